@@ -1,0 +1,111 @@
+# make demo   installs everything into .venv, simulates hard disks on the device that is there and
+#             says where the picture is
+# make test   installs everything into .venv and runs the test suite
+# make lint   checks format and style;  make format mends the format;  make clean starts afresh
+#
+# Needed: Python >= 3.10 with its headers, a C++20 compiler, make. CMake and ninja are fetched as
+# wheels where they are missing. PYTHON=..., CUDA=ON|OFF and ARCH=... override what is found.
+
+SHELL := /bin/sh
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+
+usable := import os, sys, sysconfig as s; \
+	sys.exit(sys.version_info < (3, 10) or not os.path.exists(s.get_path("include") + "/Python.h"))
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python3.10 python; do \
+	$$p -c '$(usable)' >/dev/null 2>&1 && { echo $$p; break; }; done)
+
+# The tests compile the CUDA sources wherever nvcc is; the demo only where a GPU can run them.
+NVCC := $(firstword $(shell command -v nvcc 2>/dev/null) \
+	$(wildcard $(CUDA_HOME)/bin/nvcc /usr/local/cuda/bin/nvcc))
+GPU := $(shell nvidia-smi -L 2>/dev/null | grep '^GPU' | head -n 1)
+ARCH ?= $(if $(GPU),native,90)
+ifdef CUDA
+  test-device := $(if $(filter OFF,$(CUDA)),cpu,cuda)
+  demo-device := $(test-device)
+else
+  test-device := $(if $(NVCC),cuda,cpu)
+  demo-device := $(if $(and $(NVCC),$(GPU)),cuda,cpu)
+endif
+cpu-cmake := -Ccmake.define.MANYMOVE_CUDA=OFF
+cuda-cmake := -Ccmake.define.MANYMOVE_CUDA=$(or $(CUDA),AUTO) \
+	-Ccmake.define.CMAKE_CUDA_ARCHITECTURES="$(ARCH)"
+
+ifeq ($(and $(GPU),$(filter cuda,$(demo-device))),)
+  demo-size := --particles 16384 --sweeps 5000 --equilibrate 1000
+else
+  demo-size := --particles 65536 --sweeps 20000 --equilibrate 5000
+endif
+
+.PHONY: demo test lint format clean
+
+demo: $(VENV)/.$(demo-device)-plot
+	$(BIN)/manymove disks $(demo-size) --packing-fraction 0.698 --seed 1 --device auto --output out/
+	@echo "The picture of the disks is in out/ beside the pressure, the trajectory and summary.json:"
+	@ls out/*.png
+
+test: $(VENV)/.$(test-device)-test
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# ---- installation ------------------------------------------------------------------------------
+# .venv/.DEVICE-EXTRA marks what is installed. CUDA serves where the CPU build would do, and the
+# extra "test" contains "plot", so one installation may satisfy several marks.
+sources := CMakeLists.txt pyproject.toml \
+	$(shell find plugins -name __pycache__ -prune -o \( -type d -o -type f \) -print)
+marks-cuda-test := cuda-test cuda-plot cpu-test cpu-plot
+marks-cuda-plot := cuda-plot cpu-plot
+marks-cpu-test := cpu-test cpu-plot
+marks-cpu-plot := cpu-plot
+marks := $(addprefix $(VENV)/.,$(marks-cuda-test))
+
+$(marks): $(VENV)/.%: $(sources) $(VENV)/.tools
+	@echo "Compiling and installing manymove ($*) into $(VENV) ..."
+	$(PIP) install --no-build-isolation -Cbuild-dir=build/{wheel_tag}-$(word 1,$(subst -, ,$*)) \
+		$($(word 1,$(subst -, ,$*))-cmake) '.[$(word 2,$(subst -, ,$*))]'
+	@rm -f $(marks)
+	@touch $(addprefix $(VENV)/.,$(marks-$*))
+
+# scikit-build-core says whether it misses CMake or ninja.
+$(VENV)/.tools: $(VENV)/.pip
+	@echo "Fetching the build tools ..."
+	$(PIP) install 'scikit-build-core>=0.10' 'nanobind>=2.2'
+	needed=$$($(BIN)/python -c 'from scikit_build_core.build import get_requires_for_build_wheel as r; \
+		print(*(t.replace(" ", "") for t in r()))') && \
+	if [ -n "$$needed" ]; then $(PIP) install $$needed; fi
+	@touch $@
+
+# Some distributions ship venv without pip: then the interpreter's own pip or get-pip.py serves.
+$(VENV)/.pip:
+	@test -n "$(PYTHON)" || { echo "manymove needs Python >= 3.10 with its headers (Python.h;" \
+		"package python3-dev or the like). PYTHON=... names an interpreter."; exit 1; }
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { \
+		$(PYTHON) -m venv --clear --without-pip $(VENV) && { \
+		$(PYTHON) -m pip --python $(BIN)/python install -q pip 2>/dev/null || \
+		$(BIN)/python -c 'from urllib.request import urlopen as u; \
+			exec(u("https://bootstrap.pypa.io/get-pip.py").read())' -q; }; } || \
+		{ echo "No virtual environment with pip: install python3-venv."; exit 1; }
+	@touch $@
+
+# ---- style -------------------------------------------------------------------------------------
+cxx-sources = $(shell find plugins hoomd_ext lammps_ext \
+	-name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh')
+
+# The pinned versions stand in pyproject.toml, in the extra "lint".
+$(VENV)/.lint: pyproject.toml $(VENV)/.pip
+	$(PIP) install $$(sed -n 's/^lint = \[\(.*\)\]$$/\1/p' pyproject.toml | tr -d '",')
+	@touch $@
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run -Werror $(cxx-sources)
+
+format: $(VENV)/.lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(cxx-sources)
+
+clean:
+	rm -rf $(VENV) build
