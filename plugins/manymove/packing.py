@@ -1,0 +1,192 @@
+"""Starts for hard disks: random packings and the square and hexagonal lattices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from manymove import _core
+
+MAX_RANDOM = 0.72
+MAX_SQUARE = math.pi / 4
+MAX_HEXAGONAL = math.pi / (2 * math.sqrt(3))
+
+# Random packings are left with this gap, so that rounding to float32 (GSD) makes no overlap in boxes
+# of up to some thousand diameters.
+_GAP = 2e-4
+_PASSES_PER_CALL = 10
+_PASSES = 4000
+_ATTEMPTS = 10
+
+Box = tuple[float, float]
+
+
+def random_packing(
+    N: int,
+    packing_fraction: float,
+    *,
+    seed: int,
+    diameter: float = 1.0,
+    aspect_ratio: float = 1.0,
+    interrupted: Callable[[], bool] | None = None,
+) -> tuple[np.ndarray, Box]:
+    """Disordered configuration of non-overlapping disks.
+
+    Points drawn uniformly in the box are given disks that grow to the full diameter while overlaps
+    are pushed apart. This is a start to be melted, not a sample of the equilibrium ensemble.
+
+    Args:
+        N: number of disks, at least 1.
+        packing_fraction: N pi diameter^2 / (4 Lx Ly), up to 0.72.
+        seed: the packing is a function of the arguments and this number.
+        diameter: of the disks, in the caller's unit of length.
+        aspect_ratio: Ly / Lx of the box.
+        interrupted: asked about every second for large N; when it returns True the work is given up.
+
+    Returns:
+        positions, float64 (N, 2) in [-L/2, L/2), and the box (Lx, Ly).
+
+    Raises:
+        ValueError: argument out of range, or no packing found (a few disks in a periodic box may not
+            fit although many would).
+        KeyboardInterrupt: `interrupted` returned True.
+    """
+    _check(N, packing_fraction, diameter)
+    if not (math.isfinite(aspect_ratio) and aspect_ratio > 0):
+        raise ValueError(f"aspect_ratio is {aspect_ratio}; it must be positive")
+    if packing_fraction > MAX_RANDOM:
+        raise ValueError(
+            f"packing_fraction is {packing_fraction}; random packings go up to {MAX_RANDOM}, "
+            "start denser systems from hexagonal_packing"
+        )
+    area = N * math.pi * diameter**2 / (4 * packing_fraction)
+    box = (math.sqrt(area / aspect_ratio), math.sqrt(area * aspect_ratio))
+    final = diameter * (1 + _GAP)
+    if min(box) < final:
+        raise ValueError(f"the box {box[0]:.6g} x {box[1]:.6g} is narrower than a disk")
+    generator = np.random.default_rng(seed)
+    for _ in range(_ATTEMPTS):
+        positions = (generator.random((N, 2)) - 0.5) * box
+        for size in (0.7 * final, final):
+            for _ in range(0, _PASSES, _PASSES_PER_CALL):
+                _, depth = _core.relax_overlaps(positions, box, size, _PASSES_PER_CALL)
+                if interrupted is not None and interrupted():
+                    raise KeyboardInterrupt
+                if depth == 0:
+                    break
+        if depth == 0:
+            return positions, box
+    raise ValueError(
+        f"found no packing of {N} disks at packing fraction {packing_fraction} in a periodic box of "
+        f"aspect ratio {aspect_ratio}: it may not exist for so few disks"
+    )
+
+
+def square_packing(
+    N: int, packing_fraction: float, *, diameter: float = 1.0
+) -> tuple[np.ndarray, Box]:
+    """Square lattice in a commensurate rectangular box, as near to a square as N allows.
+
+    Args:
+        N: number of disks; the product of two numbers of like size.
+        packing_fraction: N pi diameter^2 / (4 Lx Ly), up to pi/4.
+        diameter: of the disks, in the caller's unit of length.
+
+    Returns:
+        positions, float64 (N, 2) in [-L/2, L/2), and the box (Lx, Ly).
+
+    Raises:
+        ValueError: argument out of range, or N fits no such lattice.
+    """
+    _check(N, packing_fraction, diameter)
+    _check_lattice("square", packing_fraction, MAX_SQUARE)
+    columns, rows = _columns_and_rows(N, "square", 1.0)
+    spacing = diameter * _at_least_one(math.sqrt(MAX_SQUARE / packing_fraction))
+    box = (columns * spacing, rows * spacing)
+    row, column = np.divmod(np.arange(N), columns)
+    x = (column + 0.5) / columns - 0.5
+    y = (row + 0.5) / rows - 0.5
+    return np.column_stack((x * box[0], y * box[1])), box
+
+
+def hexagonal_packing(
+    N: int, packing_fraction: float, *, diameter: float = 1.0
+) -> tuple[np.ndarray, Box]:
+    """Hexagonal (triangular) lattice in a commensurate rectangular box, as near to a square as N allows.
+
+    Rows of disks run along x; there is an even number of them.
+
+    Args:
+        N: number of disks; the product of a number and an even number of like size.
+        packing_fraction: N pi diameter^2 / (4 Lx Ly), up to pi / (2 sqrt 3) = 0.9069.
+        diameter: of the disks, in the caller's unit of length.
+
+    Returns:
+        positions, float64 (N, 2) in [-L/2, L/2), and the box (Lx, Ly).
+
+    Raises:
+        ValueError: argument out of range, or N fits no such lattice.
+    """
+    _check(N, packing_fraction, diameter)
+    _check_lattice("hexagonal", packing_fraction, MAX_HEXAGONAL)
+    columns, rows = _columns_and_rows(N, "hexagonal", math.sqrt(3) / 2)
+    spacing = diameter * _at_least_one(math.sqrt(MAX_HEXAGONAL / packing_fraction))
+    box = (columns * spacing, rows * spacing * math.sqrt(3) / 2)
+    row, column = np.divmod(np.arange(N), columns)
+    x = (column + 0.25 + 0.5 * (row % 2)) / columns - 0.5
+    y = (row + 0.5) / rows - 0.5
+    return np.column_stack((x * box[0], y * box[1])), box
+
+
+def _check(N: int, packing_fraction: float, diameter: float) -> None:
+    if N < 1:
+        raise ValueError(f"N is {N}; it must be at least 1")
+    if not packing_fraction > 0:
+        raise ValueError(f"packing_fraction is {packing_fraction}; it must be positive")
+    if not (math.isfinite(diameter) and diameter > 0):
+        raise ValueError(f"diameter is {diameter}; it must be positive")
+
+
+def _check_lattice(lattice: str, packing_fraction: float, largest: float) -> None:
+    if packing_fraction > largest * (1 + 1e-12):
+        raise ValueError(
+            f"packing_fraction is {packing_fraction}; the {lattice} lattice of touching disks has "
+            f"{largest:.6f}"
+        )
+
+
+def _at_least_one(spacing: float) -> float:
+    """Touching disks do not overlap through rounding."""
+    return max(spacing, 1 + 1e-11)
+
+
+def _columns_and_rows(N: int, lattice: str, row_height: float) -> tuple[int, int]:
+    shape = _nearest_shape(N, lattice, row_height)
+    if shape is None:
+        near = (N + sign * step for step in range(1, N + 5) for sign in (-1, 1))
+        other = next(m for m in near if m > 0 and _nearest_shape(m, lattice, row_height))
+        raise ValueError(
+            f"{N} disks fill no {lattice} lattice in a box with sides in a ratio below 2; "
+            f"{other} do"
+        )
+    return shape
+
+
+def _nearest_shape(N: int, lattice: str, row_height: float) -> tuple[int, int] | None:
+    """(columns, rows) with the box nearest to a square; None if every box is longer than twice its width."""
+    even = lattice == "hexagonal"
+    shapes = [
+        (N // rows, rows)
+        for rows in _divisors(N)
+        if not (even and rows % 2)
+    ]
+    elongation = {s: abs(math.log(s[1] * row_height / s[0])) for s in shapes}
+    best = min(shapes, key=elongation.__getitem__, default=None)
+    return best if best is not None and elongation[best] <= math.log(2) + 1e-9 else None
+
+
+def _divisors(N: int) -> list[int]:
+    small = [d for d in range(1, math.isqrt(N) + 1) if N % d == 0]
+    return sorted({*small, *(N // d for d in small)})
