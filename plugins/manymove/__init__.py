@@ -1,0 +1,8 @@
+"""Massively parallel particle simulations on CPUs and GPUs."""
+
+from importlib.metadata import version
+
+from manymove.harddisk import HardDisks
+
+__version__ = version("manymove")
+__all__ = ["HardDisks", "__version__"]

@@ -1,0 +1,192 @@
+"""GSD trajectories of disks, in HOOMD-blue's convention: origin at the centre of the box.
+
+GSD stores positions and boxes in float32. The box and the diameter are therefore also written as
+float64 logged quantities, which `read_frame` prefers; positions stay rounded (about 3e-5 diameters for
+a million disks), and the engine mends the shallow overlaps that this makes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import gsd.hoomd
+import numpy as np
+
+_BOX = "manymove/box"
+_DIAMETER = "manymove/diameter"
+_ROUNDING = 1e-6  # relative, of float32 positions and boxes
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A configuration of disks.
+
+    Attributes:
+        positions: float64 (N, 2), in [-L/2, L/2).
+        box: (Lx, Ly).
+        diameter: of all disks.
+        step: time step of the frame.
+    """
+
+    positions: np.ndarray
+    box: tuple[float, float]
+    diameter: float
+    step: int
+
+
+def read_frame(path: str | Path, index: int = -1) -> Frame:
+    """Read the disks of one frame of a GSD file.
+
+    Args:
+        path: a file that `gsd.hoomd` reads.
+        index: of the frame; negative numbers count from the end.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no GSD file of the hoomd schema, has no such frame, or the frame is not one of
+            equal disks in a rectangular box: not two-dimensional, tilted box, z not 0, several
+            diameters, no particles, positions that are not finite or outside the box.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    try:
+        with gsd.hoomd.open(str(path), "r") as trajectory:
+            if not -len(trajectory) <= index < len(trajectory):
+                raise ValueError(f"{path}: no frame {index}, the file has {len(trajectory)}")
+            frame = trajectory[index]
+    except (RuntimeError, OSError) as error:
+        raise ValueError(f"{path}: not a readable GSD file ({error})") from error
+    try:
+        return _disks(frame)
+    except ValueError as error:
+        raise ValueError(f"{path}, frame {index}: {error}") from None
+
+
+def _disks(frame: gsd.hoomd.Frame) -> Frame:
+    if frame.particles.N == 0:
+        raise ValueError("no particles")
+    if frame.configuration.box is None:
+        raise ValueError("no box")
+    # A file without the number of dimensions is three-dimensional unless the box is flat.
+    dimensions = frame.configuration.dimensions
+    lx, ly, lz, *tilt = (float(x) for x in frame.configuration.box)
+    if dimensions != 2 and lz != 0:
+        raise ValueError(f"{dimensions}-dimensional; disks need a two-dimensional box (Lz = 0)")
+    if any(t != 0 for t in tilt):
+        raise ValueError(f"the box is tilted (xy, xz, yz = {tilt}); only rectangular boxes are read")
+    if not (lx > 0 and ly > 0 and math.isfinite(lx * ly)):
+        raise ValueError(f"box edges {lx}, {ly}; they must be positive")
+
+    xyz = frame.particles.position.astype(np.float64)
+    _refuse(~np.isfinite(xyz).all(axis=1), xyz, "is not finite")
+    _refuse(xyz[:, 2] != 0, xyz, "has z other than 0")
+    box = _logged(frame, _BOX, np.array([lx, ly]))
+    half = box / 2
+    _refuse((np.abs(xyz[:, :2]) > half * (1 + _ROUNDING)).any(axis=1), xyz, f"is outside {lx} x {ly}")
+    positions = xyz[:, :2]
+    positions = np.where(positions >= half, positions - box, positions)
+    positions = np.where(positions < -half, positions + box, positions)
+    positions = np.where(positions >= half, -half, positions)
+
+    diameters = frame.particles.diameter
+    if (diameters != diameters[0]).any():
+        raise ValueError(
+            f"diameters from {diameters.min()} to {diameters.max()}; all disks must be alike"
+        )
+    diameter = _logged(frame, _DIAMETER, diameters[:1].astype(np.float64))[0]
+    if not (math.isfinite(diameter) and diameter > 0):
+        raise ValueError(f"diameter {diameter}; it must be positive")
+    return Frame(
+        np.ascontiguousarray(positions),
+        (float(box[0]), float(box[1])),
+        float(diameter),
+        int(frame.configuration.step),
+    )
+
+
+def _refuse(bad: np.ndarray, xyz: np.ndarray, why: str) -> None:
+    if bad.any():
+        first = int(np.argmax(bad))
+        raise ValueError(f"particle {first} at {xyz[first].tolist()} {why} ({bad.sum()} such)")
+
+
+def _logged(frame: gsd.hoomd.Frame, name: str, stored: np.ndarray) -> np.ndarray:
+    """The float64 value logged by us, unless another program has changed the float32 one since."""
+    logged = frame.log.get(name)
+    if logged is None or logged.shape != stored.shape:
+        return stored
+    return logged if np.allclose(logged, stored, rtol=_ROUNDING, atol=0) else stored
+
+
+class TrajectoryWriter:
+    """Appends configurations of equal disks to a GSD file.
+
+    Example::
+
+        with TrajectoryWriter("trajectory.gsd", box, diameter=1.0) as trajectory:
+            trajectory.append(positions, step=1000, pressure=9.17)
+
+    Args:
+        path: of the file.
+        box: (Lx, Ly).
+        diameter: of all disks.
+        resume: append to the file if it exists rather than replace it.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        box: tuple[float, float],
+        diameter: float = 1.0,
+        *,
+        resume: bool = False,
+    ) -> None:
+        mode = "r+" if resume and Path(path).is_file() else "w"
+        self._file = gsd.hoomd.open(str(path), mode)
+        self._box = box
+        self._diameter = diameter
+
+    def append(self, positions: np.ndarray, step: int, **log: float) -> None:
+        """Append a frame.
+
+        Args:
+            positions: (N, 2), in [-L/2, L/2).
+            step: time step of the frame.
+            log: numbers stored with the frame as `manymove/<name>`.
+
+        Raises:
+            ValueError: the shape is wrong.
+        """
+        positions = np.asarray(positions)
+        if positions.ndim != 2 or positions.shape[1] != 2:
+            raise ValueError(f"positions have shape {positions.shape}; it must be (N, 2)")
+        frame = gsd.hoomd.Frame()
+        frame.configuration.step = step
+        frame.configuration.dimensions = 2
+        frame.configuration.box = [*self._box, 0, 0, 0, 0]
+        frame.particles.N = len(positions)
+        frame.particles.position = np.column_stack((positions, np.zeros(len(positions))))
+        frame.particles.diameter = np.full(len(positions), self._diameter)
+        frame.log = {f"manymove/{name}": np.array([value]) for name, value in log.items()}
+        frame.log[_BOX] = np.array(self._box, dtype=np.float64)
+        frame.log[_DIAMETER] = np.array([self._diameter], dtype=np.float64)
+        self._file.append(frame)
+
+    def close(self) -> None:
+        """Finish the file."""
+        self._file.close()
+
+    def __enter__(self) -> TrajectoryWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,126 @@
+"""Independent replicas over threads and MPI ranks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from manymove import _core
+from manymove.progress import StopRequest
+
+T = TypeVar("T")
+
+# Set by Open MPI, by MPICH and Intel MPI (PMI), and by PMIx launchers.
+_SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")
+_REPLICAS_PER_GPU = 16
+
+
+@dataclass(frozen=True)
+class World:
+    """The MPI ranks that share a job; a single process is a world of one.
+
+    Attributes:
+        rank, size: of this process among all.
+        local_rank, local_size: among those of the same machine.
+    """
+
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
+    local_size: int = 1
+    communicator: Any = None
+
+    @classmethod
+    def connect(cls) -> World:
+        """Join the other ranks if the process was started by mpirun or the like.
+
+        Raises:
+            ImportError: it was, with several ranks, but mpi4py is not installed.
+        """
+        launched = max(int(os.environ.get(name, "1")) for name in _SIZE_VARIABLES)
+        if launched == 1:
+            return cls()
+        try:
+            from mpi4py import MPI
+        except ImportError as error:
+            raise ImportError(
+                f"started by mpirun with {launched} ranks, which needs mpi4py: "
+                "pip install 'manymove[mpi]'"
+            ) from error
+        everyone = MPI.COMM_WORLD
+        machine = everyone.Split_type(MPI.COMM_TYPE_SHARED)
+        return cls(everyone.rank, everyone.size, machine.rank, machine.size, everyone)
+
+    def share(self, items: Sequence[T]) -> list[T]:
+        """The items that fall to this rank."""
+        return list(items[self.rank :: self.size])
+
+    def gather(self, items: list[T]) -> list[T]:
+        """The items of all ranks, on every rank."""
+        if self.communicator is None:
+            return items
+        return [item for part in self.communicator.allgather(items) for item in part]
+
+    def abort(self) -> None:
+        """Take the other ranks down with this one."""
+        if self.communicator is not None:
+            self.communicator.Abort(1)
+
+    def device(self, wanted: str) -> str:
+        """This rank's device: with "auto" and "cuda", GPUs are dealt out by local rank."""
+        gpus = len(_core.cuda_devices())
+        if self.size > 1 and gpus and wanted in ("auto", "cuda"):
+            return f"cuda:{self.local_rank % gpus}"
+        return wanted
+
+    def cores(self) -> int:
+        """CPU cores for this rank, at least 1."""
+        if hasattr(os, "sched_getaffinity"):
+            available = len(os.sched_getaffinity(0))
+        else:
+            available = os.cpu_count() or 1
+        # Launchers that bind ranks have divided the machine already.
+        bound = available < (os.cpu_count() or 1)
+        return available if bound else max(1, available // self.local_size)
+
+
+def share_of_threads(device: str, threads: int | None, replicas: int, cores: int) -> list[int | None]:
+    """Threads of each concurrent engine, one entry per replica that runs at the same time.
+
+    CPU engines share `threads` (by default all cores); engines on a GPU leave the choice to the engine.
+    """
+    on_gpu = device.startswith("cuda") or (device == "auto" and _core.cuda_devices())
+    if on_gpu:
+        return [threads] * min(replicas, _REPLICAS_PER_GPU)
+    total = threads or cores
+    concurrent = min(replicas, total)
+    return [total // concurrent + (i < total % concurrent) for i in range(concurrent)]
+
+
+def run_concurrently(
+    tasks: Sequence[Callable[[], T]],
+    workers: int,
+    stop: StopRequest,
+    show: Callable[[], None],
+) -> list[T]:
+    """Run the tasks in at most `workers` threads; `show` is called several times a second.
+
+    The first exception stops the other tasks and is raised.
+    """
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        futures = [pool.submit(task) for task in tasks]
+        pending = set(futures)
+        try:
+            while pending:
+                done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
+                show()
+                for future in done:
+                    future.result()
+        except BaseException:
+            stop.request()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [future.result() for future in futures]
