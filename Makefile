@@ -70,7 +70,7 @@ $(marks): $(VENV)/.%: $(sources) $(VENV)/.tools
 $(VENV)/.tools: $(VENV)/.pip
 	@echo "Fetching the build tools ..."
 	$(PIP) install 'scikit-build-core>=0.10' 'nanobind>=2.2'
-	needed=$$($(BIN)/python -c 'from scikit_build_core.build import get_requires_for_build_wheel as r; \
+	@needed=$$($(BIN)/python -c 'from scikit_build_core.build import get_requires_for_build_wheel as r; \
 		print(*(t.replace(" ", "") for t in r()))') && \
 	if [ -n "$$needed" ]; then $(PIP) install $$needed; fi
 	@touch $@
