@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -13,10 +14,11 @@ MAX_RANDOM = 0.72
 MAX_SQUARE = math.pi / 4
 MAX_HEXAGONAL = math.pi / (2 * math.sqrt(3))
 
-# Random packings are left with this gap, so that rounding to float32 (GSD) makes no overlap in boxes
-# of up to some thousand diameters.
+# Random packings are left with this gap, so that rounding to float32 (GSD) makes no overlap in
+# boxes of up to some thousand diameters.
 _GAP = 2e-4
 _PASSES_PER_CALL = 10
+_STRATUM = 16
 _PASSES = 4000
 _ATTEMPTS = 10
 
@@ -34,8 +36,10 @@ def random_packing(
 ) -> tuple[np.ndarray, Box]:
     """Disordered configuration of non-overlapping disks.
 
-    Points drawn uniformly in the box are given disks that grow to the full diameter while overlaps
-    are pushed apart. This is a start to be melted, not a sample of the equilibrium ensemble.
+    The box is cut into parts of equal area, each of which gets 16 points drawn uniformly; the
+    points are given disks that grow to the full diameter while overlaps are pushed apart. Points
+    drawn in the whole box would leave density fluctuations of long wavelength, which Monte Carlo
+    takes very long to relax. This is a start to be equilibrated, not a sample of the ensemble.
 
     Args:
         N: number of disks, at least 1.
@@ -43,14 +47,15 @@ def random_packing(
         seed: the packing is a function of the arguments and this number.
         diameter: of the disks, in the caller's unit of length.
         aspect_ratio: Ly / Lx of the box.
-        interrupted: asked about every second for large N; when it returns True the work is given up.
+        interrupted: asked about every second for large N; when it returns True the work is given
+            up.
 
     Returns:
         positions, float64 (N, 2) in [-L/2, L/2), and the box (Lx, Ly).
 
     Raises:
-        ValueError: argument out of range, or no packing found (a few disks in a periodic box may not
-            fit although many would).
+        ValueError: argument out of range, or no packing found (a few disks in a periodic box may
+            not fit although many would).
         KeyboardInterrupt: `interrupted` returned True.
     """
     _check(N, packing_fraction, diameter)
@@ -59,7 +64,7 @@ def random_packing(
     if packing_fraction > MAX_RANDOM:
         raise ValueError(
             f"packing_fraction is {packing_fraction}; random packings go up to {MAX_RANDOM}, "
-            "start denser systems from hexagonal_packing"
+            "start denser systems from the hexagonal lattice"
         )
     area = N * math.pi * diameter**2 / (4 * packing_fraction)
     box = (math.sqrt(area / aspect_ratio), math.sqrt(area * aspect_ratio))
@@ -68,7 +73,7 @@ def random_packing(
         raise ValueError(f"the box {box[0]:.6g} x {box[1]:.6g} is narrower than a disk")
     generator = np.random.default_rng(seed)
     for _ in range(_ATTEMPTS):
-        positions = (generator.random((N, 2)) - 0.5) * box
+        positions = (_stratified(N, box[1] / box[0], generator) - 0.5) * box
         for size in (0.7 * final, final):
             for _ in range(0, _PASSES, _PASSES_PER_CALL):
                 _, depth = _core.relax_overlaps(positions, box, size, _PASSES_PER_CALL)
@@ -79,9 +84,31 @@ def random_packing(
         if depth == 0:
             return positions, box
     raise ValueError(
-        f"found no packing of {N} disks at packing fraction {packing_fraction} in a periodic box of "
-        f"aspect ratio {aspect_ratio}: it may not exist for so few disks"
+        f"found no packing of {N} disks at packing fraction {packing_fraction} in a periodic box "
+        f"of aspect ratio {aspect_ratio}: it may not exist for so few disks"
     )
+
+
+def _stratified(N: int, aspect_ratio: float, generator: np.random.Generator) -> np.ndarray:
+    """Random points in the unit square, (N, 2), about _STRATUM in each of many equal rectangles.
+
+    The square is cut into rows and these into rectangles, each as large as its share of the points.
+    """
+    points = generator.random((N, 2))
+    rows = _cuts(N, math.sqrt(N * aspect_ratio / _STRATUM))
+    for first, last in itertools.pairwise(rows):
+        row = points[first:last]
+        row[:, 1] = (first + row[:, 1] * (last - first)) / N
+        columns = _cuts(last - first, (last - first) / _STRATUM)
+        for left, right in itertools.pairwise(columns):
+            row[left:right, 0] = (left + row[left:right, 0] * (right - left)) / (last - first)
+    return points
+
+
+def _cuts(count: int, parts: float) -> list[int]:
+    """Where to cut `count` points into about `parts` parts whose sizes differ by at most one."""
+    whole = min(count, max(1, round(parts)))
+    return [k * count // whole for k in range(whole + 1)]
 
 
 def square_packing(
@@ -114,7 +141,8 @@ def square_packing(
 def hexagonal_packing(
     N: int, packing_fraction: float, *, diameter: float = 1.0
 ) -> tuple[np.ndarray, Box]:
-    """Hexagonal (triangular) lattice in a commensurate rectangular box, as near to a square as N allows.
+    """Hexagonal (triangular) lattice in a commensurate rectangular box, as near to a square as N
+    allows.
 
     Rows of disks run along x; there is an even number of them.
 
@@ -175,13 +203,9 @@ def _columns_and_rows(N: int, lattice: str, row_height: float) -> tuple[int, int
 
 
 def _nearest_shape(N: int, lattice: str, row_height: float) -> tuple[int, int] | None:
-    """(columns, rows) with the box nearest to a square; None if every box is longer than twice its width."""
+    """(columns, rows) of the box nearest to a square; None if all are over twice as long."""
     even = lattice == "hexagonal"
-    shapes = [
-        (N // rows, rows)
-        for rows in _divisors(N)
-        if not (even and rows % 2)
-    ]
+    shapes = [(N // rows, rows) for rows in _divisors(N) if not (even and rows % 2)]
     elongation = {s: abs(math.log(s[1] * row_height / s[0])) for s in shapes}
     best = min(shapes, key=elongation.__getitem__, default=None)
     return best if best is not None and elongation[best] <= math.log(2) + 1e-9 else None

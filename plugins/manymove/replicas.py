@@ -13,9 +13,14 @@ from manymove.progress import StopRequest
 
 T = TypeVar("T")
 
-# Set by Open MPI, by MPICH and Intel MPI (PMI), and by PMIx launchers.
-_SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")
+# Environment variables <name>_SIZE and <name>_RANK of Open MPI, of MPICH and Intel MPI, of MVAPICH.
+_LAUNCHERS = ("OMPI_COMM_WORLD", "PMI", "MV2_COMM_WORLD")
 _REPLICAS_PER_GPU = 16
+
+
+def launched_rank() -> int:
+    """Rank of this process according to its launcher, before MPI is initialised."""
+    return max(int(os.environ.get(f"{name}_RANK", "0")) for name in _LAUNCHERS)
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class World:
         Raises:
             ImportError: it was, with several ranks, but mpi4py is not installed.
         """
-        launched = max(int(os.environ.get(name, "1")) for name in _SIZE_VARIABLES)
+        launched = max(int(os.environ.get(f"{name}_SIZE", "1")) for name in _LAUNCHERS)
         if launched == 1:
             return cls()
         try:
@@ -64,11 +69,6 @@ class World:
             return items
         return [item for part in self.communicator.allgather(items) for item in part]
 
-    def abort(self) -> None:
-        """Take the other ranks down with this one."""
-        if self.communicator is not None:
-            self.communicator.Abort(1)
-
     def device(self, wanted: str) -> str:
         """This rank's device: with "auto" and "cuda", GPUs are dealt out by local rank."""
         gpus = len(_core.cuda_devices())
@@ -87,10 +87,13 @@ class World:
         return available if bound else max(1, available // self.local_size)
 
 
-def share_of_threads(device: str, threads: int | None, replicas: int, cores: int) -> list[int | None]:
+def share_of_threads(
+    device: str, threads: int | None, replicas: int, cores: int
+) -> list[int | None]:
     """Threads of each concurrent engine, one entry per replica that runs at the same time.
 
-    CPU engines share `threads` (by default all cores); engines on a GPU leave the choice to the engine.
+    CPU engines share `threads` (by default all cores); engines on a GPU leave the choice to the
+    engine.
     """
     on_gpu = device.startswith("cuda") or (device == "auto" and _core.cuda_devices())
     if on_gpu:

@@ -8,10 +8,11 @@ import numpy as np
 def autocorrelation_time(series: np.ndarray, interval: float = 1.0) -> float:
     """Integrated autocorrelation time, from pymbar's statistical inefficiency g = 1 + 2 tau.
 
-    A complex series (the global orientational order psi_6) is treated as two series of one quantity,
-    its real and its imaginary part.
+    A complex series (the global orientational order psi_6) is treated as two series of one
+    quantity, its real and its imaginary part.
 
-    Source: Chodera, Swope, Pitera, Seok, Dill, J. Chem. Theory Comput. 3, 26 (2007); pymbar.timeseries.
+    Source: Chodera, Swope, Pitera, Seok, Dill, J. Chem. Theory Comput. 3, 26 (2007);
+        pymbar.timeseries.
 
     Args:
         series: real or complex, (n,), equally spaced in time, at equilibrium.
@@ -38,5 +39,7 @@ def autocorrelation_time(series: np.ndarray, interval: float = 1.0) -> float:
             "autocorrelation times need pymbar: pip install 'manymove[test]' or pip install pymbar"
         ) from error
     parts = [series.real, series.imag] if np.iscomplexobj(series) else [series]
-    inefficiency = statistical_inefficiency_multiple([p.astype(np.float64) for p in parts], fast=True)
+    inefficiency = statistical_inefficiency_multiple(
+        [p.astype(np.float64) for p in parts], fast=True
+    )
     return (inefficiency - 1) / 2 * interval

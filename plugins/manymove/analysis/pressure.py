@@ -1,10 +1,10 @@
 """Pressure of hard disks from the pair distances near contact.
 
-Method: Anderson, Jankowski, Grubb, Engel, Glotzer, "Massively parallel Monte Carlo for many-particle
-simulations on GPUs", section 4: the pair distribution function is fitted near contact by a polynomial
-and extrapolated to contact (Eqs. 4-6). Here the polynomial is integrated over each bin, which is their
-Eq. 6 to all orders, and the contact value is a linear functional of the counts, so that averages and
-errors of records are those of the pressure itself.
+Method: Anderson, Jankowski, Grubb, Engel, Glotzer, "Massively parallel Monte Carlo for
+many-particle simulations on GPUs", section 4: the pair distribution function is fitted near contact
+by a polynomial and extrapolated to contact (Eqs. 4-6). Here the polynomial is integrated over each
+bin, which is their Eq. 6 to all orders, and the contact value is a linear functional of the counts,
+so that averages and errors of records are those of the pressure itself.
 
 Lengths are in disk diameters d; P* = beta P d^2.
 """
@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.polynomial import Polynomial
 
-# Chosen with examples/hard_disks/pressure_bias.py: on g(r) proportional to exp(-7.3 (r - 1)), the slope of
-# hard disks between 0.698 and 0.718, the pressure is 1.5e-6 (relative) too low, and the noise is that of
-# 77 narrow bins up to r = 1.075: 4.4 times the relative error of the number of pairs counted.
+# Chosen with examples/hard_disks/pressure_bias.py: on g(r) proportional to exp(-7.3 (r - 1)), the
+# slope of hard disks between 0.698 and 0.718, the pressure is 1.5e-6 (relative) too low, and the
+# noise is that of 77 narrow bins up to r = 1.075: 4.4 times the relative error of the number of
+# pairs counted.
 DELTA_R = 2.0**-10
 BINS = 77
 DEGREE = 4
@@ -49,8 +50,9 @@ def contact_weights(bins: int, delta_r: float, degree: int) -> np.ndarray:
     """Weights w such that sum(w * counts) estimates the density of pair distances at contact.
 
     counts[i] is the number of pairs with a distance in [1 + i delta_r, 1 + (i + 1) delta_r). The
-    density of pair distances is taken as r times a polynomial in r - 1 (the polynomial is proportional
-    to g(r)) and fitted to counts / integral of r over the bin by unweighted least squares.
+    density of pair distances is taken as r times a polynomial in r - 1 (the polynomial is
+    proportional to g(r)) and fitted to counts / integral of r over the bin by unweighted least
+    squares.
 
     Args:
         bins: number of bins, more than `degree`.
@@ -83,9 +85,9 @@ def pressure_weights(
 ) -> tuple[float, np.ndarray]:
     """P* as a linear functional of a pair histogram: P* = constant + weights @ counts / samples.
 
-    From the virial theorem in two dimensions, beta P V = N + (d / 2) n(d), where n(r) dr is the mean
-    number of pairs (each counted once) with a distance in [r, r + dr); with n(r) = pi N rho r g(r) this
-    is Eq. 4.
+    From the virial theorem in two dimensions, beta P V = N + (d / 2) n(d), where n(r) dr is the
+    mean number of pairs (each counted once) with a distance in [r, r + dr); with n(r) = pi N rho r
+    g(r) this is Eq. 4.
 
     Args:
         bins, delta_r, degree: see `contact_weights`.
@@ -131,11 +133,11 @@ def pressure_from_histogram(
 def blocking_error(records: np.ndarray) -> tuple[float, bool]:
     """Standard error of the mean of correlated records, by blocking, and whether it has converged.
 
-    Neighbouring records are averaged in pairs again and again (Flyvbjerg and Petersen, J. Chem. Phys.
-    91, 461, 1989). Of the errors s_B for blocks of B of the n records the one is taken with the
-    smallest B that fulfils B^3 > 2 n (s_B / s_1)^4, which balances the bias of short blocks against
-    the noise of few (Lee, Das, Kim, Yan, Phys. Rev. E 83, 066706, 2011). If there is none the series is
-    too short: the largest s_B is returned as a lower bound, with False.
+    Neighbouring records are averaged in pairs again and again (Flyvbjerg and Petersen, J. Chem.
+    Phys. 91, 461, 1989). Of the errors s_B for blocks of B of the n records those are considered up
+    to the smallest B that fulfils B^3 > 2 n (s_B / s_1)^4, which balances the bias of short blocks
+    against the noise of few (Lee, Das, Kim, Yan, Phys. Rev. E 83, 066706, 2011), and the largest is
+    taken. If there is no such B the series is too short and the error a lower bound.
 
     Args:
         records: (n,), in the order of time.
@@ -152,7 +154,7 @@ def blocking_error(records: np.ndarray) -> tuple[float, bool]:
     while blocks.size >= 2:
         errors.append(float(blocks.std(ddof=1) / math.sqrt(blocks.size)))
         if errors[0] == 0 or size**3 > 2 * n * (errors[-1] / errors[0]) ** 4:
-            return errors[-1], True
+            return max(errors), True
         even = blocks.size // 2 * 2
         blocks = blocks[:even].reshape(-1, 2).mean(axis=1)
         size *= 2

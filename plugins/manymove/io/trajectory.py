@@ -1,8 +1,8 @@
 """GSD trajectories of disks, in HOOMD-blue's convention: origin at the centre of the box.
 
 GSD stores positions and boxes in float32. The box and the diameter are therefore also written as
-float64 logged quantities, which `read_frame` prefers; positions stay rounded (about 3e-5 diameters for
-a million disks), and the engine mends the shallow overlaps that this makes.
+float64 logged quantities, which `read_frame` prefers; positions stay rounded (about 3e-5 diameters
+for a million disks), and the engine mends the shallow overlaps that this makes.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def read_frame(path: str | Path, index: int = -1) -> Frame:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is no GSD file of the hoomd schema, has no such frame, or the frame is not one of
-            equal disks in a rectangular box: not two-dimensional, tilted box, z not 0, several
-            diameters, no particles, positions that are not finite or outside the box.
+        ValueError: it is no GSD file of the hoomd schema, has no such frame, or the frame is not
+            one of equal disks in a rectangular box: not two-dimensional, tilted box, z not 0,
+            several diameters, no particles, positions that are not finite or outside the box.
     """
     path = Path(path)
     if not path.is_file():
@@ -77,7 +77,9 @@ def _disks(frame: gsd.hoomd.Frame) -> Frame:
     if dimensions != 2 and lz != 0:
         raise ValueError(f"{dimensions}-dimensional; disks need a two-dimensional box (Lz = 0)")
     if any(t != 0 for t in tilt):
-        raise ValueError(f"the box is tilted (xy, xz, yz = {tilt}); only rectangular boxes are read")
+        raise ValueError(
+            f"the box is tilted (xy, xz, yz = {tilt}); only rectangular boxes are read"
+        )
     if not (lx > 0 and ly > 0 and math.isfinite(lx * ly)):
         raise ValueError(f"box edges {lx}, {ly}; they must be positive")
 
@@ -86,7 +88,9 @@ def _disks(frame: gsd.hoomd.Frame) -> Frame:
     _refuse(xyz[:, 2] != 0, xyz, "has z other than 0")
     box = _logged(frame, _BOX, np.array([lx, ly]))
     half = box / 2
-    _refuse((np.abs(xyz[:, :2]) > half * (1 + _ROUNDING)).any(axis=1), xyz, f"is outside {lx} x {ly}")
+    _refuse(
+        (np.abs(xyz[:, :2]) > half * (1 + _ROUNDING)).any(axis=1), xyz, f"is outside {lx} x {ly}"
+    )
     positions = xyz[:, :2]
     positions = np.where(positions >= half, positions - box, positions)
     positions = np.where(positions < -half, positions + box, positions)

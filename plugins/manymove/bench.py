@@ -1,0 +1,319 @@
+"""Speed of the hard-disk engines: `manymove bench disks`.
+
+Variants (threads, and HOOMD-blue's HPMC where it is installed) start from the same melted
+configuration and are timed in turn, so that a change of the machine's clock meets all of them
+alike.
+"""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from manymove import _core
+from manymove.analysis.autocorrelation import autocorrelation_time
+from manymove.harddisk import HardDisks
+from manymove.packing import random_packing
+from manymove.report import write_json
+
+GPU_SIZES = [4096, 16384, 65536, 262144, 1048576]
+CPU_SIZES = [4096, 16384, 65536]
+HOOMD_NSELECT = 16  # moves per disk and time step: the best of 8 to 32 on an H100 for most sizes
+SAMPLES = 2000  # of psi_6 for the autocorrelation time
+
+
+@dataclass
+class Variant:
+    """Something to time: `run(sweeps)` returns its trial and accepted moves once it is done."""
+
+    name: str
+    run: Callable[[int], tuple[int, int]]
+    settings: dict[str, Any]
+    rates: list[float] = field(default_factory=list)
+    trial_moves: int = 0
+    accepted_moves: int = 0
+    sweeps: int = 1  # of one timed run
+
+    def calibrate(self, seconds: float) -> None:
+        """Choose the number of sweeps that takes `seconds`; the runs before also warm up."""
+        while True:
+            began = time.perf_counter()
+            self.run(self.sweeps)
+            elapsed = time.perf_counter() - began
+            if elapsed > 0.2 * seconds:
+                self.sweeps = max(1, int(1.2 * self.sweeps * seconds / elapsed))
+                return
+            self.sweeps *= 4
+
+    def time(self) -> None:
+        began = time.perf_counter()
+        trial_moves, accepted = self.run(self.sweeps)
+        self.rates.append(trial_moves / (time.perf_counter() - began))
+        self.trial_moves += trial_moves
+        self.accepted_moves += accepted
+
+    def result(self) -> dict[str, Any]:
+        rate = median(self.rates)
+        return {
+            "variant": self.name,
+            "trial_moves_per_second": rate,
+            "lowest": min(self.rates),
+            "highest": max(self.rates),
+            "repeats": len(self.rates),
+            "nanoseconds_per_trial_move": 1e9 / rate,
+            "acceptance": self.accepted_moves / self.trial_moves,
+            "sweeps_per_repeat": self.sweeps,
+            **self.settings,
+        }
+
+
+def disks(
+    *,
+    sizes: Sequence[int] | None,
+    packing_fraction: float,
+    device: str,
+    threads: Sequence[int | None],
+    max_displacement: float | None,
+    moves_per_cell: int | None,
+    melt: int,
+    repeats: int,
+    seconds: float,
+    decorrelation: int,
+    seed: int,
+    json_file: Path | None,
+) -> dict[str, Any]:
+    """Time every size, print a table, write the JSON file.
+
+    Args:
+        sizes: numbers of disks; None for the usual ones of the device.
+        packing_fraction: of all, up to 0.72.
+        device: "auto", "cpu", "cuda" or "cuda:<index>".
+        threads: CPU variants; None stands for the engine's choice.
+        max_displacement, moves_per_cell: None for the engine's choice.
+        melt: sweeps from the random packing before anything is timed.
+        repeats: timed runs per variant, at least 3.
+        seconds: least length of a timed run.
+        decorrelation: sweeps run for the autocorrelation time of the global psi_6; 0 leaves it out.
+        seed: of packing and engines.
+        json_file: where the results go; None for nowhere.
+
+    Returns:
+        what the JSON file holds.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    if repeats < 3:
+        raise ValueError(f"--repeats is {repeats}; a spread needs at least 3")
+    if not seconds > 0 or melt < 0 or decorrelation < 0:
+        raise ValueError("--seconds must be positive, --melt and --decorrelation not negative")
+    on_gpu = device.startswith("cuda") or (device == "auto" and bool(_core.cuda_devices()))
+    rows: list[dict[str, Any]] = []
+    print(HEADER)
+    for N in sizes or (GPU_SIZES if on_gpu else CPU_SIZES):
+        engines = _engines(
+            N, packing_fraction, device, threads, max_displacement, moves_per_cell, melt, seed
+        )
+        variants = [_ours(engine) for engine in engines]
+        variants += _hoomd(engines[0], on_gpu, seed)
+        for variant in variants:
+            variant.calibrate(seconds)
+        for _ in range(repeats):
+            for variant in variants:
+                variant.time()
+        results = [{"particles": N, **variant.result()} for variant in variants]
+        if decorrelation:
+            results[0] |= _decorrelation(engines[0], decorrelation, results[0])
+        if len(variants) > len(engines):
+            peer = results[-1]["trial_moves_per_second"]
+            for result in results[:-1]:
+                result["ratio_to_hoomd"] = result["trial_moves_per_second"] / peer
+        for result in results:
+            print(_row(result))
+        rows += results
+    report = {**_machine(), "packing_fraction": packing_fraction, "melt": melt, "results": rows}
+    if json_file is not None:
+        json_file.parent.mkdir(parents=True, exist_ok=True)
+        write_json(json_file, report)
+    return report
+
+
+HEADER = (
+    f"{'disks':>9}  {'variant':<28} {'moves/s':>9}  {'spread':>6}  {'ns/move':>8}  {'accepted':>8}"
+)
+
+
+def _row(result: dict[str, Any]) -> str:
+    rate = result["trial_moves_per_second"]
+    spread = (result["highest"] - result["lowest"]) / 2 / rate
+    line = (
+        f"{result['particles']:>9}  {result['variant']:<28} {rate:>9.3g}  {spread:>6.1%}  "
+        f"{result['nanoseconds_per_trial_move']:>8.3g}  {result['acceptance']:>8.2%}"
+    )
+    if "ratio_to_hoomd" in result:
+        line += f"  {result['ratio_to_hoomd']:.1f} times HOOMD-blue"
+    if "decorrelation_sweeps" in result:
+        line += (
+            f"  psi_6 decorrelates in {result['decorrelation_sweeps']:.3g} sweeps, "
+            f"{result['decorrelation_seconds']:.3g} s"
+        )
+    return line
+
+
+def _engines(
+    N: int,
+    packing_fraction: float,
+    device: str,
+    threads: Sequence[int | None],
+    max_displacement: float | None,
+    moves_per_cell: int | None,
+    melt: int,
+    seed: int,
+) -> list[HardDisks]:
+    """One engine per number of threads, all with the same melted configuration."""
+
+    def engine(positions: np.ndarray, count: int | None) -> HardDisks:
+        return HardDisks(
+            positions,
+            box,
+            max_displacement=max_displacement,
+            moves_per_cell=moves_per_cell,
+            seed=seed,
+            device=device,
+            threads=count,
+        )
+
+    positions, box = random_packing(N, packing_fraction, seed=seed)
+    melted = engine(positions, None)
+    if melt:
+        melted.run(melt)
+    return [engine(melted.positions, count) for count in threads]
+
+
+def _ours(engine: HardDisks) -> Variant:
+    def run(sweeps: int) -> tuple[int, int]:
+        trial, accepted = engine.trial_moves, engine.accepted_moves
+        engine.run(sweeps)
+        return engine.trial_moves - trial, engine.accepted_moves - accepted
+
+    name = f"{engine.device}"
+    if engine.device == "cpu":
+        name += f", {engine.threads} thread{'s' if engine.threads != 1 else ''}"
+    return Variant(
+        name,
+        run,
+        {
+            "device": engine.device,
+            "device_name": engine.device_name,
+            "threads": engine.threads,
+            "max_displacement": engine.max_displacement,
+            "moves_per_cell": engine.moves_per_cell,
+        },
+    )
+
+
+def _hoomd(engine: HardDisks, on_gpu: bool, seed: int) -> list[Variant]:
+    """HOOMD-blue's hpmc.integrate.Sphere on the same disks; nothing if it is not installed."""
+    try:
+        import hoomd
+        import hoomd.hpmc
+    except ImportError:
+        return []
+    gpu = on_gpu and hoomd.version.gpu_enabled
+    simulation = hoomd.Simulation(
+        device=hoomd.device.GPU() if gpu else hoomd.device.CPU(), seed=seed % 65536
+    )
+    snapshot = hoomd.Snapshot()
+    if snapshot.communicator.rank == 0:
+        snapshot.configuration.box = [*engine.box, 0, 0, 0, 0]
+        snapshot.particles.N = engine.N
+        snapshot.particles.types = ["disk"]
+        snapshot.particles.position[:] = np.column_stack((engine.positions, np.zeros(engine.N)))
+    simulation.create_state_from_snapshot(snapshot)
+    # A rounded float32 position must not count as an overlap: HPMC would then refuse its moves.
+    sphere = hoomd.hpmc.integrate.Sphere(default_d=engine.max_displacement, nselect=HOOMD_NSELECT)
+    sphere.shape["disk"] = {"diameter": engine.diameter * (1 - 1e-5)}
+    simulation.operations.integrator = sphere
+
+    def run(sweeps: int) -> tuple[int, int]:
+        simulation.run(max(1, sweeps // HOOMD_NSELECT))
+        accepted, rejected = sphere.translate_moves  # of this run; reading them waits for the GPU
+        return accepted + rejected, accepted
+
+    where = "GPU" if gpu else "CPU, 1 rank"
+    return [
+        Variant(
+            f"HOOMD-blue {hoomd.version.version}, {where}",
+            run,
+            {"max_displacement": engine.max_displacement, "nselect": HOOMD_NSELECT},
+            sweeps=HOOMD_NSELECT,
+        )
+    ]
+
+
+def _decorrelation(engine: HardDisks, sweeps: int, result: dict[str, Any]) -> dict[str, float]:
+    """Integrated autocorrelation time of the global psi_6, in sweeps and in seconds of running."""
+    interval = max(1, sweeps // SAMPLES)
+    series, times = [], []
+    for _ in range(max(10, sweeps // interval)):
+        engine.run(interval)
+        series.append(engine.psi6())
+        times.append(engine.sweeps)
+    between = (times[-1] - times[0]) / (len(times) - 1)
+    tau = autocorrelation_time(np.array(series), between)
+    return {
+        "decorrelation_sweeps": tau,
+        "decorrelation_seconds": tau * engine.N / result["trial_moves_per_second"],
+        "decorrelation_run_sweeps": times[-1] - times[0],
+    }
+
+
+def _machine() -> dict[str, Any]:
+    from manymove.info import collect
+
+    described = collect()
+    return {
+        "date": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "version": version("manymove"),
+        "commit": _commit(),
+        "machine": platform.machine(),
+        "cpu": described["cpu"],
+        "gpus": described["cuda"]["devices"],
+        "driver": _driver(),
+        "build": described["build"],
+        "hoomd": described["hoomd"],
+    }
+
+
+def _output_of(*command: str) -> str | None:
+    folder = Path(__file__).resolve().parent
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=20, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None
+
+
+def _commit() -> str | None:
+    """Of the checkout that the command runs in or is installed from, if it is one of manymove."""
+    for folder in (Path.cwd(), Path(__file__).resolve().parent):
+        project = _output_of("git", "-C", str(folder), "rev-parse", "--show-toplevel")
+        if project and (Path(project) / "plugins" / "manymove" / "bench.py").is_file():
+            return _output_of("git", "-C", project, "describe", "--always", "--dirty", "--tags")
+    return None
+
+
+def _driver() -> str | None:
+    lines = _output_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
+    return lines.splitlines()[0] if lines else None

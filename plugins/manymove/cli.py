@@ -1,0 +1,261 @@
+"""The command `manymove`."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+# The engine, NumPy and the file formats are imported when a command runs, so that --help and a
+# mistyped option answer at once.
+
+app = typer.Typer(
+    help="Massively parallel particle simulations on CPUs and GPUs.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+bench_app = typer.Typer(help="Measure speed.", rich_markup_mode=None)
+app.add_typer(bench_app, name="bench")
+
+PAPER_FRACTIONS = "0.698,0.702,0.706,0.710,0.714,0.718"
+
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:<index>.")]
+Threads = Annotated[
+    int | None, typer.Option(help="CPU threads of all replicas together; all cores by default.")
+]
+
+
+@app.command()
+def disks(
+    particles: Annotated[
+        int | None, typer.Option(help="Number of disks N; 65536 unless --input is given.")
+    ] = None,
+    packing_fraction: Annotated[
+        float | None,
+        typer.Option(help="N pi d^2 / (4 Lx Ly); 0.698 unless --input is given."),
+    ] = None,
+    sweeps: Annotated[int, typer.Option(help="Sweeps measured, of N trial moves each.")] = 20000,
+    equilibrate: Annotated[int, typer.Option(help="Sweeps before that.")] = 5000,
+    seed: Annotated[int, typer.Option(help="Of the random numbers; replica k takes seed + k.")] = 1,
+    device: Device = "auto",
+    output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("out"),
+    input_: Annotated[
+        Path | None, typer.Option("--input", help="Start from the last frame of a GSD file.")
+    ] = None,
+    start: Annotated[
+        str, typer.Option(help="Start without --input: random, hexagonal or square.")
+    ] = "random",
+    replicas: Annotated[
+        int | None,
+        typer.Option(help="Independent runs, pooled; 1, or one per MPI rank under mpirun."),
+    ] = None,
+    threads: Threads = None,
+    max_displacement: Annotated[
+        float | None, typer.Option(help="Of a trial move along x and y, in diameters.")
+    ] = None,
+    moves_per_cell: Annotated[
+        int | None, typer.Option(help="Trial moves per visit of a cell, n_m.")
+    ] = None,
+    frames: Annotated[int, typer.Option(help="Frames of the trajectory, equally spaced.")] = 10,
+    checkpoint: Annotated[float, typer.Option(help="Seconds between checkpoints.")] = 600.0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint in --output.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no table.")] = False,
+    equation_of_state: Annotated[
+        bool,
+        typer.Option(
+            "--equation-of-state", help="Run several packing fractions and plot P* against them."
+        ),
+    ] = False,
+    packing_fractions: Annotated[
+        str, typer.Option(help="Those of --equation-of-state, separated by commas.")
+    ] = PAPER_FRACTIONS,
+) -> int:
+    """Simulate hard disks and measure their pressure P* = beta P d^2.
+
+    Writes summary.json, pressure.csv, trajectory.gsd, checkpoints and pictures into --output.
+    Ctrl-C stops within a second with all but the pictures written; --resume goes on.
+    """
+    from manymove import job, report
+    from manymove.replica import Settings
+    from manymove.replicas import World
+
+    world = World.connect()
+    if input_ is not None:
+        particles, packing_fraction = _of_input(input_, particles, packing_fraction)
+    settings = Settings(
+        particles=65536 if particles is None else particles,
+        packing_fraction=0.698 if packing_fraction is None else packing_fraction,
+        sweeps=sweeps,
+        equilibrate=equilibrate,
+        seed=seed,
+        device=device,
+        output=output,
+        start=start,
+        input=input_,
+        replicas=world.size if replicas is None else replicas,
+        threads=threads,
+        max_displacement=max_displacement,
+        moves_per_cell=moves_per_cell,
+        frames=frames,
+        checkpoint=checkpoint,
+        resume=resume,
+        quiet=quiet,
+    )
+    if equation_of_state:
+        if input_ is not None or packing_fraction is not None:
+            raise ValueError(
+                "--equation-of-state takes --packing-fractions, not --packing-fraction or --input"
+            )
+        runs = [
+            replace(settings, packing_fraction=phi, output=output / f"packing_fraction_{phi:g}")
+            for phi in _numbers("--packing-fractions", packing_fractions, float)
+        ]
+        summary, complete = job.run_equation_of_state(runs, output, world)
+        text = report.equation_of_state_table(summary)
+    else:
+        summary, complete = job.run(settings, world)
+        text = report.table(summary)
+    if world.rank == 0 and not quiet:
+        print(f"{text}\nresults in {output}/")
+    return 0 if complete else 130
+
+
+def _of_input(
+    path: Path, particles: int | None, packing_fraction: float | None
+) -> tuple[int, float]:
+    """Number of disks and packing fraction of the file; contradicting options are refused."""
+    from manymove.io import read_frame
+
+    frame = read_frame(path)
+    count = len(frame.positions)
+    fraction = count * math.pi * frame.diameter**2 / (4 * frame.box[0] * frame.box[1])
+    if particles not in (None, count):
+        raise ValueError(f"--particles is {particles}, but {path} has {count} disks")
+    if packing_fraction is not None and abs(packing_fraction - fraction) > 1e-4:
+        raise ValueError(
+            f"--packing-fraction is {packing_fraction}, but that of {path} is {fraction:.6f}"
+        )
+    return count, fraction
+
+
+def _numbers(option: str, text: str, kind: type) -> list:
+    try:
+        numbers = [kind(word) for word in text.split(",")]
+    except ValueError:
+        raise ValueError(f"{option} is {text!r}; it must be numbers separated by commas") from None
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"{option} is {text!r}; a number occurs twice")
+    return numbers
+
+
+@app.command()
+def info() -> int:
+    """Say what this installation consists of: version, build, devices, host programs."""
+    from manymove import info
+
+    print(info.format(info.collect()))
+    return 0
+
+
+@bench_app.command("disks")
+def bench_disks(
+    sizes: Annotated[
+        str | None, typer.Option(help="Numbers of disks, separated by commas.")
+    ] = None,
+    packing_fraction: Annotated[float, typer.Option(help="Of all sizes.")] = 0.698,
+    device: Device = "auto",
+    threads: Annotated[
+        str | None, typer.Option(help="CPU threads, a number or several, separated by commas.")
+    ] = None,
+    max_displacement: Annotated[
+        float | None, typer.Option(help="Of a trial move along x and y, in diameters.")
+    ] = None,
+    moves_per_cell: Annotated[
+        int | None, typer.Option(help="Trial moves per visit of a cell, n_m.")
+    ] = None,
+    melt: Annotated[int, typer.Option(help="Sweeps before anything is timed.")] = 200,
+    repeats: Annotated[int, typer.Option(help="Timed runs of each variant, alternating.")] = 3,
+    seconds: Annotated[float, typer.Option(help="Least length of a timed run.")] = 1.0,
+    decorrelation: Annotated[
+        int, typer.Option(help="Also run this many sweeps for the autocorrelation time of psi_6.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 1,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the results to this file.")
+    ] = None,
+) -> int:
+    """Time hard disks: trial moves per second, and HOOMD-blue's HPMC beside them if installed."""
+    from manymove import bench
+
+    bench.disks(
+        sizes=None if sizes is None else _numbers("--sizes", sizes, int),
+        packing_fraction=packing_fraction,
+        device=device,
+        threads=[None] if threads is None else _numbers("--threads", threads, int),
+        max_displacement=max_displacement,
+        moves_per_cell=moves_per_cell,
+        melt=melt,
+        repeats=repeats,
+        seconds=seconds,
+        decorrelation=decorrelation,
+        seed=seed,
+        json_file=json_file,
+    )
+    return 0
+
+
+@app.callback(invoke_without_command=True)
+def top(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        print(f"manymove {installed('manymove')}")
+        raise typer.Exit
+    _help_without_command(context)
+
+
+@bench_app.callback(invoke_without_command=True)
+def _help_without_command(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+        raise typer.Exit
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command; returns the exit code.
+
+    0: done. 2: a mistake of the user's or of the machine, told in one line. 130: interrupted.
+    """
+    try:
+        return app(arguments, standalone_mode=False) or 0
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("interrupted", 130)
+    except (ValueError, OSError, ImportError, MemoryError, RuntimeError) as error:
+        return _fail(f"error: {str(error) or type(error).__name__}", 2)
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # typer's own errors have it
+            raise
+        return _fail(f"error: {error.format_message()}", 2)
+
+
+def _fail(message: str, code: int) -> int:
+    from manymove.replicas import launched_rank
+
+    if launched_rank() == 0:
+        print("manymove: " + " ".join(message.split()), file=sys.stderr)
+    return code
+
+
+def main() -> None:
+    """Entry point of the command `manymove`."""
+    sys.exit(run())

@@ -1,0 +1,195 @@
+"""Pictures of hard disks. They need matplotlib and freud (the extra "plot")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manymove.analysis.pressure import PressureEstimate
+from manymove.analysis.reference import published
+
+_DISKS_DRAWN_AS_CIRCLES = 300_000
+_INCHES = 9.0
+
+
+def _figure(width: float, height: float) -> tuple[Any, Any]:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("pictures need matplotlib: pip install 'manymove[plot]'") from error
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.add_subplot()
+
+
+def local_psi6(positions: np.ndarray, box: tuple[float, float]) -> np.ndarray:
+    """Local bond-orientational order psi_6 with Voronoi neighbours, complex (N,), by freud.
+
+    Source: Ramasubramani et al., Comput. Phys. Commun. 254, 107275 (2020).
+
+    Raises:
+        ImportError: freud is not installed.
+    """
+    try:
+        import freud
+    except ImportError as error:
+        raise ImportError("psi_6 needs freud: pip install 'manymove[plot]'") from error
+    freud_box = freud.Box(Lx=box[0], Ly=box[1], is2D=True)
+    points = np.column_stack((positions, np.zeros(len(positions))))
+    voronoi = freud.locality.Voronoi().compute((freud_box, points))
+    hexatic = freud.order.Hexatic(k=6)
+    hexatic.compute((freud_box, points), neighbors=voronoi.nlist)
+    return np.asarray(hexatic.particle_order)
+
+
+def configuration(
+    path: str | Path, positions: np.ndarray, box: tuple[float, float], diameter: float
+) -> None:
+    """Picture of the disks: the colour is the direction of the local psi_6, the depth its size.
+
+    Args:
+        path: of the PNG file.
+        positions: (N, 2) in [-L/2, L/2).
+        box: (Lx, Ly).
+        diameter: of the disks.
+    """
+    psi6 = local_psi6(positions, box)
+    from matplotlib.collections import EllipseCollection
+
+    width, height = (_INCHES * edge / max(box) for edge in box)
+    figure, axes = _figure(max(width, 2.0), max(height, 2.0) + 0.4)
+    colours = _psi6_colours(psi6)
+    if len(positions) <= _DISKS_DRAWN_AS_CIRCLES:
+        size = np.full(len(positions), diameter)
+        axes.add_collection(
+            EllipseCollection(
+                size, size, np.zeros_like(size), units="xy", offsets=positions,
+                offset_transform=axes.transData, facecolors=colours, linewidths=0,
+            )
+        )  # fmt: skip
+    else:
+        axes.imshow(
+            _averaged_image(positions, box, psi6), origin="lower", interpolation="nearest",
+            extent=(-box[0] / 2, box[0] / 2, -box[1] / 2, box[1] / 2),
+        )  # fmt: skip
+    axes.set(
+        xlim=(-box[0] / 2, box[0] / 2), ylim=(-box[1] / 2, box[1] / 2),
+        aspect="equal", xticks=[], yticks=[],
+    )  # fmt: skip
+    packing_fraction = len(positions) * np.pi * diameter**2 / (4 * box[0] * box[1])
+    axes.set_title(
+        f"{len(positions):,} hard disks, packing fraction {packing_fraction:.4g}, "
+        f"global |$\\psi_6$| = {abs(psi6.mean()):.3f}",
+        fontsize=10,
+    )
+    _colour_wheel(figure)
+    figure.savefig(path, dpi=200)
+
+
+def _psi6_colours(psi6: np.ndarray) -> np.ndarray:
+    """RGB (..., 3): hue from the phase, saturation from the modulus."""
+    from matplotlib.colors import hsv_to_rgb
+
+    hue = np.angle(psi6) / (2 * np.pi) % 1.0
+    modulus = np.clip(np.abs(psi6), 0, 1)
+    return hsv_to_rgb(np.stack((hue, modulus**1.5, 0.35 + 0.6 * modulus), axis=-1))
+
+
+def _averaged_image(
+    positions: np.ndarray, box: tuple[float, float], psi6: np.ndarray, pixels: int = 1600
+) -> np.ndarray:
+    """Where disks are smaller than a pixel: the mean of psi_6 in each."""
+    shape = tuple(max(1, round(pixels * edge / max(box))) for edge in (box[1], box[0]))
+    column = np.clip(((positions[:, 0] / box[0] + 0.5) * shape[1]).astype(int), 0, shape[1] - 1)
+    row = np.clip(((positions[:, 1] / box[1] + 0.5) * shape[0]).astype(int), 0, shape[0] - 1)
+    pixel = row * shape[1] + column
+    cells = shape[0] * shape[1]
+    count = np.maximum(np.bincount(pixel, minlength=cells), 1)
+    real = np.bincount(pixel, weights=psi6.real, minlength=cells) / count
+    imag = np.bincount(pixel, weights=psi6.imag, minlength=cells) / count
+    return _psi6_colours((real + 1j * imag).reshape(shape))
+
+
+def _colour_wheel(figure: Any) -> None:
+    axis = np.linspace(-1, 1, 101)
+    z = axis[None, :] + 1j * axis[:, None]
+    image = np.ones((*z.shape, 4))
+    image[..., :3] = _psi6_colours(z)
+    image[..., 3] = np.abs(z) <= 1
+    wheel = figure.add_axes((0.9, 0.9, 0.09, 0.09))
+    wheel.imshow(image, origin="lower")
+    wheel.set_title(r"$\psi_6$", fontsize=8, pad=1)
+    wheel.set_axis_off()
+
+
+def pressure_against_sweeps(
+    path: str | Path,
+    series: Sequence[tuple[np.ndarray, np.ndarray]],
+    estimate: PressureEstimate,
+    reference: tuple[float, float] | None = None,
+) -> None:
+    """Picture of the pressure records of each replica, their running means and the result.
+
+    Args:
+        path: of the PNG file.
+        series: per replica, sweeps (K,) and P* (K,).
+        estimate: of all replicas.
+        reference: published P* and its error.
+    """
+    figure, axes = _figure(7.0, 4.2)
+    for index, (sweeps, records) in enumerate(series):
+        colour = f"C{index % 10}"
+        running = np.cumsum(records) / np.arange(1, len(records) + 1)
+        axes.plot(sweeps, records, ".", ms=2, alpha=0.4, color=colour)
+        axes.plot(
+            sweeps, running, lw=1.5, color=colour, label="running mean" if not index else None
+        )
+    axes.axhspan(
+        estimate.value - estimate.error,
+        estimate.value + estimate.error,
+        color="k",
+        alpha=0.15,
+        lw=0,
+    )
+    axes.axhline(estimate.value, color="k", lw=1, label=f"mean {estimate}")
+    if reference is not None:
+        axes.axhline(reference[0], color="C3", ls="--", lw=1, label=f"paper {reference[0]:.5g}")
+    everything = np.concatenate([records for _, records in series])
+    low, high = np.percentile(everything, [1, 99])
+    margin = 0.3 * (high - low) + 1e-6
+    axes.set(xlabel="sweeps", ylabel=r"$P^* = \beta P d^2$", ylim=(low - margin, high + margin))
+    axes.legend(fontsize=8)
+    figure.savefig(path, dpi=160)
+
+
+def equation_of_state(
+    path: str | Path, points: Sequence[tuple[float, float, float]], N: int
+) -> None:
+    """Picture of P* against packing fraction, the paper's points (Table 2) beside ours.
+
+    Args:
+        path: of the PNG file.
+        points: (packing fraction, P*, error) of each run.
+        N: number of disks.
+    """
+    figure, axes = _figure(7.0, 4.6)
+    table = published()
+    fractions = np.array(table["packing_fractions"])
+    for index, (size, row) in enumerate(
+        sorted(table["MPMC"].items(), key=lambda item: int(item[0]))
+    ):
+        values, errors = np.array(row).T
+        same = int(size) == N
+        axes.errorbar(
+            fractions, values, errors, fmt="s--", ms=6 if same else 4, mfc="none", lw=0.8,
+            color=f"C{index}", alpha=1.0 if same else 0.5, label=f"paper, N = {int(size):,}",
+        )  # fmt: skip
+    ours = np.array(points)
+    axes.errorbar(*ours.T, fmt="o", ms=5, capsize=3, color="k", label=f"this run, N = {N:,}")
+    axes.set(xlabel=r"packing fraction $\phi$", ylabel=r"$P^* = \beta P d^2$")
+    axes.legend(fontsize=8)
+    figure.savefig(path, dpi=160)

@@ -1,0 +1,269 @@
+"""One replica of hard disks from its start to its pressure."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manymove.analysis import pressure
+from manymove.analysis.pressure import PressureEstimate
+from manymove.harddisk import HardDisks
+from manymove.io import Frame, TrajectoryWriter
+from manymove.packing import hexagonal_packing, random_packing, square_packing
+from manymove.progress import Interrupted, StopRequest
+
+RECORDS = 512  # pressure records of a complete run, about
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user asked for; the options of `manymove disks` say what each means."""
+
+    particles: int
+    packing_fraction: float
+    sweeps: int
+    equilibrate: int
+    seed: int
+    device: str
+    output: Path
+    start: str
+    input: Path | None
+    replicas: int
+    threads: int | None
+    max_displacement: float | None
+    moves_per_cell: int | None
+    frames: int
+    checkpoint: float
+    resume: bool
+    quiet: bool
+
+    def __post_init__(self) -> None:
+        _at_least("--particles", self.particles, 1)
+        _at_least("--sweeps", self.sweeps, 1)
+        _at_least("--equilibrate", self.equilibrate, 0)
+        _at_least("--seed", self.seed, 0)
+        _at_least("--replicas", self.replicas, 1)
+        _at_least("--frames", self.frames, 1)
+        if self.threads is not None:
+            _at_least("--threads", self.threads, 1)
+        if not 0 < self.packing_fraction < 1:
+            raise ValueError(
+                f"--packing-fraction is {self.packing_fraction}; it lies between 0 and 1"
+            )
+        if not self.checkpoint > 0:
+            raise ValueError(f"--checkpoint is {self.checkpoint}; it must be positive (seconds)")
+
+
+def _at_least(option: str, value: int, least: int) -> None:
+    if value < least:
+        raise ValueError(f"{option} is {value}; it must be at least {least}")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one replica did. Trial moves include those of the equilibration."""
+
+    replica: int
+    seed: int
+    complete: bool
+    box: tuple[float, float] = (0.0, 0.0)
+    diameter: float = 1.0
+    equilibration_sweeps: float = 0.0
+    sweeps: float = 0.0
+    trial_moves: int = 0
+    accepted_moves: int = 0
+    session_moves: int = 0  # of trial_moves, those since the process started or resumed
+    began: float = 0.0  # wall-clock times of the first and the last move of this session
+    ended: float = 0.0
+    device: str = ""
+    device_name: str = ""
+    threads: int | None = None
+    max_displacement: float | None = None
+    moves_per_cell: int | None = None
+    state_hash: str | None = None
+    psi6: float | None = None
+    max_overlap: float | None = None
+    repaired: dict[str, Any] = field(default_factory=dict)
+    records: np.ndarray = field(default_factory=lambda: np.empty(0))
+    record_sweeps: np.ndarray = field(default_factory=lambda: np.empty(0))
+    positions: np.ndarray | None = None  # of replica 0, for the picture
+
+    @property
+    def estimate(self) -> PressureEstimate | None:
+        return pressure.estimate(self.records) if self.records.size else None
+
+
+class Replica:
+    """One engine from its start to the last sweep, in a thread of its own."""
+
+    def __init__(
+        self,
+        index: int,
+        settings: Settings,
+        frame: Frame | None,
+        device: str,
+        threads: int | None,
+        stop: StopRequest,
+    ) -> None:
+        self.moves = 0  # done so far; read by the progress bar
+        self._index = index
+        self._settings = settings
+        self._frame = frame
+        self._device = device
+        self._threads = threads
+        self._stop = stop
+        self._seed = settings.seed + index
+        self._checkpoint = settings.output / f"checkpoint-{index}"
+        self._earlier = np.empty((0, 2))  # records of the runs that this one resumes: sweeps, P*
+        self._began = 0.0
+        self._earlier_moves = 0
+        self._saved = 0.0
+
+    def run(self) -> Result:
+        """Equilibrate, measure, write frames; a requested stop ends it early with a checkpoint."""
+        try:
+            engine = self._engine()
+        except (Interrupted, KeyboardInterrupt):
+            return Result(self._index, self._seed, complete=False)
+        self._began = self._saved = time.time()
+        self._earlier_moves = engine.trial_moves
+        try:
+            self._advance(engine, self._settings.equilibrate)
+            self._measure(engine)
+            complete = True
+        except Interrupted:
+            complete = False
+        ended = time.time()
+        self._save(engine)
+        return self._result(engine, complete, ended)
+
+    def _engine(self) -> HardDisks:
+        s = self._settings
+        state = self._checkpoint.with_suffix(".state")
+        if s.resume:
+            if not state.is_file():
+                raise FileNotFoundError(f"--resume: no checkpoint {state}")
+            self._earlier = np.load(self._checkpoint.with_suffix(".npy"))
+            engine = HardDisks.load(state, device=self._device, threads=self._threads)
+            if engine.N != s.particles or abs(engine.packing_fraction - s.packing_fraction) > 1e-6:
+                raise ValueError(
+                    f"--resume: {state} holds {engine.N} disks at packing fraction "
+                    f"{engine.packing_fraction:.6g}, not {s.particles} at {s.packing_fraction:.6g}"
+                )
+            return engine
+        if self._frame is not None:
+            positions, box, diameter = self._frame.positions, self._frame.box, self._frame.diameter
+        else:
+            positions, box = make_start(s, self._seed, lambda: self._stop.requested)
+            diameter = 1.0
+        self._stop.check()
+        return HardDisks(
+            positions,
+            box,
+            diameter,
+            max_displacement=s.max_displacement,
+            moves_per_cell=s.moves_per_cell,
+            seed=self._seed,
+            device=self._device,
+            threads=self._threads,
+        )
+
+    def _advance(self, engine: HardDisks, sweeps: float) -> None:
+        """Run up to the given number of sweeps since the start."""
+        if engine.sweeps < sweeps:
+            engine.run(sweeps - engine.sweeps, callback=self._pause)
+        self.moves = engine.trial_moves
+        self._stop.check()
+
+    def _pause(self, engine: HardDisks) -> None:
+        self.moves = engine.trial_moves
+        self._stop.check()
+        if time.time() - self._saved > self._settings.checkpoint:
+            self._save(engine)
+
+    def _measure(self, engine: HardDisks) -> None:
+        s = self._settings
+        engine.sample_pressure(every=1, record=max(1, s.sweeps // RECORDS))
+        name = "trajectory.gsd" if self._index == 0 else f"trajectory-{self._index}.gsd"
+        with TrajectoryWriter(
+            s.output / name, engine.box, engine.diameter, resume=s.resume
+        ) as trajectory:
+            for k in range(1, s.frames + 1):
+                target = s.equilibrate + s.sweeps * k / s.frames
+                if engine.sweeps < target:
+                    self._advance(engine, target)
+                    trajectory.append(
+                        engine.positions,
+                        step=round(engine.sweeps),
+                        psi6=abs(engine.psi6()),
+                        trial_moves=float(engine.trial_moves),
+                    )
+            self._advance(engine, s.equilibrate + s.sweeps)
+
+    def _records(self, engine: HardDisks) -> np.ndarray:
+        """(K, 2): sweeps and P*, those of the resumed runs included."""
+        if engine.sweeps <= self._settings.equilibrate:
+            return self._earlier
+        new = np.column_stack((engine.pressure_sweeps, engine.pressure_records))
+        return np.concatenate((self._earlier, new))
+
+    def _save(self, engine: HardDisks) -> None:
+        """Write the checkpoint; a crash in between leaves the one before."""
+        state = self._checkpoint.with_suffix(".state")
+        records = self._checkpoint.with_suffix(".npy")
+        engine.save(f"{state}.new")
+        with open(f"{records}.new", "wb") as file:
+            np.save(file, self._records(engine))
+        os.replace(f"{state}.new", state)
+        os.replace(f"{records}.new", records)
+        self._saved = time.time()
+
+    def _result(self, engine: HardDisks, complete: bool, ended: float) -> Result:
+        records = self._records(engine)
+        return Result(
+            replica=self._index,
+            seed=self._seed,
+            complete=complete,
+            box=engine.box,
+            diameter=engine.diameter,
+            equilibration_sweeps=min(engine.sweeps, self._settings.equilibrate),
+            sweeps=max(0.0, engine.sweeps - self._settings.equilibrate),
+            trial_moves=engine.trial_moves,
+            accepted_moves=engine.accepted_moves,
+            session_moves=engine.trial_moves - self._earlier_moves,
+            began=self._began,
+            ended=ended,
+            device=engine.device,
+            device_name=engine.device_name,
+            threads=engine.threads,
+            max_displacement=engine.max_displacement,
+            moves_per_cell=engine.moves_per_cell,
+            state_hash=engine.state_hash,
+            psi6=abs(engine.psi6()),
+            max_overlap=engine.max_overlap(),
+            repaired=engine.repaired,
+            records=records[:, 1],
+            record_sweeps=records[:, 0],
+            positions=engine.positions if self._index == 0 else None,
+        )
+
+
+def make_start(
+    settings: Settings, seed: int, interrupted: Callable[[], bool]
+) -> tuple[np.ndarray, tuple[float, float]]:
+    """Positions and box of disks of diameter 1 for `--start`."""
+    if settings.start == "hexagonal":
+        return hexagonal_packing(settings.particles, settings.packing_fraction)
+    if settings.start == "square":
+        return square_packing(settings.particles, settings.packing_fraction)
+    if settings.start == "random":
+        return random_packing(
+            settings.particles, settings.packing_fraction, seed=seed, interrupted=interrupted
+        )
+    raise ValueError(f"--start is {settings.start}; it is random, hexagonal or square")
