@@ -1,0 +1,288 @@
+"""The command line: the main job end to end, its files, and one line for each mistake."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import gsd.hoomd
+import numpy as np
+import pytest
+
+from manymove import cli
+
+KEYS = {
+    "pressure",
+    "pressure_error",
+    "packing_fraction",
+    "particles",
+    "sweeps",
+    "trial_moves",
+    "acceptance",
+    "trial_moves_per_second",
+    "device",
+    "seed",
+    "state_hash",
+    "version",
+}
+SMALL = ["--particles", "256", "--sweeps", "300", "--equilibrate", "100", "--device", "cpu"]
+
+
+def disks(*arguments):
+    return cli.run(["disks", *map(str, arguments)])
+
+
+def summary_of(folder):
+    return json.loads((folder / "summary.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("disks")
+    assert disks(*SMALL, "--output", folder, "--quiet", "--frames", 3) == 0
+    return folder
+
+
+def test_summary_has_what_was_asked_for(finished):
+    summary = summary_of(finished)
+    assert summary.keys() >= KEYS
+    assert summary["particles"] == 256
+    assert summary["packing_fraction"] == 0.698
+    assert summary["seed"] == 1
+    assert summary["complete"] is True
+    assert summary["sweeps"] >= 300
+    assert summary["trial_moves"] >= 400 * 256
+    assert 0 < summary["acceptance"] < 1
+    assert re.fullmatch("[0-9a-f]{16}", summary["state_hash"])
+    assert 8 < summary["pressure"] < 10.5
+    assert summary["max_overlap"] < 1e-6
+
+
+def test_trajectory_and_pictures_are_written(finished):
+    with gsd.hoomd.open(str(finished / "trajectory.gsd"), "r") as trajectory:
+        steps = [frame.configuration.step for frame in trajectory]
+        assert trajectory[0].particles.N == 256
+    assert len(steps) == 3
+    assert steps == sorted(steps)
+    records = np.loadtxt(finished / "pressure.csv", delimiter=",", skiprows=1)
+    assert records[:, 2].mean() == pytest.approx(summary_of(finished)["pressure"], rel=1e-6)
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("freud")
+    for name in ("configuration.png", "pressure.png"):
+        assert (finished / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_same_seed_same_hash(finished, tmp_path):
+    assert disks(*SMALL, "--output", tmp_path, "--quiet", "--threads", 1) == 0
+    assert summary_of(tmp_path)["state_hash"] == summary_of(finished)["state_hash"]
+
+
+def test_table_is_printed(finished, tmp_path, capsys):
+    assert disks(*SMALL, "--output", tmp_path) == 0
+    printed = capsys.readouterr().out
+    for word in ("pressure P*", "moves/s", "state hash", summary_of(finished)["state_hash"]):
+        assert word in printed
+
+
+def test_resume_ends_where_one_run_ends(finished, tmp_path):
+    shorter = [*SMALL, "--output", tmp_path, "--quiet", "--sweeps"]
+    assert disks(*shorter, 100) == 0
+    assert disks(*shorter, 300, "--resume") == 0
+    assert summary_of(tmp_path)["state_hash"] == summary_of(finished)["state_hash"]
+
+
+def test_input_takes_the_disks_of_a_file(finished, tmp_path):
+    start = finished / "trajectory.gsd"
+    arguments = ["--input", start, "--sweeps", 50, "--equilibrate", 0, "--device", "cpu"]
+    assert disks(*arguments, "--output", tmp_path, "--quiet") == 0
+    summary = summary_of(tmp_path)
+    assert summary["particles"] == 256
+    assert summary["packing_fraction"] == pytest.approx(0.698, rel=1e-9)
+
+
+def test_replicas_are_pooled(finished, tmp_path):
+    assert disks(*SMALL, "--output", tmp_path, "--quiet", "--replicas", 3) == 0
+    summary = summary_of(tmp_path)
+    replicas = summary["replicas"]
+    assert [r["seed"] for r in replicas] == [1, 2, 3]
+    assert replicas[0]["state_hash"] == summary_of(finished)["state_hash"]
+    assert len({r["state_hash"] for r in replicas}) == 3
+    assert summary["pressure"] == pytest.approx(np.mean([r["pressure"] for r in replicas]))
+    assert (tmp_path / "trajectory-2.gsd").is_file()
+
+
+def test_equation_of_state(tmp_path):
+    arguments = ["--particles", 256, "--sweeps", 100, "--equilibrate", 50, "--device", "cpu"]
+    arguments += ["--equation-of-state", "--packing-fractions", "0.5,0.6,0.65"]
+    assert disks(*arguments, "--output", tmp_path, "--quiet") == 0
+    summary = summary_of(tmp_path)
+    assert summary["packing_fractions"] == [0.5, 0.6, 0.65]
+    assert summary["pressure"] == sorted(summary["pressure"])
+    assert (tmp_path / "packing_fraction_0.6" / "summary.json").is_file()
+    pytest.importorskip("matplotlib")
+    assert (tmp_path / "equation_of_state.png").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--particles", 0], "--particles is 0; it must be at least 1"),
+        (["--sweeps", 0], "--sweeps is 0"),
+        (["--equilibrate", -1], "--equilibrate is -1"),
+        (["--seed", -1], "--seed is -1"),
+        (["--replicas", 0], "--replicas is 0"),
+        (["--frames", 0], "--frames is 0"),
+        (["--threads", 0], "--threads is 0"),
+        (["--checkpoint", 0], "--checkpoint is 0.0"),
+        (["--packing-fraction", 1.2], "--packing-fraction is 1.2"),
+        (["--packing-fraction", 0.8], "random packings go up to 0.72"),
+        (["--packing-fraction", 0.95, "--start", "hexagonal"], "touching disks has 0.906900"),
+        (["--start", "liquid"], "--start is liquid; it is random, hexagonal or square"),
+        (["--device", "abacus"], "abacus"),
+        (["--sweeps", "many"], "--sweeps"),
+        (["--colour", "red"], "--colour"),
+        (["--input", "none.gsd"], "none.gsd: no such file"),
+        (["--resume"], "--resume: no checkpoint"),
+        (["--max-displacement", -1], "displacement"),
+        (["--moves-per-cell", -1], "moves_per_cell"),
+        (["--equation-of-state", "--packing-fractions", "0.7,x"], "separated by commas"),
+        (["--equation-of-state", "--packing-fractions", "0.7,0.7"], "occurs twice"),
+        (["--equation-of-state", "--packing-fraction", 0.7], "takes --packing-fractions"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(tmp_path, capsys, arguments, message):
+    defaults = ["--particles", 64, "--output", tmp_path / "out"]
+    assert disks(*defaults, *arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("manymove: error: ")
+    assert printed.err.count("\n") == 1
+    assert message in printed.err
+
+
+def test_input_that_contradicts_the_options_is_refused(finished, tmp_path, capsys):
+    start = finished / "trajectory.gsd"
+    assert disks("--input", start, "--particles", 99, "--output", tmp_path) == 2
+    assert "--particles is 99, but" in capsys.readouterr().err
+    assert disks("--input", start, "--packing-fraction", 0.5, "--output", tmp_path) == 2
+    assert "--packing-fraction is 0.5, but" in capsys.readouterr().err
+
+
+def test_resume_refuses_another_system(finished, capsys):
+    assert disks(*SMALL, "--output", finished, "--resume", "--packing-fraction", 0.6) == 2
+    assert "holds 256 disks at packing fraction 0.698, not 256 at 0.6" in capsys.readouterr().err
+
+
+def test_an_output_folder_that_cannot_be_made(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert disks(*SMALL, "--output", tmp_path / "file" / "out") == 2
+    assert "Not a directory" in capsys.readouterr().err
+
+
+def command(*arguments):
+    return [sys.executable, "-c", "from manymove.cli import main; main()", *map(str, arguments)]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_interrupt_keeps_what_was_done(tmp_path):
+    arguments = ["disks", "--particles", 4096, "--sweeps", 10_000_000, "--equilibrate", 10]
+    with subprocess.Popen(
+        command(*arguments, "--device", "cpu", "--output", tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "trajectory.gsd").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)  # until the measurement has begun
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        output, errors = process.communicate(timeout=30)
+    assert time.monotonic() - began < 5  # 1 s on an idle machine
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert "stopped early" in output
+    summary = summary_of(tmp_path)
+    assert summary["complete"] is False
+    assert 0 < summary["sweeps"] < 10_000_000
+    assert (tmp_path / "checkpoint-0.state").is_file()
+
+
+def test_help_version_and_info(capsys):
+    assert cli.run([]) == 0
+    assert "disks" in capsys.readouterr().out
+    assert cli.run(["--version"]) == 0
+    assert re.match(r"manymove \d", capsys.readouterr().out)
+    assert cli.run(["info"]) == 0
+    assert "compiler" in capsys.readouterr().out
+    assert cli.run(["bench"]) == 0
+    assert "disks" in capsys.readouterr().out
+
+
+def test_bench_times_every_variant(tmp_path, capsys):
+    results = tmp_path / "bench.json"
+    arguments = ["--sizes", "256", "--device", "cpu", "--threads", "1,2", "--seconds", "0.05"]
+    assert cli.run(["bench", "disks", *arguments, "--melt", "10", "--json", str(results)]) == 0
+    report = json.loads(results.read_text())
+    assert report.keys() >= {"date", "version", "commit", "cpu", "driver", "results"}
+    ours = [row for row in report["results"] if row["device"] == "cpu"]
+    assert [row["threads"] for row in ours[:2]] == [1, 2]
+    for row in report["results"]:
+        assert row["repeats"] == 3
+        assert row["lowest"] <= row["trial_moves_per_second"] <= row["highest"]
+        assert 0 < row["acceptance"] < 1
+    assert "moves/s" in capsys.readouterr().out
+
+
+def test_bench_measures_the_decorrelation_when_asked(tmp_path):
+    pytest.importorskip("pymbar")
+    results = tmp_path / "bench.json"
+    arguments = ["--sizes", "64", "--device", "cpu", "--seconds", "0.02", "--melt", "10"]
+    arguments += ["--decorrelation", "2000", "--json", str(results)]
+    assert cli.run(["bench", "disks", *arguments]) == 0
+    row = json.loads(results.read_text())["results"][0]
+    assert row["decorrelation_sweeps"] > 0
+    assert row["decorrelation_seconds"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--repeats", "2"], "--repeats is 2"),
+        (["--seconds", "0"], "--seconds must be positive"),
+        (["--sizes", "many"], "--sizes is 'many'"),
+        (["--threads", "1,1"], "occurs twice"),
+    ],
+)
+def test_bench_refuses(capsys, arguments, message):
+    assert cli.run(["bench", "disks", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+needs_mpi = pytest.mark.skipif(shutil.which("mpiexec") is None, reason="no mpiexec on the PATH")
+
+
+@needs_mpi
+def test_ranks_pool_their_replicas(finished, tmp_path):
+    pytest.importorskip("mpi4py")
+    subprocess.run(
+        ["mpiexec", "-n", "2", *command("disks", *SMALL, "--output", tmp_path, "--quiet")],
+        check=True,
+        timeout=120,
+    )
+    summary = summary_of(tmp_path)
+    assert summary["ranks"] == 2
+    assert [r["seed"] for r in summary["replicas"]] == [1, 2]
+    assert summary["replicas"][0]["state_hash"] == summary_of(finished)["state_hash"]
+
+
+def test_mpirun_without_mpi4py_is_told(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    assert disks(*SMALL, "--output", tmp_path) == 2
+    assert "needs mpi4py" in capsys.readouterr().err
