@@ -141,7 +141,7 @@ def disks(
         for result in results:
             print(_row(result))
         rows += results
-    report = {**_machine(), "packing_fraction": packing_fraction, "melt": melt, "results": rows}
+    report = {**machine(), "packing_fraction": packing_fraction, "melt": melt, "results": rows}
     if json_file is not None:
         json_file.parent.mkdir(parents=True, exist_ok=True)
         write_json(json_file, report)
@@ -279,7 +279,8 @@ def _decorrelation(engine: HardDisks, sweeps: int, result: dict[str, Any]) -> di
     }
 
 
-def _machine() -> dict[str, Any]:
+def machine() -> dict[str, Any]:
+    """Machine, driver, date, version and commit: what a file of results must name."""
     from manymove.info import collect
 
     described = collect()
