@@ -76,8 +76,9 @@ def run(options: argparse.Namespace) -> None:
             options.file.write_text(json.dumps(report, indent=1) + "\n")
             paper = published_pressure(options.particles, phi)
             print(
-                f"{phi:.4f} {start:<9} P* {result['pressure']:.5f} +- {result['pressure_error']:.5f}"
-                f"  paper {paper}  quarters {np.round(result['quarters'], 4)}"
+                f"{phi:.4f} {start:<9} P* {result['pressure']:.5f}"
+                f" +- {result['pressure_error']:.5f}  paper {paper}"
+                f"  quarters {np.round(result['quarters'], 4)}"
                 f"  |psi_6| {result['psi6']:.3f}  {time.perf_counter() - began:.0f} s",
                 flush=True,
             )

@@ -40,9 +40,11 @@ def main() -> None:
         above = [high - r for r, high in zip(rates, highest, strict=True)]
         speed.errorbar(sizes, rates, (below, above), fmt="o-", capsize=3, label=label)
         efficiency.plot(sizes, [r / max(rates) for r in rates], "o-")
-    speed.set(xscale="log", yscale="log", xlabel="disks", ylabel="trial moves per second",
-    title="(a)") efficiency.set(xscale="log", ylim=(0, 1.05), xlabel="disks", ylabel="efficiency",
-    title="(b)") speed.legend(fontsize=8)
+    speed.set(xscale="log", yscale="log", xlabel="disks", ylabel="trial moves per second")
+    efficiency.set(xscale="log", ylim=(0, 1.05), xlabel="disks", ylabel="efficiency")
+    speed.set_title("(a)")
+    efficiency.set_title("(b)")
+    speed.legend(fontsize=8)
     figure.savefig(picture, dpi=160)
 
 
