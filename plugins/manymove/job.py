@@ -51,7 +51,7 @@ def _run_share(
     if not indices:
         return []
     device = world.device(settings.device)
-    threads = share_of_threads(device, settings.threads, len(indices), world.cores())
+    threads = share_of_threads(device, settings.threads, len(indices), world.cores)
     particles = settings.particles
     moves = (settings.sweeps + settings.equilibrate) * particles * len(indices)
     with StopRequest() as stop:

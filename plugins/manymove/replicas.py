@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from manymove import _core
@@ -16,6 +16,12 @@ T = TypeVar("T")
 # Environment variables <name>_SIZE and <name>_RANK of Open MPI, of MPICH and Intel MPI, of MVAPICH.
 _LAUNCHERS = ("OMPI_COMM_WORLD", "PMI", "MV2_COMM_WORLD")
 _REPLICAS_PER_GPU = 16
+
+
+def _usable_cores() -> frozenset[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return frozenset(os.sched_getaffinity(0))
+    return frozenset(range(os.cpu_count() or 1))
 
 
 def launched_rank() -> int:
@@ -29,13 +35,14 @@ class World:
 
     Attributes:
         rank, size: of this process among all.
-        local_rank, local_size: among those of the same machine.
+        local_rank: among those of the same machine.
+        cores: CPU cores that fall to this process, at least 1.
     """
 
     rank: int = 0
     size: int = 1
     local_rank: int = 0
-    local_size: int = 1
+    cores: int = field(default_factory=lambda: len(_usable_cores()))
     communicator: Any = None
 
     @classmethod
@@ -57,7 +64,11 @@ class World:
             ) from error
         everyone = MPI.COMM_WORLD
         machine = everyone.Split_type(MPI.COMM_TYPE_SHARED)
-        return cls(everyone.rank, everyone.size, machine.rank, machine.size, everyone)
+        mine = _usable_cores()
+        # Ranks bound to cores of their own keep them; those with the same cores divide them.
+        sharing = machine.allgather(mine).count(mine)
+        cores = max(1, len(mine) // sharing)
+        return cls(everyone.rank, everyone.size, machine.rank, cores, everyone)
 
     def share(self, items: Sequence[T]) -> list[T]:
         """The items that fall to this rank."""
@@ -75,16 +86,6 @@ class World:
         if self.size > 1 and gpus and wanted in ("auto", "cuda"):
             return f"cuda:{self.local_rank % gpus}"
         return wanted
-
-    def cores(self) -> int:
-        """CPU cores for this rank, at least 1."""
-        if hasattr(os, "sched_getaffinity"):
-            available = len(os.sched_getaffinity(0))
-        else:
-            available = os.cpu_count() or 1
-        # Launchers that bind ranks have divided the machine already.
-        bound = available < (os.cpu_count() or 1)
-        return available if bound else max(1, available // self.local_size)
 
 
 def share_of_threads(
