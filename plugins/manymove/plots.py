@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from manymove.analysis.pressure import PressureEstimate
 from manymove.analysis.reference import published
 
-_DISKS_DRAWN_AS_CIRCLES = 300_000
+_DISKS_DRAWN_AS_CIRCLES = 100_000
 _INCHES = 9.0
 
 
@@ -27,7 +28,7 @@ def _figure(width: float, height: float) -> tuple[Any, Any]:
 
 
 def local_psi6(positions: np.ndarray, box: tuple[float, float]) -> np.ndarray:
-    """Local bond-orientational order psi_6 with Voronoi neighbours, complex (N,), by freud.
+    """Local bond-orientational order psi_6 with the six nearest disks, complex (N,), by freud.
 
     Source: Ramasubramani et al., Comput. Phys. Commun. 254, 107275 (2020).
 
@@ -38,11 +39,11 @@ def local_psi6(positions: np.ndarray, box: tuple[float, float]) -> np.ndarray:
         import freud
     except ImportError as error:
         raise ImportError("psi_6 needs freud: pip install 'manymove[plot]'") from error
-    freud_box = freud.Box(Lx=box[0], Ly=box[1], is2D=True)
     points = np.column_stack((positions, np.zeros(len(positions))))
-    voronoi = freud.locality.Voronoi().compute((freud_box, points))
     hexatic = freud.order.Hexatic(k=6)
-    hexatic.compute((freud_box, points), neighbors=voronoi.nlist)
+    hexatic.compute(
+        (freud.Box(Lx=box[0], Ly=box[1], is2D=True), points), neighbors={"num_neighbors": 6}
+    )
     return np.asarray(hexatic.particle_order)
 
 
@@ -100,9 +101,10 @@ def _psi6_colours(psi6: np.ndarray) -> np.ndarray:
 
 
 def _averaged_image(
-    positions: np.ndarray, box: tuple[float, float], psi6: np.ndarray, pixels: int = 1600
+    positions: np.ndarray, box: tuple[float, float], psi6: np.ndarray
 ) -> np.ndarray:
-    """Where disks are smaller than a pixel: the mean of psi_6 in each."""
+    """The mean of psi_6 over about two disks per pixel: (rows, columns, 3)."""
+    pixels = math.sqrt(len(positions) / 2 * max(box) / min(box))
     shape = tuple(max(1, round(pixels * edge / max(box))) for edge in (box[1], box[0]))
     column = np.clip(((positions[:, 0] / box[0] + 0.5) * shape[1]).astype(int), 0, shape[1] - 1)
     row = np.clip(((positions[:, 1] / box[1] + 0.5) * shape[0]).astype(int), 0, shape[0] - 1)

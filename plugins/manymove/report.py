@@ -124,7 +124,7 @@ def _write_pictures(settings: Settings, measured: list[Result], summary: dict[st
     first = measured[0] if measured else None
     if first is None:
         return
-    if first.positions is not None and len(first.positions) >= 4:
+    if first.positions is not None and len(first.positions) > 6:
         plots.configuration(
             settings.output / "configuration.png", first.positions, first.box, first.diameter
         )
