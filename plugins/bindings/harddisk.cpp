@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/harddisk/engine.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include "positions.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace manymove::harddisk;
+using manymove::bindings::array_of;
+
+namespace {
+
+Parameters parameters_from(const nb::dict& d) {
+  Parameters p;
+  const auto box = nb::cast<std::array<double, 2>>(d["box"]);
+  p.box[0] = box[0];
+  p.box[1] = box[1];
+  p.diameter = nb::cast<double>(d["diameter"]);
+  p.max_displacement = nb::cast<double>(d["max_displacement"]);
+  p.cell_width = nb::cast<double>(d["cell_width"]);
+  p.moves_per_cell = nb::cast<int>(d["moves_per_cell"]);
+  p.rounds = nb::cast<int>(d["rounds"]);
+  p.tile = nb::cast<int>(d["tile"]);
+  p.shuffle_particles = nb::cast<bool>(d["shuffle_particles"]);
+  p.shuffle_sets = nb::cast<bool>(d["shuffle_sets"]);
+  p.seed = nb::cast<std::uint64_t>(d["seed"]);
+  p.repair_depth = nb::cast<double>(d["repair_depth"]);
+  return p;
+}
+
+nb::dict grid_dict(const Engine& engine) {
+  const Grid g = engine.grid();
+  nb::dict d;
+  d["cells"] = nb::make_tuple(g.cells[0], g.cells[1]);
+  d["cell_width"] = nb::make_tuple(g.cell_width[0], g.cell_width[1]);
+  d["tiles"] = nb::make_tuple(g.tiles[0], g.tiles[1]);
+  d["tile"] = g.tile;
+  d["moves_per_cell"] = g.moves_per_cell;
+  d["rounds"] = g.rounds;
+  d["max_displacement"] = g.max_displacement;
+  d["unit"] = g.unit;
+  return d;
+}
+
+nb::dict snapshot_dict(const Engine& engine) {
+  Snapshot s;
+  {
+    nb::gil_scoped_release release;
+    s = engine.snapshot();
+  }
+  nb::dict d;
+  d["counters"] = nb::make_tuple(s.counters.cycles, s.counters.trial_moves, s.counters.accepted_moves);
+  d["origin"] = nb::make_tuple(s.origin[0], s.origin[1]);
+  d["cells"] = array_of(std::move(s.cells));
+  d["ids"] = array_of(std::move(s.ids));
+  return d;
+}
+
+template <class T>
+std::vector<T> vector_from(const nb::handle& object, const char* name) {
+  const auto a = nb::cast<nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(object);
+  (void)name;
+  return {a.data(), a.data() + a.size()};
+}
+
+Snapshot snapshot_from(const nb::dict& d) {
+  Snapshot s;
+  const auto counters = nb::cast<std::array<std::uint64_t, 3>>(d["counters"]);
+  s.counters = {counters[0], counters[1], counters[2]};
+  s.origin = nb::cast<std::array<std::int64_t, 2>>(d["origin"]);
+  s.cells = vector_from<float>(d["cells"], "cells");
+  s.ids = vector_from<std::int32_t>(d["ids"], "ids");
+  return s;
+}
+
+}  // namespace
+
+void bind_hard_disks(nb::module_& module) {
+  nb::exception<OverlapError>(module, "OverlapError", PyExc_ValueError);
+  nb::class_<Engine>(module, "HardDisks", "The engine behind manymove.HardDisks; its documentation is there.")
+      .def_static(
+          "from_positions",
+          [](nb::object positions, const nb::dict& parameters, const std::string& device, int threads) {
+            const auto input = manymove::bindings::read_positions(positions);
+            const Parameters p = parameters_from(parameters);
+            nb::gil_scoped_release release;
+            return make_engine(input.data, input.count, p, device, threads);
+          },
+          "positions"_a, "parameters"_a, "device"_a, "threads"_a)
+      .def_static(
+          "from_snapshot",
+          [](const nb::dict& snapshot, std::size_t particles, const nb::dict& parameters, const std::string& device,
+             int threads) {
+            const Snapshot s = snapshot_from(snapshot);
+            const Parameters p = parameters_from(parameters);
+            nb::gil_scoped_release release;
+            return make_engine(s, particles, p, device, threads);
+          },
+          "snapshot"_a, "particles"_a, "parameters"_a, "device"_a, "threads"_a)
+      .def("run", &Engine::run, "cycles"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "set_sampling",
+          [](Engine& e, double bin_width, int bins, std::uint64_t every, std::uint64_t record) {
+            e.set_sampling({bin_width, bins, every, record});
+          },
+          "bin_width"_a, "bins"_a, "every"_a, "record"_a)
+      .def("take_rows",
+           [](Engine& e) {
+             std::vector<std::uint64_t> cycles;
+             std::vector<std::uint32_t> rows;
+             {
+               nb::gil_scoped_release release;
+               rows = e.take_rows(cycles);
+             }
+             return nb::make_tuple(array_of(std::move(rows)), array_of(std::move(cycles)));
+           })
+      .def_prop_ro("counters",
+                   [](const Engine& e) {
+                     const Counters c = e.counters();
+                     return nb::make_tuple(c.cycles, c.trial_moves, c.accepted_moves);
+                   })
+      .def_prop_ro("grid", &grid_dict)
+      .def_prop_ro("repair", [](const Engine& e) { return nb::make_tuple(e.repair().count, e.repair().depth); })
+      .def_prop_ro("particles", &Engine::particles)
+      .def("occupied", &Engine::occupied, nb::call_guard<nb::gil_scoped_release>())
+      .def("positions",
+           [](const Engine& e) {
+             std::vector<double> xy(2 * e.particles());
+             {
+               nb::gil_scoped_release release;
+               e.positions(xy.data());
+             }
+             return array_of(std::move(xy));
+           })
+      .def("bond_order",
+           [](const Engine& e, double reach) {
+             nb::gil_scoped_release release;
+             const auto psi = e.bond_order(reach);
+             return std::make_pair(psi[0], psi[1]);
+           },
+           "reach"_a)
+      .def("max_overlap", &Engine::max_overlap, nb::call_guard<nb::gil_scoped_release>())
+      .def("state_hash", &Engine::state_hash, nb::call_guard<nb::gil_scoped_release>())
+      .def("snapshot", &snapshot_dict);
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The compiled module manymove._core: what was built, what is here, and the engines.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "core/common/devices.h"
+#include "core/common/simd.h"
+
+namespace nb = nanobind;
+
+void bind_packing(nb::module_& module);
+void bind_hard_disks(nb::module_& module);
+
+NB_MODULE(_core, module) {
+#if defined(MANYMOVE_HAVE_CUDA)
+  module.attr("cuda_compiled") = true;
+#else
+  module.attr("cuda_compiled") = false;
+#endif
+  module.def("simd_levels", &manymove::simd_levels, "Compiled SIMD levels, lowest first.");
+  module.def("simd_level", [] { return manymove::simd_level_name(manymove::simd_level()); },
+             "The SIMD level in use.");
+  module.def(
+      "cuda_devices",
+      [] {
+        nb::list devices;
+        for (const manymove::Device& d : manymove::cuda_devices()) {
+          nb::dict item;
+          item["name"] = d.name;
+          item["compute_capability"] = nb::make_tuple(d.compute_capability[0], d.compute_capability[1]);
+          item["memory"] = d.memory;
+          item["multiprocessors"] = d.multiprocessors;
+          devices.append(item);
+        }
+        return devices;
+      },
+      "CUDA devices: name, compute_capability, memory (bytes), multiprocessors. Empty without a driver.");
+  module.def(
+      "build_info",
+      [] {
+        nb::dict info;
+        info["version"] = MANYMOVE_VERSION;
+#if defined(__clang__)
+        info["compiler"] = "Clang " __clang_version__;
+#else
+        info["compiler"] = "GCC " __VERSION__;
+#endif
+#if defined(MANYMOVE_HAVE_CUDA)
+        info["cuda"] = MANYMOVE_CUDA_VERSION;
+        info["cuda_architectures"] = MANYMOVE_CUDA_ARCHITECTURES;
+#else
+        info["cuda"] = nb::none();
+        info["cuda_architectures"] = nb::none();
+#endif
+        info["simd"] = manymove::simd_levels();
+        return info;
+      },
+      "How this module was built.");
+  bind_packing(module);
+  bind_hard_disks(module);
+}

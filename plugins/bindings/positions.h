@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Arrays in and out of the engines. Host arrays of float64 are read where they are; others are converted.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/common/devices.h"
+
+namespace manymove::bindings {
+
+namespace nb = nanobind;
+
+struct Positions {
+  const double* data;
+  std::size_t count;
+  nb::object keep;              // owner of the memory, if it is the caller's
+  std::vector<double> storage;  // or this
+};
+
+// Takes anything with the buffer protocol, DLPack or __cuda_array_interface__: float32 or float64, [N][2], C-contiguous.
+inline Positions read_positions(const nb::object& object) {
+  const void* data;
+  std::size_t shape[2];
+  bool contiguous, is_double, is_float, on_device;
+  nb::object keep = object;
+  if (nb::hasattr(object, "__cuda_array_interface__")) {
+    const nb::dict face = nb::cast<nb::dict>(object.attr("__cuda_array_interface__"));
+    const nb::tuple extent = nb::cast<nb::tuple>(face["shape"]);
+    if (extent.size() != 2) throw std::invalid_argument("positions must have shape (N, 2)");
+    for (int a = 0; a < 2; ++a) shape[a] = nb::cast<std::size_t>(extent[a]);
+    const auto type = nb::cast<std::string>(face["typestr"]);
+    is_double = type == "<f8";
+    is_float = type == "<f4";
+    contiguous = true;
+    if (face.contains("strides") && !face["strides"].is_none()) {
+      const nb::tuple strides = nb::cast<nb::tuple>(face["strides"]);
+      const std::size_t size = is_double ? 8 : 4;
+      contiguous = nb::cast<std::size_t>(strides[0]) == 2 * size && nb::cast<std::size_t>(strides[1]) == size;
+    }
+    data = reinterpret_cast<const void*>(nb::cast<std::uintptr_t>(nb::cast<nb::tuple>(face["data"])[0]));
+    on_device = true;
+  } else {
+    nb::ndarray<nb::ro> array;
+    if (!nb::try_cast(object, array))
+      throw nb::type_error("positions must be an array (NumPy, DLPack or __cuda_array_interface__)");
+    if (array.ndim() != 2) throw std::invalid_argument("positions must have shape (N, 2)");
+    for (int a = 0; a < 2; ++a) shape[a] = array.shape(a);
+    is_double = array.dtype() == nb::dtype<double>();
+    is_float = array.dtype() == nb::dtype<float>();
+    contiguous = array.size() == 0 || (array.stride(1) == 1 && (shape[0] == 1 || array.stride(0) == 2));
+    data = array.data();
+    on_device = array.device_type() == nb::device::cuda::value;
+    if (!on_device && array.device_type() != nb::device::cpu::value)
+      throw std::invalid_argument("positions must be in host memory or on a CUDA device");
+    keep = nb::cast(array);
+  }
+  if (shape[1] != 2) throw std::invalid_argument("positions must have shape (N, 2)");
+  if (!is_double && !is_float) throw nb::type_error("positions must be float32 or float64");
+  if (!contiguous) throw std::invalid_argument("positions must be C-contiguous; numpy.ascontiguousarray makes them so");
+
+  Positions p{static_cast<const double*>(data), shape[0], keep, {}};
+  if (is_double && !on_device) return p;
+  const std::size_t n = 2 * shape[0];
+  p.storage.resize(n);
+  if (is_double) {
+    copy_from_device(p.storage.data(), data, n * sizeof(double));
+  } else {
+    std::vector<float> host;
+    if (on_device) {
+      host.resize(n);
+      copy_from_device(host.data(), data, n * sizeof(float));
+      data = host.data();
+    }
+    const auto* single = static_cast<const float*>(data);
+    for (std::size_t i = 0; i < n; ++i) p.storage[i] = static_cast<double>(single[i]);
+  }
+  p.data = p.storage.data();
+  return p;
+}
+
+// A one-dimensional NumPy array that owns the vector's memory.
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> array_of(std::vector<T>&& values) {
+  auto* owned = new std::vector<T>(std::move(values));
+  const nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return {owned->data(), {owned->size()}, owner};
+}
+
+}  // namespace manymove::bindings

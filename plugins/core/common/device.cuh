@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Device memory, streams and errors of the CUDA runtime, owned.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace manymove {
+
+struct DeviceMemoryError : std::bad_alloc {
+  explicit DeviceMemoryError(std::string text) : text(std::move(text)) {}
+  const char* what() const noexcept override { return text.c_str(); }
+  std::string text;
+};
+
+inline void check(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();
+  throw std::runtime_error(std::string("CUDA: ") + what + ": " + cudaGetErrorString(status));
+}
+
+template <class T>
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  explicit DeviceBuffer(std::size_t count) : count_(count) {
+    if (count == 0) return;
+    const cudaError_t status = cudaMalloc(&data_, count * sizeof(T));
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      throw DeviceMemoryError("the GPU has no " + std::to_string(count * sizeof(T) / 1000000 + 1) + " MB left");
+    }
+    check(status, "allocation");
+  }
+  DeviceBuffer(DeviceBuffer&& other) noexcept { swap(other); }
+  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~DeviceBuffer() {
+    if (data_) cudaFree(data_);
+  }
+  void swap(DeviceBuffer& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(count_, other.count_);
+  }
+  T* data() const { return data_; }
+  std::size_t size() const { return count_; }
+
+  void upload(const T* host, cudaStream_t stream) {
+    check(cudaMemcpyAsync(data_, host, count_ * sizeof(T), cudaMemcpyHostToDevice, stream), "upload");
+    check(cudaStreamSynchronize(stream), "upload");
+  }
+  void download(T* host, cudaStream_t stream, std::size_t count) const {
+    check(cudaMemcpyAsync(host, data_, count * sizeof(T), cudaMemcpyDeviceToHost, stream), "download");
+    check(cudaStreamSynchronize(stream), "download");
+  }
+  void download(T* host, cudaStream_t stream) const { download(host, stream, count_); }
+  void clear(cudaStream_t stream) { check(cudaMemsetAsync(data_, 0, count_ * sizeof(T), stream), "clear"); }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t count_ = 0;
+};
+
+class Stream {
+ public:
+  Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream"); }
+  ~Stream() { cudaStreamDestroy(stream_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  operator cudaStream_t() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace manymove

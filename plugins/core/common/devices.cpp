@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "devices.h"
+
+#include <stdexcept>
+
+#if !defined(MANYMOVE_HAVE_CUDA)
+namespace manymove {
+
+std::vector<Device> cuda_devices() { return {}; }
+
+void copy_from_device(void*, const void*, std::size_t) {
+  throw std::runtime_error("a CUDA array, but this build of manymove has no CUDA");
+}
+
+}  // namespace manymove
+#endif

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The CUDA devices of this machine, without any CUDA type.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace manymove {
+
+struct Device {
+  std::string name;
+  int compute_capability[2];
+  std::size_t memory;  // bytes
+  int multiprocessors;
+};
+
+// Empty where there is no driver, no device or no CUDA in this build.
+std::vector<Device> cuda_devices();
+// Copies from memory of any CUDA device. Throws std::runtime_error.
+void copy_from_device(void* host, const void* device, std::size_t bytes);
+
+}  // namespace manymove

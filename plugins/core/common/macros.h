@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What lets one function serve the host compiler and nvcc, and keeps its rounding the same in both.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#if defined(__CUDACC__)
+#define MM_HD __host__ __device__ inline
+#define MM_UNROLL _Pragma("unroll")
+#define MM_NO_UNROLL _Pragma("unroll 1")
+#define MM_COLD __host__ __device__ __noinline__ inline
+#else
+#define MM_HD inline __attribute__((always_inline))  // no copy of it for another SIMD level to link to
+#define MM_UNROLL _Pragma("GCC unroll 32")
+#define MM_NO_UNROLL
+#define MM_COLD MM_HD
+#endif
+
+namespace manymove {
+
+// Sums and products that no compiler may contract into an fma: decisions built on them are the same
+// on every machine. (Host sources are compiled with -ffp-contract=off.)
+MM_HD float add_rn(float a, float b) {
+#if defined(__CUDA_ARCH__)
+  return __fadd_rn(a, b);
+#else
+  return a + b;
+#endif
+}
+
+MM_HD float mul_rn(float a, float b) {
+#if defined(__CUDA_ARCH__)
+  return __fmul_rn(a, b);
+#else
+  return a * b;
+#endif
+}
+
+// For bounds only, where a rounding more or less does not matter.
+MM_HD float fast_fma(float a, float b, float c) {
+#if defined(__CUDA_ARCH__)
+  return __fmaf_rn(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+// (a + b) * c + d where a + b and the product are exact: one rounding, with or without fma.
+MM_HD float exact_multiply_add(float a, float b, float c, float d) {
+#if defined(__CUDA_ARCH__)
+  return __fmaf_rn(a, c, __fmaf_rn(b, c, d));
+#else
+  return (a + b) * c + d;
+#endif
+}
+
+MM_HD int highest_bit(std::uint32_t mask) {
+#if defined(__CUDA_ARCH__)
+  return 31 - __clz(static_cast<int>(mask));
+#else
+  return 31 - __builtin_clz(mask);
+#endif
+}
+
+MM_HD float as_float(std::uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+  return __uint_as_float(bits);
+#else
+  float f;
+  std::memcpy(&f, &bits, sizeof f);
+  return f;
+#endif
+}
+
+MM_HD float min_of(float a, float b) {
+#if defined(__CUDA_ARCH__)
+  return fminf(a, b);
+#else
+  return a < b ? a : b;
+#endif
+}
+MM_HD float abs_of(float a) {
+#if defined(__CUDA_ARCH__)
+  return fabsf(a);
+#else
+  return __builtin_fabsf(a);
+#endif
+}
+MM_HD float select(bool mask, float a, float b) { return mask ? a : b; }
+
+}  // namespace manymove

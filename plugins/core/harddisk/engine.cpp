@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The CPU engine: threads over tiles; and the choice of an engine by the device's name.
+#include "engine.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "../common/simd.h"
+#include "../common/thread_pool.h"
+#include "cpu.h"
+#include "cuda.h"
+#include "state.h"
+
+namespace manymove::harddisk {
+namespace {
+
+auto run_tile_for(SimdLevel level) {
+#if defined(MANYMOVE_HAVE_AVX512)
+  if (level == SimdLevel::avx512) return &avx512::run_tile;
+#endif
+#if defined(MANYMOVE_HAVE_AVX2)
+  if (level == SimdLevel::avx2) return &avx2::run_tile;
+#endif
+  (void)level;
+  return &baseline::run_tile;
+}
+
+class CpuEngine final : public Engine {
+ public:
+  CpuEngine(State state, int threads)
+      : state_(std::move(state)), pool_(threads), run_tile_(run_tile_for(simd_level())), workers_(pool_.size()) {
+    const Geometry& g = state_.geometry;
+    spare_cells_.resize(state_.data.cells.size());
+    spare_ids_.resize(state_.data.ids.size());
+    for (Worker& worker : workers_) {
+      worker.tile.resize(static_cast<std::size_t>(kSlots) * g.plane);
+      worker.count.resize(g.plane);
+      worker.list.resize(static_cast<std::size_t>(4) * g.plane);
+    }
+  }
+
+  void run(std::uint64_t cycles) override {
+    Snapshot& data = state_.data;
+    for (std::uint64_t i = 0; i < cycles; ++i) {
+      draw_ = draw_cycle(state_.geometry, data.counters.cycles);
+      for (Worker& worker : workers_) worker.tally = {};
+      each(state_.geometry.tiles[0] * state_.geometry.tiles[1], [this](int tile, int thread) { one_tile(tile, thread); });
+      data.cells.swap(spare_cells_);
+      data.ids.swap(spare_ids_);
+      move_origin(state_, draw_, data.origin);
+      ++data.counters.cycles;
+      for (const Worker& worker : workers_) {
+        data.counters.trial_moves += worker.tally.trial_moves;
+        data.counters.accepted_moves += worker.tally.accepted_moves;
+        if (worker.tally.corrupt) throw std::runtime_error("a cell holds more disks than fit: the state is corrupt");
+      }
+      if (sampling_.every && data.counters.cycles % sampling_.every == 0) sample();
+      if (sampling_.record && data.counters.cycles % sampling_.record == 0) {
+        if (!incomplete_) {
+          rows_.insert(rows_.end(), row_.begin(), row_.end());
+          row_cycles_.push_back(data.counters.cycles);
+        }
+        incomplete_ = false;
+        std::fill(row_.begin(), row_.end(), 0);
+      }
+    }
+  }
+
+  void set_sampling(const Sampling& sampling) override {
+    sampling_ = sampling;
+    incomplete_ = sampling.record && state_.data.counters.cycles % sampling.record != 0;
+    rows_.clear();
+    row_cycles_.clear();
+    row_.assign(sampling.bins, 0);
+    for (Worker& worker : workers_) worker.bins.assign(sampling.bins, 0);
+  }
+
+  std::vector<std::uint32_t> take_rows(std::vector<std::uint64_t>& cycles) override {
+    cycles = std::exchange(row_cycles_, {});
+    return std::exchange(rows_, {});
+  }
+
+  Counters counters() const override { return state_.data.counters; }
+  Grid grid() const override { return grid_of(state_); }
+  Repair repair() const override { return state_.repair; }
+  std::size_t particles() const override { return state_.particles; }
+  double occupied() const override { return occupied_share(state_.data); }
+  void positions(double* xy) const override { export_positions(state_, state_.data, xy); }
+  double max_overlap() const override { return deepest_overlap(state_, state_.data); }
+  std::uint64_t state_hash() const override { return hash_of(state_, state_.data); }
+  Snapshot snapshot() const override { return state_.data; }
+
+  std::array<double, 2> bond_order(double reach) const override {
+    const Geometry& g = state_.geometry;
+    const auto reach2 = static_cast<float>(reach * reach / (state_.unit * state_.unit));
+    std::vector<std::array<double, 2>> rows(g.cells[1]);
+    each(g.cells[1], [&](int row, int) {
+      double sum[2] = {0, 0};
+      for_row(row, [&](int column, int slot) {
+        double psi[2];
+        harddisk::bond_order(g, cells(), column, row, slot, reach2, psi);
+        sum[0] += psi[0];
+        sum[1] += psi[1];
+      });
+      rows[row] = {sum[0], sum[1]};
+    });
+    return mean_of(rows.data()->data(), rows.size(), state_.particles);
+  }
+
+ private:
+  struct alignas(128) Worker {
+    std::vector<Position> tile;
+    std::vector<std::uint8_t> count;
+    std::vector<std::uint32_t> list;
+    std::vector<std::uint32_t> bins;
+    TileTally tally{};
+  };
+
+  const Position* cells() const { return reinterpret_cast<const Position*>(state_.data.cells.data()); }
+
+  template <class Function>
+  void each(int items, Function function) const {
+    pool_.run(items, [](void* f, int item, int thread) { (*static_cast<Function*>(f))(item, thread); }, &function);
+  }
+
+  template <class Function>
+  void for_row(int row, Function&& function) const {
+    for (int column = 0; column < state_.geometry.cells[0]; ++column)
+      for (int slot = 0; slot < kSlots; ++slot) {
+        const std::size_t at = (static_cast<std::size_t>(row) * state_.geometry.cells[0] + column) * kSlots + slot;
+        if (state_.data.ids[at] >= 0) function(column, slot);
+      }
+  }
+
+  void one_tile(int tile, int thread) {
+    Worker& w = workers_[thread];
+    const CycleBuffers buffers{cells(), state_.data.ids.data(), reinterpret_cast<Position*>(spare_cells_.data()),
+                               spare_ids_.data()};
+    run_tile_(state_.geometry, draw_, tile, buffers, {w.tile.data(), w.count.data(), w.list.data()}, w.tally);
+  }
+
+  void sample() {
+    const Geometry& g = state_.geometry;
+    const ContactBins law = contact_bins(g, sampling_);
+    each(g.cells[1], [&](int row, int thread) {
+      auto& bins = workers_[thread].bins;
+      for_row(row, [&](int column, int slot) {
+        for_pairs<true>(g, cells(), column, row, slot, [&](float dx, float dy) {
+          const int bin = contact_bin(g, law, dx, dy);
+          if (bin >= 0) ++bins[bin];
+        });
+      });
+    });
+    for (Worker& worker : workers_)
+      for (std::size_t i = 0; i < row_.size(); ++i) row_[i] += std::exchange(worker.bins[i], 0);
+  }
+
+  State state_;
+  mutable ThreadPool pool_;
+  decltype(&baseline::run_tile) run_tile_;
+  std::vector<Worker> workers_;
+  std::vector<float> spare_cells_;
+  std::vector<std::int32_t> spare_ids_;
+  Draw draw_{};
+  Sampling sampling_;
+  bool incomplete_ = false;  // the row that is being filled began late
+  std::vector<std::uint32_t> row_, rows_;
+  std::vector<std::uint64_t> row_cycles_;
+};
+
+// Where is "cpu" or "cuda:<index>"; the state is made only once that is known to make sense.
+template <class MakeState>
+std::unique_ptr<Engine> engine_on(const std::string& device, int threads, MakeState&& state) {
+  if (threads < 0) throw std::invalid_argument("threads must not be negative, got " + std::to_string(threads));
+  if (device == "cpu") {
+    if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    return std::make_unique<CpuEngine>(state(), threads);
+  }
+  if (device.rfind("cuda:", 0) == 0) {
+    const std::string index = device.substr(5);
+    if (!index.empty() && index.size() < 4 && index.find_first_not_of("0123456789") == std::string::npos)
+      return make_cuda_engine(state(), std::stoi(index));
+  }
+  throw std::invalid_argument("unknown device \"" + device + "\": expected \"cpu\" or \"cuda:<index>\"");
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> make_engine(const double* xy, std::size_t particles, const Parameters& parameters,
+                                    const std::string& device, int threads) {
+  return engine_on(device, threads, [&] { return make_state(xy, particles, parameters); });
+}
+
+std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters,
+                                    const std::string& device, int threads) {
+  return engine_on(device, threads, [&] { return make_state(snapshot, particles, parameters); });
+}
+
+#if !defined(MANYMOVE_HAVE_CUDA)
+std::unique_ptr<Engine> make_cuda_engine(State, int) {
+  throw std::invalid_argument("this build of manymove has no CUDA engine");
+}
+#endif
+
+}  // namespace manymove::harddisk

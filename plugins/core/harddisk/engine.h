@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The interface of the hard-disk engines: plain C++17, no CUDA types, for any host program's compiler.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace manymove::harddisk {
+
+// Two disks of the start overlap; indices and depth (in diameters) of the worst pair.
+struct OverlapError : std::invalid_argument {
+  OverlapError(const std::string& what, std::size_t i, std::size_t j, double depth)
+      : std::invalid_argument(what), first(i), second(j), depth(depth) {}
+  std::size_t first, second;
+  double depth;
+};
+
+// Lengths in the caller's unit. Zero means: choose from the input.
+struct Parameters {
+  double box[2] = {0, 0};       // periodic, centred on the origin
+  double diameter = 1;
+  double max_displacement = 0;  // moves are uniform in a square of twice this edge
+  double cell_width = 0;        // wanted width of a cell, from 1 to below sqrt(2) diameters
+  int moves_per_cell = 0;       // n_m, trial moves of a cell's disks per visit
+  int rounds = 0;               // passes over the four checkerboard sets between two grid shifts
+  int tile = 0;                 // widest tile in cells; one column and one row of each are frozen in a cycle
+  bool shuffle_particles = true;  // without: wrong (Table 1)
+  bool shuffle_sets = true;       // without: the reverse sweep is not possible (section 2.4)
+  std::uint64_t seed = 0;
+  double repair_depth = 1e-4;   // overlaps of the start up to this depth, in diameters, are mended
+};
+
+struct Counters {
+  std::uint64_t cycles = 0;  // grid shifts
+  std::uint64_t trial_moves = 0;
+  std::uint64_t accepted_moves = 0;
+};
+
+// Everything that a trajectory depends on, in host memory. Lists keep their order.
+struct Snapshot {
+  Counters counters;
+  std::array<std::int64_t, 2> origin{};  // lower left corner of cell (0, 0), integer units
+  std::vector<float> cells;              // [rows][columns][4][2], kEmpty where there is no disk
+  std::vector<std::int32_t> ids;         // [rows][columns][4], -1 where there is no disk
+};
+
+// The grid that the engine chose.
+struct Grid {
+  int cells[2];
+  double cell_width[2];
+  int tiles[2];
+  int tile, moves_per_cell, rounds;
+  double max_displacement;  // as realised
+  double unit;              // length of one integer unit
+};
+
+struct Repair {
+  std::size_t count = 0;  // overlapping pairs found in the input
+  double depth = 0;       // of the deepest, in diameters
+};
+
+// Histogram of pair distances from contact on (section 4), accumulated every `every` cycles, a row every `record`
+// cycles (a multiple of `every`).
+struct Sampling {
+  double bin_width = 0;  // in diameters
+  int bins = 0;
+  std::uint64_t every = 0, record = 0;
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // Runs whole cycles: shift the grid, then `rounds` passes over the four sets. Blocks until done.
+  virtual void run(std::uint64_t cycles) = 0;
+
+  // Takes effect with the next cycle; rows not yet taken are dropped, and so is a first row that would be incomplete
+  // (intervals are counted from cycle 0, so that a resumed run has the same rows).
+  virtual void set_sampling(const Sampling& sampling) = 0;
+  // Finished rows, [rows][bins], and the cycle at which each ended; they are handed over once.
+  virtual std::vector<std::uint32_t> take_rows(std::vector<std::uint64_t>& cycles) = 0;
+
+  virtual Counters counters() const = 0;
+  virtual Grid grid() const = 0;
+  virtual Repair repair() const = 0;
+  virtual std::size_t particles() const = 0;
+  // The share of cells that hold at least one disk in the present grid.
+  virtual double occupied() const = 0;
+
+  // [N][2], in the order of the input, in [-L/2, L/2).
+  virtual void positions(double* xy) const = 0;
+  // Mean of psi_6 over the disks, with neighbours closer than `reach` (at most twice the cell width).
+  virtual std::array<double, 2> bond_order(double reach) const = 0;
+  // Depth of the deepest overlap in diameters, in float64; 0 if there is none.
+  virtual double max_overlap() const = 0;
+  // Of the disks' integer positions by index and of the counters: the same on every machine.
+  virtual std::uint64_t state_hash() const = 0;
+
+  virtual Snapshot snapshot() const = 0;
+};
+
+// xy: [N][2]. device: "cpu" or "cuda:<index>". threads: of the CPU engine, 0 for all.
+// Throws std::invalid_argument (OverlapError) for bad input, std::bad_alloc when memory runs out,
+// std::runtime_error for device errors.
+std::unique_ptr<Engine> make_engine(const double* xy, std::size_t particles, const Parameters& parameters,
+                                    const std::string& device, int threads);
+
+// Continues from a snapshot of an engine with the same parameters: the same trajectory, bit for bit.
+std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters,
+                                    const std::string& device, int threads);
+
+}  // namespace manymove::harddisk

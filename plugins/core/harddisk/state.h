@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the two engines share on the host: input to grid, grid to output.
+#pragma once
+
+#include "engine.h"
+#include "model.h"
+
+namespace manymove::harddisk {
+
+struct State {
+  Parameters parameters;
+  Geometry geometry{};
+  double unit = 0;                        // length of one integer unit
+  std::array<std::int64_t, 2> extent{};   // box in integer units
+  std::size_t particles = 0;
+  Snapshot data;
+  Repair repair;
+};
+
+// Chooses the grid, puts the disks on it, mends shallow overlaps, checks everything.
+State make_state(const double* xy, std::size_t particles, const Parameters& parameters);
+State make_state(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters);
+
+Grid grid_of(const State& state);
+void export_positions(const State& state, const Snapshot& data, double* xy);
+double deepest_overlap(const State& state, const Snapshot& data);
+std::uint64_t hash_of(const State& state, const Snapshot& data);
+// The share of cells that are not empty.
+double occupied_share(const Snapshot& data);
+// Sums of [rows][2], in order, over the number of disks.
+std::array<double, 2> mean_of(const double* sums, std::size_t rows, std::size_t particles);
+ContactBins contact_bins(const Geometry& g, const Sampling& sampling);
+void move_origin(const State& state, const Draw& draw, std::array<std::int64_t, 2>& origin);
+
+}  // namespace manymove::harddisk

@@ -1,0 +1,594 @@
+"""Massively parallel Monte Carlo (MPMC) of hard disks.
+
+Method: J. A. Anderson, E. Jankowski, T. L. Grubb, M. Engel, S. C. Glotzer, "Massively parallel
+Monte Carlo for many-particle simulations on GPUs", J. Comput. Phys. 254, 27 (2013). Sections,
+equations and tables below are that paper's; docs/theory/hard_disks.md has the proof for the
+schedule used here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manymove import _core
+from manymove.analysis import pressure as _pressure
+from manymove.packing import hexagonal_packing, random_packing, square_packing
+
+__all__ = [
+    "HardDisks",
+    "OverlapError",
+    "Tuning",
+    "hexagonal_packing",
+    "random_packing",
+    "square_packing",
+]
+
+OverlapError = _core.OverlapError
+
+_FORMAT = 1  # of checkpoints
+_CHUNK = 0.1  # seconds between looks at callbacks and signals
+_NEIGHBOUR_REACH = 1.5  # diameters; the first shell, for psi6
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """One setting that `HardDisks.tune` tried.
+
+    Attributes:
+        max_displacement, moves_per_cell: the setting.
+        acceptance: accepted / trial moves.
+        autocorrelation_sweeps: of the global psi_6, in sweeps.
+        autocorrelation_seconds: the same in wall time, what is minimised.
+        reliable: whether the series was at least fifty autocorrelation times long.
+    """
+
+    max_displacement: float
+    moves_per_cell: int
+    acceptance: float
+    autocorrelation_sweeps: float
+    autocorrelation_seconds: float
+    reliable: bool
+
+
+class HardDisks:
+    """Hard disks of one diameter in a periodic box, moved by checkerboard Monte Carlo.
+
+    The box is cut into cells at least a diameter wide, the cells into four sets, and all cells of a
+    set are updated at once (Algorithm 1). The grid is shifted at random after `rounds` passes over
+    the sets; that is a *cycle*. A *sweep* is N trial moves, one per disk on average. The trajectory
+    is a function of the input and the seed, the same on every CPU and GPU.
+
+    Args:
+        positions: float32 or float64 (N, 2), C-contiguous, in [-L/2, L/2]; NumPy, or anything with
+            DLPack or ``__cuda_array_interface__``. Float64 in host memory is not copied.
+        box: (Lx, Ly), at least three diameters each; the origin is at the centre.
+        diameter: d.
+        max_displacement: moves are uniform in a square from -max_displacement to max_displacement
+            along each axis. Default 0.16 d. Kept to eight significant bits.
+        moves_per_cell: n_m, trial moves of a cell's disks per visit. Default 4.
+        rounds: passes over the four sets in a cycle. Default 4; with n_m = 4 that makes at most 16
+            trial moves of a disk between two shifts.
+        tile: widest tile in cells. A tile is what a GPU block or a CPU thread works on during a
+            cycle; its first column and row are frozen for that cycle. Default from N.
+        cell_width: wanted width of a cell, from d to below sqrt(2) d. Default d.
+        seed: an integer in [0, 2**64).
+        device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
+        threads: of the CPU engine; default all cores.
+        shuffle_particles: without, sampling is wrong (Table 1); for the ablation.
+        shuffle_sets: without, detailed balance is lost (section 2.4); for the ablation.
+        repair_depth: overlaps in the input up to this depth, in diameters, are mended by pushing
+            disks apart and reported in `repaired`. float32 files of large boxes have such overlaps.
+
+    Raises:
+        OverlapError: (a ValueError) two disks overlap by more than `repair_depth`, or cannot be
+            pushed apart; the message names the worst pair and its depth.
+        ValueError: a bad box, diameter, position (outside, NaN), shape, layout, setting or device.
+        TypeError: positions are no array or neither float32 nor float64.
+        MemoryError: the device has not enough memory.
+    """
+
+    def __init__(
+        self,
+        positions: Any,
+        box: tuple[float, float],
+        diameter: float = 1.0,
+        *,
+        max_displacement: float | None = None,
+        moves_per_cell: int | None = None,
+        rounds: int | None = None,
+        tile: int | None = None,
+        cell_width: float | None = None,
+        seed: int,
+        device: str = "auto",
+        threads: int | None = None,
+        shuffle_particles: bool = True,
+        shuffle_sets: bool = True,
+        repair_depth: float = 1e-4,
+    ) -> None:
+        for name, value in (
+            ("max_displacement", max_displacement),
+            ("moves_per_cell", moves_per_cell),
+            ("rounds", rounds),
+            ("tile", tile),
+            ("cell_width", cell_width),
+            ("threads", threads),
+        ):
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} must be positive, got {value}")
+        if not 0 <= seed < 2**64:
+            raise ValueError(f"seed must be in [0, 2**64), got {seed}")
+        lx, ly = (float(edge) for edge in box)
+        self._parameters: dict[str, Any] = {
+            "box": (lx, ly),
+            "diameter": float(diameter),
+            "max_displacement": float(max_displacement or 0),
+            "moves_per_cell": int(moves_per_cell or 0),
+            "rounds": int(rounds or 0),
+            "tile": int(tile or 0),
+            "cell_width": float(cell_width or 0),
+            "shuffle_particles": bool(shuffle_particles),
+            "shuffle_sets": bool(shuffle_sets),
+            "seed": int(seed),
+            "repair_depth": float(repair_depth),
+        }
+        self._device = _device_name(device)
+        self._threads = _thread_count(threads)
+        engine = _core.HardDisks.from_positions(
+            positions, self._parameters, self._device, self._threads
+        )
+        self._adopt(engine)
+
+    def _adopt(self, engine: _core.HardDisks) -> None:
+        self._engine = engine
+        self._grid = engine.grid
+        self._goal = self.trial_moves / self.N  # sweeps asked for so far
+        self._per_cycle = 0.0  # trial moves, as last measured
+        self._last_cycle = 0
+        self._cycles_per_second = 0.0
+        self._seconds = 0.0
+        self._sampling: tuple[int, int] | None = None  # cycles per sample and per record
+        self._records: list[np.ndarray] = []
+        self._record_cycles: list[np.ndarray] = []
+        self._histogram = np.zeros(_pressure.BINS, dtype=np.uint64)
+
+    # ---- running ---------------------------------------------------------------------------------
+
+    def run(self, sweeps: float, callback: Callable[[HardDisks], None] | None = None) -> None:
+        """Run on by a number of sweeps, to the nearest whole cycle.
+
+        What rounding leaves over is made up for by the next call, so that many short runs add up.
+
+        Args:
+            sweeps: N trial moves each, at least 0.
+            callback: called with this object every tenth of a second or so, and at the end.
+
+        Raises:
+            ValueError: sweeps is negative or not finite.
+            KeyboardInterrupt: on Ctrl-C, within a second; the state is that of a whole cycle.
+        """
+        if not (math.isfinite(sweeps) and sweeps >= 0):
+            raise ValueError(f"sweeps must be finite and not negative, got {sweeps}")
+        self.run_until(self._goal + sweeps, callback)
+
+    def run_until(
+        self, sweeps: float, callback: Callable[[HardDisks], None] | None = None
+    ) -> None:
+        """Run until `self.sweeps` is as near to `sweeps` as whole cycles allow.
+
+        A run that was interrupted and goes on ends at the same cycle as one that was not.
+        """
+        self._goal = sweeps
+        try:
+            while (missing := sweeps * self.N - self.trial_moves) > 0.5 * self._cycle_moves():
+                known = self._per_cycle > 0
+                cycles = int((0.95 if known else 0.8) * missing / self._cycle_moves()) - 2
+                self._run_cycles(max(1, cycles), callback)
+        except BaseException:
+            self._goal = self.sweeps
+            raise
+
+    def _cycle_moves(self) -> float:
+        """Trial moves of the last cycle if it ran alone, or of an average one, or a first guess."""
+        if self._last_cycle:
+            return self._last_cycle
+        if self._per_cycle:
+            return self._per_cycle
+        g = self._grid
+        active = math.prod(c - t for c, t in zip(g["cells"], g["tiles"], strict=True))
+        return max(1.0, active * self._engine.occupied() * g["rounds"] * g["moves_per_cell"])
+
+    def _run_cycles(self, cycles: int, callback: Callable[[HardDisks], None] | None) -> None:
+        """Whole cycles, in chunks short enough for signals; chunks leave no trace in the state."""
+        before, done = self.trial_moves, 0
+        while done < cycles:
+            chunk = max(1, min(cycles - done, int(self._cycles_per_second * _CHUNK)))
+            started = time.perf_counter()
+            self._engine.run(chunk)
+            elapsed = time.perf_counter() - started
+            self._seconds += elapsed
+            self._cycles_per_second = chunk / max(elapsed, 1e-9)
+            done += chunk
+            self._per_cycle = (self.trial_moves - before) / done
+            self._last_cycle = self.trial_moves - before if cycles == 1 else 0
+            if callback is not None:
+                callback(self)
+
+    # ---- what there is ---------------------------------------------------------------------------
+
+    @property
+    def N(self) -> int:
+        """Number of disks."""
+        return self._engine.particles
+
+    @property
+    def box(self) -> tuple[float, float]:
+        """(Lx, Ly)."""
+        return self._parameters["box"]
+
+    @property
+    def diameter(self) -> float:
+        """d."""
+        return self._parameters["diameter"]
+
+    @property
+    def packing_fraction(self) -> float:
+        """N pi d^2 / (4 Lx Ly)."""
+        lx, ly = self.box
+        return self.N * math.pi * self.diameter**2 / (4 * lx * ly)
+
+    @property
+    def seed(self) -> int:
+        return self._parameters["seed"]
+
+    @property
+    def max_displacement(self) -> float:
+        """Largest displacement along an axis, as realised."""
+        return self._grid["max_displacement"]
+
+    @property
+    def moves_per_cell(self) -> int:
+        """n_m, trial moves per visit of a cell."""
+        return self._grid["moves_per_cell"]
+
+    @property
+    def rounds(self) -> int:
+        """Passes over the four sets between two shifts of the grid."""
+        return self._grid["rounds"]
+
+    @property
+    def tile(self) -> int:
+        """Widest tile, in cells."""
+        return self._grid["tile"]
+
+    @property
+    def cells(self) -> tuple[int, int]:
+        """Cells along x and y."""
+        return self._grid["cells"]
+
+    @property
+    def device(self) -> str:
+        """"cpu" or "cuda:<index>"."""
+        return self._device
+
+    @property
+    def device_name(self) -> str:
+        """The GPU's name, or the CPU's SIMD level and the number of threads."""
+        if self._device == "cpu":
+            return f"CPU ({_core.simd_level()}, {self.threads} threads)"
+        return _core.cuda_devices()[int(self._device[5:])]["name"]
+
+    @property
+    def threads(self) -> int:
+        """Threads of the CPU engine; 1 on a GPU."""
+        return self._threads if self._device == "cpu" else 1
+
+    @property
+    def cycle(self) -> int:
+        """Cycles done, each with one shift of the grid."""
+        return self._engine.counters[0]
+
+    @property
+    def trial_moves(self) -> int:
+        """Trial moves of disks; visits to empty cells do not count."""
+        return self._engine.counters[1]
+
+    @property
+    def accepted_moves(self) -> int:
+        return self._engine.counters[2]
+
+    @property
+    def acceptance(self) -> float:
+        """Accepted over trial moves; NaN before the first."""
+        return self.accepted_moves / self.trial_moves if self.trial_moves else math.nan
+
+    @property
+    def sweeps(self) -> float:
+        """Trial moves per disk."""
+        return self.trial_moves / self.N
+
+    @property
+    def seconds(self) -> float:
+        """Wall time spent moving disks since this object was made or loaded."""
+        return self._seconds
+
+    @property
+    def positions(self) -> np.ndarray:
+        """float64 (N, 2), in the order of the input, in [-L/2, L/2)."""
+        return self._engine.positions().reshape(self.N, 2)
+
+    @property
+    def state_hash(self) -> str:
+        """16 hexadecimal digits from all positions and counters; the same on every machine."""
+        return f"{self._engine.state_hash():016x}"
+
+    @property
+    def repaired(self) -> dict[str, Any]:
+        """Overlaps of the input that were mended: their `count`, and the `depth` of the deepest."""
+        count, depth = self._engine.repair
+        return {"count": count, "depth": depth}
+
+    def max_overlap(self) -> float:
+        """Depth of the deepest overlap, in diameters, from `positions` in float64; 0 if none."""
+        return self._engine.max_overlap()
+
+    def psi6(self) -> complex:
+        """Global bond-orientational order: the mean over disks of exp(6 i theta) averaged over the
+        neighbours within 1.5 diameters."""
+        return complex(*self._engine.bond_order(_NEIGHBOUR_REACH * self.diameter))
+
+    # ---- pressure --------------------------------------------------------------------------------
+
+    def sample_pressure(self, every: float | None, record: float | None = None) -> None:
+        """Sample the pair distances near contact in the runs that follow (section 4).
+
+        Args:
+            every: sweeps between samples, to the nearest whole cycle; None stops sampling.
+            record: sweeps per record, to a whole number of samples; default ten samples.
+
+        Raises:
+            ValueError: not positive.
+        """
+        self._records, self._record_cycles = [], []
+        self._histogram[:] = 0
+        if every is None:
+            self._sampling = None
+            self._engine.set_sampling(0.0, 0, 0, 0)
+            return
+        if not every > 0 or (record is not None and not record > 0):
+            raise ValueError(f"every and record must be positive, got {every} and {record}")
+        sweeps_per_cycle = (self._per_cycle or self._cycle_moves()) / self.N
+        cycles = max(1, round(every / sweeps_per_cycle))
+        samples = 10 if record is None else max(1, round(record / sweeps_per_cycle / cycles))
+        self._sampling = (cycles, cycles * samples)
+        self._engine.set_sampling(_pressure.DELTA_R, _pressure.BINS, cycles, cycles * samples)
+
+    def _collect(self) -> None:
+        if self._sampling is None:
+            raise RuntimeError("nothing sampled: call sample_pressure(every=...) and run")
+        rows, cycles = self._engine.take_rows()
+        if len(cycles):
+            rows = rows.reshape(len(cycles), _pressure.BINS)
+            self._histogram += rows.sum(axis=0, dtype=np.uint64)
+            every, record = self._sampling
+            self._records.append(
+                _pressure.pressure_from_histogram(
+                    rows, record // every, self.N, self.packing_fraction
+                )
+            )
+            self._record_cycles.append(cycles)
+
+    @property
+    def pressure_records(self) -> np.ndarray:
+        """float64 (K,), P* = beta P d^2 of each finished record."""
+        self._collect()
+        return np.concatenate([np.empty(0), *self._records])
+
+    @property
+    def pressure_sweeps(self) -> np.ndarray:
+        """float64 (K,), sweeps at the end of each record."""
+        self._collect()
+        cycles = np.concatenate([np.empty(0), *self._record_cycles])
+        return cycles * (self.sweeps / max(1, self.cycle))
+
+    @property
+    def pair_histogram(self) -> np.ndarray:
+        """uint64 (77,), pairs by distance from contact on, in bins of 2**-10 diameters, summed over
+        all finished records."""
+        self._collect()
+        return self._histogram.copy()
+
+    @property
+    def pressure(self) -> _pressure.PressureEstimate:
+        """P* = beta P d^2 with its statistical error, by blocking of the records.
+
+        Raises:
+            RuntimeError: nothing was sampled.
+        """
+        records = self.pressure_records
+        if not len(records):
+            raise RuntimeError("no pressure record is finished: run longer")
+        return _pressure.estimate(records)
+
+    # ---- checkpoints -----------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a checkpoint; the file is replaced only when the new one is complete.
+
+        It holds everything that the trajectory depends on. Pressure records are the caller's.
+        """
+        path = Path(path)
+        state = self._engine.snapshot()
+        header = {
+            "format": _FORMAT,
+            "parameters": self._parameters,
+            "particles": self.N,
+            "counters": state["counters"],
+            "origin": state["origin"],
+            "goal": self._goal,
+            "per_cycle": self._per_cycle,
+            "last_cycle": self._last_cycle,
+        }
+        partial = path.with_name(path.name + ".partial")
+        with open(partial, "wb") as file:
+            np.savez(file, header=json.dumps(header), cells=state["cells"], ids=state["ids"])
+        os.replace(partial, path)
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], device: str = "auto", threads: int | None = None
+    ) -> HardDisks:
+        """Go on from a checkpoint: the same trajectory, bit for bit, on whatever device.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: it is no checkpoint of hard disks, or a damaged one.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                header = json.loads(str(file["header"]))
+                state: dict[str, Any] = {"cells": file["cells"], "ids": file["ids"]}
+            if header["format"] != _FORMAT:
+                raise ValueError(f"format {header['format']}, expected {_FORMAT}")
+            state["counters"] = tuple(header["counters"])
+            state["origin"] = tuple(header["origin"])
+            particles, parameters = header["particles"], header["parameters"]
+            parameters["box"] = tuple(parameters["box"])
+        except OSError:
+            raise
+        except Exception as error:
+            raise ValueError(f"{os.fspath(path)} is no checkpoint of hard disks: {error}") from None
+        self = cls.__new__(cls)
+        self._parameters = parameters
+        self._device = _device_name(device)
+        self._threads = _thread_count(threads)
+        self._adopt(
+            _core.HardDisks.from_snapshot(
+                state, particles, parameters, self._device, self._threads
+            )
+        )
+        self._goal = header["goal"]
+        self._per_cycle = header["per_cycle"]
+        self._last_cycle = header["last_cycle"]
+        return self
+
+    # ---- tuning ----------------------------------------------------------------------------------
+
+    def tune(
+        self,
+        max_displacements: Iterable[float] = (0.08, 0.12, 0.16, 0.2, 0.26),
+        moves_per_cell: Iterable[int] = (4, 8, 16),
+        *,
+        sweeps: float = 20000,
+        every: float | None = None,
+    ) -> list[Tuning]:
+        """Find and adopt the displacement and n_m that decorrelate fastest in wall time (section
+        3.3), before a production run.
+
+        As in the paper: displacements are compared at the present n_m, then n_m at the best of
+        them, each by the autocorrelation time of the global psi_6. `rounds` follows n_m, so that a
+        disk has about as many trial moves between two shifts as before. The disks stay where they
+        are; the counters start again from zero. Needs pymbar.
+
+        Args:
+            max_displacements: in diameters.
+            moves_per_cell: values of n_m.
+            sweeps: length of each trial; fifty autocorrelation times or more make it reliable.
+            every: sweeps between two values of psi_6; default a thousandth of `sweeps`.
+
+        Returns:
+            Every setting tried, the adopted one first.
+
+        Raises:
+            ValueError: no value given, or one out of range.
+        """
+        best: Tuning | None = None
+        tried: list[Tuning] = []
+        per_shift = self.rounds * self.moves_per_cell
+        displacements = [d * self.diameter for d in max_displacements]
+        settings = [(d, self.moves_per_cell) for d in displacements]
+        counts = list(moves_per_cell)
+        if not settings or not counts:
+            raise ValueError("tune needs at least one displacement and one number of moves")
+        for stage in range(2):
+            if stage == 1:
+                assert best is not None
+                settings = [(best.max_displacement, n) for n in counts if n != best.moves_per_cell]
+            for displacement, n in settings:
+                trial = self._with(displacement, n, per_shift)
+                result = trial._decorrelation(sweeps, every or sweeps / 1000)
+                tried.append(result)
+                if best is None or (not result.reliable, result.autocorrelation_seconds) < (
+                    not best.reliable,
+                    best.autocorrelation_seconds,
+                ):
+                    best = result
+        assert best is not None
+        chosen = self._with(best.max_displacement, best.moves_per_cell, per_shift)
+        self._parameters = chosen._parameters
+        self._adopt(chosen._engine)
+        tried.remove(best)
+        return [best, *tried]
+
+    def _with(self, max_displacement: float, moves_per_cell: int, per_shift: int) -> HardDisks:
+        """A new engine of the same disks with other settings."""
+        p = self._parameters
+        return HardDisks(
+            self.positions,
+            self.box,
+            self.diameter,
+            max_displacement=max_displacement,
+            moves_per_cell=moves_per_cell,
+            rounds=min(16, max(1, per_shift // moves_per_cell)),
+            tile=self.tile,
+            cell_width=p["cell_width"] or None,
+            seed=p["seed"],
+            device=self._device,
+            threads=self._threads or None,
+            shuffle_particles=p["shuffle_particles"],
+            shuffle_sets=p["shuffle_sets"],
+        )
+
+    def _decorrelation(self, sweeps: float, every: float) -> Tuning:
+        from manymove.analysis.autocorrelation import autocorrelation_time
+
+        self.run(0.1 * sweeps)
+        series, start, moves, seconds = [], self.sweeps, self.trial_moves, self.seconds
+        accepted = self.accepted_moves
+        while self.sweeps - start < sweeps:
+            self.run(every)
+            series.append(self.psi6())
+        spacing = (self.sweeps - start) / len(series)
+        time_in_samples = autocorrelation_time(np.array(series))
+        in_sweeps = time_in_samples * spacing
+        per_sweep = (self.seconds - seconds) / (self.sweeps - start)
+        return Tuning(
+            max_displacement=self.max_displacement,
+            moves_per_cell=self.moves_per_cell,
+            acceptance=(self.accepted_moves - accepted) / (self.trial_moves - moves),
+            autocorrelation_sweeps=in_sweeps,
+            autocorrelation_seconds=in_sweeps * per_sweep,
+            reliable=50 * time_in_samples <= len(series),
+        )
+
+
+def _device_name(device: str) -> str:
+    if device == "auto":
+        return "cuda:0" if _core.cuda_devices() else "cpu"
+    return "cuda:0" if device == "cuda" else device
+
+
+def _thread_count(threads: int | None) -> int:
+    if threads is not None:
+        return int(threads)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
