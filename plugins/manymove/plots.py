@@ -163,7 +163,11 @@ def pressure_against_sweeps(
     everything = np.concatenate([records for _, records in series])
     low, high = np.percentile(everything, [1, 99])
     margin = 0.3 * (high - low) + 1e-6
-    axes.set(xlabel="sweeps", ylabel=r"$P^* = \beta P d^2$", ylim=(low - margin, high + margin))
+    axes.set(
+        xlabel="sweeps since the start",
+        ylabel=r"$P^* = \beta P d^2$",
+        ylim=(low - margin, high + margin),
+    )
     axes.legend(fontsize=8)
     figure.savefig(path, dpi=160)
 

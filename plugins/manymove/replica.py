@@ -121,6 +121,7 @@ class Replica:
         self._seed = settings.seed + index
         self._checkpoint = settings.output / f"checkpoint-{index}"
         self._earlier = np.empty((0, 2))  # records of the runs that this one resumes: sweeps, P*
+        self._sampling = False
         self._began = 0.0
         self._earlier_moves = 0
         self._saved = 0.0
@@ -149,8 +150,9 @@ class Replica:
         if s.resume:
             if not state.is_file():
                 raise FileNotFoundError(f"--resume: no checkpoint {state}")
-            self._earlier = np.load(self._checkpoint.with_suffix(".npy"))
             engine = HardDisks.load(state, device=self._device, threads=self._threads)
+            records = np.load(self._checkpoint.with_suffix(".npy"))
+            self._earlier = records[records[:, 0] <= engine.sweeps]
             if engine.N != s.particles or abs(engine.packing_fraction - s.packing_fraction) > 1e-6:
                 raise ValueError(
                     f"--resume: {state} holds {engine.N} disks at packing fraction "
@@ -167,7 +169,7 @@ class Replica:
             positions,
             box,
             diameter,
-            max_displacement=s.max_displacement,
+            max_displacement=s.max_displacement and s.max_displacement * diameter,
             moves_per_cell=s.moves_per_cell,
             seed=self._seed,
             device=self._device,
@@ -176,8 +178,7 @@ class Replica:
 
     def _advance(self, engine: HardDisks, sweeps: float) -> None:
         """Run up to the given number of sweeps since the start."""
-        if engine.sweeps < sweeps:
-            engine.run(sweeps - engine.sweeps, callback=self._pause)
+        engine.run_until(sweeps, callback=self._pause)
         self.moves = engine.trial_moves
         self._stop.check()
 
@@ -190,17 +191,18 @@ class Replica:
     def _measure(self, engine: HardDisks) -> None:
         s = self._settings
         engine.sample_pressure(every=1, record=max(1, s.sweeps // RECORDS))
+        self._sampling = True
         name = "trajectory.gsd" if self._index == 0 else f"trajectory-{self._index}.gsd"
         with TrajectoryWriter(
             s.output / name, engine.box, engine.diameter, resume=s.resume
         ) as trajectory:
             for k in range(1, s.frames + 1):
-                target = s.equilibrate + s.sweeps * k / s.frames
-                if engine.sweeps < target:
+                target = round(s.equilibrate + s.sweeps * k / s.frames)
+                if target > trajectory.last_step:
                     self._advance(engine, target)
                     trajectory.append(
                         engine.positions,
-                        step=round(engine.sweeps),
+                        step=target,
                         psi6=abs(engine.psi6()),
                         trial_moves=float(engine.trial_moves),
                     )
@@ -208,20 +210,18 @@ class Replica:
 
     def _records(self, engine: HardDisks) -> np.ndarray:
         """(K, 2): sweeps and P*, those of the resumed runs included."""
-        if engine.sweeps <= self._settings.equilibrate:
+        if not self._sampling:
             return self._earlier
         new = np.column_stack((engine.pressure_sweeps, engine.pressure_records))
         return np.concatenate((self._earlier, new))
 
     def _save(self, engine: HardDisks) -> None:
-        """Write the checkpoint; a crash in between leaves the one before."""
-        state = self._checkpoint.with_suffix(".state")
+        """Write the checkpoint; records that a crash leaves ahead are dropped."""
         records = self._checkpoint.with_suffix(".npy")
-        engine.save(f"{state}.new")
-        with open(f"{records}.new", "wb") as file:
+        with open(f"{records}.partial", "wb") as file:
             np.save(file, self._records(engine))
-        os.replace(f"{state}.new", state)
-        os.replace(f"{records}.new", records)
+        os.replace(f"{records}.partial", records)
+        engine.save(self._checkpoint.with_suffix(".state"))
         self._saved = time.time()
 
     def _result(self, engine: HardDisks, complete: bool, ended: float) -> Result:

@@ -139,6 +139,9 @@ class TrajectoryWriter:
         box: (Lx, Ly).
         diameter: of all disks.
         resume: append to the file if it exists rather than replace it.
+
+    Attributes:
+        last_step: step of the last frame in the file; -1 before the first.
     """
 
     def __init__(
@@ -151,6 +154,7 @@ class TrajectoryWriter:
     ) -> None:
         mode = "r+" if resume and Path(path).is_file() else "w"
         self._file = gsd.hoomd.open(str(path), mode)
+        self.last_step = int(self._file[-1].configuration.step) if len(self._file) else -1
         self._box = box
         self._diameter = diameter
 
@@ -179,6 +183,7 @@ class TrajectoryWriter:
         frame.log[_BOX] = np.array(self._box, dtype=np.float64)
         frame.log[_DIAMETER] = np.array([self._diameter], dtype=np.float64)
         self._file.append(frame)
+        self.last_step = step
 
     def close(self) -> None:
         """Finish the file."""
