@@ -14,7 +14,7 @@ from manymove.analysis import (
     pressure_from_histogram,
     pressure_weights,
 )
-from manymove.analysis.pressure import PressureEstimate, contact_weights, estimate, pool
+from manymove.analysis.pressure import PressureEstimate, contact_weights, drift, estimate, pool
 from manymove.analysis.reference import published, published_pressure
 
 SLOPES = (-6.5, -7.3, -8.0)  # d ln g / dr at contact between packing fractions 0.698 and 0.718
@@ -118,6 +118,19 @@ def test_estimate_and_pool():
         pool([])
     with pytest.raises(ValueError, match="no pressure"):
         estimate(np.array([]))
+
+
+def test_drift_sees_a_run_that_relaxes():
+    """Seeded; a steady series exceeds three errors with a probability of 0.3 %."""
+    noise = np.random.default_rng(1).normal(0.0, 0.1, (2, 512))
+    change, error = drift(list(noise))
+    assert abs(change) < 3 * error
+    assert error == pytest.approx(0.1 * math.sqrt(2 / 256 / 2), rel=0.5)
+    relaxing = noise + np.exp(-np.arange(512) / 200)
+    change, error = drift(list(relaxing))
+    assert change < -3 * error
+    assert math.isnan(drift([np.ones(3)])[0])
+    assert math.isnan(drift([])[0])
 
 
 def test_autocorrelation_time_of_a_known_process():

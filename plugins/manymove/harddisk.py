@@ -179,9 +179,7 @@ class HardDisks:
             raise ValueError(f"sweeps must be finite and not negative, got {sweeps}")
         self.run_until(self._goal + sweeps, callback)
 
-    def run_until(
-        self, sweeps: float, callback: Callable[[HardDisks], None] | None = None
-    ) -> None:
+    def run_until(self, sweeps: float, callback: Callable[[HardDisks], None] | None = None) -> None:
         """Run until `self.sweeps` is as near to `sweeps` as whole cycles allow.
 
         A run that was interrupted and goes on ends at the same cycle as one that was not.
@@ -276,7 +274,7 @@ class HardDisks:
 
     @property
     def device(self) -> str:
-        """"cpu" or "cuda:<index>"."""
+        """ "cpu" or "cuda:<index>"."""
         return self._device
 
     @property
@@ -471,9 +469,7 @@ class HardDisks:
         self._device = _device_name(device)
         self._threads = _thread_count(threads)
         self._adopt(
-            _core.HardDisks.from_snapshot(
-                state, particles, parameters, self._device, self._threads
-            )
+            _core.HardDisks.from_snapshot(state, particles, parameters, self._device, self._threads)
         )
         self._goal = header["goal"]
         self._per_cycle = header["per_cycle"]

@@ -19,7 +19,10 @@ MAX_HEXAGONAL = math.pi / (2 * math.sqrt(3))
 _GAP = 2e-4
 _PASSES_PER_CALL = 10
 _STRATUM = 16
-_PASSES = 4000
+# The disks are swollen on the way, so that few pairs are left in contact: their pressure would be
+# many times that of equilibrium and take hundreds of sweeps to relax.
+_SWOLLEN_FRACTION = 0.8  # packing fraction
+_MOST_SWOLLEN = 1.07  # diameters
 _ATTEMPTS = 10
 
 Box = tuple[float, float]
@@ -37,9 +40,10 @@ def random_packing(
     """Disordered configuration of non-overlapping disks.
 
     The box is cut into parts of equal area, each of which gets 16 points drawn uniformly; the
-    points are given disks that grow to the full diameter while overlaps are pushed apart. Points
-    drawn in the whole box would leave density fluctuations of long wavelength, which Monte Carlo
-    takes very long to relax. This is a start to be equilibrated, not a sample of the ensemble.
+    points are given disks that grow beyond the full diameter while overlaps are pushed apart.
+    Points drawn in the whole box would leave density fluctuations of long wavelength, which Monte
+    Carlo takes very long to relax. This is a start to be equilibrated, not a sample of the
+    ensemble.
 
     Args:
         N: number of disks, at least 1.
@@ -71,22 +75,37 @@ def random_packing(
     final = diameter * (1 + _GAP)
     if min(box) < final:
         raise ValueError(f"the box {box[0]:.6g} x {box[1]:.6g} is narrower than a disk")
+    swollen = diameter * min(_MOST_SWOLLEN, math.sqrt(_SWOLLEN_FRACTION / packing_fraction))
+    stages = [(0.7 * final, 100), (min(swollen, *box), 400), (final, 4000)]
     generator = np.random.default_rng(seed)
     for _ in range(_ATTEMPTS):
         positions = (_stratified(N, box[1] / box[0], generator) - 0.5) * box
-        for size in (0.7 * final, final):
-            for _ in range(0, _PASSES, _PASSES_PER_CALL):
-                _, depth = _core.relax_overlaps(positions, box, size, _PASSES_PER_CALL)
-                if interrupted is not None and interrupted():
-                    raise KeyboardInterrupt
-                if depth == 0:
-                    break
+        for size, passes in stages:
+            depth = _relax(positions, box, size, passes, interrupted)
         if depth == 0:
             return positions, box
     raise ValueError(
         f"found no packing of {N} disks at packing fraction {packing_fraction} in a periodic box "
         f"of aspect ratio {aspect_ratio}: it may not exist for so few disks"
     )
+
+
+def _relax(
+    positions: np.ndarray,
+    box: Box,
+    diameter: float,
+    passes: int,
+    interrupted: Callable[[], bool] | None,
+) -> float:
+    """Push disks of this diameter apart; returns the deepest overlap left, in diameters."""
+    depth = 0.0
+    for _ in range(0, passes, _PASSES_PER_CALL):
+        _, depth = _core.relax_overlaps(positions, box, diameter, _PASSES_PER_CALL)
+        if interrupted is not None and interrupted():
+            raise KeyboardInterrupt
+        if depth == 0:
+            break
+    return depth
 
 
 def _stratified(N: int, aspect_ratio: float, generator: np.random.Generator) -> np.ndarray:

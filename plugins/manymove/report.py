@@ -30,11 +30,14 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
         (r.began for r in started), default=0
     )
     hashes = [r.state_hash for r in started]
+    drift, drift_error = pressure.drift([r.records for r in started if r.records.size])
     paper = published_pressure(settings.particles, settings.packing_fraction)
     return {
         "pressure": pooled.value if pooled else None,
         "pressure_error": _number(pooled.error) if pooled else None,
         "pressure_error_converged": pooled.plateau if pooled else None,
+        "pressure_drift": _number(drift),
+        "pressure_drift_error": _number(drift_error),
         "pressure_records": pooled.records if pooled else 0,
         "paper_pressure": list(paper) if paper else None,
         "packing_fraction": settings.packing_fraction,
@@ -151,6 +154,15 @@ def table(summary: dict[str, Any]) -> str:
         error = "?" if s["pressure_error"] is None else f"{s['pressure_error']:.5f}"
         note = "" if s["pressure_error_converged"] else " (too short a run for a reliable error)"
         rows.append(("pressure P*", f"{s['pressure']:.5f} +- {error}{note}"))
+    drift, drift_error = s["pressure_drift"], s["pressure_drift_error"]
+    if drift is not None and abs(drift) > 3 * drift_error:
+        rows.append(
+            (
+                "not equilibrated",
+                f"P* changes by {drift:+.4f} +- {drift_error:.4f} from the first half of the "
+                "sweeps to the second: raise --equilibrate",
+            )
+        )
     if s["paper_pressure"]:
         rows.append(("paper, P*", "{:.5f} +- {:.5f}".format(*s["paper_pressure"])))
     done = "" if s["complete"] else " (stopped early; --resume continues)"

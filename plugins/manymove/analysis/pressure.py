@@ -169,6 +169,24 @@ def estimate(records: np.ndarray) -> PressureEstimate:
     return PressureEstimate(float(records.mean()), error, records.size, plateau)
 
 
+def drift(runs: list[np.ndarray]) -> tuple[float, float]:
+    """How far the pressure still drifts: mean of the second half of the records minus the first.
+
+    Args:
+        runs: the records of each replica, (n,) each, in the order of time.
+
+    Returns:
+        the drift, averaged over the replicas, and its standard error (by blocking each half; NaN
+        for fewer than four records). Beyond three errors the runs were not at equilibrium.
+    """
+    halves = [(records[: records.size // 2], records[records.size // 2 :]) for records in runs]
+    if not halves or min(early.size for early, _ in halves) < 2:
+        return math.nan, math.nan
+    drifts = [late.mean() - early.mean() for early, late in halves]
+    variances = [blocking_error(part)[0] ** 2 for pair in halves for part in pair]
+    return float(np.mean(drifts)), math.sqrt(sum(variances)) / len(halves)
+
+
 def pool(replicas: list[PressureEstimate]) -> PressureEstimate:
     """Mean of independent replicas of equal length.
 
