@@ -165,7 +165,8 @@ def table(summary: dict[str, Any]) -> str:
         )
     if s["paper_pressure"]:
         rows.append(("paper, P*", "{:.5f} +- {:.5f}".format(*s["paper_pressure"])))
-    done = "" if s["complete"] else " (stopped early; --resume continues)"
+    stopped = "stopped early" + ("; --resume continues" if s["state_hash"] else "")
+    done = "" if s["complete"] else f" ({stopped})"
     rows.append(("sweeps", f"{s['sweeps']:,.0f} after {s['equilibration_sweeps']:,.0f}{done}"))
     if s["trial_moves"]:
         rows.append(("trial moves", f"{s['trial_moves']:.4g}, accepted {s['acceptance']:.2%}"))
