@@ -33,7 +33,7 @@ cuda-cmake := -Ccmake.define.MANYMOVE_CUDA=$(or $(CUDA),AUTO) \
 	-Ccmake.define.CMAKE_CUDA_ARCHITECTURES="$(ARCH)"
 
 ifeq ($(and $(GPU),$(filter cuda,$(demo-device))),)
-  demo-size := --particles 16384 --sweeps 5000 --equilibrate 1000
+  demo-size := --particles 16384 --sweeps 40000 --equilibrate 20000
 else
   demo-size := --particles 65536 --sweeps 20000 --equilibrate 5000
 endif
@@ -42,7 +42,8 @@ endif
 
 demo: $(VENV)/.$(demo-device)-plot
 	$(BIN)/manymove disks $(demo-size) --packing-fraction 0.698 --seed 1 --device auto --output out/
-	@echo "The picture of the disks is in out/ beside the pressure, the trajectory and summary.json:"
+	@echo "A demonstration: this is short against the relaxation time, and the error with it too small."
+	@echo "Long runs give P* = 9.171 at this density. The pictures of the disks and of the pressure:"
 	@ls out/*.png
 
 test: $(VENV)/.$(test-device)-test
