@@ -7,7 +7,7 @@ without the shuffle of the particles the chain remembers. The switches are wrong
 The text of Table 1 at hand has lost its packing fractions. The first is 0.698; the correct chain
 tells which others fit 9.18214 and 9.1774 (0.708 and 0.712 are tried by default).
 
-    python ablation.py --sweeps 1000000 ablation.json
+    python ablation.py ablation.json --sweeps 1000000
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ lattice: between the liquid and the solid the two meet only once each has equili
 the four quarters of each run show how much drift is left. Results go to a JSON file that names
 machine, date and commit, the picture is drawn from that file.
 
-    python equation_of_state.py --particles 65536 --sweeps 2000000 --equilibrate 1000000 eos.json
-    python equation_of_state.py --plot eos.json eos.png
+    python equation_of_state.py eos.json --particles 65536 --both-sides
+    python equation_of_state.py eos.json eos.png --plot
 """
 
 from __future__ import annotations
