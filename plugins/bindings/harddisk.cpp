@@ -56,7 +56,8 @@ nb::dict snapshot_dict(const Engine& engine) {
     s = engine.snapshot();
   }
   nb::dict d;
-  d["counters"] = nb::make_tuple(s.counters.cycles, s.counters.trial_moves, s.counters.accepted_moves);
+  d["counters"] =
+      nb::make_tuple(s.counters.cycles, s.counters.trial_moves, s.counters.accepted_moves);
   d["origin"] = nb::make_tuple(s.origin[0], s.origin[1]);
   d["cells"] = array_of(std::move(s.cells));
   d["ids"] = array_of(std::move(s.ids));
@@ -84,10 +85,12 @@ Snapshot snapshot_from(const nb::dict& d) {
 
 void bind_hard_disks(nb::module_& module) {
   nb::exception<OverlapError>(module, "OverlapError", PyExc_ValueError);
-  nb::class_<Engine>(module, "HardDisks", "The engine behind manymove.HardDisks; its documentation is there.")
+  nb::class_<Engine>(module, "HardDisks",
+                     "The engine behind manymove.HardDisks; its documentation is there.")
       .def_static(
           "from_positions",
-          [](nb::object positions, const nb::dict& parameters, const std::string& device, int threads) {
+          [](nb::object positions, const nb::dict& parameters, const std::string& device,
+             int threads) {
             const auto input = manymove::bindings::read_positions(positions);
             const Parameters p = parameters_from(parameters);
             nb::gil_scoped_release release;
@@ -96,8 +99,8 @@ void bind_hard_disks(nb::module_& module) {
           "positions"_a, "parameters"_a, "device"_a, "threads"_a)
       .def_static(
           "from_snapshot",
-          [](const nb::dict& snapshot, std::size_t particles, const nb::dict& parameters, const std::string& device,
-             int threads) {
+          [](const nb::dict& snapshot, std::size_t particles, const nb::dict& parameters,
+             const std::string& device, int threads) {
             const Snapshot s = snapshot_from(snapshot);
             const Parameters p = parameters_from(parameters);
             nb::gil_scoped_release release;
@@ -127,7 +130,9 @@ void bind_hard_disks(nb::module_& module) {
                      return nb::make_tuple(c.cycles, c.trial_moves, c.accepted_moves);
                    })
       .def_prop_ro("grid", &grid_dict)
-      .def_prop_ro("repair", [](const Engine& e) { return nb::make_tuple(e.repair().count, e.repair().depth); })
+      .def_prop_ro(
+          "repair",
+          [](const Engine& e) { return nb::make_tuple(e.repair().count, e.repair().depth); })
       .def_prop_ro("particles", &Engine::particles)
       .def("occupied", &Engine::occupied, nb::call_guard<nb::gil_scoped_release>())
       .def("positions",
@@ -139,13 +144,14 @@ void bind_hard_disks(nb::module_& module) {
              }
              return array_of(std::move(xy));
            })
-      .def("bond_order",
-           [](const Engine& e, double reach) {
-             nb::gil_scoped_release release;
-             const auto psi = e.bond_order(reach);
-             return std::make_pair(psi[0], psi[1]);
-           },
-           "reach"_a)
+      .def(
+          "bond_order",
+          [](const Engine& e, double reach) {
+            nb::gil_scoped_release release;
+            const auto psi = e.bond_order(reach);
+            return std::make_pair(psi[0], psi[1]);
+          },
+          "reach"_a)
       .def("max_overlap", &Engine::max_overlap, nb::call_guard<nb::gil_scoped_release>())
       .def("state_hash", &Engine::state_hash, nb::call_guard<nb::gil_scoped_release>())
       .def("snapshot", &snapshot_dict);

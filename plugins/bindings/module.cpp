@@ -19,8 +19,9 @@ NB_MODULE(_core, module) {
   module.attr("cuda_compiled") = false;
 #endif
   module.def("simd_levels", &manymove::simd_levels, "Compiled SIMD levels, lowest first.");
-  module.def("simd_level", [] { return manymove::simd_level_name(manymove::simd_level()); },
-             "The SIMD level in use.");
+  module.def(
+      "simd_level", [] { return manymove::simd_level_name(manymove::simd_level()); },
+      "The SIMD level in use.");
   module.def(
       "cuda_devices",
       [] {
@@ -28,14 +29,16 @@ NB_MODULE(_core, module) {
         for (const manymove::Device& d : manymove::cuda_devices()) {
           nb::dict item;
           item["name"] = d.name;
-          item["compute_capability"] = nb::make_tuple(d.compute_capability[0], d.compute_capability[1]);
+          item["compute_capability"] =
+              nb::make_tuple(d.compute_capability[0], d.compute_capability[1]);
           item["memory"] = d.memory;
           item["multiprocessors"] = d.multiprocessors;
           devices.append(item);
         }
         return devices;
       },
-      "CUDA devices: name, compute_capability, memory (bytes), multiprocessors. Empty without a driver.");
+      "CUDA devices: name, compute_capability, memory (bytes), multiprocessors. Empty without a "
+      "driver.");
   module.def(
       "build_info",
       [] {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arrays in and out of the engines. Host arrays of float64 are read where they are; others are converted.
+// Arrays in and out of the engines. Host arrays of float64 are read where they are; others are
+// converted.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -24,7 +25,8 @@ struct Positions {
   std::vector<double> storage;  // or this
 };
 
-// Takes anything with the buffer protocol, DLPack or __cuda_array_interface__: float32 or float64, [N][2], C-contiguous.
+// Takes anything with the buffer protocol, DLPack or __cuda_array_interface__: float32 or float64,
+// [N][2], C-contiguous.
 inline Positions read_positions(const nb::object& object) {
   const void* data;
   std::size_t shape[2];
@@ -42,19 +44,23 @@ inline Positions read_positions(const nb::object& object) {
     if (face.contains("strides") && !face["strides"].is_none()) {
       const nb::tuple strides = nb::cast<nb::tuple>(face["strides"]);
       const std::size_t size = is_double ? 8 : 4;
-      contiguous = nb::cast<std::size_t>(strides[0]) == 2 * size && nb::cast<std::size_t>(strides[1]) == size;
+      contiguous = nb::cast<std::size_t>(strides[0]) == 2 * size &&
+                   nb::cast<std::size_t>(strides[1]) == size;
     }
-    data = reinterpret_cast<const void*>(nb::cast<std::uintptr_t>(nb::cast<nb::tuple>(face["data"])[0]));
+    data = reinterpret_cast<const void*>(
+        nb::cast<std::uintptr_t>(nb::cast<nb::tuple>(face["data"])[0]));
     on_device = true;
   } else {
     nb::ndarray<nb::ro> array;
     if (!nb::try_cast(object, array))
-      throw nb::type_error("positions must be an array (NumPy, DLPack or __cuda_array_interface__)");
+      throw nb::type_error(
+          "positions must be an array (NumPy, DLPack or __cuda_array_interface__)");
     if (array.ndim() != 2) throw std::invalid_argument("positions must have shape (N, 2)");
     for (int a = 0; a < 2; ++a) shape[a] = array.shape(a);
     is_double = array.dtype() == nb::dtype<double>();
     is_float = array.dtype() == nb::dtype<float>();
-    contiguous = array.size() == 0 || (array.stride(1) == 1 && (shape[0] == 1 || array.stride(0) == 2));
+    contiguous =
+        array.size() == 0 || (array.stride(1) == 1 && (shape[0] == 1 || array.stride(0) == 2));
     data = array.data();
     on_device = array.device_type() == nb::device::cuda::value;
     if (!on_device && array.device_type() != nb::device::cpu::value)
@@ -63,7 +69,9 @@ inline Positions read_positions(const nb::object& object) {
   }
   if (shape[1] != 2) throw std::invalid_argument("positions must have shape (N, 2)");
   if (!is_double && !is_float) throw nb::type_error("positions must be float32 or float64");
-  if (!contiguous) throw std::invalid_argument("positions must be C-contiguous; numpy.ascontiguousarray makes them so");
+  if (!contiguous)
+    throw std::invalid_argument(
+        "positions must be C-contiguous; numpy.ascontiguousarray makes them so");
 
   Positions p{static_cast<const double*>(data), shape[0], keep, {}};
   if (is_double && !on_device) return p;

@@ -33,7 +33,8 @@ class DeviceBuffer {
     const cudaError_t status = cudaMalloc(&data_, count * sizeof(T));
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
-      throw DeviceMemoryError("the GPU has no " + std::to_string(count * sizeof(T) / 1000000 + 1) + " MB left");
+      throw DeviceMemoryError("the GPU has no " + std::to_string(count * sizeof(T) / 1000000 + 1) +
+                              " MB left");
     }
     check(status, "allocation");
   }
@@ -53,15 +54,19 @@ class DeviceBuffer {
   std::size_t size() const { return count_; }
 
   void upload(const T* host, cudaStream_t stream) {
-    check(cudaMemcpyAsync(data_, host, count_ * sizeof(T), cudaMemcpyHostToDevice, stream), "upload");
+    check(cudaMemcpyAsync(data_, host, count_ * sizeof(T), cudaMemcpyHostToDevice, stream),
+          "upload");
     check(cudaStreamSynchronize(stream), "upload");
   }
   void download(T* host, cudaStream_t stream, std::size_t count) const {
-    check(cudaMemcpyAsync(host, data_, count * sizeof(T), cudaMemcpyDeviceToHost, stream), "download");
+    check(cudaMemcpyAsync(host, data_, count * sizeof(T), cudaMemcpyDeviceToHost, stream),
+          "download");
     check(cudaStreamSynchronize(stream), "download");
   }
   void download(T* host, cudaStream_t stream) const { download(host, stream, count_); }
-  void clear(cudaStream_t stream) { check(cudaMemsetAsync(data_, 0, count_ * sizeof(T), stream), "clear"); }
+  void clear(cudaStream_t stream) {
+    check(cudaMemsetAsync(data_, 0, count_ * sizeof(T), stream), "clear");
+  }
 
  private:
   T* data_ = nullptr;

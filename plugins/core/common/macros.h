@@ -11,7 +11,8 @@
 #define MM_NO_UNROLL _Pragma("unroll 1")
 #define MM_COLD __host__ __device__ __noinline__ inline
 #else
-#define MM_HD inline __attribute__((always_inline))  // no copy of it for another SIMD level to link to
+#define MM_HD \
+  inline __attribute__((always_inline))  // no copy of it for another SIMD level to link to
 #define MM_UNROLL _Pragma("GCC unroll 32")
 #define MM_NO_UNROLL
 #define MM_COLD MM_HD

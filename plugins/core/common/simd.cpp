@@ -15,24 +15,28 @@ bool runs(const std::string& level) {
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
   if (level == "avx2")
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("bmi2");
 #endif
   return level == "baseline";
 }
 
 SimdLevel by_name(const std::string& level) {
-  return level == "avx512" ? SimdLevel::avx512 : level == "avx2" ? SimdLevel::avx2 : SimdLevel::baseline;
+  return level == "avx512" ? SimdLevel::avx512
+         : level == "avx2" ? SimdLevel::avx2
+                           : SimdLevel::baseline;
 }
 
 }  // namespace
 
 std::vector<std::string> simd_levels() {
-  return {"baseline",
+  return {
+      "baseline",
 #if defined(MANYMOVE_HAVE_AVX2)
-          "avx2",
+      "avx2",
 #endif
 #if defined(MANYMOVE_HAVE_AVX512)
-          "avx512",
+      "avx512",
 #endif
   };
 }
@@ -41,8 +45,11 @@ SimdLevel simd_level() {
   const auto levels = simd_levels();
   if (const char* wanted = std::getenv("MANYMOVE_SIMD"); wanted && *wanted) {
     if (std::find(levels.begin(), levels.end(), wanted) == levels.end())
-      throw std::runtime_error(std::string("MANYMOVE_SIMD=") + wanted + " is not among the compiled SIMD levels");
-    if (!runs(wanted)) throw std::runtime_error(std::string("MANYMOVE_SIMD=") + wanted + " does not run on this machine");
+      throw std::runtime_error(std::string("MANYMOVE_SIMD=") + wanted +
+                               " is not among the compiled SIMD levels");
+    if (!runs(wanted))
+      throw std::runtime_error(std::string("MANYMOVE_SIMD=") + wanted +
+                               " does not run on this machine");
     return by_name(wanted);
   }
   for (auto level = levels.rbegin(); level != levels.rend(); ++level)

@@ -11,8 +11,8 @@ enum class SimdLevel { baseline, avx2, avx512 };
 
 // Compiled levels, lowest first.
 std::vector<std::string> simd_levels();
-// The best compiled level that this machine runs, or the one that MANYMOVE_SIMD names in the environment.
-// Throws std::runtime_error if that one does not exist or does not run here.
+// The best compiled level that this machine runs, or the one that MANYMOVE_SIMD names in the
+// environment. Throws std::runtime_error if that one does not exist or does not run here.
 SimdLevel simd_level();
 std::string simd_level_name(SimdLevel level);
 

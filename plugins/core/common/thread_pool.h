@@ -49,7 +49,8 @@ class ThreadPool {
 
  private:
   void take(int thread) {
-    for (int item; (item = next_.fetch_add(1, std::memory_order_relaxed)) < items_;) task_(context_, item, thread);
+    for (int item; (item = next_.fetch_add(1, std::memory_order_relaxed)) < items_;)
+      task_(context_, item, thread);
   }
   void work(int thread) {
     std::uint64_t seen = 0;

@@ -30,7 +30,9 @@ inline FloatLanes broadcast(float a) { return FloatLanes{} + a; }
 inline FloatLanes add_rn(FloatLanes a, FloatLanes b) { return a + b; }
 inline FloatLanes add_rn(FloatLanes a, float b) { return a + b; }
 inline FloatLanes mul_rn(FloatLanes a, float b) { return a * b; }
-inline FloatLanes exact_multiply_add(FloatLanes a, float b, float c, float d) { return (a + b) * c + d; }
+inline FloatLanes exact_multiply_add(FloatLanes a, float b, float c, float d) {
+  return (a + b) * c + d;
+}
 inline FloatLanes as_float(UintLanes bits) { return reinterpret_cast<FloatLanes>(bits); }
 inline FloatLanes select(IntLanes mask, FloatLanes a, FloatLanes b) { return mask ? a : b; }
 

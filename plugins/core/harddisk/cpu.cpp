@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPMC of hard disks on a core: a tile's cycle, with kLanes cells of a set side by side in SIMD registers.
-// Compiled once per SIMD level; nothing here may instantiate what other sources also instantiate.
+// MPMC of hard disks on a core: a tile's cycle, with kLanes cells of a set side by side in SIMD
+// registers. Compiled once per SIMD level; nothing here may instantiate what other sources also
+// instantiate.
 #include "../common/vec.h"  // first: the templates of model.h must see its operators
 //
 #include "cpu.h"
@@ -11,11 +12,12 @@ namespace {
 constexpr int kMostExtras = 8 * (kSlots - 1);
 
 // model.h's visit_alone() for up to kLanes cells that hold one disk each.
-int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* tile, const std::uint32_t* entry,
-                int cells, int odd, std::uint32_t where) {
+int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* tile,
+                const std::uint32_t* entry, int cells, int odd, std::uint32_t where) {
   const auto* flat = reinterpret_cast<const float*>(tile);
   IntLanes index;
-  for (int lane = 0; lane < kLanes; ++lane) index[lane] = entry_index(entry[lane < cells ? lane : cells - 1]);
+  for (int lane = 0; lane < kLanes; ++lane)
+    index[lane] = entry_index(entry[lane < cells ? lane : cells - 1]);
   const IntLanes at = index * 2;
   FloatLanes x = gather(flat, at), y = gather(flat, at + 1);
 
@@ -23,7 +25,8 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
   MM_UNROLL
   for (int k = 0; k < 8; ++k) {
     const IntLanes there = at + 2 * g.near[odd][k].offset;
-    around.set(k, gather(flat, there) + g.near[odd][k].x, gather(flat, there + 1) + g.near[odd][k].y);
+    around.set(k, gather(flat, there) + g.near[odd][k].x,
+               gather(flat, there + 1) + g.near[odd][k].y);
   }
   int used = 0;
   float extra_x[kMostExtras][kLanes], extra_y[kMostExtras][kLanes];
@@ -50,7 +53,8 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
   int accepted = 0;
   for (int call = 0; call * 4 < g.moves_per_cell; ++call) {
     UintLanes word[4];
-    random_words(word, g, reinterpret_cast<UintLanes>(index) + where, cycle, Purpose::displacement, round, call);
+    random_words(word, g, reinterpret_cast<UintLanes>(index) + where, cycle, Purpose::displacement,
+                 round, call);
     const int moves = g.moves_per_cell - call * 4 < 4 ? g.moves_per_cell - call * 4 : 4;
     for (int m = 0; m < moves; ++m) {
       const FloatLanes new_x = x + displacement(word[m], g.step);
@@ -61,7 +65,8 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
       const IntLanes unsure = inside & ~accept & (closest >= g.surely_overlap);
       for (std::uint32_t left = lane_bits(unsure) & real; left; left &= left - 1) {
         const int lane = __builtin_ctz(left);
-        if (exactly_free(tile + index[lane], g.near[odd], g.plane, 0, new_x[lane], new_y[lane], g.contact))
+        if (exactly_free(tile + index[lane], g.near[odd], g.plane, 0, new_x[lane], new_y[lane],
+                         g.contact))
           accept[lane] = -1;
       }
       x = select(accept, new_x, x);
@@ -75,42 +80,47 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
 
 }  // namespace
 
-void run_tile(const Geometry& g, const Draw& d, int tile_id, const CycleBuffers& b, const Workspace& w,
-              TileTally& tally) {
+void run_tile(const Geometry& g, const Draw& d, int tile_id, const CycleBuffers& b,
+              const Workspace& w, TileTally& tally) {
   const TileBounds bounds = tile_bounds(g, tile_id);
   const int columns = bounds.size[0], rows = bounds.size[1];
   const auto where = static_cast<std::uint32_t>(tile_id) * static_cast<std::uint32_t>(g.plane);
-  const auto global_cell = [&](int column, int row) {
-    int c = bounds.first[0] + column, r = bounds.first[1] + row;
-    if (c >= g.cells[0]) c -= g.cells[0];
-    if (r >= g.cells[1]) r -= g.cells[1];
-    return static_cast<std::int64_t>(r) * g.cells[0] + c;
+  const auto new_cell = [&](int column, int row) {
+    return static_cast<std::int64_t>(bounds.first[1] + row) * g.cells[0] + bounds.first[0] + column;
   };
 
   for (int row = 0; row <= rows; ++row)
     for (int column = 0; column <= columns; ++column) {
-      const bool owned = column < columns && row < rows;
-      const std::int64_t cell = global_cell(column, row);
       const int index = local_index(g, column, row);
-      const auto global_row = static_cast<int>(cell / g.cells[0]), global_column = static_cast<int>(cell % g.cells[0]);
+      w.count[index] = 0;
       for (int s = 0; s < kSlots; ++s) w.tile[s * g.plane + index] = {kEmpty, kEmpty};
-      if (owned)
-        for (int s = 0; s < kSlots; ++s) b.new_ids[cell * kSlots + s] = -1;
-      int n = 0;
-      for (int k = 0; k < 4; ++k) {
-        const Part part = part_of(g, d, global_column, global_row, k);
-        for (int slot = 0; slot < kSlots; ++slot) {
-          Position p = b.old_cells[part.cell * kSlots + slot];
-          if (!enters(g, part, p)) continue;
-          if (n < kSlots) {
-            w.tile[n * g.plane + index] = p;
-            if (owned) b.new_ids[cell * kSlots + n] = b.old_ids[part.cell * kSlots + slot];
-          }
-          ++n;
+      if (column < columns && row < rows)
+        for (int s = 0; s < kSlots; ++s) b.new_ids[new_cell(column, row) * kSlots + s] = -1;
+    }
+  for (int row = 0; row <= rows + 1; ++row)
+    for (int column = 0; column <= columns + 1; ++column) {
+      const std::int64_t from = old_cell(g, d, bounds, column, row) * kSlots;
+      for (int slot = 0; slot < kSlots && b.old_cells[from + slot].x != kEmpty; ++slot) {
+        const Landing l = land(g, d, b.old_cells[from + slot], slot);
+        const int c = column - l.before[0], r = row - l.before[1];
+        if (c < 0 || c > columns || r < 0 || r > rows) continue;
+        const int index = local_index(g, c, r);
+        auto at = static_cast<int>(w.count[index]);
+        if (at == kSlots) {
+          tally.corrupt = true;
+          continue;
         }
+        ++w.count[index];
+        std::int32_t* ids = c < columns && r < rows ? b.new_ids + new_cell(c, r) * kSlots : nullptr;
+        for (; at > 0 && w.order[(at - 1) * g.plane + index] > l.order; --at) {
+          w.order[at * g.plane + index] = w.order[(at - 1) * g.plane + index];
+          w.tile[at * g.plane + index] = w.tile[(at - 1) * g.plane + index];
+          if (ids) ids[at] = ids[at - 1];
+        }
+        w.order[at * g.plane + index] = static_cast<std::uint8_t>(l.order);
+        w.tile[at * g.plane + index] = l.p;
+        if (ids) ids[at] = b.old_ids[from + slot];
       }
-      if (n > kSlots) tally.corrupt = true;
-      w.count[index] = static_cast<std::uint8_t>(n > kSlots ? kSlots : n);
     }
 
   int alone[4] = {}, crowded[4] = {};
@@ -119,8 +129,10 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const CycleBuffers&
       const int index = local_index(g, column, row), set = (column & 1) | (row & 1) << 1;
       if (w.count[index] == 0) continue;
       const std::uint32_t entry = list_entry(g, w.count, index, column & 1);
-      if (w.count[index] == 1) w.list[set * g.plane + alone[set]++] = entry;
-      else w.list[(set + 1) * g.plane - ++crowded[set]] = entry;
+      if (w.count[index] == 1)
+        w.list[set * g.plane + alone[set]++] = entry;
+      else
+        w.list[(set + 1) * g.plane - ++crowded[set]] = entry;
     }
 
   for (int round = 0; round < g.rounds; ++round)
@@ -129,20 +141,23 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const CycleBuffers&
       const std::uint32_t* list = w.list + set * g.plane;
       for (int i = 0; i < alone[set]; i += kLanes)
         tally.accepted_moves += static_cast<std::uint64_t>(
-            visit_lanes(g, d.cycle, round, w.tile, list + i, alone[set] - i < kLanes ? alone[set] - i : kLanes, odd, where));
+            visit_lanes(g, d.cycle, round, w.tile, list + i,
+                        alone[set] - i < kLanes ? alone[set] - i : kLanes, odd, where));
       for (int i = 1; i <= crowded[set]; ++i) {
         const std::uint32_t entry = list[g.plane - i];
-        tally.accepted_moves += static_cast<std::uint64_t>(visit_any<16>(
-            g, d.cycle, round, {w.tile + entry_index(entry), g.near[odd], g.plane}, entry, odd, where + static_cast<std::uint32_t>(entry_index(entry))));
+        tally.accepted_moves += static_cast<std::uint64_t>(
+            visit_any<16>(g, d.cycle, round, {w.tile + entry_index(entry), g.near[odd], g.plane},
+                          entry, odd, where + static_cast<std::uint32_t>(entry_index(entry))));
       }
-      tally.trial_moves += static_cast<std::uint64_t>(alone[set] + crowded[set]) * static_cast<std::uint64_t>(g.moves_per_cell);
+      tally.trial_moves += static_cast<std::uint64_t>(alone[set] + crowded[set]) *
+                           static_cast<std::uint64_t>(g.moves_per_cell);
     }
 
   for (int row = 0; row < rows; ++row)
     for (int column = 0; column < columns; ++column) {
-      const std::int64_t cell = global_cell(column, row);
       for (int s = 0; s < kSlots; ++s)
-        b.new_cells[cell * kSlots + s] = w.tile[s * g.plane + local_index(g, column, row)];
+        b.new_cells[new_cell(column, row) * kSlots + s] =
+            w.tile[s * g.plane + local_index(g, column, row)];
     }
 }
 

@@ -8,9 +8,10 @@ namespace manymove::harddisk {
 
 // Local storage of a tile; the lists hold the active cells of each set that are not empty.
 struct Workspace {
-  Position* tile;       // [kSlots][plane]
-  std::uint8_t* count;  // [plane]
-  std::uint32_t* list;  // [4][plane]: cells of one disk from the front, of several from the back
+  Position* tile;        // [kSlots][plane]
+  std::uint8_t* order;   // [kSlots][plane], Landing::order
+  std::uint32_t* count;  // [plane]
+  std::uint32_t* list;   // [4][plane]: cells of one disk from the front, of several from the back
 };
 
 struct CycleBuffers {
@@ -26,13 +27,16 @@ struct TileTally {
 };
 
 namespace baseline {
-void run_tile(const Geometry& g, const Draw& d, int tile, const CycleBuffers& b, const Workspace& w, TileTally& tally);
+void run_tile(const Geometry& g, const Draw& d, int tile, const CycleBuffers& b, const Workspace& w,
+              TileTally& tally);
 }
 namespace avx2 {
-void run_tile(const Geometry& g, const Draw& d, int tile, const CycleBuffers& b, const Workspace& w, TileTally& tally);
+void run_tile(const Geometry& g, const Draw& d, int tile, const CycleBuffers& b, const Workspace& w,
+              TileTally& tally);
 }
 namespace avx512 {
-void run_tile(const Geometry& g, const Draw& d, int tile, const CycleBuffers& b, const Workspace& w, TileTally& tally);
+void run_tile(const Geometry& g, const Draw& d, int tile, const CycleBuffers& b, const Workspace& w,
+              TileTally& tally);
 }
 
 }  // namespace manymove::harddisk

@@ -29,12 +29,16 @@ auto run_tile_for(SimdLevel level) {
 class CpuEngine final : public Engine {
  public:
   CpuEngine(State state, int threads)
-      : state_(std::move(state)), pool_(threads), run_tile_(run_tile_for(simd_level())), workers_(pool_.size()) {
+      : state_(std::move(state)),
+        pool_(threads),
+        run_tile_(run_tile_for(simd_level())),
+        workers_(pool_.size()) {
     const Geometry& g = state_.geometry;
     spare_cells_.resize(state_.data.cells.size());
     spare_ids_.resize(state_.data.ids.size());
     for (Worker& worker : workers_) {
       worker.tile.resize(static_cast<std::size_t>(kSlots) * g.plane);
+      worker.order.resize(static_cast<std::size_t>(kSlots) * g.plane);
       worker.count.resize(g.plane);
       worker.list.resize(static_cast<std::size_t>(4) * g.plane);
     }
@@ -45,7 +49,8 @@ class CpuEngine final : public Engine {
     for (std::uint64_t i = 0; i < cycles; ++i) {
       draw_ = draw_cycle(state_.geometry, data.counters.cycles);
       for (Worker& worker : workers_) worker.tally = {};
-      each(state_.geometry.tiles[0] * state_.geometry.tiles[1], [this](int tile, int thread) { one_tile(tile, thread); });
+      each(state_.geometry.tiles[0] * state_.geometry.tiles[1],
+           [this](int tile, int thread) { one_tile(tile, thread); });
       data.cells.swap(spare_cells_);
       data.ids.swap(spare_ids_);
       move_origin(state_, draw_, data.origin);
@@ -53,7 +58,8 @@ class CpuEngine final : public Engine {
       for (const Worker& worker : workers_) {
         data.counters.trial_moves += worker.tally.trial_moves;
         data.counters.accepted_moves += worker.tally.accepted_moves;
-        if (worker.tally.corrupt) throw std::runtime_error("a cell holds more disks than fit: the state is corrupt");
+        if (worker.tally.corrupt)
+          throw std::runtime_error("a cell holds more disks than fit: the state is corrupt");
       }
       if (sampling_.every && data.counters.cycles % sampling_.every == 0) sample();
       if (sampling_.record && data.counters.cycles % sampling_.record == 0) {
@@ -111,33 +117,40 @@ class CpuEngine final : public Engine {
  private:
   struct alignas(128) Worker {
     std::vector<Position> tile;
-    std::vector<std::uint8_t> count;
+    std::vector<std::uint8_t> order;
+    std::vector<std::uint32_t> count;
     std::vector<std::uint32_t> list;
     std::vector<std::uint32_t> bins;
     TileTally tally{};
   };
 
-  const Position* cells() const { return reinterpret_cast<const Position*>(state_.data.cells.data()); }
+  const Position* cells() const {
+    return reinterpret_cast<const Position*>(state_.data.cells.data());
+  }
 
   template <class Function>
   void each(int items, Function function) const {
-    pool_.run(items, [](void* f, int item, int thread) { (*static_cast<Function*>(f))(item, thread); }, &function);
+    pool_.run(
+        items, [](void* f, int item, int thread) { (*static_cast<Function*>(f))(item, thread); },
+        &function);
   }
 
   template <class Function>
   void for_row(int row, Function&& function) const {
     for (int column = 0; column < state_.geometry.cells[0]; ++column)
       for (int slot = 0; slot < kSlots; ++slot) {
-        const std::size_t at = (static_cast<std::size_t>(row) * state_.geometry.cells[0] + column) * kSlots + slot;
+        const std::size_t at =
+            (static_cast<std::size_t>(row) * state_.geometry.cells[0] + column) * kSlots + slot;
         if (state_.data.ids[at] >= 0) function(column, slot);
       }
   }
 
   void one_tile(int tile, int thread) {
     Worker& w = workers_[thread];
-    const CycleBuffers buffers{cells(), state_.data.ids.data(), reinterpret_cast<Position*>(spare_cells_.data()),
-                               spare_ids_.data()};
-    run_tile_(state_.geometry, draw_, tile, buffers, {w.tile.data(), w.count.data(), w.list.data()}, w.tally);
+    const CycleBuffers buffers{cells(), state_.data.ids.data(),
+                               reinterpret_cast<Position*>(spare_cells_.data()), spare_ids_.data()};
+    run_tile_(state_.geometry, draw_, tile, buffers,
+              {w.tile.data(), w.order.data(), w.count.data(), w.list.data()}, w.tally);
   }
 
   void sample() {
@@ -172,28 +185,33 @@ class CpuEngine final : public Engine {
 // Where is "cpu" or "cuda:<index>"; the state is made only once that is known to make sense.
 template <class MakeState>
 std::unique_ptr<Engine> engine_on(const std::string& device, int threads, MakeState&& state) {
-  if (threads < 0) throw std::invalid_argument("threads must not be negative, got " + std::to_string(threads));
+  if (threads < 0)
+    throw std::invalid_argument("threads must not be negative, got " + std::to_string(threads));
   if (device == "cpu") {
     if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     return std::make_unique<CpuEngine>(state(), threads);
   }
   if (device.rfind("cuda:", 0) == 0) {
     const std::string index = device.substr(5);
-    if (!index.empty() && index.size() < 4 && index.find_first_not_of("0123456789") == std::string::npos)
+    if (!index.empty() && index.size() < 4 &&
+        index.find_first_not_of("0123456789") == std::string::npos)
       return make_cuda_engine(state(), std::stoi(index));
   }
-  throw std::invalid_argument("unknown device \"" + device + "\": expected \"cpu\" or \"cuda:<index>\"");
+  throw std::invalid_argument("unknown device \"" + device +
+                              "\": expected \"cpu\" or \"cuda:<index>\"");
 }
 
 }  // namespace
 
-std::unique_ptr<Engine> make_engine(const double* xy, std::size_t particles, const Parameters& parameters,
-                                    const std::string& device, int threads) {
+std::unique_ptr<Engine> make_engine(const double* xy, std::size_t particles,
+                                    const Parameters& parameters, const std::string& device,
+                                    int threads) {
   return engine_on(device, threads, [&] { return make_state(xy, particles, parameters); });
 }
 
-std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters,
-                                    const std::string& device, int threads) {
+std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t particles,
+                                    const Parameters& parameters, const std::string& device,
+                                    int threads) {
   return engine_on(device, threads, [&] { return make_state(snapshot, particles, parameters); });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The interface of the hard-disk engines: plain C++17, no CUDA types, for any host program's compiler.
+// The interface of the hard-disk engines: plain C++17, no CUDA types, for any host program's
+// compiler.
 #pragma once
 
 #include <array>
@@ -21,17 +22,17 @@ struct OverlapError : std::invalid_argument {
 
 // Lengths in the caller's unit. Zero means: choose from the input.
 struct Parameters {
-  double box[2] = {0, 0};       // periodic, centred on the origin
+  double box[2] = {0, 0};  // periodic, centred on the origin
   double diameter = 1;
   double max_displacement = 0;  // moves are uniform in a square of twice this edge
   double cell_width = 0;        // wanted width of a cell, from 1 to below sqrt(2) diameters
   int moves_per_cell = 0;       // n_m, trial moves of a cell's disks per visit
   int rounds = 0;               // passes over the four checkerboard sets between two grid shifts
-  int tile = 0;                 // widest tile in cells; one column and one row of each are frozen in a cycle
+  int tile = 0;  // widest tile in cells; one column and one row of each are frozen in a cycle
   bool shuffle_particles = true;  // without: wrong (Table 1)
   bool shuffle_sets = true;       // without: the reverse sweep is not possible (section 2.4)
   std::uint64_t seed = 0;
-  double repair_depth = 1e-4;   // overlaps of the start up to this depth, in diameters, are mended
+  double repair_depth = 1e-4;  // overlaps of the start up to this depth, in diameters, are mended
 };
 
 struct Counters {
@@ -63,8 +64,8 @@ struct Repair {
   double depth = 0;       // of the deepest, in diameters
 };
 
-// Histogram of pair distances from contact on (section 4), accumulated every `every` cycles, a row every `record`
-// cycles (a multiple of `every`).
+// Histogram of pair distances from contact on (section 4), accumulated every `every` cycles, a row
+// every `record` cycles (a multiple of `every`).
 struct Sampling {
   double bin_width = 0;  // in diameters
   int bins = 0;
@@ -78,8 +79,9 @@ class Engine {
   // Runs whole cycles: shift the grid, then `rounds` passes over the four sets. Blocks until done.
   virtual void run(std::uint64_t cycles) = 0;
 
-  // Takes effect with the next cycle; rows not yet taken are dropped, and so is a first row that would be incomplete
-  // (intervals are counted from cycle 0, so that a resumed run has the same rows).
+  // Takes effect with the next cycle; rows not yet taken are dropped, and so is a first row that
+  // would be incomplete (intervals are counted from cycle 0, so that a resumed run has the same
+  // rows).
   virtual void set_sampling(const Sampling& sampling) = 0;
   // Finished rows, [rows][bins], and the cycle at which each ended; they are handed over once.
   virtual std::vector<std::uint32_t> take_rows(std::vector<std::uint64_t>& cycles) = 0;
@@ -93,7 +95,8 @@ class Engine {
 
   // [N][2], in the order of the input, in [-L/2, L/2).
   virtual void positions(double* xy) const = 0;
-  // Mean of psi_6 over the disks, with neighbours closer than `reach` (at most twice the cell width).
+  // Mean of psi_6 over the disks, with neighbours closer than `reach` (at most twice the cell
+  // width).
   virtual std::array<double, 2> bond_order(double reach) const = 0;
   // Depth of the deepest overlap in diameters, in float64; 0 if there is none.
   virtual double max_overlap() const = 0;
@@ -106,11 +109,14 @@ class Engine {
 // xy: [N][2]. device: "cpu" or "cuda:<index>". threads: of the CPU engine, 0 for all.
 // Throws std::invalid_argument (OverlapError) for bad input, std::bad_alloc when memory runs out,
 // std::runtime_error for device errors.
-std::unique_ptr<Engine> make_engine(const double* xy, std::size_t particles, const Parameters& parameters,
-                                    const std::string& device, int threads);
+std::unique_ptr<Engine> make_engine(const double* xy, std::size_t particles,
+                                    const Parameters& parameters, const std::string& device,
+                                    int threads);
 
-// Continues from a snapshot of an engine with the same parameters: the same trajectory, bit for bit.
-std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters,
-                                    const std::string& device, int threads);
+// Continues from a snapshot of an engine with the same parameters: the same trajectory, bit for
+// bit.
+std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t particles,
+                                    const Parameters& parameters, const std::string& device,
+                                    int threads);
 
 }  // namespace manymove::harddisk

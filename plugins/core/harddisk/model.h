@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Massively parallel Monte Carlo (MPMC) of hard disks: parameters and physics, the same for every backend.
-// J. A. Anderson, E. Jankowski, T. L. Grubb, M. Engel, S. C. Glotzer, J. Comput. Phys. 254, 27 (2013),
-// "the paper" below. Why the chain is right: docs/theory/hard_disks.md.
+// Massively parallel Monte Carlo (MPMC) of hard disks: parameters and physics, the same for every
+// backend. J. A. Anderson, E. Jankowski, T. L. Grubb, M. Engel, S. C. Glotzer, J. Comput. Phys.
+// 254, 27 (2013), "the paper" below. Why the chain is right: docs/theory/hard_disks.md.
 //
-// Lengths are integers, held exactly in float32: a cell is 2 H units wide (H about 2^21), a disk sits on
-// an odd unit relative to the centre of its cell, grid shifts and moves are even. So shifts and coordinate
-// differences never round, no disk is ever on a cell boundary, and none can be lost (section 3.2).
+// Lengths are integers, held exactly in float32: a cell is 2 H units wide (H about 2^21), a disk
+// sits on an odd unit relative to the centre of its cell, grid shifts and moves are even. So shifts
+// and coordinate differences never round, no disk is ever on a cell boundary, and none can be lost
+// (section 3.2).
 #pragma once
 
 #include <cmath>
@@ -15,7 +16,7 @@
 
 namespace manymove::harddisk {
 
-inline constexpr int kSlots = 4;        // disks that fit a cell narrower than sqrt(2) diameters (Fig. 3)
+inline constexpr int kSlots = 4;  // disks that fit a cell narrower than sqrt(2) diameters (Fig. 3)
 inline constexpr int kMaxRounds = 16;
 inline constexpr int kMaxTile = 41;     // so that a cell's index in its tile fits the list entry
 inline constexpr float kEmpty = 1e15f;  // coordinate of an empty slot: out of everybody's reach
@@ -33,20 +34,21 @@ struct alignas(16) Neighbour {
 
 // The cell grid and the laws of motion. Lengths in units of the integer grid.
 struct Geometry {
-  int cells[2];         // cells along x and y, at least 3
-  int tiles[2];         // tiles along x and y
-  int tile;             // widest tile, in cells
-  int stride;           // cells of a tile's row in local storage, even
-  int plane;            // cells of a tile in local storage; slots lie plane apart
-  float half[2];        // H: half a cell's width
-  float step;           // maximum displacement / 16383.5, eight significant bits
-  Neighbour near[2][8]; // the eight neighbours in reading order, of a cell in an even or odd column
-  double diameter;      // d
-  double contact;       // d^2: closer than that is an overlap, exactly
-  float surely_free;    // float32 estimates of a squared distance above this are no overlap,
-  float surely_overlap; // those below this are one; between the two the exact predicate decides
-  int moves_per_cell;   // n_m
-  int rounds;           // passes over the four sets between two grid shifts
+  int cells[2];   // cells along x and y, at least 3
+  int tiles[2];   // tiles along x and y
+  int tile;       // widest tile, in cells
+  int stride;     // cells of a tile's row in local storage, even
+  int plane;      // cells of a tile in local storage; slots lie plane apart
+  float half[2];  // H: half a cell's width
+  float step;     // maximum displacement / 16383.5, eight significant bits
+  Neighbour near[2]
+                [8];  // the eight neighbours in reading order, of a cell in an even or odd column
+  double diameter;    // d
+  double contact;     // d^2: closer than that is an overlap, exactly
+  float surely_free;  // float32 estimates of a squared distance above this are no overlap,
+  float surely_overlap;  // those below this are one; between the two the exact predicate decides
+  int moves_per_cell;    // n_m
+  int rounds;            // passes over the four sets between two grid shifts
   int shuffle_particles;
   int shuffle_sets;
   PhiloxKey key;
@@ -56,7 +58,7 @@ struct Geometry {
 struct Draw {
   std::uint64_t cycle;
   int shift_cells[2];
-  float shift_rest[2];           // even, in [0, 2H)
+  float shift_rest[2];             // even, in [0, 2H)
   std::uint8_t order[kMaxRounds];  // four sets, two bits each, first set lowest
 };
 
@@ -68,8 +70,8 @@ MM_HD void random_words(U word[4], const Geometry& g, U where, std::uint64_t cyc
   word[0] = where;
   word[1] = U{} + static_cast<std::uint32_t>(cycle);
   word[2] = U{} + static_cast<std::uint32_t>(cycle >> 32);
-  word[3] = U{} + (static_cast<std::uint32_t>(purpose) << 28 | static_cast<std::uint32_t>(round) << 16 |
-                   static_cast<std::uint32_t>(call));
+  word[3] = U{} + (static_cast<std::uint32_t>(purpose) << 28 |
+                   static_cast<std::uint32_t>(round) << 16 | static_cast<std::uint32_t>(call));
   philox(word, g.key);
 }
 
@@ -85,17 +87,20 @@ MM_HD unsigned permutation(int n, const std::uint32_t word[3]) {
   return order;
 }
 
-// ---- one trial move --------------------------------------------------------------------------------
+// ---- one trial move
+// --------------------------------------------------------------------------------
 
-// A move needs two displacements: bits 8..22 of a random word make one, bits 25..31 and 0..7 the other.
+// A move needs two displacements: bits 8..22 of a random word make one, bits 25..31 and 0..7 the
+// other.
 template <class U>
 MM_HD U other_half(U word) {
   return word << 15 | word >> 17;
 }
 
-// A displacement, an even integer, symmetric about zero, from bits 8..22 of a random word. They become the float
-// 2^15 + r + 1/2; its distance from 2^15 + 2^14 times the step has no more than 24 bits, so it is exact, and adding
-// 1.5 * 2^24 rounds it to an even integer, ties to even: the only rounding, the same with and without fma.
+// A displacement, an even integer, symmetric about zero, from bits 8..22 of a random word. They
+// become the float 2^15 + r + 1/2; its distance from 2^15 + 2^14 times the step has no more than 24
+// bits, so it is exact, and adding 1.5 * 2^24 rounds it to an even integer, ties to even: the only
+// rounding, the same with and without fma.
 template <class U>
 MM_HD auto displacement(U word, float step) {
   const float shift = 25165824.0f;
@@ -116,12 +121,14 @@ struct Surroundings {
   }
 };
 
-// An estimate, good to 2e-6 d^2, of the smallest squared distance from (x, y) to the eight first and the
-// `extras` next of the surroundings.
+// An estimate, good to 2e-6 d^2, of the smallest squared distance from (x, y) to the eight first
+// and the `extras` next of the surroundings.
 template <class F, int K>
 MM_HD F nearest(const Surroundings<F, K>& around, int extras, F x, F y) {
   const F a = x * -2.0f, b = y * -2.0f;
-  const auto term = [&](int k) { return fast_fma(around.x[k], a, fast_fma(around.y[k], b, around.c[k])); };
+  const auto term = [&](int k) {
+    return fast_fma(around.x[k], a, fast_fma(around.y[k], b, around.c[k]));
+  };
   F even = term(0), odd = term(1);  // two chains, for the latency
   MM_UNROLL
   for (int k = 2; k < 8; k += 2) {
@@ -134,16 +141,19 @@ MM_HD F nearest(const Surroundings<F, K>& around, int extras, F x, F y) {
   return min_of(even, odd) + fast_fma(x, x, y * y);
 }
 
-// ---- a tile in local storage (shared memory, or a core's cache) -----------------------------------------
+// ---- a tile in local storage (shared memory, or a core's cache)
+// -----------------------------------------
 
-// Columns alternate between two halves of a row, so that the cells of one checkerboard set lie side by side.
+// Columns alternate between two halves of a row, so that the cells of one checkerboard set lie side
+// by side.
 MM_HD int local_index(const Geometry& g, int column, int row) {
   return row * g.stride + (column & 1) * (g.stride >> 1) + (column >> 1);
 }
 
 struct TileBounds {
   int first[2];  // its first column and row, both frozen
-  int size[2];   // columns and rows it owns; the next tile's first column and row are its far frozen border
+  int size[2];  // columns and rows it owns; the next tile's first column and row are its far frozen
+                // border
 };
 
 MM_HD TileBounds tile_bounds(const Geometry& g, int tile) {
@@ -151,7 +161,8 @@ MM_HD TileBounds tile_bounds(const Geometry& g, int tile) {
   const int at[2] = {tile % g.tiles[0], tile / g.tiles[0]};
   for (int a = 0; a < 2; ++a) {
     const auto cut = [&](int i) {
-      return static_cast<int>(static_cast<std::int64_t>(i) * g.cells[a] / g.tiles[a]);
+      return static_cast<int>(static_cast<unsigned>(i) * static_cast<unsigned>(g.cells[a]) /
+                              static_cast<unsigned>(g.tiles[a]));
     };
     b.first[a] = cut(at[a]);
     b.size[a] = cut(at[a] + 1) - b.first[a];
@@ -162,16 +173,17 @@ MM_HD TileBounds tile_bounds(const Geometry& g, int tile) {
 MM_HD constexpr int neighbour_dx(int k) { return k < 3 ? k - 1 : k == 3 ? -1 : k == 4 ? 1 : k - 6; }
 MM_HD constexpr int neighbour_dy(int k) { return k < 3 ? -1 : k < 5 ? 0 : 1; }
 
-// An active cell in a set's list: its local index (13 bits), its disks (3 bits) and, two bits for each
-// neighbour, how many disks beyond the first that one holds. Occupation is constant within a cycle.
-MM_HD std::uint32_t list_entry(const Geometry& g, const std::uint8_t* count, int index, int odd) {
+// An active cell in a set's list: its local index (13 bits), its disks (3 bits) and, two bits for
+// each neighbour, how many disks beyond the first that one holds. Occupation is constant within a
+// cycle.
+MM_HD std::uint32_t list_entry(const Geometry& g, const std::uint32_t* count, int index, int odd) {
   std::uint32_t extras = 0;
   MM_UNROLL
   for (int k = 0; k < 8; ++k) {
-    const int n = count[index + g.near[odd][k].offset];
-    extras |= static_cast<std::uint32_t>(n > 1 ? n - 1 : 0) << (2 * k);
+    const std::uint32_t n = count[index + g.near[odd][k].offset];
+    extras |= (n > 1 ? n - 1 : 0) << (2 * k);
   }
-  return static_cast<std::uint32_t>(index) | static_cast<std::uint32_t>(count[index]) << 13 | extras << 16;
+  return static_cast<std::uint32_t>(index) | count[index] << 13 | extras << 16;
 }
 MM_HD int entry_index(std::uint32_t entry) { return static_cast<int>(entry & 0x1fffu); }
 MM_HD int entry_count(std::uint32_t entry) { return static_cast<int>(entry >> 13 & 7u); }
@@ -199,10 +211,11 @@ MM_HD bool exactly_apart(float dx, float dy, double contact) {
   return x * x + y * y >= contact;
 }
 
-// The law itself, without rounding: is a disk at (x, y) in slot `own` of a cell apart from all others? Coordinates are
-// integers below 2^24, so their differences and, in float64, their squares are exact. own = kSlots leaves the cell out.
-MM_COLD bool exactly_free(const Position* slot, const Neighbour* near, int plane, int own, float x, float y,
-                          double contact) {
+// The law itself, without rounding: is a disk at (x, y) in slot `own` of a cell apart from all
+// others? Coordinates are integers below 2^24, so their differences and, in float64, their squares
+// are exact. own = kSlots leaves the cell out.
+MM_COLD bool exactly_free(const Position* slot, const Neighbour* near, int plane, int own, float x,
+                          float y, double contact) {
   for (int k = own < kSlots ? -1 : 0; k < 8; ++k) {
     const Neighbour n = k < 0 ? Neighbour{0, 0, 0, 0} : near[k];
     for (int s = 0; s < kSlots; ++s) {
@@ -214,8 +227,8 @@ MM_COLD bool exactly_free(const Position* slot, const Neighbour* near, int plane
   return true;
 }
 
-// Fills the surroundings of a cell: the first disks of its eight neighbours, then up to K - 8 extras, counted in
-// `used`. Returns the extras that found no room.
+// Fills the surroundings of a cell: the first disks of its eight neighbours, then up to K - 8
+// extras, counted in `used`. Returns the extras that found no room.
 template <int K>
 MM_HD std::uint32_t look_around(const Geometry& g, const Place& at, int odd, std::uint32_t extras,
                                 Surroundings<float, K>& around, int& used) {
@@ -244,13 +257,14 @@ MM_HD float squared_distance(Position p, float x, float y) {
   return fast_fma(dx, dx, dy * dy);
 }
 
-// ---- one visit: n_m trial moves of a cell's disks in shuffled order, again from the start when the list ends
-// (Algorithm 1, lines 5-14). A move that leaves the cell is rejected. Each returns the accepted moves. -------------
+// ---- one visit: n_m trial moves of a cell's disks in shuffled order, again from the start when
+// the list ends (Algorithm 1, lines 5-14). A move that leaves the cell is rejected. Each returns
+// the accepted moves. -------------
 
 // A cell that holds one disk; at most X extras; n_m a multiple of 4.
 template <int X>
-MM_HD int visit_alone(const Geometry& g, std::uint64_t cycle, int round, const Place& at, std::uint32_t entry, int odd,
-                      std::uint32_t where) {
+MM_HD int visit_alone(const Geometry& g, std::uint64_t cycle, int round, const Place& at,
+                      std::uint32_t entry, int odd, std::uint32_t where) {
   Surroundings<float, 8 + X> around;
   int used, accepted = 0;
   look_around(g, at, odd, X ? entry_extras(entry) : 0, around, used);
@@ -260,7 +274,8 @@ MM_HD int visit_alone(const Geometry& g, std::uint64_t cycle, int round, const P
     random_words(word, g, where, cycle, Purpose::displacement, round, made >> 2);
     MM_UNROLL
     for (int m = 0; m < 4; ++m) {
-      const float x = p.x + displacement(word[m], g.step), y = p.y + displacement(other_half(word[m]), g.step);
+      const float x = p.x + displacement(word[m], g.step),
+                  y = p.y + displacement(other_half(word[m]), g.step);
       const float closest = nearest(around, X, x, y);
       const bool inside = abs_of(x) < g.half[0] && abs_of(y) < g.half[1];
       bool free = closest > g.surely_free;
@@ -281,8 +296,8 @@ MM_HD int first_of_pair(std::uint32_t word) { return static_cast<int>(word >> 23
 
 // A cell that holds two disks; at most X extras; n_m a multiple of 4.
 template <int X>
-MM_HD int visit_pair(const Geometry& g, std::uint64_t cycle, int round, const Place& at, std::uint32_t entry, int odd,
-                     std::uint32_t where) {
+MM_HD int visit_pair(const Geometry& g, std::uint64_t cycle, int round, const Place& at,
+                     std::uint32_t entry, int odd, std::uint32_t where) {
   Surroundings<float, 8 + X> around;
   int used, accepted = 0, first = 0;
   look_around(g, at, odd, entry_extras(entry), around, used);
@@ -297,7 +312,8 @@ MM_HD int visit_pair(const Geometry& g, std::uint64_t cycle, int round, const Pl
     }
     MM_UNROLL
     for (int m = 0; m < 4; ++m) {
-      const float x = p.x + displacement(word[m], g.step), y = p.y + displacement(other_half(word[m]), g.step);
+      const float x = p.x + displacement(word[m], g.step),
+                  y = p.y + displacement(other_half(word[m]), g.step);
       const float closest = min_of(nearest(around, X, x, y), squared_distance(q, x, y));
       const bool inside = abs_of(x) < g.half[0] && abs_of(y) < g.half[1];
       bool free = closest > g.surely_free;
@@ -320,8 +336,8 @@ MM_HD int visit_pair(const Geometry& g, std::uint64_t cycle, int round, const Pl
 
 // Any cell. K - 8 extras are kept at hand.
 template <int K>
-MM_HD int visit_any(const Geometry& g, std::uint64_t cycle, int round, const Place& at, std::uint32_t entry, int odd,
-                    std::uint32_t where) {
+MM_HD int visit_any(const Geometry& g, std::uint64_t cycle, int round, const Place& at,
+                    std::uint32_t entry, int odd, std::uint32_t where) {
   const int n = entry_count(entry);
   Surroundings<float, K> around;
   int used, accepted = 0, turn = 0;
@@ -332,22 +348,27 @@ MM_HD int visit_any(const Geometry& g, std::uint64_t cycle, int round, const Pla
     random_words(word, g, where, cycle, Purpose::shuffle, round, 0);
     order = permutation(n, word);
   }
-MM_NO_UNROLL
+  MM_NO_UNROLL
   for (int made = 0; made < g.moves_per_cell; ++made) {
-    if ((made & 3) == 0) random_words(word, g, where, cycle, Purpose::displacement, round, made >> 2);
-    if (made == 0 && n == 2 && g.shuffle_particles && first_of_pair(word[0])) order = 0x1;  // 0 1 from the top: 1, 0
+    if ((made & 3) == 0)
+      random_words(word, g, where, cycle, Purpose::displacement, round, made >> 2);
+    if (made == 0 && n == 2 && g.shuffle_particles && first_of_pair(word[0]))
+      order = 0x1;  // 0 1 from the top: 1, 0
     const int slot = static_cast<int>(order >> (2 * turn) & 3u);
     turn = turn + 1 == n ? 0 : turn + 1;
     const Position p = at.slot[slot * at.plane];
-    const float x = p.x + displacement(word[0], g.step), y = p.y + displacement(other_half(word[0]), g.step);
+    const float x = p.x + displacement(word[0], g.step),
+                y = p.y + displacement(other_half(word[0]), g.step);
     word[0] = word[1];
     word[1] = word[2];
     word[2] = word[3];
     float closest = nearest(around, used, x, y);
-    for (std::uint32_t left = rest; left;) closest = min_of(closest, squared_distance(next_extra(at, left), x, y));
+    for (std::uint32_t left = rest; left;)
+      closest = min_of(closest, squared_distance(next_extra(at, left), x, y));
     MM_UNROLL
     for (int other = 0; other < kSlots; ++other)
-      if (other != slot) closest = min_of(closest, squared_distance(at.slot[other * at.plane], x, y));
+      if (other != slot)
+        closest = min_of(closest, squared_distance(at.slot[other * at.plane], x, y));
     const bool inside = abs_of(x) < g.half[0] && abs_of(y) < g.half[1];
     bool free = closest > g.surely_free;
     if (inside && !free && closest >= g.surely_overlap)
@@ -360,7 +381,8 @@ MM_NO_UNROLL
   return accepted;
 }
 
-// ---- the grid shift (Algorithm 4), by gathering ---------------------------------------------------------
+// ---- the grid shift (Algorithm 4), by gathering
+// ---------------------------------------------------------
 
 MM_HD void load_cell(const Position* cells, std::int64_t cell, Position slot[kSlots]) {
 #if defined(__CUDA_ARCH__)
@@ -375,30 +397,36 @@ MM_HD void load_cell(const Position* cells, std::int64_t cell, Position slot[kSl
 #endif
 }
 
-// A cell of the shifted grid covers up to four old ones, its parts. The one it covers most comes first, with its
-// disks in their old order; those that enter from the others are appended (section 2.4).
-struct Part {
-  std::int64_t cell;  // the old cell
-  float x, y;         // what to add to its coordinates
+// Where a disk of an old cell lands: its cell of the shifted grid is the one with the old cell's
+// indices less shift_cells, or one before that along x, y or both. `order` sorts the disks of a new
+// cell: first those of the old cell that it covers most, in their old order, then those that enter
+// from the others (section 2.4). Nothing rounds, so that a disk lands in one cell and only one
+// (section 3.2).
+struct Landing {
+  Position p;     // in the new cell
+  int before[2];  // 0 or 1
+  int order;      // below 16
 };
 
-MM_HD Part part_of(const Geometry& g, const Draw& d, int column, int row, int part) {
-  const int later[2] = {d.shift_rest[0] >= g.half[0], d.shift_rest[1] >= g.half[1]};
-  const int which[2] = {(part & 1) ^ later[0], (part >> 1) ^ later[1]};
-  int at[2] = {column + d.shift_cells[0] + which[0], row + d.shift_cells[1] + which[1]};
-  float by[2];
-  for (int a = 0; a < 2; ++a) {
-    if (at[a] >= g.cells[a]) at[a] -= g.cells[a];
-    by[a] = 2.0f * g.half[a] * static_cast<float>(which[a]) - d.shift_rest[a];
-  }
-  return {static_cast<std::int64_t>(at[1]) * g.cells[0] + at[0], by[0], by[1]};
+MM_HD Landing land(const Geometry& g, const Draw& d, Position p, int slot) {
+  Landing l;
+  const float x = p.x - d.shift_rest[0], y = p.y - d.shift_rest[1];
+  l.before[0] = x < -g.half[0];
+  l.before[1] = y < -g.half[1];
+  l.p = {l.before[0] ? x + 2.0f * g.half[0] : x, l.before[1] ? y + 2.0f * g.half[1] : y};
+  const int enters_x = l.before[0] ^ (d.shift_rest[0] >= g.half[0]);
+  const int enters_y = l.before[1] ^ (d.shift_rest[1] >= g.half[1]);
+  l.order = (enters_y << 1 | enters_x) * kSlots + slot;
+  return l;
 }
 
-// The same exact sum decides in each of the cells that could claim a disk: one and only one does (section 3.2).
-MM_HD bool enters(const Geometry& g, const Part& part, Position& p) {
-  p.x += part.x;
-  p.y += part.y;
-  return abs_of(p.x) < g.half[0] && abs_of(p.y) < g.half[1];
+// The old cell that lies `column`, `row` cells from the old place of a tile's first cell.
+MM_HD std::int64_t old_cell(const Geometry& g, const Draw& d, const TileBounds& b, int column,
+                            int row) {
+  int at[2] = {b.first[0] + d.shift_cells[0] + column, b.first[1] + d.shift_cells[1] + row};
+  for (int a = 0; a < 2; ++a)
+    while (at[a] >= g.cells[a]) at[a] -= g.cells[a];
+  return static_cast<std::int64_t>(at[1]) * g.cells[0] + at[0];
 }
 
 // The shift of the grid, uniform over the box, and the order of the sets in each round.
@@ -411,7 +439,8 @@ inline Draw draw_cycle(const Geometry& g, std::uint64_t cycle) {
     const auto width = static_cast<std::uint64_t>(g.half[a]);  // even positions in a cell
     const std::uint64_t random = static_cast<std::uint64_t>(word[2 * a]) << 32 | word[2 * a + 1];
     const auto even = static_cast<std::uint64_t>(
-        static_cast<unsigned __int128>(random) * (width * static_cast<std::uint64_t>(g.cells[a])) >> 64);
+        static_cast<unsigned __int128>(random) * (width * static_cast<std::uint64_t>(g.cells[a])) >>
+        64);
     d.shift_cells[a] = static_cast<int>(even / width);
     d.shift_rest[a] = 2.0f * static_cast<float>(even % width);
   }
@@ -422,19 +451,22 @@ inline Draw draw_cycle(const Geometry& g, std::uint64_t cycle) {
   return d;
 }
 
-// ---- observables, a cell at a time ----------------------------------------------------------------------
+// ---- observables, a cell at a time
+// ----------------------------------------------------------------------
 
-// Calls pair(dx, dy) for each disk `slot` of a cell and every other disk in the cells (column + i, row + j) with
-// |i|, |j| <= 2; half: each pair of disks once, not twice. Differences are exact.
+// Calls pair(dx, dy) for each disk `slot` of a cell and every other disk in the cells (column + i,
+// row + j) with |i|, |j| <= 2; half: each pair of disks once, not twice. Differences are exact.
 template <bool Half, class Pair>
-MM_HD void for_pairs(const Geometry& g, const Position* cells, int column, int row, int slot, Pair&& pair) {
+MM_HD void for_pairs(const Geometry& g, const Position* cells, int column, int row, int slot,
+                     Pair&& pair) {
   const Position p = cells[(static_cast<std::int64_t>(row) * g.cells[0] + column) * kSlots + slot];
   for (int j = Half ? 0 : -2; j <= 2; ++j) {
     for (int i = Half && j == 0 ? 0 : -2; i <= 2; ++i) {
-      const int at[2] = {(column + i + 2 * g.cells[0]) % g.cells[0], (row + j + 2 * g.cells[1]) % g.cells[1]};
+      const int at[2] = {(column + i + 2 * g.cells[0]) % g.cells[0],
+                         (row + j + 2 * g.cells[1]) % g.cells[1]};
       Position q[kSlots];
       load_cell(cells, static_cast<std::int64_t>(at[1]) * g.cells[0] + at[0], q);
-MM_UNROLL
+      MM_UNROLL
       for (int s = 0; s < kSlots; ++s) {
         if (q[s].x == kEmpty) continue;
         if (i == 0 && j == 0 && (Half ? s <= slot : s == slot)) continue;
@@ -452,7 +484,8 @@ struct ContactBins {
   float farthest2;  // a float32 bound on the squared distances that count
 };
 
-// The bin of a pair's distance, -1 beyond the last. Exact up to the float64 square root, the same everywhere.
+// The bin of a pair's distance, -1 beyond the last. Exact up to the float64 square root, the same
+// everywhere.
 MM_HD int contact_bin(const Geometry& g, const ContactBins& law, float dx, float dy) {
   if (fast_fma(dx, dx, dy * dy) > law.farthest2) return -1;
   const double x = static_cast<double>(dx), y = static_cast<double>(dy);
@@ -466,14 +499,15 @@ MM_HD int contact_bin(const Geometry& g, const ContactBins& law, float dx, float
 }
 
 // psi_6 of one disk: the mean of exp(6 i theta) over the neighbours within a squared distance.
-MM_HD void bond_order(const Geometry& g, const Position* cells, int column, int row, int slot, float reach2,
-                      double psi[2]) {
+MM_HD void bond_order(const Geometry& g, const Position* cells, int column, int row, int slot,
+                      float reach2, double psi[2]) {
   double re = 0, im = 0;
   int n = 0;
   for_pairs<false>(g, cells, column, row, slot, [&](float dx, float dy) {
     const float r2 = fast_fma(dx, dx, dy * dy);
     if (r2 >= reach2) return;
-    const double c = static_cast<double>(dx), s = static_cast<double>(dy), norm = 1.0 / static_cast<double>(r2);
+    const double c = static_cast<double>(dx), s = static_cast<double>(dy),
+                 norm = 1.0 / static_cast<double>(r2);
     const double c2 = (c * c - s * s) * norm, s2 = 2 * c * s * norm;
     const double c4 = c2 * c2 - s2 * s2, s4 = 2 * c2 * s2;
     re += c4 * c2 - s4 * s2;

@@ -12,7 +12,8 @@ namespace manymove::harddisk {
 namespace {
 
 constexpr std::int64_t kHalfWidth = std::int64_t{1} << 21;  // H of the wider cell edge
-constexpr double kBoundError = 4e-6;  // of the float32 estimate of a squared distance, in d^2 (model.h)
+constexpr double kBoundError =
+    4e-6;  // of the float32 estimate of a squared distance, in d^2 (model.h)
 
 template <class... Parts>
 [[noreturn]] void reject(const Parts&... parts) {
@@ -22,7 +23,8 @@ template <class... Parts>
   throw std::invalid_argument(text.str());
 }
 
-// Even H along x and y whose ratio is that of the cell widths to about 1e-11, so that the box is kept exactly.
+// Even H along x and y whose ratio is that of the cell widths to about 1e-11, so that the box is
+// kept exactly.
 std::array<std::int64_t, 2> half_widths(double wx, double wy) {
   const double ratio = std::min(wx, wy) / std::max(wx, wy);
   std::int64_t best = kHalfWidth;
@@ -35,24 +37,27 @@ std::array<std::int64_t, 2> half_widths(double wx, double wy) {
       best = h;
     }
   }
-  const auto other = static_cast<std::int64_t>(2 * std::nearbyint(static_cast<double>(best) * ratio / 2));
+  const auto other =
+      static_cast<std::int64_t>(2 * std::nearbyint(static_cast<double>(best) * ratio / 2));
   return wx >= wy ? std::array{best, other} : std::array{other, best};
 }
 
 void choose_grid(State& state) {
   Parameters& p = state.parameters;
   Geometry& g = state.geometry;
-  if (!(p.diameter > 0) || !std::isfinite(p.diameter)) reject("diameter must be positive and finite, got ", p.diameter);
+  if (!(p.diameter > 0) || !std::isfinite(p.diameter))
+    reject("diameter must be positive and finite, got ", p.diameter);
   for (int a = 0; a < 2; ++a) {
     if (!(p.box[a] > 0) || !std::isfinite(p.box[a]))
       reject("box must be positive and finite, got (", p.box[0], ", ", p.box[1], ")");
     if (p.box[a] < 3 * p.diameter)
-      reject("box too small for the checkerboard: edge ", "xy"[a], " is ", p.box[a], ", three diameters are ",
-             3 * p.diameter);
+      reject("box too small for the checkerboard: edge ", "xy"[a], " is ", p.box[a],
+             ", three diameters are ", 3 * p.diameter);
   }
   if (p.cell_width == 0) p.cell_width = p.diameter;
   if (!(p.cell_width >= p.diameter) || !(p.cell_width < std::sqrt(2.0) * p.diameter))
-    reject("cell_width must be at least one diameter and below sqrt(2) diameters, got ", p.cell_width);
+    reject("cell_width must be at least one diameter and below sqrt(2) diameters, got ",
+           p.cell_width);
   double width[2];
   for (int a = 0; a < 2; ++a) {
     double cells = std::floor(p.box[a] / p.cell_width);
@@ -75,12 +80,14 @@ void choose_grid(State& state) {
   const double narrow = std::min(width[0], width[1]);
   if (p.max_displacement == 0) p.max_displacement = std::min(0.16 * p.diameter, 0.25 * narrow);
   if (!(p.max_displacement > 0) || p.max_displacement > narrow)
-    reject("max_displacement must be positive and at most the cell width ", narrow, ", got ", p.max_displacement);
+    reject("max_displacement must be positive and at most the cell width ", narrow, ", got ",
+           p.max_displacement);
   // Eight significant bits and no finer than 2^-13 keep displacement() exact.
   int exponent;
   std::frexp(p.max_displacement / state.unit / 16383.5, &exponent);
   const double quantum = std::ldexp(1.0, std::max(exponent - 8, -13));
-  g.step = static_cast<float>(std::max(1.0, std::nearbyint(p.max_displacement / state.unit / 16383.5 / quantum)) * quantum);
+  g.step = static_cast<float>(
+      std::max(1.0, std::nearbyint(p.max_displacement / state.unit / 16383.5 / quantum)) * quantum);
 
   if (p.moves_per_cell == 0) p.moves_per_cell = 4;
   if (p.moves_per_cell < 1 || p.moves_per_cell > 1024)
@@ -96,17 +103,21 @@ void choose_grid(State& state) {
 
   if (p.tile == 0) {
     const double cells = static_cast<double>(g.cells[0]) * g.cells[1];
-    p.tile = cells > 4e5 ? 33 : cells > 2e4 ? 17 : 9;
+    p.tile = cells > 4e5 ? 33 : cells > 5e4 ? 21 : 17;
   }
-  if (p.tile < 3 || p.tile > kMaxTile) reject("tile must be from 3 to ", kMaxTile, " cells, got ", p.tile);
+  if (p.tile < 3 || p.tile > kMaxTile)
+    reject("tile must be from 3 to ", kMaxTile, " cells, got ", p.tile);
   g.tile = p.tile;
   g.stride = 2 * ((p.tile + 2) / 2);
   g.plane = g.stride * (p.tile + 1);
   for (int odd = 0; odd < 2; ++odd)
     for (int k = 0; k < 8; ++k) {
       const int dx = neighbour_dx(k), dy = neighbour_dy(k), half_row = g.stride / 2;
-      const int sideways = dx == 0 ? 0 : dx < 0 ? (odd ? -half_row : half_row - 1) : (odd ? 1 - half_row : half_row);
-      g.near[odd][k] = {dy * g.stride + sideways, 2 * g.half[0] * static_cast<float>(dx), 2 * g.half[1] * static_cast<float>(dy), 0};
+      const int sideways = dx == 0  ? 0
+                           : dx < 0 ? (odd ? -half_row : half_row - 1)
+                                    : (odd ? 1 - half_row : half_row);
+      g.near[odd][k] = {dy * g.stride + sideways, 2 * g.half[0] * static_cast<float>(dx),
+                        2 * g.half[1] * static_cast<float>(dy), 0};
     }
   for (int a = 0; a < 2; ++a) g.tiles[a] = (g.cells[a] + p.tile - 1) / p.tile;
 }
@@ -116,21 +127,25 @@ struct ClosePair {
   double distance2;  // infinite if no two disks are within a diameter or so
 };
 
-// The closest pair, in float64 and with a cell list of its own: an answer independent of the engine's grid.
+// The closest pair, in float64 and with a cell list of its own: an answer independent of the
+// engine's grid.
 ClosePair closest_pair(const double* xy, std::size_t n, const double* box, double diameter) {
   std::size_t cells[2];
-  for (int a = 0; a < 2; ++a) cells[a] = static_cast<std::size_t>(std::max(1.0, std::floor(box[a] / diameter)));
+  for (int a = 0; a < 2; ++a)
+    cells[a] = static_cast<std::size_t>(std::max(1.0, std::floor(box[a] / diameter)));
   std::vector<std::size_t> head(cells[0] * cells[1], n), next(n);
   const auto cell_of = [&](std::size_t i, int a) {
     const double f = xy[2 * i + a] / box[a] + 0.5;
-    return std::min(cells[a] - 1, static_cast<std::size_t>((f - std::floor(f)) * static_cast<double>(cells[a])));
+    return std::min(cells[a] - 1,
+                    static_cast<std::size_t>((f - std::floor(f)) * static_cast<double>(cells[a])));
   };
   ClosePair best{0, 0, std::numeric_limits<double>::infinity()};
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t column = cell_of(i, 0), row = cell_of(i, 1);
     for (std::size_t b = 0; b < std::min<std::size_t>(3, cells[1]); ++b)
       for (std::size_t a = 0; a < std::min<std::size_t>(3, cells[0]); ++a) {
-        const std::size_t c = (column + cells[0] - 1 + a) % cells[0], r = (row + cells[1] - 1 + b) % cells[1];
+        const std::size_t c = (column + cells[0] - 1 + a) % cells[0],
+                          r = (row + cells[1] - 1 + b) % cells[1];
         for (std::size_t j = head[r * cells[0] + c]; j != n; j = next[j]) {
           double distance2 = 0;
           for (int k = 0; k < 2; ++k) {
@@ -152,7 +167,8 @@ std::array<std::int64_t, 2> to_units(const State& s, const double* r) {
   std::array<std::int64_t, 2> x;
   for (int a = 0; a < 2; ++a) {
     x[a] = 2 * static_cast<std::int64_t>(std::floor((r[a] / s.parameters.box[a] + 0.5) *
-                                                    static_cast<double>(s.extent[a] / 2))) + 1;
+                                                    static_cast<double>(s.extent[a] / 2))) +
+           1;
     if (x[a] >= s.extent[a]) x[a] -= s.extent[a];
     if (x[a] < 0) x[a] += s.extent[a];
   }
@@ -194,7 +210,8 @@ void for_overlaps(const State& s, const Snapshot& data, Pair&& pair) {
   for (int row = 0; row < g.cells[1]; ++row)
     for (int column = 0; column < g.cells[0]; ++column)
       for (int slot = 0; slot < kSlots; ++slot) {
-        const std::size_t at = (static_cast<std::size_t>(row) * g.cells[0] + column) * kSlots + slot;
+        const std::size_t at =
+            (static_cast<std::size_t>(row) * g.cells[0] + column) * kSlots + slot;
         if (data.ids[at] < 0) continue;
         for (int j = 0; j <= 1; ++j)
           for (int i = j == 0 ? 0 : -1; i <= 1; ++i) {
@@ -202,8 +219,10 @@ void for_overlaps(const State& s, const Snapshot& data, Pair&& pair) {
             for (int k = 0; k < kSlots; ++k) {
               const std::size_t other = (static_cast<std::size_t>(r) * g.cells[0] + c) * kSlots + k;
               if (data.ids[other] < 0 || (i == 0 && j == 0 && k <= slot)) continue;
-              const double dx = static_cast<double>(cells[other].x - cells[at].x + 2 * g.half[0] * i);
-              const double dy = static_cast<double>(cells[other].y - cells[at].y + 2 * g.half[1] * j);
+              const double dx =
+                  static_cast<double>(cells[other].x - cells[at].x + 2 * g.half[0] * i);
+              const double dy =
+                  static_cast<double>(cells[other].y - cells[at].y + 2 * g.half[1] * j);
               const double r2 = dx * dx + dy * dy;
               if (r2 < g.contact) pair(data.ids[at], data.ids[other], r2);
             }
@@ -226,10 +245,11 @@ State make_state(const double* xy, std::size_t particles, const Parameters& para
       const double r = xy[2 * i + a];
       if (!std::isfinite(r)) reject("position of disk ", i, " is not finite");
       if (std::abs(r) > 0.5 * box[a] * (1 + 1e-6))
-        reject("disk ", i, " is outside the box: ", "xy"[a], " = ", r, ", the edge is at ", 0.5 * box[a]);
+        reject("disk ", i, " is outside the box: ", "xy"[a], " = ", r, ", the edge is at ",
+               0.5 * box[a]);
     }
-  const double fraction = std::acos(-1.0) / 4 * static_cast<double>(particles) * s.parameters.diameter *
-                          s.parameters.diameter / (box[0] * box[1]);
+  const double fraction = std::acos(-1.0) / 4 * static_cast<double>(particles) *
+                          s.parameters.diameter * s.parameters.diameter / (box[0] * box[1]);
   if (fraction > 0.90690)
     reject("packing fraction ", fraction, " is above that of the densest packing, 0.9069");
 
@@ -252,14 +272,16 @@ State make_state(const double* xy, std::size_t particles, const Parameters& para
   const auto depth = [&] { return 1 - std::sqrt(nearest2 / s.geometry.contact); };
   const auto complain = [&](const char* why) {
     std::ostringstream text;
-    text << "disks " << worst[0] << " and " << worst[1] << " overlap by " << depth() << " diameters" << why;
+    text << "disks " << worst[0] << " and " << worst[1] << " overlap by " << depth() << " diameters"
+         << why;
     throw OverlapError(text.str(), worst[0], worst[1], depth());
   };
   if (!fill_cells(s, r)) {
     const auto pair = closest_pair(r.data(), particles, box, s.parameters.diameter);
     worst[0] = pair.first;
     worst[1] = pair.second;
-    nearest2 = s.geometry.contact * pair.distance2 / (s.parameters.diameter * s.parameters.diameter);
+    nearest2 =
+        s.geometry.contact * pair.distance2 / (s.parameters.diameter * s.parameters.diameter);
     complain("");
   }
   const std::size_t count = inspect();
@@ -310,14 +332,17 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
     const std::int32_t id = data.ids[at];
     const float x = data.cells[2 * at], y = data.cells[2 * at + 1];
     if (id < 0) {
-      if (x != kEmpty || y != kEmpty) reject("checkpoint: slot ", at, " has a position but no disk");
+      if (x != kEmpty || y != kEmpty)
+        reject("checkpoint: slot ", at, " has a position but no disk");
       continue;
     }
-    if (static_cast<std::size_t>(id) >= particles || seen[id]) reject("checkpoint: disk ", id, " is unknown or there twice");
-    if (!(std::abs(x) < g.half[0]) || !(std::abs(y) < g.half[1]) || std::fmod(std::abs(x), 2.0f) != 1.0f ||
-        std::fmod(std::abs(y), 2.0f) != 1.0f)
+    if (static_cast<std::size_t>(id) >= particles || seen[id])
+      reject("checkpoint: disk ", id, " is unknown or there twice");
+    if (!(std::abs(x) < g.half[0]) || !(std::abs(y) < g.half[1]) ||
+        std::fmod(std::abs(x), 2.0f) != 1.0f || std::fmod(std::abs(y), 2.0f) != 1.0f)
       reject("checkpoint: disk ", id, " is not on the grid of its cell");
-    if (at % kSlots && data.ids[at - 1] < 0) reject("checkpoint: disk ", id, " follows an empty slot");
+    if (at % kSlots && data.ids[at - 1] < 0)
+      reject("checkpoint: disk ", id, " follows an empty slot");
     seen[id] = true;
     ++found;
   }
@@ -343,7 +368,8 @@ void for_disks(const State& s, const Snapshot& data, Disk&& disk) {
     std::int64_t x[2];
     for (int a = 0; a < 2; ++a) {
       const auto half = static_cast<std::int64_t>(g.half[a]);
-      x[a] = data.origin[a] + 2 * half * index[a] + half + static_cast<std::int64_t>(data.cells[2 * at + a]);
+      x[a] = data.origin[a] + 2 * half * index[a] + half +
+             static_cast<std::int64_t>(data.cells[2 * at + a]);
       if (x[a] >= s.extent[a]) x[a] -= s.extent[a];
     }
     disk(data.ids[at], x[0], x[1]);
@@ -360,8 +386,10 @@ std::uint64_t mix(std::uint64_t h) {  // the finaliser of MurmurHash3
 
 void export_positions(const State& s, const Snapshot& data, double* xy) {
   for_disks(s, data, [&](std::int32_t id, std::int64_t x, std::int64_t y) {
-    xy[2 * static_cast<std::size_t>(id)] = (static_cast<double>(x) / static_cast<double>(s.extent[0]) - 0.5) * s.parameters.box[0];
-    xy[2 * static_cast<std::size_t>(id) + 1] = (static_cast<double>(y) / static_cast<double>(s.extent[1]) - 0.5) * s.parameters.box[1];
+    xy[2 * static_cast<std::size_t>(id)] =
+        (static_cast<double>(x) / static_cast<double>(s.extent[0]) - 0.5) * s.parameters.box[0];
+    xy[2 * static_cast<std::size_t>(id) + 1] =
+        (static_cast<double>(y) / static_cast<double>(s.extent[1]) - 0.5) * s.parameters.box[1];
   });
 }
 
@@ -375,9 +403,12 @@ double deepest_overlap(const State& s, const Snapshot& data) {
 std::uint64_t hash_of(const State& s, const Snapshot& data) {
   std::uint64_t sum = 0;
   for_disks(s, data, [&](std::int32_t id, std::int64_t x, std::int64_t y) {
-    sum += mix(mix(mix(static_cast<std::uint64_t>(id) + 1) ^ static_cast<std::uint64_t>(x)) ^ static_cast<std::uint64_t>(y));
+    sum += mix(mix(mix(static_cast<std::uint64_t>(id) + 1) ^ static_cast<std::uint64_t>(x)) ^
+               static_cast<std::uint64_t>(y));
   });
-  for (std::uint64_t v : {data.counters.cycles, data.counters.trial_moves, data.counters.accepted_moves}) sum = mix(sum ^ v);
+  for (std::uint64_t v :
+       {data.counters.cycles, data.counters.trial_moves, data.counters.accepted_moves})
+    sum = mix(sum ^ v);
   return sum;
 }
 

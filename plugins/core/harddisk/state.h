@@ -10,8 +10,8 @@ namespace manymove::harddisk {
 struct State {
   Parameters parameters;
   Geometry geometry{};
-  double unit = 0;                        // length of one integer unit
-  std::array<std::int64_t, 2> extent{};   // box in integer units
+  double unit = 0;                       // length of one integer unit
+  std::array<std::int64_t, 2> extent{};  // box in integer units
   std::size_t particles = 0;
   Snapshot data;
   Repair repair;
