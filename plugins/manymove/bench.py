@@ -7,7 +7,6 @@ alike.
 
 from __future__ import annotations
 
-import logging
 import platform
 import subprocess
 import time
@@ -263,7 +262,6 @@ def _hoomd(engine: HardDisks, on_gpu: bool, seed: int) -> list[Variant]:
 
 def _decorrelation(engine: HardDisks, sweeps: int, result: dict[str, Any]) -> dict[str, float]:
     """Integrated autocorrelation time of the global psi_6, in sweeps and in seconds of running."""
-    logging.getLogger("pymbar").setLevel(logging.ERROR)  # its banner on import is not for the table
     interval = max(1, sweeps // SAMPLES)
     series, times = [], []
     for _ in range(max(10, sweeps // interval)):

@@ -59,7 +59,7 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
     for (int m = 0; m < moves; ++m) {
       const FloatLanes new_x = x + displacement(word[m], g.step);
       const FloatLanes new_y = y + displacement(other_half(word[m]), g.step);
-      const FloatLanes closest = nearest(around, used, new_x, new_y);
+      const FloatLanes closest = nearest(around, new_x, new_y, 8 + used);
       const IntLanes inside = (abs_of(new_x) < g.half[0]) & (abs_of(new_y) < g.half[1]);
       IntLanes accept = inside & (closest > g.surely_free);
       const IntLanes unsure = inside & ~accept & (closest >= g.surely_overlap);

@@ -121,23 +121,21 @@ struct Surroundings {
   }
 };
 
-// An estimate, good to 2e-6 d^2, of the smallest squared distance from (x, y) to the eight first
-// and the `extras` next of the surroundings.
+// An estimate, good to 2e-6 d^2, of the smallest squared distance from (x, y) to the first `used`
+// of the surroundings.
 template <class F, int K>
-MM_HD F nearest(const Surroundings<F, K>& around, int extras, F x, F y) {
+MM_HD F nearest(const Surroundings<F, K>& around, F x, F y, int used = K) {
   const F a = x * -2.0f, b = y * -2.0f;
   const auto term = [&](int k) {
     return fast_fma(around.x[k], a, fast_fma(around.y[k], b, around.c[k]));
   };
   F even = term(0), odd = term(1);  // two chains, for the latency
   MM_UNROLL
-  for (int k = 2; k < 8; k += 2) {
-    even = min_of(even, term(k));
-    odd = min_of(odd, term(k + 1));
+  for (int k = 2; k < K; ++k) {
+    if (k >= 8 && k >= used) continue;
+    F& m = k % 2 ? odd : even;
+    m = min_of(m, term(k));
   }
-  MM_UNROLL
-  for (int k = 8; k < K; ++k)
-    if (k - 8 < extras) even = min_of(even, term(k));
   return min_of(even, odd) + fast_fma(x, x, y * y);
 }
 
@@ -276,7 +274,7 @@ MM_HD int visit_alone(const Geometry& g, std::uint64_t cycle, int round, const P
     for (int m = 0; m < 4; ++m) {
       const float x = p.x + displacement(word[m], g.step),
                   y = p.y + displacement(other_half(word[m]), g.step);
-      const float closest = nearest(around, X, x, y);
+      const float closest = nearest(around, x, y);
       const bool inside = abs_of(x) < g.half[0] && abs_of(y) < g.half[1];
       bool free = closest > g.surely_free;
       if (inside && !free && closest >= g.surely_overlap)
@@ -314,7 +312,7 @@ MM_HD int visit_pair(const Geometry& g, std::uint64_t cycle, int round, const Pl
     for (int m = 0; m < 4; ++m) {
       const float x = p.x + displacement(word[m], g.step),
                   y = p.y + displacement(other_half(word[m]), g.step);
-      const float closest = min_of(nearest(around, X, x, y), squared_distance(q, x, y));
+      const float closest = min_of(nearest(around, x, y), squared_distance(q, x, y));
       const bool inside = abs_of(x) < g.half[0] && abs_of(y) < g.half[1];
       bool free = closest > g.surely_free;
       if (inside && !free && closest >= g.surely_overlap)
@@ -362,7 +360,7 @@ MM_HD int visit_any(const Geometry& g, std::uint64_t cycle, int round, const Pla
     word[0] = word[1];
     word[1] = word[2];
     word[2] = word[3];
-    float closest = nearest(around, used, x, y);
+    float closest = nearest(around, x, y, 8 + used);
     for (std::uint32_t left = rest; left;)
       closest = min_of(closest, squared_distance(next_extra(at, left), x, y));
     MM_UNROLL

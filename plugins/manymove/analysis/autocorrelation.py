@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 
 
@@ -32,6 +34,7 @@ def autocorrelation_time(series: np.ndarray, interval: float = 1.0) -> float:
         raise ValueError("the series has values that are not finite")
     if (series == series[0]).all():
         raise ValueError("the series is constant")
+    logging.getLogger("pymbar").setLevel(logging.ERROR)  # no banner on import
     try:
         from pymbar.timeseries import statistical_inefficiency_multiple
     except ImportError as error:

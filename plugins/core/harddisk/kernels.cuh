@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MPMC of hard disks on a GPU, device code: one block per tile, which stays in shared memory for a
+// whole cycle; one kernel launch per cycle, in which the disks land in the shifted grid, all moves
+// are made and the tile is written back.
+#pragma once
+
+#include "../common/device.cuh"
+#include "model.h"
+
+namespace manymove::harddisk {
+namespace {
+
+struct Tally {
+  unsigned long long trial_moves, accepted_moves;
+  unsigned int corrupt;
+};
+
+struct Buffers {
+  const Position* old_cells;
+  const std::int32_t* old_ids;
+  Position* new_cells;
+  std::int32_t* new_ids;
+  Tally* tally;
+};
+
+constexpr int kThreads = 256;
+
+// Cells by the work of a visit: one disk with no extras, at most 2, at most 4; two disks; any
+// other.
+constexpr int kClasses = 5;
+constexpr std::uint32_t kNobody = ~0u;  // a place in a list that only fills a warp
+
+MM_HD int set_cells(const Geometry& g) { return (g.tile / 2) * (g.tile / 2); }
+MM_HD int list_capacity(const Geometry& g) { return set_cells(g) + 64; }
+
+// A tile in shared memory.
+struct TileMemory {
+  Position* tile;        // [kSlots][plane]
+  std::uint32_t* list;   // [4][list_capacity], the active cells of each set by class
+  std::uint32_t* found;  // [4 * set_cells], all active cells
+  std::uint32_t* count;  // [plane], disks per cell
+  std::uint8_t* order;   // [kSlots][plane], Landing::order
+
+  __device__ TileMemory(const Geometry& g, float4* memory) {
+    tile = reinterpret_cast<Position*>(memory);
+    list = reinterpret_cast<std::uint32_t*>(tile + kSlots * g.plane);
+    found = list + 4 * list_capacity(g);
+    count = found + 4 * set_cells(g);
+    order = reinterpret_cast<std::uint8_t*>(count + g.plane);
+  }
+  static std::size_t bytes(const Geometry& g) {
+    return static_cast<std::size_t>(g.plane) *
+               (kSlots * sizeof(Position) + sizeof(std::uint32_t) + kSlots) +
+           4 * (list_capacity(g) + set_cells(g)) * sizeof(std::uint32_t);
+  }
+};
+
+// Where the classes lie in a set's list. Single disks below `quiet` have no extras, below `calm`
+// two at most, below `pairs` four; warps are of one kind.
+struct alignas(16) Plan {
+  int quiet, calm, pairs, others, end, unused[3];
+};
+
+struct TileControl {
+  Neighbour near[2][8];
+  Plan plan[4];
+  TileBounds bounds;
+  int members[4][kClasses], next[4][kClasses];
+  int visits;
+  unsigned int accepted;
+};
+
+__device__ int class_of(const Geometry& g, std::uint32_t entry) {
+  const int n = entry_count(entry);
+  const std::uint32_t e = entry_extras(entry);
+  const int extras = __popc(e & 0x5555u) + 2 * __popc(e & 0xaaaau);
+  if (n > 2 || extras > 4 || g.moves_per_cell % 4) return 4;
+  return n == 2 ? 3 : (extras + 1) / 2;
+}
+
+// i / columns for the indices of a tile's cells, exactly, without an integer division.
+struct RowOf {
+  float inverse;
+  __device__ explicit RowOf(int columns) : inverse(1.0f / static_cast<float>(columns)) {}
+  __device__ int operator()(int i) const {
+    return static_cast<int>((static_cast<float>(i) + 0.5f) * inverse);
+  }
+};
+
+__device__ std::int64_t new_cell(const Geometry& g, const TileBounds& b, int column, int row) {
+  return static_cast<std::int64_t>(b.first[1] + row) * g.cells[0] + b.first[0] + column;
+}
+
+template <class T>
+__device__ void swap_values(T& a, T& b) {
+  const T c = a;
+  a = b;
+  b = c;
+}
+
+// Each disk of the old cells under this tile lands in its new cell.
+__device__ void land_disks(const Geometry& g, const Draw& d, const Buffers& b, const TileMemory& m,
+                           const TileBounds& bounds) {
+  const int columns = bounds.size[0], rows = bounds.size[1];
+  const RowOf old_row(columns + 2);
+  for (int i = threadIdx.x; i < (columns + 2) * (rows + 2); i += blockDim.x) {
+    const int row = old_row(i), column = i - row * (columns + 2);
+    const std::int64_t from = old_cell(g, d, bounds, column, row);
+    Position old[kSlots];
+    load_cell(b.old_cells, from, old);
+    int4 ids = __ldcg(reinterpret_cast<const int4*>(b.old_ids) + from);
+    asm volatile("" : "+r"(ids.x), "+r"(ids.y), "+r"(ids.z), "+r"(ids.w));  // wait for both loads
+    const int id[kSlots] = {ids.x, ids.y, ids.z, ids.w};
+#pragma unroll
+    for (int slot = 0; slot < kSlots; ++slot) {
+      if (old[slot].x == kEmpty) break;
+      const Landing l = land(g, d, old[slot], slot);
+      const int c = column - l.before[0], r = row - l.before[1];
+      if (c < 0 || c > columns || r < 0 || r > rows) continue;
+      const int index = local_index(g, c, r);
+      const std::uint32_t at = atomicAdd(&m.count[index], 1u);
+      if (at >= kSlots) {
+        b.tally->corrupt = 1;
+        continue;
+      }
+      m.tile[at * g.plane + index] = l.p;
+      m.order[at * g.plane + index] = static_cast<std::uint8_t>(l.order);
+      if (c < columns && r < rows) b.new_ids[new_cell(g, bounds, c, r) * kSlots + at] = id[slot];
+    }
+  }
+}
+
+// Threads raced for the slots of crowded cells: put those in order.
+__device__ void order_disks(const Geometry& g, const Buffers& b, const TileMemory& m,
+                            const TileBounds& bounds) {
+  const int columns = bounds.size[0], rows = bounds.size[1];
+  const RowOf row_of(columns + 1);
+  for (int i = threadIdx.x; i < (columns + 1) * (rows + 1); i += blockDim.x) {
+    const int row = row_of(i), column = i - row * (columns + 1);
+    const int index = local_index(g, column, row), n = min(m.count[index], kSlots);
+    if (n < 2) continue;
+    std::int32_t* ids = column < columns && row < rows
+                            ? b.new_ids + new_cell(g, bounds, column, row) * kSlots
+                            : nullptr;
+    for (int last = n - 1; last > 0; --last)
+      for (int at = 0; at < last; ++at) {
+        std::uint8_t* const o = m.order + at * g.plane + index;
+        if (o[0] < o[g.plane]) continue;
+        Position* const p = m.tile + at * g.plane + index;
+        swap_values(o[0], o[g.plane]);
+        swap_values(p[0], p[g.plane]);
+        if (ids) swap_values(ids[at], ids[at + 1]);
+      }
+  }
+}
+
+// Lists the active cells by class, so that the threads of a warp have alike work; `cells` of them
+// make a warp. The order of a list has no other effect: random numbers belong to the cell.
+__device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& control,
+                           int cells) {
+  const int columns = control.bounds.size[0], rows = control.bounds.size[1];
+  const RowOf row_of(columns - 1);
+  const int active = (columns - 1) * (rows - 1);
+  for (int i = threadIdx.x; i < active; i += blockDim.x) {
+    const int row = 1 + row_of(i), column = 1 + i - (row - 1) * (columns - 1);
+    const std::uint32_t entry = list_entry(g, m.count, local_index(g, column, row), column & 1);
+    m.found[i] = entry;
+    if (entry_count(entry))
+      atomicAdd(&control.members[(column & 1) | (row & 1) << 1][class_of(g, entry)], 1);
+  }
+  __syncthreads();
+  if (threadIdx.x < 4) {
+    const int* const members = control.members[threadIdx.x];
+    int* const next = control.next[threadIdx.x];
+    const auto whole_warps = [&](int n) { return (n + cells - 1) & -cells; };
+    next[0] = 0;
+    next[1] = members[0];
+    next[2] = next[1] + members[1];
+    const int alone = next[2] + members[2];
+    next[3] = whole_warps(alone);
+    next[4] = next[3] + whole_warps(members[3]);
+    // A warp with single disks of two classes goes the way of the busier.
+    control.plan[threadIdx.x] = {next[1] == alone ? next[3] : next[1] & -cells,
+                                 next[2] == alone ? next[3] : next[2] & -cells,
+                                 next[3],
+                                 next[4],
+                                 next[4] + members[4],
+                                 {}};
+    atomicAdd(&control.visits, alone + members[3] + members[4]);
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < active; i += blockDim.x) {
+    const std::uint32_t entry = m.found[i];
+    const int row = 1 + row_of(i), column = 1 + i - (row - 1) * (columns - 1);
+    const int set = (column & 1) | (row & 1) << 1;
+    if (entry_count(entry))
+      m.list[set * list_capacity(g) + atomicAdd(&control.next[set][class_of(g, entry)], 1)] = entry;
+  }
+}
+
+// visit_alone() or visit_pair() by four threads together, for systems too small to fill a GPU
+// otherwise (section 5.2): each has two of the neighbours and one of the extras.
+template <bool Pair>
+__device__ int visit_together(const Geometry& g, const Draw& d, int round, const Place& at,
+                              std::uint32_t entry, std::uint32_t where, int lane, unsigned group) {
+  Surroundings<float, 3> around;
+#pragma unroll
+  for (int k = 0; k < 2; ++k) {
+    const Neighbour near = at.near[lane + 4 * k];
+    const Position p = at.slot[near.offset];
+    around.set(k, p.x + near.x, p.y + near.y);
+  }
+  Position extra{kEmpty, kEmpty};
+  int e = 0;
+  for (std::uint32_t left = entry_extras(entry); left; ++e) {
+    const Position p = next_extra(at, left);
+    if (e == lane) extra = p;
+  }
+  around.set(2, extra.x, extra.y);
+
+  int accepted = 0, first = 0;
+  Position p = at.slot[0], q{kEmpty, kEmpty};
+  for (int made = 0; made < g.moves_per_cell; made += 4) {
+    std::uint32_t word[4];
+    random_words(word, g, where, d.cycle, Purpose::displacement, round, made >> 2);
+    if (Pair && made == 0) {
+      first = g.shuffle_particles ? first_of_pair(word[0]) : 0;
+      p = at.slot[first * g.plane];
+      q = at.slot[(1 - first) * g.plane];
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float x = p.x + displacement(word[i], g.step);
+      const float y = p.y + displacement(other_half(word[i]), g.step);
+      float closest = nearest(around, x, y);
+      if (Pair) closest = min_of(closest, squared_distance(q, x, y));
+      const bool inside = abs_of(x) < g.half[0] && abs_of(y) < g.half[1];
+      bool free = (__ballot_sync(group, closest > g.surely_free) & group) == group;
+      if (inside && !free && (__ballot_sync(group, closest >= g.surely_overlap) & group) == group)
+        free = (!Pair || exactly_apart(q.x - x, q.y - y, g.contact)) &&
+               exactly_free(at.slot, at.near, at.plane, Pair ? kSlots : 0, x, y, g.contact);
+      if (inside && free) {
+        p = {x, y};
+        ++accepted;
+      }
+      if (Pair) swap_values(p, q);
+    }
+  }
+  if (lane == 0) at.slot[first * g.plane] = p;
+  if (Pair && lane == 0) at.slot[(1 - first) * g.plane] = q;
+  return lane == 0 ? accepted : 0;
+}
+
+// The visits of one set in one round; Lanes threads for each cell. Returns the accepted moves.
+template <int K, int Lanes>
+__device__ int visit_set(const Geometry& g, const Draw& d, int round, int set, const TileMemory& m,
+                         const TileControl& control) {
+  const Plan plan = control.plan[set];
+  const int odd = set & 1, lane = threadIdx.x % Lanes;
+  const unsigned group = ((1u << Lanes) - 1) << (threadIdx.x % 32 - lane);
+  int accepted = 0;
+  for (int i = threadIdx.x / Lanes; i < plan.end; i += blockDim.x / Lanes) {
+    const std::uint32_t entry = m.list[set * list_capacity(g) + i];
+    if (entry == kNobody) continue;
+    const int index = entry_index(entry);
+    const std::uint32_t where = blockIdx.x * static_cast<std::uint32_t>(g.plane) + index;
+    const Place at{m.tile + index, control.near[odd], g.plane};
+    if (i >= plan.others) {
+      if (lane == 0) accepted += visit_any<K>(g, d.cycle, round, at, entry, odd, where);
+    } else if (Lanes > 1) {
+      accepted += i < plan.pairs ? visit_together<false>(g, d, round, at, entry, where, lane, group)
+                                 : visit_together<true>(g, d, round, at, entry, where, lane, group);
+    } else if (i < plan.quiet) {
+      accepted += visit_alone<0>(g, d.cycle, round, at, entry, odd, where);
+    } else if (i < plan.calm) {
+      accepted += visit_alone<2>(g, d.cycle, round, at, entry, odd, where);
+    } else if (i < plan.pairs) {
+      accepted += visit_alone<4>(g, d.cycle, round, at, entry, odd, where);
+    } else {
+      accepted += visit_pair<4>(g, d.cycle, round, at, entry, odd, where);
+    }
+  }
+  return accepted;
+}
+
+// Programmatic dependent launch (compute capability 9.0 and later): the next cycle's blocks may
+// start, and clear their shared memory, where this one's have left room; they wait for its end
+// before they read what it wrote.
+__device__ void wait_for_previous_cycle() {
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+__device__ void let_next_cycle_start() {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+// One block per tile, Lanes threads per active cell. K - 8: extras that visit_any() keeps in
+// registers.
+template <int K, int Lanes, int Threads, int BlocksPerMultiprocessor>
+__global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
+    cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Draw d,
+                 const Buffers b) {
+  extern __shared__ float4 memory[];
+  const TileMemory m(g, memory);
+  __shared__ TileControl control;
+  if (threadIdx.x < 16) (&control.near[0][0])[threadIdx.x] = (&g.near[0][0])[threadIdx.x];
+  if (threadIdx.x < 4 * kClasses) (&control.members[0][0])[threadIdx.x] = 0;
+  if (threadIdx.x == 0) {
+    control.bounds = tile_bounds(g, blockIdx.x);
+    control.visits = 0;
+    control.accepted = 0;
+  }
+  for (int i = threadIdx.x; i < 4 * list_capacity(g); i += blockDim.x) m.list[i] = kNobody;
+  for (int i = threadIdx.x; i < g.plane; i += blockDim.x) {
+    m.count[i] = 0;
+#pragma unroll
+    for (int s = 0; s < kSlots; ++s) m.tile[s * g.plane + i] = {kEmpty, kEmpty};
+  }
+  __syncthreads();
+  wait_for_previous_cycle();
+  land_disks(g, d, b, m, control.bounds);
+  __syncthreads();
+  order_disks(g, b, m, control.bounds);
+  list_cells(g, m, control, 32 / Lanes);
+  __syncthreads();
+  let_next_cycle_start();
+
+  int accepted = 0;
+  for (int round = 0; round < g.rounds; ++round)
+    for (int turn = 0; turn < 4; ++turn) {
+      accepted += visit_set<K, Lanes>(g, d, round, d.order[round] >> (2 * turn) & 3, m, control);
+      __syncthreads();
+    }
+
+  const int columns = control.bounds.size[0], rows = control.bounds.size[1];
+  const RowOf row_of(columns);
+  for (int i = threadIdx.x; i < columns * rows; i += blockDim.x) {
+    const int row = row_of(i), column = i - row * columns;
+    const Position* const p = m.tile + local_index(g, column, row);
+    auto* const out =
+        reinterpret_cast<float4*>(b.new_cells + new_cell(g, control.bounds, column, row) * kSlots);
+    const Position p0 = p[0], p1 = p[g.plane], p2 = p[2 * g.plane], p3 = p[3 * g.plane];
+    out[0] = {p0.x, p0.y, p1.x, p1.y};
+    out[1] = {p2.x, p2.y, p3.x, p3.y};
+  }
+  atomicAdd(&control.accepted, static_cast<unsigned int>(accepted));
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    atomicAdd(&b.tally->trial_moves,
+              static_cast<unsigned long long>(control.visits) * g.rounds * g.moves_per_cell);
+    atomicAdd(&b.tally->accepted_moves, static_cast<unsigned long long>(control.accepted));
+  }
+}
+
+// One thread per cell; the block's histogram is in shared memory.
+__global__ void histogram_kernel(const Geometry g, const ContactBins law, const Position* cells,
+                                 std::uint32_t* row_of_bins) {
+  extern __shared__ std::uint32_t bins[];
+  for (int i = threadIdx.x; i < law.bins; i += blockDim.x) bins[i] = 0;
+  __syncthreads();
+  const int cell = blockIdx.x * blockDim.x + threadIdx.x;
+  if (cell < g.cells[0] * g.cells[1]) {
+    const int row = cell / g.cells[0], column = cell - row * g.cells[0];
+    for (int slot = 0;
+         slot < kSlots && cells[static_cast<std::int64_t>(cell) * kSlots + slot].x != kEmpty;
+         ++slot)
+      for_pairs<true>(g, cells, column, row, slot, [&](float dx, float dy) {
+        const int bin = contact_bin(g, law, dx, dy);
+        if (bin >= 0) atomicAdd(&bins[bin], 1u);
+      });
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < law.bins; i += blockDim.x)
+    if (bins[i]) atomicAdd(&row_of_bins[i], bins[i]);
+}
+
+// One thread per cell; sums[block] in a fixed order.
+__global__ void bond_order_kernel(const Geometry g, const Position* cells, float reach2,
+                                  double2* sums) {
+  __shared__ double2 part[kThreads];
+  const int cell = blockIdx.x * blockDim.x + threadIdx.x;
+  double2 sum = {0, 0};
+  if (cell < g.cells[0] * g.cells[1]) {
+    const int row = cell / g.cells[0], column = cell - row * g.cells[0];
+    for (int slot = 0;
+         slot < kSlots && cells[static_cast<std::int64_t>(cell) * kSlots + slot].x != kEmpty;
+         ++slot) {
+      double psi[2];
+      bond_order(g, cells, column, row, slot, reach2, psi);
+      sum.x += psi[0];
+      sum.y += psi[1];
+    }
+  }
+  part[threadIdx.x] = sum;
+  __syncthreads();
+  for (int width = kThreads / 2; width > 0; width /= 2) {
+    if (threadIdx.x < width) {
+      part[threadIdx.x].x += part[threadIdx.x + width].x;
+      part[threadIdx.x].y += part[threadIdx.x + width].y;
+    }
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) sums[blockIdx.x] = part[0];
+}
+
+}  // namespace
+}  // namespace manymove::harddisk
