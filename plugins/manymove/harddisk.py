@@ -204,8 +204,26 @@ class HardDisks:
         active = math.prod(c - t for c, t in zip(g["cells"], g["tiles"], strict=True))
         return max(1.0, active * self._engine.occupied() * g["rounds"] * g["moves_per_cell"])
 
+    def run_cycles(self, cycles: int, callback: Callable[[HardDisks], None] | None = None) -> None:
+        """Run a number of cycles, each a shift of the grid and `rounds` passes over the four sets.
+
+        Args:
+            cycles: at least 0.
+            callback: as in `run`.
+
+        Raises:
+            ValueError: cycles is negative.
+            KeyboardInterrupt: as in `run`.
+        """
+        if cycles < 0:
+            raise ValueError(f"cycles must not be negative, got {cycles}")
+        try:
+            self._run_cycles(cycles, callback)
+        finally:
+            self._goal = self.sweeps
+
     def _run_cycles(self, cycles: int, callback: Callable[[HardDisks], None] | None) -> None:
-        """Whole cycles, in chunks short enough for signals; chunks leave no trace in the state."""
+        """In chunks short enough for signals; they leave no trace in the state."""
         before, done = self.trial_moves, 0
         while done < cycles:
             chunk = max(1, min(cycles - done, int(self._cycles_per_second * _CHUNK)))

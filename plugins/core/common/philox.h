@@ -37,7 +37,7 @@ MM_HD void philox(U word[4], PhiloxKey key) {
   }
 }
 
-// An integer in [0, n) from a random word; the bias, n / 2^32, is far below what any run can see.
+// An integer in [0, n) from a random word; the probabilities are equal to 2^-32.
 MM_HD std::uint32_t uniform_below(std::uint32_t word, std::uint32_t n) {
   std::uint32_t high, low;
   multiply_wide(word, n, high, low);

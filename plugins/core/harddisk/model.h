@@ -98,8 +98,9 @@ MM_HD U other_half(U word) {
 }
 
 // A displacement, an even integer, symmetric about zero, from bits 8..22 of a random word. They
-// become the float 2^15 + r + 1/2; its distance from 2^15 + 2^14 times the step has no more than 24
-// bits, so it is exact, and adding 1.5 * 2^24 rounds it to an even integer, ties to even: the only
+// become the float 2^15 + r + 1/2; its distance from 2^15 + 2^14 times the step has at most 24
+// bits, and what is added before it in an fma is representable too (the step is a multiple of
+// 2^-13), so both are exact. Adding 1.5 * 2^24 rounds to an even integer, ties to even: the only
 // rounding, the same with and without fma.
 template <class U>
 MM_HD auto displacement(U word, float step) {
@@ -121,8 +122,8 @@ struct Surroundings {
   }
 };
 
-// An estimate, good to 2e-6 d^2, of the smallest squared distance from (x, y) to the first `used`
-// of the surroundings.
+// An estimate, good to 1.2e-6 d^2 (docs/theory), of the smallest squared distance from (x, y) to
+// the first `used` of the surroundings.
 template <class F, int K>
 MM_HD F nearest(const Surroundings<F, K>& around, F x, F y, int used = K) {
   const F a = x * -2.0f, b = y * -2.0f;

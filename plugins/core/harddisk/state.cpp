@@ -23,7 +23,8 @@ template <class... Parts>
   throw std::invalid_argument(text.str());
 }
 
-// Even H along x and y whose ratio is that of the cell widths to about 1e-11, so that the box is
+// Even H along x and y whose ratio is that of the cell widths: to 1e-11 as a rule, to 5e-7 at worst
+// (edges that differ by less than the integers resolve, as in an almost square box). The x edge is
 // kept exactly.
 std::array<std::int64_t, 2> half_widths(double wx, double wy) {
   const double ratio = std::min(wx, wy) / std::max(wx, wy);
@@ -60,8 +61,10 @@ void choose_grid(State& state) {
            p.cell_width);
   double width[2];
   for (int a = 0; a < 2; ++a) {
-    double cells = std::floor(p.box[a] / p.cell_width);
-    if (cells < 3) cells = 3;
+    double cells = std::max(3.0, std::floor(p.box[a] / p.cell_width));
+    // Few cells may come out much wider than wanted; four disks are the most that a cell can hold
+    // only below sqrt(2) d.
+    while (p.box[a] / cells >= std::sqrt(2.0) * p.diameter) ++cells;
     if (cells > 30000) reject("box edge ", "xy"[a], " holds more than 30000 cells");
     g.cells[a] = static_cast<int>(cells);
     width[a] = p.box[a] / cells;
@@ -82,12 +85,13 @@ void choose_grid(State& state) {
   if (!(p.max_displacement > 0) || p.max_displacement > narrow)
     reject("max_displacement must be positive and at most the cell width ", narrow, ", got ",
            p.max_displacement);
-  // Eight significant bits and no finer than 2^-13 keep displacement() exact.
+  // At most eight significant bits and no finer than 2^-13 keep displacement() exact; an odd
+  // multiple, so that moves do not keep the disks on a coarser lattice.
+  const double wanted = p.max_displacement / state.unit / 16383.5;
   int exponent;
-  std::frexp(p.max_displacement / state.unit / 16383.5, &exponent);
+  std::frexp(wanted, &exponent);
   const double quantum = std::ldexp(1.0, std::max(exponent - 8, -13));
-  g.step = static_cast<float>(
-      std::max(1.0, std::nearbyint(p.max_displacement / state.unit / 16383.5 / quantum)) * quantum);
+  g.step = static_cast<float>((2 * std::floor(wanted / quantum / 2) + 1) * quantum);
 
   if (p.moves_per_cell == 0) p.moves_per_cell = 4;
   if (p.moves_per_cell < 1 || p.moves_per_cell > 1024)
