@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -114,16 +115,13 @@ class HardDisks:
         shuffle_sets: bool = True,
         repair_depth: float = 1e-4,
     ) -> None:
-        for name, value in (
-            ("max_displacement", max_displacement),
-            ("moves_per_cell", moves_per_cell),
-            ("rounds", rounds),
-            ("tile", tile),
-            ("cell_width", cell_width),
-            ("threads", threads),
-        ):
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} must be positive, got {value}")
+        for name, length in (("max_displacement", max_displacement), ("cell_width", cell_width)):
+            if length is not None and not length > 0:
+                raise ValueError(f"{name} must be positive, got {length}")
+        if not repair_depth >= 0:
+            raise ValueError(f"repair_depth must not be negative, got {repair_depth}")
+        if not isinstance(seed, Integral):
+            raise TypeError(f"seed must be an integer, got {seed!r}")
         if not 0 <= seed < 2**64:
             raise ValueError(f"seed must be in [0, 2**64), got {seed}")
         lx, ly = (float(edge) for edge in box)
@@ -131,9 +129,9 @@ class HardDisks:
             "box": (lx, ly),
             "diameter": float(diameter),
             "max_displacement": float(max_displacement or 0),
-            "moves_per_cell": int(moves_per_cell or 0),
-            "rounds": int(rounds or 0),
-            "tile": int(tile or 0),
+            "moves_per_cell": _count("moves_per_cell", moves_per_cell),
+            "rounds": _count("rounds", rounds),
+            "tile": _count("tile", tile),
             "cell_width": float(cell_width or 0),
             "shuffle_particles": bool(shuffle_particles),
             "shuffle_sets": bool(shuffle_sets),
@@ -478,6 +476,7 @@ class HardDisks:
             state["origin"] = tuple(header["origin"])
             particles, parameters = header["particles"], header["parameters"]
             parameters["box"] = tuple(parameters["box"])
+            run = {key: header[key] for key in ("goal", "per_cycle", "last_cycle")}
         except OSError:
             raise
         except Exception as error:
@@ -489,9 +488,9 @@ class HardDisks:
         self._adopt(
             _core.HardDisks.from_snapshot(state, particles, parameters, self._device, self._threads)
         )
-        self._goal = header["goal"]
-        self._per_cycle = header["per_cycle"]
-        self._last_cycle = header["last_cycle"]
+        self._goal = run["goal"]
+        self._per_cycle = run["per_cycle"]
+        self._last_cycle = run["last_cycle"]
         return self
 
     # ---- tuning ----------------------------------------------------------------------------------
@@ -595,14 +594,27 @@ class HardDisks:
 
 
 def _device_name(device: str) -> str:
+    if not isinstance(device, str):
+        raise TypeError(f"device must be a string, got {device!r}")
     if device == "auto":
         return "cuda:0" if _core.cuda_devices() else "cpu"
     return "cuda:0" if device == "cuda" else device
 
 
+def _count(name: str, value: int | None) -> int:
+    """A number of something; 0 stands for the default."""
+    if value is None:
+        return 0
+    if not isinstance(value, Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if not 0 < value < 2**31:
+        raise ValueError(f"{name} must be positive and below 2**31, got {value}")
+    return int(value)
+
+
 def _thread_count(threads: int | None) -> int:
     if threads is not None:
-        return int(threads)
+        return _count("threads", threads)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -15,16 +15,14 @@ class ThreadPool {
   using Task = void (*)(void* context, int item, int thread);
 
   explicit ThreadPool(int threads) {
-    for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
-  }
-  ~ThreadPool() {
-    {
-      std::lock_guard lock(mutex_);
-      stop_ = true;
+    try {
+      for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
+    } catch (...) {  // the system gives no more threads
+      stop();
+      throw;
     }
-    wake_.notify_all();
-    for (auto& worker : workers_) worker.join();
   }
+  ~ThreadPool() { stop(); }
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
@@ -48,6 +46,14 @@ class ThreadPool {
   }
 
  private:
+  void stop() {
+    {
+      std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    wake_.notify_all();
+    for (auto& worker : workers_) worker.join();
+  }
   void take(int thread) {
     for (int item; (item = next_.fetch_add(1, std::memory_order_relaxed)) < items_;)
       task_(context_, item, thread);
