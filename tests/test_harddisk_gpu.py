@@ -1,0 +1,65 @@
+"""Hard disks on a GPU: arrays that live there, and memory that runs out. Needs CuPy for the arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from manymove import HardDisks, _core
+from manymove.harddisk import random_packing
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device"),
+]
+
+
+class OnlyCudaArrayInterface:
+    """What Numba's device arrays and older libraries offer."""
+
+    def __init__(self, array):
+        self.array = array
+        self.__cuda_array_interface__ = array.__cuda_array_interface__
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_positions_on_the_device_are_those_on_the_host(device, dtype):
+    cupy = pytest.importorskip("cupy")
+    positions, box = random_packing(1000, 0.6, seed=1)
+    positions = positions.astype(dtype)
+    hashes = set()
+    for given in (
+        positions,
+        cupy.asarray(positions),
+        OnlyCudaArrayInterface(cupy.asarray(positions)),
+    ):
+        disks = HardDisks(given, box, seed=1, device=device, repair_depth=1e-3)
+        disks.run(20)
+        hashes.add(disks.state_hash)
+    assert len(hashes) == 1
+
+
+def test_device_array_that_is_not_contiguous_is_refused():
+    cupy = pytest.importorskip("cupy")
+    positions, box = random_packing(100, 0.5, seed=1)
+    transposed = cupy.asarray(np.ascontiguousarray(positions.T)).T
+    with pytest.raises(ValueError, match="C-contiguous"):
+        HardDisks(transposed, box, seed=1)
+
+
+def test_full_gpu_gives_a_memory_error_and_leaks_nothing():
+    cupy = pytest.importorskip("cupy")
+    positions, box = random_packing(200_000, 0.5, seed=1)
+    HardDisks(positions, box, seed=1, device="cuda").run(5)  # loads the kernels
+    free = cupy.cuda.runtime.memGetInfo()[0]
+    hog = [cupy.cuda.runtime.malloc(free - 20_000_000)]
+    try:
+        for _ in range(3):
+            with pytest.raises(MemoryError, match="MB left"):
+                HardDisks(positions, box, seed=1, device="cuda")
+    finally:
+        cupy.cuda.runtime.free(hog.pop())
+    for _ in range(20):
+        HardDisks(positions, box, seed=1, device="cuda").run(5)
+    assert free - cupy.cuda.runtime.memGetInfo()[0] < 4_000_000
