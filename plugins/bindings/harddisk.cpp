@@ -65,9 +65,8 @@ nb::dict snapshot_dict(const Engine& engine) {
 }
 
 template <class T>
-std::vector<T> vector_from(const nb::handle& object, const char* name) {
+std::vector<T> vector_from(const nb::handle& object) {
   const auto a = nb::cast<nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(object);
-  (void)name;
   return {a.data(), a.data() + a.size()};
 }
 
@@ -76,9 +75,20 @@ Snapshot snapshot_from(const nb::dict& d) {
   const auto counters = nb::cast<std::array<std::uint64_t, 3>>(d["counters"]);
   s.counters = {counters[0], counters[1], counters[2]};
   s.origin = nb::cast<std::array<std::int64_t, 2>>(d["origin"]);
-  s.cells = vector_from<float>(d["cells"], "cells");
-  s.ids = vector_from<std::int32_t>(d["ids"], "ids");
+  s.cells = vector_from<float>(d["cells"]);
+  s.ids = vector_from<std::int32_t>(d["ids"]);
   return s;
+}
+
+std::pair<Snapshot, Parameters> checkpoint_from(const nb::dict& snapshot,
+                                                const nb::dict& parameters) {
+  try {
+    return {snapshot_from(snapshot), parameters_from(parameters)};
+  } catch (const nb::python_error&) {
+    throw std::invalid_argument("checkpoint: a value is missing");
+  } catch (const std::bad_cast&) {
+    throw std::invalid_argument("checkpoint: a value has the wrong type or shape");
+  }
 }
 
 }  // namespace
@@ -101,8 +111,7 @@ void bind_hard_disks(nb::module_& module) {
           "from_snapshot",
           [](const nb::dict& snapshot, std::size_t particles, const nb::dict& parameters,
              const std::string& device, int threads) {
-            const Snapshot s = snapshot_from(snapshot);
-            const Parameters p = parameters_from(parameters);
+            const auto [s, p] = checkpoint_from(snapshot, parameters);
             nb::gil_scoped_release release;
             return make_engine(s, particles, p, device, threads);
           },

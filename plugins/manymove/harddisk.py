@@ -443,7 +443,14 @@ class HardDisks:
         state = self._engine.snapshot()
         header = {
             "format": _FORMAT,
-            "parameters": self._parameters,
+            "parameters": {
+                **self._parameters,  # and what was chosen for the defaults among them
+                "max_displacement": self.max_displacement,
+                "moves_per_cell": self.moves_per_cell,
+                "rounds": self.rounds,
+                "tile": self.tile,
+                "cell_width": self._parameters["cell_width"] or self.diameter,
+            },
             "particles": self.N,
             "counters": state["counters"],
             "origin": state["origin"],
@@ -474,9 +481,9 @@ class HardDisks:
                 raise ValueError(f"format {header['format']}, expected {_FORMAT}")
             state["counters"] = tuple(header["counters"])
             state["origin"] = tuple(header["origin"])
-            particles, parameters = header["particles"], header["parameters"]
+            particles, parameters = _count("particles", header["particles"]), header["parameters"]
             parameters["box"] = tuple(parameters["box"])
-            run = {key: header[key] for key in ("goal", "per_cycle", "last_cycle")}
+            run = {key: float(header[key]) for key in ("goal", "per_cycle", "last_cycle")}
         except OSError:
             raise
         except Exception as error:

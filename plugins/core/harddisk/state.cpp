@@ -330,6 +330,8 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
   for (int a = 0; a < 2; ++a)
     if (data.origin[a] < 0 || data.origin[a] >= s.extent[a] || data.origin[a] % 2)
       reject("checkpoint: the grid's origin is not in the box");
+  if (particles == 0 || particles > slots)
+    reject("checkpoint: this grid cannot hold ", particles, " disks");
   std::vector<bool> seen(particles);
   std::size_t found = 0;
   for (std::size_t at = 0; at < slots; ++at) {
