@@ -1,4 +1,4 @@
-"""Hard disks on a GPU: arrays that live there, and memory that runs out. Needs CuPy for the arrays."""
+"""Hard disks on a GPU: arrays that live there, memory that runs out. Needs CuPy for the arrays."""
 
 from __future__ import annotations
 
