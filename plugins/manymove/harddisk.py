@@ -459,9 +459,13 @@ class HardDisks:
             "last_cycle": self._last_cycle,
         }
         partial = path.with_name(path.name + ".partial")
-        with open(partial, "wb") as file:
-            np.savez(file, header=json.dumps(header), cells=state["cells"], ids=state["ids"])
-        os.replace(partial, path)
+        try:
+            with open(partial, "wb") as file:
+                np.savez(file, header=json.dumps(header), cells=state["cells"], ids=state["ids"])
+            os.replace(partial, path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
 
     @classmethod
     def load(

@@ -161,10 +161,12 @@ class CudaEngine final : public Engine {
     int lanes = 1, most = kThreads;
     if (state_.parameters.cell_width > 1.15 * state_.parameters.diameter) {
       kernel_ = &cycle_kernel<20, 1, kThreads, 2>;  // many extras: worth more registers
-    } else if (g.tiles[0] * g.tiles[1] <= 2 * multiprocessors) {
+    } else if (g.tiles[0] * g.tiles[1] <= multiprocessors) {
       kernel_ = &cycle_kernel<12, 4, 512, 1>;  // latency counts, registers are plenty
       lanes = 4;
       most = 512;
+    } else if (g.tiles[0] * g.tiles[1] <= 2 * multiprocessors) {
+      kernel_ = &cycle_kernel<12, 1, kThreads, 2>;
     } else {
       kernel_ = &cycle_kernel<12, 1, kThreads, 3>;
     }

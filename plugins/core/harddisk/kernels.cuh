@@ -28,15 +28,13 @@ constexpr int kThreads = 256;
 // Cells by the work of a visit: one disk with no extras, at most 2, at most 4; two disks; any
 // other.
 constexpr int kClasses = 5;
-constexpr std::uint32_t kNobody = ~0u;  // a place in a list that only fills a warp
 
 MM_HD int set_cells(const Geometry& g) { return (g.tile / 2) * (g.tile / 2); }
-MM_HD int list_capacity(const Geometry& g) { return set_cells(g) + 64; }
 
 // A tile in shared memory.
 struct TileMemory {
   Position* tile;        // [kSlots][plane]
-  std::uint32_t* list;   // [4][list_capacity], the active cells of each set by class
+  std::uint32_t* list;   // [4][set_cells], the active cells of each set by class
   std::uint32_t* found;  // [4 * set_cells], all active cells
   std::uint32_t* count;  // [plane], disks per cell
   std::uint8_t* order;   // [kSlots][plane], Landing::order
@@ -44,21 +42,22 @@ struct TileMemory {
   __device__ TileMemory(const Geometry& g, float4* memory) {
     tile = reinterpret_cast<Position*>(memory);
     list = reinterpret_cast<std::uint32_t*>(tile + kSlots * g.plane);
-    found = list + 4 * list_capacity(g);
+    found = list + 4 * set_cells(g);
     count = found + 4 * set_cells(g);
     order = reinterpret_cast<std::uint8_t*>(count + g.plane);
   }
   static std::size_t bytes(const Geometry& g) {
     return static_cast<std::size_t>(g.plane) *
                (kSlots * sizeof(Position) + sizeof(std::uint32_t) + kSlots) +
-           4 * (list_capacity(g) + set_cells(g)) * sizeof(std::uint32_t);
+           8 * set_cells(g) * sizeof(std::uint32_t);
   }
 };
 
-// Where the classes lie in a set's list. Single disks below `quiet` have no extras, below `calm`
-// two at most, below `pairs` four; warps are of one kind.
+// The work of a set: places 0 to `alone` are single disks, of which those below `quiet` have no
+// extras and those below `calm` two at most; from `pairs` to `end_pairs` are pairs, from `others`
+// to `end` the other cells. The gaps let a warp be of one kind; a list has none.
 struct alignas(16) Plan {
-  int quiet, calm, pairs, others, end, unused[3];
+  int quiet, calm, alone, pairs, end_pairs, others, end, unused;
 };
 
 struct TileControl {
@@ -172,20 +171,19 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
   if (threadIdx.x < 4) {
     const int* const members = control.members[threadIdx.x];
     int* const next = control.next[threadIdx.x];
-    const auto whole_warps = [&](int n) { return (n + cells - 1) & -cells; };
-    next[0] = 0;
-    next[1] = members[0];
-    next[2] = next[1] + members[1];
-    const int alone = next[2] + members[2];
-    next[3] = whole_warps(alone);
-    next[4] = next[3] + whole_warps(members[3]);
+    for (int c = 0, sum = 0; c < kClasses; sum += members[c++]) next[c] = sum;
+    const int alone = next[3];
+    const int pairs = (alone + cells - 1) & -cells, end_pairs = pairs + members[3];
+    const int others = (end_pairs + cells - 1) & -cells;
     // A warp with single disks of two classes goes the way of the busier.
-    control.plan[threadIdx.x] = {next[1] == alone ? next[3] : next[1] & -cells,
-                                 next[2] == alone ? next[3] : next[2] & -cells,
-                                 next[3],
-                                 next[4],
-                                 next[4] + members[4],
-                                 {}};
+    control.plan[threadIdx.x] = {next[1] == alone ? alone : next[1] & -cells,
+                                 next[2] == alone ? alone : next[2] & -cells,
+                                 alone,
+                                 pairs,
+                                 end_pairs,
+                                 others,
+                                 others + members[4],
+                                 0};
     atomicAdd(&control.visits, alone + members[3] + members[4]);
   }
   __syncthreads();
@@ -194,15 +192,22 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
     const int row = 1 + row_of(i), column = 1 + i - (row - 1) * (columns - 1);
     const int set = (column & 1) | (row & 1) << 1;
     if (entry_count(entry))
-      m.list[set * list_capacity(g) + atomicAdd(&control.next[set][class_of(g, entry)], 1)] = entry;
+      m.list[set * set_cells(g) + atomicAdd(&control.next[set][class_of(g, entry)], 1)] = entry;
   }
 }
 
 // visit_alone() or visit_pair() by four threads together, for systems too small to fill a GPU
-// otherwise (section 5.2): each has two of the neighbours and one of the extras.
+// otherwise (section 5.2): each has two of the neighbours and one of the extras. All threads of a
+// warp take part, so that they can vote; `real`: this one's cell is not just there to fill the
+// warp.
 template <bool Pair>
 __device__ int visit_together(const Geometry& g, const Draw& d, int round, const Place& at,
-                              std::uint32_t entry, std::uint32_t where, int lane, unsigned group) {
+                              std::uint32_t entry, std::uint32_t where, bool real) {
+  constexpr unsigned kWarp = ~0u;
+  const int lane = threadIdx.x % 4, first_of_four = threadIdx.x % 32 - lane;
+  const auto all_four = [&](bool mine) {
+    return (__ballot_sync(kWarp, mine) >> first_of_four & 0xfu) == 0xfu;
+  };
   Surroundings<float, 3> around;
 #pragma unroll
   for (int k = 0; k < 2; ++k) {
@@ -235,8 +240,9 @@ __device__ int visit_together(const Geometry& g, const Draw& d, int round, const
       float closest = nearest(around, x, y);
       if (Pair) closest = min_of(closest, squared_distance(q, x, y));
       const bool inside = abs_of(x) < g.half[0] && abs_of(y) < g.half[1];
-      bool free = (__ballot_sync(group, closest > g.surely_free) & group) == group;
-      if (inside && !free && (__ballot_sync(group, closest >= g.surely_overlap) & group) == group)
+      bool free = all_four(closest > g.surely_free);
+      const bool perhaps = all_four(closest >= g.surely_overlap);
+      if (inside && !free && perhaps && real)
         free = (!Pair || exactly_apart(q.x - x, q.y - y, g.contact)) &&
                exactly_free(at.slot, at.near, at.plane, Pair ? kSlots : 0, x, y, g.contact);
       if (inside && free) {
@@ -246,38 +252,52 @@ __device__ int visit_together(const Geometry& g, const Draw& d, int round, const
       if (Pair) swap_values(p, q);
     }
   }
-  if (lane == 0) at.slot[first * g.plane] = p;
-  if (Pair && lane == 0) at.slot[(1 - first) * g.plane] = q;
-  return lane == 0 ? accepted : 0;
+  __syncwarp();
+  if (lane != 0 || !real) return 0;
+  at.slot[first * g.plane] = p;
+  if (Pair) at.slot[(1 - first) * g.plane] = q;
+  return accepted;
 }
 
 // The visits of one set in one round; Lanes threads for each cell. Returns the accepted moves.
 template <int K, int Lanes>
 __device__ int visit_set(const Geometry& g, const Draw& d, int round, int set, const TileMemory& m,
                          const TileControl& control) {
-  const Plan plan = control.plan[set];
-  const int odd = set & 1, lane = threadIdx.x % Lanes;
-  const unsigned group = ((1u << Lanes) - 1) << (threadIdx.x % 32 - lane);
+  const Plan& plan = control.plan[set];
+  const std::uint32_t* const list = m.list + set * set_cells(g);
+  const int odd = set & 1;
   int accepted = 0;
-  for (int i = threadIdx.x / Lanes; i < plan.end; i += blockDim.x / Lanes) {
-    const std::uint32_t entry = m.list[set * list_capacity(g) + i];
-    if (entry == kNobody) continue;
-    const int index = entry_index(entry);
-    const std::uint32_t where = blockIdx.x * static_cast<std::uint32_t>(g.plane) + index;
-    const Place at{m.tile + index, control.near[odd], g.plane};
+  const auto place = [&](std::uint32_t entry) {
+    return Place{m.tile + entry_index(entry), control.near[odd], g.plane};
+  };
+  const auto where = [&](std::uint32_t entry) {
+    return blockIdx.x * static_cast<std::uint32_t>(g.plane) + entry_index(entry);
+  };
+  constexpr int kCells = 32 / Lanes;  // of a warp
+  for (int i = threadIdx.x / Lanes; (Lanes > 1 ? i & -kCells : i) < plan.end;
+       i += blockDim.x / Lanes) {
     if (i >= plan.others) {
-      if (lane == 0) accepted += visit_any<K>(g, d.cycle, round, at, entry, odd, where);
-    } else if (Lanes > 1) {
-      accepted += i < plan.pairs ? visit_together<false>(g, d, round, at, entry, where, lane, group)
-                                 : visit_together<true>(g, d, round, at, entry, where, lane, group);
-    } else if (i < plan.quiet) {
-      accepted += visit_alone<0>(g, d.cycle, round, at, entry, odd, where);
-    } else if (i < plan.calm) {
-      accepted += visit_alone<2>(g, d.cycle, round, at, entry, odd, where);
-    } else if (i < plan.pairs) {
-      accepted += visit_alone<4>(g, d.cycle, round, at, entry, odd, where);
+      if (i >= plan.end || threadIdx.x % Lanes != 0) continue;
+      const std::uint32_t entry = list[plan.alone - plan.pairs + plan.end_pairs - plan.others + i];
+      accepted += visit_any<K>(g, d.cycle, round, place(entry), entry, odd, where(entry));
+    } else if (i >= plan.pairs) {
+      const bool real = i < plan.end_pairs;
+      const std::uint32_t entry = list[plan.alone - plan.pairs + (real ? i : plan.pairs)];
+      if (Lanes > 1)
+        accepted += visit_together<true>(g, d, round, place(entry), entry, where(entry), real);
+      else if (real)
+        accepted += visit_pair<4>(g, d.cycle, round, place(entry), entry, odd, where(entry));
     } else {
-      accepted += visit_pair<4>(g, d.cycle, round, at, entry, odd, where);
+      const bool real = i < plan.alone;
+      const std::uint32_t entry = list[real ? i : 0];
+      if (Lanes > 1)
+        accepted += visit_together<false>(g, d, round, place(entry), entry, where(entry), real);
+      else if (i < plan.quiet)
+        accepted += visit_alone<0>(g, d.cycle, round, place(entry), entry, odd, where(entry));
+      else if (i < plan.calm)
+        accepted += visit_alone<2>(g, d.cycle, round, place(entry), entry, odd, where(entry));
+      else if (real)
+        accepted += visit_alone<4>(g, d.cycle, round, place(entry), entry, odd, where(entry));
     }
   }
   return accepted;
@@ -313,7 +333,6 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     control.visits = 0;
     control.accepted = 0;
   }
-  for (int i = threadIdx.x; i < 4 * list_capacity(g); i += blockDim.x) m.list[i] = kNobody;
   for (int i = threadIdx.x; i < g.plane; i += blockDim.x) {
     m.count[i] = 0;
 #pragma unroll

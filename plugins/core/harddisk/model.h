@@ -506,7 +506,7 @@ MM_HD void bond_order(const Geometry& g, const Position* cells, int column, int 
     const float r2 = fast_fma(dx, dx, dy * dy);
     if (r2 >= reach2) return;
     const double c = static_cast<double>(dx), s = static_cast<double>(dy),
-                 norm = 1.0 / static_cast<double>(r2);
+                 norm = 1.0 / (c * c + s * s);
     const double c2 = (c * c - s * s) * norm, s2 = 2 * c * s * norm;
     const double c4 = c2 * c2 - s2 * s2, s4 = 2 * c2 * s2;
     re += c4 * c2 - s4 * s2;

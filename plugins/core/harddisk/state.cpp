@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <sstream>
 
+#include "../common/text.h"
 #include "packing.h"
 
 namespace manymove::harddisk {
@@ -17,10 +17,7 @@ constexpr double kBoundError =
 
 template <class... Parts>
 [[noreturn]] void reject(const Parts&... parts) {
-  std::ostringstream text;
-  text.precision(10);
-  (text << ... << parts);
-  throw std::invalid_argument(text.str());
+  throw std::invalid_argument(text_of(parts...));
 }
 
 // Even H along x and y whose ratio is that of the cell widths: to 1e-11 as a rule, to 5e-7 at worst
@@ -275,10 +272,9 @@ State make_state(const double* xy, std::size_t particles, const Parameters& para
   };
   const auto depth = [&] { return 1 - std::sqrt(nearest2 / s.geometry.contact); };
   const auto complain = [&](const char* why) {
-    std::ostringstream text;
-    text << "disks " << worst[0] << " and " << worst[1] << " overlap by " << depth() << " diameters"
-         << why;
-    throw OverlapError(text.str(), worst[0], worst[1], depth());
+    const std::string text =
+        text_of("disks ", worst[0], " and ", worst[1], " overlap by ", depth(), " diameters", why);
+    throw OverlapError(text, worst[0], worst[1], depth());
   };
   if (!fill_cells(s, r)) {
     const auto pair = closest_pair(r.data(), particles, box, s.parameters.diameter);
