@@ -57,6 +57,9 @@ def main() -> None:
     parser.add_argument("--packing-fraction", type=float, default=0.698)
     parser.add_argument("--sweeps", type=float, default=3e7, help="of each setting")
     parser.add_argument("--jobs", type=int, default=1, help="settings that run side by side")
+    parser.add_argument(
+        "--settings", type=int, default=len(SETTINGS), help="only the first so many"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     options = parser.parse_args()
@@ -71,7 +74,7 @@ def main() -> None:
             seed=options.seed + k,
             device=options.device,
         )
-        for k, (d, n, r) in enumerate(SETTINGS)
+        for k, (d, n, r) in enumerate(SETTINGS[: options.settings])
     ]
     for disks in engines:
         disks.run(1000)

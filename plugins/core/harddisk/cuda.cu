@@ -16,6 +16,7 @@ class CudaEngine final : public Engine {
     for (int k = 0; k < 2; ++k) {
       cells_[k] = DeviceBuffer<Position>(slots);
       ids_[k] = DeviceBuffer<std::int32_t>(slots);
+      ids_[k].clear(stream_);  // those of empty slots are copied, never used
     }
     tally_ = DeviceBuffer<Tally>(1);
     sums_ = DeviceBuffer<double2>(blocks_of_cells());

@@ -282,14 +282,14 @@ __device__ int visit_set(const Geometry& g, const Draw& d, int round, int set, c
       accepted += visit_any<K>(g, d.cycle, round, place(entry), entry, odd, where(entry));
     } else if (i >= plan.pairs) {
       const bool real = i < plan.end_pairs;
-      const std::uint32_t entry = list[plan.alone - plan.pairs + (real ? i : plan.pairs)];
+      const std::uint32_t entry = list[plan.alone - plan.pairs + (real ? i : i & -kCells)];
       if (Lanes > 1)
         accepted += visit_together<true>(g, d, round, place(entry), entry, where(entry), real);
       else if (real)
         accepted += visit_pair<4>(g, d.cycle, round, place(entry), entry, odd, where(entry));
     } else {
       const bool real = i < plan.alone;
-      const std::uint32_t entry = list[real ? i : 0];
+      const std::uint32_t entry = list[real ? i : i & -kCells];
       if (Lanes > 1)
         accepted += visit_together<false>(g, d, round, place(entry), entry, where(entry), real);
       else if (i < plan.quiet)
