@@ -33,6 +33,7 @@ CONFIGURATIONS = {
     "hexagonal 0.9": (lambda: hexagonal_packing(1056, 0.9), {"max_displacement": 0.01}),
     "hexagonal 0.72": (lambda: hexagonal_packing(1056, 0.72), {"cell_width": 1.4, "rounds": 3}),
     "square 0.78": (lambda: square_packing(1024, 0.78), {"max_displacement": 0.02, "tile": 17}),
+    "shifted along an axis": (lambda: random(600, 0.65), {"shift_along_axis": True, "rounds": 1}),
     "unshuffled": (lambda: random(600, 0.6), {"shuffle_particles": False, "shuffle_sets": False}),
 }
 

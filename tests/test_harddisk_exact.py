@@ -221,6 +221,7 @@ def distance_law(box):
         ((3.05, 3.05), {}),
         ((3.05, 3.05), {"moves_per_cell": 3, "rounds": 2}),
         ((3.5, 3.5), {"moves_per_cell": 8}),
+        ((3.4, 3.4), {"shift_along_axis": True, "rounds": 1}),
         ((3.2, 4.7), {}),
         ((4.0, 4.0), {"cell_width": 1.33, "moves_per_cell": 5}),
         ((5.2, 3.1), {"tile": 3, "rounds": 8}),

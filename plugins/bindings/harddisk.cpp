@@ -30,6 +30,7 @@ Parameters parameters_from(const nb::dict& d) {
   p.tile = nb::cast<int>(d["tile"]);
   p.shuffle_particles = nb::cast<bool>(d["shuffle_particles"]);
   p.shuffle_sets = nb::cast<bool>(d["shuffle_sets"]);
+  p.shift_along_axis = nb::cast<bool>(d["shift_along_axis"]);
   p.seed = nb::cast<std::uint64_t>(d["seed"]);
   p.repair_depth = nb::cast<double>(d["repair_depth"]);
   return p;

@@ -30,7 +30,9 @@ struct Parameters {
   int rounds = 0;               // passes over the four checkerboard sets between two grid shifts
   int tile = 0;  // widest tile in cells; one column and one row of each are frozen in a cycle
   bool shuffle_particles = true;  // without: wrong (Table 1)
-  bool shuffle_sets = true;       // without: the reverse sweep is not possible (section 2.4)
+  bool shift_along_axis =
+      false;                 // the paper's shift, which keeps more of the cell lists (Algorithm 4)
+  bool shuffle_sets = true;  // without: the reverse sweep is not possible (section 2.4)
   std::uint64_t seed = 0;
   double repair_depth = 1e-4;  // overlaps of the start up to this depth, in diameters, are mended
 };

@@ -51,6 +51,7 @@ struct Geometry {
   int rounds;            // passes over the four sets between two grid shifts
   int shuffle_particles;
   int shuffle_sets;
+  int shift_along_axis;  // by less than half a cell, besides whole cells (Algorithm 4)
   PhiloxKey key;
 };
 
@@ -428,20 +429,29 @@ MM_HD std::int64_t old_cell(const Geometry& g, const Draw& d, const TileBounds& 
   return static_cast<std::int64_t>(at[1]) * g.cells[0] + at[0];
 }
 
-// The shift of the grid, uniform over the box, and the order of the sets in each round.
+// The shift of the grid, uniform over the box (or the paper's, forwards or backwards along one axis
+// by less than half a cell, with the tiles still anywhere), and the order of the sets in each
+// round.
 inline Draw draw_cycle(const Geometry& g, std::uint64_t cycle) {
   Draw d{};
   d.cycle = cycle;
   std::uint32_t word[4];
   random_words(word, g, 0u, cycle, Purpose::shift, 0, 0);
+  const auto below = [&](int a, std::uint64_t n) {
+    const std::uint64_t random = static_cast<std::uint64_t>(word[2 * a]) << 32 | word[2 * a + 1];
+    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(random) * n >> 64);
+  };
   for (int a = 0; a < 2; ++a) {
     const auto width = static_cast<std::uint64_t>(g.half[a]);  // even positions in a cell
-    const std::uint64_t random = static_cast<std::uint64_t>(word[2 * a]) << 32 | word[2 * a + 1];
-    const auto even = static_cast<std::uint64_t>(
-        static_cast<unsigned __int128>(random) * (width * static_cast<std::uint64_t>(g.cells[a])) >>
-        64);
+    const std::uint64_t even = below(a, width * static_cast<std::uint64_t>(g.cells[a]));
     d.shift_cells[a] = static_cast<int>(even / width);
-    d.shift_rest[a] = 2.0f * static_cast<float>(even % width);
+    d.shift_rest[a] = g.shift_along_axis ? 0.0f : 2.0f * static_cast<float>(even % width);
+  }
+  if (g.shift_along_axis) {
+    random_words(word, g, 0u, cycle, Purpose::shift, 0, 1);
+    const int a = static_cast<int>(word[2] & 1u);
+    const float by = 2.0f * static_cast<float>(below(0, static_cast<std::uint64_t>(g.half[a] / 2)));
+    d.shift_rest[a] = word[2] & 2u || by == 0 ? by : 2.0f * g.half[a] - by;
   }
   for (int round = 0; round < g.rounds; ++round) {
     random_words(word, g, 0u, cycle, Purpose::set_order, round, 0);

@@ -100,6 +100,7 @@ void choose_grid(State& state) {
   g.rounds = p.rounds;
   g.shuffle_particles = p.shuffle_particles;
   g.shuffle_sets = p.shuffle_sets;
+  g.shift_along_axis = p.shift_along_axis;
   g.key = {static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};
 
   if (p.tile == 0) {
