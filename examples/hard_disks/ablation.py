@@ -4,27 +4,38 @@ Cells of width 1.41 diameters and one pass over the four checkerboard sets per s
 in the paper; disks that enter a cell are appended to its list and lists are partly kept, so that
 without the shuffle of the particles the chain remembers. The switches are wrong on purpose.
 
+The paper shifts its grid along one axis at a time, by up to half a cell; here it goes along both,
+and lists keep fewer of their disks. So far this chain shows none of the paper's bias without the
+shuffle of the particles (docs/benchmarks/hard_disks_physics.md).
+
 The text of Table 1 at hand has lost its packing fractions. The first is 0.698; the correct chain
 tells which others fit 9.18214 and 9.1774 (0.708 and 0.712 are tried by default).
 
-    python ablation.py ablation.json --sweeps 1000000
+These chains are slow, and so is equilibration between the liquid and the solid. Each replica of a
+packing fraction is therefore equilibrated once, from the crystal (the faster side, as the records
+of equation_of_state.py show), with the default settings and both shuffles. Its pressure from then
+on is a reference that owes nothing to the settings above. All variants start from where it ends;
+what they do in their first sweeps is left out.
+
+    python ablation.py ablation.json --replicas 2 --jobs 24
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
+import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from equation_of_state import crystal
 
 from manymove import HardDisks
-from manymove.analysis.pressure import estimate
+from manymove.analysis.pressure import PressureEstimate, estimate, pool
 from manymove.bench import machine
-from manymove.packing import random_packing
 
 PAPER = {  # (particles shuffled, sets shuffled): P* and error in the three columns
     (True, True): [(9.17079, 0.00005), (9.18214, 0.00006), (9.1774, 0.0002)],
@@ -32,78 +43,182 @@ PAPER = {  # (particles shuffled, sets shuffled): P* and error in the three colu
     (False, True): [(9.1716, 0.0001), (9.1876, 0.0002), (9.1831, 0.0003)],
     (False, False): [(9.1715, 0.0001), (9.1873, 0.0001), (9.1823, 0.0002)],
 }
+VARIANTS = {"both": (True, True), "particles": (True, False), "sets": (False, True),
+            "neither": (False, False)}  # fmt: skip
+PIECES = 128  # of a measurement; block means in the file
+Start = tuple[np.ndarray, tuple[float, float]]
+
+
+def measured(disks: HardDisks, sweeps: float, deadline: float, every: float) -> dict[str, Any]:
+    """Run these sweeps, or as many as fit, and what came out."""
+    before = disks.sweeps
+    disks.sample_pressure(every=every, record=max(every, sweeps / 1024))
+    for piece in range(PIECES):
+        if piece == 0 or time.perf_counter() < deadline:
+            disks.run(sweeps / PIECES)
+    records = disks.pressure_records
+    result = estimate(records)
+    return {
+        "sweeps": disks.sweeps - before,
+        "pressure": result.value,
+        "pressure_error": result.error,
+        "error_converged": result.plateau,
+        "quarters": [float(part.mean()) for part in np.array_split(records, 4)],
+        "trial_moves_per_second": disks.trial_moves / disks.seconds,
+        "state_hash": disks.state_hash,
+        "records": [
+            round(float(part.mean()), 5) for part in np.array_split(records, PIECES) if part.size
+        ],
+    }
+
+
+def reference(
+    column: int, replica: int, options: argparse.Namespace
+) -> tuple[Start, dict[str, Any]]:
+    """Where the correct chain ends at its fastest, and its pressure."""
+    phi = options.packing_fractions[column]
+    seed = options.seed + replica
+    disks = HardDisks(*crystal(options.particles, phi, seed), seed=seed, device=options.device)
+    disks.run(options.equilibrate)
+    result = measured(disks, options.reference, math.inf, options.every)
+    return (disks.positions, disks.box), {"packing_fraction": phi, "replica": replica, **result}
 
 
 def measure(
-    column: int, particles: bool, sets: bool, options: argparse.Namespace
-) -> dict[str, Any]:
-    """One chain at one packing fraction."""
-    phi = options.packing_fractions[column]
-    positions, box = random_packing(options.particles, phi, seed=options.seed)
+    column: int, replica: int, particles: bool, sets: bool, start: Start, deadline: float,
+    options: argparse.Namespace,
+) -> dict[str, Any]:  # fmt: skip
+    """One chain of one variant at one packing fraction."""
     disks = HardDisks(
-        positions,
-        box,
+        *start,
         cell_width=1.41,
         rounds=1,
         moves_per_cell=options.moves_per_cell,
         max_displacement=0.16,
         shuffle_particles=particles,
         shuffle_sets=sets,
-        seed=options.seed,
+        seed=options.seed + replica,
         device=options.device,
     )
-    disks.run(options.equilibrate)
-    disks.sample_pressure(every=options.every, record=max(options.every, options.sweeps // 2048))
-    disks.run(options.sweeps)
-    records = disks.pressure_records
-    result = estimate(records)
+    disks.run(options.relax)
     return {
-        "packing_fraction": phi,
+        "packing_fraction": options.packing_fractions[column],
+        "replica": replica,
         "shuffle_particles": particles,
         "shuffle_sets": sets,
-        "pressure": result.value,
-        "pressure_error": result.error,
-        "error_converged": result.plateau,
-        "quarters": [float(part.mean()) for part in np.array_split(records, 4)],
         "paper": PAPER[particles, sets][column],
-        "trial_moves_per_second": disks.trial_moves / disks.seconds,
-        "state_hash": disks.state_hash,
+        **measured(disks, options.sweeps, deadline, options.every),
     }
 
 
+def pooled(chains: list[dict[str, Any]]) -> dict[str, Any]:
+    """Mean over chains, with its error."""
+    result = pool(
+        [
+            PressureEstimate(r["pressure"], r["pressure_error"], 0, r["error_converged"])
+            for r in chains
+        ]
+    )
+    return {
+        "packing_fraction": chains[0]["packing_fraction"],
+        "chains": len(chains),
+        "sweeps": sum(r["sweeps"] for r in chains),
+        "pressure": result.value,
+        "pressure_error": result.error,
+    }
+
+
+def table(
+    references: list[dict[str, Any]], results: list[dict[str, Any]], options: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """The replicas of each packing fraction and variant pooled, the reference first."""
+    rows = []
+    for column in range(3):
+        phi = options.packing_fractions[column]
+        if chains := [r for r in references if r["packing_fraction"] == phi]:
+            rows.append(
+                {"variant": "reference", **pooled(chains), "paper": PAPER[True, True][column]}
+            )
+        for name, switches in VARIANTS.items():
+            if chains := [
+                r
+                for r in results
+                if r["packing_fraction"] == phi
+                and (r["shuffle_particles"], r["shuffle_sets"]) == switches
+            ]:
+                rows.append({"variant": name, **pooled(chains), "paper": PAPER[switches][column]})
+    return rows
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    print("phi     shuffled   chains  sweeps    P*                    paper")
+    for row in rows:
+        print(
+            f"{row['packing_fraction']:.4f}  {row['variant']:<9}  {row['chains']:<6}"
+            f"  {row['sweeps']:.2e}  {row['pressure']:.5f} +- {row['pressure_error']:.5f}"
+            f"  {row['paper'][0]:.5f} +- {row['paper'][1]:.5f}",
+            flush=True,
+        )
+
+
 def main() -> None:
-    """Run the four chains at each packing fraction, print the table, write the file."""
+    """Equilibrate, run the variants from there, print the table, write the file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", type=Path, help="results, JSON")
     parser.add_argument("--particles", type=int, default=65536)
     parser.add_argument("--packing-fractions", type=float, nargs=3, default=[0.698, 0.708, 0.712])
-    parser.add_argument("--sweeps", type=int, default=1_000_000)
-    parser.add_argument("--equilibrate", type=int, default=500_000)
+    parser.add_argument(
+        "--columns", type=int, nargs="+", default=[1, 2, 3], help="of Table 1, of which to run"
+    )
+    parser.add_argument(
+        "--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS),
+        help="what is shuffled: default all",
+    )  # fmt: skip
+    parser.add_argument("--replicas", type=int, default=1, help="independent starts")
+    parser.add_argument("--sweeps", type=float, default=4_000_000)
+    parser.add_argument(
+        "--equilibrate", type=float, default=4_000_000, help="sweeps from the crystal on"
+    )
+    parser.add_argument(
+        "--reference", type=float, default=4_000_000, help="sweeps of the reference after that"
+    )
+    parser.add_argument(
+        "--relax", type=float, default=500_000, help="first sweeps of each variant, left out"
+    )
+    parser.add_argument("--minutes", type=float, default=math.inf, help="stop all chains then")
     parser.add_argument("--moves-per-cell", type=int, default=4)
     parser.add_argument("--every", type=float, default=50, help="sweeps between two samples")
     parser.add_argument("--jobs", type=int, default=1, help="chains that run side by side")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     options = parser.parse_args()
+    began = time.perf_counter()
+    deadline = began + 60 * options.minutes
     results: list[dict[str, Any]] = []
-    report = {**machine(), **vars(options), "file": str(options.file), "results": results}
-    print("phi     particles  sets   P*                    paper")
-    with ThreadPoolExecutor(options.jobs) as pool:
+    states = [(c - 1, r) for r in range(options.replicas) for c in options.columns]
+    with ThreadPoolExecutor(options.jobs) as threads:
+        equilibrated = list(threads.map(lambda state: reference(*state, options), states))
+        seconds = time.perf_counter() - began
         chains = [
-            pool.submit(measure, column, *switches, options)
-            for column, switches in product(range(3), PAPER)
+            threads.submit(measure, *state, *VARIANTS[name], start, deadline, options)
+            for state, (start, _) in zip(states, equilibrated, strict=True)
+            for name in options.variants
         ]
+        references = [result for _, result in equilibrated]
+        show(table(references, [], options))
         for done in as_completed(chains):
-            r = done.result()
-            results.append(r)
+            results.append(done.result())
+            report = {
+                **machine(),
+                **{k: v for k, v in vars(options).items() if k not in ("file", "minutes")},
+                "seconds_of_references": seconds,
+                "seconds": time.perf_counter() - began,
+                "table": table(references, results, options),
+                "references": references,
+                "results": results,
+            }
             options.file.write_text(json.dumps(report, indent=1) + "\n")
-            print(
-                f"{r['packing_fraction']:.4f}  {r['shuffle_particles']!s:<9}"
-                f"  {r['shuffle_sets']!s:<5}  {r['pressure']:.5f} +- {r['pressure_error']:.5f}"
-                f"  {r['paper'][0]:.5f} +- {r['paper'][1]:.5f}"
-                f"  quarters {np.round(r['quarters'], 4)}",
-                flush=True,
-            )
+    show(report["table"])
 
 
 if __name__ == "__main__":

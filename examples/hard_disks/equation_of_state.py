@@ -1,10 +1,11 @@
 """The equation of state of Table 2, approached from both sides, with the evidence of equilibrium.
 
 Each packing fraction is run from a random packing and, with --both-sides, from a crystal in the
-same box: between the liquid and the solid the two meet only once each has equilibrated. The means
-of the four quarters of each run show how much drift is left. The states run side by side, which is
-what fills a GPU at this size. Results go to a JSON file that names machine, date and commit, the
-picture is drawn from that file.
+same box: between the liquid and the solid the two meet only once each has equilibrated. The file
+has the course of the pressure and of the global bond-orientational order from the first sweep on;
+the means of the four quarters of each measurement show how much drift is left. The states run side
+by side, which is what fills a GPU at this size. Results go to a JSON file that names machine, date
+and commit, the picture is drawn from that file.
 
     python equation_of_state.py eos.json --particles 65536 --both-sides
     python equation_of_state.py eos.json eos.png --plot
@@ -21,14 +22,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from manymove import HardDisks, plots
-from manymove.analysis.pressure import estimate
+from manymove.analysis.pressure import PressureEstimate, estimate, pool
 from manymove.analysis.reference import published_pressure
 from manymove.bench import machine
 from manymove.packing import random_packing
 
 PACKING_FRACTIONS = [0.698, 0.702, 0.706, 0.710, 0.714, 0.718]
+PIECES = 64  # of a run, with a value of psi_6 after each
+BLOCKS = 256  # means of consecutive records in the file
 
 
 def crystal(N: int, phi: float, seed: int) -> tuple[np.ndarray, tuple[float, float]]:
@@ -43,6 +47,11 @@ def crystal(N: int, phi: float, seed: int) -> tuple[np.ndarray, tuple[float, flo
     return np.ascontiguousarray(positions), (edge, edge)
 
 
+def averaged(records: np.ndarray, blocks: int) -> list[float]:
+    """Means of that many blocks of consecutive records."""
+    return [round(float(part.mean()), 6) for part in np.array_split(records, blocks) if part.size]
+
+
 def measure(phi: float, start: str, options: argparse.Namespace) -> dict[str, Any]:
     """Equilibrate and measure one state from one side."""
     if start == "random":
@@ -50,10 +59,16 @@ def measure(phi: float, start: str, options: argparse.Namespace) -> dict[str, An
     else:
         positions, box = crystal(options.particles, phi, options.seed)
     disks = HardDisks(positions, box, seed=options.seed, device=options.device)
-    disks.run(options.equilibrate)
-    disks.sample_pressure(every=options.every, record=max(options.every, options.sweeps // 2048))
-    disks.run(options.sweeps)
-    records = disks.pressure_records
+    order, courses = [], []
+    for sweeps in (options.equilibrate, options.sweeps):
+        pieces = max(1, round(PIECES * sweeps / total(vars(options))))
+        if sweeps:
+            disks.sample_pressure(every=options.every, record=max(options.every, sweeps / 2048))
+        for _ in range(pieces):
+            disks.run(sweeps / pieces)
+            order.append((round(disks.sweeps), round(abs(disks.psi6()), 4)))
+        courses.append(disks.pressure_records if sweeps else np.empty(0))
+    early, records = courses
     result = estimate(records)
     return {
         "packing_fraction": phi,
@@ -62,13 +77,15 @@ def measure(phi: float, start: str, options: argparse.Namespace) -> dict[str, An
         "pressure_error": result.error,
         "error_converged": result.plateau,
         "quarters": [float(part.mean()) for part in np.array_split(records, 4)],
-        "psi6": abs(disks.psi6()),
+        "psi6": order[-1][1],
         "seconds": disks.seconds,
         "trial_moves_per_second": disks.trial_moves / disks.seconds,
         "acceptance": disks.acceptance,
         "max_overlap": disks.max_overlap(),
         "state_hash": disks.state_hash,
-        "records": [round(float(record), 6) for record in records],
+        "equilibration": averaged(early, BLOCKS // 4),
+        "records": averaged(records, BLOCKS),
+        "psi6_course": order,
     }
 
 
@@ -79,6 +96,7 @@ def run(options: argparse.Namespace) -> None:
         "particles": options.particles,
         "sweeps": options.sweeps,
         "equilibrate": options.equilibrate,
+        "every": options.every,
         "seed": options.seed,
         "results": [],
     }
@@ -101,6 +119,62 @@ def run(options: argparse.Namespace) -> None:
             )
 
 
+def states(report: dict[str, Any]) -> list[tuple[float, float, float]]:
+    """(packing fraction, P*, error), the starts pooled.
+
+    The error is not below half the difference between the starts.
+    """
+    points = []
+    for phi in sorted({r["packing_fraction"] for r in report["results"]}):
+        runs = [r for r in report["results"] if r["packing_fraction"] == phi]
+        mean = pool([PressureEstimate(r["pressure"], r["pressure_error"], 0) for r in runs])
+        values = [r["pressure"] for r in runs]
+        points.append((phi, mean.value, max(mean.error, (max(values) - min(values)) / 2)))
+    return points
+
+
+def plot_courses(picture: Path, report: dict[str, Any]) -> None:
+    """Pressure and |psi_6| of all runs against sweeps, from the start on."""
+    fractions = sorted({r["packing_fraction"] for r in report["results"]})
+    figure = Figure(figsize=(max(4.0, 2.2 * len(fractions)), 4.6), layout="constrained")
+    axes = figure.subplots(2, len(fractions), sharex=True, sharey="row", squeeze=False)
+    for column, phi in zip(axes.T, fractions, strict=True):
+        for r in (r for r in report["results"] if r["packing_fraction"] == phi):
+            color = "C3" if r["start"] == "random" else "C0"
+            end = 0.0
+            for part in ("equilibration", "records"):
+                sweeps = report["equilibrate" if part == "equilibration" else "sweeps"]
+                blocks = np.array(r[part])
+                middle = (np.arange(blocks.size) + 0.5) * sweeps / max(1, blocks.size)
+                column[0].plot((end + middle) / 1e6, blocks, color=color, lw=0.6, alpha=0.5)
+                # Coarser means on top, of a 32nd of the run.
+                means = np.array_split(blocks, max(1, round(32 * sweeps / total(report))))
+                middle = (np.arange(len(means)) + 0.5) * sweeps / len(means)
+                column[0].plot((end + middle) / 1e6, [m.mean() for m in means], color=color, lw=2)
+                end += sweeps
+            sweeps, order = np.array(r["psi6_course"]).T
+            column[1].plot(sweeps / 1e6, order, color=color, label=f"from {r['start']}")
+        published = published_pressure(report["particles"], phi)
+        if published:
+            column[0].axhline(published[0], color="k", lw=0.8, ls="--")
+        for axis in column:
+            axis.axvspan(0, report["equilibrate"] / 1e6, color="0.93", lw=0)
+        column[0].set_title(rf"$\phi$ = {phi:.3f}", fontsize=10)
+        column[1].set_xlabel("sweeps / 10$^6$")
+        column[0].margins(x=0)
+    values = [p for r in report["results"] for p in r["records"]]
+    low, high = min(values), max(values)
+    axes[0, 0].set(ylabel="$P^*$", ylim=(low - 0.2 * (high - low), high + 0.5 * (high - low)))
+    axes[1, 0].set(ylabel=r"$|\psi_6|$", ylim=(0, 1))
+    axes[1, 0].legend(fontsize=8)
+    figure.savefig(picture, dpi=110)
+
+
+def total(report: dict[str, Any]) -> float:
+    """Sweeps of a run."""
+    return report["equilibrate"] + report["sweeps"]
+
+
 def main() -> None:
     """See above."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -121,13 +195,9 @@ def main() -> None:
         run(options)
         return
     report = json.loads(options.file.read_text())
-    points = [
-        (r["packing_fraction"], r["pressure"], r["pressure_error"])
-        for r in report["results"]
-        if r["start"] == "random"
-    ]
     picture = options.picture or options.file.with_suffix(".png")
-    plots.equation_of_state(picture, points, report["particles"])
+    plots.equation_of_state(picture, states(report), report["particles"])
+    plot_courses(picture.with_stem(picture.stem + "_courses"), report)
 
 
 if __name__ == "__main__":
