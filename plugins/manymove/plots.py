@@ -196,6 +196,10 @@ def equation_of_state(
         )  # fmt: skip
     ours = np.array(points)
     axes.errorbar(*ours.T, fmt="o", ms=5, capsize=3, color="k", label=f"this run, N = {N:,}")
-    axes.set(xlabel=r"packing fraction $\phi$", ylabel=r"$P^* = \beta P d^2$")
+    axes.set(
+        xlabel=r"packing fraction $\phi$",
+        ylabel=r"$P^* = \beta P d^2$",
+        xticks=sorted({*ours[:, 0]}),
+    )
     axes.legend(fontsize=8)
     figure.savefig(path, dpi=160)
