@@ -175,6 +175,10 @@ def test_input_that_contradicts_the_options_is_refused(finished, tmp_path, capsy
 def test_resume_refuses_another_system(finished, capsys):
     assert disks(*SMALL, "--output", finished, "--resume", "--packing-fraction", 0.6) == 2
     assert "holds 256 disks at packing fraction 0.698, not 256 at 0.6" in capsys.readouterr().err
+    assert disks(*SMALL, "--output", finished, "--resume", "--seed", 99) == 2
+    assert "not 99" in capsys.readouterr().err
+    assert disks(*SMALL, "--output", finished, "--resume", "--max-displacement", 0.3) == 2
+    assert "which cannot change" in capsys.readouterr().err
 
 
 def test_an_output_folder_that_cannot_be_made(tmp_path, capsys):

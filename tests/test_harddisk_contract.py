@@ -148,6 +148,8 @@ def test_run_until_counts_from_the_start_and_never_goes_back(device, fluid):
     assert disks.sweeps == pytest.approx(100, abs=disks.sweeps / disks.cycle)
     disks.run_until(50)
     assert disks.trial_moves == reached
+    disks.run(5)  # from where it is
+    assert disks.sweeps == pytest.approx(105, abs=disks.sweeps / disks.cycle)
 
 
 def test_run_cycles_runs_just_as_many(device, fluid):
@@ -165,6 +167,9 @@ def test_run_refuses_sweeps_that_are_none(fluid, sweeps):
     disks = make(fluid)
     with pytest.raises(ValueError, match="sweeps must be finite and not negative"):
         disks.run(sweeps)
+    if not math.isfinite(sweeps):
+        with pytest.raises(ValueError, match="sweeps must be finite"):
+            disks.run_until(sweeps)
     assert disks.cycle == 0
 
 
@@ -307,6 +312,15 @@ def test_checkpoints_hold_the_settings_that_the_defaults_became(fluid, tmp_path)
     assert parameters["tile"] == disks.tile
     assert parameters["max_displacement"] == disks.max_displacement
     assert parameters["cell_width"] == 1.0
+
+
+def test_a_checkpoint_of_the_largest_displacement_can_be_loaded(tmp_path):
+    """The realised displacement is rounded, here to more than the width of a cell."""
+    disks = make((np.zeros((1, 2)), (9.0, 9.0)), max_displacement=1.0)
+    assert disks.max_displacement > 1
+    disks.save(tmp_path / "state")
+    loaded = HardDisks.load(tmp_path / "state", device="cpu")
+    assert loaded.max_displacement == disks.max_displacement
 
 
 def test_pressure_records_go_on_after_a_checkpoint(device, fluid, tmp_path):
@@ -589,6 +603,8 @@ def test_bad_positions_are_refused(device, positions, error, message):
             "box too small for the checkerboard: edge x is 2.999, three",
         ),
         ((9.0, 1.0), "box too small for the checkerboard: edge y is 1,"),
+        (9.0, "box must be two edges"),
+        ((9.0, 9.0, 0.0), "box must be two edges"),
         ((0.0, 9.0), "box must be positive and finite"),
         ((9.0, -9.0), "box must be positive and finite"),
         ((math.nan, 9.0), "box must be positive and finite"),
@@ -648,7 +664,7 @@ def test_bad_settings_are_refused(device, settings, error, message):
 @pytest.mark.parametrize(
     ("device", "error", "message"),
     [
-        ("gpu", ValueError, 'unknown device "gpu": expected "cpu" or "cuda:<index>"'),
+        ("gpu", ValueError, 'unknown device "gpu": expected "auto", "cpu", "cuda" or '),
         ("", ValueError, 'unknown device ""'),
         ("cpu:0", ValueError, 'unknown device "cpu:0"'),
         ("cuda:", ValueError, 'unknown device "cuda:"'),

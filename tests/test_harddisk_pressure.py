@@ -178,7 +178,7 @@ def test_pressure_asks_for_samples(device):
         disks.pressure  # noqa: B018
     assert disks.pressure_records.size == 0
     for every, record in ((0, None), (-1, None), (math.nan, None), (1, 0), (1, -2)):
-        with pytest.raises(ValueError, match="every and record must be positive"):
+        with pytest.raises(ValueError, match="must be positive and below"):
             disks.sample_pressure(every, record)
     disks.sample_pressure(None)
     disks.run(10)
@@ -239,3 +239,15 @@ def test_psi6_counts_lone_disks_as_zero(device):
     positions = np.array([[0.0, 0.0], [1.2, 0.0], [4.0, 4.0]])
     disks = HardDisks(positions, (12.0, 12.0), seed=1, device=device)
     assert disks.psi6() == pytest.approx(2 / 3, abs=1e-6)
+
+
+def test_a_record_has_no_more_samples_than_its_counts_have_room_for():
+    """Counts have 32 bits; touching disks on the hexagonal lattice make 3 N pairs a sample."""
+    positions, box = random_packing(400, 0.6, seed=1)
+    disks = HardDisks(positions, box, seed=1, device="cpu", threads=1)
+    disks.sample_pressure(every=1, record=1e14)
+    every, record = disks._sampling
+    assert 0.99 * 2**32 < record // every * 3 * disks.N < 2**32
+    for settings in ({"every": math.inf}, {"every": 1, "record": math.nan}, {"every": 0}):
+        with pytest.raises(ValueError, match="must be positive and below"):
+            disks.sample_pressure(**settings)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -94,10 +95,13 @@ class HardDisks:
 
     Raises:
         OverlapError: (a ValueError) two disks overlap by more than `repair_depth`, or cannot be
-            pushed apart; the message names the worst pair and its depth.
+            pushed apart; the message names the worst pair and its depth (where hundreds of disks
+            lie in a heap, a bad one of them).
         ValueError: a bad box, diameter, position (outside, NaN), shape, layout, setting or device.
         TypeError: positions are no array or neither float32 nor float64.
         MemoryError: the device has not enough memory.
+
+    An object is not to be used by several threads at once; different objects may be.
     """
 
     def __init__(
@@ -128,7 +132,10 @@ class HardDisks:
             raise TypeError(f"seed must be an integer, got {seed!r}")
         if not 0 <= seed < 2**64:
             raise ValueError(f"seed must be in [0, 2**64), got {seed}")
-        lx, ly = (float(edge) for edge in box)
+        try:
+            lx, ly = (float(edge) for edge in box)
+        except (TypeError, ValueError):
+            raise ValueError(f"box must be two edges (Lx, Ly), got {box!r}") from None
         self._parameters: dict[str, Any] = {
             "box": (lx, ly),
             "diameter": float(diameter),
@@ -180,14 +187,26 @@ class HardDisks:
         """
         if not (math.isfinite(sweeps) and sweeps >= 0):
             raise ValueError(f"sweeps must be finite and not negative, got {sweeps}")
-        self.run_until(self._goal + sweeps, callback)
+        self._goal += sweeps
+        self._run_to(self._goal, callback)
 
     def run_until(self, sweeps: float, callback: Callable[[HardDisks], None] | None = None) -> None:
         """Run until `self.sweeps` is as near to `sweeps` as whole cycles allow.
 
-        A run that was interrupted and goes on ends at the same cycle as one that was not.
+        A run that was interrupted and goes on ends at the same cycle as one that was not. Nothing
+        happens if `self.sweeps` is beyond already.
+
+        Raises:
+            ValueError: sweeps is not finite.
+            KeyboardInterrupt: as in `run`.
         """
-        self._goal = sweeps
+        if not math.isfinite(sweeps):
+            raise ValueError(f"sweeps must be finite, got {sweeps}")
+        if sweeps > self.sweeps:
+            self._goal = sweeps
+        self._run_to(sweeps, callback)
+
+    def _run_to(self, sweeps: float, callback: Callable[[HardDisks], None] | None) -> None:
         try:
             while (missing := sweeps * self.N - self.trial_moves) > 0.5 * self._cycle_moves():
                 known = self._per_cycle > 0
@@ -215,9 +234,12 @@ class HardDisks:
             callback: as in `run`.
 
         Raises:
+            TypeError: cycles is not an integer.
             ValueError: cycles is negative.
             KeyboardInterrupt: as in `run`.
         """
+        if not isinstance(cycles, Integral):
+            raise TypeError(f"cycles must be an integer, got {cycles!r}")
         if cycles < 0:
             raise ValueError(f"cycles must not be negative, got {cycles}")
         try:
@@ -371,22 +393,26 @@ class HardDisks:
 
         Args:
             every: sweeps between samples, to the nearest whole cycle; None stops sampling.
-            record: sweeps per record, to a whole number of samples; default ten samples.
+            record: sweeps per record, to a whole number of samples; default ten samples. At most
+                2**32 / 3 N samples, which the counts of a record have room for.
 
         Raises:
-            ValueError: not positive.
+            ValueError: not positive and finite.
         """
+        for name, value in (("every", every), ("record", record)):
+            if value is not None and not 0 < value < 1e15:
+                raise ValueError(f"{name} must be positive and below 1e15 sweeps, got {value}")
         self._records, self._record_cycles = [], []
         self._histogram[:] = 0
         if every is None:
             self._sampling = None
             self._engine.set_sampling(0.0, 0, 0, 0)
             return
-        if not every > 0 or (record is not None and not record > 0):
-            raise ValueError(f"every and record must be positive, got {every} and {record}")
         sweeps_per_cycle = (self._per_cycle or self._cycle_moves()) / self.N
         cycles = max(1, round(every / sweeps_per_cycle))
-        samples = 10 if record is None else max(1, round(record / sweeps_per_cycle / cycles))
+        samples = 10 if record is None else round(record / sweeps_per_cycle / cycles)
+        # No bin has more pairs than 3 N, six neighbours a disk.
+        samples = max(1, min(samples, (2**32 - 1) // (3 * self.N)))
         self._sampling = (cycles, cycles * samples)
         self._engine.set_sampling(_pressure.DELTA_R, _pressure.BINS, cycles, cycles * samples)
 
@@ -547,6 +573,8 @@ class HardDisks:
         counts = list(moves_per_cell)
         if not settings or not counts:
             raise ValueError("tune needs at least one displacement and one number of moves")
+        if not 0 < sweeps < math.inf or (every is not None and not 0 < every <= sweeps / 10):
+            raise ValueError(f"tune needs ten values, got sweeps {sweeps} and every {every}")
         for stage in range(2):
             if stage == 1:
                 assert best is not None
@@ -615,7 +643,13 @@ def _device_name(device: str) -> str:
         raise TypeError(f"device must be a string, got {device!r}")
     if device == "auto":
         return "cuda:0" if _core.cuda_devices() else "cpu"
-    return "cuda:0" if device == "cuda" else device
+    if device == "cuda":
+        return "cuda:0"
+    if not re.fullmatch("cpu|cuda:[0-9]{1,3}", device):
+        raise ValueError(
+            f'unknown device "{device}": expected "auto", "cpu", "cuda" or "cuda:<index>"'
+        )
+    return device
 
 
 def _count(name: str, value: int | None) -> int:

@@ -23,12 +23,12 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     Raises:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
     """
-    settings.output.mkdir(parents=True, exist_ok=True)
-    frame = read_frame(settings.input) if settings.input is not None else None
     mine = world.share(range(settings.replicas))
     failure: Exception | None = None
     results: list[Result] = []
     try:
+        settings.output.mkdir(parents=True, exist_ok=True)
+        frame = read_frame(settings.input) if settings.input is not None else None
         results = _run_share(settings, frame, mine, world)
     except Exception as error:
         failure = error

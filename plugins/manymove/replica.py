@@ -152,7 +152,19 @@ class Replica:
                 raise FileNotFoundError(f"--resume: no checkpoint {state}")
             engine = HardDisks.load(state, device=self._device, threads=self._threads)
             records = np.load(self._checkpoint.with_suffix(".npy"))
-            self._earlier = records[records[:, 0] <= engine.sweeps]
+            # The sweeps of a record that ends with the checkpoint may be rounded up.
+            self._earlier = records[records[:, 0] <= engine.sweeps * (1 + 1e-12)]
+            if engine.seed != self._seed:
+                raise ValueError(f"--resume: {state} has seed {engine.seed}, not {self._seed}")
+            wanted = (s.max_displacement or 0) * engine.diameter
+            if (wanted and abs(wanted / engine.max_displacement - 1) > 0.01) or (
+                s.moves_per_cell not in (None, engine.moves_per_cell)
+            ):
+                raise ValueError(
+                    f"--resume: {state} has --max-displacement "
+                    f"{engine.max_displacement / engine.diameter:.4g} and --moves-per-cell "
+                    f"{engine.moves_per_cell}, which cannot change"
+                )
             if engine.N != s.particles or abs(engine.packing_fraction - s.packing_fraction) > 1e-6:
                 raise ValueError(
                     f"--resume: {state} holds {engine.N} disks at packing fraction "

@@ -4,7 +4,11 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
+#include <stdexcept>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -17,7 +21,12 @@ class ThreadPool {
   explicit ThreadPool(int threads) {
     try {
       for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
-    } catch (...) {  // the system gives no more threads
+    } catch (const std::system_error& error) {
+      const std::string got = std::to_string(size());
+      stop();
+      throw std::runtime_error("the system gives only " + got + " of " + std::to_string(threads) +
+                               " threads (" + error.what() + ")");
+    } catch (...) {
       stop();
       throw;
     }

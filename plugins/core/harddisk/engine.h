@@ -25,14 +25,13 @@ struct Parameters {
   double box[2] = {0, 0};  // periodic, centred on the origin
   double diameter = 1;
   double max_displacement = 0;  // moves are uniform in a square of twice this edge
-  double cell_width = 0;        // wanted width of a cell, from 1 to below sqrt(2) diameters
+  double cell_width = 0;        // wanted width of a cell, from one to below sqrt(2) diameters
   int moves_per_cell = 0;       // n_m, trial moves of a cell's disks per visit
   int rounds = 0;               // passes over the four checkerboard sets between two grid shifts
   int tile = 0;  // widest tile in cells; one column and one row of each are frozen in a cycle
   bool shuffle_particles = true;  // without: wrong (Table 1)
-  bool shift_along_axis =
-      false;                 // the paper's shift, which keeps more of the cell lists (Algorithm 4)
-  bool shuffle_sets = true;  // without: the reverse sweep is not possible (section 2.4)
+  bool shuffle_sets = true;       // without: the reverse sweep is not possible (section 2.4)
+  bool shift_along_axis = false;  // the paper's shift: keeps more of the cell lists (Algorithm 4)
   std::uint64_t seed = 0;
   double repair_depth = 1e-4;  // overlaps of the start up to this depth, in diameters, are mended
 };
@@ -67,13 +66,15 @@ struct Repair {
 };
 
 // Histogram of pair distances from contact on (section 4), accumulated every `every` cycles, a row
-// every `record` cycles (a multiple of `every`).
+// every `record` cycles (a multiple of `every`). Counts have 32 bits, a sample adds up
+// to 3 N.
 struct Sampling {
   double bin_width = 0;  // in diameters
   int bins = 0;
   std::uint64_t every = 0, record = 0;
 };
 
+// To be used by one thread at a time.
 class Engine {
  public:
   virtual ~Engine() = default;

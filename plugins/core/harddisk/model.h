@@ -41,14 +41,15 @@ struct Geometry {
   int plane;      // cells of a tile in local storage; slots lie plane apart
   float half[2];  // H: half a cell's width
   float step;     // maximum displacement / 16383.5, eight significant bits
-  Neighbour near[2]
-                [8];  // the eight neighbours in reading order, of a cell in an even or odd column
-  double diameter;    // d
-  double contact;     // d^2: closer than that is an overlap, exactly
-  float surely_free;  // float32 estimates of a squared distance above this are no overlap,
-  float surely_overlap;  // those below this are one; between the two the exact predicate decides
-  int moves_per_cell;    // n_m
-  int rounds;            // passes over the four sets between two grid shifts
+  // The eight neighbours in reading order, of a cell in an even or odd column.
+  Neighbour near[2][8];
+  double diameter;  // d
+  double contact;   // d^2: closer than that is an overlap, exactly
+  // Float32 estimates of a squared distance above the first are no overlap, those below the second
+  // are one; between the two the exact predicate decides.
+  float surely_free, surely_overlap;
+  int moves_per_cell;  // n_m
+  int rounds;          // passes over the four sets between two grid shifts
   int shuffle_particles;
   int shuffle_sets;
   int shift_along_axis;  // by less than half a cell, besides whole cells (Algorithm 4)
@@ -88,8 +89,7 @@ MM_HD unsigned permutation(int n, const std::uint32_t word[3]) {
   return order;
 }
 
-// ---- one trial move
-// --------------------------------------------------------------------------------
+// ---- one trial move ----
 
 // A move needs two displacements: bits 8..22 of a random word make one, bits 25..31 and 0..7 the
 // other.
@@ -141,8 +141,7 @@ MM_HD F nearest(const Surroundings<F, K>& around, F x, F y, int used = K) {
   return min_of(even, odd) + fast_fma(x, x, y * y);
 }
 
-// ---- a tile in local storage (shared memory, or a core's cache)
-// -----------------------------------------
+// ---- a tile in local storage (shared memory, or a core's cache) ----
 
 // Columns alternate between two halves of a row, so that the cells of one checkerboard set lie side
 // by side.
@@ -152,8 +151,7 @@ MM_HD int local_index(const Geometry& g, int column, int row) {
 
 struct TileBounds {
   int first[2];  // its first column and row, both frozen
-  int size[2];  // columns and rows it owns; the next tile's first column and row are its far frozen
-                // border
+  int size[2];   // columns and rows it owns; the next tile's first ones are its far frozen border
 };
 
 MM_HD TileBounds tile_bounds(const Geometry& g, int tile) {
@@ -259,7 +257,7 @@ MM_HD float squared_distance(Position p, float x, float y) {
 
 // ---- one visit: n_m trial moves of a cell's disks in shuffled order, again from the start when
 // the list ends (Algorithm 1, lines 5-14). A move that leaves the cell is rejected. Each returns
-// the accepted moves. -------------
+// the accepted moves.
 
 // A cell that holds one disk; at most X extras; n_m a multiple of 4.
 template <int X>
@@ -381,8 +379,7 @@ MM_HD int visit_any(const Geometry& g, std::uint64_t cycle, int round, const Pla
   return accepted;
 }
 
-// ---- the grid shift (Algorithm 4), by gathering
-// ---------------------------------------------------------
+// ---- the grid shift (Algorithm 4) ----
 
 MM_HD void load_cell(const Position* cells, std::int64_t cell, Position slot[kSlots]) {
 #if defined(__CUDA_ARCH__)
@@ -460,8 +457,7 @@ inline Draw draw_cycle(const Geometry& g, std::uint64_t cycle) {
   return d;
 }
 
-// ---- observables, a cell at a time
-// ----------------------------------------------------------------------
+// ---- observables, a cell at a time ----
 
 // Calls pair(dx, dy) for each disk `slot` of a cell and every other disk in the cells (column + i,
 // row + j) with |i|, |j| <= 2; half: each pair of disks once, not twice. Differences are exact.

@@ -29,9 +29,7 @@ double nearest_image(double dx, double length) {
 
 std::size_t cells_along(double length, double width) {
   const auto cells = static_cast<std::size_t>(length / width);
-  return cells < 3
-             ? 1
-             : cells;  // with two, a cell would be its own neighbour's neighbour on both sides
+  return cells < 3 ? 1 : cells;  // of two, each would be the other's neighbour on both sides
 }
 
 class Quench {
@@ -178,8 +176,8 @@ class Quench {
   std::vector<Point> m_moves;         // displacement of each point since the pairs were listed
   double m_largest_move2 = 0;         // squared length of the longest of them
   std::vector<std::uint32_t> m_cells_begin;
-  std::vector<std::size_t>
-      m_pairs_begin;  // partners of point i: m_partners[m_pairs_begin[i] .. m_pairs_begin[i + 1])
+  // Partners of point i: m_partners[m_pairs_begin[i] .. m_pairs_begin[i + 1]).
+  std::vector<std::size_t> m_pairs_begin;
   std::vector<std::uint32_t> m_partners;
   std::size_t m_columns = 1, m_rows = 1;
 };

@@ -9,8 +9,7 @@ namespace manymove::harddisk {
 
 struct Relaxation {
   std::size_t iterations;  // passes over the pairs that were made
-  double worst_depth;      // deepest overlap left, in diameters; 0 when no pair is closer than the
-                           // diameter
+  double worst_depth;      // deepest overlap left, in diameters; 0 if there is none
 };
 
 // positions: [count][2], in the periodic box (lx, ly) centred on the origin; any finite value on

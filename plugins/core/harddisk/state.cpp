@@ -12,8 +12,8 @@ namespace manymove::harddisk {
 namespace {
 
 constexpr std::int64_t kHalfWidth = std::int64_t{1} << 21;  // H of the wider cell edge
-constexpr double kBoundError =
-    4e-6;  // of the float32 estimate of a squared distance, in d^2 (model.h)
+// Of the float32 estimate of a squared distance, in d^2 (model.h).
+constexpr double kBoundError = 4e-6;
 
 template <class... Parts>
 [[noreturn]] void reject(const Parts&... parts) {
@@ -79,9 +79,11 @@ void choose_grid(State& state) {
 
   const double narrow = std::min(width[0], width[1]);
   if (p.max_displacement == 0) p.max_displacement = std::min(0.16 * p.diameter, 0.25 * narrow);
-  if (!(p.max_displacement > 0) || p.max_displacement > narrow)
+  // The realised displacement, which checkpoints hold, may be larger by one part in 128.
+  if (!(p.max_displacement > 0) || p.max_displacement > 1.0079 * narrow)
     reject("max_displacement must be positive and at most the cell width ", narrow, ", got ",
            p.max_displacement);
+  p.max_displacement = std::min(p.max_displacement, narrow);
   // At most eight significant bits and no finer than 2^-13 keep displacement() exact; an odd
   // multiple, so that moves do not keep the disks on a coarser lattice.
   const double wanted = p.max_displacement / state.unit / 16383.5;
@@ -124,18 +126,22 @@ void choose_grid(State& state) {
   for (int a = 0; a < 2; ++a) g.tiles[a] = (g.cells[a] + p.tile - 1) / p.tile;
 }
 
+constexpr std::size_t kCrowd = 200;
+
 struct ClosePair {
   std::size_t first = 0, second = 0;
   double distance2;  // infinite if no two disks are within a diameter or so
 };
 
 // The closest pair, in float64 and with a cell list of its own: an answer independent of the
-// engine's grid.
+// engine's grid. Where more than kCrowd disks share a cell it is the closest pair found until then:
+// all pairs of a heap would take for ever.
 ClosePair closest_pair(const double* xy, std::size_t n, const double* box, double diameter) {
   std::size_t cells[2];
   for (int a = 0; a < 2; ++a)
     cells[a] = static_cast<std::size_t>(std::max(1.0, std::floor(box[a] / diameter)));
   std::vector<std::size_t> head(cells[0] * cells[1], n), next(n);
+  std::vector<std::uint8_t> crowd(cells[0] * cells[1]);
   const auto cell_of = [&](std::size_t i, int a) {
     const double f = xy[2 * i + a] / box[a] + 0.5;
     return std::min(cells[a] - 1,
@@ -158,8 +164,10 @@ ClosePair closest_pair(const double* xy, std::size_t n, const double* box, doubl
           if (distance2 < best.distance2) best = {j, i, distance2};
         }
       }
-    next[i] = head[row * cells[0] + column];
-    head[row * cells[0] + column] = i;
+    const std::size_t here = row * cells[0] + column;
+    next[i] = head[here];
+    head[here] = i;
+    if (++crowd[here] > kCrowd) break;
   }
   return best;
 }
