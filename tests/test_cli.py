@@ -172,6 +172,14 @@ def test_input_that_contradicts_the_options_is_refused(finished, tmp_path, capsy
     assert "--packing-fraction is 0.5, but" in capsys.readouterr().err
 
 
+def test_the_input_is_not_overwritten(finished, capsys):
+    start = finished / "trajectory.gsd"
+    before = start.read_bytes()
+    assert disks("--input", start, "--output", finished) == 2
+    assert "would be replaced" in capsys.readouterr().err
+    assert start.read_bytes() == before
+
+
 def test_resume_refuses_another_system(finished, capsys):
     assert disks(*SMALL, "--output", finished, "--resume", "--packing-fraction", 0.6) == 2
     assert "holds 256 disks at packing fraction 0.698, not 256 at 0.6" in capsys.readouterr().err

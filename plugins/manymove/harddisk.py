@@ -324,7 +324,8 @@ class HardDisks:
     def device_name(self) -> str:
         """The GPU's name, or the CPU's SIMD level and the number of threads."""
         if self._device == "cpu":
-            return f"CPU ({_core.simd_level()}, {self.threads} threads)"
+            plural = "s" if self.threads > 1 else ""
+            return f"CPU ({_core.simd_level()}, {self.threads} thread{plural})"
         return _core.cuda_devices()[int(self._device[5:])]["name"]
 
     @property
@@ -392,7 +393,8 @@ class HardDisks:
         """Sample the pair distances near contact in the runs that follow (section 4).
 
         Args:
-            every: sweeps between samples, to the nearest whole cycle; None stops sampling.
+            every: sweeps between samples, to the nearest whole cycle and at least one (14 sweeps or
+                so with the default settings); None stops sampling.
             record: sweeps per record, to a whole number of samples; default ten samples. At most
                 2**32 / 3 N samples, which the counts of a record have room for.
 

@@ -28,7 +28,15 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     results: list[Result] = []
     try:
         settings.output.mkdir(parents=True, exist_ok=True)
-        frame = read_frame(settings.input) if settings.input is not None else None
+        frame = None
+        if settings.input is not None:
+            trajectories = settings.output.resolve() / "trajectory*.gsd"
+            if settings.input.resolve().match(str(trajectories)) and not settings.resume:
+                raise ValueError(
+                    f"--input {settings.input} would be replaced by the new trajectory: "
+                    "choose another --output"
+                )
+            frame = read_frame(settings.input)
         results = _run_share(settings, frame, mine, world)
     except Exception as error:
         failure = error
