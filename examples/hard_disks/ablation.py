@@ -5,9 +5,8 @@ in the paper; disks that enter a cell are appended to its list and lists are par
 without the shuffle of the particles the chain remembers. The switches are wrong on purpose.
 
 The grid is shifted as in the paper, along one axis by up to half a cell; with --shift box anywhere,
-as the engine does by default. That chain shows none of the paper's bias without the shuffle of the
-particles; with the paper's shift the runs are still to be made
-(docs/benchmarks/hard_disks_physics.md).
+as the engine does by default. Neither chain shows the paper's bias without the shuffle of the
+particles (docs/benchmarks/hard_disks_physics.md).
 
 The text of Table 1 at hand has lost its packing fractions. The first is 0.698; the correct chain
 tells which others fit 9.18214 and 9.1774 (0.708 and 0.712 are tried by default).
