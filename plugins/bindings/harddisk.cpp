@@ -32,8 +32,16 @@ Parameters parameters_from(const nb::dict& d) {
   p.shuffle_sets = nb::cast<bool>(d["shuffle_sets"]);
   p.shift_along_axis = nb::cast<bool>(d["shift_along_axis"]);
   p.seed = nb::cast<std::uint64_t>(d["seed"]);
+  p.first_cycle = nb::cast<std::uint64_t>(d["first_cycle"]);
   p.repair_depth = nb::cast<double>(d["repair_depth"]);
   return p;
+}
+
+// Addresses, as array interfaces give them.
+HostParticles host_particles(std::uintptr_t position, bool double_precision, std::uintptr_t image,
+                             std::uintptr_t index) {
+  return {reinterpret_cast<void*>(position), double_precision,
+          reinterpret_cast<std::int32_t*>(image), reinterpret_cast<const std::uint32_t*>(index)};
 }
 
 nb::dict grid_dict(const Engine& engine) {
@@ -96,6 +104,15 @@ std::pair<Snapshot, Parameters> checkpoint_from(const nb::dict& snapshot,
 
 void bind_hard_disks(nb::module_& module) {
   nb::exception<OverlapError>(module, "OverlapError", PyExc_ValueError);
+  module.def(
+      "count_overlaps",
+      [](const nb::object& positions, std::array<double, 2> box, double diameter) {
+        const auto input = manymove::bindings::read_positions(positions);
+        nb::gil_scoped_release release;
+        return count_overlaps(input.data, input.count, box.data(), diameter);
+      },
+      "positions"_a, "box"_a, "diameter"_a,
+      "Pairs of disks closer than a diameter; positions are float (N, 2).");
   nb::class_<Engine>(module, "HardDisks",
                      "The engine behind manymove.HardDisks; its documentation is there.")
       .def_static(
@@ -134,6 +151,35 @@ void bind_hard_disks(nb::module_& module) {
              }
              return nb::make_tuple(array_of(std::move(rows)), array_of(std::move(cycles)));
            })
+      .def("enqueue", &Engine::enqueue, "cycles"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "same_positions",
+          [](const Engine& e, std::uintptr_t position, bool double_precision, std::uintptr_t image,
+             std::uintptr_t index) {
+            return e.same_positions(host_particles(position, double_precision, image, index));
+          },
+          "position"_a, "double_precision"_a, "image"_a, "index"_a,
+          nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "write_positions",
+          [](const Engine& e, std::uintptr_t position, bool double_precision, std::uintptr_t image,
+             std::uintptr_t index) {
+            e.write_positions(host_particles(position, double_precision, image, index));
+          },
+          "position"_a, "double_precision"_a, "image"_a, "index"_a,
+          nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("cycles_between_writes", &Engine::cycles_between_writes)
+      .def(
+          "contact_histogram",
+          [](const Engine& e, double bin_width, int bins) {
+            std::vector<std::uint32_t> counts;
+            {
+              nb::gil_scoped_release release;
+              counts = e.contact_histogram(bin_width, bins);
+            }
+            return array_of(std::move(counts));
+          },
+          "bin_width"_a, "bins"_a)
       .def_prop_ro("counters",
                    [](const Engine& e) {
                      const Counters c = e.counters();

@@ -83,6 +83,8 @@ class HardDisks:
             cycle; its first column and row are frozen for that cycle. Default from N.
         cell_width: wanted width of a cell, from d to below sqrt(2) d. Default d.
         seed: an integer in [0, 2**64).
+        first_cycle: where `cycle` begins. Random numbers belong to a seed and a cycle: who goes on
+            from positions instead of a checkpoint begins where the last run ended.
         device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
         threads: of the CPU engine; default all cores.
         shuffle_particles: without, sampling is wrong (Table 1); for the ablation.
@@ -116,6 +118,7 @@ class HardDisks:
         tile: int | None = None,
         cell_width: float | None = None,
         seed: int,
+        first_cycle: int = 0,
         device: str = "auto",
         threads: int | None = None,
         shuffle_particles: bool = True,
@@ -128,10 +131,11 @@ class HardDisks:
                 raise ValueError(f"{name} must be positive, got {length}")
         if not repair_depth >= 0:
             raise ValueError(f"repair_depth must not be negative, got {repair_depth}")
-        if not isinstance(seed, Integral):
-            raise TypeError(f"seed must be an integer, got {seed!r}")
-        if not 0 <= seed < 2**64:
-            raise ValueError(f"seed must be in [0, 2**64), got {seed}")
+        for name, number in (("seed", seed), ("first_cycle", first_cycle)):
+            if not isinstance(number, Integral):
+                raise TypeError(f"{name} must be an integer, got {number!r}")
+            if not 0 <= number < 2**64:
+                raise ValueError(f"{name} must be in [0, 2**64), got {number}")
         try:
             lx, ly = (float(edge) for edge in box)
         except (TypeError, ValueError):
@@ -148,6 +152,7 @@ class HardDisks:
             "shuffle_sets": bool(shuffle_sets),
             "shift_along_axis": bool(shift_along_axis),
             "seed": int(seed),
+            "first_cycle": int(first_cycle),
             "repair_depth": float(repair_depth),
         }
         self._device = _device_name(device)
@@ -335,7 +340,7 @@ class HardDisks:
 
     @property
     def cycle(self) -> int:
-        """Cycles done, each with one shift of the grid."""
+        """Cycles done, each with one shift of the grid, counted from `first_cycle`."""
         return self._engine.counters[0]
 
     @property
@@ -443,8 +448,9 @@ class HardDisks:
     def pressure_sweeps(self) -> np.ndarray:
         """float64 (K,), sweeps at the end of each record."""
         self._collect()
-        cycles = np.concatenate([np.empty(0), *self._record_cycles])
-        return cycles * (self.sweeps / max(1, self.cycle))
+        first = self._parameters["first_cycle"]
+        cycles = np.concatenate([np.empty(0), *self._record_cycles]) - first
+        return cycles * (self.sweeps / max(1, self.cycle - first))
 
     @property
     def pair_histogram(self) -> np.ndarray:

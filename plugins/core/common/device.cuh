@@ -73,9 +73,23 @@ class DeviceBuffer {
   std::size_t count_ = 0;
 };
 
+// A word in host memory that kernels can write.
+class HostFlag {
+ public:
+  HostFlag() { check(cudaHostAlloc(&word_, sizeof(unsigned), cudaHostAllocMapped), "host memory"); }
+  ~HostFlag() { cudaFreeHost(word_); }
+  HostFlag(const HostFlag&) = delete;
+  HostFlag& operator=(const HostFlag&) = delete;
+  volatile unsigned* word() const { return word_; }
+
+ private:
+  unsigned* word_ = nullptr;
+};
+
+// Its work is ordered with that of the legacy default stream.
 class Stream {
  public:
-  Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream"); }
+  Stream() { check(cudaStreamCreate(&stream_), "stream"); }
   ~Stream() { cudaStreamDestroy(stream_); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;

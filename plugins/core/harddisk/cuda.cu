@@ -31,8 +31,9 @@ class CudaEngine final : public Engine {
   }
   ~CudaEngine() override { cudaSetDevice(device_); }
 
-  void run(std::uint64_t cycles) override {
+  void enqueue(std::uint64_t cycles) override {
     use();
+    waiting_ = true;
     const Geometry& g = state_.geometry;
     for (std::uint64_t i = 0; i < cycles; ++i) {
       const Draw draw = draw_cycle(g, state_.data.counters.cycles);
@@ -41,9 +42,7 @@ class CudaEngine final : public Engine {
       move_origin(state_, draw, state_.data.origin);
       const std::uint64_t cycle = ++state_.data.counters.cycles;
       if (sampling_.every && cycle % sampling_.every == 0)
-        histogram_kernel<<<blocks_of_cells(), kThreads, sampling_.bins * sizeof(std::uint32_t),
-                           stream_>>>(g, contact_bins(g, sampling_), cells_[now_].data(),
-                                      ring_.data() + ring_used_ * sampling_.bins);
+        count_pairs(sampling_, ring_.data() + ring_used_ * sampling_.bins);
       if (sampling_.record && cycle % sampling_.record == 0) {
         if (incomplete_)
           ring_.clear(stream_);  // nothing else is in it yet
@@ -54,13 +53,25 @@ class CudaEngine final : public Engine {
       }
     }
     check(cudaGetLastError(), "launch");
-    check(cudaStreamSynchronize(stream_), "cycle");
-    Tally tally;
-    tally_.download(&tally, stream_);
-    state_.data.counters.trial_moves = tally.trial_moves;
-    state_.data.counters.accepted_moves = tally.accepted_moves;
-    if (tally.corrupt)
-      throw std::runtime_error("a cell holds more disks than fit: the state is corrupt");
+  }
+
+  bool same_positions(const HostParticles& host) const override {
+    *differs_.word() = 0;
+    visit_host<false>(host);
+    check(cudaStreamSynchronize(stream_), "comparison of positions");
+    return *differs_.word() == 0;
+  }
+  void write_positions(const HostParticles& host) const override { visit_host<true>(host); }
+
+  std::vector<std::uint32_t> contact_histogram(double bin_width, int bins) const override {
+    use();
+    DeviceBuffer<std::uint32_t> row(bins);
+    row.clear(stream_);
+    count_pairs({bin_width, bins, 0, 0}, row.data());
+    check(cudaGetLastError(), "launch");
+    std::vector<std::uint32_t> counts(bins);
+    row.download(counts.data(), stream_);
+    return counts;
   }
 
   void set_sampling(const Sampling& sampling) override {
@@ -82,7 +93,17 @@ class CudaEngine final : public Engine {
     return std::exchange(rows_, {});
   }
 
-  Counters counters() const override { return state_.data.counters; }
+  Counters counters() const override {
+    if (waiting_) {
+      use();
+      check(cudaStreamSynchronize(stream_), "cycle");
+      tally_.download(&seen_, stream_);
+      waiting_ = false;
+    }
+    if (seen_.corrupt)
+      throw std::runtime_error("a cell holds more disks than fit: the state is corrupt");
+    return {state_.data.counters.cycles, seen_.trial_moves, seen_.accepted_moves};
+  }
   Grid grid() const override { return grid_of(state_); }
   Repair repair() const override { return state_.repair; }
   std::size_t particles() const override { return state_.particles; }
@@ -94,7 +115,7 @@ class CudaEngine final : public Engine {
   Snapshot snapshot() const override {
     use();
     Snapshot data;
-    data.counters = state_.data.counters;
+    data.counters = counters();
     data.origin = state_.data.origin;
     data.ids.resize(ids_[now_].size());
     data.cells.resize(2 * data.ids.size());
@@ -179,6 +200,21 @@ class CudaEngine final : public Engine {
     check(cudaFuncGetAttributes(&compiled, kernel_), "kernel");
     overlap_ = compiled.ptxVersion >= 90;
   }
+  void count_pairs(const Sampling& sampling, std::uint32_t* row) const {
+    const Geometry& g = state_.geometry;
+    histogram_kernel<<<blocks_of_cells(), kThreads, sampling.bins * sizeof(std::uint32_t),
+                       stream_>>>(g, contact_bins(g, sampling), cells_[now_].data(), row);
+  }
+  template <bool Write>
+  void visit_host(const HostParticles& host) const {
+    use();
+    const auto kernel =
+        host.double_precision ? &host_kernel<double, Write> : &host_kernel<float, Write>;
+    kernel<<<blocks_of_cells(), kThreads, 0, stream_>>>(
+        state_.geometry, frame_of(state_, state_.data.origin), cells_[now_].data(),
+        ids_[now_].data(), host, differs_.word());
+    check(cudaGetLastError(), "launch");
+  }
   int blocks_of_cells() const {
     const Geometry& g = state_.geometry;
     return (g.cells[0] * g.cells[1] + kThreads - 1) / kThreads;
@@ -189,8 +225,8 @@ class CudaEngine final : public Engine {
     const Snapshot& data = state_.data;
     cells_[now_].upload(reinterpret_cast<const Position*>(data.cells.data()), stream_);
     ids_[now_].upload(data.ids.data(), stream_);
-    const Tally tally{data.counters.trial_moves, data.counters.accepted_moves, 0};
-    tally_.upload(&tally, stream_);
+    seen_ = {data.counters.trial_moves, data.counters.accepted_moves, 0};
+    tally_.upload(&seen_, stream_);
   }
 
   // Fetches the finished rows; the one that is being filled becomes the first.
@@ -211,6 +247,9 @@ class CudaEngine final : public Engine {
   DeviceBuffer<Position> cells_[2];
   DeviceBuffer<std::int32_t> ids_[2];
   DeviceBuffer<Tally> tally_;
+  mutable Tally seen_{};          // the tally as last fetched
+  mutable bool waiting_ = false;  // for cycles on their way
+  HostFlag differs_;
   DeviceBuffer<double2> sums_;
   DeviceBuffer<std::uint32_t> ring_;
   decltype(&cycle_kernel<12, 1, kThreads, 3>) kernel_;

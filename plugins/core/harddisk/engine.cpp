@@ -3,6 +3,7 @@
 #include "engine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 #include <utility>
 
@@ -44,7 +45,7 @@ class CpuEngine final : public Engine {
     }
   }
 
-  void run(std::uint64_t cycles) override {
+  void enqueue(std::uint64_t cycles) override {
     Snapshot& data = state_.data;
     for (std::uint64_t i = 0; i < cycles; ++i) {
       draw_ = draw_cycle(state_.geometry, data.counters.cycles);
@@ -85,6 +86,30 @@ class CpuEngine final : public Engine {
   std::vector<std::uint32_t> take_rows(std::vector<std::uint64_t>& cycles) override {
     cycles = std::exchange(row_cycles_, {});
     return std::exchange(rows_, {});
+  }
+
+  bool same_positions(const HostParticles& host) const override {
+    std::atomic<bool> same{true};
+    for_host(host, [&](auto* position, std::size_t at, auto r) {
+      if (position[2 * at].x != r.x || position[2 * at].y != r.y)
+        same.store(false, std::memory_order_relaxed);
+    });
+    return same;
+  }
+  void write_positions(const HostParticles& host) const override {
+    const Frame f = frame_of(state_, state_.data.origin);
+    for_host(host, [&](auto* position, std::size_t at, auto r) {
+      move_host_particle(f, position, host.image, at, r);
+    });
+  }
+
+  std::vector<std::uint32_t> contact_histogram(double bin_width, int bins) const override {
+    const ContactBins law = contact_bins(state_.geometry, {bin_width, bins, 0, 0});
+    std::vector<std::vector<std::uint32_t>> parts(pool_.size(), std::vector<std::uint32_t>(bins));
+    count_pairs(law, [&](int thread) { return parts[thread].data(); });
+    for (int thread = 1; thread < pool_.size(); ++thread)
+      for (int i = 0; i < bins; ++i) parts[0][i] += parts[thread][i];
+    return std::move(parts[0]);
   }
 
   Counters counters() const override { return state_.data.counters; }
@@ -153,18 +178,47 @@ class CpuEngine final : public Engine {
               {w.tile.data(), w.order.data(), w.count.data(), w.list.data()}, w.tally);
   }
 
-  void sample() {
+  // Calls particle(array, place in it, position) for each disk.
+  template <class Particle>
+  void for_host(const HostParticles& host, Particle&& particle) const {
+    if (host.double_precision)
+      for_host_as<double>(host, particle);
+    else
+      for_host_as<float>(host, particle);
+  }
+  template <class Real, class Particle>
+  void for_host_as(const HostParticles& host, Particle&& particle) const {
     const Geometry& g = state_.geometry;
-    const ContactBins law = contact_bins(g, sampling_);
+    const Frame f = frame_of(state_, state_.data.origin);
+    auto* const position = static_cast<HostPair<Real>*>(host.position);
+    each(g.cells[1], [&](int row, int) {
+      for_row(row, [&](int column, int slot) {
+        const std::size_t at =
+            (static_cast<std::size_t>(row) * g.cells[0] + column) * kSlots + slot;
+        particle(position, host.index[state_.data.ids[at]],
+                 host_position<Real>(g, f, column, row, cells()[at]));
+      });
+    });
+  }
+
+  // Adds up the pairs near contact in bins(thread).
+  template <class Bins>
+  void count_pairs(const ContactBins& law, Bins&& bins) const {
+    const Geometry& g = state_.geometry;
     each(g.cells[1], [&](int row, int thread) {
-      auto& bins = workers_[thread].bins;
+      std::uint32_t* const mine = bins(thread);
       for_row(row, [&](int column, int slot) {
         for_pairs<true>(g, cells(), column, row, slot, [&](float dx, float dy) {
           const int bin = contact_bin(g, law, dx, dy);
-          if (bin >= 0) ++bins[bin];
+          if (bin >= 0) ++mine[bin];
         });
       });
     });
+  }
+
+  void sample() {
+    count_pairs(contact_bins(state_.geometry, sampling_),
+                [this](int thread) { return workers_[thread].bins.data(); });
     for (Worker& worker : workers_)
       for (std::size_t i = 0; i < row_.size(); ++i) row_[i] += std::exchange(worker.bins[i], 0);
   }

@@ -33,6 +33,7 @@ struct Parameters {
   bool shuffle_sets = true;       // without: the reverse sweep is not possible (section 2.4)
   bool shift_along_axis = false;  // the paper's shift: keeps more of the cell lists (Algorithm 4)
   std::uint64_t seed = 0;
+  std::uint64_t first_cycle = 0;  // where the counter of cycles, and so the random numbers, begins
   double repair_depth = 1e-4;  // overlaps of the start up to this depth, in diameters, are mended
 };
 
@@ -74,13 +75,38 @@ struct Sampling {
   std::uint64_t every = 0, record = 0;
 };
 
-// To be used by one thread at a time.
+// The particles of a host program, in its own memory: the device's for a CUDA engine, the host's
+// for a CPU engine.
+struct HostParticles {
+  void* position;              // [N][4], x and y first; the others are left alone
+  bool double_precision;       // of `position`: float64 or float32
+  std::int32_t* image;         // [N][3], or null: not kept
+  const std::uint32_t* index;  // [N], where disk i stands
+};
+
+// To be used by one thread at a time. What a CUDA engine does is ordered with the legacy default
+// stream of its device, where host programs work.
 class Engine {
  public:
   virtual ~Engine() = default;
 
   // Runs whole cycles: shift the grid, then `rounds` passes over the four sets. Blocks until done.
-  virtual void run(std::uint64_t cycles) = 0;
+  void run(std::uint64_t cycles) {
+    enqueue(cycles);
+    counters();
+  }
+  // The same, but a GPU may still be at it on return; what asks for the state waits.
+  virtual void enqueue(std::uint64_t cycles) = 0;
+
+  // Whether a host program's positions are the present ones, as write_positions() leaves them.
+  virtual bool same_positions(const HostParticles& particles) const = 0;
+  // Images follow the disks, who must not have gone farther since than half the box: at most
+  // cycles_between_writes() cycles.
+  virtual void write_positions(const HostParticles& particles) const = 0;
+  int cycles_between_writes() const {  // in a cycle a disk stays in its cell
+    const Grid g = grid();
+    return ((g.cells[0] < g.cells[1] ? g.cells[0] : g.cells[1]) - 1) / 2;
+  }
 
   // Takes effect with the next cycle; rows not yet taken are dropped, and so is a first row that
   // would be incomplete (intervals are counted from cycle 0, so that a resumed run has the same
@@ -88,6 +114,9 @@ class Engine {
   virtual void set_sampling(const Sampling& sampling) = 0;
   // Finished rows, [rows][bins], and the cycle at which each ended; they are handed over once.
   virtual std::vector<std::uint32_t> take_rows(std::vector<std::uint64_t>& cycles) = 0;
+
+  // Pairs by distance in the present configuration.
+  virtual std::vector<std::uint32_t> contact_histogram(double bin_width, int bins) const = 0;
 
   virtual Counters counters() const = 0;
   virtual Grid grid() const = 0;
@@ -121,5 +150,10 @@ std::unique_ptr<Engine> make_engine(const double* xy, std::size_t particles,
 std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t particles,
                                     const Parameters& parameters, const std::string& device,
                                     int threads);
+
+// Pairs of disks closer than `diameter` by more than rounding; xy: [N][2]. Of a heap of hundreds
+// not all.
+std::size_t count_overlaps(const double* xy, std::size_t particles, const double box[2],
+                           double diameter);
 
 }  // namespace manymove::harddisk

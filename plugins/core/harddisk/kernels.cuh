@@ -5,6 +5,7 @@
 #pragma once
 
 #include "../common/device.cuh"
+#include "engine.h"
 #include "model.h"
 
 namespace manymove::harddisk {
@@ -371,6 +372,34 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     atomicAdd(&b.tally->trial_moves,
               static_cast<unsigned long long>(control.visits) * g.rounds * g.moves_per_cell);
     atomicAdd(&b.tally->accepted_moves, static_cast<unsigned long long>(control.accepted));
+  }
+}
+
+// One thread per cell. Write: a host program's particles get their positions; otherwise `differs`
+// says whether one of them stands elsewhere.
+template <class Real, bool Write>
+__global__ void host_kernel(const Geometry g, const Frame f, const Position* cells,
+                            const std::int32_t* ids, const HostParticles host,
+                            volatile unsigned* differs) {
+  const int cell = blockIdx.x * blockDim.x + threadIdx.x;
+  if (cell >= g.cells[0] * g.cells[1]) return;
+  const int row = cell / g.cells[0], column = cell - row * g.cells[0];
+  auto* const position = static_cast<HostPair<Real>*>(host.position);
+  Position p[kSlots];
+  load_cell(cells, cell, p);
+  const int4 four = reinterpret_cast<const int4*>(ids)[cell];
+  const int id[kSlots] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+  for (int slot = 0; slot < kSlots; ++slot) {
+    if (p[slot].x == kEmpty) break;
+    const std::size_t at = host.index[id[slot]];
+    const HostPair<Real> r = host_position<Real>(g, f, column, row, p[slot]);
+    if (Write) {
+      move_host_particle(f, position, host.image, at, r);
+    } else {
+      const HostPair<Real> there = position[2 * at];
+      if (there.x != r.x || there.y != r.y) *differs = 1;
+    }
   }
 }
 

@@ -457,6 +457,63 @@ inline Draw draw_cycle(const Geometry& g, std::uint64_t cycle) {
   return d;
 }
 
+// ---- positions in the caller's unit ----
+
+// Where the grid lies in the box.
+struct Frame {
+  std::int64_t origin[2], extent[2];  // lower left corner of cell (0, 0); the box; integer units
+  double box[2];
+};
+
+// Along an axis, in integer units from the box's lower edge.
+MM_HD std::int64_t place_in_box(const Geometry& g, const Frame& f, int axis, std::int64_t cell,
+                                float local) {
+  const auto half = static_cast<std::int64_t>(g.half[axis]);
+  const std::int64_t x = f.origin[axis] + (2 * cell + 1) * half + static_cast<std::int64_t>(local);
+  return x >= f.extent[axis] ? x - f.extent[axis] : x;
+}
+
+// In [-L/2, L/2). Every step rounds by itself, the same everywhere.
+MM_HD double coordinate(const Frame& f, int axis, std::int64_t x) {
+  return (static_cast<double>(x) / static_cast<double>(f.extent[axis]) - 0.5) * f.box[axis];
+}
+
+template <class Real>
+struct alignas(2 * sizeof(Real)) HostPair {
+  Real x, y;
+};
+
+// What a host program is given; a float32 that rounds to the upper edge is kept below it.
+template <class Real>
+MM_HD HostPair<Real> host_position(const Geometry& g, const Frame& f, int column, int row,
+                                   Position p) {
+  const auto along = [&](int axis, int cell, float local) {
+    const auto r = static_cast<Real>(coordinate(f, axis, place_in_box(g, f, axis, cell, local)));
+    const auto edge = static_cast<Real>(0.5 * f.box[axis]);
+    return r < edge ? r : edge * (1 - (sizeof(Real) == 4 ? Real(1.2e-7) : Real(2.3e-16)));
+  };
+  return {along(0, column, p.x), along(1, row, p.y)};
+}
+
+// Crossings of the periodic boundary on the shortest way from one coordinate to another.
+template <class Real>
+MM_HD int crossings(Real from, Real to, double box) {
+  const double d = static_cast<double>(to) - static_cast<double>(from);
+  return d > 0.5 * box ? -1 : d < -0.5 * box ? 1 : 0;
+}
+
+// The position at place `at` of a host program's array becomes `r`; the image follows.
+template <class Real>
+MM_HD void move_host_particle(const Frame& f, HostPair<Real>* positions, std::int32_t* images,
+                              std::size_t at, HostPair<Real> r) {
+  if (images) {
+    const HostPair<Real> old = positions[2 * at];
+    if (const int n = crossings(old.x, r.x, f.box[0])) images[3 * at] += n;
+    if (const int n = crossings(old.y, r.y, f.box[1])) images[3 * at + 1] += n;
+  }
+  positions[2 * at] = r;
+}
+
 // ---- observables, a cell at a time ----
 
 // Calls pair(dx, dy) for each disk `slot` of a cell and every other disk in the cells (column + i,

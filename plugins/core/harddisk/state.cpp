@@ -128,15 +128,12 @@ void choose_grid(State& state) {
 
 constexpr std::size_t kCrowd = 200;
 
-struct ClosePair {
-  std::size_t first = 0, second = 0;
-  double distance2;  // infinite if no two disks are within a diameter or so
-};
-
-// The closest pair, in float64 and with a cell list of its own: an answer independent of the
-// engine's grid. Where more than kCrowd disks share a cell it is the closest pair found until then:
-// all pairs of a heap would take for ever.
-ClosePair closest_pair(const double* xy, std::size_t n, const double* box, double diameter) {
+// Calls pair(i, j, squared distance) for all pairs within a diameter and some beyond, in float64
+// and with a cell list of its own: an answer independent of the engine's grid. Where more than
+// kCrowd disks share a cell it stops: all pairs of a heap would take for ever.
+template <class Pair>
+void for_close_pairs(const double* xy, std::size_t n, const double* box, double diameter,
+                     Pair&& pair) {
   std::size_t cells[2];
   for (int a = 0; a < 2; ++a)
     cells[a] = static_cast<std::size_t>(std::max(1.0, std::floor(box[a] / diameter)));
@@ -147,7 +144,6 @@ ClosePair closest_pair(const double* xy, std::size_t n, const double* box, doubl
     return std::min(cells[a] - 1,
                     static_cast<std::size_t>((f - std::floor(f)) * static_cast<double>(cells[a])));
   };
-  ClosePair best{0, 0, std::numeric_limits<double>::infinity()};
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t column = cell_of(i, 0), row = cell_of(i, 1);
     for (std::size_t b = 0; b < std::min<std::size_t>(3, cells[1]); ++b)
@@ -161,7 +157,7 @@ ClosePair closest_pair(const double* xy, std::size_t n, const double* box, doubl
             d -= box[k] * std::nearbyint(d / box[k]);
             distance2 += d * d;
           }
-          if (distance2 < best.distance2) best = {j, i, distance2};
+          pair(j, i, distance2);
         }
       }
     const std::size_t here = row * cells[0] + column;
@@ -169,6 +165,18 @@ ClosePair closest_pair(const double* xy, std::size_t n, const double* box, doubl
     head[here] = i;
     if (++crowd[here] > kCrowd) break;
   }
+}
+
+struct ClosePair {
+  std::size_t first = 0, second = 0;
+  double distance2;  // infinite if no two disks are within a diameter or so
+};
+
+ClosePair closest_pair(const double* xy, std::size_t n, const double* box, double diameter) {
+  ClosePair best{0, 0, std::numeric_limits<double>::infinity()};
+  for_close_pairs(xy, n, box, diameter, [&](std::size_t i, std::size_t j, double distance2) {
+    if (distance2 < best.distance2) best = {i, j, distance2};
+  });
   return best;
 }
 
@@ -246,6 +254,7 @@ State make_state(const double* xy, std::size_t particles, const Parameters& para
   State s;
   s.parameters = parameters;
   s.particles = particles;
+  s.data.counters.cycles = parameters.first_cycle;
   if (particles == 0) reject("positions must hold at least one disk");
   if (particles > 2000000000) reject("at most 2e9 disks, got ", particles);
   choose_grid(s);
@@ -371,19 +380,12 @@ namespace {
 template <class Disk>
 void for_disks(const State& s, const Snapshot& data, Disk&& disk) {
   const Geometry& g = s.geometry;
+  const Frame f = frame_of(s, data.origin);
   for (std::size_t at = 0; at < data.ids.size(); ++at) {
     if (data.ids[at] < 0) continue;
-    const std::size_t cell = at / kSlots;
-    const std::int64_t index[2] = {static_cast<std::int64_t>(cell % g.cells[0]),
-                                   static_cast<std::int64_t>(cell / g.cells[0])};
-    std::int64_t x[2];
-    for (int a = 0; a < 2; ++a) {
-      const auto half = static_cast<std::int64_t>(g.half[a]);
-      x[a] = data.origin[a] + 2 * half * index[a] + half +
-             static_cast<std::int64_t>(data.cells[2 * at + a]);
-      if (x[a] >= s.extent[a]) x[a] -= s.extent[a];
-    }
-    disk(data.ids[at], x[0], x[1]);
+    const auto cell = static_cast<std::int64_t>(at / kSlots);
+    disk(data.ids[at], place_in_box(g, f, 0, cell % g.cells[0], data.cells[2 * at]),
+         place_in_box(g, f, 1, cell / g.cells[0], data.cells[2 * at + 1]));
   }
 }
 
@@ -395,13 +397,28 @@ std::uint64_t mix(std::uint64_t h) {  // the finaliser of MurmurHash3
 
 }  // namespace
 
+Frame frame_of(const State& s, const std::array<std::int64_t, 2>& origin) {
+  return {{origin[0], origin[1]},
+          {s.extent[0], s.extent[1]},
+          {s.parameters.box[0], s.parameters.box[1]}};
+}
+
 void export_positions(const State& s, const Snapshot& data, double* xy) {
+  const Frame f = frame_of(s, data.origin);
   for_disks(s, data, [&](std::int32_t id, std::int64_t x, std::int64_t y) {
-    xy[2 * static_cast<std::size_t>(id)] =
-        (static_cast<double>(x) / static_cast<double>(s.extent[0]) - 0.5) * s.parameters.box[0];
-    xy[2 * static_cast<std::size_t>(id) + 1] =
-        (static_cast<double>(y) / static_cast<double>(s.extent[1]) - 0.5) * s.parameters.box[1];
+    xy[2 * static_cast<std::size_t>(id)] = coordinate(f, 0, x);
+    xy[2 * static_cast<std::size_t>(id) + 1] = coordinate(f, 1, y);
   });
+}
+
+std::size_t count_overlaps(const double* xy, std::size_t particles, const double box[2],
+                           double diameter) {
+  const double contact = diameter * diameter * (1 - 1e-12);
+  std::size_t count = 0;
+  for_close_pairs(xy, particles, box, diameter, [&](std::size_t, std::size_t, double distance2) {
+    count += distance2 < contact;
+  });
+  return count;
 }
 
 double deepest_overlap(const State& s, const Snapshot& data) {

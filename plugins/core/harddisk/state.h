@@ -22,6 +22,7 @@ State make_state(const double* xy, std::size_t particles, const Parameters& para
 State make_state(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters);
 
 Grid grid_of(const State& state);
+Frame frame_of(const State& state, const std::array<std::int64_t, 2>& origin);
 void export_positions(const State& state, const Snapshot& data, double* xy);
 double deepest_overlap(const State& state, const Snapshot& data);
 std::uint64_t hash_of(const State& state, const Snapshot& data);
