@@ -10,10 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "../common/api.h"
+
 namespace manymove::harddisk {
 
 // Two disks of the start overlap; indices and depth (in diameters) of the worst pair.
-struct OverlapError : std::invalid_argument {
+struct MANYMOVE_API OverlapError : std::invalid_argument {
   OverlapError(const std::string& what, std::size_t i, std::size_t j, double depth)
       : std::invalid_argument(what), first(i), second(j), depth(depth) {}
   std::size_t first, second;
@@ -86,7 +88,7 @@ struct HostParticles {
 
 // To be used by one thread at a time. What a CUDA engine does is ordered with the legacy default
 // stream of its device, where host programs work.
-class Engine {
+class MANYMOVE_API Engine {
  public:
   virtual ~Engine() = default;
 
@@ -141,19 +143,19 @@ class Engine {
 // xy: [N][2]. device: "cpu" or "cuda:<index>". threads: of the CPU engine, 0 for all.
 // Throws std::invalid_argument (OverlapError) for bad input, std::bad_alloc when memory runs out,
 // std::runtime_error for device errors.
-std::unique_ptr<Engine> make_engine(const double* xy, std::size_t particles,
-                                    const Parameters& parameters, const std::string& device,
-                                    int threads);
+MANYMOVE_API std::unique_ptr<Engine> make_engine(const double* xy, std::size_t particles,
+                                                 const Parameters& parameters,
+                                                 const std::string& device, int threads);
 
 // Continues from a snapshot of an engine with the same parameters: the same trajectory, bit for
 // bit.
-std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t particles,
-                                    const Parameters& parameters, const std::string& device,
-                                    int threads);
+MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t particles,
+                                                 const Parameters& parameters,
+                                                 const std::string& device, int threads);
 
 // Pairs of disks closer than `diameter` by more than rounding; xy: [N][2]. Of a heap of hundreds
 // not all.
-std::size_t count_overlaps(const double* xy, std::size_t particles, const double box[2],
-                           double diameter);
+MANYMOVE_API std::size_t count_overlaps(const double* xy, std::size_t particles,
+                                        const double box[2], double diameter);
 
 }  // namespace manymove::harddisk

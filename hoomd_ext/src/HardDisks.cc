@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "HardDisks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "Compat.h"
+
+namespace manymove::host {
+
+using hoomd::access_location;
+using hoomd::access_mode;
+using hoomd::ArrayHandle;
+using hoomd::Scalar;
+using hoomd::Scalar4;
+
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point then) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
+}
+
+}  // namespace
+
+// HOOMD-blue's own arrays, where its device has them.
+class HardDisks::Arrays {
+ public:
+  explicit Arrays(HardDisks& self)
+      : where_(home_of(*self.m_exec_conf)),
+        position_(self.m_pdata->getPositions(), where_, access_mode::readwrite),
+        image_(self.m_pdata->getImages(), where_, access_mode::readwrite),
+        index_(self.m_pdata->getRTags(), where_, access_mode::read) {}
+
+  harddisk::HostParticles particles() const {
+    return {position_.data, sizeof(Scalar) == sizeof(double),
+            reinterpret_cast<std::int32_t*>(image_.data), index_.data};
+  }
+
+ private:
+  access_location::Enum where_;
+  ArrayHandle<Scalar4> position_;
+  ArrayHandle<int3> image_;
+  ArrayHandle<unsigned int> index_;
+};
+
+HardDisks::HardDisks(std::shared_ptr<hoomd::SystemDefinition> system, int threads)
+    : Integrator(system, Scalar(0)),
+      threads_(threads),
+      diameter_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()),
+      max_displacement_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()) {
+  if (m_exec_conf->getNRanks() > 1)
+    throw std::runtime_error(
+        "hoomd.manymove.HardDisks runs on one rank per partition: make the device with "
+        "hoomd.communicator.Communicator(ranks_per_partition=1)");
+  if (m_exec_conf->isCUDAEnabled() && gpus_per_rank(*m_exec_conf) > 1)
+    throw std::runtime_error("hoomd.manymove.HardDisks runs on one GPU per rank");
+}
+
+// ---- parameters
+// ----------------------------------------------------------------------------------
+
+void HardDisks::set_shape(const std::string& type, const pybind11::dict& shape) {
+  const auto diameter = shape["diameter"].cast<double>();
+  if (!(diameter > 0) || !std::isfinite(diameter))
+    throw std::invalid_argument("diameter of type " + type + " must be positive and finite");
+  diameter_.at(m_pdata->getTypeByName(type)) = diameter;
+  stale_ = true;
+}
+
+pybind11::dict HardDisks::shape(const std::string& type) const {
+  pybind11::dict shape;
+  shape["diameter"] = diameter_.at(m_pdata->getTypeByName(type));
+  return shape;
+}
+
+void HardDisks::set_max_displacement(const std::string& type, double d) {
+  if (!(d > 0) || !std::isfinite(d))
+    throw std::invalid_argument("d of type " + type + " must be positive and finite");
+  max_displacement_.at(m_pdata->getTypeByName(type)) = d;
+  stale_ = true;
+}
+
+double HardDisks::max_displacement(const std::string& type) const {
+  return max_displacement_.at(m_pdata->getTypeByName(type));
+}
+
+void HardDisks::set_moves_per_cell(int moves) {
+  if (moves < 1 || moves > 1024)
+    throw std::invalid_argument("nselect must be from 1 to 1024, got " + std::to_string(moves));
+  moves_per_cell_ = moves;
+  stale_ = true;
+}
+
+void HardDisks::set_sweeps_per_step(int sweeps) {
+  if (sweeps < 1)
+    throw std::invalid_argument("sweeps_per_step must be at least 1, got " +
+                                std::to_string(sweeps));
+  sweeps_per_step_ = sweeps;
+  stale_ = true;
+}
+
+void HardDisks::set_repair_depth(double depth) {
+  if (!(depth >= 0)) throw std::invalid_argument("repair_depth must not be negative");
+  repair_depth_ = depth;
+  stale_ = true;
+}
+
+// Sweeps between two shifts of the grid.
+int HardDisks::rounds() const {
+  int rounds = 4;
+  while (sweeps_per_step_ % rounds) --rounds;
+  return rounds;
+}
+
+double HardDisks::common(const std::vector<double>& values, const char* what) const {
+  for (std::size_t type = 1; type < values.size(); ++type)
+    if (values[type] != values[0])
+      throw std::invalid_argument(
+          std::string("hoomd.manymove.HardDisks moves disks of one size alike: types ") +
+          m_pdata->getNameByType(0) + " and " +
+          m_pdata->getNameByType(static_cast<unsigned int>(type)) + " have different " + what);
+  return values.at(0);
+}
+
+// ---- running
+// -------------------------------------------------------------------------------------
+
+void HardDisks::prepRun(std::uint64_t timestep) {
+  timestep_ = timestep;
+  prepare();
+  at_start_ = total();
+  started_ = Clock::now();
+  seconds_ = 0;
+}
+
+void HardDisks::update(std::uint64_t timestep) {
+  timestep_ = timestep;
+  prepare();
+  const Arrays arrays(*this);
+  const int most = engine_->cycles_between_writes();
+  for (int left = cycles_per_step(); left > 0; left -= most) {
+    engine_->enqueue(static_cast<std::uint64_t>(std::min(left, most)));
+    engine_->write_positions(arrays.particles());
+  }
+  running_ = true;
+  seconds_ = seconds_since(started_);
+}
+
+void HardDisks::prepare() {
+  const auto size = m_pdata->getGlobalBox().getL();
+  if (!stale_ && engine_->particles() == m_pdata->getN() && box_[0] == size.x &&
+      box_[1] == size.y && engine_->same_positions(Arrays(*this).particles()))
+    return;
+  check_system();
+  make_engine();
+}
+
+void HardDisks::check_system() const {
+  if (m_sysdef->getNDimensions() != 2)
+    throw std::invalid_argument("hoomd.manymove.HardDisks needs a 2D box (Lz = 0)");
+  if (m_pdata->getGlobalBox().getTiltFactorXY() != 0)
+    throw std::invalid_argument("hoomd.manymove.HardDisks needs a rectangular box (xy = 0)");
+  if (m_pdata->getMaximumTag() + 1 != m_pdata->getN())
+    throw std::invalid_argument(
+        "hoomd.manymove.HardDisks needs the tags 0 to N - 1: particles have been removed");
+}
+
+void HardDisks::make_engine() {
+  harddisk::Parameters parameters;
+  const auto size = m_pdata->getGlobalBox().getL();
+  parameters.box[0] = static_cast<double>(size.x);
+  parameters.box[1] = static_cast<double>(size.y);
+  parameters.diameter = diameter();
+  parameters.max_displacement = common(max_displacement_, "d");
+  parameters.moves_per_cell = moves_per_cell_;
+  parameters.rounds = rounds();
+  parameters.seed = m_sysdef->getSeed();
+  parameters.repair_depth = repair_depth_;
+  // Random numbers belong to a cycle: none is used twice.
+  const std::uint64_t step_cycle = timestep_ * static_cast<std::uint64_t>(cycles_per_step());
+  const harddisk::Counters so_far = total();
+  parameters.first_cycle = std::max(step_cycle, so_far.cycles);
+
+  const bool gpu = m_exec_conf->isCUDAEnabled();
+  const std::string device =
+      gpu ? "cuda:" + std::to_string(gpu_index(*m_exec_conf)) : std::string("cpu");
+  const std::vector<double> xy = positions_by_tag();
+  auto engine = harddisk::make_engine(xy.data(), m_pdata->getN(), parameters, device, threads_);
+  before_.trial_moves = so_far.trial_moves;
+  before_.accepted_moves = so_far.accepted_moves;
+  engine_ = std::move(engine);
+  box_[0] = parameters.box[0];
+  box_[1] = parameters.box[1];
+  stale_ = false;
+  repaired_ = engine_->repair();
+  if (repaired_.count)
+    m_exec_conf->msg->notice(2) << "hoomd.manymove.HardDisks: pushed " << repaired_.count
+                                << " overlapping pairs apart, the deepest by " << repaired_.depth
+                                << " diameters\n";
+  engine_->write_positions(Arrays(*this).particles());
+}
+
+std::vector<double> HardDisks::positions_by_tag() const {
+  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+                                      access_mode::read);
+  const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host, access_mode::read);
+  std::vector<double> xy(2 * static_cast<std::size_t>(m_pdata->getN()));
+  for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
+    xy[2 * std::size_t{tag.data[i]}] = static_cast<double>(position.data[i].x);
+    xy[2 * std::size_t{tag.data[i]} + 1] = static_cast<double>(position.data[i].y);
+  }
+  return xy;
+}
+
+// ---- results
+// -------------------------------------------------------------------------------------
+
+harddisk::Counters HardDisks::total() {
+  if (!engine_) return before_;
+  const auto began = Clock::now();
+  harddisk::Counters sum = engine_->counters();
+  if (running_) seconds_ += seconds_since(began);
+  running_ = false;
+  sum.trial_moves += before_.trial_moves;
+  sum.accepted_moves += before_.accepted_moves;
+  return sum;
+}
+
+std::array<std::uint64_t, 2> HardDisks::accepted_and_rejected() {
+  const harddisk::Counters now = total();
+  const std::uint64_t accepted = now.accepted_moves - at_start_.accepted_moves;
+  return {accepted, now.trial_moves - at_start_.trial_moves - accepted};
+}
+
+double HardDisks::moves_per_second() {
+  const auto moves = accepted_and_rejected();
+  return seconds_ > 0 ? static_cast<double>(moves[0] + moves[1]) / seconds_ : 0;
+}
+
+std::size_t HardDisks::overlaps() {
+  const auto size = m_pdata->getGlobalBox().getL();
+  const double box[2] = {static_cast<double>(size.x), static_cast<double>(size.y)};
+  return harddisk::count_overlaps(positions_by_tag().data(), m_pdata->getN(), box, diameter());
+}
+
+std::uint64_t HardDisks::state_hash() {
+  prepare();
+  return engine_->state_hash();
+}
+
+std::vector<std::uint32_t> HardDisks::contact_histogram(double bin_width, int bins) {
+  prepare();
+  return engine_->contact_histogram(bin_width, bins);
+}
+
+double HardDisks::packing_fraction() {
+  const auto size = m_pdata->getGlobalBox().getL();
+  const double d = diameter();
+  return std::acos(-1.0) / 4 * m_pdata->getN() * d * d /
+         (static_cast<double>(size.x) * static_cast<double>(size.y));
+}
+
+}  // namespace manymove::host

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The HOOMD-blue integrator around the engine of hard disks, for CPU and GPU.
+#pragma once
+
+#include <hoomd/Integrator.h>
+#include <pybind11/pybind11.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/harddisk/engine.h"
+
+namespace manymove::host {
+
+class HardDisks : public hoomd::Integrator {
+ public:
+  // threads: of the CPU engine.
+  HardDisks(std::shared_ptr<hoomd::SystemDefinition> system, int threads);
+
+  void prepRun(std::uint64_t timestep) override;
+  void update(std::uint64_t timestep) override;
+
+  // By particle type; all types must come out alike when a run begins.
+  void set_shape(const std::string& type, const pybind11::dict& shape);
+  pybind11::dict shape(const std::string& type) const;
+  void set_max_displacement(const std::string& type, double d);
+  double max_displacement(const std::string& type) const;
+
+  int moves_per_cell() const { return moves_per_cell_; }
+  void set_moves_per_cell(int moves);
+  int sweeps_per_step() const { return sweeps_per_step_; }
+  void set_sweeps_per_step(int sweeps);
+  double repair_depth() const { return repair_depth_; }
+  void set_repair_depth(double depth);
+
+  // Since the start of the last run.
+  std::array<std::uint64_t, 2> accepted_and_rejected();
+  double moves_per_second();
+
+  // Of the present configuration.
+  std::size_t overlaps();
+  std::uint64_t state_hash();
+  std::vector<std::uint32_t> contact_histogram(double bin_width, int bins);
+  double packing_fraction();
+  double diameter() { return common(diameter_, "diameters"); }
+  harddisk::Repair repaired() const { return repaired_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  class Arrays;
+
+  // Makes the engine hold HOOMD-blue's particles as they are now.
+  void prepare();
+  void make_engine();
+  void check_system() const;
+  double common(const std::vector<double>& values, const char* what) const;
+  std::vector<double> positions_by_tag() const;
+  // Waits for the GPU; moves of all engines so far.
+  harddisk::Counters total();
+  int rounds() const;
+  int cycles_per_step() const { return sweeps_per_step_ / rounds(); }
+
+  const int threads_;
+  std::vector<double> diameter_, max_displacement_;  // by type
+  int moves_per_cell_ = 4, sweeps_per_step_ = 4;
+  double repair_depth_ = 1e-4;
+
+  std::unique_ptr<harddisk::Engine> engine_;
+  bool stale_ = true;              // a parameter has changed since the engine was made
+  double box_[2] = {0, 0};         // of the engine
+  harddisk::Counters before_{};    // moves of earlier engines
+  harddisk::Counters at_start_{};  // of the last run
+  harddisk::Repair repaired_{};
+  std::uint64_t timestep_ = 0;
+  Clock::time_point started_;
+  double seconds_ = 0;
+  bool running_ = false;  // the GPU may still be at work
+};
+
+}  // namespace manymove::host

@@ -1,0 +1,171 @@
+"""The integrator."""
+
+from __future__ import annotations
+
+import os
+
+from hoomd.data.parameterdicts import ParameterDict, TypeParameterDict
+from hoomd.data.typeparam import TypeParameter
+from hoomd.error import DataAccessError
+from hoomd.logging import log
+from hoomd.manymove import pressure as _pressure
+from hoomd.manymove.version import module as _manymove
+from hoomd.operation import Integrator
+
+
+class Counters:
+    """Trial moves since the start of the last run, as `hoomd.hpmc` names them.
+
+    Attributes:
+        translate (tuple[int, int]): accepted and rejected.
+    """
+
+    def __init__(self, translate):
+        self.translate = translate
+
+
+class HardDisks(Integrator):
+    r"""Checkerboard Monte Carlo of hard disks (MPMC).
+
+    Args:
+        default_d (float): Default half edge of the square of trial displacements
+            :math:`[\mathrm{length}]`.
+        nselect (int): Trial moves in each occupied cell in a checkerboard sweep, 1 to 1024.
+        sweeps_per_step (int): Checkerboard sweeps in a time step.
+        repair_depth (float): Overlaps up to this depth, in diameters, are mended when positions are
+            read. Positions in single precision (GSD files) have such overlaps.
+        threads (int): Threads of the CPU engine. `None`: all that the process may use, one where
+            there are several partitions.
+
+    The box is cut into cells a diameter wide or a little more, the cells into four sets, and all
+    cells of a set are updated at once: `nselect` trial moves of a cell's disks in random order,
+    moves that leave the cell being rejected. A *checkerboard sweep* visits the four sets in random order.
+    The grid is shifted at random after as many sweeps as divide `sweeps_per_step`, 4 at most. The
+    method is that of `Anderson 2013 <https://dx.doi.org/10.1016/j.jcp.2013.07.023>`_; the engine is
+    that of the package manymove, whose documentation has the proof of detailed balance.
+
+    Displacements are uniform in a square, :math:`-d \le \Delta x, \Delta y \le d`
+    (`hoomd.hpmc.integrate.Sphere`: in a disk of radius :math:`d`), to eight significant bits. A
+    sweep makes about 3.6 trial moves per disk with ``nselect=4`` at packing fraction 0.7: count
+    them with `translate_moves`.
+
+    The trajectory is a function of the initial positions, the seed of the simulation and the
+    parameters here, the same on every CPU and GPU. Positions that others change between two time
+    steps are noticed and taken over, at the cost of a copy through the host.
+
+    The box must be 2D and rectangular and at least three diameters wide; all particle types must
+    have the same diameter and the same `d`. One MPI rank per partition.
+
+    Example::
+
+        mc = hoomd.manymove.HardDisks(default_d=0.16)
+        mc.shape["A"] = dict(diameter=1.0)
+        simulation.operations.integrator = mc
+
+    Attributes:
+        shape (TypeParameter[``particle type``, dict]): ``diameter`` (float, **required**)
+            :math:`[\mathrm{length}]`.
+        d (TypeParameter[``particle type``, float]): Half edge of the square of trial displacements
+            :math:`[\mathrm{length}]`, at most a cell's width.
+        nselect (int): Trial moves in each occupied cell in a checkerboard sweep.
+        sweeps_per_step (int): Checkerboard sweeps in a time step.
+        repair_depth (float): Overlaps up to this depth, in diameters, are mended.
+
+    Raises:
+        ValueError: (at the start of a run) the box or the types are not as said above; two disks
+            overlap by more than `repair_depth`: the message has their tags and the depth.
+        RuntimeError: (when attached) several ranks in the partition.
+    """
+
+    def __init__(
+        self, default_d=0.1, nselect=4, sweeps_per_step=4, repair_depth=1e-4, threads=None
+    ):
+        if threads is not None and threads < 1:
+            raise ValueError(f"threads must be at least 1, got {threads}")
+        self._threads = threads
+        self._param_dict.update(
+            ParameterDict(
+                nselect=int(nselect),
+                sweeps_per_step=int(sweeps_per_step),
+                repair_depth=float(repair_depth),
+            )
+        )
+        self._extend_typeparam(
+            [
+                TypeParameter(
+                    "d",
+                    type_kind="particle_types",
+                    param_dict=TypeParameterDict(float(default_d), len_keys=1),
+                ),
+                TypeParameter(
+                    "shape",
+                    type_kind="particle_types",
+                    param_dict=TypeParameterDict(diameter=float, len_keys=1),
+                ),
+            ]
+        )
+
+    def _attach_hook(self):
+        simulation = self._simulation
+        simulation._warn_if_seed_unset()
+        threads = self._threads
+        if threads is None:
+            alone = simulation.device.communicator.num_partitions == 1
+            threads = len(os.sched_getaffinity(0)) if alone else 1
+        self._cpp_obj = _manymove.HardDisks(simulation.state._cpp_sys_def, threads)
+        super()._attach_hook()
+
+    @log(category="sequence", requires_run=True)
+    def translate_moves(self):
+        """tuple[int, int]: Accepted and rejected trial moves since the start of the last run."""
+        return tuple(self._cpp_obj.translate_moves)
+
+    @property
+    def counters(self):
+        """Counters: Trial moves since the start of the last run."""
+        if not self._attached:
+            raise DataAccessError("counters")
+        return Counters(self.translate_moves)
+
+    @log(requires_run=True)
+    def mps(self):
+        """float: Trial moves per second since the start of the last run."""
+        return self._cpp_obj.mps
+
+    @log(requires_run=True)
+    def overlaps(self):
+        """int: Overlapping pairs in the present configuration."""
+        return self._cpp_obj.overlaps
+
+    @log(requires_run=True)
+    def pressure(self):
+        r"""float: :math:`P^* = \beta P d^2` :math:`[\mathrm{dimensionless}]`, now.
+
+        Of the present configuration, from its pair distances near contact (section 4 of the paper).
+        Linear in their counts: the mean over configurations is the estimate from all of them.
+        Those a sweep apart are correlated; one in 10 to 100 is enough.
+        """
+        counts = self._cpp_obj.contact_histogram(_pressure.DELTA_R, _pressure.BINS)
+        return float(
+            _pressure.pressure_from_histogram(
+                counts, 1, self._simulation.state.N_particles, self._cpp_obj.packing_fraction
+            )
+        )
+
+    @log(requires_run=True)
+    def betaP(self):
+        r"""float: :math:`\beta P` of the present configuration :math:`[\mathrm{length}^{-2}]`."""
+        return self.pressure / self._cpp_obj.diameter**2
+
+    @log(category="string", requires_run=True)
+    def state_hash(self):
+        """str: 16 hexadecimal digits from all positions and counters, the same on every machine."""
+        return f"{self._cpp_obj.state_hash:016x}"
+
+    @property
+    def repaired(self):
+        """dict: Overlaps mended when positions were last read, ``count`` and greatest ``depth``
+        in diameters."""
+        if not self._attached:
+            raise DataAccessError("repaired")
+        return self._cpp_obj.repaired

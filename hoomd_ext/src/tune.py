@@ -1,0 +1,92 @@
+"""Tuning of the displacement to an acceptance."""
+
+from __future__ import annotations
+
+import hoomd
+from hoomd.manymove.hard_disks import HardDisks
+from hoomd.tune import ManualTuneDefinition, ScaleSolver, SecantSolver
+
+
+class _Solve(hoomd.custom.Action):
+    """A step of the solver, with the acceptance since the last one."""
+
+    def __init__(self, target, solver, max_translation_move):
+        self.solver = solver
+        self.tuned = False
+        self._integrator = None
+        self._seen = (0, 0)
+        self._acceptance = None
+        self._definition = ManualTuneDefinition(
+            get_y=lambda: self._acceptance,
+            target=target,
+            get_x=lambda: next(iter(self._integrator.d.values())),
+            set_x=self._set_d,
+            domain=(1e-6, max_translation_move),
+        )
+
+    def _set_d(self, d):
+        for name in self._integrator.d:
+            self._integrator.d[name] = d
+
+    def attach(self, simulation):
+        integrator = simulation.operations.integrator
+        if not isinstance(integrator, HardDisks):
+            raise RuntimeError("hoomd.manymove.tune.MoveSize tunes hoomd.manymove.HardDisks only")
+        self._integrator = integrator
+        self._seen = (0, 0)
+
+    def detach(self):
+        self._integrator = None
+
+    def act(self, timestep):
+        now = self._integrator.translate_moves
+        if now[0] < self._seen[0] or now[1] < self._seen[1]:
+            self._seen = (0, 0)  # a new run
+        accepted, rejected = now[0] - self._seen[0], now[1] - self._seen[1]
+        self._seen = now
+        if accepted + rejected == 0:
+            return
+        self._acceptance = accepted / (accepted + rejected)
+        self.tuned = self.solver.solve([self._definition])
+
+
+class MoveSize(hoomd.tune.CustomTuner):
+    """Tunes `HardDisks.d` to an acceptance; all particle types have the same.
+
+    Args:
+        trigger (hoomd.trigger.trigger_like): When to tune.
+        target (float): Wanted acceptance, in (0, 1).
+        solver (hoomd.tune.RootSolver): How; see also `scale_solver` and `secant_solver`.
+        max_translation_move (float): Largest `d` to try; cells are a diameter wide, and `d` is at
+            most that.
+
+    Stop tuning before a production run: detailed balance needs a constant `d`. Every change of `d`
+    makes the engine read all positions again.
+
+    Raises:
+        ValueError: target is not in (0, 1).
+        RuntimeError: (when attached) the integrator is not `HardDisks`.
+    """
+
+    def __init__(self, trigger, target, solver, max_translation_move):
+        if not 0 < target < 1:
+            raise ValueError(f"target must be between 0 and 1, got {target}")
+        super().__init__(trigger, _Solve(target, solver, max_translation_move))
+
+    @property
+    def tuned(self):
+        """bool: Whether the acceptance was within the solver's tolerance at the last step."""
+        return self.action.tuned
+
+    @classmethod
+    def scale_solver(
+        cls, trigger, target, max_translation_move, max_scale=2.0, gamma=1.0, tol=1e-2
+    ):
+        """With `hoomd.tune.ScaleSolver`."""
+        solver = ScaleSolver(max_scale, gamma, "negative", tol)
+        return cls(trigger, target, solver, max_translation_move)
+
+    @classmethod
+    def secant_solver(cls, trigger, target, max_translation_move, gamma=0.8, tol=1e-2):
+        """With `hoomd.tune.SecantSolver`."""
+        return cls(trigger, target, SecantSolver(gamma, tol), max_translation_move)

@@ -1,0 +1,167 @@
+# The core library, manymove_core, for the Python module and for the plugins of host programs: include
+# it at the top of a project, which is where CMake wants languages to be enabled.
+
+include(CheckCXXCompilerFlag)
+include(CheckCXXSourceCompiles)
+
+set(MANYMOVE_CUDA AUTO CACHE STRING "Compile the CUDA engines: AUTO, ON or OFF")
+set_property(CACHE MANYMOVE_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(MANYMOVE_SANITIZE "" CACHE STRING "Sanitizers for the C++ sources, e.g. address,undefined")
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+# ---- CUDA ------------------------------------------------------------------------------------
+# Sets manymove_cuda. AUTO compiles the CUDA engines where nvcc works with the host compiler and
+# says why not elsewhere; ON insists.
+set(manymove_cuda OFF)
+if(NOT MANYMOVE_CUDA MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "MANYMOVE_CUDA is \"${MANYMOVE_CUDA}\"; it must be AUTO, ON or OFF")
+elseif(NOT MANYMOVE_CUDA STREQUAL "OFF")
+  # CMake itself looks on the PATH only.
+  find_program(MANYMOVE_NVCC nvcc PATH_SUFFIXES bin
+               HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda)
+  foreach(candidate "$ENV{CUDACXX}" "${MANYMOVE_NVCC}")
+    if(candidate AND NOT CMAKE_CUDA_COMPILER)
+      set(CMAKE_CUDA_COMPILER "${candidate}")
+    endif()
+  endforeach()
+  foreach(candidate "$ENV{CUDAHOSTCXX}" "${CMAKE_CXX_COMPILER}")
+    if(candidate AND NOT CMAKE_CUDA_HOST_COMPILER)
+      set(CMAKE_CUDA_HOST_COMPILER "${candidate}")
+    endif()
+  endforeach()
+
+  # A failing enable_language cannot be caught, hence this trial, the standard library included.
+  set(trial "${CMAKE_BINARY_DIR}/cuda-trial")
+  file(WRITE "${trial}.cu" "#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <vector>
+__global__ void kernel(float* x) { *x = fmaf(*x, *x, 1.0f); }
+int main() { kernel<<<1, 1>>>(nullptr); return int(std::vector<int>(3).size()) - 3; }
+")
+  if(CMAKE_CUDA_COMPILER)
+    execute_process(COMMAND "${CMAKE_CUDA_COMPILER}" -std=c++20 -ccbin "${CMAKE_CUDA_HOST_COMPILER}"
+                            -o "${trial}" "${trial}.cu"
+                    RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
+    if(failed)
+      string(CONCAT why_no_cuda "${CMAKE_CUDA_COMPILER} does not compile C++20 with the host compiler "
+                                "${CMAKE_CUDA_HOST_COMPILER}; CUDAHOSTCXX names another one\n"
+                                "${output}")
+    else()
+      set(manymove_cuda ON)
+    endif()
+  else()
+    set(why_no_cuda "no nvcc found; CUDACXX names one")
+  endif()
+
+  if(manymove_cuda)
+    set(architectures "${CMAKE_CUDA_ARCHITECTURES}")
+    if(NOT architectures)
+      set(architectures "$ENV{CUDAARCHS}")
+    endif()
+    if(NOT architectures)
+      set(CMAKE_CUDA_ARCHITECTURES 80)  # for CMake's own trial; nvcc's version is not known yet
+    endif()
+    enable_language(CUDA)
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # unknown to CMake up to 3.25
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    endif()
+    if(NOT architectures AND CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8)
+      set(architectures 80-real 86-real 89-real 90)
+    elseif(NOT architectures)
+      set(architectures 80-real 86-real 89-real 90-real 100-real 120)
+    endif()
+    set(CMAKE_CUDA_ARCHITECTURES ${architectures})
+    list(JOIN architectures " " architectures)
+    message(STATUS "manymove: CUDA ${CMAKE_CUDA_COMPILER_VERSION} for ${architectures}")
+  else()
+    if(MANYMOVE_CUDA STREQUAL "ON")
+      message(FATAL_ERROR "MANYMOVE_CUDA is ON: ${why_no_cuda}")
+    endif()
+    message(STATUS "manymove: without CUDA: ${why_no_cuda}")
+  endif()
+endif()
+
+# ---- flags that every source shares ------------------------------------------------------------
+# Contraction is spelled out with fma in the sources, so that CPU and GPU decide alike.
+add_library(manymove_flags INTERFACE)
+target_include_directories(manymove_flags INTERFACE ${CMAKE_CURRENT_LIST_DIR}/..)
+target_compile_options(
+  manymove_flags
+  INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off;-Wall;-Wextra>
+            $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>
+            $<$<COMPILE_LANGUAGE:CUDA>:--threads=0>
+            $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffp-contract=off>)
+if(manymove_cuda)
+  target_compile_definitions(
+    manymove_flags
+    INTERFACE MANYMOVE_HAVE_CUDA MANYMOVE_CUDA_VERSION="${CMAKE_CUDA_COMPILER_VERSION}"
+              MANYMOVE_CUDA_ARCHITECTURES="${architectures}")
+endif()
+if(MANYMOVE_SANITIZE)
+  set(sanitize -fsanitize=${MANYMOVE_SANITIZE} -fno-omit-frame-pointer -g)
+  target_compile_options(manymove_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${sanitize}>)
+  target_link_options(manymove_flags INTERFACE -fsanitize=${MANYMOVE_SANITIZE})
+endif()
+
+# ---- SIMD levels -------------------------------------------------------------------------------
+# The cpu.cpp of each algorithm is compiled once per level; engine.cpp picks one at run time.
+set(manymove_simd_levels baseline)
+set(simd_flags_avx2 -mavx2 -mfma -mbmi2)
+set(simd_flags_avx512 -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mbmi2
+                      -Wno-uninitialized -Wno-maybe-uninitialized)  # GCC 12's own headers
+check_cxx_source_compiles("#if !defined(__x86_64__)
+#error another architecture
+#endif
+int main() {}" MANYMOVE_X86_64)
+if(MANYMOVE_X86_64)
+  foreach(level avx2 avx512)
+    list(JOIN simd_flags_${level} " " flags)
+    string(TOUPPER ${level} LEVEL)
+    check_cxx_compiler_flag("${flags}" MANYMOVE_COMPILER_KNOWS_${LEVEL})
+    if(MANYMOVE_COMPILER_KNOWS_${LEVEL})
+      list(APPEND manymove_simd_levels ${level})
+      target_compile_definitions(manymove_flags INTERFACE MANYMOVE_HAVE_${LEVEL})
+    endif()
+  endforeach()
+endif()
+list(JOIN manymove_simd_levels " " levels)
+message(STATUS "manymove: SIMD levels ${levels}")
+
+# ---- the core: per algorithm cpu.cpp (once per level), cuda.cu, and plain C++ files --------------
+# The objects of the baseline come first: where several levels emit the same inline function of
+# the standard library, the linker keeps the first, which must run on every machine.
+file(GLOB plain_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*/*.cpp)
+file(GLOB cpu_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*/cpu.cpp)
+list(REMOVE_ITEM plain_sources ${cpu_sources})
+add_library(manymove_plain OBJECT ${plain_sources})
+target_link_libraries(manymove_plain PRIVATE manymove_flags)
+set(core_sources $<TARGET_OBJECTS:manymove_plain>)
+foreach(level ${manymove_simd_levels})
+  add_library(manymove_${level} OBJECT ${cpu_sources})
+  target_link_libraries(manymove_${level} PRIVATE manymove_flags)
+  target_compile_definitions(manymove_${level} PRIVATE MANYMOVE_SIMD=${level})
+  target_compile_options(manymove_${level} PRIVATE ${simd_flags_${level}})
+  list(APPEND core_sources $<TARGET_OBJECTS:manymove_${level}>)
+endforeach()
+if(manymove_cuda)
+  file(GLOB cuda_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*/*.cu)
+  list(APPEND core_sources ${cuda_sources})
+endif()
+
+find_package(Threads REQUIRED)
+if(NOT manymove_core_type)
+  set(manymove_core_type STATIC)
+endif()
+add_library(manymove_core ${manymove_core_type} ${core_sources})
+target_link_libraries(manymove_core PUBLIC manymove_flags Threads::Threads)

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// DPD on a core: pairs within the cutoff are collected in batches, whose forces are then computed
+// side by side in SIMD registers. Compiled once per SIMD level; nothing here may instantiate what
+// other sources also instantiate.
+#include "cpu.h"
+
+namespace manymove::dpd::MANYMOVE_SIMD {
+namespace {
+
+constexpr int kBatch = 1024;
+constexpr int kIndexMask = 0x1fffffff;
+
+// Pairs within the cutoff; F is the precision of a pair.
+template <class F>
+struct Batch {
+  int count = 0;
+  int i[kBatch], j[kBatch];
+  double dx[kBatch], dy[kBatch], dz[kBatch];
+  F squared_distance[kBatch], approach[kBatch], noise[kBatch];
+  F a[kBatch], gamma[kBatch], sigma[kBatch], inverse_cutoff[kBatch], weight_exponent[kBatch];
+  F force[kBatch], energy[kBatch];
+  std::uint32_t tag_i[kBatch], tag_j[kBatch];
+};
+
+template <class F>
+class PairLoop {
+ public:
+  PairLoop(const PairTable& table, const Particles& particles, const NoiseKey& key, int reacting,
+           double (*force)[3], const PairTally* tally)
+      : table_(table),
+        particles_(particles),
+        key_(key),
+        reacting_(reacting),
+        force_(force),
+        tally_(tally) {
+    for (int k = 0; k < 4; ++k) {
+      special_[k] = static_cast<F>(table.special[k]);
+      root_[k] = square_root(static_cast<F>(table.special[k]));
+    }
+    for (int i = 1; i <= table.types; ++i) {
+      for (int j = 1; j <= table.types; ++j) {
+        const PairCoefficients& c = of(i, j);
+        if (c.cutoff > cutoff_) cutoff_ = c.cutoff;
+        if (c.weight_exponent != 1) general_ = true;
+      }
+    }
+  }
+
+  void run(const NeighbourList& list) {
+    for (int k = 0; k < list.count; ++k) {
+      const int i = list.particle[k], number = list.number[i];
+      for (int from = 0; from < number; from += kBatch) {
+        const int some = number - from < kBatch ? number - from : kBatch;
+        if (batch_.count + some > kBatch) flush();
+        collect(i, list.first[i] + from, some);
+      }
+    }
+    flush();
+  }
+
+ private:
+  const PairCoefficients& of(int i, int j) const {
+    return table_.coefficients[i * (table_.types + 1) + j];
+  }
+
+  // Appends the neighbours within the largest cutoff, without a branch for each.
+  void collect(int i, const int* neighbour, int number) {
+    const double x = particles_.position[i][0], y = particles_.position[i][1],
+                 z = particles_.position[i][2];
+    const double limit = cutoff_ * cutoff_;
+    int n = batch_.count;
+    for (int k = 0; k < number; ++k) {
+      const double* other = particles_.position[neighbour[k] & kIndexMask];
+      const double dx = x - other[0], dy = y - other[1], dz = z - other[2];
+      const double squared = dx * dx + dy * dy + dz * dz;
+      batch_.i[n] = i;
+      batch_.j[n] = neighbour[k];
+      batch_.dx[n] = dx;
+      batch_.dy[n] = dy;
+      batch_.dz[n] = dz;
+      batch_.squared_distance[n] = static_cast<F>(squared);
+      n += squared < limit ? 1 : 0;
+    }
+    batch_.count = n;
+  }
+
+  void prepare() {
+    Batch<F>& b = batch_;
+    for (int n = 0; n < b.count; ++n) {
+      const int i = b.i[n], j = b.j[n] & kIndexMask;
+      const double* u = particles_.velocity[i];
+      const double* v = particles_.velocity[j];
+      b.approach[n] = static_cast<F>(b.dx[n] * (u[0] - v[0]) + b.dy[n] * (u[1] - v[1]) +
+                                     b.dz[n] * (u[2] - v[2]));
+      b.tag_i[n] = particles_.tag[i];
+      b.tag_j[n] = particles_.tag[j];
+    }
+    for (int n = 0; n < b.count; ++n) {
+      const int kind = static_cast<int>(static_cast<unsigned>(b.j[n]) >> 30);
+      const int j = b.j[n] & kIndexMask;
+      const PairCoefficients& c = of(particles_.type[b.i[n]], particles_.type[j]);
+      b.j[n] = j;
+      b.a[n] = special_[kind] * static_cast<F>(c.a);
+      b.gamma[n] = special_[kind] * static_cast<F>(c.gamma);
+      b.sigma[n] = root_[kind] * static_cast<F>(c.sigma);
+      b.inverse_cutoff[n] = static_cast<F>(1 / c.cutoff);
+      b.weight_exponent[n] = static_cast<F>(c.weight_exponent);
+    }
+  }
+
+  template <bool general>
+  void evaluate() {
+    Batch<F>& b = batch_;
+    for (int n = 0; n < b.count; ++n)
+      b.noise[n] = static_cast<F>(pair_noise(key_, b.tag_i[n], b.tag_j[n]));
+    for (int n = 0; n < b.count; ++n) {
+      const PairLaw<F> law{b.a[n], b.gamma[n], b.sigma[n], b.inverse_cutoff[n],
+                           b.weight_exponent[n]};
+      const PairForce<F> f =
+          pair_force<general>(law, b.squared_distance[n], b.approach[n], b.noise[n]);
+      b.force[n] = f.over_distance;
+      b.energy[n] = f.energy;
+    }
+  }
+
+  void flush() {
+    Batch<F>& b = batch_;
+    prepare();
+    if (general_)
+      evaluate<true>();
+    else
+      evaluate<false>();
+    for (int n = 0; n < b.count; ++n) {
+      const int i = b.i[n], j = b.j[n];
+      const double f = static_cast<double>(b.force[n]);
+      const double fx = f * b.dx[n], fy = f * b.dy[n], fz = f * b.dz[n];
+      force_[i][0] += fx;
+      force_[i][1] += fy;
+      force_[i][2] += fz;
+      if (j < reacting_) {
+        force_[j][0] -= fx;
+        force_[j][1] -= fy;
+        force_[j][2] -= fz;
+      }
+    }
+    if (tally_) {
+      for (int n = 0; n < b.count; ++n)
+        tally_->call(tally_->context, b.i[n], b.j[n], static_cast<double>(b.energy[n]),
+                     static_cast<double>(b.force[n]), b.dx[n], b.dy[n], b.dz[n]);
+    }
+    b.count = 0;
+  }
+
+  const PairTable& table_;
+  const Particles& particles_;
+  const NoiseKey key_;
+  const int reacting_;
+  double (*const force_)[3];
+  const PairTally* const tally_;
+  double cutoff_ = 0;  // the largest
+  bool general_ = false;
+  F special_[4], root_[4];
+  Batch<F> batch_;
+};
+
+}  // namespace
+
+void add_pair_forces(const PairTable& table, const Particles& particles, const NeighbourList& list,
+                     const NoiseKey& key, int reacting, double (*force)[3],
+                     const PairTally* tally) {
+  if (table.double_precision)
+    PairLoop<double>(table, particles, key, reacting, force, tally).run(list);
+  else
+    PairLoop<float>(table, particles, key, reacting, force, tally).run(list);
+}
+
+}  // namespace manymove::dpd::MANYMOVE_SIMD

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Dissipative particle dynamics: the physics and the random numbers, the same for every backend.
+// Y.-H. Tang, G. E. Karniadakis, Comput. Phys. Commun. 185, 2809 (2014), "the paper" below.
+// Why it is right, and what differs from the paper: docs/theory/dpd.md.
+//
+// Everything here is made of IEEE operations: integers, sums, products, fma, division and square
+// root. A CPU and a GPU give the same bits.
+#pragma once
+
+#include <cstdint>
+
+#include "../common/macros.h"
+#include "../common/philox.h"
+
+namespace manymove::dpd {
+
+// ---- what macros.h has for float only ----
+
+MM_HD float fused(float a, float b, float c) {
+#if defined(__CUDA_ARCH__)
+  return __fmaf_rn(a, b, c);
+#else
+  return __builtin_fmaf(a, b, c);
+#endif
+}
+
+MM_HD double fused(double a, double b, double c) {
+#if defined(__CUDA_ARCH__)
+  return __fma_rn(a, b, c);
+#else
+  return __builtin_fma(a, b, c);
+#endif
+}
+
+MM_HD float square_root(float a) {
+#if defined(__CUDA_ARCH__)
+  return __fsqrt_rn(a);
+#else
+  return __builtin_sqrtf(a);
+#endif
+}
+
+MM_HD double square_root(double a) {
+#if defined(__CUDA_ARCH__)
+  return __dsqrt_rn(a);
+#else
+  return __builtin_sqrt(a);
+#endif
+}
+
+MM_HD std::uint32_t bits_of(float a) {
+#if defined(__CUDA_ARCH__)
+  return __float_as_uint(a);
+#else
+  std::uint32_t bits;
+  std::memcpy(&bits, &a, sizeof bits);
+  return bits;
+#endif
+}
+
+MM_HD std::uint64_t bits_of(double a) {
+#if defined(__CUDA_ARCH__)
+  return static_cast<std::uint64_t>(__double_as_longlong(a));
+#else
+  std::uint64_t bits;
+  std::memcpy(&bits, &a, sizeof bits);
+  return bits;
+#endif
+}
+
+MM_HD double as_double(std::uint64_t bits) {
+#if defined(__CUDA_ARCH__)
+  return __longlong_as_double(static_cast<long long>(bits));
+#else
+  double a;
+  std::memcpy(&a, &bits, sizeof a);
+  return a;
+#endif
+}
+
+template <class F, class... Rest>
+MM_HD F polynomial(F, F c) {
+  return c;
+}
+
+// c + x (c1 + x (c2 + ...))
+template <class F, class... Rest>
+MM_HD F polynomial(F x, F c, F c1, Rest... rest) {
+  return fused(x, polynomial(x, c1, rest...), c);
+}
+
+// ---- random numbers ----
+
+// What is the same for all pairs of one step.
+struct NoiseKey {
+  std::uint32_t key, mask[2];
+};
+
+MM_HD NoiseKey noise_key(std::uint64_t seed, std::uint64_t step) {
+  std::uint32_t word[4] = {static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(step >> 32),
+                           0x647064u /* "dpd" */, 0};
+  philox(word, {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+  return {word[0], {word[1], word[2]}};
+}
+
+// Philox 2x32-10 (Salmon et al., SC'11): two random words from two.
+MM_HD void philox_pair(std::uint32_t word[2], std::uint32_t key) {
+  MM_UNROLL
+  for (int round = 0; round < 10; ++round) {
+    std::uint32_t high, low;
+    multiply_wide(word[0], 0xD256D193u, high, low);
+    word[0] = high ^ key ^ word[1];
+    word[1] = low;
+    key += 0x9E3779B9u;
+  }
+}
+
+// A normal variable from two random words by Box and Muller: sqrt(-2 ln u) sin(pi y / 2) with u
+// uniform in (0, 1) and y in (-1, 1). Both are odd integers times 2^-31, so that the distribution
+// is symmetric and the largest value 6.56. Absolute error below 1e-6.
+MM_HD float gaussian(std::uint32_t for_radius, std::uint32_t for_angle) {
+  const auto n = static_cast<float>(static_cast<std::int32_t>(for_radius >> 1 | 1u));
+  // n = 2^e (1 + z) with 1 + z between sqrt(1/2) and sqrt(2)
+  const std::uint32_t shifted = bits_of(n) + (0x3f800000u - 0x3f3504f3u);
+  const auto e = static_cast<float>(static_cast<std::int32_t>(shifted >> 23) - (127 + 31));
+  const float z = as_float((shifted & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
+  // -2 ln(1 + z) / z, relative error 3e-8
+  const float p =
+      polynomial(z, -1.999999948f, 0.9999997594f, -0.6666837106f, 0.5000414705f, -0.3991367285f,
+                 0.3312481585f, -0.2990450895f, 0.2873347505f, -0.174445175f);
+  const float radius = square_root(fused(e, -1.386294361f, z * p));
+  const float y = static_cast<float>(static_cast<std::int32_t>(for_angle | 1u)) * 0x1p-31f;
+  // sin(pi y / 2) / y, relative error 5e-9
+  const float q = polynomial(y * y, 1.570796318f, -0.6459637106f, 0.07968967896f, -0.004673766625f,
+                             0.000151485136f);
+  return radius * (y * q);
+}
+
+// xi_ij of Eq. 5: a normal variable for each pair and step, symmetric in i and j. A function of the
+// tags alone, so that every rank that sees the pair draws the same one.
+MM_HD float pair_noise(const NoiseKey& key, std::uint32_t tag_i, std::uint32_t tag_j) {
+  const bool ordered = tag_i < tag_j;
+  std::uint32_t word[2] = {(ordered ? tag_i : tag_j) ^ key.mask[0],
+                           (ordered ? tag_j : tag_i) ^ key.mask[1]};
+  philox_pair(word, key.key);
+  return gaussian(word[0], word[1]);
+}
+
+// ---- weights ----
+
+// base^exponent for a base in [0, 1] and an exponent >= 0, by 2^(exponent log2(base)) as in
+// Algorithm 5 of the paper; 0^0 is 0 here, since a pair at the cutoff feels nothing (Eq. 6).
+MM_HD float power(float base, float exponent) {
+  const std::uint32_t shifted = bits_of(base) + (0x3f800000u - 0x3f3504f3u);
+  const auto e = static_cast<float>(static_cast<std::int32_t>(shifted >> 23) - 127);
+  const float z = as_float((shifted & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
+  const float log2 = fused(
+      z,
+      polynomial(z, 1.44269500366f, -0.721347346874f, 0.480910641567f, -0.360703674854f,
+                 0.287916289451f, -0.238945037766f, 0.215715433829f, -0.207268209795f,
+                 0.125835594432f),
+      e);
+  const float wanted = exponent * log2;
+  const float y = wanted > -120.0f ? wanted : -120.0f;
+  const float rounded = y + 12582912.0f;  // 1.5 * 2^23: the integer is in the low bits
+  const float f = y - (rounded - 12582912.0f);
+  const float scale = as_float((bits_of(rounded) + 127u) << 23);
+  const float result =
+      scale * polynomial(f, 1.00000000055f, 0.693147205736f, 0.240226468912f, 0.0555032877851f,
+                         0.00961848889795f, 0.00133999307896f, 0.000153458273815f);
+  return base > 0.0f ? result : 0.0f;
+}
+
+MM_HD double power(double base, double exponent) {
+  constexpr std::uint64_t half_root = 0x3fe6a09e667f3bcdu;  // sqrt(1/2)
+  const std::uint64_t shifted = bits_of(base) + (0x3ff0000000000000u - half_root);
+  // The exponent as a double, without a conversion of 64 bits: 1.5 * 2^52 holds it in its low bits.
+  const double e = as_double(0x4338000000000000u + (shifted >> 52)) - (6755399441055744.0 + 1023.0);
+  const double z = as_double((shifted & 0x000fffffffffffffu) + half_root) - 1.0;
+  const double s = z / (2.0 + z), t = s * s;
+  const double log2 =
+      fused(s,
+            polynomial(t, 2.8853900817779268114, 0.96179669392598982026, 0.57707801634547042499,
+                       0.41219858585106456814, 0.32059853392646233611, 0.26233440174514729824,
+                       0.22091186685788852995, 0.21367077946267186606),
+            e);
+  const double wanted = exponent * log2;
+  const double y = wanted > -1000.0 ? wanted : -1000.0;
+  const double rounded = y + 6755399441055744.0;
+  const double f = y - (rounded - 6755399441055744.0);
+  const double scale = as_double((bits_of(rounded) + 1023u) << 52);
+  const double result =
+      scale * polynomial(f, 0.9999999999999999971, 0.69314718055994533045, 0.24022650695910156194,
+                         0.055504108664819921999, 0.0096181291075883388805, 0.001333355814678983701,
+                         0.00015403530462509966101, 0.000015252733490062370866,
+                         1.3215433091849114785e-6, 1.0178197993382467131e-7,
+                         7.0741052512368323548e-9, 4.4352866745874167032e-10);
+  return base > 0.0 ? result : 0.0;
+}
+
+// ---- the pair force ----
+
+template <class F>
+struct PairLaw {
+  F a;                // Eq. 3
+  F gamma;            // Eq. 4
+  F sigma;            // Eq. 5, over the root of the time step
+  F inverse_cutoff;   // 1 / r_c
+  F weight_exponent;  // s of Eq. 8
+};
+
+// What a pair at distance r within the cutoff feels: the force on i along e_ij over r (multiply it
+// with r_ij), and the energy of the conservative part, zero at the cutoff.
+template <class F>
+struct PairForce {
+  F over_distance, energy;
+};
+
+// squared_distance = |r_ij|^2, approach = r_ij . v_ij, noise = xi_ij. Two particles in one place have
+// no direction: they feel no force, as in LAMMPS.
+template <bool general_exponent, class F>
+MM_HD PairForce<F> pair_force(const PairLaw<F>& law, F squared_distance, F approach, F noise) {
+  const F r = square_root(squared_distance);
+  const F inverse = r > F(1e-10) ? F(1) / r : F(0);
+  const F beyond = fused(-r, law.inverse_cutoff, F(1));
+  const F w = beyond > F(0) ? beyond : F(0);
+  const F w_random = general_exponent ? power(w, law.weight_exponent) : w;
+  const F dissipative = -(law.gamma * w_random) * (approach * inverse);
+  const F force = fused(law.a, w, w_random * fused(law.sigma, noise, dissipative));
+  return {force * inverse, F(0.5) * (law.a / law.inverse_cutoff) * (w * w)};
+}
+
+}  // namespace manymove::dpd

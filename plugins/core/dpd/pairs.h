@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Forces of DPD on a neighbour list that a host program keeps in its own memory, on one core.
+#pragma once
+
+#include <cstdint>
+
+namespace manymove::dpd {
+
+// Of one pair of types.
+struct PairCoefficients {
+  double a, gamma, sigma;  // Eqs. 3 to 5 of the paper; sigma is over the root of the time step
+  double cutoff;
+  double weight_exponent;  // s of Eq. 8
+};
+
+struct PairTable {
+  int types;                             // numbered from 1
+  const PairCoefficients* coefficients;  // [types + 1][types + 1]
+  // Of the four kinds of neighbours, what the conservative and the dissipative force are multiplied
+  // with; the random force takes the root. The first is 1.
+  double special[4];
+  bool double_precision;  // else float32 for pairs; sums are float64 always
+};
+
+struct Particles {
+  const double (*position)[3];
+  const double (*velocity)[3];
+  const int* type;
+  const std::uint32_t* tag;
+};
+
+// For k below count: first[i][0 .. number[i]) are the neighbours of i = particle[k]; bits 30 and 31
+// are the kind of neighbour, the low 29 bits its index.
+struct NeighbourList {
+  int count;
+  const int* particle;
+  const int* number;
+  const int* const* first;
+};
+
+// Called for each pair within the cutoff: energy, force over distance, r_ij.
+struct PairTally {
+  void (*call)(void* context, int i, int j, double energy, double force_over_distance, double dx,
+               double dy, double dz);
+  void* context;
+};
+
+// Adds the forces to force[], for j only if j < reacting. tally may be null.
+void add_pair_forces(const PairTable& table, const Particles& particles, const NeighbourList& list,
+                     std::uint64_t seed, std::uint64_t step, int reacting, double (*force)[3],
+                     const PairTally* tally);
+
+}  // namespace manymove::dpd
