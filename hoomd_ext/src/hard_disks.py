@@ -39,10 +39,11 @@ class HardDisks(Integrator):
 
     The box is cut into cells a diameter wide or a little more, the cells into four sets, and all
     cells of a set are updated at once: `nselect` trial moves of a cell's disks in random order,
-    moves that leave the cell being rejected. A *checkerboard sweep* visits the four sets in random order.
-    The grid is shifted at random after as many sweeps as divide `sweeps_per_step`, 4 at most. The
-    method is that of `Anderson 2013 <https://dx.doi.org/10.1016/j.jcp.2013.07.023>`_; the engine is
-    that of the package manymove, whose documentation has the proof of detailed balance.
+    moves that leave the cell being rejected. A *checkerboard sweep* visits the four sets in
+    random order. The grid is shifted at random after as many sweeps as divide `sweeps_per_step`,
+    4 at most. The method is that of `Anderson 2013
+    <https://dx.doi.org/10.1016/j.jcp.2013.07.023>`_; the engine is that of the package manymove,
+    whose documentation has the proof of detailed balance.
 
     Displacements are uniform in a square, :math:`-d \le \Delta x, \Delta y \le d`
     (`hoomd.hpmc.integrate.Sphere`: in a disk of radius :math:`d`), to eight significant bits. A
