@@ -31,18 +31,19 @@ class HardDisks::Arrays {
       : where_(home_of(*self.m_exec_conf)),
         position_(self.m_pdata->getPositions(), where_, access_mode::readwrite),
         image_(self.m_pdata->getImages(), where_, access_mode::readwrite),
-        index_(self.m_pdata->getRTags(), where_, access_mode::read) {}
+        index_(self.m_pdata->getRTags(), where_, access_mode::read),
+        tag_(self.m_pdata->getTags(), where_, access_mode::read) {}
 
   harddisk::HostParticles particles() const {
     return {position_.data, sizeof(Scalar) == sizeof(double),
-            reinterpret_cast<std::int32_t*>(image_.data), index_.data};
+            reinterpret_cast<std::int32_t*>(image_.data), index_.data, tag_.data};
   }
 
  private:
   access_location::Enum where_;
   ArrayHandle<Scalar4> position_;
   ArrayHandle<int3> image_;
-  ArrayHandle<unsigned int> index_;
+  ArrayHandle<unsigned int> index_, tag_;
 };
 
 HardDisks::HardDisks(std::shared_ptr<hoomd::SystemDefinition> system, int threads)

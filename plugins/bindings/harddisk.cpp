@@ -39,9 +39,10 @@ Parameters parameters_from(const nb::dict& d) {
 
 // Addresses, as array interfaces give them.
 HostParticles host_particles(std::uintptr_t position, bool double_precision, std::uintptr_t image,
-                             std::uintptr_t index) {
+                             std::uintptr_t index, std::uintptr_t tag) {
   return {reinterpret_cast<void*>(position), double_precision,
-          reinterpret_cast<std::int32_t*>(image), reinterpret_cast<const std::uint32_t*>(index)};
+          reinterpret_cast<std::int32_t*>(image), reinterpret_cast<const std::uint32_t*>(index),
+          reinterpret_cast<const std::uint32_t*>(tag)};
 }
 
 nb::dict grid_dict(const Engine& engine) {
@@ -155,18 +156,18 @@ void bind_hard_disks(nb::module_& module) {
       .def(
           "same_positions",
           [](const Engine& e, std::uintptr_t position, bool double_precision, std::uintptr_t image,
-             std::uintptr_t index) {
-            return e.same_positions(host_particles(position, double_precision, image, index));
+             std::uintptr_t index, std::uintptr_t tag) {
+            return e.same_positions(host_particles(position, double_precision, image, index, tag));
           },
-          "position"_a, "double_precision"_a, "image"_a, "index"_a,
+          "position"_a, "double_precision"_a, "image"_a, "index"_a, "tag"_a,
           nb::call_guard<nb::gil_scoped_release>())
       .def(
           "write_positions",
-          [](const Engine& e, std::uintptr_t position, bool double_precision, std::uintptr_t image,
-             std::uintptr_t index) {
-            e.write_positions(host_particles(position, double_precision, image, index));
+          [](Engine& e, std::uintptr_t position, bool double_precision, std::uintptr_t image,
+             std::uintptr_t index, std::uintptr_t tag) {
+            e.write_positions(host_particles(position, double_precision, image, index, tag));
           },
-          "position"_a, "double_precision"_a, "image"_a, "index"_a,
+          "position"_a, "double_precision"_a, "image"_a, "index"_a, "tag"_a,
           nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("cycles_between_writes", &Engine::cycles_between_writes)
       .def(

@@ -19,6 +19,8 @@ class CudaEngine final : public Engine {
       ids_[k].clear(stream_);  // those of empty slots are copied, never used
     }
     tally_ = DeviceBuffer<Tally>(1);
+    trace_ = DeviceBuffer<Trace>(1);
+    trace_.clear(stream_);
     sums_ = DeviceBuffer<double2>(blocks_of_cells());
     const std::size_t bytes = TileMemory::bytes(g);
     choose_kernel();
@@ -56,12 +58,25 @@ class CudaEngine final : public Engine {
   }
 
   bool same_positions(const HostParticles& host) const override {
-    *differs_.word() = 0;
-    visit_host<false>(host);
+    use();
+    const auto kernel = host.double_precision ? &compare_kernel<double> : &compare_kernel<float>;
+    const int n = static_cast<int>(state_.particles);
+    kernel<<<(n + kThreads - 1) / kThreads, kThreads, 0, stream_>>>(host, n, trace_.data(),
+                                                                    same_.word());
+    check(cudaGetLastError(), "launch");
     check(cudaStreamSynchronize(stream_), "comparison of positions");
-    return *differs_.word() == 0;
+    return *same_.word();
   }
-  void write_positions(const HostParticles& host) const override { visit_host<true>(host); }
+  void write_positions(const HostParticles& host) override {
+    use();
+    const auto kernel = host.double_precision ? &write_kernel<double> : &write_kernel<float>;
+    const std::uint64_t cycle = state_.data.counters.cycles;
+    kernel<<<blocks_of_cells(), kThreads, 0, stream_>>>(
+        state_.geometry, frame_of(state_, state_.data.origin),
+        reach_of(state_, cycle - std::exchange(last_write_, cycle)), cells_[now_].data(),
+        ids_[now_].data(), host, trace_.data());
+    check(cudaGetLastError(), "launch");
+  }
 
   std::vector<std::uint32_t> contact_histogram(double bin_width, int bins) const override {
     use();
@@ -205,16 +220,6 @@ class CudaEngine final : public Engine {
     histogram_kernel<<<blocks_of_cells(), kThreads, sampling.bins * sizeof(std::uint32_t),
                        stream_>>>(g, contact_bins(g, sampling), cells_[now_].data(), row);
   }
-  template <bool Write>
-  void visit_host(const HostParticles& host) const {
-    use();
-    const auto kernel =
-        host.double_precision ? &host_kernel<double, Write> : &host_kernel<float, Write>;
-    kernel<<<blocks_of_cells(), kThreads, 0, stream_>>>(
-        state_.geometry, frame_of(state_, state_.data.origin), cells_[now_].data(),
-        ids_[now_].data(), host, differs_.word());
-    check(cudaGetLastError(), "launch");
-  }
   int blocks_of_cells() const {
     const Geometry& g = state_.geometry;
     return (g.cells[0] * g.cells[1] + kThreads - 1) / kThreads;
@@ -249,7 +254,9 @@ class CudaEngine final : public Engine {
   DeviceBuffer<Tally> tally_;
   mutable Tally seen_{};          // the tally as last fetched
   mutable bool waiting_ = false;  // for cycles on their way
-  HostFlag differs_;
+  DeviceBuffer<Trace> trace_;
+  HostFlag same_;
+  std::uint64_t last_write_ = 0;  // cycle of the last write_positions()
   DeviceBuffer<double2> sums_;
   DeviceBuffer<std::uint32_t> ring_;
   decltype(&cycle_kernel<12, 1, kThreads, 3>) kernel_;

@@ -89,18 +89,14 @@ class CpuEngine final : public Engine {
   }
 
   bool same_positions(const HostParticles& host) const override {
-    std::atomic<bool> same{true};
-    for_host(host, [&](auto* position, std::size_t at, auto r) {
-      if (position[2 * at].x != r.x || position[2 * at].y != r.y)
-        same.store(false, std::memory_order_relaxed);
-    });
-    return same;
+    return written_ == (host.double_precision ? trace<double>(host) : trace<float>(host));
   }
-  void write_positions(const HostParticles& host) const override {
-    const Frame f = frame_of(state_, state_.data.origin);
-    for_host(host, [&](auto* position, std::size_t at, auto r) {
-      move_host_particle(f, position, host.image, at, r);
-    });
+  void write_positions(const HostParticles& host) override {
+    if (host.double_precision)
+      write<double>(host);
+    else
+      write<float>(host);
+    last_write_ = state_.data.counters.cycles;
   }
 
   std::vector<std::uint32_t> contact_histogram(double bin_width, int bins) const override {
@@ -178,27 +174,40 @@ class CpuEngine final : public Engine {
               {w.tile.data(), w.order.data(), w.count.data(), w.list.data()}, w.tally);
   }
 
-  // Calls particle(array, place in it, position) for each disk.
-  template <class Particle>
-  void for_host(const HostParticles& host, Particle&& particle) const {
-    if (host.double_precision)
-      for_host_as<double>(host, particle);
-    else
-      for_host_as<float>(host, particle);
-  }
-  template <class Real, class Particle>
-  void for_host_as(const HostParticles& host, Particle&& particle) const {
+  template <class Real>
+  void write(const HostParticles& host) {
     const Geometry& g = state_.geometry;
     const Frame f = frame_of(state_, state_.data.origin);
+    const double reach = reach_of(state_, state_.data.counters.cycles - last_write_);
     auto* const position = static_cast<HostPair<Real>*>(host.position);
+    std::atomic<std::uint64_t> sum{0};
     each(g.cells[1], [&](int row, int) {
+      std::uint64_t part = 0;
       for_row(row, [&](int column, int slot) {
-        const std::size_t at =
+        const std::size_t from =
             (static_cast<std::size_t>(row) * g.cells[0] + column) * kSlots + slot;
-        particle(position, host.index[state_.data.ids[at]],
-                 host_position<Real>(g, f, column, row, cells()[at]));
+        const auto id = static_cast<std::uint32_t>(state_.data.ids[from]);
+        const HostPair<Real> r = host_position<Real>(g, f, column, row, cells()[from]);
+        move_host_particle(f, reach, position, host.image, host.index[id], r);
+        part += trace_of(id, r);
       });
+      sum += part;
     });
+    written_ = sum;
+  }
+  template <class Real>
+  std::uint64_t trace(const HostParticles& host) const {
+    const auto* const position = static_cast<const HostPair<Real>*>(host.position);
+    constexpr std::size_t kPart = 4096;
+    std::atomic<std::uint64_t> sum{0};
+    each(static_cast<int>((state_.particles + kPart - 1) / kPart), [&](int part, int) {
+      const std::size_t end = std::min(state_.particles, (part + std::size_t{1}) * kPart);
+      std::uint64_t mine = 0;
+      for (std::size_t i = part * kPart; i < end; ++i)
+        mine += trace_of(host.tag[i], position[2 * i]);
+      sum += mine;
+    });
+    return sum;
   }
 
   // Adds up the pairs near contact in bins(thread).
@@ -234,6 +243,7 @@ class CpuEngine final : public Engine {
   bool incomplete_ = false;  // the row that is being filled began late
   std::vector<std::uint32_t> row_, rows_;
   std::vector<std::uint64_t> row_cycles_;
+  std::uint64_t written_ = 0, last_write_ = 0;  // trace and cycle of the last write_positions()
 };
 
 // Where is "cpu" or "cuda:<index>"; the state is made only once that is known to make sense.

@@ -84,6 +84,7 @@ struct HostParticles {
   bool double_precision;       // of `position`: float64 or float32
   std::int32_t* image;         // [N][3], or null: not kept
   const std::uint32_t* index;  // [N], where disk i stands
+  const std::uint32_t* tag;    // [N], the disk that stands there
 };
 
 // To be used by one thread at a time. What a CUDA engine does is ordered with the legacy default
@@ -100,11 +101,11 @@ class MANYMOVE_API Engine {
   // The same, but a GPU may still be at it on return; what asks for the state waits.
   virtual void enqueue(std::uint64_t cycles) = 0;
 
-  // Whether a host program's positions are the present ones, as write_positions() leaves them.
+  // Whether a host program's positions are those that write_positions() left, in whatever order.
   virtual bool same_positions(const HostParticles& particles) const = 0;
-  // Images follow the disks, who must not have gone farther since than half the box: at most
-  // cycles_between_writes() cycles.
-  virtual void write_positions(const HostParticles& particles) const = 0;
+  // Images follow the disks, who must not have gone farther than half the box since the last time:
+  // at most cycles_between_writes() cycles.
+  virtual void write_positions(const HostParticles& particles) = 0;
   int cycles_between_writes() const {  // in a cycle a disk stays in its cell
     const Grid g = grid();
     return ((g.cells[0] < g.cells[1] ? g.cells[0] : g.cells[1]) - 1) / 2;

@@ -375,32 +375,63 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   }
 }
 
-// One thread per cell. Write: a host program's particles get their positions; otherwise `differs`
-// says whether one of them stands elsewhere.
-template <class Real, bool Write>
-__global__ void host_kernel(const Geometry g, const Frame f, const Position* cells,
-                            const std::int32_t* ids, const HostParticles host,
-                            volatile unsigned* differs) {
+// A sum over all threads of a kernel, for which one block after the other takes a number.
+struct Trace {
+  unsigned long long sum, written;
+  unsigned int blocks;
+};
+
+// True in one thread, that which ends the sum; `total` is valid there.
+__device__ bool ends_sum(unsigned long long mine, Trace* trace, unsigned long long& total) {
+  __shared__ unsigned long long part[kThreads / 32];
+  for (int lane = 16; lane > 0; lane /= 2) mine += __shfl_down_sync(~0u, mine, lane);
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = mine;
+  __syncthreads();
+  if (threadIdx.x != 0) return false;
+  for (int warp = 1; warp < kThreads / 32; ++warp) mine += part[warp];
+  atomicAdd(&trace->sum, mine);
+  __threadfence();
+  if (atomicAdd(&trace->blocks, 1u) != gridDim.x - 1) return false;
+  total = atomicExch(&trace->sum, 0ull);
+  trace->blocks = 0;
+  return true;
+}
+
+// One thread per cell: a host program's particles get their positions.
+template <class Real>
+__global__ void write_kernel(const Geometry g, const Frame f, double reach, const Position* cells,
+                             const std::int32_t* ids, const HostParticles host, Trace* trace) {
   const int cell = blockIdx.x * blockDim.x + threadIdx.x;
-  if (cell >= g.cells[0] * g.cells[1]) return;
-  const int row = cell / g.cells[0], column = cell - row * g.cells[0];
-  auto* const position = static_cast<HostPair<Real>*>(host.position);
-  Position p[kSlots];
-  load_cell(cells, cell, p);
-  const int4 four = reinterpret_cast<const int4*>(ids)[cell];
-  const int id[kSlots] = {four.x, four.y, four.z, four.w};
+  unsigned long long sum = 0;
+  if (cell < g.cells[0] * g.cells[1]) {
+    const int row = cell / g.cells[0], column = cell - row * g.cells[0];
+    auto* const position = static_cast<HostPair<Real>*>(host.position);
+    Position p[kSlots];
+    load_cell(cells, cell, p);
+    const int4 four = reinterpret_cast<const int4*>(ids)[cell];
+    const int id[kSlots] = {four.x, four.y, four.z, four.w};
 #pragma unroll
-  for (int slot = 0; slot < kSlots; ++slot) {
-    if (p[slot].x == kEmpty) break;
-    const std::size_t at = host.index[id[slot]];
-    const HostPair<Real> r = host_position<Real>(g, f, column, row, p[slot]);
-    if (Write) {
-      move_host_particle(f, position, host.image, at, r);
-    } else {
-      const HostPair<Real> there = position[2 * at];
-      if (there.x != r.x || there.y != r.y) *differs = 1;
+    for (int slot = 0; slot < kSlots; ++slot) {
+      if (p[slot].x == kEmpty) break;
+      const HostPair<Real> r = host_position<Real>(g, f, column, row, p[slot]);
+      move_host_particle(f, reach, position, host.image, host.index[id[slot]], r);
+      sum += trace_of(id[slot], r);
     }
   }
+  unsigned long long total;
+  if (ends_sum(sum, trace, total)) trace->written = total;
+}
+
+// One thread per particle of a host program: have they been moved since?
+template <class Real>
+__global__ void compare_kernel(const HostParticles host, int particles, Trace* trace,
+                               volatile unsigned* same) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned long long sum = 0;
+  if (i < particles)
+    sum = trace_of(host.tag[i], static_cast<const HostPair<Real>*>(host.position)[2 * i]);
+  unsigned long long total;
+  if (ends_sum(sum, trace, total)) *same = total == trace->written;
 }
 
 // One thread per cell; the block's histogram is in shared memory.

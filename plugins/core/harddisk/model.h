@@ -502,16 +502,37 @@ MM_HD int crossings(Real from, Real to, double box) {
   return d > 0.5 * box ? -1 : d < -0.5 * box ? 1 : 0;
 }
 
-// The position at place `at` of a host program's array becomes `r`; the image follows.
+// The position at place `at` of a host program's array becomes `r`; the image follows. `reach`: no
+// disk has gone farther along an axis since the last time.
 template <class Real>
-MM_HD void move_host_particle(const Frame& f, HostPair<Real>* positions, std::int32_t* images,
-                              std::size_t at, HostPair<Real> r) {
-  if (images) {
+MM_HD void move_host_particle(const Frame& f, double reach, HostPair<Real>* positions,
+                              std::int32_t* images, std::size_t at, HostPair<Real> r) {
+  const auto near_edge = [&](int axis, Real x) {
+    return (x < 0 ? -x : x) + reach >= 0.5 * f.box[axis];
+  };
+  if (images && (near_edge(0, r.x) || near_edge(1, r.y))) {
     const HostPair<Real> old = positions[2 * at];
     if (const int n = crossings(old.x, r.x, f.box[0])) images[3 * at] += n;
     if (const int n = crossings(old.y, r.y, f.box[1])) images[3 * at + 1] += n;
   }
   positions[2 * at] = r;
+}
+
+MM_HD std::uint64_t mix(std::uint64_t h) {  // the finaliser of MurmurHash3
+  h = (h ^ (h >> 33)) * 0xff51afd7ed558ccdull;
+  h = (h ^ (h >> 33)) * 0xc4ceb9fe1a85ec53ull;
+  return h ^ (h >> 33);
+}
+
+// The sum of these over all disks tells whether one of them has been moved.
+template <class Real>
+MM_HD std::uint64_t trace_of(std::uint32_t id, HostPair<Real> r) {
+  const auto bits = [](Real x) {
+    std::uint64_t b = 0;
+    memcpy(&b, &x, sizeof x);
+    return b;
+  };
+  return mix(mix(mix(id + std::uint64_t{1}) ^ bits(r.x)) ^ bits(r.y));
 }
 
 // ---- observables, a cell at a time ----

@@ -389,13 +389,12 @@ void for_disks(const State& s, const Snapshot& data, Disk&& disk) {
   }
 }
 
-std::uint64_t mix(std::uint64_t h) {  // the finaliser of MurmurHash3
-  h = (h ^ (h >> 33)) * 0xff51afd7ed558ccdull;
-  h = (h ^ (h >> 33)) * 0xc4ceb9fe1a85ec53ull;
-  return h ^ (h >> 33);
-}
-
 }  // namespace
+
+double reach_of(const State& s, std::uint64_t cycles) {
+  const Grid g = grid_of(s);
+  return std::max(g.cell_width[0], g.cell_width[1]) * static_cast<double>(cycles);
+}
 
 Frame frame_of(const State& s, const std::array<std::int64_t, 2>& origin) {
   return {{origin[0], origin[1]},

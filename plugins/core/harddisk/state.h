@@ -23,6 +23,8 @@ State make_state(const Snapshot& snapshot, std::size_t particles, const Paramete
 
 Grid grid_of(const State& state);
 Frame frame_of(const State& state, const std::array<std::int64_t, 2>& origin);
+// How far a disk may have gone along an axis.
+double reach_of(const State& state, std::uint64_t cycles);
 void export_positions(const State& state, const Snapshot& data, double* xy);
 double deepest_overlap(const State& state, const Snapshot& data);
 std::uint64_t hash_of(const State& state, const Snapshot& data);
