@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "Compat.h"
 
@@ -59,14 +60,10 @@ HardDisks::HardDisks(std::shared_ptr<hoomd::SystemDefinition> system, int thread
     throw std::runtime_error("hoomd.manymove.HardDisks runs on one GPU per rank");
 }
 
-// ---- parameters
-// ----------------------------------------------------------------------------------
+// ---- parameters, which hard_disks.py has checked ----
 
 void HardDisks::set_shape(const std::string& type, const pybind11::dict& shape) {
-  const auto diameter = shape["diameter"].cast<double>();
-  if (!(diameter > 0) || !std::isfinite(diameter))
-    throw std::invalid_argument("diameter of type " + type + " must be positive and finite");
-  diameter_.at(m_pdata->getTypeByName(type)) = diameter;
+  diameter_.at(m_pdata->getTypeByName(type)) = shape["diameter"].cast<double>();
   stale_ = true;
 }
 
@@ -77,8 +74,6 @@ pybind11::dict HardDisks::shape(const std::string& type) const {
 }
 
 void HardDisks::set_max_displacement(const std::string& type, double d) {
-  if (!(d > 0) || !std::isfinite(d))
-    throw std::invalid_argument("d of type " + type + " must be positive and finite");
   max_displacement_.at(m_pdata->getTypeByName(type)) = d;
   stale_ = true;
 }
@@ -88,22 +83,16 @@ double HardDisks::max_displacement(const std::string& type) const {
 }
 
 void HardDisks::set_moves_per_cell(int moves) {
-  if (moves < 1 || moves > 1024)
-    throw std::invalid_argument("nselect must be from 1 to 1024, got " + std::to_string(moves));
   moves_per_cell_ = moves;
   stale_ = true;
 }
 
 void HardDisks::set_sweeps_per_step(int sweeps) {
-  if (sweeps < 1)
-    throw std::invalid_argument("sweeps_per_step must be at least 1, got " +
-                                std::to_string(sweeps));
   sweeps_per_step_ = sweeps;
   stale_ = true;
 }
 
 void HardDisks::set_repair_depth(double depth) {
-  if (!(depth >= 0)) throw std::invalid_argument("repair_depth must not be negative");
   repair_depth_ = depth;
   stale_ = true;
 }
@@ -125,8 +114,7 @@ double HardDisks::common(const std::vector<double>& values, const char* what) co
   return values.at(0);
 }
 
-// ---- running
-// -------------------------------------------------------------------------------------
+// ---- running ----
 
 void HardDisks::prepRun(std::uint64_t timestep) {
   timestep_ = timestep;
@@ -150,11 +138,11 @@ void HardDisks::update(std::uint64_t timestep) {
 }
 
 void HardDisks::prepare() {
+  check_system();
   const auto size = m_pdata->getGlobalBox().getL();
   if (!stale_ && engine_->particles() == m_pdata->getN() && box_[0] == size.x &&
       box_[1] == size.y && engine_->same_positions(Arrays(*this).particles()))
     return;
-  check_system();
   make_engine();
 }
 
@@ -188,7 +176,17 @@ void HardDisks::make_engine() {
   const std::string device =
       gpu ? "cuda:" + std::to_string(gpu_index(*m_exec_conf)) : std::string("cpu");
   const std::vector<double> xy = positions_by_tag();
-  auto engine = harddisk::make_engine(xy.data(), m_pdata->getN(), parameters, device, threads_);
+  std::unique_ptr<harddisk::Engine> engine;
+  try {
+    engine = harddisk::make_engine(xy.data(), m_pdata->getN(), parameters, device, threads_);
+  } catch (const std::invalid_argument& error) {
+    std::string text = error.what();  // in this integrator's words
+    for (const auto& [ours, theirs] :
+         {std::pair{"disks ", "particles with tags "}, std::pair{"disk ", "the particle with tag "},
+          std::pair{"max_displacement", "d"}})
+      if (text.rfind(ours, 0) == 0) text.replace(0, std::string(ours).size(), theirs);
+    throw std::invalid_argument("hoomd.manymove.HardDisks: " + text);
+  }
   before_.trial_moves = so_far.trial_moves;
   before_.accepted_moves = so_far.accepted_moves;
   engine_ = std::move(engine);
@@ -215,8 +213,7 @@ std::vector<double> HardDisks::positions_by_tag() const {
   return xy;
 }
 
-// ---- results
-// -------------------------------------------------------------------------------------
+// ---- results ----
 
 harddisk::Counters HardDisks::total() {
   if (!engine_) return before_;

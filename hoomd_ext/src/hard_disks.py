@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
+import math
 import os
 
 from hoomd.data.parameterdicts import ParameterDict, TypeParameterDict
+from hoomd.data.typeconverter import OnlyTypes
 from hoomd.data.typeparam import TypeParameter
 from hoomd.error import DataAccessError
 from hoomd.logging import log
 from hoomd.manymove import pressure as _pressure
 from hoomd.manymove.version import module as _manymove
 from hoomd.operation import Integrator
+
+
+class _Range:
+    """Refuses numbers that are not in [low, high) by the parameter's name."""
+
+    def __init__(self, name, low, high, rule):
+        self.name, self.low, self.high, self.rule = name, low, high, rule
+
+    def __call__(self, value):
+        if not self.low <= value < self.high:
+            raise ValueError(f"{self.name} must be {self.rule}, got {value}")
+        return value
+
+
+def _count(name, most):
+    return OnlyTypes(int, postprocess=_Range(name, 1, most + 1, f"from 1 to {most}"))
+
+
+def _length(name):
+    positive = _Range(name, math.ulp(0.0), math.inf, "positive and finite")
+    return OnlyTypes(float, postprocess=positive)
+
+
+def _depth(name):
+    return OnlyTypes(float, postprocess=_Range(name, 0.0, math.inf, "finite and not negative"))
 
 
 class Counters:
@@ -86,23 +113,21 @@ class HardDisks(Integrator):
         self._threads = threads
         self._param_dict.update(
             ParameterDict(
-                nselect=int(nselect),
-                sweeps_per_step=int(sweeps_per_step),
-                repair_depth=float(repair_depth),
+                nselect=_count("nselect", 1024),
+                sweeps_per_step=_count("sweeps_per_step", 10**6),
+                repair_depth=_depth("repair_depth"),
             )
         )
+        self.nselect = nselect
+        self.sweeps_per_step = sweeps_per_step
+        self.repair_depth = repair_depth
+        d = TypeParameterDict(_length("d"), len_keys=1)
+        d.default = default_d
+        shape = TypeParameterDict(diameter=_length("diameter"), len_keys=1)
         self._extend_typeparam(
             [
-                TypeParameter(
-                    "d",
-                    type_kind="particle_types",
-                    param_dict=TypeParameterDict(float(default_d), len_keys=1),
-                ),
-                TypeParameter(
-                    "shape",
-                    type_kind="particle_types",
-                    param_dict=TypeParameterDict(diameter=float, len_keys=1),
-                ),
+                TypeParameter("d", type_kind="particle_types", param_dict=d),
+                TypeParameter("shape", type_kind="particle_types", param_dict=shape),
             ]
         )
 

@@ -73,7 +73,7 @@ class CudaEngine final : public Engine {
     const std::uint64_t cycle = state_.data.counters.cycles;
     kernel<<<blocks_of_cells(), kThreads, 0, stream_>>>(
         state_.geometry, frame_of(state_, state_.data.origin),
-        reach_of(state_, cycle - std::exchange(last_write_, cycle)), cells_[now_].data(),
+        reach_of(state_, std::exchange(last_write_, cycle), cycle), cells_[now_].data(),
         ids_[now_].data(), host, trace_.data());
     check(cudaGetLastError(), "launch");
   }
@@ -256,7 +256,7 @@ class CudaEngine final : public Engine {
   mutable bool waiting_ = false;  // for cycles on their way
   DeviceBuffer<Trace> trace_;
   HostFlag same_;
-  std::uint64_t last_write_ = 0;  // cycle of the last write_positions()
+  std::uint64_t last_write_ = kNever;  // cycle of the last write_positions()
   DeviceBuffer<double2> sums_;
   DeviceBuffer<std::uint32_t> ring_;
   decltype(&cycle_kernel<12, 1, kThreads, 3>) kernel_;

@@ -178,7 +178,7 @@ class CpuEngine final : public Engine {
   void write(const HostParticles& host) {
     const Geometry& g = state_.geometry;
     const Frame f = frame_of(state_, state_.data.origin);
-    const double reach = reach_of(state_, state_.data.counters.cycles - last_write_);
+    const double reach = reach_of(state_, last_write_, state_.data.counters.cycles);
     auto* const position = static_cast<HostPair<Real>*>(host.position);
     std::atomic<std::uint64_t> sum{0};
     each(g.cells[1], [&](int row, int) {
@@ -243,7 +243,7 @@ class CpuEngine final : public Engine {
   bool incomplete_ = false;  // the row that is being filled began late
   std::vector<std::uint32_t> row_, rows_;
   std::vector<std::uint64_t> row_cycles_;
-  std::uint64_t written_ = 0, last_write_ = 0;  // trace and cycle of the last write_positions()
+  std::uint64_t written_ = 0, last_write_ = kNever;  // trace and cycle of write_positions()
 };
 
 // Where is "cpu" or "cuda:<index>"; the state is made only once that is known to make sense.

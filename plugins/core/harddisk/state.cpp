@@ -391,9 +391,10 @@ void for_disks(const State& s, const Snapshot& data, Disk&& disk) {
 
 }  // namespace
 
-double reach_of(const State& s, std::uint64_t cycles) {
+double reach_of(const State& s, std::uint64_t from, std::uint64_t to) {
+  if (from == kNever) return std::numeric_limits<double>::infinity();
   const Grid g = grid_of(s);
-  return std::max(g.cell_width[0], g.cell_width[1]) * static_cast<double>(cycles);
+  return std::max(g.cell_width[0], g.cell_width[1]) * static_cast<double>(to - from);
 }
 
 Frame frame_of(const State& s, const std::array<std::int64_t, 2>& origin) {

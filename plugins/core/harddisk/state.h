@@ -23,8 +23,9 @@ State make_state(const Snapshot& snapshot, std::size_t particles, const Paramete
 
 Grid grid_of(const State& state);
 Frame frame_of(const State& state, const std::array<std::int64_t, 2>& origin);
-// How far a disk may have gone along an axis.
-double reach_of(const State& state, std::uint64_t cycles);
+// How far a disk may have gone along an axis between two cycles.
+inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
+double reach_of(const State& state, std::uint64_t from, std::uint64_t to);
 void export_positions(const State& state, const Snapshot& data, double* xy);
 double deepest_overlap(const State& state, const Snapshot& data);
 std::uint64_t hash_of(const State& state, const Snapshot& data);

@@ -11,6 +11,7 @@ Lengths are in disk diameters d; P* = beta P d^2.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, field
 
@@ -45,6 +46,7 @@ class PressureEstimate:
         return f"{self.value:.5f} +- {self.error:.5f}"
 
 
+@functools.cache
 def contact_weights(bins: int, delta_r: float, degree: int) -> np.ndarray:
     """Weights w such that sum(w * counts) estimates the density of pair distances at contact.
 

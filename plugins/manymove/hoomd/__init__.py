@@ -1,0 +1,30 @@
+"""Engines of manymove inside HOOMD-blue, in Python only: no compiler is needed.
+
+An engine becomes an updater of a `hoomd.Simulation`. It works on HOOMD-blue's own particle arrays,
+on the CPU and on the GPU; nothing is copied in the run loop.
+
+::
+
+    disks = manymove.hoomd.HardDisks(diameter=1.0)
+    simulation.operations.updaters.append(
+        hoomd.update.CustomUpdater(hoomd.trigger.Periodic(1), disks)
+    )
+
+The component `hoomd.manymove` is the faster way to the same trajectory; it has to be compiled.
+"""
+
+try:
+    import hoomd as _hoomd  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "hoomd":
+        raise
+    raise ImportError(
+        "manymove.hoomd needs HOOMD-blue 4.8 or later, which is not installed here: "
+        "conda install -c conda-forge hoomd, or build it from source "
+        "(https://hoomd-blue.readthedocs.io)"
+    ) from None
+
+from manymove.hoomd.action import EngineAction
+from manymove.hoomd.hard_disks import HardDisks
+
+__all__ = ["EngineAction", "HardDisks"]
