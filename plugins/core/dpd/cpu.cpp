@@ -2,13 +2,33 @@
 // DPD on a core: pairs within the cutoff are collected in batches, whose forces are then computed
 // side by side in SIMD registers. Compiled once per SIMD level; nothing here may instantiate what
 // other sources also instantiate.
+#include "../common/vec.h"  // first: the templates of model.h must see its operators
+//
 #include "cpu.h"
+#include "tea.h"
 
 namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
 
 constexpr int kBatch = 1024;
 constexpr int kIndexMask = 0x1fffffff;
+static_assert(kBatch % kLanes == 0);
+
+// pair_noise() for up to kBatch pairs; the arrays have room for whole vectors.
+template <class F>
+void draw(const NoiseKey& key, int count, const std::uint32_t* tag_i, const std::uint32_t* tag_j,
+          F* noise) {
+  std::uint32_t for_radius[kBatch], for_angle[kBatch];
+  for (int n = 0; n < count; n += kLanes) {
+    UintLanes i, j, word[2];
+    std::memcpy(&i, tag_i + n, sizeof i);
+    std::memcpy(&j, tag_j + n, sizeof j);
+    pair_words(word, key, i, j);
+    std::memcpy(for_radius + n, &word[0], sizeof i);
+    std::memcpy(for_angle + n, &word[1], sizeof i);
+  }
+  for (int n = 0; n < count; ++n) noise[n] = static_cast<F>(gaussian(for_radius[n], for_angle[n]));
+}
 
 // Pairs within the cutoff; F is the precision of a pair.
 template <class F>
@@ -19,7 +39,7 @@ struct Batch {
   F squared_distance[kBatch], approach[kBatch], noise[kBatch];
   F a[kBatch], gamma[kBatch], sigma[kBatch], inverse_cutoff[kBatch], weight_exponent[kBatch];
   F force[kBatch], energy[kBatch];
-  std::uint32_t tag_i[kBatch], tag_j[kBatch];
+  std::uint32_t tag_i[kBatch] = {}, tag_j[kBatch] = {};
 };
 
 template <class F>
@@ -111,8 +131,7 @@ class PairLoop {
   template <bool general>
   void evaluate() {
     Batch<F>& b = batch_;
-    for (int n = 0; n < b.count; ++n)
-      b.noise[n] = static_cast<F>(pair_noise(key_, b.tag_i[n], b.tag_j[n]));
+    draw(key_, b.count, b.tag_i, b.tag_j, b.noise);
     for (int n = 0; n < b.count; ++n) {
       const PairLaw<F> law{b.a[n], b.gamma[n], b.sigma[n], b.inverse_cutoff[n],
                            b.weight_exponent[n]};
@@ -172,6 +191,31 @@ void add_pair_forces(const PairTable& table, const Particles& particles, const N
     PairLoop<double>(table, particles, key, reacting, force, tally).run(list);
   else
     PairLoop<float>(table, particles, key, reacting, force, tally).run(list);
+}
+
+void draw_noise(const NoiseKey& key, int count, const std::uint32_t* tag_i,
+                const std::uint32_t* tag_j, float* noise) {
+  std::uint32_t i[kBatch] = {}, j[kBatch] = {};
+  for (int from = 0; from < count; from += kBatch) {
+    const int some = count - from < kBatch ? count - from : kBatch;
+    std::memcpy(i, tag_i + from, sizeof(std::uint32_t) * static_cast<unsigned>(some));
+    std::memcpy(j, tag_j + from, sizeof(std::uint32_t) * static_cast<unsigned>(some));
+    draw(key, some, i, j, noise + from);
+  }
+}
+
+void draw_tea_noise(const NoiseKey& key, int count, const std::uint32_t* signature_i,
+                    const std::uint32_t* signature_j, float* noise) {
+  const std::uint32_t words[4] = {key.key, key.mask[0], key.mask[1], ~key.key};
+  for (int n = 0; n < count; ++n) noise[n] = tea_pair_noise(signature_i[n], signature_j[n], words);
+}
+
+void raise(int count, const float* base, float exponent, float* result) {
+  for (int n = 0; n < count; ++n) result[n] = power(base[n], exponent);
+}
+
+void raise(int count, const double* base, double exponent, double* result) {
+  for (int n = 0; n < count; ++n) result[n] = power(base[n], exponent);
 }
 
 }  // namespace manymove::dpd::MANYMOVE_SIMD

@@ -103,11 +103,13 @@ MM_HD NoiseKey noise_key(std::uint64_t seed, std::uint64_t step) {
   return {word[0], {word[1], word[2]}};
 }
 
-// Philox 2x32-10 (Salmon et al., SC'11): two random words from two.
-MM_HD void philox_pair(std::uint32_t word[2], std::uint32_t key) {
+// Philox 2x32-10 (Salmon et al., SC'11): two random words from two. U is uint32_t or a vector of
+// them.
+template <class U>
+MM_HD void philox_pair(U word[2], std::uint32_t key) {
   MM_UNROLL
   for (int round = 0; round < 10; ++round) {
-    std::uint32_t high, low;
+    U high, low;
     multiply_wide(word[0], 0xD256D193u, high, low);
     word[0] = high ^ key ^ word[1];
     word[1] = low;
@@ -136,39 +138,42 @@ MM_HD float gaussian(std::uint32_t for_radius, std::uint32_t for_angle) {
   return radius * (y * q);
 }
 
-// xi_ij of Eq. 5: a normal variable for each pair and step, symmetric in i and j. A function of the
-// tags alone, so that every rank that sees the pair draws the same one.
-MM_HD float pair_noise(const NoiseKey& key, std::uint32_t tag_i, std::uint32_t tag_j) {
-  const bool ordered = tag_i < tag_j;
-  std::uint32_t word[2] = {(ordered ? tag_i : tag_j) ^ key.mask[0],
-                           (ordered ? tag_j : tag_i) ^ key.mask[1]};
+// Two random words for each pair and step, symmetric in i and j. A function of the tags alone, so
+// that every rank that sees the pair draws the same ones.
+template <class U>
+MM_HD void pair_words(U word[2], const NoiseKey& key, U tag_i, U tag_j) {
+  word[0] = (tag_i < tag_j ? tag_i : tag_j) ^ key.mask[0];
+  word[1] = (tag_i < tag_j ? tag_j : tag_i) ^ key.mask[1];
   philox_pair(word, key.key);
+}
+
+// xi_ij of Eq. 5, a normal variable.
+MM_HD float pair_noise(const NoiseKey& key, std::uint32_t tag_i, std::uint32_t tag_j) {
+  std::uint32_t word[2];
+  pair_words(word, key, tag_i, tag_j);
   return gaussian(word[0], word[1]);
 }
 
 // ---- weights ----
 
 // base^exponent for a base in [0, 1] and an exponent >= 0, by 2^(exponent log2(base)) as in
-// Algorithm 5 of the paper; 0^0 is 0 here, since a pair at the cutoff feels nothing (Eq. 6).
+// Algorithm 5 of the paper; 0^0 is 0 here, since a pair at the cutoff feels nothing (Eq. 6), and so
+// is what lies below 2^-120 (float) or 2^-1000.
 MM_HD float power(float base, float exponent) {
   const std::uint32_t shifted = bits_of(base) + (0x3f800000u - 0x3f3504f3u);
   const auto e = static_cast<float>(static_cast<std::int32_t>(shifted >> 23) - 127);
   const float z = as_float((shifted & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
-  const float log2 = fused(
-      z,
-      polynomial(z, 1.44269500366f, -0.721347346874f, 0.480910641567f, -0.360703674854f,
-                 0.287916289451f, -0.238945037766f, 0.215715433829f, -0.207268209795f,
-                 0.125835594432f),
-      e);
-  const float wanted = exponent * log2;
-  const float y = wanted > -120.0f ? wanted : -120.0f;
+  const float fraction = z * polynomial(z, 1.44269500366f, -0.721347346874f, 0.480910641567f,
+                                        -0.360703674854f, 0.287916289451f, -0.238945037766f,
+                                        0.215715433829f, -0.207268209795f, 0.125835594432f);
+  const float y = exponent * (e + fraction);
   const float rounded = y + 12582912.0f;  // 1.5 * 2^23: the integer is in the low bits
-  const float f = y - (rounded - 12582912.0f);
+  const float f = fused(exponent, fraction, fused(exponent, e, 12582912.0f - rounded));
   const float scale = as_float((bits_of(rounded) + 127u) << 23);
   const float result =
       scale * polynomial(f, 1.00000000055f, 0.693147205736f, 0.240226468912f, 0.0555032877851f,
                          0.00961848889795f, 0.00133999307896f, 0.000153458273815f);
-  return base > 0.0f ? result : 0.0f;
+  return base > 0.0f && y > -120.0f ? result : 0.0f;
 }
 
 MM_HD double power(double base, double exponent) {
@@ -178,16 +183,13 @@ MM_HD double power(double base, double exponent) {
   const double e = as_double(0x4338000000000000u + (shifted >> 52)) - (6755399441055744.0 + 1023.0);
   const double z = as_double((shifted & 0x000fffffffffffffu) + half_root) - 1.0;
   const double s = z / (2.0 + z), t = s * s;
-  const double log2 =
-      fused(s,
-            polynomial(t, 2.8853900817779268114, 0.96179669392598982026, 0.57707801634547042499,
-                       0.41219858585106456814, 0.32059853392646233611, 0.26233440174514729824,
-                       0.22091186685788852995, 0.21367077946267186606),
-            e);
-  const double wanted = exponent * log2;
-  const double y = wanted > -1000.0 ? wanted : -1000.0;
+  const double fraction =
+      s * polynomial(t, 2.8853900817779268114, 0.96179669392598982026, 0.57707801634547042499,
+                     0.41219858585106456814, 0.32059853392646233611, 0.26233440174514729824,
+                     0.22091186685788852995, 0.21367077946267186606);
+  const double y = exponent * (e + fraction);
   const double rounded = y + 6755399441055744.0;
-  const double f = y - (rounded - 6755399441055744.0);
+  const double f = fused(exponent, fraction, fused(exponent, e, 6755399441055744.0 - rounded));
   const double scale = as_double((bits_of(rounded) + 1023u) << 52);
   const double result =
       scale * polynomial(f, 0.9999999999999999971, 0.69314718055994533045, 0.24022650695910156194,
@@ -195,7 +197,7 @@ MM_HD double power(double base, double exponent) {
                          0.00015403530462509966101, 0.000015252733490062370866,
                          1.3215433091849114785e-6, 1.0178197993382467131e-7,
                          7.0741052512368323548e-9, 4.4352866745874167032e-10);
-  return base > 0.0 ? result : 0.0;
+  return base > 0.0 && y > -1000.0 ? result : 0.0;
 }
 
 // ---- the pair force ----
@@ -216,8 +218,8 @@ struct PairForce {
   F over_distance, energy;
 };
 
-// squared_distance = |r_ij|^2, approach = r_ij . v_ij, noise = xi_ij. Two particles in one place have
-// no direction: they feel no force, as in LAMMPS.
+// squared_distance = |r_ij|^2, approach = r_ij . v_ij, noise = xi_ij. Two particles in one place
+// have no direction: they feel no force, as in LAMMPS.
 template <bool general_exponent, class F>
 MM_HD PairForce<F> pair_force(const PairLaw<F>& law, F squared_distance, F approach, F noise) {
   const F r = square_root(squared_distance);

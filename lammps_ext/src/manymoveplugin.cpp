@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// manymoveplugin.so: registers the styles with the LAMMPS that loads it.
+#include <string>
+
+#include "bond_harmonic.h"
+#include "fix_wall.h"
+#include "lmptype.h"
+#include "pair_dpd.h"
+#include "plugin_api.h"
+
+using namespace LAMMPS_NS;
+using manymove::lammps_plugin::Register;
+using manymove::lammps_plugin::StyleRegistration;
+
+namespace {
+
+constexpr int kWarning = 0;  // LMP_ERROR_WARNING
+
+// Says what does not fit and returns false. Uses LAMMPS' C interface only: the layout of its
+// classes is what may differ.
+bool fits(void* lammps) {
+  std::string why;
+  const int version = lammps_version(lammps);
+  if (version != MANYMOVE_LAMMPS_VERSION)
+    why = "this LAMMPS is of " + std::to_string(version);
+  else if (lammps_extract_setting(lammps, "bigint") != static_cast<int>(sizeof(bigint)) ||
+           lammps_extract_setting(lammps, "tagint") != static_cast<int>(sizeof(tagint)) ||
+           lammps_extract_setting(lammps, "imageint") != static_cast<int>(sizeof(imageint)))
+    why = "this LAMMPS has integers of other sizes (LAMMPS_SMALLBIG, LAMMPS_BIGBIG)";
+  if (why.empty()) return true;
+  why = "The manymove plugin was built for LAMMPS " + std::to_string(MANYMOVE_LAMMPS_VERSION) +
+        ", " + why + ". Its styles are not loaded; build it for this LAMMPS (-DLAMMPS_DIR=...)";
+  lammps_error(lammps, kWarning, why.c_str());
+  return false;
+}
+
+template <class Style>
+void* create(LAMMPS* lammps) {
+  return new Style(lammps);
+}
+
+template <class Style>
+void* create_fix(LAMMPS* lammps, int narg, char** arg) {
+  return new Style(lammps, narg, arg);
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) void lammpsplugin_init(void* lammps, void* handle,
+                                                                         void* register_function) {
+  if (!fits(lammps)) return;
+  const auto introduce = reinterpret_cast<Register>(register_function);
+  const auto style = [&](const char* category, const char* name, const char* info, void* creator) {
+    StyleRegistration plugin{MANYMOVE_LAMMPS_DATE,      category, name,  info,
+                             "the manymove developers", creator,  handle};
+    introduce(&plugin, lammps);
+  };
+  style("pair", "manymove/dpd", "manymove: dissipative particle dynamics",
+        reinterpret_cast<void*>(&create<PairManymoveDPD>));
+  style("bond", "manymove/harmonic", "manymove: harmonic bonds",
+        reinterpret_cast<void*>(&create<BondManymoveHarmonic>));
+  style("fix", "manymove/wall", "manymove: bounce-forward walls",
+        reinterpret_cast<void*>(&create_fix<FixManymoveWall>));
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "pair_dpd.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "atom.h"
+#include "comm.h"
+#include "domain.h"
+#include "error.h"
+#include "force.h"
+#include "memory.h"
+#include "neigh_list.h"
+#include "neighbor.h"
+#include "update.h"
+
+using namespace LAMMPS_NS;
+using manymove::dpd::PairCoefficients;
+
+namespace {
+
+constexpr int kMinimization = 2;  // Update::whichflag
+
+template <class T>
+void write_one(FILE* fp, const T& value) {
+  fwrite(&value, sizeof(T), 1, fp);
+}
+
+}  // namespace
+
+PairManymoveDPD::PairManymoveDPD(LAMMPS* lmp) : Pair(lmp) { writedata = 1; }
+
+PairManymoveDPD::~PairManymoveDPD() {
+  if (!allocated) return;
+  memory->destroy(setflag);
+  memory->destroy(cutsq);
+  memory->destroy(a_);
+  memory->destroy(gamma_);
+  memory->destroy(sigma_);
+  memory->destroy(cut_);
+  memory->destroy(exponent_);
+}
+
+// ---- forces ----
+
+void PairManymoveDPD::compute(int eflag, int vflag) {
+  ev_init(eflag, vflag);
+  if (domain->box_change) require_room();
+
+  manymove::dpd::PairTable table;
+  table.types = atom->ntypes;
+  table.coefficients = fill_table();
+  table.special[0] = 1;
+  for (int k = 1; k < 4; ++k) table.special[k] = force->special_lj[k];
+  table.double_precision = double_precision_ != 0;
+
+  const int reacting = force->newton_pair ? atom->nlocal + atom->nghost : atom->nlocal;
+  if (list->inum > 0) {
+    const manymove::dpd::Particles particles{reinterpret_cast<const double (*)[3]>(atom->x[0]),
+                                             reinterpret_cast<const double (*)[3]>(atom->v[0]),
+                                             atom->type, tags()};
+    const manymove::dpd::NeighbourList neighbours{list->inum, list->ilist, list->numneigh,
+                                                  list->firstneigh};
+    const auto tally = [](void* pair, int i, int j, double energy, double force_over_distance,
+                          double dx, double dy, double dz) {
+      auto* self = static_cast<PairManymoveDPD*>(pair);
+      self->ev_tally(i, j, self->atom->nlocal, self->force->newton_pair, energy, 0.0,
+                     force_over_distance, dx, dy, dz);
+    };
+    const manymove::dpd::PairTally tallied{tally, this};
+    manymove::dpd::add_pair_forces(table, particles, neighbours, static_cast<std::uint64_t>(seed_),
+                                   static_cast<std::uint64_t>(update->ntimestep), reacting,
+                                   reinterpret_cast<double (*)[3]>(atom->f[0]),
+                                   evflag ? &tallied : nullptr);
+  }
+  if (vflag_fdotr) virial_fdotr_compute();
+}
+
+// Minimization has no time in which anything could dissipate or fluctuate: the conservative force
+// alone acts.
+const PairCoefficients* PairManymoveDPD::fill_table() {
+  const int n = atom->ntypes + 1;
+  const bool moving = update->whichflag != kMinimization;
+  const double over_root = moving ? 1.0 / std::sqrt(update->dt) : 0.0;
+  table_.resize(static_cast<std::size_t>(n) * n);
+  for (int i = 1; i < n; ++i)
+    for (int j = 1; j < n; ++j)
+      table_[i * n + j] = {a_[i][j], moving ? gamma_[i][j] : 0.0, sigma_[i][j] * over_root,
+                           cut_[i][j], exponent_[i][j]};
+  return table_.data();
+}
+
+const std::uint32_t* PairManymoveDPD::tags() {
+  if constexpr (sizeof(tagint) == sizeof(std::uint32_t)) {
+    return reinterpret_cast<const std::uint32_t*>(atom->tag);
+  } else {
+    short_tags_.assign(atom->tag, atom->tag + atom->nlocal + atom->nghost);
+    return short_tags_.data();
+  }
+}
+
+// Two particles must not meet twice within a step: both images would draw the same random number.
+void PairManymoveDPD::require_room() const {
+  const double* h = domain->h;
+  double height[3] = {h[0], h[1], h[2]};
+  if (domain->triclinic) {
+    // The volume over the area of each face; h = xx, yy, zz, yz, xz, xy.
+    const double volume = h[0] * h[1] * h[2];
+    height[0] =
+        volume / std::hypot(h[1] * h[2], std::hypot(h[5] * h[2], h[5] * h[3] - h[1] * h[4]));
+    height[1] = volume / std::hypot(h[0] * h[2], h[0] * h[3]);
+  }
+  for (int a = 0; a < domain->dimension; ++a) {
+    if (domain->periodicity[a] && height[a] < 2 * largest_cutoff_)
+      error->all(
+          FLERR,
+          "Pair style manymove/dpd: the periodic box is {} wide along {}, less than twice the "
+          "largest cutoff {}",
+          height[a], "xyz"[a], largest_cutoff_);
+  }
+}
+
+// ---- settings ----
+
+void PairManymoveDPD::allocate() {
+  allocated = 1;
+  const int n = atom->ntypes + 1;
+  memory->create(setflag, n, n, "pair:setflag");
+  memory->create(cutsq, n, n, "pair:cutsq");
+  memory->create(a_, n, n, "pair:a");
+  memory->create(gamma_, n, n, "pair:gamma");
+  memory->create(sigma_, n, n, "pair:sigma");
+  memory->create(cut_, n, n, "pair:cut");
+  memory->create(exponent_, n, n, "pair:weight_exponent");
+  std::fill_n(setflag[0], n * n, 0);
+  for (double** array : {cutsq, a_, gamma_, sigma_, cut_, exponent_})
+    std::fill_n(array[0], n * n, 0.0);
+}
+
+// pair_style manymove/dpd T cutoff seed [weight_exponent s] [precision mixed|double]
+void PairManymoveDPD::settings(int narg, char** arg) {
+  if (narg < 3) utils::missing_cmd_args(FLERR, "pair_style manymove/dpd", error);
+  temperature_ = utils::numeric(FLERR, arg[0], false, lmp);
+  cutoff_ = utils::numeric(FLERR, arg[1], false, lmp);
+  seed_ = utils::inumeric(FLERR, arg[2], false, lmp);
+  if (!(temperature_ >= 0))
+    error->all(FLERR, "Pair style manymove/dpd: temperature {} must not be negative", arg[0]);
+  if (!(cutoff_ > 0))
+    error->all(FLERR, "Pair style manymove/dpd: cutoff {} must be positive", arg[1]);
+  if (seed_ <= 0) error->all(FLERR, "Pair style manymove/dpd: seed {} must be positive", arg[2]);
+
+  weight_exponent_ = 1;
+  double_precision_ = 0;
+  for (int k = 3; k < narg; k += 2) {
+    const std::string keyword = arg[k];
+    if (keyword != "weight_exponent" && keyword != "precision")
+      error->all(FLERR, "Pair style manymove/dpd: unknown keyword {}", keyword);
+    if (k + 1 == narg) utils::missing_cmd_args(FLERR, "pair_style manymove/dpd " + keyword, error);
+    const std::string value = arg[k + 1];
+    if (keyword == "weight_exponent") {
+      weight_exponent_ = utils::numeric(FLERR, value, false, lmp);
+      if (!(weight_exponent_ >= 0))
+        error->all(FLERR, "Pair style manymove/dpd: weight_exponent {} must not be negative",
+                   value);
+    } else if (value == "mixed" || value == "double") {
+      double_precision_ = value == "double";
+    } else {
+      error->all(FLERR, "Pair style manymove/dpd: precision {} must be mixed or double", value);
+    }
+  }
+
+  if (allocated) {
+    for (int i = 1; i <= atom->ntypes; ++i)
+      for (int j = i; j <= atom->ntypes; ++j)
+        if (setflag[i][j]) cut_[i][j] = cutoff_;
+  }
+}
+
+// pair_coeff i j a gamma [cutoff] [weight_exponent s]
+void PairManymoveDPD::coeff(int narg, char** arg) {
+  if (narg < 4) utils::missing_cmd_args(FLERR, "pair_coeff (manymove/dpd)", error);
+  if (!allocated) allocate();
+
+  int ilo, ihi, jlo, jhi;
+  utils::bounds(FLERR, arg[0], 1, atom->ntypes, ilo, ihi, error);
+  utils::bounds(FLERR, arg[1], 1, atom->ntypes, jlo, jhi, error);
+  const double a = utils::numeric(FLERR, arg[2], false, lmp);
+  const double gamma = utils::numeric(FLERR, arg[3], false, lmp);
+  if (!std::isfinite(a)) error->all(FLERR, "Pair coeff manymove/dpd: a {} must be finite", arg[2]);
+  if (!(gamma >= 0))
+    error->all(FLERR, "Pair coeff manymove/dpd: gamma {} must not be negative", arg[3]);
+
+  int next = 4;
+  double cutoff = cutoff_, exponent = weight_exponent_;
+  if (next < narg && strcmp(arg[next], "weight_exponent") != 0) {
+    cutoff = utils::numeric(FLERR, arg[next], false, lmp);
+    if (!(cutoff > 0))
+      error->all(FLERR, "Pair coeff manymove/dpd: cutoff {} must be positive", arg[next]);
+    ++next;
+  }
+  if (next < narg) {
+    if (strcmp(arg[next], "weight_exponent") != 0)
+      error->all(FLERR, "Pair coeff manymove/dpd: unknown keyword {}", arg[next]);
+    if (next + 1 == narg)
+      utils::missing_cmd_args(FLERR, "pair_coeff (manymove/dpd) weight_exponent", error);
+    exponent = utils::numeric(FLERR, arg[next + 1], false, lmp);
+    if (!(exponent >= 0))
+      error->all(FLERR, "Pair coeff manymove/dpd: weight_exponent {} must not be negative",
+                 arg[next + 1]);
+    next += 2;
+  }
+  if (next < narg) error->all(FLERR, "Pair coeff manymove/dpd: unexpected argument {}", arg[next]);
+
+  int count = 0;
+  for (int i = ilo; i <= ihi; ++i) {
+    for (int j = std::max(jlo, i); j <= jhi; ++j) {
+      a_[i][j] = a;
+      gamma_[i][j] = gamma;
+      cut_[i][j] = cutoff;
+      exponent_[i][j] = exponent;
+      setflag[i][j] = 1;
+      ++count;
+    }
+  }
+  if (count == 0)
+    error->all(FLERR, "Pair coeff manymove/dpd: no pair of types with i <= j among {} {}", arg[0],
+               arg[1]);
+}
+
+void PairManymoveDPD::init_style() {
+  if (!atom->tag_enable)
+    error->all(FLERR, "Pair style manymove/dpd needs atom IDs (atom_modify id yes)");
+  if (!comm->ghost_velocity)
+    error->all(FLERR,
+               "Pair style manymove/dpd needs the velocities of ghost atoms "
+               "(comm_modify vel yes)");
+  if (utils::strmatch(update->integrate_style, "^respa"))
+    error->all(FLERR,
+               "Pair style manymove/dpd draws one random number per pair and step and does "
+               "not work with run_style respa");
+  neighbor->add_request(this);
+  largest_cutoff_ = 0;
+}
+
+double PairManymoveDPD::init_one(int i, int j) {
+  if (!setflag[i][j])
+    error->all(FLERR, "Pair style manymove/dpd: pair_coeff {} {} is missing", i, j);
+  sigma_[i][j] = std::sqrt(2.0 * force->boltz * temperature_ * gamma_[i][j]);  // Eq. 9
+  for (double** array : {a_, gamma_, sigma_, cut_, exponent_}) array[j][i] = array[i][j];
+  largest_cutoff_ = std::max(largest_cutoff_, cut_[i][j]);
+  return cut_[i][j];
+}
+
+void PairManymoveDPD::setup() { require_room(); }
+
+// ---- restart and data files ----
+
+void PairManymoveDPD::write_restart(FILE* fp) {
+  write_restart_settings(fp);
+  for (int i = 1; i <= atom->ntypes; ++i) {
+    for (int j = i; j <= atom->ntypes; ++j) {
+      write_one(fp, setflag[i][j]);
+      if (!setflag[i][j]) continue;
+      for (double** array : {a_, gamma_, cut_, exponent_}) write_one(fp, array[i][j]);
+    }
+  }
+}
+
+void PairManymoveDPD::read_restart(FILE* fp) {
+  read_restart_settings(fp);
+  allocate();
+  for (int i = 1; i <= atom->ntypes; ++i) {
+    for (int j = i; j <= atom->ntypes; ++j) {
+      if (comm->me == 0) utils::sfread(FLERR, &setflag[i][j], sizeof(int), 1, fp, nullptr, error);
+      MPI_Bcast(&setflag[i][j], 1, MPI_INT, 0, world);
+      if (!setflag[i][j]) continue;
+      for (double** array : {a_, gamma_, cut_, exponent_}) {
+        if (comm->me == 0)
+          utils::sfread(FLERR, &array[i][j], sizeof(double), 1, fp, nullptr, error);
+        MPI_Bcast(&array[i][j], 1, MPI_DOUBLE, 0, world);
+      }
+    }
+  }
+}
+
+void PairManymoveDPD::write_restart_settings(FILE* fp) {
+  for (const double value : {temperature_, cutoff_, weight_exponent_}) write_one(fp, value);
+  for (const int value : {seed_, double_precision_, mix_flag}) write_one(fp, value);
+}
+
+void PairManymoveDPD::read_restart_settings(FILE* fp) {
+  for (double* value : {&temperature_, &cutoff_, &weight_exponent_}) {
+    if (comm->me == 0) utils::sfread(FLERR, value, sizeof(double), 1, fp, nullptr, error);
+    MPI_Bcast(value, 1, MPI_DOUBLE, 0, world);
+  }
+  for (int* value : {&seed_, &double_precision_, &mix_flag}) {
+    if (comm->me == 0) utils::sfread(FLERR, value, sizeof(int), 1, fp, nullptr, error);
+    MPI_Bcast(value, 1, MPI_INT, 0, world);
+  }
+}
+
+void PairManymoveDPD::write_data(FILE* fp) {
+  for (int i = 1; i <= atom->ntypes; ++i)
+    fprintf(fp, "%d %.15g %.15g %.15g weight_exponent %.15g\n", i, a_[i][i], gamma_[i][i],
+            cut_[i][i], exponent_[i][i]);
+}
+
+void PairManymoveDPD::write_data_all(FILE* fp) {
+  for (int i = 1; i <= atom->ntypes; ++i)
+    for (int j = i; j <= atom->ntypes; ++j)
+      fprintf(fp, "%d %d %.15g %.15g %.15g weight_exponent %.15g\n", i, j, a_[i][j], gamma_[i][j],
+              cut_[i][j], exponent_[i][j]);
+}
+
+// ---- what other commands ask ----
+
+// As with LAMMPS' dpd, the conservative part alone.
+double PairManymoveDPD::single(int, int, int itype, int jtype, double rsq, double, double factor_lj,
+                               double& fforce) {
+  const double r = std::sqrt(rsq), cut = cut_[itype][jtype], a = factor_lj * a_[itype][jtype];
+  const double w = 1.0 - r / cut;
+  fforce = r > 1e-10 ? a * w / r : 0.0;
+  return 0.5 * a * cut * w * w;
+}
+
+void* PairManymoveDPD::extract(const char* name, int& dim) {
+  dim = 0;
+  if (strcmp(name, "temperature") == 0) return &temperature_;
+  dim = 2;
+  if (strcmp(name, "a") == 0) return a_;
+  if (strcmp(name, "gamma") == 0) return gamma_;
+  if (strcmp(name, "cut") == 0) return cut_;
+  if (strcmp(name, "weight_exponent") == 0) return exponent_;
+  return nullptr;
+}
+
+double PairManymoveDPD::memory_usage() {
+  return Pair::memory_usage() + static_cast<double>(table_.capacity() * sizeof(PairCoefficients)) +
+         static_cast<double>(short_tags_.capacity() * sizeof(std::uint32_t));
+}

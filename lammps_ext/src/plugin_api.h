@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What LAMMPS' installed headers leave out: how a plugin introduces its styles. The layout is that
+// of LAMMPS' PLUGIN package since 2022; the version check in manymoveplugin.cpp stands before its
+// use.
+#pragma once
+
+namespace manymove::lammps_plugin {
+
+struct StyleRegistration {
+  const char* version;  // of the LAMMPS that the plugin was built for
+  const char* category;
+  const char* name;
+  const char* info;
+  const char* author;
+  void* creator;  // (LAMMPS*), for fixes (LAMMPS*, int, char**)
+  void* handle;   // of the shared object
+};
+
+using Register = void (*)(StyleRegistration*, void* lammps);
+
+}  // namespace manymove::lammps_plugin
+
+// Of LAMMPS' C library interface, which does not change its arguments between versions.
+extern "C" {
+int lammps_version(void* lammps);
+void lammps_error(void* lammps, int kind, const char* text);
+int lammps_extract_setting(void* lammps, const char* keyword);
+}

