@@ -129,10 +129,8 @@ void HardDisks::update(std::uint64_t timestep) {
   prepare();
   const Arrays arrays(*this);
   const int most = engine_->cycles_between_writes();
-  for (int left = cycles_per_step(); left > 0; left -= most) {
-    engine_->enqueue(static_cast<std::uint64_t>(std::min(left, most)));
-    engine_->write_positions(arrays.particles());
-  }
+  for (int left = cycles_per_step(); left > 0; left -= most)
+    engine_->enqueue(static_cast<std::uint64_t>(std::min(left, most)), arrays.particles());
   running_ = true;
   seconds_ = seconds_since(started_);
 }

@@ -152,7 +152,14 @@ void bind_hard_disks(nb::module_& module) {
              }
              return nb::make_tuple(array_of(std::move(rows)), array_of(std::move(cycles)));
            })
-      .def("enqueue", &Engine::enqueue, "cycles"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "enqueue",
+          [](Engine& e, std::uint64_t cycles, std::uintptr_t position, bool double_precision,
+             std::uintptr_t image, std::uintptr_t index, std::uintptr_t tag) {
+            e.enqueue(cycles, host_particles(position, double_precision, image, index, tag));
+          },
+          "cycles"_a, "position"_a, "double_precision"_a, "image"_a, "index"_a, "tag"_a,
+          nb::call_guard<nb::gil_scoped_release>())
       .def(
           "same_positions",
           [](const Engine& e, std::uintptr_t position, bool double_precision, std::uintptr_t image,

@@ -30,6 +30,14 @@ MM_HD float add_rn(float a, float b) {
 #endif
 }
 
+MM_HD double multiply_add_unfused(double a, double b, double c) {
+#if defined(__CUDA_ARCH__)
+  return __dadd_rn(__dmul_rn(a, b), c);
+#else
+  return a * b + c;
+#endif
+}
+
 MM_HD float mul_rn(float a, float b) {
 #if defined(__CUDA_ARCH__)
   return __fmul_rn(a, b);

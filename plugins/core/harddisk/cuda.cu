@@ -8,6 +8,17 @@
 namespace manymove::harddisk {
 namespace {
 
+// One schedule of the kernel, which writes the positions to a host program or does not.
+using Kernel = decltype(&cycle_kernel<12, 1, kThreads, 3, false>);
+struct Kernels {
+  Kernel plain, write;
+};
+template <int K, int Lanes, int Threads, int Blocks>
+Kernels kernels() {
+  return {&cycle_kernel<K, Lanes, Threads, Blocks, false>,
+          &cycle_kernel<K, Lanes, Threads, Blocks, true>};
+}
+
 class CudaEngine final : public Engine {
  public:
   CudaEngine(State state, int device) : state_(std::move(state)), device_(select(device)) {
@@ -24,37 +35,22 @@ class CudaEngine final : public Engine {
     sums_ = DeviceBuffer<double2>(blocks_of_cells());
     const std::size_t bytes = TileMemory::bytes(g);
     choose_kernel();
-    check(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(bytes)),
-          "shared memory for a tile");
+    for (const auto kernel : {kernels_.plain, kernels_.write})
+      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 static_cast<int>(bytes)),
+            "shared memory for a tile");
     upload();
     state_.data.cells = {};  // the device has them
     state_.data.ids = {};
   }
   ~CudaEngine() override { cudaSetDevice(device_); }
 
-  void enqueue(std::uint64_t cycles) override {
-    use();
-    waiting_ = true;
-    const Geometry& g = state_.geometry;
-    for (std::uint64_t i = 0; i < cycles; ++i) {
-      const Draw draw = draw_cycle(g, state_.data.counters.cycles);
-      launch(draw);
-      now_ = 1 - now_;
-      move_origin(state_, draw, state_.data.origin);
-      const std::uint64_t cycle = ++state_.data.counters.cycles;
-      if (sampling_.every && cycle % sampling_.every == 0)
-        count_pairs(sampling_, ring_.data() + ring_used_ * sampling_.bins);
-      if (sampling_.record && cycle % sampling_.record == 0) {
-        if (incomplete_)
-          ring_.clear(stream_);  // nothing else is in it yet
-        else
-          row_cycles_.push_back(cycle), ++ring_used_;
-        incomplete_ = false;
-        if (ring_used_ == kRing) collect_rows();
-      }
-    }
-    check(cudaGetLastError(), "launch");
+  void enqueue(std::uint64_t cycles) override { enqueue(cycles, nullptr); }
+  void enqueue(std::uint64_t cycles, const HostParticles& host) override {
+    // The last cycle writes the positions itself, where it has been compiled for it.
+    const bool at_once = host.double_precision && cycles > 0;
+    enqueue(cycles, at_once ? &host : nullptr);
+    if (!at_once) write_positions(host);
   }
 
   bool same_positions(const HostParticles& host) const override {
@@ -70,11 +66,8 @@ class CudaEngine final : public Engine {
   void write_positions(const HostParticles& host) override {
     use();
     const auto kernel = host.double_precision ? &write_kernel<double> : &write_kernel<float>;
-    const std::uint64_t cycle = state_.data.counters.cycles;
-    kernel<<<blocks_of_cells(), kThreads, 0, stream_>>>(
-        state_.geometry, frame_of(state_, state_.data.origin),
-        reach_of(state_, std::exchange(last_write_, cycle), cycle), cells_[now_].data(),
-        ids_[now_].data(), host, trace_.data());
+    kernel<<<blocks_of_cells(), kThreads, 0, stream_>>>(state_.geometry, host_write(&host),
+                                                        cells_[now_].data(), ids_[now_].data());
     check(cudaGetLastError(), "launch");
   }
 
@@ -170,7 +163,32 @@ class CudaEngine final : public Engine {
   }
   void use() const { check(cudaSetDevice(device_), "device"); }
 
-  void launch(const Draw& draw) {
+  // The last cycle writes the positions to `host`, unless that is null.
+  void enqueue(std::uint64_t cycles, const HostParticles* host) {
+    use();
+    waiting_ = true;
+    const Geometry& g = state_.geometry;
+    for (std::uint64_t i = 0; i < cycles; ++i) {
+      const Draw draw = draw_cycle(g, state_.data.counters.cycles);
+      move_origin(state_, draw, state_.data.origin);
+      const std::uint64_t cycle = ++state_.data.counters.cycles;
+      launch(draw, i + 1 == cycles ? host : nullptr);
+      now_ = 1 - now_;
+      if (sampling_.every && cycle % sampling_.every == 0)
+        count_pairs(sampling_, ring_.data() + ring_used_ * sampling_.bins);
+      if (sampling_.record && cycle % sampling_.record == 0) {
+        if (incomplete_)
+          ring_.clear(stream_);  // nothing else is in it yet
+        else
+          row_cycles_.push_back(cycle), ++ring_used_;
+        incomplete_ = false;
+        if (ring_used_ == kRing) collect_rows();
+      }
+    }
+    check(cudaGetLastError(), "launch");
+  }
+
+  void launch(const Draw& draw, const HostParticles* host) {
     const Geometry& g = state_.geometry;
     cudaLaunchAttribute overlap{};
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -182,11 +200,18 @@ class CudaEngine final : public Engine {
     config.stream = stream_;
     config.attrs = &overlap;
     config.numAttrs = overlap_ ? 1 : 0;
-    check(
-        cudaLaunchKernelEx(&config, kernel_, g, draw,
-                           Buffers{cells_[now_].data(), ids_[now_].data(), cells_[1 - now_].data(),
-                                   ids_[1 - now_].data(), tally_.data()}),
-        "launch");
+    check(cudaLaunchKernelEx(&config, host ? kernels_.write : kernels_.plain, g, draw,
+                             Buffers{cells_[now_].data(), ids_[now_].data(),
+                                     cells_[1 - now_].data(), ids_[1 - now_].data(), tally_.data()},
+                             host_write(host)),
+          "launch");
+  }
+
+  HostWrite host_write(const HostParticles* host) {
+    if (!host) return {};
+    const std::uint64_t cycle = state_.data.counters.cycles;
+    return {*host, frame_of(state_, state_.data.origin),
+            reach_of(state_, std::exchange(last_write_, cycle), cycle), trace_.data()};
   }
 
   // How a kernel schedules its work has no say in the trajectory, so it may depend on the device.
@@ -197,22 +222,22 @@ class CudaEngine final : public Engine {
           "device");
     int lanes = 1, most = kThreads;
     if (state_.parameters.cell_width > 1.15 * state_.parameters.diameter) {
-      kernel_ = &cycle_kernel<20, 1, kThreads, 2>;  // many extras: worth more registers
+      kernels_ = kernels<20, 1, kThreads, 2>();  // many extras: worth more registers
     } else if (g.tiles[0] * g.tiles[1] <= multiprocessors) {
-      kernel_ = &cycle_kernel<12, 4, 512, 1>;  // latency counts, registers are plenty
+      kernels_ = kernels<12, 4, kMostThreads, 1>();  // latency counts, registers are plenty
       lanes = 4;
-      most = 512;
+      most = kMostThreads;
     } else if (g.tiles[0] * g.tiles[1] <= 2 * multiprocessors) {
-      kernel_ = &cycle_kernel<12, 1, kThreads, 2>;
+      kernels_ = kernels<12, 1, kThreads, 2>();
     } else {
-      kernel_ = &cycle_kernel<12, 1, kThreads, 3>;
+      kernels_ = kernels<12, 1, kThreads, 3>();
     }
     // Whole warps for the cells of a set that hold one disk, and one for the others; more take
     // turns.
     const int warps = (set_cells(g) * lanes * 83 / 100 + 31) / 32 + 1;
     threads_ = std::min(most, std::max(2, warps) * 32);
     cudaFuncAttributes compiled;
-    check(cudaFuncGetAttributes(&compiled, kernel_), "kernel");
+    check(cudaFuncGetAttributes(&compiled, kernels_.plain), "kernel");
     overlap_ = compiled.ptxVersion >= 90;
   }
   void count_pairs(const Sampling& sampling, std::uint32_t* row) const {
@@ -259,7 +284,7 @@ class CudaEngine final : public Engine {
   std::uint64_t last_write_ = kNever;  // cycle of the last write_positions()
   DeviceBuffer<double2> sums_;
   DeviceBuffer<std::uint32_t> ring_;
-  decltype(&cycle_kernel<12, 1, kThreads, 3>) kernel_;
+  Kernels kernels_;
   int threads_;
   bool overlap_;  // of one cycle's end and the next one's start
   int now_ = 0;

@@ -91,6 +91,10 @@ class CpuEngine final : public Engine {
   bool same_positions(const HostParticles& host) const override {
     return written_ == (host.double_precision ? trace<double>(host) : trace<float>(host));
   }
+  void enqueue(std::uint64_t cycles, const HostParticles& host) override {
+    enqueue(cycles);
+    write_positions(host);
+  }
   void write_positions(const HostParticles& host) override {
     if (host.double_precision)
       write<double>(host);

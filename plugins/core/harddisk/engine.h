@@ -100,8 +100,10 @@ class MANYMOVE_API Engine {
   }
   // The same, but a GPU may still be at it on return; what asks for the state waits.
   virtual void enqueue(std::uint64_t cycles) = 0;
+  // And leaves the positions with a host program.
+  virtual void enqueue(std::uint64_t cycles, const HostParticles& particles) = 0;
 
-  // Whether a host program's positions are those that write_positions() left, in whatever order.
+  // Whether a host program's positions are those that were left there, in whatever order.
   virtual bool same_positions(const HostParticles& particles) const = 0;
   // Images follow the disks, who must not have gone farther than half the box since the last time:
   // at most cycles_between_writes() cycles.

@@ -24,7 +24,7 @@ struct Buffers {
   Tally* tally;
 };
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 256, kMostThreads = 512;  // of a block
 
 // Cells by the work of a visit: one disk with no extras, at most 2, at most 4; two disks; any
 // other.
@@ -318,12 +318,63 @@ __device__ void let_next_cycle_start() {
 #endif
 }
 
+// A sum over all threads of a kernel, for which one block after the other takes a number.
+struct Trace {
+  unsigned long long sum, written;
+  unsigned int blocks;
+};
+
+// True in one thread, that which ends the sum; `total` is valid there.
+__device__ bool ends_sum(unsigned long long mine, Trace* trace, unsigned long long& total) {
+  __shared__ unsigned long long part[kMostThreads / 32];
+  for (int lane = 16; lane > 0; lane /= 2) mine += __shfl_down_sync(~0u, mine, lane);
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = mine;
+  __syncthreads();
+  if (threadIdx.x != 0) return false;
+  for (unsigned warp = 1; warp < blockDim.x / 32; ++warp) mine += part[warp];
+  atomicAdd(&trace->sum, mine);
+  __threadfence();
+  if (atomicAdd(&trace->blocks, 1u) != gridDim.x - 1) return false;
+  total = atomicExch(&trace->sum, 0ull);
+  trace->blocks = 0;
+  return true;
+}
+
+// Where a host program wants the positions.
+struct HostWrite {
+  HostParticles particles;
+  Frame frame;
+  double reach;  // of move_host_particle()
+  Trace* trace;
+};
+
+// The disks of a cell get their places in the host program's arrays; returns their part of the
+// trace.
+template <class Real>
+__device__ unsigned long long write_cell(const Geometry& g, const HostWrite& to, int column,
+                                         int row, const Position p[kSlots],
+                                         const std::int32_t* ids) {
+  auto* const position = static_cast<HostPair<Real>*>(to.particles.position);
+  const int4 four = __ldcg(reinterpret_cast<const int4*>(ids));
+  const int id[kSlots] = {four.x, four.y, four.z, four.w};
+  unsigned long long sum = 0;
+#pragma unroll
+  for (int slot = 0; slot < kSlots; ++slot) {
+    if (p[slot].x == kEmpty) break;
+    const HostPair<Real> r = host_position<Real>(g, to.frame, column, row, p[slot]);
+    move_host_particle(to.frame, to.reach, position, to.particles.image,
+                       to.particles.index[id[slot]], r);
+    sum += trace_of(id[slot], r);
+  }
+  return sum;
+}
+
 // One block per tile, Lanes threads per active cell. K - 8: extras that visit_any() keeps in
-// registers.
-template <int K, int Lanes, int Threads, int BlocksPerMultiprocessor>
+// registers. Write: the positions, in float64, also go to a host program.
+template <int K, int Lanes, int Threads, int BlocksPerMultiprocessor, bool Write>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Draw d,
-                 const Buffers b) {
+                 const Buffers b, const __grid_constant__ HostWrite to) {
   extern __shared__ float4 memory[];
   const TileMemory m(g, memory);
   __shared__ TileControl control;
@@ -357,15 +408,21 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
 
   const int columns = control.bounds.size[0], rows = control.bounds.size[1];
   const RowOf row_of(columns);
+  unsigned long long sum = 0;
   for (int i = threadIdx.x; i < columns * rows; i += blockDim.x) {
     const int row = row_of(i), column = i - row * columns;
     const Position* const p = m.tile + local_index(g, column, row);
-    auto* const out =
-        reinterpret_cast<float4*>(b.new_cells + new_cell(g, control.bounds, column, row) * kSlots);
-    const Position p0 = p[0], p1 = p[g.plane], p2 = p[2 * g.plane], p3 = p[3 * g.plane];
-    out[0] = {p0.x, p0.y, p1.x, p1.y};
-    out[1] = {p2.x, p2.y, p3.x, p3.y};
+    const std::int64_t at = new_cell(g, control.bounds, column, row) * kSlots;
+    auto* const out = reinterpret_cast<float4*>(b.new_cells + at);
+    const Position all[kSlots] = {p[0], p[g.plane], p[2 * g.plane], p[3 * g.plane]};
+    out[0] = {all[0].x, all[0].y, all[1].x, all[1].y};
+    out[1] = {all[2].x, all[2].y, all[3].x, all[3].y};
+    if (Write)
+      sum += write_cell<double>(g, to, control.bounds.first[0] + column,
+                                control.bounds.first[1] + row, all, b.new_ids + at);
   }
+  unsigned long long total;
+  if (Write && ends_sum(sum, to.trace, total)) to.trace->written = total;
   atomicAdd(&control.accepted, static_cast<unsigned int>(accepted));
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -375,51 +432,20 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   }
 }
 
-// A sum over all threads of a kernel, for which one block after the other takes a number.
-struct Trace {
-  unsigned long long sum, written;
-  unsigned int blocks;
-};
-
-// True in one thread, that which ends the sum; `total` is valid there.
-__device__ bool ends_sum(unsigned long long mine, Trace* trace, unsigned long long& total) {
-  __shared__ unsigned long long part[kThreads / 32];
-  for (int lane = 16; lane > 0; lane /= 2) mine += __shfl_down_sync(~0u, mine, lane);
-  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = mine;
-  __syncthreads();
-  if (threadIdx.x != 0) return false;
-  for (int warp = 1; warp < kThreads / 32; ++warp) mine += part[warp];
-  atomicAdd(&trace->sum, mine);
-  __threadfence();
-  if (atomicAdd(&trace->blocks, 1u) != gridDim.x - 1) return false;
-  total = atomicExch(&trace->sum, 0ull);
-  trace->blocks = 0;
-  return true;
-}
-
 // One thread per cell: a host program's particles get their positions.
 template <class Real>
-__global__ void write_kernel(const Geometry g, const Frame f, double reach, const Position* cells,
-                             const std::int32_t* ids, const HostParticles host, Trace* trace) {
+__global__ void write_kernel(const Geometry g, const HostWrite to, const Position* cells,
+                             const std::int32_t* ids) {
   const int cell = blockIdx.x * blockDim.x + threadIdx.x;
   unsigned long long sum = 0;
   if (cell < g.cells[0] * g.cells[1]) {
     const int row = cell / g.cells[0], column = cell - row * g.cells[0];
-    auto* const position = static_cast<HostPair<Real>*>(host.position);
     Position p[kSlots];
     load_cell(cells, cell, p);
-    const int4 four = reinterpret_cast<const int4*>(ids)[cell];
-    const int id[kSlots] = {four.x, four.y, four.z, four.w};
-#pragma unroll
-    for (int slot = 0; slot < kSlots; ++slot) {
-      if (p[slot].x == kEmpty) break;
-      const HostPair<Real> r = host_position<Real>(g, f, column, row, p[slot]);
-      move_host_particle(f, reach, position, host.image, host.index[id[slot]], r);
-      sum += trace_of(id[slot], r);
-    }
+    sum = write_cell<Real>(g, to, column, row, p, ids + std::int64_t{kSlots} * cell);
   }
   unsigned long long total;
-  if (ends_sum(sum, trace, total)) trace->written = total;
+  if (ends_sum(sum, to.trace, total)) to.trace->written = total;
 }
 
 // One thread per particle of a host program: have they been moved since?

@@ -462,7 +462,7 @@ inline Draw draw_cycle(const Geometry& g, std::uint64_t cycle) {
 // Where the grid lies in the box.
 struct Frame {
   std::int64_t origin[2], extent[2];  // lower left corner of cell (0, 0); the box; integer units
-  double box[2];
+  double box[2], unit[2];             // edges, and what they are over `extent`
 };
 
 // Along an axis, in integer units from the box's lower edge.
@@ -473,9 +473,9 @@ MM_HD std::int64_t place_in_box(const Geometry& g, const Frame& f, int axis, std
   return x >= f.extent[axis] ? x - f.extent[axis] : x;
 }
 
-// In [-L/2, L/2). Every step rounds by itself, the same everywhere.
+// In [-L/2, L/2), the same everywhere.
 MM_HD double coordinate(const Frame& f, int axis, std::int64_t x) {
-  return (static_cast<double>(x) / static_cast<double>(f.extent[axis]) - 0.5) * f.box[axis];
+  return multiply_add_unfused(static_cast<double>(x), f.unit[axis], -0.5 * f.box[axis]);
 }
 
 template <class Real>

@@ -398,9 +398,14 @@ double reach_of(const State& s, std::uint64_t from, std::uint64_t to) {
 }
 
 Frame frame_of(const State& s, const std::array<std::int64_t, 2>& origin) {
-  return {{origin[0], origin[1]},
-          {s.extent[0], s.extent[1]},
-          {s.parameters.box[0], s.parameters.box[1]}};
+  Frame f;
+  for (int a = 0; a < 2; ++a) {
+    f.origin[a] = origin[a];
+    f.extent[a] = s.extent[a];
+    f.box[a] = s.parameters.box[a];
+    f.unit[a] = f.box[a] / static_cast<double>(f.extent[a]);
+  }
+  return f;
 }
 
 void export_positions(const State& s, const Snapshot& data, double* xy) {

@@ -98,8 +98,7 @@ class EngineAction(hoomd.custom.Action):
             engine, cycles = self._engine._engine, self._cycles_per_step
             while cycles > 0:
                 some = min(cycles, engine.cycles_between_writes)
-                engine.enqueue(some)
-                engine.write_positions(**particles)
+                engine.enqueue(some, **particles)
                 cycles -= some
         self._run_seconds = time.perf_counter() - self._run_started
 
