@@ -1,9 +1,10 @@
-# Sets LAMMPS_INCLUDE_DIRS, LAMMPS_DEFINITIONS, LAMMPS_VERSION (20250722) and LAMMPS_DATE
-# (22 Jul 2025), or why_no_lammps. Only headers are needed.
+# Sets LAMMPS_INCLUDE_DIRS, LAMMPS_DEFINITIONS, LAMMPS_VERSION (20250722), LAMMPS_UPDATE (4; -1 if it is
+# not known) and LAMMPS_DATE (22 Jul 2025), or why_no_lammps. Only headers are needed.
 
 set(LAMMPS_DIR "" CACHE PATH "LAMMPS to build the plugin for: installed, or its source tree")
 unset(LAMMPS_INCLUDE_DIRS)
 unset(why_no_lammps)
+set(LAMMPS_UPDATE -1)
 set(months Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec)
 
 find_package(Python 3.10 QUIET COMPONENTS Interpreter)
@@ -16,6 +17,11 @@ if(EXISTS "${LAMMPS_DIR}/src/lammps.h")
   set(day ${CMAKE_MATCH_1})
   set(year ${CMAKE_MATCH_3})
   list(FIND months "${CMAKE_MATCH_2}" month)
+  math(EXPR month "${month} + 1")
+  file(STRINGS "${LAMMPS_DIR}/src/version.h" line REGEX "define LAMMPS_UPDATE")
+  if(line MATCHES "Update ([0-9]+)")
+    set(LAMMPS_UPDATE ${CMAKE_MATCH_1})
+  endif()
   set(lammps_headers "${LAMMPS_DIR}/src")
   set(LAMMPS_DEFINITIONS LAMMPS_${LAMMPS_INTEGERS})
 else()
@@ -38,9 +44,14 @@ print(*(s.submodule_search_locations if s else []), sep=';', end='')"
     file(STRINGS "${lammps_config}/LAMMPS_Targets.cmake" line
          REGEX "INTERFACE_COMPILE_DEFINITIONS .*LAMMPS_")
     string(REGEX MATCHALL "LAMMPS_(SMALLBIG|BIGBIG|SMALLSMALL)" LAMMPS_DEFINITIONS "${line}")
-    string(REGEX MATCH "^([0-9]+)[.]([0-9]+)[.]([0-9]+)" matched "${PACKAGE_VERSION}")
+    if(PACKAGE_VERSION MATCHES "^([0-9]+)[.]([0-9]+)[.]([0-9]+)[.]([0-9]+)$")  # 2025.7.22.4
+      set(LAMMPS_UPDATE ${CMAKE_MATCH_4})
+    elseif(NOT PACKAGE_VERSION MATCHES "^([0-9]+)[.]([0-9]+)[.]([0-9]+)$"
+           AND NOT PACKAGE_VERSION MATCHES "^([0-9][0-9][0-9][0-9])([0-9][0-9])([0-9][0-9])$")  # 20240829
+      message(FATAL_ERROR "${lammps_config} says LAMMPS is of \"${PACKAGE_VERSION}\": no date")
+    endif()
     set(year ${CMAKE_MATCH_1})
-    math(EXPR month "${CMAKE_MATCH_2} - 1")
+    set(month ${CMAKE_MATCH_2})
     set(day ${CMAKE_MATCH_3})
     find_path(lammps_headers pair.h NO_CACHE NO_DEFAULT_PATH PATH_SUFFIXES include/lammps
               HINTS "${lammps_config}/../.." "${lammps_config}/../../.." "${lammps_config}/../../../..")
@@ -68,9 +79,9 @@ LAMMPS_DIR is \"${LAMMPS_DIR}\"")
 elseif(NOT mpi_headers)
   set(why_no_lammps "${lammps_headers} needs an mpi.h; none found (pip install mpich)")
 else()
-  list(GET months ${month} month_name)
-  math(EXPR month "${month} + 1")
   math(EXPR LAMMPS_VERSION "${year} * 10000 + ${month} * 100 + ${day}")
+  math(EXPR index "${month} - 1")
+  list(GET months ${index} month_name)
   set(LAMMPS_DATE "${day} ${month_name} ${year}")
   set(LAMMPS_INCLUDE_DIRS ${lammps_headers} ${mpi_headers})
 endif()

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from conftest import runnable_simd_levels
 from lammps_host import DUMP, THERMO, Run, needs_lammps, run_lammps
 
 from manymove import _core
@@ -60,6 +61,13 @@ bond_coeff 1 20.0 0.5
 special_bonds lj 0 1 1
 create_bonds many all all 1 0.1 0.25
 special_bonds lj 0.3 0.5 0.7
+"""
+
+EXPONENTS = """
+pair_style manymove/dpd 1.0 1.0 4711 weight_exponent 0.5 precision double
+pair_coeff 1 1 25.0 4.5
+pair_coeff 1 2 40.0 3.0 1.2 weight_exponent 1.5
+pair_coeff 2 2 15.0 6.0 0.9
 """
 
 SETUPS = {
@@ -117,6 +125,17 @@ def test_ranks_draw_the_same_random_numbers(setup, tmp_path):
         run = run_lammps(f"newton {newton}\n{again}{END}", tmp_path, ranks)
         assert f"on {ranks} procs" in run.output
         assert_close(run.forces(), alone.forces(), 1e-12)
+
+
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+def test_simd_levels_give_the_same_bits(precision, tmp_path, monkeypatch):
+    deck = system() + EXPONENTS.replace("double", precision) + END
+    results = []
+    for level in runnable_simd_levels():
+        monkeypatch.setenv("MANYMOVE_SIMD", level)
+        results.append(run_lammps(deck, tmp_path).forces())
+    for other in results[1:]:
+        assert (other == results[0]).all()
 
 
 def test_per_atom_energy_and_stress_sum_to_the_total(tmp_path):
@@ -289,14 +308,6 @@ fix a all adapt 1 pair manymove/dpd a 1 1 v_one pair manymove/dpd gamma 1 1 v_tw
 def last(run: Run) -> np.ndarray:
     columns = run.dump()
     return np.stack([columns[c] for c in ("x", "y", "z", "vx", "vy", "vz")], axis=-1)
-
-
-EXPONENTS = """
-pair_style manymove/dpd 1.0 1.0 4711 weight_exponent 0.5 precision double
-pair_coeff 1 1 25.0 4.5
-pair_coeff 1 2 40.0 3.0 1.2 weight_exponent 1.5
-pair_coeff 2 2 15.0 6.0 0.9
-"""
 
 
 def test_restart_continues_the_trajectory(tmp_path):

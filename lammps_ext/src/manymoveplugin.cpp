@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // manymoveplugin.so: registers the styles with the LAMMPS that loads it.
+#include <cstdio>
+#include <cstring>
 #include <string>
 
 #include "bond_harmonic.h"
 #include "fix_wall.h"
+#include "lammps.h"
 #include "lmptype.h"
 #include "pair_dpd.h"
 #include "plugin_api.h"
@@ -16,20 +19,36 @@ namespace {
 
 constexpr int kWarning = 0;  // LMP_ERROR_WARNING
 
-// Says what does not fit and returns false. Uses LAMMPS' C interface only: the layout of its
-// classes is what may differ.
+// The update of a stable release ("stable_22Jul2025_update4"), -1 where LAMMPS does not know it.
+// Updates have changed the layout of LAMMPS' classes.
+int update_of_host() {
+  const char* text = LAMMPS::git_descriptor();
+  int update;
+  if (std::strncmp(text, "stable_", 7) != 0) return -1;
+  const char* at = std::strstr(text, "_update");
+  return at && std::sscanf(at, "_update%d", &update) == 1 ? update : 0;
+}
+
+std::string name_of(int version, int update) {
+  return std::to_string(version) + (update > 0 ? " update " + std::to_string(update) : "");
+}
+
+// Says what does not fit and returns false. Uses no object of LAMMPS: the layout of its classes
+// is what may differ.
 bool fits(void* lammps) {
+  const int version = lammps_version(lammps), update = update_of_host();
   std::string why;
-  const int version = lammps_version(lammps);
-  if (version != MANYMOVE_LAMMPS_VERSION)
-    why = "this LAMMPS is of " + std::to_string(version);
+  if (version != MANYMOVE_LAMMPS_VERSION ||
+      (update != MANYMOVE_LAMMPS_UPDATE && update >= 0 && MANYMOVE_LAMMPS_UPDATE >= 0))
+    why = "this is " + name_of(version, update);
   else if (lammps_extract_setting(lammps, "bigint") != static_cast<int>(sizeof(bigint)) ||
            lammps_extract_setting(lammps, "tagint") != static_cast<int>(sizeof(tagint)) ||
            lammps_extract_setting(lammps, "imageint") != static_cast<int>(sizeof(imageint)))
-    why = "this LAMMPS has integers of other sizes (LAMMPS_SMALLBIG, LAMMPS_BIGBIG)";
+    why = "this one has integers of other sizes (LAMMPS_SMALLBIG, LAMMPS_BIGBIG)";
   if (why.empty()) return true;
-  why = "The manymove plugin was built for LAMMPS " + std::to_string(MANYMOVE_LAMMPS_VERSION) +
-        ", " + why + ". Its styles are not loaded; build it for this LAMMPS (-DLAMMPS_DIR=...)";
+  why = "The manymove plugin was built for LAMMPS " +
+        name_of(MANYMOVE_LAMMPS_VERSION, MANYMOVE_LAMMPS_UPDATE) + ", " + why +
+        ". Its styles are not loaded; build it for this LAMMPS (-DLAMMPS_DIR=...)";
   lammps_error(lammps, kWarning, why.c_str());
   return false;
 }

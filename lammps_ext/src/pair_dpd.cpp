@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 
 #include "atom.h"
 #include "comm.h"
+#include "core/common/simd.h"
 #include "domain.h"
 #include "error.h"
 #include "force.h"
@@ -240,6 +242,11 @@ void PairManymoveDPD::init_style() {
     error->all(FLERR,
                "Pair style manymove/dpd draws one random number per pair and step and does "
                "not work with run_style respa");
+  try {
+    manymove::simd_level();
+  } catch (const std::runtime_error& failure) {
+    error->all(FLERR, "Pair style manymove/dpd: {}", failure.what());
+  }
   neighbor->add_request(this);
   largest_cutoff_ = 0;
 }

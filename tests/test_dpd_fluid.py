@@ -1,0 +1,114 @@
+"""The fluid that DPD makes, against LAMMPS' own: temperature, pressure, momentum."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lammps_host import Run, needs_lammps, run_lammps
+
+pytestmark = needs_lammps
+
+ATOMS = 4 * 7**3
+
+
+def groot_warren(style: str, steps: int, timestep: float = 0.01, tail: str = "") -> str:
+    """The fluid of density 3 and a = 25 (Groot and Warren, J. Chem. Phys. 107, 4423)."""
+    return f"""
+units lj
+comm_modify vel yes
+lattice fcc 3.0
+region box block 0 7 0 7 0 7
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+velocity all create 2.0 5 loop all
+velocity all zero linear
+pair_style {style} 1.0 1.0 4711 {tail}
+pair_coeff 1 1 25.0 4.5
+neighbor 0.4 bin
+neigh_modify delay 0 every 2 check yes
+timestep {timestep}
+fix nve all nve
+variable px equal vcm(all,x)
+variable py equal vcm(all,y)
+variable pz equal vcm(all,z)
+thermo 10
+thermo_style custom step temp press pe atoms v_px v_py v_pz
+thermo_modify format float %.16g lost error
+run {steps}
+"""
+
+
+def average(values: np.ndarray, blocks: int = 16) -> tuple[float, float]:
+    """Mean and standard error, from blocks."""
+    means = values[: len(values) // blocks * blocks].reshape(blocks, -1).mean(axis=1)
+    return float(means.mean()), float(means.std(ddof=1) / math.sqrt(blocks))
+
+
+def settled(run: Run, name: str) -> tuple[float, float]:
+    """Without the first fifth."""
+    values = run.thermo()[name]
+    return average(values[len(values) // 5 :])
+
+
+def assert_agree(a: tuple[float, float], b: tuple[float, float]) -> None:
+    """Within seven joint errors: with 30 degrees of freedom a false alarm of 1e-7."""
+    assert abs(a[0] - b[0]) < 7 * math.hypot(a[1], b[1]), (a, b)
+
+
+@pytest.fixture(scope="module")
+def lammps_fluid(tmp_path_factory) -> Run:
+    return run_lammps(groot_warren("dpd", 4000), tmp_path_factory.mktemp("dpd"))
+
+
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+def test_temperature_and_pressure_are_those_of_lammps(precision, lammps_fluid, tmp_path):
+    ours = run_lammps(groot_warren("manymove/dpd", 4000, tail=f"precision {precision}"), tmp_path)
+    for name in ("Temp", "Press", "PotEng"):
+        assert_agree(settled(ours, name), settled(lammps_fluid, name))
+    temperature = settled(ours, "Temp")
+    assert temperature[1] < 4e-3
+    assert temperature[0] == pytest.approx(1, abs=0.015)  # velocity Verlet at dt = 0.01
+    assert settled(ours, "Press")[0] == pytest.approx(23.7, abs=0.2)
+
+
+@pytest.mark.parametrize(("exponent", "gamma"), [(0.25, 3.0), (0.5, 4.5), (2.0, 30.0)])
+def test_any_exponent_keeps_the_temperature(exponent, gamma, tmp_path):
+    # Small steps, so that the integrator's own error is small.
+    deck = groot_warren("manymove/dpd", 4000, 0.005, f"weight_exponent {exponent}")
+    deck = deck.replace("25.0 4.5", f"25.0 {gamma}")
+    temperature = settled(run_lammps(deck, tmp_path), "Temp")
+    assert temperature[1] < 5e-3
+    assert temperature[0] == pytest.approx(1, abs=0.004 + 7 * temperature[1])
+
+
+@pytest.mark.parametrize(("ranks", "newton"), [(1, "on"), (1, "off"), (2, "on"), (2, "off")])
+def test_momentum_is_conserved(ranks, newton, tmp_path):
+    # Velocities of the centre of mass: rounding of sums of 1,372 velocities, 1e-16 each and step.
+    deck = f"newton {newton}\n" + groot_warren("manymove/dpd", 500)
+    table = run_lammps(deck, tmp_path, ranks).thermo()
+    assert (table["Atoms"] == ATOMS).all()
+    for name in ("v_px", "v_py", "v_pz"):
+        assert np.abs(table[name]).max() < 1e-13
+
+
+def test_the_same_deck_gives_the_same_trajectory(tmp_path):
+    deck = groot_warren("manymove/dpd", 200)
+    first, second = (run_lammps(deck, tmp_path, 2).thermo() for _ in range(2))
+    assert all((first[name] == second[name]).all() for name in first)
+
+
+def test_the_example_runs(tmp_path):
+    deck = Path(__file__).parent.parent / "examples" / "dpd" / "in.dpd"
+    text = deck.read_text()
+    short = "variable edge index 6\nvariable steps index 300\n" + text
+    table = run_lammps(short, tmp_path).thermo()
+    assert settled_value(table["Temp"]) == pytest.approx(1, abs=0.1)
+    assert settled_value(table["Press"]) == pytest.approx(23.7, abs=1.5)
+
+
+def settled_value(values: np.ndarray) -> float:
+    return float(values[len(values) // 2 :].mean())
