@@ -126,22 +126,34 @@ void HardDisks::prepRun(std::uint64_t timestep) {
 
 void HardDisks::update(std::uint64_t timestep) {
   timestep_ = timestep;
-  prepare();
+  check_system();
+  const int all = cycles_per_step();
+  int left = all;
+  if (fits()) {
+    const int some = std::min(left, engine_->cycles_between_writes());
+    if (engine_->enqueue_if_same(static_cast<std::uint64_t>(some), Arrays(*this).particles()))
+      left -= some;
+  }
+  if (left == all) make_engine();
   const Arrays arrays(*this);
-  const int most = engine_->cycles_between_writes();
-  for (int left = cycles_per_step(); left > 0; left -= most)
-    engine_->enqueue(static_cast<std::uint64_t>(std::min(left, most)), arrays.particles());
+  while (left > 0) {
+    const int some = std::min(left, engine_->cycles_between_writes());
+    engine_->enqueue(static_cast<std::uint64_t>(some), arrays.particles());
+    left -= some;
+  }
   running_ = true;
   seconds_ = seconds_since(started_);
 }
 
 void HardDisks::prepare() {
   check_system();
+  if (!fits() || !engine_->same_positions(Arrays(*this).particles())) make_engine();
+}
+
+bool HardDisks::fits() const {
   const auto size = m_pdata->getGlobalBox().getL();
-  if (!stale_ && engine_->particles() == m_pdata->getN() && box_[0] == size.x &&
-      box_[1] == size.y && engine_->same_positions(Arrays(*this).particles()))
-    return;
-  make_engine();
+  return !stale_ && engine_->particles() == m_pdata->getN() && box_[0] == size.x &&
+         box_[1] == size.y && seed_ == m_sysdef->getSeed();
 }
 
 void HardDisks::check_system() const {
@@ -163,7 +175,7 @@ void HardDisks::make_engine() {
   parameters.max_displacement = common(max_displacement_, "d");
   parameters.moves_per_cell = moves_per_cell_;
   parameters.rounds = rounds();
-  parameters.seed = m_sysdef->getSeed();
+  parameters.seed = seed_ = m_sysdef->getSeed();
   parameters.repair_depth = repair_depth_;
   // Random numbers belong to a cycle: none is used twice.
   const std::uint64_t step_cycle = timestep_ * static_cast<std::uint64_t>(cycles_per_step());

@@ -55,6 +55,7 @@ class HardDisks : public hoomd::Integrator {
 
   // Makes the engine hold HOOMD-blue's particles as they are now.
   void prepare();
+  bool fits() const;  // the engine, but for the positions
   void make_engine();
   void check_system() const;
   double common(const std::vector<double>& values, const char* what) const;
@@ -72,6 +73,7 @@ class HardDisks : public hoomd::Integrator {
   std::unique_ptr<harddisk::Engine> engine_;
   bool stale_ = true;              // a parameter has changed since the engine was made
   double box_[2] = {0, 0};         // of the engine
+  std::uint64_t seed_ = 0;         // of the engine
   harddisk::Counters before_{};    // moves of earlier engines
   harddisk::Counters at_start_{};  // of the last run
   harddisk::Repair repaired_{};

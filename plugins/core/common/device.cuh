@@ -86,6 +86,20 @@ class HostFlag {
   unsigned* word_ = nullptr;
 };
 
+// What has been enqueued until now, to wait for.
+class Event {
+ public:
+  Event() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "event"); }
+  ~Event() { cudaEventDestroy(event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  void record(cudaStream_t stream) const { check(cudaEventRecord(event_, stream), "event"); }
+  void wait() const { check(cudaEventSynchronize(event_), "event"); }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
 // Its work is ordered with that of the legacy default stream.
 class Stream {
  public:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh.
 #include <algorithm>
+#include <tuple>
 
 #include "cuda.h"
 #include "kernels.cuh"
@@ -45,22 +46,32 @@ class CudaEngine final : public Engine {
   }
   ~CudaEngine() override { cudaSetDevice(device_); }
 
-  void enqueue(std::uint64_t cycles) override { enqueue(cycles, nullptr); }
+  void enqueue(std::uint64_t cycles) override { enqueue(cycles, nullptr, nullptr); }
   void enqueue(std::uint64_t cycles, const HostParticles& host) override {
     // The last cycle writes the positions itself, where it has been compiled for it.
     const bool at_once = host.double_precision && cycles > 0;
-    enqueue(cycles, at_once ? &host : nullptr);
+    enqueue(cycles, at_once ? &host : nullptr, nullptr);
     if (!at_once) write_positions(host);
   }
 
   bool same_positions(const HostParticles& host) const override {
-    use();
-    const auto kernel = host.double_precision ? &compare_kernel<double> : &compare_kernel<float>;
-    const int n = static_cast<int>(state_.particles);
-    kernel<<<(n + kThreads - 1) / kThreads, kThreads, 0, stream_>>>(host, n, trace_.data(),
-                                                                    same_.word());
-    check(cudaGetLastError(), "launch");
-    check(cudaStreamSynchronize(stream_), "comparison of positions");
+    compare(host);
+    compared_.wait();
+    return *same_.word();
+  }
+  bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
+    if (!host.double_precision || sampling_.every) {
+      if (!same_positions(host)) return false;
+      enqueue(cycles, host);
+      return true;
+    }
+    const auto before =
+        std::make_tuple(state_.data.origin, state_.data.counters.cycles, last_write_, now_);
+    compare(host);
+    enqueue(cycles, &host, &trace_.data()->differs);
+    compared_.wait();
+    if (!*same_.word())
+      std::tie(state_.data.origin, state_.data.counters.cycles, last_write_, now_) = before;
     return *same_.word();
   }
   void write_positions(const HostParticles& host) override {
@@ -163,8 +174,17 @@ class CudaEngine final : public Engine {
   }
   void use() const { check(cudaSetDevice(device_), "device"); }
 
-  // The last cycle writes the positions to `host`, unless that is null.
-  void enqueue(std::uint64_t cycles, const HostParticles* host) {
+  void compare(const HostParticles& host) const {
+    use();
+    const auto kernel = host.double_precision ? &compare_kernel<double> : &compare_kernel<float>;
+    const int n = static_cast<int>(state_.particles), block = kCompared * kThreads;
+    kernel<<<(n + block - 1) / block, kThreads, 0, stream_>>>(host, n, trace_.data(), same_.word());
+    check(cudaGetLastError(), "launch");
+    compared_.record(stream_);
+  }
+
+  // The last cycle writes the positions to `host`, unless that is null; see Buffers::skip.
+  void enqueue(std::uint64_t cycles, const HostParticles* host, const unsigned int* skip) {
     use();
     waiting_ = true;
     const Geometry& g = state_.geometry;
@@ -172,7 +192,7 @@ class CudaEngine final : public Engine {
       const Draw draw = draw_cycle(g, state_.data.counters.cycles);
       move_origin(state_, draw, state_.data.origin);
       const std::uint64_t cycle = ++state_.data.counters.cycles;
-      launch(draw, i + 1 == cycles ? host : nullptr);
+      launch(draw, i + 1 == cycles ? host : nullptr, skip);
       now_ = 1 - now_;
       if (sampling_.every && cycle % sampling_.every == 0)
         count_pairs(sampling_, ring_.data() + ring_used_ * sampling_.bins);
@@ -188,7 +208,7 @@ class CudaEngine final : public Engine {
     check(cudaGetLastError(), "launch");
   }
 
-  void launch(const Draw& draw, const HostParticles* host) {
+  void launch(const Draw& draw, const HostParticles* host, const unsigned int* skip) {
     const Geometry& g = state_.geometry;
     cudaLaunchAttribute overlap{};
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -200,11 +220,12 @@ class CudaEngine final : public Engine {
     config.stream = stream_;
     config.attrs = &overlap;
     config.numAttrs = overlap_ ? 1 : 0;
-    check(cudaLaunchKernelEx(&config, host ? kernels_.write : kernels_.plain, g, draw,
-                             Buffers{cells_[now_].data(), ids_[now_].data(),
-                                     cells_[1 - now_].data(), ids_[1 - now_].data(), tally_.data()},
-                             host_write(host)),
-          "launch");
+    check(
+        cudaLaunchKernelEx(&config, host ? kernels_.write : kernels_.plain, g, draw,
+                           Buffers{cells_[now_].data(), ids_[now_].data(), cells_[1 - now_].data(),
+                                   ids_[1 - now_].data(), tally_.data(), skip},
+                           host_write(host)),
+        "launch");
   }
 
   HostWrite host_write(const HostParticles* host) {
@@ -281,6 +302,7 @@ class CudaEngine final : public Engine {
   mutable bool waiting_ = false;  // for cycles on their way
   DeviceBuffer<Trace> trace_;
   HostFlag same_;
+  Event compared_;
   std::uint64_t last_write_ = kNever;  // cycle of the last write_positions()
   DeviceBuffer<double2> sums_;
   DeviceBuffer<std::uint32_t> ring_;

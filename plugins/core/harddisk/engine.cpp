@@ -95,6 +95,11 @@ class CpuEngine final : public Engine {
     enqueue(cycles);
     write_positions(host);
   }
+  bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
+    if (!same_positions(host)) return false;
+    enqueue(cycles, host);
+    return true;
+  }
   void write_positions(const HostParticles& host) override {
     if (host.double_precision)
       write<double>(host);

@@ -105,6 +105,8 @@ class MANYMOVE_API Engine {
 
   // Whether a host program's positions are those that were left there, in whatever order.
   virtual bool same_positions(const HostParticles& particles) const = 0;
+  // enqueue() if same_positions(), otherwise nothing; a GPU need not wait for the answer.
+  virtual bool enqueue_if_same(std::uint64_t cycles, const HostParticles& particles) = 0;
   // Images follow the disks, who must not have gone farther than half the box since the last time:
   // at most cycles_between_writes() cycles.
   virtual void write_positions(const HostParticles& particles) = 0;

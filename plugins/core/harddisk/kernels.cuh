@@ -22,6 +22,7 @@ struct Buffers {
   Position* new_cells;
   std::int32_t* new_ids;
   Tally* tally;
+  const unsigned int* skip;  // null, or: do nothing if it is set
 };
 
 constexpr int kThreads = 256, kMostThreads = 512;  // of a block
@@ -321,7 +322,7 @@ __device__ void let_next_cycle_start() {
 // A sum over all threads of a kernel, for which one block after the other takes a number.
 struct Trace {
   unsigned long long sum, written;
-  unsigned int blocks;
+  unsigned int blocks, differs;
 };
 
 // True in one thread, that which ends the sum; `total` is valid there.
@@ -392,6 +393,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   }
   __syncthreads();
   wait_for_previous_cycle();
+  if (b.skip && __ldcg(b.skip)) return;
   land_disks(g, d, b, m, control.bounds);
   __syncthreads();
   order_disks(g, b, m, control.bounds);
@@ -448,16 +450,32 @@ __global__ void write_kernel(const Geometry g, const HostWrite to, const Positio
   if (ends_sum(sum, to.trace, total)) to.trace->written = total;
 }
 
-// One thread per particle of a host program: have they been moved since?
+// A thread for every kCompared particles of a host program: have they been moved since?
+constexpr int kCompared = 4;
 template <class Real>
 __global__ void compare_kernel(const HostParticles host, int particles, Trace* trace,
                                volatile unsigned* same) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const auto* const position = static_cast<const HostPair<Real>*>(host.position);
+  const int first = blockIdx.x * kCompared * kThreads + threadIdx.x;
   unsigned long long sum = 0;
-  if (i < particles)
-    sum = trace_of(host.tag[i], static_cast<const HostPair<Real>*>(host.position)[2 * i]);
+  if (first + (kCompared - 1) * kThreads < particles) {
+    HostPair<Real> r[kCompared];
+    std::uint32_t tag[kCompared];
+#pragma unroll
+    for (int k = 0; k < kCompared; ++k) {
+      r[k] = position[2 * (first + k * kThreads)];
+      tag[k] = host.tag[first + k * kThreads];
+    }
+#pragma unroll
+    for (int k = 0; k < kCompared; ++k) sum += trace_of(tag[k], r[k]);
+  } else {
+    for (int i = first; i < particles; i += kThreads) sum += trace_of(host.tag[i], position[2 * i]);
+  }
   unsigned long long total;
-  if (ends_sum(sum, trace, total)) *same = total == trace->written;
+  if (ends_sum(sum, trace, total)) {
+    trace->differs = total != trace->written;
+    *same = total == trace->written;
+  }
 }
 
 // One thread per cell; the block's histogram is in shared memory.
