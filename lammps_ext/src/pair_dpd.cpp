@@ -54,6 +54,7 @@ void PairManymoveDPD::compute(int eflag, int vflag) {
   manymove::dpd::PairTable table;
   table.types = atom->ntypes;
   table.coefficients = fill_table();
+  table.largest_cutoff = largest_cutoff_;
   table.special[0] = 1;
   for (int k = 1; k < 4; ++k) table.special[k] = force->special_lj[k];
   table.double_precision = double_precision_ != 0;
@@ -90,7 +91,7 @@ const PairCoefficients* PairManymoveDPD::fill_table() {
   for (int i = 1; i < n; ++i)
     for (int j = 1; j < n; ++j)
       table_[i * n + j] = {a_[i][j], moving ? gamma_[i][j] : 0.0, sigma_[i][j] * over_root,
-                           cut_[i][j], exponent_[i][j]};
+                           1.0 / cut_[i][j], exponent_[i][j]};
   return table_.data();
 }
 
@@ -338,7 +339,6 @@ void* PairManymoveDPD::extract(const char* name, int& dim) {
   dim = 2;
   if (strcmp(name, "a") == 0) return a_;
   if (strcmp(name, "gamma") == 0) return gamma_;
-  if (strcmp(name, "cut") == 0) return cut_;
   if (strcmp(name, "weight_exponent") == 0) return exponent_;
   return nullptr;
 }

@@ -59,9 +59,7 @@ class PairLoop {
     }
     for (int i = 1; i <= table.types; ++i) {
       for (int j = 1; j <= table.types; ++j) {
-        const PairCoefficients& c = of(i, j);
-        if (c.cutoff > cutoff_) cutoff_ = c.cutoff;
-        if (c.weight_exponent != 1) general_ = true;
+        if (of(i, j).weight_exponent != 1) general_ = true;
       }
     }
   }
@@ -87,7 +85,7 @@ class PairLoop {
   void collect(int i, const int* neighbour, int number) {
     const double x = particles_.position[i][0], y = particles_.position[i][1],
                  z = particles_.position[i][2];
-    const double limit = cutoff_ * cutoff_;
+    const double limit = table_.largest_cutoff * table_.largest_cutoff;
     int n = batch_.count;
     for (int k = 0; k < number; ++k) {
       const double* other = particles_.position[neighbour[k] & kIndexMask];
@@ -123,7 +121,7 @@ class PairLoop {
       b.a[n] = special_[kind] * static_cast<F>(c.a);
       b.gamma[n] = special_[kind] * static_cast<F>(c.gamma);
       b.sigma[n] = root_[kind] * static_cast<F>(c.sigma);
-      b.inverse_cutoff[n] = static_cast<F>(1 / c.cutoff);
+      b.inverse_cutoff[n] = static_cast<F>(c.inverse_cutoff);
       b.weight_exponent[n] = static_cast<F>(c.weight_exponent);
     }
   }
@@ -176,7 +174,6 @@ class PairLoop {
   const int reacting_;
   double (*const force_)[3];
   const PairTally* const tally_;
-  double cutoff_ = 0;  // the largest
   bool general_ = false;
   F special_[4], root_[4];
   Batch<F> batch_;

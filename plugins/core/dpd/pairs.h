@@ -9,13 +9,14 @@ namespace manymove::dpd {
 // Of one pair of types.
 struct PairCoefficients {
   double a, gamma, sigma;  // Eqs. 3 to 5 of the paper; sigma is over the root of the time step
-  double cutoff;
+  double inverse_cutoff;
   double weight_exponent;  // s of Eq. 8
 };
 
 struct PairTable {
   int types;                             // numbered from 1
   const PairCoefficients* coefficients;  // [types + 1][types + 1]
+  double largest_cutoff;
   // Of the four kinds of neighbours, what the conservative and the dissipative force are multiplied
   // with; the random force takes the root. The first is 1.
   double special[4];
