@@ -6,27 +6,23 @@
 #include <hoomd/ExecutionConfiguration.h>
 #include <hoomd/GPUArray.h>
 
+#include <vector>
+
 #if HOOMD_VERSION_MAJOR < 4 || (HOOMD_VERSION_MAJOR == 4 && HOOMD_VERSION_MINOR < 8)
 #error hoomd.manymove needs HOOMD-blue 4.8 or later
 #endif
 
 namespace manymove::host {
 
-// The GPU that a rank works on, counted among those visible to the process.
-inline unsigned int gpu_index(const hoomd::ExecutionConfiguration& configuration) {
-#if HOOMD_VERSION_MAJOR >= 5
-  return configuration.getGPUId();
+// The GPUs that a rank works on, counted among those visible to the process; none on a CPU.
+inline std::vector<unsigned int> gpus_of(const hoomd::ExecutionConfiguration& configuration) {
+  if (!configuration.isCUDAEnabled()) return {};
+#if !defined(ENABLE_HIP)
+  return {};
+#elif HOOMD_VERSION_MAJOR >= 5
+  return {configuration.getGPUId()};
 #else
-  return configuration.getGPUIds()[0];  // several GPUs per rank went in HOOMD-blue 5
-#endif
-}
-
-inline std::size_t gpus_per_rank(const hoomd::ExecutionConfiguration& configuration) {
-#if HOOMD_VERSION_MAJOR >= 5
-  (void)configuration;
-  return 1;
-#else
-  return configuration.getGPUIds().size();
+  return configuration.getGPUIds();  // HOOMD-blue 5 gave up several GPUs per rank
 #endif
 }
 

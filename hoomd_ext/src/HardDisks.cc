@@ -56,7 +56,7 @@ HardDisks::HardDisks(std::shared_ptr<hoomd::SystemDefinition> system, int thread
     throw std::runtime_error(
         "hoomd.manymove.HardDisks runs on one rank per partition: make the device with "
         "hoomd.communicator.Communicator(ranks_per_partition=1)");
-  if (m_exec_conf->isCUDAEnabled() && gpus_per_rank(*m_exec_conf) > 1)
+  if (gpus_of(*m_exec_conf).size() > 1)
     throw std::runtime_error("hoomd.manymove.HardDisks runs on one GPU per rank");
 }
 
@@ -182,9 +182,8 @@ void HardDisks::make_engine() {
   const harddisk::Counters so_far = total();
   parameters.first_cycle = std::max(step_cycle, so_far.cycles);
 
-  const bool gpu = m_exec_conf->isCUDAEnabled();
-  const std::string device =
-      gpu ? "cuda:" + std::to_string(gpu_index(*m_exec_conf)) : std::string("cpu");
+  const auto gpus = gpus_of(*m_exec_conf);
+  const std::string device = gpus.empty() ? "cpu" : "cuda:" + std::to_string(gpus[0]);
   const std::vector<double> xy = positions_by_tag();
   std::unique_ptr<harddisk::Engine> engine;
   try {
