@@ -192,7 +192,7 @@ void HardDisks::make_engine() {
     std::string text = error.what();  // in this integrator's words
     for (const auto& [ours, theirs] :
          {std::pair{"disks ", "particles with tags "}, std::pair{"disk ", "the particle with tag "},
-          std::pair{"max_displacement", "d"}})
+          std::pair{"position of disk ", "position of tag "}, std::pair{"max_displacement", "d"}})
       if (text.rfind(ours, 0) == 0) text.replace(0, std::string(ours).size(), theirs);
     throw std::invalid_argument("hoomd.manymove.HardDisks: " + text);
   }

@@ -4,8 +4,8 @@
 size; `tune.MoveSize` that of `hoomd.hpmc.tune.MoveSize`.
 """
 
+from hoomd.manymove.version import built_for, version  # isort: skip, it refuses other releases
 from hoomd.manymove import tune
 from hoomd.manymove.hard_disks import HardDisks
-from hoomd.manymove.version import built_for, version
 
 __all__ = ["HardDisks", "built_for", "tune", "version"]

@@ -10,8 +10,8 @@ from hoomd.data.typeconverter import OnlyTypes
 from hoomd.data.typeparam import TypeParameter
 from hoomd.error import DataAccessError
 from hoomd.logging import log
+from hoomd.manymove import _manymove
 from hoomd.manymove import pressure as _pressure
-from hoomd.manymove.version import module as _manymove
 from hoomd.operation import Integrator
 
 

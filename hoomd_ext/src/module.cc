@@ -3,16 +3,12 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "Compat.h"
 #include "HardDisks.h"
 
 namespace py = pybind11;
 using manymove::host::HardDisks;
 
 PYBIND11_MODULE(_manymove, module) {
-  module.attr("version") = MANYMOVE_VERSION;
-  module.attr("built_for") = HOOMD_VERSION;
-
   py::class_<HardDisks, hoomd::Integrator, std::shared_ptr<HardDisks>>(module, "HardDisks")
       .def(py::init<std::shared_ptr<hoomd::SystemDefinition>, int>())
       .def("setShape", &HardDisks::set_shape)
