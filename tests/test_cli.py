@@ -276,6 +276,78 @@ def test_bench_refuses(capsys, arguments, message):
     assert message in capsys.readouterr().err
 
 
+BENCH_HOOMD = ["bench", "hoomd", "--sizes", "256", "--device", "cpu", "--threads", "1"]
+BENCH_HOOMD += ["--seconds", "0.02", "--melt", "10"]
+
+
+def test_bench_hoomd_times_what_is_installed(tmp_path, capsys):
+    hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
+    results = tmp_path / "bench.json"
+    assert cli.run([*BENCH_HOOMD, "--json", str(results)]) == 0
+    report = json.loads(results.read_text())
+    rows = report["results"]
+    names = [row["variant"] for row in rows]
+    expected = ["standalone, cpu, 1 thread"]
+    if "component" not in report["absent"]:
+        expected += [f"hoomd.manymove, {n} sweeps a step" for n in (16, 4)]
+    expected.append("manymove.hoomd, 16 sweeps a step")
+    if hoomd.version.hpmc_built:
+        release = hoomd.version.version
+        expected += [f"HPMC (HOOMD-blue {release}), nselect {n}, 1 rank" for n in (8, 16, 32)]
+        assert 1 in [row["ratio_to_hpmc"] for row in rows[-3:]]  # at its best
+    assert names == expected
+    assert rows[0]["ratio_to_standalone"] == 1
+    for row in rows:
+        assert row["lowest"] <= row["trial_moves_per_second"] <= row["highest"]
+        # The same disks; HPMC's moves have the same mean square.
+        assert row["acceptance"] == pytest.approx(rows[0]["acceptance"], abs=0.05)
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in names)
+    assert printed.count("left out: ") == len(report["absent"])
+
+
+def test_bench_hoomd_leaves_out_what_is_not_installed(monkeypatch, tmp_path, capsys):
+    pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
+    monkeypatch.setitem(sys.modules, "hoomd.manymove", None)
+    monkeypatch.setitem(sys.modules, "hoomd.hpmc", None)
+    results = tmp_path / "bench.json"
+    assert cli.run([*BENCH_HOOMD, "--json", str(results)]) == 0
+    report = json.loads(results.read_text())
+    assert [row["variant"].partition(",")[0] for row in report["results"]] == [
+        "standalone",
+        "manymove.hoomd",
+    ]
+    assert report["absent"].keys() == {"component", "hpmc"}
+    printed = capsys.readouterr().out
+    assert "left out: hoomd.manymove is not installed (see hoomd_ext/README.md)\n" in printed
+    assert "left out: this HOOMD-blue has no hpmc\n" in printed
+
+
+def test_bench_hoomd_measures_the_decorrelation_when_asked(tmp_path):
+    pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
+    pytest.importorskip("pymbar")
+    results = tmp_path / "bench.json"
+    arguments = [*BENCH_HOOMD, "--sizes", "64", "--decorrelation", "2000"]
+    assert cli.run([*arguments, "--json", str(results)]) == 0
+    rows = json.loads(results.read_text())["results"]
+    assert rows[0]["decorrelation_seconds"] > 0
+    hpmc = [row for row in rows if row["variant"].startswith("HPMC")]
+    assert sum("decorrelation_seconds" in row for row in hpmc) == bool(hpmc)
+
+
+def test_bench_hoomd_without_hoomd_is_told(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "hoomd", None)
+    assert cli.run(BENCH_HOOMD) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "bench hoomd needs HOOMD-blue, which is not installed here" in printed.err
+
+
+def test_bench_hoomd_refuses(capsys):
+    assert cli.run([*BENCH_HOOMD, "--repeats", "2"]) == 2
+    assert "--repeats is 2" in capsys.readouterr().err
+
+
 needs_mpi = pytest.mark.skipif(shutil.which("mpiexec") is None, reason="no mpiexec on the PATH")
 
 

