@@ -6,10 +6,13 @@ In each half of width L the velocity is rho g / (2 eta) x (L - x); its mean is r
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 from pathlib import Path
 
 import numpy as np
+
+from manymove.bench import machine
 
 DENSITY, FORCE, HALF = 6.0, 0.055, 6.0
 
@@ -53,9 +56,13 @@ def main() -> None:
         subprocess.run(command, check=True)
         results.append(viscosity(profile))
         print(f"seed {seed}: viscosity {results[-1]:.4f}", flush=True)
+    settings = {name: value for name, value in vars(options).items() if name != "output"}
+    report = {**machine(), **settings, "viscosities": results}
+    report["viscosity"] = float(np.mean(results))
     if len(results) > 1:
-        error = np.std(results, ddof=1) / np.sqrt(len(results))
-        print(f"viscosity {np.mean(results):.4f} +- {error:.4f} ({len(results)} runs)")
+        report["error"] = float(np.std(results, ddof=1) / np.sqrt(len(results)))
+        print(f"viscosity {report['viscosity']:.4f} +- {report['error']:.4f}")
+    (options.output / "viscosity.json").write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":
