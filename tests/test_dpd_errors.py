@@ -56,11 +56,16 @@ BAD = {
     f"{GOOD}change_box all triclinic\nchange_box all xy final 2.0 boundary p p p\n"
     "pair_coeff * * 25.0 4.5 1.9\nrun 0": r"is 3\.57\d* wide along x",
     f"{GOOD}fix shrink all deform 1 x final 0 1.5 remap x\nrun 100": "wide along x",
+    "pair_style zero 1.0\npair_coeff * *\nchange_box all boundary f p p\n"
+    "fix w all manymove/wall xlo 0\nrun_style respa 2 2\nrun 0": "wall does not work with "
+    "run_style respa",
     "fix w all manymove/wall": "missing argument",
     "fix w all manymove/wall left 0.0": "unknown face left",
     "fix w all manymove/wall xlo": "missing argument",
     "fix w all manymove/wall xlo 0 xlo 1": "face xlo is given twice",
     f"{GOOD}fix w all manymove/wall xlo EDGE\nrun 0": "periodic along x",
+    f"{GOOD}change_box all boundary s p p\nfix w all manymove/wall xlo EDGE\nrun 0": "boundary at "
+    "xlo follows the particles",
     f"{GOOD}change_box all boundary f p p\nfix w all manymove/wall xlo 3 xhi 1\nrun 0": "leave no "
     "room between 3 and 1",
 }

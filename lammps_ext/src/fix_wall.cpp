@@ -8,8 +8,13 @@
 #include "atom.h"
 #include "domain.h"
 #include "error.h"
+#include "update.h"
 
 using namespace LAMMPS_NS;
+
+namespace {
+constexpr int kFixed = 1;  // Domain::boundary: neither periodic nor shrink-wrapped
+}
 
 // fix ID group manymove/wall face position [face position ...]
 FixManymoveWall::FixManymoveWall(LAMMPS* lmp, int narg, char** arg) : Fix(lmp, narg, arg) {
@@ -47,6 +52,10 @@ void FixManymoveWall::init() {
     if (domain->periodicity[wall.axis])
       error->all(FLERR, "Fix manymove/wall: the box is periodic along {}, where a wall is wanted",
                  "xyz"[wall.axis]);
+    if (wall.at_edge && domain->boundary[wall.axis][wall.high] != kFixed)
+      error->all(FLERR,
+                 "Fix manymove/wall: the boundary at {}{} follows the particles (boundary f)",
+                 "xyz"[wall.axis], wall.high ? "hi" : "lo");
     for (const Wall& other : walls_) {
       if (other.axis == wall.axis && !other.high && wall.high &&
           !(position_of(other) < position_of(wall)))
@@ -55,6 +64,8 @@ void FixManymoveWall::init() {
     }
   }
   if (domain->triclinic) error->all(FLERR, "Fix manymove/wall does not work with triclinic boxes");
+  if (utils::strmatch(update->integrate_style, "^respa"))
+    error->all(FLERR, "Fix manymove/wall does not work with run_style respa");
 }
 
 void FixManymoveWall::post_integrate() {
