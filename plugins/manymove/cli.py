@@ -127,6 +127,51 @@ def disks(
     return 0 if complete else 130
 
 
+@app.command()
+def dpd(
+    particles: Annotated[int, typer.Option(help="Number of particles N.")] = 100_000,
+    density: Annotated[float, typer.Option(help="N / V.")] = 3.0,
+    steps: Annotated[int, typer.Option(help="Steps measured.")] = 1000,
+    equilibrate: Annotated[int, typer.Option(help="Steps before that.")] = 1000,
+    a: Annotated[float, typer.Option(help="Height of the repulsion.")] = 25.0,
+    gamma: Annotated[float, typer.Option(help="Friction.")] = 4.5,
+    temperature: Annotated[float, typer.Option(help="kT.")] = 1.0,
+    cutoff: Annotated[float, typer.Option(help="r_c.")] = 1.0,
+    weight_exponent: Annotated[float, typer.Option(help="s of the weights.")] = 1.0,
+    timestep: Annotated[float, typer.Option(help="Of velocity Verlet.")] = 0.01,
+    seed: Annotated[int, typer.Option(help="Of the start and the random forces.")] = 1,
+    precision: Annotated[str, typer.Option(help="mixed or double.")] = "mixed",
+    ranks: Annotated[int, typer.Option(help="MPI processes.")] = 1,
+    output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("out"),
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no table.")] = False,
+) -> int:
+    """Simulate a fluid of dissipative particles in the installed LAMMPS.
+
+    Writes the deck in.dpd, log.lammps, thermo.csv, final.data and summary.json into --output.
+    """
+    from manymove import dpd as fluids
+
+    fluid = fluids.Fluid(
+        particles=particles,
+        density=density,
+        a=a,
+        gamma=gamma,
+        temperature=temperature,
+        cutoff=cutoff,
+        weight_exponent=weight_exponent,
+        timestep=timestep,
+        steps=steps,
+        equilibrate=equilibrate,
+        seed=seed,
+        precision=precision,
+        ranks=ranks,
+    )
+    summary = fluids.run(fluid, output, quiet)
+    if not quiet:
+        print(f"{fluids.table(summary)}\nresults in {output}/")
+    return 0
+
+
 def _of_input(
     path: Path, particles: int | None, packing_fraction: float | None
 ) -> tuple[int, float]:

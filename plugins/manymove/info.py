@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from manymove import _core
+from manymove.lammps import plugin_directory
 
 HOOMD_COMPONENT = "manymove"
 LAMMPS_PLUGIN = "manymoveplugin.so"
@@ -206,9 +207,9 @@ def _find_hoomd_component(hoomd: dict[str, Any] | None) -> dict[str, Any] | None
 
 
 def _find_lammps_plugin() -> str | None:
-    """LAMMPS loads plugins from LAMMPS_PLUGIN_PATH; ours may also lie in this package."""
-    directories = [Path(_core.__file__).parent / "lammps"]
-    directories += map(Path, filter(None, os.environ.get("LAMMPS_PLUGIN_PATH", "").split(":")))
+    """LAMMPS loads plugins from LAMMPS_PLUGIN_PATH, to which its `lmp` adds this package."""
+    named = os.environ.get("LAMMPS_PLUGIN_PATH", "").split(":")
+    directories = map(Path, filter(None, [*named, plugin_directory()]))
     for directory in directories:
         if (directory / LAMMPS_PLUGIN).is_file():
             return str(directory / LAMMPS_PLUGIN)
