@@ -830,3 +830,33 @@ def test_when_memory_or_threads_run_out_the_process_goes_on(edge, threads, error
 def test_engines_can_be_made_and_dropped_many_times(device, fluid):
     for _ in range(50):
         make(fluid, device, threads=3).run_cycles(1)
+
+
+@pytest.mark.parametrize("real", [np.float32, np.float64])
+def test_a_host_program_gets_positions_and_images(real):
+    """Arrays as HOOMD-blue has them, in any order, in a box of four cells. Single precision has
+    no other test."""
+    box, N = (4.5, 4.7), 8
+    rng = np.random.default_rng(1)
+    positions = np.array([(1.1 * i - 1.7, y) for y in (-1.5, 1.0) for i in range(4)])
+    disks = HardDisks(positions, box, seed=3, device="cpu", threads=1)
+    tag = rng.permutation(N).astype(np.uint32)
+    index = np.argsort(tag).astype(np.uint32)
+    theirs = np.full((N, 4), 7.0, dtype=real)
+    theirs[index, :2] = positions
+    image = np.zeros((N, 3), dtype=np.int32)
+    where = (theirs.ctypes.data, real == np.float64, image.ctypes.data, index.ctypes.data)
+    engine = disks._engine
+    engine.write_positions(*where, tag.ctypes.data)
+    unwrapped = theirs[index, :2] + image[index, :2] * np.array(box)
+    for _ in range(300):
+        assert engine.same_positions(*where, tag.ctypes.data)
+        engine.enqueue(engine.cycles_between_writes, *where, tag.ctypes.data)
+        np.testing.assert_allclose(theirs[index, :2], disks.positions, atol=5e-7)
+        now = theirs[index, :2] + image[index, :2] * np.array(box)
+        assert (np.abs(now - unwrapped) < np.array(box) / 2).all()
+        unwrapped = now
+    assert np.abs(image[:, :2]).max() > 0 and (image[:, 2] == 0).all()
+    assert (theirs[:, 2:] == 7).all()
+    theirs[3, 1] = np.nextafter(theirs[3, 1], real(0))
+    assert not engine.same_positions(*where, tag.ctypes.data)

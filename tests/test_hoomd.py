@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import pickle
 import weakref
 
 import numpy as np
@@ -208,7 +209,7 @@ def test_disks_that_were_moved_between_runs_are_noticed(hoomd_device, fluid):
     snapshot = simulation.state.get_snapshot()
     snapshot.particles.position[:, 0] *= -1
     simulation.state.set_snapshot(snapshot)
-    expected = standalone(simulation, 10, first_cycle=10)
+    expected = standalone(simulation, 10, first_cycle=5 << 20)
     simulation.run(5)
     assert disks.state_hash == expected.state_hash
 
@@ -225,7 +226,7 @@ def test_disks_that_another_updater_moves_are_noticed(hoomd_device, fluid):
     disks = add_disks(simulation)
     simulation.run(5)
     at_five = simulation_of((positions_of(simulation) * (-1, 1), box_of(simulation)))
-    expected = standalone(at_five, 5, first_cycle=5)
+    expected = standalone(at_five, 5, first_cycle=5 << 20)
     simulation.run(5)
     assert disks.state_hash == expected.state_hash
     assert sum(disks.translate_moves) == expected.trial_moves
@@ -249,7 +250,7 @@ def test_a_box_that_grows_is_respected(hoomd_device, fluid):
     # from step 8 on the box stays
     simulation.run(1)
     assert box_of(simulation) == pytest.approx((1.2 * box[0], 1.3 * box[1]))
-    expected = standalone(simulation, 5, first_cycle=9)
+    expected = standalone(simulation, 5, first_cycle=9 << 20)
     positions = positions_of(simulation)
     assert (np.abs(positions) <= np.array(box_of(simulation)) / 2).all()
     assert np.ptp(positions, axis=0) == pytest.approx(box_of(simulation), rel=0.05)
@@ -274,7 +275,7 @@ def test_settings_can_be_changed_between_runs(fluid, setting, value, alone):
     (updater,) = simulation.operations.updaters
     setattr(updater, setting, value)
     assert getattr(disks, setting) == value
-    expected = standalone(simulation, 5, first_cycle=5, **alone)
+    expected = standalone(simulation, 5, first_cycle=5 << 20, **alone)
     simulation.run(5)
     assert disks.state_hash == expected.state_hash
 
@@ -284,9 +285,23 @@ def test_random_numbers_are_not_used_twice(fluid):
     simulation, disks = make(fluid, sweeps_per_step=16)
     simulation.run(5)
     disks.sweeps_per_step = 3
-    expected = standalone(simulation, 5, first_cycle=20, rounds=3)
+    expected = standalone(simulation, 5, first_cycle=5 << 20, rounds=3)
     simulation.run(5)
     assert disks.state_hash == expected.state_hash
+
+
+def test_an_action_belongs_to_one_simulation_and_its_copies_to_none(fluid):
+    simulation, disks = make(fluid, sweeps_per_step=8)
+    simulation.run(2)
+    copy = pickle.loads(pickle.dumps(disks))
+    assert copy.sweeps_per_step == 8
+    other = simulation_of(fluid)
+    other.operations.updaters.append(hoomd.update.CustomUpdater(1, disks))
+    with pytest.raises(RuntimeError, match="make another one"):
+        other.run(1)
+    before = disks.state_hash
+    simulation.run(1)
+    assert disks.state_hash != before
 
 
 def test_the_seed_is_that_of_the_simulation(fluid, tmp_path):
@@ -306,7 +321,7 @@ def test_a_seed_set_between_runs_is_noticed(fluid):
     simulation, disks = make(fluid)
     simulation.run(5)
     simulation.seed = 2
-    expected = standalone(simulation, 5, first_cycle=5, seed=2)
+    expected = standalone(simulation, 5, first_cycle=5 << 20, seed=2)
     simulation.run(5)
     assert disks.state_hash == expected.state_hash
 
@@ -326,7 +341,7 @@ def test_a_restart_from_gsd_mends_overlaps_by_rounding(hoomd_device, tmp_path):
     again.create_state_from_gsd(path)
     assert again.timestep == 20
     disks = add_disks(again, d=0.004)
-    expected = standalone(again, 5, max_displacement=0.004, first_cycle=20)
+    expected = standalone(again, 5, max_displacement=0.004, first_cycle=20 << 20)
     again.run(5)
     assert disks.repaired == expected.repaired
     assert disks.repaired["count"] > 0 and 0 < disks.repaired["depth"] < 1e-5
@@ -355,7 +370,7 @@ def test_disks_can_be_taken_out_and_put_back(fluid):
     simulation.operations.updaters.remove(updater)
     simulation.run(5)
     simulation.operations.updaters.append(updater)
-    expected = standalone(simulation, 5, first_cycle=10)
+    expected = standalone(simulation, 5, first_cycle=10 << 20)
     simulation.run(5)
     assert disks.state_hash == expected.state_hash
 
@@ -569,7 +584,7 @@ def test_a_simulation_goes_on_when_the_reason_for_a_refusal_is_gone(fluid):
         simulation.run(1)
     assert simulation.timestep == 2
     disks.d, disks.sweeps_per_step = None, 4
-    expected = standalone(simulation, 3, first_cycle=8)
+    expected = standalone(simulation, 3, first_cycle=2 << 20)
     simulation.run(3)
     assert disks.state_hash == expected.state_hash
 

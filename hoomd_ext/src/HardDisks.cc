@@ -28,10 +28,10 @@ double seconds_since(std::chrono::steady_clock::time_point then) {
 // HOOMD-blue's own arrays, where its device has them.
 class HardDisks::Arrays {
  public:
-  explicit Arrays(HardDisks& self)
+  Arrays(HardDisks& self, access_mode::Enum mode)
       : where_(home_of(*self.m_exec_conf)),
-        position_(self.m_pdata->getPositions(), where_, access_mode::readwrite),
-        image_(self.m_pdata->getImages(), where_, access_mode::readwrite),
+        position_(self.m_pdata->getPositions(), where_, mode),
+        image_(self.m_pdata->getImages(), where_, mode),
         index_(self.m_pdata->getRTags(), where_, access_mode::read),
         tag_(self.m_pdata->getTags(), where_, access_mode::read) {}
 
@@ -63,8 +63,7 @@ HardDisks::HardDisks(std::shared_ptr<hoomd::SystemDefinition> system, int thread
 // ---- parameters, which hard_disks.py has checked ----
 
 void HardDisks::set_shape(const std::string& type, const pybind11::dict& shape) {
-  diameter_.at(m_pdata->getTypeByName(type)) = shape["diameter"].cast<double>();
-  stale_ = true;
+  set(diameter_.at(m_pdata->getTypeByName(type)), shape["diameter"].cast<double>());
 }
 
 pybind11::dict HardDisks::shape(const std::string& type) const {
@@ -74,27 +73,11 @@ pybind11::dict HardDisks::shape(const std::string& type) const {
 }
 
 void HardDisks::set_max_displacement(const std::string& type, double d) {
-  max_displacement_.at(m_pdata->getTypeByName(type)) = d;
-  stale_ = true;
+  set(max_displacement_.at(m_pdata->getTypeByName(type)), d);
 }
 
 double HardDisks::max_displacement(const std::string& type) const {
   return max_displacement_.at(m_pdata->getTypeByName(type));
-}
-
-void HardDisks::set_moves_per_cell(int moves) {
-  moves_per_cell_ = moves;
-  stale_ = true;
-}
-
-void HardDisks::set_sweeps_per_step(int sweeps) {
-  sweeps_per_step_ = sweeps;
-  stale_ = true;
-}
-
-void HardDisks::set_repair_depth(double depth) {
-  repair_depth_ = depth;
-  stale_ = true;
 }
 
 // Sweeps between two shifts of the grid.
@@ -120,6 +103,7 @@ void HardDisks::prepRun(std::uint64_t timestep) {
   timestep_ = timestep;
   prepare();
   at_start_ = total();
+  noticed_ = false;
   started_ = Clock::now();
   seconds_ = 0;
 }
@@ -131,23 +115,26 @@ void HardDisks::update(std::uint64_t timestep) {
   int left = all;
   if (fits()) {
     const int some = std::min(left, engine_->cycles_between_writes());
-    if (engine_->enqueue_if_same(static_cast<std::uint64_t>(some), Arrays(*this).particles()))
+    if (engine_->enqueue_if_same(static_cast<std::uint64_t>(some),
+                                 Arrays(*this, access_mode::readwrite).particles()))
       left -= some;
   }
   if (left == all) make_engine();
-  const Arrays arrays(*this);
+  const Arrays arrays(*this, access_mode::readwrite);
   while (left > 0) {
     const int some = std::min(left, engine_->cycles_between_writes());
     engine_->enqueue(static_cast<std::uint64_t>(some), arrays.particles());
     left -= some;
   }
   running_ = true;
+  timestep_ = timestep + 1;  // what is read or made from now on belongs there
   seconds_ = seconds_since(started_);
 }
 
 void HardDisks::prepare() {
   check_system();
-  if (!fits() || !engine_->same_positions(Arrays(*this).particles())) make_engine();
+  if (!fits() || !engine_->same_positions(Arrays(*this, access_mode::read).particles()))
+    make_engine();
 }
 
 bool HardDisks::fits() const {
@@ -177,10 +164,9 @@ void HardDisks::make_engine() {
   parameters.rounds = rounds();
   parameters.seed = seed_ = m_sysdef->getSeed();
   parameters.repair_depth = repair_depth_;
-  // Random numbers belong to a cycle: none is used twice.
-  const std::uint64_t step_cycle = timestep_ * static_cast<std::uint64_t>(cycles_per_step());
+  // Random numbers belong to a cycle: none is used twice, for a step has fewer cycles than 2^20.
   const harddisk::Counters so_far = total();
-  parameters.first_cycle = std::max(step_cycle, so_far.cycles);
+  parameters.first_cycle = std::max(timestep_ << 20, so_far.cycles);
 
   const auto gpus = gpus_of(*m_exec_conf);
   const std::string device = gpus.empty() ? "cpu" : "cuda:" + std::to_string(gpus[0]);
@@ -204,10 +190,10 @@ void HardDisks::make_engine() {
   stale_ = false;
   repaired_ = engine_->repair();
   if (repaired_.count)
-    m_exec_conf->msg->notice(2) << "hoomd.manymove.HardDisks: pushed " << repaired_.count
-                                << " overlapping pairs apart, the deepest by " << repaired_.depth
-                                << " diameters\n";
-  engine_->write_positions(Arrays(*this).particles());
+    m_exec_conf->msg->notice(std::exchange(noticed_, true) ? 5 : 2)
+        << "hoomd.manymove.HardDisks: pushed " << repaired_.count
+        << " overlapping pairs apart, the deepest by " << repaired_.depth << " diameters\n";
+  engine_->write_positions(Arrays(*this, access_mode::readwrite).particles());
 }
 
 std::vector<double> HardDisks::positions_by_tag() const {
@@ -241,12 +227,18 @@ std::array<std::uint64_t, 2> HardDisks::accepted_and_rejected() {
   return {accepted, now.trial_moves - at_start_.trial_moves - accepted};
 }
 
+std::array<std::uint64_t, 2> HardDisks::all_accepted_and_rejected() {
+  const harddisk::Counters now = total();
+  return {now.accepted_moves, now.trial_moves - now.accepted_moves};
+}
+
 double HardDisks::moves_per_second() {
   const auto moves = accepted_and_rejected();
   return seconds_ > 0 ? static_cast<double>(moves[0] + moves[1]) / seconds_ : 0;
 }
 
 std::size_t HardDisks::overlaps() {
+  check_system();
   const auto size = m_pdata->getGlobalBox().getL();
   const double box[2] = {static_cast<double>(size.x), static_cast<double>(size.y)};
   return harddisk::count_overlaps(positions_by_tag().data(), m_pdata->getN(), box, diameter());

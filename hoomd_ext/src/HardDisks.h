@@ -31,15 +31,17 @@ class HardDisks : public hoomd::Integrator {
   double max_displacement(const std::string& type) const;
 
   int moves_per_cell() const { return moves_per_cell_; }
-  void set_moves_per_cell(int moves);
+  void set_moves_per_cell(int moves) { set(moves_per_cell_, moves); }
   int sweeps_per_step() const { return sweeps_per_step_; }
-  void set_sweeps_per_step(int sweeps);
+  void set_sweeps_per_step(int sweeps) { set(sweeps_per_step_, sweeps); }
   double repair_depth() const { return repair_depth_; }
-  void set_repair_depth(double depth);
+  void set_repair_depth(double depth) { set(repair_depth_, depth); }
 
   // Since the start of the last run.
   std::array<std::uint64_t, 2> accepted_and_rejected();
   double moves_per_second();
+  // Since it was attached.
+  std::array<std::uint64_t, 2> all_accepted_and_rejected();
 
   // Of the present configuration.
   std::size_t overlaps();
@@ -53,6 +55,11 @@ class HardDisks : public hoomd::Integrator {
   using Clock = std::chrono::steady_clock;
   class Arrays;
 
+  template <class T>
+  void set(T& parameter, T value) {
+    stale_ |= parameter != value;
+    parameter = value;
+  }
   // Makes the engine hold HOOMD-blue's particles as they are now.
   void prepare();
   bool fits() const;  // the engine, but for the positions
@@ -77,6 +84,7 @@ class HardDisks : public hoomd::Integrator {
   harddisk::Counters before_{};    // moves of earlier engines
   harddisk::Counters at_start_{};  // of the last run
   harddisk::Repair repaired_{};
+  bool noticed_ = false;  // a repair, in this run
   std::uint64_t timestep_ = 0;
   Clock::time_point started_;
   double seconds_ = 0;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 
 from hoomd.data.parameterdicts import ParameterDict, TypeParameterDict
@@ -108,7 +109,7 @@ class HardDisks(Integrator):
     def __init__(
         self, default_d=0.1, nselect=4, sweeps_per_step=4, repair_depth=1e-4, threads=None
     ):
-        if threads is not None and threads < 1:
+        if threads is not None and operator.index(threads) < 1:
             raise ValueError(f"threads must be at least 1, got {threads}")
         self._threads = threads
         self._param_dict.update(
@@ -167,7 +168,8 @@ class HardDisks(Integrator):
     def pressure(self):
         r"""float: :math:`P^* = \beta P d^2` :math:`[\mathrm{dimensionless}]`, now.
 
-        Of the present configuration, from its pair distances near contact (section 4 of the paper).
+        Of the present configuration (taken over and mended first if someone has changed it, as
+        before a step), from its pair distances near contact (section 4 of the paper).
         Linear in their counts: the mean over configurations is the estimate from all of them.
         Those a sweep apart are correlated; one in 10 to 100 is enough.
         """

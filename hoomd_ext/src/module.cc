@@ -19,6 +19,7 @@ PYBIND11_MODULE(_manymove, module) {
       .def_property("sweeps_per_step", &HardDisks::sweeps_per_step, &HardDisks::set_sweeps_per_step)
       .def_property("repair_depth", &HardDisks::repair_depth, &HardDisks::set_repair_depth)
       .def_property_readonly("translate_moves", &HardDisks::accepted_and_rejected)
+      .def_property_readonly("all_moves", &HardDisks::all_accepted_and_rejected)
       .def_property_readonly("mps", &HardDisks::moves_per_second)
       .def_property_readonly("overlaps", &HardDisks::overlaps)
       .def_property_readonly("state_hash", &HardDisks::state_hash)

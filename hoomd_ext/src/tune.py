@@ -11,18 +11,25 @@ class _Solve(hoomd.custom.Action):
     """A step of the solver, with the acceptance since the last one."""
 
     def __init__(self, target, solver, max_translation_move):
+        self.target = target
         self.solver = solver
         self.tuned = False
         self._integrator = None
         self._seen = (0, 0)
         self._acceptance = None
         self._definition = ManualTuneDefinition(
-            get_y=lambda: self._acceptance,
+            get_y=self._get_acceptance,
             target=target,
-            get_x=lambda: next(iter(self._integrator.d.values())),
+            get_x=self._get_d,
             set_x=self._set_d,
             domain=(1e-6, max_translation_move),
         )
+
+    def _get_acceptance(self):
+        return self._acceptance
+
+    def _get_d(self):
+        return next(iter(self._integrator.d.values()))
 
     def _set_d(self, d):
         for name in self._integrator.d:
@@ -33,15 +40,13 @@ class _Solve(hoomd.custom.Action):
         if not isinstance(integrator, HardDisks):
             raise RuntimeError("hoomd.manymove.tune.MoveSize tunes hoomd.manymove.HardDisks only")
         self._integrator = integrator
-        self._seen = (0, 0)
+        self._seen = tuple(integrator._cpp_obj.all_moves) if integrator._attached else (0, 0)
 
     def detach(self):
         self._integrator = None
 
     def act(self, timestep):
-        now = self._integrator.translate_moves
-        if now[0] < self._seen[0] or now[1] < self._seen[1]:
-            self._seen = (0, 0)  # a new run
+        now = self._integrator._cpp_obj.all_moves
         accepted, rejected = now[0] - self._seen[0], now[1] - self._seen[1]
         self._seen = now
         if accepted + rejected == 0:
@@ -72,6 +77,11 @@ class MoveSize(hoomd.tune.CustomTuner):
         if not 0 < target < 1:
             raise ValueError(f"target must be between 0 and 1, got {target}")
         super().__init__(trigger, _Solve(target, solver, max_translation_move))
+
+    @property
+    def target(self):
+        """float: Wanted acceptance."""
+        return self.action.target
 
     @property
     def tuned(self):

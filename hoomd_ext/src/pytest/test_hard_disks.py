@@ -6,6 +6,7 @@ with those of its engine, bit for bit.
 """
 
 import math
+import pickle
 import re
 
 import gsd.hoomd
@@ -401,6 +402,46 @@ def test_two_runs_end_where_one_ends(disks):
     np.testing.assert_array_equal(unwrapped(whole), unwrapped(halves))
 
 
+def test_looking_after_a_change_changes_nothing(disks):
+    start = hexagonal(16, 16, 0.6)
+    hashes = []
+    for look in (False, True):
+        simulation, mc = disks(*start, sweeps_per_step=16)
+        simulation.run(4)
+        mc.sweeps_per_step = 8
+        if look:
+            assert mc.pressure > 0
+        mc.d["A"] = mc.d["A"]  # as it was: the engine goes on
+        simulation.run(4)
+        hashes.append(mc.state_hash)
+    assert hashes[0] == hashes[1]
+
+
+def test_a_parameter_set_to_what_it_is_changes_nothing(disks):
+    start = hexagonal(16, 16, 0.6)
+    whole, mc = disks(*start)
+    whole.run(6)
+    again, other = disks(*start)
+    again.run(3)
+    other.nselect, other.d["A"], other.repair_depth = other.nselect, 0.16, other.repair_depth
+    other.shape["A"] = dict(diameter=1.0)
+    again.run(3)
+    assert mc.state_hash == other.state_hash
+
+
+def test_overlaps_of_a_tilted_box_are_refused(disks):
+    simulation, mc = disks(*hexagonal(8, 8, 0.3))
+    simulation.run(1)
+    simulation.state.set_box(hoomd.Box(*simulation.state.box.L[:2], 0, 0.1))
+    with pytest.raises(ValueError, match="rectangular"):
+        _ = mc.overlaps
+
+
+def test_a_tuner_can_be_pickled():
+    tuner = hoomd.manymove.tune.MoveSize.scale_solver(100, 0.3, 0.5)
+    assert pickle.loads(pickle.dumps(tuner)).target == tuner.target == 0.3
+
+
 def test_another_seed_gives_another_trajectory(disks):
     start = hexagonal(8, 8, 0.5)
     first, mc = disks(*start)
@@ -418,7 +459,7 @@ def test_the_seed_may_be_changed_between_runs(disks):
     before = positions_of(simulation)
     simulation.seed = SEED + 1
     simulation.run(3)
-    ours, cycles_per_step = engine(before, box, mc, seed=SEED + 1, first_cycle=3)
+    ours, cycles_per_step = engine(before, box, mc, seed=SEED + 1, first_cycle=3 << 20)
     ours.run_cycles(3 * cycles_per_step)
     assert_same(positions_of(simulation), ours.positions)
 
@@ -440,7 +481,7 @@ def test_parameters_changed_between_runs_hold_from_then_on(disks):
     before = positions_of(simulation)
     mc.sweeps_per_step, mc.nselect, mc.d["A"] = 4, 2, 0.3
     simulation.run(10)
-    ours, _ = engine(before, box, mc, first_cycle=20)
+    ours, _ = engine(before, box, mc, first_cycle=5 << 20)
     ours.run_cycles(10)
     assert_same(positions_of(simulation), ours.positions)
 
@@ -457,7 +498,7 @@ def test_a_resumed_simulation_goes_on_with_the_random_numbers_of_its_time_step(d
     resumed.operations.integrator = hoomd.manymove.HardDisks(default_d=0.16, sweeps_per_step=8)
     resumed.operations.integrator.shape["A"] = dict(diameter=1.0)
     resumed.run(4)
-    ours, cycles_per_step = engine(before, box, mc, first_cycle=6)
+    ours, cycles_per_step = engine(before, box, mc, first_cycle=3 << 20)
     ours.run_cycles(4 * cycles_per_step)
     assert resumed.operations.integrator.state_hash == ours.state_hash
 
@@ -730,6 +771,7 @@ def test_overlaps_are_counted_in_what_stands_there(disks):
 # ---- what is not supported -----------------------------------------------------------------------
 
 
+@pytest.mark.serial
 def test_3d_boxes_are_refused(simulation_factory, lattice_snapshot_factory):
     simulation = simulation_factory(lattice_snapshot_factory(dimensions=3, a=2, n=4))
     mc = hoomd.manymove.HardDisks()

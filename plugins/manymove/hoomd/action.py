@@ -79,6 +79,8 @@ class EngineAction(hoomd.custom.Action):
 
         HOOMD-blue calls this when a simulation first runs, be it for no steps.
         """
+        if self._attached:
+            raise RuntimeError("this action is in a simulation already: make another one")
         # A strong reference would close a circle through HOOMD-blue's C++ objects, which Python
         # cannot collect: engines of past simulations would stay in memory.
         self._simulation_reference = weakref.ref(simulation)
@@ -101,6 +103,13 @@ class EngineAction(hoomd.custom.Action):
                 engine.enqueue(some, **particles)
                 cycles -= some
         self._run_seconds = time.perf_counter() - self._run_started
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The settings: a copy is not attached to any simulation."""
+        copy = object.__new__(type(self))
+        copy.__dict__ = dict(self.__dict__)
+        copy._forget()
+        return copy.__dict__
 
     # ---- loggable --------------------------------------------------------------------------------
 
@@ -197,7 +206,8 @@ class EngineAction(hoomd.custom.Action):
         if self._engine is not None:
             self._past_moves, self._past_cycle = self._moves(), self._engine.cycle
             self._engine, self._made_with = None, None  # its memory is free for the next one
-        first_cycle = max(timestep * self._cycles_per_step, self._past_cycle)
+        # A step has fewer cycles than 2**20, so that no random number is used twice.
+        first_cycle = max(timestep << 20, self._past_cycle)
         self._engine = self._make_engine(self._positions(), first_cycle=first_cycle, **present)
         self._made_with = present
 

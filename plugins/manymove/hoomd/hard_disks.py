@@ -124,7 +124,10 @@ class HardDisks(EngineAction):
 
     @sweeps_per_step.setter
     def sweeps_per_step(self, value: int) -> None:
-        self._sweeps_per_step = _at_least_one("sweeps_per_step", value)
+        value = _at_least_one("sweeps_per_step", value)
+        if value > 10**6:
+            raise ValueError(f"sweeps_per_step must be from 1 to 1000000, got {value}")
+        self._sweeps_per_step = value
 
     @property
     def repair_depth(self) -> float:
@@ -170,6 +173,7 @@ class HardDisks(EngineAction):
     def overlaps(self) -> int:
         """int: pairs of disks that overlap in HOOMD-blue's positions: 0 after every step, but for
         the rounding of a HOOMD-blue in single precision."""
+        self._present()  # refuses what has no such overlaps
         box = self._simulation.state.box
         return _core.count_overlaps(self._positions(), (box.Lx, box.Ly), self.diameter)
 
