@@ -209,32 +209,40 @@ def info() -> int:
     return 0
 
 
+# What both benchmarks of hard disks take.
+Sizes = Annotated[str | None, typer.Option(help="Numbers of disks, separated by commas.")]
+AllSizes = Annotated[float, typer.Option(help="Of all sizes.")]
+LargestMove = Annotated[
+    float | None, typer.Option(help="Of a trial move along x and y, in diameters.")
+]
+Melt = Annotated[int, typer.Option(help="Sweeps before anything is timed.")]
+Repeats = Annotated[int, typer.Option(help="Timed runs of each variant, alternating.")]
+Seconds = Annotated[float, typer.Option(help="Least length of a timed run.")]
+Decorrelation = Annotated[
+    int, typer.Option(help="Also run this many sweeps for the autocorrelation time of psi_6.")
+]
+BenchSeed = Annotated[int, typer.Option(help="Of the random numbers.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the results to this file.")]
+
+
 @bench_app.command("disks")
 def bench_disks(
-    sizes: Annotated[
-        str | None, typer.Option(help="Numbers of disks, separated by commas.")
-    ] = None,
-    packing_fraction: Annotated[float, typer.Option(help="Of all sizes.")] = 0.698,
+    sizes: Sizes = None,
+    packing_fraction: AllSizes = 0.698,
     device: Device = "auto",
     threads: Annotated[
         str | None, typer.Option(help="CPU threads, a number or several, separated by commas.")
     ] = None,
-    max_displacement: Annotated[
-        float | None, typer.Option(help="Of a trial move along x and y, in diameters.")
-    ] = None,
+    max_displacement: LargestMove = None,
     moves_per_cell: Annotated[
         int | None, typer.Option(help="Trial moves per visit of a cell, n_m.")
     ] = None,
-    melt: Annotated[int, typer.Option(help="Sweeps before anything is timed.")] = 200,
-    repeats: Annotated[int, typer.Option(help="Timed runs of each variant, alternating.")] = 3,
-    seconds: Annotated[float, typer.Option(help="Least length of a timed run.")] = 1.0,
-    decorrelation: Annotated[
-        int, typer.Option(help="Also run this many sweeps for the autocorrelation time of psi_6.")
-    ] = 0,
-    seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 1,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the results to this file.")
-    ] = None,
+    melt: Melt = 200,
+    repeats: Repeats = 3,
+    seconds: Seconds = 1.0,
+    decorrelation: Decorrelation = 0,
+    seed: BenchSeed = 1,
+    json_file: JsonFile = None,
 ) -> int:
     """Time hard disks: trial moves per second, and HOOMD-blue's HPMC beside them if installed."""
     from manymove import bench
@@ -258,27 +266,19 @@ def bench_disks(
 
 @bench_app.command("hoomd")
 def bench_hoomd(
-    sizes: Annotated[
-        str | None, typer.Option(help="Numbers of disks, separated by commas.")
-    ] = None,
-    packing_fraction: Annotated[float, typer.Option(help="Of all sizes.")] = 0.698,
+    sizes: Sizes = None,
+    packing_fraction: AllSizes = 0.698,
     device: Device = "auto",
     threads: Annotated[
         int | None, typer.Option(help="CPU threads of our engines; HPMC has one rank.")
     ] = None,
-    max_displacement: Annotated[
-        float | None, typer.Option(help="Of a trial move along x and y, in diameters.")
-    ] = None,
-    melt: Annotated[int, typer.Option(help="Sweeps before anything is timed.")] = 200,
-    repeats: Annotated[int, typer.Option(help="Timed runs of each variant, alternating.")] = 3,
-    seconds: Annotated[float, typer.Option(help="Least length of a timed run.")] = 1.0,
-    decorrelation: Annotated[
-        int, typer.Option(help="Also run this many sweeps for the autocorrelation time of psi_6.")
-    ] = 0,
-    seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 1,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", help="Write the results to this file.")
-    ] = None,
+    max_displacement: LargestMove = None,
+    melt: Melt = 200,
+    repeats: Repeats = 3,
+    seconds: Seconds = 1.0,
+    decorrelation: Decorrelation = 0,
+    seed: BenchSeed = 1,
+    json_file: JsonFile = None,
 ) -> int:
     """Time hard disks inside HOOMD-blue: the component, the Python-only path and HPMC."""
     from manymove import bench_hoomd

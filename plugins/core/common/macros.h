@@ -98,4 +98,78 @@ MM_HD float abs_of(float a) {
 }
 MM_HD float select(bool mask, float a, float b) { return mask ? a : b; }
 
+// One rounding each, the same everywhere.
+MM_HD float fused(float a, float b, float c) {
+#if defined(__CUDA_ARCH__)
+  return __fmaf_rn(a, b, c);
+#else
+  return __builtin_fmaf(a, b, c);
+#endif
+}
+
+MM_HD double fused(double a, double b, double c) {
+#if defined(__CUDA_ARCH__)
+  return __fma_rn(a, b, c);
+#else
+  return __builtin_fma(a, b, c);
+#endif
+}
+
+MM_HD float square_root(float a) {
+#if defined(__CUDA_ARCH__)
+  return __fsqrt_rn(a);
+#else
+  return __builtin_sqrtf(a);
+#endif
+}
+
+MM_HD double square_root(double a) {
+#if defined(__CUDA_ARCH__)
+  return __dsqrt_rn(a);
+#else
+  return __builtin_sqrt(a);
+#endif
+}
+
+MM_HD std::uint32_t bits_of(float a) {
+#if defined(__CUDA_ARCH__)
+  return __float_as_uint(a);
+#else
+  std::uint32_t bits;
+  std::memcpy(&bits, &a, sizeof bits);
+  return bits;
+#endif
+}
+
+MM_HD std::uint64_t bits_of(double a) {
+#if defined(__CUDA_ARCH__)
+  return static_cast<std::uint64_t>(__double_as_longlong(a));
+#else
+  std::uint64_t bits;
+  std::memcpy(&bits, &a, sizeof bits);
+  return bits;
+#endif
+}
+
+MM_HD double as_double(std::uint64_t bits) {
+#if defined(__CUDA_ARCH__)
+  return __longlong_as_double(static_cast<long long>(bits));
+#else
+  double a;
+  std::memcpy(&a, &bits, sizeof a);
+  return a;
+#endif
+}
+
+template <class F, class... Rest>
+MM_HD F polynomial(F, F c) {
+  return c;
+}
+
+// c + x (c1 + x (c2 + ...))
+template <class F, class... Rest>
+MM_HD F polynomial(F x, F c, F c1, Rest... rest) {
+  return fused(x, polynomial(x, c1, rest...), c);
+}
+
 }  // namespace manymove

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Philox 4x32-10, a counter-based generator: J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw,
-// "Parallel random numbers: as easy as 1, 2, 3", SC'11. A number is a function of what is being
-// decided (the counter) and of the seed (the key), never of the thread that asks for it.
+// Philox 4x32-10 and 2x32-10, counter-based generators: J. K. Salmon, M. A. Moraes, R. O. Dror, D.
+// E. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC'11. A number is a function of what is
+// being decided (the counter) and of the seed (the key), never of the thread that asks for it.
 #pragma once
 
 #include "macros.h"
@@ -34,6 +34,19 @@ MM_HD void philox(U word[4], PhiloxKey key) {
     word[3] = low0;
     key.k0 += 0x9E3779B9u;
     key.k1 += 0xBB67AE85u;
+  }
+}
+
+// The same with two words.
+template <class U>
+MM_HD void philox_pair(U word[2], std::uint32_t key) {
+  MM_UNROLL
+  for (int round = 0; round < 10; ++round) {
+    U high, low;
+    multiply_wide(word[0], 0xD256D193u, high, low);
+    word[0] = high ^ key ^ word[1];
+    word[1] = low;
+    key += 0x9E3779B9u;
   }
 }
 

@@ -14,81 +14,6 @@
 
 namespace manymove::dpd {
 
-// ---- what macros.h has for float only ----
-
-MM_HD float fused(float a, float b, float c) {
-#if defined(__CUDA_ARCH__)
-  return __fmaf_rn(a, b, c);
-#else
-  return __builtin_fmaf(a, b, c);
-#endif
-}
-
-MM_HD double fused(double a, double b, double c) {
-#if defined(__CUDA_ARCH__)
-  return __fma_rn(a, b, c);
-#else
-  return __builtin_fma(a, b, c);
-#endif
-}
-
-MM_HD float square_root(float a) {
-#if defined(__CUDA_ARCH__)
-  return __fsqrt_rn(a);
-#else
-  return __builtin_sqrtf(a);
-#endif
-}
-
-MM_HD double square_root(double a) {
-#if defined(__CUDA_ARCH__)
-  return __dsqrt_rn(a);
-#else
-  return __builtin_sqrt(a);
-#endif
-}
-
-MM_HD std::uint32_t bits_of(float a) {
-#if defined(__CUDA_ARCH__)
-  return __float_as_uint(a);
-#else
-  std::uint32_t bits;
-  std::memcpy(&bits, &a, sizeof bits);
-  return bits;
-#endif
-}
-
-MM_HD std::uint64_t bits_of(double a) {
-#if defined(__CUDA_ARCH__)
-  return static_cast<std::uint64_t>(__double_as_longlong(a));
-#else
-  std::uint64_t bits;
-  std::memcpy(&bits, &a, sizeof bits);
-  return bits;
-#endif
-}
-
-MM_HD double as_double(std::uint64_t bits) {
-#if defined(__CUDA_ARCH__)
-  return __longlong_as_double(static_cast<long long>(bits));
-#else
-  double a;
-  std::memcpy(&a, &bits, sizeof a);
-  return a;
-#endif
-}
-
-template <class F, class... Rest>
-MM_HD F polynomial(F, F c) {
-  return c;
-}
-
-// c + x (c1 + x (c2 + ...))
-template <class F, class... Rest>
-MM_HD F polynomial(F x, F c, F c1, Rest... rest) {
-  return fused(x, polynomial(x, c1, rest...), c);
-}
-
 // ---- random numbers ----
 
 // What is the same for all pairs of one step.
@@ -101,20 +26,6 @@ MM_HD NoiseKey noise_key(std::uint64_t seed, std::uint64_t step) {
                            0x647064u /* "dpd" */, 0};
   philox(word, {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
   return {word[0], {word[1], word[2]}};
-}
-
-// Philox 2x32-10 (Salmon et al., SC'11): two random words from two. U is uint32_t or a vector of
-// them.
-template <class U>
-MM_HD void philox_pair(U word[2], std::uint32_t key) {
-  MM_UNROLL
-  for (int round = 0; round < 10; ++round) {
-    U high, low;
-    multiply_wide(word[0], 0xD256D193u, high, low);
-    word[0] = high ^ key ^ word[1];
-    word[1] = low;
-    key += 0x9E3779B9u;
-  }
 }
 
 // A normal variable from two random words by Box and Muller: sqrt(-2 ln u) sin(pi y / 2) with u

@@ -9,8 +9,6 @@
 // (section 3.2).
 #pragma once
 
-#include <cmath>
-
 #include "../common/macros.h"
 #include "../common/philox.h"
 
@@ -572,11 +570,7 @@ struct ContactBins {
 MM_HD int contact_bin(const Geometry& g, const ContactBins& law, float dx, float dy) {
   if (fast_fma(dx, dx, dy * dy) > law.farthest2) return -1;
   const double x = static_cast<double>(dx), y = static_cast<double>(dy);
-#if defined(__CUDA_ARCH__)
-  const double r = __dsqrt_rn(x * x + y * y);
-#else
-  const double r = std::sqrt(x * x + y * y);
-#endif
+  const double r = square_root(x * x + y * y);
   const double bin = (r - g.diameter) * law.per_unit;
   return bin < 0 ? 0 : bin < law.bins ? static_cast<int>(bin) : -1;
 }
