@@ -51,14 +51,6 @@ void PairManymoveDPD::compute(int eflag, int vflag) {
   ev_init(eflag, vflag);
   if (domain->box_change) require_room();
 
-  manymove::dpd::PairTable table;
-  table.types = atom->ntypes;
-  table.coefficients = fill_table();
-  table.largest_cutoff = largest_cutoff_;
-  table.special[0] = 1;
-  for (int k = 1; k < 4; ++k) table.special[k] = force->special_lj[k];
-  table.double_precision = double_precision_ != 0;
-
   const int reacting = force->newton_pair ? atom->nlocal + atom->nghost : atom->nlocal;
   if (list->inum > 0) {
     const manymove::dpd::Particles particles{reinterpret_cast<const double (*)[3]>(atom->x[0]),
@@ -73,12 +65,23 @@ void PairManymoveDPD::compute(int eflag, int vflag) {
                      force_over_distance, dx, dy, dz);
     };
     const manymove::dpd::PairTally tallied{tally, this};
-    manymove::dpd::add_pair_forces(table, particles, neighbours, static_cast<std::uint64_t>(seed_),
+    manymove::dpd::add_pair_forces(table(), particles, neighbours, seed(),
                                    static_cast<std::uint64_t>(update->ntimestep), reacting,
                                    reinterpret_cast<double (*)[3]>(atom->f[0]),
                                    evflag ? &tallied : nullptr);
   }
   if (vflag_fdotr) virial_fdotr_compute();
+}
+
+manymove::dpd::PairTable PairManymoveDPD::table() {
+  manymove::dpd::PairTable table;
+  table.types = atom->ntypes;
+  table.coefficients = fill_table();
+  table.largest_cutoff = largest_cutoff_;
+  table.special[0] = 1;
+  for (int k = 1; k < 4; ++k) table.special[k] = force->special_lj[k];
+  table.double_precision = double_precision_ != 0;
+  return table;
 }
 
 // Minimization has no time in which anything could dissipate or fluctuate: the conservative force

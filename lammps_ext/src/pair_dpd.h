@@ -32,6 +32,10 @@ class PairManymoveDPD : public Pair {
   void* extract(const char* name, int& dim) override;
   double memory_usage() override;
 
+  // The law of this step, valid until the next call.
+  manymove::dpd::PairTable table();
+  std::uint64_t seed() const { return static_cast<std::uint64_t>(seed_); }
+
  private:
   void allocate();
   void require_room() const;
