@@ -10,6 +10,7 @@
 #include "lmptype.h"
 #include "pair_dpd.h"
 #include "plugin_api.h"
+#include "resident_verlet.h"
 
 using namespace LAMMPS_NS;
 using manymove::lammps_plugin::Register;
@@ -59,7 +60,7 @@ void* create(LAMMPS* lammps) {
 }
 
 template <class Style>
-void* create_fix(LAMMPS* lammps, int narg, char** arg) {
+void* create_with_arguments(LAMMPS* lammps, int narg, char** arg) {
   return new Style(lammps, narg, arg);
 }
 
@@ -79,5 +80,7 @@ extern "C" __attribute__((visibility("default"))) void lammpsplugin_init(void* l
   style("bond", "manymove/harmonic", "manymove: harmonic bonds",
         reinterpret_cast<void*>(&create<BondManymoveHarmonic>));
   style("fix", "manymove/wall", "manymove: bounce-forward walls",
-        reinterpret_cast<void*>(&create_fix<FixManymoveWall>));
+        reinterpret_cast<void*>(&create_with_arguments<FixManymoveWall>));
+  style("run", "manymove/verlet", "manymove: velocity Verlet on the device",
+        reinterpret_cast<void*>(&create_with_arguments<VerletManymove>));
 }

@@ -30,7 +30,7 @@ class ResidentDeck : protected Pointers {
 
   // What belongs to particles, read anew from the host's arrays.
   void read_particles();
-  int count() const { return static_cast<int>(tag_.size()); }
+  bool is_integrated(int i) const { return (flags_[i] & manymove::dpd::kIntegrated) != 0; }
   manymove::dpd::Topology topology() const;
 
   // The sum of all body forces on local atom i where it is now.
