@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// LAMMPS' velocity-Verlet run style, which its installed headers leave out: the layout is that of the
-// release of 22 Jul 2025; a source tree's own header is taken where there is one.
+// LAMMPS' velocity-Verlet run style, which its installed headers leave out: the layout is that of
+// the release of 22 Jul 2025; a source tree's own header is taken where there is one.
 #pragma once
 
 #if __has_include("verlet.h")

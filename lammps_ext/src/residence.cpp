@@ -52,18 +52,11 @@ Residence::Residence(LAMMPS* lmp, ResidentDeck& deck, const std::string& device,
   make_engine();
 }
 
-// Throws std::invalid_argument; all else is a LAMMPS error.
 void Residence::make_engine() {
   if (engine_) earlier_builds_ += engine_->counters().builds;
   engine_.reset();
   time_step_ = update->dt;
-  try {
-    engine_ = manymove::dpd::make_engine(deck_.settings(), device_, threads_);
-  } catch (const std::invalid_argument&) {
-    throw;
-  } catch (...) {
-    guarded([] { throw; });
-  }
+  guarded([&] { engine_ = manymove::dpd::make_engine(deck_.settings(), device_, threads_); });
 }
 
 template <class Call>
@@ -77,7 +70,7 @@ void Residence::guarded(Call call) {
     what = failure.what();
     if (what.find("lost") != std::string::npos) what = "Lost atoms: " + what;
   }
-  error->one(FLERR, "run_style manymove/verlet on {}: {}", engine_ ? engine_->device() : device_,
+  error->all(FLERR, "Run style manymove/verlet on {}: {}", engine_ ? engine_->device() : device_,
              what);
 }
 
@@ -126,8 +119,11 @@ bigint Residence::advance(bigint stop) {
   return engine_->step();
 }
 
-void Residence::download() {
-  guarded([&] { engine_->download(arrays()); });
+void Residence::download(bool positions) {
+  HostArrays to = arrays();
+  if (!positions) to.position = nullptr, to.image = nullptr;
+  guarded([&] { engine_->download(to); });
+  if (!positions) return;
   for (int i = 0; i < atom->nlocal; ++i)
     atom->image[i] = (static_cast<imageint>(image_[i][0] + IMGMAX) & IMGMASK) |
                      ((static_cast<imageint>(image_[i][1] + IMGMAX) & IMGMASK) << IMGBITS) |
@@ -158,7 +154,7 @@ void Residence::remember() {
 
 void Residence::accept_changes() {
   if (fingerprint() != fingerprint_) {
-    if (update->dt != time_step_) guarded([&] { make_engine(); });
+    if (update->dt != time_step_) make_engine();
     upload();
   }
   body_.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The stay of LAMMPS' particles with an engine: from the host's arrays there, and back when somebody
-// reads them. Whatever the engine cannot do is a LAMMPS error.
+// The stay of LAMMPS' particles with an engine: from the host's arrays there, and back when
+// somebody reads them. Whatever the engine cannot do is a LAMMPS error.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace LAMMPS_NS {
 
 class Residence : protected Pointers {
  public:
-  // device: "cpu" or "cuda". Throws std::invalid_argument if the engine refuses the settings.
+  // device: "cpu" or "cuda".
   Residence(class LAMMPS* lmp, ResidentDeck& deck, const std::string& device, int threads);
 
   std::string device() const { return engine_->device(); }
@@ -28,8 +28,8 @@ class Residence : protected Pointers {
   void upload();
   // Returns the step that was reached; before `stop` if LAMMPS' timer has run out.
   bigint advance(bigint stop);
-  // Positions, velocities, images and forces; these of pairs and bonds alone.
-  void download();
+  // Velocities and forces (of pairs and bonds alone), with positions also these and images.
+  void download(bool positions);
 
   // Before somebody acts on the host's arrays, and after: takes over what has changed.
   void remember();
@@ -48,11 +48,11 @@ class Residence : protected Pointers {
   const std::string device_;
   const int threads_;
   std::unique_ptr<manymove::dpd::ResidentEngine> engine_;
-  double time_step_ = 0;                       // of engine_
-  std::vector<std::array<int, 3>> image_;      // of LAMMPS' packed ones
-  std::vector<std::array<double, 3>> body_;    // body forces within atom->f
+  double time_step_ = 0;                     // of engine_
+  std::vector<std::array<int, 3>> image_;    // of LAMMPS' packed ones
+  std::vector<std::array<double, 3>> body_;  // body forces within atom->f
   std::uint64_t fingerprint_ = 0;
-  std::int64_t earlier_builds_ = 0, first_builds_ = 0;
+  std::int64_t earlier_builds_ = 0;
 };
 
 }  // namespace LAMMPS_NS

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <set>
+#include <stdexcept>
 #include <typeinfo>
 
 #include "addforce_api.h"
@@ -12,18 +14,21 @@
 #include "bond_harmonic.h"
 #include "comm.h"
 #include "compute.h"
+#include "core/dpd/parameters.h"
 #include "domain.h"
 #include "error.h"
 #include "fix.h"
 #include "fix_wall.h"
 #include "force.h"
 #include "group.h"
+#include "input.h"
 #include "modify.h"
 #include "neigh_list.h"
 #include "neighbor.h"
 #include "pair_dpd.h"
 #include "region.h"
 #include "update.h"
+#include "variable.h"
 
 using namespace LAMMPS_NS;
 using manymove::dpd::Settings;
@@ -48,14 +53,21 @@ const std::set<std::string> kOwnAtomsOnly{
     // computes
     "bond", "centroid/stress/atom", "chunk/atom", "chunk/spread/atom", "com", "com/chunk",
     "count/type", "displace/atom", "global/atom", "gyration", "gyration/chunk", "heat/flux", "ke",
-    "ke/atom", "momentum", "msd", "msd/chunk", "pair", "pe", "pe/atom", "pressure",
-    "property/atom", "property/chunk", "reduce", "reduce/chunk", "reduce/region", "slice",
-    "stress/atom", "temp", "temp/chunk", "temp/com", "temp/deform", "temp/partial",
-    "temp/profile", "temp/ramp", "temp/region", "vacf", "vcm/chunk",
+    "ke/atom", "momentum", "msd", "msd/chunk", "pair", "pe", "pe/atom", "pressure", "property/atom",
+    "property/chunk", "reduce", "reduce/chunk", "reduce/region", "slice", "stress/atom", "temp",
+    "temp/chunk", "temp/com", "temp/deform", "temp/partial", "temp/profile", "temp/ramp",
+    "temp/region", "vacf", "vcm/chunk",
     // fixes
     "addforce", "ave/atom", "ave/chunk", "ave/correlate", "ave/histo", "ave/time", "dt/reset",
     "halt", "manymove/wall", "momentum", "nve", "print", "store/state", "temp/berendsen",
     "temp/csvr", "temp/rescale", "vector"};
+
+double extent(const Region* region, int axis, bool high) {
+  const double extents[3][2] = {{region->extent_xlo, region->extent_xhi},
+                                {region->extent_ylo, region->extent_yhi},
+                                {region->extent_zlo, region->extent_zhi}};
+  return extents[axis][high];
+}
 
 std::string name_of(const Fix* fix) { return std::string("fix ") + fix->id + " " + fix->style; }
 
@@ -68,6 +80,12 @@ ResidentDeck::ResidentDeck(LAMMPS* lmp) : Pointers(lmp) {
   check_box();
   check_fixes();
   if (!unserved_.empty()) return;
+  try {
+    manymove::dpd::check_settings(settings());
+  } catch (const std::invalid_argument& refusal) {
+    refuse(refusal.what());
+    return;
+  }
   check_integrated_once();
   check_body_forces_act_as_read();
   check_readers();
@@ -98,7 +116,7 @@ void ResidentDeck::check_atoms() {
   if (!kAtomStyles.count(atom->atom_style)) refuse("atom_style " + std::string(atom->atom_style));
   if (atom->rmass) refuse("masses by particle");
   if (atom->molecular > kStandard) refuse("atom_style template");
-  if (atom->tag_enable && atom->map_tag_max > 0xffffffffLL) refuse("atom IDs beyond 32 bits");
+  if (static_cast<std::int64_t>(atom->map_tag_max) > 0xffffffffLL) refuse("atom IDs beyond 32 bits");
   for (int k = 0; k < group->ngroup; ++k)
     if (group->dynamic[k]) refuse("dynamic group " + std::string(group->names[k]));
 }
@@ -116,7 +134,7 @@ void ResidentDeck::check_fix(Fix* fix, int mask) {
   const std::string style = fix->style;
   auto* wall = dynamic_cast<FixManymoveWall*>(fix);
   if (wall)
-    walls_.push_back(wall);
+    check_wall(wall);
   else if (style == "nve")
     integrators_.push_back(fix);
   else if (style == "addforce")
@@ -139,18 +157,29 @@ std::uint32_t ResidentDeck::flag_of(const Fix* fix) {
   return group_flags_.back().second;
 }
 
+void ResidentDeck::check_wall(FixManymoveWall* fix) {
+  for (const auto& wall : fix->walls()) {
+    const double position = fix->position_of(wall);
+    if (position < domain->boxlo[wall.axis] || position > domain->boxhi[wall.axis])
+      return refuse(name_of(fix) + " outside the box");
+  }
+  walls_.push_back(fix);
+}
+
 void ResidentDeck::check_body_force(Fix* fix) {
   const auto* read = static_cast<const FixAddForceLayout*>(fix);
-  if (std::string(typeid(*fix).name()) != "N9LAMMPS_NS11FixAddForceE")
-    return refuse(name_of(fix));
-  if (read->kind_of_force != FixAddForceLayout::kConstant || read->x_variable ||
-      read->y_variable || read->z_variable || read->energy_variable)
+  if (std::string(typeid(*fix).name()) != "N9LAMMPS_NS11FixAddForceE") return refuse(name_of(fix));
+  if (read->kind_of_force != FixAddForceLayout::kConstant || read->x_variable || read->y_variable ||
+      read->z_variable || read->energy_variable)
     return refuse(name_of(fix) + " with a variable");
   if (fix->nevery != 1) return refuse(name_of(fix) + " with every");
   BodyForce body{fix, {read->force[0], read->force[1], read->force[2]}, nullptr};
   if (read->region_id || read->region) {
     body.block = read->region;
-    if (!is_block(body.block)) return refuse(name_of(fix) + " in a region that is not a fixed block");
+    if (!is_block(body.block))
+      return refuse(name_of(fix) + " in a region that is not a fixed block");
+    if (domain->xy != 0 || domain->xz != 0 || domain->yz != 0)
+      return refuse(name_of(fix) + " in a region of a tilted box");
   }
   body_forces_.push_back(body);
 }
@@ -162,11 +191,9 @@ bool ResidentDeck::is_block(Region* region) const {
   if (std::string(region->style) != "block" || !region->bboxflag || !region->interior ||
       region->varshape || region->dynamic || region->dynamic_check())
     return false;
-  const double low[3] = {region->extent_xlo, region->extent_ylo, region->extent_zlo};
-  const double high[3] = {region->extent_xhi, region->extent_yhi, region->extent_zhi};
   for (int corner = 0; corner < 8; ++corner) {
     double at[3];
-    for (int a = 0; a < 3; ++a) at[a] = corner >> a & 1 ? high[a] : low[a];
+    for (int a = 0; a < 3; ++a) at[a] = extent(region, a, corner >> a & 1);
     if (!region->match(at[0], at[1], at[2])) return false;
     for (int a = 0; a < 3; ++a) {
       const double inside = at[a];
@@ -187,30 +214,43 @@ void ResidentDeck::check_integrated_once() {
   }
 }
 
-// What was read from the fixes is what they do to the forces that are there: take it off, let them
-// act, and expect the same bits.
+// What was read from the fixes is what they do: to an atom put into the middle of each block, and
+// to all atoms where they are.
 void ResidentDeck::check_body_forces_act_as_read() {
-  if (body_forces_.empty()) return;
+  if (body_forces_.empty() || atom->nlocal == 0) return;
+  bool same = true;
+  double* x = atom->x[0];
+  const double home[3] = {x[0], x[1], x[2]};
+  const int mask = atom->mask[0];
+  for (const BodyForce& body : body_forces_) {
+    atom->mask[0] = body.fix->groupbit;
+    for (int a = 0; body.block && a < 3; ++a)
+      x[a] = 0.5 * std::max(extent(body.block, a, false), domain->boxlo_bound[a]) +
+             0.5 * std::min(extent(body.block, a, true), domain->boxhi_bound[a]);
+    same = same && body_forces_act_as_read();
+    std::copy_n(home, 3, x);
+    atom->mask[0] = mask;
+  }
+  if (!same || !body_forces_act_as_read()) refuse("fix addforce of another kind");
+}
+
+// Takes the body forces off, lets the fixes act, and expects the same bits.
+bool ResidentDeck::body_forces_act_as_read() {
   double** f = atom->f;
   const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
-  if (values == 0) return;
   const std::vector<double> before(f[0], f[0] + values);
   std::vector<double> expected(values);
   for (int i = 0; i < atom->nlocal; ++i) {
     double sum[3];
     body_force(i, sum);
-    for (int a = 0; a < 3; ++a) f[i][a] -= sum[a];
-    for (int a = 0; a < 3; ++a) expected[3 * i + a] = f[i][a];
-    for (const BodyForce& body : body_forces_) {
-      if (!(atom->mask[i] & body.fix->groupbit)) continue;
-      if (body.block && !body.block->match(atom->x[i][0], atom->x[i][1], atom->x[i][2])) continue;
-      for (int a = 0; a < 3; ++a) expected[3 * i + a] += body.force[a];
-    }
+    for (int a = 0; a < 3; ++a) expected[3 * i + a] = f[i][a] -= sum[a];
+    for (const BodyForce& body : body_forces_)
+      for (int a = 0; acts_on(body, i) && a < 3; ++a) expected[3 * i + a] += body.force[a];
   }
   modify->post_force(0);
-  const bool same = std::equal(expected.begin(), expected.end(), f[0]);
+  const bool same = std::memcmp(expected.data(), f[0], values * sizeof(double)) == 0;
   std::copy(before.begin(), before.end(), f[0]);
-  if (!same) refuse("fix addforce of another kind");
+  return same;
 }
 
 void ResidentDeck::check_readers() {
@@ -220,6 +260,15 @@ void ResidentDeck::check_readers() {
     if (!kOwnAtomsOnly.count(modify->compute[k]->style)) reads_neighbours_ = true;
   for (const Fix* fix : end_of_step_)
     if (!kOwnAtomsOnly.count(fix->style)) reads_neighbours_ = true;
+
+  const std::set<std::string> of_velocities{"temp", "pressure", "pe", "ke"};
+  reads_positions_ = !body_forces_.empty();
+  for (int k = 0; k < modify->ncompute; ++k)
+    if (!of_velocities.count(modify->compute[k]->style)) reads_positions_ = true;
+  Variable* variables = input->variable;
+  for (int k = 0; k < variables->nvar; ++k)
+    if (variables->equalstyle(k) || variables->atomstyle(k) || variables->vectorstyle(k))
+      reads_positions_ = true;
 }
 
 // ---- what the engine is told ----
@@ -257,10 +306,9 @@ Settings ResidentDeck::settings() {
     manymove::dpd::BodyForce force{};
     std::copy_n(body.force, 3, force.force);
     force.in_block = body.block != nullptr;
-    if (const Region* block = body.block) {
-      force.low[0] = block->extent_xlo, force.high[0] = block->extent_xhi;
-      force.low[1] = block->extent_ylo, force.high[1] = block->extent_yhi;
-      force.low[2] = block->extent_zlo, force.high[2] = block->extent_zhi;
+    for (int a = 0; body.block && a < 3; ++a) {
+      force.low[a] = extent(body.block, a, false);
+      force.high[a] = extent(body.block, a, true);
     }
     force.flag = flag_of(body.fix);
     settings.body_forces.push_back(force);
@@ -268,14 +316,16 @@ Settings ResidentDeck::settings() {
   return settings;
 }
 
+bool ResidentDeck::acts_on(const BodyForce& body, int i) const {
+  const double* x = atom->x[i];
+  return (atom->mask[i] & body.fix->groupbit) &&
+         (!body.block || body.block->match(x[0], x[1], x[2]));
+}
+
 void ResidentDeck::body_force(int i, double sum[3]) const {
   sum[0] = sum[1] = sum[2] = 0;
-  const double* x = atom->x[i];
-  for (const BodyForce& body : body_forces_) {
-    if (!(atom->mask[i] & body.fix->groupbit)) continue;
-    if (body.block && !body.block->match(x[0], x[1], x[2])) continue;
-    for (int a = 0; a < 3; ++a) sum[a] += body.force[a];
-  }
+  for (const BodyForce& body : body_forces_)
+    for (int a = 0; acts_on(body, i) && a < 3; ++a) sum[a] += body.force[a];
 }
 
 void ResidentDeck::read_particles() {

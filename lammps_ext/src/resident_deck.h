@@ -43,6 +43,9 @@ class ResidentDeck : protected Pointers {
   // Whether computes, or fixes at the end of a step, may look at ghost atoms or neighbour lists.
   bool somebody_reads_neighbours() const { return reads_neighbours_; }
 
+  // Whether thermodynamic output may need more of the particles than velocities and forces.
+  bool thermo_reads_positions() const { return reads_positions_; }
+
  private:
   struct BodyForce {
     Fix* fix;
@@ -56,8 +59,11 @@ class ResidentDeck : protected Pointers {
   void check_box();
   void check_fixes();
   void check_fix(Fix* fix, int mask);
+  void check_wall(FixManymoveWall* fix);
   void check_body_force(Fix* fix);
   void check_body_forces_act_as_read();
+  bool body_forces_act_as_read();
+  bool acts_on(const BodyForce& body, int i) const;
   void check_integrated_once();
   void check_readers();
   bool is_block(Region* region) const;
@@ -71,7 +77,7 @@ class ResidentDeck : protected Pointers {
   std::vector<FixManymoveWall*> walls_;
   std::vector<BodyForce> body_forces_;
   std::vector<std::pair<int, std::uint32_t>> group_flags_;  // group's bit, particle's flag
-  bool reads_neighbours_ = false;
+  bool reads_neighbours_ = false, reads_positions_ = true;
 
   std::vector<std::uint32_t> tag_, flags_, bond_partner_, special_partner_;
   std::vector<int> first_bond_, bond_type_, first_special_;

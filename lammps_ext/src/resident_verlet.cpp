@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 #include <vector>
 
 #include "atom.h"
@@ -39,11 +38,13 @@ VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, 
     const std::string keyword = arg[k];
     if (keyword != "device" && keyword != "threads")
       error->all(FLERR, "Run style manymove/verlet: unknown keyword {}", keyword);
-    if (k + 1 == narg) utils::missing_cmd_args(FLERR, "run_style manymove/verlet " + keyword, error);
+    if (k + 1 == narg)
+      utils::missing_cmd_args(FLERR, "run_style manymove/verlet " + keyword, error);
     if (keyword == "device") {
       device_ = arg[k + 1];
       if (device_ != "auto" && device_ != "cuda" && device_ != "cpu")
-        error->all(FLERR, "Run style manymove/verlet: device {} must be auto, cuda or cpu", device_);
+        error->all(FLERR, "Run style manymove/verlet: device {} must be auto, cuda or cpu",
+                   device_);
     } else {
       threads_ = utils::inumeric(FLERR, arg[k + 1], false, lmp);
       if (threads_ < 1)
@@ -71,6 +72,7 @@ void VerletManymove::name_style(const char* name) {
 }
 
 void VerletManymove::setup(int flag) {
+  place(ResidentDeck(lmp).unserved());  // before the table of thermodynamic output begins
   Verlet::setup(flag);
   stale_ = false;
 }
@@ -86,45 +88,38 @@ void VerletManymove::cleanup() {
   name_style(kName);
 }
 
-void VerletManymove::say_once(const std::string& text) {
-  if (text == said_) return;
-  said_ = text;
-  if (comm->me == 0) utils::logmesg(lmp, text + "\n");
-}
-
 // ---- where to run ----
 
 void VerletManymove::run(int steps) {
-  std::string device = device_;
-  if (device == "auto") {
-    if (manymove::cuda_devices().empty()) {
-      say_once("Run style manymove/verlet: no CUDA device, the particles stay on the host");
-      return run_on_host(steps);
-    }
-    device = "cuda";
-  }
-  if (steps == 0 || atom->natoms == 0) return run_on_host(steps);
-
   ResidentDeck deck(lmp);
-  std::string unserved = deck.unserved();
-  std::unique_ptr<Residence> residence;
-  try {
-    if (unserved.empty())
-      residence =
-          std::make_unique<Residence>(lmp, deck, device, threads_ ? threads_ : comm->nthreads);
-  } catch (const std::invalid_argument& refusal) {
-    unserved = refusal.what();
+  const std::string device = place(deck.unserved());
+  if (device.empty() || steps == 0 || atom->natoms == 0) return run_on_host(steps);
+  Residence residence(lmp, deck, device, threads_ ? threads_ : comm->nthreads);
+  run_on_device(deck, residence, steps);
+}
+
+// "cpu" or "cuda", or "" for the host; says which, once for several runs.
+std::string VerletManymove::place(const std::string& unserved) {
+  const auto devices = manymove::cuda_devices();
+  const std::string device = device_ != "auto" ? device_ : devices.empty() ? "" : "cuda";
+  const bool stays = !device.empty() && unserved.empty();
+  std::string text = "Run style manymove/verlet";
+  if (device.empty())
+    text += ": no CUDA device, the particles stay on the host";
+  else if (stays)
+    text += ": the particles are on " + (device == "cuda" ? devices.at(0).name : device);
+  else
+    text += " cannot keep the particles on the device: " + unserved +
+            ". Every step of this run goes through the host, at the speed of LAMMPS' own Verlet "
+            "with the CPU's pair style";
+  if (text != said_ && comm->me == 0) {
+    if (stays || device.empty())
+      utils::logmesg(lmp, text + "\n");
+    else
+      error->warning(FLERR, text);
   }
-  if (residence) {
-    say_once("Run style manymove/verlet: the particles are on " + residence->device());
-    return run_on_device(deck, *residence, steps);
-  }
-  const std::string warning = "Run style manymove/verlet does not serve " + unserved +
-                              ": every step of this run goes through the host, at the speed of "
-                              "LAMMPS' own Verlet with the CPU's pair style";
-  if (warning != said_ && comm->me == 0) error->warning(FLERR, warning);
-  said_ = warning;
-  run_on_host(steps);
+  said_ = text;
+  return stays ? device : "";
 }
 
 void VerletManymove::run_on_host(int steps) {
@@ -138,7 +133,7 @@ void VerletManymove::run_on_device(ResidentDeck& deck, Residence& residence, int
   timer->stamp();
   residence.upload();
   timer->stamp(Timer::COMM);
-  const bigint first = update->ntimestep, last = first + steps, builds = neighbor->ncalls;
+  const bigint first = update->ntimestep, last = first + steps, earlier_builds = neighbor->ncalls;
   while (update->ntimestep < last) {
     if (timer->is_timeout()) {
       update->nsteps = static_cast<int>(update->ntimestep - first);
@@ -147,12 +142,13 @@ void VerletManymove::run_on_device(ResidentDeck& deck, Residence& residence, int
     const bigint stop = next_stop(deck, last);
     update->ntimestep = residence.advance(stop);
     stale_ = true;
+    neighbor->ncalls = earlier_builds + residence.builds();
     timer->stamp(Timer::PAIR);
-    read(deck, residence);
+    const bool in_time = update->ntimestep == stop;
+    read(deck, residence, stop == last || !in_time || !only_thermo_is_due(deck));
     timer->stamp(Timer::COMM);
-    if (update->ntimestep == stop) let_others_act(deck, residence);
+    if (in_time) let_others_act(deck, residence);
   }
-  neighbor->ncalls = builds + residence.builds();
 }
 
 // The next step in which anybody may look at the particles.
@@ -166,27 +162,37 @@ bigint VerletManymove::next_stop(const ResidentDeck& deck, bigint last) const {
   return stop;
 }
 
+bool VerletManymove::a_fix_is_due(const ResidentDeck& deck) const {
+  const auto& fixes = deck.end_of_step();
+  return std::any_of(fixes.begin(), fixes.end(), [this](const Fix* fix) {
+    return update->ntimestep % std::max(fix->nevery, 1) == 0;
+  });
+}
+
+bool VerletManymove::only_thermo_is_due(const ResidentDeck& deck) const {
+  const bigint now = update->ntimestep;
+  return !deck.thermo_reads_positions() && !a_fix_is_due(deck) && output->next_dump_any != now &&
+         output->next_restart != now;
+}
+
 // Makes the host's arrays and sums those of the present step.
-void VerletManymove::read(const ResidentDeck& deck, Residence& residence) {
-  residence.download();
+void VerletManymove::read(const ResidentDeck& deck, Residence& residence, bool positions) {
+  residence.download(positions);
   ev_set(update->ntimestep);
-  if (modify->n_post_force_any) modify->post_force(vflag);
   const bool per_atom =
       (eflag & ENERGY_ATOM) != 0 || (vflag & (VIRIAL_ATOM | VIRIAL_CENTROID)) != 0;
-  if (per_atom) {
-    tally_per_atom(deck);
-    return;
-  }
+  if (per_atom || deck.somebody_reads_neighbours() || output->next_dump_any == update->ntimestep)
+    refresh_neighbours();
+  if (modify->n_post_force_any) modify->post_force(vflag);
+  if (per_atom) return tally_per_atom(deck);
+
   const manymove::dpd::Tally tally = residence.tally();
   force->pair->eng_vdwl = tally.pair_energy;
   force->pair->eng_coul = 0;
   std::copy_n(tally.pair_virial, 6, force->pair->virial);
-  if (force->bond) {
-    force->bond->energy = tally.bond_energy;
-    std::copy_n(tally.bond_virial, 6, force->bond->virial);
-  }
-  if (deck.somebody_reads_neighbours() || output->next_dump_any == update->ntimestep)
-    refresh_neighbours();
+  if (!force->bond) return;
+  force->bond->energy = tally.bond_energy;
+  std::copy_n(tally.bond_virial, 6, force->bond->virial);
 }
 
 // Energies and virials by particle, from the styles of the host. The forces of a step are those at
@@ -201,33 +207,43 @@ void VerletManymove::tally_per_atom(const ResidentDeck& deck) {
     const double half_kick = 0.5 * update->dt * force->ftm2v / atom->mass[atom->type[i]];
     for (int a = 0; a < 3; ++a) atom->v[i][a] -= half_kick * atom->f[i][a];
   }
-  refresh_neighbours();
+  comm->forward_comm();
   force_clear();
   force->pair->compute(eflag, vflag);
   if (atom->molecular && force->bond) force->bond->compute(eflag, vflag);
   std::copy(velocity.begin(), velocity.end(), atom->v[0]);
   std::copy(total_force.begin(), total_force.end(), atom->f[0]);
+  comm->forward_comm();
 }
 
 // Ghosts and lists as in a step of LAMMPS in which they are made anew. One rank keeps its atoms in
 // their order.
 void VerletManymove::refresh_neighbours() {
-  if (triclinic) domain->x2lamda(atom->nlocal);
+  const auto n = static_cast<std::size_t>(atom->nlocal);
+  std::vector<double> position;
+  std::vector<imageint> image;
+  if (triclinic) {
+    position.assign(atom->x[0], atom->x[0] + 3 * n);
+    image.assign(atom->image, atom->image + n);
+    domain->x2lamda(atom->nlocal);
+  }
   domain->pbc();
   comm->exchange();
   comm->borders();
-  if (triclinic) domain->lamda2x(atom->nlocal + atom->nghost);
+  if (triclinic) {
+    domain->lamda2x(atom->nlocal + atom->nghost);
+    for (std::size_t i = 0; i < n; ++i)  // without the rounding of the way there and back
+      if (atom->image[i] == image[i]) std::copy_n(&position[3 * i], 3, atom->x[i]);
+  }
+  const bigint builds = neighbor->ncalls;
   neighbor->build(1);
+  neighbor->ncalls = builds;  // the engine's are counted
   stale_ = false;
 }
 
 void VerletManymove::let_others_act(const ResidentDeck& deck, Residence& residence) {
   const bigint step = update->ntimestep;
-  const auto& fixes = deck.end_of_step();
-  const bool due = std::any_of(fixes.begin(), fixes.end(), [step](const Fix* fix) {
-    return step % std::max(fix->nevery, 1) == 0;
-  });
-  if (due) {
+  if (a_fix_is_due(deck)) {
     residence.remember();
     modify->end_of_step();
     residence.accept_changes();

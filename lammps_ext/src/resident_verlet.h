@@ -25,18 +25,20 @@ class VerletManymove : public Verlet {
 
  private:
   void name_style(const char* name);
-  void say_once(const std::string& text);
+  std::string place(const std::string& unserved);
   void run_on_host(int steps);
   void run_on_device(ResidentDeck& deck, Residence& residence, int steps);
   bigint next_stop(const ResidentDeck& deck, bigint last) const;
-  void read(const ResidentDeck& deck, Residence& residence);
+  bool a_fix_is_due(const ResidentDeck& deck) const;
+  bool only_thermo_is_due(const ResidentDeck& deck) const;
+  void read(const ResidentDeck& deck, Residence& residence, bool positions);
   void tally_per_atom(const ResidentDeck& deck);
   void refresh_neighbours();
   void let_others_act(const ResidentDeck& deck, Residence& residence);
 
   std::string device_ = "auto";  // auto, cuda, cpu
   int threads_ = 0;              // of LAMMPS
-  std::string said_;             // the last warning or note, to say it once
+  std::string said_;             // about where the last run was
   bool stale_ = false;           // ghosts and lists of the host are those of an earlier step
 };
 
