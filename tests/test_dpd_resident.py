@@ -375,7 +375,8 @@ def test_restart_continues(device, tmp_path):
         DECKS["bonds"] + resident(device) + THERMO + "restart 8 half\nrun 16\n", tmp_path
     )
     resumed = run_lammps(
-        f"read_restart {whole.directory / 'half'}.8\ncomm_modify vel yes\nspecial_bonds lj 0 0.5 1\n"
+        f"read_restart {whole.directory / 'half'}.8\ncomm_modify vel yes\n"
+        "special_bonds lj 0 0.5 1\n"
         f"{resident(device)}{THERMO}fix nve all nve\nrun 8\n{END}",
         tmp_path,
     )
@@ -404,8 +405,8 @@ UNSERVED = {
     "fix s all setforce NULL NULL 0.0": "fix s setforce",
     "variable f equal step*0.01\nfix a all addforce v_f 0 0": "fix a addforce with a variable",
     "fix a all addforce 1 0 0 every 2": "fix a addforce with every",
-    "region ball sphere 3 3 3 2\nfix a all addforce 1 0 0 region ball": "fix a addforce in a region",
-    "region out block 1 2 1 2 1 2 side out\nfix a all addforce 1 0 0 region out": "fix a addforce in",
+    "region r sphere 3 3 3 2\nfix a all addforce 1 0 0 region r": "fix a addforce in a region",
+    "region r block 1 2 1 2 1 2 side out\nfix a all addforce 1 0 0 region r": "fix a addforce in",
     "variable v equal vdisplace(0,0.1)\nregion r block 1 2 1 2 1 2 move v_v NULL NULL\n"
     "fix a all addforce 1 0 0 region r": "fix a addforce in",
     "fix d all deform 1 x scale 1.01": "fix d deform",

@@ -10,7 +10,10 @@
 #include "lmptype.h"
 #include "pair_dpd.h"
 #include "plugin_api.h"
+
+#if defined(MANYMOVE_RUN_STYLE)
 #include "resident_verlet.h"
+#endif
 
 using namespace LAMMPS_NS;
 using manymove::lammps_plugin::Register;
@@ -81,6 +84,8 @@ extern "C" __attribute__((visibility("default"))) void lammpsplugin_init(void* l
         reinterpret_cast<void*>(&create<BondManymoveHarmonic>));
   style("fix", "manymove/wall", "manymove: bounce-forward walls",
         reinterpret_cast<void*>(&create_with_arguments<FixManymoveWall>));
+#if defined(MANYMOVE_RUN_STYLE)
   style("run", "manymove/verlet", "manymove: velocity Verlet on the device",
         reinterpret_cast<void*>(&create_with_arguments<VerletManymove>));
+#endif
 }

@@ -65,10 +65,9 @@ void PairManymoveDPD::compute(int eflag, int vflag) {
                      force_over_distance, dx, dy, dz);
     };
     const manymove::dpd::PairTally tallied{tally, this};
-    manymove::dpd::add_pair_forces(table(), particles, neighbours, seed(),
-                                   static_cast<std::uint64_t>(update->ntimestep), reacting,
-                                   reinterpret_cast<double (*)[3]>(atom->f[0]),
-                                   evflag ? &tallied : nullptr);
+    manymove::dpd::add_pair_forces(
+        table(), particles, neighbours, seed(), static_cast<std::uint64_t>(update->ntimestep),
+        reacting, reinterpret_cast<double (*)[3]>(atom->f[0]), evflag ? &tallied : nullptr);
   }
   if (vflag_fdotr) virial_fdotr_compute();
 }

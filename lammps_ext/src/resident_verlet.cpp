@@ -100,7 +100,8 @@ void VerletManymove::run(int steps) {
 
 // "cpu" or "cuda", or "" for the host; says which, once for several runs.
 std::string VerletManymove::place(const std::string& unserved) {
-  const auto devices = manymove::cuda_devices();
+  std::vector<manymove::Device> devices;
+  if (device_ != "cpu") devices = manymove::cuda_devices();
   const std::string device = device_ != "auto" ? device_ : devices.empty() ? "" : "cuda";
   const bool stays = !device.empty() && unserved.empty();
   std::string text = "Run style manymove/verlet";
