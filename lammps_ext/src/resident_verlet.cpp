@@ -55,6 +55,8 @@ VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, 
     error->all(FLERR, "Run style manymove/verlet: device cuda is not there");
 }
 
+VerletManymove::~VerletManymove() = default;
+
 // ---- around a run ----
 
 void VerletManymove::init() {
@@ -72,9 +74,12 @@ void VerletManymove::name_style(const char* name) {
 }
 
 void VerletManymove::setup(int flag) {
-  place(ResidentDeck(lmp).unserved());  // before the table of thermodynamic output begins
+  residence_.reset();
+  deck_ = std::make_unique<ResidentDeck>(lmp);
+  const std::string device = place(deck_->unserved());  // before the table of output begins
   Verlet::setup(flag);
   stale_ = false;
+  if (update->nsteps > 0) move_in(device);
 }
 
 void VerletManymove::setup_minimal(int flag) {
@@ -90,12 +95,27 @@ void VerletManymove::cleanup() {
 
 // ---- where to run ----
 
+// A run that was not set up (pre no) begins with the particles where they are.
 void VerletManymove::run(int steps) {
-  ResidentDeck deck(lmp);
-  const std::string device = place(deck.unserved());
-  if (device.empty() || steps == 0 || atom->natoms == 0) return run_on_host(steps);
-  Residence residence(lmp, deck, device, threads_ ? threads_ : comm->nthreads);
-  run_on_device(deck, residence, steps);
+  if (!residence_ || moved_in_ != update->ntimestep) {
+    residence_.reset();
+    deck_ = std::make_unique<ResidentDeck>(lmp);
+    if (steps > 0) move_in(place(deck_->unserved()));
+  }
+  const auto deck = std::move(deck_);
+  const auto residence = std::move(residence_);
+  if (residence)
+    run_on_device(*deck, *residence, steps);
+  else
+    run_on_host(steps);
+}
+
+void VerletManymove::move_in(const std::string& device) {
+  if (device.empty() || atom->natoms == 0) return;
+  residence_ =
+      std::make_unique<Residence>(lmp, *deck_, device, threads_ ? threads_ : comm->nthreads);
+  residence_->upload();
+  moved_in_ = update->ntimestep;
 }
 
 // "cpu" or "cuda", or "" for the host; says which, once for several runs.
@@ -132,8 +152,6 @@ void VerletManymove::run_on_host(int steps) {
 
 void VerletManymove::run_on_device(ResidentDeck& deck, Residence& residence, int steps) {
   timer->stamp();
-  residence.upload();
-  timer->stamp(Timer::COMM);
   const bigint first = update->ntimestep, last = first + steps, earlier_builds = neighbor->ncalls;
   while (update->ntimestep < last) {
     if (timer->is_timeout()) {

@@ -16,6 +16,7 @@ class ResidentDeck;
 class VerletManymove : public Verlet {
  public:
   VerletManymove(class LAMMPS* lmp, int narg, char** arg);
+  ~VerletManymove() override;
 
   void init() override;
   void setup(int flag) override;
@@ -26,6 +27,7 @@ class VerletManymove : public Verlet {
  private:
   void name_style(const char* name);
   std::string place(const std::string& unserved);
+  void move_in(const std::string& device);
   void run_on_host(int steps);
   void run_on_device(ResidentDeck& deck, Residence& residence, int steps);
   bigint next_stop(const ResidentDeck& deck, bigint last) const;
@@ -39,7 +41,10 @@ class VerletManymove : public Verlet {
   std::string device_ = "auto";  // auto, cuda, cpu
   int threads_ = 0;              // of LAMMPS
   std::string said_;             // about where the last run was
-  bool stale_ = false;           // ghosts and lists of the host are those of an earlier step
+  std::unique_ptr<ResidentDeck> deck_;
+  std::unique_ptr<Residence> residence_;  // between setup and run
+  bigint moved_in_ = -1;                  // the step of residence_
+  bool stale_ = false;  // ghosts and lists of the host are those of an earlier step
 };
 
 }  // namespace LAMMPS_NS
