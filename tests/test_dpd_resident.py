@@ -145,6 +145,10 @@ fix look all ave/time 1 1 1 c_rdf[*] c_sum mode vector file rdf
 def test_looking_does_not_change_the_trajectory(deck, precision, device, tmp_path):
     start = DECKS[deck].replace("precision double", f"precision {precision}") + resident(device)
     looks = ["", "thermo 1\n", "thermo 7\n", LOOK.replace("c_sum", "").replace("1 1 1", "3 1 3")]
+    looks.append(
+        "compute c all chunk/atom bin/1d x lower 0.7 units box\n"
+        "fix c all ave/chunk 1 1 2 c vx density/number file chunks\n"
+    )
     looks.append("thermo 4\ncompute s all stress/atom NULL\ndump s all custom 5 s id c_s[1]\n")
     results = []
     for look in looks:
@@ -335,6 +339,33 @@ run 6
     ours, host = compare(DECKS["walls and body forces"], more, device, tmp_path)
     for name, expected in host.thermo().items():
         assert ours.thermo()[name] == pytest.approx(expected, rel=1e-9, abs=1e-8), name
+
+
+def test_a_region_ends_at_periodic_faces(device, tmp_path):
+    # The first particle passes the face y = 0 before the third of five steps and is in the upper
+    # half from then on: two and a half steps with a force of 1.
+    deck = f"""
+units lj
+comm_modify vel yes
+region box block 0 6 0 6 0 6
+create_box 1 box
+create_atoms 1 single 3 0.025 3
+create_atoms 1 single 1 3 3
+mass 1 1.0
+set atom 1 vy -1.0
+timestep 0.01
+pair_style manymove/dpd 0.0 1.0 7 precision double
+pair_coeff * * 0.0 0.0
+fix nve all nve
+region upper block INF INF 3.5 6 INF INF
+fix push all addforce 1.0 0.0 0.0 region upper
+{resident(device)}
+run 5
+{END}"""
+    run = run_lammps(deck, tmp_path)
+    assert_stays(run)
+    assert pick(run, "vx")[:, 0] == pytest.approx([0.025, 0.0], abs=1e-15)
+    assert pick(run, "yu")[0, 0] == pytest.approx(-0.025, abs=1e-15)
 
 
 # ---- several runs ----

@@ -116,8 +116,8 @@ void ResidentDeck::check_atoms() {
   if (!kAtomStyles.count(atom->atom_style)) refuse("atom_style " + std::string(atom->atom_style));
   if (atom->rmass) refuse("masses by particle");
   if (atom->molecular > kStandard) refuse("atom_style template");
-  if (static_cast<std::int64_t>(atom->map_tag_max) > 0xffffffffLL)
-    refuse("atom IDs beyond 32 bits");
+  const auto beyond = [](tagint tag) { return static_cast<std::int64_t>(tag) > 0xffffffffLL; };
+  if (std::any_of(atom->tag, atom->tag + atom->nlocal, beyond)) refuse("atom IDs beyond 32 bits");
   for (int k = 0; k < group->ngroup; ++k)
     if (group->dynamic[k]) refuse("dynamic group " + std::string(group->names[k]));
 }
