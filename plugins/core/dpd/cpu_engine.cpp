@@ -170,7 +170,6 @@ class CpuEngine final : public ResidentBase {
                      [&](std::uint32_t i, std::uint32_t j) { return key[i] < key[j]; });
     reorder(position_, order);
     reorder(velocity_, order);
-    reorder(force_, order);
     reorder(image_, order);
     reorder(home_, order);
 
@@ -204,12 +203,15 @@ class CpuEngine final : public ResidentBase {
       return list_place(cells_, built_at_[j][0] - reference[0], built_at_[j][1] - reference[1],
                         built_at_[j][2] - reference[2]);
     };
-    const ListPlace here = place(i);
+    const ListCentre here = list_centre(cells_, place(i));
+    const int x = cell_[i] % cells_.count[0], y = cell_[i] / cells_.count[0] % cells_.count[1],
+              z = cell_[i] / (cells_.count[0] * cells_.count[1]);
     for (int k = 0; k < 27; ++k) {
-      const int cell = neighbour_cell(cells_, cell_[i], k);
+      const int cell = neighbour_cell(cells_, x, y, z, k);
       if (cell < 0) continue;
       for (int j = start_[cell][0]; j < start_[cell][1]; ++j) {
-        if (j == i || !within_reach(cells_, here, place(j))) continue;
+        const ListPlace there = place(j);
+        if (j == i || !within_reach(here, there, list_square(there))) continue;
         std::uint32_t kind = 0;
         if (special != specials_.end())
           for (const auto& partner : special->second)
