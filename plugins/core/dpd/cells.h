@@ -11,6 +11,9 @@ struct Cells {
   int count[3];  // along each edge of the frame
   int fine;      // each is 2^fine bins wide, which order the particles in it
   int bits;      // of the number of bins along the longest
+  // Fewer than four cells along an edge: particles of the cells around one may be farther from each
+  // other than half the frame, and only their own difference wraps to the nearest image.
+  bool narrow;
   // Of list_place(): lengths of one unit of 2^-32 of the frame.
   float xx, yy, zz, xy, xz, yz;
   float reach_squared;      // of the lists
@@ -84,6 +87,10 @@ MM_HD ListCentre list_centre(const Cells& cells, const ListPlace& r) {
 }
 MM_HD bool within_reach(const ListCentre& i, const ListPlace& j, float square_of_j) {
   return fused(i.x, j.x, fused(i.y, j.y, fused(i.z, j.z, square_of_j))) < i.limit;
+}
+// Where cells are narrow: from the difference of their coordinates.
+MM_HD bool within_reach(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  return list_square(list_place(cells, x, y, z)) < cells.reach_squared;
 }
 
 // Whether a particle has come so far from where it was when lists were built, that somebody might

@@ -191,7 +191,7 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
     const bool there = 32 * b + lane < some;
     index[b] = there ? __float_as_int(c.w) : i;
     place[b] = there ? ListPlace{c.x, c.y, c.z} : ListPlace{0, 0, 0};
-    square[b] = there ? list_square(place[b]) : 3e38f;
+    square[b] = there && !narrow ? list_square(place[b]) : 3e38f;
     if (special) tag[b] = velocity[index[b]].tag;
   }
   // This lane writes every 32nd group of a list.
@@ -213,7 +213,17 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
     }
 #pragma unroll
     for (int b = 0; b < batches; ++b) {
-      bool in = within_reach(here, place[b], square[b]) && index[b] != i;
+      bool in = index[b] != i;
+      if constexpr (narrow) {
+        const auto difference = [](float j, float i) {
+          return __float_as_uint(j) - __float_as_uint(i);
+        };
+        in = in && 32 * b + lane < some &&
+             within_reach(a.cells, difference(place[b].x, here.x), difference(place[b].y, here.y),
+                          difference(place[b].z, here.z));
+      } else {
+        in = in && within_reach(here, place[b], square[b]);
+      }
       unsigned entry = static_cast<unsigned>(index[b]);
       if (special) {
         for (int s = special_first; s < special_last; ++s) {
@@ -297,14 +307,16 @@ __global__ void __launch_bounds__(kThreads)
     int3 r{};
     if (lane < owned) {
       r = relative(own.x + lane);
-      m.own[lane] = list_centre(cells, place(r.x, r.y, r.z));
+      m.own[lane] = cells.narrow ? ListCentre{__int_as_float(r.x), __int_as_float(r.y),
+                                              __int_as_float(r.z), 0}
+                                 : list_centre(cells, place(r.x, r.y, r.z));
     }
     // Lanes beyond are at the place of the first particle of the cell.
     const ListPlace low = place(__reduce_min_sync(kWarp, r.x), __reduce_min_sync(kWarp, r.y),
                                 __reduce_min_sync(kWarp, r.z));
     const ListPlace high = place(__reduce_max_sync(kWarp, r.x), __reduce_max_sync(kWarp, r.y),
                                  __reduce_max_sync(kWarp, r.z));
-    const float reach = a.upright ? cells.reach_squared * (1 + 3e-5f) : 3e38f;
+    const float reach = a.upright && !cells.narrow ? cells.reach_squared * (1 + 3e-5f) : 3e38f;
 
     bool fresh = true;  // lists of these particles are empty
     int kept = 0;
@@ -326,6 +338,7 @@ __global__ void __launch_bounds__(kThreads)
                                     fmaxf(fmaxf(low.y - p.y, p.y - high.y), 0.0f),
                                     fmaxf(fmaxf(low.z - p.z, p.z - high.z), 0.0f)};
           near = list_square(beyond) < reach;
+          if (cells.narrow) p = {__int_as_float(q.x), __int_as_float(q.y), __int_as_float(q.z)};
         }
         const unsigned vote = __ballot_sync(kWarp, near);
         if (near)
@@ -337,18 +350,21 @@ __global__ void __launch_bounds__(kThreads)
       __syncwarp();
       const int some = min(kept, kMost);
       const bool last = base >= candidates && kept == some;
-      const auto append_batches = [&](auto batches) {
-        append<P, special, decltype(batches)::value>(a, m, lane, own.x, owned, some, fresh, last,
-                                                     velocity);
+      const auto append_batches = [&](auto narrow, auto batches) {
+        append<P, special, narrow(), batches()>(a, m, lane, own.x, owned, some, fresh, last,
+                                                velocity);
       };
-      if (some > 96)
-        append_batches(std::integral_constant<int, 4>{});
+      constexpr std::false_type wide;
+      if (cells.narrow)
+        append_batches(std::true_type{}, std::integral_constant<int, 4>{});
+      else if (some > 96)
+        append_batches(wide, std::integral_constant<int, 4>{});
       else if (some > 64)
-        append_batches(std::integral_constant<int, 3>{});
+        append_batches(wide, std::integral_constant<int, 3>{});
       else if (some > 32)
-        append_batches(std::integral_constant<int, 2>{});
+        append_batches(wide, std::integral_constant<int, 2>{});
       else
-        append_batches(std::integral_constant<int, 1>{});
+        append_batches(wide, std::integral_constant<int, 1>{});
       // What was collected beyond the registers is for the next time.
       const float4 rest = m.candidate[kMost + lane];
       __syncwarp();

@@ -94,6 +94,7 @@ Cells cells_of(const Settings& s, int count) {
     int& most = *std::max_element(cells.count, cells.count + 3);
     most = (most + 1) / 2;
   }
+  cells.narrow = *std::min_element(cells.count, cells.count + 3) < 4;
   const int most = *std::max_element(cells.count, cells.count + 3);
   int bits = 0;
   while (most > 1 << bits) ++bits;
