@@ -2,6 +2,8 @@
 // Positions of the resident engines: integers that span the box.
 #pragma once
 
+#include <type_traits>
+
 #include "../common/macros.h"
 #include "../common/philox.h"
 #include "engine.h"
@@ -78,23 +80,24 @@ struct Frame {
   std::uint32_t tilted;
 };
 
-template <class P>
+template <bool upright = false, class P>
 MM_HD Vector<typename P::Real> length_of(const Frame<P>& frame, typename P::Signed x,
                                          typename P::Signed y, typename P::Signed z) {
   using Real = typename P::Real;
   const Real a = static_cast<Real>(x), b = static_cast<Real>(y), c = static_cast<Real>(z);
-  if (!frame.tilted) return {a * frame.xx, b * frame.yy, c * frame.zz};
+  if (upright || !frame.tilted) return {a * frame.xx, b * frame.yy, c * frame.zz};
   return {fused(a, frame.xx, fused(b, frame.xy, c * frame.xz)), fused(b, frame.yy, c * frame.yz),
           c * frame.zz};
 }
 
-// r_i - r_j of the nearest images.
-template <class P>
-MM_HD Vector<typename P::Real> separation(const Frame<P>& frame, const typename P::Position& i,
-                                          const typename P::Position& j) {
+// r_i - r_j of the nearest images; upright: of a frame that is known to be.
+template <bool upright = false, class P>
+MM_HD Vector<typename P::Real> separation(const Frame<P>& frame,
+                                          const std::type_identity_t<typename P::Position>& i,
+                                          const std::type_identity_t<typename P::Position>& j) {
   using Signed = typename P::Signed;
-  return length_of(frame, static_cast<Signed>(i.x - j.x), static_cast<Signed>(i.y - j.y),
-                   static_cast<Signed>(i.z - j.z));
+  return length_of<upright>(frame, static_cast<Signed>(i.x - j.x), static_cast<Signed>(i.y - j.y),
+                            static_cast<Signed>(i.z - j.z));
 }
 
 template <class Real>

@@ -94,10 +94,12 @@ Cells cells_of(const Settings& s, int count) {
     int& most = *std::max_element(cells.count, cells.count + 3);
     most = (most + 1) / 2;
   }
+  cells.narrow = *std::min_element(cells.count, cells.count + 3) < 4;
   const int most = *std::max_element(cells.count, cells.count + 3);
   int bits = 0;
   while (most > 1 << bits) ++bits;
-  cells.fine = std::min(2, 10 - bits);
+  // Sorting goes by bytes.
+  cells.fine = bits <= 8 ? std::min(2, 8 - bits) : 0;
   cells.bits = bits + cells.fine;
   const Frame<Mixed> frame = frame_of<Mixed>(s.box);
   cells.xx = frame.xx;
@@ -106,12 +108,41 @@ Cells cells_of(const Settings& s, int count) {
   cells.xy = frame.xy;
   cells.xz = frame.xz;
   cells.yz = frame.yz;
-  cells.reach_squared = static_cast<float>(reach * reach * (1 + 1e-5));
+  cells.reach_squared = static_cast<float>(reach * reach * (1 + 3e-5));
   cells.half_skin_squared = static_cast<float>(0.25 * s.skin * s.skin * (1 - 1e-5));
   return cells;
 }
 
-int lanes_of(int) { return 1; }
+Shorts shorts_of(const Settings& s) {
+  Shorts shorts;
+  const Frame<Mixed> frame = frame_of<Mixed>(s.box);
+  double width[3], part[3];
+  widths_of(s.box, width);
+  for (int a = 0; a < 3; ++a) {
+    double length = s.box.periodic[a] ? width[a] : 2 * width[a];
+    shorts.shift[a] = 0;
+    while (shorts.shift[a] < 15 && length > 8 * (s.cutoff + s.skin)) {
+      length /= 2;
+      ++shorts.shift[a];
+    }
+    part[a] = std::ldexp(1.0, -shorts.shift[a]);
+  }
+  shorts.xx = static_cast<float>(frame.xx * part[0]);
+  shorts.yy = static_cast<float>(frame.yy * part[1]);
+  shorts.zz = static_cast<float>(frame.zz * part[2]);
+  shorts.xy = static_cast<float>(frame.xy * part[1]);
+  shorts.xz = static_cast<float>(frame.xz * part[2]);
+  shorts.yz = static_cast<float>(frame.yz * part[2]);
+  shorts.tilted = frame.tilted;
+  const auto unit = [](float length) { return 2 * 65536.0 * std::fabs(length); };
+  const double margin = std::hypot(unit(shorts.xx) + unit(shorts.xy) + unit(shorts.xz),
+                                   unit(shorts.yy) + unit(shorts.yz), unit(shorts.zz));
+  const double reach = (s.cutoff + margin) * (1 + 1e-5);
+  shorts.cutoff_squared = static_cast<float>(reach * reach);
+  return shorts;
+}
+
+int lanes_of(int count) { return count < 50'000 ? 4 : count < 400'000 ? 2 : 1; }
 
 template <class P>
 Frame<P> frame_of(const Box& box) {

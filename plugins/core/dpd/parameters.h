@@ -18,6 +18,8 @@ void widths_of(const Box& box, double width[3]);
 // Particles are expected to number `count`; empty cells are not let outnumber them by much.
 Cells cells_of(const Settings& settings, int count);
 
+Shorts shorts_of(const Settings& settings);
+
 // Threads that share the list of one particle, each with every so-manieth group of kGroup entries;
 // their sums are added pairwise. A function of the number of particles alone, since it decides
 // about the rounding.

@@ -53,17 +53,18 @@ MM_HD void add_tally(Sum<Real>& sum, const Vector<Real>& r, Real over_distance, 
   sum.virial[5] = fused(r.y, z, sum.virial[5]);
 }
 
-// The pair (i, j), |r_i - r_j| below the largest cutoff. plain: one pair of types, weight exponent
-// 1, no special neighbours.
+// The pair (i, j), perhaps within the largest cutoff; what is farther away adds zero. plain: one
+// pair of types, weight exponent 1, no special neighbours.
 template <class P, class Math, bool plain, bool tally>
 MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typename P::Position& i,
                     const typename P::Velocity& vi, const typename P::Position& j,
                     const typename P::Velocity& vj, std::uint32_t entry) {
   using Real = typename P::Real;
-  const Vector<Real> r = separation(f.frame, i, j);
+  const Vector<Real> r = separation<plain>(f.frame, i, j);
   const Vector<Real> v = {vi.x - vj.x, vi.y - vj.y, vi.z - vj.z};
-  const auto noise = static_cast<Real>(pair_noise<Math>(f.noise, vi.tag, vj.tag));
   const Real squared = dot(r, r), approach = dot(r, v);
+  if (sizeof(Real) == 8 && !(squared < f.cutoff_squared)) return;
+  const auto noise = static_cast<Real>(pair_noise<Math>(f.noise, vi.tag, vj.tag));
   PairForce<Real> pair;
   if constexpr (plain) {
     pair = pair_force<false, Math>(f.law, squared, approach, noise);
