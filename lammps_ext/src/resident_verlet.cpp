@@ -161,13 +161,13 @@ void VerletManymove::run_on_device(ResidentDeck& deck, Residence& residence, int
     const bigint stop = next_stop(deck, last);
     update->ntimestep = residence.advance(stop);
     stale_ = true;
-    neighbor->ncalls = earlier_builds + residence.builds();
     timer->stamp(Timer::PAIR);
     const bool in_time = update->ntimestep == stop;
     read(deck, residence, stop == last || !in_time || !only_thermo_is_due(deck));
     timer->stamp(Timer::COMM);
     if (in_time) let_others_act(deck, residence);
   }
+  neighbor->ncalls = earlier_builds + residence.builds();
 }
 
 // The next step in which anybody may look at the particles.
@@ -254,9 +254,7 @@ void VerletManymove::refresh_neighbours() {
     for (std::size_t i = 0; i < n; ++i)  // without the rounding of the way there and back
       if (atom->image[i] == image[i]) std::copy_n(&position[3 * i], 3, atom->x[i]);
   }
-  const bigint builds = neighbor->ncalls;
   neighbor->build(1);
-  neighbor->ncalls = builds;  // the engine's are counted
   stale_ = false;
 }
 
