@@ -177,7 +177,7 @@ struct ListArguments {
 
 // Appends those of 32 x batches candidates that are in reach to the lists of particles i, i + 1,
 // ...
-template <class P, bool special, int batches>
+template <class P, bool special, bool narrow, int batches>
 __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, int owned, int some,
                        bool fresh, bool last, const typename P::Velocity* velocity) {
   const unsigned below = (1u << lane) - 1u;
