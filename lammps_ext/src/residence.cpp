@@ -111,7 +111,7 @@ void Residence::upload() {
 
 bigint Residence::advance(bigint stop) {
   asked_timer = timer;
-  guarded([&] { engine_->advance(stop - engine_->step(), true, &time_is_up); });
+  guarded([&] { engine_->advance(stop - engine_->step(), &time_is_up); });
   if (engine_->step() < stop && !timer->is_timeout()) {
     error->warning(FLERR, "Wall time limit reached");
     timer->force_timeout();

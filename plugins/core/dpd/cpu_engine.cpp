@@ -85,7 +85,7 @@ class CpuEngine final : public ResidentBase {
     sum_forces(step_);
   }
 
-  void advance(std::int64_t steps, bool, bool (*interrupted)()) override {
+  void advance(std::int64_t steps, bool (*interrupted)()) override {
     for (std::int64_t k = 0; k < steps; ++k) {
       if (interrupted && interrupted()) break;
       for_all([this](int i) {

@@ -134,7 +134,7 @@ class CudaEngine final : public ResidentBase {
     base_.kicks = true;
   }
 
-  void advance(std::int64_t steps, bool, bool (*interrupted)()) override {
+  void advance(std::int64_t steps, bool (*interrupted)()) override {
     if (steps <= 0) return;
     if (count_ == 0) {
       step_ += steps;

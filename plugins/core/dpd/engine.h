@@ -102,12 +102,6 @@ struct EngineCounters {
   std::int64_t neighbours = 0;  // entries of the present lists
 };
 
-// A particle that left the box where it is not periodic, or whose position is not a number.
-struct LostParticle {
-  std::uint32_t tag;
-  double position[3];
-};
-
 class ResidentEngine {
  public:
   virtual ~ResidentEngine() = default;
@@ -120,16 +114,15 @@ class ResidentEngine {
   // finite and for particles outside a box that is not periodic there; std::bad_alloc.
   virtual void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) = 0;
 
-  // Advances by `steps` time steps; afterwards all arrays are those of time step step() and, with
-  // tally, the sums of its forces are there. Random numbers of a step are those of
-  // noise_key(seed, step). interrupted, asked now and then, ends the call early at a whole step.
-  // Throws std::runtime_error with the tag and the place of a lost particle; the engine then holds
-  // the state of the last lists and can be read.
-  virtual void advance(std::int64_t steps, bool tally, bool (*interrupted)() = nullptr) = 0;
+  // Advances by `steps` time steps; afterwards all arrays and the tally are those of time step
+  // step(). Random numbers of a step are those of noise_key(seed, step). interrupted, asked now and
+  // then, ends the call early at a whole step. Throws std::runtime_error with the tag of a lost
+  // particle.
+  virtual void advance(std::int64_t steps, bool (*interrupted)() = nullptr) = 0;
   virtual std::int64_t step() const = 0;
   virtual Tally tally() const = 0;
 
-  // Computes the forces of the present step anew (and their sums); advance(0) in effect.
+  // Computes the forces of the present step from its positions and velocities.
   virtual void compute_forces() = 0;
 
   // In the order of upload().
