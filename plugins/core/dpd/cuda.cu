@@ -71,6 +71,7 @@ class CudaEngine final : public ResidentBase {
     base_.shorts = shorts_of(settings);
     base_.bond_laws = bond_laws_.data();
     base_.watch = {control_.data(), report_.get()};
+    base_.kicks = true;
   }
 
   std::string device() const override { return name_; }
