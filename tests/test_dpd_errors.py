@@ -39,6 +39,8 @@ BAD = {
     f"{STYLE} 1.0 1.0 7 weight_exponent": "missing argument",
     f"{STYLE} 1.0 1.0 7 weight_exponent -1": "weight_exponent -1 must not be negative",
     f"{STYLE} 1.0 1.0 7 precision single": "precision single must be mixed or double",
+    f"{STYLE} 1.0 1.0 7 threads 0": "threads 0 must be positive",
+    f"{STYLE} 1.0 1.0 7 threads two": "[Ee]xpected integer",
     f"{COEFF} * * 25.0": "missing argument",
     f"{COEFF} * * 25.0 -4.5": "gamma -4.5 must not be negative",
     f"{COEFF} * * 25.0 4.5 -1.0": "cutoff -1.0 must be positive",

@@ -142,6 +142,7 @@ def dpd(
     seed: Annotated[int, typer.Option(help="Of the start and the random forces.")] = 1,
     precision: Annotated[str, typer.Option(help="mixed or double.")] = "mixed",
     ranks: Annotated[int, typer.Option(help="MPI processes.")] = 1,
+    threads: Annotated[int, typer.Option(help="Of each of them, for the forces.")] = 1,
     output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("out"),
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no table.")] = False,
 ) -> int:
@@ -165,6 +166,7 @@ def dpd(
         seed=seed,
         precision=precision,
         ranks=ranks,
+        threads=threads,
     )
     summary = fluids.run(fluid, output, quiet)
     if not quiet:
