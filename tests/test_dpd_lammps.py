@@ -156,8 +156,8 @@ def test_the_number_of_threads_changes_no_bit(setup, asked, tmp_path):
             + pairs("manymove/dpd", 1.0, f"threads {threads}")
             + more
             + asked
-            # To 70 blocks of 256 particles, more than one wave of two threads
-            + ("replicate 3 3 2\n" if not more else "")
+            # 36,000 particles are 141 blocks, more than a wave of two threads
+            + ("replicate 4 3 3\n" if setup == "orthogonal" else "")
             + END.replace("run 0", "run 3"),
             tmp_path,
         )

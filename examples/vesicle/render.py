@@ -130,4 +130,4 @@ def montage(paths: list[Path], output: Path, slab: float = 2.0, pixels: int = 48
         bar = 10 ** np.floor(np.log10(width / 3))
         axes[1, column].plot([0.05 * width, 0.05 * width + bar], [0.05 * width] * 2, "w", lw=2)
         axes[1, column].text(0.05 * width, 0.07 * width, f"{bar:g} $r_c$", color="w", fontsize=7)
-    figure.savefig(output, dpi=200)
+    figure.savefig(output, dpi=pixels / 2.5)  # about one pixel each

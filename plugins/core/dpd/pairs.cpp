@@ -42,7 +42,7 @@ Kernels kernels() {
 }
 
 constexpr int kRows = 256;            // of a block: what a thread takes at a time
-constexpr int kBlocksPerThread = 32;  // in a wave: bounds the memory
+constexpr int kBlocksPerThread = 64;  // in a wave: bounds the memory
 constexpr int kPartsPerThread = 2;    // of the particles, when forces are added
 
 // Indices from low to high - 1; empty at first.
