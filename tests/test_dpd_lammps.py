@@ -157,8 +157,8 @@ def test_the_number_of_threads_changes_no_bit(setup, asked, tmp_path):
             + more
             + asked
             # 36,000 particles are 141 blocks, more than a wave of two threads
-            + ("replicate 4 3 3\n" if setup == "orthogonal" else "")
-            + END.replace("run 0", "run 3"),
+            + ("replicate 4 3 3\n" if setup == "orthogonal" and not asked else "")
+            + END.replace("run 0", "run 2"),
             tmp_path,
         )
         for threads in (1, 2, 7)
