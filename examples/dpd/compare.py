@@ -81,10 +81,10 @@ def measure(style: str, timestep: float, time: float, seed: int) -> dict[str, An
     return {"temperature": temperature, "pressure": pressure, "diffusion": diffusion, "g": g}
 
 
-def compare(timestep: float, time: float, runs: int) -> dict[str, Any]:
+def compare(timestep: float, time: float, runs: int, first: int) -> dict[str, Any]:
     """Means and errors of both styles, differences in joint errors, chi-square of g(r)."""
     results = {
-        style: [measure(style, timestep, time, seed) for seed in range(1, runs + 1)]
+        style: [measure(style, timestep, time, seed) for seed in range(first, first + runs)]
         for style in ("dpd", "manymove/dpd")
     }
     report: dict[str, Any] = {"timestep": timestep}
@@ -116,15 +116,22 @@ def compare(timestep: float, time: float, runs: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="manymove/dpd beside LAMMPS' dpd")
     parser.add_argument("--runs", type=int, default=8, help="of each style and time step")
+    parser.add_argument("--seed", type=int, default=1, help="of the first run")
     parser.add_argument("--time", type=float, default=40.0, help="of a run")
     parser.add_argument("--timesteps", default="0.01,0.04")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if options.runs < 4:
         parser.error("--runs must be 4 at least")
-    report = {**machine(), "runs": options.runs, "time": options.time, "comparison": []}
+    report = {
+        **machine(),
+        "runs": options.runs,
+        "seed": options.seed,
+        "time": options.time,
+        "comparison": [],
+    }
     for timestep in (float(word) for word in options.timesteps.split(",")):
-        result = compare(timestep, options.time, options.runs)
+        result = compare(timestep, options.time, options.runs, options.seed)
         report["comparison"].append(result)
         print(f"dt = {timestep:g}")
         for name in ("temperature", "pressure", "diffusion"):
