@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from lammps_host import THERMO, Run, needs_lammps, run_lammps
+from lammps_host import DUMP, THERMO, Run, needs_lammps, run_lammps
 
 pytestmark = needs_lammps
 
@@ -529,6 +529,32 @@ def test_a_missing_gpu_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     run = run_lammps(system() + fluid() + resident("cuda"), tmp_path, fails=True)
     assert "device cuda is not there" in run.output
+
+
+@pytest.mark.parametrize("precision", ["double", "mixed"])
+def test_a_particle_exactly_at_a_wall_is_inside(precision, device, tmp_path):
+    # From 7.75 with velocity 1 and time step 1/4: at the wall, then back.
+    start = f"""
+units lj
+boundary f f f
+atom_style atomic
+comm_modify vel yes
+region box block 0 8 0 8 0 8
+create_box 1 box
+create_atoms 1 single 7.75 4 4
+create_atoms 1 single 4 4 4
+mass 1 1.0
+set atom 1 vx 1.0
+pair_style manymove/dpd 0.0 1.0 4711 precision {precision}
+pair_coeff 1 1 0.0 0.0
+timestep 0.25
+fix nve all nve
+fix walls all manymove/wall xlo EDGE xhi EDGE
+"""
+    run = run_lammps(start + resident(device) + THERMO + DUMP + "thermo 1\nrun 3\n", tmp_path)
+    assert_stays(run)
+    x = [pick(run, "x", file="dump", frame=frame)[0, 0] for frame in range(4)]
+    assert x == [7.75, np.nextafter(8.0, 0.0), 7.75, 7.5]
 
 
 def test_a_lost_particle_is_an_error(device, tmp_path):

@@ -176,6 +176,17 @@ MM_HD bool enter_frame(const BoxFrame& frame, const double r[3], typename P::Pos
   return true;
 }
 
+// The largest number below a.
+MM_HD double below(double a) {
+#if defined(__CUDA_ARCH__)
+  return nextafter(a, -1e308);
+#else
+  return __builtin_nextafter(a, -1e308);
+#endif
+}
+
+// A particle exactly at the upper face of a box that is not periodic stays inside: LAMMPS takes
+// that face for outside.
 template <class P>
 MM_HD void leave_frame(const BoxFrame& frame, const typename P::Position& p, double r[3]) {
   const double inner[3] = {fraction_of(p.x), fraction_of(p.y), fraction_of(p.z)};
@@ -183,6 +194,9 @@ MM_HD void leave_frame(const BoxFrame& frame, const typename P::Position& p, dou
   for (int a = 0; a < 3; ++a)
     fraction[a] = frame.box.periodic[a] ? inner[a] : 2 * (inner[a] - 0.25);
   frame.from_fractions(fraction, r);
+  const double* tilt = frame.box.tilt;
+  for (int a = tilt[0] == 0 && tilt[1] == 0 && tilt[2] == 0 ? 0 : 2; a < 3; ++a)
+    if (fraction[a] == 1) r[a] = below(frame.box.low[a] + frame.box.extent[a]);
 }
 
 }  // namespace manymove::dpd
