@@ -16,6 +16,7 @@ MM_HD V load(const S* p) {
 }
 
 MM_HD DoubleLanes load_wide(const float* p) { return widened(load<HalfLanes>(p)); }
+MM_HD DoubleLanes spread(float a) { return widened(constant<HalfLanes>(a)); }
 
 // Row `first` + lane from kLanes (float32) or kDoubles (float64) on, against all the guests.
 template <bool Periodic>
@@ -26,8 +27,8 @@ MM_HD void add_double(const Rules& r, const Guests& g, std::size_t begin, std::s
                     ty = load_wide(rows.trial_y + first), tz = load_wide(rows.trial_z + first);
   const DoubleLanes magic = constant<DoubleLanes>(r.magic);
   for (std::size_t j = begin; j < end; ++j) {
-    const double gx = g.x[j], gy = g.y[j], gz = g.z[j];
-    const DoubleLanes charge = constant<DoubleLanes>(static_cast<double>(g.charge[j]));
+    const DoubleLanes gx = spread(g.x[j]), gy = spread(g.y[j]), gz = spread(g.z[j]);
+    const DoubleLanes charge = spread(g.charge[j]);
     const DoubleLanes now = squared<Periodic, double>(r, tx - gx, ty - gy, tz - gz);
     const DoubleLanes before = squared<Periodic, double>(r, x - gx, y - gy, z - gz);
     nearest2 = min_of(nearest2, now);
