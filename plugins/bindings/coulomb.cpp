@@ -153,8 +153,8 @@ void bind_coulomb(nb::module_& module) {
       .def(
           "count_pairs",
           [](const Engine& e, double bin_width, int bins, double interior_radius, int species) {
-            std::vector<std::uint64_t> counts(
-                static_cast<std::size_t>(species) * (species + 1) / 2 * bins);
+            std::vector<std::uint64_t> counts(static_cast<std::size_t>(species) * (species + 1) /
+                                              2 * bins);
             std::vector<std::uint64_t> interior(species);
             {
               nb::gil_scoped_release release;

@@ -16,76 +16,6 @@ MM_HD V load(const S* p) {
 }
 
 MM_HD DoubleLanes load_wide(const float* p) { return widened(load<HalfLanes>(p)); }
-MM_HD DoubleLanes spread(float a) { return widened(constant<HalfLanes>(a)); }
-
-// Row `first` + lane from kLanes (float32) or kDoubles (float64) on, against all the guests.
-template <bool Periodic>
-MM_HD void add_double(const Rules& r, const Guests& g, std::size_t begin, std::size_t end, int first,
-                      Rows& rows, LongLanes& change, DoubleLanes& nearest2) {
-  const DoubleLanes x = load_wide(rows.x + first), y = load_wide(rows.y + first),
-                    z = load_wide(rows.z + first), tx = load_wide(rows.trial_x + first),
-                    ty = load_wide(rows.trial_y + first), tz = load_wide(rows.trial_z + first);
-  const DoubleLanes magic = constant<DoubleLanes>(r.magic);
-  for (std::size_t j = begin; j < end; ++j) {
-    const DoubleLanes gx = spread(g.x[j]), gy = spread(g.y[j]), gz = spread(g.z[j]);
-    const DoubleLanes charge = spread(g.charge[j]);
-    const DoubleLanes now = squared<Periodic, double>(r, tx - gx, ty - gy, tz - gz);
-    const DoubleLanes before = squared<Periodic, double>(r, x - gx, y - gy, z - gz);
-    nearest2 = min_of(nearest2, now);
-    change += integer_bits(fixed_term(charge, now, magic)) -
-              integer_bits(fixed_term(charge, before, magic));
-  }
-}
-
-template <bool Periodic>
-MM_HD void add_single(const Rules& r, const Guests& g, std::size_t begin, std::size_t end, int first,
-                      Rows& rows, FloatLanes& change, FloatLanes& nearest2) {
-  const auto x = load<FloatLanes>(rows.x + first), y = load<FloatLanes>(rows.y + first),
-             z = load<FloatLanes>(rows.z + first), tx = load<FloatLanes>(rows.trial_x + first),
-             ty = load<FloatLanes>(rows.trial_y + first),
-             tz = load<FloatLanes>(rows.trial_z + first);
-  for (std::size_t j = begin; j < end; ++j) {
-    const FloatLanes charge = broadcast(g.charge[j]);
-    const FloatLanes now =
-        squared<Periodic, float>(r, tx - g.x[j], ty - g.y[j], tz - g.z[j]);
-    const FloatLanes before = squared<Periodic, float>(r, x - g.x[j], y - g.y[j], z - g.z[j]);
-    nearest2 = min_of(nearest2, now);
-    change = fused(charge, inverse_root_single(now), change);
-    change = fused(-charge, inverse_root_single(before), change);
-  }
-}
-
-template <bool Periodic>
-void add(const Rules& r, bool double_precision, const Guests& g, std::size_t begin, std::size_t end,
-         int from, int to, Rows& rows) {
-  const int width = double_precision ? kDoubles : kLanes;
-  for (int first = from / width * width; first < to; first += width) {
-    std::int64_t change[kLanes];
-    float nearest2[kLanes];
-    if (double_precision) {
-      LongLanes sum{};
-      DoubleLanes near = constant<DoubleLanes>(1e30);
-      add_double<Periodic>(r, g, begin, end, first, rows, sum, near);
-      for (int lane = 0; lane < width; ++lane) {
-        change[lane] = sum[lane];
-        nearest2[lane] = static_cast<float>(near[lane]);
-      }
-    } else {
-      FloatLanes sum{}, near = broadcast(1e30f);
-      add_single<Periodic>(r, g, begin, end, first, rows, sum, near);
-      for (int lane = 0; lane < width; ++lane) {
-        change[lane] = to_fixed(sum[lane], r.magic);
-        nearest2[lane] = near[lane];
-      }
-    }
-    for (int lane = 0; lane < width; ++lane) {
-      const int i = first + lane;
-      if (i < from || i >= to) continue;
-      rows.change[i] += change[lane];
-      if (nearest2[lane] < rows.nearest2[i]) rows.nearest2[i] = nearest2[lane];
-    }
-  }
-}
 
 // What one trial sees, guests in the lanes; the last vector is filled up with ions without charge.
 template <bool Periodic>
@@ -97,10 +27,10 @@ std::int64_t change_double(const Rules& r, const Guests& g, std::size_t begin, s
   for (std::size_t j = begin; j + kDoubles <= end; j += kDoubles) {
     const DoubleLanes gx = load_wide(g.x + j), gy = load_wide(g.y + j), gz = load_wide(g.z + j),
                       charge = load_wide(g.charge + j);
-    const DoubleLanes now = squared<Periodic, double>(
-        r, double{to.x} - gx, double{to.y} - gy, double{to.z} - gz);
-    const DoubleLanes before = squared<Periodic, double>(
-        r, double{from.x} - gx, double{from.y} - gy, double{from.z} - gz);
+    const DoubleLanes now =
+        squared<Periodic, double>(r, double{to.x} - gx, double{to.y} - gy, double{to.z} - gz);
+    const DoubleLanes before =
+        squared<Periodic, double>(r, double{from.x} - gx, double{from.y} - gy, double{from.z} - gz);
     near = min_of(near, now);
     sum += integer_bits(fixed_term(charge, now, magic)) -
            integer_bits(fixed_term(charge, before, magic));
@@ -120,6 +50,18 @@ std::int64_t change_double(const Rules& r, const Guests& g, std::size_t begin, s
   return total;
 }
 
+// to_fixed() of each lane, added up.
+MM_HD std::int64_t to_fixed_sum(FloatLanes sums, double magic) {
+  HalfLanes half[2];
+  __builtin_memcpy(half, &sums, sizeof sums);
+  const LongLanes fixed = integer_bits(widened(half[0]) + magic) +
+                          integer_bits(widened(half[1]) + magic) -
+                          2 * manymove::integer_bits(magic);
+  std::int64_t total = 0;
+  for (int lane = 0; lane < kDoubles; ++lane) total += fixed[lane];
+  return total;
+}
+
 template <bool Periodic>
 std::int64_t change_single(const Rules& r, const Guests& g, std::size_t begin, std::size_t end,
                            const Site& from, const Site& to, double& least) {
@@ -129,21 +71,18 @@ std::int64_t change_single(const Rules& r, const Guests& g, std::size_t begin, s
   for (std::size_t chunk = begin; chunk < end; chunk += kChunk) {
     const std::size_t stop = end < chunk + kChunk ? end : chunk + kChunk;
     FloatLanes sum[kSums / kLanes]{}, near = broadcast(1e30f);
-    for (std::size_t first = chunk; first + kSums <= stop; first += kSums)
-      MM_UNROLL
-      for (std::size_t part = 0; part < kSums / kLanes; ++part) {
-        const std::size_t j = first + part * kLanes;
-        const auto gx = load<FloatLanes>(g.x + j), gy = load<FloatLanes>(g.y + j),
-                   gz = load<FloatLanes>(g.z + j), charge = load<FloatLanes>(g.charge + j);
-        const FloatLanes now = squared<Periodic, float>(r, to.x - gx, to.y - gy, to.z - gz);
-        const FloatLanes before =
-            squared<Periodic, float>(r, from.x - gx, from.y - gy, from.z - gz);
-        near = min_of(near, now);
-        sum[part] = fused(charge, inverse_root_single(now), sum[part]);
-        sum[part] = fused(-charge, inverse_root_single(before), sum[part]);
-      }
-    for (const FloatLanes& part : sum)
-      for (int lane = 0; lane < kLanes; ++lane) total += to_fixed(part[lane], r.magic);
+    for (std::size_t first = chunk; first + kSums <= stop; first += kSums) MM_UNROLL
+    for (std::size_t part = 0; part < kSums / kLanes; ++part) {
+      const std::size_t j = first + part * kLanes;
+      const auto gx = load<FloatLanes>(g.x + j), gy = load<FloatLanes>(g.y + j),
+                 gz = load<FloatLanes>(g.z + j), charge = load<FloatLanes>(g.charge + j);
+      const FloatLanes now = squared<Periodic, float>(r, to.x - gx, to.y - gy, to.z - gz);
+      const FloatLanes before = squared<Periodic, float>(r, from.x - gx, from.y - gy, from.z - gz);
+      near = min_of(near, now);
+      sum[part] = fused(charge, inverse_root_single(now), sum[part]);
+      sum[part] = fused(-charge, inverse_root_single(before), sum[part]);
+    }
+    for (const FloatLanes& part : sum) total += to_fixed_sum(part, r.magic);
     for (int lane = 0; lane < kLanes; ++lane)
       if (near[lane] < least) least = near[lane];
     for (std::size_t j = stop - (stop - chunk) % kSums; j < stop; ++j) {
@@ -166,11 +105,11 @@ std::int64_t potential_at(const Rules& r, const Guests& g, std::size_t begin, st
   std::int64_t total = 0;
   std::size_t j = begin;
   for (; j + kDoubles <= end; j += kDoubles) {
-    const DoubleLanes distance2 = squared<Periodic, double>(
-        r, double{at.x} - load_wide(g.x + j), double{at.y} - load_wide(g.y + j),
-        double{at.z} - load_wide(g.z + j));
-    sum += integer_bits(fixed_term(load_wide(g.charge + j), distance2, magic)) -
-           integer_bits(r.magic);
+    const DoubleLanes distance2 = squared<Periodic, double>(r, double{at.x} - load_wide(g.x + j),
+                                                            double{at.y} - load_wide(g.y + j),
+                                                            double{at.z} - load_wide(g.z + j));
+    sum +=
+        integer_bits(fixed_term(load_wide(g.charge + j), distance2, magic)) - integer_bits(r.magic);
   }
   for (int lane = 0; lane < kDoubles; ++lane) total += sum[lane];
   for (; j < end; ++j)
@@ -193,9 +132,9 @@ void count(const Rules& r, const Bins& b, const Guests& g, const std::int32_t* s
   const FloatLanes limit = broadcast(static_cast<float>(b.farthest2 * (1 + 1e-6)));
   std::size_t j = begin;
   for (; j + kLanes <= end; j += kLanes) {
-    const FloatLanes distance2 = squared<Periodic, float>(
-        r, g.x[i] - load<FloatLanes>(g.x + j), g.y[i] - load<FloatLanes>(g.y + j),
-        g.z[i] - load<FloatLanes>(g.z + j));
+    const FloatLanes distance2 = squared<Periodic, float>(r, g.x[i] - load<FloatLanes>(g.x + j),
+                                                          g.y[i] - load<FloatLanes>(g.y + j),
+                                                          g.z[i] - load<FloatLanes>(g.z + j));
     for (std::uint32_t near = lane_bits(distance2 < limit); near; near &= near - 1)
       consider(j + __builtin_ctz(near));
   }
@@ -204,20 +143,11 @@ void count(const Rules& r, const Bins& b, const Guests& g, const std::int32_t* s
 
 }  // namespace
 
-void add_guests(const Rules& r, bool double_precision, const Guests& g, std::size_t begin,
-                std::size_t end, int from, int to, Rows& rows) {
-  if (r.periodic)
-    add<true>(r, double_precision, g, begin, end, from, to, rows);
-  else
-    add<false>(r, double_precision, g, begin, end, from, to, rows);
-}
-
 std::int64_t change_of(const Rules& r, bool double_precision, const Guests& g, std::size_t begin,
                        std::size_t end, std::size_t self, const Site& from, const Site& to,
                        float& nearest2) {
-  const auto part = double_precision
-                        ? (r.periodic ? &change_double<true> : &change_double<false>)
-                        : (r.periodic ? &change_single<true> : &change_single<false>);
+  const auto part = double_precision ? (r.periodic ? &change_double<true> : &change_double<false>)
+                                     : (r.periodic ? &change_single<true> : &change_single<false>);
   double least = 1e30;
   std::int64_t change;
   if (self < begin || self >= end)

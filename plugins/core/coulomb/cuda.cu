@@ -25,18 +25,23 @@ struct Schedule {
 
 template <bool Double, bool Periodic, int S, int Eta>
 Schedule schedule() {
-  return {&brush_kernel<Double, Periodic, S, Eta>, &place_kernel<S>,
-          sizeof(GroupMemory<Double, S>), S, S * Eta};
+  return {&brush_kernel<Double, Periodic, S, Eta>, &place_kernel<S>, sizeof(GroupMemory<Double, S>),
+          S, S * Eta};
 }
 
 template <bool Double, bool Periodic>
 Schedule schedule_for(int eta) {
   switch (eta) {
-    case 16: return schedule<Double, Periodic, 64, 16>();
-    case 8: return schedule<Double, Periodic, 64, 8>();
-    case 4: return schedule<Double, Periodic, 128, 4>();
-    case 2: return schedule<Double, Periodic, 128, 2>();
-    default: return schedule<Double, Periodic, 256, 1>();
+    case 16:
+      return schedule<Double, Periodic, 64, 16>();
+    case 8:
+      return schedule<Double, Periodic, 64, 8>();
+    case 4:
+      return schedule<Double, Periodic, 128, 4>();
+    case 2:
+      return schedule<Double, Periodic, 128, 2>();
+    default:
+      return schedule<Double, Periodic, 256, 1>();
   }
 }
 
@@ -161,8 +166,8 @@ class CudaEngine final : public Engine {
     hopeful_ = DeviceBuffer<std::uint8_t>(n);
     radius_ = DeviceBuffer<double>(n);
     species_ = DeviceBuffer<std::int32_t>(n);
-    head_ = DeviceBuffer<std::int32_t>(static_cast<std::size_t>(r.cells[0]) * r.cells[1] *
-                                       r.cells[2]);
+    head_ =
+        DeviceBuffer<std::int32_t>(static_cast<std::size_t>(r.cells[0]) * r.cells[1] * r.cells[2]);
     next_ = DeviceBuffer<std::int32_t>(n);
     index_ = DeviceBuffer<std::int32_t>(n);
     order_ = DeviceBuffer<std::int32_t>(n);
@@ -191,10 +196,11 @@ class CudaEngine final : public Engine {
   }
 
   Buffers buffers(int slot) const {
-    return {site_.data(),  trial_.data(), most_.data(),  fate_.data(),
-            hopeful_.data(), radius_.data(), head_.data(), next_.data(),
-            order_.data(), count_.data(), guest_.data(), ion_.data(),
-            progress_.data(), progress_.data() + 1, launched_, tally_.data() + slot, count()};
+    return {site_.data(),     trial_.data(),        most_.data(),  fate_.data(),
+            hopeful_.data(),  radius_.data(),       head_.data(),  next_.data(),
+            order_.data(),    count_.data(),        guest_.data(), ion_.data(),
+            progress_.data(), progress_.data() + 1, launched_,     tally_.data() + slot,
+            count()};
   }
 
   // One sweep.

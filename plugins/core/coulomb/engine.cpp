@@ -17,7 +17,6 @@ namespace manymove::coulomb {
 namespace {
 
 struct Kernels {
-  decltype(&baseline::add_guests) add_guests;
   decltype(&baseline::change_of) change_of;
   decltype(&baseline::potential) potential;
   decltype(&baseline::count_pairs) count_pairs;
@@ -26,18 +25,18 @@ struct Kernels {
 Kernels kernels_for(SimdLevel level) {
 #if defined(MANYMOVE_HAVE_AVX512)
   if (level == SimdLevel::avx512)
-    return {&avx512::add_guests, &avx512::change_of, &avx512::potential, &avx512::count_pairs};
+    return {&avx512::change_of, &avx512::potential, &avx512::count_pairs};
 #endif
 #if defined(MANYMOVE_HAVE_AVX2)
-  if (level == SimdLevel::avx2)
-    return {&avx2::add_guests, &avx2::change_of, &avx2::potential, &avx2::count_pairs};
+  if (level == SimdLevel::avx2) return {&avx2::change_of, &avx2::potential, &avx2::count_pairs};
 #endif
   (void)level;
-  return {&baseline::add_guests, &baseline::change_of, &baseline::potential,
-          &baseline::count_pairs};
+  return {&baseline::change_of, &baseline::potential, &baseline::count_pairs};
 }
 
 constexpr std::size_t kPart = 1024;  // ions of an item of work
+constexpr std::size_t kGroup = 64;   // trials of a thread between two looks at the others
+constexpr std::size_t kWait = 4;     // groups that are waited for together
 constexpr std::size_t kMostEnergies = 1 << 20;
 
 class CpuEngine final : public Engine {
@@ -57,9 +56,15 @@ class CpuEngine final : public Engine {
       moved_ = accepted_ = 0;
       propose_all();
       switch (state_.parameters.method) {
-        case Method::brush: brush(); break;
-        case Method::reduction: reduction(); break;
-        case Method::serial: serial(); break;
+        case Method::brush:
+          brush();
+          break;
+        case Method::reduction:
+          reduction();
+          break;
+        case Method::serial:
+          serial();
+          break;
       }
       Counters& c = state_.counters;
       ++c.sweeps;
@@ -289,60 +294,57 @@ class CpuEngine final : public Engine {
     });
   }
 
-  // Guests of begin..end, and whether some trial of from..to overlaps with one of them.
-  void meet(Rows& rows, std::size_t first, bool* overlap, std::size_t begin, std::size_t end,
-            int from, int to, bool look) {
-    if (begin >= end || from >= to) return;
-    std::fill(rows.nearest2 + from, rows.nearest2 + to, 1e30f);
-    kernels_.add_guests(state_.rules, state_.parameters.double_precision, guests(), begin, end,
-                        from, to, rows);
-    if (!look) return;
-    for (int i = from; i < to; ++i) {
-      if (!(rows.nearest2[i] < state_.rules.surely_free)) continue;
-      const std::size_t me = order_[first + i];
-      for (std::size_t k = begin; k < end; ++k)
-        overlap[i] = overlap[i] || too_close(squared_distance(state_.rules, rows.trial_x[i],
-                                                              rows.trial_y[i], rows.trial_z[i],
-                                                              {x_[k], y_[k], z_[k], 0}),
-                                             state_.radius[me], state_.radius[order_[k]]);
-    }
+  // Trials `first` + row in the order of a sweep.
+  struct Group {
+    std::size_t first, count;
+    std::int64_t change[kGroup] = {};
+    bool overlap[kGroup] = {};
+  };
+
+  // One trial of a group against guests begin..end.
+  void meet(Group& group, std::size_t row, std::size_t begin, std::size_t end, bool look) const {
+    const std::size_t i = order_[group.first + row];
+    const Site to = moved_to(i);
+    float nearest2;
+    group.change[row] +=
+        kernels_.change_of(state_.rules, state_.parameters.double_precision, guests(), begin, end,
+                           group.first + row, state_.sites[i], to, nearest2);
+    if (!look || !(nearest2 < state_.rules.surely_free)) return;
+    for (std::size_t k = begin; k < end; ++k)
+      group.overlap[row] =
+          group.overlap[row] ||
+          too_close(squared_distance(state_.rules, to.x, to.y, to.z, {x_[k], y_[k], z_[k], 0}),
+                    state_.radius[i], state_.radius[order_[k]]);
+  }
+  // All of them, in blocks that stay in the first-level cache.
+  void meet_all(Group& group, std::size_t begin, std::size_t end, bool look) const {
+    for (std::size_t block = begin; block < end; block += kPart)
+      for (std::size_t row = 0; row < group.count; ++row)
+        meet(group, row, block, std::min(end, block + kPart), look);
   }
 
-  std::uint64_t one_group(std::size_t group, std::size_t hopeful, std::int64_t* energy) {
-    const std::size_t first = group * kGroup, n = state_.sites.size();
-    const int count = static_cast<int>(std::min<std::size_t>(kGroup, hopeful - first));
-    Rows rows{};
-    bool overlap[kGroup] = {};
-    for (int i = 0; i < kGroup; ++i) {
-      const std::size_t k = order_[first + std::min(i, count - 1)];
-      rows.x[i] = state_.sites[k].x;
-      rows.y[i] = state_.sites[k].y;
-      rows.z[i] = state_.sites[k].z;
-      rows.trial_x[i] = trials_[k].x;
-      rows.trial_y[i] = trials_[k].y;
-      rows.trial_z[i] = trials_[k].z;
-    }
+  std::uint64_t one_group(std::size_t number, std::size_t hopeful, std::int64_t* energy) {
+    Group group{number * kGroup, std::min(kGroup, hopeful - number * kGroup)};
     // Ions that have not moved yet; overlaps with later ones have been found already.
-    for (std::size_t begin = first + kGroup; begin < hopeful; begin += kGroup)
-      meet(rows, first, overlap, begin, std::min(hopeful, begin + kGroup), 0, count, false);
-    for (std::size_t begin = hopeful; begin < n; begin += kGroup)
-      meet(rows, first, overlap, begin, std::min(n, begin + kGroup), 0, count, true);
-    for (int j = 1; j < count; ++j)  // the upper triangle
-      meet(rows, first, overlap, first + j, first + j + 1, 0, j, false);
-    for (std::size_t g = 0; g < group; ++g) {
-      while (!decided_[g].load(std::memory_order_acquire)) std::this_thread::yield();
-      meet(rows, first, overlap, g * kGroup, (g + 1) * kGroup, 0, count, true);
+    meet_all(group, group.first + group.count, hopeful, false);
+    meet_all(group, hopeful, state_.sites.size(), true);
+    for (std::size_t row = 0; row < group.count; ++row)  // the upper triangle
+      meet(group, row, group.first + row + 1, group.first + group.count, false);
+    for (std::size_t other = 0; other < number; other += kWait) {
+      const std::size_t end = std::min(number, other + kWait);
+      while (!decided_[end - 1].load(std::memory_order_acquire)) std::this_thread::yield();
+      meet_all(group, other * kGroup, end * kGroup, true);
     }
     std::uint64_t accepted = 0;
-    for (int i = 0; i < count; ++i) {  // decisions, and the lower triangle
-      const std::size_t k = order_[first + i];
-      const bool accept = !overlap[i] && decide(k, rows.change[i]);
-      energy[first + i] = accept ? energy_of(k, rows.change[i]) : 0;
+    for (std::size_t row = 0; row < group.count; ++row) {  // the lower triangle, and decisions
+      meet(group, row, group.first, group.first + row, true);
+      const std::size_t i = order_[group.first + row];
+      const bool accept = !group.overlap[row] && decide(i, group.change[row]);
+      energy[group.first + row] = accept ? energy_of(i, group.change[row]) : 0;
       accepted += accept;
-      if (accept) put(first + i, state_.sites[k]);
-      meet(rows, first, overlap, first + i, first + i + 1, i + 1, count, true);
+      if (accept) put(group.first + row, state_.sites[i]);
     }
-    decided_[group].store(1, std::memory_order_release);
+    decided_[number].store(1, std::memory_order_release);
     return accepted;
   }
 

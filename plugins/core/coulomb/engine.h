@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The interface of the Coulomb engines: plain C++17, no CUDA types, for any host program's compiler.
+// The interface of the Coulomb engines: plain C++17, no CUDA types, for any host program's
+// compiler.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +27,10 @@ enum class Method {
 // Lengths in the caller's unit. Zero means: choose from the input.
 struct Parameters {
   bool periodic = false;
-  double radius = 0;           // of the spherical cell, within which the centres of the ions stay
-  double box[3] = {0, 0, 0};   // edges of the periodic box, centred on the origin
+  double radius = 0;          // of the spherical cell, within which the centres of the ions stay
+  double box[3] = {0, 0, 0};  // edges of the periodic box, centred on the origin
   double bjerrum_length = 0;
-  double max_displacement = 0;  // moves are uniform in a cube of twice this edge
+  double max_displacement = 0;    // moves are uniform in a cube of twice this edge
   double short_displacement = 0;  // the same for a share of the moves
   double short_fraction = 0;
   bool double_precision = false;  // of pair terms; sums are integers in both
@@ -57,7 +58,7 @@ struct Counters {
 // What a trajectory depends on besides valences, diameters and parameters, in host memory.
 struct Snapshot {
   Counters counters;
-  std::vector<float> positions;  // [N][3], integers in units
+  std::vector<float> positions;                  // [N][3], integers in units
   std::int64_t change_high = 0, change_low = 0;  // energy since the start: high 2^32 + low quanta
 };
 

@@ -31,11 +31,11 @@ struct Buffers {
   const double* radius;
   std::int32_t* head;  // [cells]
   std::int32_t* next;
-  std::int32_t* order;  // [N], hopeful ones first and in order
+  std::int32_t* order;   // [N], hopeful ones first and in order
   std::uint32_t* count;  // [1], of hopeful ones
   // By place: hopeful ions, holes up to a whole group, the others, holes
   Site* guest;
-  std::int32_t* ion;  // -1 in a hole
+  std::int32_t* ion;            // -1 in a hole
   unsigned long long* ticket;   // [1], blocks begun since the engine was made
   unsigned long long* decided;  // [1], `launched` and the groups of this sweep decided so far
   unsigned long long launched;  // blocks of all sweeps before this one
@@ -141,8 +141,7 @@ struct Pairs {
       return integer_bits(fixed_term(g.charge, now, r.magic)) -
              integer_bits(fixed_term(g.charge, from(g), r.magic));
     else
-      return potential_term_single(r, g.charge, now) -
-             potential_term_single(r, g.charge, from(g));
+      return potential_term_single(r, g.charge, now) - potential_term_single(r, g.charge, from(g));
   }
 };
 
@@ -428,8 +427,7 @@ __global__ void __launch_bounds__(S* Eta, S* Eta == 256 ? (Double ? 3 : 4) : 102
     brush_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b) {
   extern __shared__ double4 memory[];
   auto& m = *reinterpret_cast<GroupMemory<Double, S>*>(memory);
-  if (threadIdx.x == 0)
-    m.block = static_cast<unsigned>(atomicAdd(b.ticket, 1ull) - b.launched);
+  if (threadIdx.x == 0) m.block = static_cast<unsigned>(atomicAdd(b.ticket, 1ull) - b.launched);
   __syncthreads();
   const unsigned count = *b.count, groups = groups_of<S>(count), group = m.block;
   if (group >= groups) return;
@@ -460,8 +458,7 @@ __global__ void reduction_kernel(const __grid_constant__ Rules r, const __grid_c
     const Guest<Double> g = as_guest<Double>(other);
     const auto now = pairs.to(g);
     change += pairs.change(g, now);
-    if (static_cast<float>(now) < r.surely_free)
-      hit = hit || exact_overlap(r, b, to, i, other, j);
+    if (static_cast<float>(now) < r.surely_free) hit = hit || exact_overlap(r, b, to, i, other, j);
   }
   for (int step = 16; step > 0; step /= 2) change += __shfl_xor_sync(0xffffffffu, change, step);
   hit = __any_sync(0xffffffffu, hit);
@@ -486,7 +483,8 @@ __global__ void reduction_kernel(const __grid_constant__ Rules r, const __grid_c
   b.tally->high += energy >> 32;
 }
 
-// ---- measurements --------------------------------------------------------------------------------
+// ---- measurements
+// --------------------------------------------------------------------------------
 
 // Twice the energy in quanta, into tally.low and tally.high; always in float64.
 template <bool Periodic>
@@ -503,10 +501,9 @@ __global__ void energy_kernel(const __grid_constant__ Rules r, const Site* site,
     __syncthreads();
     for (int k = 0; k < kThreads; ++k) {
       const Guest<true> g = tile[k];
-      const double distance2 =
-          squared<Periodic, double>(r, at.x - g.x, at.y - g.y, at.z - g.z);
-      const std::int64_t term = integer_bits(fixed_term(g.charge, distance2, r.magic)) -
-                                integer_bits(r.magic);
+      const double distance2 = squared<Periodic, double>(r, at.x - g.x, at.y - g.y, at.z - g.z);
+      const std::int64_t term =
+          integer_bits(fixed_term(g.charge, distance2, r.magic)) - integer_bits(r.magic);
       if (begin + k != i) sum += term;
     }
   }

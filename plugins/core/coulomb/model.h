@@ -13,20 +13,21 @@
 
 namespace manymove::coulomb {
 
-inline constexpr float kHalf = 8388608.0f;  // radius of the cell, or half its longest edge, in units
+inline constexpr float kHalf =
+    8388608.0f;  // radius of the cell, or half its longest edge, in units
 
 struct Rules {
   bool periodic;
-  float extent[3];      // edges of the periodic box in units, even
-  float inverse[3];     // 1 / extent
-  double wall2;         // squared radius of the spherical cell, in units
-  double magic;         // 1.5 * 2^(52-k): adding it rounds to a multiple of 2^-k
-  double strength;      // kT of two unit charges at potential 2^-k
-  std::uint32_t step;        // largest displacement along an axis, in units
-  std::uint32_t short_step;  // of the short moves
+  float extent[3];            // edges of the periodic box in units, even
+  float inverse[3];           // 1 / extent
+  double wall2;               // squared radius of the spherical cell, in units
+  double magic;               // 1.5 * 2^(52-k): adding it rounds to a multiple of 2^-k
+  double strength;            // kT of two unit charges at potential 2^-k
+  std::uint32_t step;         // largest displacement along an axis, in units
+  std::uint32_t short_step;   // of the short moves
   std::uint32_t short_below;  // a move is short if a random word is below this
-  float surely_free;    // no pair overlaps at this squared distance in float32, or beyond
-  int cells[3];         // of the search for overlaps
+  float surely_free;          // no pair overlaps at this squared distance in float32, or beyond
+  int cells[3];               // of the search for overlaps
   float cells_per_unit[3];
   PhiloxKey key;
 };
@@ -100,8 +101,7 @@ MM_HD V squared(const Rules& r, V dx, V dy, V dz) {
 // Exact, in float64.
 MM_HD double squared_distance(const Rules& r, double x, double y, double z, const Site& other) {
   const double dx = x - other.x, dy = y - other.y, dz = z - other.z;
-  return r.periodic ? squared<true, double>(r, dx, dy, dz)
-                    : squared<false, double>(r, dx, dy, dz);
+  return r.periodic ? squared<true, double>(r, dx, dy, dz) : squared<false, double>(r, dx, dy, dz);
 }
 
 MM_HD bool too_close(double distance2, double radius_i, double radius_j) {
@@ -138,9 +138,8 @@ MM_HD double logarithm(double a) {
     ++exponent;
   }
   const double s = (m - 1) / (m + 1);
-  const double p =
-      polynomial(s * s, 1.0, 1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15,
-                 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23);
+  const double p = polynomial(s * s, 1.0, 1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13,
+                              1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23);
   return fused(static_cast<double>(exponent), 0.6931471805599453, 2 * s * p);
 }
 
@@ -167,7 +166,8 @@ MM_HD float wrapped(float x, float extent) {
 }
 
 MM_HD Trial propose(const Rules& r, std::uint32_t particle, std::uint64_t sweep, const Site& s) {
-  const auto low = static_cast<std::uint32_t>(sweep), high = static_cast<std::uint32_t>(sweep >> 32);
+  const auto low = static_cast<std::uint32_t>(sweep),
+             high = static_cast<std::uint32_t>(sweep >> 32);
   std::uint32_t word[4] = {particle, low, high, 0};
   philox(word, r.key);
   std::uint32_t step = r.step;

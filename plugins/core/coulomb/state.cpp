@@ -136,7 +136,8 @@ Site rounded(const State& s, const double* xyz, Site site) {
     if (s.rules.periodic) c[a] = wrapped(c[a], s.rules.extent[a]);
   }
   const auto norm2 = [&] {
-    return fused(double{c[2]}, double{c[2]}, fused(double{c[1]}, double{c[1]}, double{c[0]} * c[0]));
+    return fused(double{c[2]}, double{c[2]},
+                 fused(double{c[1]}, double{c[1]}, double{c[0]} * c[0]));
   };
   while (!s.rules.periodic && norm2() > s.rules.wall2) {  // rounding may cross the wall
     const int a = static_cast<int>(
@@ -169,7 +170,8 @@ std::int64_t first_overlap(const State& s, const CellLists& lists, int i) {
   const Site at = s.sites[i];
   overlaps(
       s.rules, lists.view(), [&](int j) { return s.sites[j]; }, s.radius.data(), i, at.x, at.y,
-      at.z, [&](int j) {
+      at.z,
+      [&](int j) {
         if (!too_close(squared_distance(s.rules, at.x, at.y, at.z, s.sites[j]), s.radius[i],
                        s.radius[j]))
           return false;
@@ -209,9 +211,8 @@ void separate(State& s) {
     const std::int64_t j = first_overlap(s, lists, static_cast<int>(i));
     if (j < 0) continue;
     const double contact = (s.radius[i] + s.radius[j]) * s.unit;
-    const double distance =
-        s.unit * std::sqrt(squared_distance(s.rules, s.sites[i].x, s.sites[i].y, s.sites[i].z,
-                                            s.sites[j]));
+    const double distance = s.unit * std::sqrt(squared_distance(s.rules, s.sites[i].x, s.sites[i].y,
+                                                                s.sites[i].z, s.sites[j]));
     // Two roundings, of half a unit along each axis each.
     if (contact - distance > 1.8 * s.unit || !nudge(s, lists, static_cast<int>(i)))
       throw OverlapError(text_of("ions ", i, " and ", j, " overlap: their distance is ", distance,
@@ -240,8 +241,7 @@ std::uint64_t mix(std::uint64_t x) {
 void place(State& s, const double* xyz) {
   for (std::size_t i = 0; i < s.sites.size(); ++i) check_inside(s, i, xyz + 3 * i);
   const std::vector<Site> before = s.sites;
-  for (std::size_t i = 0; i < s.sites.size(); ++i)
-    s.sites[i] = rounded(s, xyz + 3 * i, s.sites[i]);
+  for (std::size_t i = 0; i < s.sites.size(); ++i) s.sites[i] = rounded(s, xyz + 3 * i, s.sites[i]);
   try {
     separate(s);
   } catch (const OverlapError&) {
@@ -320,7 +320,8 @@ double deepest_overlap(const State& s) {
     const Site at = s.sites[i];
     overlaps(
         s.rules, lists.view(), [&](int j) { return s.sites[j]; }, s.radius.data(),
-        static_cast<int>(i), at.x, at.y, at.z, [&](int j) {
+        static_cast<int>(i), at.x, at.y, at.z,
+        [&](int j) {
           const double distance =
               std::sqrt(squared_distance(s.rules, at.x, at.y, at.z, s.sites[j]));
           deepest = std::max(deepest, 1 - distance / (s.radius[i] + s.radius[j]));
