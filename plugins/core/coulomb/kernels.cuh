@@ -109,8 +109,9 @@ struct GroupMemory {
   alignas(16) Guest<Double> tile[2][S];
   alignas(16) Site own[S];
   alignas(16) Site trial[S];
-  // For two warps of trials in turn: what trial i's change of potential gains from ion l, i > l,
-  // if l stays or moves, [l][i], and whether they overlap then, a bit per i.
+  // For two warps of trials in turn: what trial i's change of potential, times the sign of its
+  // charge, gains from ion l if l stays or moves, [l][i], 0 unless i > l; and whether they overlap
+  // then, a bit per i.
   std::int64_t stays[2][32 * 32], moves[2][32 * 32];
   unsigned stays_overlap[2][32], moves_overlap[2][32];
   std::int64_t change[S];
@@ -167,8 +168,8 @@ __device__ void add_tile(const Pairs<Double, Periodic>& pairs, const Guest<Doubl
   for (int l = e; l < kSums; l += Eta) {
     [[maybe_unused]] float sum = 0;
 #pragma unroll 8
-    for (int j = l; j < S; j += kSums) {
-      const Guest<Double> g = tile[j];
+    for (int term = 0; term < S / kSums; ++term) {
+      const Guest<Double> g = tile[l + kSums * term];
       const auto now = pairs.to(g);
       if constexpr (Check) nearest2 = fminf(nearest2, static_cast<float>(now));
       if constexpr (Double) {
@@ -310,13 +311,15 @@ struct GroupOfTrials {
     const Site mine = m.own[row], mine_to = m.trial[row];
     const Pairs<Double, Periodic> pairs(r, mine, mine_to);
     const int mine_ion = b.ion[group * S + row];
+    const std::int64_t sign = mine.charge > 0 ? 1 : -1;
     for (int l = warp - first_warp; l < 32; l += kWarps - first_warp) {
       const Site other[2] = {m.own[32 * part + l], m.trial[32 * part + l]};
       const int other_ion = b.ion[group * S + 32 * part + l];
       for (int k = 0; k < 2; ++k) {
         const Guest<Double> g = as_guest<Double>(other[k]);
         const auto now = pairs.to(g);
-        (k ? m.moves : m.stays)[which][32 * l + lane] = pairs.change(g, now);
+        const std::int64_t gain = sign * pairs.change(g, now);
+        (k ? m.moves : m.stays)[which][32 * l + lane] = lane > l ? gain : 0;
         const bool hit = lane > l && static_cast<float>(now) < r.surely_free &&
                          exact_overlap(r, b, mine_to, mine_ion, other[k], other_ion);
         const unsigned hits = __ballot_sync(0xffffffffu, hit);
@@ -331,33 +334,29 @@ struct GroupOfTrials {
     const int row = 32 * part + lane, which = part & 1;
     const unsigned place = group * S + row;
     const int mine = b.ion[place];
-    Site at = m.own[row];
+    const Site at = m.own[row];
     const Site then = m.trial[row];
     const std::int64_t most = mine >= 0 ? b.most[mine] : 0;
-    std::int64_t change = m.change[row];
-    bool blocked = m.overlap[row] || mine < 0;
-    unsigned moved = 0;
+    std::int64_t change = at.charge > 0 ? m.change[row] : -m.change[row];
+    unsigned blocked = m.overlap[row] || mine < 0, moved = 0;
 #pragma unroll 8
     for (int l = 0; l < 32; ++l) {
       const std::int64_t if_stays = m.stays[which][32 * l + lane],
                          if_moves = m.moves[which][32 * l + lane];
-      const unsigned stays_overlap = m.stays_overlap[which][l],
-                     moves_overlap = m.moves_overlap[which][l];
-      const unsigned votes =
-          __ballot_sync(0xffffffffu, !blocked && accepts(change, most, at.charge));
+      const unsigned stays_overlap = m.stays_overlap[which][l] >> lane & 1,
+                     moves_overlap = m.moves_overlap[which][l] >> lane & 1;
+      const unsigned votes = __ballot_sync(0xffffffffu, (blocked == 0) & (change <= most));
       const unsigned moves = votes >> l & 1;
       moved |= moves << l;
-      if (lane > l) {
-        change += moves ? if_moves : if_stays;
-        blocked = blocked || ((moves ? moves_overlap : stays_overlap) >> lane & 1);
-      }
+      change += moves ? if_moves : if_stays;
+      blocked |= moves ? moves_overlap : stays_overlap;
     }
     if (moved >> lane & 1) {
       m.own[row] = then;
       __stcg(reinterpret_cast<float4*>(b.guest) + place,
              make_float4(then.x, then.y, then.z, then.charge));
       b.site[mine] = then;
-      const std::int64_t energy = nearest_integer(at.charge * static_cast<double>(change));
+      const std::int64_t energy = nearest_integer(abs_of(at.charge) * static_cast<double>(change));
       ++tally.accepted;
       tally.low += static_cast<unsigned long long>(energy) & 0xffffffffu;
       tally.high += energy >> 32;
@@ -425,7 +424,7 @@ struct GroupOfTrials {
 template <bool Double, bool Periodic, int S, int Eta>
 __global__ void __launch_bounds__(S* Eta, S* Eta == 256 ? (Double ? 3 : 4) : 1024 / (S * Eta))
     brush_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b) {
-  extern __shared__ double4 memory[];
+  extern __shared__ float4 memory[];
   auto& m = *reinterpret_cast<GroupMemory<Double, S>*>(memory);
   if (threadIdx.x == 0) m.block = static_cast<unsigned>(atomicAdd(b.ticket, 1ull) - b.launched);
   __syncthreads();
