@@ -89,8 +89,8 @@ def test_replicas_have_seeds_of_their_own_and_are_pooled(tmp_path):
 
 
 def test_kill_and_resume_give_the_uninterrupted_run(tmp_path):
-    options = ["--ions", 400, "--sweeps", 900, "--equilibrate", 20, "--device", "cpu", "--quiet"]
-    options += ["--threads", 1, "--precision", "double", "--checkpoint", 0.2]
+    options = ["--ions", 1000, "--sweeps", 600, "--equilibrate", 20, "--device", "cpu", "--quiet"]
+    options += ["--threads", 1, "--precision", "double", "--checkpoint", 0.1]
     command = [sys.executable, "-c", "from manymove import cli; cli.main()", "electrolyte"]
     command += map(str, options)
     whole, broken = tmp_path / "whole", tmp_path / "broken"
