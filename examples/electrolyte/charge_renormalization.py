@@ -118,7 +118,7 @@ def draw(result: dict, picture: Path) -> None:
     left.legend()
     for row, label in zip(rho, ("around +3", "around -1"), strict=True):
         y = np.abs(r * row)
-        shown = (r > 12) & (r < 1.3 * d["window"][1])
+        shown = (r > 12) & (r < d["window"][1])
         (line,) = middle.plot(r[shown], np.log(y[shown]), ".", ms=4, label=label)
         fit = -r[window] / d["debye_length"]
         fit += np.mean(np.log(y[window]) - fit)
@@ -144,7 +144,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ions", type=int, default=16384, help="a multiple of 4")
     parser.add_argument("--sweeps", type=int, default=1000)
-    parser.add_argument("--equilibrate", type=int, default=20)
+    parser.add_argument("--equilibrate", type=int, default=50)
     parser.add_argument("--precision", default="mixed", choices=("mixed", "double"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")

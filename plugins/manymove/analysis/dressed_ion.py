@@ -23,6 +23,7 @@ from manymove.ions import debye_length
 from manymove.pair_correlations import PairCorrelations
 
 _LEAST_POINTS = 8
+_LINEAR = 0.05  # kT, up to which |U| counts as small
 _LEAST_SIGNIFICANCE = 5.0  # of an amplitude, in standard errors
 
 
@@ -107,10 +108,11 @@ def dressed_ions(
     Args:
         correlations: of one run, or of several independent ones of equal length and bins.
         bjerrum_length: l_B in angstrom.
-        window: distances fitted; default from 1.5 to 4.5 bare Debye lengths, and from two contact
-            distances on.
-        tail: distance from which g is taken for uncorrelated; default twice the window's end, or
-            what there is of it. Without any, nothing is divided out and `offset` is NaN.
+        window: distances fitted. Default from where all |U_ab| have fallen to 0.05 kT, for the
+            theory is of first order in U (and from 1.5 bare Debye lengths on), to six.
+        tail: distance from which g is taken for uncorrelated; default eight bare Debye lengths, or
+            the window's end if that is more. Without any, nothing is divided out and `offset` is
+            NaN.
 
     Raises:
         ValueError: other than two species of opposite charge, a window with too few bins, or data
@@ -132,15 +134,14 @@ def dressed_ions(
         noise = np.sqrt(np.maximum(counts, 1)) / ideal
     bare = debye_length(densities, first.valences, bjerrum_length)
     if window is None:
-        contact = first.r[int(np.argmax((g > 0).any(axis=0)))]
-        window = (max(1.5 * bare, 2 * contact), 4.5 * bare)
+        window = (max(1.5 * bare, _linear_from(first.r, counts, ideal, bare / 4)), 6 * bare)
     inside = (first.r >= window[0]) & (first.r <= window[1])
     if inside.sum() < _LEAST_POINTS:
         raise ValueError(
             f"the window from {window[0]:.4g} to {window[1]:.4g} angstrom holds {inside.sum()} "
             f"bins of data; {_LEAST_POINTS} are needed"
         )
-    far = first.r >= (2 * window[1] if tail is None else tail)
+    far = first.r >= (max(window[1], 8 * bare) if tail is None else tail)
     fit = _Fit(first.r, inside, far, noise, densities, first.valences, bjerrum_length)
     values = fit(g)
     if not fit.significance(g, values[0]) > _LEAST_SIGNIFICANCE:
@@ -168,6 +169,17 @@ def dressed_ions(
         window=(float(first.r[inside][0]), end),
         chi_square=fit.chi_square(g, kappa),
     )
+
+
+def _linear_from(r: np.ndarray, counts: np.ndarray, ideal: np.ndarray, width: float) -> float:
+    """Distance beyond which no |U|, smoothed over `width`, is above the limit by three errors."""
+    box = np.ones(max(1, round(width / (r[1] - r[0]))))
+    seen = np.array([np.convolve(row, box, "same") for row in counts])
+    expected = np.array([np.convolve(row, box, "same") for row in ideal])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        strong = np.abs(np.log(seen / expected)) > _LINEAR + 3 / np.sqrt(np.maximum(seen, 1))
+    strong = (strong & (expected > 0)).any(axis=0)
+    return float(r[np.flatnonzero(strong)[-1]]) if strong.any() else 0.0
 
 
 class _Fit:
