@@ -41,9 +41,9 @@ class DressedIons:
         bare_debye_length: Eq. 5, from the densities where ions were counted.
         screening_ratio: (kR / kappa)^2, and
         charge_ratio: (z_0 - z_1) / (z0_0 - z0_1), which Eq. 8 says are equal; with their errors.
-        offset: largest |g - 1| beyond the window: what is left where the signal is not, from a
-            fixed number of ions, of order 1 / N; already divided out.
-        signal: smallest |U| that the fit makes out at the window's end, to compare with it.
+        offset: largest |g - 1| beyond the window, from the fluctuating numbers of ions counted and
+            the fixed number of all, of order 1 / N; already divided out.
+        signal: smallest |U_aa| of the fit at the window's end, to compare with it.
         window: first and last distance used, in angstrom.
         chi_square: of the fit of the charge densities, per degree of freedom.
     """
@@ -134,7 +134,8 @@ def dressed_ions(
         noise = np.sqrt(np.maximum(counts, 1)) / ideal
     bare = debye_length(densities, first.valences, bjerrum_length)
     if window is None:
-        window = (max(1.5 * bare, _linear_from(first.r, counts, ideal, bare / 4)), 6 * bare)
+        begin = _linear_from(first.r, counts, ideal, bare)
+        window = (max(1.5 * bare, begin), 6 * bare)
     inside = (first.r >= window[0]) & (first.r <= window[1])
     if inside.sum() < _LEAST_POINTS:
         raise ValueError(
@@ -171,14 +172,21 @@ def dressed_ions(
     )
 
 
-def _linear_from(r: np.ndarray, counts: np.ndarray, ideal: np.ndarray, width: float) -> float:
-    """Distance beyond which no |U|, smoothed over `width`, is above the limit by three errors."""
-    box = np.ones(max(1, round(width / (r[1] - r[0]))))
-    seen = np.array([np.convolve(row, box, "same") for row in counts])
-    expected = np.array([np.convolve(row, box, "same") for row in ideal])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        strong = np.abs(np.log(seen / expected)) > _LINEAR + 3 / np.sqrt(np.maximum(seen, 1))
-    strong = (strong & (expected > 0)).any(axis=0)
+def _linear_from(r: np.ndarray, counts: np.ndarray, ideal: np.ndarray, debye: float) -> float:
+    """Distance beyond which, up to six Debye lengths, no |U| is above the limit by three errors.
+
+    U is smoothed over a quarter of a Debye length, and taken relative to its mean beyond.
+    """
+    box = np.ones(max(1, round(debye / 4 / (r[1] - r[0]))))
+    far, near = r > 6 * debye, r <= 6 * debye
+    strong = np.zeros(int(near.sum()), dtype=bool)
+    for n, expected in zip(counts, ideal, strict=True):
+        level = n[far].sum() / expected[far].sum() if expected[far].sum() > 0 else 1.0
+        seen = np.convolve(n, box, "same")[near]
+        mean = level * np.convolve(expected, box, "same")[near]
+        limit = _LINEAR + 3 / np.sqrt(np.maximum(mean, 1e-300))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            strong |= (mean > 0) & (np.abs(np.log(seen / mean)) > limit)
     return float(r[np.flatnonzero(strong)[-1]]) if strong.any() else 0.0
 
 
