@@ -114,8 +114,9 @@ struct GroupMemory {
   // then, a bit per i.
   std::int64_t stays[2][32 * 32], moves[2][32 * 32];
   unsigned stays_overlap[2][32], moves_overlap[2][32];
-  std::int64_t change[S];
+  std::int64_t change[S], most[S];
   unsigned overlap[S];
+  std::int32_t ion[S];
   unsigned long long known;
   unsigned block;
 };
@@ -235,6 +236,8 @@ struct GroupOfTrials {
     if (e == 0) {
       m.own[i] = from;
       m.trial[i] = to;
+      m.ion[i] = ion;
+      m.most[i] = ion >= 0 ? b.most[ion] : 0;
     }
     __syncthreads();
   }
@@ -310,11 +313,11 @@ struct GroupOfTrials {
     const int row = 32 * part + lane, which = part & 1;
     const Site mine = m.own[row], mine_to = m.trial[row];
     const Pairs<Double, Periodic> pairs(r, mine, mine_to);
-    const int mine_ion = b.ion[group * S + row];
+    const int mine_ion = m.ion[row];
     const std::int64_t sign = mine.charge > 0 ? 1 : -1;
     for (int l = warp - first_warp; l < 32; l += kWarps - first_warp) {
       const Site other[2] = {m.own[32 * part + l], m.trial[32 * part + l]};
-      const int other_ion = b.ion[group * S + 32 * part + l];
+      const int other_ion = m.ion[32 * part + l];
       for (int k = 0; k < 2; ++k) {
         const Guest<Double> g = as_guest<Double>(other[k]);
         const auto now = pairs.to(g);
@@ -332,11 +335,10 @@ struct GroupOfTrials {
   // what they gain from that.
   __device__ void decide(int part, Tally& tally) {
     const int row = 32 * part + lane, which = part & 1;
-    const unsigned place = group * S + row;
-    const int mine = b.ion[place];
+    const int mine = m.ion[row];
     const Site at = m.own[row];
     const Site then = m.trial[row];
-    const std::int64_t most = mine >= 0 ? b.most[mine] : 0;
+    const std::int64_t most = m.most[row];
     std::int64_t change = at.charge > 0 ? m.change[row] : -m.change[row];
     unsigned blocked = m.overlap[row] || mine < 0, moved = 0;
 #pragma unroll 8
@@ -353,7 +355,7 @@ struct GroupOfTrials {
     }
     if (moved >> lane & 1) {
       m.own[row] = then;
-      __stcg(reinterpret_cast<float4*>(b.guest) + place,
+      __stcg(reinterpret_cast<float4*>(b.guest) + group * S + row,
              make_float4(then.x, then.y, then.z, then.charge));
       b.site[mine] = then;
       const std::int64_t energy = nearest_integer(abs_of(at.charge) * static_cast<double>(change));
@@ -374,7 +376,7 @@ struct GroupOfTrials {
       const auto now = pairs.to(g);
       gained += pairs.change(g, now);
       if (static_cast<float>(now) < r.surely_free)
-        hit = hit || exact_overlap(r, b, to, ion, m.own[j], b.ion[group * S + j]);
+        hit = hit || exact_overlap(r, b, to, ion, m.own[j], m.ion[j]);
     }
     store(gained, hit, true);
   }
