@@ -39,6 +39,7 @@ def simulate(options: argparse.Namespace) -> None:
         device=options.device,
         threads=options.threads,
     )
+    print(f"energy per ion at the start: {ions.energy / ions.N:.4f} kT")
     ions.run(options.equilibrate)
     ions.sample_pair_correlations(1, bin_width=0.25)
     ions.run(options.sweeps, callback=lambda one: print(f"\rsweep {one.sweep}", end="", flush=True))
