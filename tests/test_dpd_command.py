@@ -32,6 +32,7 @@ def test_run_writes_what_it_found(ranks, tmp_path):
     ("wrong", "message"),
     [
         ({"particles": 0}, "particles must be positive"),
+        ({"threads": 0}, "threads must be positive"),
         ({"density": -1.0}, "density must be positive"),
         ({"gamma": -1.0}, "gamma must not be negative"),
         ({"temperature": float("nan")}, "temperature must not be negative"),

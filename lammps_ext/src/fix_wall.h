@@ -17,15 +17,16 @@ class FixManymoveWall : public Fix {
   void init() override;
   void post_integrate() override;
 
- private:
   struct Wall {
     int axis;
     bool high;
     bool at_edge;     // moves with the box
     double position;  // else
   };
+  const std::vector<Wall>& walls() const { return walls_; }
   double position_of(const Wall& wall) const;
 
+ private:
   std::vector<Wall> walls_;
 };
 

@@ -12,6 +12,10 @@
 #include "pair_dpd.h"
 #include "plugin_api.h"
 
+#if defined(MANYMOVE_RUN_STYLE)
+#include "resident_verlet.h"
+#endif
+
 using namespace LAMMPS_NS;
 using manymove::lammps_plugin::Register;
 using manymove::lammps_plugin::StyleRegistration;
@@ -60,7 +64,7 @@ void* create(LAMMPS* lammps) {
 }
 
 template <class Style>
-void* create_fix(LAMMPS* lammps, int narg, char** arg) {
+void* create_with_arguments(LAMMPS* lammps, int narg, char** arg) {
   return new Style(lammps, narg, arg);
 }
 
@@ -80,7 +84,11 @@ extern "C" __attribute__((visibility("default"))) void lammpsplugin_init(void* l
   style("bond", "manymove/harmonic", "manymove: harmonic bonds",
         reinterpret_cast<void*>(&create<BondManymoveHarmonic>));
   style("fix", "manymove/wall", "manymove: bounce-forward walls",
-        reinterpret_cast<void*>(&create_fix<FixManymoveWall>));
+        reinterpret_cast<void*>(&create_with_arguments<FixManymoveWall>));
   style("fix", "manymove/coulomb", "manymove: Monte Carlo of charged hard spheres",
-        reinterpret_cast<void*>(&create_fix<FixManymoveCoulomb>));
+        reinterpret_cast<void*>(&create_with_arguments<FixManymoveCoulomb>));
+#if defined(MANYMOVE_RUN_STYLE)
+  style("run", "manymove/verlet", "manymove: velocity Verlet on the device",
+        reinterpret_cast<void*>(&create_with_arguments<VerletManymove>));
+#endif
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -50,7 +51,41 @@ PairManymoveDPD::~PairManymoveDPD() {
 void PairManymoveDPD::compute(int eflag, int vflag) {
   ev_init(eflag, vflag);
   if (domain->box_change) require_room();
+  if (list->inum > 0) {
+    const auto tally = [](void* pair, int i, int j, double energy, double force_over_distance,
+                          double dx, double dy, double dz) {
+      auto* self = static_cast<PairManymoveDPD*>(pair);
+      self->ev_tally(i, j, self->atom->nlocal, self->force->newton_pair, energy, 0.0,
+                     force_over_distance, dx, dy, dz);
+    };
+    const manymove::dpd::PairTally each{tally, this};
+    add_forces(vflag_either || eflag_atom ? &each : nullptr);
+  }
+  if (vflag_fdotr) virial_fdotr_compute();
+}
 
+// With a tally the energy of each pair goes there, else their sum to LAMMPS.
+void PairManymoveDPD::add_forces(const manymove::dpd::PairTally* tally) {
+  const int all = atom->nlocal + atom->nghost;
+  const manymove::dpd::Particles particles{
+      atom->nlocal, reinterpret_cast<const double (*)[3]>(atom->x[0]),
+      reinterpret_cast<const double (*)[3]>(atom->v[0]), atom->type, tags()};
+  const manymove::dpd::NeighbourList neighbours{list->inum, list->ilist, list->numneigh,
+                                                list->firstneigh};
+  double energy = 0;
+  try {
+    forces_->add(
+        table(), particles, neighbours, seed(), static_cast<std::uint64_t>(update->ntimestep),
+        force->newton_pair ? all : atom->nlocal, reinterpret_cast<double (*)[3]>(atom->f[0]),
+        eflag_global && !tally ? &energy : nullptr, tally);
+  } catch (const std::bad_alloc&) {
+    error->one(FLERR, "Pair style manymove/dpd: out of memory for {} particles in {} threads", all,
+               threads_);
+  }
+  eng_vdwl += energy;
+}
+
+manymove::dpd::PairTable PairManymoveDPD::table() {
   manymove::dpd::PairTable table;
   table.types = atom->ntypes;
   table.coefficients = fill_table();
@@ -58,27 +93,7 @@ void PairManymoveDPD::compute(int eflag, int vflag) {
   table.special[0] = 1;
   for (int k = 1; k < 4; ++k) table.special[k] = force->special_lj[k];
   table.double_precision = double_precision_ != 0;
-
-  const int reacting = force->newton_pair ? atom->nlocal + atom->nghost : atom->nlocal;
-  if (list->inum > 0) {
-    const manymove::dpd::Particles particles{reinterpret_cast<const double (*)[3]>(atom->x[0]),
-                                             reinterpret_cast<const double (*)[3]>(atom->v[0]),
-                                             atom->type, tags()};
-    const manymove::dpd::NeighbourList neighbours{list->inum, list->ilist, list->numneigh,
-                                                  list->firstneigh};
-    const auto tally = [](void* pair, int i, int j, double energy, double force_over_distance,
-                          double dx, double dy, double dz) {
-      auto* self = static_cast<PairManymoveDPD*>(pair);
-      self->ev_tally(i, j, self->atom->nlocal, self->force->newton_pair, energy, 0.0,
-                     force_over_distance, dx, dy, dz);
-    };
-    const manymove::dpd::PairTally tallied{tally, this};
-    manymove::dpd::add_pair_forces(table, particles, neighbours, static_cast<std::uint64_t>(seed_),
-                                   static_cast<std::uint64_t>(update->ntimestep), reacting,
-                                   reinterpret_cast<double (*)[3]>(atom->f[0]),
-                                   evflag ? &tallied : nullptr);
-  }
-  if (vflag_fdotr) virial_fdotr_compute();
+  return table;
 }
 
 // Minimization has no time in which anything could dissipate or fluctuate: the conservative force
@@ -143,6 +158,7 @@ void PairManymoveDPD::allocate() {
 }
 
 // pair_style manymove/dpd T cutoff seed [weight_exponent s] [precision mixed|double]
+// [threads n]
 void PairManymoveDPD::settings(int narg, char** arg) {
   if (narg < 3) utils::missing_cmd_args(FLERR, "pair_style manymove/dpd", error);
   temperature_ = utils::numeric(FLERR, arg[0], false, lmp);
@@ -156,9 +172,10 @@ void PairManymoveDPD::settings(int narg, char** arg) {
 
   weight_exponent_ = 1;
   double_precision_ = 0;
+  threads_ = 1;
   for (int k = 3; k < narg; k += 2) {
     const std::string keyword = arg[k];
-    if (keyword != "weight_exponent" && keyword != "precision")
+    if (keyword != "weight_exponent" && keyword != "precision" && keyword != "threads")
       error->all(FLERR, "Pair style manymove/dpd: unknown keyword {}", keyword);
     if (k + 1 == narg) utils::missing_cmd_args(FLERR, "pair_style manymove/dpd " + keyword, error);
     const std::string value = arg[k + 1];
@@ -167,6 +184,10 @@ void PairManymoveDPD::settings(int narg, char** arg) {
       if (!(weight_exponent_ >= 0))
         error->all(FLERR, "Pair style manymove/dpd: weight_exponent {} must not be negative",
                    value);
+    } else if (keyword == "threads") {
+      threads_ = utils::inumeric(FLERR, value, false, lmp);
+      if (threads_ < 1)
+        error->all(FLERR, "Pair style manymove/dpd: threads {} must be positive", value);
     } else if (value == "mixed" || value == "double") {
       double_precision_ = value == "double";
     } else {
@@ -245,6 +266,7 @@ void PairManymoveDPD::init_style() {
                "not work with run_style respa");
   try {
     manymove::simd_level();
+    forces_ = std::make_unique<manymove::dpd::PairForces>(threads_);
   } catch (const std::runtime_error& failure) {
     error->all(FLERR, "Pair style manymove/dpd: {}", failure.what());
   }
@@ -344,6 +366,7 @@ void* PairManymoveDPD::extract(const char* name, int& dim) {
 }
 
 double PairManymoveDPD::memory_usage() {
-  return Pair::memory_usage() + static_cast<double>(table_.capacity() * sizeof(PairCoefficients)) +
+  return Pair::memory_usage() + (forces_ ? forces_->bytes() : 0.0) +
+         static_cast<double>(table_.capacity() * sizeof(PairCoefficients)) +
          static_cast<double>(short_tags_.capacity() * sizeof(std::uint32_t));
 }

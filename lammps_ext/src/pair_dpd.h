@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/dpd/pairs.h"
@@ -32,18 +33,25 @@ class PairManymoveDPD : public Pair {
   void* extract(const char* name, int& dim) override;
   double memory_usage() override;
 
+  // The law of this step, valid until the next call.
+  manymove::dpd::PairTable table();
+  std::uint64_t seed() const { return static_cast<std::uint64_t>(seed_); }
+
  private:
   void allocate();
   void require_room() const;
+  void add_forces(const manymove::dpd::PairTally* tally);
   const manymove::dpd::PairCoefficients* fill_table();
   const std::uint32_t* tags();
 
   double temperature_ = 0, cutoff_ = 0, weight_exponent_ = 1;
   int seed_ = 0;
   int double_precision_ = 0;
+  int threads_ = 1;
   double **a_ = nullptr, **gamma_ = nullptr, **sigma_ = nullptr, **cut_ = nullptr,
          **exponent_ = nullptr;
   double largest_cutoff_ = 0;
+  std::unique_ptr<manymove::dpd::PairForces> forces_;
   std::vector<manymove::dpd::PairCoefficients> table_;
   std::vector<std::uint32_t> short_tags_;  // where LAMMPS' tags have 64 bits
 };

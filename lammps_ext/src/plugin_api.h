@@ -12,7 +12,7 @@ struct StyleRegistration {
   const char* name;
   const char* info;
   const char* author;
-  void* creator;  // (LAMMPS*), for fixes (LAMMPS*, int, char**)
+  void* creator;  // (LAMMPS*), for fixes and run styles (LAMMPS*, int, char**)
   void* handle;   // of the shared object
 };
 

@@ -142,6 +142,7 @@ def dpd(
     seed: Annotated[int, typer.Option(help="Of the start and the random forces.")] = 1,
     precision: Annotated[str, typer.Option(help="mixed or double.")] = "mixed",
     ranks: Annotated[int, typer.Option(help="MPI processes.")] = 1,
+    threads: Annotated[int, typer.Option(help="Of each of them, for the forces.")] = 1,
     output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("out"),
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no table.")] = False,
 ) -> int:
@@ -165,6 +166,7 @@ def dpd(
         seed=seed,
         precision=precision,
         ranks=ranks,
+        threads=threads,
     )
     summary = fluids.run(fluid, output, quiet)
     if not quiet:
@@ -431,6 +433,60 @@ def bench_electrolyte(
             else _numbers("--threads-per-particle", threads_per_particle, int)
         ),
         equilibrate=equilibrate,
+        repeats=repeats,
+        seconds=seconds,
+        seed=seed,
+        json_file=json_file,
+    )
+    return 0
+
+
+@bench_app.command("dpd")
+def bench_dpd(
+    sizes: Annotated[
+        str | None, typer.Option(help="Numbers of particles, separated by commas.")
+    ] = None,
+    density: Annotated[str, typer.Option(help="One or several, separated by commas.")] = "3",
+    cutoff: Annotated[str, typer.Option(help="One or several, separated by commas.")] = "1",
+    timestep: Annotated[float, typer.Option(help="Of velocity Verlet.")] = 0.005,
+    skin: Annotated[float, typer.Option(help="Of LAMMPS' neighbour lists.")] = 0.3,
+    weight_exponent: Annotated[float, typer.Option(help="s of ours; dpd has 1.")] = 1.0,
+    figure_11: Annotated[
+        bool,
+        typer.Option("--figure-11", help="The paper's densities, cutoffs and sizes."),
+    ] = False,
+    ranks: Annotated[
+        str | None,
+        typer.Option(help="MPI processes on the CPU, separated by commas; all cores by default."),
+    ] = None,
+    lammps: Annotated[
+        list[Path] | None,
+        typer.Option(help="Another LAMMPS to look for dpd/kk and dpd/gpu in; may be repeated."),
+    ] = None,
+    melt: Annotated[int, typer.Option(help="Steps before anything is timed.")] = 500,
+    repeats: Repeats = 3,
+    seconds: Seconds = 2.0,
+    seed: Annotated[int, typer.Option(help="Of the start and the random forces.")] = 1,
+    json_file: JsonFile = None,
+) -> int:
+    """Time DPD in LAMMPS: million particle-steps per second (MPS), LAMMPS' own dpd beside ours."""
+    from manymove import bench_dpd
+
+    if figure_11 and (sizes is not None or density != "3" or cutoff != "1"):
+        raise ValueError("--figure-11 sets --sizes, --density and --cutoff")
+    grid = {
+        "sizes": None if sizes is None else _numbers("--sizes", sizes, int),
+        "densities": _numbers("--density", density, float),
+        "cutoffs": _numbers("--cutoff", cutoff, float),
+    }
+    bench_dpd.run(
+        **(bench_dpd.FIGURE_11 if figure_11 else grid),
+        timestep=timestep,
+        skin=skin,
+        weight_exponent=weight_exponent,
+        ranks=None if ranks is None else _numbers("--ranks", ranks, int),
+        lammps=lammps or [],
+        melt=melt,
         repeats=repeats,
         seconds=seconds,
         seed=seed,

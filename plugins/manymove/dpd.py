@@ -39,6 +39,7 @@ class Fluid:
         seed: of start and random forces.
         precision: "mixed" or "double".
         ranks: MPI processes.
+        threads: of each of them, for the forces.
     """
 
     particles: int = 100_000
@@ -54,9 +55,19 @@ class Fluid:
     seed: int = 1
     precision: str = "mixed"
     ranks: int = 1
+    threads: int = 1
 
     def __post_init__(self) -> None:
-        positive = ("particles", "density", "cutoff", "timestep", "steps", "seed", "ranks")
+        positive = (
+            "particles",
+            "density",
+            "cutoff",
+            "timestep",
+            "steps",
+            "seed",
+            "ranks",
+            "threads",
+        )
         for name in positive:
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
@@ -92,7 +103,7 @@ mass 1 1.0
 velocity all create {fluid.temperature:.17g} {fluid.seed} loop geom
 velocity all zero linear
 pair_style manymove/dpd {fluid.temperature:.17g} {fluid.cutoff:.17g} {fluid.seed} &
-  weight_exponent {fluid.weight_exponent:.17g} precision {fluid.precision}
+  weight_exponent {fluid.weight_exponent:.17g} precision {fluid.precision} threads {fluid.threads}
 pair_coeff 1 1 {fluid.a:.17g} {fluid.gamma:.17g}
 neighbor {0.4 * fluid.cutoff:.17g} bin
 neigh_modify delay 0 every 2 check yes
@@ -202,7 +213,8 @@ def table(summary: dict[str, Any]) -> str:
         (
             "speed",
             f"{summary['million_particle_steps_per_second']:.3g} million particle-steps/s on "
-            f"{summary['ranks']} rank{'s' if summary['ranks'] > 1 else ''}",
+            f"{summary['ranks']} rank{'s' if summary['ranks'] > 1 else ''}"
+            + (f" of {summary['threads']} threads" if summary["threads"] > 1 else ""),
         ),
         ("host program", f"LAMMPS {summary['lammps']}"),
     ]

@@ -45,14 +45,9 @@ struct Batch {
 template <class F>
 class PairLoop {
  public:
-  PairLoop(const PairTable& table, const Particles& particles, const NoiseKey& key, int reacting,
-           double (*force)[3], const PairTally* tally)
-      : table_(table),
-        particles_(particles),
-        key_(key),
-        reacting_(reacting),
-        force_(force),
-        tally_(tally) {
+  PairLoop(const PairTable& table, const Particles& particles, const NoiseKey& key,
+           const Rows& rows, const PairTally* tally)
+      : table_(table), particles_(particles), key_(key), rows_(rows), tally_(tally) {
     for (int k = 0; k < 4; ++k) {
       special_[k] = static_cast<F>(table.special[k]);
       root_[k] = square_root(static_cast<F>(table.special[k]));
@@ -65,7 +60,7 @@ class PairLoop {
   }
 
   void run(const NeighbourList& list) {
-    for (int k = 0; k < list.count; ++k) {
+    for (int k = rows_.first; k < rows_.last; ++k) {
       const int i = list.particle[k], number = list.number[i];
       for (int from = 0; from < number; from += kBatch) {
         const int some = number - from < kBatch ? number - from : kBatch;
@@ -74,6 +69,8 @@ class PairLoop {
       }
     }
     flush();
+    *rows_.count = stored_;
+    if (rows_.energy) *rows_.energy = energy_;
   }
 
  private:
@@ -147,18 +144,13 @@ class PairLoop {
       evaluate<true>();
     else
       evaluate<false>();
-    for (int n = 0; n < b.count; ++n) {
-      const int i = b.i[n], j = b.j[n];
-      const double f = static_cast<double>(b.force[n]);
-      const double fx = f * b.dx[n], fy = f * b.dy[n], fz = f * b.dz[n];
-      force_[i][0] += fx;
-      force_[i][1] += fy;
-      force_[i][2] += fz;
-      if (j < reacting_) {
-        force_[j][0] -= fx;
-        force_[j][1] -= fy;
-        force_[j][2] -= fz;
-      }
+    if (rows_.contributions)
+      store();
+    else
+      add();
+    if (rows_.energy) {
+      for (int n = 0; n < b.count; ++n)
+        energy_ += (b.j[n] < rows_.reacting ? 1.0 : 0.5) * static_cast<double>(b.energy[n]);
     }
     if (tally_) {
       for (int n = 0; n < b.count; ++n)
@@ -168,12 +160,39 @@ class PairLoop {
     b.count = 0;
   }
 
+  void add() {
+    const Batch<F>& b = batch_;
+    double (*force)[3] = rows_.force;
+    for (int n = 0; n < b.count; ++n) {
+      const int i = b.i[n], j = b.j[n];
+      const double f = static_cast<double>(b.force[n]);
+      const double fx = f * b.dx[n], fy = f * b.dy[n], fz = f * b.dz[n];
+      force[i][0] += fx;
+      force[i][1] += fy;
+      force[i][2] += fz;
+      if (j < rows_.reacting) {
+        force[j][0] -= fx;
+        force[j][1] -= fy;
+        force[j][2] -= fz;
+      }
+    }
+  }
+
+  void store() {
+    const Batch<F>& b = batch_;
+    for (int n = 0; n < b.count; ++n) {
+      const double f = static_cast<double>(b.force[n]);
+      rows_.contributions[stored_++] = {b.i[n], b.j[n], {f * b.dx[n], f * b.dy[n], f * b.dz[n]}};
+    }
+  }
+
   const PairTable& table_;
   const Particles& particles_;
   const NoiseKey key_;
-  const int reacting_;
-  double (*const force_)[3];
+  const Rows rows_;
   const PairTally* const tally_;
+  int stored_ = 0;
+  double energy_ = 0;
   bool general_ = false;
   F special_[4], root_[4];
   Batch<F> batch_;
@@ -181,13 +200,12 @@ class PairLoop {
 
 }  // namespace
 
-void add_pair_forces(const PairTable& table, const Particles& particles, const NeighbourList& list,
-                     const NoiseKey& key, int reacting, double (*force)[3],
-                     const PairTally* tally) {
+void add_rows(const PairTable& table, const Particles& particles, const NeighbourList& list,
+              const NoiseKey& key, const Rows& rows, const PairTally* tally) {
   if (table.double_precision)
-    PairLoop<double>(table, particles, key, reacting, force, tally).run(list);
+    PairLoop<double>(table, particles, key, rows, tally).run(list);
   else
-    PairLoop<float>(table, particles, key, reacting, force, tally).run(list);
+    PairLoop<float>(table, particles, key, rows, tally).run(list);
 }
 
 void draw_noise(const NoiseKey& key, int count, const std::uint32_t* tag_i,

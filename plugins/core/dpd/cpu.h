@@ -7,9 +7,27 @@
 
 namespace manymove::dpd {
 
+// What a pair adds to the force on i and takes from that on j.
+struct PairContribution {
+  int i, j;
+  double force[3];
+};
+
+// Rows first to last of a neighbour list. The contributions of their pairs are added to force[],
+// for j only if j < reacting; or stored in the order of the list if contributions is not null.
+struct Rows {
+  int first, last;
+  int reacting;
+  double (*force)[3];
+  PairContribution* contributions;  // with room for all neighbours of the rows
+  // Results; a pair with j >= reacting has half its energy here. energy is null if nobody asks.
+  int* count;
+  double* energy;
+};
+
 namespace baseline {
-void add_pair_forces(const PairTable& table, const Particles& particles, const NeighbourList& list,
-                     const NoiseKey& key, int reacting, double (*force)[3], const PairTally* tally);
+void add_rows(const PairTable& table, const Particles& particles, const NeighbourList& list,
+              const NoiseKey& key, const Rows& rows, const PairTally* tally);
 void draw_noise(const NoiseKey& key, int count, const std::uint32_t* tag_i,
                 const std::uint32_t* tag_j, float* noise);
 void draw_tea_noise(const NoiseKey& key, int count, const std::uint32_t* signature_i,
@@ -18,8 +36,8 @@ void raise(int count, const float* base, float exponent, float* result);
 void raise(int count, const double* base, double exponent, double* result);
 }  // namespace baseline
 namespace avx2 {
-void add_pair_forces(const PairTable& table, const Particles& particles, const NeighbourList& list,
-                     const NoiseKey& key, int reacting, double (*force)[3], const PairTally* tally);
+void add_rows(const PairTable& table, const Particles& particles, const NeighbourList& list,
+              const NoiseKey& key, const Rows& rows, const PairTally* tally);
 void draw_noise(const NoiseKey& key, int count, const std::uint32_t* tag_i,
                 const std::uint32_t* tag_j, float* noise);
 void draw_tea_noise(const NoiseKey& key, int count, const std::uint32_t* signature_i,
@@ -28,8 +46,8 @@ void raise(int count, const float* base, float exponent, float* result);
 void raise(int count, const double* base, double exponent, double* result);
 }  // namespace avx2
 namespace avx512 {
-void add_pair_forces(const PairTable& table, const Particles& particles, const NeighbourList& list,
-                     const NoiseKey& key, int reacting, double (*force)[3], const PairTally* tally);
+void add_rows(const PairTable& table, const Particles& particles, const NeighbourList& list,
+              const NoiseKey& key, const Rows& rows, const PairTally* tally);
 void draw_noise(const NoiseKey& key, int count, const std::uint32_t* tag_i,
                 const std::uint32_t* tag_j, float* noise);
 void draw_tea_noise(const NoiseKey& key, int count, const std::uint32_t* signature_i,

@@ -58,11 +58,26 @@ MM_HD void pair_words(U word[2], const NoiseKey& key, U tag_i, U tag_j) {
   philox_pair(word, key.key);
 }
 
+// How roots, normal variables and powers are computed: with IEEE operations, the same everywhere.
+struct Exact {
+  template <class F>
+  static MM_HD void root(F squared, F& r, F& inverse) {
+    r = square_root(squared);
+    inverse = r > F(1e-10) ? F(1) / r : F(0);
+  }
+  static MM_HD float normal(std::uint32_t for_radius, std::uint32_t for_angle) {
+    return gaussian(for_radius, for_angle);
+  }
+  template <class F>
+  static MM_HD F raise(F base, F exponent);
+};
+
 // xi_ij of Eq. 5, a normal variable.
+template <class Math = Exact>
 MM_HD float pair_noise(const NoiseKey& key, std::uint32_t tag_i, std::uint32_t tag_j) {
   std::uint32_t word[2];
   pair_words(word, key, tag_i, tag_j);
-  return gaussian(word[0], word[1]);
+  return Math::normal(word[0], word[1]);
 }
 
 // ---- weights ----
@@ -113,6 +128,11 @@ MM_HD double power(double base, double exponent) {
   return base > 0.0 && y > -1000.0 ? result : 0.0;
 }
 
+template <class F>
+MM_HD F Exact::raise(F base, F exponent) {
+  return power(base, exponent);
+}
+
 // ---- the pair force ----
 
 template <class F>
@@ -133,13 +153,13 @@ struct PairForce {
 
 // squared_distance = |r_ij|^2, approach = r_ij . v_ij, noise = xi_ij. Two particles in one place
 // have no direction: they feel no force, as in LAMMPS.
-template <bool general_exponent, class F>
+template <bool general_exponent, class Math = Exact, class F>
 MM_HD PairForce<F> pair_force(const PairLaw<F>& law, F squared_distance, F approach, F noise) {
-  const F r = square_root(squared_distance);
-  const F inverse = r > F(1e-10) ? F(1) / r : F(0);
+  F r, inverse;
+  Math::root(squared_distance, r, inverse);
   const F beyond = fused(-r, law.inverse_cutoff, F(1));
   const F w = beyond > F(0) ? beyond : F(0);
-  const F w_random = general_exponent ? power(w, law.weight_exponent) : w;
+  const F w_random = general_exponent ? Math::raise(w, law.weight_exponent) : w;
   const F dissipative = -(law.gamma * w_random) * (approach * inverse);
   const F force = fused(law.a, w, w_random * fused(law.sigma, noise, dissipative));
   return {force * inverse, F(0.5) * (law.a / law.inverse_cutoff) * (w * w)};

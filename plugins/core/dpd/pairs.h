@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Forces of DPD on a neighbour list that a host program keeps in its own memory, on one core.
+// DPD forces along a neighbour list that a host program keeps in its own memory, on the CPU.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 namespace manymove::dpd {
 
@@ -24,14 +25,15 @@ struct PairTable {
 };
 
 struct Particles {
+  int owned;  // the first ones; ghosts follow
   const double (*position)[3];
   const double (*velocity)[3];
   const int* type;
   const std::uint32_t* tag;
 };
 
-// For k below count: first[i][0 .. number[i]) are the neighbours of i = particle[k]; bits 30 and 31
-// are the kind of neighbour, the low 29 bits its index.
+// For k below count: first[i][0 .. number[i]) are the neighbours of i = particle[k], each i once;
+// bits 30 and 31 are the kind of neighbour, the low 29 bits its index.
 struct NeighbourList {
   int count;
   const int* particle;
@@ -46,9 +48,24 @@ struct PairTally {
   void* context;
 };
 
-// Adds the forces to force[], for j only if j < reacting. tally may be null.
-void add_pair_forces(const PairTable& table, const Particles& particles, const NeighbourList& list,
-                     std::uint64_t seed, std::uint64_t step, int reacting, double (*force)[3],
-                     const PairTally* tally);
+class PairForces {
+ public:
+  // Throws std::runtime_error if the system does not give so many threads.
+  explicit PairForces(int threads);
+  ~PairForces();
+
+  // Adds the forces to force[], for j only if j < reacting (all or the owned), in an order that
+  // does not depend on the number of threads. energy, if it is not null, is that of all pairs, half
+  // of it for those with j >= reacting. With a tally, which may be null, there is one thread.
+  void add(const PairTable& table, const Particles& particles, const NeighbourList& list,
+           std::uint64_t seed, std::uint64_t step, int reacting, double (*force)[3], double* energy,
+           const PairTally* tally);
+
+  double bytes() const;  // of memory
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace manymove::dpd

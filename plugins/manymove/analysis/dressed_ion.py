@@ -230,13 +230,16 @@ class _Fit:
         return self._r * charge_density(self._normalised(g), self._n, self._z)
 
     def _amplitudes(self, y: np.ndarray, noise: np.ndarray, kappa: float) -> np.ndarray:
-        """Of exp(-kappa r) in each row of y."""
-        shape = np.exp(-kappa * self._r) / noise
+        """Of exp(-kappa r) in each row of y, at the window's beginning."""
+        shape = self._decay(kappa) / noise
         return (shape * y / noise).sum(axis=1) / (shape**2).sum(axis=1)
+
+    def _decay(self, kappa: float) -> np.ndarray:
+        return np.exp(-kappa * (self._r - self._r[0]))
 
     def _misfit(self, y: np.ndarray, kappa: float) -> float:
         a = self._amplitudes(y, self._charge_noise, kappa)
-        rest = (y - a[:, None] * np.exp(-kappa * self._r)) / self._charge_noise
+        rest = (y - a[:, None] * self._decay(kappa)) / self._charge_noise
         return float((rest**2).sum())
 
     def _screening(self, y: np.ndarray) -> float:
@@ -259,7 +262,7 @@ class _Fit:
     def significance(self, g: np.ndarray, kappa: float) -> float:
         """The smaller of the two amplitudes over its error."""
         a = self._amplitudes(self._charges(g), self._charge_noise, kappa)
-        shape = np.exp(-kappa * self._r) / self._charge_noise
+        shape = self._decay(kappa) / self._charge_noise
         return float((np.abs(a) * np.sqrt((shape**2).sum(axis=1))).min())
 
     def chi_square(self, g: np.ndarray, kappa: float) -> float:
@@ -279,7 +282,8 @@ class _Fit:
         u = np.array([[energy[0], energy[1]], [energy[1], energy[2]]])
         scale = -(kappa**2) / (4 * math.pi * self._bjerrum)
         z = scale * u / charge[:, None]  # z[a, b]: of species b by way of a (Eq. 17)
-        permittivity = [-(kappa**2) * z[a, a] / (4 * math.pi * charge[a]) for a in (0, 1)]
+        to_zero = math.exp(-kappa * self._r[0])
+        permittivity = [-(kappa**2) * z[a, a] * to_zero / (4 * math.pi * charge[a]) for a in (0, 1)]
         bare2 = 4 * math.pi * self._bjerrum * float((self._n * self._z**2).sum())
         mean = z.mean(axis=0)
         return np.array(

@@ -9,7 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-STYLES = (("pair", "manymove/dpd"), ("bond", "manymove/harmonic"), ("fix", "manymove/wall"))
+STYLES = (
+    ("pair", "manymove/dpd"),
+    ("bond", "manymove/harmonic"),
+    ("fix", "manymove/wall"),
+    ("run", "manymove/verlet"),
+)
 
 
 def plugin_directory() -> str:

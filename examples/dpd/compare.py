@@ -1,0 +1,150 @@
+"""The fluid of Groot and Warren with LAMMPS' dpd and with ours, side by side.
+
+Temperature, pressure, diffusion coefficient and radial distribution function, with errors from
+independent runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manymove.bench import machine
+from manymove.lammps import host
+
+BINS, CUTOFF_OF_G = 50, 1.5
+DECK = """
+units lj
+comm_modify mode single vel yes cutoff 2.0
+lattice fcc 3.0
+region box block 0 7 0 7 0 7
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+velocity all create 1.0 {seed} loop all
+velocity all zero linear
+pair_style {style} 1.0 1.0 {seed}
+pair_coeff 1 1 25.0 4.5
+neighbor 0.4 bin
+neigh_modify delay 0 every 1 check yes
+timestep {timestep}
+fix integrate all nve
+thermo_style custom step temp press
+run {settle}
+reset_timestep 0
+compute pairs all rdf {bins} cutoff {cutoff}
+compute moved all msd com yes
+fix means all ave/time 5 {samples} {steps} c_thermo_temp c_thermo_press file means
+fix pairs all ave/time 20 {frames} {steps} c_pairs[*] file rdf mode vector
+fix moved all print {tenth} "$(c_moved[4]:%.12g)" screen no file moved
+run {steps}
+"""
+
+
+def measure(style: str, timestep: float, time: float, seed: int) -> dict[str, Any]:
+    """One run of `time` after a fifth of it."""
+    steps = round(time / timestep) // 200 * 200
+    if steps == 0:
+        raise ValueError(f"--time must be 200 steps at least, {200 * timestep:g}")
+    deck = DECK.format(
+        style=style,
+        seed=seed,
+        timestep=timestep,
+        bins=BINS,
+        cutoff=CUTOFF_OF_G,
+        settle=steps // 5,
+        steps=steps,
+        samples=steps // 5,
+        frames=steps // 20,
+        tenth=steps // 10,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "in").write_text(deck)
+        subprocess.run(
+            [*host.command(), "-in", "in", "-log", "none", "-screen", "none"],
+            cwd=folder,
+            env=host.environment(),
+            check=True,
+        )
+        temperature, pressure = np.loadtxt(Path(folder) / "means")[1:]
+        g = np.loadtxt(Path(folder) / "rdf", skiprows=4)[:, 2]
+        moved = np.loadtxt(Path(folder) / "moved")
+    # Between a tenth and the whole of the run: the ballistic start drops out.
+    diffusion = (moved[-1] - moved[1]) / (6 * 0.9 * steps * timestep)
+    return {"temperature": temperature, "pressure": pressure, "diffusion": diffusion, "g": g}
+
+
+def compare(timestep: float, time: float, runs: int, first: int) -> dict[str, Any]:
+    """Means and errors of both styles, differences in joint errors, chi-square of g(r)."""
+    results = {
+        style: [measure(style, timestep, time, seed) for seed in range(first, first + runs)]
+        for style in ("dpd", "manymove/dpd")
+    }
+    report: dict[str, Any] = {"timestep": timestep}
+    for name in ("temperature", "pressure", "diffusion"):
+        row: dict[str, Any] = {}
+        for style, values in results.items():
+            of = np.array([value[name] for value in values])
+            row[style] = [float(of.mean()), float(of.std(ddof=1) / math.sqrt(runs))]
+        (theirs, error), (ours, our_error) = row.values()
+        row["difference_in_errors"] = (ours - theirs) / math.hypot(error, our_error)
+        report[name] = row
+    g = {style: np.array([value["g"] for value in values]) for style, values in results.items()}
+    theirs, ours = g.values()
+    # Neighbouring bins share particles but hardly pairs: their errors are taken as independent.
+    variance = (theirs.var(axis=0, ddof=1) + ours.var(axis=0, ddof=1)) / runs
+    counted = np.minimum(theirs.min(axis=0), ours.min(axis=0)) > 0
+    away = (ours.mean(axis=0) - theirs.mean(axis=0))[counted]
+    report["g"] = {
+        **{style: values.mean(axis=0).tolist() for style, values in g.items()},
+        "r": ((np.arange(BINS) + 0.5) * CUTOFF_OF_G / BINS).tolist(),
+        # With a variance from 2 (runs - 1) degrees of freedom F instead of chi-square: its mean.
+        "chi_square": float((away**2 / variance[counted]).sum() * (runs - 2) / (runs - 1)),
+        "degrees": int(counted.sum()),
+        "largest_difference": float(np.abs(away).max()),
+    }
+    return report
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="manymove/dpd beside LAMMPS' dpd")
+    parser.add_argument("--runs", type=int, default=8, help="of each style and time step")
+    parser.add_argument("--seed", type=int, default=1, help="of the first run")
+    parser.add_argument("--time", type=float, default=40.0, help="of a run")
+    parser.add_argument("--timesteps", default="0.01,0.04")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    if options.runs < 4:
+        parser.error("--runs must be 4 at least")
+    report = {
+        **machine(),
+        "runs": options.runs,
+        "seed": options.seed,
+        "time": options.time,
+        "comparison": [],
+    }
+    for timestep in (float(word) for word in options.timesteps.split(",")):
+        result = compare(timestep, options.time, options.runs, options.seed)
+        report["comparison"].append(result)
+        print(f"dt = {timestep:g}")
+        for name in ("temperature", "pressure", "diffusion"):
+            (theirs, e1), (ours, e2) = (result[name][style] for style in ("dpd", "manymove/dpd"))
+            print(
+                f"  {name:12} dpd {theirs:.5f} +- {e1:.5f}   ours {ours:.5f} +- {e2:.5f}   "
+                f"{result[name]['difference_in_errors']:+.1f} joint errors"
+            )
+        g = result["g"]
+        print(f"  g(r)         chi-square {g['chi_square']:.1f} of {g['degrees']}", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,236 @@
+"""Start-up of the double Poiseuille flow: profiles against Eq. 10 of the paper.
+
+in.transient_poiseuille is run with different seeds, one kinematic viscosity is fitted to all
+times, and every time gets its chi-square. In equilibrium the noise of the slabs' velocities is
+independent between Fourier modes: each mode has its own variance, which the runs' scatter gives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+from manymove.bench import machine
+
+TIMESTEP, WINDOW = 0.01, 0.5  # profiles are averaged over t - WINDOW to t + WINDOW
+BLOCK, EVERY = 50, 2  # steps between records of the deck, and between its samples
+MODES = 200  # of the series
+
+
+def velocity(
+    z: np.ndarray, times: np.ndarray, force: float, d: float, viscosity: float, width: float
+) -> np.ndarray:
+    """Eq. 10 in the lower half, its opposite in the upper one, averaged over slabs and times.
+
+    Args:
+        z: centres of slabs, (M,), from the bottom of the box, 2 d high.
+        times: averaged over, (K,).
+        force: per particle of mass 1.
+        d: width of one half.
+        viscosity: kinematic.
+        width: of a slab.
+
+    Returns:
+        velocities, (M,).
+    """
+    odd = 2 * np.arange(MODES) + 1
+    k = odd * np.pi / d
+    # 1 - (2 z / d)^2 is the sum of the series at t = 0, so that both sums of Eq. 10 are one. With z
+    # from the bottom instead of the middle the cosines are sines of one sign.
+    amplitude = 4 * force * d**2 / (viscosity * np.pi**3 * odd**3)
+    growth = 1 - np.exp(-np.outer(k**2 * viscosity, times)).mean(axis=1)
+    slab_mean = np.sinc(k * width / (2 * np.pi))
+    return np.sin(np.outer(z, k)) @ (amplitude * growth * slab_mean)
+
+
+def read_profile(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Steps (K,), centres of slabs (M,) and velocities (K, M) of one run."""
+    rows = [line.split() for line in path.read_text().splitlines() if not line.startswith("#")]
+    slabs = int(rows[0][1])
+    blocks = [rows[k : k + slabs + 1] for k in range(0, len(rows), slabs + 1)]
+    blocks = [block for block in blocks if len(block) == slabs + 1]
+    values = np.array([[[float(w) for w in row] for row in block[1:]] for block in blocks])
+    return np.array([int(b[0][0]) for b in blocks]), values[0, :, 1], values[:, :, 3]
+
+
+def window(steps: np.ndarray, velocities: np.ndarray, time: float) -> np.ndarray:
+    """Mean over t - WINDOW to t + WINDOW."""
+    end = round((time + WINDOW) / TIMESTEP)
+    wanted = range(end - round(2 * WINDOW / TIMESTEP) + BLOCK, end + 1, BLOCK)
+    return velocities[np.isin(steps, wanted)].mean(axis=0)
+
+
+def sampled_times(time: float) -> np.ndarray:
+    end = round((time + WINDOW) / TIMESTEP)
+    return TIMESTEP * np.arange(end - round(2 * WINDOW / TIMESTEP) + EVERY, end + 1, EVERY)
+
+
+def spectrum(profiles: np.ndarray) -> np.ndarray:
+    """Real and imaginary parts of the Fourier modes 1 to M/2 as independent normal variables, by
+    mode: (..., M/2, 2); the last mode is real."""
+    modes = np.fft.rfft(profiles, axis=-1)[..., 1:]
+    return np.stack([modes.real, modes.imag], axis=-1)
+
+
+class Comparison:
+    """All runs at all times beside Eq. 10."""
+
+    def __init__(self, profiles: np.ndarray, z: np.ndarray, times: list[float], options) -> None:
+        self.profiles, self.z, self.times = profiles, z, times  # (runs, times, M)
+        self.options = options
+        runs, slabs = profiles.shape[0], profiles.shape[2]
+        modes = spectrum(profiles)
+        self.mean = modes.mean(axis=0)
+        self.real = np.ones((slabs // 2, 2), bool)
+        self.real[-1, 1] = slabs % 2 == 1
+        # Per mode, over both parts and all times: the noise is that of equilibrium.
+        scatter = ((modes - self.mean) ** 2).sum(axis=0)
+        self.variance = scatter.sum(axis=(0, 2)) / ((runs - 1) * len(times) * self.real.sum(axis=1))
+        self.error = np.sqrt(self.variance / runs)
+
+    def theory(self, viscosity: float) -> np.ndarray:
+        o = self.options
+        return np.array(
+            [
+                velocity(self.z, sampled_times(t), o.force, o.half, viscosity, o.slab)
+                for t in self.times
+            ]
+        )
+
+    def chi_square(self, viscosity: float) -> np.ndarray:
+        """By time."""
+        away = (self.mean - spectrum(self.theory(viscosity))) / self.error[:, None]
+        return (away**2 * self.real).sum(axis=(1, 2))
+
+    def fit(self) -> tuple[float, float]:
+        """Viscosity of the least sum of chi-squares, and its error."""
+        low, high = 0.05, 5.0
+        for _ in range(60):  # ternary search: the sum has one minimum
+            a, b = low + (high - low) / 3, high - (high - low) / 3
+            if self.chi_square(a).sum() < self.chi_square(b).sum():
+                high = b
+            else:
+                low = a
+        best = (low + high) / 2
+        step = 0.01 * best
+        left, middle, right = (self.chi_square(best + k * step).sum() for k in (-1, 0, 1))
+        return best, float(np.sqrt(2 * step**2 / (left - 2 * middle + right)))
+
+
+def tail(x: float, degrees: int) -> float:
+    """Probability that chi-square is larger."""
+    from scipy.stats import chi2
+
+    return float(chi2.sf(x, degrees))
+
+
+def plot(comparison: Comparison, viscosity: float, path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6.5, 4.2))
+    o = comparison.options
+    fine = np.linspace(0, 2 * o.half, 241)
+    slab_error = np.sqrt(comparison.profiles.var(axis=0, ddof=1) / len(comparison.profiles))
+    for k, time in enumerate(comparison.times):
+        colour = plt.get_cmap("viridis")(0.9 * k / max(1, len(comparison.times) - 1))
+        curve = velocity(fine, sampled_times(time), o.force, o.half, viscosity, 0.0)
+        axes.plot(fine, curve, color=colour, lw=1)
+        axes.errorbar(
+            comparison.z,
+            comparison.profiles[:, k].mean(axis=0),
+            slab_error[k],
+            fmt="o",
+            ms=3,
+            lw=1,
+            color=colour,
+            label=f"t = {time:g}",
+        )
+    axes.set(xlabel="$z / r_c$", ylabel="$v_x$", xlim=(0, 2 * o.half))
+    axes.legend(frameon=False, fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=160)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1, help="of the first run")
+    parser.add_argument("--half", type=float, default=12.0, help="width d of one flow")
+    parser.add_argument("--width", type=float, default=8.0, help="of the box along x and y")
+    parser.add_argument("--force", type=float, default=0.01)
+    parser.add_argument("--slab", type=float, default=1.0)
+    parser.add_argument("--weight-exponent", type=float, default=1.0)
+    parser.add_argument("--times", default="4,8,20,40,80,200")
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--evaluate", action="store_true", help="the files that are there")
+    parser.add_argument("--output", type=Path, default=Path("out"))
+    options = parser.parse_args()
+    if options.runs < 3:
+        parser.error("--runs: the scatter of at least 3 runs is needed")
+    return options
+
+
+def simulate(options: argparse.Namespace, seed: int, steps: int, profile: Path) -> None:
+    variables = {
+        "seed": seed,
+        "half": options.half,
+        "x": options.width,
+        "y": options.width,
+        "g": options.force,
+        "s": options.weight_exponent,
+        "slab": options.slab,
+        "steps": steps,
+        "out": profile,
+    }
+    command = ["mpiexec", "-n", str(options.ranks)] if options.ranks > 1 else []
+    deck = Path(__file__).parent / "in.transient_poiseuille"
+    command += ["lmp", "-in", str(deck), "-log", f"{profile}.log", "-screen", "none"]
+    for name, value in variables.items():
+        command += ["-var", name, str(value)]
+    subprocess.run(command, check=True)
+
+
+def main() -> None:
+    options = parse()
+    options.output.mkdir(parents=True, exist_ok=True)
+    times = [float(word) for word in options.times.split(",")]
+    steps = round((max(times) + WINDOW) / TIMESTEP)
+    profiles = []
+    for seed in range(options.seed, options.seed + options.runs):
+        profile = options.output / f"transient_{seed}"
+        if not options.evaluate:
+            simulate(options, seed, steps, profile)
+        at, z, velocities = read_profile(profile)
+        profiles.append([window(at, velocities, time) for time in times])
+        print(f"seed {seed}: done", flush=True)
+    comparison = Comparison(np.array(profiles), z, times, options)
+    viscosity, error = comparison.fit()
+    degrees = int(comparison.real.sum())
+    print(f"kinematic viscosity {viscosity:.4f} +- {error:.4f}")
+    rows = []
+    for time, chi in zip(times, comparison.chi_square(viscosity), strict=True):
+        rows.append({"time": time, "chi_square": chi, "degrees": degrees, "p": tail(chi, degrees)})
+        print(f"t = {time:6g}  chi-square {chi:6.1f} of {degrees}, p = {rows[-1]['p']:.3f}")
+    settings = {k: v for k, v in vars(options).items() if k not in ("output", "evaluate")}
+    report = {
+        **machine(),
+        **settings,
+        "kinematic_viscosity": viscosity,
+        "error": error,
+        "comparison": rows,
+        "z": z.tolist(),
+        "velocities": np.mean(profiles, axis=0).tolist(),
+    }
+    (options.output / "transient.json").write_text(json.dumps(report, indent=1) + "\n")
+    plot(comparison, viscosity, options.output / "transient.png")
+
+
+if __name__ == "__main__":
+    main()

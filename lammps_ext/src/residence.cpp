@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "residence.h"
+
+#include <cstring>
+#include <new>
+#include <stdexcept>
+
+#include "atom.h"
+#include "error.h"
+#include "timer.h"
+#include "update.h"
+
+using namespace LAMMPS_NS;
+using manymove::dpd::HostArrays;
+
+namespace {
+
+thread_local Timer* asked_timer = nullptr;
+
+bool time_is_up() {
+  return asked_timer->has_timeout() &&
+         (asked_timer->is_timeout() || asked_timer->get_timeout_remain() <= 0);
+}
+
+class Digest {
+ public:
+  void add(const void* data, std::size_t bytes) {
+    const auto* at = static_cast<const char*>(data);
+    for (; bytes >= 8; at += 8, bytes -= 8) {
+      std::uint64_t word;
+      std::memcpy(&word, at, 8);
+      mix(word);
+    }
+    std::uint64_t rest = bytes;
+    std::memcpy(&rest, at, bytes);
+    mix(rest);
+  }
+  std::uint64_t value() const { return state_; }
+
+ private:
+  void mix(std::uint64_t word) {
+    state_ = (state_ ^ word) * 0x9e3779b97f4a7c15u;
+    state_ ^= state_ >> 29;
+  }
+  std::uint64_t state_ = 0;
+};
+
+}  // namespace
+
+Residence::Residence(LAMMPS* lmp, ResidentDeck& deck, const std::string& device, int threads)
+    : Pointers(lmp), deck_(deck), device_(device), threads_(threads) {
+  make_engine();
+}
+
+void Residence::make_engine() {
+  if (engine_) earlier_builds_ += engine_->counters().builds;
+  engine_.reset();
+  time_step_ = update->dt;
+  guarded([&] { engine_ = manymove::dpd::make_engine(deck_.settings(), device_, threads_); });
+}
+
+template <class Call>
+void Residence::guarded(Call call) {
+  std::string what;
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    what = "out of memory for " + std::to_string(atom->nlocal) + " atoms";
+  } catch (const std::exception& failure) {
+    what = failure.what();
+    if (what.find("lost") != std::string::npos) what = "Lost atoms: " + what;
+  }
+  error->all(FLERR, "Run style manymove/verlet on {}: {}", engine_ ? engine_->device() : device_,
+             what);
+}
+
+HostArrays Residence::arrays() {
+  HostArrays arrays{};
+  arrays.count = atom->nlocal;
+  image_.resize(static_cast<std::size_t>(atom->nlocal));
+  arrays.position = reinterpret_cast<double (*)[3]>(atom->x[0]);
+  arrays.velocity = reinterpret_cast<double (*)[3]>(atom->v[0]);
+  arrays.force = reinterpret_cast<double (*)[3]>(atom->f[0]);
+  arrays.image = reinterpret_cast<int (*)[3]>(image_.data());
+  return arrays;
+}
+
+void Residence::upload() {
+  deck_.read_particles();
+  HostArrays from = arrays();
+  for (int i = 0; i < atom->nlocal; ++i) {
+    const imageint image = atom->image[i];
+    image_[i] = {static_cast<int>((image & IMGMASK) - IMGMAX),
+                 static_cast<int>((image >> IMGBITS & IMGMASK) - IMGMAX),
+                 static_cast<int>((image >> IMG2BITS) - IMGMAX)};
+  }
+  std::vector<std::array<double, 3>> force;
+  if (deck_.has_body_forces()) {
+    if (body_.empty()) {
+      body_.resize(static_cast<std::size_t>(atom->nlocal));
+      for (int i = 0; i < atom->nlocal; ++i) deck_.body_force(i, body_[i].data());
+    }
+    force = body_;
+    for (int i = 0; i < atom->nlocal; ++i)
+      for (int a = 0; a < 3; ++a) force[i][a] = atom->f[i][a] - body_[i][a];
+    from.force = reinterpret_cast<double (*)[3]>(force.data());
+  }
+  body_.clear();
+  guarded([&] { engine_->upload(from, deck_.topology(), update->ntimestep); });
+}
+
+bigint Residence::advance(bigint stop) {
+  asked_timer = timer;
+  guarded([&] { engine_->advance(stop - engine_->step(), &time_is_up); });
+  if (engine_->step() < stop && !timer->is_timeout()) {
+    error->warning(FLERR, "Wall time limit reached");
+    timer->force_timeout();
+  }
+  return engine_->step();
+}
+
+void Residence::download(bool positions) {
+  HostArrays to = arrays();
+  if (!positions) to.position = nullptr, to.image = nullptr;
+  guarded([&] { engine_->download(to); });
+  if (!positions) return;
+  for (int i = 0; i < atom->nlocal; ++i)
+    atom->image[i] = (static_cast<imageint>(image_[i][0] + IMGMAX) & IMGMASK) |
+                     ((static_cast<imageint>(image_[i][1] + IMGMAX) & IMGMASK) << IMGBITS) |
+                     ((static_cast<imageint>(image_[i][2] + IMGMAX) & IMGMASK) << IMG2BITS);
+}
+
+// ---- what others change ----
+
+std::uint64_t Residence::fingerprint() const {
+  const auto n = static_cast<std::size_t>(atom->nlocal);
+  Digest digest;
+  for (double** values : {atom->x, atom->v, atom->f}) digest.add(values[0], 3 * n * sizeof(double));
+  digest.add(atom->image, n * sizeof(imageint));
+  digest.add(atom->tag, n * sizeof(tagint));
+  digest.add(atom->type, n * sizeof(int));
+  digest.add(atom->mask, n * sizeof(int));
+  digest.add(&update->dt, sizeof(double));
+  return digest.value();
+}
+
+void Residence::remember() {
+  if (deck_.has_body_forces()) {
+    body_.resize(static_cast<std::size_t>(atom->nlocal));
+    for (int i = 0; i < atom->nlocal; ++i) deck_.body_force(i, body_[i].data());
+  }
+  fingerprint_ = fingerprint();
+}
+
+void Residence::accept_changes() {
+  if (fingerprint() != fingerprint_) {
+    if (update->dt != time_step_) make_engine();
+    upload();
+  }
+  body_.clear();
+}
+
+std::int64_t Residence::builds() const { return earlier_builds_ + engine_->counters().builds; }

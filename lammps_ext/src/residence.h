@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The stay of LAMMPS' particles with an engine: from the host's arrays there, and back when
+// somebody reads them. Whatever the engine cannot do is a LAMMPS error.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/dpd/engine.h"
+#include "lmptype.h"
+#include "pointers.h"
+#include "resident_deck.h"
+
+namespace LAMMPS_NS {
+
+class Residence : protected Pointers {
+ public:
+  // device: "cpu" or "cuda".
+  Residence(class LAMMPS* lmp, ResidentDeck& deck, const std::string& device, int threads);
+
+  std::string device() const { return engine_->device(); }
+  manymove::dpd::Tally tally() const { return engine_->tally(); }
+
+  // Of the present step: what the host's arrays hold.
+  void upload();
+  // Returns the step that was reached; before `stop` if LAMMPS' timer has run out.
+  bigint advance(bigint stop);
+  // Velocities and forces (of pairs and bonds alone), with positions also these and images.
+  void download(bool positions);
+
+  // Before somebody acts on the host's arrays, and after: takes over what has changed.
+  void remember();
+  void accept_changes();
+
+  std::int64_t builds() const;
+
+ private:
+  std::uint64_t fingerprint() const;
+  void make_engine();
+  manymove::dpd::HostArrays arrays();
+  template <class Call>
+  void guarded(Call call);
+
+  ResidentDeck& deck_;
+  const std::string device_;
+  const int threads_;
+  std::unique_ptr<manymove::dpd::ResidentEngine> engine_;
+  double time_step_ = 0;                     // of engine_
+  std::vector<std::array<int, 3>> image_;    // of LAMMPS' packed ones
+  std::vector<std::array<double, 3>> body_;  // body forces within atom->f
+  std::uint64_t fingerprint_ = 0;
+  std::int64_t earlier_builds_ = 0;
+};
+
+}  // namespace LAMMPS_NS

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "resident_deck.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <stdexcept>
+#include <typeinfo>
+
+#include "addforce_api.h"
+#include "atom.h"
+#include "bond.h"
+#include "bond_harmonic.h"
+#include "comm.h"
+#include "compute.h"
+#include "core/dpd/parameters.h"
+#include "domain.h"
+#include "error.h"
+#include "fix.h"
+#include "fix_wall.h"
+#include "force.h"
+#include "group.h"
+#include "input.h"
+#include "modify.h"
+#include "neigh_list.h"
+#include "neighbor.h"
+#include "pair_dpd.h"
+#include "region.h"
+#include "update.h"
+#include "variable.h"
+
+using namespace LAMMPS_NS;
+using manymove::dpd::Settings;
+
+namespace {
+
+constexpr int kShrinkWrapped = 2;  // Domain::nonperiodic
+constexpr int kStandard = 1;       // Atom::molecular: topology is kept by particle
+
+// When fixes act while the particles are with the engine.
+constexpr int kWithinStep = FixConst::INITIAL_INTEGRATE | FixConst::POST_INTEGRATE |
+                            FixConst::PRE_EXCHANGE | FixConst::PRE_NEIGHBOR |
+                            FixConst::POST_NEIGHBOR | FixConst::PRE_FORCE | FixConst::PRE_REVERSE |
+                            FixConst::POST_FORCE | FixConst::FINAL_INTEGRATE;
+
+// Styles with nothing but positions, velocities and forces per particle.
+const std::set<std::string> kAtomStyles{"atomic", "charge", "bond", "angle", "molecular", "full"};
+
+// Computes and fixes known to look at a rank's own atoms only. What is not here may read ghost
+// atoms or neighbour lists, which are then made on the host whenever it may look.
+const std::set<std::string> kOwnAtomsOnly{
+    // computes
+    "bond", "centroid/stress/atom", "chunk/atom", "chunk/spread/atom", "com", "com/chunk",
+    "count/type", "displace/atom", "global/atom", "gyration", "gyration/chunk", "heat/flux", "ke",
+    "ke/atom", "momentum", "msd", "msd/chunk", "pair", "pe", "pe/atom", "pressure", "property/atom",
+    "property/chunk", "reduce", "reduce/chunk", "reduce/region", "slice", "stress/atom", "temp",
+    "temp/chunk", "temp/com", "temp/deform", "temp/partial", "temp/profile", "temp/ramp",
+    "temp/region", "vacf", "vcm/chunk",
+    // fixes
+    "addforce", "ave/atom", "ave/chunk", "ave/correlate", "ave/histo", "ave/time", "dt/reset",
+    "halt", "manymove/wall", "momentum", "nve", "print", "store/state", "temp/berendsen",
+    "temp/csvr", "temp/rescale", "vector"};
+
+double extent(const Region* region, int axis, bool high) {
+  const double extents[3][2] = {{region->extent_xlo, region->extent_xhi},
+                                {region->extent_ylo, region->extent_yhi},
+                                {region->extent_zlo, region->extent_zhi}};
+  return extents[axis][high];
+}
+
+std::string name_of(const Fix* fix) { return std::string("fix ") + fix->id + " " + fix->style; }
+
+}  // namespace
+
+ResidentDeck::ResidentDeck(LAMMPS* lmp) : Pointers(lmp) {
+  if (comm->nprocs > 1) refuse(std::to_string(comm->nprocs) + " MPI processes");
+  check_pairs_and_bonds();
+  check_atoms();
+  check_box();
+  check_fixes();
+  if (!unserved_.empty()) return;
+  try {
+    manymove::dpd::check_settings(settings());
+  } catch (const std::invalid_argument& refusal) {
+    refuse(refusal.what());
+    return;
+  }
+  check_integrated_once();
+  check_body_forces_act_as_read();
+  check_readers();
+}
+
+void ResidentDeck::refuse(const std::string& culprit) {
+  unserved_ += (unserved_.empty() ? "" : ", ") + culprit;
+}
+
+// ---- what is served ----
+
+void ResidentDeck::check_pairs_and_bonds() {
+  pair_ = dynamic_cast<PairManymoveDPD*>(force->pair);
+  if (!pair_) refuse("pair_style " + std::string(force->pair_style ? force->pair_style : "none"));
+  if (pair_ && !pair_->compute_flag) refuse("pair_modify compute no");
+  if (force->bond && !dynamic_cast<BondManymoveHarmonic*>(force->bond))
+    refuse("bond_style " + std::string(force->bond_style));
+  if (force->angle) refuse("angle_style " + std::string(force->angle_style));
+  if (force->dihedral) refuse("dihedral_style " + std::string(force->dihedral_style));
+  if (force->improper) refuse("improper_style " + std::string(force->improper_style));
+  if (force->kspace) refuse("kspace_style " + std::string(force->kspace_style));
+  if (force->special_onefive) refuse("special_bonds one/five");
+  if (neighbor->exclude) refuse("neigh_modify exclude");
+  if (neighbor->includegroup) refuse("neigh_modify include");
+}
+
+void ResidentDeck::check_atoms() {
+  if (!kAtomStyles.count(atom->atom_style)) refuse("atom_style " + std::string(atom->atom_style));
+  if (atom->rmass) refuse("masses by particle");
+  if (atom->molecular > kStandard) refuse("atom_style template");
+  const auto beyond = [](tagint tag) { return static_cast<std::int64_t>(tag) > 0xffffffffLL; };
+  if (std::any_of(atom->tag, atom->tag + atom->nlocal, beyond)) refuse("atom IDs beyond 32 bits");
+  for (int k = 0; k < group->ngroup; ++k)
+    if (group->dynamic[k]) refuse("dynamic group " + std::string(group->names[k]));
+}
+
+void ResidentDeck::check_box() {
+  if (domain->dimension != 3) refuse("dimension 2");
+  if (domain->nonperiodic == kShrinkWrapped) refuse("shrink-wrapped boundary");
+}
+
+void ResidentDeck::check_fixes() {
+  for (int k = 0; k < modify->nfix; ++k) check_fix(modify->fix[k], modify->fmask[k]);
+}
+
+void ResidentDeck::check_fix(Fix* fix, int mask) {
+  const std::string style = fix->style;
+  auto* wall = dynamic_cast<FixManymoveWall*>(fix);
+  if (wall)
+    check_wall(wall);
+  else if (style == "nve")
+    integrators_.push_back(fix);
+  else if (style == "addforce")
+    check_body_force(fix);
+  else if (style == "GROUP")
+    return;  // a dynamic group, which check_atoms names
+  else if ((mask & kWithinStep) || fix->box_change)
+    refuse(name_of(fix));
+  if (mask & FixConst::END_OF_STEP) end_of_step_.push_back(fix);
+  if ((wall || style == "nve" || style == "addforce") && flag_of(fix) > 0x80)
+    refuse("more than seven groups in fixes");
+}
+
+// A flag of its own for each group that a fix acts on.
+std::uint32_t ResidentDeck::flag_of(const Fix* fix) {
+  if (std::string(fix->style) == "nve") return manymove::dpd::kIntegrated;
+  for (const auto& [bit, flag] : group_flags_)
+    if (bit == fix->groupbit) return flag;
+  group_flags_.emplace_back(fix->groupbit, manymove::dpd::kIntegrated << (group_flags_.size() + 1));
+  return group_flags_.back().second;
+}
+
+void ResidentDeck::check_wall(FixManymoveWall* fix) {
+  for (const auto& wall : fix->walls()) {
+    const double position = fix->position_of(wall);
+    if (position < domain->boxlo[wall.axis] || position > domain->boxhi[wall.axis])
+      return refuse(name_of(fix) + " outside the box");
+  }
+  walls_.push_back(fix);
+}
+
+void ResidentDeck::check_body_force(Fix* fix) {
+  const auto* read = static_cast<const FixAddForceLayout*>(fix);
+  if (std::string(typeid(*fix).name()) != "N9LAMMPS_NS11FixAddForceE") return refuse(name_of(fix));
+  if (read->kind_of_force != FixAddForceLayout::kConstant || read->x_variable || read->y_variable ||
+      read->z_variable || read->energy_variable)
+    return refuse(name_of(fix) + " with a variable");
+  if (fix->nevery != 1) return refuse(name_of(fix) + " with every");
+  BodyForce body{fix, {read->force[0], read->force[1], read->force[2]}, nullptr};
+  if (read->region_id || read->region) {
+    body.block = read->region;
+    if (!is_block(body.block))
+      return refuse(name_of(fix) + " in a region that is not a fixed block");
+    if (domain->xy != 0 || domain->xz != 0 || domain->yz != 0)
+      return refuse(name_of(fix) + " in a region of a tilted box");
+  }
+  body_forces_.push_back(body);
+}
+
+// Whether region is what its bounding box says, faces included.
+bool ResidentDeck::is_block(Region* region) const {
+  const auto regions = domain->get_region_list();
+  if (std::find(regions.begin(), regions.end(), region) == regions.end()) return false;
+  if (std::string(region->style) != "block" || !region->bboxflag || !region->interior ||
+      region->varshape || region->dynamic || region->dynamic_check())
+    return false;
+  for (int corner = 0; corner < 8; ++corner) {
+    double at[3];
+    for (int a = 0; a < 3; ++a) at[a] = extent(region, a, corner >> a & 1);
+    if (!region->match(at[0], at[1], at[2])) return false;
+    for (int a = 0; a < 3; ++a) {
+      const double inside = at[a];
+      at[a] = std::nextafter(inside, corner >> a & 1 ? HUGE_VAL : -HUGE_VAL);
+      if (region->match(at[0], at[1], at[2])) return false;
+      at[a] = inside;
+    }
+  }
+  return true;
+}
+
+void ResidentDeck::check_integrated_once() {
+  if (integrators_.size() < 2) return;
+  for (int i = 0; i < atom->nlocal; ++i) {
+    int times = 0;
+    for (const Fix* fix : integrators_) times += (atom->mask[i] & fix->groupbit) != 0;
+    if (times > 1) return refuse("fix nve twice for the same atoms");
+  }
+}
+
+// What was read from the fixes is what they do: to an atom put into the middle of each block, and
+// to all atoms where they are.
+void ResidentDeck::check_body_forces_act_as_read() {
+  if (body_forces_.empty() || atom->nlocal == 0) return;
+  bool same = true;
+  double* x = atom->x[0];
+  const double home[3] = {x[0], x[1], x[2]};
+  const int mask = atom->mask[0];
+  for (const BodyForce& body : body_forces_) {
+    atom->mask[0] = body.fix->groupbit;
+    for (int a = 0; body.block && a < 3; ++a)
+      x[a] = 0.5 * std::max(extent(body.block, a, false), domain->boxlo_bound[a]) +
+             0.5 * std::min(extent(body.block, a, true), domain->boxhi_bound[a]);
+    same = same && body_forces_act_as_read();
+    std::copy_n(home, 3, x);
+    atom->mask[0] = mask;
+  }
+  if (!same || !body_forces_act_as_read()) refuse("fix addforce of another kind");
+}
+
+// Takes the body forces off, lets the fixes act, and expects the same bits.
+bool ResidentDeck::body_forces_act_as_read() {
+  double** f = atom->f;
+  const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
+  const std::vector<double> before(f[0], f[0] + values);
+  std::vector<double> expected(values);
+  for (int i = 0; i < atom->nlocal; ++i) {
+    double sum[3];
+    body_force(i, sum);
+    for (int a = 0; a < 3; ++a) expected[3 * i + a] = f[i][a] -= sum[a];
+    for (const BodyForce& body : body_forces_)
+      for (int a = 0; acts_on(body, i) && a < 3; ++a) expected[3 * i + a] += body.force[a];
+  }
+  modify->post_force(0);
+  const bool same = std::memcmp(expected.data(), f[0], values * sizeof(double)) == 0;
+  std::copy(before.begin(), before.end(), f[0]);
+  return same;
+}
+
+void ResidentDeck::check_readers() {
+  for (int k = 0; k < neighbor->nlist; ++k)
+    if (neighbor->lists[k]->requestor_type != NeighList::PAIR) reads_neighbours_ = true;
+  for (int k = 0; k < modify->ncompute; ++k)
+    if (!kOwnAtomsOnly.count(modify->compute[k]->style)) reads_neighbours_ = true;
+  for (const Fix* fix : end_of_step_)
+    if (!kOwnAtomsOnly.count(fix->style)) reads_neighbours_ = true;
+
+  const std::set<std::string> of_velocities{"temp", "pressure", "pe", "ke"};
+  reads_positions_ = !body_forces_.empty();
+  for (int k = 0; k < modify->ncompute; ++k)
+    if (!of_velocities.count(modify->compute[k]->style)) reads_positions_ = true;
+  Variable* variables = input->variable;
+  for (int k = 0; k < variables->nvar; ++k)
+    if (variables->equalstyle(k) || variables->atomstyle(k) || variables->vectorstyle(k))
+      reads_positions_ = true;
+}
+
+// ---- what the engine is told ----
+
+Settings ResidentDeck::settings() {
+  Settings settings;
+  for (int a = 0; a < 3; ++a) {
+    settings.box.low[a] = domain->boxlo[a];
+    settings.box.extent[a] = domain->prd[a];
+    settings.box.periodic[a] = domain->periodicity[a] != 0;
+  }
+  settings.box.tilt[0] = domain->xy;
+  settings.box.tilt[1] = domain->xz;
+  settings.box.tilt[2] = domain->yz;
+  settings.pairs = pair_->table();
+  settings.cutoff = settings.pairs.largest_cutoff;
+  settings.skin = neighbor->skin;
+  settings.time_step = update->dt;
+  settings.force_to_acceleration = force->ftm2v;
+  settings.mass.assign(atom->mass, atom->mass + atom->ntypes + 1);
+  settings.mass[0] = 0;
+  settings.seed = pair_->seed();
+  if (force->bond) {
+    int dim;
+    const auto* k = static_cast<const double*>(force->bond->extract("k", dim));
+    const auto* r0 = static_cast<const double*>(force->bond->extract("r0", dim));
+    settings.bonds.assign(1, {0, 0});
+    for (int type = 1; type <= atom->nbondtypes; ++type)
+      settings.bonds.push_back({k[type], r0[type]});
+  }
+  for (const FixManymoveWall* fix : walls_)
+    for (const auto& wall : fix->walls())
+      settings.walls.push_back({wall.axis, wall.high, fix->position_of(wall), flag_of(fix)});
+  for (const BodyForce& body : body_forces_) {
+    manymove::dpd::BodyForce force{};
+    std::copy_n(body.force, 3, force.force);
+    force.in_block = body.block != nullptr;
+    for (int a = 0; body.block && a < 3; ++a) {
+      force.low[a] = extent(body.block, a, false);
+      force.high[a] = extent(body.block, a, true);
+    }
+    force.flag = flag_of(body.fix);
+    settings.body_forces.push_back(force);
+  }
+  return settings;
+}
+
+bool ResidentDeck::acts_on(const BodyForce& body, int i) const {
+  const double* x = atom->x[i];
+  return (atom->mask[i] & body.fix->groupbit) &&
+         (!body.block || body.block->match(x[0], x[1], x[2]));
+}
+
+void ResidentDeck::body_force(int i, double sum[3]) const {
+  sum[0] = sum[1] = sum[2] = 0;
+  for (const BodyForce& body : body_forces_)
+    for (int a = 0; acts_on(body, i) && a < 3; ++a) sum[a] += body.force[a];
+}
+
+void ResidentDeck::read_particles() {
+  const int n = atom->nlocal;
+  int integrated = 0;
+  for (const Fix* fix : integrators_) integrated |= fix->groupbit;
+  tag_.assign(atom->tag, atom->tag + n);
+  flags_.resize(n);
+  for (int i = 0; i < n; ++i) {
+    std::uint32_t flags = atom->mask[i] & integrated ? manymove::dpd::kIntegrated : 0;
+    for (const auto& [bit, flag] : group_flags_)
+      if (atom->mask[i] & bit) flags |= flag;
+    flags_[i] = flags;
+  }
+  read_bonds();
+  read_special();
+}
+
+// From the lists by owner to lists by both ends, each in the order of the partners' IDs.
+void ResidentDeck::read_bonds() {
+  first_bond_.clear();
+  bond_partner_.clear();
+  bond_type_.clear();
+  if (!force->bond || atom->molecular != kStandard) return;
+  const int n = atom->nlocal;
+  struct End {
+    int particle;
+    std::uint32_t partner;
+    int type;
+  };
+  std::vector<End> ends;
+  for (int i = 0; i < n; ++i) {
+    for (int m = 0; m < atom->num_bond[i]; ++m) {
+      const int type = atom->bond_type[i][m], j = atom->map(atom->bond_atom[i][m]);
+      if (type <= 0) continue;  // switched off
+      if (j < 0 || j >= n)
+        error->one(FLERR, "Bond atoms {} {} missing on run_style manymove/verlet at step {}",
+                   atom->tag[i], atom->bond_atom[i][m], update->ntimestep);
+      ends.push_back({i, tag_[j], type});
+      if (force->newton_bond) ends.push_back({j, tag_[i], type});
+    }
+  }
+  std::sort(ends.begin(), ends.end(), [](const End& a, const End& b) {
+    if (a.particle != b.particle) return a.particle < b.particle;
+    return a.partner != b.partner ? a.partner < b.partner : a.type < b.type;
+  });
+  first_bond_.assign(n + 1, 0);
+  for (const End& end : ends) {
+    ++first_bond_[end.particle + 1];
+    bond_partner_.push_back(end.partner);
+    bond_type_.push_back(end.type);
+  }
+  for (int i = 0; i < n; ++i) first_bond_[i + 1] += first_bond_[i];
+}
+
+void ResidentDeck::read_special() {
+  first_special_.clear();
+  special_partner_.clear();
+  special_kind_.clear();
+  const double* factor = force->special_lj;
+  if (atom->molecular != kStandard || (factor[1] == 1 && factor[2] == 1 && factor[3] == 1)) return;
+  first_special_.push_back(0);
+  for (int i = 0; i < atom->nlocal; ++i) {
+    for (int m = 0; m < atom->nspecial[i][2]; ++m) {
+      const int kind = m < atom->nspecial[i][0] ? 1 : m < atom->nspecial[i][1] ? 2 : 3;
+      if (factor[kind] == 1) continue;
+      special_partner_.push_back(static_cast<std::uint32_t>(atom->special[i][m]));
+      special_kind_.push_back(static_cast<std::uint8_t>(kind));
+    }
+    first_special_.push_back(static_cast<int>(special_partner_.size()));
+  }
+}
+
+manymove::dpd::Topology ResidentDeck::topology() const {
+  manymove::dpd::Topology topology{};
+  topology.type = atom->type;
+  topology.tag = tag_.data();
+  topology.flags = flags_.data();
+  if (!bond_partner_.empty()) {
+    topology.first_bond = first_bond_.data();
+    topology.bond_partner = bond_partner_.data();
+    topology.bond_type = bond_type_.data();
+  }
+  if (!special_partner_.empty()) {
+    topology.first_special = first_special_.data();
+    topology.special_partner = special_partner_.data();
+    topology.special_kind = special_kind_.data();
+  }
+  return topology;
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "resident_verlet.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "atom.h"
+#include "bond.h"
+#include "comm.h"
+#include "core/common/devices.h"
+#include "domain.h"
+#include "error.h"
+#include "fix.h"
+#include "force.h"
+#include "modify.h"
+#include "neighbor.h"
+#include "output.h"
+#include "pair.h"
+#include "residence.h"
+#include "resident_deck.h"
+#include "timer.h"
+#include "update.h"
+
+using namespace LAMMPS_NS;
+
+namespace {
+
+constexpr char kName[] = "manymove/verlet";
+// What fixes see: they take a run style whose name does not begin with "verlet" for rRESPA.
+constexpr char kNameForFixes[] = "verlet/manymove";
+
+}  // namespace
+
+// run_style manymove/verlet [device auto|cuda|cpu] [threads n]
+VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, narg, arg) {
+  for (int k = 0; k < narg; k += 2) {
+    const std::string keyword = arg[k];
+    if (keyword != "device" && keyword != "threads")
+      error->all(FLERR, "Run style manymove/verlet: unknown keyword {}", keyword);
+    if (k + 1 == narg)
+      utils::missing_cmd_args(FLERR, "run_style manymove/verlet " + keyword, error);
+    if (keyword == "device") {
+      device_ = arg[k + 1];
+      if (device_ != "auto" && device_ != "cuda" && device_ != "cpu")
+        error->all(FLERR, "Run style manymove/verlet: device {} must be auto, cuda or cpu",
+                   device_);
+    } else {
+      threads_ = utils::inumeric(FLERR, arg[k + 1], false, lmp);
+      if (threads_ < 1)
+        error->all(FLERR, "Run style manymove/verlet: threads {} must be positive", arg[k + 1]);
+    }
+  }
+  if (device_ == "cuda" && manymove::cuda_devices().empty())
+    error->all(FLERR, "Run style manymove/verlet: device cuda is not there");
+}
+
+VerletManymove::~VerletManymove() = default;
+
+// ---- around a run ----
+
+void VerletManymove::init() {
+  name_style(kNameForFixes);
+  Verlet::init();
+  if (triclinic != domain->triclinic || virial_style != (force->newton_pair ? 2 : 1) ||
+      pair_compute_flag != (force->pair && force->pair->compute_flag ? 1 : 0))
+    error->all(FLERR, "Run style manymove/verlet was built for another LAMMPS");
+}
+
+void VerletManymove::name_style(const char* name) {
+  if (strcmp(update->integrate_style, name) == 0) return;
+  delete[] update->integrate_style;
+  update->integrate_style = utils::strdup(name);
+}
+
+void VerletManymove::setup(int flag) {
+  residence_.reset();
+  deck_ = std::make_unique<ResidentDeck>(lmp);
+  const std::string device = place(deck_->unserved());  // before the table of output begins
+  Verlet::setup(flag);
+  stale_ = false;
+  if (update->nsteps > 0) move_in(device);
+}
+
+void VerletManymove::setup_minimal(int flag) {
+  if (stale_ && !flag) refresh_neighbours();
+  Verlet::setup_minimal(flag);
+  stale_ = false;
+}
+
+void VerletManymove::cleanup() {
+  Verlet::cleanup();
+  name_style(kName);
+}
+
+// ---- where to run ----
+
+// A run that was not set up (pre no) begins with the particles where they are.
+void VerletManymove::run(int steps) {
+  if (!residence_ || moved_in_ != update->ntimestep) {
+    residence_.reset();
+    deck_ = std::make_unique<ResidentDeck>(lmp);
+    if (steps > 0) move_in(place(deck_->unserved()));
+  }
+  const auto deck = std::move(deck_);
+  const auto residence = std::move(residence_);
+  if (residence)
+    run_on_device(*deck, *residence, steps);
+  else
+    run_on_host(steps);
+}
+
+void VerletManymove::move_in(const std::string& device) {
+  if (device.empty() || atom->natoms == 0) return;
+  residence_ =
+      std::make_unique<Residence>(lmp, *deck_, device, threads_ ? threads_ : comm->nthreads);
+  residence_->upload();
+  moved_in_ = update->ntimestep;
+}
+
+// "cpu" or "cuda", or "" for the host; says which, once for several runs.
+std::string VerletManymove::place(const std::string& unserved) {
+  std::vector<manymove::Device> devices;
+  if (device_ != "cpu") devices = manymove::cuda_devices();
+  const std::string device = device_ != "auto" ? device_ : devices.empty() ? "" : "cuda";
+  const bool stays = !device.empty() && unserved.empty();
+  std::string text = "Run style manymove/verlet";
+  if (device.empty())
+    text += ": no CUDA device, the particles stay on the host";
+  else if (stays)
+    text += ": the particles are on " + (device == "cuda" ? devices.at(0).name : device);
+  else
+    text += " cannot keep the particles on the device: " + unserved +
+            ". Every step of this run goes through the host, at the speed of LAMMPS' own Verlet "
+            "with the CPU's pair style";
+  if (text != said_ && comm->me == 0) {
+    if (stays || device.empty())
+      utils::logmesg(lmp, text + "\n");
+    else
+      error->warning(FLERR, text);
+  }
+  said_ = text;
+  return stays ? device : "";
+}
+
+void VerletManymove::run_on_host(int steps) {
+  if (stale_) refresh_neighbours();
+  Verlet::run(steps);
+}
+
+// ---- particles on the device ----
+
+void VerletManymove::run_on_device(ResidentDeck& deck, Residence& residence, int steps) {
+  timer->stamp();
+  const bigint first = update->ntimestep, last = first + steps, earlier_builds = neighbor->ncalls;
+  while (update->ntimestep < last) {
+    if (timer->is_timeout()) {
+      update->nsteps = static_cast<int>(update->ntimestep - first);
+      break;
+    }
+    const bigint stop = next_stop(deck, last);
+    update->ntimestep = residence.advance(stop);
+    stale_ = true;
+    timer->stamp(Timer::PAIR);
+    const bool in_time = update->ntimestep == stop;
+    read(deck, residence, stop == last || !in_time || !only_thermo_is_due(deck));
+    timer->stamp(Timer::COMM);
+    if (in_time) let_others_act(deck, residence);
+  }
+  neighbor->ncalls = earlier_builds + residence.builds();
+}
+
+// The next step in which anybody may look at the particles.
+bigint VerletManymove::next_stop(const ResidentDeck& deck, bigint last) const {
+  const bigint now = update->ntimestep;
+  bigint stop = std::min(last, std::max(output->next, now + 1));
+  for (const Fix* fix : deck.end_of_step()) {
+    const bigint every = std::max(fix->nevery, 1);
+    stop = std::min(stop, (now / every + 1) * every);
+  }
+  return stop;
+}
+
+bool VerletManymove::a_fix_is_due(const ResidentDeck& deck) const {
+  const auto& fixes = deck.end_of_step();
+  return std::any_of(fixes.begin(), fixes.end(), [this](const Fix* fix) {
+    return update->ntimestep % std::max(fix->nevery, 1) == 0;
+  });
+}
+
+bool VerletManymove::only_thermo_is_due(const ResidentDeck& deck) const {
+  const bigint now = update->ntimestep;
+  return !deck.thermo_reads_positions() && !a_fix_is_due(deck) && output->next_dump_any != now &&
+         output->next_restart != now;
+}
+
+// Makes the host's arrays and sums those of the present step.
+void VerletManymove::read(const ResidentDeck& deck, Residence& residence, bool positions) {
+  residence.download(positions);
+  ev_set(update->ntimestep);
+  const bool per_atom =
+      (eflag & ENERGY_ATOM) != 0 || (vflag & (VIRIAL_ATOM | VIRIAL_CENTROID)) != 0;
+  if (per_atom || deck.somebody_reads_neighbours() || output->next_dump_any == update->ntimestep)
+    refresh_neighbours();
+  if (modify->n_post_force_any) modify->post_force(vflag);
+  if (per_atom) return tally_per_atom(deck);
+
+  const manymove::dpd::Tally tally = residence.tally();
+  force->pair->eng_vdwl = tally.pair_energy;
+  force->pair->eng_coul = 0;
+  std::copy_n(tally.pair_virial, 6, force->pair->virial);
+  if (!force->bond) return;
+  force->bond->energy = tally.bond_energy;
+  std::copy_n(tally.bond_virial, 6, force->bond->virial);
+}
+
+// Energies and virials by particle, from the styles of the host. The forces of a step are those at
+// the velocities in its middle.
+void VerletManymove::tally_per_atom(const ResidentDeck& deck) {
+  const int n = atom->nlocal;
+  const auto values = 3 * static_cast<std::size_t>(n);
+  const std::vector<double> velocity(atom->v[0], atom->v[0] + values),
+      total_force(atom->f[0], atom->f[0] + values);
+  for (int i = 0; i < n; ++i) {
+    if (!deck.is_integrated(i)) continue;
+    const double half_kick = 0.5 * update->dt * force->ftm2v / atom->mass[atom->type[i]];
+    for (int a = 0; a < 3; ++a) atom->v[i][a] -= half_kick * atom->f[i][a];
+  }
+  comm->forward_comm();
+  force_clear();
+  force->pair->compute(eflag, vflag);
+  if (atom->molecular && force->bond) force->bond->compute(eflag, vflag);
+  std::copy(velocity.begin(), velocity.end(), atom->v[0]);
+  std::copy(total_force.begin(), total_force.end(), atom->f[0]);
+  comm->forward_comm();
+}
+
+// Ghosts and lists as in a step of LAMMPS in which they are made anew. One rank keeps its atoms in
+// their order.
+void VerletManymove::refresh_neighbours() {
+  const auto n = static_cast<std::size_t>(atom->nlocal);
+  std::vector<double> position;
+  std::vector<imageint> image;
+  if (triclinic) {
+    position.assign(atom->x[0], atom->x[0] + 3 * n);
+    image.assign(atom->image, atom->image + n);
+    domain->x2lamda(atom->nlocal);
+  }
+  domain->pbc();
+  comm->exchange();
+  comm->borders();
+  if (triclinic) {
+    domain->lamda2x(atom->nlocal + atom->nghost);
+    for (std::size_t i = 0; i < n; ++i)  // without the rounding of the way there and back
+      if (atom->image[i] == image[i]) std::copy_n(&position[3 * i], 3, atom->x[i]);
+  }
+  neighbor->build(1);
+  stale_ = false;
+}
+
+void VerletManymove::let_others_act(const ResidentDeck& deck, Residence& residence) {
+  const bigint step = update->ntimestep;
+  if (a_fix_is_due(deck)) {
+    residence.remember();
+    modify->end_of_step();
+    residence.accept_changes();
+    timer->stamp(Timer::MODIFY);
+  }
+  if (step == output->next) {
+    output->write(step);
+    timer->stamp(Timer::OUTPUT);
+  }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// run_style manymove/verlet: velocity Verlet with particles that stay on the device. The host's
+// arrays are made current for the steps in which somebody reads them.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "integrate_api.h"
+
+namespace LAMMPS_NS {
+
+class Residence;
+class ResidentDeck;
+
+class VerletManymove : public Verlet {
+ public:
+  VerletManymove(class LAMMPS* lmp, int narg, char** arg);
+  ~VerletManymove() override;
+
+  void init() override;
+  void setup(int flag) override;
+  void setup_minimal(int flag) override;
+  void run(int steps) override;
+  void cleanup() override;
+
+ private:
+  void name_style(const char* name);
+  std::string place(const std::string& unserved);
+  void move_in(const std::string& device);
+  void run_on_host(int steps);
+  void run_on_device(ResidentDeck& deck, Residence& residence, int steps);
+  bigint next_stop(const ResidentDeck& deck, bigint last) const;
+  bool a_fix_is_due(const ResidentDeck& deck) const;
+  bool only_thermo_is_due(const ResidentDeck& deck) const;
+  void read(const ResidentDeck& deck, Residence& residence, bool positions);
+  void tally_per_atom(const ResidentDeck& deck);
+  void refresh_neighbours();
+  void let_others_act(const ResidentDeck& deck, Residence& residence);
+
+  std::string device_ = "auto";  // auto, cuda, cpu
+  int threads_ = 0;              // of LAMMPS
+  std::string said_;             // about where the last run was
+  std::unique_ptr<ResidentDeck> deck_;
+  std::unique_ptr<Residence> residence_;  // between setup and run
+  bigint moved_in_ = -1;                  // the step of residence_
+  bool stale_ = false;  // ghosts and lists of the host are those of an earlier step
+};
+
+}  // namespace LAMMPS_NS

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Cells, the order of particles in memory and who is a neighbour: the same on CPU and GPU, so that
+// lists are equal entry by entry.
+#pragma once
+
+#include "frame.h"
+
+namespace manymove::dpd {
+
+struct Cells {
+  int count[3];  // along each edge of the frame
+  int fine;      // each is 2^fine bins wide, which order the particles in it
+  int bits;      // of the number of bins along the longest
+  // Fewer than four cells along an edge: particles of the cells around one may be farther from each
+  // other than half the frame, and only their own difference wraps to the nearest image.
+  bool narrow;
+  // Of list_place(): lengths of one unit of 2^-32 of the frame.
+  float xx, yy, zz, xy, xz, yz;
+  float reach_squared;      // of the lists
+  float half_skin_squared;  // who has come farther than that since, makes them invalid
+};
+
+MM_HD std::uint32_t bin_of(std::uint32_t coordinate, std::uint32_t bins) {
+  std::uint32_t high, low;
+  multiply_wide(coordinate, bins, high, low);
+  return high;
+}
+
+// Spreads the low 10 bits to every third.
+MM_HD std::uint32_t spread(std::uint32_t a) {
+  a = (a | a << 16) & 0x030000ffu;
+  a = (a | a << 8) & 0x0300f00fu;
+  a = (a | a << 4) & 0x030c30c3u;
+  return (a | a << 2) & 0x09249249u;
+}
+
+// Where the particle comes in memory: the Morton order of bins, hence of cells, and within them
+// (section 3.2.2 of the paper, Figure 3).
+MM_HD std::uint32_t morton_key(const Cells& cells, std::uint32_t x, std::uint32_t y,
+                               std::uint32_t z) {
+  return spread(bin_of(x, static_cast<std::uint32_t>(cells.count[0]) << cells.fine)) |
+         spread(bin_of(y, static_cast<std::uint32_t>(cells.count[1]) << cells.fine)) << 1 |
+         spread(bin_of(z, static_cast<std::uint32_t>(cells.count[2]) << cells.fine)) << 2;
+}
+
+MM_HD int cell_of(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  const auto c = [&](std::uint32_t u, int a) {
+    return static_cast<int>(bin_of(u, static_cast<std::uint32_t>(cells.count[a])));
+  };
+  return (c(z, 2) * cells.count[1] + c(y, 1)) * cells.count[0] + c(x, 0);
+}
+
+// The cell (x, y, z) itself and those around it, k from 0 to 26; -1 where so few cells lie along an
+// edge that it is another one's.
+MM_HD int neighbour_cell(const Cells& cells, int x, int y, int z, int k) {
+  const int dx = k % 3 - 1, dy = k / 3 % 3 - 1, dz = k / 9 - 1;
+  const auto beside = [](int c, int d, int n) {
+    if ((n < 3 && d < 0) || (n < 2 && d > 0)) return -1;
+    const int sum = c + d;
+    return sum < 0 ? n - 1 : sum == n ? 0 : sum;
+  };
+  const int a = beside(x, dx, cells.count[0]), b = beside(y, dy, cells.count[1]),
+            c = beside(z, dz, cells.count[2]);
+  return a < 0 || b < 0 || c < 0 ? -1 : (c * cells.count[1] + b) * cells.count[0] + a;
+}
+
+// Whether two particles come into each other's lists, decided in float32 for both precisions from
+// places relative to a third particle nearby, by |r_j|^2 - 2 r_i . r_j < reach^2 - |r_i|^2. The
+// reach is a little longer than cutoff + skin, and half_skin_squared a little shorter than its name
+// says, for the rounding.
+struct ListPlace {
+  float x, y, z;
+};
+MM_HD ListPlace list_place(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  const auto a = static_cast<float>(static_cast<std::int32_t>(x)),
+             b = static_cast<float>(static_cast<std::int32_t>(y)),
+             c = static_cast<float>(static_cast<std::int32_t>(z));
+  return {fused(a, cells.xx, fused(b, cells.xy, c * cells.xz)), fused(b, cells.yy, c * cells.yz),
+          c * cells.zz};
+}
+MM_HD float list_square(const ListPlace& r) { return fused(r.x, r.x, fused(r.y, r.y, r.z * r.z)); }
+struct ListCentre {  // of a list
+  float x, y, z, limit;
+};
+MM_HD ListCentre list_centre(const Cells& cells, const ListPlace& r) {
+  return {-2 * r.x, -2 * r.y, -2 * r.z, cells.reach_squared - list_square(r)};
+}
+MM_HD bool within_reach(const ListCentre& i, const ListPlace& j, float square_of_j) {
+  return fused(i.x, j.x, fused(i.y, j.y, fused(i.z, j.z, square_of_j))) < i.limit;
+}
+// Where cells are narrow: from the difference of their coordinates.
+MM_HD bool within_reach(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  return list_square(list_place(cells, x, y, z)) < cells.reach_squared;
+}
+
+// Whether a particle has come so far from where it was when lists were built, that somebody might
+// be missing in them.
+MM_HD bool moved_far(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  return list_square(list_place(cells, x, y, z)) > cells.half_skin_squared;
+}
+
+// ---- who is perhaps within the cutoff ----
+
+// Positions in 16 bits along each edge, modulo a length that is at least four times the reach of
+// the lists: enough to tell neighbours that are out of the cutoff, in half the memory.
+struct Shorts {
+  int shift[3];                  // of the frame's integers, whose top bits are left out
+  float xx, yy, zz, xy, xz, yz;  // lengths of one unit of 2^-32 of what is left
+  float cutoff_squared;          // with a margin for two units of 2^-16 along each edge
+  bool tilted;
+};
+struct alignas(8) Short {
+  std::uint32_t yx, z;
+};
+MM_HD Short short_of(const Shorts& shorts, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  return {(y << shorts.shift[1] & 0xffff0000u) | x << shorts.shift[0] >> 16,
+          z << shorts.shift[2] & 0xffff0000u};
+}
+template <bool upright>
+MM_HD bool maybe_within_cutoff(const Shorts& shorts, const Short& i, const Short& j) {
+  const std::uint32_t yx = i.yx - j.yx;  // what is carried into y is within the margin
+  const auto a = static_cast<float>(static_cast<std::int32_t>(yx << 16)),
+             b = static_cast<float>(static_cast<std::int32_t>(yx)),
+             c = static_cast<float>(static_cast<std::int32_t>(i.z - j.z));
+  float x = a * shorts.xx, y = b * shorts.yy;
+  const float z = c * shorts.zz;
+  if (!upright && shorts.tilted) {
+    x = fused(b, shorts.xy, fused(c, shorts.xz, x));
+    y = fused(c, shorts.yz, y);
+  }
+  return fused(x, x, fused(y, y, z * z)) < shorts.cutoff_squared;
+}
+
+// List entries: index of the neighbour, its special kind in the top two bits.
+constexpr std::uint32_t kIndexBits = 0x3fffffffu;
+
+// Outside the box where it is not periodic: the frame's first and last quarters.
+MM_HD bool outside(std::uint32_t open, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  const auto beyond = [](std::uint32_t u) { return u < 0x40000000u || u > 0xc0000000u; };
+  return ((open & 1u) && beyond(x)) || ((open & 2u) && beyond(y)) || ((open & 4u) && beyond(z));
+}
+
+}  // namespace manymove::dpd

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// DPD that lives where it is computed: positions, velocities, forces, lists, bonds and integration
+// stay with the engine, a host program reads them when somebody asks. One rank, one box; velocity
+// Verlet at constant energy as in LAMMPS' fix nve, with forces of model.h, harmonic bonds, walls
+// and constant body forces.
+//
+// Positions are fractions of the box in fixed point (32 bits in mixed precision, 64 in double):
+// a difference of two wraps by itself to the nearest periodic image, and the resolution is the same
+// everywhere in the box. Sums have a fixed order: the same calls give the same bits.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pairs.h"
+
+namespace manymove::dpd {
+
+// Bounce-forward: what is beyond is mirrored, its normal velocity reversed, its tangential kept.
+struct Wall {
+  int axis;            // 0, 1, 2
+  bool high;           // particles belong below position, else above
+  double position;     // Cartesian
+  std::uint32_t flag;  // for particles with this bit in their flags
+};
+
+// A constant force on the particles in a block (everywhere without one).
+struct BodyForce {
+  double force[3];
+  bool in_block;
+  double low[3], high[3];  // inclusive; of positions wrapped into the box
+  std::uint32_t flag;      // for particles with this bit in their flags
+};
+
+// E = stiffness (r - length)^2
+struct BondCoefficients {
+  double stiffness, length;
+};
+
+// A box as LAMMPS has it: edges (extent[0], 0, 0), (tilt[0], extent[1], 0),
+// (tilt[1], tilt[2], extent[2]) from low. Along directions that are not periodic, low and extent
+// are walls or fixed faces: a particle that is beyond them when lists are built is lost.
+struct Box {
+  double low[3], extent[3], tilt[3];
+  bool periodic[3];
+};
+
+struct Settings {
+  Box box;
+  PairTable pairs;  // coefficients are copied; sigma over the root of the time step, as there
+  double cutoff;    // largest, of pairs
+  double skin;
+  double time_step;
+  // Acceleration is this times force over mass (1 in reduced units, LAMMPS' ftm2v).
+  double force_to_acceleration;
+  std::vector<double> mass;  // [types + 1], by type
+  std::uint64_t seed;
+  std::vector<BondCoefficients> bonds;  // [bond types + 1]
+  std::vector<Wall> walls;
+  std::vector<BodyForce> body_forces;
+};
+
+constexpr std::uint32_t kIntegrated = 1;  // flag of particles that move; up to bit 7 is free
+
+// Arrays of the host, index i below count; null pointers are left out.
+struct HostArrays {
+  int count;
+  double (*position)[3];  // wrapped into the box on the way out; anywhere on the way in
+  double (*velocity)[3];
+  double (*force)[3];  // of pairs and bonds, without body forces
+  int (*image)[3];     // times that a periodic face was crossed
+};
+
+// What never changes while the engine has the particles.
+struct Topology {
+  const int* type;             // [count], from 1
+  const std::uint32_t* tag;    // [count], unique, not 0
+  const std::uint32_t* flags;  // [count], low 8 bits
+  // Bonds of particle i, seen from both of its ends: entries first_bond[i] .. first_bond[i + 1] of
+  // partner's tag and bond type. Null where there are none.
+  const int* first_bond;
+  const std::uint32_t* bond_partner;
+  const int* bond_type;
+  // Special neighbours of particle i, seen from both ends: tag and kind (1 to 3, an index of
+  // PairTable::special), entries first_special[i] .. first_special[i + 1]. Null where there are
+  // none. A pair whose factor is 0 is left out of the lists.
+  const int* first_special;
+  const std::uint32_t* special_partner;
+  const std::uint8_t* special_kind;
+};
+
+// Sums over all pairs and over all bonds; virial in the order xx, yy, zz, xy, xz, yz.
+struct Tally {
+  double pair_energy = 0, pair_virial[6] = {};
+  double bond_energy = 0, bond_virial[6] = {};
+};
+
+struct EngineCounters {
+  std::int64_t steps = 0, builds = 0;
+  std::int64_t neighbours = 0;  // entries of the present lists
+};
+
+class ResidentEngine {
+ public:
+  virtual ~ResidentEngine() = default;
+
+  // "cpu", or the GPU's name.
+  virtual std::string device() const = 0;
+
+  // Takes particles over at time step `step`: positions, velocities and forces of that step, forces
+  // without body forces. Throws std::invalid_argument for positions or velocities that are not
+  // finite and for particles outside a box that is not periodic there; std::bad_alloc.
+  virtual void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) = 0;
+
+  // Advances by `steps` time steps; afterwards all arrays and the tally are those of time step
+  // step(). Random numbers of a step are those of noise_key(seed, step). interrupted, asked now and
+  // then, ends the call early at a whole step. Throws std::runtime_error with the tag of a lost
+  // particle.
+  virtual void advance(std::int64_t steps, bool (*interrupted)() = nullptr) = 0;
+  virtual std::int64_t step() const = 0;
+  virtual Tally tally() const = 0;
+
+  // Computes the forces of the present step from its positions and velocities.
+  virtual void compute_forces() = 0;
+
+  // In the order of upload().
+  virtual void download(const HostArrays& arrays) = 0;
+
+  virtual EngineCounters counters() const = 0;
+};
+
+// Throws std::invalid_argument that names what is wrong: a periodic box narrower than twice the
+// cutoff, more than 65,535 types, coefficients that are not finite.
+// device: "cpu" or "cuda"; threads are those of the CPU.
+std::unique_ptr<ResidentEngine> make_engine(const Settings& settings, const std::string& device,
+                                            int threads);
+
+}  // namespace manymove::dpd

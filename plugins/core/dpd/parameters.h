@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Settings in the form that a step wants them.
+#pragma once
+
+#include <vector>
+
+#include "cells.h"
+#include "step.h"
+
+namespace manymove::dpd {
+
+// Throws std::invalid_argument that names what is wrong.
+void check_settings(const Settings& settings);
+
+// Distances between opposite faces of the box.
+void widths_of(const Box& box, double width[3]);
+
+// Particles are expected to number `count`; empty cells are not let outnumber them by much.
+Cells cells_of(const Settings& settings, int count);
+
+Shorts shorts_of(const Settings& settings);
+
+// Threads that share the list of one particle, each with every so-manieth group of kGroup entries;
+// their sums are added pairwise. A function of the number of particles alone, since it decides
+// about the rounding.
+constexpr int kGroup = 4;
+int lanes_of(int count);
+
+template <class P>
+Frame<P> frame_of(const Box& box);
+
+// Laws of all pairs of types, [types + 1][types + 1], for Forces::laws.
+template <class P>
+std::vector<PairLaw<typename P::Real>> laws_of(const PairTable& table);
+// laws: of laws_of(), in whatever memory the engine works on.
+template <class P>
+Forces<P> forces_of(const Settings& settings, const PairLaw<typename P::Real>* laws);
+// One pair of types with weight exponent 1 in an upright box and no special neighbours.
+bool is_plain(const Settings& settings, bool has_special);
+
+template <class P>
+std::vector<typename P::Real> half_kicks_of(const Settings& settings);
+template <class P>
+Motion<P> motion_of(const Settings& settings, const typename P::Real* half_kicks);
+template <class P>
+std::vector<BondLaw<typename P::Real>> bond_laws_of(const Settings& settings);
+
+std::unique_ptr<ResidentEngine> make_cpu_engine(const Settings& settings, int threads);
+#if defined(MANYMOVE_HAVE_CUDA)
+std::unique_ptr<ResidentEngine> make_cuda_engine(const Settings& settings);
+#endif
+
+}  // namespace manymove::dpd

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One time step of one particle: the sum of its forces and its motion. What the resident engines on
+// CPU and GPU share; they differ in scheduling alone.
+#pragma once
+
+#include "frame.h"
+#include "model.h"
+
+namespace manymove::dpd {
+
+// ---- forces ----
+
+template <class Real>
+struct SpecialFactors {
+  Real factor[4], root[4];
+};
+
+template <class P>
+struct Forces {  // what the sum over one particle's neighbours needs
+  using Real = typename P::Real;
+  Frame<P> frame;
+  Real cutoff_squared;
+  PairLaw<Real> law;          // of the only pair of types
+  const PairLaw<Real>* laws;  // else [types + 1][types + 1]
+  int types;
+  bool general_exponent;
+  SpecialFactors<Real> special;
+  NoiseKey noise;
+};
+
+template <class Real>
+struct Sum {
+  Vector<Real> force = {0, 0, 0};
+  Real energy = 0, virial[6] = {};  // each pair counted at both ends
+};
+
+template <class Real>
+MM_HD void add_force(Sum<Real>& sum, const Vector<Real>& r, Real over_distance) {
+  sum.force.x = fused(r.x, over_distance, sum.force.x);
+  sum.force.y = fused(r.y, over_distance, sum.force.y);
+  sum.force.z = fused(r.z, over_distance, sum.force.z);
+}
+
+template <class Real>
+MM_HD void add_tally(Sum<Real>& sum, const Vector<Real>& r, Real over_distance, Real energy) {
+  sum.energy += energy;
+  const Real x = r.x * over_distance, y = r.y * over_distance, z = r.z * over_distance;
+  sum.virial[0] = fused(r.x, x, sum.virial[0]);
+  sum.virial[1] = fused(r.y, y, sum.virial[1]);
+  sum.virial[2] = fused(r.z, z, sum.virial[2]);
+  sum.virial[3] = fused(r.x, y, sum.virial[3]);
+  sum.virial[4] = fused(r.x, z, sum.virial[4]);
+  sum.virial[5] = fused(r.y, z, sum.virial[5]);
+}
+
+// The pair (i, j), perhaps within the largest cutoff; what is farther away adds zero. plain: one
+// pair of types, weight exponent 1, no special neighbours.
+template <class P, class Math, bool plain, bool tally>
+MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typename P::Position& i,
+                    const typename P::Velocity& vi, const typename P::Position& j,
+                    const typename P::Velocity& vj, std::uint32_t entry) {
+  using Real = typename P::Real;
+  const Vector<Real> r = separation<plain>(f.frame, i, j);
+  const Vector<Real> v = {vi.x - vj.x, vi.y - vj.y, vi.z - vj.z};
+  const Real squared = dot(r, r), approach = dot(r, v);
+  if (sizeof(Real) == 8 && !(squared < f.cutoff_squared)) return;
+  const auto noise = static_cast<Real>(pair_noise<Math>(f.noise, vi.tag, vj.tag));
+  PairForce<Real> pair;
+  if constexpr (plain) {
+    pair = pair_force<false, Math>(f.law, squared, approach, noise);
+  } else {
+    PairLaw<Real> law =
+        f.types == 1
+            ? f.law
+            : f.laws[(i.kind & 0xffffu) * static_cast<unsigned>(f.types + 1) + (j.kind & 0xffffu)];
+    if (const std::uint32_t kind = entry >> 30) {
+      law.a *= f.special.factor[kind];
+      law.gamma *= f.special.factor[kind];
+      law.sigma *= f.special.root[kind];
+    }
+    pair = f.general_exponent ? pair_force<true, Math>(law, squared, approach, noise)
+                              : pair_force<false, Math>(law, squared, approach, noise);
+  }
+  add_force(sum, r, pair.over_distance);
+  if constexpr (tally) add_tally(sum, r, pair.over_distance, pair.energy);
+}
+
+template <class Real>
+struct BondLaw {
+  Real twice_stiffness, length;
+};
+
+// E = K (r - r0)^2; two ends in one place feel nothing, as in LAMMPS.
+template <class P>
+MM_HD void add_bond(Sum<typename P::Real>& sum, const Frame<P>& frame,
+                    const typename P::Position& i, const typename P::Position& j,
+                    const BondLaw<typename P::Real>& law, bool tally) {
+  using Real = typename P::Real;
+  const Vector<Real> r = separation(frame, i, j);
+  const Real distance = square_root(dot(r, r)), stretch = distance - law.length;
+  const Real over_distance =
+      distance > Real(0) ? -law.twice_stiffness * stretch / distance : Real(0);
+  add_force(sum, r, over_distance);
+  if (tally) add_tally(sum, r, over_distance, Real(0.5) * law.twice_stiffness * stretch * stretch);
+}
+
+// ---- motion ----
+
+constexpr int kMostWalls = 6, kMostBodyForces = 8;
+
+template <class P>
+struct Motion {
+  using Real = typename P::Real;
+  Frame<P> frame;
+  Real time_step;
+  Real half_kick;          // half the time step over the mass, of the only type
+  const Real* half_kicks;  // else [types + 1]
+  Real too_far;  // a quarter of the frame in its units: farther than that in one step is lost
+  int walls, body_forces;
+  struct {
+    typename P::Unsigned position;
+    int axis;
+    bool high;
+    std::uint32_t flag;
+  } wall[kMostWalls];
+  struct {
+    Real x, y, z;
+    typename P::Unsigned low[3], high[3];
+    bool everywhere;
+    std::uint32_t flag;
+  } body[kMostBodyForces];
+};
+
+template <class P>
+MM_HD Vector<typename P::Real> with_body_forces(const Motion<P>& motion,
+                                                const typename P::Position& r,
+                                                Vector<typename P::Real> force) {
+  for (int k = 0; k < motion.body_forces; ++k) {
+    const auto& b = motion.body[k];
+    if (!(r.kind >> 16 & b.flag)) continue;
+    if (!b.everywhere && (r.x < b.low[0] || r.x > b.high[0] || r.y < b.low[1] || r.y > b.high[1] ||
+                          r.z < b.low[2] || r.z > b.high[2]))
+      continue;
+    force.x += b.x;
+    force.y += b.y;
+    force.z += b.z;
+  }
+  return force;
+}
+
+// Half a step of the velocity.
+template <class P>
+MM_HD void kick(const Motion<P>& motion, const typename P::Position& r, typename P::Velocity& v,
+                const Vector<typename P::Real>& force) {
+  if (!(r.kind >> 16 & kIntegrated)) return;
+  const auto half = motion.half_kicks ? motion.half_kicks[r.kind & 0xffffu] : motion.half_kick;
+  v.x = fused(half, force.x, v.x);
+  v.y = fused(half, force.y, v.y);
+  v.z = fused(half, force.z, v.z);
+}
+
+struct Crossing {
+  int x = 0, y = 0, z = 0;  // of periodic faces
+  bool lost = false;
+};
+
+template <class P>
+MM_HD int advance_coordinate(typename P::Unsigned& u, typename P::Real by) {
+  const auto d = static_cast<typename P::Unsigned>(nearest(by));
+  const typename P::Unsigned before = u;
+  u += d;
+  const bool forward = static_cast<typename P::Signed>(d) >= 0;
+  if (forward ? u >= before : u <= before) return 0;
+  return forward ? 1 : -1;
+}
+
+// A step of the position, then the walls.
+template <class P>
+MM_HD Crossing drift(const Motion<P>& motion, typename P::Position& r, typename P::Velocity& v) {
+  using Real = typename P::Real;
+  Crossing crossing;
+  if (!(r.kind >> 16 & kIntegrated)) return crossing;
+  const Frame<P>& frame = motion.frame;
+  const Real x = motion.time_step * v.x, y = motion.time_step * v.y, z = motion.time_step * v.z;
+  Real a = x * frame.to_x, b = y * frame.to_y;
+  const Real c = z * frame.to_z;
+  if (frame.tilted) {
+    a = fused(y, frame.to_xy, fused(z, frame.to_xz, a));
+    b = fused(z, frame.to_yz, b);
+  }
+  if (!(magnitude(a) < motion.too_far && magnitude(b) < motion.too_far &&
+        magnitude(c) < motion.too_far)) {
+    crossing.lost = true;
+    return crossing;
+  }
+  crossing.x = advance_coordinate<P>(r.x, a);
+  crossing.y = advance_coordinate<P>(r.y, b);
+  crossing.z = advance_coordinate<P>(r.z, c);
+  for (int k = 0; k < motion.walls; ++k) {
+    const auto& wall = motion.wall[k];
+    if (!(r.kind >> 16 & wall.flag)) continue;
+    auto& u = wall.axis == 0 ? r.x : wall.axis == 1 ? r.y : r.z;
+    const auto beyond = static_cast<typename P::Signed>(u - wall.position);
+    if (wall.high ? beyond <= 0 : beyond >= 0) continue;
+    u = wall.position + (wall.position - u);
+    auto& w = wall.axis == 0 ? v.x : wall.axis == 1 ? v.y : v.z;
+    w = -w;
+  }
+  return crossing;
+}
+
+}  // namespace manymove::dpd

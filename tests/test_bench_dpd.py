@@ -1,0 +1,119 @@
+"""`manymove bench dpd`: what is timed, how it is compared, what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from lammps_host import needs_lammps
+
+from manymove import bench_dpd, cli
+from manymove.lammps import host
+
+QUICK = ["--repeats", "3", "--seconds", "0.05", "--melt", "600", "--ranks", "1"]
+
+
+@needs_lammps
+def test_ours_is_timed_beside_lammps(tmp_path, capsys):
+    file = tmp_path / "results" / "dpd.json"
+    arguments = ["bench", "dpd", "--sizes", "800", "--density", "3,4", *QUICK, "--json", str(file)]
+    assert cli.run(arguments) == 0
+    report = json.loads(file.read_text())
+    printed = capsys.readouterr().out
+    for density in (3, 4):
+        rows = [r for r in report["results"] if r["density"] == density and r["device"] == "cpu"]
+        assert [r["variant"].split(",")[0] for r in rows] == [
+            "pair_style manymove/dpd",
+            "pair_style manymove/dpd",
+            "pair_style dpd",
+        ]
+        for row in rows:
+            assert row["lowest"] <= row["million_particle_steps_per_second"] <= row["highest"]
+            assert row["repeats"] == 3 and row["steps_per_repeat"] >= 20
+            # 800 particles: 3 %
+            assert row["temperature"] == pytest.approx(1, abs=0.2)
+        peer = rows[2]["million_particle_steps_per_second"]
+        ratio = rows[0]["ratios"][rows[2]["variant"]]
+        assert ratio["lowest"] <= ratio["median"] <= ratio["highest"]
+        assert ratio["lowest"] < 3 * rows[0]["million_particle_steps_per_second"] / peer
+        assert "ratios" not in rows[2]
+    assert report["lammps"].startswith("22 Jul 2025") and report["cores"] >= 1
+    assert printed.count("times dpd, 1 rank") == 4
+
+
+def fake_lammps(path: Path, body: str) -> Path:
+    """An executable that says it has dpd/kk for CUDA."""
+    about = "Massively Simulator - 1 Jan 2099\\nKOKKOS package API: CUDA Serial\\n* dpd dpd/kk"
+    path.write_text(f'#!/bin/sh\nif [ "$1" = -h ]; then printf "{about}\\n"; exit; fi\n{body}\n')
+    path.chmod(0o755)
+    return path
+
+
+@needs_lammps
+def test_another_lammps_with_kokkos_is_a_peer(tmp_path, monkeypatch):
+    # In front of the installed LAMMPS: takes the arguments of KOKKOS, runs without them.
+    real = host.command()[0]
+    fake = fake_lammps(
+        tmp_path / "lmp_kk", f'[ "$1 $5 $6" = "-k -sf kk" ] || exit 3\nshift 12\nexec {real} "$@"'
+    )
+    for name, value in host.environment().items():
+        if os.environ.get(name) != value:
+            monkeypatch.setenv(name, value)
+    file = tmp_path / "dpd.json"
+    arguments = ["bench", "dpd", "--sizes", "600", *QUICK, "--lammps", str(fake)]
+    assert cli.run([*arguments, "--json", str(file)]) == 0
+    rows = json.loads(file.read_text())["results"]
+    (row,) = (r for r in rows if "dpd/kk" in r["variant"])
+    assert row["variant"] == "pair_style dpd/kk, LAMMPS 1 Jan 2099" and row["device"] == "gpu"
+    assert row["arguments"][:4] == ["-k", "on", "g", "1"]
+    assert row["million_particle_steps_per_second"] > 0
+    assert row["variant"] in rows[0]["ratios"]
+
+
+@needs_lammps
+def test_a_variant_that_fails_is_told_and_left_out(tmp_path, capsys):
+    fake = fake_lammps(tmp_path / "lmp_kk", "echo 'ERROR: no device'; exit 1")
+    assert cli.run(["bench", "dpd", "--sizes", "600", *QUICK, "--lammps", str(fake)]) == 0
+    printed = capsys.readouterr().out
+    assert "failed: ERROR: no device" in printed
+    assert "times dpd/kk" not in printed and "times dpd, 1 rank" in printed
+
+
+@needs_lammps
+def test_what_has_not_melted_is_not_timed(capsys):
+    arguments = ["bench", "dpd", "--sizes", "1500", "--melt", "100", "--ranks", "1"]
+    assert cli.run(arguments) == 2
+    assert "--melt must be larger" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--sizes", "0"], "particles must be positive"),
+        (["--sizes", "20"], "less than twice cutoff and skin"),
+        (["--density", "-3"], "density must be positive"),
+        (["--timestep", "0"], "timestep must be positive"),
+        (["--weight-exponent", "-1"], "weight_exponent must not be negative"),
+        (["--repeats", "2"], "a spread needs at least 3"),
+        (["--melt", "10"], "--melt is 10"),
+        (["--ranks", "0"], "--ranks is 0"),
+        (["--ranks", "1,x"], "must be numbers separated by commas"),
+        (["--lammps", "/nowhere/lmp"], "/nowhere/lmp is not an executable"),
+        (["--figure-11", "--sizes", "1000"], "--figure-11 sets --sizes"),
+    ],
+)
+@needs_lammps
+def test_bad_options_are_named(arguments, message, capsys):
+    assert cli.run(["bench", "dpd", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_every_case_of_figure_11_fits_its_box():
+    for density in bench_dpd.FIGURE_11["densities"]:
+        for cutoff in bench_dpd.FIGURE_11["cutoffs"]:
+            for particles in bench_dpd.FIGURE_11["sizes"]:
+                case = bench_dpd.Case(particles, density, cutoff, 0.005, 0.3, 1.0, 1)
+                # Groot and Warren: a = 75 kT / rho in units of the cutoff
+                assert case.a * cutoff * density * cutoff**3 == pytest.approx(75)
