@@ -163,8 +163,6 @@ MM_HD double as_double(std::uint64_t bits) {
 
 MM_HD float narrowed(double a) { return static_cast<float>(a); }
 MM_HD double widened(float a) { return static_cast<double>(a); }
-MM_HD std::int64_t integer_bits(double a) { return static_cast<std::int64_t>(bits_of(a)); }
-
 template <class F, class... Rest>
 MM_HD F polynomial(F, F c) {
   return c;

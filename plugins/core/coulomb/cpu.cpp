@@ -32,10 +32,9 @@ std::int64_t change_double(const Rules& r, const Guests& g, std::size_t begin, s
     const DoubleLanes before =
         squared<Periodic, double>(r, double{from.x} - gx, double{from.y} - gy, double{from.z} - gz);
     near = min_of(near, now);
-    sum += integer_bits(fixed_term(charge, now, magic)) -
-           integer_bits(fixed_term(charge, before, magic));
+    sum += bits_of(fixed_term(charge, now, magic)) - bits_of(fixed_term(charge, before, magic));
   }
-  std::int64_t total = 0;
+  std::uint64_t total = 0;
   for (int lane = 0; lane < kDoubles; ++lane) {
     total += sum[lane];
     if (near[lane] < least) least = near[lane];
@@ -44,22 +43,22 @@ std::int64_t change_double(const Rules& r, const Guests& g, std::size_t begin, s
     const Site other{g.x[j], g.y[j], g.z[j], g.charge[j]};
     const double now = squared_distance(r, to.x, to.y, to.z, other);
     if (now < least) least = now;
-    total += potential_term(r, other.charge, now) -
-             potential_term(r, other.charge, squared_distance(r, from.x, from.y, from.z, other));
+    total += wrapping_difference(
+        potential_term(r, other.charge, now),
+        potential_term(r, other.charge, squared_distance(r, from.x, from.y, from.z, other)));
   }
-  return total;
+  return static_cast<std::int64_t>(total);
 }
 
 // to_fixed() of each lane, added up.
 MM_HD std::int64_t to_fixed_sum(FloatLanes sums, double magic) {
   HalfLanes half[2];
   __builtin_memcpy(half, &sums, sizeof sums);
-  const LongLanes fixed = integer_bits(widened(half[0]) + magic) +
-                          integer_bits(widened(half[1]) + magic) -
-                          2 * manymove::integer_bits(magic);
-  std::int64_t total = 0;
+  const LongLanes fixed = bits_of(widened(half[0]) + magic) + bits_of(widened(half[1]) + magic) -
+                          2 * manymove::bits_of(magic);
+  std::uint64_t total = 0;
   for (int lane = 0; lane < kDoubles; ++lane) total += fixed[lane];
-  return total;
+  return static_cast<std::int64_t>(total);
 }
 
 template <bool Periodic>
@@ -67,7 +66,7 @@ std::int64_t change_single(const Rules& r, const Guests& g, std::size_t begin, s
                            const Site& from, const Site& to, double& least) {
   // Sixteen float32 sums of 64 terms each, whatever the SIMD level.
   constexpr std::size_t kSums = 16, kChunk = 64 * kSums;
-  std::int64_t total = 0;
+  std::uint64_t total = 0;
   for (std::size_t chunk = begin; chunk < end; chunk += kChunk) {
     const std::size_t stop = end < chunk + kChunk ? end : chunk + kChunk;
     FloatLanes sum[kSums / kLanes]{}, near = broadcast(1e30f);
@@ -90,11 +89,11 @@ std::int64_t change_single(const Rules& r, const Guests& g, std::size_t begin, s
       const float before =
           squared<Periodic, float>(r, from.x - g.x[j], from.y - g.y[j], from.z - g.z[j]);
       if (now < least) least = now;
-      total += potential_term_single(r, g.charge[j], now) -
-               potential_term_single(r, g.charge[j], before);
+      total += wrapping_difference(potential_term_single(r, g.charge[j], now),
+                                   potential_term_single(r, g.charge[j], before));
     }
   }
-  return total;
+  return static_cast<std::int64_t>(total);
 }
 
 template <bool Periodic>
@@ -102,20 +101,19 @@ std::int64_t potential_at(const Rules& r, const Guests& g, std::size_t begin, st
                           const Site& at) {
   const DoubleLanes magic = constant<DoubleLanes>(r.magic);
   LongLanes sum{};
-  std::int64_t total = 0;
+  std::uint64_t total = 0;
   std::size_t j = begin;
   for (; j + kDoubles <= end; j += kDoubles) {
     const DoubleLanes distance2 = squared<Periodic, double>(r, double{at.x} - load_wide(g.x + j),
                                                             double{at.y} - load_wide(g.y + j),
                                                             double{at.z} - load_wide(g.z + j));
-    sum +=
-        integer_bits(fixed_term(load_wide(g.charge + j), distance2, magic)) - integer_bits(r.magic);
+    sum += bits_of(fixed_term(load_wide(g.charge + j), distance2, magic)) - bits_of(r.magic);
   }
   for (int lane = 0; lane < kDoubles; ++lane) total += sum[lane];
   for (; j < end; ++j)
     total += potential_term(r, g.charge[j],
                             squared_distance(r, at.x, at.y, at.z, {g.x[j], g.y[j], g.z[j], 0}));
-  return total;
+  return static_cast<std::int64_t>(total);
 }
 
 // float32 finds candidates, float64 decides.
@@ -153,7 +151,8 @@ std::int64_t change_of(const Rules& r, bool double_precision, const Guests& g, s
   if (self < begin || self >= end)
     change = part(r, g, begin, end, from, to, least);
   else
-    change = part(r, g, begin, self, from, to, least) + part(r, g, self + 1, end, from, to, least);
+    change = wrapping_sum(part(r, g, begin, self, from, to, least),
+                          part(r, g, self + 1, end, from, to, least));
   nearest2 = static_cast<float>(least);
   return change;
 }

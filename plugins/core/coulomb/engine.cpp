@@ -189,11 +189,12 @@ class CpuEngine final : public Engine {
         const double now = squared_distance(r, to.x, to.y, to.z, other),
                      before = squared_distance(r, from.x, from.y, from.z, other);
         overlap = overlap || too_close(now, state_.radius[i], state_.radius[j]);
-        if (state_.parameters.double_precision)
-          change += potential_term(r, other.charge, now) - potential_term(r, other.charge, before);
-        else
-          change += potential_term_single(r, other.charge, static_cast<float>(now)) -
-                    potential_term_single(r, other.charge, static_cast<float>(before));
+        const auto term = [&](double distance2) {
+          return state_.parameters.double_precision
+                     ? potential_term(r, other.charge, distance2)
+                     : potential_term_single(r, other.charge, static_cast<float>(distance2));
+        };
+        change = wrapping_sum(change, wrapping_difference(term(now), term(before)));
       }
       ++evaluated_this_;
       if (!overlap && decide(i, change)) {
@@ -227,7 +228,7 @@ class CpuEngine final : public Engine {
       else
         each(change.size(), share);
       std::int64_t sum = 0;
-      for (const std::int64_t c : change) sum += c;
+      for (const std::int64_t c : change) sum = wrapping_sum(sum, c);
       ++evaluated_this_;
       if (std::find(overlap.begin(), overlap.end(), 1) == overlap.end() && decide(i, sum)) {
         moved_ += energy_of(i, sum);
@@ -306,9 +307,10 @@ class CpuEngine final : public Engine {
     const std::size_t i = order_[group.first + row];
     const Site to = moved_to(i);
     float nearest2;
-    group.change[row] +=
+    group.change[row] = wrapping_sum(
+        group.change[row],
         kernels_.change_of(state_.rules, state_.parameters.double_precision, guests(), begin, end,
-                           group.first + row, state_.sites[i], to, nearest2);
+                           group.first + row, state_.sites[i], to, nearest2));
     if (!look || !(nearest2 < state_.rules.surely_free)) return;
     for (std::size_t k = begin; k < end; ++k)
       group.overlap[row] =

@@ -140,12 +140,18 @@ struct Pairs {
   // One term, as an integer.
   __device__ std::int64_t change(const Guest<Double>& g, Real now) const {
     if constexpr (Double)
-      return integer_bits(fixed_term(g.charge, now, r.magic)) -
-             integer_bits(fixed_term(g.charge, from(g), r.magic));
+      return static_cast<std::int64_t>(bits_of(fixed_term(g.charge, now, r.magic)) -
+                                       bits_of(fixed_term(g.charge, from(g), r.magic)));
     else
-      return potential_term_single(r, g.charge, now) - potential_term_single(r, g.charge, from(g));
+      return wrapping_difference(potential_term_single(r, g.charge, now),
+                                 potential_term_single(r, g.charge, from(g)));
   }
 };
+
+// Times the sign of the charge.
+__device__ std::int64_t signed_for(const Site& ion, std::int64_t change) {
+  return ion.charge > 0 ? change : wrapping_difference(0, change);
+}
 
 template <bool Double>
 __device__ Guest<Double> as_guest(const Site& s) {
@@ -174,13 +180,13 @@ __device__ void add_tile(const Pairs<Double, Periodic>& pairs, const Guest<Doubl
       const auto now = pairs.to(g);
       if constexpr (Check) nearest2 = fminf(nearest2, static_cast<float>(now));
       if constexpr (Double) {
-        change += pairs.change(g, now);
+        change = wrapping_sum(change, pairs.change(g, now));
       } else {
         sum = fused(g.charge, inverse_root_single(now), sum);
         sum = fused(-g.charge, inverse_root_single(pairs.from(g)), sum);
       }
     }
-    if constexpr (!Double) change += to_fixed(sum, pairs.r.magic);
+    if constexpr (!Double) change = wrapping_sum(change, to_fixed(sum, pairs.r.magic));
   }
 }
 
@@ -304,7 +310,7 @@ struct GroupOfTrials {
     for (int j = e; j < S; j += Eta) {
       const Guest<Double> g = as_guest<Double>(m.own[j]);
       const std::int64_t term = pairs.change(g, pairs.to(g));
-      if (j > i) change += term;
+      if (j > i) change = wrapping_sum(change, term);
     }
   }
 
@@ -314,14 +320,13 @@ struct GroupOfTrials {
     const Site mine = m.own[row], mine_to = m.trial[row];
     const Pairs<Double, Periodic> pairs(r, mine, mine_to);
     const int mine_ion = m.ion[row];
-    const std::int64_t sign = mine.charge > 0 ? 1 : -1;
     for (int l = warp - first_warp; l < 32; l += kWarps - first_warp) {
       const Site other[2] = {m.own[32 * part + l], m.trial[32 * part + l]};
       const int other_ion = m.ion[32 * part + l];
       for (int k = 0; k < 2; ++k) {
         const Guest<Double> g = as_guest<Double>(other[k]);
         const auto now = pairs.to(g);
-        const std::int64_t gain = sign * pairs.change(g, now);
+        const std::int64_t gain = signed_for(mine, pairs.change(g, now));
         (k ? m.moves : m.stays)[which][32 * l + lane] = lane > l ? gain : 0;
         const bool hit = lane > l && static_cast<float>(now) < r.surely_free &&
                          exact_overlap(r, b, mine_to, mine_ion, other[k], other_ion);
@@ -339,7 +344,7 @@ struct GroupOfTrials {
     const Site at = m.own[row];
     const Site then = m.trial[row];
     const std::int64_t most = m.most[row];
-    std::int64_t change = at.charge > 0 ? m.change[row] : -m.change[row];
+    std::int64_t change = signed_for(at, m.change[row]);
     unsigned blocked = m.overlap[row] || mine < 0, moved = 0;
 #pragma unroll 8
     for (int l = 0; l < 32; ++l) {
@@ -350,7 +355,7 @@ struct GroupOfTrials {
       const unsigned votes = __ballot_sync(0xffffffffu, (blocked == 0) & (change <= most));
       const unsigned moves = votes >> l & 1;
       moved |= moves << l;
-      change += moves ? if_moves : if_stays;
+      change = wrapping_sum(change, moves ? if_moves : if_stays);
       blocked |= moves ? moves_overlap : stays_overlap;
     }
     if (moved >> lane & 1) {
@@ -374,7 +379,7 @@ struct GroupOfTrials {
       const int j = 32 * part + l;
       const Guest<Double> g = as_guest<Double>(m.own[j]);
       const auto now = pairs.to(g);
-      gained += pairs.change(g, now);
+      gained = wrapping_sum(gained, pairs.change(g, now));
       if (static_cast<float>(now) < r.surely_free)
         hit = hit || exact_overlap(r, b, to, ion, m.own[j], m.ion[j]);
     }
@@ -385,10 +390,11 @@ struct GroupOfTrials {
   __device__ void store(std::int64_t sum, bool hit, bool on_top) {
     const unsigned bundle = ((1u << Eta) - 1) << (lane / Eta * Eta);
     MM_UNROLL
-    for (int step = Eta / 2; step > 0; step /= 2) sum += __shfl_xor_sync(bundle, sum, step, Eta);
+    for (int step = Eta / 2; step > 0; step /= 2)
+      sum = wrapping_sum(sum, __shfl_xor_sync(bundle, sum, step, Eta));
     const bool any = __ballot_sync(bundle, hit) != 0;
     if (e != 0) return;
-    m.change[i] = (on_top ? m.change[i] : 0) + sum;
+    m.change[i] = on_top ? wrapping_sum(m.change[i], sum) : sum;
     m.overlap[i] = (on_top && m.overlap[i]) || any;
   }
 
@@ -458,10 +464,11 @@ __global__ void reduction_kernel(const __grid_constant__ Rules r, const __grid_c
     const Site other = b.site[j];
     const Guest<Double> g = as_guest<Double>(other);
     const auto now = pairs.to(g);
-    change += pairs.change(g, now);
+    change = wrapping_sum(change, pairs.change(g, now));
     if (static_cast<float>(now) < r.surely_free) hit = hit || exact_overlap(r, b, to, i, other, j);
   }
-  for (int step = 16; step > 0; step /= 2) change += __shfl_xor_sync(0xffffffffu, change, step);
+  for (int step = 16; step > 0; step /= 2)
+    change = wrapping_sum(change, __shfl_xor_sync(0xffffffffu, change, step));
   hit = __any_sync(0xffffffffu, hit);
   if (threadIdx.x % 32 == 0) {
     atomicAdd(&whole->change, static_cast<unsigned long long>(change));
@@ -503,8 +510,7 @@ __global__ void energy_kernel(const __grid_constant__ Rules r, const Site* site,
     for (int k = 0; k < kThreads; ++k) {
       const Guest<true> g = tile[k];
       const double distance2 = squared<Periodic, double>(r, at.x - g.x, at.y - g.y, at.z - g.z);
-      const std::int64_t term =
-          integer_bits(fixed_term(g.charge, distance2, r.magic)) - integer_bits(r.magic);
+      const std::int64_t term = potential_term(r, g.charge, distance2);
       if (begin + k != i) sum += term;
     }
   }

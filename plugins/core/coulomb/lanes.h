@@ -11,7 +11,7 @@ inline namespace MANYMOVE_SIMD {
 inline constexpr int kDoubles = kLanes / 2;
 
 typedef double DoubleLanes __attribute__((vector_size(4 * kLanes)));
-typedef std::int64_t LongLanes __attribute__((vector_size(4 * kLanes)));
+typedef std::uint64_t LongLanes __attribute__((vector_size(4 * kLanes)));
 typedef float HalfLanes __attribute__((vector_size(2 * kLanes)));  // as many as doubles
 typedef std::uint32_t HalfUintLanes __attribute__((vector_size(2 * kLanes)));
 
@@ -20,7 +20,7 @@ typedef std::uint32_t HalfUintLanes __attribute__((vector_size(2 * kLanes)));
 MM_LANES UintLanes bits_of(FloatLanes a) { return reinterpret_cast<UintLanes>(a); }
 MM_LANES HalfUintLanes bits_of(HalfLanes a) { return reinterpret_cast<HalfUintLanes>(a); }
 MM_LANES HalfLanes as_float(HalfUintLanes a) { return reinterpret_cast<HalfLanes>(a); }
-MM_LANES LongLanes integer_bits(DoubleLanes a) { return reinterpret_cast<LongLanes>(a); }
+MM_LANES LongLanes bits_of(DoubleLanes a) { return reinterpret_cast<LongLanes>(a); }
 
 #if defined(__AVX512F__) && defined(__AVX512VL__)
 MM_LANES FloatLanes fused(FloatLanes a, FloatLanes b, FloatLanes c) {

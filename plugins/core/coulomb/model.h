@@ -115,14 +115,23 @@ MM_HD D fixed_term(D charge, D distance2, D magic) {
   return fused(charge, inverse_root(distance2), magic);
 }
 
+// Sums wrap around without harm: those of positions that overlap may, and are not used.
+MM_HD std::int64_t wrapping_sum(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+MM_HD std::int64_t wrapping_difference(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+}
+
 // A float32 sum as such an integer.
 MM_HD std::int64_t to_fixed(float sum, double magic) {
-  return integer_bits(static_cast<double>(sum) + magic) - integer_bits(magic);
+  return static_cast<std::int64_t>(bits_of(static_cast<double>(sum) + magic) - bits_of(magic));
 }
 
 // Potential of one ion at distance2, as an integer.
 MM_HD std::int64_t potential_term(const Rules& r, double charge, double distance2) {
-  return integer_bits(fixed_term(charge, distance2, r.magic)) - integer_bits(r.magic);
+  return static_cast<std::int64_t>(bits_of(fixed_term(charge, distance2, r.magic)) -
+                                   bits_of(r.magic));
 }
 MM_HD std::int64_t potential_term_single(const Rules& r, float charge, float distance2) {
   return to_fixed(charge * inverse_root_single(distance2), r.magic);
@@ -192,7 +201,7 @@ MM_HD Trial propose(const Rules& r, std::uint32_t particle, std::uint64_t sweep,
 }
 
 MM_HD bool accepts(std::int64_t change, std::int64_t most, float charge) {
-  return (charge > 0 ? change : -change) <= most;
+  return (charge > 0 ? change : wrapping_difference(0, change)) <= most;
 }
 
 // ---- trials that cannot succeed --------------------------------------------------------------
