@@ -5,6 +5,7 @@
 #include <string>
 
 #include "bond_harmonic.h"
+#include "fix_coulomb.h"
 #include "fix_wall.h"
 #include "lammps.h"
 #include "lmptype.h"
@@ -84,6 +85,8 @@ extern "C" __attribute__((visibility("default"))) void lammpsplugin_init(void* l
         reinterpret_cast<void*>(&create<BondManymoveHarmonic>));
   style("fix", "manymove/wall", "manymove: bounce-forward walls",
         reinterpret_cast<void*>(&create_with_arguments<FixManymoveWall>));
+  style("fix", "manymove/coulomb", "manymove: Monte Carlo of charged hard spheres",
+        reinterpret_cast<void*>(&create_with_arguments<FixManymoveCoulomb>));
 #if defined(MANYMOVE_RUN_STYLE)
   style("run", "manymove/verlet", "manymove: velocity Verlet on the device",
         reinterpret_cast<void*>(&create_with_arguments<VerletManymove>));

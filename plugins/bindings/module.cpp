@@ -11,6 +11,7 @@ namespace nb = nanobind;
 
 void bind_packing(nb::module_& module);
 void bind_hard_disks(nb::module_& module);
+void bind_coulomb(nb::module_& module);
 void bind_dpd(nb::module_& module);
 
 NB_MODULE(_core, module) {
@@ -63,5 +64,6 @@ NB_MODULE(_core, module) {
       "How this module was built.");
   bind_packing(module);
   bind_hard_disks(module);
+  bind_coulomb(module);
   bind_dpd(module);
 }

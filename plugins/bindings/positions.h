@@ -26,8 +26,9 @@ struct Positions {
 };
 
 // Takes anything with the buffer protocol, DLPack or __cuda_array_interface__: float32 or float64,
-// [N][2], C-contiguous.
-inline Positions read_positions(const nb::object& object) {
+// [N][columns], C-contiguous.
+inline Positions read_positions(const nb::object& object, std::size_t columns = 2) {
+  const std::string wrong_shape = "positions must have shape (N, " + std::to_string(columns) + ")";
   const void* data;
   std::size_t shape[2];
   bool contiguous, is_double, is_float, on_device;
@@ -35,7 +36,7 @@ inline Positions read_positions(const nb::object& object) {
   if (nb::hasattr(object, "__cuda_array_interface__")) {
     const nb::dict face = nb::cast<nb::dict>(object.attr("__cuda_array_interface__"));
     const nb::tuple extent = nb::cast<nb::tuple>(face["shape"]);
-    if (extent.size() != 2) throw std::invalid_argument("positions must have shape (N, 2)");
+    if (extent.size() != 2) throw std::invalid_argument(wrong_shape);
     for (int a = 0; a < 2; ++a) shape[a] = nb::cast<std::size_t>(extent[a]);
     const auto type = nb::cast<std::string>(face["typestr"]);
     is_double = type == "<f8";
@@ -44,7 +45,7 @@ inline Positions read_positions(const nb::object& object) {
     if (face.contains("strides") && !face["strides"].is_none()) {
       const nb::tuple strides = nb::cast<nb::tuple>(face["strides"]);
       const std::size_t size = is_double ? 8 : 4;
-      contiguous = nb::cast<std::size_t>(strides[0]) == 2 * size &&
+      contiguous = nb::cast<std::size_t>(strides[0]) == columns * size &&
                    nb::cast<std::size_t>(strides[1]) == size;
     }
     data = reinterpret_cast<const void*>(
@@ -55,19 +56,20 @@ inline Positions read_positions(const nb::object& object) {
     if (!nb::try_cast(object, array))
       throw nb::type_error(
           "positions must be an array (NumPy, DLPack or __cuda_array_interface__)");
-    if (array.ndim() != 2) throw std::invalid_argument("positions must have shape (N, 2)");
+    if (array.ndim() != 2) throw std::invalid_argument(wrong_shape);
     for (int a = 0; a < 2; ++a) shape[a] = array.shape(a);
     is_double = array.dtype() == nb::dtype<double>();
     is_float = array.dtype() == nb::dtype<float>();
+    const auto row = static_cast<std::int64_t>(columns);
     contiguous =
-        array.size() == 0 || (array.stride(1) == 1 && (shape[0] == 1 || array.stride(0) == 2));
+        array.size() == 0 || (array.stride(1) == 1 && (shape[0] == 1 || array.stride(0) == row));
     data = array.data();
     on_device = array.device_type() == nb::device::cuda::value;
     if (!on_device && array.device_type() != nb::device::cpu::value)
       throw std::invalid_argument("positions must be in host memory or on a CUDA device");
     keep = nb::cast(array);
   }
-  if (shape[1] != 2) throw std::invalid_argument("positions must have shape (N, 2)");
+  if (shape[1] != columns) throw std::invalid_argument(wrong_shape);
   if (!is_double && !is_float) throw nb::type_error("positions must be float32 or float64");
   if (!contiguous)
     throw std::invalid_argument(
@@ -75,7 +77,7 @@ inline Positions read_positions(const nb::object& object) {
 
   Positions p{static_cast<const double*>(data), shape[0], keep, {}};
   if (is_double && !on_device) return p;
-  const std::size_t n = 2 * shape[0];
+  const std::size_t n = columns * shape[0];
   p.storage.resize(n);
   if (is_double) {
     copy_from_device(p.storage.data(), data, n * sizeof(double));

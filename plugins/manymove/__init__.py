@@ -2,7 +2,8 @@
 
 from importlib.metadata import version
 
+from manymove.electrolyte import Electrolyte
 from manymove.harddisk import HardDisks
 
 __version__ = version("manymove")
-__all__ = ["HardDisks", "__version__"]
+__all__ = ["Electrolyte", "HardDisks", "__version__"]

@@ -174,6 +174,95 @@ def dpd(
     return 0
 
 
+@app.command()
+def electrolyte(
+    ions: Annotated[int, typer.Option(help="Number of ions of both species.")] = 4096,
+    valences: Annotated[tuple[int, int], typer.Option(help="Of the two species.")] = (3, -1),
+    diameter: Annotated[float, typer.Option(help="Of all ions, in angstrom.")] = 7.5,
+    diameters: Annotated[
+        tuple[float, float] | None, typer.Option(help="Of the two species, if they differ.")
+    ] = None,
+    bjerrum_length: Annotated[
+        float, typer.Option(help="In angstrom; the default is water at 300 K.")
+    ] = 7.117,
+    debye_length: Annotated[
+        float | None,
+        typer.Option(help="Bare, in angstrom; sets the density. 28.53 without --concentration."),
+    ] = None,
+    concentration: Annotated[
+        float | None, typer.Option(help="Of the salt, in mol/l; sets the density.")
+    ] = None,
+    geometry: Annotated[str, typer.Option(help="sphere or periodic.")] = "sphere",
+    sweeps: Annotated[int, typer.Option(help="Sweeps measured: trial moves per ion.")] = 1000,
+    equilibrate: Annotated[int, typer.Option(help="Sweeps before that.")] = 50,
+    sample_every: Annotated[int, typer.Option(help="Sweeps between two samples of g(r).")] = 1,
+    bin_width: Annotated[float, typer.Option(help="Of g(r), in angstrom.")] = 0.25,
+    margin: Annotated[
+        float | None,
+        typer.Option(help="Ions this near to the wall are left out of g(r), in angstrom."),
+    ] = None,
+    max_displacement: Annotated[
+        float | None, typer.Option(help="Of a trial move along x, y and z, in angstrom.")
+    ] = None,
+    precision: Annotated[str, typer.Option(help="mixed or double.")] = "mixed",
+    method: Annotated[str, typer.Option(help="brush, reduction or serial.")] = "brush",
+    seed: Annotated[int, typer.Option(help="Of the random numbers; replica k takes seed + k.")] = 1,
+    device: Device = "auto",
+    threads: Threads = None,
+    replicas: Annotated[
+        int | None,
+        typer.Option(help="Independent runs, pooled; 1, or one per MPI rank under mpirun."),
+    ] = None,
+    output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("out"),
+    checkpoint: Annotated[float, typer.Option(help="Seconds between checkpoints.")] = 600.0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint in --output.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no table.")] = False,
+) -> int:
+    """Simulate charged hard spheres and measure their energy, g(r) and dressed valences.
+
+    Writes summary.json, energy.csv, g.csv, checkpoints and pictures into --output. Ctrl-C stops
+    after the sweep under way with all but the pictures written; --resume goes on.
+    """
+    from manymove import electrolyte_job
+    from manymove.electrolyte_replica import Settings
+    from manymove.replicas import World
+
+    world = World.connect()
+    if debye_length is None and concentration is None:
+        debye_length = 28.53
+    settings = Settings(
+        ions=ions,
+        valences=valences,
+        diameters=diameters or (diameter, diameter),
+        bjerrum_length=bjerrum_length,
+        debye_length=debye_length,
+        concentration=concentration,
+        geometry=geometry,
+        sweeps=sweeps,
+        equilibrate=equilibrate,
+        sample_every=sample_every,
+        bin_width=bin_width,
+        margin=margin,
+        max_displacement=max_displacement,
+        precision=precision,
+        method=method,
+        seed=seed,
+        device=device,
+        threads=threads,
+        replicas=world.size if replicas is None else replicas,
+        output=output,
+        checkpoint=checkpoint,
+        resume=resume,
+        quiet=quiet,
+    )
+    summary, complete = electrolyte_job.run(settings, world)
+    if world.rank == 0 and not quiet:
+        print(f"{electrolyte_job.table(summary)}\nresults in {output}/")
+    return 0 if complete else 130
+
+
 def _of_input(
     path: Path, particles: int | None, packing_fraction: float | None
 ) -> tuple[int, float]:
@@ -295,6 +384,57 @@ def bench_hoomd(
         repeats=repeats,
         seconds=seconds,
         decorrelation=decorrelation,
+        seed=seed,
+        json_file=json_file,
+    )
+    return 0
+
+
+@bench_app.command("electrolyte")
+def bench_electrolyte(
+    sizes: Annotated[
+        str | None, typer.Option(help="Numbers of ions, separated by commas, multiples of 4.")
+    ] = None,
+    debye_length: Annotated[float, typer.Option(help="Bare, in angstrom.")] = 28.53,
+    diameter: Annotated[float, typer.Option(help="Of all ions, in angstrom.")] = 7.5,
+    device: Device = "auto",
+    threads: Annotated[
+        str | None, typer.Option(help="CPU threads, a number or several, separated by commas.")
+    ] = None,
+    methods: Annotated[
+        str, typer.Option(help="Of brush, reduction and serial, separated by commas.")
+    ] = "brush",
+    precisions: Annotated[
+        str, typer.Option(help="Of mixed and double, separated by commas.")
+    ] = "mixed,double",
+    threads_per_particle: Annotated[
+        str | None, typer.Option(help="eta of a GPU's brush, separated by commas.")
+    ] = None,
+    equilibrate: Annotated[int, typer.Option(help="Sweeps before anything is timed.")] = 10,
+    repeats: Repeats = 3,
+    seconds: Seconds = 1.0,
+    seed: BenchSeed = 1,
+    json_file: JsonFile = None,
+) -> int:
+    """Time the 3:-1 electrolyte: seconds per sweep and pair terms per second."""
+    from manymove import bench_electrolyte as benchmark
+
+    benchmark.run(
+        sizes=None if sizes is None else _numbers("--sizes", sizes, int),
+        debye_length=debye_length,
+        diameter=diameter,
+        device=device,
+        threads=[None] if threads is None else _numbers("--threads", threads, int),
+        methods=_numbers("--methods", methods, str),
+        precisions=_numbers("--precisions", precisions, str),
+        threads_per_particle=(
+            [None]
+            if threads_per_particle is None
+            else _numbers("--threads-per-particle", threads_per_particle, int)
+        ),
+        equilibrate=equilibrate,
+        repeats=repeats,
+        seconds=seconds,
         seed=seed,
         json_file=json_file,
     )

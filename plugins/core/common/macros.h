@@ -161,6 +161,8 @@ MM_HD double as_double(std::uint64_t bits) {
 #endif
 }
 
+MM_HD float narrowed(double a) { return static_cast<float>(a); }
+MM_HD double widened(float a) { return static_cast<double>(a); }
 template <class F, class... Rest>
 MM_HD F polynomial(F, F c) {
   return c;

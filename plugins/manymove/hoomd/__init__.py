@@ -25,6 +25,7 @@ except ModuleNotFoundError as error:
     ) from None
 
 from manymove.hoomd.action import EngineAction
+from manymove.hoomd.coulomb import CoulombMC
 from manymove.hoomd.hard_disks import HardDisks
 
-__all__ = ["EngineAction", "HardDisks"]
+__all__ = ["CoulombMC", "EngineAction", "HardDisks"]

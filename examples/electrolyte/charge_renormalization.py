@@ -1,0 +1,166 @@
+"""Charge renormalisation in the 3:-1 electrolyte: section 5 of Liang, Xing and Li (2017).
+
+    python charge_renormalization.py --ions 131072 --sweeps 2000 --json result.json
+    python charge_renormalization.py --draw result.json --picture far_field.png
+
+The first command simulates and writes a file of results; the second draws Figures 12 to 14 from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from manymove import Electrolyte
+from manymove.analysis import charge_density, dressed_ions, potential_of_mean_force
+from manymove.analysis.autocorrelation import autocorrelation_time
+from manymove.bench import machine
+from manymove.ions import Salt
+from manymove.report import write_json
+
+DEBYE_LENGTH, DIAMETER, BJERRUM = 28.53, 7.5, 7.117
+DRAWN = 2.0  # width of the bins in the file, in angstrom
+PAPER = {"debye_length": 25.57, "valences": (4.125, -0.884)}
+
+
+def simulate(options: argparse.Namespace) -> None:
+    salt = Salt.of(options.ions, (3, -1), (DIAMETER, DIAMETER))
+    radius = (3 * options.ions / salt.density(DEBYE_LENGTH, BJERRUM) / (4 * np.pi)) ** (1 / 3)
+    ions = Electrolyte.random(
+        salt,
+        radius=radius,
+        bjerrum_length=BJERRUM,
+        precision=options.precision,
+        seed=options.seed,
+        device=options.device,
+        threads=options.threads,
+    )
+    print(f"energy per ion at the start: {ions.energy / ions.N:.4f} kT")
+    ions.run(options.equilibrate)
+    ions.sample_pair_correlations(1, bin_width=0.25)
+    ions.run(options.sweeps, callback=lambda one: print(f"\rsweep {one.sweep}", end="", flush=True))
+    print()
+    energies = ions.energies[options.equilibrate :] / ions.N
+    found = ions.pair_correlations
+    dressed = dressed_ions(found, BJERRUM)
+    wide = round(DRAWN / 0.25)
+    keep = len(found.r) // wide * wide
+
+    def coarse(rows: np.ndarray) -> np.ndarray:
+        return rows[:, :keep].reshape(len(rows), -1, wide).sum(axis=2)
+
+    write_json(
+        options.json,
+        {
+            **machine(),
+            "ions": options.ions,
+            "radius": radius,
+            "sweeps": options.sweeps,
+            "equilibrate": options.equilibrate,
+            "seed": options.seed,
+            "precision": options.precision,
+            "device": ions.device,
+            "device_name": ions.device_name,
+            "threads": ions.threads,
+            "seconds_per_sweep": ions.seconds / ions.sweep,
+            "acceptance": ions.acceptance,
+            "energy_per_ion": float(energies.mean()),
+            "autocorrelation_time": 0.5 + autocorrelation_time(energies),
+            "energy_drift": ions.energy_drift() / ions.energy,
+            "state_hash": ions.state_hash,
+            "densities": found.densities.tolist(),
+            "interior_ions": found.interior.tolist(),
+            "dressed": asdict(dressed),
+            "r": (np.arange(keep // wide) * DRAWN + DRAWN / 2).tolist(),
+            "g": (coarse(found.counts.astype(float)) / coarse(found.ideal)).tolist(),
+        },
+    )
+    describe(json.loads(options.json.read_text()))
+
+
+def describe(result: dict) -> None:
+    d = result["dressed"]
+    print(
+        f"{result['ions']} ions, {result['sweeps']} sweeps of {result['seconds_per_sweep']:.3g} s, "
+        f"{result['acceptance']:.1%} accepted; T_c = {result['autocorrelation_time']:.2f} sweeps"
+    )
+    print(
+        f"renormalised Debye length {d['debye_length']:.2f} +- {d['debye_length_error']:.2f} A, "
+        f"the paper {PAPER['debye_length']} (bare {d['bare_debye_length']:.2f})"
+    )
+    for k in (0, 1):
+        ways = zip(d["valences"][k], d["valence_errors"][k], strict=True)
+        text = " and ".join(f"{z:.3f} +- {e:.3f}" for z, e in ways)
+        print(f"valence of species {k}: {text}, the paper {PAPER['valences'][k]}")
+    print(
+        f"Eq. 8: {d['screening_ratio']:.3f} +- {d['screening_ratio_error']:.3f} and "
+        f"{d['charge_ratio']:.3f} +- {d['charge_ratio_error']:.3f}"
+    )
+
+
+def draw(result: dict, picture: Path) -> None:
+    """g, ln |r rho| and U against rho, from a file of results."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    r, g, d = np.array(result["r"]), np.array(result["g"]), result["dressed"]
+    rho = charge_density(g, result["densities"], (3, -1))
+    window = (r >= d["window"][0]) & (r <= d["window"][1])
+    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    for row, label in zip(g, ("+3 +3", "+3 -1", "-1 -1"), strict=True):
+        left.plot(r[r < 120], row[r < 120], label=label)
+    left.set(xlabel="r / Å", ylabel="g(r)", ylim=(0, 4))
+    left.legend()
+    for row, label in zip(rho, ("around +3", "around -1"), strict=True):
+        y = np.abs(r * row)
+        shown = (r > 12) & (r < d["window"][1])
+        (line,) = middle.plot(r[shown], np.log(y[shown]), ".", ms=4, label=label)
+        fit = -r[window] / d["debye_length"]
+        fit += np.mean(np.log(y[window]) - fit)
+        middle.plot(r[window], fit, color=line.get_color())
+    middle.set(xlabel="r / Å", ylabel="ln |r ρ(r)|", title=f"1/κ_R = {d['debye_length']:.2f} Å")
+    middle.legend()
+    pairs = {(0, 0): 0, (0, 1): 1, (1, 0): 1, (1, 1): 2}
+    for (a, b), row in pairs.items():
+        u = potential_of_mean_force(g[row][window])
+        label = f"z of {('+3', '-1')[b]}: {d['valences'][b][a]:.3f}"
+        right.plot(rho[a][window] * 1e6, u, ".", ms=4, label=label)
+    right.set(xlabel="ρ / 10⁻⁶ e Å⁻³", ylabel="U / kT")
+    right.legend()
+    figure.suptitle(
+        f"{result['ions']:,} ions, {result['sweeps']} sweeps, {result['device_name']}, "
+        f"{result['date'][:10]}, {result['commit']}",
+        fontsize=9,
+    )
+    figure.savefig(picture, dpi=120)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ions", type=int, default=16384, help="a multiple of 4")
+    parser.add_argument("--sweeps", type=int, default=1000)
+    parser.add_argument("--equilibrate", type=int, default=50)
+    parser.add_argument("--precision", default="mixed", choices=("mixed", "double"))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--json", type=Path, default=Path("charge_renormalization.json"))
+    parser.add_argument("--draw", type=Path, help="a file of results to draw; nothing is simulated")
+    parser.add_argument("--picture", type=Path, default=Path("charge_renormalization.png"))
+    options = parser.parse_args()
+    if options.draw is None:
+        simulate(options)
+    else:
+        result = json.loads(options.draw.read_text())
+        describe(result)
+        draw(result, options.picture)
+
+
+if __name__ == "__main__":
+    main()

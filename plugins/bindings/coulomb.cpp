@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/coulomb/engine.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include "positions.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace manymove::coulomb;
+using manymove::bindings::array_of;
+
+namespace {
+
+Method method_from(const std::string& name) {
+  if (name == "brush") return Method::brush;
+  if (name == "reduction") return Method::reduction;
+  if (name == "serial") return Method::serial;
+  throw std::invalid_argument("method is \"" + name +
+                              "\"; it must be \"brush\", \"reduction\" or \"serial\"");
+}
+
+Parameters parameters_from(const nb::dict& d) {
+  Parameters p;
+  p.periodic = !d["box"].is_none();
+  if (p.periodic) {
+    const auto box = nb::cast<std::array<double, 3>>(d["box"]);
+    for (int a = 0; a < 3; ++a) p.box[a] = box[a];
+  } else {
+    p.radius = nb::cast<double>(d["radius"]);
+  }
+  p.bjerrum_length = nb::cast<double>(d["bjerrum_length"]);
+  p.max_displacement = nb::cast<double>(d["max_displacement"]);
+  p.short_displacement = nb::cast<double>(d["short_displacement"]);
+  p.short_fraction = nb::cast<double>(d["short_fraction"]);
+  p.double_precision = nb::cast<std::string>(d["precision"]) == "double";
+  p.method = method_from(nb::cast<std::string>(d["method"]));
+  p.threads_per_particle = nb::cast<int>(d["threads_per_particle"]);
+  p.seed = nb::cast<std::uint64_t>(d["seed"]);
+  p.first_sweep = nb::cast<std::uint64_t>(d["first_sweep"]);
+  return p;
+}
+
+template <class T>
+using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+Ions ions_from(const double* positions, std::size_t count, const Column<double>& valence,
+               const Column<double>& diameter, const Column<std::int32_t>& species) {
+  if (valence.size() != count || diameter.size() != count || species.size() != count)
+    throw std::invalid_argument("valences, diameters and species must be as many as positions");
+  return {positions, valence.data(), diameter.data(), species.data(), count};
+}
+
+nb::dict snapshot_dict(const Engine& engine) {
+  Snapshot s;
+  {
+    nb::gil_scoped_release release;
+    s = engine.snapshot();
+  }
+  nb::dict d;
+  d["counters"] = nb::make_tuple(s.counters.sweeps, s.counters.trial_moves,
+                                 s.counters.accepted_moves, s.counters.evaluated_moves);
+  d["change"] = nb::make_tuple(s.change_high, s.change_low);
+  d["positions"] = array_of(std::move(s.positions));
+  return d;
+}
+
+Snapshot snapshot_from(const nb::dict& d) {
+  try {
+    Snapshot s;
+    const auto counters = nb::cast<std::array<std::uint64_t, 4>>(d["counters"]);
+    s.counters = {counters[0], counters[1], counters[2], counters[3]};
+    const auto change = nb::cast<std::array<std::int64_t, 2>>(d["change"]);
+    s.change_high = change[0];
+    s.change_low = change[1];
+    const auto positions = nb::cast<Column<float>>(d["positions"]);
+    s.positions.assign(positions.data(), positions.data() + positions.size());
+    return s;
+  } catch (const nb::python_error&) {
+    throw std::invalid_argument("checkpoint: a value is missing");
+  } catch (const std::bad_cast&) {
+    throw std::invalid_argument("checkpoint: a value has the wrong type or shape");
+  }
+}
+
+}  // namespace
+
+void bind_coulomb(nb::module_& module) {
+  nb::exception<OverlapError>(module, "IonOverlapError", PyExc_ValueError);
+  nb::class_<Engine>(module, "Electrolyte",
+                     "The engine behind manymove.Electrolyte; its documentation is there.")
+      .def_static(
+          "from_positions",
+          [](nb::object positions, Column<double> valence, Column<double> diameter,
+             Column<std::int32_t> species, const nb::dict& parameters, const std::string& device,
+             int threads) {
+            const auto input = manymove::bindings::read_positions(positions, 3);
+            const Ions ions = ions_from(input.data, input.count, valence, diameter, species);
+            const Parameters p = parameters_from(parameters);
+            nb::gil_scoped_release release;
+            return make_engine(ions, p, device, threads);
+          },
+          "positions"_a, "valence"_a, "diameter"_a, "species"_a, "parameters"_a, "device"_a,
+          "threads"_a)
+      .def_static(
+          "from_snapshot",
+          [](const nb::dict& snapshot, Column<double> valence, Column<double> diameter,
+             Column<std::int32_t> species, const nb::dict& parameters, const std::string& device,
+             int threads) {
+            const Snapshot s = snapshot_from(snapshot);
+            const Ions ions = ions_from(nullptr, valence.size(), valence, diameter, species);
+            const Parameters p = parameters_from(parameters);
+            nb::gil_scoped_release release;
+            return make_engine(s, ions, p, device, threads);
+          },
+          "snapshot"_a, "valence"_a, "diameter"_a, "species"_a, "parameters"_a, "device"_a,
+          "threads"_a)
+      .def("run", &Engine::run, "sweeps"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("take_energies", [](Engine& e) { return array_of(e.take_energies()); })
+      .def_prop_ro("counters",
+                   [](const Engine& e) {
+                     const Counters c = e.counters();
+                     return nb::make_tuple(c.sweeps, c.trial_moves, c.accepted_moves,
+                                           c.evaluated_moves);
+                   })
+      .def_prop_ro("particles", &Engine::particles)
+      .def_prop_ro("energy_change", &Engine::energy_change)
+      .def("energy", &Engine::energy, nb::call_guard<nb::gil_scoped_release>())
+      .def("positions",
+           [](const Engine& e) {
+             std::vector<double> xyz(3 * e.particles());
+             {
+               nb::gil_scoped_release release;
+               e.positions(xyz.data());
+             }
+             return array_of(std::move(xyz));
+           })
+      .def(
+          "set_positions",
+          [](Engine& e, nb::object positions) {
+            const auto input = manymove::bindings::read_positions(positions, 3);
+            if (input.count != e.particles())
+              throw std::invalid_argument("the number of ions cannot change");
+            nb::gil_scoped_release release;
+            e.set_positions(input.data);
+          },
+          "positions"_a)
+      .def(
+          "count_pairs",
+          [](const Engine& e, double bin_width, int bins, double interior_radius, int species) {
+            std::vector<std::uint64_t> counts(static_cast<std::size_t>(species) * (species + 1) /
+                                              2 * bins);
+            std::vector<std::uint64_t> interior(species);
+            {
+              nb::gil_scoped_release release;
+              e.count_pairs({bin_width, bins, interior_radius, species}, counts.data(),
+                            interior.data());
+            }
+            return nb::make_tuple(array_of(std::move(counts)), array_of(std::move(interior)));
+          },
+          "bin_width"_a, "bins"_a, "interior_radius"_a, "species"_a)
+      .def_prop_ro("max_displacement", &Engine::max_displacement)
+      .def_prop_ro("short_displacement", &Engine::short_displacement)
+      .def_prop_ro("unit", &Engine::unit)
+      .def_prop_ro("threads_per_particle", &Engine::threads_per_particle)
+      .def("max_overlap", &Engine::max_overlap, nb::call_guard<nb::gil_scoped_release>())
+      .def("state_hash", &Engine::state_hash, nb::call_guard<nb::gil_scoped_release>())
+      .def("snapshot", &snapshot_dict);
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The interface of the Coulomb engines: plain C++17, no CUDA types, for any host program's
+// compiler.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "../common/api.h"
+
+namespace manymove::coulomb {
+
+// Two ions of the start overlap.
+struct MANYMOVE_API OverlapError : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+enum class Method {
+  brush,      // groups of trials side by side, decided in order (section 3)
+  reduction,  // one trial at a time, its pair terms side by side (section 4)
+  serial,     // one trial at a time, one pair term after the other; CPU only
+};
+
+// Lengths in the caller's unit. Zero means: choose from the input.
+struct Parameters {
+  bool periodic = false;
+  double radius = 0;          // of the spherical cell, within which the centres of the ions stay
+  double box[3] = {0, 0, 0};  // edges of the periodic box, centred on the origin
+  double bjerrum_length = 0;
+  double max_displacement = 0;    // moves are uniform in a cube of twice this edge
+  double short_displacement = 0;  // the same for a share of the moves
+  double short_fraction = 0;
+  bool double_precision = false;  // of pair terms; sums are integers in both
+  Method method = Method::brush;
+  int threads_per_particle = 0;  // eta, a power of two up to 16 (GPU)
+  std::uint64_t seed = 0;
+  std::uint64_t first_sweep = 0;  // where the counter of sweeps, and so the random numbers, begins
+};
+
+struct Ions {
+  const double* position;       // [N][3]
+  const double* valence;        // [N]
+  const double* diameter;       // [N]
+  const std::int32_t* species;  // [N], from 0
+  std::size_t count;
+};
+
+struct Counters {
+  std::uint64_t sweeps = 0;
+  std::uint64_t trial_moves = 0;
+  std::uint64_t accepted_moves = 0;
+  std::uint64_t evaluated_moves = 0;  // trials whose energy was computed: the others were hopeless
+};
+
+// What a trajectory depends on besides valences, diameters and parameters, in host memory.
+struct Snapshot {
+  Counters counters;
+  std::vector<float> positions;                  // [N][3], integers in units
+  std::int64_t change_high = 0, change_low = 0;  // energy since the start: high 2^32 + low quanta
+};
+
+struct Histogram {
+  double bin_width = 0;
+  int bins = 0;
+  double interior_radius = 0;  // of the ions that count (spherical cell)
+  int species = 0;
+};
+
+// To be used by one thread at a time. What a CUDA engine does is ordered with the legacy default
+// stream of its device.
+class MANYMOVE_API Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // A sweep is one trial move of each ion, in the order of the input. Blocks until done.
+  virtual void run(std::uint64_t sweeps) = 0;
+  // Energies after each sweep, in kT and relative to the start; handed over once. The last million
+  // at most.
+  virtual std::vector<double> take_energies() = 0;
+
+  virtual Counters counters() const = 0;
+  virtual std::size_t particles() const = 0;
+  // Energy since the start, in kT, as the decisions saw it.
+  virtual double energy_change() const = 0;
+  // The energy in kT from all pairs, in float64 whatever the precision of the moves.
+  virtual double energy() const = 0;
+  // [N][3], in the order of the input.
+  virtual void positions(double* xyz) const = 0;
+  // The same coordinates as integers in float32; changed ones have moved.
+  virtual Snapshot snapshot() const = 0;
+  // Other positions [N][3] of the same ions; counters go on. Throws as make_engine, the old
+  // positions being kept.
+  virtual void set_positions(const double* xyz) = 0;
+
+  // Adds the pairs of the present configuration to counts, [species (species + 1) / 2][bins] with
+  // the pairs of species 00, 01, ..., 11, 12, ..., and the ions of each species that counted to
+  // interior, [species].
+  virtual void count_pairs(const Histogram& histogram, std::uint64_t* counts,
+                           std::uint64_t* interior) const = 0;
+
+  // Largest displacements as realised, length of one unit, eta in use.
+  virtual double max_displacement() const = 0;
+  virtual double short_displacement() const = 0;
+  virtual double unit() const = 0;
+  virtual int threads_per_particle() const = 0;
+  // Smallest distance minus contact distance of any pair, over the contact distance, if negative.
+  virtual double max_overlap() const = 0;
+  // Of the integer positions and counters: the same on every machine.
+  virtual std::uint64_t state_hash() const = 0;
+};
+
+// device: "cpu" or "cuda:<index>". threads: of the CPU engine, 0 for all.
+// Throws std::invalid_argument (OverlapError) for bad input, std::bad_alloc when memory runs out,
+// std::runtime_error for device errors.
+MANYMOVE_API std::unique_ptr<Engine> make_engine(const Ions& ions, const Parameters& parameters,
+                                                 const std::string& device, int threads);
+// Continues from a snapshot of an engine with the same ions and parameters, bit for bit;
+// ions.position is not read.
+MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, const Ions& ions,
+                                                 const Parameters& parameters,
+                                                 const std::string& device, int threads);
+
+}  // namespace manymove::coulomb

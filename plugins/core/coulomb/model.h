@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Charged hard spheres in a cell, for CPU and GPU: Y. Liang, X. Xing, Y. Li, "A GPU-based
+// large-scale Monte Carlo simulation method for systems with long-range interactions" (2017).
+//
+// Coordinates are integers below 2^24 held in float32, so differences are exact in float32 and
+// squared distances in float64: the wall and the hard cores are decided without rounding.
+// A potential is an integer too: each term q / r is rounded to a multiple of 2^-k, and integers
+// add up in any order to the same sum. So every schedule makes the same decisions.
+#pragma once
+
+#include "../common/macros.h"
+#include "../common/philox.h"
+
+namespace manymove::coulomb {
+
+inline constexpr float kHalf =
+    8388608.0f;  // radius of the cell, or half its longest edge, in units
+
+struct Rules {
+  bool periodic;
+  float extent[3];            // edges of the periodic box in units, even
+  float inverse[3];           // 1 / extent
+  double wall2;               // squared radius of the spherical cell, in units
+  double magic;               // 1.5 * 2^(52-k): adding it rounds to a multiple of 2^-k
+  double strength;            // kT of two unit charges at potential 2^-k
+  std::uint32_t step;         // largest displacement along an axis, in units
+  std::uint32_t short_step;   // of the short moves
+  std::uint32_t short_below;  // a move is short if a random word is below this
+  float surely_free;          // no pair overlaps at this squared distance in float32, or beyond
+  int cells[3];               // of the search for overlaps
+  float cells_per_unit[3];
+  PhiloxKey key;
+};
+
+struct alignas(16) Site {
+  float x, y, z, charge;
+};
+
+// A constant of a scalar or SIMD type.
+template <class V, class S>
+MM_HD V constant(S c) {
+  return V{} + c;
+}
+
+// 1 / sqrt(a) to 8e-7, from IEEE operations alone: a guess from the exponent, and a polynomial of
+// its error e = 1 - a y^2 (minimax over the guesses' errors, own fit).
+template <class F>
+MM_HD F guessed_inverse_root(F a) {
+  const F y = as_float(0x5f374800u - (bits_of(a) >> 1));
+  const F e = fused(-a, y * y, constant<F>(1.0f));
+  F p = fused(e, constant<F>(0x1.4167dep-2f), constant<F>(0x1.814e04p-2f));
+  p = fused(e, p, constant<F>(0x1.ffff9cp-2f));
+  p = fused(e, p, constant<F>(0x1.ffffe8p-1f));
+  return y * p;
+}
+
+// 1 / sqrt(a) in float64, to about an ulp and the same bits everywhere: one step of third order.
+template <class D>
+MM_HD D inverse_root(D a) {
+  const D y = widened(guessed_inverse_root(narrowed(a)));
+  const D e = fused(-a, y * y, constant<D>(1.0));
+  return fused(y * e, fused(e, constant<D>(0.375), constant<D>(0.5)), y);
+}
+
+// The same in float32: a GPU's special-function unit, elsewhere one Newton step.
+template <class F>
+MM_HD F inverse_root_single(F a) {
+#if defined(__CUDA_ARCH__)
+  F y;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(a));
+  return y;
+#else
+  const F y = guessed_inverse_root(a);
+  const F e = fused(-a, y * y, constant<F>(1.0f));
+  return fused(y * constant<F>(0.5f), e, y);
+#endif
+}
+
+MM_HD float magic_for(float) { return 12582912.0f; }           // 1.5 * 2^23
+MM_HD double magic_for(double) { return 6755399441055744.0; }  // 1.5 * 2^52
+
+// The component of the nearest image; S is the scalar type of V.
+template <class S, class V>
+MM_HD V nearest(V d, S extent, S inverse) {
+  const V magic = constant<V>(magic_for(S{}));
+  const V whole = fused(d, constant<V>(inverse), magic) - magic;
+  return fused(constant<V>(-extent), whole, d);
+}
+
+// Squared distance of nearest images if Periodic.
+template <bool Periodic, class S, class V>
+MM_HD V squared(const Rules& r, V dx, V dy, V dz) {
+  if constexpr (Periodic) {
+    dx = nearest<S>(dx, r.extent[0], r.inverse[0]);
+    dy = nearest<S>(dy, r.extent[1], r.inverse[1]);
+    dz = nearest<S>(dz, r.extent[2], r.inverse[2]);
+  }
+  return fused(dz, dz, fused(dy, dy, dx * dx));
+}
+
+// Exact, in float64.
+MM_HD double squared_distance(const Rules& r, double x, double y, double z, const Site& other) {
+  const double dx = x - other.x, dy = y - other.y, dz = z - other.z;
+  return r.periodic ? squared<true, double>(r, dx, dy, dz) : squared<false, double>(r, dx, dy, dz);
+}
+
+MM_HD bool too_close(double distance2, double radius_i, double radius_j) {
+  const double contact = radius_i + radius_j;
+  return distance2 < contact * contact;
+}
+
+// q / r as a float64 whose low bits are the rounded integer (plus those of the magic number).
+template <class D>
+MM_HD D fixed_term(D charge, D distance2, D magic) {
+  return fused(charge, inverse_root(distance2), magic);
+}
+
+// Sums wrap around without harm: those of positions that overlap may, and are not used.
+MM_HD std::int64_t wrapping_sum(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+MM_HD std::int64_t wrapping_difference(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+}
+
+// A float32 sum as such an integer.
+MM_HD std::int64_t to_fixed(float sum, double magic) {
+  return static_cast<std::int64_t>(bits_of(static_cast<double>(sum) + magic) - bits_of(magic));
+}
+
+// Potential of one ion at distance2, as an integer.
+MM_HD std::int64_t potential_term(const Rules& r, double charge, double distance2) {
+  return static_cast<std::int64_t>(bits_of(fixed_term(charge, distance2, r.magic)) -
+                                   bits_of(r.magic));
+}
+MM_HD std::int64_t potential_term_single(const Rules& r, float charge, float distance2) {
+  return to_fixed(charge * inverse_root_single(distance2), r.magic);
+}
+
+// ln(a) for 0 < a < 1, from IEEE operations alone: 2 artanh((m - 1) / (m + 1)), to 1e-15.
+MM_HD double logarithm(double a) {
+  const std::uint64_t bits = bits_of(a);
+  int exponent = static_cast<int>(bits >> 52) - 1023;
+  double m = as_double((bits & 0xfffffffffffffu) | 0x3ff0000000000000u);
+  if (m > 1.4142135623730951) {
+    m = m * 0.5;
+    ++exponent;
+  }
+  const double s = (m - 1) / (m + 1);
+  const double p = polynomial(s * s, 1.0, 1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13,
+                              1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23);
+  return fused(static_cast<double>(exponent), 0.6931471805599453, 2 * s * p);
+}
+
+// ---- a trial move ----------------------------------------------------------------------------
+
+struct Trial {
+  float x, y, z;
+  bool inside;
+  // Accepted if the change of the potential, times the sign of the charge, is at most this:
+  // u < exp(-dE) without an exponential.
+  std::int64_t most;
+};
+
+// As probable as its opposite: a sign and a magnitude from different bits.
+MM_HD float displacement(std::uint32_t word, std::uint32_t step) {
+  const std::uint64_t product = static_cast<std::uint64_t>(word & 0x7fffffffu) * (step + 1);
+  const float magnitude = static_cast<float>(static_cast<std::int32_t>(product >> 31));
+  return word >> 31 ? -magnitude : magnitude;
+}
+
+MM_HD float wrapped(float x, float extent) {
+  if (2 * x >= extent) return x - extent;
+  return 2 * x < -extent ? x + extent : x;
+}
+
+MM_HD Trial propose(const Rules& r, std::uint32_t particle, std::uint64_t sweep, const Site& s) {
+  const auto low = static_cast<std::uint32_t>(sweep),
+             high = static_cast<std::uint32_t>(sweep >> 32);
+  std::uint32_t word[4] = {particle, low, high, 0};
+  philox(word, r.key);
+  std::uint32_t step = r.step;
+  if (r.short_below) {
+    std::uint32_t choice[4] = {particle, low, high, 1};
+    philox(choice, r.key);
+    if (choice[0] < r.short_below) step = r.short_step;
+  }
+  Trial t{s.x + displacement(word[0], step), s.y + displacement(word[1], step),
+          s.z + displacement(word[2], step), true, 0};
+  if (r.periodic) {
+    t.x = wrapped(t.x, r.extent[0]);
+    t.y = wrapped(t.y, r.extent[1]);
+    t.z = wrapped(t.z, r.extent[2]);
+  } else {
+    const double x = t.x, y = t.y, z = t.z;
+    t.inside = fused(z, z, fused(y, y, x * x)) <= r.wall2;
+  }
+  const double u = (static_cast<double>(word[3]) + 0.5) * 0x1p-32;
+  t.most = static_cast<std::int64_t>(-logarithm(u) / (abs_of(s.charge) * r.strength));
+  return t;
+}
+
+MM_HD bool accepts(std::int64_t change, std::int64_t most, float charge) {
+  return (charge > 0 ? change : wrapping_difference(0, change)) <= most;
+}
+
+// ---- trials that cannot succeed --------------------------------------------------------------
+// A trial that leaves the cell, or that overlaps with an ion that is certainly still where it was,
+// is rejected before any pair term is computed; its ion stays where it is for the whole sweep.
+
+enum Fate : std::uint8_t { alive, outside, blocked, blocked_by_blocked };
+
+MM_HD int cell_along(const Rules& r, int axis, float x) {
+  const int cell = static_cast<int>((x + r.extent[axis] * 0.5f) * r.cells_per_unit[axis]);
+  return cell < 0 ? 0 : cell >= r.cells[axis] ? r.cells[axis] - 1 : cell;
+}
+
+MM_HD std::size_t cell_index(const Rules& r, int cx, int cy, int cz) {
+  return (static_cast<std::size_t>(cz) * r.cells[1] + cy) * r.cells[0] + cx;
+}
+MM_HD std::size_t cell_of(const Rules& r, float x, float y, float z) {
+  return cell_index(r, cell_along(r, 0, x), cell_along(r, 1, y), cell_along(r, 2, z));
+}
+
+// False for a neighbour beyond the wall.
+MM_HD bool neighbour_cell(const Rules& r, int axis, int& cell) {
+  if (cell >= 0 && cell < r.cells[axis]) return true;
+  if (!r.periodic) return false;
+  cell = cell < 0 ? r.cells[axis] - 1 : 0;
+  return true;
+}
+
+// Ions by cell, as linked lists that end with -1.
+struct Lists {
+  const std::int32_t* head;
+  const std::int32_t* next;
+};
+
+// Whether ion i at (x, y, z) overlaps with one of those that `counts`.
+template <class SiteOf, class Counts>
+MM_HD bool overlaps(const Rules& r, const Lists& lists, SiteOf site, const double* radius, int i,
+                    float x, float y, float z, Counts counts) {
+  const int c[3] = {cell_along(r, 0, x), cell_along(r, 1, y), cell_along(r, 2, z)};
+  for (int k = 0; k < 27; ++k) {
+    int cx = c[0] + k % 3 - 1, cy = c[1] + k / 3 % 3 - 1, cz = c[2] + k / 9 - 1;
+    if (!neighbour_cell(r, 0, cx) || !neighbour_cell(r, 1, cy) || !neighbour_cell(r, 2, cz))
+      continue;
+    for (int j = lists.head[cell_index(r, cx, cy, cz)]; j >= 0; j = lists.next[j])
+      if (j != i && counts(j) &&
+          too_close(squared_distance(r, x, y, z, site(j)), radius[i], radius[j]))
+        return true;
+  }
+  return false;
+}
+
+// ---- pair correlations -----------------------------------------------------------------------
+
+struct Bins {
+  double per_unit;  // bins per unit of length
+  double farthest2;
+  double interior2;  // ions farther from the centre (squared, units) are left out
+  int bins, species;
+};
+
+// Index of the unordered pair of species in a row of species (species + 1) / 2.
+MM_HD int species_pair(int a, int b, int species) {
+  const int low = a < b ? a : b, high = a < b ? b : a;
+  return low * species - low * (low - 1) / 2 + high - low;
+}
+
+// -1 beyond the last bin; the same on every machine.
+MM_HD int bin_of(const Bins& b, double distance2) {
+  if (!(distance2 < b.farthest2)) return -1;
+  const int bin = static_cast<int>(square_root(distance2) * b.per_unit);
+  return bin < b.bins ? bin : -1;
+}
+
+MM_HD bool interior(const Rules& r, const Bins& b, const Site& s) {
+  const double x = s.x, y = s.y, z = s.z;
+  return r.periodic || fused(z, z, fused(y, y, x * x)) <= b.interior2;
+}
+
+}  // namespace manymove::coulomb

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "state.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "../common/text.h"
+
+namespace manymove::coulomb {
+namespace {
+
+template <class... Parts>
+[[noreturn]] void reject(const Parts&... parts) {
+  throw std::invalid_argument(text_of(parts...));
+}
+
+void require_positive(const char* name, double value) {
+  if (!(value > 0) || !std::isfinite(value))
+    reject(name, " must be positive and finite, got ", value);
+}
+
+void choose_units(State& s) {
+  const Parameters& p = s.parameters;
+  Rules& r = s.rules;
+  r.periodic = p.periodic;
+  if (!p.periodic) {
+    require_positive("radius", p.radius);
+    s.unit = p.radius / kHalf;
+    for (int a = 0; a < 3; ++a) {
+      r.extent[a] = 2 * kHalf;
+      s.axis_unit[a] = s.unit;
+    }
+  } else {
+    for (const double edge : p.box) require_positive("each edge of the box", edge);
+    const double longest = *std::max_element(p.box, p.box + 3);
+    s.unit = longest / (2 * kHalf);
+    for (int a = 0; a < 3; ++a) {
+      r.extent[a] = static_cast<float>(2 * std::nearbyint(p.box[a] / s.unit / 2));
+      if (r.extent[a] < 1024) reject("box edge ", "xyz"[a], " is too short beside ", longest);
+      s.axis_unit[a] = p.box[a] / static_cast<double>(r.extent[a]);
+    }
+  }
+  for (int a = 0; a < 3; ++a) r.inverse[a] = 1 / r.extent[a];
+  r.wall2 = static_cast<double>(kHalf) * kHalf;
+}
+
+// A displacement as a number of units.
+std::uint32_t steps(const State& s, const char* name, double length) {
+  double most = kHalf;
+  for (const float edge : s.rules.extent) most = std::min(most, edge / 2.0);
+  if (!(length > 0) || length > most * s.unit * (1 + 1e-12))
+    reject(name, " must be positive and at most ", most * s.unit, ", got ", length);
+  return static_cast<std::uint32_t>(std::clamp(std::nearbyint(length / s.unit), 1.0, most));
+}
+
+void choose_moves(State& s) {
+  Parameters& p = s.parameters;
+  Rules& r = s.rules;
+  if (p.max_displacement == 0)
+    p.max_displacement = p.periodic ? *std::min_element(p.box, p.box + 3) / 6 : p.radius / 3;
+  r.step = steps(s, "max_displacement", p.max_displacement);
+  if (!(p.short_fraction >= 0 && p.short_fraction <= 1))
+    reject("short_fraction must be from 0 to 1, got ", p.short_fraction);
+  if (p.short_fraction > 0) {
+    r.short_step = steps(s, "short_displacement", p.short_displacement);
+    r.short_below = static_cast<std::uint32_t>(
+        std::min(4294967295.0, std::nearbyint(p.short_fraction * 4294967296.0)));
+  }
+  r.key = {static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};
+  const int eta = p.threads_per_particle;
+  if (eta < 0 || eta > 16 || (eta & (eta - 1)))
+    reject("threads_per_particle must be 1, 2, 4, 8 or 16, got ", eta);
+}
+
+// Resolution of the integer potentials: 2^-46 of the term at contact, unless the sum over all ions,
+// packed as densely as can be, needs more room in 63 bits. That sum is at most
+// 2.75 N^(2/3) q / sigma: a ball of N spheres packed at 0.74, seen from its centre.
+void choose_resolution(State& s, double charge, double contact) {
+  require_positive("bjerrum_length", s.parameters.bjerrum_length);
+  const double sum = std::log2(2.75) + std::log2(static_cast<double>(s.sites.size())) * 2 / 3;
+  const int bits = static_cast<int>(std::min(46.0, std::floor(61.5 - sum)));
+  const int k = bits - static_cast<int>(std::ceil(std::log2(charge / contact)));
+  s.rules.magic = std::ldexp(1.5, 52 - k);
+  s.rules.strength = s.parameters.bjerrum_length / s.unit * std::ldexp(1.0, -k);
+}
+
+void read_ions(State& s, const Ions& ions) {
+  const std::size_t n = ions.count;
+  if (n < 2) reject("a neutral system needs two ions or more, got ", n);
+  if (n > (std::size_t{1} << 30)) reject("too many ions: ", n);
+  double sum = 0, magnitude = 0, most = 0, widest = 0;
+  double narrowest = std::numeric_limits<double>::infinity();
+  s.sites.resize(n);
+  s.radius.resize(n);
+  s.species.assign(ions.species, ions.species + n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double q = ions.valence[i], d = ions.diameter[i];
+    if (q == 0 || !std::isfinite(q))
+      reject("ion ", i, " has valence ", q, "; it must not be 0 and be finite");
+    if (static_cast<double>(static_cast<float>(q)) != q)
+      reject("ion ", i, " has valence ", q, ", which float32 cannot hold exactly");
+    if (!(d > 0) || !std::isfinite(d))
+      reject("ion ", i, " has diameter ", d, "; it must be positive and finite");
+    sum += q;
+    magnitude += std::abs(q);
+    most = std::max(most, std::abs(q));
+    widest = std::max(widest, d);
+    narrowest = std::min(narrowest, d);
+    s.sites[i].charge = static_cast<float>(q);
+    s.radius[i] = d / 2 / s.unit;
+  }
+  if (std::abs(sum) > 1e-9 * magnitude) reject("the ions are not neutral: valences sum to ", sum);
+  double shortest = 2 * kHalf;
+  for (const float edge : s.rules.extent) shortest = std::min<double>(shortest, edge);
+  if (widest / s.unit > shortest / (s.rules.periodic ? 2 : 1))
+    reject("an ion of diameter ", widest, " does not fit: ",
+           s.rules.periodic ? "half the shortest edge is " : "the cell's diameter is ",
+           shortest * s.unit / (s.rules.periodic ? 2 : 1));
+  choose_resolution(s, most, narrowest / s.unit);
+  const double contact = widest / s.unit;
+  s.rules.surely_free = static_cast<float>(contact * contact * (1 + 4e-6));
+  // float32 moves an ion's cell by up to two units.
+  const double cap = std::max(1.0, std::cbrt(2.0 * static_cast<double>(n)));
+  for (int a = 0; a < 3; ++a) {
+    const double most_cells = s.rules.extent[a] / (contact * (1 + 1e-6) + 4);
+    s.rules.cells[a] = static_cast<int>(std::clamp(std::floor(most_cells), 1.0, cap));
+    s.rules.cells_per_unit[a] = static_cast<float>(s.rules.cells[a] / s.rules.extent[a]);
+  }
+}
+
+Site rounded(const State& s, const double* xyz, Site site) {
+  float c[3];
+  for (int a = 0; a < 3; ++a) {
+    c[a] = static_cast<float>(std::nearbyint(xyz[a] / s.axis_unit[a]));
+    if (s.rules.periodic) c[a] = wrapped(c[a], s.rules.extent[a]);
+  }
+  const auto norm2 = [&] {
+    return fused(double{c[2]}, double{c[2]},
+                 fused(double{c[1]}, double{c[1]}, double{c[0]} * c[0]));
+  };
+  while (!s.rules.periodic && norm2() > s.rules.wall2) {  // rounding may cross the wall
+    const int a = static_cast<int>(
+        std::max_element(c, c + 3, [](float u, float v) { return std::abs(u) < std::abs(v); }) - c);
+    c[a] -= std::copysign(1.0f, c[a]);
+  }
+  return {c[0], c[1], c[2], site.charge};
+}
+
+void check_inside(const State& s, std::size_t i, const double* xyz) {
+  const Parameters& p = s.parameters;
+  for (int a = 0; a < 3; ++a)
+    if (!std::isfinite(xyz[a])) reject("ion ", i, " has a position that is not finite");
+  if (p.periodic) {
+    for (int a = 0; a < 3; ++a)
+      if (std::abs(xyz[a]) > p.box[a] / 2 * (1 + 1e-7))
+        reject("ion ", i, " is outside the box: ", "xyz"[a], " = ", xyz[a], ", half the edge is ",
+               p.box[a] / 2);
+  } else {
+    const double r = std::sqrt(xyz[0] * xyz[0] + xyz[1] * xyz[1] + xyz[2] * xyz[2]);
+    if (r > p.radius * (1 + 1e-7))
+      reject("ion ", i, " is outside the spherical cell: at ", r, " from the centre, radius ",
+             p.radius);
+  }
+}
+
+// The first of the ions that overlaps with i at its site, or -1.
+std::int64_t first_overlap(const State& s, const CellLists& lists, int i) {
+  std::int64_t found = -1;
+  const Site at = s.sites[i];
+  overlaps(
+      s.rules, lists.view(), [&](int j) { return s.sites[j]; }, s.radius.data(), i, at.x, at.y,
+      at.z,
+      [&](int j) {
+        if (!too_close(squared_distance(s.rules, at.x, at.y, at.z, s.sites[j]), s.radius[i],
+                       s.radius[j]))
+          return false;
+        found = j;
+        return true;
+      });
+  return found;
+}
+
+// Rounding may have pushed touching ions together: within three units, look for a free place.
+bool nudge(State& s, const CellLists& lists, int i) {
+  const Site home = s.sites[i];
+  for (int reach = 1; reach <= 3; ++reach)
+    for (int k = 0; k < 343; ++k) {
+      const int d[3] = {k % 7 - 3, k / 7 % 7 - 3, k / 49 - 3};
+      if (std::max({std::abs(d[0]), std::abs(d[1]), std::abs(d[2])}) != reach) continue;
+      Site& at = s.sites[i];
+      at = {home.x + d[0], home.y + d[1], home.z + d[2], home.charge};
+      if (s.rules.periodic) {
+        at.x = wrapped(at.x, s.rules.extent[0]);
+        at.y = wrapped(at.y, s.rules.extent[1]);
+        at.z = wrapped(at.z, s.rules.extent[2]);
+      } else if (fused(double{at.z}, double{at.z},
+                       fused(double{at.y}, double{at.y}, double{at.x} * at.x)) > s.rules.wall2) {
+        continue;
+      }
+      if (first_overlap(s, lists, i) < 0) return true;
+    }
+  s.sites[i] = home;
+  return false;
+}
+
+void separate(State& s) {
+  CellLists lists;
+  make_lists(s, lists);
+  for (std::size_t i = 0; i < s.sites.size(); ++i) {
+    const std::int64_t j = first_overlap(s, lists, static_cast<int>(i));
+    if (j < 0) continue;
+    const double contact = (s.radius[i] + s.radius[j]) * s.unit;
+    const double distance = s.unit * std::sqrt(squared_distance(s.rules, s.sites[i].x, s.sites[i].y,
+                                                                s.sites[i].z, s.sites[j]));
+    // Two roundings, of half a unit along each axis each.
+    if (contact - distance > 1.8 * s.unit || !nudge(s, lists, static_cast<int>(i)))
+      throw OverlapError(text_of("ions ", i, " and ", j, " overlap: their distance is ", distance,
+                                 ", contact is at ", contact));
+  }
+}
+
+State begun(const Ions& ions, const Parameters& parameters) {
+  State s;
+  s.parameters = parameters;
+  choose_units(s);
+  read_ions(s, ions);
+  choose_moves(s);
+  s.counters.sweeps = parameters.first_sweep;
+  return s;
+}
+
+std::uint64_t mix(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+void place(State& s, const double* xyz) {
+  for (std::size_t i = 0; i < s.sites.size(); ++i) check_inside(s, i, xyz + 3 * i);
+  const std::vector<Site> before = s.sites;
+  for (std::size_t i = 0; i < s.sites.size(); ++i) s.sites[i] = rounded(s, xyz + 3 * i, s.sites[i]);
+  try {
+    separate(s);
+  } catch (const OverlapError&) {
+    s.sites = before;
+    throw;
+  }
+}
+
+State make_state(const Ions& ions, const Parameters& parameters) {
+  State s = begun(ions, parameters);
+  place(s, ions.position);
+  return s;
+}
+
+State make_state(const Snapshot& snapshot, const Ions& ions, const Parameters& parameters) {
+  State s = begun(ions, parameters);
+  if (snapshot.positions.size() != 3 * s.sites.size())
+    reject("checkpoint: ", snapshot.positions.size(), " coordinates for ", s.sites.size(), " ions");
+  for (std::size_t i = 0; i < s.sites.size(); ++i) {
+    const float* c = snapshot.positions.data() + 3 * i;
+    double norm2 = 0;
+    for (int a = 0; a < 3; ++a) {
+      if (!(std::abs(c[a]) <= s.rules.extent[a] / 2) || c[a] != std::nearbyint(c[a]))
+        reject("checkpoint: ion ", i, " has the coordinate ", c[a]);
+      norm2 += double{c[a]} * c[a];
+    }
+    if (!s.rules.periodic && norm2 > s.rules.wall2) reject("checkpoint: ion ", i, " is outside");
+    s.sites[i] = {c[0], c[1], c[2], s.sites[i].charge};
+  }
+  CellLists lists;
+  make_lists(s, lists);
+  for (std::size_t i = 0; i < s.sites.size(); ++i)
+    if (first_overlap(s, lists, static_cast<int>(i)) >= 0)
+      reject("checkpoint: ion ", i, " overlaps with another");
+  s.counters = snapshot.counters;
+  s.change = (static_cast<__int128>(snapshot.change_high) << 32) + snapshot.change_low;
+  return s;
+}
+
+void make_lists(const State& s, CellLists& lists) {
+  const Rules& r = s.rules;
+  lists.head.assign(static_cast<std::size_t>(r.cells[0]) * r.cells[1] * r.cells[2], -1);
+  lists.next.resize(s.sites.size());
+  for (std::size_t i = 0; i < s.sites.size(); ++i) {
+    const Site& at = s.sites[i];
+    std::int32_t& head = lists.head[cell_of(r, at.x, at.y, at.z)];
+    lists.next[i] = head;
+    head = static_cast<std::int32_t>(i);
+  }
+}
+
+Snapshot snapshot_of(const State& s) {
+  Snapshot snapshot;
+  snapshot.counters = s.counters;
+  snapshot.positions.reserve(3 * s.sites.size());
+  for (const Site& at : s.sites)
+    snapshot.positions.insert(snapshot.positions.end(), {at.x, at.y, at.z});
+  snapshot.change_high = static_cast<std::int64_t>(s.change >> 32);
+  snapshot.change_low = static_cast<std::int64_t>(s.change & 0xffffffff);
+  return snapshot;
+}
+
+void export_positions(const State& s, double* xyz) {
+  for (const Site& at : s.sites) {
+    *xyz++ = at.x * s.axis_unit[0];
+    *xyz++ = at.y * s.axis_unit[1];
+    *xyz++ = at.z * s.axis_unit[2];
+  }
+}
+
+double deepest_overlap(const State& s) {
+  CellLists lists;
+  make_lists(s, lists);
+  double deepest = 0;
+  for (std::size_t i = 0; i < s.sites.size(); ++i) {
+    const Site at = s.sites[i];
+    overlaps(
+        s.rules, lists.view(), [&](int j) { return s.sites[j]; }, s.radius.data(),
+        static_cast<int>(i), at.x, at.y, at.z,
+        [&](int j) {
+          const double distance =
+              std::sqrt(squared_distance(s.rules, at.x, at.y, at.z, s.sites[j]));
+          deepest = std::max(deepest, 1 - distance / (s.radius[i] + s.radius[j]));
+          return false;
+        });
+  }
+  return deepest;
+}
+
+std::uint64_t hash_of(const State& s) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < s.sites.size(); ++i) {
+    const Site& at = s.sites[i];
+    std::uint64_t one = mix(i + 1);
+    for (const float c : {at.x, at.y, at.z})
+      one = mix(one ^ static_cast<std::uint64_t>(static_cast<std::int64_t>(c)));
+    sum += one;
+  }
+  for (const std::uint64_t v :
+       {s.counters.sweeps, s.counters.trial_moves, s.counters.accepted_moves})
+    sum = mix(sum ^ v);
+  return sum;
+}
+
+Bins bins_of(const State& s, const Histogram& h) {
+  if (h.bins < 1 || !(h.bin_width > 0) || h.species < 1) reject("a histogram needs bins");
+  Bins b{};
+  b.per_unit = s.unit / h.bin_width;
+  const double farthest = h.bins * h.bin_width / s.unit;
+  b.farthest2 = farthest * farthest;
+  const double inside = h.interior_radius / s.unit;
+  b.interior2 = inside * inside;
+  b.bins = h.bins;
+  b.species = h.species;
+  return b;
+}
+
+}  // namespace manymove::coulomb

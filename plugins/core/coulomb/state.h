@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the two engines share on the host: input to integers, integers to output.
+#pragma once
+
+#include "engine.h"
+#include "model.h"
+
+namespace manymove::coulomb {
+
+struct State {
+  Parameters parameters;
+  Rules rules{};
+  double unit = 0;             // length of one integer unit
+  double axis_unit[3] = {};    // the same along each axis of a box, to 2^-24
+  std::vector<Site> sites;     // where the ions are
+  std::vector<double> radius;  // in units
+  std::vector<std::int32_t> species;
+  Counters counters;
+  __int128 change = 0;  // of the energy since the start, in quanta
+};
+
+// Checks everything and puts the ions on the grid of integers.
+State make_state(const Ions& ions, const Parameters& parameters);
+State make_state(const Snapshot& snapshot, const Ions& ions, const Parameters& parameters);
+// Other positions of the same ions; throws and changes nothing if they are bad.
+void place(State& state, const double* xyz);
+
+// Ions by cell.
+struct CellLists {
+  std::vector<std::int32_t> head, next;
+  Lists view() const { return {head.data(), next.data()}; }
+};
+void make_lists(const State& state, CellLists& lists);
+
+Snapshot snapshot_of(const State& state);
+void export_positions(const State& state, double* xyz);
+double deepest_overlap(const State& state);
+std::uint64_t hash_of(const State& state);
+Bins bins_of(const State& state, const Histogram& histogram);
+
+// Sums of quanta times charge; the energy change of an accepted trial.
+MM_HD std::int64_t nearest_integer(double a) {
+#if defined(__CUDA_ARCH__)
+  return __double2ll_rn(a);
+#else
+  return __builtin_llrint(a);
+#endif
+}
+
+}  // namespace manymove::coulomb

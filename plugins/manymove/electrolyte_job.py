@@ -1,0 +1,290 @@
+"""The main job behind `manymove electrolyte`: replicas over threads and ranks, pooled, written."""
+
+from __future__ import annotations
+
+import time
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from manymove.analysis import pressure
+from manymove.analysis.dressed_ion import DressedIons, dressed_ions
+from manymove.electrolyte_replica import Replica, Result, Settings
+from manymove.progress import MovesBar, StopRequest
+from manymove.replicas import World, run_concurrently, share_of_threads
+from manymove.report import _hash_of, _number, write_json
+
+
+def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
+    """Run all replicas; rank 0 writes summary.json, g(r), energies and pictures.
+
+    Returns:
+        the summary (of all ranks, on every rank), and whether every replica ran to its end.
+
+    Raises:
+        ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
+    """
+    mine = world.share(range(settings.replicas))
+    failure: Exception | None = None
+    results: list[Result] = []
+    try:
+        settings.output.mkdir(parents=True, exist_ok=True)
+        results = _run_share(settings, mine, world)
+    except Exception as error:
+        failure = error
+    # An error on one rank is the error of all, or the others would wait for it for ever.
+    failures = world.gather([str(failure)] if failure is not None else [])
+    if failure is not None:
+        raise failure
+    if failures:
+        raise RuntimeError(failures[0])
+    results = sorted(world.gather(results), key=lambda r: r.replica)
+    dressed, why_not = fit(settings, results)
+    summary = summarise(settings, results, world.size, dressed, why_not)
+    if world.rank == 0:
+        write_outputs(settings, results, summary, dressed)
+    return summary, all(r.complete for r in results)
+
+
+def _run_share(settings: Settings, indices: list[int], world: World) -> list[Result]:
+    if not indices:
+        return []
+    device = world.device(settings.device)
+    threads = share_of_threads(device, settings.threads, len(indices), world.cores)
+    moves = (settings.sweeps + settings.equilibrate) * settings.ions * len(indices)
+    with StopRequest() as stop:
+        replicas = [
+            Replica(index, settings, device, threads[slot % len(threads)], stop)
+            for slot, index in enumerate(indices)
+        ]
+        bar = MovesBar(
+            f"{settings.ions:,} ions {settings.valences[0]:+d}:{settings.valences[1]:+d}",
+            moves,
+            quiet=settings.quiet or world.rank > 0,
+        )
+        try:
+            return run_concurrently(
+                [replica.run for replica in replicas],
+                len(threads),
+                stop,
+                lambda: bar.show(sum(replica.moves for replica in replicas)),
+            )
+        finally:
+            bar.close()
+
+
+def fit(settings: Settings, results: list[Result]) -> tuple[DressedIons | None, str | None]:
+    """Renormalised parameters, or why there are none."""
+    correlations = [r.correlations for r in results if r.correlations is not None]
+    if not correlations:
+        return None, "nothing was measured"
+    try:
+        return dressed_ions(correlations, settings.bjerrum_length), None
+    except ValueError as error:
+        return None, str(error)
+
+
+def summarise(
+    settings: Settings,
+    results: list[Result],
+    ranks: int,
+    dressed: DressedIons | None,
+    why_not: str | None,
+) -> dict[str, Any]:
+    """The content of summary.json."""
+    started = [r for r in results if r.state_hash is not None]
+    first = started[0] if started else results[0]
+    per_ion = [r.energies / settings.ions for r in started if r.energies.size]
+    pooled = pressure.pool([pressure.estimate(e) for e in per_ion]) if per_ion else None
+    drift, drift_error = pressure.drift(per_ion)
+    trial_moves = sum(r.trial_moves for r in started)
+    sweeps = sum(r.session_sweeps for r in started)
+    hashes = [r.state_hash for r in started]
+    drifts = [abs(r.energy_drift / r.energy) for r in started if r.energy and r.energy_drift]
+    time_, time_reason = _autocorrelation(per_ion)
+    return {
+        "energy_per_ion_kT": pooled.value if pooled else None,
+        "energy_per_ion_error": _number(pooled.error) if pooled else None,
+        "energy_per_ion_error_converged": pooled.plateau if pooled else None,
+        "equilibration_drift": _number(drift),
+        "equilibration_drift_error": _number(drift_error),
+        "autocorrelation_time": time_,
+        "autocorrelation_time_missing": time_reason,
+        "acceptance": sum(r.accepted_moves for r in started) / trial_moves if trial_moves else None,
+        "evaluated_moves_share": (
+            sum(r.evaluated_moves for r in started) / trial_moves if trial_moves else None
+        ),
+        "seconds_per_sweep": sum(r.seconds for r in started) / sweeps if sweeps else None,
+        "renormalized": _describe(dressed),
+        "renormalized_missing": why_not,
+        "ions": settings.ions,
+        "valences": list(settings.valences),
+        "diameters": list(settings.diameters),
+        "bjerrum_length": settings.bjerrum_length,
+        "debye_length": first.debye_length,
+        "ions_per_cubic_angstrom": settings.density,
+        "geometry": settings.geometry,
+        "radius": settings.radius,
+        "box": settings.box,
+        "sweeps": min((r.sweeps for r in results), default=0),
+        "equilibration_sweeps": first.equilibration_sweeps,
+        "complete": all(r.complete for r in results),
+        "energy_drift": max(drifts, default=0.0) if started else None,
+        "max_overlap": max((r.max_overlap or 0.0 for r in started), default=None),
+        "max_displacement": first.max_displacement,
+        "method": settings.method,
+        "precision": settings.precision,
+        "threads_per_particle": first.threads_per_particle,
+        "device": first.device,
+        "device_name": first.device_name,
+        "threads": first.threads,
+        "ranks": ranks,
+        "seed": settings.seed,
+        "state_hash": hashes[0] if len(hashes) == 1 else _hash_of(hashes),
+        "replicas": [
+            {
+                "replica": r.replica,
+                "seed": r.seed,
+                "sweeps": r.sweeps,
+                "energy_per_ion_kT": float(r.energies.mean()) / settings.ions
+                if r.energies.size
+                else None,
+                "state_hash": r.state_hash,
+            }
+            for r in results
+        ],
+        "version": version("manymove"),
+        "date": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+    }
+
+
+def _autocorrelation(per_ion: list[np.ndarray]) -> tuple[float | None, str | None]:
+    """T_c = 1/2 + sum C_k (Eq. 10) of the energy in sweeps, averaged over the replicas."""
+    from manymove.analysis.autocorrelation import autocorrelation_time
+
+    try:
+        times = [0.5 + autocorrelation_time(e) for e in per_ion]
+    except (ValueError, ImportError) as error:
+        return None, str(error)
+    return (float(np.mean(times)), None) if times else (None, "nothing was measured")
+
+
+def _describe(dressed: DressedIons | None) -> dict[str, Any] | None:
+    if dressed is None:
+        return None
+    return {name: _plain(getattr(dressed, name)) for name in DressedIons.__dataclass_fields__}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return _number(float(value))
+
+
+def write_outputs(
+    settings: Settings, results: list[Result], summary: dict[str, Any], dressed: DressedIons | None
+) -> None:
+    """summary.json, energy.csv, g.csv and, of a complete run, the pictures."""
+    write_json(settings.output / "summary.json", summary)
+    measured = [r for r in results if r.energies.size]
+    if measured:
+        table = np.concatenate(
+            [
+                np.column_stack(
+                    (
+                        np.full(r.energies.size, r.replica),
+                        settings.equilibrate + 1 + np.arange(r.energies.size),
+                        r.energies / settings.ions,
+                    )
+                )
+                for r in measured
+            ]
+        )
+        np.savetxt(
+            settings.output / "energy.csv", table, fmt=["%d", "%d", "%.10g"], delimiter=",",
+            header="replica,sweep,energy_per_ion_kT", comments="",
+        )  # fmt: skip
+    correlations = [r.correlations for r in results if r.correlations is not None]
+    if correlations:
+        ideal = np.sum([c.ideal for c in correlations], axis=0)
+        counts = np.sum([c.counts for c in correlations], axis=0)
+        rows = np.column_stack(
+            (correlations[0].r, (counts / np.maximum(ideal, 1e-300)).T, counts.T)
+        )
+        names = [f"{a}{b}" for a, b in correlations[0].pairs]
+        header = ["r_angstrom", *(f"g_{n}" for n in names), *(f"pairs_{n}" for n in names)]
+        np.savetxt(
+            settings.output / "g.csv", rows, fmt="%.10g", delimiter=",",
+            header=",".join(header), comments="",
+        )  # fmt: skip
+    if not summary["complete"] or not correlations:
+        return
+    try:
+        from manymove import plots_electrolyte
+
+        plots_electrolyte.all_of(settings, measured, correlations, dressed)
+    except ImportError as error:
+        if not settings.quiet:
+            print(f"no pictures: {error}")
+
+
+def table(summary: dict[str, Any]) -> str:
+    """The lines that the command prints at the end."""
+    s = summary
+    valences = ":".join(f"{z:+d}" for z in s["valences"])
+    rows = [("ions", f"{s['ions']:,} of valences {valences}, {s['geometry']}")]
+    if s["debye_length"]:
+        rows.append(("bare Debye length", f"{s['debye_length']:.5g} A"))
+    if s["energy_per_ion_kT"] is not None:
+        error = "?" if s["energy_per_ion_error"] is None else f"{s['energy_per_ion_error']:.6f}"
+        note = "" if s["energy_per_ion_error_converged"] else " (too short for a reliable error)"
+        rows.append(("energy per ion", f"{s['energy_per_ion_kT']:.6f} +- {error} kT{note}"))
+    drift, drift_error = s["equilibration_drift"], s["equilibration_drift_error"]
+    if drift is not None and abs(drift) > 3 * drift_error:
+        rows.append(
+            (
+                "not equilibrated",
+                f"the energy per ion changes by {drift:+.5f} +- {drift_error:.5f} kT from the "
+                "first half of the sweeps to the second: raise --equilibrate",
+            )
+        )
+    if s["autocorrelation_time"] is not None:
+        rows.append(("autocorrelation", f"{s['autocorrelation_time']:.2f} sweeps"))
+    rows += _dressed_rows(s)
+    stopped = "stopped early" + ("; --resume continues" if s["state_hash"] else "")
+    done = "" if s["complete"] else f" ({stopped})"
+    rows.append(("sweeps", f"{s['sweeps']:,} after {s['equilibration_sweeps']:,}{done}"))
+    if s["seconds_per_sweep"]:
+        rows.append(
+            ("speed", f"{s['seconds_per_sweep']:.4g} s a sweep, {s['acceptance']:.2%} accepted")
+        )
+        rows.append(("device", f"{s['device']} ({s['device_name']})"))
+        rows.append(("energy drift", f"{s['energy_drift']:.2g} of the energy"))
+    if len(s["replicas"]) > 1:
+        rows.append(("replicas", f"{len(s['replicas'])} on {s['ranks']} rank(s)"))
+    rows.append(("state hash", s["state_hash"] or "none"))
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def _dressed_rows(s: dict[str, Any]) -> list[tuple[str, str]]:
+    d = s["renormalized"]
+    if d is None:
+        return [("renormalized", f"not fitted: {s['renormalized_missing']}")]
+
+    def with_error(value: float, error: float | None) -> str:
+        return f"{value:.4g}" + ("" if error is None else f" +- {error:.2g}")
+
+    rows = [("Debye length", with_error(d["debye_length"], d["debye_length_error"]) + " A")]
+    for z, ways, errors in zip(s["valences"], d["valences"], d["valence_errors"], strict=True):
+        both = " and ".join(map(with_error, ways, errors))
+        rows.append((f"valence {z:+d}", f"{both} (by way of either species)"))
+    rows.append(
+        (
+            "Eq. 8",
+            f"{with_error(d['screening_ratio'], d['screening_ratio_error'])} against "
+            f"{with_error(d['charge_ratio'], d['charge_ratio_error'])}",
+        )
+    )
+    return rows

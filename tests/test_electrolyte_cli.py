@@ -1,0 +1,166 @@
+"""`manymove electrolyte` and `manymove bench electrolyte`: files, resuming, and mistakes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from manymove import cli
+
+SMALL = ["--ions", 128, "--sweeps", 60, "--equilibrate", 20, "--device", "cpu", "--quiet"]
+KEYS = {
+    "energy_per_ion_kT",
+    "energy_per_ion_error",
+    "acceptance",
+    "seconds_per_sweep",
+    "autocorrelation_time",
+    "renormalized",
+    "device",
+    "seed",
+    "state_hash",
+    "energy_drift",
+}
+
+
+def electrolyte(*arguments):
+    return cli.run(["electrolyte", *map(str, arguments)])
+
+
+def summary_of(folder):
+    return json.loads((folder / "summary.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("electrolyte")
+    assert electrolyte(*SMALL, "--output", folder) == 0
+    return folder
+
+
+def test_summary_has_what_was_asked_for(finished):
+    summary = summary_of(finished)
+    assert summary.keys() >= KEYS
+    assert summary["ions"] == 128
+    assert summary["complete"] is True
+    assert summary["sweeps"] == 60
+    assert summary["debye_length"] == pytest.approx(28.53)
+    assert -1 < summary["energy_per_ion_kT"] < 0
+    assert re.fullmatch("[0-9a-f]{16}", summary["state_hash"])
+    assert summary["max_overlap"] == 0
+
+
+def test_energies_and_pair_correlations_are_written(finished):
+    energies = np.loadtxt(finished / "energy.csv", delimiter=",", skiprows=1)
+    assert energies.shape == (60, 3)
+    assert energies[:, 1].tolist() == list(range(21, 81))
+    assert energies[:, 2].mean() == pytest.approx(summary_of(finished)["energy_per_ion_kT"])
+    g = np.genfromtxt(finished / "g.csv", delimiter=",", names=True)
+    assert (g["pairs_01"][g["r_angstrom"] < 7.4] == 0).all()
+    assert g["g_01"][(g["r_angstrom"] > 7.5) & (g["r_angstrom"] < 12)].mean() > 1
+    pytest.importorskip("matplotlib")
+    for name in ("g.png", "energy.png", "autocorrelation.png"):
+        assert (finished / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_concentration_and_debye_length_say_the_same(tmp_path):
+    """1 mmol/l of a 1:1 salt in water at 300 K: kappa^2 = 8 pi l_B N_A c."""
+    options = ["--ions", 64, "--valences", 1, -1, "--sweeps", 1, "--equilibrate", 0]
+    options += ["--device", "cpu", "--quiet", "--geometry", "periodic", "--output", tmp_path]
+    assert electrolyte(*options, "--concentration", 1e-3) == 0
+    expected = (8 * np.pi * 7.117 * 6.02214076e-7) ** -0.5
+    assert summary_of(tmp_path)["debye_length"] == pytest.approx(expected)
+
+
+def test_replicas_have_seeds_of_their_own_and_are_pooled(tmp_path):
+    assert electrolyte(*SMALL, "--replicas", 3, "--output", tmp_path) == 0
+    summary = summary_of(tmp_path)
+    assert [r["seed"] for r in summary["replicas"]] == [1, 2, 3]
+    assert len({r["state_hash"] for r in summary["replicas"]}) == 3
+    mean = np.mean([r["energy_per_ion_kT"] for r in summary["replicas"]])
+    assert summary["energy_per_ion_kT"] == pytest.approx(mean)
+
+
+def test_kill_and_resume_give_the_uninterrupted_run(tmp_path):
+    options = ["--ions", 1000, "--sweeps", 600, "--equilibrate", 20, "--device", "cpu", "--quiet"]
+    options += ["--threads", 1, "--precision", "double", "--checkpoint", 0.1]
+    command = [sys.executable, "-c", "from manymove import cli; cli.main()", "electrolyte"]
+    command += map(str, options)
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    subprocess.run([*command, "--output", whole], check=True, timeout=120)
+    child = subprocess.Popen([*command, "--output", broken])
+    state = broken / "checkpoint-0.state"
+    until = time.monotonic() + 60
+    while not state.is_file() and child.poll() is None and time.monotonic() < until:
+        time.sleep(0.02)
+    if child.poll() is None:
+        os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    assert not (broken / "summary.json").exists(), "the run was over before it could be killed"
+    subprocess.run([*command, "--output", broken, "--resume"], check=True, timeout=120)
+    a, b = summary_of(whole), summary_of(broken)
+    assert a["state_hash"] == b["state_hash"]
+    assert a["energy_per_ion_kT"] == pytest.approx(b["energy_per_ion_kT"], rel=1e-12)
+    assert (whole / "g.csv").read_text() == (broken / "g.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--ions", 10], "must be a multiple of 4"),
+        (["--valences", 1, 1], "one must be positive"),
+        (["--debye-length", 20, "--concentration", 0.1], "either --debye-length or"),
+        (["--debye-length", -1], "--debye-length is -1"),
+        (["--sweeps", 0], "--sweeps is 0"),
+        (["--geometry", "cube"], "--geometry is cube"),
+        (["--method", "ewald"], "--method is ewald"),
+        (["--precision", "half"], "--precision is half"),
+        (["--geometry", "periodic", "--margin", 3], "--margin is for"),
+        (["--debye-length", 1.0], "too dense"),
+        (["--resume"], "no checkpoint"),
+        (["--device", "tpu"], "unknown device"),
+        (["--bin-width", 0], "--bin-width is 0"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(tmp_path, capsys, arguments, message):
+    assert electrolyte("--quiet", "--output", tmp_path / "out", "--device", "cpu", *arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_a_checkpoint_of_another_run_is_refused(finished, capsys):
+    assert electrolyte(*SMALL, "--output", finished, "--resume", "--diameter", 7) == 2
+    assert "--diameters" in capsys.readouterr().err
+
+
+def test_bench_times_what_it_says(tmp_path, capsys):
+    file = tmp_path / "speed.json"
+    arguments = ["--sizes", "128", "--device", "cpu", "--threads", "1", "--seconds", "0.01"]
+    arguments += ["--methods", "brush,serial", "--equilibrate", "2", "--json", str(file)]
+    assert cli.run(["bench", "electrolyte", *arguments]) == 0
+    report = json.loads(file.read_text())
+    assert [(r["method"], r["precision"]) for r in report["results"]] == [
+        ("brush", "mixed"),
+        ("brush", "double"),
+        ("serial", "mixed"),
+        ("serial", "double"),
+    ]
+    for r in report["results"]:
+        assert r["lowest"] <= r["seconds_per_sweep"] <= r["highest"]
+        assert 0 < r["acceptance"] <= r["evaluated_share"] <= 1
+        rate = r["evaluated_share"] * 128**2 / r["seconds_per_sweep"]
+        assert r["pair_terms_per_second"] == pytest.approx(rate)
+    assert "brush, mixed, 1 thread" in capsys.readouterr().out
+
+
+def test_bench_refuses_too_few_repeats(capsys):
+    assert cli.run(["bench", "electrolyte", "--repeats", "2"]) == 2
+    assert "--repeats is 2" in capsys.readouterr().err

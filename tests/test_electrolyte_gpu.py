@@ -1,0 +1,93 @@
+"""The CUDA engine against the CPU engine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from electrolytes import dense, trivalent
+
+from manymove import Electrolyte, _core
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device"),
+]
+
+
+@pytest.mark.parametrize("periodic", [False, True])
+@pytest.mark.parametrize("eta", [1, 2, 4, 8, 16])
+def test_gpu_and_cpu_make_the_same_chain_in_double_precision(periodic, eta):
+    options = {"periodic": periodic, "precision": "double"}
+    cpu = trivalent(1500, device="cpu", **options)
+    gpu = trivalent(1500, device="cuda", threads_per_particle=eta, **options)
+    for _ in range(4):
+        cpu.run(5)
+        gpu.run(5)
+        assert gpu.state_hash == cpu.state_hash
+        assert gpu.evaluated_moves == cpu.evaluated_moves
+        assert gpu.energy == pytest.approx(cpu.energy, rel=1e-12)
+
+
+@pytest.mark.parametrize("method", ["brush", "reduction"])
+def test_gpu_and_cpu_make_the_same_chain_where_hard_cores_reject_most(method):
+    cpu = dense(precision="double", device="cpu")
+    gpu = dense(precision="double", method=method, device="cuda")
+    cpu.run(10)
+    gpu.run(10)
+    assert gpu.state_hash == cpu.state_hash
+    assert gpu.max_overlap() == 0
+
+
+@pytest.mark.parametrize("ions", [4, 60, 64, 68, 256, 260, 1024])
+def test_every_number_of_ions_makes_the_same_chain(ions):
+    cpu = trivalent(ions, precision="double", device="cpu")
+    gpu = trivalent(ions, precision="double", device="cuda")
+    cpu.run(10)
+    gpu.run(10)
+    assert gpu.state_hash == cpu.state_hash
+
+
+def test_many_groups_beyond_what_runs_at_a_time():
+    """More blocks than a GPU holds: nobody may wait for one that has not begun."""
+    cpu = trivalent(40_000, precision="double", device="cpu")
+    gpu = trivalent(40_000, precision="double", device="cuda", threads_per_particle=16)
+    cpu.run(1)
+    gpu.run(1)
+    assert gpu.state_hash == cpu.state_hash
+
+
+def test_mixed_precision_repeats_and_flips_few_decisions():
+    first, again = (trivalent(4096, device="cuda") for _ in range(2))
+    first.run(10)
+    again.run(10)
+    assert first.state_hash == again.state_hash
+
+    exact = trivalent(4096, precision="double", device="cuda")
+    mixed = trivalent(4096, precision="mixed", device="cuda")
+    flips = 0
+    for _ in range(20):
+        mixed.set_positions(exact.positions)
+        exact.run(1)
+        mixed.run(1)
+        flips += int((exact.positions != mixed.positions).any(axis=1).sum())
+    assert flips <= 5  # of 8e4 trials
+
+
+def test_pairs_are_counted_as_on_the_cpu():
+    cpu, gpu = (trivalent(1000, precision="double", device=d) for d in ("cpu", "cuda"))
+    for bin_width in (0.25, 0.01):  # in shared memory, and beyond
+        for ions in (cpu, gpu):
+            ions.sample_pair_correlations(1, bin_width=bin_width, margin=40)
+            ions.run(2)
+        a, b = cpu.pair_correlations, gpu.pair_correlations
+        assert (a.counts == b.counts).all()
+        assert (a.interior == b.interior).all()
+
+
+def test_device_arrays_are_taken():
+    cupy = pytest.importorskip("cupy")
+    start = trivalent(100, device="cpu")
+    ions = Electrolyte(
+        cupy.asarray(start.positions), start.types, start.species, radius=start.radius, seed=1
+    )
+    assert np.array_equal(ions.positions, start.positions)

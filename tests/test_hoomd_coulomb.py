@@ -1,0 +1,168 @@
+"""`manymove.hoomd.CoulombMC`: Coulomb sweeps on the particles of HOOMD-blue simulations."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from electrolytes import pair_energy, trivalent
+
+hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
+import manymove.hoomd  # noqa: E402
+
+
+@pytest.fixture
+def hoomd_device(device):
+    """HOOMD-blue's CPU and, where there is one, its GPU."""
+    if device == "cpu":
+        return hoomd.device.CPU()
+    if not hoomd.version.gpu_enabled:
+        pytest.skip("this HOOMD-blue was built without GPUs")
+    return hoomd.device.GPU()
+
+
+def simulation_of(ions, device, box=None, seed=3):
+    simulation = hoomd.Simulation(device, seed=seed)
+    snapshot = hoomd.Snapshot(device.communicator)
+    snapshot.configuration.box = [*(box or ions.box), 0, 0, 0]
+    snapshot.particles.N = ions.N
+    snapshot.particles.types = ["A"]
+    snapshot.particles.position[:] = ions.positions
+    snapshot.particles.charge[:] = np.array([s.valence for s in ions.species])[ions.types]
+    snapshot.particles.diameter[:] = np.array([s.diameter for s in ions.species])[ions.types]
+    simulation.create_state_from_snapshot(snapshot)
+    return simulation
+
+
+def add(simulation, trigger=1, **settings):
+    action = manymove.hoomd.CoulombMC(**{"bjerrum_length": 7.117, "threads": 1} | settings)
+    simulation.operations.updaters.append(hoomd.update.CustomUpdater(trigger, action))
+    return action
+
+
+def positions_of(simulation):
+    return np.array(simulation.state.get_snapshot().particles.position, dtype=float)
+
+
+@pytest.mark.parametrize("periodic", [False, True])
+def test_the_chain_is_that_of_the_engine(hoomd_device, periodic):
+    ions = trivalent(200, periodic=periodic, precision="double", device="cpu")
+    box = None if periodic else 3 * (2 * ions.radius + 1,)
+    simulation = simulation_of(ions, hoomd_device, box)
+    action = add(simulation, radius=ions.radius, precision="double", sweeps_per_step=2)
+    simulation.run(5)
+    ions.run(10)
+    if isinstance(hoomd_device, hoomd.device.CPU):
+        assert action.translate_moves[0] == ions.accepted_moves
+    assert np.abs(positions_of(simulation) - ions.positions).max() < 1e-4
+    assert action.energy == pytest.approx(ions.energy, rel=1e-6)
+    assert sum(action.translate_moves) == ions.trial_moves
+    assert action.mps > 0
+
+
+def test_rejected_particles_keep_their_coordinates(hoomd_device):
+    ions = trivalent(100, periodic=True, device="cpu")
+    simulation = simulation_of(ions, hoomd_device)
+    start = positions_of(simulation)
+    action = add(simulation)
+    simulation.run(1)
+    moved = (positions_of(simulation) != start).any(axis=1)
+    assert moved.sum() == action.translate_moves[0]
+
+
+def test_images_follow(hoomd_device):
+    """Unwrapped positions change by the trial displacements, at most a sixth of the box."""
+    ions = trivalent(200, periodic=True, device="cpu")
+    simulation = simulation_of(ions, hoomd_device)
+    add(simulation)
+    edges = np.array(ions.box)
+
+    def unwrapped():
+        particles = simulation.state.get_snapshot().particles
+        return np.array(particles.position) + np.array(particles.image) * edges
+
+    for _ in range(5):
+        before = unwrapped()
+        simulation.run(1)
+        assert np.abs(unwrapped() - before).max() <= edges[0] / 6 * (1 + 1e-6)
+    assert (np.array(simulation.state.get_snapshot().particles.image) != 0).any()
+
+
+def test_others_may_move_particles_between_steps(hoomd_device):
+    ions = trivalent(100, periodic=True, device="cpu")
+    simulation = simulation_of(ions, hoomd_device)
+    action = add(simulation, precision="double")
+    simulation.run(2)
+    assert action.energy < 1e9
+    with simulation.state.cpu_local_snapshot as snapshot:
+        position = np.array(snapshot.particles.position)
+        edges = np.array(ions.box)
+        position += 0.3 * edges
+        snapshot.particles.position[:] = position - np.rint(position / edges) * edges
+    charges = np.array(simulation.state.get_snapshot().particles.charge)
+    exact = pair_energy(positions_of(simulation), charges, 7.117, ions.box)
+    assert action.energy == pytest.approx(exact, rel=1e-6)
+    simulation.run(2)
+    assert sum(action.translate_moves) == 400
+
+
+def test_new_charges_are_noticed(hoomd_device):
+    ions = trivalent(40, periodic=True, device="cpu")
+    simulation = simulation_of(ions, hoomd_device)
+    action = add(simulation)
+    simulation.run(1)
+    with simulation.state.cpu_local_snapshot as snapshot:
+        snapshot.particles.charge[:] = np.array(snapshot.particles.charge) / 2
+    charges = np.array(simulation.state.get_snapshot().particles.charge)
+    exact = pair_energy(positions_of(simulation), charges, 7.117, ions.box)
+    assert action.energy == pytest.approx(exact, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "settings, error, message",
+    [
+        ({"bjerrum_length": 0}, ValueError, "bjerrum_length must be positive"),
+        ({"sweeps_per_step": 0}, ValueError, "sweeps_per_step must be"),
+        ({"radius": 1e4}, ValueError, "does not fit into the box"),
+        ({"radius": 5.0}, ValueError, "outside the spherical cell"),
+        ({"precision": "half"}, ValueError, "precision is"),
+    ],
+)
+def test_bad_settings_are_refused(settings, error, message):
+    ions = trivalent(40, periodic=True, device="cpu")
+    simulation = simulation_of(ions, hoomd.device.CPU())
+    with pytest.raises(error, match=message):
+        add(simulation, **settings)
+        simulation.run(0)
+
+
+def test_charges_that_are_not_neutral_are_refused():
+    ions = trivalent(40, periodic=True, device="cpu")
+    simulation = simulation_of(ions, hoomd.device.CPU())
+    with simulation.state.cpu_local_snapshot as snapshot:
+        snapshot.particles.charge[:] = 1.0
+    add(simulation)
+    with pytest.raises(ValueError, match="not neutral"):
+        simulation.run(0)
+
+
+def test_a_tilted_box_is_refused():
+    ions = trivalent(40, periodic=True, device="cpu")
+    simulation = simulation_of(ions, hoomd.device.CPU())
+    box = hoomd.Box(*ions.box)
+    box.xy = 0.1
+    simulation.state.set_box(box)
+    add(simulation)
+    with pytest.raises(ValueError, match="not tilted"):
+        simulation.run(0)
+
+
+def test_a_copy_is_not_attached():
+    ions = trivalent(40, periodic=True, device="cpu")
+    simulation = simulation_of(ions, hoomd.device.CPU())
+    action = add(simulation)
+    simulation.run(1)
+    assert not copy.copy(action)._attached
+    with pytest.raises(RuntimeError, match="already"):
+        action.attach(simulation)
