@@ -12,6 +12,7 @@ namespace nb = nanobind;
 void bind_packing(nb::module_& module);
 void bind_hard_disks(nb::module_& module);
 void bind_dpd(nb::module_& module);
+void bind_adsorption(nb::module_& module);
 
 NB_MODULE(_core, module) {
 #if defined(MANYMOVE_HAVE_CUDA)
@@ -64,4 +65,5 @@ NB_MODULE(_core, module) {
   bind_packing(module);
   bind_hard_disks(module);
   bind_dpd(module);
+  bind_adsorption(module);
 }

@@ -2,7 +2,8 @@
 
 from importlib.metadata import version
 
+from manymove.adsorption import Adsorption
 from manymove.harddisk import HardDisks
 
 __version__ = version("manymove")
-__all__ = ["HardDisks", "__version__"]
+__all__ = ["Adsorption", "HardDisks", "__version__"]
