@@ -104,7 +104,7 @@ def mixed_laws(
     return laws
 
 
-# As in J. Kim et al., J. Chem. Theory Comput. 7, 3208 (2011), section 2.1, after D. Dubbeldam et al.
+# As in J. Kim et al., J. Chem. Theory Comput. 7, 3208 (2011), section 2.1.
 METHANE = Adsorbate(
     name="CH4",
     epsilon=148.0,

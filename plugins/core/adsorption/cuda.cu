@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh.
+// The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh and
+// pmc.cuh.
 #include <algorithm>
 
 #include "../common/device.cuh"
 #include "../common/text.h"
 #include "cuda.h"
 #include "kernels.cuh"
+#include "pmc.cuh"
 
 namespace manymove::adsorption {
 namespace {
@@ -58,6 +60,7 @@ class CudaEngine final : public Engine {
     check_displacement(state_, angstrom);
     state_.data.max_displacement = angstrom;
   }
+  double max_displacement() const override { return state_.data.max_displacement; }
   void reset_averages() override {
     use();
     sums_.clear(stream_);

@@ -98,6 +98,7 @@ class CpuEngine final : public Engine {
     check_displacement(state_, angstrom);
     state_.data.max_displacement = angstrom;
   }
+  double max_displacement() const override { return state_.data.max_displacement; }
   void reset_averages() override {
     std::fill(state_.data.sums.begin(), state_.data.sums.end(), 0.0);
     std::fill(state_.data.profile.begin(), state_.data.profile.end(), 0);

@@ -96,6 +96,7 @@ class MANYMOVE_API Engine {
   // measure: add to the averages.
   virtual void run(std::uint64_t steps, bool measure) = 0;
   virtual void set_max_displacement(double angstrom) = 0;
+  virtual double max_displacement() const = 0;
   virtual void reset_averages() = 0;
   // Test insertions of a molecule of a species at uniform places of the box: per system, the sums
   // of exp(-beta dU) and of dU exp(-beta dU). empty: in the framework alone.

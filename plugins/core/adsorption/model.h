@@ -20,7 +20,7 @@ inline constexpr int kRefresh = 4096;  // steps between two sums of the energy f
 inline constexpr std::uint32_t kPlaceRounds = 512;  // of kWidth places tried for a molecule
 inline constexpr double kForbidden = 1e15;          // energy of a blocked place: weight zero
 inline constexpr double kHighest = 1e8;             // energies of the grid end here
-inline constexpr double kSoft = 1000;               // the cubic grid holds asinh(E / kSoft)
+inline constexpr double kSoft = 8000;               // the cubic spline is one of asinh(E / kSoft)
 
 // A place in the box: fractions of the edges in units of 2^-32, so that sums wrap around by
 // themselves, random walks are exact and each of their steps as likely as its reverse.
@@ -227,14 +227,14 @@ MM_HD F between(F a, F b, F t) {
   return fused(t, b - a, a);
 }
 
-// Weights of the polynomial through four points at -1, 0, 1, 2.
+// Weights of the cubic B-spline at points -1, 0, 1, 2; the grid holds its coefficients.
 template <class F>
 MM_HD void cubic_weights(F t, F w[4]) {
-  const F up = t + F(1), down = t - F(1), far = t - F(2);
-  w[0] = F(-1.0 / 6) * (t * down) * far;
-  w[1] = F(0.5) * (up * down) * far;
-  w[2] = F(-0.5) * (up * t) * far;
-  w[3] = F(1.0 / 6) * (up * t) * down;
+  const F rest = F(1) - t;
+  w[0] = F(1.0 / 6) * (rest * rest) * rest;
+  w[1] = fused(fused(F(0.5), t, F(-1)) * t, t, F(2.0 / 3));
+  w[2] = fused(fused(F(0.5), rest, F(-1)) * rest, rest, F(2.0 / 3));
+  w[3] = F(1.0 / 6) * (t * t) * t;
 }
 
 // E_grid of Eq. 5. The last bit of a value says that the voxel above its point is blocked.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "../common/text.h"
 
@@ -201,10 +202,48 @@ double with_last_bit(double value, bool bit) {
   return as_double((bits_of(value) & ~std::uint64_t{1}) | (bit ? 1u : 0u));
 }
 
+// Coefficients of the periodic cubic spline through `count` values that lie `stride` apart, in
+// place: M. Unser, A. Aldroubi, M. Eden, IEEE Trans. Signal Process. 41, 821 (1993).
+void spline_coefficients(double* values, int count, std::size_t stride, std::vector<double>& line) {
+  const double z = std::sqrt(3.0) - 2;
+  constexpr int kDecay = 32;  // z^32 = 5e-19
+  line.resize(count);
+  for (int i = 0; i < count; ++i) line[i] = 6 * values[i * stride];
+  const auto at = [&](int i) { return line[((i % count) + count) % count]; };
+  double carry = 0;  // z times the filtered value before the first
+  for (int k = kDecay; k > 0; --k) carry = z * (carry + at(-k));
+  for (double& value : line) {
+    value += carry;
+    carry = z * value;
+  }
+  carry = 0;  // the coefficient after the last
+  for (int k = kDecay; k > 0; --k) carry = z * (carry - at(count - 1 + k));
+  for (int i = count - 1; i >= 0; --i) values[i * stride] = carry = z * (carry - line[i]);
+}
+
+// What the grid holds: energies, or the coefficients of the spline.
+std::vector<double> grid_contents(const State& s, const double* energies) {
+  std::vector<double> values(energies, energies + s.grid_values()), line;
+  if (!s.parameters.cubic) {
+    for (double& e : values) e = std::min(e, kHighest);
+    return values;
+  }
+  for (double& e : values) e = std::asinh(e / kSoft);
+  const std::array<int, 3>& n = s.parameters.grid;
+  std::size_t stride = 1;
+  for (int a = 0; a < 3; ++a) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (i / stride % n[a] == 0) spline_coefficients(values.data() + i, n[a], stride, line);
+    stride *= n[a];
+  }
+  return values;
+}
+
 // One species' values as Model::grid has them.
 template <class F>
 void store(const State& s, const double* energies, const Pockets* pockets, F* out) {
   const std::array<int, 3>& n = s.parameters.grid;
+  const std::vector<double> values = grid_contents(s, energies);
   const auto index = [&](int x, int y, int z) {
     const auto wrap = [](int i, int count) {
       return static_cast<std::size_t>((i + count) % count);
@@ -214,15 +253,12 @@ void store(const State& s, const double* energies, const Pockets* pockets, F* ou
   for (int z = -1; z < n[2] + 2; ++z)
     for (int y = -1; y < n[1] + 2; ++y)
       for (int x = -1; x < n[0] + 2; ++x) {
-        const double e = energies[index(x, y, z)];
         bool blocked = false;
         if (pockets)
           for (int corner = 0; corner < 8; ++corner)
             blocked |=
                 pockets->blocked(index(x + (corner & 1), y + (corner >> 1 & 1), z + (corner >> 2)));
-        *out++ = with_last_bit(
-            static_cast<F>(s.parameters.cubic ? std::asinh(e / kSoft) : std::min(e, kHighest)),
-            blocked);
+        *out++ = with_last_bit(static_cast<F>(values[index(x, y, z)]), blocked);
       }
 }
 
@@ -338,6 +374,21 @@ void check_displacement(const State& s, double d) {
         text_of("max_displacement must be positive and below half the box, ", half, ", got ", d));
 }
 
+namespace {
+
+// A framework energy from the grid, and whether it stands for a blocked pocket.
+template <class F>
+std::pair<double, bool> energy_in(const State& s, const F* grid, int species, const Site& site) {
+  const F energy = framework_energy(make_model(s, grid), species, site);
+  return {static_cast<double>(energy), energy == F(kForbidden)};
+}
+std::pair<double, bool> energy_at(const State& s, int species, const Site& site) {
+  return s.parameters.double_precision ? energy_in(s, s.double_grid.data(), species, site)
+                                       : energy_in(s, s.grid.data(), species, site);
+}
+
+}  // namespace
+
 void adopt(State& s, const double* positions) {
   const Parameters& p = s.parameters;
   auto* sites = reinterpret_cast<Site*>(s.data.sites.data());
@@ -350,14 +401,11 @@ void adopt(State& s, const double* positions) {
             refuse(
                 text_of("the position of molecule ", slot + k, " of system ", i, " is not finite"));
         const Site site = to_site(s, positions);
-        const double e =
-            p.double_precision
-                ? framework_energy(make_model(s, s.double_grid.data()), static_cast<int>(b), site)
-                : framework_energy(make_model(s, s.grid.data()), static_cast<int>(b), site);
-        if (!(e < p.hill))
+        const auto [e, pocket] = energy_at(s, static_cast<int>(b), site);
+        if (pocket || !(e < p.hill))
           refuse(text_of("molecule ", slot + k, " of system ", i,
-                         e >= kForbidden ? " is in a pocket that molecules cannot reach"
-                                         : text_of(" is on a hill, at ", e, " K"),
+                         pocket ? " is in a pocket that molecules cannot reach"
+                                : text_of(" is on a hill, at ", e, " K"),
                          " (at ", positions[0], ", ", positions[1], ", ", positions[2], ")"));
         sites[static_cast<std::size_t>(i) * s.slots + slot + k] = site;
       }
