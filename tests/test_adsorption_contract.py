@@ -1,4 +1,4 @@
-"""What manymove.Adsorption promises: one trajectory for one input, checkpoints, counters, errors."""
+"""What manymove.Adsorption promises: one trajectory for one input, checkpoints, errors."""
 
 from __future__ import annotations
 

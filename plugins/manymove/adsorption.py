@@ -230,6 +230,7 @@ class Adsorption(Averages):
 
     def _adopt(self, engine: _core.Adsorption) -> None:
         self._engine = engine
+        self._adapted_at = (0, 0)  # acceptance counts when the displacement was last adapted
         self._seconds = 0.0
         self._steps_per_second = 0.0
 
@@ -253,12 +254,12 @@ class Adsorption(Averages):
         self._engine.reset_averages()
         while self.steps < end:
             piece = end - self.steps
-            before = self.acceptance_counts
             if self._about["adapt"]:
                 piece = min(piece, _TUNE - self.steps % _TUNE)
             self._run(piece, False, callback)
             if self._about["adapt"] and self.steps % _TUNE == 0:
-                accepted, trials = np.subtract(self.acceptance_counts, before)
+                accepted, trials = np.subtract(self.acceptance_counts, self._adapted_at)
+                self._adapted_at = self.acceptance_counts
                 if trials:
                     self._adapt(accepted / trials)
 
@@ -485,6 +486,7 @@ class Adsorption(Averages):
             "elements": self._framework.elements,
             "mass": self._framework.mass,
             "counters": state.pop("counters"),
+            "adapted_at": self._adapted_at,
             "max_displacement": state.pop("max_displacement"),
         }
         partial = path.with_name(path.name + ".partial")
@@ -515,6 +517,7 @@ class Adsorption(Averages):
                 raise ValueError(f"format {header['format']}, expected {_FORMAT}")
             state["counters"] = tuple(header["counters"])
             state["max_displacement"] = float(header["max_displacement"])
+            accepted, moves = (int(n) for n in header["adapted_at"])
             parameters, about = header["parameters"], header["about"]
             for name in ("cell", "cells", "grid", "direction"):
                 parameters[name] = tuple(parameters[name])
@@ -537,6 +540,7 @@ class Adsorption(Averages):
         self._device = _device_name(device)
         self._threads = _thread_count(threads)
         self._adopt(_core.Adsorption.from_snapshot(state, parameters, self._device, self._threads))
+        self._adapted_at = (accepted, moves)
         return self
 
 

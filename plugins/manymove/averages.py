@@ -7,6 +7,7 @@ Equations are those of J. Kim, J. M. Rodgers, M. Athènes, B. Smit, J. Chem. The
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -254,6 +255,46 @@ class Averages:
         return coefficient, Estimate(
             float(self._parameters["temperature"] - mean) * kilojoule, spread * kilojoule
         )
+
+
+class Pooled(Averages):
+    """The averages of several runs of like systems, of the ranks of a job for instance.
+
+    Args:
+        runs: with the same parameters, besides seeds and numbers of systems.
+    """
+
+    def __init__(self, runs: Sequence[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]):
+        parameters, about, _ = runs[0]
+        self._about = about
+        self._parameters = {
+            **parameters,
+            "systems": sum(p["systems"] for p, _, _ in runs),
+            "groups": sum(p["groups"] for p, _, _ in runs),
+        }
+        self._engine = _Gathered([(p["systems"], state) for p, _, state in runs])
+
+
+class _Gathered:
+    """Snapshots side by side, as an engine gives one; sums count as if all had as many samples."""
+
+    def __init__(self, snapshots: list[tuple[int, dict[str, Any]]]) -> None:
+        samples = [state["counters"][6] for _, state in snapshots]
+        most = max(samples)
+        present = [pair for pair, n in zip(snapshots, samples, strict=True) if n]
+        sums = [s["sums"].reshape(_SUMS, n) * (most / s["counters"][6]) for n, s in present] or [
+            np.zeros((_SUMS, 0))
+        ]
+        totals = np.sum([s["counters"] for _, s in snapshots], axis=0)
+        self.counters = (*(int(n) for n in totals[:6]), most)
+        self._snapshot = {
+            "counters": self.counters,
+            "sums": np.concatenate(sums, axis=1).ravel(),
+            "profile": np.concatenate([s["profile"] for _, s in snapshots]),
+        }
+
+    def snapshot(self) -> dict[str, Any]:
+        return self._snapshot
 
 
 def _estimate(values: np.ndarray) -> Estimate:

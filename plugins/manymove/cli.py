@@ -6,7 +6,7 @@ import math
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -172,6 +172,134 @@ def dpd(
     return 0
 
 
+@app.command()
+def adsorption(
+    framework: Annotated[str, typer.Option(help="MFI, LTA or the path of a CIF file.")] = "MFI",
+    molecules: Annotated[
+        str, typer.Option(help="In each system; per species, separated by commas.")
+    ] = "32",
+    temperature: Annotated[float, typer.Option(help="In kelvin.")] = 300.0,
+    method: Annotated[
+        str, typer.Option(help="metropolis (CPU), pmc, plj, mup, mdp or mdp-dj.")
+    ] = "mdp",
+    proposals: Annotated[
+        int | None, typer.Option(help="States per step of mup and mdp; 64 by default.")
+    ] = None,
+    systems: Annotated[int, typer.Option(help="Independent systems, pooled.")] = 1024,
+    steps: Annotated[int, typer.Option(help="Steps measured, of each system.")] = 100_000,
+    equilibrate: Annotated[int, typer.Option(help="Steps before that.")] = 20_000,
+    isotherm: Annotated[
+        str | None,
+        typer.Option(help="Pressures in bar, separated by commas: open systems (plj)."),
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="P and F along x, y, z or Miller indices such as 1,1,0.")
+    ] = None,
+    bins: Annotated[int, typer.Option(help="Of the profile, in a unit cell.")] = 100,
+    adsorbates: Annotated[
+        Path | None, typer.Option(help="JSON file of species; methane by default.")
+    ] = None,
+    cells: Annotated[
+        str | None, typer.Option(help="Unit cells along a, b, c; the fewest by default.")
+    ] = None,
+    cutoff: Annotated[float, typer.Option(help="In angstrom.")] = 12.0,
+    max_displacement: Annotated[
+        float | None, typer.Option(help="Along each axis, in angstrom; 0.65, or adapted.")
+    ] = None,
+    interpolation: Annotated[str, typer.Option(help="Of the grid: linear or cubic.")] = "linear",
+    grid_spacing: Annotated[
+        float | None, typer.Option(help="In angstrom; 0.08 (linear) or 0.2 (cubic).")
+    ] = None,
+    precision: Annotated[str, typer.Option(help="mixed or double.")] = "mixed",
+    barrier: Annotated[
+        str, typer.Option(help="Pockets behind it are blocked: auto (20 T), none, or kelvin.")
+    ] = "auto",
+    seed: Annotated[int, typer.Option(help="Of the random numbers; rank k takes seed + k.")] = 1,
+    device: Device = "auto",
+    threads: Threads = None,
+    output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("out"),
+    checkpoint: Annotated[float, typer.Option(help="Seconds between checkpoints.")] = 600.0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint in --output.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no table.")] = False,
+) -> int:
+    """Simulate adsorbed molecules by (waste-recycling) Monte Carlo.
+
+    Writes summary.json, energy.csv, profile.csv, checkpoints and pictures into --output. Ctrl-C stops
+    with all but the pictures written; --resume goes on.
+    """
+    from manymove import adsorption_job as job
+    from manymove.replicas import World
+
+    world = World.connect()
+    settings = job.Settings(
+        framework=framework,
+        molecules=[_number("--molecules", word, int) for word in molecules.split(",")],
+        adsorbates=job.read_adsorbates(adsorbates),
+        steps=steps,
+        equilibrate=equilibrate,
+        seed=seed,
+        device=device,
+        output=output,
+        method=method,
+        systems=systems,
+        options={
+            "temperature": temperature,
+            "cutoff": cutoff,
+            "proposals": proposals,
+            "cells": _triple("--cells", cells),
+            "max_displacement": max_displacement,
+            "interpolation": interpolation,
+            "grid_spacing": grid_spacing,
+            "precision": precision,
+            "barrier": _barrier(barrier),
+            "profile": profile
+            if profile in (None, "x", "y", "z")
+            else _triple("--profile", profile),
+            "bins": bins,
+        },
+        threads=threads,
+        checkpoint=checkpoint,
+        resume=resume,
+        quiet=quiet,
+    )
+    if isotherm is not None:
+        pressures = _numbers("--isotherm", isotherm, float)
+        summary, complete = job.run_isotherm(settings, pressures, world)
+        text = job.isotherm_table(summary)
+    else:
+        summary, complete = job.run(settings, world)
+        text = job.table(summary)
+    if world.rank == 0 and not quiet:
+        print(f"{text}\nresults in {output}/")
+    return 0 if complete else 130
+
+
+def _number(option: str, word: str, kind: type) -> Any:
+    try:
+        return kind(word)
+    except ValueError:
+        raise ValueError(
+            f'{option} has "{word}", which is not a number of the right kind'
+        ) from None
+
+
+def _triple(option: str, text: str | None) -> tuple[int, int, int] | None:
+    if text is None:
+        return None
+    numbers = tuple(_number(option, word, int) for word in text.split(","))
+    if len(numbers) != 3:
+        raise ValueError(f"{option} is {text!r}; it must be three integers separated by commas")
+    return numbers
+
+
+def _barrier(text: str) -> float | str | None:
+    if text in ("auto", "none"):
+        return None if text == "none" else text
+    return _number("--barrier", text, float)
+
+
 def _of_input(
     path: Path, particles: int | None, packing_fraction: float | None
 ) -> tuple[int, float]:
@@ -293,6 +421,55 @@ def bench_hoomd(
         repeats=repeats,
         seconds=seconds,
         decorrelation=decorrelation,
+        seed=seed,
+        json_file=json_file,
+    )
+    return 0
+
+
+@bench_app.command("adsorption")
+def bench_adsorption(
+    framework: Annotated[str, typer.Option(help="MFI, LTA or the path of a CIF file.")] = "MFI",
+    molecules: Annotated[str, typer.Option(help="Numbers, separated by commas.")] = "32,128",
+    methods: Annotated[
+        str, typer.Option(help="Separated by commas; metropolis is the serial reference.")
+    ] = "metropolis,pmc,plj,mup,mdp,mdp-dj",
+    proposals: Annotated[str, typer.Option(help="Of mup and mdp, separated by commas.")] = "64",
+    systems: Annotated[
+        int | None, typer.Option(help="Of each variant; by default what fills the device.")
+    ] = None,
+    interpolation: Annotated[str, typer.Option(help="Of the grid: linear or cubic.")] = "linear",
+    grid_spacing: Annotated[float | None, typer.Option(help="In angstrom.")] = None,
+    precision: Annotated[str, typer.Option(help="mixed or double.")] = "mixed",
+    device: Device = "auto",
+    cpu: Annotated[
+        bool, typer.Option("--cpu", help="Time the CPU engine beside the GPU's as well.")
+    ] = False,
+    threads: Annotated[int | None, typer.Option(help="CPU threads; all cores by default.")] = None,
+    equilibrate: Annotated[int, typer.Option(help="Steps before anything is timed.")] = 2000,
+    repeats: Repeats = 3,
+    seconds: Seconds = 1.0,
+    seed: BenchSeed = 1,
+    json_file: JsonFile = None,
+) -> int:
+    """Time adsorption: trial states per second and 1 / (variance x seconds) of each method."""
+    from manymove import bench_adsorption as bench
+
+    bench.run(
+        framework=framework,
+        molecules=_numbers("--molecules", molecules, int),
+        methods=methods.split(","),
+        proposals=_numbers("--proposals", proposals, int),
+        systems=systems,
+        interpolation=interpolation,
+        grid_spacing=grid_spacing,
+        precision=precision,
+        device=device,
+        cpu=cpu,
+        threads=threads,
+        equilibrate=equilibrate,
+        repeats=repeats,
+        seconds=seconds,
         seed=seed,
         json_file=json_file,
     )
