@@ -152,9 +152,7 @@ void bind_adsorption(nb::module_& module) {
           [](Coordinates positions, const nb::dict& parameters, const std::string& device,
              int threads) {
             const Parameters p = parameters_from(parameters);
-            std::size_t molecules = 0;
-            for (const Species& s : p.species) molecules += static_cast<std::size_t>(s.molecules);
-            if (positions.shape(0) != molecules * static_cast<std::size_t>(p.systems))
+            if (positions.shape(0) != molecules_of(p))
               throw std::invalid_argument("positions do not fit the number of molecules");
             nb::gil_scoped_release release;
             return make_engine(positions.data(), p, device, threads);
@@ -172,6 +170,15 @@ void bind_adsorption(nb::module_& module) {
       .def("run", &Engine::run, "steps"_a, "measure"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("set_max_displacement", &Engine::set_max_displacement, "angstrom"_a)
       .def_prop_ro("max_displacement", &Engine::max_displacement)
+      .def(
+          "set_positions",
+          [](Engine& e, Coordinates positions) {
+            if (positions.shape(0) != e.molecules())
+              throw std::invalid_argument("positions do not fit the number of molecules");
+            nb::gil_scoped_release release;
+            e.set_positions(positions.data());
+          },
+          "positions"_a)
       .def("reset_averages", &Engine::reset_averages)
       .def(
           "insert_test_molecules",

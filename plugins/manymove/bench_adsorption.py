@@ -1,8 +1,8 @@
 """Speed of the adsorption engines: `manymove bench adsorption`.
 
 Each method runs its own equilibrated systems; variants are timed in turn, so that a change of the
-machine's clock meets all of them alike. The serial reference is method "metropolis" on one core with
-the same grid.
+machine's clock meets all of them alike. The serial reference is method "metropolis" on one core
+with the same grid.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def run(
     """Time every number of molecules, print a table, write the JSON file.
 
     Args:
-        framework, interpolation, grid_spacing, precision, seed: as `manymove.Adsorption` takes them.
+        framework, interpolation, grid_spacing, precision, seed: as for `manymove.Adsorption`.
         molecules: numbers in a system.
         methods: of `manymove.Adsorption`; "metropolis" runs on one core.
         proposals: of those methods that have several.
@@ -201,5 +201,6 @@ def _row(r: dict[str, Any]) -> str:
         f"{r['acceptance']:>8.2%}  {r['figure_of_merit']:>9.3g}"
     )
     if "ratio_to_serial" in r:
-        line += f"  {r['ratio_to_serial']:.4g} times serial, merit {r['merit_ratio_to_serial']:.3g} times"
+        line += f"  {r['ratio_to_serial']:.4g} times serial"
+        line += f", merit {r['merit_ratio_to_serial']:.3g} times"
     return line

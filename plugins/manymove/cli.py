@@ -226,8 +226,8 @@ def adsorption(
 ) -> int:
     """Simulate adsorbed molecules by (waste-recycling) Monte Carlo.
 
-    Writes summary.json, energy.csv, profile.csv, checkpoints and pictures into --output. Ctrl-C stops
-    with all but the pictures written; --resume goes on.
+    Writes summary.json, energy.csv, profile.csv, checkpoints and pictures into --output.
+    Ctrl-C stops with all but the pictures written; --resume goes on.
     """
     from manymove import adsorption_job as job
     from manymove.replicas import World

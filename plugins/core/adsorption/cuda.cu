@@ -37,8 +37,7 @@ class CudaEngine final : public Engine {
       place_kernel<F><<<blocks(), threads_, shared_, stream_>>>(work(), tally_.data());
       check_placed(state_, fetch_tally());
     } else if (state_.data.counters.steps == 0) {
-      energy_kernel<F><<<blocks(), threads_, shared_, stream_>>>(work());
-      synchronise();
+      sum_energies();
     }
     state_.data = {state_.data.counters, state_.data.max_displacement, {}, {}, {}, {}, {}};
   }
@@ -61,6 +60,17 @@ class CudaEngine final : public Engine {
     state_.data.max_displacement = angstrom;
   }
   double max_displacement() const override { return state_.data.max_displacement; }
+  void set_positions(const double* positions) override {
+    use();
+    state_.data.sites.assign(3 * sites_.size(), 0);
+    state_.data.counts.resize(counts_.size());
+    adopt(state_, positions);
+    sites_.upload(reinterpret_cast<const Site*>(state_.data.sites.data()), stream_);
+    counts_.upload(state_.data.counts.data(), stream_);
+    state_.data.sites = {};
+    state_.data.counts = {};
+    sum_energies();
+  }
   void reset_averages() override {
     use();
     sums_.clear(stream_);
@@ -86,6 +96,7 @@ class CudaEngine final : public Engine {
   Counters counters() const override { return state_.data.counters; }
   GridInfo grid_info() const override { return state_.info; }
   int slots() const override { return state_.slots; }
+  std::size_t molecules() const override { return molecules_of(state_.parameters); }
 
   Snapshot snapshot() const override {
     use();
@@ -128,7 +139,8 @@ class CudaEngine final : public Engine {
     return device;
   }
   void use() const { check(cudaSetDevice(device_), "device"); }
-  void synchronise() const {
+  void sum_energies() {
+    energy_kernel<F><<<blocks(), threads_, shared_, stream_>>>(work());
     check(cudaGetLastError(), "launch");
     check(cudaStreamSynchronize(stream_), "kernel");
   }

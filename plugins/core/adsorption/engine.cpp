@@ -63,9 +63,7 @@ class CpuEngine final : public Engine {
     fill_grid();
     if (molecules) {
       molecules(state_);
-      if (state_.data.counters.steps) return;  // a snapshot has its energies
-      const Work<F> w = work();
-      each_batch([&](int first, int thread) { level_.energies(w, first, scratch_[thread].get()); });
+      if (state_.data.counters.steps == 0) sum_energies();  // a snapshot has its own
     } else {
       const Work<F> w = work();
       each_batch([&](int first, int thread) {
@@ -99,6 +97,10 @@ class CpuEngine final : public Engine {
     state_.data.max_displacement = angstrom;
   }
   double max_displacement() const override { return state_.data.max_displacement; }
+  void set_positions(const double* positions) override {
+    adopt(state_, positions);
+    sum_energies();
+  }
   void reset_averages() override {
     std::fill(state_.data.sums.begin(), state_.data.sums.end(), 0.0);
     std::fill(state_.data.profile.begin(), state_.data.profile.end(), 0);
@@ -120,6 +122,7 @@ class CpuEngine final : public Engine {
   Counters counters() const override { return state_.data.counters; }
   GridInfo grid_info() const override { return state_.info; }
   int slots() const override { return state_.slots; }
+  std::size_t molecules() const override { return molecules_of(state_.parameters); }
   Snapshot snapshot() const override { return state_.data; }
 
   void framework_energies(const double* xyz, std::size_t count, int species, bool direct,
@@ -156,6 +159,11 @@ class CpuEngine final : public Engine {
     w.sums = d.sums.data();
     w.profile = d.profile.data();
     return w;
+  }
+
+  void sum_energies() {
+    const Work<F> w = work();
+    each_batch([&](int first, int thread) { level_.energies(w, first, scratch_[thread].get()); });
   }
 
   template <class Function>

@@ -59,6 +59,13 @@ struct Parameters {
   std::uint64_t seed = 0;
 };
 
+// Of all systems at the start.
+inline std::size_t molecules_of(const Parameters& p) {
+  std::size_t count = 0;
+  for (const Species& s : p.species) count += static_cast<std::size_t>(s.molecules);
+  return count * static_cast<std::size_t>(p.systems);
+}
+
 struct Counters {
   std::uint64_t steps = 0;         // of each system
   std::uint64_t trial_states = 0;  // proposals besides the old state, of all systems
@@ -97,6 +104,9 @@ class MANYMOVE_API Engine {
   virtual void run(std::uint64_t steps, bool measure) = 0;
   virtual void set_max_displacement(double angstrom) = 0;
   virtual double max_displacement() const = 0;
+  // Molecules elsewhere, [systems][molecules][3] in angstrom; counters and averages go on. Throws
+  // std::invalid_argument for one in a pocket or on a hill, with the state as it was.
+  virtual void set_positions(const double* positions) = 0;
   virtual void reset_averages() = 0;
   // Test insertions of a molecule of a species at uniform places of the box: per system, the sums
   // of exp(-beta dU) and of dU exp(-beta dU). empty: in the framework alone.
@@ -105,7 +115,8 @@ class MANYMOVE_API Engine {
 
   virtual Counters counters() const = 0;
   virtual GridInfo grid_info() const = 0;
-  virtual int slots() const = 0;  // of a system's molecules
+  virtual int slots() const = 0;              // of a system's molecules
+  virtual std::size_t molecules() const = 0;  // that set_positions() takes
   virtual Snapshot snapshot() const = 0;
   // Framework energies at places of the box, xyz: [count][3]: from the grid, and summed over the
   // atoms.

@@ -387,31 +387,42 @@ std::pair<double, bool> energy_at(const State& s, int species, const Site& site)
                                        : energy_in(s, s.grid.data(), species, site);
 }
 
+Site checked_site(const State& s, const double* xyz, int species, int molecule, int system) {
+  const auto who = [&] { return text_of("molecule ", molecule, " of system ", system); };
+  for (int a = 0; a < 3; ++a)
+    if (!std::isfinite(xyz[a])) refuse(text_of("the position of ", who(), " is not finite"));
+  const Site site = to_site(s, xyz);
+  const auto [energy, pocket] = energy_at(s, species, site);
+  if (pocket || !(energy < s.parameters.hill))
+    refuse(text_of(who(),
+                   pocket ? " is in a pocket that molecules cannot reach"
+                          : text_of(" is on a hill, at ", energy, " K"),
+                   " (at ", xyz[0], ", ", xyz[1], ", ", xyz[2], ")"));
+  return site;
+}
+
 }  // namespace
 
 void adopt(State& s, const double* positions) {
   const Parameters& p = s.parameters;
-  auto* sites = reinterpret_cast<Site*>(s.data.sites.data());
+  std::vector<std::uint32_t> sites(s.data.sites.size());
+  std::vector<std::int32_t> counts;
   for (int i = 0; i < p.systems; ++i) {
     int slot = 0;
     for (std::size_t b = 0; b < p.species.size(); ++b) {
       for (int k = 0; k < p.species[b].molecules; ++k, positions += 3) {
-        for (int a = 0; a < 3; ++a)
-          if (!std::isfinite(positions[a]))
-            refuse(
-                text_of("the position of molecule ", slot + k, " of system ", i, " is not finite"));
-        const Site site = to_site(s, positions);
-        const auto [e, pocket] = energy_at(s, static_cast<int>(b), site);
-        if (pocket || !(e < p.hill))
-          refuse(text_of("molecule ", slot + k, " of system ", i,
-                         pocket ? " is in a pocket that molecules cannot reach"
-                                : text_of(" is on a hill, at ", e, " K"),
-                         " (at ", positions[0], ", ", positions[1], ", ", positions[2], ")"));
-        sites[static_cast<std::size_t>(i) * s.slots + slot + k] = site;
+        const Site site = checked_site(s, positions, static_cast<int>(b), slot + k, i);
+        std::uint32_t* at = sites.data() + 3 * (static_cast<std::size_t>(i) * s.slots + slot + k);
+        at[0] = site.x;
+        at[1] = site.y;
+        at[2] = site.z;
       }
+      counts.push_back(p.species[b].molecules);
       slot += p.species[b].capacity;
     }
   }
+  s.data.sites = std::move(sites);
+  s.data.counts = std::move(counts);
 }
 
 void adopt(State& s, const Snapshot& snapshot) {

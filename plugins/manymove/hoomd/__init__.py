@@ -26,5 +26,6 @@ except ModuleNotFoundError as error:
 
 from manymove.hoomd.action import EngineAction
 from manymove.hoomd.hard_disks import HardDisks
+from manymove.hoomd.waste_recycling import WasteRecyclingMC
 
-__all__ = ["EngineAction", "HardDisks"]
+__all__ = ["EngineAction", "HardDisks", "WasteRecyclingMC"]
