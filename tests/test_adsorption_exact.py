@@ -77,7 +77,7 @@ def two_molecules() -> tuple[float, float]:
     """Energy and its error, from independent pairs of places weighted by both Boltzmann factors."""
     a, rng = make(), np.random.default_rng(5)
     values, weights = [], []
-    for _ in range(20):
+    for _ in range(10):
         pairs = rng.random((2, 400_000, 3)) * np.array(a.box)
         u = field(a, pairs[0]) + field(a, pairs[1])
         u = u + pair_energy(nearest(pairs[0] - pairs[1], a.box))
@@ -86,7 +86,7 @@ def two_molecules() -> tuple[float, float]:
         weights.append(w.sum())
     values, weights = np.array(values), np.array(weights)
     mean = values.sum() / weights.sum()
-    return float(mean), float((values - mean * weights).std() / weights.mean() / math.sqrt(20))
+    return float(mean), float((values - mean * weights).std() / weights.mean() / math.sqrt(10))
 
 
 @pytest.mark.parametrize("method", ["pmc", "plj", "mup", "mdp-dj"])

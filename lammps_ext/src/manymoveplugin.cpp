@@ -6,6 +6,7 @@
 
 #include "bond_harmonic.h"
 #include "fix_wall.h"
+#include "fix_wrmc.h"
 #include "lammps.h"
 #include "lmptype.h"
 #include "pair_dpd.h"
@@ -80,4 +81,6 @@ extern "C" __attribute__((visibility("default"))) void lammpsplugin_init(void* l
         reinterpret_cast<void*>(&create<BondManymoveHarmonic>));
   style("fix", "manymove/wall", "manymove: bounce-forward walls",
         reinterpret_cast<void*>(&create_fix<FixManymoveWall>));
+  style("fix", "manymove/wrmc", "manymove: waste-recycling Monte Carlo of adsorbates",
+        reinterpret_cast<void*>(&create_fix<FixManymoveWRMC>));
 }
