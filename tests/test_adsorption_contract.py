@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -382,6 +383,12 @@ def test_cif_file_gives_the_same_framework(tmp_path):
     assert f.elements == ("O", "Si") and f.cell == (9.0, 9.0, 10.0)
     assert f.mass == pytest.approx(15.999 + 28.0855, abs=1e-3)
     assert f.cells_for(12.0) == (3, 3, 3)
+
+
+def test_missing_gemmi_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gemmi", None)
+    with pytest.raises(ImportError, match=r"manymove\[adsorption\]"):
+        read_framework("MFI")
 
 
 def test_framework_without_atoms_is_refused():

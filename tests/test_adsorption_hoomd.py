@@ -82,6 +82,16 @@ def test_only_adsorbates_move_and_the_energy_is_that_of_their_positions():
     assert action.potential_energy == pytest.approx(field + pairs, abs=15)  # the spline's error
 
 
+def test_other_units_give_the_same_moves():
+    kelvin, reduced = simulation_of(), simulation_of()
+    laws = {"O": (160.0 / 300, 2.6), "Si": None}
+    actions = [add(kelvin), add(reduced, epsilon=120.0 / 300, framework=laws, kT=1.0)]
+    for simulation in (kelvin, reduced):
+        simulation.run(5)
+    assert np.allclose(positions_of(kelvin), positions_of(reduced), atol=1e-5)
+    assert actions[0].potential_energy / 300 == pytest.approx(actions[1].potential_energy, rel=1e-5)
+
+
 def test_images_follow_the_nearest_image():
     simulation = simulation_of()
     add(simulation, steps=1, max_displacement=1.0)

@@ -67,7 +67,7 @@ def mfi(options: argparse.Namespace) -> dict[str, Any]:
 def lta(options: argparse.Namespace) -> dict[str, Any]:
     rows = []
     for method in METHODS:
-        a = measure("LTA", 32, method, options, profile="z", bins=100)
+        a = measure("LTA", 32, method, options, profile="z", bins=40)
         p = a.profile
         top = int(np.argmin(p.probability))
         rows.append({

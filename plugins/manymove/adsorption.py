@@ -239,6 +239,9 @@ class Adsorption(Averages):
     def equilibrate(self, steps: int, callback: Callable[[Adsorption], None] | None = None) -> None:
         """Run without adding to the averages, and forget those there are.
 
+        "mup" makes every other step with displaced proposals meanwhile: by uniform ones alone a
+        dense system hardly relaxes.
+
         Methods with one proposal adapt the displacement so that half the moves are accepted, unless
         it was given.
 

@@ -302,12 +302,13 @@ void draw_proposals(const Work<F>& w, int system, std::uint64_t step, const Site
       __builtin_memcpy(s.words + a * kMostProposals + base, &lanes[a], sizeof lanes[a]);
   }
   const auto split = static_cast<int>(uniform_below(split_word, static_cast<std::uint32_t>(P)));
+  const bool anywhere = uniform_proposals(w, step);
   s.proposals[0] = old;
   Site at = old;
   for (int i = 1; i < P; ++i) {
     const std::uint32_t word[3] = {s.words[i], s.words[kMostProposals + i],
                                    s.words[2 * kMostProposals + i]};
-    if (w.method == Method::mup) {
+    if (anywhere) {
       s.proposals[i] = {word[0], word[1], word[2]};
     } else {
       if (i == P - split) at = old;  // the second walk

@@ -38,6 +38,13 @@ struct Work {
   std::uint64_t* profile;  // [groups][bins]
 };
 
+// Whether a step's proposals are anywhere in the box. Those of mup are, but every other step that
+// is not measured goes along random walks: dense systems hardly relax by uniform proposals.
+template <class F>
+MM_HD bool uniform_proposals(const Work<F>& w, std::uint64_t step) {
+  return w.method == Method::mup && (w.measure || (step & 1));
+}
+
 // One species' interaction with the framework, on the unit cell's grid.
 struct GridWork {
   const Image* images;

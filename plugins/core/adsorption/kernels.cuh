@@ -346,14 +346,15 @@ template <int Own, class F>
 __device__ void draw_proposals(const WarpSystem<F>& s, std::uint64_t step, const Site& old,
                                std::uint32_t split_word, Site (&site)[Own]) {
   constexpr int P = 32 * Own;
+  const bool anywhere = uniform_proposals(s.w, step);
   MM_UNROLL
   for (int c = 0; c < Own; ++c) {
     std::uint32_t word[4];
     random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id),
                  static_cast<std::uint32_t>(s.lane * Own + c), Purpose::propose);
-    site[c] = s.w.method == Method::mup ? Site{word[0], word[1], word[2]} : step_of(s.m, word);
+    site[c] = anywhere ? Site{word[0], word[1], word[2]} : step_of(s.m, word);
   }
-  if (s.w.method == Method::mup) {
+  if (anywhere) {
     if (s.lane == 0) site[0] = old;
     return;
   }
