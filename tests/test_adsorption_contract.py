@@ -269,6 +269,13 @@ def test_full_open_system_says_so():
         a.run(5000)
 
 
+def test_empty_systems_have_no_grid_error():
+    a = make("plj", 0, fugacity=1e-9, capacity=3)
+    a.run(10)
+    assert a.grid_error() == pytest.approx((math.nan, math.nan), nan_ok=True)
+    assert a.on_hills() == 0 and a.loading[0].value == 0
+
+
 def test_results_before_there_are_any():
     a = make("plj")
     for name in ("energy", "energy_plain", "energy_waste_recycled"):

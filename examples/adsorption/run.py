@@ -24,7 +24,7 @@ METHODS = {"pmc": None, "plj": None, "mup": 32, "mdp": 32, "mdp-dj": 32}
 # Table 2, 32 proposals: total energies in kelvin and their standard deviations.
 PAPER = {32: (-68354.59, 1.39), 64: (-138027.62, 2.97), 96: (-209278.78, 3.24),
          128: (-281343.57, 7.63)}  # fmt: skip
-EQUILIBRATE = 2  # times the seconds that are measured
+EQUILIBRATE = 4  # times the seconds that are measured
 
 
 def measure(framework: str, molecules: int, method: str, options: argparse.Namespace, **settings):

@@ -457,13 +457,15 @@ class Adsorption(Averages):
     def grid_error(self, molecules: int = 4096) -> tuple[float, float]:
         """What interpolation does to the energy: relative error of the framework energy, summed
         over up to so many of the present molecules, and the root mean square error per molecule in
-        kelvin, both against sums over the atoms."""
+        kelvin, both against sums over the atoms; NaN where there is no molecule."""
         grid, direct = [], []
         for kind, places in enumerate(self._places()):
             some = places[:: max(1, len(places) // molecules)]
             grid.append(self._engine.framework_energies(some, kind, False))
             direct.append(self._engine.framework_energies(some, kind, True))
         a, b = np.concatenate(grid), np.concatenate(direct)
+        if not len(a):
+            return math.nan, math.nan
         return float(a.sum() / b.sum() - 1), float(np.sqrt(((a - b) ** 2).mean()))
 
     def _places(self) -> list[np.ndarray]:
