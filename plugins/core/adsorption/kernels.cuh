@@ -197,8 +197,7 @@ struct LocalTally {
   unsigned accepted = 0, exchanges = 0, accepted_exchanges = 0, full = 0;
 };
 
-template <class F>
-__device__ void add_tally(DeviceTally* tally, const LocalTally& t) {
+__device__ inline void add_tally(DeviceTally* tally, const LocalTally& t) {
   atomicAdd(&tally->accepted, static_cast<unsigned long long>(t.accepted));
   if (t.exchanges) atomicAdd(&tally->exchanges, static_cast<unsigned long long>(t.exchanges));
   if (t.accepted_exchanges)
@@ -315,7 +314,7 @@ __global__ void __launch_bounds__(kThreads)
   s.store();
   if (s.lane == 0) {
     store_averages(w, system, a);
-    add_tally<F>(tally, counted);
+    add_tally(tally, counted);
   }
 }
 
@@ -341,7 +340,9 @@ __device__ inline Site scan_step(const Site& s, int off, int lane) {
   return lane >= off ? moved(s, before) : s;
 }
 
-// This lane's proposals, lane * Own + c.
+// This lane's proposals, lane * Own + c. The walks of section 4.4: the first goes from the old
+// state over proposals 1 ... P - 1 - l, the second over P - l ... P - 1; a proposal is the old
+// place plus the sum of the steps up to it, less those of the first walk on the second.
 template <int Own, class F>
 __device__ void draw_proposals(const WarpSystem<F>& s, std::uint64_t step, const Site& old,
                                std::uint32_t split_word, Site (&site)[Own]) {
@@ -488,7 +489,7 @@ __global__ void __launch_bounds__(kThreads)
   s.store();
   if (lane == 0) {
     store_averages(w, system, a);
-    add_tally<F>(tally, counted);
+    add_tally(tally, counted);
   }
 }
 

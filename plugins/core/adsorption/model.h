@@ -310,11 +310,6 @@ MM_HD F energy_difference(F fresh, F old) {
   return lowest_of(fresh - old, F(kForbidden));
 }
 
-// The walk along which proposal i lies (section 4.4): the first goes from the old state over
-// proposals 1 ... P - 1 - l, the second over P - l ... P - 1. With the sum of all steps from 1 to
-// i, and from 1 to P - 1 - l, each is known at once.
-MM_HD bool on_second_walk(int i, int proposals, int split) { return i >= proposals - split; }
-
 // Section 4.3, step 5: follows the partial sums of the reduction downwards (Listing 1). The sums
 // of level n are those after n steps of a butterfly over kWidth lanes with distances 16, 8, ... 1.
 // Never ends at a lane of weight zero. `rest`: a uniform part of the total on entry, of the lane's
