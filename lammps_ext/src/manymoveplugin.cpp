@@ -7,6 +7,7 @@
 #include "bond_harmonic.h"
 #include "fix_coulomb.h"
 #include "fix_wall.h"
+#include "fix_wrmc.h"
 #include "lammps.h"
 #include "lmptype.h"
 #include "pair_dpd.h"
@@ -87,6 +88,8 @@ extern "C" __attribute__((visibility("default"))) void lammpsplugin_init(void* l
         reinterpret_cast<void*>(&create_with_arguments<FixManymoveWall>));
   style("fix", "manymove/coulomb", "manymove: Monte Carlo of charged hard spheres",
         reinterpret_cast<void*>(&create_with_arguments<FixManymoveCoulomb>));
+  style("fix", "manymove/wrmc", "manymove: waste-recycling Monte Carlo of adsorbates",
+        reinterpret_cast<void*>(&create_with_arguments<FixManymoveWRMC>));
 #if defined(MANYMOVE_RUN_STYLE)
   style("run", "manymove/verlet", "manymove: velocity Verlet on the device",
         reinterpret_cast<void*>(&create_with_arguments<VerletManymove>));

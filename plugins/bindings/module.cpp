@@ -13,6 +13,7 @@ void bind_packing(nb::module_& module);
 void bind_hard_disks(nb::module_& module);
 void bind_coulomb(nb::module_& module);
 void bind_dpd(nb::module_& module);
+void bind_adsorption(nb::module_& module);
 
 NB_MODULE(_core, module) {
 #if defined(MANYMOVE_HAVE_CUDA)
@@ -66,4 +67,5 @@ NB_MODULE(_core, module) {
   bind_hard_disks(module);
   bind_coulomb(module);
   bind_dpd(module);
+  bind_adsorption(module);
 }

@@ -2,8 +2,9 @@
 
 from importlib.metadata import version
 
+from manymove.adsorption import Adsorption
 from manymove.electrolyte import Electrolyte
 from manymove.harddisk import HardDisks
 
 __version__ = version("manymove")
-__all__ = ["Electrolyte", "HardDisks", "__version__"]
+__all__ = ["Adsorption", "Electrolyte", "HardDisks", "__version__"]

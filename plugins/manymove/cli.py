@@ -6,7 +6,7 @@ import math
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -171,6 +171,261 @@ def dpd(
     summary = fluids.run(fluid, output, quiet)
     if not quiet:
         print(f"{fluids.table(summary)}\nresults in {output}/")
+    return 0
+
+
+@app.command()
+def adsorption(
+    framework: Annotated[str, typer.Option(help="MFI, LTA or the path of a CIF file.")] = "MFI",
+    molecules: Annotated[
+        str, typer.Option(help="In each system; per species, separated by commas.")
+    ] = "32",
+    temperature: Annotated[float, typer.Option(help="In kelvin.")] = 300.0,
+    method: Annotated[
+        str, typer.Option(help="metropolis (CPU), pmc, plj, mup, mdp or mdp-dj.")
+    ] = "mdp",
+    proposals: Annotated[
+        int | None, typer.Option(help="States per step of mup and mdp; 64 by default.")
+    ] = None,
+    systems: Annotated[int, typer.Option(help="Independent systems, pooled.")] = 1024,
+    steps: Annotated[int, typer.Option(help="Steps measured, of each system.")] = 100_000,
+    equilibrate: Annotated[int, typer.Option(help="Steps before that.")] = 20_000,
+    isotherm: Annotated[
+        str | None,
+        typer.Option(help="Pressures in bar, separated by commas: open systems (plj)."),
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="P and F along x, y, z or Miller indices such as 1,1,0.")
+    ] = None,
+    bins: Annotated[int, typer.Option(help="Of the profile, in a unit cell.")] = 100,
+    adsorbates: Annotated[
+        Path | None, typer.Option(help="JSON file of species; methane by default.")
+    ] = None,
+    cells: Annotated[
+        str | None, typer.Option(help="Unit cells along a, b, c; the fewest by default.")
+    ] = None,
+    cutoff: Annotated[float, typer.Option(help="In angstrom.")] = 12.0,
+    max_displacement: Annotated[
+        float | None, typer.Option(help="Along each axis, in angstrom; 0.65, or adapted.")
+    ] = None,
+    interpolation: Annotated[str, typer.Option(help="Of the grid: linear or cubic.")] = "linear",
+    grid_spacing: Annotated[
+        float | None, typer.Option(help="In angstrom; 0.08 (linear) or 0.2 (cubic).")
+    ] = None,
+    precision: Annotated[str, typer.Option(help="mixed or double.")] = "mixed",
+    barrier: Annotated[
+        str, typer.Option(help="Pockets behind it are blocked: auto (20 T), none, or kelvin.")
+    ] = "auto",
+    seed: Annotated[int, typer.Option(help="Of the random numbers; rank k takes seed + k.")] = 1,
+    device: Device = "auto",
+    threads: Threads = None,
+    output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("out"),
+    checkpoint: Annotated[float, typer.Option(help="Seconds between checkpoints.")] = 600.0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint in --output.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no table.")] = False,
+) -> int:
+    """Simulate adsorbed molecules by (waste-recycling) Monte Carlo.
+
+    Writes summary.json, energy.csv, profile.csv, checkpoints and pictures into --output.
+    Ctrl-C stops with all but the pictures written; --resume goes on.
+    """
+    from manymove import adsorption_job as job
+    from manymove.replicas import World
+
+    world = World.connect()
+    settings = job.Settings(
+        framework=framework,
+        molecules=[_number("--molecules", word, int) for word in molecules.split(",")],
+        adsorbates=job.read_adsorbates(adsorbates),
+        steps=steps,
+        equilibrate=equilibrate,
+        seed=seed,
+        device=device,
+        output=output,
+        method=method,
+        systems=systems,
+        options={
+            "temperature": temperature,
+            "cutoff": cutoff,
+            "proposals": proposals,
+            "cells": _triple("--cells", cells),
+            "max_displacement": max_displacement,
+            "interpolation": interpolation,
+            "grid_spacing": grid_spacing,
+            "precision": precision,
+            "barrier": _barrier(barrier),
+            "profile": profile
+            if profile in (None, "x", "y", "z")
+            else _triple("--profile", profile),
+            "bins": bins,
+        },
+        threads=threads,
+        checkpoint=checkpoint,
+        resume=resume,
+        quiet=quiet,
+    )
+    if isotherm is not None:
+        pressures = _numbers("--isotherm", isotherm, float)
+        summary, complete = job.run_isotherm(settings, pressures, world)
+        text = job.isotherm_table(summary)
+    else:
+        summary, complete = job.run(settings, world)
+        text = job.table(summary)
+    if world.rank == 0 and not quiet:
+        print(f"{text}\nresults in {output}/")
+    return 0 if complete else 130
+
+
+def _number(option: str, word: str, kind: type) -> Any:
+    try:
+        return kind(word)
+    except ValueError:
+        raise ValueError(
+            f'{option} has "{word}", which is not a number of the right kind'
+        ) from None
+
+
+def _triple(option: str, text: str | None) -> tuple[int, int, int] | None:
+    if text is None:
+        return None
+    numbers = tuple(_number(option, word, int) for word in text.split(","))
+    if len(numbers) != 3:
+        raise ValueError(f"{option} is {text!r}; it must be three integers separated by commas")
+    return numbers
+
+
+def _barrier(text: str) -> float | str | None:
+    if text in ("auto", "none"):
+        return None if text == "none" else text
+    return _number("--barrier", text, float)
+
+
+def _of_input(
+    path: Path, particles: int | None, packing_fraction: float | None
+) -> tuple[int, float]:
+    """Number of disks and packing fraction of the file; contradicting options are refused."""
+    from manymove.io import read_frame
+
+    frame = read_frame(path)
+    count = len(frame.positions)
+    fraction = count * math.pi * frame.diameter**2 / (4 * frame.box[0] * frame.box[1])
+    if particles not in (None, count):
+        raise ValueError(f"--particles is {particles}, but {path} has {count} disks")
+    if packing_fraction is not None and abs(packing_fraction - fraction) > 1e-4:
+        raise ValueError(
+            f"--packing-fraction is {packing_fraction}, but that of {path} is {fraction:.6f}"
+        )
+    return count, fraction
+
+
+def _numbers(option: str, text: str, kind: type) -> list:
+    try:
+        numbers = [kind(word) for word in text.split(",")]
+    except ValueError:
+        raise ValueError(f"{option} is {text!r}; it must be numbers separated by commas") from None
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"{option} is {text!r}; a number occurs twice")
+    return numbers
+
+
+@app.command()
+def info() -> int:
+    """Say what this installation consists of: version, build, devices, host programs."""
+    from manymove import info
+
+    print(info.format(info.collect()))
+    return 0
+
+
+# What both benchmarks of hard disks take.
+Sizes = Annotated[str | None, typer.Option(help="Numbers of disks, separated by commas.")]
+AllSizes = Annotated[float, typer.Option(help="Of all sizes.")]
+LargestMove = Annotated[
+    float | None, typer.Option(help="Of a trial move along x and y, in diameters.")
+]
+Melt = Annotated[int, typer.Option(help="Sweeps before anything is timed.")]
+Repeats = Annotated[int, typer.Option(help="Timed runs of each variant, alternating.")]
+Seconds = Annotated[float, typer.Option(help="Least length of a timed run.")]
+Decorrelation = Annotated[
+    int, typer.Option(help="Also run this many sweeps for the autocorrelation time of psi_6.")
+]
+BenchSeed = Annotated[int, typer.Option(help="Of the random numbers.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the results to this file.")]
+
+
+@bench_app.command("disks")
+def bench_disks(
+    sizes: Sizes = None,
+    packing_fraction: AllSizes = 0.698,
+    device: Device = "auto",
+    threads: Annotated[
+        str | None, typer.Option(help="CPU threads, a number or several, separated by commas.")
+    ] = None,
+    max_displacement: LargestMove = None,
+    moves_per_cell: Annotated[
+        int | None, typer.Option(help="Trial moves per visit of a cell, n_m.")
+    ] = None,
+    melt: Melt = 200,
+    repeats: Repeats = 3,
+    seconds: Seconds = 1.0,
+    decorrelation: Decorrelation = 0,
+    seed: BenchSeed = 1,
+    json_file: JsonFile = None,
+) -> int:
+    """Time hard disks: trial moves per second, and HOOMD-blue's HPMC beside them if installed."""
+    from manymove import bench
+
+    bench.disks(
+        sizes=None if sizes is None else _numbers("--sizes", sizes, int),
+        packing_fraction=packing_fraction,
+        device=device,
+        threads=[None] if threads is None else _numbers("--threads", threads, int),
+        max_displacement=max_displacement,
+        moves_per_cell=moves_per_cell,
+        melt=melt,
+        repeats=repeats,
+        seconds=seconds,
+        decorrelation=decorrelation,
+        seed=seed,
+        json_file=json_file,
+    )
+    return 0
+
+
+@bench_app.command("hoomd")
+def bench_hoomd(
+    sizes: Sizes = None,
+    packing_fraction: AllSizes = 0.698,
+    device: Device = "auto",
+    threads: Annotated[
+        int | None, typer.Option(help="CPU threads of our engines; HPMC has one rank.")
+    ] = None,
+    max_displacement: LargestMove = None,
+    melt: Melt = 200,
+    repeats: Repeats = 3,
+    seconds: Seconds = 1.0,
+    decorrelation: Decorrelation = 0,
+    seed: BenchSeed = 1,
+    json_file: JsonFile = None,
+) -> int:
+    """Time hard disks inside HOOMD-blue: the component, the Python-only path and HPMC."""
+    from manymove import bench_hoomd
+
+    bench_hoomd.run(
+        sizes=None if sizes is None else _numbers("--sizes", sizes, int),
+        packing_fraction=packing_fraction,
+        device=device,
+        threads=threads,
+        max_displacement=max_displacement,
+        melt=melt,
+        repeats=repeats,
+        seconds=seconds,
+        decorrelation=decorrelation,
+        seed=seed,
+        json_file=json_file,
+    )
     return 0
 
 
@@ -384,6 +639,55 @@ def bench_hoomd(
         repeats=repeats,
         seconds=seconds,
         decorrelation=decorrelation,
+        seed=seed,
+        json_file=json_file,
+    )
+    return 0
+
+
+@bench_app.command("adsorption")
+def bench_adsorption(
+    framework: Annotated[str, typer.Option(help="MFI, LTA or the path of a CIF file.")] = "MFI",
+    molecules: Annotated[str, typer.Option(help="Numbers, separated by commas.")] = "32,128",
+    methods: Annotated[
+        str, typer.Option(help="Separated by commas; metropolis is the serial reference.")
+    ] = "metropolis,pmc,plj,mup,mdp,mdp-dj",
+    proposals: Annotated[str, typer.Option(help="Of mup and mdp, separated by commas.")] = "64",
+    systems: Annotated[
+        int | None, typer.Option(help="Of each variant; by default what fills the device.")
+    ] = None,
+    interpolation: Annotated[str, typer.Option(help="Of the grid: linear or cubic.")] = "linear",
+    grid_spacing: Annotated[float | None, typer.Option(help="In angstrom.")] = None,
+    precision: Annotated[str, typer.Option(help="mixed or double.")] = "mixed",
+    device: Device = "auto",
+    cpu: Annotated[
+        bool, typer.Option("--cpu", help="Time the CPU engine beside the GPU's as well.")
+    ] = False,
+    threads: Annotated[int | None, typer.Option(help="CPU threads; all cores by default.")] = None,
+    equilibrate: Annotated[int, typer.Option(help="Steps before anything is timed.")] = 2000,
+    repeats: Repeats = 3,
+    seconds: Seconds = 1.0,
+    seed: BenchSeed = 1,
+    json_file: JsonFile = None,
+) -> int:
+    """Time adsorption: trial states per second and 1 / (variance x seconds) of each method."""
+    from manymove import bench_adsorption as bench
+
+    bench.run(
+        framework=framework,
+        molecules=_numbers("--molecules", molecules, int),
+        methods=methods.split(","),
+        proposals=_numbers("--proposals", proposals, int),
+        systems=systems,
+        interpolation=interpolation,
+        grid_spacing=grid_spacing,
+        precision=precision,
+        device=device,
+        cpu=cpu,
+        threads=threads,
+        equilibrate=equilibrate,
+        repeats=repeats,
+        seconds=seconds,
         seed=seed,
         json_file=json_file,
     )

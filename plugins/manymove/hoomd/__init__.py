@@ -27,5 +27,6 @@ except ModuleNotFoundError as error:
 from manymove.hoomd.action import EngineAction
 from manymove.hoomd.coulomb import CoulombMC
 from manymove.hoomd.hard_disks import HardDisks
+from manymove.hoomd.waste_recycling import WasteRecyclingMC
 
-__all__ = ["CoulombMC", "EngineAction", "HardDisks"]
+__all__ = ["CoulombMC", "EngineAction", "HardDisks", "WasteRecyclingMC"]

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// fix manymove/wrmc: multi-proposal Monte Carlo of a group of atoms among all others, which are
+// rigid. J. Kim, J. M. Rodgers, M. Athenes, B. Smit, J. Chem. Theory Comput. 7, 3208 (2011).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/adsorption/engine.h"
+#include "fix.h"
+
+namespace LAMMPS_NS {
+
+class FixManymoveWRMC : public Fix {
+ public:
+  FixManymoveWRMC(class LAMMPS* lmp, int narg, char** arg);
+
+  int setmask() override;
+  void init() override;
+  void setup_pre_exchange() override;
+  void pre_exchange() override;
+  double compute_scalar() override;
+  double compute_vector(int which) override;
+  double compute_array(int row, int column) override;
+  double memory_usage() override;
+
+ private:
+  struct Atom {
+    double tag, type, x[3];
+  };
+  struct Law {
+    int type;
+    double epsilon, sigma;
+  };
+
+  void parse(int narg, char** arg);
+  std::vector<Atom> gather(bool of_group) const;
+  std::uint64_t fingerprint() const;
+  void make_engine();
+  std::unique_ptr<manymove::adsorption::Engine> make_engine_at(
+      const std::vector<Atom>& atoms) const;
+  template <class Function>
+  void guarded(Function&& function);
+  std::vector<double> inward(const std::vector<Atom>& atoms) const;  // in the engine's unit
+  void leave(const std::vector<Atom>& atoms);
+  void summarise(const manymove::adsorption::Snapshot& state);
+
+  int steps_;
+  double temperature_, cutoff_, epsilon_, sigma_, displacement_, spacing_;
+  std::uint64_t seed_;
+  std::vector<Law> framework_;
+  std::string device_ = "cpu";
+  int threads_ = 1, method_ = 3;  // index into the names
+  manymove::adsorption::Parameters parameters_;
+  double length_ = 1, energy_ = 1;  // the engine's units over LAMMPS'
+  std::uint64_t fingerprint_ = 0;
+  std::unique_ptr<manymove::adsorption::Engine> engine_;  // on rank 0
+  std::vector<double> results_;                           // the fix's vector, then the profile
+};
+
+}  // namespace LAMMPS_NS

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/adsorption/engine.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "positions.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace manymove::adsorption;
+using manymove::bindings::array_of;
+
+namespace {
+
+using Coordinates = nb::ndarray<const double, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
+using Laws = std::vector<std::pair<double, double>>;  // epsilon, sigma
+
+std::vector<LennardJones> laws_from(const nb::handle& object) {
+  std::vector<LennardJones> laws;
+  for (const auto& [epsilon, sigma] : nb::cast<Laws>(object)) laws.push_back({epsilon, sigma});
+  return laws;
+}
+
+Method method_from(const std::string& name) {
+  const std::pair<const char*, Method> methods[] = {{"metropolis", Method::metropolis},
+                                                    {"pmc", Method::pmc},
+                                                    {"plj", Method::plj},
+                                                    {"mup", Method::mup},
+                                                    {"mdp", Method::mdp}};
+  for (const auto& [known, method] : methods)
+    if (name == known) return method;
+  throw std::invalid_argument("unknown method \"" + name + "\"");
+}
+
+Parameters parameters_from(const nb::dict& d) {
+  Parameters p;
+  const auto cell = nb::cast<std::array<double, 3>>(d["cell"]);
+  std::copy(cell.begin(), cell.end(), p.framework.cell);
+  p.framework.fractional = nb::cast<std::vector<double>>(d["fractional"]);
+  p.framework.kind = nb::cast<std::vector<std::int32_t>>(d["kind"]);
+  p.cells = nb::cast<std::array<int, 3>>(d["cells"]);
+  p.temperature = nb::cast<double>(d["temperature"]);
+  p.cutoff = nb::cast<double>(d["cutoff"]);
+  for (const nb::handle& item : nb::cast<nb::list>(d["species"])) {
+    const auto s = nb::cast<nb::dict>(item);
+    p.species.push_back({nb::cast<int>(s["molecules"]), nb::cast<int>(s["capacity"]),
+                         nb::cast<double>(s["activity"]), laws_from(s["with_framework"])});
+  }
+  p.pairs = laws_from(d["pairs"]);
+  p.method = method_from(nb::cast<std::string>(d["method"]));
+  p.moments = nb::cast<bool>(d["moments"]);
+  p.proposals = nb::cast<int>(d["proposals"]);
+  p.systems = nb::cast<int>(d["systems"]);
+  p.max_displacement = nb::cast<double>(d["max_displacement"]);
+  p.exchange = nb::cast<double>(d["exchange"]);
+  p.grid = nb::cast<std::array<int, 3>>(d["grid"]);
+  p.cubic = nb::cast<bool>(d["cubic"]);
+  p.double_precision = nb::cast<bool>(d["double_precision"]);
+  p.barrier = nb::cast<double>(d["barrier"]);
+  p.hill = nb::cast<double>(d["hill"]);
+  p.direction = nb::cast<std::array<int, 3>>(d["direction"]);
+  p.bins = nb::cast<int>(d["bins"]);
+  p.groups = nb::cast<int>(d["groups"]);
+  p.seed = nb::cast<std::uint64_t>(d["seed"]);
+  return p;
+}
+
+nb::tuple counters_tuple(const Counters& c) {
+  return nb::make_tuple(c.steps, c.trial_states, c.accepted, c.exchanges, c.accepted_exchanges,
+                        c.insertions, c.samples);
+}
+
+template <class T>
+std::vector<T> vector_from(const nb::handle& object) {
+  const auto a = nb::cast<nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(object);
+  return {a.data(), a.data() + a.size()};
+}
+
+nb::dict snapshot_dict(const Engine& engine) {
+  Snapshot s;
+  {
+    nb::gil_scoped_release release;
+    s = engine.snapshot();
+  }
+  nb::dict d;
+  d["counters"] = counters_tuple(s.counters);
+  d["max_displacement"] = s.max_displacement;
+  d["sites"] = array_of(std::move(s.sites));
+  d["counts"] = array_of(std::move(s.counts));
+  d["energies"] = array_of(std::move(s.energies));
+  d["sums"] = array_of(std::move(s.sums));
+  d["profile"] = array_of(std::move(s.profile));
+  return d;
+}
+
+Snapshot snapshot_from(const nb::dict& d) {
+  Snapshot s;
+  const auto c = nb::cast<std::array<std::uint64_t, 7>>(d["counters"]);
+  s.counters = {c[0], c[1], c[2], c[3], c[4], c[5], c[6]};
+  s.max_displacement = nb::cast<double>(d["max_displacement"]);
+  s.sites = vector_from<std::uint32_t>(d["sites"]);
+  s.counts = vector_from<std::int32_t>(d["counts"]);
+  s.energies = vector_from<double>(d["energies"]);
+  s.sums = vector_from<double>(d["sums"]);
+  s.profile = vector_from<std::uint64_t>(d["profile"]);
+  return s;
+}
+
+std::pair<Snapshot, Parameters> checkpoint_from(const nb::dict& snapshot,
+                                                const nb::dict& parameters) {
+  try {
+    return {snapshot_from(snapshot), parameters_from(parameters)};
+  } catch (const nb::python_error&) {
+    throw std::invalid_argument("checkpoint: a value is missing");
+  } catch (const std::bad_cast&) {
+    throw std::invalid_argument("checkpoint: a value has the wrong type or shape");
+  }
+}
+
+nb::dict grid_dict(const Engine& engine) {
+  const GridInfo g = engine.grid_info();
+  nb::dict d;
+  d["points"] = nb::make_tuple(g.points[0], g.points[1], g.points[2]);
+  d["bytes"] = g.bytes;
+  d["lowest"] = g.lowest;
+  d["blocked_share"] = g.blocked_share;
+  d["open_share"] = g.open_share;
+  return d;
+}
+
+}  // namespace
+
+void bind_adsorption(nb::module_& module) {
+  nb::class_<Engine>(module, "Adsorption",
+                     "The engine behind manymove.Adsorption; its documentation is there.")
+      .def_static(
+          "create",
+          [](const nb::dict& parameters, const std::string& device, int threads) {
+            const Parameters p = parameters_from(parameters);
+            nb::gil_scoped_release release;
+            return make_engine(p, device, threads);
+          },
+          "parameters"_a, "device"_a, "threads"_a)
+      .def_static(
+          "from_positions",
+          [](Coordinates positions, const nb::dict& parameters, const std::string& device,
+             int threads) {
+            const Parameters p = parameters_from(parameters);
+            if (positions.shape(0) != molecules_of(p))
+              throw std::invalid_argument("positions do not fit the number of molecules");
+            nb::gil_scoped_release release;
+            return make_engine(positions.data(), p, device, threads);
+          },
+          "positions"_a, "parameters"_a, "device"_a, "threads"_a)
+      .def_static(
+          "from_snapshot",
+          [](const nb::dict& snapshot, const nb::dict& parameters, const std::string& device,
+             int threads) {
+            const auto [s, p] = checkpoint_from(snapshot, parameters);
+            nb::gil_scoped_release release;
+            return make_engine(s, p, device, threads);
+          },
+          "snapshot"_a, "parameters"_a, "device"_a, "threads"_a)
+      .def("run", &Engine::run, "steps"_a, "measure"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("set_max_displacement", &Engine::set_max_displacement, "angstrom"_a)
+      .def_prop_ro("max_displacement", &Engine::max_displacement)
+      .def(
+          "set_positions",
+          [](Engine& e, Coordinates positions) {
+            if (positions.shape(0) != e.molecules())
+              throw std::invalid_argument("positions do not fit the number of molecules");
+            nb::gil_scoped_release release;
+            e.set_positions(positions.data());
+          },
+          "positions"_a)
+      .def("reset_averages", &Engine::reset_averages)
+      .def(
+          "insert_test_molecules",
+          [](Engine& e, std::uint32_t insertions, int species, bool empty) {
+            std::vector<double> sums;
+            {
+              nb::gil_scoped_release release;
+              sums = e.insert_test_molecules(insertions, species, empty);
+            }
+            return array_of(std::move(sums));
+          },
+          "insertions"_a, "species"_a, "empty"_a)
+      .def(
+          "framework_energies",
+          [](const Engine& e, Coordinates xyz, int species, bool direct) {
+            std::vector<double> energies(xyz.shape(0));
+            {
+              nb::gil_scoped_release release;
+              e.framework_energies(xyz.data(), energies.size(), species, direct, energies.data());
+            }
+            return array_of(std::move(energies));
+          },
+          "xyz"_a, "species"_a, "direct"_a)
+      .def_prop_ro("counters", [](const Engine& e) { return counters_tuple(e.counters()); })
+      .def_prop_ro("grid", &grid_dict)
+      .def_prop_ro("slots", &Engine::slots)
+      .def("snapshot", &snapshot_dict);
+}

@@ -1,0 +1,559 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Adsorbates on a core. Compiled once per SIMD level; nothing here may instantiate what other
+// sources also instantiate. Sums have the order of cuda.cu's threads and warps.
+#include "../common/vec.h"  // first: the templates of model.h must see its operators
+//
+#include "system.h"
+
+namespace manymove::adsorption::MANYMOVE_SIMD {
+namespace {
+
+// Adds up a system's energy from scratch, pairs over kWidth lanes as a warp does.
+template <class F>
+double total_energy(const System<F>& s) {
+  double part[kWidth] = {};
+  for (int a = 0; a < s.m.species; ++a)
+    for (int i = 0; i < s.counts[a]; ++i) {
+      const int slot = s.m.first_slot[a] + i;
+      const Point<F> p{s.x[slot], s.y[slot], s.z[slot]};
+      double& sum = part[i % kWidth];
+      sum += static_cast<double>(framework_energy(s.m, a, s.sites[slot]));
+      for (int b = a; b < s.m.species; ++b) {
+        const PairLaw<F> law = s.m.law[a][b];
+        const int begin = s.m.first_slot[b], end = begin + s.counts[b];
+        for (int j = a == b ? slot + 1 : begin; j < end; ++j)
+          sum += static_cast<double>(pair_energy(s.m, law, p, s.x[j], s.y[j], s.z[j]));
+      }
+    }
+  for (int off = kWidth / 2; off > 0; off /= 2) {
+    double next[kWidth];
+    for (int l = 0; l < kWidth; ++l) next[l] = part[l] + part[l ^ off];
+    for (int l = 0; l < kWidth; ++l) part[l] = next[l];
+  }
+  return part[0];
+}
+
+template <class F>
+void add_to(const Work<F>& w, int system, Sum sum, double value) {
+  w.sums[static_cast<std::size_t>(sum) * w.systems + system] += value;
+}
+
+template <class F>
+void count_place(const Work<F>& w, int system, const Site& site, double probability) {
+  const std::uint64_t q = quantum(probability);
+  if (q)
+    __atomic_fetch_add(
+        w.profile + static_cast<std::size_t>(system % w.groups) * w.m.bins + profile_bin(w.m, site),
+        q, __ATOMIC_RELAXED);
+}
+
+template <class F>
+void measure_state(const Work<F>& w, int system, double energy, const std::int32_t* counts) {
+  add_to(w, system, kPlain, energy);
+  double& squares = w.sums[static_cast<std::size_t>(kEnergySquared) * w.systems + system];
+  squares = fused(energy, energy, squares);
+  if (!w.m.exchange) return;
+  double n = 0;
+  for (int b = 0; b < w.m.species; ++b) {
+    n += counts[b];
+    add_to(w, system, static_cast<Sum>(kOfSpecies + b), counts[b]);
+  }
+  add_to(w, system, kNumber, n);
+  add_to(w, system, kNumberSquared, n * n);
+  double& cross = w.sums[static_cast<std::size_t>(kEnergyNumber) * w.systems + system];
+  cross = fused(energy, n, cross);
+}
+
+template <class F>
+void renew_energy(const Work<F>& w, int system, double fresh, double& energy) {
+  double& drift = w.sums[static_cast<std::size_t>(kDrift) * w.systems + system];
+  drift = highest_of(drift, magnitude(fresh - energy));
+  energy = fresh;
+}
+
+// ---- one proposal per step ----
+
+// Change of the pair energy when a molecule of a species goes from one place to another, or appears
+// or vanishes; over kWidth lanes for plj, one by one otherwise. Its own slot must be far.
+template <class F, bool Wide>
+F pair_difference(const System<F>& s, int species, const Point<F>* to, const Point<F>* from,
+                  int skip) {
+  F part[kWidth] = {};
+  for (int b = 0; b < s.m.species; ++b) {
+    const PairLaw<F> law = s.m.law[species][b];
+    const int begin = s.m.first_slot[b], end = begin + s.counts[b];
+    if constexpr (Wide) {
+      for (int base = begin; base < end; base += kWidth) {
+        const int lanes = end - base < kWidth ? end - base : kWidth;
+        const F *x = s.x + base, *y = s.y + base, *z = s.z + base;
+        if (to && from)
+          for (int l = 0; l < lanes; ++l)
+            part[l] += pair_energy(s.m, law, *to, x[l], y[l], z[l]) -
+                       pair_energy(s.m, law, *from, x[l], y[l], z[l]);
+        else
+          for (int l = 0; l < lanes; ++l)
+            part[l] += pair_energy(s.m, law, to ? *to : *from, x[l], y[l], z[l]);
+      }
+    } else {
+      for (int j = begin; j < end; ++j) {
+        if (j == skip) continue;
+        const F fresh = to ? pair_energy(s.m, law, *to, s.x[j], s.y[j], s.z[j]) : F(0);
+        const F old = from ? pair_energy(s.m, law, *from, s.x[j], s.y[j], s.z[j]) : F(0);
+        part[0] += to && from ? fresh - old : fresh + old;
+      }
+    }
+  }
+  if constexpr (Wide)
+    for (int off = kWidth / 2; off > 0; off /= 2) {
+      F next[kWidth];
+      for (int l = 0; l < kWidth; ++l) next[l] = part[l] + part[l ^ off];
+      for (int l = 0; l < kWidth; ++l) part[l] = next[l];
+    }
+  return part[0];
+}
+
+template <class F, bool Wide>
+void translate(System<F>& s, std::uint64_t step, std::uint32_t which, Tally& tally) {
+  const int n = s.molecules();
+  if (n == 0) return;
+  int species;
+  const int slot =
+      s.find(static_cast<int>(uniform_below(which, static_cast<std::uint32_t>(n))), species);
+  std::uint32_t word[4];
+  random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
+  const Site old = s.sites[slot], fresh = moved(old, step_of(s.m, word));
+  const Point<F> from = to_point(s.m, old), to = to_point(s.m, fresh);
+  if (Wide) s.x[slot] = kFar<F>;
+  const F pairs = pair_difference<F, Wide>(s, species, &to, &from, slot);
+  const F field = framework_energy(s.m, species, fresh) - framework_energy(s.m, species, old);
+  const F difference = lowest_of(pairs + field, F(kForbidden));
+  const bool accept = metropolis(s.m.beta, difference, word[3]);
+  s.put(slot, accept ? fresh : old);
+  if (accept) {
+    s.energy += static_cast<double>(difference);
+    ++tally.accepted;
+  }
+  if (s.w.measure && s.m.bins) count_place(s.w, s.id, s.sites[slot], 1);
+}
+
+template <class F, bool Wide>
+void exchange(System<F>& s, std::uint64_t step, Tally& tally) {
+  std::uint32_t word[4], place[4];
+  random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::exchange);
+  const auto species =
+      static_cast<int>(uniform_below(word[1], static_cast<std::uint32_t>(s.m.species)));
+  const int n = s.counts[species], first = s.m.first_slot[species];
+  const double activity = s.m.activity[species];
+  ++tally.exchanges;
+  if (word[0] >> 31) {
+    random_words(place, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
+    const Site fresh{place[0], place[1], place[2]};
+    const Point<F> p = to_point(s.m, fresh);
+    const F difference = lowest_of(pair_difference<F, Wide>(s, species, &p, nullptr, -1) +
+                                       framework_energy(s.m, species, fresh),
+                                   F(kForbidden));
+    if (!accept_insertion(s.m.beta, difference, activity, n, word[3])) return;
+    if (first + n == s.m.first_slot[species + 1]) {
+      tally.full = true;
+      return;
+    }
+    s.put(first + n, fresh);
+    ++s.counts[species];
+    s.energy += static_cast<double>(difference);
+  } else {
+    if (n == 0) return;
+    const int slot =
+        first + static_cast<int>(uniform_below(word[2], static_cast<std::uint32_t>(n)));
+    const Point<F> p = to_point(s.m, s.sites[slot]);
+    if (Wide) s.x[slot] = kFar<F>;
+    const F lost = pair_difference<F, Wide>(s, species, nullptr, &p, slot) +
+                   framework_energy(s.m, species, s.sites[slot]);
+    if (!accept_deletion(s.m.beta, -lost, activity, n, word[3])) {
+      s.refresh(slot);
+      return;
+    }
+    s.put(slot, s.sites[first + n - 1]);
+    --s.counts[species];
+    s.energy -= static_cast<double>(lost);
+  }
+  ++tally.accepted_exchanges;
+}
+
+template <class F, bool Wide>
+void run_single(const Work<F>& w, int system, const Scratch<F>& scratch, Tally& tally) {
+  System<F> s(w, system, scratch);
+  for (std::uint64_t t = w.first_step; t < w.first_step + w.steps; ++t) {
+    const CommonDraw draw = common_draw(w.m.key, t);
+    if (draw.kind < w.m.exchange)
+      exchange<F, Wide>(s, t, tally);
+    else
+      translate<F, Wide>(s, t, draw.molecule, tally);
+    if (w.measure) measure_state(w, system, s.energy, s.counts);
+    if ((t + 1) % kRefresh == 0) renew_energy(w, system, total_energy(s), s.energy);
+  }
+  w.energies[system] = s.energy;
+}
+
+// ---- pmc: kTogether systems in SIMD lanes ----
+
+template <class F>
+void run_together(const Work<F>& w, int first, const Scratch<F>& scratch, Tally& tally) {
+  constexpr int W = kTogether;
+  const Model<F>& m = w.m;
+  const int n = w.slots, used = w.systems - first < W ? w.systems - first : W;
+  auto* const ids = reinterpret_cast<std::uint32_t*>(scratch.sites);
+  const auto site_at = [&](int slot, int l) {
+    const std::uint32_t* p = ids + static_cast<std::size_t>(slot) * 3 * W + l;
+    return Site{p[0], p[W], p[2 * W]};
+  };
+  const auto put = [&](int slot, int l, const Site& s) {
+    std::uint32_t* p = ids + static_cast<std::size_t>(slot) * 3 * W + l;
+    p[0] = s.x;
+    p[W] = s.y;
+    p[2 * W] = s.z;
+    const Point<F> q = to_point(m, s);
+    scratch.x[slot * W + l] = q.x;
+    scratch.y[slot * W + l] = q.y;
+    scratch.z[slot * W + l] = q.z;
+  };
+  double energy[W];
+  std::uint32_t system[W];
+  for (int l = 0; l < W; ++l) {  // lanes to spare repeat the last system, for nobody
+    system[l] = static_cast<std::uint32_t>(first + (l < used ? l : used - 1));
+    energy[l] = w.energies[system[l]];
+    for (int slot = 0; slot < n; ++slot)
+      put(slot, l, w.sites[static_cast<std::size_t>(system[l]) * n + slot]);
+  }
+  for (std::uint64_t t = w.first_step; t < w.first_step + w.steps; ++t) {
+    const auto k = static_cast<int>(
+        uniform_below(common_draw(m.key, t).molecule, static_cast<std::uint32_t>(n)));
+    int species = 0;
+    while (k >= m.first_slot[species + 1]) ++species;
+    alignas(64) std::uint32_t word[4][W];
+    for (int base = 0; base < W; base += kLanes) {
+      UintLanes lanes[4], id;
+      __builtin_memcpy(&id, system + base, sizeof id);
+      random_words(lanes, m.key, t, id, UintLanes{}, Purpose::propose);
+      for (int a = 0; a < 4; ++a) __builtin_memcpy(word[a] + base, &lanes[a], sizeof lanes[a]);
+    }
+    Site fresh[W];
+    alignas(64) F ax[W], ay[W], az[W], bx[W], by[W], bz[W], sum[W], field[W];
+    for (int l = 0; l < W; ++l) {
+      const std::uint32_t own[3] = {word[0][l], word[1][l], word[2][l]};
+      const Site old = site_at(k, l);
+      fresh[l] = moved(old, step_of(m, own));
+      const Point<F> a = to_point(m, fresh[l]);
+      ax[l] = a.x, ay[l] = a.y, az[l] = a.z;
+      bx[l] = scratch.x[k * W + l], by[l] = scratch.y[k * W + l], bz[l] = scratch.z[k * W + l];
+      sum[l] = 0;
+      field[l] = framework_energy(m, species, fresh[l]) - framework_energy(m, species, old);
+    }
+    for (int b = 0; b < m.species; ++b) {
+      const PairLaw<F> law = m.law[species][b];
+      for (int j = m.first_slot[b]; j < m.first_slot[b + 1]; ++j) {
+        if (j == k) continue;
+        const F *x = scratch.x + j * W, *y = scratch.y + j * W, *z = scratch.z + j * W;
+        for (int l = 0; l < W; ++l)
+          sum[l] += pair_energy(m, law, {ax[l], ay[l], az[l]}, x[l], y[l], z[l]) -
+                    pair_energy(m, law, {bx[l], by[l], bz[l]}, x[l], y[l], z[l]);
+      }
+    }
+    for (int l = 0; l < used; ++l) {
+      const F difference = lowest_of(sum[l] + field[l], F(kForbidden));
+      if (metropolis(m.beta, difference, word[3][l])) {
+        put(k, l, fresh[l]);
+        energy[l] += static_cast<double>(difference);
+        ++tally.accepted;
+      }
+      if (w.measure) {
+        measure_state(w, first + l, energy[l], nullptr);
+        if (m.bins) count_place(w, first + l, site_at(k, l), 1);
+      }
+    }
+    if ((t + 1) % kRefresh == 0 || t + 1 == w.first_step + w.steps)
+      for (int l = 0; l < used; ++l) {
+        for (int slot = 0; slot < n; ++slot)
+          w.sites[static_cast<std::size_t>(first + l) * n + slot] = site_at(slot, l);
+        w.energies[first + l] = energy[l];
+      }
+    if ((t + 1) % kRefresh == 0) {
+      for (int l = 0; l < used; ++l)
+        renew_energy(w, first + l, total_energy(System<F>(w, first + l, scratch)), energy[l]);
+      for (int l = 0; l < used; ++l) w.energies[first + l] = energy[l];
+      for (int l = 0; l < W; ++l)  // System used the same memory
+        for (int slot = 0; slot < n; ++slot)
+          put(slot, l, w.sites[static_cast<std::size_t>(system[l]) * n + slot]);
+    }
+  }
+}
+
+// ---- several proposals per step ----
+
+template <class F>
+void draw_proposals(const Work<F>& w, int system, std::uint64_t step, const Site& old,
+                    std::uint32_t split_word, const Scratch<F>& s) {
+  const int P = w.proposals;
+  for (int base = 0; base < P; base += kLanes) {
+    UintLanes lanes[4], index;
+    for (int l = 0; l < kLanes; ++l) index[l] = static_cast<std::uint32_t>(base + l);
+    random_words(lanes, w.m.key, step, UintLanes{} + static_cast<std::uint32_t>(system), index,
+                 Purpose::propose);
+    for (int a = 0; a < 3; ++a)
+      __builtin_memcpy(s.words + a * kMostProposals + base, &lanes[a], sizeof lanes[a]);
+  }
+  const auto split = static_cast<int>(uniform_below(split_word, static_cast<std::uint32_t>(P)));
+  const bool anywhere = uniform_proposals(w, step);
+  s.proposals[0] = old;
+  Site at = old;
+  for (int i = 1; i < P; ++i) {
+    const std::uint32_t word[3] = {s.words[i], s.words[kMostProposals + i],
+                                   s.words[2 * kMostProposals + i]};
+    if (anywhere) {
+      s.proposals[i] = {word[0], word[1], word[2]};
+    } else {
+      if (i == P - split) at = old;  // the second walk
+      s.proposals[i] = at = moved(at, step_of(w.m, word));
+    }
+  }
+}
+
+// Energies of a molecule of a species at the first `count` proposals, with all others.
+template <class F>
+void proposal_energies(const System<F>& s, int species, int count, const Scratch<F>& c) {
+  for (int i = 0; i < count; ++i) {
+    const Point<F> p = to_point(s.m, c.proposals[i]);
+    c.px[i] = p.x, c.py[i] = p.y, c.pz[i] = p.z;
+  }
+  for (int base = 0; base < count; base += kWidth) {
+    alignas(64) F sum[kWidth] = {};
+    const F *px = c.px + base, *py = c.py + base, *pz = c.pz + base;
+    for (int b = 0; b < s.m.species; ++b) {
+      const PairLaw<F> law = s.m.law[species][b];
+      const int begin = s.m.first_slot[b], end = begin + s.counts[b];
+      for (int j = begin; j < end; ++j) {
+        const F x = s.x[j], y = s.y[j], z = s.z[j];
+        for (int l = 0; l < kWidth; ++l)
+          sum[l] += pair_energy(s.m, law, {px[l], py[l], pz[l]}, x, y, z);
+      }
+    }
+    for (int l = 0; l < kWidth; ++l)
+      c.energy[base + l] = sum[l] + framework_energy(s.m, species, c.proposals[base + l]);
+  }
+}
+
+template <class F>
+struct Reduction {
+  F level[6][kWidth];
+  // Sums of a butterfly, each level kept.
+  void add_up() {
+    for (int n = 0; n < 5; ++n)
+      for (int l = 0; l < kWidth; ++l) level[n + 1][l] = level[n][l] + level[n][l ^ (16 >> n)];
+  }
+  F total() const { return level[5][0]; }
+};
+
+template <class F>
+void step_multiple(System<F>& s, std::uint64_t step, const Scratch<F>& c, Tally& tally) {
+  const Work<F>& w = s.w;
+  const int n = s.molecules(), P = w.proposals, own = P / kWidth;
+  int species;
+  const int slot = s.find(static_cast<int>(uniform_below(common_draw(s.m.key, step).molecule,
+                                                         static_cast<std::uint32_t>(n))),
+                          species);
+  std::uint32_t word[4];
+  random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::choose);
+  draw_proposals(w, s.id, step, s.sites[slot], word[0], c);
+  s.x[slot] = kFar<F>;
+  proposal_energies(s, species, P, c);
+  const F old = c.energy[0];
+  for (int i = 0; i < P; ++i) {
+    c.energy[i] = energy_difference(c.energy[i], old);
+    c.weights[i] = weight(s.m.beta, c.energy[i]);
+  }
+  Reduction<F> sw{}, first{}, second{};
+  for (int l = 0; l < kWidth; ++l)
+    for (int i = l * own; i < (l + 1) * own; ++i) {
+      const F product = mul_rn(c.weights[i], c.energy[i]);
+      sw.level[0][l] += c.weights[i];
+      first.level[0][l] += product;
+      second.level[0][l] = fused(product, c.energy[i], second.level[0][l]);
+    }
+  sw.add_up();
+  first.add_up();
+  F rest = mul_rn(static_cast<F>(uniform(word[1])), sw.total());
+  const int lane = choose_lane(rest, [&](int level, int l) { return sw.level[level][l]; });
+  const int chosen = lane * own + choose_own(rest, c.weights + lane * own, own);
+  const double before = s.energy;
+  s.energy += static_cast<double>(c.energy[chosen]);
+  s.put(slot, c.proposals[chosen]);
+  if (chosen != 0) ++tally.accepted;
+  if (!w.measure) return;
+  const double total = static_cast<double>(sw.total());
+  const double mean = static_cast<double>(first.total()) / total;
+  measure_state(w, s.id, s.energy, s.counts);
+  add_to(w, s.id, kWaste, before + mean);
+  if (w.moments) {
+    second.add_up();
+    const double square = static_cast<double>(second.total()) / total;
+    add_to(w, s.id, kJump, square);
+    add_to(w, s.id, kWasteSquared, fused(before, before + 2 * mean, square));
+  }
+  if (s.m.bins)
+    for (int i = 0; i < P; ++i)
+      count_place(w, s.id, c.proposals[i], static_cast<double>(c.weights[i]) / total);
+}
+
+template <class F>
+void run_multiple(const Work<F>& w, int system, const Scratch<F>& scratch, Tally& tally) {
+  System<F> s(w, system, scratch);
+  for (std::uint64_t t = w.first_step; t < w.first_step + w.steps; ++t) {
+    step_multiple(s, t, scratch, tally);
+    if ((t + 1) % kRefresh == 0) renew_energy(w, system, total_energy(s), s.energy);
+  }
+  w.energies[system] = s.energy;
+}
+
+template <class F>
+void run_any(const Work<F>& w, int first, void* memory, Tally& tally) {
+  const Scratch<F> scratch(memory, w.slots);
+  if (w.method == Method::pmc) {
+    run_together(w, first, scratch, tally);
+    return;
+  }
+  for (int system = first; system < w.systems && system < first + kTogether; ++system)
+    if (w.method == Method::metropolis)
+      run_single<F, false>(w, system, scratch, tally);
+    else if (w.method == Method::plj)
+      run_single<F, true>(w, system, scratch, tally);
+    else
+      run_multiple(w, system, scratch, tally);
+}
+
+// ---- starts ----
+
+// Each molecule goes to the best of kWidth random places below the hill, of as many rounds as it
+// takes to find one where it is bound at all.
+template <class F>
+void place_any(const Work<F>& w, int first, void* memory, Tally& tally) {
+  const Scratch<F> c(memory, w.slots);
+  for (int system = first; system < w.systems && system < first + kTogether; ++system) {
+    std::int32_t* counts = w.counts + static_cast<std::size_t>(system) * w.m.species;
+    std::int32_t wanted[kMostSpecies];
+    for (int b = 0; b < w.m.species; ++b) {
+      wanted[b] = counts[b];
+      counts[b] = 0;
+    }
+    System<F> s(w, system, c);
+    for (int b = 0; b < w.m.species; ++b)
+      for (int i = 0; i < wanted[b]; ++i) {
+        const int slot = w.m.first_slot[b] + i;
+        F best = F(kForbidden);
+        for (std::uint32_t round = 0; round < kPlaceRounds && !(best < F(0)); ++round) {
+          for (int l = 0; l < kWidth; ++l) {
+            std::uint32_t word[4];
+            random_words(word, w.m.key, static_cast<std::uint64_t>(slot),
+                         static_cast<std::uint32_t>(system),
+                         round * kWidth + static_cast<std::uint32_t>(l), Purpose::place);
+            c.proposals[l] = {word[0], word[1], word[2]};
+          }
+          proposal_energies(s, b, kWidth, c);
+          for (int l = 0; l < kWidth; ++l)
+            if (c.energy[l] < best && framework_energy(w.m, b, c.proposals[l]) < w.hill) {
+              best = c.energy[l];
+              s.put(slot, c.proposals[l]);
+            }
+        }
+        if (!(best < w.hill)) tally.stuck = true;
+        ++counts[b];
+      }
+    w.energies[system] = total_energy(s);
+  }
+}
+
+template <class F>
+void sum_any(const Work<F>& w, int first, void* memory) {
+  const Scratch<F> c(memory, w.slots);
+  for (int system = first; system < w.systems && system < first + kTogether; ++system)
+    w.energies[system] = total_energy(System<F>(w, system, c));
+}
+
+// ---- test molecules ----
+
+template <class F>
+void test_any(const TestWork<F>& t, int system, void* memory) {
+  const Work<F>& w = t.work;
+  const Scratch<F> c(memory, w.slots);
+  System<F> s(w, system, c);
+  std::int32_t none[kMostSpecies] = {};
+  if (t.empty) s.counts = none;
+  double part[2][kWidth] = {};
+  for (std::uint64_t base = 0; base < t.count; base += kWidth) {
+    for (int l = 0; l < kWidth; ++l) {
+      std::uint32_t word[4];
+      random_words(word, w.m.key, t.first + base + static_cast<std::uint64_t>(l),
+                   static_cast<std::uint32_t>(system), static_cast<std::uint32_t>(t.species),
+                   Purpose::widom);
+      c.proposals[l] = {word[0], word[1], word[2]};
+    }
+    proposal_energies(s, t.species, kWidth, c);
+    for (int l = 0; l < kWidth && base + static_cast<std::uint64_t>(l) < t.count; ++l) {
+      const double factor = static_cast<double>(weight(w.m.beta, c.energy[l]));
+      part[0][l] += factor;
+      part[1][l] = fused(factor, static_cast<double>(c.energy[l]), part[1][l]);
+    }
+  }
+  for (int q = 0; q < 2; ++q) {
+    for (int off = kWidth / 2; off > 0; off /= 2) {
+      double next[kWidth];
+      for (int l = 0; l < kWidth; ++l) next[l] = part[q][l] + part[q][l ^ off];
+      for (int l = 0; l < kWidth; ++l) part[q][l] = next[l];
+    }
+    t.sums[2 * system + q] = part[q][0];
+  }
+}
+
+}  // namespace
+
+void run_systems(const Work<float>& w, int first, void* scratch, Tally& tally) {
+  run_any(w, first, scratch, tally);
+}
+void run_systems(const Work<double>& w, int first, void* scratch, Tally& tally) {
+  run_any(w, first, scratch, tally);
+}
+void place_molecules(const Work<float>& w, int first, void* scratch, Tally& tally) {
+  place_any(w, first, scratch, tally);
+}
+void place_molecules(const Work<double>& w, int first, void* scratch, Tally& tally) {
+  place_any(w, first, scratch, tally);
+}
+void sum_energies(const Work<float>& w, int first, void* scratch) { sum_any(w, first, scratch); }
+void sum_energies(const Work<double>& w, int first, void* scratch) { sum_any(w, first, scratch); }
+void insert_test_molecules(const TestWork<float>& t, int system, void* scratch) {
+  test_any(t, system, scratch);
+}
+void insert_test_molecules(const TestWork<double>& t, int system, void* scratch) {
+  test_any(t, system, scratch);
+}
+
+// near: [count], room for the images close to the row.
+void fill_row(const GridWork& g, int row, int layer, std::int32_t* near, double* energies) {
+  const double y = mul_rn(static_cast<double>(row), g.spacing[1]);
+  const double z = mul_rn(static_cast<double>(layer), g.spacing[2]);
+  int count = 0;
+  for (std::size_t i = 0; i < g.count; ++i) {
+    const double dy = y - g.images[i].y, dz = z - g.images[i].z;
+    near[count] = static_cast<std::int32_t>(i);
+    count += fused(dz, dz, dy * dy) < g.law[g.images[i].kind].cutoff2;
+  }
+  for (int p = 0; p < g.points[0]; ++p) energies[p] = 0;
+  for (int i = 0; i < count; ++i) {
+    const Image image = g.images[near[i]];
+    const PairLaw<double> law = g.law[image.kind];
+    if (law.repulsion == 0) continue;
+    for (int p = 0; p < g.points[0]; ++p)
+      energies[p] += image_energy(law, image.x, image.y, image.z,
+                                  mul_rn(static_cast<double>(p), g.spacing[0]), y, z);
+  }
+}
+
+}  // namespace manymove::adsorption::MANYMOVE_SIMD

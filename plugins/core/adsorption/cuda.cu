@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh and
+// pmc.cuh.
+#include <algorithm>
+
+#include "../common/device.cuh"
+#include "../common/text.h"
+#include "cuda.h"
+#include "kernels.cuh"
+#include "pmc.cuh"
+
+namespace manymove::adsorption {
+namespace {
+
+template <class F>
+class CudaEngine final : public Engine {
+ public:
+  CudaEngine(State state, const Adopt& molecules, int device)
+      : state_(std::move(state)), device_(select(device)), tally_(1) {
+    const Snapshot& d = state_.data;
+    fill_grid();
+    upload_grid();
+    choose_warps();
+    sites_ = DeviceBuffer<Site>(d.sites.size() / 3);
+    counts_ = DeviceBuffer<std::int32_t>(d.counts.size());
+    energies_ = DeviceBuffer<double>(d.energies.size());
+    sums_ = DeviceBuffer<double>(d.sums.size());
+    profile_ = DeviceBuffer<std::uint64_t>(d.profile.size());
+    if (state_.parameters.method == Method::pmc) {
+      coordinates_ = DeviceBuffer<F>(d.sites.size());
+      planes_ = DeviceBuffer<std::uint32_t>(d.sites.size());
+    }
+    if (molecules) molecules(state_);
+    upload();
+    if (!molecules) {
+      tally_.clear(stream_);
+      place_kernel<F><<<blocks(), threads_, shared_, stream_>>>(work(), tally_.data());
+      check_placed(state_, fetch_tally());
+    } else if (state_.data.counters.steps == 0) {
+      sum_energies();
+    }
+    state_.data = {state_.data.counters, state_.data.max_displacement, {}, {}, {}, {}, {}};
+  }
+  ~CudaEngine() override { cudaSetDevice(device_); }
+
+  void run(std::uint64_t steps, bool measure) override {
+    use();
+    tally_.clear(stream_);
+    Work<F> w = work();
+    w.measure = measure;
+    w.steps = steps;
+    launch(w);
+    const Tally tally = fetch_tally();
+    count_steps(state_, steps, measure, tally);
+    check_capacity(tally);
+  }
+
+  void set_max_displacement(double angstrom) override {
+    check_displacement(state_, angstrom);
+    state_.data.max_displacement = angstrom;
+  }
+  double max_displacement() const override { return state_.data.max_displacement; }
+  void set_positions(const double* positions) override {
+    use();
+    state_.data.sites.assign(3 * sites_.size(), 0);
+    state_.data.counts.resize(counts_.size());
+    adopt(state_, positions);
+    sites_.upload(reinterpret_cast<const Site*>(state_.data.sites.data()), stream_);
+    counts_.upload(state_.data.counts.data(), stream_);
+    state_.data.sites = {};
+    state_.data.counts = {};
+    sum_energies();
+  }
+  void reset_averages() override {
+    use();
+    sums_.clear(stream_);
+    if (profile_.size()) profile_.clear(stream_);
+    state_.data.counters.samples = 0;
+  }
+
+  std::vector<double> insert_test_molecules(std::uint32_t insertions, int species,
+                                            bool empty) override {
+    use();
+    check_species(state_, species);
+    std::vector<double> host(2 * static_cast<std::size_t>(state_.parameters.systems));
+    DeviceBuffer<double> sums(host.size());
+    const TestWork<F> t{work(),     state_.data.counters.insertions, insertions, species, empty,
+                        sums.data()};
+    test_kernel<F><<<blocks(), threads_, shared_, stream_>>>(t);
+    check(cudaGetLastError(), "launch");
+    sums.download(host.data(), stream_);
+    state_.data.counters.insertions += insertions;
+    return host;
+  }
+
+  Counters counters() const override { return state_.data.counters; }
+  GridInfo grid_info() const override { return state_.info; }
+  int slots() const override { return state_.slots; }
+  std::size_t molecules() const override { return molecules_of(state_.parameters); }
+
+  Snapshot snapshot() const override {
+    use();
+    Snapshot s = state_.data;
+    s.sites.resize(3 * sites_.size());
+    s.counts.resize(counts_.size());
+    s.energies.resize(energies_.size());
+    s.sums.resize(sums_.size());
+    s.profile.resize(profile_.size());
+    sites_.download(reinterpret_cast<Site*>(s.sites.data()), stream_);
+    counts_.download(s.counts.data(), stream_);
+    energies_.download(s.energies.data(), stream_);
+    sums_.download(s.sums.data(), stream_);
+    if (profile_.size()) profile_.download(s.profile.data(), stream_);
+    return s;
+  }
+
+  void framework_energies(const double* xyz, std::size_t count, int species, bool direct,
+                          double* energies) const override {
+    check_species(state_, species);
+    const Model<F> m = make_model(state_, host_grid<F>(state_));
+    for (std::size_t i = 0; i < count; ++i)
+      energies[i] =
+          direct ? direct_energy(state_, species, xyz + 3 * i)
+                 : static_cast<double>(framework_energy(m, species, to_site(state_, xyz + 3 * i)));
+  }
+
+ private:
+  static int select(int device) {
+    int devices = 0;
+    if (cudaGetDeviceCount(&devices) != cudaSuccess) {
+      cudaGetLastError();
+      devices = 0;
+    }
+    if (device >= devices)
+      throw std::invalid_argument(text_of("device \"cuda:", device, "\" does not exist: ",
+                                          devices ? text_of(devices, " CUDA device(s) found")
+                                                  : std::string("no CUDA device found")));
+    check(cudaSetDevice(device), "device");
+    return device;
+  }
+  void use() const { check(cudaSetDevice(device_), "device"); }
+  void sum_energies() {
+    energy_kernel<F><<<blocks(), threads_, shared_, stream_>>>(work());
+    check(cudaGetLastError(), "launch");
+    check(cudaStreamSynchronize(stream_), "kernel");
+  }
+
+  Work<F> work() const {
+    Work<F> w = make_work(state_, static_cast<const F*>(grid_.data()));
+    w.sites = sites_.data();
+    w.counts = counts_.data();
+    w.energies = energies_.data();
+    w.sums = sums_.data();
+    w.profile = profile_.data();
+    return w;
+  }
+
+  void launch(const Work<F>& w) {
+    DeviceTally* const tally = tally_.data();
+    if (w.method == Method::pmc) {
+      const Planes<F> planes{coordinates_.data(), planes_.data()};
+      pmc_kernel<F><<<(w.systems + kPmcThreads - 1) / kPmcThreads, kPmcThreads, 0, stream_>>>(
+          w, planes, tally);
+    } else if (w.method == Method::plj) {
+      plj_kernel<F><<<blocks(), threads_, shared_, stream_>>>(w, tally);
+    } else {
+      multiple()<<<blocks(), threads_, shared_, stream_>>>(w, tally);
+    }
+    check(cudaGetLastError(), "launch");
+  }
+
+  auto multiple() const {
+    switch (state_.parameters.proposals) {
+      case 32:
+        return &multiple_kernel<1, F>;
+      case 64:
+        return &multiple_kernel<2, F>;
+      case 128:
+        return &multiple_kernel<4, F>;
+      case 256:
+        return &multiple_kernel<8, F>;
+      default:
+        return &multiple_kernel<16, F>;
+    }
+  }
+
+  // As many warps in a block as the shared memory holds.
+  void choose_warps() {
+    const std::size_t each = warp_bytes<F>(state_.slots, state_.parameters.bins);
+    int most = 0;
+    check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
+          "device");
+    const auto warps = std::min<std::size_t>(kThreads / 32, most / each);
+    if (warps == 0)
+      throw std::invalid_argument(text_of(state_.slots,
+                                          " molecules in a system are too many for this GPU's "
+                                          "shared memory of ",
+                                          most, " bytes"));
+    threads_ = static_cast<int>(warps) * 32;
+    shared_ = warps * each;
+    const auto allow = [&](auto kernel) {
+      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 static_cast<int>(shared_)),
+            "shared memory of a kernel");
+    };
+    allow(&plj_kernel<F>);
+    allow(multiple());
+    allow(&place_kernel<F>);
+    allow(&energy_kernel<F>);
+    allow(&test_kernel<F>);
+  }
+  int blocks() const {
+    const int warps = threads_ / 32;
+    return (state_.parameters.systems + warps - 1) / warps;
+  }
+
+  void fill_grid() {
+    const std::size_t values = state_.grid_values();
+    const auto species = static_cast<int>(state_.parameters.species.size());
+    DeviceBuffer<Image> images(state_.images.size());
+    if (images.size()) images.upload(state_.images.data(), stream_);
+    DeviceBuffer<double> device(values);
+    std::vector<double> energies(species * values);
+    for (int b = 0; b < species; ++b) {
+      GridWork g = grid_work(state_, b);
+      g.images = images.data();
+      grid_kernel<<<static_cast<unsigned>((values + kThreads - 1) / kThreads), kThreads, 0,
+                    stream_>>>(g, device.data());
+      check(cudaGetLastError(), "launch");
+      device.download(energies.data() + b * values, stream_);
+    }
+    finish_grid(state_, std::move(energies));
+  }
+  void upload_grid() {
+    const std::size_t values = state_.info.bytes / sizeof(F);
+    grid_ = DeviceBuffer<F>(values);
+    grid_.upload(host_grid<F>(state_), stream_);
+  }
+
+  // Puts state_.data on the device.
+  void upload() {
+    const Snapshot& d = state_.data;
+    sites_.upload(reinterpret_cast<const Site*>(d.sites.data()), stream_);
+    counts_.upload(d.counts.data(), stream_);
+    energies_.upload(d.energies.data(), stream_);
+    sums_.upload(d.sums.data(), stream_);
+    if (profile_.size()) profile_.upload(d.profile.data(), stream_);
+  }
+
+  Tally fetch_tally() {
+    check(cudaGetLastError(), "launch");
+    DeviceTally t;
+    tally_.download(&t, stream_);
+    return {t.accepted, t.exchanges, t.accepted_exchanges, t.full != 0, t.stuck != 0};
+  }
+
+  State state_;  // without the arrays, which the device has
+  int device_;
+  Stream stream_;
+  DeviceBuffer<F> grid_, coordinates_;
+  DeviceBuffer<Site> sites_;
+  DeviceBuffer<std::int32_t> counts_;
+  DeviceBuffer<double> energies_, sums_;
+  DeviceBuffer<std::uint64_t> profile_;
+  DeviceBuffer<std::uint32_t> planes_;
+  DeviceBuffer<DeviceTally> tally_;
+  int threads_ = 0;
+  std::size_t shared_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_cuda_engine(State state, const Adopt& molecules, int device) {
+  if (state.parameters.method == Method::metropolis)
+    throw std::invalid_argument("method metropolis is the reference on a CPU; pmc is the same");
+  if (state.parameters.double_precision)
+    return std::make_unique<CudaEngine<double>>(std::move(state), molecules, device);
+  return std::make_unique<CudaEngine<float>>(std::move(state), molecules, device);
+}
+
+}  // namespace manymove::adsorption

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The CPU engine: threads over systems; and the choice of an engine by the device's name.
+#include "engine.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "../common/simd.h"
+#include "../common/thread_pool.h"
+#include "cuda.h"
+#include "state.h"
+
+namespace manymove::adsorption {
+
+std::size_t scratch_bytes(int slots, std::size_t real) {
+  const std::size_t side = static_cast<std::size_t>(slots) * kTogether;
+  return side * (3 * real + sizeof(Site)) +
+         kMostProposals * (5 * real + sizeof(Site) + 4 * sizeof(std::uint32_t)) + 16 * 64;
+}
+
+namespace {
+
+template <class F>
+struct Level {
+  void (*run)(const Work<F>&, int, void*, Tally&);
+  void (*place)(const Work<F>&, int, void*, Tally&);
+  void (*energies)(const Work<F>&, int, void*);
+  void (*test)(const TestWork<F>&, int, void*);
+  void (*row)(const GridWork&, int, int, std::int32_t*, double*);
+};
+
+#define MANYMOVE_ADSORPTION_LEVEL(level)                                \
+  Level<F> {                                                            \
+    &level::run_systems, &level::place_molecules, &level::sum_energies, \
+        &level::insert_test_molecules, &level::fill_row                 \
+  }
+template <class F>
+Level<F> functions_for(SimdLevel level) {
+#if defined(MANYMOVE_HAVE_AVX512)
+  if (level == SimdLevel::avx512) return MANYMOVE_ADSORPTION_LEVEL(avx512);
+#endif
+#if defined(MANYMOVE_HAVE_AVX2)
+  if (level == SimdLevel::avx2) return MANYMOVE_ADSORPTION_LEVEL(avx2);
+#endif
+  (void)level;
+  return MANYMOVE_ADSORPTION_LEVEL(baseline);
+}
+#undef MANYMOVE_ADSORPTION_LEVEL
+
+template <class F>
+class CpuEngine final : public Engine {
+ public:
+  CpuEngine(State state, const Adopt& molecules, int threads)
+      : state_(std::move(state)),
+        pool_(threads),
+        level_(functions_for<F>(simd_level())),
+        tallies_(pool_.size()),
+        scratch_(pool_.size()) {
+    for (Scratch& s : scratch_) s = Scratch(scratch_bytes(state_.slots, sizeof(F)));
+    fill_grid();
+    if (molecules) {
+      molecules(state_);
+      if (state_.data.counters.steps == 0) sum_energies();  // a snapshot has its own
+    } else {
+      const Work<F> w = work();
+      each_batch([&](int first, int thread) {
+        level_.place(w, first, scratch_[thread].get(), tallies_[thread].tally);
+      });
+      for (const Slot& t : tallies_) check_placed(state_, t.tally);
+    }
+  }
+
+  void run(std::uint64_t steps, bool measure) override {
+    Work<F> w = work();
+    w.steps = steps;
+    w.measure = measure;
+    for (Slot& t : tallies_) t.tally = {};
+    each_batch([&](int first, int thread) {
+      level_.run(w, first, scratch_[thread].get(), tallies_[thread].tally);
+    });
+    Tally sum;
+    for (const Slot& t : tallies_) {
+      sum.accepted += t.tally.accepted;
+      sum.exchanges += t.tally.exchanges;
+      sum.accepted_exchanges += t.tally.accepted_exchanges;
+      sum.full |= t.tally.full;
+    }
+    count_steps(state_, steps, measure, sum);
+    check_capacity(sum);
+  }
+
+  void set_max_displacement(double angstrom) override {
+    check_displacement(state_, angstrom);
+    state_.data.max_displacement = angstrom;
+  }
+  double max_displacement() const override { return state_.data.max_displacement; }
+  void set_positions(const double* positions) override {
+    adopt(state_, positions);
+    sum_energies();
+  }
+  void reset_averages() override {
+    std::fill(state_.data.sums.begin(), state_.data.sums.end(), 0.0);
+    std::fill(state_.data.profile.begin(), state_.data.profile.end(), 0);
+    state_.data.counters.samples = 0;
+  }
+
+  std::vector<double> insert_test_molecules(std::uint32_t insertions, int species,
+                                            bool empty) override {
+    check_species(state_, species);
+    std::vector<double> sums(2 * static_cast<std::size_t>(state_.parameters.systems));
+    const TestWork<F> t{work(),     state_.data.counters.insertions, insertions, species, empty,
+                        sums.data()};
+    each(state_.parameters.systems,
+         [&](int system, int thread) { level_.test(t, system, scratch_[thread].get()); });
+    state_.data.counters.insertions += insertions;
+    return sums;
+  }
+
+  Counters counters() const override { return state_.data.counters; }
+  GridInfo grid_info() const override { return state_.info; }
+  int slots() const override { return state_.slots; }
+  std::size_t molecules() const override { return molecules_of(state_.parameters); }
+  Snapshot snapshot() const override { return state_.data; }
+
+  void framework_energies(const double* xyz, std::size_t count, int species, bool direct,
+                          double* energies) const override {
+    check_species(state_, species);
+    const Model<F> m = make_model(state_, host_grid<F>(state_));
+    for (std::size_t i = 0; i < count; ++i)
+      energies[i] =
+          direct ? direct_energy(state_, species, xyz + 3 * i)
+                 : static_cast<double>(framework_energy(m, species, to_site(state_, xyz + 3 * i)));
+  }
+
+ private:
+  struct alignas(128) Slot {
+    Tally tally;
+  };
+  struct Free {
+    void operator()(void* p) const { std::free(p); }
+  };
+  struct Scratch : std::unique_ptr<void, Free> {
+    Scratch() = default;
+    explicit Scratch(std::size_t bytes)
+        : std::unique_ptr<void, Free>(std::aligned_alloc(64, (bytes + 63) / 64 * 64)) {
+      if (!*this) throw std::bad_alloc();
+    }
+  };
+
+  Work<F> work() {
+    Snapshot& d = state_.data;
+    Work<F> w = make_work(state_, host_grid<F>(state_));
+    w.sites = reinterpret_cast<Site*>(d.sites.data());
+    w.counts = d.counts.data();
+    w.energies = d.energies.data();
+    w.sums = d.sums.data();
+    w.profile = d.profile.data();
+    return w;
+  }
+
+  void sum_energies() {
+    const Work<F> w = work();
+    each_batch([&](int first, int thread) { level_.energies(w, first, scratch_[thread].get()); });
+  }
+
+  template <class Function>
+  void each(int items, Function function) {
+    pool_.run(
+        items, [](void* f, int item, int thread) { (*static_cast<Function*>(f))(item, thread); },
+        &function);
+  }
+  // Calls function(first system, thread).
+  template <class Function>
+  void each_batch(Function function) {
+    each((state_.parameters.systems + kTogether - 1) / kTogether,
+         [&](int batch, int thread) { function(batch * kTogether, thread); });
+  }
+
+  void fill_grid() {
+    const auto& n = state_.parameters.grid;
+    const auto species = static_cast<int>(state_.parameters.species.size());
+    std::vector<double> energies(species * state_.grid_values());
+    std::vector<std::vector<std::int32_t>> near(pool_.size());
+    for (auto& list : near) list.resize(state_.images.size() + 1);
+    for (int b = 0; b < species; ++b) {
+      const GridWork g = grid_work(state_, b);
+      each(n[1] * n[2], [&](int item, int thread) {
+        level_.row(
+            g, item % n[1], item / n[1], near[thread].data(),
+            energies.data() + b * state_.grid_values() + static_cast<std::size_t>(item) * n[0]);
+      });
+    }
+    finish_grid(state_, std::move(energies));
+  }
+
+  State state_;
+  ThreadPool pool_;
+  Level<F> level_;
+  std::vector<Slot> tallies_;
+  std::vector<Scratch> scratch_;
+};
+
+template <class F>
+std::unique_ptr<Engine> cpu_engine(State&& state, const Adopt& molecules, int threads) {
+  return std::make_unique<CpuEngine<F>>(std::move(state), molecules, threads);
+}
+
+// Where is "cpu" or "cuda:<index>"; the state is made only once that is known to make sense.
+std::unique_ptr<Engine> engine_on(const std::string& device, int threads,
+                                  const Parameters& parameters, const Adopt& molecules) {
+  if (threads < 0)
+    throw std::invalid_argument("threads must not be negative, got " + std::to_string(threads));
+  if (device == "cpu") {
+    if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    State state = make_state(parameters);
+    return parameters.double_precision ? cpu_engine<double>(std::move(state), molecules, threads)
+                                       : cpu_engine<float>(std::move(state), molecules, threads);
+  }
+  if (device.rfind("cuda:", 0) == 0) {
+    const std::string index = device.substr(5);
+    if (!index.empty() && index.size() < 4 &&
+        index.find_first_not_of("0123456789") == std::string::npos)
+      return make_cuda_engine(make_state(parameters), molecules, std::stoi(index));
+  }
+  throw std::invalid_argument("unknown device \"" + device +
+                              "\": expected \"cpu\" or \"cuda:<index>\"");
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> make_engine(const Parameters& parameters, const std::string& device,
+                                    int threads) {
+  return engine_on(device, threads, parameters, {});
+}
+
+std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, const Parameters& parameters,
+                                    const std::string& device, int threads) {
+  return engine_on(device, threads, parameters, [&](State& state) { adopt(state, snapshot); });
+}
+
+std::unique_ptr<Engine> make_engine(const double* positions, const Parameters& parameters,
+                                    const std::string& device, int threads) {
+  return engine_on(device, threads, parameters, [&](State& state) { adopt(state, positions); });
+}
+
+#if !defined(MANYMOVE_HAVE_CUDA)
+std::unique_ptr<Engine> make_cuda_engine(State, const Adopt&, int) {
+  throw std::invalid_argument("this build of manymove has no CUDA engine");
+}
+#endif
+
+}  // namespace manymove::adsorption

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The interface of the engines for adsorbates in rigid frameworks: plain C++17, no CUDA types.
+// Lengths in angstrom, energies in kelvin (U / k_B).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "../common/api.h"
+
+namespace manymove::adsorption {
+
+// metropolis: one system after the other on one core, plain loops: the reference (CPU only).
+// pmc: one thread, or SIMD lane, per system. plj: a system's pair sum is shared by 32 lanes.
+// mup, mdp: several proposals per step, uniform in the box or along two random walks.
+enum class Method { metropolis, pmc, plj, mup, mdp };
+
+struct LennardJones {
+  double epsilon = 0, sigma = 1;
+};
+
+// Rigid, periodic, with right angles.
+struct Framework {
+  double cell[3] = {0, 0, 0};
+  std::vector<double> fractional;  // [atoms][3]
+  std::vector<std::int32_t> kind;  // [atoms], index into Species::with_framework
+};
+
+struct Species {
+  int molecules = 0;
+  int capacity = 0;                          // of insertions; `molecules` without
+  double activity = 0;                       // beta f V, for exchange steps
+  std::vector<LennardJones> with_framework;  // per kind of framework atom; epsilon 0: none
+};
+
+struct Parameters {
+  Framework framework;
+  std::array<int, 3> cells{1, 1, 1};  // of the box
+  double temperature = 300, cutoff = 12;
+  std::vector<Species> species;
+  std::vector<LennardJones> pairs;  // [species][species]
+  Method method = Method::mdp;
+  bool moments = false;  // Eq. 8's sums, for b*
+  int proposals = 32;    // N_prop, the old state among them; a power of two from 32 to 512
+  int systems = 1;
+  double max_displacement = 0.65;    // along each axis
+  double exchange = 0;               // share of insertions and deletions among the steps
+  std::array<int, 3> grid{0, 0, 0};  // points along each edge of the unit cell
+  bool cubic = false, double_precision = false;
+  double barrier = 0;  // pockets behind higher framework energies are blocked; 0: none are
+  double hill = 0;     // molecules start below this framework energy
+  std::array<int, 3> direction{0, 0, 1};  // of the profile, in reciprocal unit cells
+  int bins = 0;                           // of the profile
+  int groups = 1;                         // of systems with a profile of their own
+  std::uint64_t seed = 0;
+};
+
+// Of all systems at the start.
+inline std::size_t molecules_of(const Parameters& p) {
+  std::size_t count = 0;
+  for (const Species& s : p.species) count += static_cast<std::size_t>(s.molecules);
+  return count * static_cast<std::size_t>(p.systems);
+}
+
+struct Counters {
+  std::uint64_t steps = 0;         // of each system
+  std::uint64_t trial_states = 0;  // proposals besides the old state, of all systems
+  std::uint64_t accepted = 0;      // steps that led to another state
+  std::uint64_t exchanges = 0, accepted_exchanges = 0;
+  std::uint64_t insertions = 0;  // of test molecules into each system
+  std::uint64_t samples = 0;     // steps averaged over
+};
+
+// Everything that a trajectory and its averages depend on, in host memory.
+struct Snapshot {
+  Counters counters;
+  double max_displacement = 0;
+  std::vector<std::uint32_t> sites;    // [systems][slots][3], fractions of the box in 2^-32
+  std::vector<std::int32_t> counts;    // [systems][species]
+  std::vector<double> energies;        // [systems]
+  std::vector<double> sums;            // [kSums][systems], see model.h
+  std::vector<std::uint64_t> profile;  // [groups][bins], in units of 2^-32
+};
+
+struct GridInfo {
+  std::array<int, 3> points;
+  std::size_t bytes;
+  double lowest;         // K, of all species
+  double blocked_share;  // of the unit cell's volume that is below the barrier, but out of reach
+  double open_share;     // that is below it and within reach
+};
+
+// To be used by one thread at a time.
+class MANYMOVE_API Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // Steps of every system; each tries to move, insert or delete one molecule. Blocks until done.
+  // measure: add to the averages.
+  virtual void run(std::uint64_t steps, bool measure) = 0;
+  virtual void set_max_displacement(double angstrom) = 0;
+  virtual double max_displacement() const = 0;
+  // Molecules elsewhere, [systems][molecules][3] in angstrom; counters and averages go on. Throws
+  // std::invalid_argument for one in a pocket or on a hill, with the state as it was.
+  virtual void set_positions(const double* positions) = 0;
+  virtual void reset_averages() = 0;
+  // Test insertions of a molecule of a species at uniform places of the box: per system, the sums
+  // of exp(-beta dU) and of dU exp(-beta dU). empty: in the framework alone.
+  virtual std::vector<double> insert_test_molecules(std::uint32_t insertions, int species,
+                                                    bool empty) = 0;
+
+  virtual Counters counters() const = 0;
+  virtual GridInfo grid_info() const = 0;
+  virtual int slots() const = 0;              // of a system's molecules
+  virtual std::size_t molecules() const = 0;  // that set_positions() takes
+  virtual Snapshot snapshot() const = 0;
+  // Framework energies at places of the box, xyz: [count][3]: from the grid, and summed over the
+  // atoms.
+  virtual void framework_energies(const double* xyz, std::size_t count, int species, bool direct,
+                                  double* energies) const = 0;
+};
+
+// device: "cpu" or "cuda:<index>". threads: of the CPU engine, 0 for all. Molecules are placed at
+// random below the hill.
+// Throws std::invalid_argument for bad input, std::bad_alloc when memory runs out,
+// std::runtime_error for device errors and where the molecules find no place.
+MANYMOVE_API std::unique_ptr<Engine> make_engine(const Parameters& parameters,
+                                                 const std::string& device, int threads);
+// Continues from a snapshot of an engine with the same parameters: the same trajectory.
+MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot& snapshot,
+                                                 const Parameters& parameters,
+                                                 const std::string& device, int threads);
+// From sites of the caller's: positions [systems][molecules][3] in angstrom.
+MANYMOVE_API std::unique_ptr<Engine> make_engine(const double* positions,
+                                                 const Parameters& parameters,
+                                                 const std::string& device, int threads);
+
+}  // namespace manymove::adsorption

@@ -1,0 +1,581 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The kernels. A warp per system shares its work over 32 lanes as cpu.cpp's loops over kWidth do;
+// pmc has a thread per system. Sums have the same order there and here.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "state.h"
+
+namespace manymove::adsorption {
+
+inline constexpr int kThreads = 128;  // of a block of warps
+inline constexpr unsigned kAll = 0xffffffffu;
+
+struct DeviceTally {
+  unsigned long long accepted, exchanges, accepted_exchanges;
+  unsigned full, stuck;
+};
+
+// A warp's shared memory.
+template <class F>
+struct alignas(4 * sizeof(F)) SharedPoint {
+  F x, y, z, unused;
+};
+
+template <class F>
+__host__ __device__ std::size_t warp_bytes(int slots, int bins) {
+  const std::size_t bytes = slots * (sizeof(SharedPoint<F>) + sizeof(Site)) +
+                            bins * sizeof(unsigned long long) + kMostSpecies * sizeof(int);
+  return (bytes + 31) / 32 * 32;
+}
+
+// One system in the shared memory of its warp.
+template <class F>
+struct WarpSystem {
+  const Work<F>& w;
+  const Model<F>& m;
+  int id, lane;
+  SharedPoint<F>* points;
+  unsigned long long* profile;
+  Site* sites;
+  int* counts;
+  double energy;
+
+  __device__ WarpSystem(const Work<F>& work, int system, int warp, char* shared)
+      : w(work), m(work.m), id(system), lane(static_cast<int>(threadIdx.x) % 32) {
+    char* const mine = shared + warp * warp_bytes<F>(w.slots, m.bins);
+    points = reinterpret_cast<SharedPoint<F>*>(mine);
+    profile = reinterpret_cast<unsigned long long*>(points + w.slots);
+    sites = reinterpret_cast<Site*>(profile + m.bins);
+    counts = reinterpret_cast<int*>(sites + w.slots);
+    const std::size_t first = static_cast<std::size_t>(id) * w.slots;
+    for (int b = lane; b < m.bins; b += 32) profile[b] = 0;
+    if (lane < m.species) counts[lane] = w.counts[id * m.species + lane];
+    for (int slot = lane; slot < w.slots; slot += 32) put(slot, w.sites[first + slot]);
+    energy = w.energies[id];
+    __syncwarp();
+  }
+  // By one lane; the others see it after __syncwarp().
+  __device__ void put(int slot, const Site& s) {
+    const Point<F> p = to_point(m, s);
+    sites[slot] = s;
+    points[slot] = {p.x, p.y, p.z, F(0)};
+  }
+  __device__ void store() const {
+    __syncwarp();
+    const std::size_t first = static_cast<std::size_t>(id) * w.slots;
+    for (int slot = lane; slot < w.slots; slot += 32) w.sites[first + slot] = sites[slot];
+    if (lane < m.species) w.counts[id * m.species + lane] = counts[lane];
+    if (lane == 0) w.energies[id] = energy;
+    if (w.measure)
+      for (int b = lane; b < m.bins; b += 32)
+        if (profile[b])
+          atomicAdd(reinterpret_cast<unsigned long long*>(w.profile) +
+                        static_cast<std::size_t>(id % w.groups) * m.bins + b,
+                    profile[b]);
+  }
+  __device__ int molecules() const {
+    int n = 0;
+    for (int b = 0; b < m.species; ++b) n += counts[b];
+    return n;
+  }
+  __device__ int find(int k, int& species) const {
+    species = 0;
+    while (k >= counts[species]) k -= counts[species++];
+    return m.first_slot[species] + k;
+  }
+};
+
+template <class T>
+__device__ T butterfly(T value) {
+  MM_UNROLL
+  for (int off = 16; off > 0; off /= 2) value += __shfl_xor_sync(kAll, value, off);
+  return value;
+}
+
+template <class F>
+__device__ F pair_with(const Model<F>& m, const PairLaw<F>& law, const Point<F>& p,
+                       const SharedPoint<F>& q) {
+  return pair_energy(m, law, p, q.x, q.y, q.z);
+}
+
+template <class F>
+__device__ double total_energy(const WarpSystem<F>& s) {
+  double sum = 0;
+  for (int a = 0; a < s.m.species; ++a)
+    for (int i = s.lane; i < s.counts[a]; i += 32) {
+      const int slot = s.m.first_slot[a] + i;
+      const SharedPoint<F> own = s.points[slot];
+      const Point<F> p{own.x, own.y, own.z};
+      sum += static_cast<double>(framework_energy(s.m, a, s.sites[slot]));
+      for (int b = a; b < s.m.species; ++b) {
+        const PairLaw<F> law = s.m.law[a][b];
+        const int begin = s.m.first_slot[b], end = begin + s.counts[b];
+        for (int j = a == b ? slot + 1 : begin; j < end; ++j)
+          sum += static_cast<double>(pair_with(s.m, law, p, s.points[j]));
+      }
+    }
+  return butterfly(sum);
+}
+
+// ---- averages: kept in registers while a kernel runs ----
+
+struct Averages {
+  double plain, squared, waste, waste_squared, jump, drift;
+};
+
+template <class F>
+__device__ double& sum_of(const Work<F>& w, int system, int sum) {
+  return w.sums[static_cast<std::size_t>(sum) * w.systems + system];
+}
+
+template <class F>
+__device__ Averages load_averages(const Work<F>& w, int system) {
+  return {sum_of(w, system, kPlain), sum_of(w, system, kEnergySquared),
+          sum_of(w, system, kWaste), sum_of(w, system, kWasteSquared),
+          sum_of(w, system, kJump),  sum_of(w, system, kDrift)};
+}
+
+template <class F>
+__device__ void store_averages(const Work<F>& w, int system, const Averages& a) {
+  sum_of(w, system, kPlain) = a.plain;
+  sum_of(w, system, kEnergySquared) = a.squared;
+  sum_of(w, system, kWaste) = a.waste;
+  sum_of(w, system, kWasteSquared) = a.waste_squared;
+  sum_of(w, system, kJump) = a.jump;
+  sum_of(w, system, kDrift) = a.drift;
+}
+
+__device__ inline void measure_state(Averages& a, double energy) {
+  a.plain += energy;
+  a.squared = fused(energy, energy, a.squared);
+}
+
+// Of an open system; by one lane.
+template <class F>
+__device__ void measure_counts(const Work<F>& w, int system, double energy, const int* counts) {
+  double n = 0;
+  for (int b = 0; b < w.m.species; ++b) {
+    n += counts[b];
+    sum_of(w, system, kOfSpecies + b) += counts[b];
+  }
+  sum_of(w, system, kNumber) += n;
+  sum_of(w, system, kNumberSquared) += mul_rn(n, n);
+  double& cross = sum_of(w, system, kEnergyNumber);
+  cross = fused(energy, n, cross);
+}
+
+__device__ inline void renew_energy(Averages& a, double fresh, double& energy) {
+  a.drift = highest_of(a.drift, magnitude(fresh - energy));
+  energy = fresh;
+}
+
+// ---- plj: a warp per system, one proposal per step ----
+
+// Over the lanes' shares of the other molecules; its own slot must be left out.
+template <class F>
+__device__ F pair_difference(const WarpSystem<F>& s, int species, bool gain, bool loss,
+                             const Point<F>& to, const Point<F>& from, int skip) {
+  F part = 0;
+  for (int b = 0; b < s.m.species; ++b) {
+    const PairLaw<F> law = s.m.law[species][b];
+    const int begin = s.m.first_slot[b], end = begin + s.counts[b];
+    for (int j = begin + s.lane; j < end; j += 32) {
+      if (j == skip) continue;
+      const SharedPoint<F> q = s.points[j];
+      if (gain && loss)
+        part += pair_with(s.m, law, to, q) - pair_with(s.m, law, from, q);
+      else
+        part += pair_with(s.m, law, gain ? to : from, q);
+    }
+  }
+  return butterfly(part);
+}
+
+struct LocalTally {
+  unsigned accepted = 0, exchanges = 0, accepted_exchanges = 0, full = 0;
+};
+
+__device__ inline void add_tally(DeviceTally* tally, const LocalTally& t) {
+  atomicAdd(&tally->accepted, static_cast<unsigned long long>(t.accepted));
+  if (t.exchanges) atomicAdd(&tally->exchanges, static_cast<unsigned long long>(t.exchanges));
+  if (t.accepted_exchanges)
+    atomicAdd(&tally->accepted_exchanges, static_cast<unsigned long long>(t.accepted_exchanges));
+  if (t.full) atomicOr(&tally->full, 1u);
+}
+
+template <class F>
+__device__ void translate(WarpSystem<F>& s, std::uint64_t step, std::uint32_t which,
+                          LocalTally& tally) {
+  const int n = s.molecules();
+  if (n == 0) return;
+  int species;
+  const int slot =
+      s.find(static_cast<int>(uniform_below(which, static_cast<std::uint32_t>(n))), species);
+  std::uint32_t word[4];
+  random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
+  const Site old = s.sites[slot], fresh = moved(old, step_of(s.m, word));
+  const F pairs =
+      pair_difference(s, species, true, true, to_point(s.m, fresh), to_point(s.m, old), slot);
+  const F field = framework_energy(s.m, species, s.lane & 1 ? old : fresh);
+  const F difference =
+      lowest_of(pairs + (__shfl_sync(kAll, field, 0) - __shfl_sync(kAll, field, 1)), F(kForbidden));
+  const bool accept = metropolis(s.m.beta, difference, word[3]);
+  __syncwarp();  // everybody has read the old places
+  if (accept) {
+    if (s.lane == 0) s.put(slot, fresh);
+    s.energy += static_cast<double>(difference);
+    ++tally.accepted;
+  }
+  if (s.w.measure && s.m.bins && s.lane == 0)
+    s.profile[profile_bin(s.m, accept ? fresh : old)] += quantum(1.0);
+  __syncwarp();
+}
+
+template <class F>
+__device__ void exchange(WarpSystem<F>& s, std::uint64_t step, LocalTally& tally) {
+  std::uint32_t word[4];
+  random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::exchange);
+  const auto species =
+      static_cast<int>(uniform_below(word[1], static_cast<std::uint32_t>(s.m.species)));
+  const int n = s.counts[species], first = s.m.first_slot[species];
+  const double activity = s.m.activity[species];
+  ++tally.exchanges;
+  if (word[0] >> 31) {
+    std::uint32_t place[4];
+    random_words(place, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
+    const Site fresh{place[0], place[1], place[2]};
+    const Point<F> p = to_point(s.m, fresh);
+    const F pairs = pair_difference(s, species, true, false, p, p, -1);
+    const F difference = lowest_of(pairs + framework_energy(s.m, species, fresh), F(kForbidden));
+    if (!accept_insertion(s.m.beta, difference, activity, n, word[3])) return;
+    if (first + n == s.m.first_slot[species + 1]) {
+      tally.full = 1;
+      return;
+    }
+    __syncwarp();
+    if (s.lane == 0) {
+      s.put(first + n, fresh);
+      s.counts[species] = n + 1;
+    }
+    s.energy += static_cast<double>(difference);
+  } else {
+    if (n == 0) return;
+    const int slot =
+        first + static_cast<int>(uniform_below(word[2], static_cast<std::uint32_t>(n)));
+    const Site old = s.sites[slot];
+    const Point<F> p = to_point(s.m, old);
+    const F pairs = pair_difference(s, species, false, true, p, p, slot);
+    const F lost = pairs + framework_energy(s.m, species, old);
+    if (!accept_deletion(s.m.beta, -lost, activity, n, word[3])) return;
+    const Site last = s.sites[first + n - 1];
+    __syncwarp();
+    if (s.lane == 0) {
+      s.put(slot, last);
+      s.counts[species] = n - 1;
+    }
+    s.energy -= static_cast<double>(lost);
+  }
+  ++tally.accepted_exchanges;
+  __syncwarp();
+}
+
+// The system of this warp, or none.
+template <class F>
+__device__ int warp_system(const Work<F>& w) {
+  return static_cast<int>((blockIdx.x * blockDim.x + threadIdx.x) / 32);
+}
+
+template <class F>
+__global__ void __launch_bounds__(kThreads)
+    plj_kernel(const __grid_constant__ Work<F> w, DeviceTally* tally) {
+  extern __shared__ __align__(32) char shared[];
+  const int system = warp_system(w);
+  if (system >= w.systems) return;
+  WarpSystem<F> s(w, system, static_cast<int>(threadIdx.x) / 32, shared);
+  Averages a = load_averages(w, system);
+  LocalTally counted;
+  CommonDraw mine{};
+  for (std::uint64_t t = w.first_step; t < w.first_step + w.steps; ++t) {
+    const auto turn = static_cast<int>((t - w.first_step) % 32);
+    if (turn == 0) mine = common_draw(w.m.key, t + static_cast<std::uint64_t>(s.lane));
+    const std::uint32_t which = __shfl_sync(kAll, mine.molecule, turn);
+    if (__shfl_sync(kAll, mine.kind, turn) < w.m.exchange)
+      exchange(s, t, counted);
+    else
+      translate(s, t, which, counted);
+    if (w.measure) {
+      measure_state(a, s.energy);
+      if (w.m.exchange && s.lane == 0) measure_counts(w, system, s.energy, s.counts);
+    }
+    if ((t + 1) % kRefresh == 0) renew_energy(a, total_energy(s), s.energy);
+  }
+  s.store();
+  if (s.lane == 0) {
+    store_averages(w, system, a);
+    add_tally(tally, counted);
+  }
+}
+
+// ---- mup, mdp: a warp per system, Own proposals per lane ----
+
+// A component of a register array that is not known at compile time.
+template <int Own>
+__device__ Site component(const Site (&array)[Own], int index) {
+  Site s = array[0];
+  MM_UNROLL
+  for (int c = 1; c < Own; ++c)
+    if (c == index) s = array[c];
+  return s;
+}
+
+__device__ inline Site broadcast_site(const Site& s, int lane) {
+  return {__shfl_sync(kAll, s.x, lane), __shfl_sync(kAll, s.y, lane), __shfl_sync(kAll, s.z, lane)};
+}
+
+__device__ inline Site scan_step(const Site& s, int off, int lane) {
+  const Site before{__shfl_up_sync(kAll, s.x, off), __shfl_up_sync(kAll, s.y, off),
+                    __shfl_up_sync(kAll, s.z, off)};
+  return lane >= off ? moved(s, before) : s;
+}
+
+// This lane's proposals, lane * Own + c. The walks of section 4.4: the first goes from the old
+// state over proposals 1 ... P - 1 - l, the second over P - l ... P - 1; a proposal is the old
+// place plus the sum of the steps up to it, less those of the first walk on the second.
+template <int Own, class F>
+__device__ void draw_proposals(const WarpSystem<F>& s, std::uint64_t step, const Site& old,
+                               std::uint32_t split_word, Site (&site)[Own]) {
+  constexpr int P = 32 * Own;
+  const bool anywhere = uniform_proposals(s.w, step);
+  MM_UNROLL
+  for (int c = 0; c < Own; ++c) {
+    std::uint32_t word[4];
+    random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id),
+                 static_cast<std::uint32_t>(s.lane * Own + c), Purpose::propose);
+    site[c] = anywhere ? Site{word[0], word[1], word[2]} : step_of(s.m, word);
+  }
+  if (anywhere) {
+    if (s.lane == 0) site[0] = old;
+    return;
+  }
+  if (s.lane == 0) site[0] = {0, 0, 0};
+  MM_UNROLL
+  for (int c = 1; c < Own; ++c) site[c] = moved(site[c], site[c - 1]);
+  Site sum = site[Own - 1];  // of this lane, then of the lanes up to it
+  MM_UNROLL
+  for (int off = 1; off < 32; off *= 2) sum = scan_step(sum, off, s.lane);
+  const Site up{__shfl_up_sync(kAll, sum.x, 1), __shfl_up_sync(kAll, sum.y, 1),
+                __shfl_up_sync(kAll, sum.z, 1)};
+  MM_UNROLL
+  for (int c = 0; c < Own; ++c) site[c] = s.lane > 0 ? moved(site[c], up) : site[c];
+  // The second walk starts from the old state again.
+  const auto split = static_cast<int>(uniform_below(split_word, static_cast<std::uint32_t>(P)));
+  const int last = P - split - 1;  // of the first walk
+  const Site end = broadcast_site(component<Own>(site, last % Own), last / Own);
+  MM_UNROLL
+  for (int c = 0; c < Own; ++c) {
+    if (s.lane * Own + c > last)
+      site[c] = {site[c].x - end.x, site[c].y - end.y, site[c].z - end.z};
+    site[c] = moved(site[c], old);
+  }
+}
+
+// Energies of Some of the lane's proposals with all molecules in shared memory.
+template <int Some, class F>
+__device__ void proposal_energies(const WarpSystem<F>& s, int species, const Site* site,
+                                  F* energy) {
+  Point<F> p[Some];
+  F sum[Some];
+  MM_UNROLL
+  for (int c = 0; c < Some; ++c) {
+    p[c] = to_point(s.m, site[c]);
+    sum[c] = 0;
+  }
+  for (int b = 0; b < s.m.species; ++b) {
+    const PairLaw<F> law = s.m.law[species][b];
+    const int begin = s.m.first_slot[b], end = begin + s.counts[b];
+    for (int j = begin; j < end; ++j) {
+      const SharedPoint<F> q = s.points[j];
+      MM_UNROLL
+      for (int c = 0; c < Some; ++c) {
+        const F r2 = squared_distance(s.m, p[c], q.x, q.y, q.z);
+        if (r2 < law.cutoff2) sum[c] += lennard_jones(law, r2);
+      }
+    }
+  }
+  MM_UNROLL
+  for (int c = 0; c < Some; ++c) energy[c] = sum[c] + framework_energy(s.m, species, site[c]);
+}
+
+template <int Own, class F>
+__global__ void __launch_bounds__(kThreads)
+    multiple_kernel(const __grid_constant__ Work<F> w, DeviceTally* tally) {
+  extern __shared__ __align__(32) char shared[];
+  const int system = warp_system(w);
+  if (system >= w.systems) return;
+  WarpSystem<F> s(w, system, static_cast<int>(threadIdx.x) / 32, shared);
+  Averages a = load_averages(w, system);
+  LocalTally counted;
+  const int n = s.molecules(), lane = s.lane;
+  for (std::uint64_t t = w.first_step; t < w.first_step + w.steps; ++t) {
+    std::uint32_t word[4];
+    // Lane 0 draws for all systems, the others for this one.
+    random_words(word, w.m.key, t, lane == 0 ? kEverySystem : static_cast<std::uint32_t>(system),
+                 0u, lane == 0 ? Purpose::common : Purpose::choose);
+    const std::uint32_t which = __shfl_sync(kAll, word[0], 0);
+    const std::uint32_t split_word = __shfl_sync(kAll, word[0], 1);
+    const std::uint32_t choice = __shfl_sync(kAll, word[1], 1);
+    int species;
+    const int slot =
+        s.find(static_cast<int>(uniform_below(which, static_cast<std::uint32_t>(n))), species);
+    Site site[Own];
+    draw_proposals<Own>(s, t, s.sites[slot], split_word, site);
+    __syncwarp();
+    if (lane == 0) s.points[slot].x = F(1e18);  // out of its own reach
+    __syncwarp();
+    F difference[Own], weights[Own];
+    constexpr int kSome = Own < 4 ? Own : 4;
+    MM_UNROLL
+    for (int c = 0; c < Own; c += kSome)
+      proposal_energies<kSome>(s, species, site + c, difference + c);
+    const F old = __shfl_sync(kAll, difference[0], 0);
+    F level[6] = {}, first = 0, second = 0;
+    MM_UNROLL
+    for (int c = 0; c < Own; ++c) {
+      difference[c] = energy_difference(difference[c], old);
+      weights[c] = weight(w.m.beta, difference[c]);
+      const F product = mul_rn(weights[c], difference[c]);
+      level[0] += weights[c];
+      first += product;
+      second = fused(product, difference[c], second);
+    }
+    MM_UNROLL
+    for (int k = 0; k < 5; ++k) level[k + 1] = level[k] + __shfl_xor_sync(kAll, level[k], 16 >> k);
+    F rest = mul_rn(static_cast<F>(uniform(choice)), level[5]);
+    const int winner =
+        choose_lane(rest, [&](int k, int l) { return __shfl_sync(kAll, level[k], l); });
+    const int own = __shfl_sync(kAll, choose_own(rest, weights, Own), winner);
+    F change = difference[0];
+    MM_UNROLL
+    for (int c = 1; c < Own; ++c)
+      if (c == own) change = difference[c];
+    change = __shfl_sync(kAll, change, winner);
+    const double before = s.energy;
+    s.energy += static_cast<double>(change);
+    if (lane == winner) s.put(slot, component<Own>(site, own));
+    if (winner * Own + own != 0) ++counted.accepted;
+    __syncwarp();
+    if (w.measure) {
+      const double total = static_cast<double>(level[5]);
+      const double mean = static_cast<double>(butterfly(first)) / total;
+      measure_state(a, s.energy);
+      a.waste += before + mean;
+      if (w.moments) {
+        const double square = static_cast<double>(butterfly(second)) / total;
+        a.jump += square;
+        a.waste_squared += fused(before, before + 2 * mean, square);
+      }
+      if (w.m.bins) {
+        MM_UNROLL
+        for (int c = 0; c < Own; ++c) {
+          const std::uint64_t q = quantum(static_cast<double>(weights[c]) / total);
+          if (q) atomicAdd(s.profile + profile_bin(w.m, site[c]), q);
+        }
+      }
+    }
+    if ((t + 1) % kRefresh == 0) renew_energy(a, total_energy(s), s.energy);
+  }
+  s.store();
+  if (lane == 0) {
+    store_averages(w, system, a);
+    add_tally(tally, counted);
+  }
+}
+
+// ---- starts, energies, test molecules: a warp per system ----
+
+template <class F>
+__global__ void __launch_bounds__(kThreads)
+    place_kernel(const __grid_constant__ Work<F> w, DeviceTally* tally) {
+  extern __shared__ __align__(32) char shared[];
+  const int system = warp_system(w);
+  if (system >= w.systems) return;
+  WarpSystem<F> s(w, system, static_cast<int>(threadIdx.x) / 32, shared);
+  int wanted[kMostSpecies] = {};
+  for (int b = 0; b < w.m.species; ++b) wanted[b] = s.counts[b];
+  __syncwarp();
+  if (s.lane < w.m.species) s.counts[s.lane] = 0;
+  __syncwarp();
+  for (int b = 0; b < w.m.species; ++b)
+    for (int i = 0; i < wanted[b]; ++i) {
+      const int slot = w.m.first_slot[b] + i;
+      F best = F(kForbidden);
+      for (std::uint32_t round = 0; round < kPlaceRounds && !(best < F(0)); ++round) {
+        std::uint32_t word[4];
+        random_words(word, w.m.key, static_cast<std::uint64_t>(slot),
+                     static_cast<std::uint32_t>(system),
+                     round * kWidth + static_cast<std::uint32_t>(s.lane), Purpose::place);
+        const Site site{word[0], word[1], word[2]};
+        F energy;
+        proposal_energies<1>(s, b, &site, &energy);
+        if (!(framework_energy(w.m, b, site) < w.hill)) energy = F(kForbidden);
+        F lowest = energy;
+        MM_UNROLL
+        for (int off = 16; off > 0; off /= 2)
+          lowest = lowest_of(lowest, __shfl_xor_sync(kAll, lowest, off));
+        const int winner = __ffs(static_cast<int>(__ballot_sync(kAll, energy == lowest))) - 1;
+        if (lowest < best) {
+          best = lowest;
+          if (s.lane == winner) s.put(slot, site);
+        }
+      }
+      if (!(best < w.hill) && s.lane == 0) atomicOr(&tally->stuck, 1u);
+      __syncwarp();
+      if (s.lane == 0) s.counts[b] = i + 1;
+      __syncwarp();
+    }
+  s.energy = total_energy(s);
+  s.store();
+}
+
+template <class F>
+__global__ void __launch_bounds__(kThreads) energy_kernel(const __grid_constant__ Work<F> w) {
+  extern __shared__ __align__(32) char shared[];
+  const int system = warp_system(w);
+  if (system >= w.systems) return;
+  WarpSystem<F> s(w, system, static_cast<int>(threadIdx.x) / 32, shared);
+  s.energy = total_energy(s);
+  if (s.lane == 0) w.energies[system] = s.energy;
+}
+
+template <class F>
+__global__ void __launch_bounds__(kThreads) test_kernel(const __grid_constant__ TestWork<F> t) {
+  extern __shared__ __align__(32) char shared[];
+  const Work<F>& w = t.work;
+  const int system = warp_system(w);
+  if (system >= w.systems) return;
+  WarpSystem<F> s(w, system, static_cast<int>(threadIdx.x) / 32, shared);
+  if (t.empty && s.lane < w.m.species) s.counts[s.lane] = 0;
+  __syncwarp();
+  double part[2] = {};
+  for (std::uint64_t base = 0; base < t.count; base += kWidth) {
+    const std::uint64_t mine = base + static_cast<std::uint64_t>(s.lane);
+    std::uint32_t word[4];
+    random_words(word, w.m.key, t.first + mine, static_cast<std::uint32_t>(system),
+                 static_cast<std::uint32_t>(t.species), Purpose::widom);
+    const Site site{word[0], word[1], word[2]};
+    F energy;
+    proposal_energies<1>(s, t.species, &site, &energy);
+    if (mine >= t.count) continue;
+    const double factor = static_cast<double>(weight(w.m.beta, energy));
+    part[0] += factor;
+    part[1] = fused(factor, static_cast<double>(energy), part[1]);
+  }
+  for (int q = 0; q < 2; ++q) {
+    const double sum = butterfly(part[q]);
+    if (s.lane == 0) t.sums[2 * system + q] = sum;
+  }
+}
+
+}  // namespace manymove::adsorption

@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "state.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "../common/text.h"
+
+namespace manymove::adsorption {
+namespace {
+
+constexpr const char* kAxis[3] = {"x", "y", "z"};
+
+[[noreturn]] void refuse(const std::string& text) { throw std::invalid_argument(text); }
+
+bool positive(double value) { return value > 0 && std::isfinite(value); }
+
+void check_framework(const Parameters& p) {
+  const Framework& f = p.framework;
+  if (f.kind.empty() || f.fractional.size() != 3 * f.kind.size())
+    refuse("the framework must have atoms, with three coordinates each");
+  for (int a = 0; a < 3; ++a) {
+    if (!positive(f.cell[a])) refuse("the framework's cell edges must be positive and finite");
+    if (p.cells[a] < 1 || p.cells[a] > 1000) refuse("cells must be from 1 to 1000 along each axis");
+    const double edge = f.cell[a] * p.cells[a];
+    if (edge < 2 * p.cutoff)
+      refuse(text_of("the box is ", edge, " angstrom along ", kAxis[a],
+                     ", less than twice the cutoff of ", p.cutoff, ": more unit cells are needed"));
+  }
+  for (double x : f.fractional)
+    if (!std::isfinite(x)) refuse("a coordinate of the framework is not finite");
+  const std::size_t kinds = p.species[0].with_framework.size();
+  if (kinds > 64) refuse("more than 64 kinds of framework atoms");
+  for (const auto kind : f.kind)
+    if (kind < 0 || static_cast<std::size_t>(kind) >= kinds)
+      refuse("a framework atom is of a kind without parameters");
+  for (const Species& s : p.species)
+    if (s.with_framework.size() != kinds)
+      refuse("each species needs parameters with each kind of framework atom");
+}
+
+void check_law(const LennardJones& law) {
+  if (!(law.epsilon >= 0) || !std::isfinite(law.epsilon) || !positive(law.sigma))
+    refuse("Lennard-Jones parameters must be finite, epsilon >= 0 and sigma > 0");
+}
+
+void check_molecules(const Parameters& p) {
+  const std::size_t count = p.species.size();
+  if (count < 1 || count > kMostSpecies) refuse(text_of("from 1 to ", kMostSpecies, " species"));
+  if (p.pairs.size() != count * count) refuse("pairs need a law for each two species");
+  for (const LennardJones& law : p.pairs) check_law(law);
+  std::int64_t slots = 0;
+  for (const Species& s : p.species) {
+    for (const LennardJones& law : s.with_framework) check_law(law);
+    if (s.molecules < 0 || s.capacity < s.molecules)
+      refuse("the number of molecules must be from 0 to the capacity");
+    if (p.exchange > 0 && !positive(s.activity))
+      refuse("exchange needs a fugacity of each species");
+    slots += s.capacity;
+  }
+  if (slots < 1) refuse("there must be at least one molecule");
+  if (slots > 16384)
+    refuse(text_of(slots, " molecules in a system are too many, at most 16384 are possible"));
+}
+
+void check_method(const Parameters& p) {
+  const bool multiple = p.method == Method::mup || p.method == Method::mdp;
+  if (multiple &&
+      (p.proposals < kWidth || p.proposals > kMostProposals || (p.proposals & (p.proposals - 1))))
+    refuse(text_of("proposals must be a power of two from 32 to ", kMostProposals, ", got ",
+                   p.proposals));
+  if (!(p.exchange >= 0) || !(p.exchange < 1)) refuse("exchange must be in [0, 1)");
+  if (p.exchange > 0 && p.method != Method::metropolis && p.method != Method::plj)
+    refuse("insertions and deletions go with the methods metropolis and plj");
+  if (p.systems < 1) refuse("there must be at least one system");
+  if (p.groups < 1 || p.groups > p.systems) refuse("groups must be from 1 to the systems");
+  if (p.bins < 0 || p.bins > 1024) refuse(text_of("bins must be from 1 to 1024, got ", p.bins));
+  if (p.bins && !p.direction[0] && !p.direction[1] && !p.direction[2])
+    refuse("the direction of the profile must not be zero");
+}
+
+void check_grid(const Parameters& p) {
+  double values = static_cast<double>(p.species.size());
+  for (int a = 0; a < 3; ++a) {
+    if (p.grid[a] < 4) refuse("the grid needs at least four points along each axis");
+    values *= p.grid[a] + 3;
+  }
+  if (values / static_cast<double>(p.species.size()) >= 2147483647.0)
+    refuse("the grid has more than 2^31 points: use a wider spacing");
+  if (!(p.barrier >= 0) || !std::isfinite(p.hill)) refuse("barrier and hill must be finite");
+}
+
+void collect_images(State& s) {
+  const Parameters& p = s.parameters;
+  const Framework& f = p.framework;
+  int reach[3];
+  for (int a = 0; a < 3; ++a) reach[a] = static_cast<int>(std::ceil(p.cutoff / f.cell[a])) + 1;
+  for (std::size_t i = 0; i < f.kind.size(); ++i) {
+    const bool felt = std::any_of(p.species.begin(), p.species.end(), [&](const Species& b) {
+      return b.with_framework[f.kind[i]].epsilon > 0;
+    });
+    if (!felt) continue;
+    double in_cell[3];
+    for (int a = 0; a < 3; ++a) {
+      const double u = f.fractional[3 * i + a];
+      in_cell[a] = (u - std::floor(u)) * f.cell[a];
+    }
+    for (int nz = -reach[2]; nz <= reach[2]; ++nz)
+      for (int ny = -reach[1]; ny <= reach[1]; ++ny)
+        for (int nx = -reach[0]; nx <= reach[0]; ++nx) {
+          const int n[3] = {nx, ny, nz};
+          double at[3], outside = 0;
+          for (int a = 0; a < 3; ++a) {
+            at[a] = in_cell[a] + n[a] * f.cell[a];
+            const double beyond = std::max({-at[a], at[a] - f.cell[a], 0.0});
+            outside += beyond * beyond;
+          }
+          if (outside < p.cutoff * p.cutoff) s.images.push_back({at[0], at[1], at[2], f.kind[i]});
+        }
+  }
+}
+
+template <class F>
+PairLaw<F> make_law(const LennardJones& law, double cutoff) {
+  const double s6 = std::pow(law.sigma, 6), q6 = std::pow(cutoff, -6);
+  const double repulsion = 4 * law.epsilon * s6 * s6, attraction = 4 * law.epsilon * s6;
+  return {static_cast<F>(repulsion), static_cast<F>(attraction),
+          static_cast<F>(q6 * (repulsion * q6 - attraction)), static_cast<F>(cutoff * cutoff),
+          static_cast<F>(0.01 * law.sigma * law.sigma)};
+}
+
+// ---- pockets ----
+
+// Components of the points below the barrier; one that meets an image of itself is a channel.
+class Pockets {
+ public:
+  Pockets(const double* energies, const std::array<int, 3>& points, double barrier)
+      : energies_(energies), points_(points), barrier_(barrier) {
+    const std::size_t count =
+        static_cast<std::size_t>(points[0]) * points[1] * static_cast<std::size_t>(points[2]);
+    label_.assign(count, 0);
+    shift_.assign(count, 0);
+    for (std::size_t i = 0; i < count; ++i)
+      if (energies[i] < barrier && !label_[i]) flood(i);
+  }
+  bool blocked(std::size_t i) const { return label_[i] && !channel_[label_[i] - 1]; }
+  bool open(std::size_t i) const { return label_[i] && channel_[label_[i] - 1]; }
+
+ private:
+  // Unit cells crossed along an axis since the component's first point, biased by 512, ten bits.
+  static constexpr std::uint32_t kBias = 512u | 512u << 10 | 512u << 20;
+
+  void flood(std::size_t seed) {
+    channel_.push_back(false);
+    const auto label = static_cast<std::int32_t>(channel_.size());
+    label_[seed] = label;
+    shift_[seed] = kBias;
+    stack_.assign(1, seed);
+    const std::size_t stride[3] = {1, static_cast<std::size_t>(points_[0]),
+                                   static_cast<std::size_t>(points_[0]) * points_[1]};
+    while (!stack_.empty()) {
+      const std::size_t i = stack_.back();
+      stack_.pop_back();
+      for (int a = 0; a < 3; ++a) {
+        const auto at = static_cast<int>(i / stride[a] % static_cast<std::size_t>(points_[a]));
+        for (const int by : {-1, 1}) {
+          std::size_t j = i + static_cast<std::size_t>(by) * stride[a];
+          std::uint32_t shift = shift_[i];
+          if (at + by < 0 || at + by == points_[a]) {
+            j -= static_cast<std::size_t>(by * points_[a]) * stride[a];
+            shift += static_cast<std::uint32_t>(by) << (10 * a);
+          }
+          if (!(energies_[j] < barrier_)) continue;
+          if (!label_[j]) {
+            label_[j] = label;
+            shift_[j] = shift;
+            stack_.push_back(j);
+          } else if (shift_[j] != shift) {
+            channel_.back() = true;
+          }
+        }
+      }
+    }
+  }
+
+  const double* energies_;
+  std::array<int, 3> points_;
+  double barrier_;
+  std::vector<std::int32_t> label_;
+  std::vector<std::uint32_t> shift_;
+  std::vector<std::size_t> stack_;
+  std::vector<bool> channel_;
+};
+
+float with_last_bit(float value, bool bit) {
+  return as_float((bits_of(value) & ~1u) | (bit ? 1u : 0u));
+}
+double with_last_bit(double value, bool bit) {
+  return as_double((bits_of(value) & ~std::uint64_t{1}) | (bit ? 1u : 0u));
+}
+
+// Coefficients of the periodic cubic spline through `count` values that lie `stride` apart, in
+// place: M. Unser, A. Aldroubi, M. Eden, IEEE Trans. Signal Process. 41, 821 (1993).
+void spline_coefficients(double* values, int count, std::size_t stride, std::vector<double>& line) {
+  const double z = std::sqrt(3.0) - 2;
+  constexpr int kDecay = 32;  // z^32 = 5e-19
+  line.resize(count);
+  for (int i = 0; i < count; ++i) line[i] = 6 * values[i * stride];
+  const auto at = [&](int i) { return line[((i % count) + count) % count]; };
+  double carry = 0;  // z times the filtered value before the first
+  for (int k = kDecay; k > 0; --k) carry = z * (carry + at(-k));
+  for (double& value : line) {
+    value += carry;
+    carry = z * value;
+  }
+  carry = 0;  // the coefficient after the last
+  for (int k = kDecay; k > 0; --k) carry = z * (carry - at(count - 1 + k));
+  for (int i = count - 1; i >= 0; --i) values[i * stride] = carry = z * (carry - line[i]);
+}
+
+// What the grid holds: energies, or the coefficients of the spline.
+std::vector<double> grid_contents(const State& s, const double* energies) {
+  std::vector<double> values(energies, energies + s.grid_values()), line;
+  if (!s.parameters.cubic) {
+    for (double& e : values) e = std::min(e, kHighest);
+    return values;
+  }
+  for (double& e : values) e = std::asinh(e / kSoft);
+  const std::array<int, 3>& n = s.parameters.grid;
+  std::size_t stride = 1;
+  for (int a = 0; a < 3; ++a) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (i / stride % n[a] == 0) spline_coefficients(values.data() + i, n[a], stride, line);
+    stride *= n[a];
+  }
+  return values;
+}
+
+// One species' values as Model::grid has them.
+template <class F>
+void store(const State& s, const double* energies, const Pockets* pockets, F* out) {
+  const std::array<int, 3>& n = s.parameters.grid;
+  const std::vector<double> values = grid_contents(s, energies);
+  const auto index = [&](int x, int y, int z) {
+    const auto wrap = [](int i, int count) {
+      return static_cast<std::size_t>((i + count) % count);
+    };
+    return (wrap(z, n[2]) * n[1] + wrap(y, n[1])) * n[0] + wrap(x, n[0]);
+  };
+  for (int z = -1; z < n[2] + 2; ++z)
+    for (int y = -1; y < n[1] + 2; ++y)
+      for (int x = -1; x < n[0] + 2; ++x) {
+        bool blocked = false;
+        if (pockets)
+          for (int corner = 0; corner < 8; ++corner)
+            blocked |=
+                pockets->blocked(index(x + (corner & 1), y + (corner >> 1 & 1), z + (corner >> 2)));
+        *out++ = with_last_bit(static_cast<F>(values[index(x, y, z)]), blocked);
+      }
+}
+
+}  // namespace
+
+std::size_t State::grid_values() const {
+  const auto& n = parameters.grid;
+  return static_cast<std::size_t>(n[0]) * n[1] * static_cast<std::size_t>(n[2]);
+}
+
+State make_state(const Parameters& parameters) {
+  State s;
+  s.parameters = parameters;
+  const Parameters& p = s.parameters;
+  if (!positive(p.temperature)) refuse("the temperature must be positive and finite");
+  if (!positive(p.cutoff)) refuse("the cutoff must be positive and finite");
+  check_molecules(p);
+  check_framework(p);
+  check_method(p);
+  check_grid(p);
+  for (int a = 0; a < 3; ++a) s.edge[a] = p.framework.cell[a] * p.cells[a];
+  check_displacement(s, p.max_displacement);
+  for (const Species& b : p.species) s.slots += b.capacity;
+  collect_images(s);
+  const auto systems = static_cast<std::size_t>(p.systems);
+  s.data.max_displacement = p.max_displacement;
+  s.data.sites.assign(3 * systems * s.slots, 0);
+  s.data.energies.assign(systems, 0);
+  s.data.sums.assign(kSums * systems, 0);
+  s.data.profile.assign(static_cast<std::size_t>(p.groups) * p.bins, 0);
+  for (std::size_t i = 0; i < systems; ++i)
+    for (const Species& b : p.species) s.data.counts.push_back(b.molecules);
+  return s;
+}
+
+void finish_grid(State& s, std::vector<double>&& energies) {
+  const Parameters& p = s.parameters;
+  const std::size_t values = s.grid_values();
+  const std::size_t padded = static_cast<std::size_t>(p.grid[0] + 3) * (p.grid[1] + 3) *
+                             static_cast<std::size_t>(p.grid[2] + 3);
+  const std::size_t all = padded * p.species.size();
+  if (p.double_precision)
+    s.double_grid.resize(all);
+  else
+    s.grid.resize(all);
+  s.info = {p.grid, all * (p.double_precision ? 8 : 4), std::numeric_limits<double>::max(), 0, 0};
+  for (std::size_t b = 0; b < p.species.size(); ++b) {
+    const double* e = energies.data() + b * values;
+    s.info.lowest = std::min(s.info.lowest, *std::min_element(e, e + values));
+    std::unique_ptr<Pockets> pockets;
+    if (p.barrier > 0) {
+      pockets = std::make_unique<Pockets>(e, p.grid, p.barrier);
+      std::size_t blocked = 0, open = 0;
+      for (std::size_t i = 0; i < values; ++i) {
+        blocked += pockets->blocked(i);
+        open += pockets->open(i);
+      }
+      if (open == 0)
+        refuse(text_of("no channel for species ", b, " leads through the framework below ",
+                       p.barrier, " K: raise the barrier or block nothing"));
+      const double share = static_cast<double>(p.species.size() * values);
+      s.info.blocked_share += static_cast<double>(blocked) / share;
+      s.info.open_share += static_cast<double>(open) / share;
+    }
+    if (p.double_precision)
+      store(s, e, pockets.get(), s.double_grid.data() + b * padded);
+    else
+      store(s, e, pockets.get(), s.grid.data() + b * padded);
+  }
+}
+
+GridWork grid_work(const State& s, int species) {
+  const Parameters& p = s.parameters;
+  GridWork g{s.images.data(), s.images.size(), {}, {}, {}};
+  const auto& laws = p.species[species].with_framework;
+  for (std::size_t k = 0; k < laws.size(); ++k) g.law[k] = make_law<double>(laws[k], p.cutoff);
+  for (int a = 0; a < 3; ++a) {
+    g.points[a] = p.grid[a];
+    g.spacing[a] = p.framework.cell[a] / p.grid[a];
+  }
+  return g;
+}
+
+double direct_energy(const State& s, int species, const double* xyz) {
+  const GridWork g = grid_work(s, species);
+  double at[3];
+  for (int a = 0; a < 3; ++a) {
+    const double cell = s.parameters.framework.cell[a];
+    at[a] = xyz[a] - std::floor(xyz[a] / cell) * cell;
+  }
+  double sum = 0;
+  for (const Image& i : s.images) {
+    const PairLaw<double>& law = g.law[i.kind];
+    if (law.repulsion > 0) sum += image_energy(law, i.x, i.y, i.z, at[0], at[1], at[2]);
+  }
+  return sum;
+}
+
+Site to_site(const State& s, const double* xyz) {
+  std::uint32_t part[3];
+  for (int a = 0; a < 3; ++a) {
+    const double u = xyz[a] / s.edge[a];
+    part[a] = static_cast<std::uint32_t>(
+        static_cast<std::uint64_t>(std::llround((u - std::floor(u)) * 0x1p32)));
+  }
+  return {part[0], part[1], part[2]};
+}
+
+void check_displacement(const State& s, double d) {
+  const double half = 0.5 * *std::min_element(s.edge, s.edge + 3);
+  if (!(d > 0) || !(d < half))
+    refuse(
+        text_of("max_displacement must be positive and below half the box, ", half, ", got ", d));
+}
+
+namespace {
+
+// A framework energy from the grid, and whether it stands for a blocked pocket.
+template <class F>
+std::pair<double, bool> energy_in(const State& s, const F* grid, int species, const Site& site) {
+  const F energy = framework_energy(make_model(s, grid), species, site);
+  return {static_cast<double>(energy), energy == F(kForbidden)};
+}
+std::pair<double, bool> energy_at(const State& s, int species, const Site& site) {
+  return s.parameters.double_precision ? energy_in(s, s.double_grid.data(), species, site)
+                                       : energy_in(s, s.grid.data(), species, site);
+}
+
+Site checked_site(const State& s, const double* xyz, int species, int molecule, int system) {
+  const auto who = [&] { return text_of("molecule ", molecule, " of system ", system); };
+  for (int a = 0; a < 3; ++a)
+    if (!std::isfinite(xyz[a])) refuse(text_of("the position of ", who(), " is not finite"));
+  const Site site = to_site(s, xyz);
+  const auto [energy, pocket] = energy_at(s, species, site);
+  if (pocket || !(energy < s.parameters.hill))
+    refuse(text_of(who(),
+                   pocket ? " is in a pocket that molecules cannot reach"
+                          : text_of(" is on a hill, at ", energy, " K"),
+                   " (at ", xyz[0], ", ", xyz[1], ", ", xyz[2], ")"));
+  return site;
+}
+
+}  // namespace
+
+void adopt(State& s, const double* positions) {
+  const Parameters& p = s.parameters;
+  std::vector<std::uint32_t> sites(s.data.sites.size());
+  std::vector<std::int32_t> counts;
+  for (int i = 0; i < p.systems; ++i) {
+    int slot = 0;
+    for (std::size_t b = 0; b < p.species.size(); ++b) {
+      for (int k = 0; k < p.species[b].molecules; ++k, positions += 3) {
+        const Site site = checked_site(s, positions, static_cast<int>(b), slot + k, i);
+        std::uint32_t* at = sites.data() + 3 * (static_cast<std::size_t>(i) * s.slots + slot + k);
+        at[0] = site.x;
+        at[1] = site.y;
+        at[2] = site.z;
+      }
+      counts.push_back(p.species[b].molecules);
+      slot += p.species[b].capacity;
+    }
+  }
+  s.data.sites = std::move(sites);
+  s.data.counts = std::move(counts);
+}
+
+void adopt(State& s, const Snapshot& snapshot) {
+  const Snapshot& d = s.data;
+  if (snapshot.sites.size() != d.sites.size() || snapshot.counts.size() != d.counts.size() ||
+      snapshot.energies.size() != d.energies.size() || snapshot.sums.size() != d.sums.size() ||
+      snapshot.profile.size() != d.profile.size())
+    refuse("checkpoint: the arrays do not fit the parameters");
+  const std::size_t kinds = s.parameters.species.size();
+  for (std::size_t i = 0; i < d.counts.size(); ++i)
+    if (snapshot.counts[i] < 0 || snapshot.counts[i] > s.parameters.species[i % kinds].capacity)
+      refuse("checkpoint: a number of molecules is out of range");
+  check_displacement(s, snapshot.max_displacement);
+  s.data = snapshot;
+}
+
+template <class F>
+Model<F> make_model(const State& s, const F* grid) {
+  const Parameters& p = s.parameters;
+  Model<F> m{};
+  m.beta = static_cast<F>(1 / p.temperature);
+  m.species = static_cast<int>(p.species.size());
+  for (int a = 0; a < 3; ++a) {
+    m.edge[a] = static_cast<F>(s.edge[a]);
+    m.unit[a] = static_cast<F>(s.edge[a] * 0x1p-32);
+    m.reach[a] =
+        static_cast<std::uint32_t>(std::max(1.0, 2 * s.data.max_displacement / s.edge[a] * 0x1p32));
+    m.points[a] = p.grid[a];
+    m.cells[a] = static_cast<std::uint32_t>(p.cells[a]);
+    m.direction[a] = static_cast<std::uint32_t>(p.direction[a]);
+  }
+  for (int b = 0; b < m.species; ++b) {
+    m.first_slot[b + 1] = m.first_slot[b] + p.species[b].capacity;
+    m.activity[b] = p.species[b].activity;
+    for (int c = 0; c < m.species; ++c)
+      m.law[b][c] = make_law<F>(p.pairs[b * m.species + c], p.cutoff);
+  }
+  m.grid = grid;
+  m.cubic = p.cubic;
+  m.key = {static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};
+  m.exchange = static_cast<std::uint32_t>(p.exchange * 0x1p32);
+  m.bins = p.bins;
+  return m;
+}
+
+template <class F>
+Work<F> make_work(const State& s, const F* grid) {
+  const Parameters& p = s.parameters;
+  return {make_model(s, grid),
+          p.method,
+          p.proposals,
+          p.moments,
+          false,
+          p.systems,
+          s.slots,
+          p.groups,
+          static_cast<F>(p.hill),
+          s.data.counters.steps,
+          0,
+          nullptr,
+          nullptr,
+          nullptr,
+          nullptr,
+          nullptr};
+}
+
+template Model<float> make_model(const State&, const float*);
+template Model<double> make_model(const State&, const double*);
+template Work<float> make_work(const State&, const float*);
+template Work<double> make_work(const State&, const double*);
+
+void check_species(const State& s, int species) {
+  if (species < 0 || static_cast<std::size_t>(species) >= s.parameters.species.size())
+    refuse(text_of("there is no species ", species));
+}
+
+void count_steps(State& s, std::uint64_t steps, bool measure, const Tally& tally) {
+  const Parameters& p = s.parameters;
+  Counters& c = s.data.counters;
+  const bool multiple = p.method == Method::mup || p.method == Method::mdp;
+  const std::uint64_t moves = steps * static_cast<std::uint64_t>(p.systems) - tally.exchanges;
+  c.steps += steps;
+  c.trial_states += moves * static_cast<std::uint64_t>(multiple ? p.proposals - 1 : 1);
+  c.accepted += tally.accepted;
+  c.exchanges += tally.exchanges;
+  c.accepted_exchanges += tally.accepted_exchanges;
+  if (measure) c.samples += steps;
+}
+
+void check_placed(const State& s, const Tally& tally) {
+  if (tally.stuck)
+    throw std::runtime_error(
+        text_of("too many molecules: not all of ", s.slots,
+                " find a place in the box; fewer molecules or more unit cells are needed"));
+}
+
+void check_capacity(const Tally& tally) {
+  if (tally.full)
+    throw std::runtime_error(
+        "an insertion was due with all slots taken: the averages are not those of the fugacity; "
+        "raise the capacity");
+}
+
+}  // namespace manymove::adsorption

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the two engines share on the host: checks, the framework, its grid and pockets.
+#pragma once
+
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "cpu.h"
+#include "engine.h"
+#include "model.h"
+
+namespace manymove::adsorption {
+
+struct State {
+  Parameters parameters;
+  double edge[3];  // of the box
+  int slots = 0;
+  std::vector<Image> images;
+  std::vector<float> grid;  // as Model::grid has it, in the precision of the engine
+  std::vector<double> double_grid;
+  GridInfo info{};
+  Snapshot data;
+
+  std::size_t grid_values() const;  // of one species, without the repeated planes
+};
+
+// Checks everything; no grid and no molecules yet.
+State make_state(const Parameters& parameters);
+// energies: [species][z][y][x] of the unit cell. Blocks the pockets.
+void finish_grid(State& state, std::vector<double>&& energies);
+GridWork grid_work(const State& state, int species);
+// Takes over the caller's molecules, or another engine's.
+void adopt(State& state, const double* positions);
+void adopt(State& state, const Snapshot& snapshot);
+void check_displacement(const State& state, double angstrom);
+// The framework energy at a place of the box, summed over the atoms.
+double direct_energy(const State& state, int species, const double* xyz);
+Site to_site(const State& state, const double* xyz);
+
+// With the grid at `grid`, on the host or on a device.
+template <class F>
+Model<F> make_model(const State& state, const F* grid);
+template <class F>
+Work<F> make_work(const State& state, const F* grid);
+
+template <class F>
+const F* host_grid(const State& state) {
+  if constexpr (std::is_same_v<F, float>)
+    return state.grid.data();
+  else
+    return state.double_grid.data();
+}
+
+void check_species(const State& state, int species);
+// After a run.
+void count_steps(State& state, std::uint64_t steps, bool measure, const Tally& tally);
+// Throws what a tally tells.
+void check_placed(const State& state, const Tally& tally);
+void check_capacity(const Tally& tally);
+
+}  // namespace manymove::adsorption

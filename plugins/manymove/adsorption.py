@@ -1,0 +1,591 @@
+"""Waste-recycling Monte Carlo of adsorbates in rigid frameworks.
+
+Method: J. Kim, J. M. Rodgers, M. Athènes, B. Smit, "Molecular Monte Carlo simulations using
+graphics processing units: To waste recycle or not?", J. Chem. Theory Comput. 7, 3208 (2011).
+Sections and equations below are that paper's; docs/theory/adsorption.md has the proofs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manymove import _core
+from manymove.adsorbates import BOLTZMANN, METHANE, Adsorbate, mixed_laws
+from manymove.averages import DRIFT, MULTIPLE, Averages, Estimate, Profile
+from manymove.frameworks import Framework, read_framework
+from manymove.harddisk import _count, _device_name, _thread_count
+
+__all__ = ["METHODS", "Adsorbate", "Adsorption", "Estimate", "Framework", "Profile"]
+
+METHODS = ("metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj")
+_FORMAT = 1  # of checkpoints
+_CHUNK = 0.1  # seconds between looks at callbacks and signals
+_TUNE = 256  # steps between two changes of the displacement
+_GROUPS = 128  # of systems with a profile of their own, at most
+_SPACING = {"linear": 0.08, "cubic": 0.2}  # angstrom
+_BARRIER = 20  # kT: pockets behind higher barriers are blocked, no molecule starts higher
+
+
+class Adsorption(Averages):
+    """Adsorbed molecules in a rigid framework: many independent systems at once.
+
+    A *step* tries to move one molecule of every system. The trajectory is a function of the input
+    and the seed, the same on every CPU and GPU. Lengths are in angstrom, energies in kelvin.
+
+    Methods (section 4):
+
+    - "metropolis": one proposal, plain loops, on one core per system: the reference (CPU only).
+    - "pmc": the same, a GPU thread or a SIMD lane per system.
+    - "plj": the same, a warp or 32 lanes share each system's pair sum.
+    - "mup": multiple proposals, uniform in the box (section 4.3).
+    - "mdp": multiple proposals along two random walks (section 4.4).
+    - "mdp-dj": the same with the optimal estimator of Delmas and Jourdain (Eqs. 6 to 8).
+
+    Args:
+        framework: "MFI", "LTA", the path of a CIF file, or a `Framework`.
+        molecules: in each system; one number per species. With a fugacity, those of the start.
+        adsorbates: one species or up to four.
+        cross: {(name, name): (epsilon, sigma)} between species; otherwise Lorentz and Berthelot.
+        temperature: in kelvin.
+        cutoff: in angstrom; potentials are shifted to zero there (Eq. 1).
+        cells: unit cells along each axis; default the fewest that make the box twice the cutoff.
+        method: see above.
+        proposals: N_prop, the old state among them; a power of two from 32 to 512. Default 64.
+        systems: independent ones. Default 1024, and 16384 for "pmc".
+        max_displacement: along each axis, in angstrom. Default 0.65; `equilibrate` adapts that of
+            methods with one proposal unless it is given here.
+        interpolation: of the framework's energies on a grid: "linear" as in the paper, or "cubic"
+            (a tricubic spline of asinh(E / 8000 K), which a far coarser grid serves).
+        grid_spacing: in angstrom, at most. Default 0.08 for linear and 0.2 for cubic.
+        precision: "mixed" (float32 energies, float64 sums) or "double".
+        barrier: in kelvin; regions that molecules can leave only over higher framework energies are
+            blocked for all methods, and molecules start below it. Default 20 T; None blocks
+            nothing.
+        profile: "x", "y", "z" or Miller indices (h, k, l): where P is taken along. Default none.
+        bins: of the profile, in one unit cell (a period).
+        fugacity: in bar, one number per species: opens the systems to a gas (methods "metropolis"
+            and "plj"). Default None, a fixed number of molecules.
+        exchange: share of insertions and deletions among the steps of an open system.
+        capacity: most molecules of a system, one number per species; only for open systems.
+        positions: float64 (systems, molecules, 3) in angstrom, to start from, species by species.
+            Default random places.
+        seed: an integer in [0, 2**64).
+        device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
+        threads: of the CPU engine; default all cores.
+
+    Raises:
+        ValueError: bad input; a molecule of `positions` in a blocked pocket or on a hill.
+        ImportError: a CIF file without gemmi.
+        OSError: a CIF file that cannot be read.
+        MemoryError: grid or systems do not fit into the memory.
+        RuntimeError: too many molecules: some find no place.
+
+    An object is not to be used by several threads at once; different objects may be.
+    """
+
+    def __init__(
+        self,
+        framework: str | os.PathLike[str] | Framework,
+        molecules: int | Sequence[int],
+        *,
+        adsorbates: Adsorbate | Sequence[Adsorbate] = METHANE,
+        cross: Mapping[tuple[str, str], tuple[float, float]] | None = None,
+        temperature: float = 300.0,
+        cutoff: float = 12.0,
+        cells: tuple[int, int, int] | None = None,
+        method: str = "mdp",
+        proposals: int | None = None,
+        systems: int | None = None,
+        max_displacement: float | None = None,
+        interpolation: str = "linear",
+        grid_spacing: float | None = None,
+        precision: str = "mixed",
+        barrier: float | str | None = "auto",
+        profile: str | tuple[int, int, int] | None = None,
+        bins: int = 100,
+        fugacity: float | Sequence[float] | None = None,
+        exchange: float = 0.5,
+        capacity: int | Sequence[int] | None = None,
+        positions: Any = None,
+        seed: int,
+        device: str = "auto",
+        threads: int | None = None,
+    ) -> None:
+        if not isinstance(framework, Framework):
+            framework = read_framework(framework)
+        species = [adsorbates] if isinstance(adsorbates, Adsorbate) else list(adsorbates)
+        counts = _per_species("molecules", molecules, species)
+        if method not in METHODS:
+            raise ValueError(f'unknown method "{method}": expected one of {", ".join(METHODS)}')
+        if method not in MULTIPLE and proposals is not None:
+            raise ValueError(f'method "{method}" has one proposal per step: leave out proposals')
+        if interpolation not in _SPACING:
+            raise ValueError(f'interpolation must be "linear" or "cubic", got "{interpolation}"')
+        if precision not in ("mixed", "double"):
+            raise ValueError(f'precision must be "mixed" or "double", got "{precision}"')
+        for name, value in (("temperature", temperature), ("cutoff", cutoff)):
+            if not 0 < value < math.inf:
+                raise ValueError(f"{name} must be positive and finite, got {value}")
+        if not isinstance(seed, Integral):
+            raise TypeError(f"seed must be an integer, got {seed!r}")
+        if not 0 <= seed < 2**64:
+            raise ValueError(f"seed must be in [0, 2**64), got {seed}")
+        if any(count < 0 for count in counts) or (fugacity is None and sum(counts) == 0):
+            raise ValueError(f"molecules must be positive, got {molecules}")
+        spacing = _SPACING[interpolation] if grid_spacing is None else grid_spacing
+        if not 0 < spacing < math.inf:
+            raise ValueError(f"grid_spacing must be positive and finite, got {grid_spacing}")
+        if barrier == "auto":
+            barrier = _BARRIER * temperature
+        if barrier is not None and not 0 < barrier < math.inf:
+            raise ValueError(f"barrier must be positive and finite, or None, got {barrier}")
+        if max_displacement is not None and not 0 < max_displacement < math.inf:
+            raise ValueError(f"max_displacement must be positive, got {max_displacement}")
+        cells = framework.cells_for(cutoff) if cells is None else tuple(int(n) for n in cells)
+        systems = _count("systems", systems) or (16384 if method == "pmc" else 1024)
+        elements = sorted(set(framework.elements))
+        volume = math.prod(n * edge for n, edge in zip(cells, framework.cell, strict=True))
+        rooms, fugacities = counts, [0.0] * len(species)
+        if fugacity is None:
+            if capacity is not None:
+                raise ValueError("capacity is for open systems: give a fugacity")
+        else:
+            fugacities = [float(f) for f in _as_list(fugacity, species, "fugacity")]
+            if any(not 0 < f < math.inf for f in fugacities):
+                raise ValueError(f"fugacity must be positive and finite, got {fugacity}")
+            if not 0 < exchange < 1:
+                raise ValueError(f"exchange must lie between 0 and 1, got {exchange}")
+            most = math.ceil(volume / 20) if capacity is None else capacity
+            rooms = _per_species("capacity", most, species)
+        self._framework = framework
+        self._about: dict[str, Any] = {
+            "framework": framework.name,
+            "formula": framework.formula,
+            "adsorbates": [s.name for s in species],
+            "method": method,
+            "interpolation": interpolation,
+            "precision": precision,
+            "barrier": barrier,
+            "fugacity": None if fugacity is None else fugacities,
+            "profile": profile,
+            "mass": framework.mass * math.prod(cells),
+            "adapt": max_displacement is None and method not in MULTIPLE,
+        }
+        self._parameters: dict[str, Any] = {
+            "cell": tuple(float(edge) for edge in framework.cell),
+            "fractional": [float(x) for x in np.ravel(framework.fractional)],
+            "kind": [elements.index(e) for e in framework.elements],
+            "cells": cells,
+            "temperature": float(temperature),
+            "cutoff": float(cutoff),
+            "species": [
+                {
+                    "molecules": count,
+                    "capacity": max(room, count),
+                    "activity": f * 1e5 * volume * 1e-30 / (BOLTZMANN * temperature),
+                    "with_framework": [s.with_element(e) for e in elements],
+                }
+                for s, count, room, f in zip(species, counts, rooms, fugacities, strict=True)
+            ],
+            "pairs": mixed_laws(species, cross or {}),
+            "method": "mdp" if method == "mdp-dj" else method,
+            "moments": method == "mdp-dj",
+            "proposals": _count("proposals", proposals) or 64,
+            "systems": systems,
+            "max_displacement": 0.65 if max_displacement is None else float(max_displacement),
+            "exchange": 0.0 if fugacity is None else float(exchange),
+            "grid": tuple(max(4, math.ceil(edge / spacing - 1e-9)) for edge in framework.cell),
+            "cubic": interpolation == "cubic",
+            "double_precision": precision == "double",
+            "barrier": barrier or 0.0,
+            "hill": barrier or _BARRIER * temperature,
+            "direction": _direction(profile),
+            "bins": 0 if profile is None else _count("bins", bins),
+            "groups": min(systems, _GROUPS),
+            "seed": int(seed),
+        }
+        self._device = _device_name(device)
+        self._threads = _thread_count(threads)
+        where = (self._parameters, self._device, self._threads)
+        if positions is None:
+            engine = _core.Adsorption.create(*where)
+        else:
+            start = np.ascontiguousarray(positions, dtype=np.float64)
+            if start.shape != (systems, sum(counts), 3):
+                raise ValueError(
+                    f"positions must have shape ({systems}, {sum(counts)}, 3), not {start.shape}"
+                )
+            engine = _core.Adsorption.from_positions(start.reshape(-1, 3), *where)
+        self._adopt(engine)
+
+    def _adopt(self, engine: _core.Adsorption) -> None:
+        self._engine = engine
+        self._adapted_at = (0, 0)  # acceptance counts when the displacement was last adapted
+        self._seconds = 0.0
+        self._steps_per_second = 0.0
+
+    # ---- running ---------------------------------------------------------------------------------
+
+    def equilibrate(self, steps: int, callback: Callable[[Adsorption], None] | None = None) -> None:
+        """Run without adding to the averages, and forget those there are.
+
+        "mup" makes every other step with displaced proposals meanwhile: by uniform ones alone a
+        dense system hardly relaxes.
+
+        Methods with one proposal adapt the displacement so that half the moves are accepted, unless
+        it was given.
+
+        Args:
+            steps: of every system, at least 0.
+            callback: called with this object every tenth of a second or so, and at the end.
+
+        Raises:
+            TypeError, ValueError: steps is not an integer, or negative.
+            KeyboardInterrupt: on Ctrl-C; the state is that of a whole step.
+        """
+        end = self.steps + _whole(steps)
+        self._engine.reset_averages()
+        while self.steps < end:
+            piece = end - self.steps
+            if self._about["adapt"]:
+                piece = min(piece, _TUNE - self.steps % _TUNE)
+            self._run(piece, False, callback)
+            if self._about["adapt"] and self.steps % _TUNE == 0:
+                accepted, trials = np.subtract(self.acceptance_counts, self._adapted_at)
+                self._adapted_at = self.acceptance_counts
+                if trials:
+                    self._adapt(accepted / trials)
+
+    def _adapt(self, acceptance: float) -> None:
+        present = self.max_displacement
+        wanted = present * min(1.5, max(0.67, 0.5 + acceptance))
+        self._engine.set_max_displacement(min(max(wanted, 0.01), 0.49 * min(self.box)))
+
+    def run(self, steps: int, callback: Callable[[Adsorption], None] | None = None) -> None:
+        """Run on and add every step to the averages.
+
+        Args:
+            steps: of every system, at least 0.
+            callback: as in `equilibrate`.
+
+        Raises:
+            TypeError, ValueError: steps is not an integer, or negative.
+            RuntimeError: an open system is full; raise its capacity.
+            KeyboardInterrupt: on Ctrl-C; the state is that of a whole step.
+        """
+        self._run(_whole(steps), True, callback)
+
+    def _run(
+        self, steps: int, measure: bool, callback: Callable[[Adsorption], None] | None
+    ) -> None:
+        """In chunks short enough for signals; they leave no trace in the state."""
+        done = 0
+        while done < steps:
+            chunk = max(1, min(steps - done, int(self._steps_per_second * _CHUNK)))
+            started = time.perf_counter()
+            self._engine.run(chunk, measure)
+            elapsed = time.perf_counter() - started
+            self._seconds += elapsed
+            self._steps_per_second = chunk / max(elapsed, 1e-9)
+            done += chunk
+            if callback is not None:
+                callback(self)
+
+    # ---- what there is ---------------------------------------------------------------------------
+
+    @property
+    def framework(self) -> Framework:
+        return self._framework
+
+    @property
+    def box(self) -> tuple[float, float, float]:
+        """Edges of the box, in angstrom."""
+        p = self._parameters
+        return tuple(n * edge for n, edge in zip(p["cells"], p["cell"], strict=True))
+
+    @property
+    def cells(self) -> tuple[int, int, int]:
+        """Unit cells along each axis."""
+        return self._parameters["cells"]
+
+    @property
+    def temperature(self) -> float:
+        """In kelvin."""
+        return self._parameters["temperature"]
+
+    @property
+    def method(self) -> str:
+        return self._about["method"]
+
+    @property
+    def systems(self) -> int:
+        """Independent systems."""
+        return self._parameters["systems"]
+
+    @property
+    def proposals(self) -> int:
+        """States per step, the old one among them; 2 for methods with one proposal."""
+        return self._parameters["proposals"] if self.method in MULTIPLE else 2
+
+    @property
+    def max_displacement(self) -> float:
+        """Along each axis, in angstrom."""
+        return self._engine.max_displacement
+
+    @property
+    def seed(self) -> int:
+        return self._parameters["seed"]
+
+    @property
+    def device(self) -> str:
+        """ "cpu" or "cuda:<index>"."""
+        return self._device
+
+    @property
+    def device_name(self) -> str:
+        """The GPU's name, or the CPU's SIMD level and the number of threads."""
+        if self._device == "cpu":
+            plural = "s" if self._threads > 1 else ""
+            return f"CPU ({_core.simd_level()}, {self._threads} thread{plural})"
+        return _core.cuda_devices()[int(self._device[5:])]["name"]
+
+    @property
+    def steps(self) -> int:
+        """Of each system, those of the equilibration included."""
+        return self._engine.counters[0]
+
+    @property
+    def trial_states(self) -> int:
+        """Proposed states of all systems."""
+        return self._engine.counters[1]
+
+    @property
+    def samples(self) -> int:
+        """Steps that the averages are over."""
+        return self._engine.counters[6]
+
+    @property
+    def acceptance_counts(self) -> tuple[int, int]:
+        """Steps that moved a molecule, and all steps but insertions and deletions."""
+        steps, _, accepted, exchanges, *_ = self._engine.counters
+        return accepted, steps * self.systems - exchanges
+
+    @property
+    def acceptance(self) -> float:
+        """The share of steps that moved a molecule; NaN before the first."""
+        accepted, moves = self.acceptance_counts
+        return accepted / moves if moves else math.nan
+
+    @property
+    def exchange_acceptance(self) -> float:
+        """The share of accepted insertions and deletions; NaN where there are none."""
+        _, _, _, exchanges, accepted, *_ = self._engine.counters
+        return accepted / exchanges if exchanges else math.nan
+
+    @property
+    def seconds(self) -> float:
+        """Wall time spent on steps since this object was made or loaded."""
+        return self._seconds
+
+    @property
+    def grid(self) -> dict[str, Any]:
+        """Of the unit cell: `points` along each edge, `bytes`, the `lowest` energy in kelvin, and
+        as shares of its points those `blocked` and those `open` to molecules, below the barrier."""
+        info = self._engine.grid
+        info["blocked"], info["open"] = info.pop("blocked_share"), info.pop("open_share")
+        return info
+
+    @property
+    def counts(self) -> np.ndarray:
+        """int32 (systems, species), molecules."""
+        counts = self._engine.snapshot()["counts"]
+        return counts.reshape(self.systems, len(self._parameters["species"]))
+
+    @property
+    def positions(self) -> np.ndarray:
+        """float64 (systems, molecules, 3) in angstrom, in [0, L), species by species; NaN where an
+        open system has no molecule."""
+        snapshot = self._engine.snapshot()
+        sites = snapshot["sites"].reshape(self.systems, self._engine.slots, 3)
+        places = sites * (np.array(self.box) * 2.0**-32)
+        first = 0
+        for kind, species in enumerate(self._parameters["species"]):
+            slots = np.arange(species["capacity"])
+            counts = snapshot["counts"].reshape(self.systems, -1)[:, kind]
+            places[:, first : first + len(slots)][slots >= counts[:, None]] = np.nan
+            first += len(slots)
+        return places
+
+    @property
+    def energies(self) -> np.ndarray:
+        """float64 (systems,), present energies in kelvin."""
+        return self._engine.snapshot()["energies"]
+
+    @property
+    def energy_drift(self) -> float:
+        """Largest error in kelvin of an energy that was carried along, against its sum from scratch
+        every 4096 steps, since the averages began."""
+        return float(self._sums()[DRIFT].max())
+
+    @property
+    def state_hash(self) -> str:
+        """16 hexadecimal digits from all molecules and counters; the same on every machine."""
+        s = self._engine.snapshot()
+        digest = hashlib.sha256(repr(s["counters"]).encode())
+        for name in ("sites", "counts"):
+            digest.update(np.ascontiguousarray(s[name]).tobytes())
+        return digest.hexdigest()[:16]
+
+    def on_hills(self) -> int:
+        """Molecules of all systems at framework energies above the barrier (20 T without one)."""
+        total = 0
+        for kind, places in enumerate(self._places()):
+            energies = self._engine.framework_energies(places, kind, False)
+            total += int((energies >= self._parameters["hill"]).sum())
+        return total
+
+    def grid_error(self, molecules: int = 4096) -> tuple[float, float]:
+        """What interpolation does to the energy: relative error of the framework energy, summed
+        over up to so many of the present molecules, and the root mean square error per molecule in
+        kelvin, both against sums over the atoms; NaN where there is no molecule."""
+        grid, direct = [], []
+        for kind, places in enumerate(self._places()):
+            some = places[:: max(1, len(places) // molecules)]
+            grid.append(self._engine.framework_energies(some, kind, False))
+            direct.append(self._engine.framework_energies(some, kind, True))
+        a, b = np.concatenate(grid), np.concatenate(direct)
+        if not len(a):
+            return math.nan, math.nan
+        return float(a.sum() / b.sum() - 1), float(np.sqrt(((a - b) ** 2).mean()))
+
+    def _places(self) -> list[np.ndarray]:
+        """Positions of each species, (all, 3)."""
+        ends = np.cumsum([s["capacity"] for s in self._parameters["species"]])
+        parts = np.split(self.positions, ends[:-1], axis=1)
+        parts = [part.reshape(-1, 3) for part in parts]
+        return [np.ascontiguousarray(part[~np.isnan(part[:, 0])]) for part in parts]
+
+    # ---- checkpoints -----------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a checkpoint; the file is replaced only when the new one is complete.
+
+        It holds everything that trajectory and averages depend on.
+        """
+        path = Path(path)
+        state = self._engine.snapshot()
+        header = {
+            "format": _FORMAT,
+            "parameters": self._parameters,
+            "about": self._about,
+            "elements": self._framework.elements,
+            "mass": self._framework.mass,
+            "counters": state.pop("counters"),
+            "adapted_at": self._adapted_at,
+            "max_displacement": state.pop("max_displacement"),
+        }
+        partial = path.with_name(path.name + ".partial")
+        try:
+            with open(partial, "wb") as file:
+                np.savez(file, header=json.dumps(header), **state)
+            os.replace(partial, path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], device: str = "auto", threads: int | None = None
+    ) -> Adsorption:
+        """Go on from a checkpoint: the same trajectory, bit for bit, on whatever device.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: it is no checkpoint of adsorption, or a damaged one.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                header = json.loads(str(file["header"]))
+                names = ("sites", "counts", "energies", "sums", "profile")
+                state: dict[str, Any] = {name: file[name] for name in names}
+            if header["format"] != _FORMAT:
+                raise ValueError(f"format {header['format']}, expected {_FORMAT}")
+            state["counters"] = tuple(header["counters"])
+            state["max_displacement"] = float(header["max_displacement"])
+            accepted, moves = (int(n) for n in header["adapted_at"])
+            parameters, about = header["parameters"], header["about"]
+            for name in ("cell", "cells", "grid", "direction"):
+                parameters[name] = tuple(parameters[name])
+            parameters["pairs"] = [tuple(law) for law in parameters["pairs"]]
+            for species in parameters["species"]:
+                species["with_framework"] = [tuple(law) for law in species["with_framework"]]
+            framework = Framework(
+                about["framework"],
+                parameters["cell"],
+                np.array(parameters["fractional"]).reshape(-1, 3),
+                tuple(header["elements"]),
+                float(header["mass"]),
+            )
+        except OSError:
+            raise
+        except Exception as error:
+            raise ValueError(f"{os.fspath(path)} is no checkpoint of adsorption: {error}") from None
+        self = cls.__new__(cls)
+        self._framework, self._parameters, self._about = framework, parameters, about
+        self._device = _device_name(device)
+        self._threads = _thread_count(threads)
+        self._adopt(_core.Adsorption.from_snapshot(state, parameters, self._device, self._threads))
+        self._adapted_at = (accepted, moves)
+        return self
+
+
+def _whole(steps: int) -> int:
+    if not isinstance(steps, Integral):
+        raise TypeError(f"steps must be an integer, got {steps!r}")
+    if steps < 0:
+        raise ValueError(f"steps must not be negative, got {steps}")
+    return int(steps)
+
+
+def _as_list(value: Any, species: Sequence[Adsorbate], name: str) -> list[Any]:
+    values = list(value) if isinstance(value, (Sequence, np.ndarray)) else [value]
+    if not species:
+        raise ValueError("there must be at least one adsorbate")
+    if len(values) != len(species):
+        raise ValueError(f"{name} needs one number for each of {len(species)} adsorbates")
+    return values
+
+
+def _per_species(name: str, value: Any, species: Sequence[Adsorbate]) -> list[int]:
+    values = _as_list(value, species, name)
+    for number in values:
+        if not isinstance(number, Integral):
+            raise TypeError(f"{name} must be an integer, got {number!r}")
+        if number >= 2**31:
+            raise ValueError(f"{name} must be below 2**31, got {number}")
+    return [int(number) for number in values]
+
+
+def _direction(profile: str | tuple[int, int, int] | None) -> tuple[int, int, int]:
+    if profile is None:
+        return (0, 0, 1)
+    if isinstance(profile, str):
+        if profile not in ("x", "y", "z"):
+            raise ValueError(f'profile must be "x", "y", "z" or Miller indices, got "{profile}"')
+        return tuple(int(axis == profile) for axis in ("x", "y", "z"))
+    indices = tuple(profile)
+    if len(indices) != 3 or not all(isinstance(i, Integral) and abs(i) < 100 for i in indices):
+        raise ValueError(f"profile must be three Miller indices below 100, got {profile}")
+    if not any(indices):
+        raise ValueError("profile must not be (0, 0, 0)")
+    return tuple(int(i) for i in indices)

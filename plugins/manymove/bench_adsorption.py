@@ -1,0 +1,206 @@
+"""Speed of the adsorption engines: `manymove bench adsorption`.
+
+Each method runs its own equilibrated systems; variants are timed in turn, so that a change of the
+machine's clock meets all of them alike. The serial reference is method "metropolis" on one core
+with the same grid.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from manymove import _core
+from manymove.adsorption import METHODS, Adsorption
+from manymove.averages import MULTIPLE
+from manymove.bench import Variant, check, machine, runs_on_gpu, time_in_turn
+from manymove.report import write_json
+
+# Systems that fill a device.
+_SERIAL, _PER_THREAD = 16, 64
+_PER_MULTIPROCESSOR = {"pmc": 1024, "other": 32}
+
+
+@dataclass
+class Timed:
+    """An engine and its variant."""
+
+    engine: Adsorption
+    variant: Variant
+    seconds_before: float
+
+    def result(self) -> dict[str, Any]:
+        a, row = self.engine, self.variant.result()
+        seconds = a.seconds - self.seconds_before
+        error = a.energy.error
+        accepted, moves = a.acceptance_counts
+        return {
+            "molecules": a.counts[0].sum().item(),
+            "variant": row["variant"],
+            "method": a.method,
+            "proposals": a.proposals,
+            "systems": a.systems,
+            "trial_states_per_second": row["trial_moves_per_second"],
+            "steps_per_second": row["trial_moves_per_second"] / (a.proposals - 1),
+            "lowest": row["lowest"],
+            "highest": row["highest"],
+            "repeats": row["repeats"],
+            "acceptance": accepted / moves,
+            "max_displacement": a.max_displacement,
+            "energy_K": a.energy.value,
+            "energy_error_K": error,
+            "measured_seconds": seconds,
+            # 1 / (variance x seconds), in 1 / (K^2 s)
+            "figure_of_merit": 1 / (error**2 * seconds) if error > 0 else math.nan,
+            "device": a.device,
+            "device_name": a.device_name,
+            "grid_points": list(a.grid["points"]),
+        }
+
+
+def run(
+    *,
+    framework: str,
+    molecules: Sequence[int],
+    methods: Sequence[str],
+    proposals: Sequence[int],
+    systems: int | None,
+    interpolation: str,
+    grid_spacing: float | None,
+    precision: str,
+    device: str,
+    cpu: bool,
+    threads: int | None,
+    equilibrate: int,
+    repeats: int,
+    seconds: float,
+    seed: int,
+    json_file: Path | None,
+) -> dict[str, Any]:
+    """Time every number of molecules, print a table, write the JSON file.
+
+    Args:
+        framework, interpolation, grid_spacing, precision, seed: as for `manymove.Adsorption`.
+        molecules: numbers in a system.
+        methods: of `manymove.Adsorption`; "metropolis" runs on one core.
+        proposals: of those methods that have several.
+        systems: of each variant; None for what fills its device.
+        device: "auto", "cpu", "cuda" or "cuda:<index>".
+        cpu: time the CPU engine as well.
+        threads: of the CPU engine.
+        equilibrate: steps before anything is timed.
+        repeats: timed runs per variant, at least 3.
+        seconds: least length of a timed run.
+        json_file: where the results go; None for nowhere.
+
+    Returns:
+        what the JSON file holds.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    check(repeats, seconds, equilibrate, 0)
+    for method in methods:
+        if method not in METHODS:
+            raise ValueError(f'--methods has "{method}"; there are {", ".join(METHODS)}')
+    settings = {
+        "interpolation": interpolation,
+        "grid_spacing": grid_spacing,
+        "precision": precision,
+        "seed": seed,
+    }
+    devices = [device, *(["cpu"] if cpu and runs_on_gpu(device) else [])]
+    rows: list[dict[str, Any]] = []
+    print(_HEADER)
+    for N in molecules:
+        timed = [
+            _timed(framework, N, method, count, where, systems, threads, equilibrate, settings)
+            for method in methods
+            for where in (["cpu"] if method == "metropolis" else devices)
+            for count in (proposals if method in MULTIPLE else [None])
+        ]
+        time_in_turn([t.variant for t in timed], repeats, seconds)
+        results = [t.result() for t in timed]
+        serial = [r for r in results if r["method"] == "metropolis"]
+        for r in results:
+            if serial:
+                r["ratio_to_serial"] = (
+                    r["trial_states_per_second"] / serial[0]["trial_states_per_second"]
+                )
+                r["merit_ratio_to_serial"] = r["figure_of_merit"] / serial[0]["figure_of_merit"]
+            print(_row(r))
+        rows += results
+    report = {**machine(), "framework": framework, **settings, "equilibrate": equilibrate,
+              "results": rows}  # fmt: skip
+    if json_file is not None:
+        json_file.parent.mkdir(parents=True, exist_ok=True)
+        write_json(json_file, report)
+    return report
+
+
+def _timed(
+    framework: str,
+    molecules: int,
+    method: str,
+    proposals: int | None,
+    device: str,
+    systems: int | None,
+    threads: int | None,
+    equilibrate: int,
+    settings: dict[str, Any],
+) -> Timed:
+    a = Adsorption(
+        framework,
+        molecules,
+        method=method,
+        proposals=proposals,
+        systems=systems or _filling(method, device, threads),
+        device=device,
+        threads=1 if method == "metropolis" else threads,
+        **settings,
+    )
+    a.equilibrate(equilibrate)
+
+    def run(steps: int) -> tuple[int, int]:
+        states, accepted = a.trial_states, a.acceptance_counts[0]
+        a.run(steps)
+        return a.trial_states - states, a.acceptance_counts[0] - accepted
+
+    name = f"{method}{f' {proposals}' if proposals else ''}, {a.device}"
+    if a.device == "cpu":
+        name += f" x{a._threads}"
+    return Timed(a, Variant(name, run, {}), a.seconds)
+
+
+def _filling(method: str, device: str, threads: int | None) -> int:
+    if method == "metropolis":
+        return _SERIAL
+    if runs_on_gpu(device):
+        index = int(device[5:]) if device.startswith("cuda:") else 0
+        each = _PER_MULTIPROCESSOR.get(method, _PER_MULTIPROCESSOR["other"])
+        return each * _core.cuda_devices()[index]["multiprocessors"]
+    from manymove.harddisk import _thread_count
+
+    return _PER_THREAD * _thread_count(threads)
+
+
+_HEADER = (
+    f"{'molecules':>9}  {'variant':<24} {'systems':>8} {'states/s':>9}  {'spread':>6}  "
+    f"{'accepted':>8}  {'1/(K^2 s)':>9}"
+)
+
+
+def _row(r: dict[str, Any]) -> str:
+    rate = r["trial_states_per_second"]
+    spread = (r["highest"] - r["lowest"]) / 2 / rate
+    line = (
+        f"{r['molecules']:>9}  {r['variant']:<24} {r['systems']:>8} {rate:>9.3g}  {spread:>6.1%}  "
+        f"{r['acceptance']:>8.2%}  {r['figure_of_merit']:>9.3g}"
+    )
+    if "ratio_to_serial" in r:
+        line += f"  {r['ratio_to_serial']:.4g} times serial"
+        line += f", merit {r['merit_ratio_to_serial']:.3g} times"
+    return line

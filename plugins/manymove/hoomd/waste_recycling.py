@@ -1,0 +1,315 @@
+"""Multi-proposal moves of adsorbates in a rigid framework, as an updater of HOOMD-blue."""
+
+from __future__ import annotations
+
+import math
+import re
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import hoomd
+import numpy as np
+from hoomd.logging import log
+
+from manymove import _core
+from manymove.adsorption import _direction
+from manymove.averages import MULTIPLE, Pooled
+from manymove.harddisk import _count, _thread_count
+from manymove.hoomd.action import _engine_device
+
+_METHODS = ("pmc", "plj", *MULTIPLE)
+# The engine's constants are for angstrom and kelvin: sigma and kT become these.
+_SIGMA, _KT = 3.5, 300.0
+_BARRIER = 20.0  # kT
+
+
+class WasteRecyclingMC(hoomd.custom.Action):
+    """Waste-recycling Monte Carlo of the particles of one type among fixed ones.
+
+    To be wrapped in a `hoomd.update.CustomUpdater`. All particles are either adsorbates, which
+    move, or of the rigid framework, which must not. Interactions are Lennard-Jones, shifted to zero
+    at the cutoff; they are the updater's own and need no pair force of HOOMD-blue. Each call makes
+    `steps` steps, each with `proposals` states for one particle. Lengths and energies are in the
+    simulation's units. Particles are known by their tags; their images follow the nearest image of
+    where they were before the call.
+
+    Method: J. Kim, J. M. Rodgers, M. Athènes, B. Smit, J. Chem. Theory Comput. 7, 3208 (2011).
+
+    ::
+
+        methane = manymove.hoomd.WasteRecyclingMC(
+            adsorbate="C", epsilon=148, sigma=3.73, framework={"O": (115, 3.47), "Si": None},
+            kT=300, cutoff=12,
+        )
+        simulation.operations.updaters.append(
+            hoomd.update.CustomUpdater(hoomd.trigger.Periodic(10), methane)
+        )
+
+    Args:
+        adsorbate: particle type that moves.
+        epsilon, sigma: between two adsorbates.
+        framework: (epsilon, sigma) of the adsorbate with each other type, or None for nothing.
+        kT: thermal energy.
+        cutoff: of all interactions; at most half the box.
+        method: "pmc", "plj", "mup", "mdp" or "mdp-dj", see `manymove.Adsorption`.
+        proposals: states per step of the last three, a power of two from 32 to 512.
+        steps: per call.
+        max_displacement: along each axis; default 0.17 sigma.
+        grid_spacing: of the cubic spline of framework energies; default 0.055 sigma.
+        profile: "x", "y", "z" or Miller indices of the box; default none.
+        bins: of the profile.
+        threads: of an engine on a CPU device; default all cores.
+
+    Raises:
+        ValueError: a bad argument; (when the simulation runs) the box is tilted or two-dimensional,
+            the particles are spread over several MPI ranks, a type has no parameters, an adsorbate
+            is in a pocket or on a hill of more than 20 kT, the framework has moved.
+    """
+
+    __module__ = "manymove.hoomd"
+
+    def __init__(
+        self,
+        adsorbate: str,
+        epsilon: float,
+        sigma: float,
+        framework: Mapping[str, tuple[float, float] | None],
+        kT: float,
+        cutoff: float,
+        *,
+        method: str = "mdp",
+        proposals: int = 64,
+        steps: int = 100,
+        max_displacement: float | None = None,
+        grid_spacing: float | None = None,
+        profile: str | tuple[int, int, int] | None = None,
+        bins: int = 100,
+        threads: int | None = None,
+    ) -> None:
+        super().__init__()
+        if method not in _METHODS:
+            raise ValueError(f'unknown method "{method}": expected one of {", ".join(_METHODS)}')
+        if adsorbate in framework:
+            raise ValueError(f'type "{adsorbate}" cannot be both adsorbate and framework')
+        move = 0.17 * sigma if max_displacement is None else max_displacement
+        spacing = 0.055 * sigma if grid_spacing is None else grid_spacing
+        positive = {"sigma": sigma, "kT": kT, "cutoff": cutoff, "max_displacement": move,
+                    "grid_spacing": spacing}  # fmt: skip
+        for name, value in positive.items():
+            if not 0 < value < math.inf:
+                raise ValueError(f"{name} must be positive and finite, got {value}")
+        self._length, self._energy = _SIGMA / sigma, _KT / kT
+        self._adsorbate, self._framework = adsorbate, dict(framework)
+        self._spacing = spacing
+        self._steps = _count("steps", steps)
+        self._method = method
+        self._threads = _thread_count(threads)
+        self._fixed: dict[str, Any] = {
+            "cells": (1, 1, 1),
+            "temperature": _KT,
+            "cutoff": cutoff * self._length,
+            "pairs": [self._law((epsilon, sigma))],
+            "method": "mdp" if method == "mdp-dj" else method,
+            "moments": method == "mdp-dj",
+            "proposals": _count("proposals", proposals),
+            "systems": 1,
+            "max_displacement": move * self._length,
+            "exchange": 0.0,
+            "cubic": True,
+            "double_precision": False,
+            "barrier": _BARRIER * _KT,
+            "hill": _BARRIER * _KT,
+            "direction": _direction(profile),
+            "bins": 0 if profile is None else _count("bins", bins),
+            "groups": 1,
+        }
+        self._forget()
+
+    def _law(self, law: tuple[float, float] | None) -> tuple[float, float]:
+        epsilon, sigma = law or (0.0, 1 / self._length)
+        return epsilon * self._energy, sigma * self._length
+
+    # ---- what HOOMD-blue calls -------------------------------------------------------------------
+
+    def attach(self, simulation: hoomd.Simulation) -> None:
+        """Take over the particles and fill the grid of framework energies."""
+        if self._attached:
+            raise RuntimeError("this action is in a simulation already: make another one")
+        ranks = simulation.device.communicator.num_ranks
+        if ranks > 1:
+            raise ValueError(
+                f"manymove.hoomd needs all particles on one MPI rank, there are {ranks}; "
+                "hoomd.communicator.Communicator(ranks_per_partition=1) runs a simulation on each"
+            )
+        box = simulation.state.box
+        if box.is2D or box.xy or box.xz or box.yz:
+            raise ValueError("WasteRecyclingMC needs a three-dimensional box that is not tilted")
+        tags, types, positions = self._particles(simulation)
+        names = simulation.state.particle_types
+        for kind in np.unique(types):
+            if names[kind] != self._adsorbate and names[kind] not in self._framework:
+                raise ValueError(f'type "{names[kind]}" has no parameters: give them in framework')
+        moving = types == (names.index(self._adsorbate) if self._adsorbate in names else -1)
+        if not moving.any() or moving.all():
+            raise ValueError(f'both adsorbates ("{self._adsorbate}") and a framework are needed')
+        self._edges = np.array([box.Lx, box.Ly, box.Lz])
+        self._tags, self._rigid_tags = tags[moving], tags[~moving]
+        self._rigid = positions[~moving]
+        kinds = sorted(self._framework)
+        seed = (simulation.seed or 0) + (simulation.timestep << 16)
+        self._parameters = {
+            **self._fixed,
+            "cell": tuple(self._edges * self._length),
+            "fractional": list(np.ravel(self._rigid / self._edges + 0.5)),
+            "kind": [kinds.index(names[k]) for k in types[~moving]],
+            "species": [
+                {
+                    "molecules": int(moving.sum()),
+                    "capacity": int(moving.sum()),
+                    "activity": 0.0,
+                    "with_framework": [self._law(self._framework[name]) for name in kinds],
+                }
+            ],
+            "grid": tuple(max(4, math.ceil(edge / self._spacing)) for edge in self._edges),
+            "seed": seed % 2**64,
+        }
+        self._known = positions[moving]
+        with self._naming_particles():
+            self._engine = _core.Adsorption.from_positions(
+                self._inward(self._known), self._parameters,
+                _engine_device(simulation.device), self._threads,
+            )  # fmt: skip
+        # A strong reference would close a circle that Python cannot collect.
+        self._simulation_reference = weakref.ref(simulation)
+
+    def detach(self) -> None:
+        """Let go of the simulation and of the engine's memory."""
+        self._forget()
+
+    def act(self, timestep: int) -> None:
+        """Make `steps` steps and leave the particles where they went."""
+        simulation = self._simulation_reference()
+        _, _, positions = self._particles(simulation)
+        box = simulation.state.box
+        if not np.array_equal(positions[self._rigid_tags], self._rigid) or not np.array_equal(
+            [box.Lx, box.Ly, box.Lz], self._edges
+        ):
+            raise ValueError("the framework or the box has changed, which must be rigid")
+        now = positions[self._tags]
+        if not np.array_equal(now, self._known):
+            with self._naming_particles():
+                self._engine.set_positions(self._inward(now))
+        self._engine.run(self._steps, True)
+        sites = self._engine.snapshot()["sites"].reshape(-1, 3)
+        went = sites * (self._edges * 2.0**-32) - self._edges / 2
+        with simulation.state.cpu_local_snapshot as snapshot:
+            index = snapshot.particles.rtag[self._tags]
+            crossed = np.rint((went - now) / self._edges).astype(np.int32)
+            snapshot.particles.image[index] = snapshot.particles.image[index] - crossed
+            snapshot.particles.position[index] = went
+            self._known = np.array(snapshot.particles.position[index], dtype=np.float64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The settings: a copy is not attached to any simulation."""
+        copy = object.__new__(type(self))
+        copy.__dict__ = dict(self.__dict__)
+        copy._forget()
+        return copy.__dict__
+
+    # ---- loggable --------------------------------------------------------------------------------
+
+    @log(requires_run=True)
+    def energy(self) -> float:
+        """float: mean energy since the averages began, by the method's own estimator; NaN before
+        the first step."""
+        return self._mean(lambda averages: averages.energy.value)
+
+    @log(requires_run=True)
+    def energy_plain(self) -> float:
+        """float: the same over the states after each step alone."""
+        return self._mean(lambda averages: averages.energy_plain.value)
+
+    @log(requires_run=True)
+    def potential_energy(self) -> float:
+        """float: of the present configuration, framework included."""
+        return float(self._engine.snapshot()["energies"][0]) / self._energy
+
+    @log(category="sequence", requires_run=True)
+    def profile(self) -> tuple[float, ...]:
+        """(float, ...): P in each bin along the direction; empty without one."""
+        if not self._fixed["bins"] or not self._engine.counters[6]:
+            return ()
+        return tuple(self._averages().profile.probability)
+
+    @log(category="sequence", requires_run=True)
+    def translate_moves(self) -> tuple[int, int]:
+        """(int, int): steps that moved a particle and steps that did not, since attaching."""
+        steps, _, accepted, *_ = self._engine.counters
+        return accepted, steps - accepted
+
+    def reset_averages(self) -> None:
+        """Forget the averages, after equilibration for instance.
+
+        Raises:
+            RuntimeError: not attached.
+        """
+        if self._engine is None:
+            raise RuntimeError("there are no averages before the simulation runs")
+        self._engine.reset_averages()
+
+    # ---- helpers ---------------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        self._simulation_reference: Any = None
+        self._engine: Any = None
+
+    @property
+    def _attached(self) -> bool:
+        """HOOMD-blue asks for this before it reads what needs a run."""
+        return self._simulation_reference is not None and self._simulation_reference() is not None
+
+    def _averages(self) -> Pooled:
+        about = {"method": self._method}
+        return Pooled([(self._parameters, about, self._engine.snapshot())])
+
+    def _mean(self, value: Any) -> float:
+        return value(self._averages()) / self._energy if self._engine.counters[6] else math.nan
+
+    @staticmethod
+    def _particles(simulation: hoomd.Simulation) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Tags, types and positions (float64), by tag."""
+        with simulation.state.cpu_local_snapshot as snapshot:
+            order = np.argsort(np.array(snapshot.particles.tag))
+            tags = np.array(snapshot.particles.tag)[order]
+            types = np.array(snapshot.particles.typeid)[order]
+            positions = np.array(snapshot.particles.position, dtype=np.float64)[order]
+        if len(tags) and not np.array_equal(tags, np.arange(len(tags))):
+            raise ValueError("WasteRecyclingMC needs particles with tags from 0 to N - 1")
+        return tags, types, positions
+
+    def _inward(self, positions: np.ndarray) -> np.ndarray:
+        """From the box around the origin to the engine's, from 0 to L, in its unit."""
+        return np.ascontiguousarray((positions + self._edges / 2) * self._length)
+
+    def _naming_particles(self) -> Any:
+        return _Naming(self._tags)
+
+
+class _Naming:
+    """Turns the engine's numbers of molecules into tags."""
+
+    def __init__(self, tags: np.ndarray) -> None:
+        self._tags = tags
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        found = re.match(r"molecule (\d+) of system 0 is", str(error))
+        if isinstance(error, ValueError) and found:
+            where = "in a pocket" if "pocket" in str(error) else "on a hill"
+            raise ValueError(
+                f"the particle with tag {self._tags[int(found[1])]} is {where} of the framework's "
+                "energy, which particles cannot leave or reach"
+            ) from None

@@ -1,0 +1,157 @@
+"""`manymove adsorption` and `manymove bench adsorption`: files, resuming, one line per mistake."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from adsorption_model import agrees
+
+from manymove import cli
+
+SMALL = [
+    "--framework", "LTA", "--molecules", "4", "--systems", "20", "--steps", "300",
+    "--equilibrate", "300", "--interpolation", "cubic", "--grid-spacing", "0.5",
+    "--device", "cpu", "--threads", "2", "--quiet",
+]  # fmt: skip
+KEYS = {
+    "energy_K", "energy_error_K", "energy_mc_K", "b_star", "acceptance", "steps_per_second",
+    "trial_states_per_second", "method", "device", "seed", "state_hash", "version",
+}  # fmt: skip
+
+
+def adsorption(*arguments) -> int:
+    return cli.run(["adsorption", *map(str, arguments)])
+
+
+def summary_of(folder) -> dict:
+    return json.loads((folder / "summary.json").read_text())
+
+
+def test_run_leaves_its_files(tmp_path):
+    assert adsorption(*SMALL, "--method", "mdp-dj", "--profile", "z", "--output", tmp_path) == 0
+    s = summary_of(tmp_path)
+    assert s.keys() >= KEYS
+    assert (s["steps"], s["equilibration_steps"], s["systems"]) == (300, 300, 20)
+    assert s["complete"] is True and s["b_star"] > 0 and s["molecules_on_hills"] == 0
+    records = np.loadtxt(tmp_path / "energy.csv", delimiter=",", skiprows=1)
+    assert records[-1, 0] == 300
+    assert records[:, 1].mean() == pytest.approx(s["energy_mc_K"], rel=1e-6)
+    profile = np.loadtxt(tmp_path / "profile.csv", delimiter=",", skiprows=1)
+    assert profile.shape == (100, 5) and profile[:, 1].sum() == pytest.approx(1)
+    for picture in ("energy.png", "profile.png"):
+        assert (tmp_path / picture).stat().st_size > 5000
+
+
+@pytest.mark.parametrize("method", ["plj", "mdp"])
+def test_killed_run_resumes_to_the_same_result(method, tmp_path):
+    arguments = [*SMALL, "--method", method, "--steps", "40000", "--equilibrate", "700"]
+    command = [sys.executable, "-c", "from manymove.cli import main; main()", "adsorption"]
+    command += [*arguments, "--output", str(tmp_path / "cut"), "--checkpoint", "0.05"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
+        deadline = time.time() + 60
+        while not (tmp_path / "cut" / "checkpoint-0.state").exists() and time.time() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+    cut = np.load(tmp_path / "cut" / "checkpoint-0.state")
+    done = json.loads(str(cut["header"]))["counters"][0]
+    assert done < 700 + 40000
+    end = ["--method", method, "--equilibrate", 700, "--steps", max(0, done - 700) + 1000]
+    assert adsorption(*SMALL, *end, "--output", tmp_path / "whole") == 0
+    assert adsorption(*SMALL, *end, "--output", tmp_path / "cut", "--resume") == 0
+    whole, resumed = summary_of(tmp_path / "whole"), summary_of(tmp_path / "cut")
+    for key in ("energy_K", "state_hash", "trial_states", "acceptance"):
+        assert resumed[key] == whole[key]
+
+
+def test_isotherm_has_a_row_for_each_pressure(tmp_path, capsys):
+    arguments = [word for word in SMALL if word != "--quiet"]
+    assert adsorption(*arguments, "--method", "plj", "--isotherm", "0.5,5", "--steps", 4000,
+                      "--molecules", 0, "--output", tmp_path) == 0  # fmt: skip
+    s = summary_of(tmp_path)
+    (low,), (high,) = s["loading_mol_per_kg"]
+    assert 0 < low < high
+    assert s["runs"][1]["fugacity_bar"][0] == pytest.approx(5 * 0.99, rel=0.005)
+    assert "loading (mol/kg)" in capsys.readouterr().out
+    assert (tmp_path / "isotherm.png").exists() and (tmp_path / "pressure_5").is_dir()
+
+
+def test_adsorbates_come_from_a_file(tmp_path):
+    path = tmp_path / "species.json"
+    laws = {"O": [100.0, 3.3], "Si": None}
+    path.write_text(json.dumps([{"name": n, "epsilon": 120, "sigma": 3.4, "framework": laws}
+                                for n in ("one", "two")]))  # fmt: skip
+    assert adsorption(*SMALL, "--molecules", "2,1", "--adsorbates", path, "--output", tmp_path) == 0
+    s = summary_of(tmp_path)
+    assert s["adsorbates"] == ["one", "two"] and s["molecules"] == [2, 1]
+
+
+def test_ranks_share_the_systems(tmp_path):
+    pytest.importorskip("mpi4py")
+    mpiexec = os.path.join(os.path.dirname(sys.executable), "mpiexec")
+    if not os.path.exists(mpiexec):
+        pytest.skip("no mpiexec in this environment")
+    command = [mpiexec, "-n", "2", sys.executable, "-c", "from manymove.cli import main; main()"]
+    done = subprocess.run(
+        [*command, "adsorption", *SMALL, "--steps", "1000", "--output", str(tmp_path / "two")],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert adsorption(*SMALL, "--steps", 1000, "--output", tmp_path / "one") == 0
+    two, one = summary_of(tmp_path / "two"), summary_of(tmp_path / "one")
+    assert two["ranks"] == 2 and two["trial_states"] == one["trial_states"]
+    assert agrees(two["energy_K"], two["energy_error_K"], one["energy_K"], one["energy_error_K"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--framework", "FAU"], "no framework FAU"),
+        (["--molecules", "many"], '--molecules has "many"'),
+        (["--molecules", "0"], "molecules must be positive"),
+        (["--steps", "0"], "--steps is 0"),
+        (["--systems", "0"], "--systems is 0"),
+        (["--method", "mcmc"], "unknown method"),
+        (["--proposals", "33"], "power of two"),
+        (["--cells", "1,1"], "three integers"),
+        (["--barrier", "high"], '--barrier has "high"'),
+        (["--profile", "1,2"], "three integers"),
+        (["--isotherm", "1,-1"], "pressures must be positive"),
+        (["--isotherm", "1", "--method", "mdp"], "metropolis and plj"),
+        (["--resume"], "no checkpoint"),
+        (["--adsorbates", "missing.json"], "missing.json"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(arguments, message, tmp_path, capsys):
+    assert adsorption(*SMALL, "--output", tmp_path, *arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+def test_resume_refuses_other_settings(tmp_path, capsys):
+    assert adsorption(*SMALL, "--output", tmp_path) == 0
+    assert adsorption(*SMALL, "--output", tmp_path, "--resume", "--seed", 5) == 2
+    assert "--seed 1, not 5" in capsys.readouterr().err
+
+
+def test_benchmark_times_and_weighs_the_methods(tmp_path, capsys):
+    arguments = [
+        "--framework", "LTA", "--molecules", "4", "--methods", "metropolis,pmc,mdp-dj",
+        "--systems", "16", "--interpolation", "cubic", "--grid-spacing", "0.5", "--device", "cpu",
+        "--threads", "2", "--seconds", "0.05", "--equilibrate", "100",
+    ]  # fmt: skip
+    assert cli.run(["bench", "adsorption", *arguments, "--json", str(tmp_path / "b.json")]) == 0
+    report = json.loads((tmp_path / "b.json").read_text())
+    assert [r["method"] for r in report["results"]] == ["metropolis", "pmc", "mdp-dj"]
+    for r in report["results"]:
+        assert r["trial_states_per_second"] > 1e4 and r["figure_of_merit"] > 0
+    assert report["results"][0]["ratio_to_serial"] == 1
+    assert report["results"][0]["device_name"].endswith("1 thread)")
+    assert "times serial" in capsys.readouterr().out
