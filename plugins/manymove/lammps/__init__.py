@@ -13,6 +13,8 @@ STYLES = (
     ("pair", "manymove/dpd"),
     ("bond", "manymove/harmonic"),
     ("fix", "manymove/wall"),
+    ("fix", "manymove/coulomb"),
+    ("fix", "manymove/wrmc"),
     ("run", "manymove/verlet"),
 )
 
