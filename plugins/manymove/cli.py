@@ -302,34 +302,6 @@ def _barrier(text: str) -> float | str | None:
     return _number("--barrier", text, float)
 
 
-def _of_input(
-    path: Path, particles: int | None, packing_fraction: float | None
-) -> tuple[int, float]:
-    """Number of disks and packing fraction of the file; contradicting options are refused."""
-    from manymove.io import read_frame
-
-    frame = read_frame(path)
-    count = len(frame.positions)
-    fraction = count * math.pi * frame.diameter**2 / (4 * frame.box[0] * frame.box[1])
-    if particles not in (None, count):
-        raise ValueError(f"--particles is {particles}, but {path} has {count} disks")
-    if packing_fraction is not None and abs(packing_fraction - fraction) > 1e-4:
-        raise ValueError(
-            f"--packing-fraction is {packing_fraction}, but that of {path} is {fraction:.6f}"
-        )
-    return count, fraction
-
-
-def _numbers(option: str, text: str, kind: type) -> list:
-    try:
-        numbers = [kind(word) for word in text.split(",")]
-    except ValueError:
-        raise ValueError(f"{option} is {text!r}; it must be numbers separated by commas") from None
-    if len(set(numbers)) < len(numbers):
-        raise ValueError(f"{option} is {text!r}; a number occurs twice")
-    return numbers
-
-
 @app.command()
 def electrolyte(
     ions: Annotated[int, typer.Option(help="Number of ions of both species.")] = 4096,
