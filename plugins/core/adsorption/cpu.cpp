@@ -366,10 +366,13 @@ void step_multiple(System<F>& s, std::uint64_t step, const Scratch<F>& c, Tally&
   s.x[slot] = kFar<F>;
   proposal_energies(s, species, P, c);
   const F old = c.energy[0];
+  F lowest = 0;
   for (int i = 0; i < P; ++i) {
     c.energy[i] = energy_difference(c.energy[i], old);
-    c.weights[i] = weight(s.m.beta, c.energy[i]);
+    lowest = lowest_of(lowest, c.energy[i]);
   }
+  const F shift = weight_shift(s.m.beta, lowest);
+  for (int i = 0; i < P; ++i) c.weights[i] = weight(s.m.beta, c.energy[i] - shift);
   Reduction<F> sw{}, first{}, second{};
   for (int l = 0; l < kWidth; ++l)
     for (int i = l * own; i < (l + 1) * own; ++i) {

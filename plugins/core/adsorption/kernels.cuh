@@ -440,11 +440,22 @@ __global__ void __launch_bounds__(kThreads)
     for (int c = 0; c < Own; c += kSome)
       proposal_energies<kSome>(s, species, site + c, difference + c);
     const F old = __shfl_sync(kAll, difference[0], 0);
-    F level[6] = {}, first = 0, second = 0;
+    F level[6] = {}, first = 0, second = 0, lowest = 0;
     MM_UNROLL
     for (int c = 0; c < Own; ++c) {
       difference[c] = energy_difference(difference[c], old);
-      weights[c] = weight(w.m.beta, difference[c]);
+      lowest = lowest_of(lowest, difference[c]);
+    }
+    F shift = weight_shift(w.m.beta, lowest);
+    if (__any_sync(kAll, shift != F(0))) {
+      MM_UNROLL
+      for (int k = 0; k < 5; ++k)
+        lowest = lowest_of(lowest, __shfl_xor_sync(kAll, lowest, 16 >> k));
+      shift = lowest;
+    }
+    MM_UNROLL
+    for (int c = 0; c < Own; ++c) {
+      weights[c] = weight(w.m.beta, difference[c] - shift);
       const F product = mul_rn(weights[c], difference[c]);
       level[0] += weights[c];
       first += product;

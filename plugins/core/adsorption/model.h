@@ -304,6 +304,13 @@ MM_HD F weight(F beta, F difference) {
   return exponential(-mul_rn(beta, difference));
 }
 
+// What all differences are reduced by before their weights are taken: nothing, unless a state is
+// proposed that is so much better than the old one that its weight would overflow.
+template <class F>
+MM_HD F weight_shift(F beta, F lowest) {
+  return mul_rn(beta, lowest) < F(-60) ? lowest : F(0);
+}
+
 // E_i - E_o, where sums and squares of it stay finite.
 template <class F>
 MM_HD F energy_difference(F fresh, F old) {
