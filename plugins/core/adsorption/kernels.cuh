@@ -474,6 +474,7 @@ __global__ void __launch_bounds__(kThreads)
     change = __shfl_sync(kAll, change, winner);
     const double before = s.energy;
     s.energy += static_cast<double>(change);
+    __syncwarp();  // all have read what the winner writes
     if (lane == winner) s.put(slot, component<Own>(site, own));
     if (winner * Own + own != 0) ++counted.accepted;
     __syncwarp();

@@ -29,6 +29,15 @@ Schedule schedule() {
           S, S * Eta};
 }
 
+// Table 1 of the paper, on an H100 (docs/benchmarks/electrolyte.md). A function of the numbers
+// alone.
+int fastest_eta(std::size_t n, bool exact) {
+  if (n <= 12288) return 8;
+  if (n <= (exact ? 49152u : 98304u)) return 16;
+  if (n <= 196608) return 8;
+  return 4;
+}
+
 template <bool Double, bool Periodic>
 Schedule schedule_for(int eta) {
   switch (eta) {
@@ -52,9 +61,9 @@ class CudaEngine final : public Engine {
       throw std::invalid_argument("method serial runs on the CPU only");
     const std::size_t n = state_.sites.size();
     // Threads for the whole device, as long as decisions are not what is waited for (Table 1).
-    eta_ = state_.parameters.threads_per_particle;
-    if (eta_ == 0) eta_ = n <= 24576 ? 16 : n <= 49152 ? 8 : n <= 98304 ? 4 : n <= 262144 ? 2 : 1;
     const bool exact = state_.parameters.double_precision;
+    eta_ = state_.parameters.threads_per_particle;
+    if (eta_ == 0) eta_ = fastest_eta(n, exact);
     schedule_ = state_.rules.periodic
                     ? (exact ? schedule_for<true, true>(eta_) : schedule_for<false, true>(eta_))
                     : (exact ? schedule_for<true, false>(eta_) : schedule_for<false, false>(eta_));
