@@ -1,0 +1,91 @@
+"""The documentation site: `make docs`.
+
+The source directory is the repository, so that the Markdown pages of all folders are used as they
+are, with the links between them that a code host follows too.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version as installed
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from pygments.lexers.special import TextLexer
+from sphinx.application import Sphinx
+from sphinx.domains.python import PyXRefRole
+
+sys.path.insert(0, str(Path(__file__).parent / "sphinx"))
+
+project = "manymove"
+author = "The manymove developers"
+copyright = "2026, the manymove developers"
+version = release = installed("manymove")
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+    # docs/sphinx:
+    "hoomd_stand_in",
+    "folder_links",
+    "commands",
+    "gallery",
+    "lammps_messages",
+]
+
+root_doc = "docs/index"
+include_patterns = [
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "docs/**.md",
+    "examples/*/README.md",
+    "hoomd_ext/README.md",
+    "lammps_ext/README.md",
+    "lammps_ext/doc/*.md",
+]
+# Anything with a dot in front and what builds leave; docs/README.md is for who reads the folder.
+exclude_patterns = [".*", "**/.*", "build*", "out", "docs/README.md", "docs/benchmarks/results"]
+
+myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
+myst_heading_anchors = 4
+
+default_role = "name"
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_type_aliases = {"Any": "Any"}
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+python_use_unqualified_type_names = True
+
+nitpicky = True
+# No inventory of another project is read, since that takes the network.
+nitpick_ignore_regex = [
+    ("py:(class|exc|data|attr)", r"(?!manymove|hoomd\.manymove).*"),
+    ("py:(class|exc|data|attr)", r"manymove\._core\..*"),
+]
+
+html_theme = "furo"
+html_title = f"manymove {version}"
+html_additional_pages = {"index": "redirect.html"}
+templates_path = ["sphinx/templates"]
+html_copy_source = False
+html_show_sourcelink = False
+
+
+class Name(PyXRefRole):
+    """Single backticks in docstrings: a full name is a link, anything else is code."""
+
+    def run(self) -> Any:
+        if self.text.startswith(("manymove.", "hoomd.manymove.")):
+            self.name = "py:obj"
+            return super().run()
+        return [nodes.literal(self.rawtext, self.text)], []
+
+
+def setup(app: Sphinx) -> None:
+    app.add_lexer("lammps", TextLexer)
+    app.add_role("name", Name("py:obj"))
