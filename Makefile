@@ -1,6 +1,7 @@
 # make demo   installs everything into .venv, simulates hard disks on the device that is there and
 #             says where the picture is
 # make test   installs everything into .venv and runs the test suite
+# make docs   builds the documentation into build/docs; a warning is an error
 # make lint   checks format and style;  make format mends the format;  make clean starts afresh
 #
 # Needed: Python >= 3.10 with its headers, a C++20 compiler, make. CMake and ninja are fetched as
@@ -38,7 +39,7 @@ else
   demo-size := --particles 65536 --sweeps 20000 --equilibrate 5000
 endif
 
-.PHONY: demo test lint format clean
+.PHONY: demo test docs lint format clean
 
 demo: $(VENV)/.$(demo-device)-plot
 	$(BIN)/manymove disks $(demo-size) --packing-fraction 0.698 --seed 1 --device auto --output out/
@@ -48,6 +49,10 @@ demo: $(VENV)/.$(demo-device)-plot
 
 test: $(VENV)/.$(test-device)-test
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+docs: $(VENV)/.$(test-device)-test $(VENV)/.docs
+	$(BIN)/python -m sphinx -q -W --keep-going -b html -c docs . build/docs
+	@echo "The documentation: build/docs/index.html"
 
 # ---- installation ------------------------------------------------------------------------------
 # .venv/.DEVICE-EXTRA marks what is installed. CUDA serves where the CPU build would do, and the
@@ -90,6 +95,11 @@ $(VENV)/.pip:
 		$(PYTHON) -m venv --clear --without-pip $(VENV) && \
 		$(PYTHON) -m pip --python $(BIN)/python install -q pip; } || \
 		{ echo "No virtual environment with pip: install python3-venv or python3-pip."; exit 1; }
+	@touch $@
+
+# What the documentation needs stands in pyproject.toml, in the extra "docs".
+$(VENV)/.docs: pyproject.toml $(VENV)/.pip
+	$(PIP) install $$(sed -n 's/^docs = \[\(.*\)\]$$/\1/p' pyproject.toml | tr -d '",')
 	@touch $@
 
 # ---- style -------------------------------------------------------------------------------------
