@@ -56,7 +56,7 @@ myst_heading_anchors = 4
 default_role = "name"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_type_aliases = {"Any": "Any"}
+autodoc_preserve_defaults = True
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 python_use_unqualified_type_names = True
@@ -68,6 +68,7 @@ nitpick_ignore_regex = [
     ("py:(class|exc|data|attr)", r"manymove\._core\..*"),
 ]
 
+smartquotes = False  # -- begins options
 html_theme = "furo"
 html_title = f"manymove {version}"
 html_additional_pages = {"index": "redirect.html"}
@@ -88,4 +89,4 @@ class Name(PyXRefRole):
 
 def setup(app: Sphinx) -> None:
     app.add_lexer("lammps", TextLexer)
-    app.add_role("name", Name("py:obj"))
+    app.add_role("name", Name())

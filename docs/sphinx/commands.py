@@ -47,12 +47,15 @@ def options_of(function: Callable) -> Iterator[str]:
     hints = get_type_hints(function, include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
         kind, option = get_args(hints[name])
-        flag = (option.param_decls or [f"--{name.replace('_', '-')}"])[0]
+        # In an annotation Typer takes a name given to Option for its default, until it is used.
+        names = [n for n in (option.default, *(option.param_decls or ())) if str(n)[:1] == "-"]
+        flag = names[0] if names else f"--{name.replace('_', '-')}"
+        text = option.help.replace("<", "\\<")
         default = parameter.default
         if isinstance(default, tuple):
             default = " ".join(map(str, default))
         told = "" if default is None or kind is bool else f" Default: `{default}`."
-        yield f"```{{option}} {flag}{value_of(kind)}\n{option.help}{told}\n```\n"
+        yield f"```{{option}} {flag}{value_of(kind)}\n{text}{told}\n```\n"
 
 
 def value_of(kind: Any) -> str:

@@ -1,4 +1,4 @@
-"""`{gallery}`: each folder of examples with its title, first sentence and a picture.
+"""`{gallery}`: each folder of examples with its title, first paragraph and a picture.
 
 The picture is the first of the folder's README, or else docs/images/<...folder...>.png.
 """
@@ -39,14 +39,12 @@ def entries(root: Path, here: Path, readme: Path) -> Iterator[str]:
     picture = picture_of(root, readme, text)
     if picture is not None:
         yield f"[![{title}]({os.path.relpath(picture, here)})]({link})\n"
-    paragraphs = (part for part in text.split("\n\n")[1:] if re.match(r"\w", part))
-    first = re.match(r".+?[.:](?=\s|$)", next(paragraphs), re.DOTALL)
-    if first:
-        sentence = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", first.group()).rstrip(":.")
-        yield f"{sentence}.\n"
-    files = sorted(path.name for path in readme.parent.iterdir() if path.suffix in (".py", ""))
-    decks = sorted(path.name for path in readme.parent.glob("in.*"))
-    yield "Files: " + ", ".join(f"`{name}`" for name in sorted({*files, *decks})) + "\n"
+    # What comes before a table, code or a heading.
+    first = [part for part in text.split("\n\n")[1:3] if re.match(r"\w", part)][:1]
+    for part in first:
+        yield re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r":$", ".", part)) + "\n"
+    files = (path.name for path in sorted(readme.parent.iterdir()) if path.is_file())
+    yield "Files: " + ", ".join(f"`{name}`" for name in files if name != "README.md") + "\n"
 
 
 def picture_of(root: Path, readme: Path, text: str) -> Path | None:

@@ -5,6 +5,7 @@ The classes of the component are imported from hoomd_ext/src.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,19 +16,32 @@ from sphinx.application import Sphinx
 
 import manymove.analysis.pressure
 
+HOOMD = {
+    "hoomd": ["Simulation"],
+    "hoomd.custom": ["Action"],
+    "hoomd.operation": ["Integrator"],
+    "hoomd.tune": ["CustomTuner", "ManualTuneDefinition", "ScaleSolver", "SecantSolver"],
+    "hoomd.error": ["DataAccessError"],
+    "hoomd.data": [],
+    "hoomd.data.parameterdicts": ["ParameterDict", "TypeParameterDict"],
+    "hoomd.data.typeconverter": ["OnlyTypes"],
+    "hoomd.data.typeparam": ["TypeParameter"],
+}
 COMPONENT = Path(__file__).resolve().parents[2] / "hoomd_ext/src"
 
 
-class Base:
-    """Instead of a base class of HOOMD-blue."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        pass
+def stand_in(name: str) -> type:
+    """Instead of a class of HOOMD-blue."""
+    return type(name, (), {"__init__": lambda self, *_, **__: None, "__module__": "hoomd"})
 
 
-def log(function: Callable | None = None, **_: Any) -> Any:
-    """hoomd.logging.log: makes a loggable property."""
-    return log if function is None else property(function)
+def log(function: Callable | None = None, category: str = "scalar", **_: Any) -> Any:
+    """hoomd.logging.log: makes a loggable property, which the documentation says."""
+    if function is None:
+        return lambda function: log(function, category)
+    text = inspect.cleandoc(function.__doc__)
+    function.__doc__ = f"{text}\n\nLoggable: {category}."
+    return property(function)
 
 
 def module(name: str, **contents: Any) -> ModuleType:
@@ -42,24 +56,9 @@ def module(name: str, **contents: Any) -> ModuleType:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    names = ("Action", "Integrator", "CustomTuner", "ScaleSolver", "SecantSolver")
-    action, integrator, tuner, scale, secant = (type(name, (Base,), {}) for name in names)
-    module("hoomd", Simulation=Base)
+    for name, classes in HOOMD.items():
+        module(name, **{each: stand_in(each) for each in classes})
     module("hoomd.logging", log=log)
-    module("hoomd.custom", Action=action)
-    module("hoomd.operation", Integrator=integrator)
-    module(
-        "hoomd.tune",
-        CustomTuner=tuner,
-        ManualTuneDefinition=Base,
-        ScaleSolver=scale,
-        SecantSolver=secant,
-    )
-    module("hoomd.error", DataAccessError=RuntimeError)
-    module("hoomd.data")
-    module("hoomd.data.parameterdicts", ParameterDict=Base, TypeParameterDict=Base)
-    module("hoomd.data.typeconverter", OnlyTypes=Base)
-    module("hoomd.data.typeparam", TypeParameter=Base)
     component = module("hoomd.manymove", pressure=manymove.analysis.pressure, _manymove=None)
     component.__path__ = [str(COMPONENT)]
     from hoomd.manymove import hard_disks, tune

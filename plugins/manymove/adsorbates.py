@@ -25,6 +25,9 @@ class Adsorbate:
             where there is no interaction.
         critical_temperature, critical_pressure, acentric_factor: in kelvin and bar, for the
             fugacity; only isotherms need them.
+
+    Raises:
+        ValueError: an epsilon below 0, or a sigma that is not positive.
     """
 
     name: str

@@ -23,16 +23,18 @@ RECORDS = 1000  # thermodynamic records of a run, at most
 
 @dataclass(frozen=True)
 class Fluid:
-    """A cubic box of one kind of particles, mass 1.
+    """A cubic box of one kind of particles, in LAMMPS' units lj: their mass and k_B are 1.
+
+    Equations are those of Y.-H. Tang, G. E. Karniadakis, Comput. Phys. Commun. 185, 2809 (2014).
 
     Attributes:
         particles: number N.
         density: N / V.
-        a: height of the repulsion.
-        gamma: friction.
+        a: height of the repulsion, a force (Eq. 3).
+        gamma: friction, a force over a velocity (Eq. 4).
         temperature: kT.
         cutoff: r_c.
-        weight_exponent: s of the weights.
+        weight_exponent: s of the weights (Eq. 8).
         timestep: of velocity Verlet.
         steps: measured.
         equilibrate: steps before that.
@@ -40,6 +42,9 @@ class Fluid:
         precision: "mixed" or "double".
         ranks: MPI processes.
         threads: of each of them, for the forces.
+
+    Raises:
+        ValueError: a number that is out of range, or a box below twice the cutoff.
     """
 
     particles: int = 100_000

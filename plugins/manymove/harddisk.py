@@ -43,10 +43,11 @@ _NEIGHBOUR_REACH = 1.5  # diameters; the first shell, for psi6
 
 @dataclass(frozen=True)
 class Tuning:
-    """One setting that `HardDisks.tune` tried.
+    """One setting that `manymove.HardDisks.tune` tried.
 
     Attributes:
-        max_displacement, moves_per_cell: the setting.
+        max_displacement: of the setting, along an axis, in the unit of the positions.
+        moves_per_cell: of the setting, n_m.
         acceptance: accepted / trial moves.
         autocorrelation_sweeps: of the global psi_6, in sweeps.
         autocorrelation_seconds: the same in wall time, what is minimised.
@@ -293,6 +294,7 @@ class HardDisks:
 
     @property
     def seed(self) -> int:
+        """Of the random numbers."""
         return self._parameters["seed"]
 
     @property
@@ -350,6 +352,7 @@ class HardDisks:
 
     @property
     def accepted_moves(self) -> int:
+        """Trial moves that were accepted."""
         return self._engine.counters[2]
 
     @property

@@ -18,6 +18,9 @@ class Species:
     Attributes:
         valence: charge in elementary charges, not 0.
         diameter: of the hard core, in angstrom; two ions touch at the mean of their diameters.
+
+    Raises:
+        ValueError: the valence is 0, the diameter not positive, or one of them not finite.
     """
 
     valence: float
@@ -46,6 +49,11 @@ class Salt:
     def of(cls, ions: int, valences: tuple[int, int], diameters: tuple[float, float]) -> Salt:
         """The salt of so many ions in all.
 
+        Args:
+            ions: of both species together.
+            valences: of the two species, of opposite sign.
+            diameters: of the two species, in angstrom.
+
         Raises:
             ValueError: valences of the same sign, or a number of ions that cannot be neutral.
         """
@@ -70,7 +78,7 @@ class Salt:
         return sum(s.valence**2 * n for s, n in weights) / sum(self.counts)
 
     def density(self, debye_length: float, bjerrum_length: float) -> float:
-        """Ions per volume at which the bare Debye length is `debye_length` (Eq. 5)."""
+        """Ions per cubic angstrom at a bare Debye length, from Eq. 5; both lengths in angstrom."""
         return 1 / (4 * math.pi * bjerrum_length * self.mean_square_valence * debye_length**2)
 
     def density_at(self, concentration: float) -> float:
@@ -83,9 +91,12 @@ def debye_length(densities: Sequence[float], valences: Sequence[float], bjerrum:
     """Bare Debye length 1 / kappa, kappa^2 = 4 pi l_B sum n z^2 (Eq. 5).
 
     Args:
-        densities: ions of each species per volume.
+        densities: ions of each species per cubic angstrom.
         valences: of each species.
-        bjerrum: Bjerrum length l_B = beta e^2 / (4 pi epsilon).
+        bjerrum: Bjerrum length l_B = beta e^2 / (4 pi epsilon), in angstrom.
+
+    Returns:
+        the length in angstrom.
     """
     strength = sum(n * z * z for n, z in zip(densities, valences, strict=True))
     return 1 / math.sqrt(4 * math.pi * bjerrum * strength)
@@ -96,12 +107,12 @@ def random_sphere(ions: int, radius: float, diameter: float, seed: int) -> np.nd
 
     Args:
         ions: their number.
-        radius: within which all centres lie.
-        diameter: least distance of two centres.
+        radius: within which all centres lie, in angstrom.
+        diameter: least distance of two centres, in angstrom.
         seed: of the choice.
 
     Returns:
-        float64 (ions, 3).
+        float64 (ions, 3), in angstrom.
 
     Raises:
         ValueError: the sphere has no room for so many on a face-centred cubic lattice.

@@ -44,7 +44,11 @@ class PairCorrelations:
     blocks: np.ndarray
 
     def of(self, a: int, b: int) -> np.ndarray:
-        """g of species a and b."""
+        """g of species a and b, float64 (bins,).
+
+        Raises:
+            ValueError: there is no such species.
+        """
         return self.g[self.pairs.index((min(a, b), max(a, b)))]
 
 

@@ -97,6 +97,9 @@ def pressure_weights(
 
     Returns:
         constant, and weights float64 (bins,).
+
+    Raises:
+        ValueError: as `contact_weights`, or no disks, or a packing fraction that is not positive.
     """
     if N < 1 or not packing_fraction > 0:
         raise ValueError("N must be at least 1 and the packing fraction positive")
@@ -121,6 +124,9 @@ def pressure_from_histogram(
         packing_fraction: N pi d^2 / (4 V).
         delta_r: width of a bin in diameters.
         degree: of the polynomial fitted.
+
+    Raises:
+        ValueError: as `pressure_weights`, or samples that is not positive.
     """
     counts = np.asarray(counts, dtype=np.float64)
     if not samples > 0:
@@ -163,7 +169,11 @@ def blocking_error(records: np.ndarray) -> tuple[float, bool]:
 
 
 def estimate(records: np.ndarray) -> PressureEstimate:
-    """Mean and blocking error of the pressure records of one run, float64 (n,)."""
+    """Mean and blocking error of the pressure records of one run, float64 (n,).
+
+    Raises:
+        ValueError: there is no record.
+    """
     records = np.asarray(records, dtype=np.float64)
     if records.size == 0:
         raise ValueError("no pressure was recorded")
