@@ -6,6 +6,7 @@ are, with the links between them that a code host follows too.
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -87,6 +88,16 @@ class Name(PyXRefRole):
         return [nodes.literal(self.rawtext, self.text)], []
 
 
+TYPE = re.compile(r"(\w+(\[.*?\])?|\(.*?\)): ")
+
+
+def keep_colons(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list) -> None:
+    """Napoleon takes what stands before a colon in a property's first line for its type."""
+    if what == "property" and lines and not TYPE.match(lines[0]):
+        lines[:0] = ["..", ""]  # an empty comment
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("autodoc-process-docstring", keep_colons, priority=400)
     app.add_lexer("lammps", TextLexer)
     app.add_role("name", Name())

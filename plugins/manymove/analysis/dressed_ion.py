@@ -101,9 +101,9 @@ def dressed_ions(
 
     kR and the amplitudes of r rho_0 and r rho_1 come from one weighted least-squares fit of
     exponentials (that of ``ln |r rho|`` with the bias of the logarithm avoided, Eqs. 13 and 14),
-    those of r U_ab from another at this kR; their ratios give the valences (Eq. 17) and permittivities
-    (Eq. 18). Errors: from independent runs, if four or more are given, by the jackknife; otherwise
-    by the jackknife over blocks of the samples.
+    those of r U_ab from another at this kR; their ratios give the valences (Eq. 17) and
+    permittivities (Eq. 18). Errors: from independent runs, if four or more are given, by the
+    jackknife; otherwise by the jackknife over blocks of the samples.
 
     Args:
         correlations: of one run, or of several independent ones of equal length and bins.
