@@ -1,7 +1,11 @@
-"""Links to folders, which a code host shows, lead to the folder's README or become plain text."""
+"""Links to folders, which a code host shows, lead to the folder's README or become plain text.
+
+docs/README.md is what a code host shows of the root document, and a link to it one to that.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -16,14 +20,21 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def follow(app: Sphinx, document: str, text: list[str]) -> None:
-    page = Path(app.env.doc2path(document))
+    folder = Path(app.env.doc2path(document)).parent
+    root = Path(app.env.doc2path(app.config.root_doc))
 
-    def readme(link: re.Match[str]) -> str:
+    def page(link: re.Match[str]) -> str:
         label, target = link.groups()
-        if not (page.parent / target).is_dir():
+        path = (folder / target).resolve()
+        is_folder = path.is_dir()
+        if is_folder:
+            path /= "README.md"
+        if path == root.with_name("README.md"):
+            path = root
+        elif not is_folder:
             return link.group()
-        inside = f"{target.rstrip('/')}/README.md"
-        is_page = app.project.path2doc((page.parent / inside).resolve()) in app.env.found_docs
-        return f"[{label}]({inside})" if is_page else label
+        if app.project.path2doc(path) not in app.env.found_docs:
+            return label
+        return f"[{label}]({os.path.relpath(path, folder)})"
 
-    text[0] = LINK.sub(readme, text[0])
+    text[0] = LINK.sub(page, text[0])
