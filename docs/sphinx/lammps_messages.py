@@ -42,6 +42,6 @@ def lines(sources: Path) -> Iterator[str]:
         style = STYLE.search(message)
         by_style.setdefault(style.group() if style else "", []).append(message)
     for style, texts in sorted(by_style.items()):
-        yield f"## {style}\n"
+        yield f"## {style or 'Others'}\n"
         yield from (f"- `{text}`" for text in texts)
         yield ""
