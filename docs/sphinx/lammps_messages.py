@@ -41,7 +41,7 @@ def lines(sources: Path) -> Iterator[str]:
     for message in messages(sources):
         style = STYLE.search(message)
         by_style.setdefault(style.group() if style else "", []).append(message)
-    for style, texts in sorted(by_style.items()):
+    for style, texts in sorted(by_style.items(), key=lambda item: (not item[0], item[0])):
         yield f"## {style or 'Others'}\n"
         yield from (f"- `{text}`" for text in texts)
         yield ""
