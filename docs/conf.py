@@ -91,13 +91,15 @@ class Name(PyXRefRole):
 TYPE = re.compile(r"(\w+(\[.*?\])?|\(.*?\)): ")
 
 
-def keep_colons(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list) -> None:
-    """Napoleon takes what stands before a colon in a property's first line for its type."""
+def keep_text(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list) -> None:
+    """Docstrings are meant as they read: |x| is a magnitude, no substitution, and what stands
+    before a colon in a property's first line is its type only where it looks like one."""
+    lines[:] = [line if "`" in line else line.replace("|", "\\|") for line in lines]
     if what == "property" and lines and not TYPE.match(lines[0]):
         lines[:0] = ["..", ""]  # an empty comment
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("autodoc-process-docstring", keep_colons, priority=400)
+    app.connect("autodoc-process-docstring", keep_text, priority=400)
     app.add_lexer("lammps", TextLexer)
     app.add_role("name", Name())

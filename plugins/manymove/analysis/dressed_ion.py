@@ -41,9 +41,9 @@ class DressedIons:
         bare_debye_length: Eq. 5, from the densities where ions were counted.
         screening_ratio: (kR / kappa)^2, and
         charge_ratio: (z_0 - z_1) / (z0_0 - z0_1), which Eq. 8 says are equal; with their errors.
-        offset: largest ``|g - 1|`` beyond the window, from the fluctuating numbers of ions counted
-            and the fixed number of all, of order 1 / N; already divided out.
-        signal: smallest ``|U_aa|`` of the fit at the window's end, to compare with it.
+        offset: largest |g - 1| beyond the window, from the fluctuating numbers of ions counted and
+            the fixed number of all, of order 1 / N; already divided out.
+        signal: smallest |U_aa| of the fit at the window's end, to compare with it.
         window: first and last distance used, in angstrom.
         chi_square: of the fit of the charge densities, per degree of freedom.
     """
@@ -100,15 +100,15 @@ def dressed_ions(
     """Fit the far field of the pair correlations of a salt.
 
     kR and the amplitudes of r rho_0 and r rho_1 come from one weighted least-squares fit of
-    exponentials (that of ``ln |r rho|`` with the bias of the logarithm avoided, Eqs. 13 and 14),
-    those of r U_ab from another at this kR; their ratios give the valences (Eq. 17) and
-    permittivities (Eq. 18). Errors: from independent runs, if four or more are given, by the
-    jackknife; otherwise by the jackknife over blocks of the samples.
+    exponentials (that of ln |r rho| with the bias of the logarithm avoided, Eqs. 13 and 14), those
+    of r U_ab from another at this kR; their ratios give the valences (Eq. 17) and permittivities
+    (Eq. 18). Errors: from independent runs, if four or more are given, by the jackknife; otherwise
+    by the jackknife over blocks of the samples.
 
     Args:
         correlations: of one run, or of several independent ones of equal length and bins.
         bjerrum_length: l_B in angstrom.
-        window: distances fitted. Default from where all ``|U_ab|`` have fallen to 0.05 kT, for the
+        window: distances fitted. Default from where all |U_ab| have fallen to 0.05 kT, for the
             theory is of first order in U (and from 1.5 bare Debye lengths on), to six.
         tail: distance from which g is taken for uncorrelated; default eight bare Debye lengths, or
             the window's end if that is more. Without any, nothing is divided out and `offset` is
