@@ -97,7 +97,7 @@ def run(
         Case(N, density, cutoff, timestep, tuple(skins), weight_exponent, seed)
         for density, cutoff, N in itertools.product(densities, cutoffs, sizes)
     ]
-    hoomd, absent = bench_dpd_variants.hoomd() if gpu else ("", "")
+    hoomd, absent = bench_dpd_variants.hoomd() if device != "cpu" else ("", "")
     rows: list[dict[str, Any]] = []
     print(HEADER)
     with tempfile.TemporaryDirectory() as folder:
@@ -109,7 +109,7 @@ def run(
                 variants += bench_dpd_variants.ours_on_gpu()
             if cpu:
                 variants += bench_dpd_variants.on_cpu(ranks or [cores], threads)
-            if gpu:
+            if device != "cpu":
                 variants += bench_dpd_variants.accelerated(lammps, case)
                 variants += [bench_dpd_variants.hoomd_variant(hoomd, melt)] if hoomd else []
             results = _time(case, variants, start, repeats, seconds)
