@@ -25,6 +25,7 @@ class Fluid:
 
     def __init__(self, request: dict[str, Any]) -> None:
         import hoomd
+        import hoomd.md
 
         N, edge = request["particles"], request["edge"]
         gpu = request["device"] == "gpu"
@@ -111,7 +112,7 @@ def main() -> int:
         import hoomd
         import hoomd.md
 
-        if not hoomd.device.GPU.is_available():
+        if not hoomd.device.GPU.get_available_devices():
             sys.exit(f"HOOMD-blue {hoomd.version.version} has no GPU here")
         print(hoomd.version.version)
         return 0
