@@ -117,7 +117,7 @@ def run(
                 print(_row(result), flush=True)
             rows += results
     if absent:
-        print(f"left out: {absent}")
+        print(f"left out: HOOMD-blue, {absent}")
     report = {
         **bench.machine(),
         "timestep": timestep,
