@@ -57,10 +57,7 @@ def test_another_lammps_with_kokkos_is_a_peer(tmp_path, monkeypatch):
     # In front of the installed LAMMPS: takes the arguments of KOKKOS, runs without them.
     real = host.command()[0]
     fake = fake_lammps(
-        tmp_path / "lmp_kk",
-        # Bins of its own choice cost it a while.
-        f'[ "$1 $5 $6" = "-k -sf kk" ] || exit 3\nshift 12\n'
-        f'if [ "$1" = binsize ]; then shift 2; else sleep 2; fi\nexec {real} "$@"',
+        tmp_path / "lmp_kk", f'[ "$1 $5 $6" = "-k -sf kk" ] || exit 3\nshift 12\nexec {real} "$@"'
     )
     for name, value in host.environment().items():
         if os.environ.get(name) != value:
@@ -74,7 +71,6 @@ def test_another_lammps_with_kokkos_is_a_peer(tmp_path, monkeypatch):
     assert row["arguments"][:4] == ["-k", "on", "g", "1"]
     assert row["million_particle_steps_per_second"] > 0
     assert row["variant"] in rows[0]["ratios"]
-    # What is chosen is the fastest, of the skins and of the arguments of KOKKOS.
     assert {r["skin"] for r in rows} <= {0.2, 0.6}
 
 
@@ -144,11 +140,10 @@ def test_what_hoomd_cannot_do_is_a_failure():
 def test_threads_are_timed_beside_ranks(tmp_path):
     file, picture = tmp_path / "dpd.json", tmp_path / "dpd.png"
     arguments = ["bench", "dpd", "--sizes", "600", "--threads", "1,2", "--device", "cpu", *QUICK]
+    arguments += ["--precision", "mixed"]
     assert cli.run([*arguments, "--json", str(file), "--plot", str(picture)]) == 0
     rows = json.loads(file.read_text())["results"]
     assert [(r["ranks"], r["threads"], r["peer"]) for r in rows] == [
-        (1, 1, False),
-        (1, 2, False),
         (1, 1, False),
         (1, 2, False),
         (1, 1, True),
@@ -187,6 +182,7 @@ def test_what_has_not_melted_is_not_timed(capsys):
         (["--threads", "0"], "--threads is 0"),
         (["--skin", "0.3,0"], "skin must be positive, not 0"),
         (["--skin", "wide"], "must be numbers separated by commas"),
+        (["--precision", "half"], "--precision is half; it must be one of mixed, double"),
         (["--device", "tpu"], "--device is tpu; it must be one of auto, cpu, cuda"),
         (["--ranks", "1,x"], "must be numbers separated by commas"),
         (["--lammps", "/nowhere/lmp"], "/nowhere/lmp is not an executable"),

@@ -32,6 +32,7 @@ FIGURE_11 = {
 }
 SHORTEST_MELT = 100  # steps: before, the overlaps of the start have not heated it yet
 DEVICES = ("auto", "cpu", "cuda")
+PRECISIONS = ("mixed", "double")
 
 
 def run(
@@ -43,6 +44,7 @@ def run(
     skins: Sequence[float],
     weight_exponent: float,
     device: str,
+    precisions: Sequence[str],
     ranks: Sequence[int] | None,
     threads: Sequence[int],
     lammps: Sequence[Path],
@@ -63,6 +65,7 @@ def run(
         skins: of neighbour lists (HOOMD-blue's buffer); each variant takes its fastest.
         weight_exponent: s of ours; LAMMPS' dpd has 1.
         device: "cpu" or "cuda" for the variants there, "auto" for all that there are.
+        precisions: of ours, "mixed" and "double".
         ranks: MPI processes of the variants on the CPU; None for as many as there are cores.
         threads: of our variants with one rank.
         lammps: executables to look for dpd/kk and dpd/gpu in, beside those that are found.
@@ -86,6 +89,11 @@ def run(
     for name, numbers in (("ranks", ranks or [1]), ("threads", threads or [1])):
         if min(numbers) < 1:
             raise ValueError(f"--{name} is {min(numbers)}; it must be positive")
+    for precision in precisions:
+        if precision not in PRECISIONS:
+            raise ValueError(
+                f"--precision is {precision}; it must be one of {', '.join(PRECISIONS)}"
+            )
     for executable in lammps:
         if shutil.which(executable) is None:
             raise ValueError(f"--lammps {executable} is not an executable")
@@ -106,11 +114,11 @@ def run(
             bench_dpd_variants.melt(case, melt, gpu, start)
             variants: list[Variant] = []
             if gpu:
-                variants += bench_dpd_variants.ours_on_gpu()
+                variants += bench_dpd_variants.ours_on_gpu(precisions)
             if cpu:
-                variants += bench_dpd_variants.on_cpu(ranks or [cores], threads)
+                variants += bench_dpd_variants.on_cpu(precisions, ranks or [cores], threads)
             if device != "cpu":
-                variants += bench_dpd_variants.accelerated(lammps, case)
+                variants += bench_dpd_variants.accelerated(lammps)
                 variants += [bench_dpd_variants.hoomd_variant(hoomd, melt)] if hoomd else []
             results = _time(case, variants, start, repeats, seconds)
             for result in results:

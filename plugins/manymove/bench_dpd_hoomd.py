@@ -79,11 +79,11 @@ class Fluid:
 
     def fastest(self, buffers: list[float], steps: int) -> tuple[float, float]:
         """The buffer with the highest rate of steps, and this rate; it is set."""
-        rates = {}
-        for buffer in buffers:
+        rates = dict.fromkeys(buffers, 0.0)
+        for buffer in [*buffers, *buffers]:
             self.neighbours.buffer = buffer
             self.seconds(50)
-            rates[buffer] = steps / self.seconds(steps)
+            rates[buffer] = max(rates[buffer], steps / self.seconds(steps))
         best = max(rates, key=rates.__getitem__)
         self.neighbours.buffer = best
         self.seconds(50)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -10,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,17 +25,15 @@ from manymove.lammps import host
 
 WARM_UP = 50  # steps before each timed run
 FEWEST_STEPS = 20  # timed
-TUNING_STEPS = {"cpu": 20, "gpu": 200}  # of each candidate for the fastest settings
+TUNING_STEPS = {"cpu": 20, "cuda": 200}  # of each candidate for the fastest settings
 MELTED = 0.1  # largest deviation of the temperature
 RECORD = re.compile(r"^\s*\d+\s+(\d\S*)\s+\S+\s*$", re.MULTILINE)  # step, temperature, pressure
-LOOP = re.compile(r"Loop time of ([\d.eE+-]+) on .* for (\d+) steps")
-# Of one GPU. dpd/kk must be computed once per pair: half lists and newton on; what is left to
-# choose from is the edge of its bins (by default cutoff and skin).
+LOOP = re.compile(r"Loop time of ([\d.eE+-]+) on")
+# Of one GPU. dpd/kk must be computed once per pair: half lists and newton on.
 ACCELERATORS = {
     "dpd/kk": ["-k", "on", "g", "1", "-sf", "kk", "-pk", "kokkos", "newton", "on", "neigh", "half"],
     "dpd/gpu": ["-sf", "gpu", "-pk", "gpu", "1"],
 }
-KOKKOS_BINS = (None, 0.5)  # edge of bins over cutoff and smallest skin; None is KOKKOS' own choice
 
 
 @dataclass(frozen=True)
@@ -158,56 +158,105 @@ def why_not(output: str) -> str:
     return (errors or output.strip().splitlines()[-1:] or ["no output"])[0].strip()
 
 
+class Session:
+    """A LAMMPS that waits for commands; what they print comes back."""
+
+    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self._path = Path(self._folder.name)
+        self._logs = 0
+        with open(self._path / "screen", "w") as screen:
+            self._process = subprocess.Popen(
+                [*command, "-log", "log.0", "-nocite"],
+                cwd=self._path,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=screen,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+
+    def ask(self, deck: str) -> str:
+        """Raises RuntimeError with LAMMPS' error if it ends."""
+        log, following = (self._path / f"log.{k}" for k in (self._logs, self._logs + 1))
+        self._logs += 1
+        try:
+            # The next log is opened after this one was closed.
+            self._process.stdin.write(f"{deck}log {following.name}\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            self._process.wait()
+        while not following.exists():
+            if self._process.poll() is not None:
+                raise RuntimeError(why_not((self._path / "screen").read_text()))
+            time.sleep(0.002)
+        return log.read_text()
+
+    def close(self) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.wait()
+        self._folder.cleanup()
+
+
 @dataclass
 class LammpsVariant(Variant):
-    """A pair style in a LAMMPS, timed by its own clock ("Loop time")."""
+    """A pair style in a LAMMPS, timed by its own clock ("Loop time").
+
+    On a GPU it waits for its turn; several ranks would wait with busy cores, so that those start
+    anew each time.
+    """
 
     pair: str  # of Case.pair
-    commands: list[list[str]]  # to choose from; without deck and log
+    command: list[str]  # without deck and log
     environment: dict[str, str]
     run_style: str = "verlet"
+    session: Session | None = field(default=None, kw_only=True)
 
     def tune(self, case: Case, start: Path) -> float:
-        steps = TUNING_STEPS["cpu" if self.settings["device"] == "cpu" else "gpu"]
-        best = 0.0
-        for command in self.commands:
-            times = self._times(case, start, command, case.skins, steps)
-            if times is None:
-                return 0.0
-            for skin, seconds in zip(case.skins, times, strict=True):
-                if case.particles * steps / seconds > best:
-                    best = case.particles * steps / seconds
-                    self.settings["skin"] = skin
-                    if "arguments" in self.settings:
-                        self.settings["arguments"] = command[1:]
-                    self.commands = [command] + [c for c in self.commands if c is not command]
-        return best
+        steps = TUNING_STEPS[self.settings["device"]]
+        skins = [*case.skins, *case.skins]  # the first ones find a GPU that is not yet warm
+        times = self._times(case, start, skins, steps)
+        if times is None:
+            return 0.0
+        seconds, self.settings["skin"] = min(zip(times, skins, strict=True))
+        return case.particles * steps / seconds
 
     def run(self, case: Case, start: Path) -> None:
-        times = self._times(case, start, self.commands[0], [self.settings["skin"]], self.steps)
+        times = self._times(case, start, [self.settings["skin"]], self.steps)
         if times is not None:
             self.rates.append(case.particles * self.steps / times[0])
 
+    def close(self) -> None:
+        if self.session is not None:
+            self.session.close()
+            self.session = None
+
     def _times(
-        self, case: Case, start: Path, command: list[str], skins: Sequence[float], steps: int
+        self, case: Case, start: Path, skins: Sequence[float], steps: int
     ) -> list[float] | None:
         """Seconds that so many steps take with each skin."""
-        deck = (
-            f"comm_modify mode single vel yes\nread_restart {start}\n"
-            f"comm_modify mode single vel yes\n{case.pair(self.pair)}"
-            f"{case.integrate(self.run_style, skins[0])}thermo_style custom step temp press\n"
-            f"thermo {max(WARM_UP, steps)}\n"
-        )
+        deck = ""
+        if self.session is None:
+            self.session = Session(self.command, self.environment)
+            deck = (
+                f"comm_modify mode single vel yes\nread_restart {start}\n"
+                f"comm_modify mode single vel yes\n{case.pair(self.pair)}"
+                f"{case.integrate(self.run_style, skins[0])}thermo_style custom step temp press\n"
+            )
+        deck += f"thermo {max(WARM_UP, steps)}\n"
         for skin in skins:
             deck += f"neighbor {skin:g} bin\nrun {WARM_UP}\nrun {steps}\n"
-        output, code = lammps(deck, command, self.environment)
-        loops = LOOP.findall(output)
-        if code or len(loops) != 2 * len(skins):
-            self.failure = why_not(output)
+        try:
+            output = self.session.ask(deck)
+        except RuntimeError as error:
+            self.failure = str(error)
             return None
+        if self.settings["device"] == "cpu":
+            self.close()
         self.temperature = float(RECORD.findall(output)[-1])
         # The clock's last digit is a microsecond.
-        return [max(float(seconds), 1e-6) for seconds, _ in loops[1::2]]
+        return [max(float(seconds), 1e-6) for seconds in LOOP.findall(output)[1::2]]
 
 
 def melt(case: Case, steps: int, on_gpu: bool, start: Path) -> None:
@@ -247,25 +296,27 @@ def resident() -> bool:
     return ("run", "manymove/verlet") in manymove.lammps.STYLES and bool(_core.cuda_devices())
 
 
-def ours_on_gpu() -> list[Variant]:
+def ours_on_gpu(precisions: Sequence[str]) -> list[Variant]:
     return [
         LammpsVariant(
             f"run_style manymove/verlet, {precision}",
             {"device": "cuda", "ranks": 1, "precision": precision},
             False,
             f"manymove/dpd {precision}",
-            [host.command()],
+            host.command(),
             host.environment(),
             "manymove/verlet",
         )
-        for precision in ("mixed", "double")
+        for precision in precisions
     ]
 
 
-def on_cpu(ranks: Sequence[int], threads: Sequence[int]) -> list[Variant]:
+def on_cpu(
+    precisions: Sequence[str], ranks: Sequence[int], threads: Sequence[int]
+) -> list[Variant]:
     """Ours and LAMMPS' dpd on so many ranks, and ours on so many threads of one rank."""
     variants: list[Variant] = []
-    for precision in ("mixed", "double"):
+    for precision in precisions:
         variants += [_on_ranks("manymove/dpd", n, 1, precision) for n in ranks]
         variants += [_on_ranks("manymove/dpd", 1, n, precision) for n in threads if n > 1]
     return variants + [_on_ranks("dpd", n, 1, "double") for n in ranks]
@@ -282,12 +333,12 @@ def _on_ranks(style: str, ranks: int, threads: int, precision: str) -> Variant:
         {"device": "cpu", "ranks": ranks, "threads": threads, "precision": precision},
         peer,
         style if peer else f"{style} {precision} threads {threads}",
-        [host.command(ranks)],
+        host.command(ranks),
         host.environment(),
     )
 
 
-def accelerated(executables: Sequence[Path], case: Case) -> list[Variant]:
+def accelerated(executables: Sequence[Path]) -> list[Variant]:
     """dpd/kk and dpd/gpu of the given LAMMPS, the installed one and the one in PATH: one process
     on one GPU each."""
     found = [str(path) for path in executables] + [host.command()[0], shutil.which("lmp") or ""]
@@ -306,21 +357,13 @@ def accelerated(executables: Sequence[Path], case: Case) -> list[Variant]:
             api = re.search(rf"^{package} package API:(.*)$", about, re.MULTILINE)
             if style in about.split() and api and re.search("CUDA|HIP|SYCL|OpenCL", api.group(1)):
                 label = version.group(1).strip() if version else executable
-                commands = [[executable, *arguments]]
-                if style == "dpd/kk":
-                    reach = case.cutoff + min(case.skins)
-                    commands += [
-                        [executable, *arguments, "binsize", f"{edge * reach:g}"]
-                        for edge in KOKKOS_BINS
-                        if edge
-                    ]
                 variants.append(
                     LammpsVariant(
                         f"pair_style {style}, LAMMPS {label}",
                         {"device": "cuda", "ranks": 1, "arguments": arguments},
                         True,
                         "dpd",
-                        commands,
+                        [executable, *arguments],
                         environment,
                     )
                 )
@@ -357,7 +400,7 @@ class HoomdVariant(Variant):
                 "buffers": list(case.skins),
                 "seed": case.seed,
                 "melt": self.melt,
-                "tuning_steps": TUNING_STEPS["gpu"],
+                "tuning_steps": TUNING_STEPS["cuda"],
             }
         )
         if self.failure:

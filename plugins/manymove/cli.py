@@ -632,6 +632,9 @@ def bench_dpd(
     ] = "0.3",
     weight_exponent: Annotated[float, typer.Option(help="s of ours; dpd has 1.")] = 1.0,
     device: Annotated[str, typer.Option(help="cpu, cuda or, for what there is, auto.")] = "auto",
+    precision: Annotated[
+        str, typer.Option(help="Of ours: mixed, double or both.")
+    ] = "mixed,double",
     figure_11: Annotated[
         bool,
         typer.Option("--figure-11", help="The paper's densities, cutoffs and sizes."),
@@ -672,6 +675,7 @@ def bench_dpd(
         skins=_numbers("--skin", skin, float),
         weight_exponent=weight_exponent,
         device=device,
+        precisions=precision.split(","),
         ranks=None if ranks is None else _numbers("--ranks", ranks, int),
         threads=_numbers("--threads", threads, int),
         lammps=lammps or [],
