@@ -120,8 +120,8 @@ def test_a_hoomd_that_cannot_run_is_told(tmp_path, monkeypatch, capsys):
 def test_hoomd_makes_the_fluid_that_is_asked_for():
     pytest.importorskip("hoomd.md")
     fluid = {"device": "cpu", "particles": 600, "edge": 200 ** (1 / 3), "cutoff": 1.0, "a": 25.0}
-    tuning = {"timestep": 0.005, "buffers": [0.2, 0.3], "melt": 600, "tuning_steps": 20}
-    first = {**fluid, **tuning, "seed": 1}
+    tuning = {"timestep": 0.005, "buffers": [0.2, 0.3], "melt": 600}
+    first = {**fluid, **tuning, "seed": 1, "warm_up": 5, "tuning_steps": 20}
     lines = iter([json.dumps(first), json.dumps({"steps": 20}), json.dumps({"steps": 40})])
     chosen, *runs = bench_dpd_hoomd.answer(lines)
     assert chosen["buffer"] in first["buffers"] and chosen["rate"] > 0
@@ -129,6 +129,12 @@ def test_hoomd_makes_the_fluid_that_is_asked_for():
     for run in runs:
         # 600 particles: 3 %
         assert run["seconds"] > 0 and run["temperature"] == pytest.approx(1, abs=0.2)
+
+
+def test_what_a_run_takes_once_is_not_counted():
+    assert bench_dpd_variants.more(2.0, 7.0) == 5.0
+    # Somebody else had the processor in the short run.
+    assert bench_dpd_variants.more(9.0, 7.0) == pytest.approx(0.7)
 
 
 def test_what_hoomd_cannot_do_is_a_failure():
