@@ -2,9 +2,9 @@
 
 Every variant has the same fluid, melted from a random start; it chooses its fastest neighbour skin
 and is then timed, in turn with the others, by the difference of a long and a short run. Ours:
-pair_style manymove/dpd on MPI ranks and threads, and with run_style manymove/verlet on a GPU. Beside
-them LAMMPS' dpd on the same ranks, dpd/kk and dpd/gpu of any LAMMPS that has them for a GPU, and
-HOOMD-blue's md.pair.DPD.
+pair_style manymove/dpd on MPI ranks and threads, and with run_style manymove/verlet on a GPU.
+Beside them LAMMPS' dpd on the same ranks, dpd/kk and dpd/gpu of any LAMMPS that has them for a GPU,
+and HOOMD-blue's md.pair.DPD.
 """
 
 from __future__ import annotations
