@@ -131,6 +131,18 @@ def test_hoomd_makes_the_fluid_that_is_asked_for():
         assert run["seconds"] > 0 and run["temperature"] == pytest.approx(1, abs=0.2)
 
 
+@pytest.mark.parametrize(
+    ("output", "why"),
+    [
+        ("LAMMPS\nERROR: no device (src/a.cpp:1)\nLast command: run 1\n", "ERROR: no device"),
+        ("LAMMPS\nKokkos: out of memory\nBacktrace:\n  [0x55d6]\n[0x55d7] main\n", "Kokkos: out"),
+        ("", "no output"),
+    ],
+)
+def test_why_lammps_ended_is_told(output, why):
+    assert bench_dpd_variants.why_not(output).startswith(why)
+
+
 def test_what_a_run_takes_once_is_not_counted():
     assert bench_dpd_variants.more(2.0, 7.0) == 5.0
     # Somebody else had the processor in the short run.

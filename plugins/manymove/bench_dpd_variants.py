@@ -161,9 +161,11 @@ def lammps(deck: str, command: list[str], environment: dict[str, str]) -> tuple[
 
 
 def why_not(output: str) -> str:
-    """The first error of LAMMPS, or its last words."""
-    errors = [line for line in output.splitlines() if "ERROR" in line]
-    return (errors or output.strip().splitlines()[-1:] or ["no output"])[0].strip()
+    """The first error of LAMMPS, or its last words before the addresses of a backtrace."""
+    lines = [line.strip() for line in output.splitlines()]
+    errors = [line for line in lines if "ERROR" in line]
+    words = [line for line in lines if line and not re.match(r"\[?0x|Backtrace", line)]
+    return (errors or words[-1:] or ["no output"])[0]
 
 
 class Session:
