@@ -117,6 +117,18 @@ def test_a_hoomd_that_cannot_run_is_told(tmp_path, monkeypatch, capsys):
     assert "left out: HOOMD-blue, no GPU here" in capsys.readouterr().out
 
 
+@needs_lammps
+def test_a_hoomd_that_dies_is_told(tmp_path, monkeypatch, capsys):
+    fake_hoomd(tmp_path, monkeypatch)
+    script = tmp_path / "hoomd.py"
+    script.write_text(
+        script.read_text().replace("for line in sys.stdin:", "if True:\n        exit()")
+    )
+    assert cli.run(["bench", "dpd", "--sizes", "600", "--skin", "0.3,0.4", *QUICK]) == 0
+    printed = capsys.readouterr().out
+    assert "failed: it ended before its time" in printed and "times md.pair.DPD" not in printed
+
+
 def test_hoomd_makes_the_fluid_that_is_asked_for():
     pytest.importorskip("hoomd.md")
     fluid = {"device": "cpu", "particles": 600, "edge": 200 ** (1 / 3), "cutoff": 1.0, "a": 25.0}

@@ -428,16 +428,15 @@ class HoomdVariant(Variant):
 
     def close(self) -> None:
         if self.process is not None:
-            self.process.stdin.close()
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.close()
             self.process.wait()
             self.process.stdout.close()
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        try:
+        with contextlib.suppress(BrokenPipeError):  # then it does not answer
             self.process.stdin.write(json.dumps(request) + "\n")
             self.process.stdin.flush()
-        except BrokenPipeError:
-            pass
         line = self.process.stdout.readline()
         reply = json.loads(line) if line else {"failure": "it ended before its time"}
         self.failure = reply.get("failure", "")
