@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
 from lammps_host import needs_lammps
 
-from manymove import bench_dpd, cli
+from manymove import _core, bench_dpd, bench_dpd_hoomd, bench_dpd_variants, cli
 from manymove.lammps import host
 
 QUICK = ["--repeats", "3", "--seconds", "0.05", "--melt", "600", "--ranks", "1"]
@@ -62,14 +63,123 @@ def test_another_lammps_with_kokkos_is_a_peer(tmp_path, monkeypatch):
         if os.environ.get(name) != value:
             monkeypatch.setenv(name, value)
     file = tmp_path / "dpd.json"
-    arguments = ["bench", "dpd", "--sizes", "600", *QUICK, "--lammps", str(fake)]
-    assert cli.run([*arguments, "--json", str(file)]) == 0
+    arguments = ["bench", "dpd", "--sizes", "600", "--skin", "0.2,0.6", *QUICK]
+    assert cli.run([*arguments, "--lammps", str(fake), "--json", str(file)]) == 0
     rows = json.loads(file.read_text())["results"]
     (row,) = (r for r in rows if "dpd/kk" in r["variant"])
-    assert row["variant"] == "pair_style dpd/kk, LAMMPS 1 Jan 2099" and row["device"] == "gpu"
+    assert row["variant"] == "pair_style dpd/kk, LAMMPS 1 Jan 2099" and row["device"] == "cuda"
     assert row["arguments"][:4] == ["-k", "on", "g", "1"]
     assert row["million_particle_steps_per_second"] > 0
     assert row["variant"] in rows[0]["ratios"]
+    assert {r["skin"] for r in rows} <= {0.2, 0.6}
+
+
+FAKE_HOOMD = """
+import json, sys
+if sys.argv[1:] == ["--version"]:
+    sys.exit("no GPU here") if {broken} else print("9.9.9")
+else:
+    fluid = json.loads(next(sys.stdin))
+    assert fluid["particles"] == 600 and fluid["buffers"] == [0.3, 0.4], fluid
+    assert abs(fluid["a"] - 25) < 1e-9 and fluid["melt"] == 600
+    print(json.dumps({{"buffer": 0.4, "rate": 1200.0}}), flush=True)
+    for line in sys.stdin:
+        seconds = json.loads(line)["steps"] / 10
+        print(json.dumps({{"seconds": seconds, "temperature": 1.01}}), flush=True)
+"""
+
+
+def fake_hoomd(folder: Path, monkeypatch, broken: bool = False) -> None:
+    script = folder / "hoomd.py"
+    script.write_text(FAKE_HOOMD.format(broken=broken))
+    monkeypatch.setattr(bench_dpd_variants, "HOOMD", [sys.executable, str(script)])
+
+
+@needs_lammps
+def test_hoomd_is_a_peer(tmp_path, monkeypatch):
+    fake_hoomd(tmp_path, monkeypatch)
+    file = tmp_path / "dpd.json"
+    arguments = ["bench", "dpd", "--sizes", "600", "--skin", "0.3,0.4", *QUICK]
+    assert cli.run([*arguments, "--json", str(file)]) == 0
+    report = json.loads(file.read_text())
+    (row,) = (r for r in report["results"] if "HOOMD" in r["variant"])
+    assert row["variant"] == "md.pair.DPD, HOOMD-blue 9.9.9" and row["peer"]
+    assert (row["skin"], row["temperature"], row["repeats"]) == (0.4, 1.01, 3)
+    # Ten steps a second of 600 particles.
+    assert row["million_particle_steps_per_second"] == pytest.approx(600 * 10 / 1e6)
+    assert row["variant"] in report["results"][0]["ratios"] and report["absent"] == ""
+
+
+@needs_lammps
+def test_a_hoomd_that_cannot_run_is_told(tmp_path, monkeypatch, capsys):
+    fake_hoomd(tmp_path, monkeypatch, broken=True)
+    assert cli.run(["bench", "dpd", "--sizes", "600", *QUICK]) == 0
+    assert "left out: HOOMD-blue, no GPU here" in capsys.readouterr().out
+
+
+@needs_lammps
+def test_a_hoomd_that_dies_is_told(tmp_path, monkeypatch, capsys):
+    fake_hoomd(tmp_path, monkeypatch)
+    script = tmp_path / "hoomd.py"
+    script.write_text(
+        script.read_text().replace("for line in sys.stdin:", "if True:\n        exit()")
+    )
+    assert cli.run(["bench", "dpd", "--sizes", "600", "--skin", "0.3,0.4", *QUICK]) == 0
+    printed = capsys.readouterr().out
+    assert "failed: it ended before its time" in printed and "times md.pair.DPD" not in printed
+
+
+def test_hoomd_makes_the_fluid_that_is_asked_for():
+    pytest.importorskip("hoomd.md")
+    fluid = {"device": "cpu", "particles": 600, "edge": 200 ** (1 / 3), "cutoff": 1.0, "a": 25.0}
+    tuning = {"timestep": 0.005, "buffers": [0.2, 0.3], "melt": 600}
+    first = {**fluid, **tuning, "seed": 1, "warm_up": 5, "tuning_steps": 20}
+    lines = iter([json.dumps(first), json.dumps({"steps": 20}), json.dumps({"steps": 40})])
+    chosen, *runs = bench_dpd_hoomd.answer(lines)
+    assert chosen["buffer"] in first["buffers"] and chosen["rate"] > 0
+    assert len(runs) == 2
+    for run in runs:
+        # 600 particles: 3 %
+        assert run["seconds"] > 0 and run["temperature"] == pytest.approx(1, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    ("output", "why"),
+    [
+        ("LAMMPS\nERROR: no device (src/a.cpp:1)\nLast command: run 1\n", "ERROR: no device"),
+        ("LAMMPS\nKokkos: out of memory\nBacktrace:\n  [0x55d6]\n[0x55d7] main\n", "Kokkos: out"),
+        ("", "no output"),
+    ],
+)
+def test_why_lammps_ended_is_told(output, why):
+    assert bench_dpd_variants.why_not(output).startswith(why)
+
+
+def test_what_a_run_takes_once_is_not_counted():
+    assert bench_dpd_variants.more(2.0, 7.0) == 5.0
+    # Somebody else had the processor in the short run.
+    assert bench_dpd_variants.more(9.0, 7.0) == pytest.approx(0.7)
+
+
+def test_what_hoomd_cannot_do_is_a_failure():
+    (reply,) = bench_dpd_hoomd.answer(iter(['{"particles": 1}']))
+    assert reply["failure"]
+
+
+@needs_lammps
+def test_threads_are_timed_beside_ranks(tmp_path):
+    file, picture = tmp_path / "dpd.json", tmp_path / "dpd.png"
+    arguments = ["bench", "dpd", "--sizes", "600", "--threads", "1,2", "--device", "cpu", *QUICK]
+    arguments += ["--precision", "mixed"]
+    assert cli.run([*arguments, "--json", str(file), "--plot", str(picture)]) == 0
+    rows = json.loads(file.read_text())["results"]
+    assert [(r["ranks"], r["threads"], r["peer"]) for r in rows] == [
+        (1, 1, False),
+        (1, 2, False),
+        (1, 1, True),
+    ]
+    assert rows[1]["variant"] == "pair_style manymove/dpd, mixed, 1 rank of 2 threads"
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 @needs_lammps
@@ -99,6 +209,11 @@ def test_what_has_not_melted_is_not_timed(capsys):
         (["--repeats", "2"], "a spread needs at least 3"),
         (["--melt", "10"], "--melt is 10"),
         (["--ranks", "0"], "--ranks is 0"),
+        (["--threads", "0"], "--threads is 0"),
+        (["--skin", "0.3,0"], "skin must be positive, not 0"),
+        (["--skin", "wide"], "must be numbers separated by commas"),
+        (["--precision", "half"], "--precision is half; it must be one of mixed, double"),
+        (["--device", "tpu"], "--device is tpu; it must be one of auto, cpu, cuda"),
         (["--ranks", "1,x"], "must be numbers separated by commas"),
         (["--lammps", "/nowhere/lmp"], "/nowhere/lmp is not an executable"),
         (["--figure-11", "--sizes", "1000"], "--figure-11 sets --sizes"),
@@ -110,10 +225,17 @@ def test_bad_options_are_named(arguments, message, capsys):
     assert message in capsys.readouterr().err
 
 
+@needs_lammps
+@pytest.mark.skipif(bool(_core.cuda_devices()), reason="there is a GPU")
+def test_a_gpu_that_is_missing_is_told(capsys):
+    assert cli.run(["bench", "dpd", "--device", "cuda"]) == 2
+    assert "--device cuda: no GPU" in capsys.readouterr().err
+
+
 def test_every_case_of_figure_11_fits_its_box():
     for density in bench_dpd.FIGURE_11["densities"]:
         for cutoff in bench_dpd.FIGURE_11["cutoffs"]:
             for particles in bench_dpd.FIGURE_11["sizes"]:
-                case = bench_dpd.Case(particles, density, cutoff, 0.005, 0.3, 1.0, 1)
+                case = bench_dpd.Case(particles, density, cutoff, 0.005, (0.3,), 1.0, 1)
                 # Groot and Warren: a = 75 kT / rho in units of the cutoff
                 assert case.a * cutoff * density * cutoff**3 == pytest.approx(75)

@@ -626,8 +626,15 @@ def bench_dpd(
     density: Annotated[str, typer.Option(help="One or several, separated by commas.")] = "3",
     cutoff: Annotated[str, typer.Option(help="One or several, separated by commas.")] = "1",
     timestep: Annotated[float, typer.Option(help="Of velocity Verlet.")] = 0.005,
-    skin: Annotated[float, typer.Option(help="Of LAMMPS' neighbour lists.")] = 0.3,
+    skin: Annotated[
+        str,
+        typer.Option(help="Of neighbour lists; of several, by commas, each takes its fastest."),
+    ] = "0.3",
     weight_exponent: Annotated[float, typer.Option(help="s of ours; dpd has 1.")] = 1.0,
+    device: Annotated[str, typer.Option(help="cpu, cuda or, for what there is, auto.")] = "auto",
+    precision: Annotated[
+        str, typer.Option(help="Of ours: mixed, double or both.")
+    ] = "mixed,double",
     figure_11: Annotated[
         bool,
         typer.Option("--figure-11", help="The paper's densities, cutoffs and sizes."),
@@ -636,17 +643,23 @@ def bench_dpd(
         str | None,
         typer.Option(help="MPI processes on the CPU, separated by commas; all cores by default."),
     ] = None,
+    threads: Annotated[
+        str, typer.Option(help="Threads of ours on one MPI process, separated by commas.")
+    ] = "1",
     lammps: Annotated[
         list[Path] | None,
         typer.Option(help="Another LAMMPS to look for dpd/kk and dpd/gpu in; may be repeated."),
     ] = None,
-    melt: Annotated[int, typer.Option(help="Steps before anything is timed.")] = 500,
+    melt: Annotated[int, typer.Option(help="Steps before anything is timed.")] = 1000,
     repeats: Repeats = 3,
     seconds: Seconds = 2.0,
     seed: Annotated[int, typer.Option(help="Of the start and the random forces.")] = 1,
     json_file: JsonFile = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Picture of the speeds against the number of particles.")
+    ] = None,
 ) -> int:
-    """Time DPD in LAMMPS: million particle-steps per second (MPS), LAMMPS' own dpd beside ours."""
+    """Time DPD: million particle-steps per second (MPS), the peers' beside ours."""
     from manymove import bench_dpd
 
     if figure_11 and (sizes is not None or density != "3" or cutoff != "1"):
@@ -659,15 +672,19 @@ def bench_dpd(
     bench_dpd.run(
         **(bench_dpd.FIGURE_11 if figure_11 else grid),
         timestep=timestep,
-        skin=skin,
+        skins=_numbers("--skin", skin, float),
         weight_exponent=weight_exponent,
+        device=device,
+        precisions=precision.split(","),
         ranks=None if ranks is None else _numbers("--ranks", ranks, int),
+        threads=_numbers("--threads", threads, int),
         lammps=lammps or [],
         melt=melt,
         repeats=repeats,
         seconds=seconds,
         seed=seed,
         json_file=json_file,
+        plot_file=plot,
     )
     return 0
 
