@@ -537,6 +537,9 @@ def bench_adsorption(
         bool, typer.Option("--cpu", help="Time the CPU engine beside the GPU's as well.")
     ] = False,
     threads: Annotated[int | None, typer.Option(help="CPU threads; all cores by default.")] = None,
+    raspa: Annotated[
+        bool, typer.Option(help="Time RASPA3 as well, where raspalib is installed.")
+    ] = True,
     equilibrate: Annotated[int, typer.Option(help="Steps before anything is timed.")] = 2000,
     repeats: Repeats = 3,
     seconds: Seconds = 1.0,
@@ -558,6 +561,7 @@ def bench_adsorption(
         device=device,
         cpu=cpu,
         threads=threads,
+        raspa=raspa,
         equilibrate=equilibrate,
         repeats=repeats,
         seconds=seconds,
