@@ -1,7 +1,8 @@
 """RASPA3 (the wheel `raspalib`) as a peer of `manymove bench adsorption`.
 
 Y. A. Ran, S. Sharma, S. R. G. Balestra, Z. Li, S. Calero, T. J. H. Vlugt, R. Q. Snurr,
-D. Dubbeldam, J. Chem. Phys. 161, 114106 (2024). The wheel has no energy grids: each move sums over the atoms.
+D. Dubbeldam, J. Chem. Phys. 161, 114106 (2024). Through Python it has no energy grids: each move
+sums over the atoms.
 """
 
 from __future__ import annotations
