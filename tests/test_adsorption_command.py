@@ -15,6 +15,7 @@ from adsorption_model import agrees, nearest, pair_energy
 
 from manymove import Adsorption, bench_raspa, cli
 from manymove.adsorbates import GAS_CONSTANT, METHANE
+from manymove.adsorption_fill import _of_multiprocessor, filling_systems
 from manymove.frameworks import read_framework
 
 SMALL = [
@@ -143,11 +144,28 @@ def test_resume_refuses_other_settings(tmp_path, capsys):
     assert "--seed 1, not 5" in capsys.readouterr().err
 
 
+def test_number_of_systems_that_fill_a_device(tmp_path):
+    assert filling_systems("metropolis", 32, "cpu") == 16
+    assert filling_systems("mdp", 32, "cpu", threads=2) == 128
+    h100 = (9, 0)
+    assert _of_multiprocessor("mdp", 128, "mixed", h100) == 32
+    assert [_of_multiprocessor("pmc", n, "mixed", h100) for n in (32, 64, 128, 149)] == [
+        512, 288, 128, 128,
+    ]  # fmt: skip
+    assert _of_multiprocessor("pmc", 200, "mixed", h100) == 512
+    with pytest.raises(ValueError, match="unknown method"):
+        filling_systems("mcmc", 32)
+    with pytest.raises(ValueError, match="positive"):
+        filling_systems("pmc", 0)
+    assert adsorption(*SMALL, "--systems", "auto", "--output", tmp_path) == 0
+    assert summary_of(tmp_path)["systems"] == 128
+
+
 def test_benchmark_times_and_weighs_the_methods(tmp_path, capsys):
     arguments = [
         "--framework", "LTA", "--molecules", "4", "--methods", "metropolis,pmc,mdp-dj",
         "--systems", "16", "--interpolation", "cubic", "--grid-spacing", "0.5", "--device", "cpu",
-        "--threads", "2", "--seconds", "0.05", "--equilibrate", "100",
+        "--threads", "2", "--seconds", "0.05", "--equilibrate", "100", "--no-raspa",
     ]  # fmt: skip
     assert cli.run(["bench", "adsorption", *arguments, "--json", str(tmp_path / "b.json")]) == 0
     report = json.loads((tmp_path / "b.json").read_text())

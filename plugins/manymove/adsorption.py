@@ -61,7 +61,8 @@ class Adsorption(Averages):
         cells: unit cells along each axis; default the fewest that make the box twice the cutoff.
         method: see above.
         proposals: N_prop, the old state among them; a power of two from 32 to 512. Default 64.
-        systems: independent ones. Default 1024, and 16384 for "pmc".
+        systems: independent ones. Default 1024, and 16384 for "pmc"; `filling_systems` of
+            `manymove.adsorption_fill` knows how many fill a device.
         max_displacement: along each axis, in angstrom. Default 0.65; `equilibrate` adapts that of
             methods with one proposal unless it is given here.
         interpolation: of the framework's energies on a grid: "linear" as in the paper, or "cubic"

@@ -13,16 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from manymove import _core, bench_raspa
+from manymove import bench_raspa
 from manymove.adsorption import METHODS, Adsorption
+from manymove.adsorption_fill import filling_systems
 from manymove.averages import MULTIPLE
 from manymove.bench import Variant, check, machine, runs_on_gpu, time_in_turn
 from manymove.frameworks import read_framework
 from manymove.report import write_json
-
-# Systems that fill a device.
-_SERIAL, _PER_THREAD = 16, 64
-_PER_MULTIPROCESSOR = {"pmc": 1024, "other": 32}
 
 
 @dataclass
@@ -178,7 +175,8 @@ def _timed(
         molecules,
         method=method,
         proposals=proposals,
-        systems=systems or _filling(method, device, threads),
+        systems=systems
+        or filling_systems(method, molecules, device, settings["precision"], threads),
         device=device,
         threads=1 if method == "metropolis" else threads,
         **settings,
@@ -194,18 +192,6 @@ def _timed(
     if a.device == "cpu":
         name += f" x{a._threads}"
     return Timed(a, Variant(name, run, {}), a.seconds)
-
-
-def _filling(method: str, device: str, threads: int | None) -> int:
-    if method == "metropolis":
-        return _SERIAL
-    if runs_on_gpu(device):
-        index = int(device[5:]) if device.startswith("cuda:") else 0
-        each = _PER_MULTIPROCESSOR.get(method, _PER_MULTIPROCESSOR["other"])
-        return each * _core.cuda_devices()[index]["multiprocessors"]
-    from manymove.harddisk import _thread_count
-
-    return _PER_THREAD * _thread_count(threads)
 
 
 _HEADER = (

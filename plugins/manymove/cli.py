@@ -187,7 +187,9 @@ def adsorption(
     proposals: Annotated[
         int | None, typer.Option(help="States per step of mup and mdp; 64 by default.")
     ] = None,
-    systems: Annotated[int, typer.Option(help="Independent systems, pooled.")] = 1024,
+    systems: Annotated[
+        str, typer.Option(help="Independent ones, pooled; auto: as many as fill the device.")
+    ] = "1024",
     steps: Annotated[int, typer.Option(help="Steps measured, of each system.")] = 100_000,
     equilibrate: Annotated[int, typer.Option(help="Steps before that.")] = 20_000,
     isotherm: Annotated[
@@ -235,9 +237,17 @@ def adsorption(
     from manymove.replicas import World
 
     world = World.connect()
+    counts = [_number("--molecules", word, int) for word in molecules.split(",")]
+    if systems == "auto":
+        from manymove.adsorption_fill import filling_systems
+
+        share = filling_systems(method, max(1, sum(counts)), device, precision, threads)
+        count = world.size * share
+    else:
+        count = _number("--systems", systems, int)
     settings = job.Settings(
         framework=framework,
-        molecules=[_number("--molecules", word, int) for word in molecules.split(",")],
+        molecules=counts,
         adsorbates=job.read_adsorbates(adsorbates),
         steps=steps,
         equilibrate=equilibrate,
@@ -245,7 +255,7 @@ def adsorption(
         device=device,
         output=output,
         method=method,
-        systems=systems,
+        systems=count,
         options={
             "temperature": temperature,
             "cutoff": cutoff,
