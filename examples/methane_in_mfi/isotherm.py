@@ -209,7 +209,7 @@ def main() -> None:
     parser.add_argument("what", choices=("measure", "raspa", "draw"))
     parser.add_argument("results", type=Path)
     parser.add_argument("--systems", type=int, default=1056)
-    parser.add_argument("--steps", type=int, default=30000, help="to equilibrate, and to measure")
+    parser.add_argument("--steps", type=int, default=100000, help="to equilibrate, and to measure")
     parser.add_argument("--insertions", type=int, default=20000, help="of test molecules")
     parser.add_argument("--raspa-seconds", type=float, default=120.0)
     parser.add_argument("--processes", type=int, default=None)

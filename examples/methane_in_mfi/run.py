@@ -29,7 +29,7 @@ from manymove.bench import machine
 
 PROPOSALS = (32, 64, 128, 256, 512)
 LOADINGS = (32, 64, 96, 128)
-DISPLACEMENTS = (0.1, 0.15, 0.25, 0.4, 0.65, 1.0, 1.65)  # angstrom
+DISPLACEMENTS = (0.15, 0.35, 0.65, 1.0, 1.65)  # angstrom
 RELAXATION = 1000  # steps of mdp per molecule
 REFERENCE_STEPS = 14e6  # of all systems, to which standard deviations are scaled: the paper's
 

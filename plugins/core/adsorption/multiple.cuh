@@ -168,8 +168,7 @@ __device__ void proposal_energies(const WarpSystem<F>& s, int species, const Sit
       const SharedPoint<F> q = list[j];
       MM_UNROLL
       for (int c = 0; c < Some; ++c) {
-        const F r2 = squared_distance(s.m, p[c], q.x, q.y, q.z);
-        if (r2 < law.cutoff2) sum[c] += lennard_jones(law, r2);
+        sum[c] += pair_with(s.m, law, p[c], q);
       }
     }
   }
@@ -205,7 +204,7 @@ __global__ void __launch_bounds__(kThreads)
     if (lane == 0) s.points[slot].x = F(1e18);  // out of its own reach
     __syncwarp();
     F difference[Own], weights[Own];
-    constexpr int kSome = Own < 4 ? Own : 4;
+    constexpr int kSome = Own < 2 ? Own : 2;  // more would take too many registers
     MM_UNROLL
     for (int c = 0; c < Own; c += kSome)
       proposal_energies<kSome>(s, species, site + c, !uniform_proposals(w, t), difference + c);

@@ -78,9 +78,9 @@ __device__ __noinline__ double total_energy(const ThreadSystem<F, Resident>& s) 
 }
 
 // Eq. 5's pair sums. Its own slot must be far.
-template <class F, bool Resident>
-__device__ F pair_difference(const ThreadSystem<F, Resident>& s, int species, const Point<F>& to,
-                             const Point<F>& from) {
+template <class F>
+__device__ F pair_difference(const ThreadSystem<F, false>& s, int species, const Point<F>& to,
+                             const Point<F>& from, const Site&) {
   const Model<F>& m = s.w.m;
   F sum = 0;
   for (int b = 0; b < m.species; ++b) {
@@ -89,6 +89,52 @@ __device__ F pair_difference(const ThreadSystem<F, Resident>& s, int species, co
     for (int j = m.first_slot[b]; j < m.first_slot[b + 1]; ++j) {
       const Point<F> q = s.point(j);
       sum += pair_energy(m, law, to, q.x, q.y, q.z) - pair_energy(m, law, from, q.x, q.y, q.z);
+    }
+  }
+  return sum;
+}
+
+// Bits of the molecules first ... first + 31, as far as they are below end, that may be within
+// sqrt(reach2) of a place.
+template <class F>
+__device__ std::uint32_t near_bits(const ThreadSystem<F, true>& s, const Point<F>& place, F reach2,
+                                   int first, int end) {
+  std::uint32_t bits = 0;
+  const int count = min(32, end - first);
+#pragma unroll 8
+  for (int i = 0; i < count; ++i) {
+    const Point<F> q = s.point(first + i);
+    if (squared_distance(s.w.m, place, q.x, q.y, q.z) < reach2) bits |= 1u << i;
+  }
+  return bits;
+}
+
+// The same over 64 molecules at a time: which of them may be within the cutoff of either place,
+// then their energies. All others would have added zero.
+template <class F>
+__device__ F pair_difference(const ThreadSystem<F, true>& s, int species, const Point<F>& to,
+                             const Point<F>& from, const Site& step) {
+  const Model<F>& m = s.w.m;
+  const F dx = coordinate(step.x, m.unit[0]), dy = coordinate(step.y, m.unit[1]),
+          dz = coordinate(step.z, m.unit[2]);
+  const F length = square_root(fused(dz, dz, fused(dy, dy, dx * dx)));
+  const F rounding = F(1e-3) + F(1e-6) * (m.edge[0] + m.edge[1] + m.edge[2]);  // is less
+  F sum = 0;
+  for (int b = 0; b < m.species; ++b) {
+    const PairLaw<F> law = m.law[species][b];
+    const F reach = square_root(law.cutoff2) + length + rounding, reach2 = reach * reach;
+    const int end = m.first_slot[b + 1];
+    for (int base = m.first_slot[b]; base < end; base += 64) {
+      std::uint32_t low = near_bits(s, from, reach2, base, end);
+      std::uint32_t high = near_bits(s, from, reach2, base + 32, end);
+      while (low | high) {
+        const bool upper = low == 0;
+        const int j = base + (upper ? 31 : -1) + __ffs(static_cast<int>(upper ? high : low));
+        high = upper ? high & (high - 1) : high;
+        low &= low - 1;  // zero stays zero
+        const Point<F> q = s.point(j);
+        sum += pair_energy(m, law, to, q.x, q.y, q.z) - pair_energy(m, law, from, q.x, q.y, q.z);
+      }
     }
   }
   return sum;
@@ -132,7 +178,7 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
     while (k >= m.first_slot[species + 1]) ++species;
     std::uint32_t word[4];
     random_words(word, m.key, t, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
-    const Site fresh = moved(old, step_of(m, word));
+    const Site step = step_of(m, word), fresh = moved(old, step);
     const Point<F> from = to_point(m, old), to = to_point(m, fresh);
     GridCell<F> cell_to, cell_from;  // fetched while the pairs are summed
     if (!m.cubic) {
@@ -140,7 +186,7 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
       cell_from = grid_cell(m, species, old);
     }
     s.coordinate(k, 0) = F(1e18);  // out of its own reach
-    const F pairs = pair_difference(s, species, to, from);
+    const F pairs = pair_difference(s, species, to, from, step);
     const F field = m.cubic ? cubic_energy(m, species, fresh) - cubic_energy(m, species, old)
                             : interpolated(cell_to) - interpolated(cell_from);
     const F difference = lowest_of(pairs + field, F(kForbidden));
