@@ -62,8 +62,8 @@ MM_HD double mul_rn(double a, double b) {
 }
 using manymove::mul_rn;
 
-// 1 / x, rounded to nearest, for x from 2^-126 to below 2^126. The GPU's guess is within one unit in
-// the last place; one step of Newton's rounds that as division does.
+// 1 / x, rounded to nearest, for x from 2^-126 to below 2^126. The GPU's guess is within one unit
+// in the last place; one step of Newton's rounds that as division does.
 MM_HD float reciprocal(float x) {
 #if defined(__CUDA_ARCH__)
   float guess;
