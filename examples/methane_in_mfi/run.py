@@ -96,9 +96,12 @@ def deviation(a: Adsorption, steps: int) -> tuple[float, float]:
 def displacement(options: argparse.Namespace) -> dict[str, Any]:
     bare = Adsorbate("CH4", 148.0, 3.73, {"O": None, "Si": None})
     rows = []
-    for name, settings in (("MFI", {}), ("fluid", {"adsorbates": bare, "barrier": None})):
+    for name, settings, all_proposals in (
+        ("MFI", {}, PROPOSALS),
+        ("fluid", {"adsorbates": bare, "barrier": None}, PROPOSALS[::2]),
+    ):
         start = equilibrated(128, options, **settings)[: options.systems // 16]
-        for proposals in PROPOSALS:
+        for proposals in all_proposals:
             a = started("mup", start, options, proposals=proposals, **settings)
             value, error = deviation(a, options.steps)
             rows.append({"system": name, "method": "mup", "proposals": proposals,
