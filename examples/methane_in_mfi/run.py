@@ -25,6 +25,7 @@ import numpy as np
 
 from manymove import Adsorption
 from manymove.adsorbates import Adsorbate
+from manymove.adsorption_fill import filling_systems
 from manymove.bench import machine
 
 PROPOSALS = (32, 64, 128, 256, 512)
@@ -160,13 +161,12 @@ def speedup(options: argparse.Namespace) -> dict[str, Any]:
         rates = {}
         for method in ("metropolis", "pmc", "plj"):
             serial = method == "metropolis"
-            systems = 16 if serial else options.systems * (4 if method == "pmc" else 1) // 4
-            if method == "pmc" and molecules <= 64:
-                systems *= 128 // molecules
+            device = "cpu" if serial else options.device
+            systems = min(filling_systems(method, molecules, device), 2**25 // molecules)
             a = Adsorption(
                 "MFI", molecules, cells=cells, method=method, systems=systems, seed=options.seed,
                 interpolation="linear", grid_spacing=0.15, threads=1 if serial else None,
-                device="cpu" if serial else options.device,
+                device=device,
             )  # fmt: skip
             run_for(a, options.seconds, equilibrate=1.0)
             began, states = time.perf_counter(), a.trial_states
