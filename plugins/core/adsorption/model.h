@@ -205,6 +205,54 @@ MM_HD F pair_energy(const Model<F>& m, const PairLaw<F>& law, const Point<F>& a,
   return r2 < law.cutoff2 ? u : F(0);
 }
 
+// How far places are from an origin along each axis, the shorter way around the box.
+struct Extent {
+  std::int32_t low[3], high[3];
+
+  MM_HD void include(const Site& origin, const Site& s) {
+    const std::int32_t d[3] = {static_cast<std::int32_t>(s.x - origin.x),
+                               static_cast<std::int32_t>(s.y - origin.y),
+                               static_cast<std::int32_t>(s.z - origin.z)};
+    MM_UNROLL
+    for (int a = 0; a < 3; ++a) {
+      low[a] = d[a] < low[a] ? d[a] : low[a];
+      high[a] = d[a] > high[a] ? d[a] : high[a];
+    }
+  }
+};
+
+// A box around places: its centre, and how far it reaches along each axis.
+template <class F>
+struct Surroundings {
+  Point<F> centre, half;
+};
+
+template <class F>
+MM_HD void surround(std::uint32_t origin, std::int32_t low, std::int32_t high, F unit, F edge,
+                    F& centre, F& half) {
+  const std::uint32_t extent =
+      (static_cast<std::uint32_t>(high) - static_cast<std::uint32_t>(low)) / 2 + 1;
+  centre = coordinate(origin + static_cast<std::uint32_t>(low) + extent, unit);
+  half = static_cast<F>(extent) * unit + (F(1e-3) + F(2e-6) * edge);  // rounding is less
+}
+template <class F>
+MM_HD Surroundings<F> surroundings_of(const Model<F>& m, const Site& origin, const Extent& e) {
+  Surroundings<F> s;
+  surround(origin.x, e.low[0], e.high[0], m.unit[0], m.edge[0], s.centre.x, s.half.x);
+  surround(origin.y, e.low[1], e.high[1], m.unit[1], m.edge[1], s.centre.y, s.half.y);
+  surround(origin.z, e.low[2], e.high[2], m.unit[2], m.edge[2], s.centre.z, s.half.z);
+  return s;
+}
+
+// Whether some place in there may be within the cutoff of x, y, z; if not, its pair energy is zero.
+template <class F>
+MM_HD bool may_feel(const Model<F>& m, const Surroundings<F>& s, F cutoff2, F x, F y, F z) {
+  const F dx = highest_of(apart(s.centre.x, x, m.edge[0]) - s.half.x, F(0)),
+          dy = highest_of(apart(s.centre.y, y, m.edge[1]) - s.half.y, F(0)),
+          dz = highest_of(apart(s.centre.z, z, m.edge[2]) - s.half.z, F(0));
+  return fused(dz, dz, fused(dy, dy, dx * dx)) < cutoff2;
+}
+
 // The interaction with an atom of the framework, by which the grid is filled.
 MM_HD double image_energy(const PairLaw<double>& law, double ax, double ay, double az, double x,
                           double y, double z) {

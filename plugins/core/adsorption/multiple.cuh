@@ -69,44 +69,19 @@ __device__ void draw_proposals(const WarpSystem<F>& s, std::uint64_t step, const
   }
 }
 
-// A box around places: its centre, and how far it reaches along each axis.
-template <class F>
-struct Surroundings {
-  Point<F> centre, half;
-};
-
-template <class F>
-__device__ void surround(std::uint32_t origin, std::int32_t low, std::int32_t high, F unit, F edge,
-                         F& centre, F& half) {
-  low = __reduce_min_sync(kAll, low);
-  high = __reduce_max_sync(kAll, high);
-  const std::uint32_t extent =
-      (static_cast<std::uint32_t>(high) - static_cast<std::uint32_t>(low)) / 2 + 1;
-  centre = coordinate(origin + static_cast<std::uint32_t>(low) + extent, unit);
-  half = static_cast<F>(extent) * unit + (F(1e-3) + F(2e-6) * edge);  // rounding is less
-}
-
-// Of the lanes' places.
+// The box around the lanes' places.
 template <int Some, class F>
 __device__ Surroundings<F> surroundings(const Model<F>& m, const Site* site) {
   const Site origin = broadcast_site(site[0], 0);
-  std::int32_t low[3] = {}, high[3] = {};
+  Extent extent{};
   MM_UNROLL
-  for (int c = 0; c < Some; ++c) {
-    const std::int32_t d[3] = {static_cast<std::int32_t>(site[c].x - origin.x),
-                               static_cast<std::int32_t>(site[c].y - origin.y),
-                               static_cast<std::int32_t>(site[c].z - origin.z)};
-    MM_UNROLL
-    for (int a = 0; a < 3; ++a) {
-      low[a] = min(low[a], d[a]);
-      high[a] = max(high[a], d[a]);
-    }
+  for (int c = 0; c < Some; ++c) extent.include(origin, site[c]);
+  MM_UNROLL
+  for (int a = 0; a < 3; ++a) {
+    extent.low[a] = __reduce_min_sync(kAll, extent.low[a]);
+    extent.high[a] = __reduce_max_sync(kAll, extent.high[a]);
   }
-  Surroundings<F> s;
-  surround(origin.x, low[0], high[0], m.unit[0], m.edge[0], s.centre.x, s.half.x);
-  surround(origin.y, low[1], high[1], m.unit[1], m.edge[1], s.centre.y, s.half.y);
-  surround(origin.z, low[2], high[2], m.unit[2], m.edge[2], s.centre.z, s.half.z);
-  return s;
+  return surroundings_of(m, origin, extent);
 }
 
 // The molecules begin ... end that some place in the box may feel, in their order, in s.near; how
@@ -121,10 +96,7 @@ __device__ int gather_near(const WarpSystem<F>& s, const Surroundings<F>& r, F c
     bool keep = false;
     if (j < end) {
       q = s.points[j];
-      const F x = highest_of(apart(r.centre.x, q.x, s.m.edge[0]) - r.half.x, F(0)),
-              y = highest_of(apart(r.centre.y, q.y, s.m.edge[1]) - r.half.y, F(0)),
-              z = highest_of(apart(r.centre.z, q.z, s.m.edge[2]) - r.half.z, F(0));
-      keep = fused(z, z, fused(y, y, x * x)) < cutoff2;
+      keep = may_feel(s.m, r, cutoff2, q.x, q.y, q.z);
     }
     const unsigned kept = __ballot_sync(kAll, keep);
     if (keep) s.near[count + __popc(kept & ((1u << s.lane) - 1))] = q;
