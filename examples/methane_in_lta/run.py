@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="measured, of each method")
     parser.add_argument("--systems", type=int, default=33792, help="of pmc; others take an eighth")
     parser.add_argument("--bins", type=int, default=100, help="in one unit cell")
-    parser.add_argument("--interpolation", default="cubic", choices=("linear", "cubic"))
+    parser.add_argument("--interpolation", default="linear", choices=("linear", "cubic"))
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

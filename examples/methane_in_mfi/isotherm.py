@@ -102,14 +102,15 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
                       device=options.device)  # fmt: skip
         empty = Adsorption("MFI", 1, **common)
         henry, heat = empty.henry(options.insertions)
-        rows = []
+        rows, start = [], 0  # every pressure begins with the loading of the one before
         for p in field.get("pressures", ()) or field["fugacities"]:
             f = p * (gas.fugacity_coefficient(p, t) if "pressures" in field else 1.0)
-            a = Adsorption("MFI", 0, fugacity=f, **common)
+            a = Adsorption("MFI", start, fugacity=f, **common)
             a.equilibrate(options.steps)
             a.run(options.steps)
             cells = math.prod(a.cells)
             loading, q = a.loading[0], a.heat_of_adsorption
+            start = int(loading.value)
             row = {"pressure_bar": p, "fugacity_bar": f,
                    "molecules_per_cell": loading.value / cells,
                    "error": loading.error / cells, "heat_kJ_per_mol": q.value,

@@ -101,7 +101,7 @@ def displacement(options: argparse.Namespace) -> dict[str, Any]:
         ("MFI", {}, PROPOSALS),
         ("fluid", {"adsorbates": bare, "barrier": None}, PROPOSALS[::2]),
     ):
-        start = equilibrated(128, options, **settings)[: options.systems // 16]
+        start = equilibrated(options.molecules, options, **settings)[: options.systems // 16]
         for proposals in all_proposals:
             a = started("mup", start, options, proposals=proposals, **settings)
             value, error = deviation(a, options.steps)
@@ -116,7 +116,8 @@ def displacement(options: argparse.Namespace) -> dict[str, Any]:
                              "max_displacement": d, "deviation_K": value,
                              "error_K": error})  # fmt: skip
             print(name, proposals, [f"{r['deviation_K']:.3g}" for r in rows[-8:]])
-    return {"molecules": 128, "steps": options.steps, "systems": len(start), "rows": rows}
+    return {"molecules": options.molecules, "steps": options.steps, "systems": len(start),
+            "rows": rows}  # fmt: skip
 
 
 def estimator(options: argparse.Namespace) -> dict[str, Any]:
@@ -211,6 +212,7 @@ def main() -> None:
     parser.add_argument("results", type=Path)
     parser.add_argument("--seconds", type=float, default=1.0, help="of each measurement")
     parser.add_argument("--steps", type=int, default=20000, help="of displacement and estimator")
+    parser.add_argument("--molecules", type=int, default=128, help="of displacement")
     parser.add_argument("--systems", type=int, default=16896, help="of pmc; others take a share")
     parser.add_argument("--relax", type=float, default=1.0, help="longer or shorter equilibration")
     parser.add_argument("--device", default="auto")
