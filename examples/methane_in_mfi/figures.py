@@ -90,7 +90,8 @@ def _displacement(result: dict[str, Any], axes: list[Any]) -> None:
         rows = [r for r in result["rows"] if r["system"] == system and r["method"] == "mdp"]
         amplitude, model, spread = walker_model(system, rows)
         print(f"{system}: A = {amplitude:.1f} K, the model is {spread:.0%} off on average")
-        for k, proposals in enumerate(dict.fromkeys(r["proposals"] for r in rows)):
+        for proposals in dict.fromkeys(r["proposals"] for r in rows):
+            k = proposals.bit_length() - 6
             some = [i for i, r in enumerate(rows) if r["proposals"] == proposals]
             d = [rows[i]["max_displacement"] for i in some]
             axis.errorbar(d, [rows[i]["deviation_K"] for i in some],

@@ -80,7 +80,8 @@ FORCE_FIELDS: dict[str, dict[str, Any]] = {
         "pressures": tuple(_SHAH_298),
         "published": {p: (q * MASS, e * MASS) for p, (q, e) in _SHAH_298.items()},
         "source": "M. S. Shah, M. Tsapatsis, J. I. Siepmann, Langmuir 31, 12268 (2015), Gibbs "
-        "ensemble; tail corrections instead of our shift at the same cutoff",
+        "ensemble, as tabulated in github.com/dejac001/adsorption_isotherm_fitting; tail "
+        "corrections instead of our shift",
     },
     "TraPPE-zeo, 343 K": {
         "adsorbate": trappe_zeo((148.0, 3.73)),
