@@ -338,7 +338,7 @@ def test_fugacity_coefficient_is_the_integral_of_the_equation_of_state():
 
 def test_one_methane_in_mfi_is_that_of_raspa3():
     """Energy and Henry coefficient of RASPA3's manual (github.com/iRASPA/RASPA3,
-    docs/manual/examples_basic.md, basic examples 6 and 7): the same coordinates, its force field."""
+    docs/manual/examples_basic.md, basic examples 6 and 7): the same coordinates, its forces."""
 
     def mixed(epsilon, sigma):
         return math.sqrt(epsilon * 158.5), (sigma + 3.72) / 2
