@@ -11,9 +11,12 @@ import time
 
 import numpy as np
 import pytest
-from adsorption_model import agrees
+from adsorption_model import agrees, nearest, pair_energy
 
-from manymove import cli
+from manymove import Adsorption, bench_raspa, cli
+from manymove.adsorbates import GAS_CONSTANT, METHANE
+from manymove.adsorption_fill import _of_multiprocessor, filling_systems
+from manymove.frameworks import read_framework
 
 SMALL = [
     "--framework", "LTA", "--molecules", "4", "--systems", "20", "--steps", "300",
@@ -141,11 +144,28 @@ def test_resume_refuses_other_settings(tmp_path, capsys):
     assert "--seed 1, not 5" in capsys.readouterr().err
 
 
+def test_number_of_systems_that_fill_a_device(tmp_path):
+    assert filling_systems("metropolis", 32, "cpu") == 16
+    assert filling_systems("mdp", 32, "cpu", threads=2) == 128
+    h100 = (9, 0)
+    assert _of_multiprocessor("mdp", 128, "mixed", h100) == 32
+    assert [_of_multiprocessor("pmc", n, "mixed", h100) for n in (32, 64, 128, 149)] == [
+        512, 288, 128, 128,
+    ]  # fmt: skip
+    assert _of_multiprocessor("pmc", 200, "mixed", h100) == 512
+    with pytest.raises(ValueError, match="unknown method"):
+        filling_systems("mcmc", 32)
+    with pytest.raises(ValueError, match="positive"):
+        filling_systems("pmc", 0)
+    assert adsorption(*SMALL, "--systems", "auto", "--output", tmp_path) == 0
+    assert summary_of(tmp_path)["systems"] == 128
+
+
 def test_benchmark_times_and_weighs_the_methods(tmp_path, capsys):
     arguments = [
         "--framework", "LTA", "--molecules", "4", "--methods", "metropolis,pmc,mdp-dj",
         "--systems", "16", "--interpolation", "cubic", "--grid-spacing", "0.5", "--device", "cpu",
-        "--threads", "2", "--seconds", "0.05", "--equilibrate", "100",
+        "--threads", "2", "--seconds", "0.05", "--equilibrate", "100", "--no-raspa",
     ]  # fmt: skip
     assert cli.run(["bench", "adsorption", *arguments, "--json", str(tmp_path / "b.json")]) == 0
     report = json.loads((tmp_path / "b.json").read_text())
@@ -155,3 +175,37 @@ def test_benchmark_times_and_weighs_the_methods(tmp_path, capsys):
     assert report["results"][0]["ratio_to_serial"] == 1
     assert report["results"][0]["device_name"].endswith("1 thread)")
     assert "times serial" in capsys.readouterr().out
+
+
+def test_benchmark_runs_raspa_where_it_is_installed(tmp_path, monkeypatch):
+    arguments = ["--framework", "MFI", "--molecules", "4", "--methods", "metropolis", "--systems",
+                 "2", "--interpolation", "cubic", "--grid-spacing", "0.5", "--device", "cpu",
+                 "--seconds", "0.05", "--equilibrate", "10"]  # fmt: skip
+
+    def methods() -> list[str]:
+        path = tmp_path / "b.json"
+        assert cli.run(["bench", "adsorption", *arguments, "--json", str(path)]) == 0
+        return [r["method"] for r in json.loads(path.read_text())["results"]]
+
+    monkeypatch.setitem(sys.modules, "raspalib", None)
+    assert methods() == ["metropolis"]
+    monkeypatch.delitem(sys.modules, "raspalib")
+    pytest.importorskip("raspalib", exc_type=ImportError)
+    assert methods() == ["metropolis", "RASPA3"]
+
+
+def test_raspa_has_the_same_force_field():
+    """Its energy of molecules in the same places is that of the sum over the atoms."""
+    raspalib = pytest.importorskip("raspalib", exc_type=ImportError)
+    moves = raspalib.MCMoveProbabilities(translation_probability=1.0)
+    system = bench_raspa.methane_system(raspalib, read_framework("MFI"), 3, moves)
+    places = np.array([atom.position for atom in system.atom_data[-3:]])
+    a = Adsorption("MFI", 3, method="plj", systems=1, interpolation="cubic", barrier=None,
+                   precision="double", seed=1, device="cpu", threads=1)  # fmt: skip
+    field = a._engine.framework_energies(np.ascontiguousarray(places % a.box), 0, True).sum()
+    pairs = sum(
+        pair_energy(nearest(places[i] - places[j], a.box), METHANE, 12.0)
+        for i in range(3) for j in range(i)
+    )  # fmt: skip
+    theirs = system.compute_total_energies().potential_energy() * 10 / GAS_CONSTANT  # 10 J/mol
+    assert theirs == pytest.approx(float(field + pairs), rel=1e-6)

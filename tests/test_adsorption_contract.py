@@ -82,6 +82,18 @@ def test_gpu_gives_the_same_bits_with_each_number_of_proposals(proposals):
 
 
 @on_gpu
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+def test_gpu_gives_the_same_bits_with_more_molecules_than_fit_into_shared_memory(precision):
+    runs = [
+        make("pmc", 200, cells=(4, 4, 4), systems=37, precision=precision, device=where)
+        for where in ("cpu", "cuda")
+    ]
+    for a in runs:
+        a.run(4200)
+    assert state(runs[0]) == state(runs[1])
+
+
+@on_gpu
 def test_open_systems_and_test_molecules_are_the_same_on_the_gpu():
     runs = []
     for where in ("cpu", "cuda"):
@@ -362,7 +374,7 @@ _atom_site_occupancy
     [
         (9, 90, "O1 O 0 0 0 0.5", "site O1 is occupied by 0.5"),
         (9, 90, "O1 O 0 0 0 1\nO2 O 0.99 0.01 0 1", "overlap"),
-        (9, 95, "O1 O 0 0 0 1", "right angles"),
+        (10, 95, "O1 O 0 0 0 1", "right angles"),
         (9, 90, "Q1 Qq 0 0 0 1", "no known element"),
         (9, 90, "", "blocks with atoms|no CIF file"),
     ],
@@ -390,6 +402,61 @@ def test_cif_file_gives_the_same_framework(tmp_path):
     assert f.elements == ("O", "Si") and f.cell == (9.0, 9.0, 10.0)
     assert f.mass == pytest.approx(15.999 + 28.0855, abs=1e-3)
     assert f.cells_for(12.0) == (3, 3, 3)
+
+
+SKEWED = """data_test
+_cell_length_a {0}
+_cell_length_b {1}
+_cell_length_c {2}
+_cell_angle_alpha {3}
+_cell_angle_beta {4}
+_cell_angle_gamma {5}
+_symmetry_space_group_name_H-M 'P 1'
+loop_
+_atom_site_label
+_atom_site_type_symbol
+_atom_site_fract_x
+_atom_site_fract_y
+_atom_site_fract_z
+O1 O 0.1 0.2 0.3
+Si1 Si 0.65 0.55 0.9
+"""
+
+
+@pytest.mark.parametrize(
+    ("edges_and_angles", "copies", "cell"),
+    [
+        ((9.0, 9.0, 7.0, 90, 90, 120), 2, (7.0, 9.0, 9.0 * 3**0.5)),  # hexagonal
+        ((9.0, 9.0, 9.0, 60, 60, 60), 2, (9.0, 9.0, 9.0 * 2**0.5)),  # primitive face-centred
+        ((4.0, 5.0, 7.0, 90, 90, math.degrees(math.acos(0.8))), 1, (3.0, 4.0, 7.0)),
+    ],
+)
+def test_crystals_get_a_cell_with_right_angles(edges_and_angles, copies, cell, tmp_path):
+    """All atoms within 10 angstrom of an oxygen are as far from it as in the skewed cell."""
+    path = tmp_path / "test.cif"
+    path.write_text(SKEWED.format(*edges_and_angles))
+    f = read_framework(path)
+    assert f.elements == ("O",) * copies + ("Si",) * copies
+    assert sorted(f.cell) == pytest.approx(cell, rel=1e-5)
+    assert f.mass == pytest.approx(copies * (15.999 + 28.0855), abs=1e-3)
+    a, b, c, *angles = edges_and_angles
+    alpha, beta, gamma = np.radians(angles)
+    y = (math.cos(alpha) - math.cos(beta) * math.cos(gamma)) / math.sin(gamma)
+    skewed = np.array([
+        [a, 0, 0], [b * math.cos(gamma), b * math.sin(gamma), 0],
+        [c * math.cos(beta), c * y, c * math.sqrt(1 - math.cos(beta) ** 2 - y**2)],
+    ])  # fmt: skip
+
+    def distances(lattice, atoms, centre):
+        n = np.arange(-8, 9)
+        shifts = np.stack(np.meshgrid(n, n, n), axis=-1).reshape(-1, 1, 3)
+        d = np.linalg.norm((atoms - centre + shifts) @ lattice, axis=-1).ravel()
+        return np.sort(d[d < 10])
+
+    there = distances(skewed, np.array([[0.1, 0.2, 0.3], [0.65, 0.55, 0.9]]), [0.1, 0.2, 0.3])
+    for centre in f.fractional[:copies]:
+        here = distances(np.diag(f.cell), f.fractional, centre)
+        assert here == pytest.approx(there, abs=2e-3)
 
 
 def test_missing_gemmi_is_told(monkeypatch):

@@ -15,7 +15,7 @@ import pytest
 from adsorption_model import CUTOFF, GAS, agrees, field, make, nearest, pair_energy, places
 
 from manymove import Adsorption
-from manymove.adsorbates import BOLTZMANN, METHANE, Adsorbate
+from manymove.adsorbates import BOLTZMANN, GAS_CONSTANT, METHANE, Adsorbate
 from manymove.adsorption import METHODS
 
 T = 300.0
@@ -334,6 +334,23 @@ def test_fugacity_coefficient_is_the_integral_of_the_equation_of_state():
 
 
 # ---- the paper -----------------------------------------------------------------------------------
+
+
+def test_one_methane_in_mfi_is_that_of_raspa3():
+    """Energy and Henry coefficient of RASPA3's manual (github.com/iRASPA/RASPA3,
+    docs/manual/examples_basic.md, basic examples 6 and 7): the same coordinates, its forces."""
+
+    def mixed(epsilon, sigma):
+        return math.sqrt(epsilon * 158.5), (sigma + 3.72) / 2
+
+    law = Adsorbate("CH4", 158.5, 3.72, {"O": mixed(53.0, 3.30), "Si": mixed(22.0, 2.30)})
+    a = Adsorption("MFI", 1, adsorbates=law, method="plj", systems=64, interpolation="cubic",
+                   barrier=None, seed=3, device="cpu", threads=2)  # fmt: skip
+    henry, heat = a.henry(8000)
+    per_cell = 1e-3 * a.framework.mass  # kg/mol
+    assert agrees(henry.value * per_cell, henry.error * per_cell, 3.526013e-05, 7.5e-08)
+    kelvin = 1000 / GAS_CONSTANT
+    assert agrees(300 - heat.value * kelvin, heat.error * kelvin, -1984.827, 1.49)
 
 
 def test_energy_of_32_methanes_in_mfi_is_the_papers_to_within_its_coordinates():

@@ -61,12 +61,14 @@ class Adsorption(Averages):
         cells: unit cells along each axis; default the fewest that make the box twice the cutoff.
         method: see above.
         proposals: N_prop, the old state among them; a power of two from 32 to 512. Default 64.
-        systems: independent ones. Default 1024, and 16384 for "pmc".
+        systems: independent ones. Default 1024, and 16384 for "pmc"; `filling_systems` of
+            `manymove.adsorption_fill` knows how many fill a device.
         max_displacement: along each axis, in angstrom. Default 0.65; `equilibrate` adapts that of
             methods with one proposal unless it is given here.
         interpolation: of the framework's energies on a grid: "linear" as in the paper, or "cubic"
             (a tricubic spline of asinh(E / 8000 K), which a far coarser grid serves).
-        grid_spacing: in angstrom, at most. Default 0.08 for linear and 0.2 for cubic.
+        grid_spacing: in angstrom, at most; one number, or one for each axis. Default 0.08 for
+            linear and 0.2 for cubic.
         precision: "mixed" (float32 energies, float64 sums) or "double".
         barrier: in kelvin; regions that molecules can leave only over higher framework energies are
             blocked for all methods, and molecules start below it. Default 20 T; None blocks
@@ -108,7 +110,7 @@ class Adsorption(Averages):
         systems: int | None = None,
         max_displacement: float | None = None,
         interpolation: str = "linear",
-        grid_spacing: float | None = None,
+        grid_spacing: float | Sequence[float] | None = None,
         precision: str = "mixed",
         barrier: float | str | None = "auto",
         profile: str | tuple[int, int, int] | None = None,
@@ -143,7 +145,8 @@ class Adsorption(Averages):
         if any(count < 0 for count in counts) or (fugacity is None and sum(counts) == 0):
             raise ValueError(f"molecules must be positive, got {molecules}")
         spacing = _SPACING[interpolation] if grid_spacing is None else grid_spacing
-        if not 0 < spacing < math.inf:
+        spacings = list(spacing) if isinstance(spacing, Sequence) else 3 * [spacing]
+        if len(spacings) != 3 or not all(0 < h < math.inf for h in spacings):
             raise ValueError(f"grid_spacing must be positive and finite, got {grid_spacing}")
         if barrier == "auto":
             barrier = _BARRIER * temperature
@@ -204,7 +207,10 @@ class Adsorption(Averages):
             "systems": systems,
             "max_displacement": 0.65 if max_displacement is None else float(max_displacement),
             "exchange": 0.0 if fugacity is None else float(exchange),
-            "grid": tuple(max(4, math.ceil(edge / spacing - 1e-9)) for edge in framework.cell),
+            "grid": tuple(
+                max(4, math.ceil(edge / h - 1e-9))
+                for edge, h in zip(framework.cell, spacings, strict=True)
+            ),
             "cubic": interpolation == "cubic",
             "double_precision": precision == "double",
             "barrier": barrier or 0.0,

@@ -2,7 +2,7 @@
 
 Each method runs its own equilibrated systems; variants are timed in turn, so that a change of the
 machine's clock meets all of them alike. The serial reference is method "metropolis" on one core
-with the same grid.
+with the same grid. RASPA3 is a peer where its wheel, raspalib, is installed.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from manymove import _core
+from manymove import bench_raspa
 from manymove.adsorption import METHODS, Adsorption
+from manymove.adsorption_fill import filling_systems
 from manymove.averages import MULTIPLE
 from manymove.bench import Variant, check, machine, runs_on_gpu, time_in_turn
+from manymove.frameworks import read_framework
 from manymove.report import write_json
-
-# Systems that fill a device.
-_SERIAL, _PER_THREAD = 16, 64
-_PER_MULTIPROCESSOR = {"pmc": 1024, "other": 32}
 
 
 @dataclass
@@ -79,6 +77,7 @@ def run(
     seconds: float,
     seed: int,
     json_file: Path | None,
+    raspa: bool = False,
 ) -> dict[str, Any]:
     """Time every number of molecules, print a table, write the JSON file.
 
@@ -95,6 +94,7 @@ def run(
         repeats: timed runs per variant, at least 3.
         seconds: least length of a timed run.
         json_file: where the results go; None for nowhere.
+        raspa: time RASPA3 as well, where raspalib is installed.
 
     Returns:
         what the JSON file holds.
@@ -122,15 +122,19 @@ def run(
             for where in (["cpu"] if method == "metropolis" else devices)
             for count in (proposals if method in MULTIPLE else [None])
         ]
-        time_in_turn([t.variant for t in timed], repeats, seconds)
+        peer = bench_raspa.variant(read_framework(framework), N, seed) if raspa else None
+        time_in_turn([t.variant for t in timed] + [peer] * (peer is not None), repeats, seconds)
         results = [t.result() for t in timed]
+        if peer is not None:
+            results.append(_of_peer(peer, N))
         serial = [r for r in results if r["method"] == "metropolis"]
         for r in results:
             if serial:
                 r["ratio_to_serial"] = (
                     r["trial_states_per_second"] / serial[0]["trial_states_per_second"]
                 )
-                r["merit_ratio_to_serial"] = r["figure_of_merit"] / serial[0]["figure_of_merit"]
+                if r["figure_of_merit"] is not None:
+                    r["merit_ratio_to_serial"] = r["figure_of_merit"] / serial[0]["figure_of_merit"]
             print(_row(r))
         rows += results
     report = {**machine(), "framework": framework, **settings, "equilibrate": equilibrate,
@@ -139,6 +143,20 @@ def run(
         json_file.parent.mkdir(parents=True, exist_ok=True)
         write_json(json_file, report)
     return report
+
+
+def _of_peer(peer: Variant, molecules: int) -> dict[str, Any]:
+    row = peer.result()
+    return {
+        "molecules": molecules,
+        "variant": row["variant"],
+        "method": "RASPA3",
+        "systems": 1,
+        "trial_states_per_second": row["trial_moves_per_second"],
+        **{name: row[name] for name in ("lowest", "highest", "repeats", "acceptance")},
+        "figure_of_merit": None,
+        "device": "cpu",
+    }
 
 
 def _timed(
@@ -157,7 +175,8 @@ def _timed(
         molecules,
         method=method,
         proposals=proposals,
-        systems=systems or _filling(method, device, threads),
+        systems=systems
+        or filling_systems(method, molecules, device, settings["precision"], threads),
         device=device,
         threads=1 if method == "metropolis" else threads,
         **settings,
@@ -175,18 +194,6 @@ def _timed(
     return Timed(a, Variant(name, run, {}), a.seconds)
 
 
-def _filling(method: str, device: str, threads: int | None) -> int:
-    if method == "metropolis":
-        return _SERIAL
-    if runs_on_gpu(device):
-        index = int(device[5:]) if device.startswith("cuda:") else 0
-        each = _PER_MULTIPROCESSOR.get(method, _PER_MULTIPROCESSOR["other"])
-        return each * _core.cuda_devices()[index]["multiprocessors"]
-    from manymove.harddisk import _thread_count
-
-    return _PER_THREAD * _thread_count(threads)
-
-
 _HEADER = (
     f"{'molecules':>9}  {'variant':<24} {'systems':>8} {'states/s':>9}  {'spread':>6}  "
     f"{'accepted':>8}  {'1/(K^2 s)':>9}"
@@ -198,9 +205,10 @@ def _row(r: dict[str, Any]) -> str:
     spread = (r["highest"] - r["lowest"]) / 2 / rate
     line = (
         f"{r['molecules']:>9}  {r['variant']:<24} {r['systems']:>8} {rate:>9.3g}  {spread:>6.1%}  "
-        f"{r['acceptance']:>8.2%}  {r['figure_of_merit']:>9.3g}"
+        f"{r['acceptance']:>8.2%}  {r['figure_of_merit'] or math.nan:>9.3g}"
     )
     if "ratio_to_serial" in r:
         line += f"  {r['ratio_to_serial']:.4g} times serial"
+    if "merit_ratio_to_serial" in r:
         line += f", merit {r['merit_ratio_to_serial']:.3g} times"
     return line

@@ -187,7 +187,9 @@ def adsorption(
     proposals: Annotated[
         int | None, typer.Option(help="States per step of mup and mdp; 64 by default.")
     ] = None,
-    systems: Annotated[int, typer.Option(help="Independent systems, pooled.")] = 1024,
+    systems: Annotated[
+        str, typer.Option(help="Independent ones, pooled; auto: as many as fill the device.")
+    ] = "1024",
     steps: Annotated[int, typer.Option(help="Steps measured, of each system.")] = 100_000,
     equilibrate: Annotated[int, typer.Option(help="Steps before that.")] = 20_000,
     isotherm: Annotated[
@@ -235,9 +237,17 @@ def adsorption(
     from manymove.replicas import World
 
     world = World.connect()
+    counts = [_number("--molecules", word, int) for word in molecules.split(",")]
+    if systems == "auto":
+        from manymove.adsorption_fill import filling_systems
+
+        share = filling_systems(method, max(1, sum(counts)), device, precision, threads)
+        count = world.size * share
+    else:
+        count = _number("--systems", systems, int)
     settings = job.Settings(
         framework=framework,
-        molecules=[_number("--molecules", word, int) for word in molecules.split(",")],
+        molecules=counts,
         adsorbates=job.read_adsorbates(adsorbates),
         steps=steps,
         equilibrate=equilibrate,
@@ -245,7 +255,7 @@ def adsorption(
         device=device,
         output=output,
         method=method,
-        systems=systems,
+        systems=count,
         options={
             "temperature": temperature,
             "cutoff": cutoff,
@@ -537,6 +547,9 @@ def bench_adsorption(
         bool, typer.Option("--cpu", help="Time the CPU engine beside the GPU's as well.")
     ] = False,
     threads: Annotated[int | None, typer.Option(help="CPU threads; all cores by default.")] = None,
+    raspa: Annotated[
+        bool, typer.Option(help="Time RASPA3 as well, where raspalib is installed.")
+    ] = True,
     equilibrate: Annotated[int, typer.Option(help="Steps before anything is timed.")] = 2000,
     repeats: Repeats = 3,
     seconds: Seconds = 1.0,
@@ -558,6 +571,7 @@ def bench_adsorption(
         device=device,
         cpu=cpu,
         threads=threads,
+        raspa=raspa,
         equilibrate=equilibrate,
         repeats=repeats,
         seconds=seconds,

@@ -17,7 +17,7 @@ _CLOSEST = 0.5  # angstrom: atoms closer than this are one atom twice
 
 @dataclass(frozen=True)
 class Framework:
-    """A unit cell with right angles and its atoms.
+    """A cell with right angles and its atoms.
 
     Attributes:
         name: of the structure.
@@ -76,6 +76,10 @@ def _closest(fractional: np.ndarray, cell: tuple[float, float, float]) -> tuple[
 def read_framework(source: str | os.PathLike[str]) -> Framework:
     """A framework from a CIF file, or one of those that ship with manymove.
 
+    A unit cell without right angles is exchanged for the smallest cell of the same crystal that has
+    them, where there is one of up to eight unit cells: of all hexagonal lattices and of the
+    primitive cells of centred ones, but of few monoclinic and triclinic lattices.
+
     Args:
         source: "MFI", "LTA", or the path of a CIF file.
 
@@ -83,7 +87,7 @@ def read_framework(source: str | os.PathLike[str]) -> Framework:
         ImportError: gemmi is not installed.
         OSError: the file cannot be read.
         ValueError: it does not parse, has no atoms, several blocks with atoms, partially occupied
-            or overlapping sites, or a cell without right angles.
+            or overlapping sites, or a lattice without right angles.
     """
     try:
         import gemmi
@@ -113,14 +117,14 @@ def read_framework(source: str | os.PathLike[str]) -> Framework:
 
 def _from_structure(name: str, structure: object) -> Framework:
     cell = structure.cell
-    edges = (cell.a, cell.b, cell.c)
-    if not all(edge > 1 for edge in edges):
+    if not all(edge > 1 for edge in (cell.a, cell.b, cell.c)):
         raise ValueError(f"framework {name} has no unit cell")
-    angles = (cell.alpha, cell.beta, cell.gamma)
-    if any(abs(angle - 90) > 1e-3 for angle in angles):
+    lattice = np.array(cell.orth.mat.tolist()).T  # rows: the edges
+    wider = _right_angled(lattice)
+    if wider is None:
         raise ValueError(
-            f"framework {name} has cell angles {angles[0]:g}, {angles[1]:g}, {angles[2]:g}; only "
-            "right angles are possible"
+            f"framework {name} has cell angles {cell.alpha:g}, {cell.beta:g}, {cell.gamma:g}, and "
+            "no cell of up to eight unit cells has right angles; others are not possible"
         )
     for site in structure.sites:
         if site.occ < 1 - 1e-6:
@@ -131,10 +135,59 @@ def _from_structure(name: str, structure: object) -> Framework:
         if site.element.name == "X":
             raise ValueError(f"framework {name}: site {site.label} is of no known element")
     sites = structure.get_all_unit_cell_sites()
+    fractional = np.array([site.fract.tolist() for site in sites]).reshape(-1, 3) % 1.0
+    copies = round(abs(np.linalg.det(wider)))
     return Framework(
         name=name,
-        cell=edges,
-        fractional=np.array([site.fract.tolist() for site in sites]) % 1.0,
-        elements=tuple(site.element.name for site in sites),
-        mass=sum(site.element.weight for site in sites),
+        cell=tuple(float(np.linalg.norm(edge)) for edge in wider @ lattice),
+        fractional=_in_wider_cell(fractional, wider),
+        elements=tuple(site.element.name for site in sites for _ in range(copies)),
+        mass=copies * sum(site.element.weight for site in sites),
     )
+
+
+_FARTHEST = 3  # unit cells along each edge
+_MOST_CELLS = 8
+_SKEW = 2e-5  # cosine of an angle that counts as right
+
+
+def _right_angled(lattice: np.ndarray) -> np.ndarray | None:
+    """The smallest cell with right angles, its edges (rows) in units of those of the lattice: the
+    unit cell itself if it has them; None if there is none."""
+    unit = np.eye(3, dtype=int)
+    if _orthogonal(*lattice):
+        return unit
+    n = np.arange(-_FARTHEST, _FARTHEST + 1)
+    steps = np.stack(np.meshgrid(n, n, n, indexing="ij"), axis=-1).reshape(-1, 3)
+    steps = steps[len(steps) // 2 + 1 :]  # one of each n and -n
+    vectors = steps @ lattice
+    order = np.argsort(np.linalg.norm(vectors, axis=1), kind="stable")
+    steps, vectors = steps[order], vectors[order]
+    units = vectors / np.linalg.norm(vectors, axis=1)[:, None]
+    right = np.abs(units @ units.T) < _SKEW
+    best, cells = None, _MOST_CELLS + 0.5
+    for i, j in zip(*np.nonzero(np.triu(right)), strict=True):
+        for k in np.nonzero(right[i] & right[j])[0]:
+            edges = steps[[i, j, k]]
+            volume = abs(np.linalg.det(edges))
+            if 0.5 < volume < cells - 0.5:
+                best, cells = edges, volume
+            break  # the others are longer
+    return best
+
+
+def _orthogonal(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> bool:
+    return all(
+        abs(x @ y) < _SKEW * np.linalg.norm(x) * np.linalg.norm(y)
+        for x, y in ((a, b), (b, c), (c, a))
+    )
+
+
+def _in_wider_cell(fractional: np.ndarray, wider: np.ndarray) -> np.ndarray:
+    """Coordinates of all copies of the atoms, atom by atom, in the wider cell."""
+    inverse = np.linalg.inv(wider)
+    reach = np.abs(wider).sum(axis=0)
+    n = [np.arange(-r, r + 1) for r in reach]
+    shifts = np.stack(np.meshgrid(*n, indexing="ij"), axis=-1).reshape(-1, 3) @ inverse
+    shifts = shifts[((shifts > -1e-9) & (shifts < 1 - 1e-9)).all(axis=1)]
+    return ((fractional @ inverse)[:, None] + shifts).reshape(-1, 3) % 1.0

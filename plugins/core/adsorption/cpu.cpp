@@ -317,9 +317,11 @@ void draw_proposals(const Work<F>& w, int system, std::uint64_t step, const Site
   }
 }
 
-// Energies of a molecule of a species at the first `count` proposals, with all others.
+// Energies of a molecule of a species at the first `count` proposals, with all others. together:
+// proposals in sequence are close to each other, so that many molecules are too far from all.
 template <class F>
-void proposal_energies(const System<F>& s, int species, int count, const Scratch<F>& c) {
+void proposal_energies(const System<F>& s, int species, int count, bool together,
+                       const Scratch<F>& c) {
   for (int i = 0; i < count; ++i) {
     const Point<F> p = to_point(s.m, c.proposals[i]);
     c.px[i] = p.x, c.py[i] = p.y, c.pz[i] = p.z;
@@ -327,11 +329,18 @@ void proposal_energies(const System<F>& s, int species, int count, const Scratch
   for (int base = 0; base < count; base += kWidth) {
     alignas(64) F sum[kWidth] = {};
     const F *px = c.px + base, *py = c.py + base, *pz = c.pz + base;
+    Surroundings<F> around{};
+    if (together) {
+      Extent extent{};
+      for (int l = 0; l < kWidth; ++l) extent.include(c.proposals[base], c.proposals[base + l]);
+      around = surroundings_of(s.m, c.proposals[base], extent);
+    }
     for (int b = 0; b < s.m.species; ++b) {
       const PairLaw<F> law = s.m.law[species][b];
       const int begin = s.m.first_slot[b], end = begin + s.counts[b];
       for (int j = begin; j < end; ++j) {
         const F x = s.x[j], y = s.y[j], z = s.z[j];
+        if (together && !may_feel(s.m, around, law.cutoff2, x, y, z)) continue;
         for (int l = 0; l < kWidth; ++l)
           sum[l] += pair_energy(s.m, law, {px[l], py[l], pz[l]}, x, y, z);
       }
@@ -364,7 +373,7 @@ void step_multiple(System<F>& s, std::uint64_t step, const Scratch<F>& c, Tally&
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::choose);
   draw_proposals(w, s.id, step, s.sites[slot], word[0], c);
   s.x[slot] = kFar<F>;
-  proposal_energies(s, species, P, c);
+  proposal_energies(s, species, P, !uniform_proposals(w, step), c);
   const F old = c.energy[0];
   F lowest = 0;
   for (int i = 0; i < P; ++i) {
@@ -459,7 +468,7 @@ void place_any(const Work<F>& w, int first, void* memory, Tally& tally) {
                          round * kWidth + static_cast<std::uint32_t>(l), Purpose::place);
             c.proposals[l] = {word[0], word[1], word[2]};
           }
-          proposal_energies(s, b, kWidth, c);
+          proposal_energies(s, b, kWidth, false, c);
           for (int l = 0; l < kWidth; ++l)
             if (c.energy[l] < best && framework_energy(w.m, b, c.proposals[l]) < w.hill) {
               best = c.energy[l];
@@ -498,7 +507,7 @@ void test_any(const TestWork<F>& t, int system, void* memory) {
                    Purpose::widom);
       c.proposals[l] = {word[0], word[1], word[2]};
     }
-    proposal_energies(s, t.species, kWidth, c);
+    proposal_energies(s, t.species, kWidth, false, c);
     for (int l = 0; l < kWidth && base + static_cast<std::uint64_t>(l) < t.count; ++l) {
       const double factor = static_cast<double>(weight(w.m.beta, c.energy[l]));
       part[0][l] += factor;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh and
-// pmc.cuh.
+// The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh
+// (plj), multiple.cuh and pmc.cuh.
 #include <algorithm>
 
 #include "../common/device.cuh"
 #include "../common/text.h"
 #include "cuda.h"
-#include "kernels.cuh"
+#include "multiple.cuh"
 #include "pmc.cuh"
 
 namespace manymove::adsorption {
@@ -27,8 +27,9 @@ class CudaEngine final : public Engine {
     sums_ = DeviceBuffer<double>(d.sums.size());
     profile_ = DeviceBuffer<std::uint64_t>(d.profile.size());
     if (state_.parameters.method == Method::pmc) {
-      coordinates_ = DeviceBuffer<F>(d.sites.size());
+      choose_memory();
       planes_ = DeviceBuffer<std::uint32_t>(d.sites.size());
+      if (!pmc_shared_) coordinates_ = DeviceBuffer<F>(d.sites.size());
     }
     if (molecules) molecules(state_);
     upload();
@@ -147,6 +148,7 @@ class CudaEngine final : public Engine {
 
   Work<F> work() const {
     Work<F> w = make_work(state_, static_cast<const F*>(grid_.data()));
+    w.m.corners = corners_.data();
     w.sites = sites_.data();
     w.counts = counts_.data();
     w.energies = energies_.data();
@@ -158,8 +160,8 @@ class CudaEngine final : public Engine {
   void launch(const Work<F>& w) {
     DeviceTally* const tally = tally_.data();
     if (w.method == Method::pmc) {
-      const Planes<F> planes{coordinates_.data(), planes_.data()};
-      pmc_kernel<F><<<(w.systems + kPmcThreads - 1) / kPmcThreads, kPmcThreads, 0, stream_>>>(
+      const Planes<F> planes{planes_.data(), coordinates_.data()};
+      single()<<<(w.systems + kPmcThreads - 1) / kPmcThreads, kPmcThreads, pmc_shared_, stream_>>>(
           w, planes, tally);
     } else if (w.method == Method::plj) {
       plj_kernel<F><<<blocks(), threads_, shared_, stream_>>>(w, tally);
@@ -167,6 +169,23 @@ class CudaEngine final : public Engine {
       multiple()<<<blocks(), threads_, shared_, stream_>>>(w, tally);
     }
     check(cudaGetLastError(), "launch");
+  }
+
+  auto single() const { return pmc_shared_ ? &pmc_kernel<F, true> : &pmc_kernel<F, false>; }
+
+  // pmc keeps coordinates in shared memory where that leaves the multiprocessors busy.
+  void choose_memory() {
+    constexpr int kFewest = 4;  // warps of a multiprocessor
+    int most = 0, warps = 0;
+    check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
+          "device");
+    const std::size_t bytes = 3 * sizeof(F) * static_cast<std::size_t>(state_.slots * kPmcThreads);
+    if (bytes > static_cast<std::size_t>(most)) return;
+    const auto kernel = &pmc_kernel<F, true>;
+    allow(kernel, bytes);
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&warps, kernel, kPmcThreads, bytes),
+          "occupancy");
+    if (warps >= kFewest) pmc_shared_ = bytes;
   }
 
   auto multiple() const {
@@ -184,6 +203,13 @@ class CudaEngine final : public Engine {
     }
   }
 
+  template <class Kernel>
+  static void allow(Kernel kernel, std::size_t bytes) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(bytes)),
+          "shared memory of a kernel");
+  }
+
   // As many warps in a block as the shared memory holds.
   void choose_warps() {
     const std::size_t each = warp_bytes<F>(state_.slots, state_.parameters.bins);
@@ -198,16 +224,11 @@ class CudaEngine final : public Engine {
                                           most, " bytes"));
     threads_ = static_cast<int>(warps) * 32;
     shared_ = warps * each;
-    const auto allow = [&](auto kernel) {
-      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(shared_)),
-            "shared memory of a kernel");
-    };
-    allow(&plj_kernel<F>);
-    allow(multiple());
-    allow(&place_kernel<F>);
-    allow(&energy_kernel<F>);
-    allow(&test_kernel<F>);
+    allow(&plj_kernel<F>, shared_);
+    allow(multiple(), shared_);
+    allow(&place_kernel<F>, shared_);
+    allow(&energy_kernel<F>, shared_);
+    allow(&test_kernel<F>, shared_);
   }
   int blocks() const {
     const int warps = threads_ / 32;
@@ -235,6 +256,20 @@ class CudaEngine final : public Engine {
     const std::size_t values = state_.info.bytes / sizeof(F);
     grid_ = DeviceBuffer<F>(values);
     grid_.upload(host_grid<F>(state_), stream_);
+    pack_corners();
+  }
+  // Eight values for one, which all lie in one sector: if memory is plenty.
+  void pack_corners() {
+    const auto species = state_.parameters.species.size();
+    const std::size_t values = 8 * species * state_.grid_values();
+    std::size_t free = 0, all = 0;
+    check(cudaMemGetInfo(&free, &all), "memory");
+    if (state_.parameters.cubic || values * sizeof(F) > free / 8) return;
+    corners_ = DeviceBuffer<F>(values);
+    corners_kernel<F>
+        <<<static_cast<unsigned>((values / 8 + kThreads - 1) / kThreads), kThreads, 0, stream_>>>(
+            make_model(state_, static_cast<const F*>(grid_.data())), corners_.data());
+    check(cudaGetLastError(), "launch");
   }
 
   // Puts state_.data on the device.
@@ -257,7 +292,7 @@ class CudaEngine final : public Engine {
   State state_;  // without the arrays, which the device has
   int device_;
   Stream stream_;
-  DeviceBuffer<F> grid_, coordinates_;
+  DeviceBuffer<F> grid_, corners_, coordinates_;
   DeviceBuffer<Site> sites_;
   DeviceBuffer<std::int32_t> counts_;
   DeviceBuffer<double> energies_, sums_;
@@ -265,7 +300,7 @@ class CudaEngine final : public Engine {
   DeviceBuffer<std::uint32_t> planes_;
   DeviceBuffer<DeviceTally> tally_;
   int threads_ = 0;
-  std::size_t shared_ = 0;
+  std::size_t shared_ = 0, pmc_shared_ = 0;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels. A warp per system shares its work over 32 lanes as cpu.cpp's loops over kWidth do;
-// pmc has a thread per system. Sums have the same order there and here.
+// A warp per system shares its work over 32 lanes as cpu.cpp's loops over kWidth do. Sums have the
+// same order there and here.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -25,7 +25,7 @@ struct alignas(4 * sizeof(F)) SharedPoint {
 
 template <class F>
 __host__ __device__ std::size_t warp_bytes(int slots, int bins) {
-  const std::size_t bytes = slots * (sizeof(SharedPoint<F>) + sizeof(Site)) +
+  const std::size_t bytes = slots * (2 * sizeof(SharedPoint<F>) + sizeof(Site)) +
                             bins * sizeof(unsigned long long) + kMostSpecies * sizeof(int);
   return (bytes + 31) / 32 * 32;
 }
@@ -36,7 +36,7 @@ struct WarpSystem {
   const Work<F>& w;
   const Model<F>& m;
   int id, lane;
-  SharedPoint<F>* points;
+  SharedPoint<F>*points, *near;
   unsigned long long* profile;
   Site* sites;
   int* counts;
@@ -46,7 +46,8 @@ struct WarpSystem {
       : w(work), m(work.m), id(system), lane(static_cast<int>(threadIdx.x) % 32) {
     char* const mine = shared + warp * warp_bytes<F>(w.slots, m.bins);
     points = reinterpret_cast<SharedPoint<F>*>(mine);
-    profile = reinterpret_cast<unsigned long long*>(points + w.slots);
+    near = points + w.slots;
+    profile = reinterpret_cast<unsigned long long*>(near + w.slots);
     sites = reinterpret_cast<Site*>(profile + m.bins);
     counts = reinterpret_cast<int*>(sites + w.slots);
     const std::size_t first = static_cast<std::size_t>(id) * w.slots;
@@ -315,278 +316,6 @@ __global__ void __launch_bounds__(kThreads)
   if (s.lane == 0) {
     store_averages(w, system, a);
     add_tally(tally, counted);
-  }
-}
-
-// ---- mup, mdp: a warp per system, Own proposals per lane ----
-
-// A component of a register array that is not known at compile time.
-template <int Own>
-__device__ Site component(const Site (&array)[Own], int index) {
-  Site s = array[0];
-  MM_UNROLL
-  for (int c = 1; c < Own; ++c)
-    if (c == index) s = array[c];
-  return s;
-}
-
-__device__ inline Site broadcast_site(const Site& s, int lane) {
-  return {__shfl_sync(kAll, s.x, lane), __shfl_sync(kAll, s.y, lane), __shfl_sync(kAll, s.z, lane)};
-}
-
-__device__ inline Site scan_step(const Site& s, int off, int lane) {
-  const Site before{__shfl_up_sync(kAll, s.x, off), __shfl_up_sync(kAll, s.y, off),
-                    __shfl_up_sync(kAll, s.z, off)};
-  return lane >= off ? moved(s, before) : s;
-}
-
-// This lane's proposals, lane * Own + c. The walks of section 4.4: the first goes from the old
-// state over proposals 1 ... P - 1 - l, the second over P - l ... P - 1; a proposal is the old
-// place plus the sum of the steps up to it, less those of the first walk on the second.
-template <int Own, class F>
-__device__ void draw_proposals(const WarpSystem<F>& s, std::uint64_t step, const Site& old,
-                               std::uint32_t split_word, Site (&site)[Own]) {
-  constexpr int P = 32 * Own;
-  const bool anywhere = uniform_proposals(s.w, step);
-  MM_UNROLL
-  for (int c = 0; c < Own; ++c) {
-    std::uint32_t word[4];
-    random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id),
-                 static_cast<std::uint32_t>(s.lane * Own + c), Purpose::propose);
-    site[c] = anywhere ? Site{word[0], word[1], word[2]} : step_of(s.m, word);
-  }
-  if (anywhere) {
-    if (s.lane == 0) site[0] = old;
-    return;
-  }
-  if (s.lane == 0) site[0] = {0, 0, 0};
-  MM_UNROLL
-  for (int c = 1; c < Own; ++c) site[c] = moved(site[c], site[c - 1]);
-  Site sum = site[Own - 1];  // of this lane, then of the lanes up to it
-  MM_UNROLL
-  for (int off = 1; off < 32; off *= 2) sum = scan_step(sum, off, s.lane);
-  const Site up{__shfl_up_sync(kAll, sum.x, 1), __shfl_up_sync(kAll, sum.y, 1),
-                __shfl_up_sync(kAll, sum.z, 1)};
-  MM_UNROLL
-  for (int c = 0; c < Own; ++c) site[c] = s.lane > 0 ? moved(site[c], up) : site[c];
-  // The second walk starts from the old state again.
-  const auto split = static_cast<int>(uniform_below(split_word, static_cast<std::uint32_t>(P)));
-  const int last = P - split - 1;  // of the first walk
-  const Site end = broadcast_site(component<Own>(site, last % Own), last / Own);
-  MM_UNROLL
-  for (int c = 0; c < Own; ++c) {
-    if (s.lane * Own + c > last)
-      site[c] = {site[c].x - end.x, site[c].y - end.y, site[c].z - end.z};
-    site[c] = moved(site[c], old);
-  }
-}
-
-// Energies of Some of the lane's proposals with all molecules in shared memory.
-template <int Some, class F>
-__device__ void proposal_energies(const WarpSystem<F>& s, int species, const Site* site,
-                                  F* energy) {
-  Point<F> p[Some];
-  F sum[Some];
-  MM_UNROLL
-  for (int c = 0; c < Some; ++c) {
-    p[c] = to_point(s.m, site[c]);
-    sum[c] = 0;
-  }
-  for (int b = 0; b < s.m.species; ++b) {
-    const PairLaw<F> law = s.m.law[species][b];
-    const int begin = s.m.first_slot[b], end = begin + s.counts[b];
-    for (int j = begin; j < end; ++j) {
-      const SharedPoint<F> q = s.points[j];
-      MM_UNROLL
-      for (int c = 0; c < Some; ++c) {
-        const F r2 = squared_distance(s.m, p[c], q.x, q.y, q.z);
-        if (r2 < law.cutoff2) sum[c] += lennard_jones(law, r2);
-      }
-    }
-  }
-  MM_UNROLL
-  for (int c = 0; c < Some; ++c) energy[c] = sum[c] + framework_energy(s.m, species, site[c]);
-}
-
-template <int Own, class F>
-__global__ void __launch_bounds__(kThreads)
-    multiple_kernel(const __grid_constant__ Work<F> w, DeviceTally* tally) {
-  extern __shared__ __align__(32) char shared[];
-  const int system = warp_system(w);
-  if (system >= w.systems) return;
-  WarpSystem<F> s(w, system, static_cast<int>(threadIdx.x) / 32, shared);
-  Averages a = load_averages(w, system);
-  LocalTally counted;
-  const int n = s.molecules(), lane = s.lane;
-  for (std::uint64_t t = w.first_step; t < w.first_step + w.steps; ++t) {
-    std::uint32_t word[4];
-    // Lane 0 draws for all systems, the others for this one.
-    random_words(word, w.m.key, t, lane == 0 ? kEverySystem : static_cast<std::uint32_t>(system),
-                 0u, lane == 0 ? Purpose::common : Purpose::choose);
-    const std::uint32_t which = __shfl_sync(kAll, word[0], 0);
-    const std::uint32_t split_word = __shfl_sync(kAll, word[0], 1);
-    const std::uint32_t choice = __shfl_sync(kAll, word[1], 1);
-    int species;
-    const int slot =
-        s.find(static_cast<int>(uniform_below(which, static_cast<std::uint32_t>(n))), species);
-    Site site[Own];
-    draw_proposals<Own>(s, t, s.sites[slot], split_word, site);
-    __syncwarp();
-    if (lane == 0) s.points[slot].x = F(1e18);  // out of its own reach
-    __syncwarp();
-    F difference[Own], weights[Own];
-    constexpr int kSome = Own < 4 ? Own : 4;
-    MM_UNROLL
-    for (int c = 0; c < Own; c += kSome)
-      proposal_energies<kSome>(s, species, site + c, difference + c);
-    const F old = __shfl_sync(kAll, difference[0], 0);
-    F level[6] = {}, first = 0, second = 0, lowest = 0;
-    MM_UNROLL
-    for (int c = 0; c < Own; ++c) {
-      difference[c] = energy_difference(difference[c], old);
-      lowest = lowest_of(lowest, difference[c]);
-    }
-    F shift = weight_shift(w.m.beta, lowest);
-    if (__any_sync(kAll, shift != F(0))) {
-      MM_UNROLL
-      for (int k = 0; k < 5; ++k)
-        lowest = lowest_of(lowest, __shfl_xor_sync(kAll, lowest, 16 >> k));
-      shift = lowest;
-    }
-    MM_UNROLL
-    for (int c = 0; c < Own; ++c) {
-      weights[c] = weight(w.m.beta, difference[c] - shift);
-      const F product = mul_rn(weights[c], difference[c]);
-      level[0] += weights[c];
-      first += product;
-      second = fused(product, difference[c], second);
-    }
-    MM_UNROLL
-    for (int k = 0; k < 5; ++k) level[k + 1] = level[k] + __shfl_xor_sync(kAll, level[k], 16 >> k);
-    F rest = mul_rn(static_cast<F>(uniform(choice)), level[5]);
-    const int winner =
-        choose_lane(rest, [&](int k, int l) { return __shfl_sync(kAll, level[k], l); });
-    const int own = __shfl_sync(kAll, choose_own(rest, weights, Own), winner);
-    F change = difference[0];
-    MM_UNROLL
-    for (int c = 1; c < Own; ++c)
-      if (c == own) change = difference[c];
-    change = __shfl_sync(kAll, change, winner);
-    const double before = s.energy;
-    s.energy += static_cast<double>(change);
-    __syncwarp();  // all have read what the winner writes
-    if (lane == winner) s.put(slot, component<Own>(site, own));
-    if (winner * Own + own != 0) ++counted.accepted;
-    __syncwarp();
-    if (w.measure) {
-      const double total = static_cast<double>(level[5]);
-      const double mean = static_cast<double>(butterfly(first)) / total;
-      measure_state(a, s.energy);
-      a.waste += before + mean;
-      if (w.moments) {
-        const double square = static_cast<double>(butterfly(second)) / total;
-        a.jump += square;
-        a.waste_squared += fused(before, before + 2 * mean, square);
-      }
-      if (w.m.bins) {
-        MM_UNROLL
-        for (int c = 0; c < Own; ++c) {
-          const std::uint64_t q = quantum(static_cast<double>(weights[c]) / total);
-          if (q) atomicAdd(s.profile + profile_bin(w.m, site[c]), q);
-        }
-      }
-    }
-    if ((t + 1) % kRefresh == 0) renew_energy(a, total_energy(s), s.energy);
-  }
-  s.store();
-  if (lane == 0) {
-    store_averages(w, system, a);
-    add_tally(tally, counted);
-  }
-}
-
-// ---- starts, energies, test molecules: a warp per system ----
-
-template <class F>
-__global__ void __launch_bounds__(kThreads)
-    place_kernel(const __grid_constant__ Work<F> w, DeviceTally* tally) {
-  extern __shared__ __align__(32) char shared[];
-  const int system = warp_system(w);
-  if (system >= w.systems) return;
-  WarpSystem<F> s(w, system, static_cast<int>(threadIdx.x) / 32, shared);
-  int wanted[kMostSpecies] = {};
-  for (int b = 0; b < w.m.species; ++b) wanted[b] = s.counts[b];
-  __syncwarp();
-  if (s.lane < w.m.species) s.counts[s.lane] = 0;
-  __syncwarp();
-  for (int b = 0; b < w.m.species; ++b)
-    for (int i = 0; i < wanted[b]; ++i) {
-      const int slot = w.m.first_slot[b] + i;
-      F best = F(kForbidden);
-      for (std::uint32_t round = 0; round < kPlaceRounds && !(best < F(0)); ++round) {
-        std::uint32_t word[4];
-        random_words(word, w.m.key, static_cast<std::uint64_t>(slot),
-                     static_cast<std::uint32_t>(system),
-                     round * kWidth + static_cast<std::uint32_t>(s.lane), Purpose::place);
-        const Site site{word[0], word[1], word[2]};
-        F energy;
-        proposal_energies<1>(s, b, &site, &energy);
-        if (!(framework_energy(w.m, b, site) < w.hill)) energy = F(kForbidden);
-        F lowest = energy;
-        MM_UNROLL
-        for (int off = 16; off > 0; off /= 2)
-          lowest = lowest_of(lowest, __shfl_xor_sync(kAll, lowest, off));
-        const int winner = __ffs(static_cast<int>(__ballot_sync(kAll, energy == lowest))) - 1;
-        if (lowest < best) {
-          best = lowest;
-          if (s.lane == winner) s.put(slot, site);
-        }
-      }
-      if (!(best < w.hill) && s.lane == 0) atomicOr(&tally->stuck, 1u);
-      __syncwarp();
-      if (s.lane == 0) s.counts[b] = i + 1;
-      __syncwarp();
-    }
-  s.energy = total_energy(s);
-  s.store();
-}
-
-template <class F>
-__global__ void __launch_bounds__(kThreads) energy_kernel(const __grid_constant__ Work<F> w) {
-  extern __shared__ __align__(32) char shared[];
-  const int system = warp_system(w);
-  if (system >= w.systems) return;
-  WarpSystem<F> s(w, system, static_cast<int>(threadIdx.x) / 32, shared);
-  s.energy = total_energy(s);
-  if (s.lane == 0) w.energies[system] = s.energy;
-}
-
-template <class F>
-__global__ void __launch_bounds__(kThreads) test_kernel(const __grid_constant__ TestWork<F> t) {
-  extern __shared__ __align__(32) char shared[];
-  const Work<F>& w = t.work;
-  const int system = warp_system(w);
-  if (system >= w.systems) return;
-  WarpSystem<F> s(w, system, static_cast<int>(threadIdx.x) / 32, shared);
-  if (t.empty && s.lane < w.m.species) s.counts[s.lane] = 0;
-  __syncwarp();
-  double part[2] = {};
-  for (std::uint64_t base = 0; base < t.count; base += kWidth) {
-    const std::uint64_t mine = base + static_cast<std::uint64_t>(s.lane);
-    std::uint32_t word[4];
-    random_words(word, w.m.key, t.first + mine, static_cast<std::uint32_t>(system),
-                 static_cast<std::uint32_t>(t.species), Purpose::widom);
-    const Site site{word[0], word[1], word[2]};
-    F energy;
-    proposal_energies<1>(s, t.species, &site, &energy);
-    if (mine >= t.count) continue;
-    const double factor = static_cast<double>(weight(w.m.beta, energy));
-    part[0] += factor;
-    part[1] = fused(factor, static_cast<double>(energy), part[1]);
-  }
-  for (int q = 0; q < 2; ++q) {
-    const double sum = butterfly(part[q]);
-    if (s.lane == 0) t.sums[2 * system + q] = sum;
   }
 }
 

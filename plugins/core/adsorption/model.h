@@ -35,9 +35,15 @@ struct Point {
 
 // ---- elementary functions ----
 
-MM_HD float lowest_of(float a, float b) { return a < b ? a : b; }
+MM_HD float lowest_of(float a, float b) { return min_of(a, b); }
 MM_HD double lowest_of(double a, double b) { return a < b ? a : b; }
-MM_HD float highest_of(float a, float b) { return a > b ? a : b; }
+MM_HD float highest_of(float a, float b) {
+#if defined(__CUDA_ARCH__)
+  return fmaxf(a, b);
+#else
+  return a > b ? a : b;
+#endif
+}
 MM_HD double highest_of(double a, double b) { return a > b ? a : b; }
 MM_HD float magnitude(float a) { return abs_of(a); }
 MM_HD double magnitude(double a) {
@@ -56,13 +62,16 @@ MM_HD double mul_rn(double a, double b) {
 }
 using manymove::mul_rn;
 
-// 1 / x for normal x > 0, relative error 2e-7: a guess good to 12 %, refined twice to third order.
+// 1 / x, rounded to nearest, for x from 2^-126 to below 2^126. The GPU's guess is within one unit
+// in the last place; one step of Newton's rounds that as division does.
 MM_HD float reciprocal(float x) {
-  float y = as_float(0x7ef311c7u - bits_of(x));
-  float e = fused(-x, y, 1.0f);
-  y = fused(y, fused(e, e, e), y);
-  e = fused(-x, y, 1.0f);
-  return fused(y, fused(e, e, e), y);
+#if defined(__CUDA_ARCH__)
+  float guess;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(guess) : "f"(x));
+  return __fmaf_rn(guess, __fmaf_rn(-x, guess, 1.0f), guess);
+#else
+  return 1.0f / x;
+#endif
 }
 MM_HD double reciprocal(double x) { return 1.0 / x; }
 
@@ -138,7 +147,8 @@ struct Model {
   int first_slot[kMostSpecies + 1];  // of each species' molecules in a system's arrays
   std::uint32_t reach[3];            // twice the largest displacement, in units of a Site
   const F* grid;                     // [species][points[2] + 3][points[1] + 3][points[0] + 3]
-  int points[3];                     // of one unit cell; the grid repeats its first and last planes
+  const F* corners;  // the same as [species][points[2]][points[1]][points[0]][8], or null
+  int points[3];     // of one unit cell; the grid repeats its first and last planes
   bool cubic;
   std::uint32_t cells[3];
   PhiloxKey key;
@@ -195,6 +205,54 @@ MM_HD F pair_energy(const Model<F>& m, const PairLaw<F>& law, const Point<F>& a,
   return r2 < law.cutoff2 ? u : F(0);
 }
 
+// How far places are from an origin along each axis, the shorter way around the box.
+struct Extent {
+  std::int32_t low[3], high[3];
+
+  MM_HD void include(const Site& origin, const Site& s) {
+    const std::int32_t d[3] = {static_cast<std::int32_t>(s.x - origin.x),
+                               static_cast<std::int32_t>(s.y - origin.y),
+                               static_cast<std::int32_t>(s.z - origin.z)};
+    MM_UNROLL
+    for (int a = 0; a < 3; ++a) {
+      low[a] = d[a] < low[a] ? d[a] : low[a];
+      high[a] = d[a] > high[a] ? d[a] : high[a];
+    }
+  }
+};
+
+// A box around places: its centre, and how far it reaches along each axis.
+template <class F>
+struct Surroundings {
+  Point<F> centre, half;
+};
+
+template <class F>
+MM_HD void surround(std::uint32_t origin, std::int32_t low, std::int32_t high, F unit, F edge,
+                    F& centre, F& half) {
+  const std::uint32_t extent =
+      (static_cast<std::uint32_t>(high) - static_cast<std::uint32_t>(low)) / 2 + 1;
+  centre = coordinate(origin + static_cast<std::uint32_t>(low) + extent, unit);
+  half = static_cast<F>(extent) * unit + (F(1e-3) + F(2e-6) * edge);  // rounding is less
+}
+template <class F>
+MM_HD Surroundings<F> surroundings_of(const Model<F>& m, const Site& origin, const Extent& e) {
+  Surroundings<F> s;
+  surround(origin.x, e.low[0], e.high[0], m.unit[0], m.edge[0], s.centre.x, s.half.x);
+  surround(origin.y, e.low[1], e.high[1], m.unit[1], m.edge[1], s.centre.y, s.half.y);
+  surround(origin.z, e.low[2], e.high[2], m.unit[2], m.edge[2], s.centre.z, s.half.z);
+  return s;
+}
+
+// Whether some place in there may be within the cutoff of x, y, z; if not, its pair energy is zero.
+template <class F>
+MM_HD bool may_feel(const Model<F>& m, const Surroundings<F>& s, F cutoff2, F x, F y, F z) {
+  const F dx = highest_of(apart(s.centre.x, x, m.edge[0]) - s.half.x, F(0)),
+          dy = highest_of(apart(s.centre.y, y, m.edge[1]) - s.half.y, F(0)),
+          dz = highest_of(apart(s.centre.z, z, m.edge[2]) - s.half.z, F(0));
+  return fused(dz, dz, fused(dy, dy, dx * dx)) < cutoff2;
+}
+
 // The interaction with an atom of the framework, by which the grid is filled.
 MM_HD double image_energy(const PairLaw<double>& law, double ax, double ay, double az, double x,
                           double y, double z) {
@@ -205,6 +263,18 @@ MM_HD double image_energy(const PairLaw<double>& law, double ax, double ay, doub
 }
 
 // ---- the grid (section 3.2) ----
+
+// From a multiple of their size: one sector of a GPU's memory, two for double.
+template <class F>
+MM_HD void copy_eight(F* to, const F* from) {
+#if defined(__CUDA_ARCH__)
+  MM_UNROLL
+  for (unsigned i = 0; i < sizeof(F) / 2; ++i)
+    reinterpret_cast<uint4*>(to)[i] = __ldg(reinterpret_cast<const uint4*>(from) + i);
+#else
+  std::memcpy(to, from, 8 * sizeof(F));
+#endif
+}
 
 // Where a place is in its unit cell's grid: the point below it and the fraction beyond that point.
 template <class F>
@@ -237,9 +307,53 @@ MM_HD void cubic_weights(F t, F w[4]) {
   w[3] = F(1.0 / 6) * (t * t) * t;
 }
 
-// E_grid of Eq. 5. The last bit of a value says that the voxel above its point is blocked.
+// The eight corners around a place and where it is between them.
 template <class F>
-MM_HD F framework_energy(const Model<F>& m, int species, const Site& s) {
+struct GridCell {
+  alignas(16) F corner[8];  // x fastest
+  F x, y, z;
+};
+
+template <class F>
+MM_HD GridCell<F> grid_cell(const Model<F>& m, int species, const Site& s) {
+  const auto x = grid_place<F>(s.x * m.cells[0], m.points[0]);
+  const auto y = grid_place<F>(s.y * m.cells[1], m.points[1]);
+  const auto z = grid_place<F>(s.z * m.cells[2], m.points[2]);
+  GridCell<F> cell;
+  cell.x = x.fraction;
+  cell.y = y.fraction;
+  cell.z = z.fraction;
+  if (m.corners) {
+    const F* from =
+        m.corners +
+        8 * (((static_cast<std::int64_t>(species) * m.points[2] + z.point) * m.points[1] +
+              y.point) *
+                 m.points[0] +
+             x.point);
+    copy_eight(cell.corner, from);
+  } else {
+    const int pitch = m.points[0] + 3, plane = pitch * (m.points[1] + 3);
+    const F* from =
+        m.grid + static_cast<std::int64_t>(species) * plane * (m.points[2] + 3) +
+        (static_cast<std::int64_t>(z.point + 1) * plane + (y.point + 1) * pitch + x.point + 1);
+    for (int c = 0; c < 8; ++c)
+      cell.corner[c] = from[(c & 1) + (c >> 1 & 1) * pitch + (c >> 2) * plane];
+  }
+  return cell;
+}
+
+// The last bit of a value says that the voxel above its point is blocked.
+template <class F>
+MM_HD F interpolated(const GridCell<F>& g) {
+  const F* v = g.corner;
+  const F c00 = between(v[0], v[1], g.x), c10 = between(v[2], v[3], g.x);
+  const F c01 = between(v[4], v[5], g.x), c11 = between(v[6], v[7], g.x);
+  const F energy = between(between(c00, c10, g.y), between(c01, c11, g.y), g.z);
+  return blocked(v[0]) ? F(kForbidden) : energy;
+}
+
+template <class F>
+MM_HD F cubic_energy(const Model<F>& m, int species, const Site& s) {
   const auto x = grid_place<F>(s.x * m.cells[0], m.points[0]);
   const auto y = grid_place<F>(s.y * m.cells[1], m.points[1]);
   const auto z = grid_place<F>(s.z * m.cells[2], m.points[2]);
@@ -247,36 +361,33 @@ MM_HD F framework_energy(const Model<F>& m, int species, const Site& s) {
   const F* v =
       m.grid + static_cast<std::int64_t>(species) * plane * (m.points[2] + 3) +
       (static_cast<std::int64_t>(z.point + 1) * plane + (y.point + 1) * pitch + x.point + 1);
-  F energy;
-  if (m.cubic) {
-    F wx[4], wy[4], wz[4];
-    cubic_weights(x.fraction, wx);
-    cubic_weights(y.fraction, wy);
-    cubic_weights(z.fraction, wz);
-    F sum = 0;
-    for (int k = 0; k < 4; ++k) {
-      F layer = 0;
-      for (int j = 0; j < 4; ++j) {
-        const F* row = v + (k - 1) * plane + (j - 1) * pitch - 1;
-        F line = wx[0] * row[0];
-        line = fused(wx[1], row[1], line);
-        line = fused(wx[2], row[2], line);
-        line = fused(wx[3], row[3], line);
-        layer = fused(wy[j], line, layer);
-      }
-      sum = fused(wz[k], layer, sum);
+  F wx[4], wy[4], wz[4];
+  cubic_weights(x.fraction, wx);
+  cubic_weights(y.fraction, wy);
+  cubic_weights(z.fraction, wz);
+  F sum = 0;
+  for (int k = 0; k < 4; ++k) {
+    F layer = 0;
+    for (int j = 0; j < 4; ++j) {
+      const F* row = v + (k - 1) * plane + (j - 1) * pitch - 1;
+      F line = wx[0] * row[0];
+      line = fused(wx[1], row[1], line);
+      line = fused(wx[2], row[2], line);
+      line = fused(wx[3], row[3], line);
+      layer = fused(wy[j], line, layer);
     }
-    const F e = exponential(magnitude(sum));
-    const F half_sinh = F(0.5 * kSoft) * (e - reciprocal(e));
-    energy = sum < F(0) ? -half_sinh : half_sinh;
-  } else {
-    const F c00 = between(v[0], v[1], x.fraction);
-    const F c10 = between(v[pitch], v[pitch + 1], x.fraction);
-    const F c01 = between(v[plane], v[plane + 1], x.fraction);
-    const F c11 = between(v[plane + pitch], v[plane + pitch + 1], x.fraction);
-    energy = between(between(c00, c10, y.fraction), between(c01, c11, y.fraction), z.fraction);
+    sum = fused(wz[k], layer, sum);
   }
+  const F e = exponential(magnitude(sum));
+  const F half_sinh = F(0.5 * kSoft) * (e - reciprocal(e));
+  const F energy = sum < F(0) ? -half_sinh : half_sinh;
   return blocked(v[0]) ? F(kForbidden) : energy;
+}
+
+// E_grid of Eq. 5.
+template <class F>
+MM_HD F framework_energy(const Model<F>& m, int species, const Site& s) {
+  return m.cubic ? cubic_energy(m, species, s) : interpolated(grid_cell(m, species, s));
 }
 
 // ---- decisions ----
