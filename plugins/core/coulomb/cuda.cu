@@ -115,13 +115,19 @@ class CudaEngine final : public Engine {
     const Bins b = bins_of(state_, histogram);
     const int size = b.species * (b.species + 1) / 2 * b.bins;
     DeviceBuffer<unsigned long long> device_counts(size), device_ions(b.species);
+    DeviceBuffer<Site> inside(count());
+    DeviceBuffer<unsigned> inside_count(1);
     device_counts.clear(stream_);
     device_ions.clear(stream_);
+    inside_count.clear(stream_);
+    interior_kernel<<<blocks(), kThreads, 0, stream_>>>(state_.rules, b, site_.data(),
+                                                        species_.data(), count(), inside.data(),
+                                                        inside_count.data(), device_ions.data());
     const auto kernel = state_.rules.periodic ? &pairs_kernel<true> : &pairs_kernel<false>;
     const int in_shared = size <= 8192 ? size : 0;
-    kernel<<<blocks(), kThreads, in_shared * sizeof(unsigned), stream_>>>(
-        state_.rules, b, site_.data(), species_.data(), count(), in_shared, device_counts.data(),
-        device_ions.data());
+    const unsigned slices = std::clamp(4096 / blocks(), 1, blocks() / 2 + 1);
+    kernel<<<dim3(blocks(), slices), kThreads, in_shared * sizeof(unsigned), stream_>>>(
+        state_.rules, b, inside.data(), inside_count.data(), in_shared, device_counts.data());
     check(cudaGetLastError(), "launch");
     std::vector<unsigned long long> fetched(size), ions(b.species);
     device_counts.download(fetched.data(), stream_);

@@ -521,39 +521,49 @@ __global__ void energy_kernel(const __grid_constant__ Rules r, const Site* site,
             static_cast<unsigned long long>(energy >> 32));
 }
 
-// Each pair once, by tiles; counts in shared memory if they fit (`in_shared` of them).
+// The ions that count, in any order, their species in place of their charge.
+__global__ void interior_kernel(Rules r, Bins b, const Site* site, const std::int32_t* species,
+                                int n, Site* inside, unsigned* count,
+                                unsigned long long* interior_ions) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n || !interior(r, b, site[i])) return;
+  const Site at = site[i];
+  inside[atomicAdd(count, 1u)] = {at.x, at.y, at.z, static_cast<float>(species[i])};
+  atomicAdd(&interior_ions[species[i]], 1ull);
+}
+
+// Each pair once: block (i, y) has tile i against tiles i + y, i + y + gridDim.y, ... around the
+// ring, half of it. Counts in shared memory if they fit (`in_shared` of them).
 template <bool Periodic>
 __global__ void pairs_kernel(const __grid_constant__ Rules r, Bins b, const Site* site,
-                             const std::int32_t* species, int n, int in_shared,
-                             unsigned long long* counts, unsigned long long* interior_ions) {
+                             const unsigned* count, int in_shared, unsigned long long* counts) {
   extern __shared__ unsigned local[];
   __shared__ Site tile[kThreads];
-  __shared__ std::int32_t kind[kThreads];  // -1: does not count
+  const unsigned n = *count, tiles = (n + kThreads - 1) / kThreads, own = blockIdx.x;
+  if (own >= tiles) return;
   const float limit = static_cast<float>(b.farthest2 * (1 + 1e-6));
   for (int k = threadIdx.x; k < in_shared; k += kThreads) local[k] = 0;
-  const int i = blockIdx.x * kThreads + threadIdx.x;
+  const unsigned i = own * kThreads + threadIdx.x;
   const Site at = i < n ? site[i] : hole();
-  const int mine = i < n && interior(r, b, at) ? species[i] : -1;
-  if (mine >= 0) atomicAdd(&interior_ions[mine], 1ull);
-  for (int begin = blockIdx.x * kThreads; begin < n; begin += kThreads) {
-    const int j = begin + threadIdx.x;
+  for (unsigned ahead = blockIdx.y; ahead <= tiles / 2; ahead += gridDim.y) {
+    if (2 * ahead == tiles && own >= ahead) break;  // the other one of the two has this pair
+    const unsigned begin = (own + ahead) % tiles * kThreads, j = begin + threadIdx.x;
     __syncthreads();
-    const Site other = j < n ? site[j] : hole();
-    tile[threadIdx.x] = other;
-    kind[threadIdx.x] = j < n && interior(r, b, other) ? species[j] : -1;
+    tile[threadIdx.x] = j < n ? site[j] : hole();
     __syncthreads();
-    if (mine < 0) continue;
-    for (int k = 0; k < kThreads; ++k) {
+    if (i >= n) continue;
+    const unsigned end = min(kThreads, n - begin);
+    for (unsigned k = ahead == 0 ? threadIdx.x + 1 : 0; k < end; ++k) {
       const Site g = tile[k];
       if (!(squared<Periodic, float>(r, at.x - g.x, at.y - g.y, at.z - g.z) < limit)) continue;
-      if (begin + k <= i || kind[k] < 0) continue;
       const int bin = bin_of(b, squared_distance(r, at.x, at.y, at.z, g));
       if (bin < 0) continue;
-      const int where = species_pair(mine, kind[k], b.species) * b.bins + bin;
+      const int kinds =
+          species_pair(static_cast<int>(at.charge), static_cast<int>(g.charge), b.species);
       if (in_shared)
-        atomicAdd(&local[where], 1u);
+        atomicAdd(&local[kinds * b.bins + bin], 1u);
       else
-        atomicAdd(&counts[where], 1ull);
+        atomicAdd(&counts[kinds * b.bins + bin], 1ull);
     }
   }
   __syncthreads();
