@@ -364,6 +364,23 @@ class CpuEngine final : public Engine {
   std::vector<double> energies_;
 };
 
+// Those of "cuda:0" or "cuda:0,1"; none of anything else.
+std::vector<int> cuda_indices(const std::string& device) {
+  std::vector<int> indices;
+  std::size_t at = 5;
+  if (device.rfind("cuda:", 0) != 0) return {};
+  while (at <= device.size()) {
+    const std::size_t end = std::min(device.find(',', at), device.size());
+    const std::string index = device.substr(at, end - at);
+    if (index.empty() || index.size() > 3 ||
+        index.find_first_not_of("0123456789") != std::string::npos)
+      return {};
+    indices.push_back(std::stoi(index));
+    at = end + 1;
+  }
+  return indices;
+}
+
 template <class MakeState>
 std::unique_ptr<Engine> engine_on(const std::string& device, int threads, MakeState&& state) {
   if (threads < 0)
@@ -372,14 +389,10 @@ std::unique_ptr<Engine> engine_on(const std::string& device, int threads, MakeSt
     if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     return std::make_unique<CpuEngine>(state(), threads);
   }
-  if (device.rfind("cuda:", 0) == 0) {
-    const std::string index = device.substr(5);
-    if (!index.empty() && index.size() < 4 &&
-        index.find_first_not_of("0123456789") == std::string::npos)
-      return make_cuda_engine(state(), std::stoi(index));
-  }
+  if (const std::vector<int> indices = cuda_indices(device); !indices.empty())
+    return make_cuda_engine(state(), indices);
   throw std::invalid_argument("unknown device \"" + device +
-                              "\": expected \"cpu\" or \"cuda:<index>\"");
+                              "\": expected \"cpu\", \"cuda:<index>\" or several, \"cuda:0,1\"");
 }
 
 }  // namespace
@@ -396,7 +409,7 @@ std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, const Ions& ions,
 }
 
 #if !defined(MANYMOVE_HAVE_CUDA)
-std::unique_ptr<Engine> make_cuda_engine(State, int) {
+std::unique_ptr<Engine> make_cuda_engine(State, const std::vector<int>&) {
   throw std::invalid_argument("this build of manymove has no CUDA engine");
 }
 #endif

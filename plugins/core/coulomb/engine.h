@@ -112,7 +112,8 @@ class MANYMOVE_API Engine {
   virtual std::uint64_t state_hash() const = 0;
 };
 
-// device: "cpu" or "cuda:<index>". threads: of the CPU engine, 0 for all.
+// device: "cpu", "cuda:<index>", or for one chain on several GPUs "cuda:<index>,<index>,...".
+// threads: of the CPU engine, 0 for all.
 // Throws std::invalid_argument (OverlapError) for bad input, std::bad_alloc when memory runs out,
 // std::runtime_error for device errors.
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const Ions& ions, const Parameters& parameters,
