@@ -1,7 +1,7 @@
 """Charge renormalisation in the 3:-1 electrolyte: section 5 of Liang, Xing and Li (2017).
 
-    python charge_renormalization.py --ions 131072 --sweeps 2000 --json result.json
-    python charge_renormalization.py --draw result.json --picture far_field.png
+    python run.py --ions 131072 --sweeps 2000 --json result.json
+    python run.py --draw result.json --picture far_field.png
 
 The first command simulates and writes a file of results; the second draws Figures 12 to 14 from it.
 """
@@ -69,7 +69,7 @@ def simulate(options: argparse.Namespace) -> None:
             "seconds_per_sweep": ions.seconds / ions.sweep,
             "acceptance": ions.acceptance,
             "energy_per_ion": float(energies.mean()),
-            "autocorrelation_time": 0.5 + autocorrelation_time(energies),
+            "autocorrelation_time": 0.5 + autocorrelation_time(energies, every_lag=True),
             "energy_drift": ions.energy_drift() / ions.energy,
             "state_hash": ions.state_hash,
             "densities": found.densities.tolist(),
