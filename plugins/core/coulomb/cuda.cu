@@ -183,6 +183,33 @@ class Card {
            static_cast<unsigned>(per_multiprocessor * properties.multiProcessorCount);
   }
 
+  void remember_sites() {
+    use();
+    if (left_.size() == 0) left_ = DeviceBuffer<Site>(n_);
+    check(cudaMemcpyAsync(left_.data(), site_.data(), n_ * sizeof(Site), cudaMemcpyDeviceToDevice,
+                          stream_),
+          "copy");
+  }
+  std::uint64_t trace(const HostParticles& host) const {
+    use();
+    DeviceBuffer<unsigned long long> sum(1);
+    sum.clear(stream_);
+    const auto kernel = host.double_precision ? &trace_kernel<double> : &trace_kernel<float>;
+    kernel<<<blocks(), kThreads, 0, stream_>>>(host, n_, sum.data());
+    check(cudaGetLastError(), "launch");
+    unsigned long long trace;
+    sum.download(&trace, stream_);
+    return trace;
+  }
+  void write_positions(const State& state, const HostParticles& host) {
+    use();
+    const auto kernel = host.double_precision ? &write_kernel<double> : &write_kernel<float>;
+    const double* unit = state.axis_unit;
+    kernel<<<blocks(), kThreads, 0, stream_>>>(state.rules, double3{unit[0], unit[1], unit[2]},
+                                               host, n_, site_.data(), left_.data());
+    check(cudaGetLastError(), "launch");
+  }
+
   void count_pairs(const State& state, const Bins& b, std::uint64_t* counts,
                    std::uint64_t* interior_ions) const {
     use();
@@ -255,7 +282,7 @@ class Card {
   Event reached_;
   Schedule schedule_;
   int n_;
-  DeviceBuffer<Site> site_, guest_;
+  DeviceBuffer<Site> site_, guest_, left_;
   DeviceBuffer<float4> trial_;
   DeviceBuffer<std::int64_t> most_;
   DeviceBuffer<std::uint8_t> fate_, hopeful_;
@@ -351,6 +378,18 @@ class CudaEngine final : public Engine {
     Tally sum;
     tally.download(&sum, card.stream());
     return static_cast<double>(quanta(sum)) * state_.rules.strength / 2;
+  }
+
+  void adopt(const HostParticles& host) override {
+    first().remember_sites();
+    trace_ = first().trace(host);
+  }
+  bool same_particles(const HostParticles& host) const override {
+    return first().trace(host) == trace_;
+  }
+  void write_positions(const HostParticles& host) override {
+    first().write_positions(state_, host);
+    trace_ = first().trace(host);
   }
 
   void count_pairs(const Histogram& histogram, std::uint64_t* counts,
@@ -449,6 +488,7 @@ class CudaEngine final : public Engine {
   int eta_ = 1;
   mutable bool fresh_ = true;  // state_.sites
   std::vector<double> energies_;
+  std::uint64_t trace_ = 0;  // of a host program's particles as they were left
 };
 
 }  // namespace

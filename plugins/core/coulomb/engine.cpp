@@ -105,6 +105,19 @@ class CpuEngine final : public Engine {
   Snapshot snapshot() const override { return snapshot_of(state_); }
   void set_positions(const double* xyz) override { place(state_, xyz); }
 
+  void adopt(const HostParticles& host) override {
+    left_ = state_.sites;
+    trace_ = trace(host);
+  }
+  bool same_particles(const HostParticles& host) const override { return trace(host) == trace_; }
+  void write_positions(const HostParticles& host) override {
+    const auto write = host.double_precision ? &write_ion<double> : &write_ion<float>;
+    for (std::size_t i = 0; i < left_.size(); ++i)
+      write(state_.rules, state_.axis_unit, host, static_cast<std::uint32_t>(i), state_.sites[i],
+            left_[i]);
+    trace_ = trace(host);
+  }
+
   void count_pairs(const Histogram& histogram, std::uint64_t* counts,
                    std::uint64_t* interior_ions) const override {
     const Bins b = bins_of(state_, histogram);
@@ -140,6 +153,14 @@ class CpuEngine final : public Engine {
         &function);
   }
   Guests guests() const { return {x_.data(), y_.data(), z_.data(), charge_.data()}; }
+
+  std::uint64_t trace(const HostParticles& host) const {
+    const auto one = host.double_precision ? &trace_of<double> : &trace_of<float>;
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < state_.sites.size(); ++i)
+      sum += one(host, static_cast<std::uint32_t>(i));
+    return sum;
+  }
 
   void put(std::size_t place, const Site& s) const {
     x_[place] = s.x;
@@ -360,7 +381,9 @@ class CpuEngine final : public Engine {
   CellLists lists_;
   std::vector<std::atomic<std::uint32_t>> decided_;
   std::uint64_t accepted_ = 0, evaluated_ = 0, evaluated_this_ = 0;
-  __int128 moved_ = 0;  // energy of this sweep, in quanta
+  __int128 moved_ = 0;      // energy of this sweep, in quanta
+  std::vector<Site> left_;  // with a host program
+  std::uint64_t trace_ = 0;
   std::vector<double> energies_;
 };
 

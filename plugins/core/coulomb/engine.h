@@ -69,6 +69,18 @@ struct Histogram {
   int species = 0;
 };
 
+// The particles of a host program, in its own memory: that of the engine's (first) device for a
+// CUDA engine, the host's for a CPU engine.
+struct HostParticles {
+  void* position;              // [N][4], x, y and z first; the fourth is left alone
+  bool double_precision;       // of position, charge and diameter: float64 or float32
+  std::int32_t* image;         // [N][3]
+  const void* charge;          // [N]
+  const void* diameter;        // [N]
+  const std::uint32_t* index;  // [N], where ion i stands
+  double highest[3];           // coordinates of a host program's box, below half its edges
+};
+
 // To be used by one thread at a time. What a CUDA engine does is ordered with the legacy default
 // stream of its device.
 class MANYMOVE_API Engine {
@@ -94,6 +106,14 @@ class MANYMOVE_API Engine {
   // Other positions [N][3] of the same ions; counters go on. Throws as make_engine, the old
   // positions being kept.
   virtual void set_positions(const double* xyz) = 0;
+
+  // Takes a host program's particles for the ions as they are now, without looking.
+  virtual void adopt(const HostParticles& particles) = 0;
+  // Whether they are as they were left, positions, charges and diameters, in whatever order.
+  virtual bool same_particles(const HostParticles& particles) const = 0;
+  // Writes the positions of ions that have moved since the last time. Images follow them by the
+  // nearest image.
+  virtual void write_positions(const HostParticles& particles) = 0;
 
   // Adds the pairs of the present configuration to counts, [species (species + 1) / 2][bins] with
   // the pairs of species 00, 01, ..., 11, 12, ..., and the ions of each species that counted to

@@ -523,6 +523,25 @@ __global__ void reduction_kernel(const __grid_constant__ Rules r, const __grid_c
   b.tally->high += energy >> 32;
 }
 
+// ---- the particles of host programs
+// --------------------------------------------------------------
+
+template <class Real>
+__global__ void trace_kernel(HostParticles host, int n, unsigned long long* sum) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned long long trace = i < n ? trace_of<Real>(host, i) : 0;
+  for (int step = 16; step > 0; step /= 2) trace += __shfl_xor_sync(0xffffffffu, trace, step);
+  if (threadIdx.x % 32 == 0) atomicAdd(sum, trace);
+}
+
+template <class Real>
+__global__ void write_kernel(Rules r, double3 axis_unit, HostParticles host, int n,
+                             const Site* site, Site* left) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const double unit[3] = {axis_unit.x, axis_unit.y, axis_unit.z};
+  if (i < n) write_ion<Real>(r, unit, host, i, site[i], left[i]);
+}
+
 // ---- measurements
 // --------------------------------------------------------------------------------
 
