@@ -29,9 +29,10 @@ from manymove.ions import debye_length
 from manymove.pair_correlations import PairCorrelations
 
 _LEAST_POINTS = 8
-_LINEAR = 0.05  # kT, up to which |U| counts as small
+_LINEAR = 0.1  # kT, up to which |U| counts as small
 _CHAINS = 0.5  # kT, up to which the bridge function, of third order, counts as none
 _EARLIER = 0.8  # another beginning of the window, to see what its choice does
+_FARTHER = 1.5  # another distance to continue g from
 _SHARES = 10  # of the samples, for errors
 _LEAST_SIGNIFICANCE = 5.0  # of an amplitude, in standard errors
 
@@ -133,12 +134,13 @@ def dressed_ions(
     (Eq. 18). From all of these is taken what the same fit is wrong by on the solution of the
     Ornstein-Zernike equation that continues g from where |U_ab| <= 0.5 kT. Errors: by the jackknife
     over independent runs, if four or more are given, otherwise over blocks of the samples; those of
-    the fit contain what an earlier beginning of the window, by a factor of 0.8, changes.
+    the fit contain what an earlier beginning of the window, by a factor of 0.8, changes; those
+    of the solution what a distance longer by a half changes.
 
     Args:
         correlations: of one run, or of several independent ones of equal length and bins.
         bjerrum_length: l_B in angstrom.
-        window: distances fitted. Default from where all |U_ab| have fallen to 0.05 kT, for the
+        window: distances fitted. Default from where all |U_ab| have fallen to 0.1 kT, for the
             theory is of first order in U (and from 1.5 bare Debye lengths on), to six.
         tail: distance from which g is taken for uncorrelated; default eight bare Debye lengths, or
             the window's end if that is more. Without any, nothing is divided out and `offset` is
@@ -191,7 +193,11 @@ def dressed_ions(
         _jackknife(fit, samples), _window_error(fit_of, first.r, window, pole, model, g, values)
     )
     pole_values = np.full(len(fitted), math.nan) if model is None else pole.values(model)
-    pole_errors = _jackknife(lambda one: pole.values(pole.solve(one)), samples)
+    farther = pole.solve(g, _FARTHER)
+    pole_errors = np.hypot(
+        _jackknife(lambda one: pole.values(pole.solve(one)), samples),
+        pole_values - (pole_values if farther is None else pole.values(farther)),
+    )
     offset = fit.offset(g) if far.any() else np.full(3, math.nan)
     (kappa, z00, z01, z10, z11, e0, e1, screening, charge), e = values, errors
     end = float(first.r[inside][-1])
@@ -267,12 +273,12 @@ class _Pole:
         self._r, self._fit, self._bjerrum = r, fit, bjerrum
         self.distance = distance
 
-    def solve(self, g: np.ndarray) -> IntegralEquation | None:
+    def solve(self, g: np.ndarray, factor: float = 1.0) -> IntegralEquation | None:
         """None if there is no solution with a screened far field."""
         fit = self._fit
         try:
             model = continue_pair_correlations(
-                self._r, fit.normalised(g), fit.n, fit.z, self._bjerrum, self.distance
+                self._r, fit.normalised(g), fit.n, fit.z, self._bjerrum, factor * self.distance
             )
             model.screening()
         except ValueError:

@@ -77,12 +77,12 @@ class IntegralEquation:
         """kR, where det(1 - n c) vanishes, and the residue of h there.
 
         Raises:
-            ValueError: no zero between 0.7 and 1.6 bare inverse Debye lengths: the far field is not
+            ValueError: no zero between 0.7 and 3 bare inverse Debye lengths: the far field is not
                 a single screened exponential near the bare one.
         """
         n, z = np.array(self.densities), np.array(self.valences)
         bare = 1 / debye_length(n, z, self.bjerrum_length)
-        roots = np.linspace(0.7 * bare, min(1.6 * bare, 0.99 * self.split), 91)
+        roots = np.linspace(0.7 * bare, 3 * bare, 116)
         values = [_determinant(self._transform(k), n) for k in roots]
         sign = np.flatnonzero(np.sign(values[:-1]) != np.sign(values[1:]))
         if not sign.size:
