@@ -107,6 +107,23 @@ def test_parameters_come_back(offset):
     assert 0.5 < found.curvature < 2.5  # what one exponential alone is wrong by, in angstrom
 
 
+def test_pictures_of_the_far_field(tmp_path):
+    pytest.importorskip("matplotlib")
+    from manymove import plots_electrolyte
+
+    found = dressed_ions(measured(), BJERRUM)
+    for draw in (plots_electrolyte.far_field, plots_electrolyte.valences):
+        draw(tmp_path / "picture.png", measured(), found)
+        assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+    # The straight lines are what the charge densities tend to.
+    known = measured()
+    rho = charge_density(known.g, DENSITIES, BARE)
+    at = int(np.searchsorted(known.r, 250))
+    for species in (0, 1):
+        line = plots_electrolyte.asymptote(found, species, known.r[at])
+        assert math.log(abs(known.r[at] * rho[species, at])) == pytest.approx(line, abs=0.02)
+
+
 def test_errors_cover_the_truth():
     """Of five data sets the squared deviations over the errors have a mean of about one, less for
     the fit, whose errors contain the choice of its window; above 5 with a probability of 1e-4."""
