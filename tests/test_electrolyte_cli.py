@@ -14,7 +14,7 @@ import time
 import numpy as np
 import pytest
 
-from manymove import cli, electrolyte_job
+from manymove import cli, electrolyte_job, replicas
 
 SMALL = ["--ions", 128, "--sweeps", 60, "--equilibrate", 20, "--device", "cpu", "--quiet"]
 KEYS = {
@@ -123,6 +123,12 @@ def test_two_processes_make_the_replicas_of_one(tmp_path):
     broken = run("ranks", "--resume", launcher=launcher)
     assert broken.returncode == 2
     assert "no checkpoint" in broken.stderr and "checkpoint-1.state" in broken.stderr
+
+
+def test_ranks_do_not_share_chains_over_several_gpus(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(replicas.World, "connect", lambda: replicas.World(size=2))
+    assert electrolyte(*SMALL, "--device", "cuda:0,1", "--output", tmp_path) == 2
+    assert "is for one process, there are 2 ranks" in capsys.readouterr().err
 
 
 def test_autocorrelation_time_is_that_of_equation_10():

@@ -53,6 +53,8 @@ def _run_share(settings: Settings, indices: list[int], world: World) -> list[Res
     device = world.device(settings.device)
     threads = share_of_threads(device, settings.threads, len(indices), world.cores)
     if "," in device:  # chains over several GPUs, one after the other
+        if world.size > 1:
+            raise ValueError(f"--device {device} is for one process, there are {world.size} ranks")
         threads = threads[:1]
     moves = (settings.sweeps + settings.equilibrate) * settings.ions * len(indices)
     with StopRequest() as stop:
