@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh.
+// The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh and
+// measure.cuh.
 #include "cuda.h"
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "kernels.cuh"
+#include "measure.cuh"
 
 namespace manymove::coulomb {
 namespace {
