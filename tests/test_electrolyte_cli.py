@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import time
 import numpy as np
 import pytest
 
-from manymove import cli
+from manymove import cli, electrolyte_job, replicas
 
 SMALL = ["--ions", 128, "--sweeps", 60, "--equilibrate", 20, "--device", "cpu", "--quiet"]
 KEYS = {
@@ -86,6 +87,62 @@ def test_replicas_have_seeds_of_their_own_and_are_pooled(tmp_path):
     assert len({r["state_hash"] for r in summary["replicas"]}) == 3
     mean = np.mean([r["energy_per_ion_kT"] for r in summary["replicas"]])
     assert summary["energy_per_ion_kT"] == pytest.approx(mean)
+
+
+def mpiexec_of_this_environment():
+    pytest.importorskip("mpi4py", reason="mpi4py is not installed")
+    found = shutil.which("mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
+    return found or pytest.skip("no mpiexec")
+
+
+def test_two_processes_make_the_replicas_of_one(tmp_path):
+    """One replica per rank; the pooled results are those of the same replicas in one process."""
+    launcher = [mpiexec_of_this_environment(), "-n", "2"]
+    command = [sys.executable, "-c", "from manymove import cli; cli.main()", "electrolyte"]
+    command += [*map(str, SMALL), "--threads", "1", "--precision", "double"]
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "OMPI", "HYDI"))}
+
+    def run(folder, *prefix_and_options, launcher=()):
+        arguments = [*launcher, *command, *prefix_and_options, "--output", tmp_path / folder]
+        return subprocess.run(arguments, env=clean, timeout=120, capture_output=True, text=True)
+
+    both = run("ranks", launcher=launcher)
+    assert both.returncode == 0, both.stderr
+    assert run("one", "--replicas", "2").returncode == 0
+    ranks, one = summary_of(tmp_path / "ranks"), summary_of(tmp_path / "one")
+    if ranks["ranks"] == 1:
+        pytest.skip("mpiexec and mpi4py are of different MPIs")
+    assert (ranks["ranks"], one["ranks"]) == (2, 1)
+    for key in ("state_hash", "replicas", "energy_per_ion_kT", "energy_per_ion_error"):
+        assert ranks[key] == one[key]
+    for name in ("g.csv", "energy.csv"):
+        assert (tmp_path / "ranks" / name).read_text() == (tmp_path / "one" / name).read_text()
+
+    # An error on one rank ends both, with one line.
+    (tmp_path / "ranks" / "checkpoint-1.state").unlink()
+    broken = run("ranks", "--resume", launcher=launcher)
+    assert broken.returncode == 2
+    assert "no checkpoint" in broken.stderr and "checkpoint-1.state" in broken.stderr
+
+
+def test_ranks_do_not_share_chains_over_several_gpus(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(replicas.World, "connect", lambda: replicas.World(size=2))
+    assert electrolyte(*SMALL, "--device", "cuda:0,1", "--output", tmp_path) == 2
+    assert "is for one process, there are 2 ranks" in capsys.readouterr().err
+
+
+def test_autocorrelation_time_is_that_of_equation_10():
+    """T_c = 1/2 + sum C_k, half of pymbar's g; of a series with C_k = 2^-k it is 3/2."""
+    from pymbar.timeseries import statistical_inefficiency
+
+    random, series = np.random.default_rng(1), np.empty(100_000)
+    series[0] = 0.0
+    for k in range(1, series.size):
+        series[k] = series[k - 1] / 2 + random.normal()
+    found, missing = electrolyte_job._autocorrelation([series])
+    assert missing is None
+    assert found == pytest.approx(statistical_inefficiency(series) / 2, rel=0.01)
+    assert found == pytest.approx(1.5, rel=0.05)
 
 
 def test_kill_and_resume_give_the_uninterrupted_run(tmp_path):

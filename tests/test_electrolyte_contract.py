@@ -58,6 +58,8 @@ def make(positions=APART, types=(0, 1), species=PAIR, **options):
         ({"seed": -1}, ValueError, "seed must be in"),
         ({"seed": 1.5}, TypeError, "seed must be an integer"),
         ({"device": "tpu"}, ValueError, "unknown device"),
+        ({"device": "cuda:0,"}, ValueError, "unknown device"),
+        ({"device": "cuda:0,x"}, ValueError, "unknown device"),
         ({"threads": 0}, ValueError, "threads must be positive"),
     ],
 )

@@ -56,6 +56,61 @@ def test_many_groups_beyond_what_runs_at_a_time():
     assert gpu.state_hash == cpu.state_hash
 
 
+@pytest.mark.parametrize("ions, shares", [(100, 2), (1500, 2), (1500, 3)])
+@pytest.mark.parametrize("build", [trivalent, dense])
+def test_shares_of_a_chain_make_the_same_chain(monkeypatch, build, ions, shares):
+    """Several grids that deal the groups among them, here side by side on one device."""
+    monkeypatch.setenv("MANYMOVE_TEST_ONE_DEVICE", "1")
+    one = build(ions, precision="double", device="cuda:0")
+    several = build(ions, precision="double", device="cuda:" + ",".join(shares * "0"))
+    for sweeps in (1, 3, 300):
+        one.run(sweeps)
+        several.run(sweeps)
+        assert several.state_hash == one.state_hash
+    assert several.evaluated_moves == one.evaluated_moves
+    assert several.energy == one.energy
+    several.set_positions(one.positions)
+    several.run(2)
+    one.run(2)
+    assert several.state_hash == one.state_hash
+
+
+def test_shares_that_do_not_fit_side_by_side_are_refused(monkeypatch):
+    monkeypatch.setenv("MANYMOVE_TEST_ONE_DEVICE", "1")
+    with pytest.raises(ValueError, match="too many ions for shares"):
+        trivalent(400_000, device="cuda:0,0")
+
+
+@pytest.mark.parametrize(
+    "device, options, message",
+    [
+        ("cuda:0,0", {}, "named twice"),
+        ("cuda:0,99", {}, "no device cuda:99"),
+        ("cuda:" + ",".join(9 * "0"), {}, "up to 8 devices"),
+        ("cuda:0,1", {"method": "reduction"}, "only method brush"),
+    ],
+)
+def test_bad_choices_of_devices_are_refused(device, options, message):
+    with pytest.raises(ValueError, match=message):
+        trivalent(100, device=device, **options)
+
+
+@pytest.mark.skipif(len(_core.cuda_devices()) < 2, reason="one CUDA device")
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+@pytest.mark.parametrize("ions", [1000, 100_000])
+def test_several_devices_make_the_same_chain(precision, ions):
+    count = min(4, len(_core.cuda_devices()))
+    one = trivalent(ions, precision=precision, device="cuda:0")
+    several = trivalent(
+        ions, precision=precision, device="cuda:" + ",".join(map(str, range(count)))
+    )
+    for sweeps in (1, 20):
+        one.run(sweeps)
+        several.run(sweeps)
+        assert several.state_hash == one.state_hash
+    assert several.device_name.startswith(f"{count} x ")
+
+
 def test_mixed_precision_repeats_and_flips_few_decisions():
     first, again = (trivalent(4096, device="cuda") for _ in range(2))
     first.run(10)

@@ -89,6 +89,28 @@ def test_images_follow(hoomd_device):
     assert (np.array(simulation.state.get_snapshot().particles.image) != 0).any()
 
 
+def test_images_stay_in_a_spherical_cell(hoomd_device):
+    """Nobody crosses the box, however far several sweeps carry an ion."""
+    ions = trivalent(100, device="cpu")
+    simulation = simulation_of(ions, hoomd_device, 3 * (2 * ions.radius,))
+    add(simulation, radius=ions.radius, sweeps_per_step=20)
+    simulation.run(3)
+    assert (np.array(simulation.state.get_snapshot().particles.image) == 0).all()
+
+
+def test_steps_leave_positions_where_they_are(hoomd_device, monkeypatch):
+    """After the first step nothing is taken over by way of the host, be particles reordered."""
+    ions = trivalent(300, periodic=True, precision="double", device="cpu")
+    simulation = simulation_of(ions, hoomd_device)
+    simulation.operations.tuners.append(hoomd.tune.ParticleSorter(trigger=2))
+    action = add(simulation, precision="double")
+    simulation.run(1)
+    monkeypatch.setattr(action, "_take_over", None)
+    simulation.run(6)
+    ions.run(7)
+    assert np.abs(positions_of(simulation) - ions.positions).max() < 1e-4
+
+
 def test_others_may_move_particles_between_steps(hoomd_device):
     ions = trivalent(100, periodic=True, device="cpu")
     simulation = simulation_of(ions, hoomd_device)

@@ -56,6 +56,26 @@ Ions ions_from(const double* positions, std::size_t count, const Column<double>&
   return {positions, valence.data(), diameter.data(), species.data(), count};
 }
 
+HostParticles host_particles(std::uintptr_t position, bool double_precision, std::uintptr_t image,
+                             std::uintptr_t charge, std::uintptr_t diameter, std::uintptr_t index,
+                             const std::array<double, 3>& highest) {
+  return {reinterpret_cast<void*>(position),       double_precision,
+          reinterpret_cast<std::int32_t*>(image),  reinterpret_cast<const void*>(charge),
+          reinterpret_cast<const void*>(diameter), reinterpret_cast<const std::uint32_t*>(index),
+          {highest[0], highest[1], highest[2]}};
+}
+
+// A method that takes the addresses of a host program's arrays.
+template <auto Method>
+auto with_host_particles() {
+  return [](Engine& e, std::uintptr_t position, bool double_precision, std::uintptr_t image,
+            std::uintptr_t charge, std::uintptr_t diameter, std::uintptr_t index,
+            const std::array<double, 3>& highest) {
+    return (e.*Method)(
+        host_particles(position, double_precision, image, charge, diameter, index, highest));
+  };
+}
+
 nb::dict snapshot_dict(const Engine& engine) {
   Snapshot s;
   {
@@ -150,6 +170,15 @@ void bind_coulomb(nb::module_& module) {
             e.set_positions(input.data);
           },
           "positions"_a)
+      .def("adopt", with_host_particles<&Engine::adopt>(), "position"_a, "double_precision"_a,
+           "image"_a, "charge"_a, "diameter"_a, "index"_a, "highest"_a,
+           nb::call_guard<nb::gil_scoped_release>())
+      .def("same_particles", with_host_particles<&Engine::same_particles>(), "position"_a,
+           "double_precision"_a, "image"_a, "charge"_a, "diameter"_a, "index"_a, "highest"_a,
+           nb::call_guard<nb::gil_scoped_release>())
+      .def("write_positions", with_host_particles<&Engine::write_positions>(), "position"_a,
+           "double_precision"_a, "image"_a, "charge"_a, "diameter"_a, "index"_a, "highest"_a,
+           nb::call_guard<nb::gil_scoped_release>())
       .def(
           "count_pairs",
           [](const Engine& e, double bin_width, int bins, double interior_radius, int species) {

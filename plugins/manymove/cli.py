@@ -345,7 +345,10 @@ def electrolyte(
     precision: Annotated[str, typer.Option(help="mixed or double.")] = "mixed",
     method: Annotated[str, typer.Option(help="brush, reduction or serial.")] = "brush",
     seed: Annotated[int, typer.Option(help="Of the random numbers; replica k takes seed + k.")] = 1,
-    device: Device = "auto",
+    device: Annotated[
+        str,
+        typer.Option(help="auto, cpu, cuda, cuda:<index>, or cuda:0,1: one chain on several GPUs."),
+    ] = "auto",
     threads: Threads = None,
     replicas: Annotated[
         int | None,

@@ -52,6 +52,10 @@ def _run_share(settings: Settings, indices: list[int], world: World) -> list[Res
         return []
     device = world.device(settings.device)
     threads = share_of_threads(device, settings.threads, len(indices), world.cores)
+    if "," in device:  # chains over several GPUs, one after the other
+        if world.size > 1:
+            raise ValueError(f"--device {device} is for one process, there are {world.size} ranks")
+        threads = threads[:1]
     moves = (settings.sweeps + settings.equilibrate) * settings.ions * len(indices)
     with StopRequest() as stop:
         replicas = [
@@ -164,7 +168,7 @@ def _autocorrelation(per_ion: list[np.ndarray]) -> tuple[float | None, str | Non
     from manymove.analysis.autocorrelation import autocorrelation_time
 
     try:
-        times = [0.5 + autocorrelation_time(e) for e in per_ion]
+        times = [0.5 + autocorrelation_time(e, every_lag=True) for e in per_ion]
     except (ValueError, ImportError) as error:
         return None, str(error)
     return (float(np.mean(times)), None) if times else (None, "nothing was measured")
@@ -277,6 +281,10 @@ def _dressed_rows(s: dict[str, Any]) -> list[tuple[str, str]]:
         return f"{value:.4g}" + ("" if error is None else f" +- {error:.2g}")
 
     rows = [("Debye length", with_error(d["debye_length"], d["debye_length_error"]) + " A")]
+    if d["pole_debye_length"] is not None:
+        pole = with_error(d["pole_debye_length"], d["pole_debye_length_error"])
+        valences = " and ".join(map(with_error, d["pole_valences"], d["pole_valence_errors"]))
+        rows.append(("Ornstein-Zernike", f"{pole} A, valences {valences}"))
     for z, ways, errors in zip(s["valences"], d["valences"], d["valence_errors"], strict=True):
         both = " and ".join(map(with_error, ways, errors))
         rows.append((f"valence {z:+d}", f"{both} (by way of either species)"))

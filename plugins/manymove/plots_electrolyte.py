@@ -88,24 +88,18 @@ def pair_correlations(path: Path, found: PairCorrelations) -> None:
 
 
 def far_field(path: Path, found: PairCorrelations, dressed: DressedIons) -> None:
-    """ln |r rho| against r with the fitted slope (Figure 13)."""
+    """ln |r rho| against r and the straight lines that they tend to (Figure 13)."""
     rho = charge_density(found.g, found.densities, found.valences)
     low, high = dressed.window
     shown = (found.r > 0.3 * low) & (found.r < 1.4 * high)
     window = (found.r >= low) & (found.r <= high)
     figure, axes = _figure(6.4, 4.2)
-    for z, row in zip(found.valences, rho, strict=True):
+    for species, (z, row) in enumerate(zip(found.valences, rho, strict=True)):
         y = found.r * row
         sign = np.sign(np.sum(y[window]))
         keep = shown & (sign * y > 0)
         (line,) = axes.plot(found.r[keep], np.log(sign * y[keep]), ".", ms=2, label=f"{z:+g}")
-        shape = np.exp(-found.r[window] / dressed.debye_length)
-        amplitude = sign * (shape * y[window]).sum() / (shape**2).sum()
-        axes.plot(
-            found.r[window],
-            np.log(amplitude) - found.r[window] / dressed.debye_length,
-            color=line.get_color(),
-        )
+        axes.plot(found.r[keep], asymptote(dressed, species, found.r[keep]), color=line.get_color())
     axes.set_xlabel("r / Å")
     axes.set_ylabel("ln |r ρ(r) Å² / e|")
     axes.set_title(
@@ -113,6 +107,12 @@ def far_field(path: Path, found: PairCorrelations, dressed: DressedIons) -> None
     )
     axes.legend(title="around")
     figure.savefig(path, dpi=150)
+
+
+def asymptote(dressed: DressedIons, species: int, r: np.ndarray) -> np.ndarray:
+    """ln |r rho| of the far field around a species (Eq. 14), with its permittivity."""
+    z, kappa = dressed.valences[species][species], 1 / dressed.debye_length
+    return np.log(kappa**2 * abs(z) / (4 * np.pi * dressed.permittivity[species])) - kappa * r
 
 
 def valences(path: Path, found: PairCorrelations, dressed: DressedIons) -> None:

@@ -95,6 +95,8 @@ class Event {
   Event& operator=(const Event&) = delete;
   void record(cudaStream_t stream) const { check(cudaEventRecord(event_, stream), "event"); }
   void wait() const { check(cudaEventSynchronize(event_), "event"); }
+  // What is enqueued in this stream from now on waits for it, on whatever device.
+  void hold(cudaStream_t stream) const { check(cudaStreamWaitEvent(stream, event_), "event"); }
 
  private:
   cudaEvent_t event_ = nullptr;

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh.
+// The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh and
+// measure.cuh.
 #include "cuda.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cub/device/device_partition.cuh>
+#include <mutex>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "kernels.cuh"
+#include "measure.cuh"
 
 namespace manymove::coulomb {
 namespace {
@@ -17,7 +22,7 @@ constexpr std::size_t kMostEnergies = 1 << 20;
 
 // One schedule of the sweep.
 struct Schedule {
-  void (*brush)(Rules, Buffers);
+  void (*brush)(Rules, Buffers, Devices);
   void (*place)(Buffers);
   std::size_t memory;
   int group, threads;
@@ -54,74 +59,177 @@ Schedule schedule_for(int eta) {
   }
 }
 
-class CudaEngine final : public Engine {
+int devices_there() {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) == cudaSuccess) return devices;
+  cudaGetLastError();
+  return 0;
+}
+
+int select(int device) {
+  const int devices = devices_there();
+  if (device >= devices)
+    throw std::invalid_argument("no device cuda:" + std::to_string(device) + " (" +
+                                std::to_string(devices) + " CUDA devices)");
+  check(cudaSetDevice(device), "device");
+  return device;
+}
+
+// All that one GPU holds of the chain: everything.
+class Card {
  public:
-  CudaEngine(State state, int device) : state_(std::move(state)), device_(select(device)) {
-    if (state_.parameters.method == Method::serial)
-      throw std::invalid_argument("method serial runs on the CPU only");
-    const std::size_t n = state_.sites.size();
-    // Threads for the whole device, as long as decisions are not what is waited for (Table 1).
-    const bool exact = state_.parameters.double_precision;
-    eta_ = state_.parameters.threads_per_particle;
-    if (eta_ == 0) eta_ = fastest_eta(n, exact);
-    schedule_ = state_.rules.periodic
-                    ? (exact ? schedule_for<true, true>(eta_) : schedule_for<false, true>(eta_))
-                    : (exact ? schedule_for<true, false>(eta_) : schedule_for<false, false>(eta_));
-    check(cudaFuncSetAttribute(schedule_.brush, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(schedule_.memory)),
+  Card(const State& state, const Schedule& schedule, int device)
+      : device_(select(device)), schedule_(schedule), n_(static_cast<int>(state.sites.size())) {
+    check(cudaFuncSetAttribute(schedule.brush, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(schedule.memory)),
           "shared memory for a group");
-    allocate(n);
-    upload();
+    allocate(state.rules);
+    std::vector<std::int32_t> index(n_);
+    std::iota(index.begin(), index.end(), 0);
+    index_.upload(index.data(), stream_);
+    radius_.upload(state.radius.data(), stream_);
+    species_.upload(state.species.data(), stream_);
+    reduction_.clear(stream_);
+    put(state.sites);
   }
-  ~CudaEngine() override { cudaSetDevice(device_); }
+  ~Card() { cudaSetDevice(device_); }
+  Card(const Card&) = delete;
+  Card& operator=(const Card&) = delete;
 
-  void run(std::uint64_t sweeps) override {
+  void use() const { check(cudaSetDevice(device_), "device"); }
+  cudaStream_t stream() const { return stream_; }
+  const Site* sites() const { return site_.data(); }
+  int blocks() const { return (n_ + kThreads - 1) / kThreads; }
+
+  void put(const std::vector<Site>& sites) {
     use();
-    while (sweeps > 0) {
-      const int some = static_cast<int>(std::min<std::uint64_t>(sweeps, kRing));
-      tally_.clear(stream_);
-      for (int k = 0; k < some; ++k) enqueue(k);
-      check(cudaGetLastError(), "launch");
-      std::vector<Tally> tallies(kRing);
-      tally_.download(tallies.data(), stream_);
-      fresh_ = false;
-      for (int k = 0; k < some; ++k) add(tallies[k]);
-      sweeps -= some;
-    }
+    site_.upload(sites.data(), stream_);
   }
-
-  std::vector<double> take_energies() override { return std::exchange(energies_, {}); }
-  Counters counters() const override { return state_.counters; }
-  std::size_t particles() const override { return state_.sites.size(); }
-  double energy_change() const override {
-    return static_cast<double>(state_.change) * state_.rules.strength;
-  }
-
-  double energy() const override {
+  void get(std::vector<Site>& sites) const {
     use();
-    DeviceBuffer<Tally> tally(1);
-    tally.clear(stream_);
-    const auto kernel = state_.rules.periodic ? &energy_kernel<true> : &energy_kernel<false>;
-    kernel<<<blocks(), kThreads, 0, stream_>>>(state_.rules, site_.data(), count(), tally.data());
+    site_.download(sites.data(), stream_);
+  }
+  void clear_tallies() {
+    use();
+    tally_.clear(stream_);
+  }
+  std::vector<Tally> tallies() const {
+    use();
+    std::vector<Tally> tallies(kRing);
+    tally_.download(tallies.data(), stream_);
+    return tallies;
+  }
+  // Where the others write what they decide.
+  void enter(Devices& devices, int place) const {
+    devices.site[place] = site_.data();
+    devices.guest[place] = guest_.data();
+    devices.decided[place] = progress_.data() + 1;
+  }
+
+  // A sweep up to where its groups are decided.
+  void propose(const Rules& r, std::uint64_t sweep, int slot) {
+    use();
+    check(cudaMemsetAsync(head_.data(), 0xff, head_.size() * sizeof(std::int32_t), stream_),
+          "clear");
+    propose_kernel<<<blocks(), kThreads, 0, stream_>>>(r, buffers(slot), sweep);
+  }
+  void place(const Rules& r, int slot) {
+    const Buffers b = buffers(slot);
+    fate_kernel<blocked><<<blocks(), kThreads, 0, stream_>>>(r, b);
+    fate_kernel<blocked_by_blocked><<<blocks(), kThreads, 0, stream_>>>(r, b);
+    std::size_t bytes = partition_.size();
+    check(cub::DevicePartition::Flagged(partition_.data(), bytes, index_.data(), hopeful_.data(),
+                                        order_.data(), count_.data(), n_, stream_),
+          "partition");
+    const int places = n_ + 2 * schedule_.group;
+    schedule_.place<<<(places + kThreads - 1) / kThreads, kThreads, 0, stream_>>>(b);
+    progress_.clear(stream_);
+  }
+  // This device's share of the groups.
+  void decide(const Rules& r, const Devices& devices, int slot) {
+    use();
+    schedule_.brush<<<share(devices.count), schedule_.threads, schedule_.memory, stream_>>>(
+        r, buffers(slot), devices);
+  }
+  void reduce(const State& state, int slot) {
+    const bool exact = state.parameters.double_precision, periodic = state.rules.periodic;
+    const auto kernel =
+        exact ? (periodic ? &reduction_kernel<true, true> : &reduction_kernel<true, false>)
+              : (periodic ? &reduction_kernel<false, true> : &reduction_kernel<false, false>);
+    constexpr int kWide = 1024;
+    const int wide_blocks = std::min((n_ + kWide - 1) / kWide, 256);
+    for (int i = 0; i < n_; ++i)
+      kernel<<<wide_blocks, kWide, 0, stream_>>>(state.rules, buffers(slot), reduction_.data(), i);
+  }
+
+  // What is enqueued so far, for the other devices to wait for.
+  void mark() {
+    use();
+    reached_.record(stream_);
+  }
+  void wait_for(const Card& other) const {
+    use();
+    other.reached_.hold(stream_);
+  }
+
+  // Whether so many shares of a sweep run on this device side by side.
+  bool holds(int shares) const {
+    use();
+    int per_multiprocessor = 0;
+    cudaDeviceProp properties;
+    check(cudaGetDeviceProperties(&properties, device_), "properties");
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, schedule_.brush,
+                                                        schedule_.threads, schedule_.memory),
+          "occupancy");
+    return shares * share(shares) <=
+           static_cast<unsigned>(per_multiprocessor * properties.multiProcessorCount);
+  }
+
+  void remember_sites() {
+    use();
+    if (left_.size() == 0) left_ = DeviceBuffer<Site>(n_);
+    check(cudaMemcpyAsync(left_.data(), site_.data(), n_ * sizeof(Site), cudaMemcpyDeviceToDevice,
+                          stream_),
+          "copy");
+  }
+  std::uint64_t trace(const HostParticles& host) const {
+    use();
+    DeviceBuffer<unsigned long long> sum(1);
+    sum.clear(stream_);
+    const auto kernel = host.double_precision ? &trace_kernel<double> : &trace_kernel<float>;
+    kernel<<<blocks(), kThreads, 0, stream_>>>(host, n_, sum.data());
     check(cudaGetLastError(), "launch");
-    Tally sum;
-    tally.download(&sum, stream_);
-    return static_cast<double>(quanta(sum)) * state_.rules.strength / 2;
+    unsigned long long trace;
+    sum.download(&trace, stream_);
+    return trace;
+  }
+  void write_positions(const State& state, const HostParticles& host) {
+    use();
+    const auto kernel = host.double_precision ? &write_kernel<double> : &write_kernel<float>;
+    const double* unit = state.axis_unit;
+    kernel<<<blocks(), kThreads, 0, stream_>>>(state.rules, double3{unit[0], unit[1], unit[2]},
+                                               host, n_, site_.data(), left_.data());
+    check(cudaGetLastError(), "launch");
   }
 
-  void count_pairs(const Histogram& histogram, std::uint64_t* counts,
-                   std::uint64_t* interior_ions) const override {
+  void count_pairs(const State& state, const Bins& b, std::uint64_t* counts,
+                   std::uint64_t* interior_ions) const {
     use();
-    const Bins b = bins_of(state_, histogram);
     const int size = b.species * (b.species + 1) / 2 * b.bins;
     DeviceBuffer<unsigned long long> device_counts(size), device_ions(b.species);
+    DeviceBuffer<Site> inside(n_);
+    DeviceBuffer<unsigned> inside_count(1);
     device_counts.clear(stream_);
     device_ions.clear(stream_);
-    const auto kernel = state_.rules.periodic ? &pairs_kernel<true> : &pairs_kernel<false>;
+    inside_count.clear(stream_);
+    interior_kernel<<<blocks(), kThreads, 0, stream_>>>(state.rules, b, site_.data(),
+                                                        species_.data(), n_, inside.data(),
+                                                        inside_count.data(), device_ions.data());
+    const auto kernel = state.rules.periodic ? &pairs_kernel<true> : &pairs_kernel<false>;
     const int in_shared = size <= 8192 ? size : 0;
-    kernel<<<blocks(), kThreads, in_shared * sizeof(unsigned), stream_>>>(
-        state_.rules, b, site_.data(), species_.data(), count(), in_shared, device_counts.data(),
-        device_ions.data());
+    const unsigned slices = std::clamp(4096 / blocks(), 1, blocks() / 2 + 1);
+    kernel<<<dim3(blocks(), slices), kThreads, in_shared * sizeof(unsigned), stream_>>>(
+        state.rules, b, inside.data(), inside_count.data(), in_shared, device_counts.data());
     check(cudaGetLastError(), "launch");
     std::vector<unsigned long long> fetched(size), ions(b.species);
     device_counts.download(fetched.data(), stream_);
@@ -130,44 +238,15 @@ class CudaEngine final : public Engine {
     for (int k = 0; k < b.species; ++k) interior_ions[k] += ions[k];
   }
 
-  void positions(double* xyz) const override { export_positions(fetched(), xyz); }
-  Snapshot snapshot() const override { return snapshot_of(fetched()); }
-  double max_overlap() const override { return deepest_overlap(fetched()); }
-  std::uint64_t state_hash() const override { return hash_of(fetched()); }
-  void set_positions(const double* xyz) override {
-    fetched();
-    place(state_, xyz);
-    use();
-    site_.upload(state_.sites.data(), stream_);
-  }
-
-  double max_displacement() const override { return state_.rules.step * state_.unit; }
-  double short_displacement() const override { return state_.rules.short_step * state_.unit; }
-  double unit() const override { return state_.unit; }
-  int threads_per_particle() const override { return eta_; }
-
  private:
-  static int select(int device) {
-    int devices = 0;
-    if (cudaGetDeviceCount(&devices) != cudaSuccess) {
-      cudaGetLastError();
-      devices = 0;
-    }
-    if (device >= devices)
-      throw std::invalid_argument("no device cuda:" + std::to_string(device) + " (" +
-                                  std::to_string(devices) + " CUDA devices)");
-    check(cudaSetDevice(device), "device");
-    return device;
+  // Blocks: all that a sweep may need, a group for a part of one included.
+  unsigned share(int devices) const {
+    const int groups = (n_ + schedule_.group - 1) / schedule_.group;
+    return static_cast<unsigned>((groups + devices - 1) / devices);
   }
-  void use() const { check(cudaSetDevice(device_), "device"); }
-  int count() const { return static_cast<int>(state_.sites.size()); }
-  int blocks() const { return (count() + kThreads - 1) / kThreads; }
-  // All that a sweep may need, a group for a part of one included.
-  unsigned grid() const { return (count() + schedule_.group - 1) / schedule_.group; }
 
-  void allocate(std::size_t n) {
-    const Rules& r = state_.rules;
-    const std::size_t places = n + 2 * schedule_.group;
+  void allocate(const Rules& r) {
+    const std::size_t n = n_, places = n + 2 * schedule_.group;
     site_ = DeviceBuffer<Site>(n);
     trial_ = DeviceBuffer<float4>(n);
     most_ = DeviceBuffer<std::int64_t>(n);
@@ -183,121 +262,241 @@ class CudaEngine final : public Engine {
     count_ = DeviceBuffer<std::uint32_t>(1);
     guest_ = DeviceBuffer<Site>(places);
     ion_ = DeviceBuffer<std::int32_t>(places);
-    progress_ = DeviceBuffer<unsigned long long>(2);
+    progress_ = DeviceBuffer<unsigned>(2);
     tally_ = DeviceBuffer<Tally>(kRing);
     reduction_ = DeviceBuffer<Reduction>(1);
     std::size_t bytes = 0;
     check(cub::DevicePartition::Flagged(nullptr, bytes, index_.data(), hopeful_.data(),
-                                        order_.data(), count_.data(), count(), stream_),
+                                        order_.data(), count_.data(), n_, stream_),
           "partition");
     partition_ = DeviceBuffer<char>(bytes);
   }
 
-  void upload() {
-    std::vector<std::int32_t> index(state_.sites.size());
-    std::iota(index.begin(), index.end(), 0);
-    index_.upload(index.data(), stream_);
-    site_.upload(state_.sites.data(), stream_);
-    radius_.upload(state_.radius.data(), stream_);
-    species_.upload(state_.species.data(), stream_);
-    progress_.clear(stream_);
-    reduction_.clear(stream_);
-  }
-
   Buffers buffers(int slot) const {
-    return {site_.data(),     trial_.data(),        most_.data(),  fate_.data(),
-            hopeful_.data(),  radius_.data(),       head_.data(),  next_.data(),
-            order_.data(),    count_.data(),        guest_.data(), ion_.data(),
-            progress_.data(), progress_.data() + 1, launched_,     tally_.data() + slot,
-            count()};
+    return {site_.data(),     trial_.data(),        most_.data(),         fate_.data(),
+            hopeful_.data(),  radius_.data(),       head_.data(),         next_.data(),
+            order_.data(),    count_.data(),        guest_.data(),        ion_.data(),
+            progress_.data(), progress_.data() + 1, tally_.data() + slot, n_};
   }
 
-  // One sweep.
-  void enqueue(int slot) {
-    const Rules& r = state_.rules;
-    const Buffers b = buffers(slot);
-    check(cudaMemsetAsync(head_.data(), 0xff, head_.size() * sizeof(std::int32_t), stream_),
-          "clear");
-    propose_kernel<<<blocks(), kThreads, 0, stream_>>>(r, b, state_.counters.sweeps);
-    ++state_.counters.sweeps;
-    if (state_.parameters.method == Method::reduction) {
-      reduce(b);
-      return;
-    }
-    fate_kernel<blocked><<<blocks(), kThreads, 0, stream_>>>(r, b);
-    fate_kernel<blocked_by_blocked><<<blocks(), kThreads, 0, stream_>>>(r, b);
-    std::size_t bytes = partition_.size();
-    check(cub::DevicePartition::Flagged(partition_.data(), bytes, index_.data(), hopeful_.data(),
-                                        order_.data(), count_.data(), count(), stream_),
-          "partition");
-    const int places = count() + 2 * schedule_.group;
-    schedule_.place<<<(places + kThreads - 1) / kThreads, kThreads, 0, stream_>>>(b);
-    // More blocks than groups, whose number only the device knows: the ticket runs ahead.
-    check(cudaMemcpyAsync(progress_.data() + 1, progress_.data(), sizeof(unsigned long long),
-                          cudaMemcpyDeviceToDevice, stream_),
-          "progress");
-    schedule_.brush<<<grid(), schedule_.threads, schedule_.memory, stream_>>>(r, b);
-    launched_ += grid();
-  }
-
-  void reduce(const Buffers& b) {
-    const bool exact = state_.parameters.double_precision, periodic = state_.rules.periodic;
-    const auto kernel =
-        exact ? (periodic ? &reduction_kernel<true, true> : &reduction_kernel<true, false>)
-              : (periodic ? &reduction_kernel<false, true> : &reduction_kernel<false, false>);
-    constexpr int kWide = 1024;
-    const int wide_blocks = std::min((count() + kWide - 1) / kWide, 256);
-    for (int i = 0; i < count(); ++i)
-      kernel<<<wide_blocks, kWide, 0, stream_>>>(state_.rules, b, reduction_.data(), i);
-  }
-
-  static __int128 quanta(const Tally& t) {
-    return (static_cast<__int128>(t.high) << 32) + static_cast<__int128>(t.low);
-  }
-  void add(const Tally& t) {
-    state_.counters.trial_moves += state_.sites.size();
-    state_.counters.accepted_moves += t.accepted;
-    state_.counters.evaluated_moves += t.evaluated;
-    state_.change += quanta(t);
-    if (energies_.size() == kMostEnergies) energies_.erase(energies_.begin());
-    energies_.push_back(energy_change());
-  }
-
-  // The state with the device's positions.
-  const State& fetched() const {
-    if (!fresh_) {
-      use();
-      site_.download(state_.sites.data(), stream_);
-      fresh_ = true;
-    }
-    return state_;
-  }
-
-  mutable State state_;
   int device_;
   Stream stream_;
-  Schedule schedule_{};
-  int eta_ = 1;
-  DeviceBuffer<Site> site_, guest_;
+  Event reached_;
+  Schedule schedule_;
+  int n_;
+  DeviceBuffer<Site> site_, guest_, left_;
   DeviceBuffer<float4> trial_;
   DeviceBuffer<std::int64_t> most_;
   DeviceBuffer<std::uint8_t> fate_, hopeful_;
   DeviceBuffer<double> radius_;
   DeviceBuffer<std::int32_t> species_, head_, next_, index_, order_, ion_;
   DeviceBuffer<std::uint32_t> count_;
-  DeviceBuffer<unsigned long long> progress_;  // ticket, decided
+  DeviceBuffer<unsigned> progress_;  // ticket, decided
   DeviceBuffer<Tally> tally_;
   DeviceBuffer<Reduction> reduction_;
   DeviceBuffer<char> partition_;
-  unsigned long long launched_ = 0;
+};
+
+// Devices write into each other's memory.
+void connect(const std::vector<int>& devices) {
+  for (const int from : devices)
+    for (const int to : devices) {
+      if (from == to) continue;
+      int can = 0;
+      check(cudaDeviceCanAccessPeer(&can, from, to), "peer access");
+      if (!can)
+        throw std::invalid_argument("cuda:" + std::to_string(from) +
+                                    " cannot write to cuda:" + std::to_string(to) +
+                                    ": one chain needs GPUs with peer access to each other");
+      check(cudaSetDevice(from), "device");
+      const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
+      if (status == cudaErrorPeerAccessAlreadyEnabled)
+        cudaGetLastError();
+      else
+        check(status, "peer access");
+    }
+}
+
+// Chains over the same devices must not run at a time: the groups that each waits for might find no
+// room on a device that is full of the other's.
+std::mutex& one_shared_chain() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+class CudaEngine final : public Engine {
+ public:
+  CudaEngine(State state, const std::vector<int>& devices) : state_(std::move(state)) {
+    const bool exact = state_.parameters.double_precision;
+    check_choice(devices);
+    eta_ = state_.parameters.threads_per_particle;
+    if (eta_ == 0) eta_ = fastest_eta(state_.sites.size(), exact);
+    const Schedule schedule =
+        state_.rules.periodic
+            ? (exact ? schedule_for<true, true>(eta_) : schedule_for<false, true>(eta_))
+            : (exact ? schedule_for<true, false>(eta_) : schedule_for<false, false>(eta_));
+    for (const int device : devices) select(device);
+    connect(devices);
+    for (const int device : devices)
+      cards_.push_back(std::make_unique<Card>(state_, schedule, device));
+    devices_.count = static_cast<int>(cards_.size());
+    for (int d = 0; d < devices_.count; ++d) cards_[d]->enter(devices_, d);
+    if (shares_one_device(devices) && !first().holds(devices_.count))
+      throw std::invalid_argument("too many ions for shares of one chain on the same device");
+  }
+
+  void run(std::uint64_t sweeps) override {
+    std::unique_lock<std::mutex> alone(one_shared_chain(), std::defer_lock);
+    if (devices_.count > 1) alone.lock();
+    while (sweeps > 0) {
+      const int some = static_cast<int>(std::min<std::uint64_t>(sweeps, kRing));
+      for (const auto& card : cards_) card->clear_tallies();
+      for (int k = 0; k < some; ++k) enqueue(k);
+      check(cudaGetLastError(), "launch");
+      std::vector<std::vector<Tally>> tallies;
+      for (const auto& card : cards_) tallies.push_back(card->tallies());
+      fresh_ = false;
+      for (int k = 0; k < some; ++k) add(tallies, k);
+      sweeps -= some;
+    }
+  }
+
+  std::vector<double> take_energies() override { return std::exchange(energies_, {}); }
+  Counters counters() const override { return state_.counters; }
+  std::size_t particles() const override { return state_.sites.size(); }
+  double energy_change() const override {
+    return static_cast<double>(state_.change) * state_.rules.strength;
+  }
+
+  double energy() const override {
+    const Card& card = first();
+    card.use();
+    DeviceBuffer<Tally> tally(1);
+    tally.clear(card.stream());
+    const auto kernel = state_.rules.periodic ? &energy_kernel<true> : &energy_kernel<false>;
+    kernel<<<card.blocks(), kThreads, 0, card.stream()>>>(
+        state_.rules, card.sites(), static_cast<int>(particles()), tally.data());
+    check(cudaGetLastError(), "launch");
+    Tally sum;
+    tally.download(&sum, card.stream());
+    return static_cast<double>(quanta(sum)) * state_.rules.strength / 2;
+  }
+
+  void adopt(const HostParticles& host) override {
+    first().remember_sites();
+    trace_ = first().trace(host);
+  }
+  bool same_particles(const HostParticles& host) const override {
+    return first().trace(host) == trace_;
+  }
+  void write_positions(const HostParticles& host) override {
+    first().write_positions(state_, host);
+    trace_ = first().trace(host);
+  }
+
+  void count_pairs(const Histogram& histogram, std::uint64_t* counts,
+                   std::uint64_t* interior_ions) const override {
+    first().count_pairs(state_, bins_of(state_, histogram), counts, interior_ions);
+  }
+
+  void positions(double* xyz) const override { export_positions(fetched(), xyz); }
+  Snapshot snapshot() const override { return snapshot_of(fetched()); }
+  double max_overlap() const override { return deepest_overlap(fetched()); }
+  std::uint64_t state_hash() const override { return hash_of(fetched()); }
+  void set_positions(const double* xyz) override {
+    fetched();
+    manymove::coulomb::place(state_, xyz);
+    for (const auto& card : cards_) card->put(state_.sites);
+  }
+
+  double max_displacement() const override { return state_.rules.step * state_.unit; }
+  double short_displacement() const override { return state_.rules.short_step * state_.unit; }
+  double unit() const override { return state_.unit; }
+  int threads_per_particle() const override { return eta_; }
+
+ private:
+  Card& first() const { return *cards_.front(); }
+
+  void check_choice(const std::vector<int>& devices) const {
+    const Method method = state_.parameters.method;
+    if (method == Method::serial) throw std::invalid_argument("method serial runs on the CPU only");
+    if (devices.size() > kMostDevices)
+      throw std::invalid_argument("a chain runs on up to " + std::to_string(kMostDevices) +
+                                  " devices, not on " + std::to_string(devices.size()));
+    if (devices.size() > 1 && method != Method::brush)
+      throw std::invalid_argument("only method brush runs on several devices");
+    // For tests on a machine with one GPU.
+    if (shares_one_device(devices) && !std::getenv("MANYMOVE_TEST_ONE_DEVICE"))
+      throw std::invalid_argument("a device is named twice");
+  }
+  static bool shares_one_device(const std::vector<int>& devices) {
+    return std::set<int>(devices.begin(), devices.end()).size() < devices.size();
+  }
+
+  void enqueue(int slot) {
+    const Rules& r = state_.rules;
+    const bool brush = state_.parameters.method == Method::brush;
+    for (const auto& card : cards_) {
+      card->propose(r, state_.counters.sweeps, slot);
+      if (brush) card->place(r, slot);
+    }
+    ++state_.counters.sweeps;
+    if (!brush) {
+      first().reduce(state_, slot);
+      return;
+    }
+    meet();
+    for (int d = 0; d < devices_.count; ++d) {
+      Devices devices = devices_;
+      devices.own = d;
+      cards_[d]->decide(r, devices, slot);
+    }
+    meet();
+  }
+  // No device goes on before all have come here.
+  void meet() {
+    if (devices_.count == 1) return;
+    for (const auto& card : cards_) card->mark();
+    for (const auto& card : cards_)
+      for (const auto& other : cards_)
+        if (card != other) card->wait_for(*other);
+  }
+
+  static __int128 quanta(const Tally& t) {
+    return (static_cast<__int128>(t.high) << 32) + static_cast<__int128>(t.low);
+  }
+  // Sweep `slot` of the ring; each device has counted what it decided.
+  void add(const std::vector<std::vector<Tally>>& tallies, int slot) {
+    state_.counters.trial_moves += state_.sites.size();
+    state_.counters.evaluated_moves += tallies.front()[slot].evaluated;
+    for (const auto& of_card : tallies) {
+      state_.counters.accepted_moves += of_card[slot].accepted;
+      state_.change += quanta(of_card[slot]);
+    }
+    if (energies_.size() == kMostEnergies) energies_.erase(energies_.begin());
+    energies_.push_back(energy_change());
+  }
+
+  // The state with the device's positions.
+  const State& fetched() const {
+    if (!fresh_) first().get(state_.sites);
+    fresh_ = true;
+    return state_;
+  }
+
+  mutable State state_;
+  std::vector<std::unique_ptr<Card>> cards_;
+  Devices devices_{};
+  int eta_ = 1;
   mutable bool fresh_ = true;  // state_.sites
   std::vector<double> energies_;
+  std::uint64_t trace_ = 0;  // of a host program's particles as they were left
 };
 
 }  // namespace
 
-std::unique_ptr<Engine> make_cuda_engine(State state, int device) {
-  return std::make_unique<CudaEngine>(std::move(state), device);
+std::unique_ptr<Engine> make_cuda_engine(State state, const std::vector<int>& devices) {
+  return std::make_unique<CudaEngine>(std::move(state), devices);
 }
 
 }  // namespace manymove::coulomb

@@ -5,6 +5,7 @@
 
 namespace manymove::coulomb {
 
-std::unique_ptr<Engine> make_cuda_engine(State state, int device);
+// One chain on one or several devices.
+std::unique_ptr<Engine> make_cuda_engine(State state, const std::vector<int>& devices);
 
 }  // namespace manymove::coulomb

@@ -105,6 +105,19 @@ class CpuEngine final : public Engine {
   Snapshot snapshot() const override { return snapshot_of(state_); }
   void set_positions(const double* xyz) override { place(state_, xyz); }
 
+  void adopt(const HostParticles& host) override {
+    left_ = state_.sites;
+    trace_ = trace(host);
+  }
+  bool same_particles(const HostParticles& host) const override { return trace(host) == trace_; }
+  void write_positions(const HostParticles& host) override {
+    const auto write = host.double_precision ? &write_ion<double> : &write_ion<float>;
+    for (std::size_t i = 0; i < left_.size(); ++i)
+      write(state_.rules, state_.axis_unit, host, static_cast<std::uint32_t>(i), state_.sites[i],
+            left_[i]);
+    trace_ = trace(host);
+  }
+
   void count_pairs(const Histogram& histogram, std::uint64_t* counts,
                    std::uint64_t* interior_ions) const override {
     const Bins b = bins_of(state_, histogram);
@@ -140,6 +153,14 @@ class CpuEngine final : public Engine {
         &function);
   }
   Guests guests() const { return {x_.data(), y_.data(), z_.data(), charge_.data()}; }
+
+  std::uint64_t trace(const HostParticles& host) const {
+    const auto one = host.double_precision ? &trace_of<double> : &trace_of<float>;
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < state_.sites.size(); ++i)
+      sum += one(host, static_cast<std::uint32_t>(i));
+    return sum;
+  }
 
   void put(std::size_t place, const Site& s) const {
     x_[place] = s.x;
@@ -360,9 +381,28 @@ class CpuEngine final : public Engine {
   CellLists lists_;
   std::vector<std::atomic<std::uint32_t>> decided_;
   std::uint64_t accepted_ = 0, evaluated_ = 0, evaluated_this_ = 0;
-  __int128 moved_ = 0;  // energy of this sweep, in quanta
+  __int128 moved_ = 0;      // energy of this sweep, in quanta
+  std::vector<Site> left_;  // with a host program
+  std::uint64_t trace_ = 0;
   std::vector<double> energies_;
 };
+
+// Those of "cuda:0" or "cuda:0,1"; none of anything else.
+std::vector<int> cuda_indices(const std::string& device) {
+  std::vector<int> indices;
+  std::size_t at = 5;
+  if (device.rfind("cuda:", 0) != 0) return {};
+  while (at <= device.size()) {
+    const std::size_t end = std::min(device.find(',', at), device.size());
+    const std::string index = device.substr(at, end - at);
+    if (index.empty() || index.size() > 3 ||
+        index.find_first_not_of("0123456789") != std::string::npos)
+      return {};
+    indices.push_back(std::stoi(index));
+    at = end + 1;
+  }
+  return indices;
+}
 
 template <class MakeState>
 std::unique_ptr<Engine> engine_on(const std::string& device, int threads, MakeState&& state) {
@@ -372,14 +412,10 @@ std::unique_ptr<Engine> engine_on(const std::string& device, int threads, MakeSt
     if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     return std::make_unique<CpuEngine>(state(), threads);
   }
-  if (device.rfind("cuda:", 0) == 0) {
-    const std::string index = device.substr(5);
-    if (!index.empty() && index.size() < 4 &&
-        index.find_first_not_of("0123456789") == std::string::npos)
-      return make_cuda_engine(state(), std::stoi(index));
-  }
+  if (const std::vector<int> indices = cuda_indices(device); !indices.empty())
+    return make_cuda_engine(state(), indices);
   throw std::invalid_argument("unknown device \"" + device +
-                              "\": expected \"cpu\" or \"cuda:<index>\"");
+                              "\": expected \"cpu\", \"cuda:<index>\" or several, \"cuda:0,1\"");
 }
 
 }  // namespace
@@ -396,7 +432,7 @@ std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, const Ions& ions,
 }
 
 #if !defined(MANYMOVE_HAVE_CUDA)
-std::unique_ptr<Engine> make_cuda_engine(State, int) {
+std::unique_ptr<Engine> make_cuda_engine(State, const std::vector<int>&) {
   throw std::invalid_argument("this build of manymove has no CUDA engine");
 }
 #endif

@@ -69,6 +69,18 @@ struct Histogram {
   int species = 0;
 };
 
+// The particles of a host program, in its own memory: that of the engine's (first) device for a
+// CUDA engine, the host's for a CPU engine.
+struct HostParticles {
+  void* position;              // [N][4], x, y and z first; the fourth is left alone
+  bool double_precision;       // of position, charge and diameter: float64 or float32
+  std::int32_t* image;         // [N][3]
+  const void* charge;          // [N]
+  const void* diameter;        // [N]
+  const std::uint32_t* index;  // [N], where ion i stands
+  double highest[3];           // coordinates of a host program's box, below half its edges
+};
+
 // To be used by one thread at a time. What a CUDA engine does is ordered with the legacy default
 // stream of its device.
 class MANYMOVE_API Engine {
@@ -95,6 +107,14 @@ class MANYMOVE_API Engine {
   // positions being kept.
   virtual void set_positions(const double* xyz) = 0;
 
+  // Takes a host program's particles for the ions as they are now, without looking.
+  virtual void adopt(const HostParticles& particles) = 0;
+  // Whether they are as they were left, positions, charges and diameters, in whatever order.
+  virtual bool same_particles(const HostParticles& particles) const = 0;
+  // Writes the positions of ions that have moved since the last time. Images follow them by the
+  // nearest image.
+  virtual void write_positions(const HostParticles& particles) = 0;
+
   // Adds the pairs of the present configuration to counts, [species (species + 1) / 2][bins] with
   // the pairs of species 00, 01, ..., 11, 12, ..., and the ions of each species that counted to
   // interior, [species].
@@ -112,7 +132,8 @@ class MANYMOVE_API Engine {
   virtual std::uint64_t state_hash() const = 0;
 };
 
-// device: "cpu" or "cuda:<index>". threads: of the CPU engine, 0 for all.
+// device: "cpu", "cuda:<index>", or for one chain on several GPUs "cuda:<index>,<index>,...".
+// threads: of the CPU engine, 0 for all.
 // Throws std::invalid_argument (OverlapError) for bad input, std::bad_alloc when memory runs out,
 // std::runtime_error for device errors.
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const Ions& ions, const Parameters& parameters,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Brush Metropolis Monte Carlo on a GPU, device code. Before a sweep hopeless trials are found and
 // the ions are put in order, hopeful ones first; then one kernel makes the sweep, a block per group
-// of trials (section 3).
+// of trials (section 3), or one kernel on each of several devices.
 #pragma once
 
 #include <cuda/atomic>
@@ -14,6 +14,7 @@ namespace manymove::coulomb {
 namespace {
 
 constexpr int kThreads = 256;  // of the kernels that are not the sweep itself
+constexpr int kMostDevices = 8;
 
 // Of one sweep; the energy is high 2^32 + low quanta.
 struct Tally {
@@ -35,12 +36,20 @@ struct Buffers {
   std::uint32_t* count;  // [1], of hopeful ones
   // By place: hopeful ions, holes up to a whole group, the others, holes
   Site* guest;
-  std::int32_t* ion;            // -1 in a hole
-  unsigned long long* ticket;   // [1], blocks begun since the engine was made
-  unsigned long long* decided;  // [1], `launched` and the groups of this sweep decided so far
-  unsigned long long launched;  // blocks of all sweeps before this one
+  std::int32_t* ion;  // -1 in a hole
+  unsigned* ticket;   // [1], blocks of this sweep begun on this device
+  unsigned* decided;  // [1], groups of this sweep decided so far, on all devices
   Tally* tally;
   int particles;
+};
+
+// Where each device that has a share of the chain is told what the others decide: groups are dealt
+// out to them in turn.
+struct Devices {
+  int count, own;
+  Site* site[kMostDevices];
+  Site* guest[kMostDevices];
+  unsigned* decided[kMostDevices];
 };
 
 // A charge-free place that no distance to is 0: coordinates of ions are integers.
@@ -117,8 +126,7 @@ struct GroupMemory {
   std::int64_t change[S], most[S];
   unsigned overlap[S];
   std::int32_t ion[S];
-  unsigned long long known;
-  unsigned block;
+  unsigned known, block;
 };
 
 // A pair of positions of trial i against ion j.
@@ -190,26 +198,43 @@ __device__ void add_tile(const Pairs<Double, Periodic>& pairs, const Guest<Doubl
   }
 }
 
-// How a block sees the progress of those before it. They have all begun: a block takes its number
-// from a ticket when it begins, and nothing that has begun waits for one that has not. So the first
-// undecided group always goes on, whatever the number of blocks that run at a time.
+// How a block sees the progress of those before it. On each device blocks take their numbers from a
+// ticket when they begin, so the first undecided group has begun or is the next to begin on its
+// device, and it waits for nobody: somebody always goes on, whatever the number of blocks that run
+// at a time, and however fast the devices are beside each other.
 struct Progress {
-  cuda::atomic_ref<unsigned long long, cuda::thread_scope_device> decided;
-  unsigned long long launched;
+  template <cuda::thread_scope Scope>
+  using Counter = cuda::atomic_ref<unsigned, Scope>;
+  const Buffers& b;
+  const Devices& devices;
 
-  __device__ explicit Progress(const Buffers& b) : decided(*b.decided), launched(b.launched) {}
-  __device__ unsigned long long groups() const {
-    return decided.load(cuda::memory_order_acquire) - launched;
+  __device__ unsigned groups() const {
+    return devices.count == 1
+               ? Counter<cuda::thread_scope_device>(*b.decided).load(cuda::memory_order_acquire)
+               : Counter<cuda::thread_scope_system>(*b.decided).load(cuda::memory_order_acquire);
   }
   // Until `group` is decided.
-  __device__ unsigned long long wait(unsigned long long group) const {
-    unsigned long long known;
+  __device__ unsigned wait(unsigned group) const {
+    unsigned known;
     while ((known = groups()) <= group)
       if (group - known > 2) __nanosleep(300);
     return known;
   }
+  // The device of the next group hears it last, with all that was written before: what that group
+  // announces then comes after this on every device, so that no counter goes back.
   __device__ void announce(unsigned group) const {
-    decided.store(launched + group + 1, cuda::memory_order_release);
+    if (devices.count == 1) {
+      Counter<cuda::thread_scope_device>(*b.decided).store(group + 1, cuda::memory_order_release);
+      return;
+    }
+    cuda::atomic_thread_fence(cuda::memory_order_release, cuda::thread_scope_system);
+    for (int ahead = 2; ahead <= devices.count; ++ahead)
+      counter(ahead).store(group + 1, cuda::memory_order_relaxed);
+    counter(1).store(group + 1, cuda::memory_order_release);
+  }
+  __device__ Counter<cuda::thread_scope_system> counter(int ahead) const {
+    return Counter<cuda::thread_scope_system>(
+        *devices.decided[(devices.own + ahead) % devices.count]);
   }
 };
 
@@ -220,6 +245,7 @@ struct GroupOfTrials {
 
   const Rules& r;
   const Buffers& b;
+  const Devices& devices;
   Memory& m;
   const int tid = threadIdx.x, i = tid / Eta, e = tid % Eta, lane = tid % 32, warp = tid / 32;
   unsigned group;
@@ -229,8 +255,9 @@ struct GroupOfTrials {
   std::int64_t change = 0;
   bool overlap = false;
 
-  __device__ GroupOfTrials(const Rules& r, const Buffers& b, Memory& m, unsigned group)
-      : r(r), b(b), m(m), group(group) {
+  __device__ GroupOfTrials(const Rules& r, const Buffers& b, const Devices& devices, Memory& m,
+                           unsigned group)
+      : r(r), b(b), devices(devices), m(m), group(group) {
     const unsigned row = group * S + i;
     ion = b.ion[row];
     from = load(row);
@@ -285,8 +312,8 @@ struct GroupOfTrials {
 
   // Tiles of groups as they are decided.
   __device__ void meet_decided(const Pairs<Double, Periodic>& pairs) {
-    const Progress progress(b);
-    unsigned long long known = 0;
+    const Progress progress{b, devices};
+    unsigned known = 0;
     Site ahead;
     bool have = false;
     for (unsigned tile = 0; tile < group; ++tile) {
@@ -360,9 +387,11 @@ struct GroupOfTrials {
     }
     if (moved >> lane & 1) {
       m.own[row] = then;
-      __stcg(reinterpret_cast<float4*>(b.guest) + group * S + row,
-             make_float4(then.x, then.y, then.z, then.charge));
-      b.site[mine] = then;
+      for (int d = 0; d < devices.count; ++d) {
+        __stcg(reinterpret_cast<float4*>(devices.guest[d]) + group * S + row,
+               make_float4(then.x, then.y, then.z, then.charge));
+        devices.site[d][mine] = then;
+      }
       const std::int64_t energy = nearest_integer(abs_of(at.charge) * static_cast<double>(change));
       ++tally.accepted;
       tally.low += static_cast<unsigned long long>(energy) & 0xffffffffu;
@@ -419,7 +448,7 @@ struct GroupOfTrials {
         __syncthreads();
       }
     }
-    if (tid == 0) Progress(b).announce(group);
+    if (tid == 0) Progress{b, devices}.announce(group);
     if (warp == 0 && tally.accepted) {
       atomicAdd(&b.tally->accepted, tally.accepted);
       atomicAdd(&b.tally->low, tally.low);
@@ -431,15 +460,18 @@ struct GroupOfTrials {
 
 template <bool Double, bool Periodic, int S, int Eta>
 __global__ void __launch_bounds__(S* Eta, S* Eta == 256 ? (Double ? 3 : 4) : 1024 / (S * Eta))
-    brush_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b) {
+    brush_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b,
+                 const __grid_constant__ Devices devices) {
   extern __shared__ float4 memory[];
   auto& m = *reinterpret_cast<GroupMemory<Double, S>*>(memory);
-  if (threadIdx.x == 0) m.block = static_cast<unsigned>(atomicAdd(b.ticket, 1ull) - b.launched);
+  if (threadIdx.x == 0) m.block = atomicAdd(b.ticket, 1u);
   __syncthreads();
-  const unsigned count = *b.count, groups = groups_of<S>(count), group = m.block;
+  const unsigned count = *b.count, groups = groups_of<S>(count),
+                 group = m.block * devices.count + devices.own;
   if (group >= groups) return;
   const unsigned places = groups * S + (b.particles - count);
-  GroupOfTrials<Double, Periodic, S, Eta>(r, b, m, group).run(groups, (places + S - 1) / S);
+  GroupOfTrials<Double, Periodic, S, Eta>(r, b, devices, m, group)
+      .run(groups, (places + S - 1) / S);
 }
 
 // ---- section 4: one launch per trial ------------------------------------------------------------
@@ -489,76 +521,6 @@ __global__ void reduction_kernel(const __grid_constant__ Rules r, const __grid_c
   ++b.tally->accepted;
   b.tally->low += static_cast<unsigned long long>(energy) & 0xffffffffu;
   b.tally->high += energy >> 32;
-}
-
-// ---- measurements
-// --------------------------------------------------------------------------------
-
-// Twice the energy in quanta, into tally.low and tally.high; always in float64.
-template <bool Periodic>
-__global__ void energy_kernel(const __grid_constant__ Rules r, const Site* site, int n,
-                              Tally* tally) {
-  __shared__ Guest<true> tile[kThreads];
-  const int i = blockIdx.x * kThreads + threadIdx.x;
-  const Site at = i < n ? site[i] : hole();
-  std::int64_t sum = 0;
-  for (int begin = 0; begin < n; begin += kThreads) {
-    const int mine = begin + threadIdx.x;
-    __syncthreads();
-    tile[threadIdx.x] = as_guest<true>(mine < n ? site[mine] : hole());
-    __syncthreads();
-    for (int k = 0; k < kThreads; ++k) {
-      const Guest<true> g = tile[k];
-      const double distance2 = squared<Periodic, double>(r, at.x - g.x, at.y - g.y, at.z - g.z);
-      const std::int64_t term = potential_term(r, g.charge, distance2);
-      if (begin + k != i) sum += term;
-    }
-  }
-  if (i >= n) return;
-  const std::int64_t energy = nearest_integer(at.charge * static_cast<double>(sum));
-  atomicAdd(&tally->low, static_cast<unsigned long long>(energy) & 0xffffffffu);
-  atomicAdd(reinterpret_cast<unsigned long long*>(&tally->high),
-            static_cast<unsigned long long>(energy >> 32));
-}
-
-// Each pair once, by tiles; counts in shared memory if they fit (`in_shared` of them).
-template <bool Periodic>
-__global__ void pairs_kernel(const __grid_constant__ Rules r, Bins b, const Site* site,
-                             const std::int32_t* species, int n, int in_shared,
-                             unsigned long long* counts, unsigned long long* interior_ions) {
-  extern __shared__ unsigned local[];
-  __shared__ Site tile[kThreads];
-  __shared__ std::int32_t kind[kThreads];  // -1: does not count
-  const float limit = static_cast<float>(b.farthest2 * (1 + 1e-6));
-  for (int k = threadIdx.x; k < in_shared; k += kThreads) local[k] = 0;
-  const int i = blockIdx.x * kThreads + threadIdx.x;
-  const Site at = i < n ? site[i] : hole();
-  const int mine = i < n && interior(r, b, at) ? species[i] : -1;
-  if (mine >= 0) atomicAdd(&interior_ions[mine], 1ull);
-  for (int begin = blockIdx.x * kThreads; begin < n; begin += kThreads) {
-    const int j = begin + threadIdx.x;
-    __syncthreads();
-    const Site other = j < n ? site[j] : hole();
-    tile[threadIdx.x] = other;
-    kind[threadIdx.x] = j < n && interior(r, b, other) ? species[j] : -1;
-    __syncthreads();
-    if (mine < 0) continue;
-    for (int k = 0; k < kThreads; ++k) {
-      const Site g = tile[k];
-      if (!(squared<Periodic, float>(r, at.x - g.x, at.y - g.y, at.z - g.z) < limit)) continue;
-      if (begin + k <= i || kind[k] < 0) continue;
-      const int bin = bin_of(b, squared_distance(r, at.x, at.y, at.z, g));
-      if (bin < 0) continue;
-      const int where = species_pair(mine, kind[k], b.species) * b.bins + bin;
-      if (in_shared)
-        atomicAdd(&local[where], 1u);
-      else
-        atomicAdd(&counts[where], 1ull);
-    }
-  }
-  __syncthreads();
-  for (int k = threadIdx.x; k < in_shared; k += kThreads)
-    if (local[k]) atomicAdd(&counts[k], static_cast<unsigned long long>(local[k]));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "../common/macros.h"
 #include "../common/philox.h"
+#include "engine.h"
 
 namespace manymove::coulomb {
 
@@ -251,6 +252,43 @@ MM_HD bool overlaps(const Rules& r, const Lists& lists, SiteOf site, const doubl
         return true;
   }
   return false;
+}
+
+// ---- the particles of host programs ----------------------------------------------------------
+
+MM_HD std::uint64_t mix(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+// One ion's share of a sum by which a host program's particles are known again.
+template <class Real>
+MM_HD std::uint64_t trace_of(const HostParticles& host, std::uint32_t i) {
+  const std::uint32_t at = host.index[i];
+  const Real* xyz = static_cast<const Real*>(host.position) + 4 * static_cast<std::size_t>(at);
+  std::uint64_t trace = mix(std::uint64_t{i} + 1);
+  for (int a = 0; a < 3; ++a) trace = mix(trace ^ bits_of(static_cast<double>(xyz[a])));
+  trace = mix(trace ^ bits_of(static_cast<double>(static_cast<const Real*>(host.charge)[at])));
+  return mix(trace ^ bits_of(static_cast<double>(static_cast<const Real*>(host.diameter)[at])));
+}
+
+// Writes ion i if it is no longer where it was left.
+template <class Real>
+MM_HD void write_ion(const Rules& r, const double* axis_unit, const HostParticles& host,
+                     std::uint32_t i, const Site& now, Site& left) {
+  if (now.x == left.x && now.y == left.y && now.z == left.z) return;
+  const std::size_t at = host.index[i];
+  Real* xyz = static_cast<Real*>(host.position) + 4 * at;
+  const float to[3] = {now.x, now.y, now.z}, from[3] = {left.x, left.y, left.z};
+  for (int a = 0; a < 3; ++a) {
+    const double x = to[a] * axis_unit[a];
+    xyz[a] = static_cast<Real>(x < host.highest[a] ? x : host.highest[a]);
+    // Who left on one side and came in on the other has changed its image.
+    const float step = to[a] - from[a];
+    if (r.periodic && 2 * abs_of(step) > r.extent[a]) host.image[3 * at + a] += step < 0 ? 1 : -1;
+  }
+  left = now;
 }
 
 // ---- pair correlations -----------------------------------------------------------------------

@@ -230,12 +230,6 @@ State begun(const Ions& ions, const Parameters& parameters) {
   return s;
 }
 
-std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 }  // namespace
 
 void place(State& s, const double* xyz) {

@@ -7,6 +7,12 @@ from manymove.analysis.dressed_ion import (
     dressed_ions,
     potential_of_mean_force,
 )
+from manymove.analysis.ornstein_zernike import (
+    IntegralEquation,
+    Screening,
+    continue_pair_correlations,
+    hypernetted_chain,
+)
 from manymove.analysis.pressure import (
     BINS,
     DEGREE,
@@ -22,11 +28,15 @@ __all__ = [
     "DEGREE",
     "DELTA_R",
     "DressedIons",
+    "IntegralEquation",
     "PressureEstimate",
+    "Screening",
     "autocorrelation_time",
     "blocking_error",
     "charge_density",
+    "continue_pair_correlations",
     "dressed_ions",
+    "hypernetted_chain",
     "potential_of_mean_force",
     "pressure_from_histogram",
     "pressure_weights",

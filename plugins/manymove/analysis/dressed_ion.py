@@ -9,21 +9,31 @@ units of kT, e and angstrom, with l_B the Bjerrum length of the solvent:
 
 z0 are the bare and z the renormalised valences. The charge around an ion has the opposite sign of
 the ion: the paper's Eqs. 13 and 14 lack the minus sign that its Eqs. 16 to 18 have.
+
+The law is reached slowly: terms of second order in U, which fall like e^(-2 kR r), bend the
+straight lines as far out as there is data, and a fit of them finds too long a Debye length around
+ions of high valence (docs/theory/coulomb.md, section 6). Two estimators take account of this: the
+fit, less what the same fit is wrong by on correlations whose kR is known; and this kR itself.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from manymove.analysis.ornstein_zernike import IntegralEquation, continue_pair_correlations
 from manymove.ions import debye_length
 from manymove.pair_correlations import PairCorrelations
 
 _LEAST_POINTS = 8
-_LINEAR = 0.05  # kT, up to which |U| counts as small
+_LINEAR = 0.1  # kT, up to which |U| counts as small
+_CHAINS = 0.5  # kT, up to which the bridge function, of third order, counts as none
+_EARLIER = 0.8  # another beginning of the window, to see what its choice does
+_FARTHER = 1.5  # another distance to continue g from
+_SHARES = 10  # of the samples, for errors
 _LEAST_SIGNIFICANCE = 5.0  # of an amplitude, in standard errors
 
 
@@ -33,7 +43,7 @@ class DressedIons:
     data give none.
 
     Attributes:
-        debye_length, debye_length_error: 1 / kR, in angstrom.
+        debye_length, debye_length_error: 1 / kR, in angstrom, from the fitted far field.
         valences: ((z_0 by way of species 0, by way of 1), (z_1 by way of 0, by way of 1)), Eq. 17.
         valence_errors: of each.
         permittivity: eps_R / eps by way of the two species, Eq. 18.
@@ -41,11 +51,21 @@ class DressedIons:
         bare_debye_length: Eq. 5, from the densities where ions were counted.
         screening_ratio: (kR / kappa)^2, and
         charge_ratio: (z_0 - z_1) / (z0_0 - z0_1), which Eq. 8 says are equal; with their errors.
+        curvature: what the fit of the Debye length was too long by, taken off (and the same of all
+            above), in angstrom; NaN if not known, then nothing is taken off.
+        pole_debye_length, pole_debye_length_error: 1 / kR from the Ornstein-Zernike equation, with
+            g as measured up to `pole_distance` and hypernetted chains beyond.
+        pole_valences, pole_valence_errors: (z_0, z_1) from there,
+        pole_permittivity, pole_permittivity_error: and eps_R / eps. All of them NaN if there is no
+            such solution. Eq. 8 holds for them by definition.
+        pole_distance: in angstrom.
         offset: largest |g - 1| beyond the window, from the fluctuating numbers of ions counted and
             the fixed number of all, of order 1 / N; already divided out.
         signal: smallest |U_aa| of the fit at the window's end, to compare with it.
         window: first and last distance used, in angstrom.
-        chi_square: of the fit of the charge densities, per degree of freedom.
+        chi_square: of the charge densities in the window against one exponential, per degree of
+            freedom; and
+        pole_chi_square: against the solution continued from `pole_distance`, without a parameter.
     """
 
     debye_length: float
@@ -59,10 +79,19 @@ class DressedIons:
     screening_ratio_error: float
     charge_ratio: float
     charge_ratio_error: float
+    curvature: float
+    pole_debye_length: float
+    pole_debye_length_error: float
+    pole_valences: tuple[float, float]
+    pole_valence_errors: tuple[float, float]
+    pole_permittivity: float
+    pole_permittivity_error: float
+    pole_distance: float
     offset: float
     signal: float
     window: tuple[float, float]
     chi_square: float
+    pole_chi_square: float
 
 
 def potential_of_mean_force(g: np.ndarray) -> np.ndarray:
@@ -102,13 +131,16 @@ def dressed_ions(
     kR and the amplitudes of r rho_0 and r rho_1 come from one weighted least-squares fit of
     exponentials (that of ln |r rho| with the bias of the logarithm avoided, Eqs. 13 and 14), those
     of r U_ab from another at this kR; their ratios give the valences (Eq. 17) and permittivities
-    (Eq. 18). Errors: from independent runs, if four or more are given, by the jackknife; otherwise
-    by the jackknife over blocks of the samples.
+    (Eq. 18). From all of these is taken what the same fit is wrong by on the solution of the
+    Ornstein-Zernike equation that continues g from where |U_ab| <= 0.5 kT. Errors: by the jackknife
+    over independent runs, if four or more are given, otherwise over blocks of the samples; those of
+    the fit contain what an earlier beginning of the window, by a factor of 0.8, changes; those
+    of the solution what a distance longer by a half changes.
 
     Args:
         correlations: of one run, or of several independent ones of equal length and bins.
         bjerrum_length: l_B in angstrom.
-        window: distances fitted. Default from where all |U_ab| have fallen to 0.05 kT, for the
+        window: distances fitted. Default from where all |U_ab| have fallen to 0.1 kT, for the
             theory is of first order in U (and from 1.5 bare Debye lengths on), to six.
         tail: distance from which g is taken for uncorrelated; default eight bare Debye lengths, or
             the window's end if that is more. Without any, nothing is divided out and `offset` is
@@ -143,12 +175,29 @@ def dressed_ions(
             f"bins of data; {_LEAST_POINTS} are needed"
         )
     far = first.r >= (max(window[1], 8 * bare) if tail is None else tail)
-    fit = _Fit(first.r, inside, far, noise, densities, first.valences, bjerrum_length)
-    values = fit(g)
-    if not fit.significance(g, values[0]) > _LEAST_SIGNIFICANCE:
+    samples = _samples(runs)
+    noise = noise * _inflation(samples, noise, inside)
+
+    def fit_of(window: np.ndarray) -> _Fit:
+        return _Fit(first.r, window, far, noise, densities, first.valences, bjerrum_length)
+
+    fit = fit_of(inside)
+    fitted = fit(g)
+    if not fit.significance(g, fitted[0]) > _LEAST_SIGNIFICANCE:
         raise ValueError("no screened far field stands out of the noise: run longer")
-    samples = [run.g for run in runs] if len(runs) >= 4 else [b for r in runs for b in r.blocks]
-    errors = _jackknife(fit, samples) if len(samples) >= 4 else np.full(len(values), math.nan)
+    pole = _Pole(first.r, fit, bjerrum_length, _linear_from(first.r, counts, ideal, bare, _CHAINS))
+    model = pole.solve(g)
+    bias = np.zeros(len(fitted)) if model is None else fit(pole.g(model)) - pole.values(model)
+    values = fitted - bias
+    errors = np.hypot(
+        _jackknife(fit, samples), _window_error(fit_of, first.r, window, pole, model, g, values)
+    )
+    pole_values = np.full(len(fitted), math.nan) if model is None else pole.values(model)
+    farther = pole.solve(g, _FARTHER)
+    pole_errors = np.hypot(
+        _jackknife(lambda one: pole.values(pole.solve(one)), samples),
+        pole_values - (pole_values if farther is None else pole.values(farther)),
+    )
     offset = fit.offset(g) if far.any() else np.full(3, math.nan)
     (kappa, z00, z01, z10, z11, e0, e1, screening, charge), e = values, errors
     end = float(first.r[inside][-1])
@@ -165,14 +214,92 @@ def dressed_ions(
         screening_ratio_error=e[7],
         charge_ratio=charge,
         charge_ratio_error=e[8],
+        curvature=1 / fitted[0] - 1 / kappa if model is not None else math.nan,
+        pole_debye_length=1 / pole_values[0],
+        pole_debye_length_error=pole_errors[0] / pole_values[0] ** 2,
+        pole_valences=(pole_values[1], pole_values[3]),
+        pole_valence_errors=(pole_errors[1], pole_errors[3]),
+        pole_permittivity=pole_values[5],
+        pole_permittivity_error=pole_errors[5],
+        pole_distance=pole.distance,
         offset=float(np.abs(offset).max()),
         signal=weakest * bjerrum_length * math.exp(-kappa * end) / end,
         window=(float(first.r[inside][0]), end),
-        chi_square=fit.chi_square(g, kappa),
+        chi_square=fit.chi_square(g, fitted[0]),
+        pole_chi_square=math.nan if model is None else fit.chi_square_against(g, pole.g(model)),
     )
 
 
-def _linear_from(r: np.ndarray, counts: np.ndarray, ideal: np.ndarray, debye: float) -> float:
+def _samples(runs: list[PairCorrelations]) -> list[np.ndarray]:
+    """g of independent runs, or of some equal shares of one or a few; none if there are too few."""
+    samples = [run.g for run in runs] if len(runs) >= 4 else [b for r in runs for b in r.blocks]
+    size = max(1, len(samples) // _SHARES)
+    whole = len(samples) // size * size
+    return [np.mean(samples[k : k + size], axis=0) for k in range(0, whole, size)]
+
+
+def _inflation(samples: list[np.ndarray], noise: np.ndarray, window: np.ndarray) -> np.ndarray:
+    """By how much errors exceed those of independent counts: ions need sweeps to move away."""
+    if len(samples) < 4:
+        return np.ones((3, 1))
+    seen = np.var([one[:, window] for one in samples], axis=0, ddof=1) / len(samples)
+    return np.sqrt((seen / noise[:, window] ** 2).mean(axis=1))[:, None]
+
+
+def _window_error(
+    fit_of: Callable[[np.ndarray], _Fit],
+    r: np.ndarray,
+    window: tuple[float, float],
+    pole: _Pole,
+    model: IntegralEquation | None,
+    g: np.ndarray,
+    values: np.ndarray,
+) -> np.ndarray:
+    """What an earlier beginning of the window changes."""
+    fit = fit_of((r >= _EARLIER * window[0]) & (r <= window[1]))
+    try:
+        other = fit(g)
+    except ValueError:
+        return np.zeros(len(values))
+    if model is not None:
+        other = other - fit(pole.g(model)) + pole.values(model)
+    return other - values
+
+
+class _Pole:
+    """The values of `_Fit` from the Ornstein-Zernike equation."""
+
+    def __init__(self, r: np.ndarray, fit: _Fit, bjerrum: float, distance: float) -> None:
+        self._r, self._fit, self._bjerrum = r, fit, bjerrum
+        self.distance = distance
+
+    def solve(self, g: np.ndarray, factor: float = 1.0) -> IntegralEquation | None:
+        """None if there is no solution with a screened far field."""
+        fit = self._fit
+        try:
+            model = continue_pair_correlations(
+                self._r, fit.normalised(g), fit.n, fit.z, self._bjerrum, factor * self.distance
+            )
+            model.screening()
+        except ValueError:
+            return None
+        return model
+
+    def g(self, model: IntegralEquation) -> np.ndarray:
+        """In the bins of the data."""
+        return 1 + model.h[:, : self._r.size]
+
+    def values(self, model: IntegralEquation | None) -> np.ndarray:
+        if model is None:
+            raise ValueError("no solution")
+        found = model.screening()
+        kappa, (z0, z1), eps = 1 / found.debye_length, found.valences, found.permittivity
+        return np.array([kappa, z0, z0, z1, z1, eps, eps, *self._fit.ratios(kappa, z0, z1)])
+
+
+def _linear_from(
+    r: np.ndarray, counts: np.ndarray, ideal: np.ndarray, debye: float, most: float = _LINEAR
+) -> float:
     """Distance beyond which, up to six Debye lengths, no |U| is above the limit by three errors.
 
     U is smoothed over a quarter of a Debye length, and taken relative to its mean beyond.
@@ -184,7 +311,7 @@ def _linear_from(r: np.ndarray, counts: np.ndarray, ideal: np.ndarray, debye: fl
         level = n[far].sum() / expected[far].sum() if expected[far].sum() > 0 else 1.0
         seen = np.convolve(n, box, "same")[near]
         mean = level * np.convolve(expected, box, "same")[near]
-        limit = _LINEAR + 3 / np.sqrt(np.maximum(mean, 1e-300))
+        limit = most + 3 / np.sqrt(np.maximum(mean, 1e-300))
         with np.errstate(divide="ignore", invalid="ignore"):
             strong |= (mean > 0) & (np.abs(np.log(seen / mean)) > limit)
     return float(r[np.flatnonzero(strong)[-1]]) if strong.any() else 0.0
@@ -204,10 +331,11 @@ class _Fit:
         bjerrum: float,
     ) -> None:
         self._r, self._inside, self._far = r[inside], inside, far
+        self.n, self.z = densities, np.array(valences)
         self._noise = noise[:, inside]
         self._weights = 1 / noise**2
-        self._n, self._z, self._bjerrum = densities, np.array(valences), bjerrum
-        nz = self._n * self._z
+        self._bjerrum = bjerrum
+        nz = self.n * self.z
         variance = self._noise**2
         self._charge_noise = self._r * np.sqrt(
             [
@@ -221,13 +349,12 @@ class _Fit:
         weights = np.where(np.isfinite(self._weights[:, self._far]), self._weights[:, self._far], 0)
         return (weights * (g[:, self._far] - 1)).sum(axis=1) / weights.sum(axis=1)
 
-    def _normalised(self, g: np.ndarray) -> np.ndarray:
-        if self._far.any():
-            g = g / (1 + self.offset(g))[:, None]
-        return g[:, self._inside]
+    def normalised(self, g: np.ndarray) -> np.ndarray:
+        """Tending to 1."""
+        return g / (1 + self.offset(g))[:, None] if self._far.any() else g
 
     def _charges(self, g: np.ndarray) -> np.ndarray:
-        return self._r * charge_density(self._normalised(g), self._n, self._z)
+        return self._r * charge_density(self.normalised(g)[:, self._inside], self.n, self.z)
 
     def _amplitudes(self, y: np.ndarray, noise: np.ndarray, kappa: float) -> np.ndarray:
         """Of exp(-kappa r) in each row of y, at the window's beginning."""
@@ -269,11 +396,15 @@ class _Fit:
         y = self._charges(g)
         return self._misfit(y, kappa) / (y.size - 3)
 
+    def chi_square_against(self, g: np.ndarray, other: np.ndarray) -> float:
+        rest = (self._charges(g) - self._charges(other)) / self._charge_noise
+        return float((rest**2).mean())
+
     def __call__(self, g: np.ndarray) -> np.ndarray:
         y = self._charges(g)
         kappa = self._screening(y)
         charge = self._amplitudes(y, self._charge_noise, kappa)
-        inner = self._normalised(g)
+        inner = self.normalised(g)[:, self._inside]
         if not (inner > 0).all():
             raise ValueError("a bin of the window is empty: widen the bins or run longer")
         energy = self._amplitudes(
@@ -284,25 +415,24 @@ class _Fit:
         z = scale * u / charge[:, None]  # z[a, b]: of species b by way of a (Eq. 17)
         to_zero = math.exp(-kappa * self._r[0])
         permittivity = [-(kappa**2) * z[a, a] * to_zero / (4 * math.pi * charge[a]) for a in (0, 1)]
-        bare2 = 4 * math.pi * self._bjerrum * float((self._n * self._z**2).sum())
-        mean = z.mean(axis=0)
-        return np.array(
-            [
-                kappa,
-                *(z[0, 0], z[1, 0], z[0, 1], z[1, 1]),
-                *permittivity,
-                kappa**2 / bare2,
-                (mean[0] - mean[1]) / (self._z[0] - self._z[1]),
-            ]
-        )
+        ways = (z[0, 0], z[1, 0], z[0, 1], z[1, 1])
+        return np.array([kappa, *ways, *permittivity, *self.ratios(kappa, *z.mean(axis=0))])
+
+    def ratios(self, kappa: float, z0: float, z1: float) -> tuple[float, float]:
+        """Both sides of Eq. 8."""
+        bare2 = 4 * math.pi * self._bjerrum * float((self.n * self.z**2).sum())
+        return kappa**2 / bare2, (z0 - z1) / (self.z[0] - self.z[1])
 
 
-def _jackknife(fit: _Fit, samples: list[np.ndarray]) -> np.ndarray:
-    """Errors from leaving out one sample after the other; NaN if a share cannot be fitted."""
+def _jackknife(values: Callable[[np.ndarray], np.ndarray], samples: list[np.ndarray]) -> np.ndarray:
+    """Errors from leaving out one sample after the other; NaN if there are fewer than four, or the
+    rest cannot be fitted."""
     n = len(samples)
     total = np.sum(samples, axis=0)
     try:
-        partial = np.array([fit((total - one) / (n - 1)) for one in samples])
+        partial = np.array([values((total - one) / (n - 1)) for one in samples])
     except ValueError:
+        return np.full(9, math.nan)
+    if n < 4:
         return np.full(9, math.nan)
     return np.sqrt((n - 1) / n * ((partial - partial.mean(axis=0)) ** 2).sum(axis=0))

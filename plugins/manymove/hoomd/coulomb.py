@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import hoomd
@@ -12,7 +14,7 @@ from hoomd.logging import log
 
 from manymove.electrolyte import Electrolyte
 from manymove.harddisk import _thread_count
-from manymove.hoomd.action import _engine_device
+from manymove.hoomd.action import _Array, _engine_device
 from manymove.ions import Species
 
 
@@ -25,9 +27,10 @@ class CoulombMC(hoomd.custom.Action):
     are written, to coordinates on the engine's grid (1e-7 of the box); the others keep theirs to
     the last bit. Images follow by the nearest image.
 
-    Positions go through the host once a step, on a GPU device too. The engine is kept from step to
-    step; when particles were moved by someone else it takes them over, when charges, diameters or
-    the box have changed it is made anew. Random numbers belong to the seed and the time step.
+    The engine reads and writes HOOMD-blue's arrays where they are, in the host's memory on a CPU
+    device and in the GPU's on a GPU device. It is kept from step to step. When particles were moved
+    by someone else it takes them over, when charges, diameters or the box have changed it is made
+    anew; both go through the host. Random numbers belong to the seed and the time step.
 
     ::
 
@@ -93,11 +96,9 @@ class CoulombMC(hoomd.custom.Action):
         """Make the sweeps of a step."""
         engine = self._follow(timestep)
         started = time.perf_counter()
-        before = engine.positions
         engine.run(self._sweeps)
-        after = engine.positions
-        moved = np.flatnonzero((after != before).any(axis=1))
-        self._write(moved, before[moved], after[moved])
+        with self._particles() as particles:
+            engine._engine.write_positions(**particles)
         self._seconds += time.perf_counter() - started
 
     def __getstate__(self) -> dict[str, Any]:
@@ -130,8 +131,8 @@ class CoulombMC(hoomd.custom.Action):
     def _forget(self) -> None:
         self._simulation_reference: weakref.ref[hoomd.Simulation] | None = None
         self._engine: Electrolyte | None = None
-        self._made_with: tuple[Any, ...] = ()
-        self._left: np.ndarray | None = None  # HOOMD-blue's positions by tag, as last written
+        self._made_with: tuple[Any, ...] = ()  # box and seed
+        self._kinds: tuple[bytes, bytes] = (b"", b"")  # charges and diameters by tag
         self._past = (0, 0)  # moves of engines that are no more
         self._past_sweep = 0
         self._seconds = 0.0
@@ -154,36 +155,52 @@ class CoulombMC(hoomd.custom.Action):
 
     def _follow(self, timestep: int) -> Electrolyte:
         """The engine, with the particles as they are."""
-        box = self._box()
+        made_with = (self._box(), self._simulation.seed)
+        engine = self._engine
+        if engine is not None and (made_with, engine.N) == (self._made_with, self._particle_count):
+            with self._particles() as particles:
+                if engine._engine.same_particles(**particles):
+                    return engine
+        self._take_over(made_with, timestep)
+        assert self._engine is not None
+        with self._particles() as particles:
+            self._engine._engine.adopt(**particles)
+        return self._engine
+
+    def _take_over(self, made_with: tuple[Any, ...], timestep: int) -> None:
+        """Positions, charges and diameters, by way of the host."""
         with self._simulation.state.cpu_local_snapshot as snapshot:
             index = np.array(snapshot.particles.rtag)
             position = np.array(snapshot.particles.position, dtype=float)[index]
             charge = np.array(snapshot.particles.charge, dtype=np.float32)[index].astype(float)
             diameter = np.array(snapshot.particles.diameter, dtype=float)[index]
-        made_with = (box, charge.tobytes(), diameter.tobytes(), self._simulation.seed)
-        if self._engine is not None and made_with == self._made_with:
-            if not np.array_equal(position, self._left):
-                self._engine.set_positions(position)
-                self._left = position
-            return self._engine
+        kinds = (charge.tobytes(), diameter.tobytes())
         if self._engine is not None:
+            if (made_with, kinds) == (self._made_with, self._kinds):
+                self._engine.set_positions(position)
+                return
             self._past, self._past_sweep = self._moves(), self._engine.sweep
             self._engine = None  # its memory is free for the next one
-        kinds, types = np.unique(np.stack((charge, diameter), axis=1), axis=0, return_inverse=True)
+        species, types = np.unique(
+            np.stack((charge, diameter), axis=1), axis=0, return_inverse=True
+        )
         self._engine = Electrolyte(
             position,
             types.reshape(-1),
-            [Species(*kind) for kind in kinds.tolist()],
+            [Species(*one) for one in species.tolist()],
             radius=self._radius,
-            box=box if self._radius is None else None,
+            box=made_with[0] if self._radius is None else None,
             seed=self._simulation.seed or 0,
             # A step has fewer sweeps than 2**20, so that no random number is used twice.
             first_sweep=max(timestep << 20, self._past_sweep),
             device=_engine_device(self._simulation.device),
             **self._options,
         )
-        self._made_with, self._left = made_with, position
-        return self._engine
+        self._made_with, self._kinds = made_with, kinds
+
+    @property
+    def _particle_count(self) -> int:
+        return self._simulation.state.N_particles
 
     def _box(self) -> tuple[float, float, float]:
         state, device = self._simulation.state, self._simulation.device
@@ -206,18 +223,39 @@ class CoulombMC(hoomd.custom.Action):
             raise ValueError("CoulombMC needs particles with tags from 0 to N - 1")
         return box.Lx, box.Ly, box.Lz
 
-    def _write(self, moved: np.ndarray, before: np.ndarray, after: np.ndarray) -> None:
-        """Positions and images of the particles with the tags `moved`."""
-        edges = np.array(self._box())
-        half = np.nextafter(edges / 2, 0)
-        with self._simulation.state.cpu_local_snapshot as snapshot:
-            places = np.array(snapshot.particles.rtag)
-            position = np.array(snapshot.particles.position)
-            image = np.array(snapshot.particles.image)
-            at = places[moved]
-            position[at] = np.clip(after, -edges / 2, half)
-            # Who left on one side and came in on the other has changed its image.
-            image[at] -= np.rint((after - before) / edges).astype(image.dtype)
-            snapshot.particles.position[:] = position
-            snapshot.particles.image[:] = image
-            self._left = position[places].astype(float)
+    @contextmanager
+    def _particles(self) -> Iterator[dict[str, Any]]:
+        """Where HOOMD-blue's particles lie, as the engine takes it, valid inside the context."""
+        state = self._simulation.state
+        on_gpu = isinstance(self._simulation.device, hoomd.device.GPU)
+        with state.gpu_local_snapshot if on_gpu else state.cpu_local_snapshot as snapshot:
+            position, image, charge, diameter, index = (
+                _Array(getattr(snapshot.particles, name))
+                for name in ("position", "image", "charge", "diameter", "rtag")
+            )
+            size = position.dtype.itemsize
+            if not (
+                position.dtype.kind == "f"
+                and position.strides == (4 * size, size)
+                and image.dtype == np.int32
+                and image.strides == (12, 4)
+                and charge.dtype == diameter.dtype == position.dtype
+                and charge.strides == diameter.strides == (size,)
+                and index.dtype == np.uint32
+                and index.strides == (4,)
+            ):
+                raise RuntimeError(
+                    "the particles of this HOOMD-blue do not lie in memory as manymove expects: "
+                    f"position {position}, image {image}, charge {charge}, diameter {diameter}, "
+                    f"rtag {index}"
+                )
+            half = np.array(self._box(), dtype=position.dtype) / 2
+            yield {
+                "position": position.address,
+                "double_precision": size == 8,
+                "image": image.address,
+                "charge": charge.address,
+                "diameter": diameter.address,
+                "index": index.address,
+                "highest": np.nextafter(half, 0, dtype=position.dtype).tolist(),
+            }

@@ -1,7 +1,7 @@
 """Charge renormalisation in the 3:-1 electrolyte: section 5 of Liang, Xing and Li (2017).
 
-    python charge_renormalization.py --ions 131072 --sweeps 2000 --json result.json
-    python charge_renormalization.py --draw result.json --picture far_field.png
+    python run.py --ions 131072 --sweeps 2000 --json result.json
+    python run.py --draw result.json --picture far_field.png
 
 The first command simulates and writes a file of results; the second draws Figures 12 to 14 from it.
 """
@@ -20,9 +20,11 @@ from manymove.analysis import charge_density, dressed_ions, potential_of_mean_fo
 from manymove.analysis.autocorrelation import autocorrelation_time
 from manymove.bench import machine
 from manymove.ions import Salt
+from manymove.pair_correlations import PairCorrelations
 from manymove.report import write_json
 
 DEBYE_LENGTH, DIAMETER, BJERRUM = 28.53, 7.5, 7.117
+BIN_WIDTH, FARTHEST = 0.25, 400.0  # of g(r), in angstrom
 DRAWN = 2.0  # width of the bins in the file, in angstrom
 PAPER = {"debye_length": 25.57, "valences": (4.125, -0.884)}
 
@@ -41,45 +43,63 @@ def simulate(options: argparse.Namespace) -> None:
     )
     print(f"energy per ion at the start: {ions.energy / ions.N:.4f} kT")
     ions.run(options.equilibrate)
-    ions.sample_pair_correlations(1, bin_width=0.25)
+    ions.sample_pair_correlations(options.every, bin_width=BIN_WIDTH, farthest=FARTHEST)
     ions.run(options.sweeps, callback=lambda one: print(f"\rsweep {one.sweep}", end="", flush=True))
     print()
+    run = {
+        **machine(),
+        "ions": options.ions,
+        "radius": radius,
+        "sweeps": options.sweeps,
+        "equilibrate": options.equilibrate,
+        "every": options.every,
+        "seed": options.seed,
+        "precision": options.precision,
+        "device": ions.device,
+        "device_name": ions.device_name,
+        "threads": ions.threads,
+        "seconds_per_sweep": ions.seconds / ions.sweep,
+        "acceptance": ions.acceptance,
+        "energy_drift": ions.energy_drift() / ions.energy,
+        "state_hash": ions.state_hash,
+    }
     energies = ions.energies[options.equilibrate :] / ions.N
-    found = ions.pair_correlations
-    dressed = dressed_ions(found, BJERRUM)
-    wide = round(DRAWN / 0.25)
+    write_json(options.json, {**run, **analyse(ions.pair_correlations, energies)})
+    describe(json.loads(options.json.read_text()))
+
+
+def analyse(found: PairCorrelations, energies: np.ndarray) -> dict:
+    """What is fitted, g in wide bins, and the dependence on where the fit begins."""
+    wide = round(DRAWN / BIN_WIDTH)
     keep = len(found.r) // wide * wide
 
     def coarse(rows: np.ndarray) -> np.ndarray:
         return rows[:, :keep].reshape(len(rows), -1, wide).sum(axis=2)
 
-    write_json(
-        options.json,
-        {
-            **machine(),
-            "ions": options.ions,
-            "radius": radius,
-            "sweeps": options.sweeps,
-            "equilibrate": options.equilibrate,
-            "seed": options.seed,
-            "precision": options.precision,
-            "device": ions.device,
-            "device_name": ions.device_name,
-            "threads": ions.threads,
-            "seconds_per_sweep": ions.seconds / ions.sweep,
-            "acceptance": ions.acceptance,
-            "energy_per_ion": float(energies.mean()),
-            "autocorrelation_time": 0.5 + autocorrelation_time(energies),
-            "energy_drift": ions.energy_drift() / ions.energy,
-            "state_hash": ions.state_hash,
-            "densities": found.densities.tolist(),
-            "interior_ions": found.interior.tolist(),
-            "dressed": asdict(dressed),
-            "r": (np.arange(keep // wide) * DRAWN + DRAWN / 2).tolist(),
-            "g": (coarse(found.counts.astype(float)) / coarse(found.ideal)).tolist(),
-        },
-    )
-    describe(json.loads(options.json.read_text()))
+    windows = []
+    for begin in (45, 60, 75, 85, 100, 120):
+        try:
+            one = dressed_ions(found, BJERRUM, window=(begin, 6 * DEBYE_LENGTH))
+        except ValueError:
+            continue
+        windows.append(
+            {
+                "begin": begin,
+                "exponential": one.debye_length + one.curvature,
+                "debye_length": one.debye_length,
+                "error": one.debye_length_error,
+            }
+        )
+    return {
+        "energy_per_ion": float(energies.mean()),
+        "autocorrelation_time": 0.5 + autocorrelation_time(energies, every_lag=True),
+        "densities": found.densities.tolist(),
+        "interior_ions": found.interior.tolist(),
+        "dressed": asdict(dressed_ions(found, BJERRUM)),
+        "windows": windows,
+        "r": (np.arange(keep // wide) * DRAWN + DRAWN / 2).tolist(),
+        "g": (coarse(found.counts.astype(float)) / coarse(found.ideal)).tolist(),
+    }
 
 
 def describe(result: dict) -> None:
@@ -96,6 +116,18 @@ def describe(result: dict) -> None:
         ways = zip(d["valences"][k], d["valence_errors"][k], strict=True)
         text = " and ".join(f"{z:.3f} +- {e:.3f}" for z, e in ways)
         print(f"valence of species {k}: {text}, the paper {PAPER['valences'][k]}")
+    print(
+        f"by the Ornstein-Zernike equation {d['pole_debye_length']:.3f} +- "
+        f"{d['pole_debye_length_error']:.3f} A, valences {d['pole_valences'][0]:.3f} +- "
+        f"{d['pole_valence_errors'][0]:.3f} and {d['pole_valences'][1]:.4f} +- "
+        f"{d['pole_valence_errors'][1]:.4f}; chi^2 beyond {d['window'][0]:.0f} A "
+        f"{d['pole_chi_square']:.3f}, of one exponential {d['chi_square']:.3f}"
+    )
+    for w in result["windows"]:
+        print(
+            f"fit from {w['begin']} A: one exponential {w['exponential']:.2f}, "
+            f"corrected {w['debye_length']:.2f} +- {w['error']:.2f} A"
+        )
     print(
         f"Eq. 8: {d['screening_ratio']:.3f} +- {d['screening_ratio_error']:.3f} and "
         f"{d['charge_ratio']:.3f} +- {d['charge_ratio_error']:.3f}"
@@ -117,14 +149,16 @@ def draw(result: dict, picture: Path) -> None:
         left.plot(r[r < 120], row[r < 120], label=label)
     left.set(xlabel="r / Å", ylabel="g(r)", ylim=(0, 4))
     left.legend()
-    for row, label in zip(rho, ("around +3", "around -1"), strict=True):
+    kappa = 1 / d["pole_debye_length"]
+    for row, z, label in zip(rho, d["pole_valences"], ("around +3", "around -1"), strict=True):
         y = np.abs(r * row)
         shown = (r > 12) & (r < d["window"][1])
         (line,) = middle.plot(r[shown], np.log(y[shown]), ".", ms=4, label=label)
-        fit = -r[window] / d["debye_length"]
-        fit += np.mean(np.log(y[window]) - fit)
-        middle.plot(r[window], fit, color=line.get_color())
-    middle.set(xlabel="r / Å", ylabel="ln |r ρ(r)|", title=f"1/κ_R = {d['debye_length']:.2f} Å")
+        far = np.log(kappa**2 * abs(z) / (4 * np.pi * d["pole_permittivity"])) - kappa * r[shown]
+        middle.plot(r[shown], far, color=line.get_color(), lw=1)
+    middle.set(
+        xlabel="r / Å", ylabel="ln |r ρ(r)|", title=f"lines: 1/κ_R = {1 / kappa:.2f} Å, no fit"
+    )
     middle.legend()
     pairs = {(0, 0): 0, (0, 1): 1, (1, 0): 1, (1, 1): 2}
     for (a, b), row in pairs.items():
@@ -146,6 +180,7 @@ def main() -> None:
     parser.add_argument("--ions", type=int, default=16384, help="a multiple of 4")
     parser.add_argument("--sweeps", type=int, default=1000)
     parser.add_argument("--equilibrate", type=int, default=50)
+    parser.add_argument("--every", type=int, default=2, help="sweeps between samples of g(r)")
     parser.add_argument("--precision", default="mixed", choices=("mixed", "double"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
