@@ -54,6 +54,10 @@ def disks(
         int | None,
         typer.Option(help="Independent runs, pooled; 1, or one per MPI rank under mpirun."),
     ] = None,
+    decompose: Annotated[
+        bool,
+        typer.Option("--decompose", help="The ranks of mpirun share one system, in strips."),
+    ] = False,
     threads: Threads = None,
     max_displacement: Annotated[
         float | None, typer.Option(help="Of a trial move along x and y, in diameters.")
@@ -80,7 +84,9 @@ def disks(
     """Simulate hard disks and measure their pressure P* = beta P d^2.
 
     Writes summary.json, pressure.csv, trajectory.gsd, checkpoints and pictures into --output.
-    Ctrl-C stops within a second with all but the pictures written; --resume goes on.
+    Ctrl-C stops within a second with all but the pictures written; --resume goes on. Under
+    "mpirun -n R" there are R replicas, or, with --decompose, R ranks that share one system: the
+    results are those of one rank.
     """
     from manymove import job, report
     from manymove.replica import Settings
@@ -99,7 +105,7 @@ def disks(
         output=output,
         start=start,
         input=input_,
-        replicas=world.size if replicas is None else replicas,
+        replicas=(1 if decompose else world.size) if replicas is None else replicas,
         threads=threads,
         max_displacement=max_displacement,
         moves_per_cell=moves_per_cell,
@@ -107,6 +113,7 @@ def disks(
         checkpoint=checkpoint,
         resume=resume,
         quiet=quiet,
+        decompose=decompose,
     )
     if equation_of_state:
         if input_ is not None or packing_fraction is not None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import pickle
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class Ranks:
         from mpi4py import MPI
 
         self._mpi = MPI
-        self._comm = communicator
+        self.communicator = self._comm = communicator
         self._timeout = timeout
         self._lost: list[Any] | None = None  # what an unfinished message may still touch
         self.rank: int = communicator.rank
@@ -62,6 +63,12 @@ class Ranks:
         if not all(hasattr(communicator, name) for name in ("Iallreduce", "rank", "size")):
             raise TypeError(f"comm must be a communicator of mpi4py, got {communicator!r}")
         return cls(communicator, timeout) if communicator.size > 1 else None
+
+    def abort(self, message: str) -> NoReturn:
+        """End the processes of all ranks, with a message on the standard error."""
+        print(f"manymove: error: {message}", file=sys.stderr, flush=True)
+        self._comm.Abort(2)
+        raise SystemExit(2)
 
     # ---- what the engine asks for ----------------------------------------------------------------
 

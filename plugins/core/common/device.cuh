@@ -58,8 +58,8 @@ class DeviceBuffer {
           "upload");
     check(cudaStreamSynchronize(stream), "upload");
   }
-  void download(T* host, cudaStream_t stream, std::size_t count) const {
-    check(cudaMemcpyAsync(host, data_, count * sizeof(T), cudaMemcpyDeviceToHost, stream),
+  void download(T* host, cudaStream_t stream, std::size_t count, std::size_t first = 0) const {
+    check(cudaMemcpyAsync(host, data_ + first, count * sizeof(T), cudaMemcpyDeviceToHost, stream),
           "download");
     check(cudaStreamSynchronize(stream), "download");
   }
@@ -95,6 +95,8 @@ class Event {
   Event& operator=(const Event&) = delete;
   void record(cudaStream_t stream) const { check(cudaEventRecord(event_, stream), "event"); }
   void wait() const { check(cudaEventSynchronize(event_), "event"); }
+  // What comes next in the stream waits.
+  void hold(cudaStream_t stream) const { check(cudaStreamWaitEvent(stream, event_, 0), "event"); }
 
  private:
   cudaEvent_t event_ = nullptr;
