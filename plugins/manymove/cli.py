@@ -459,6 +459,13 @@ def bench_disks(
     threads: Annotated[
         str | None, typer.Option(help="CPU threads, a number or several, separated by commas.")
     ] = None,
+    ranks: Annotated[
+        str | None,
+        typer.Option(help="Ranks of mpirun that share the disks, separated by commas."),
+    ] = None,
+    weak: Annotated[
+        bool, typer.Option("--weak", help="Sizes are those of each rank, not of all together.")
+    ] = False,
     max_displacement: LargestMove = None,
     moves_per_cell: Annotated[
         int | None, typer.Option(help="Trial moves per visit of a cell, n_m.")
@@ -470,9 +477,34 @@ def bench_disks(
     seed: BenchSeed = 1,
     json_file: JsonFile = None,
 ) -> int:
-    """Time hard disks: trial moves per second, and HOOMD-blue's HPMC beside them if installed."""
-    from manymove import bench
+    """Time hard disks: trial moves per second, and HOOMD-blue's HPMC beside them if installed.
 
+    Under mpirun, ranks that share the disks.
+    """
+    from manymove import bench, bench_ranks
+    from manymove.replicas import World
+
+    world = World.connect()
+    if world.size > 1 or ranks is not None or weak:
+        if decorrelation or (threads is not None and "," in threads):
+            raise ValueError("--ranks and --weak go with one number of --threads, of each rank")
+        bench_ranks.disks(
+            world,
+            sizes=[1048576] if sizes is None else _numbers("--sizes", sizes, int),
+            ranks=[1, world.size] if ranks is None else _numbers("--ranks", ranks, int),
+            weak=weak,
+            packing_fraction=packing_fraction,
+            device=device,
+            threads=None if threads is None else _number("--threads", threads, int),
+            max_displacement=max_displacement,
+            moves_per_cell=moves_per_cell,
+            melt=melt,
+            repeats=repeats,
+            seconds=seconds,
+            seed=seed,
+            json_file=json_file,
+        )
+        return 0
     bench.disks(
         sizes=None if sizes is None else _numbers("--sizes", sizes, int),
         packing_fraction=packing_fraction,
