@@ -7,9 +7,9 @@ the same disks; in weak scaling as many on each rank.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from manymove.packing import random_packing
 from manymove.ranks import TIMEOUT, Ranks
 from manymove.replicas import World
 from manymove.report import write_json
+
+T = TypeVar("T")
 
 LARGEST_PACKING = 1 << 16  # larger systems are copies of a smaller one, side by side
 
@@ -66,33 +68,19 @@ def disks(
     rows: list[dict[str, Any]] = []
     if world.rank == 0:
         print(f"{bench.HEADER}  efficiency")
+    settings = {
+        "max_displacement": max_displacement,
+        "moves_per_cell": moves_per_cell,
+        "seed": seed,
+        "device": world.device(device),
+        "threads": threads or world.cores,
+    }
     for N in sizes:
-        settings = {
-            "max_displacement": max_displacement,
-            "moves_per_cell": moves_per_cell,
-            "seed": seed,
-            "device": world.device(device),
-            "threads": threads or world.cores,
-        }
-
-        def start(N: int = N, settings: dict[str, Any] = settings) -> Any:
-            return _melted(N, packing_fraction, settings, melt) if world.rank == 0 else None
-
-        found = everyone.together(start, patient=True) if everyone else start()
+        found = _on_first(everyone, lambda N=N: _melted(N, packing_fraction, settings, melt))
         variants = []
         for count in ranks:
             blocks = _blocks(count) if weak else (1, 1)
-            if everyone is None:
-                variants.append(_variant(found, blocks, None, count, settings, melt))
-                continue
-            some = world.communicator.Split(int(world.rank >= count))
-
-            def make(count: int = count, some: Any = some, blocks: Any = blocks) -> Any:
-                if world.rank < count:
-                    return [_variant(found, blocks, some, count, settings, melt)]
-                return []
-
-            variants += everyone.together(make, patient=True)
+            variants += _variants(world, everyone, found, blocks, count, settings, melt)
         results = _time(variants, everyone, repeats, seconds)
         for result in results:
             base = results[0]["trial_moves_per_second"] / results[0]["ranks"]
@@ -143,23 +131,39 @@ def _repeat(
     return (positions + shifts).reshape(-1, 2), (box[0] * copies[0], box[1] * copies[1])
 
 
-def _variant(
+def _on_first(everyone: Ranks | None, task: Callable[[], T]) -> T | None:
+    """The result of a task for rank 0, there."""
+    if everyone is None:
+        return task()
+    return everyone.together(lambda: task() if everyone.rank == 0 else None, patient=True)
+
+
+def _variants(
+    world: World,
+    everyone: Ranks | None,
     found: Any,
     blocks: tuple[int, int],
-    communicator: Any,
     count: int,
     settings: dict[str, Any],
     melt: int,
-) -> tuple[bench.Variant, Ranks | None]:
-    ranks = Ranks.of(communicator, TIMEOUT)
-    positions, box = _repeat(*found, blocks) if found else (None, None)
-    box = ranks.first(box, patient=True) if ranks else box
-    engine = HardDisks(positions, box, comm=communicator, timeout=10 * TIMEOUT, **settings)
-    engine.run(melt)  # copies part
-    variant = bench.standalone(engine)
-    variant.name = f"{count} rank{'s' if count > 1 else ''}, {variant.name}"
-    variant.settings |= {"particles": engine.N, "ranks": count, "cells": list(engine.cells)}
-    return variant, ranks
+) -> list[tuple[bench.Variant, Ranks | None]]:
+    """That of the first `count` ranks, on these."""
+    some = world.communicator.Split(int(world.rank >= count)) if everyone else None
+
+    def make() -> list[tuple[bench.Variant, Ranks | None]]:
+        if world.rank >= count:
+            return []
+        ranks = Ranks.of(some, TIMEOUT)
+        positions, box = _repeat(*found, blocks) if found else (None, None)
+        box = ranks.first(box, patient=True) if ranks else box
+        engine = HardDisks(positions, box, comm=some, timeout=10 * TIMEOUT, **settings)
+        engine.run(melt)  # copies part
+        variant = bench.standalone(engine)
+        variant.name = f"{count} rank{'s' if count > 1 else ''}, {variant.name}"
+        variant.settings |= {"particles": engine.N, "ranks": count, "cells": list(engine.cells)}
+        return [(variant, ranks)]
+
+    return everyone.together(make, patient=True) if everyone else make()
 
 
 def _time(

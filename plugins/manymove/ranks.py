@@ -104,9 +104,9 @@ class Ranks:
         data = pickle.dumps(value) if self.rank == 0 else b""
         size = np.array([len(data)], dtype=np.int64)
         self._wait([self._comm.Ibcast(size)], size, patient=patient)
-        message = (
-            np.frombuffer(data, dtype=np.uint8).copy() if data else np.empty(size[0], np.uint8)
-        )
+        message = np.empty(size[0], np.uint8)
+        if self.rank == 0:
+            message[:] = np.frombuffer(data, np.uint8)
         self._wait([self._comm.Ibcast(message)], message)
         return pickle.loads(message.tobytes())
 

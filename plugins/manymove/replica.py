@@ -264,17 +264,13 @@ class Replica:
                 target = round(s.equilibrate + s.sweeps * k / s.frames)
                 if target > last_step:
                     self._advance(engine, target)
-                    positions, psi6 = engine.positions, abs(engine.psi6())
-                    self._once(
-                        lambda: trajectory.append(
-                            positions,
-                            step=target,
-                            psi6=psi6,
-                            trial_moves=float(engine.trial_moves),
-                        )
-                    )
+                    self._append(trajectory, engine, target)
                     last_step = target
             self._advance(engine, s.equilibrate + s.sweeps)
+
+    def _append(self, trajectory: TrajectoryWriter | None, engine: HardDisks, step: int) -> None:
+        positions, psi6, moves = engine.positions, abs(engine.psi6()), float(engine.trial_moves)
+        self._once(lambda: trajectory.append(positions, step=step, psi6=psi6, trial_moves=moves))
 
     def _records(self, engine: HardDisks) -> np.ndarray:
         """(K, 2): sweeps and P*, those of the resumed runs included."""
