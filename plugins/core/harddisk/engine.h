@@ -191,6 +191,9 @@ MANYMOVE_API void check_snapshot(const Snapshot& snapshot, std::size_t particles
 // The first row of cells of each rank's strip, and after the last the number of rows. Throws
 // std::invalid_argument if the box is too small for so many.
 MANYMOVE_API std::vector<int> strip_rows(const Parameters& parameters, int ranks);
+// A rank's strip of a snapshot.
+MANYMOVE_API Snapshot strip_of(const Snapshot& whole, const Parameters& parameters, int rank,
+                               int ranks);
 // One rank's engine, from its strip of a snapshot. The trajectory is that of an engine of the
 // whole. enqueue(), positions(), bond_order(), contact_histogram(), max_overlap(), occupied() and
 // state_hash() are made by all ranks together and answer for the whole; snapshot() is that of the

@@ -409,6 +409,20 @@ void check_snapshot(const Snapshot& snapshot, std::size_t particles, const Param
   make_state(snapshot, particles, parameters);
 }
 
+Snapshot strip_of(const Snapshot& whole, const Parameters& parameters, int rank, int ranks) {
+  const std::vector<int> edges = strip_rows(parameters, ranks);
+  const std::size_t slots = whole.ids.size() / static_cast<std::size_t>(edges[ranks]);
+  const auto first = static_cast<std::ptrdiff_t>(edges[rank] * slots);
+  const auto end = static_cast<std::ptrdiff_t>(edges[rank + 1] * slots);
+  Snapshot strip;
+  strip.counters = whole.counters;
+  strip.origin = whole.origin;
+  strip.first_row = edges[rank];
+  strip.cells.assign(whole.cells.begin() + 2 * first, whole.cells.begin() + 2 * end);
+  strip.ids.assign(whole.ids.begin() + first, whole.ids.begin() + end);
+  return strip;
+}
+
 std::vector<int> strip_rows(const Parameters& parameters, int ranks) {
   State s;
   s.parameters = parameters;
