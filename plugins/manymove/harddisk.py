@@ -15,7 +15,6 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,11 @@ from typing import Any
 import numpy as np
 
 from manymove import _core
+from manymove import tuning as _tuning
 from manymove.analysis import pressure as _pressure
 from manymove.packing import hexagonal_packing, random_packing, square_packing
 from manymove.ranks import TIMEOUT, Ranks
+from manymove.tuning import Tuning
 
 __all__ = [
     "HardDisks",
@@ -41,26 +42,6 @@ OverlapError = _core.OverlapError
 _FORMAT = 1  # of checkpoints
 _CHUNK = 0.1  # seconds between looks at callbacks and signals
 _NEIGHBOUR_REACH = 1.5  # diameters; the first shell, for psi6
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """One setting that `HardDisks.tune` tried.
-
-    Attributes:
-        max_displacement, moves_per_cell: the setting.
-        acceptance: accepted / trial moves.
-        autocorrelation_sweeps: of the global psi_6, in sweeps.
-        autocorrelation_seconds: the same in wall time, what is minimised.
-        reliable: whether the series was at least fifty autocorrelation times long.
-    """
-
-    max_displacement: float
-    moves_per_cell: int
-    acceptance: float
-    autocorrelation_sweeps: float
-    autocorrelation_seconds: float
-    reliable: bool
 
 
 class HardDisks:
@@ -659,35 +640,10 @@ class HardDisks:
         """
         if self._ranks is not None:
             raise ValueError("tune works on one rank: tune a smaller system, then divide")
-        best: Tuning | None = None
-        tried: list[Tuning] = []
-        per_shift = self.rounds * self.moves_per_cell
-        displacements = [d * self.diameter for d in max_displacements]
-        settings = [(d, self.moves_per_cell) for d in displacements]
-        counts = list(moves_per_cell)
-        if not settings or not counts:
-            raise ValueError("tune needs at least one displacement and one number of moves")
-        if not 0 < sweeps < math.inf or (every is not None and not 0 < every <= sweeps / 10):
-            raise ValueError(f"tune needs ten values, got sweeps {sweeps} and every {every}")
-        for stage in range(2):
-            if stage == 1:
-                assert best is not None
-                settings = [(best.max_displacement, n) for n in counts if n != best.moves_per_cell]
-            for displacement, n in settings:
-                trial = self._with(displacement, n, per_shift)
-                result = trial._decorrelation(sweeps, every or sweeps / 1000)
-                tried.append(result)
-                if best is None or (not result.reliable, result.autocorrelation_seconds) < (
-                    not best.reliable,
-                    best.autocorrelation_seconds,
-                ):
-                    best = result
-        assert best is not None
-        chosen = self._with(best.max_displacement, best.moves_per_cell, per_shift)
+        chosen, tried = _tuning.tune(self, max_displacements, moves_per_cell, sweeps, every)
         self._parameters = chosen._parameters
         self._adopt(chosen._engine)
-        tried.remove(best)
-        return [best, *tried]
+        return tried
 
     def _with(self, max_displacement: float, moves_per_cell: int, per_shift: int) -> HardDisks:
         """A new engine of the same disks with other settings."""
@@ -707,28 +663,6 @@ class HardDisks:
             shuffle_particles=p["shuffle_particles"],
             shuffle_sets=p["shuffle_sets"],
             shift_along_axis=p["shift_along_axis"],
-        )
-
-    def _decorrelation(self, sweeps: float, every: float) -> Tuning:
-        from manymove.analysis.autocorrelation import autocorrelation_time
-
-        self.run(0.1 * sweeps)
-        series, start, moves, seconds = [], self.sweeps, self.trial_moves, self.seconds
-        accepted = self.accepted_moves
-        while self.sweeps - start < sweeps:
-            self.run(every)
-            series.append(self.psi6())
-        spacing = (self.sweeps - start) / len(series)
-        time_in_samples = autocorrelation_time(np.array(series))
-        in_sweeps = time_in_samples * spacing
-        per_sweep = (self.seconds - seconds) / (self.sweeps - start)
-        return Tuning(
-            max_displacement=self.max_displacement,
-            moves_per_cell=self.moves_per_cell,
-            acceptance=(self.accepted_moves - accepted) / (self.trial_moves - moves),
-            autocorrelation_sweeps=in_sweeps,
-            autocorrelation_seconds=in_sweeps * per_sweep,
-            reliable=50 * time_in_samples <= len(series),
         )
 
 

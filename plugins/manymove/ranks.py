@@ -82,16 +82,21 @@ class Ranks:
         """Bytes to and from the next ranks below and above, around the box; empty ones rest."""
         below, above = (self.rank - 1) % self.size, (self.rank + 1) % self.size
         byte, comm = self._mpi.BYTE, self._comm
-        requests = []
+        receives, sends = [], []
         if from_below.size:
-            requests.append(comm.Irecv([from_below, byte], below, _UP))
+            receives.append(comm.Irecv([from_below, byte], below, _UP))
         if from_above.size:
-            requests.append(comm.Irecv([from_above, byte], above, _DOWN))
+            receives.append(comm.Irecv([from_above, byte], above, _DOWN))
         if to_below.size:
-            requests.append(comm.Isend([to_below, byte], below, _DOWN))
+            sends.append(comm.Isend([to_below, byte], below, _DOWN))
         if to_above.size:
-            requests.append(comm.Isend([to_above, byte], above, _UP))
-        self._wait(requests)
+            sends.append(comm.Isend([to_above, byte], above, _UP))
+        try:
+            self._wait(receives + sends)
+        except RankLost:
+            for receive in receives:  # the engine's memory may not last as long as MPI
+                receive.Cancel()
+            raise
 
     def sum_in_place(self, values: np.ndarray) -> None:
         """The sums over all ranks, float64 or uint64."""
