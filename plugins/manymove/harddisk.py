@@ -86,7 +86,8 @@ class HardDisks:
     With `comm` all ranks have the same settings and make the same calls in the same order: runs,
     `save`, `load`, `positions`, `state_hash`, `psi6()`, `max_overlap()` and `sample_pressure`
     (the first time) are made together; counters, `acceptance` and what was sampled are known to
-    each. An error on one rank is raised on all.
+    each. An error in one of these calls on one rank is raised on all; ``python -m mpi4py script.py``
+    ends all ranks after one elsewhere.
 
     Raises:
         OverlapError: (a ValueError) two disks overlap by more than `repair_depth`, or cannot be
