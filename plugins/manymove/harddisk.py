@@ -86,7 +86,7 @@ class HardDisks:
     With `comm` all ranks have the same settings and make the same calls in the same order: runs,
     `save`, `load`, `positions`, `state_hash`, `psi6()`, `max_overlap()` and `sample_pressure`
     (the first time) are made together; counters, `acceptance` and what was sampled are known to
-    each. An error in one of these calls on one rank is raised on all; ``python -m mpi4py script.py``
+    each. An error in one of these calls on one rank is raised on all; ``python -m mpi4py script``
     ends all ranks after one elsewhere.
 
     Raises:
