@@ -22,7 +22,7 @@ from manymove import HardDisks, _core
 from manymove.ranks import Ranks
 
 pytest.importorskip("mpi4py")
-CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "PRTE", "OMPI"))}
+CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "OMPI_COMM"))}
 MPIEXEC = shutil.which("mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
 pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
 PROGRAM = Path(ranks_program.__file__)
