@@ -118,6 +118,12 @@ class Ranks final : public Communicator {
 
   int rank() const override { return rank_; }
   int ranks() const override { return ranks_; }
+  Shared share(std::size_t bytes) override {
+    nb::gil_scoped_acquire gil;
+    const auto at = nb::cast<std::array<std::uintptr_t, 3>>(object_.attr("share")(bytes));
+    return {reinterpret_cast<void*>(at[0]), reinterpret_cast<void*>(at[1]),
+            reinterpret_cast<void*>(at[2])};
+  }
   void exchange(const Bytes out[2], const Bytes in[2]) override {
     nb::gil_scoped_acquire gil;
     const auto view = [](const Bytes& b) {

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import mmap
+import os
 import pickle
 import signal
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
@@ -38,6 +41,8 @@ class Ranks:
         timeout: seconds after which a silent rank is given up, in a run and in what observes.
     """
 
+    shares_memory = True  # with neighbours on the same machine
+
     def __init__(self, communicator: Any, timeout: float = TIMEOUT) -> None:
         if not timeout > 0:
             raise ValueError(f"timeout must be positive, got {timeout}")
@@ -46,6 +51,7 @@ class Ranks:
         self._mpi = MPI
         self.communicator = self._comm = communicator
         self._timeout = timeout
+        self._memory: list[np.ndarray | None] = []
         self._lost: list[Any] | None = None  # what an unfinished message may still touch
         self.rank: int = communicator.rank
         self.size: int = communicator.size
@@ -101,6 +107,25 @@ class Ranks:
     def sum_in_place(self, values: np.ndarray) -> None:
         """The sums over all ranks, float64 or uint64."""
         self._sum(values, patient=False)
+
+    def share(self, size: int) -> tuple[int, int, int]:
+        """Addresses of `size` bytes that this rank's neighbours can read, and of those of the ranks
+        below and above; 0 where they are on another machine."""
+        if not self.shares_memory:
+            return 0, 0, 0
+        path = f"/dev/shm/manymove-{uuid.uuid4().hex}"
+        mine = _mapped(path, size, os.O_CREAT | os.O_EXCL)
+        paths = self.all(path)
+        neighbours = ((self.rank - 1) % self.size, (self.rank + 1) % self.size)
+        reached = {rank: _mapped(paths[rank], size) for rank in neighbours}
+        reached = {rank: memory for rank, memory in reached.items() if memory is not None}
+        others = self.all(set(reached))
+        if mine is not None:
+            os.unlink(path)
+        mutual = {r: m for r, m in reached.items() if mine is not None and self.rank in others[r]}
+        self._memory += [mine, *mutual.values()]
+        below, above = (mutual[r].ctypes.data if r in mutual else 0 for r in neighbours)
+        return mine.ctypes.data if mutual else 0, below, above
 
     # ---- agreement -------------------------------------------------------------------------------
 
@@ -255,6 +280,24 @@ class Ranks:
                 )
             # Ranks may share a core; those that have waited for long may as well sleep.
             time.sleep(0 if waited < 0.01 else 1e-4 if waited < 1 else 1e-2)
+
+
+def _mapped(path: str, size: int, flags: int = 0) -> np.ndarray | None:
+    """Memory that processes of a machine share; None where there is none of this name."""
+    try:
+        file = os.open(path, os.O_RDWR | flags, 0o600)
+    except OSError:
+        return None
+    try:
+        if flags:
+            os.posix_fallocate(file, 0, size)
+        return np.frombuffer(mmap.mmap(file, size), np.uint8)
+    except OSError:
+        if flags:
+            os.unlink(path)
+        return None
+    finally:
+        os.close(file)
 
 
 def _picklable(error: Exception | None) -> Exception | None:

@@ -101,6 +101,12 @@ class MANYMOVE_API Communicator {
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int ranks() const = 0;
+  // Host memory of so many bytes that the ranks below and above can read, and theirs; null where
+  // they cannot, for instance on another machine. It lasts as long as the communicator.
+  struct Shared {
+    void *mine, *below, *above;
+  };
+  virtual Shared share(std::size_t) { return {nullptr, nullptr, nullptr}; }
   // Sends to the ranks below (first) and above, around the box, and fills what comes from there.
   // Both ends know the sizes; nothing need be sent where one is 0.
   virtual void exchange(const Bytes out[2], const Bytes in[2]) = 0;
