@@ -1,5 +1,6 @@
-"""HOOMD-blue with MPI: one simulation on each rank works, several ranks on one are refused."""
+"""HOOMD-blue with MPI: one simulation on each rank, and several ranks on one simulation."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,47 +14,108 @@ MPIEXEC = shutil.which("mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.e
 pytestmark = pytest.mark.skipif(not (MPIEXEC and hoomd.version.mpi_enabled), reason="no MPI")
 
 SCRIPT = """
-import importlib, pathlib, sys, hoomd, numpy
-module, per_partition, seed = sys.argv[1], *map(int, sys.argv[2:])
+import importlib, json, pathlib, sys, hoomd, numpy
+module, task, per_partition, seed = *sys.argv[1:3], *map(int, sys.argv[3:])
 communicator = hoomd.communicator.Communicator(ranks_per_partition=per_partition or None)
 seed += communicator.partition
 simulation = hoomd.Simulation(hoomd.device.CPU(communicator=communicator), seed=seed)
-start = hoomd.Snapshot(communicator)
+start, side = hoomd.Snapshot(communicator), 10 if task == "small" else 60
 if communicator.rank == 0:
-    start.configuration.box, start.particles.N, start.particles.types = 2*[12] + 4*[0], 100, ["A"]
-    start.particles.position[:, :2] = 1.2 * numpy.indices((10, 10)).reshape(2, -1).T - 5.4
+    start.configuration.box, start.particles.N = 2 * [1.2 * side] + 4 * [0], side**2
+    start.particles.types = ["A"]
+    sites = 1.2 * numpy.indices((side, side)).reshape(2, -1).T
+    start.particles.position[:, :2] = sites - 0.6 * (side - 1)
 simulation.create_state_from_snapshot(start)
 if module == "hoomd.manymove":
-    simulation.operations.integrator = disks = importlib.import_module(module).HardDisks()
+    integrator = importlib.import_module(module).HardDisks
+    simulation.operations.integrator = disks = integrator(sweeps_per_step=100, threads=1)
     disks.shape["A"] = dict(diameter=1.0)
 else:
-    disks = importlib.import_module(module).HardDisks(diameter=1.0)
+    disks = importlib.import_module(module).HardDisks(diameter=1.0, threads=1)
     simulation.operations.updaters.append(hoomd.update.CustomUpdater(1, disks))
+
+
+def present():
+    snapshot = simulation.state.get_snapshot()
+    if communicator.rank > 0:
+        return None
+    # Without the periodic box: where a disk has gone in all.
+    way = snapshot.particles.position + 1.2 * side * snapshot.particles.image
+    return numpy.round(way, 9).tolist()
+
+
 result = pathlib.Path(f"{seed}-{communicator.rank}-of-{communicator.num_ranks}")
 try:
-    simulation.run(50)
-    result.write_text(f"{disks.state_hash} {disks.pressure!r}")
+    simulation.run(15)
+    found = [disks.state_hash, disks.translate_moves, disks.pressure, disks.overlaps, present()]
+    if task == "spread":
+        with simulation.state.cpu_local_snapshot as local:  # someone else moves a disk
+            mine = numpy.array(local.particles.tag) == 5
+            local.particles.position[mine, 0] += 1e-9
+        simulation.run(15)
+        found += [disks.state_hash, disks.overlaps, present()]
+        simulation.run(3)
+        disks.sweeps_per_step = 3
+        simulation.run(3)
+        found += [disks.state_hash, simulation.state.N_particles]
+    result.write_text(json.dumps(found))
 except Exception as error:
-    result.write_text(str(error))
+    result.write_text(json.dumps(str(error)))
     simulation.state.get_snapshot()  # waits for the other ranks: the first to raise ends all
     raise
 """
 
 
-@pytest.mark.parametrize("module", ["hoomd.manymove", "manymove.hoomd"])
-def test_an_ensemble_runs_and_a_decomposed_simulation_is_refused(module, tmp_path):
-    pytest.importorskip(module)
+def job(folder, launcher, *arguments):
+    """Exit status, and what each rank found; one that hangs fails the test."""
+    folder.mkdir()
+    command = [*launcher, sys.executable, "-c", SCRIPT, *map(str, arguments)]
+    end = subprocess.run(command, cwd=folder, env=CLEAN, timeout=60)
+    return end.returncode, {file.name: json.loads(file.read_text()) for file in folder.iterdir()}
 
-    def job(name, launcher, *arguments):  # one that hangs fails the test
-        (folder := tmp_path / name).mkdir()
-        command = [*launcher, sys.executable, "-c", SCRIPT, module, *map(str, arguments)]
-        end = subprocess.run(command, cwd=folder, env=CLEAN, timeout=60)
-        return end.returncode, {file.name: file.read_text() for file in folder.iterdir()}
 
-    status, found = job("refused", [MPIEXEC, "-n", "2"], 0, 1)
-    if "1-0-of-1" in found:
+def ranks(count):
+    return [MPIEXEC, "-n", str(count)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hoomd_and_mpiexec_fit(tmp_path_factory):
+    _, found = job(
+        tmp_path_factory.mktemp("fit") / "fit", ranks(2), "manymove.hoomd", "small", 1, 1
+    )
+    if "1-1-of-2" not in found and "2-0-of-1" not in found:
         pytest.skip("mpiexec is of another MPI than HOOMD-blue")
-    assert status and all("ranks_per_partition=1" in found[f"1-{rank}-of-2"] for rank in (0, 1))
-    status, ensemble = job("ensemble", [MPIEXEC, "-n", "2"], 1, 1)
-    assert status == 0 and len(set(ensemble.values())) == 2
-    assert ensemble == job("first", [], 0, 1)[1] | job("second", [], 0, 2)[1]
+
+
+@pytest.mark.parametrize("module", ["hoomd.manymove", "manymove.hoomd"])
+def test_an_ensemble_runs(module, tmp_path):
+    pytest.importorskip(module)
+    status, ensemble = job(tmp_path / "ensemble", ranks(2), module, "small", 1, 1)
+    assert status == 0 and ensemble["1-0-of-1"][0] != ensemble["2-0-of-1"][0]
+    first = job(tmp_path / "first", [], module, "small", 0, 1)[1]
+    assert ensemble == first | job(tmp_path / "second", [], module, "small", 0, 2)[1]
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_simulation_on_several_ranks_is_that_of_one(count, tmp_path):
+    """Trajectory, moves, pressure, positions and images, also after another has moved a disk."""
+    pytest.importorskip("hoomd.manymove")
+    status, alone = job(tmp_path / "alone", [], "hoomd.manymove", "spread", 0, 1)
+    assert status == 0 and alone["1-0-of-1"][3] == 0
+    status, found = job(tmp_path / "spread", ranks(count), "hoomd.manymove", "spread", 0, 1)
+    assert status == 0
+    assert found.pop(f"1-0-of-{count}") == alone["1-0-of-1"]
+    for rank in found.values():  # positions are rank 0's
+        assert rank[:4] == alone["1-0-of-1"][:4] and rank[-2:] == alone["1-0-of-1"][-2:]
+
+
+def test_a_box_too_small_for_its_ranks_is_refused(tmp_path):
+    pytest.importorskip("hoomd.manymove")
+    status, found = job(tmp_path / "small", ranks(2), "hoomd.manymove", "small", 0, 1)
+    assert status
+    assert all("HardDisks: the box is too small for 2 ranks" in text for text in found.values())
+
+
+def test_the_updater_needs_all_particles_on_one_rank(tmp_path):
+    status, found = job(tmp_path / "refused", ranks(2), "manymove.hoomd", "small", 0, 1)
+    assert status and all("ranks_per_partition=1" in text for text in found.values())

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "Compat.h"
+#include "Ranks.h"
 
 namespace manymove::host {
 
@@ -50,12 +51,9 @@ class HardDisks::Arrays {
 HardDisks::HardDisks(std::shared_ptr<hoomd::SystemDefinition> system, int threads)
     : Integrator(system, Scalar(0)),
       threads_(threads),
+      ranks_(ranks_of(*m_exec_conf)),
       diameter_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()),
       max_displacement_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()) {
-  if (m_exec_conf->getNRanks() > 1)
-    throw std::runtime_error(
-        "hoomd.manymove.HardDisks runs on one rank per partition: make the device with "
-        "hoomd.communicator.Communicator(ranks_per_partition=1)");
   if (gpus_of(*m_exec_conf).size() > 1)
     throw std::runtime_error("hoomd.manymove.HardDisks runs on one GPU per rank");
 }
@@ -111,6 +109,10 @@ void HardDisks::prepRun(std::uint64_t timestep) {
 void HardDisks::update(std::uint64_t timestep) {
   timestep_ = timestep;
   check_system();
+  if (ranks_) {
+    update_spread();
+    return;
+  }
   const int all = cycles_per_step();
   int left = all;
   if (fits()) {
@@ -133,13 +135,14 @@ void HardDisks::update(std::uint64_t timestep) {
 
 void HardDisks::prepare() {
   check_system();
-  if (!fits() || !engine_->same_positions(Arrays(*this, access_mode::read).particles()))
+  if (!fits() || !(ranks_ ? same_on_all_ranks()
+                          : engine_->same_positions(Arrays(*this, access_mode::read).particles())))
     make_engine();
 }
 
 bool HardDisks::fits() const {
   const auto size = m_pdata->getGlobalBox().getL();
-  return !stale_ && engine_->particles() == m_pdata->getN() && box_[0] == size.x &&
+  return !stale_ && engine_->particles() == m_pdata->getNGlobal() && box_[0] == size.x &&
          box_[1] == size.y && seed_ == m_sysdef->getSeed();
 }
 
@@ -148,7 +151,7 @@ void HardDisks::check_system() const {
     throw std::invalid_argument("hoomd.manymove.HardDisks needs a 2D box (Lz = 0)");
   if (m_pdata->getGlobalBox().getTiltFactorXY() != 0)
     throw std::invalid_argument("hoomd.manymove.HardDisks needs a rectangular box (xy = 0)");
-  if (m_pdata->getMaximumTag() + 1 != m_pdata->getN())
+  if (m_pdata->getMaximumTag() + 1 != m_pdata->getNGlobal())
     throw std::invalid_argument(
         "hoomd.manymove.HardDisks needs the tags 0 to N - 1: particles have been removed");
 }
@@ -172,8 +175,17 @@ void HardDisks::make_engine() {
   const std::string device = gpus.empty() ? "cpu" : "cuda:" + std::to_string(gpus[0]);
   const std::vector<double> xy = positions_by_tag();
   std::unique_ptr<harddisk::Engine> engine;
+  harddisk::Repair repaired;
   try {
-    engine = harddisk::make_engine(xy.data(), m_pdata->getN(), parameters, device, threads_);
+    const std::size_t particles = m_pdata->getNGlobal();
+    if (ranks_) {
+      const auto whole = harddisk::make_snapshot(xy.data(), particles, parameters, repaired);
+      const auto strip = harddisk::strip_of(whole, parameters, ranks_->rank(), ranks_->ranks());
+      engine = harddisk::make_engine(strip, particles, parameters, device, threads_, ranks_);
+    } else {
+      engine = harddisk::make_engine(xy.data(), particles, parameters, device, threads_);
+      repaired = engine->repair();
+    }
   } catch (const std::invalid_argument& error) {
     std::string text = error.what();  // in this integrator's words
     for (const auto& [ours, theirs] :
@@ -188,24 +200,127 @@ void HardDisks::make_engine() {
   box_[0] = parameters.box[0];
   box_[1] = parameters.box[1];
   stale_ = false;
-  repaired_ = engine_->repair();
+  repaired_ = repaired;
   if (repaired_.count)
     m_exec_conf->msg->notice(std::exchange(noticed_, true) ? 5 : 2)
         << "hoomd.manymove.HardDisks: pushed " << repaired_.count
         << " overlapping pairs apart, the deepest by " << repaired_.depth << " diameters\n";
-  engine_->write_positions(Arrays(*this, access_mode::readwrite).particles());
+  if (ranks_)
+    migrate();
+  else
+    engine_->write_positions(Arrays(*this, access_mode::readwrite).particles());
 }
 
 std::vector<double> HardDisks::positions_by_tag() const {
   const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
                                       access_mode::read);
   const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host, access_mode::read);
-  std::vector<double> xy(2 * static_cast<std::size_t>(m_pdata->getN()));
+  std::vector<double> xy(2 * static_cast<std::size_t>(m_pdata->getNGlobal()));
   for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
     xy[2 * std::size_t{tag.data[i]}] = static_cast<double>(position.data[i].x);
     xy[2 * std::size_t{tag.data[i]} + 1] = static_cast<double>(position.data[i].y);
   }
+  if (ranks_) ranks_->sum(xy.data(), xy.size());
   return xy;
+}
+
+// ---- several ranks ----
+// The engine's strips are not HOOMD-blue's domains: after a step every rank gets all positions,
+// puts its particles there, and HOOMD-blue sends those that have left the domain to the next one.
+
+void HardDisks::update_spread() {
+  if (!fits() || !same_on_all_ranks()) make_engine();
+  const int most = cycles_between_migrations();
+  for (int left = cycles_per_step(); left > 0;) {
+    const int some = std::min(left, most);
+    engine_->enqueue(static_cast<std::uint64_t>(some));
+    migrate();
+    left -= some;
+  }
+  timestep_ += 1;
+  seconds_ = seconds_since(started_);
+}
+
+// A position in HOOMD-blue's precision, in the box.
+Scalar HardDisks::coordinate_left(unsigned int tag, int axis) const {
+  const auto size = m_pdata->getGlobalBox().getL();
+  const Scalar edge = (axis == 0 ? size.x : size.y) / 2;
+  const auto r = static_cast<Scalar>(left_[2 * std::size_t{tag} + static_cast<std::size_t>(axis)]);
+  return r < edge ? r : std::nextafter(edge, Scalar(0));
+}
+
+bool HardDisks::same_on_all_ranks() const {
+  std::uint64_t moved = 0;
+  if (left_.size() == 2 * std::size_t{m_pdata->getNGlobal()}) {
+    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+                                        access_mode::read);
+    const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
+                                        access_mode::read);
+    for (unsigned int i = 0; i < m_pdata->getN(); ++i)
+      moved += position.data[i].x != coordinate_left(tag.data[i], 0) ||
+               position.data[i].y != coordinate_left(tag.data[i], 1);
+  } else {
+    moved = 1;
+  }
+  ranks_->sum(&moved, 1);
+  return moved == 0;
+}
+
+// A particle goes to the next domain only, and its image is found by the nearest way.
+int HardDisks::cycles_between_migrations() const {
+  int cycles = engine_->cycles_between_writes();
+#if defined(ENABLE_MPI)
+  const auto mine = m_pdata->getBox().getL(), all = m_pdata->getGlobalBox().getL();
+  const harddisk::Grid grid = engine_->grid();
+  const double domain[2] = {static_cast<double>(mine.x), static_cast<double>(mine.y)};
+  int narrowest = cycles;
+  for (int a = 0; a < 2; ++a)
+    if (domain[a] < static_cast<double>(a == 0 ? all.x : all.y))
+      narrowest = std::min(narrowest, static_cast<int>(domain[a] / grid.cell_width[a]));
+  MPI_Allreduce(&narrowest, &cycles, 1, MPI_INT, MPI_MIN, m_exec_conf->getMPICommunicator());
+#endif
+  if (cycles < 1)
+    throw std::invalid_argument(
+        "hoomd.manymove.HardDisks: a rank's domain is narrower than a cell: take fewer ranks");
+  return cycles;
+}
+
+void HardDisks::migrate() {
+#if defined(ENABLE_MPI)
+  left_.resize(2 * std::size_t{m_pdata->getNGlobal()});
+  engine_->positions(left_.data());
+  const auto size = m_pdata->getGlobalBox().getL();
+  const auto whole = m_pdata->getBox().getPeriodic();  // along an axis that is not divided
+  {
+    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+                                        access_mode::readwrite);
+    const ArrayHandle<int3> image(m_pdata->getImages(), access_location::host,
+                                  access_mode::readwrite);
+    const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
+                                        access_mode::read);
+    // HOOMD-blue itself brings what crosses the edge of a divided axis to the other side.
+    const auto move = [&](Scalar& r, int& turn, Scalar to, Scalar length, bool undivided) {
+      const Scalar way = to - r;
+      const int n = way > length / 2 ? -1 : way < -length / 2 ? 1 : 0;
+      if (undivided) turn += n;
+      r = undivided ? to : to + static_cast<Scalar>(n) * length;
+    };
+    for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
+      move(position.data[i].x, image.data[i].x, coordinate_left(tag.data[i], 0), size.x, whole.x);
+      move(position.data[i].y, image.data[i].y, coordinate_left(tag.data[i], 1), size.y, whole.y);
+    }
+  }
+  m_comm->forceMigrate();
+  m_comm->communicate(timestep_);
+  // To the last bit: crossing an edge rounds.
+  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+                                      access_mode::readwrite);
+  const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host, access_mode::read);
+  for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
+    position.data[i].x = coordinate_left(tag.data[i], 0);
+    position.data[i].y = coordinate_left(tag.data[i], 1);
+  }
+#endif
 }
 
 // ---- results ----
@@ -241,7 +356,8 @@ std::size_t HardDisks::overlaps() {
   check_system();
   const auto size = m_pdata->getGlobalBox().getL();
   const double box[2] = {static_cast<double>(size.x), static_cast<double>(size.y)};
-  return harddisk::count_overlaps(positions_by_tag().data(), m_pdata->getN(), box, diameter());
+  return harddisk::count_overlaps(positions_by_tag().data(), m_pdata->getNGlobal(), box,
+                                  diameter());
 }
 
 std::uint64_t HardDisks::state_hash() {
@@ -257,7 +373,7 @@ std::vector<std::uint32_t> HardDisks::contact_histogram(double bin_width, int bi
 double HardDisks::packing_fraction() {
   const auto size = m_pdata->getGlobalBox().getL();
   const double d = diameter();
-  return std::acos(-1.0) / 4 * m_pdata->getN() * d * d /
+  return std::acos(-1.0) / 4 * m_pdata->getNGlobal() * d * d /
          (static_cast<double>(size.x) * static_cast<double>(size.y));
 }
 

@@ -67,12 +67,20 @@ class HardDisks : public hoomd::Integrator {
   void check_system() const;
   double common(const std::vector<double>& values, const char* what) const;
   std::vector<double> positions_by_tag() const;
+  // Particles that are spread over several ranks.
+  void update_spread();
+  bool same_on_all_ranks() const;
+  void migrate();
+  int cycles_between_migrations() const;
+  hoomd::Scalar coordinate_left(unsigned int tag, int axis) const;
   // Waits for the GPU; moves of all engines so far.
   harddisk::Counters total();
   int rounds() const;
   int cycles_per_step() const { return sweeps_per_step_ / rounds(); }
 
   const int threads_;
+  const std::shared_ptr<harddisk::Communicator> ranks_;  // null: this one is alone
+  std::vector<double> left_;  // positions by tag that were left with HOOMD-blue's ranks
   std::vector<double> diameter_, max_displacement_;  // by type
   int moves_per_cell_ = 4, sweeps_per_step_ = 4;
   double repair_depth_ = 1e-4;

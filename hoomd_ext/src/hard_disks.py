@@ -63,7 +63,7 @@ class HardDisks(Integrator):
         repair_depth (float): Overlaps up to this depth, in diameters, are mended when positions are
             read. Positions in single precision (GSD files) have such overlaps.
         threads (int): Threads of the CPU engine. `None`: all that the process may use, one where
-            there are several partitions.
+            there are several ranks or partitions.
 
     The box is cut into cells a diameter wide or a little more, the cells into four sets, and all
     cells of a set are updated at once: `nselect` trial moves of a cell's disks in random order,
@@ -83,7 +83,13 @@ class HardDisks(Integrator):
     steps are noticed and taken over, at the cost of a copy through the host.
 
     The box must be 2D and rectangular and at least three diameters wide; all particle types must
-    have the same diameter and the same `d`. One MPI rank per partition.
+    have the same diameter and the same `d`.
+
+    On several MPI ranks the trajectory is that of one. The engine divides the box into strips of
+    its own, whose inactive borders move with the grid. After a step every rank gets all positions
+    and HOOMD-blue migrates its particles; that costs little on CPUs and much on GPUs, where
+    ``sweeps_per_step`` should be large (once in a step, or in as many shifts of the grid as a
+    domain is cells wide).
 
     Example::
 
@@ -102,8 +108,8 @@ class HardDisks(Integrator):
 
     Raises:
         ValueError: (at the start of a run) the box or the types are not as said above; two disks
-            overlap by more than `repair_depth`: the message has their tags and the depth.
-        RuntimeError: (when attached) several ranks in the partition.
+            overlap by more than `repair_depth`: the message has their tags and the depth; the box
+            is too small for so many ranks.
     """
 
     def __init__(
@@ -137,7 +143,8 @@ class HardDisks(Integrator):
         simulation._warn_if_seed_unset()
         threads = self._threads
         if threads is None:
-            alone = simulation.device.communicator.num_partitions == 1
+            communicator = simulation.device.communicator
+            alone = communicator.num_partitions == communicator.num_ranks == 1
             threads = len(os.sched_getaffinity(0)) if alone else 1
         self._cpp_obj = _manymove.HardDisks(simulation.state._cpp_sys_def, threads)
         super()._attach_hook()

@@ -7,6 +7,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include "positions.h"
 
@@ -59,19 +60,24 @@ nb::dict grid_dict(const Engine& engine) {
   return d;
 }
 
+nb::dict dict_of(Snapshot s) {
+  nb::dict d;
+  d["counters"] =
+      nb::make_tuple(s.counters.cycles, s.counters.trial_moves, s.counters.accepted_moves);
+  d["origin"] = nb::make_tuple(s.origin[0], s.origin[1]);
+  d["first_row"] = s.first_row;
+  d["cells"] = array_of(std::move(s.cells));
+  d["ids"] = array_of(std::move(s.ids));
+  return d;
+}
+
 nb::dict snapshot_dict(const Engine& engine) {
   Snapshot s;
   {
     nb::gil_scoped_release release;
     s = engine.snapshot();
   }
-  nb::dict d;
-  d["counters"] =
-      nb::make_tuple(s.counters.cycles, s.counters.trial_moves, s.counters.accepted_moves);
-  d["origin"] = nb::make_tuple(s.origin[0], s.origin[1]);
-  d["cells"] = array_of(std::move(s.cells));
-  d["ids"] = array_of(std::move(s.ids));
-  return d;
+  return dict_of(std::move(s));
 }
 
 template <class T>
@@ -85,6 +91,7 @@ Snapshot snapshot_from(const nb::dict& d) {
   const auto counters = nb::cast<std::array<std::uint64_t, 3>>(d["counters"]);
   s.counters = {counters[0], counters[1], counters[2]};
   s.origin = nb::cast<std::array<std::int64_t, 2>>(d["origin"]);
+  if (d.contains("first_row")) s.first_row = nb::cast<int>(d["first_row"]);
   s.cells = vector_from<float>(d["cells"]);
   s.ids = vector_from<std::int32_t>(d["ids"]);
   return s;
@@ -100,6 +107,49 @@ std::pair<Snapshot, Parameters> checkpoint_from(const nb::dict& snapshot,
     throw std::invalid_argument("checkpoint: a value has the wrong type or shape");
   }
 }
+
+// The other ranks, as an object of manymove.ranks.Ranks reaches them.
+class Ranks final : public Communicator {
+ public:
+  explicit Ranks(nb::object object)
+      : object_(std::move(object)),
+        rank_(nb::cast<int>(object_.attr("rank"))),
+        ranks_(nb::cast<int>(object_.attr("size"))) {}
+
+  int rank() const override { return rank_; }
+  int ranks() const override { return ranks_; }
+  Shared share(std::size_t bytes) override {
+    nb::gil_scoped_acquire gil;
+    const auto at = nb::cast<std::array<std::uintptr_t, 3>>(object_.attr("share")(bytes));
+    return {reinterpret_cast<void*>(at[0]), reinterpret_cast<void*>(at[1]),
+            reinterpret_cast<void*>(at[2])};
+  }
+  void exchange(const Bytes out[2], const Bytes in[2]) override {
+    nb::gil_scoped_acquire gil;
+    const auto view = [](const Bytes& b) {
+      return view_of(static_cast<std::uint8_t*>(b.data), b.size);
+    };
+    object_.attr("exchange")(view(out[0]), view(out[1]), view(in[0]), view(in[1]));
+  }
+  void sum(double* values, std::size_t count) override { sum_in_place(values, count); }
+  void sum(std::uint64_t* values, std::size_t count) override { sum_in_place(values, count); }
+
+ private:
+  template <class T>
+  static nb::object view_of(T* data, std::size_t count) {
+    // An owner, so that the memory itself is handed over and no copy.
+    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {count}, nb::none()),
+                    nb::rv_policy::reference);
+  }
+  template <class T>
+  void sum_in_place(T* values, std::size_t count) {
+    nb::gil_scoped_acquire gil;
+    object_.attr("sum_in_place")(view_of(values, count));
+  }
+
+  nb::object object_;
+  int rank_, ranks_;
+};
 
 }  // namespace
 
@@ -135,6 +185,45 @@ void bind_hard_disks(nb::module_& module) {
             return make_engine(s, particles, p, device, threads);
           },
           "snapshot"_a, "particles"_a, "parameters"_a, "device"_a, "threads"_a)
+      .def_static(
+          "from_strip",
+          [](const nb::dict& strip, std::size_t particles, const nb::dict& parameters,
+             const std::string& device, int threads, nb::object ranks) {
+            const auto [s, p] = checkpoint_from(strip, parameters);
+            const auto others = std::make_shared<Ranks>(std::move(ranks));
+            nb::gil_scoped_release release;
+            return make_engine(s, particles, p, device, threads, others);
+          },
+          "strip"_a, "particles"_a, "parameters"_a, "device"_a, "threads"_a, "ranks"_a)
+      .def_static(
+          "first_snapshot",
+          [](nb::object positions, const nb::dict& parameters) {
+            const auto input = manymove::bindings::read_positions(positions);
+            const Parameters p = parameters_from(parameters);
+            Snapshot s;
+            Repair repair;
+            {
+              nb::gil_scoped_release release;
+              s = make_snapshot(input.data, input.count, p, repair);
+            }
+            return nb::make_tuple(dict_of(std::move(s)), input.count,
+                                  nb::make_tuple(repair.count, repair.depth));
+          },
+          "positions"_a, "parameters"_a)
+      .def_static(
+          "check_snapshot",
+          [](const nb::dict& snapshot, std::size_t particles, const nb::dict& parameters) {
+            const auto [s, p] = checkpoint_from(snapshot, parameters);
+            nb::gil_scoped_release release;
+            check_snapshot(s, particles, p);
+          },
+          "snapshot"_a, "particles"_a, "parameters"_a)
+      .def_static(
+          "strip_rows",
+          [](const nb::dict& parameters, int ranks) {
+            return strip_rows(parameters_from(parameters), ranks);
+          },
+          "parameters"_a, "ranks"_a)
       .def("run", &Engine::run, "cycles"_a, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "set_sampling",

@@ -130,7 +130,7 @@ def disks(
             for result in results[:-1]:
                 result["ratio_to_hoomd"] = result["trial_moves_per_second"] / peer
         for result in results:
-            print(_row(result))
+            print(row(result))
         rows += results
     report = {**machine(), "packing_fraction": packing_fraction, "melt": melt, "results": rows}
     if json_file is not None:
@@ -165,7 +165,7 @@ HEADER = (
 )
 
 
-def _row(result: dict[str, Any]) -> str:
+def row(result: dict[str, Any]) -> str:
     rate = result["trial_moves_per_second"]
     spread = (result["highest"] - result["lowest"]) / 2 / rate
     line = (

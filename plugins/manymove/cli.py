@@ -54,6 +54,10 @@ def disks(
         int | None,
         typer.Option(help="Independent runs, pooled; 1, or one per MPI rank under mpirun."),
     ] = None,
+    decompose: Annotated[
+        bool,
+        typer.Option("--decompose", help="The ranks of mpirun share one system, in strips."),
+    ] = False,
     threads: Threads = None,
     max_displacement: Annotated[
         float | None, typer.Option(help="Of a trial move along x and y, in diameters.")
@@ -80,7 +84,9 @@ def disks(
     """Simulate hard disks and measure their pressure P* = beta P d^2.
 
     Writes summary.json, pressure.csv, trajectory.gsd, checkpoints and pictures into --output.
-    Ctrl-C stops within a second with all but the pictures written; --resume goes on.
+    Ctrl-C stops within a second with all but the pictures written; --resume goes on. Under
+    "mpirun -n R" there are R replicas, or, with --decompose, R ranks that share one system: the
+    results are those of one rank.
     """
     from manymove import job, report
     from manymove.replica import Settings
@@ -99,7 +105,7 @@ def disks(
         output=output,
         start=start,
         input=input_,
-        replicas=world.size if replicas is None else replicas,
+        replicas=(1 if decompose else world.size) if replicas is None else replicas,
         threads=threads,
         max_displacement=max_displacement,
         moves_per_cell=moves_per_cell,
@@ -107,6 +113,7 @@ def disks(
         checkpoint=checkpoint,
         resume=resume,
         quiet=quiet,
+        decompose=decompose,
     )
     if equation_of_state:
         if input_ is not None or packing_fraction is not None:
@@ -465,6 +472,13 @@ def bench_disks(
     threads: Annotated[
         str | None, typer.Option(help="CPU threads, a number or several, separated by commas.")
     ] = None,
+    ranks: Annotated[
+        str | None,
+        typer.Option(help="Ranks of mpirun that share the disks, separated by commas."),
+    ] = None,
+    weak: Annotated[
+        bool, typer.Option("--weak", help="Sizes are those of each rank, not of all together.")
+    ] = False,
     max_displacement: LargestMove = None,
     moves_per_cell: Annotated[
         int | None, typer.Option(help="Trial moves per visit of a cell, n_m.")
@@ -476,9 +490,34 @@ def bench_disks(
     seed: BenchSeed = 1,
     json_file: JsonFile = None,
 ) -> int:
-    """Time hard disks: trial moves per second, and HOOMD-blue's HPMC beside them if installed."""
-    from manymove import bench
+    """Time hard disks: trial moves per second, and HOOMD-blue's HPMC beside them if installed.
 
+    Under mpirun, ranks that share the disks.
+    """
+    from manymove import bench, bench_ranks
+    from manymove.replicas import World
+
+    world = World.connect()
+    if world.size > 1 or ranks is not None or weak:
+        if decorrelation or (threads is not None and "," in threads):
+            raise ValueError("--ranks and --weak go with one number of --threads, of each rank")
+        bench_ranks.disks(
+            world,
+            sizes=[1048576] if sizes is None else _numbers("--sizes", sizes, int),
+            ranks=[1, world.size] if ranks is None else _numbers("--ranks", ranks, int),
+            weak=weak,
+            packing_fraction=packing_fraction,
+            device=device,
+            threads=None if threads is None else _number("--threads", threads, int),
+            max_displacement=max_displacement,
+            moves_per_cell=moves_per_cell,
+            melt=melt,
+            repeats=repeats,
+            seconds=seconds,
+            seed=seed,
+            json_file=json_file,
+        )
+        return 0
     bench.disks(
         sizes=None if sizes is None else _numbers("--sizes", sizes, int),
         packing_fraction=packing_fraction,

@@ -14,7 +14,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from contextlib import nullcontext
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,11 @@ from typing import Any
 import numpy as np
 
 from manymove import _core
+from manymove import tuning as _tuning
 from manymove.analysis import pressure as _pressure
 from manymove.packing import hexagonal_packing, random_packing, square_packing
+from manymove.ranks import TIMEOUT, Ranks
+from manymove.tuning import Tuning
 
 __all__ = [
     "HardDisks",
@@ -39,27 +42,6 @@ OverlapError = _core.OverlapError
 _FORMAT = 1  # of checkpoints
 _CHUNK = 0.1  # seconds between looks at callbacks and signals
 _NEIGHBOUR_REACH = 1.5  # diameters; the first shell, for psi6
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """One setting that `manymove.HardDisks.tune` tried.
-
-    Attributes:
-        max_displacement: of the setting, along an axis, in the unit of the positions.
-        moves_per_cell: of the setting, n_m.
-        acceptance: accepted / trial moves.
-        autocorrelation_sweeps: of the global psi_6, in sweeps.
-        autocorrelation_seconds: the same in wall time, what is minimised.
-        reliable: whether the series was at least fifty autocorrelation times long.
-    """
-
-    max_displacement: float
-    moves_per_cell: int
-    acceptance: float
-    autocorrelation_sweeps: float
-    autocorrelation_seconds: float
-    reliable: bool
 
 
 class HardDisks:
@@ -95,13 +77,25 @@ class HardDisks:
             order, which Table 1 is about.
         repair_depth: overlaps in the input up to this depth, in diameters, are mended by pushing
             disks apart and reported in `repaired`. float32 files of large boxes have such overlaps.
+        comm: a communicator of mpi4py, for instance ``MPI.COMM_WORLD``: its ranks share the system,
+            in strips along y, each on a GPU by its rank on the machine, or on its part of the cores
+            (docs/theory/hard_disks.md, section 9). The trajectory is that of one rank, bit for bit.
+            `positions` are those of rank 0, the others' are not looked at (None will do).
+        timeout: seconds that a rank waits for another one in a run before it gives up.
+
+    With `comm` all ranks have the same settings and make the same calls in the same order: runs,
+    `save`, `load`, `positions`, `state_hash`, `psi6()`, `max_overlap()` and `sample_pressure`
+    (the first time) are made together; counters, `acceptance` and what was sampled are known to
+    each. An error in one of these calls on one rank is raised on all; ``python -m mpi4py script``
+    ends all ranks after one elsewhere.
 
     Raises:
         OverlapError: (a ValueError) two disks overlap by more than `repair_depth`, or cannot be
             pushed apart; the message names the worst pair and its depth (where hundreds of disks
             lie in a heap, a bad one of them).
         ValueError: a bad box, diameter, position (outside, NaN), shape, layout, setting or device.
-        TypeError: positions are no array or neither float32 nor float64.
+        TypeError: positions are no array or neither float32 nor float64; comm is no communicator.
+        RankLost: (a RuntimeError of manymove.ranks) another rank has died or does something else.
         MemoryError: the device has not enough memory.
 
     An object is not to be used by several threads at once; different objects may be.
@@ -126,6 +120,8 @@ class HardDisks:
         shuffle_sets: bool = True,
         shift_along_axis: bool = False,
         repair_depth: float = 1e-4,
+        comm: Any = None,
+        timeout: float = TIMEOUT,
     ) -> None:
         for name, length in (("max_displacement", max_displacement), ("cell_width", cell_width)):
             if length is not None and not length > 0:
@@ -156,15 +152,59 @@ class HardDisks:
             "first_cycle": int(first_cycle),
             "repair_depth": float(repair_depth),
         }
+        self._join(comm, timeout, device, threads)
+        if self._ranks is None:
+            self._adopt(
+                _core.HardDisks.from_positions(
+                    positions, self._parameters, self._device, self._threads
+                )
+            )
+        else:
+            self._divide(lambda: _core.HardDisks.first_snapshot(positions, self._parameters))
+
+    def _join(self, comm: Any, timeout: float, device: str, threads: int | None) -> None:
+        """The other ranks, and this one's device and threads."""
+        self._ranks = Ranks.of(comm, timeout)
+        if self._ranks is not None:
+            device = self._ranks.world.device(device)
+            if threads is None:
+                threads = self._ranks.world.cores
         self._device = _device_name(device)
         self._threads = _thread_count(threads)
-        engine = _core.HardDisks.from_positions(
-            positions, self._parameters, self._device, self._threads
+
+    def _divide(self, whole: Callable[[], tuple[dict[str, Any], int, tuple[int, float]]]) -> None:
+        """Give each rank its strip of what rank 0 has: a snapshot, the number of disks, and what
+        was mended."""
+        ranks = self._ranks
+        settings = ranks.all(self._parameters)
+        if any(other != settings[0] for other in settings):
+            raise ValueError("the ranks of comm have different settings")
+        edges = ranks.together(lambda: _core.HardDisks.strip_rows(self._parameters, ranks.size))
+        found = ranks.together(lambda: whole() if ranks.rank == 0 else None, patient=True)
+        snapshot, particles, repaired = found or (None, 0, (0, 0.0))
+        shared = (snapshot["counters"], snapshot["origin"], snapshot["ids"].size) if snapshot else 0
+        particles, repaired, shared = ranks.first((particles, repaired, shared))
+        strip: dict[str, Any] = ranks.scatter_rows(snapshot, edges, shared[2] // edges[-1])
+        snapshot = found = None
+        strip |= {
+            "counters": shared[0],
+            "origin": shared[1],
+            "first_row": edges[ranks.rank],
+        }
+        make = _core.HardDisks.from_strip
+        self._adopt(
+            ranks.together(
+                lambda: make(
+                    strip, particles, self._parameters, self._device, self._threads, ranks
+                ),
+                patient=True,
+            )
         )
-        self._adopt(engine)
+        self._repaired = repaired
 
     def _adopt(self, engine: _core.HardDisks) -> None:
         self._engine = engine
+        self._repaired = engine.repair
         self._grid = engine.grid
         self._goal = self.trial_moves / self.N  # sweeps asked for so far
         self._per_cycle = 0.0  # trial moves, as last measured
@@ -255,19 +295,26 @@ class HardDisks:
 
     def _run_cycles(self, cycles: int, callback: Callable[[HardDisks], None] | None) -> None:
         """In chunks short enough for signals; they leave no trace in the state."""
-        before, done = self.trial_moves, 0
-        while done < cycles:
-            chunk = max(1, min(cycles - done, int(self._cycles_per_second * _CHUNK)))
-            started = time.perf_counter()
-            self._engine.run(chunk)
-            elapsed = time.perf_counter() - started
-            self._seconds += elapsed
-            self._cycles_per_second = chunk / max(elapsed, 1e-9)
-            done += chunk
-            self._per_cycle = (self.trial_moves - before) / done
-            self._last_cycle = self.trial_moves - before if cycles == 1 else 0
-            if callback is not None:
-                callback(self)
+        before, done, ranks = self.trial_moves, 0, self._ranks
+        with ranks.interrupts() if ranks else nullcontext() as check_interrupt:
+            while done < cycles:
+                chunk = max(1, min(cycles - done, int(self._cycles_per_second * _CHUNK)))
+                if ranks:
+                    chunk = ranks.first(chunk)
+                started = time.perf_counter()
+                self._engine.run(chunk)
+                elapsed = time.perf_counter() - started
+                self._seconds += elapsed
+                self._cycles_per_second = chunk / max(elapsed, 1e-9)
+                done += chunk
+                self._per_cycle = (self.trial_moves - before) / done
+                self._last_cycle = self.trial_moves - before if cycles == 1 else 0
+                if callback is not None and ranks:
+                    ranks.together(lambda: callback(self))
+                elif callback is not None:
+                    callback(self)
+                if ranks:
+                    check_interrupt()
 
     # ---- what there is ---------------------------------------------------------------------------
 
@@ -336,6 +383,11 @@ class HardDisks:
         return _core.cuda_devices()[int(self._device[5:])]["name"]
 
     @property
+    def ranks(self) -> int:
+        """Ranks that share the system; 1 without `comm`."""
+        return self._ranks.size if self._ranks else 1
+
+    @property
     def threads(self) -> int:
         """Threads of the CPU engine; 1 on a GPU."""
         return self._threads if self._device == "cpu" else 1
@@ -383,7 +435,7 @@ class HardDisks:
     @property
     def repaired(self) -> dict[str, Any]:
         """Overlaps of the input that were mended: their `count`, and the `depth` of the deepest."""
-        count, depth = self._engine.repair
+        count, depth = self._repaired
         return {"count": count, "depth": depth}
 
     def max_overlap(self) -> float:
@@ -479,10 +531,18 @@ class HardDisks:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint; the file is replaced only when the new one is complete.
 
-        It holds everything that the trajectory depends on. Pressure records are the caller's.
+        It holds everything that the trajectory depends on. Pressure records are the caller's. With
+        several ranks the first one writes it, the same file as of one rank; any number of ranks can
+        go on from it.
         """
-        path = Path(path)
-        state = self._engine.snapshot()
+        path, ranks, state = Path(path), self._ranks, self._engine.snapshot()
+        if ranks is None:
+            self._write(path, state)
+        else:
+            whole = ranks.gather_rows(state, self.cells[1])
+            ranks.together(lambda: whole and self._write(path, whole), patient=True)
+
+    def _write(self, path: Path, state: dict[str, Any]) -> None:
         header = {
             "format": _FORMAT,
             "parameters": {
@@ -511,36 +571,41 @@ class HardDisks:
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], device: str = "auto", threads: int | None = None
+        cls,
+        path: str | os.PathLike[str],
+        device: str = "auto",
+        threads: int | None = None,
+        comm: Any = None,
+        timeout: float = TIMEOUT,
     ) -> HardDisks:
-        """Go on from a checkpoint: the same trajectory, bit for bit, on whatever device.
+        """Go on from a checkpoint: the same trajectory, bit for bit, on whatever devices and ranks.
 
         Raises:
             OSError: the file cannot be read.
-            ValueError: it is no checkpoint of hard disks, or a damaged one.
+            ValueError: it is no checkpoint of hard disks, or a damaged one; the box is too small
+                for so many ranks.
         """
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                header = json.loads(str(file["header"]))
-                state: dict[str, Any] = {"cells": file["cells"], "ids": file["ids"]}
-            if header["format"] != _FORMAT:
-                raise ValueError(f"format {header['format']}, expected {_FORMAT}")
-            state["counters"] = tuple(header["counters"])
-            state["origin"] = tuple(header["origin"])
-            particles, parameters = _count("particles", header["particles"]), header["parameters"]
-            parameters["box"] = tuple(parameters["box"])
-            run = {key: float(header[key]) for key in ("goal", "per_cycle", "last_cycle")}
-        except OSError:
-            raise
-        except Exception as error:
-            raise ValueError(f"{os.fspath(path)} is no checkpoint of hard disks: {error}") from None
         self = cls.__new__(cls)
-        self._parameters = parameters
-        self._device = _device_name(device)
-        self._threads = _thread_count(threads)
-        self._adopt(
-            _core.HardDisks.from_snapshot(state, particles, parameters, self._device, self._threads)
-        )
+        self._join(comm, timeout, device, threads)
+        if self._ranks is None:
+            state, particles, self._parameters, run = _read_checkpoint(path)
+            self._adopt(
+                _core.HardDisks.from_snapshot(
+                    state, particles, self._parameters, self._device, self._threads
+                )
+            )
+        else:
+            ranks = self._ranks
+            read = ranks.together(
+                lambda: _read_checkpoint(path) if ranks.rank == 0 else None, patient=True
+            )
+            self._parameters, run = ranks.first(read and read[2:])
+
+            def whole() -> tuple[dict[str, Any], int, tuple[int, float]]:
+                _core.HardDisks.check_snapshot(*read[:3])
+                return *read[:2], (0, 0.0)
+
+            self._divide(whole)
         self._goal = run["goal"]
         self._per_cycle = run["per_cycle"]
         self._last_cycle = run["last_cycle"]
@@ -574,37 +639,14 @@ class HardDisks:
             Every setting tried, the adopted one first.
 
         Raises:
-            ValueError: no value given, or one out of range.
+            ValueError: no value given, or one out of range; the system is shared by several ranks.
         """
-        best: Tuning | None = None
-        tried: list[Tuning] = []
-        per_shift = self.rounds * self.moves_per_cell
-        displacements = [d * self.diameter for d in max_displacements]
-        settings = [(d, self.moves_per_cell) for d in displacements]
-        counts = list(moves_per_cell)
-        if not settings or not counts:
-            raise ValueError("tune needs at least one displacement and one number of moves")
-        if not 0 < sweeps < math.inf or (every is not None and not 0 < every <= sweeps / 10):
-            raise ValueError(f"tune needs ten values, got sweeps {sweeps} and every {every}")
-        for stage in range(2):
-            if stage == 1:
-                assert best is not None
-                settings = [(best.max_displacement, n) for n in counts if n != best.moves_per_cell]
-            for displacement, n in settings:
-                trial = self._with(displacement, n, per_shift)
-                result = trial._decorrelation(sweeps, every or sweeps / 1000)
-                tried.append(result)
-                if best is None or (not result.reliable, result.autocorrelation_seconds) < (
-                    not best.reliable,
-                    best.autocorrelation_seconds,
-                ):
-                    best = result
-        assert best is not None
-        chosen = self._with(best.max_displacement, best.moves_per_cell, per_shift)
+        if self._ranks is not None:
+            raise ValueError("tune works on one rank: tune a smaller system, then divide")
+        chosen, tried = _tuning.tune(self, max_displacements, moves_per_cell, sweeps, every)
         self._parameters = chosen._parameters
         self._adopt(chosen._engine)
-        tried.remove(best)
-        return [best, *tried]
+        return tried
 
     def _with(self, max_displacement: float, moves_per_cell: int, per_shift: int) -> HardDisks:
         """A new engine of the same disks with other settings."""
@@ -626,27 +668,27 @@ class HardDisks:
             shift_along_axis=p["shift_along_axis"],
         )
 
-    def _decorrelation(self, sweeps: float, every: float) -> Tuning:
-        from manymove.analysis.autocorrelation import autocorrelation_time
 
-        self.run(0.1 * sweeps)
-        series, start, moves, seconds = [], self.sweeps, self.trial_moves, self.seconds
-        accepted = self.accepted_moves
-        while self.sweeps - start < sweeps:
-            self.run(every)
-            series.append(self.psi6())
-        spacing = (self.sweeps - start) / len(series)
-        time_in_samples = autocorrelation_time(np.array(series))
-        in_sweeps = time_in_samples * spacing
-        per_sweep = (self.seconds - seconds) / (self.sweeps - start)
-        return Tuning(
-            max_displacement=self.max_displacement,
-            moves_per_cell=self.moves_per_cell,
-            acceptance=(self.accepted_moves - accepted) / (self.trial_moves - moves),
-            autocorrelation_sweeps=in_sweeps,
-            autocorrelation_seconds=in_sweeps * per_sweep,
-            reliable=50 * time_in_samples <= len(series),
-        )
+def _read_checkpoint(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, Any], int, dict[str, Any], dict[str, float]]:
+    """The snapshot, the number of disks, the parameters, and where the run was."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            header = json.loads(str(file["header"]))
+            state: dict[str, Any] = {"cells": file["cells"], "ids": file["ids"]}
+        if header["format"] != _FORMAT:
+            raise ValueError(f"format {header['format']}, expected {_FORMAT}")
+        state["counters"] = tuple(header["counters"])
+        state["origin"] = tuple(header["origin"])
+        particles, parameters = _count("particles", header["particles"]), header["parameters"]
+        parameters["box"] = tuple(parameters["box"])
+        run = {key: float(header[key]) for key in ("goal", "per_cycle", "last_cycle")}
+    except OSError:
+        raise
+    except Exception as error:
+        raise ValueError(f"{os.fspath(path)} is no checkpoint of hard disks: {error}") from None
+    return state, particles, parameters, run
 
 
 def _device_name(device: str) -> str:

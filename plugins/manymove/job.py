@@ -10,12 +10,14 @@ from manymove import report
 from manymove.analysis.reference import published
 from manymove.io import Frame, read_frame
 from manymove.progress import MovesBar, StopRequest
+from manymove.ranks import TIMEOUT, RankLost, Ranks
 from manymove.replica import Replica, Result, Settings
 from manymove.replicas import World, run_concurrently, share_of_threads
 
 
 def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
-    """Run all replicas; rank 0 writes summary.json and the pictures into the output folder.
+    """Run all replicas, or the one that all ranks share; rank 0 writes summary.json and the
+    pictures into the output folder.
 
     Returns:
         the summary (of all ranks, on every rank), and whether every replica ran to its end.
@@ -23,21 +25,17 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     Raises:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
     """
-    mine = world.share(range(settings.replicas))
+    ranks = Ranks.of(world.communicator, TIMEOUT) if settings.decompose else None
+    mine = [0] if ranks else world.share(range(settings.replicas))
     failure: Exception | None = None
     results: list[Result] = []
     try:
-        settings.output.mkdir(parents=True, exist_ok=True)
-        frame = None
-        if settings.input is not None:
-            trajectories = settings.output.resolve() / "trajectory*.gsd"
-            if settings.input.resolve().match(str(trajectories)) and not settings.resume:
-                raise ValueError(
-                    f"--input {settings.input} would be replaced by the new trajectory: "
-                    "choose another --output"
-                )
-            frame = read_frame(settings.input)
-        results = _run_share(settings, frame, mine, world)
+        frame = ranks.together(lambda: _prepare(settings)) if ranks else _prepare(settings)
+        results = _run_share(settings, frame, mine, world, ranks)
+        if ranks and world.rank > 0:
+            results = []
+    except RankLost as error:
+        ranks.abort(str(error))
     except Exception as error:
         failure = error
     # An error on one rank is the error of all, or the others would wait for it for ever.
@@ -53,8 +51,26 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     return summary, all(r.complete for r in results)
 
 
+def _prepare(settings: Settings) -> Frame | None:
+    """The folder for the results and the start that was asked for."""
+    settings.output.mkdir(parents=True, exist_ok=True)
+    if settings.input is None:
+        return None
+    trajectories = settings.output.resolve() / "trajectory*.gsd"
+    if settings.input.resolve().match(str(trajectories)) and not settings.resume:
+        raise ValueError(
+            f"--input {settings.input} would be replaced by the new trajectory: "
+            "choose another --output"
+        )
+    return read_frame(settings.input)
+
+
 def _run_share(
-    settings: Settings, frame: Frame | None, indices: list[int], world: World
+    settings: Settings,
+    frame: Frame | None,
+    indices: list[int],
+    world: World,
+    ranks: Ranks | None,
 ) -> list[Result]:
     if not indices:
         return []
@@ -64,7 +80,7 @@ def _run_share(
     moves = (settings.sweeps + settings.equilibrate) * particles * len(indices)
     with StopRequest() as stop:
         replicas = [
-            Replica(index, settings, frame, device, threads[slot % len(threads)], stop)
+            Replica(index, settings, frame, device, threads[slot % len(threads)], stop, ranks)
             for slot, index in enumerate(indices)
         ]
         bar = MovesBar(

@@ -1,13 +1,14 @@
-"""One replica of hard disks from its start to its pressure."""
+"""One replica of hard disks from its start to its pressure, on one rank or shared by several."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from manymove.harddisk import HardDisks
 from manymove.io import Frame, TrajectoryWriter
 from manymove.packing import hexagonal_packing, random_packing, square_packing
 from manymove.progress import Interrupted, StopRequest
+from manymove.ranks import Ranks
+
+T = TypeVar("T")
 
 RECORDS = 512  # pressure records of a complete run, about
 
@@ -42,6 +46,7 @@ class Settings:
     checkpoint: float
     resume: bool
     quiet: bool
+    decompose: bool = False
 
     def __post_init__(self) -> None:
         _at_least("--particles", self.particles, 1)
@@ -58,6 +63,8 @@ class Settings:
             )
         if not self.checkpoint > 0:
             raise ValueError(f"--checkpoint is {self.checkpoint}; it must be positive (seconds)")
+        if self.decompose and self.replicas > 1:
+            raise ValueError(f"--decompose shares one system; --replicas is {self.replicas}")
 
 
 def _at_least(option: str, value: int, least: int) -> None:
@@ -100,7 +107,11 @@ class Result:
 
 
 class Replica:
-    """One engine from its start to the last sweep, in a thread of its own."""
+    """One engine from its start to the last sweep, in a thread of its own.
+
+    Ranks that share a system each have such a replica, and make the same steps; files are those of
+    the first of them.
+    """
 
     def __init__(
         self,
@@ -110,6 +121,7 @@ class Replica:
         device: str,
         threads: int | None,
         stop: StopRequest,
+        ranks: Ranks | None = None,
     ) -> None:
         self.moves = 0  # done so far; read by the progress bar
         self._index = index
@@ -118,6 +130,8 @@ class Replica:
         self._device = device
         self._threads = threads
         self._stop = stop
+        self._ranks = ranks
+        self._writes = ranks is None or ranks.rank == 0
         self._seed = settings.seed + index
         self._checkpoint = settings.output / f"checkpoint-{index}"
         self._earlier = np.empty((0, 2))  # records of the runs that this one resumes: sweeps, P*
@@ -144,39 +158,38 @@ class Replica:
         self._save(engine)
         return self._result(engine, complete, ended)
 
+    # ---- what ranks that share a system do together ----------------------------------------------
+
+    def _once(self, task: Callable[[], T]) -> T | None:
+        """The result of a task for one of the ranks, there; None on the others."""
+        if self._ranks is None:
+            return task()
+        return self._ranks.together(lambda: task() if self._writes else None, patient=True)
+
+    def _shared(self, value: T) -> T:
+        """The first rank's value."""
+        return value if self._ranks is None else self._ranks.first(value)
+
+    def _check_stop(self) -> None:
+        if self._ranks is None:
+            self._stop.check()
+        elif self._ranks.any(self._stop.requested):
+            raise Interrupted
+
+    # ---- the run ---------------------------------------------------------------------------------
+
     def _engine(self) -> HardDisks:
+        where = {
+            "device": self._device,
+            "threads": self._threads,
+            "comm": self._ranks and self._ranks.communicator,
+        }
+        if self._settings.resume:
+            return self._resumed(where)
         s = self._settings
-        state = self._checkpoint.with_suffix(".state")
-        if s.resume:
-            if not state.is_file():
-                raise FileNotFoundError(f"--resume: no checkpoint {state}")
-            engine = HardDisks.load(state, device=self._device, threads=self._threads)
-            records = np.load(self._checkpoint.with_suffix(".npy"))
-            # The sweeps of a record that ends with the checkpoint may be rounded up.
-            self._earlier = records[records[:, 0] <= engine.sweeps * (1 + 1e-12)]
-            if engine.seed != self._seed:
-                raise ValueError(f"--resume: {state} has seed {engine.seed}, not {self._seed}")
-            wanted = (s.max_displacement or 0) * engine.diameter
-            if (wanted and abs(wanted / engine.max_displacement - 1) > 0.01) or (
-                s.moves_per_cell not in (None, engine.moves_per_cell)
-            ):
-                raise ValueError(
-                    f"--resume: {state} has --max-displacement "
-                    f"{engine.max_displacement / engine.diameter:.4g} and --moves-per-cell "
-                    f"{engine.moves_per_cell}, which cannot change"
-                )
-            if engine.N != s.particles or abs(engine.packing_fraction - s.packing_fraction) > 1e-6:
-                raise ValueError(
-                    f"--resume: {state} holds {engine.N} disks at packing fraction "
-                    f"{engine.packing_fraction:.6g}, not {s.particles} at {s.packing_fraction:.6g}"
-                )
-            return engine
-        if self._frame is not None:
-            positions, box, diameter = self._frame.positions, self._frame.box, self._frame.diameter
-        else:
-            positions, box = make_start(s, self._seed, lambda: self._stop.requested)
-            diameter = 1.0
-        self._stop.check()
+        positions, *shape = self._once(self._start) or (None,)
+        box, diameter = self._shared(shape)
+        self._check_stop()
         return HardDisks(
             positions,
             box,
@@ -184,20 +197,57 @@ class Replica:
             max_displacement=s.max_displacement and s.max_displacement * diameter,
             moves_per_cell=s.moves_per_cell,
             seed=self._seed,
-            device=self._device,
-            threads=self._threads,
+            **where,
         )
+
+    def _start(self) -> tuple[np.ndarray, tuple[float, float], float]:
+        """Positions, box and diameter."""
+        if self._frame is not None:
+            return self._frame.positions, self._frame.box, self._frame.diameter
+        return *make_start(self._settings, self._seed, lambda: self._stop.requested), 1.0
+
+    def _resumed(self, where: dict[str, Any]) -> HardDisks:
+        s = self._settings
+        state = self._checkpoint.with_suffix(".state")
+
+        def earlier() -> np.ndarray:
+            if not state.is_file():
+                raise FileNotFoundError(f"--resume: no checkpoint {state}")
+            return np.load(self._checkpoint.with_suffix(".npy"))
+
+        records = self._once(earlier)
+        engine = HardDisks.load(state, **where)
+        if records is not None:
+            # The sweeps of a record that ends with the checkpoint may be rounded up.
+            self._earlier = records[records[:, 0] <= engine.sweeps * (1 + 1e-12)]
+        if engine.seed != self._seed:
+            raise ValueError(f"--resume: {state} has seed {engine.seed}, not {self._seed}")
+        wanted = (s.max_displacement or 0) * engine.diameter
+        if (wanted and abs(wanted / engine.max_displacement - 1) > 0.01) or (
+            s.moves_per_cell not in (None, engine.moves_per_cell)
+        ):
+            raise ValueError(
+                f"--resume: {state} has --max-displacement "
+                f"{engine.max_displacement / engine.diameter:.4g} and --moves-per-cell "
+                f"{engine.moves_per_cell}, which cannot change"
+            )
+        if engine.N != s.particles or abs(engine.packing_fraction - s.packing_fraction) > 1e-6:
+            raise ValueError(
+                f"--resume: {state} holds {engine.N} disks at packing fraction "
+                f"{engine.packing_fraction:.6g}, not {s.particles} at {s.packing_fraction:.6g}"
+            )
+        return engine
 
     def _advance(self, engine: HardDisks, sweeps: float) -> None:
         """Run up to the given number of sweeps since the start."""
         engine.run_until(sweeps, callback=self._pause)
         self.moves = engine.trial_moves
-        self._stop.check()
+        self._check_stop()
 
     def _pause(self, engine: HardDisks) -> None:
         self.moves = engine.trial_moves
-        self._stop.check()
-        if time.time() - self._saved > self._settings.checkpoint:
+        self._check_stop()
+        if self._shared(time.time() - self._saved > self._settings.checkpoint):
             self._save(engine)
 
     def _measure(self, engine: HardDisks) -> None:
@@ -205,20 +255,22 @@ class Replica:
         engine.sample_pressure(every=1, record=max(1, s.sweeps // RECORDS))
         self._sampling = True
         name = "trajectory.gsd" if self._index == 0 else f"trajectory-{self._index}.gsd"
-        with TrajectoryWriter(
-            s.output / name, engine.box, engine.diameter, resume=s.resume
-        ) as trajectory:
+        trajectory = self._once(
+            lambda: TrajectoryWriter(s.output / name, engine.box, engine.diameter, resume=s.resume)
+        )
+        with trajectory or nullcontext():
+            last_step = self._shared(trajectory and trajectory.last_step)
             for k in range(1, s.frames + 1):
                 target = round(s.equilibrate + s.sweeps * k / s.frames)
-                if target > trajectory.last_step:
+                if target > last_step:
                     self._advance(engine, target)
-                    trajectory.append(
-                        engine.positions,
-                        step=target,
-                        psi6=abs(engine.psi6()),
-                        trial_moves=float(engine.trial_moves),
-                    )
+                    self._append(trajectory, engine, target)
+                    last_step = target
             self._advance(engine, s.equilibrate + s.sweeps)
+
+    def _append(self, trajectory: TrajectoryWriter | None, engine: HardDisks, step: int) -> None:
+        positions, psi6, moves = engine.positions, abs(engine.psi6()), float(engine.trial_moves)
+        self._once(lambda: trajectory.append(positions, step=step, psi6=psi6, trial_moves=moves))
 
     def _records(self, engine: HardDisks) -> np.ndarray:
         """(K, 2): sweeps and P*, those of the resumed runs included."""
@@ -229,12 +281,15 @@ class Replica:
 
     def _save(self, engine: HardDisks) -> None:
         """Write the checkpoint; records that a crash leaves ahead are dropped."""
+        self._once(lambda: self._save_records(engine))
+        engine.save(self._checkpoint.with_suffix(".state"))
+        self._saved = time.time()
+
+    def _save_records(self, engine: HardDisks) -> None:
         records = self._checkpoint.with_suffix(".npy")
         with open(f"{records}.partial", "wb") as file:
             np.save(file, self._records(engine))
         os.replace(f"{records}.partial", records)
-        engine.save(self._checkpoint.with_suffix(".state"))
-        self._saved = time.time()
 
     def _result(self, engine: HardDisks, complete: bool, ended: float) -> Result:
         records = self._records(engine)

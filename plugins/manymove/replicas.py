@@ -62,7 +62,13 @@ class World:
                 f"started by mpirun with {launched} ranks, which needs mpi4py: "
                 "pip install 'manymove[mpi]'"
             ) from error
-        everyone = MPI.COMM_WORLD
+        return cls.of(MPI.COMM_WORLD)
+
+    @classmethod
+    def of(cls, everyone: Any) -> World:
+        """The ranks of a communicator of mpi4py."""
+        from mpi4py import MPI
+
         machine = everyone.Split_type(MPI.COMM_TYPE_SHARED)
         mine = _usable_cores()
         # Ranks bound to cores of their own keep them; those with the same cores divide them.

@@ -63,6 +63,7 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "device_name": first.device_name,
         "threads": first.threads,
         "ranks": ranks,
+        "decomposed": settings.decompose,
         "seed": settings.seed,
         "state_hash": hashes[0] if len(hashes) == 1 else _hash_of(hashes),
         "replicas": [_summarise_replica(r) for r in results],
@@ -180,6 +181,8 @@ def table(summary: dict[str, Any]) -> str:
         rows.append(
             ("mended at start", f"{mended['count']} overlaps up to {mended['depth']:.2g} diameters")
         )
+    if s["decomposed"]:
+        rows.append(("ranks", f"{s['ranks']} share the system"))
     if len(s["replicas"]) > 1:
         rows.append(("replicas", f"{len(s['replicas'])} on {s['ranks']} rank(s)"))
     rows.append(("state hash", s["state_hash"] or "none"))

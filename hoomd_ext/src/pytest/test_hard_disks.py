@@ -44,7 +44,7 @@ def snapshot_of(device):
 
     def make(positions, box, types=("A",), typeid=0):
         if device.communicator.num_ranks > 1:
-            pytest.skip("one rank per partition")
+            pytest.skip("the system is written for one rank")
         snapshot = hoomd.Snapshot(device.communicator)
         snapshot.configuration.box = [box[0], box[1], 0, 0, 0, 0]
         snapshot.particles.N = len(positions)
@@ -837,17 +837,16 @@ def test_types_without_a_shape_are_refused(disks):
     assert "shape" in str(error.value.__cause__)  # HOOMD-blue wraps it
 
 
-def test_several_ranks_in_a_partition_are_refused(
+def test_a_box_too_small_for_its_ranks_is_refused(
     device, simulation_factory, lattice_snapshot_factory
 ):
-    """And Communicator(ranks_per_partition=1) is what the message recommends."""
     if device.communicator.num_ranks == 1:
         pytest.skip("needs several MPI ranks")
     simulation = simulation_factory(lattice_snapshot_factory(dimensions=2, a=2, n=8))
     mc = hoomd.manymove.HardDisks()
     mc.shape["A"] = dict(diameter=1.0)
     simulation.operations.integrator = mc
-    with pytest.raises(RuntimeError, match="ranks_per_partition=1"):
+    with pytest.raises(ValueError, match=r"the box is too small for \d+ ranks"):
         simulation.run(0)
 
 

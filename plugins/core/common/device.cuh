@@ -58,8 +58,8 @@ class DeviceBuffer {
           "upload");
     check(cudaStreamSynchronize(stream), "upload");
   }
-  void download(T* host, cudaStream_t stream, std::size_t count) const {
-    check(cudaMemcpyAsync(host, data_, count * sizeof(T), cudaMemcpyDeviceToHost, stream),
+  void download(T* host, cudaStream_t stream, std::size_t count, std::size_t first = 0) const {
+    check(cudaMemcpyAsync(host, data_ + first, count * sizeof(T), cudaMemcpyDeviceToHost, stream),
           "download");
     check(cudaStreamSynchronize(stream), "download");
   }

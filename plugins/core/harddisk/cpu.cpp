@@ -80,9 +80,8 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
 
 }  // namespace
 
-void run_tile(const Geometry& g, const Draw& d, int tile_id, const CycleBuffers& b,
-              const Workspace& w, TileTally& tally) {
-  const TileBounds bounds = tile_bounds(g, tile_id);
+void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& bounds,
+              const CycleBuffers& b, const Workspace& w, TileTally& tally) {
   const int columns = bounds.size[0], rows = bounds.size[1];
   const auto where = static_cast<std::uint32_t>(tile_id) * static_cast<std::uint32_t>(g.plane);
   const auto new_cell = [&](int column, int row) {

@@ -27,16 +27,16 @@ struct TileTally {
 };
 
 namespace baseline {
-void run_tile(const Geometry& g, const Draw& d, int tile, const CycleBuffers& b, const Workspace& w,
-              TileTally& tally);
+void run_tile(const Geometry& g, const Draw& d, int tile, const TileBounds& bounds,
+              const CycleBuffers& b, const Workspace& w, TileTally& tally);
 }
 namespace avx2 {
-void run_tile(const Geometry& g, const Draw& d, int tile, const CycleBuffers& b, const Workspace& w,
-              TileTally& tally);
+void run_tile(const Geometry& g, const Draw& d, int tile, const TileBounds& bounds,
+              const CycleBuffers& b, const Workspace& w, TileTally& tally);
 }
 namespace avx512 {
-void run_tile(const Geometry& g, const Draw& d, int tile, const CycleBuffers& b, const Workspace& w,
-              TileTally& tally);
+void run_tile(const Geometry& g, const Draw& d, int tile, const TileBounds& bounds,
+              const CycleBuffers& b, const Workspace& w, TileTally& tally);
 }
 
 }  // namespace manymove::harddisk

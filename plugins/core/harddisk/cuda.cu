@@ -1,28 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh.
 #include <algorithm>
+#include <memory>
 #include <tuple>
 
 #include "cuda.h"
 #include "kernels.cuh"
+#include "traffic.cuh"
 
 namespace manymove::harddisk {
 namespace {
 
-// One schedule of the kernel, which writes the positions to a host program or does not.
-using Kernel = decltype(&cycle_kernel<12, 1, kThreads, 3, false>);
+// One schedule of the kernel, in all modes.
+using Kernel = decltype(&cycle_kernel<12, 1, kThreads, 3, Mode::plain>);
 struct Kernels {
-  Kernel plain, write;
+  Kernel plain, write, strip;
 };
 template <int K, int Lanes, int Threads, int Blocks>
 Kernels kernels() {
-  return {&cycle_kernel<K, Lanes, Threads, Blocks, false>,
-          &cycle_kernel<K, Lanes, Threads, Blocks, true>};
+  return {&cycle_kernel<K, Lanes, Threads, Blocks, Mode::plain>,
+          &cycle_kernel<K, Lanes, Threads, Blocks, Mode::write>,
+          &cycle_kernel<K, Lanes, Threads, Blocks, Mode::strip>};
 }
 
 class CudaEngine final : public Engine {
  public:
-  CudaEngine(State state, int device) : state_(std::move(state)), device_(select(device)) {
+  CudaEngine(State state, int device)
+      : state_(std::move(state)), local_(state_.local()), device_(select(device)) {
     const Geometry& g = state_.geometry;
     const std::size_t slots = state_.data.ids.size();
     for (int k = 0; k < 2; ++k) {
@@ -33,14 +37,15 @@ class CudaEngine final : public Engine {
     tally_ = DeviceBuffer<Tally>(1);
     trace_ = DeviceBuffer<Trace>(1);
     trace_.clear(stream_);
-    sums_ = DeviceBuffer<double2>(blocks_of_cells());
+    sums_ = DeviceBuffer<double2>(blocks_of(local_.cells[0] * local_.cells[1]));
     const std::size_t bytes = TileMemory::bytes(g);
     choose_kernel();
-    for (const auto kernel : {kernels_.plain, kernels_.write})
+    for (const auto kernel : {kernels_.plain, kernels_.write, kernels_.strip})
       check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  static_cast<int>(bytes)),
             "shared memory for a tile");
     upload();
+    if (state_.strip) traffic_ = std::make_unique<Traffic>(state_);
     state_.data.cells = {};  // the device has them
     state_.data.ids = {};
   }
@@ -77,8 +82,9 @@ class CudaEngine final : public Engine {
   void write_positions(const HostParticles& host) override {
     use();
     const auto kernel = host.double_precision ? &write_kernel<double> : &write_kernel<float>;
-    kernel<<<blocks_of_cells(), kThreads, 0, stream_>>>(state_.geometry, host_write(&host),
-                                                        cells_[now_].data(), ids_[now_].data());
+    const Cells range = cells_here();
+    kernel<<<blocks_of(range.end), kThreads, 0, stream_>>>(state_.geometry, host_write(&host),
+                                                           cells_[now_].data(), ids_[now_].data());
     check(cudaGetLastError(), "launch");
   }
 
@@ -86,6 +92,7 @@ class CudaEngine final : public Engine {
     use();
     DeviceBuffer<std::uint32_t> row(bins);
     row.clear(stream_);
+    look_at_neighbours();
     count_pairs({bin_width, bins, 0, 0}, row.data());
     check(cudaGetLastError(), "launch");
     std::vector<std::uint32_t> counts(bins);
@@ -126,7 +133,7 @@ class CudaEngine final : public Engine {
   Grid grid() const override { return grid_of(state_); }
   Repair repair() const override { return state_.repair; }
   std::size_t particles() const override { return state_.particles; }
-  double occupied() const override { return occupied_share(snapshot()); }
+  double occupied() const override { return occupied_share(state_, snapshot()); }
   void positions(double* xy) const override { export_positions(state_, snapshot(), xy); }
   double max_overlap() const override { return deepest_overlap(state_, snapshot()); }
   std::uint64_t state_hash() const override { return hash_of(state_, snapshot()); }
@@ -136,10 +143,13 @@ class CudaEngine final : public Engine {
     Snapshot data;
     data.counters = counters();
     data.origin = state_.data.origin;
-    data.ids.resize(ids_[now_].size());
+    if (state_.strip) data.first_row = state_.strip->first_row();
+    const std::size_t first = state_.first_row() * state_.row_slots();
+    data.ids.resize(state_.rows() * state_.row_slots());
     data.cells.resize(2 * data.ids.size());
-    cells_[now_].download(reinterpret_cast<Position*>(data.cells.data()), stream_);
-    ids_[now_].download(data.ids.data(), stream_);
+    cells_[now_].download(reinterpret_cast<Position*>(data.cells.data()), stream_, data.ids.size(),
+                          first);
+    ids_[now_].download(data.ids.data(), stream_, data.ids.size(), first);
     for (std::size_t at = 0; at < data.ids.size(); ++at)
       if (data.cells[2 * at] == kEmpty) data.ids[at] = -1;  // the kernel leaves old ones there
     return data;
@@ -148,11 +158,14 @@ class CudaEngine final : public Engine {
   std::array<double, 2> bond_order(double reach) const override {
     use();
     const auto reach2 = static_cast<float>(reach * reach / (state_.unit * state_.unit));
-    bond_order_kernel<<<blocks_of_cells(), kThreads, 0, stream_>>>(
-        state_.geometry, cells_[now_].data(), reach2, sums_.data());
+    look_at_neighbours();
+    const Cells range = cells_here();
+    const int blocks = blocks_of(range.end - range.first);
+    bond_order_kernel<<<blocks, kThreads, 0, stream_>>>(local_, range, cells_[now_].data(), reach2,
+                                                        sums_.data());
     check(cudaGetLastError(), "launch");
-    std::vector<double2> sums(sums_.size());
-    sums_.download(sums.data(), stream_);
+    std::vector<double2> sums(blocks);
+    sums_.download(sums.data(), stream_, sums.size());
     return mean_of(&sums.data()->x, sums.size(), state_.particles);
   }
 
@@ -192,10 +205,15 @@ class CudaEngine final : public Engine {
       const Draw draw = draw_cycle(g, state_.data.counters.cycles);
       move_origin(state_, draw, state_.data.origin);
       const std::uint64_t cycle = ++state_.data.counters.cycles;
-      launch(draw, i + 1 == cycles ? host : nullptr, skip);
+      if (state_.strip)
+        cycle_of_strip(draw);
+      else
+        launch(draw, i + 1 == cycles ? host : nullptr, skip);
       now_ = 1 - now_;
-      if (sampling_.every && cycle % sampling_.every == 0)
+      if (sampling_.every && cycle % sampling_.every == 0) {
+        look_at_neighbours();
         count_pairs(sampling_, ring_.data() + ring_used_ * sampling_.bins);
+      }
       if (sampling_.record && cycle % sampling_.record == 0) {
         if (incomplete_)
           ring_.clear(stream_);  // nothing else is in it yet
@@ -210,22 +228,57 @@ class CudaEngine final : public Engine {
 
   void launch(const Draw& draw, const HostParticles* host, const unsigned int* skip) {
     const Geometry& g = state_.geometry;
-    cudaLaunchAttribute overlap{};
-    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    overlap.val.programmaticStreamSerializationAllowed = 1;
+    launch(host ? kernels_.write : kernels_.plain, g.tiles[0] * g.tiles[1], stream_, overlap_, draw,
+           skip, host_write(host), {});
+  }
+  void launch(Kernel kernel, int blocks, cudaStream_t stream, bool overlap, const Draw& draw,
+              const unsigned int* skip, const HostWrite& to, const Part& part) {
+    cudaLaunchAttribute early{};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config{};
-    config.gridDim = g.tiles[0] * g.tiles[1];
+    config.gridDim = blocks;
     config.blockDim = threads_;
-    config.dynamicSmemBytes = TileMemory::bytes(g);
-    config.stream = stream_;
-    config.attrs = &overlap;
-    config.numAttrs = overlap_ ? 1 : 0;
-    check(
-        cudaLaunchKernelEx(&config, host ? kernels_.write : kernels_.plain, g, draw,
-                           Buffers{cells_[now_].data(), ids_[now_].data(), cells_[1 - now_].data(),
-                                   ids_[1 - now_].data(), tally_.data(), skip},
-                           host_write(host)),
-        "launch");
+    config.dynamicSmemBytes = TileMemory::bytes(local_);
+    config.stream = stream;
+    config.attrs = &early;
+    config.numAttrs = overlap ? 1 : 0;
+    const std::size_t first = state_.first_row() * state_.row_slots();
+    check(cudaLaunchKernelEx(
+              &config, kernel, local_, draw,
+              Buffers{cells_[now_].data(), ids_[now_].data(), cells_[1 - now_].data() + first,
+                      ids_[1 - now_].data() + first, tally_.data(), skip},
+              to, part),
+          "launch");
+  }
+
+  // The tiles that need nothing from the neighbours are at work while rows are on their way.
+  void cycle_of_strip(const Draw& draw) {
+    Strip& strip = *state_.strip;
+    const int rows = strip.rows();
+    const Crossing crossing = strip.advance(draw);
+    const Draw local = strip.local(draw);
+    const auto tiles = [&](int first, int end, cudaStream_t stream) {
+      if (end > first)
+        launch(kernels_.strip, (end - first) * local_.tiles[0], stream, false, local, nullptr, {},
+               strip.part(first));
+    };
+    const int below = strip.waiting_below(), above = strip.tile_rows() - strip.waiting_above();
+    traffic_->fetch(crossing, rows, cells_[now_].data(), ids_[now_].data(), stream_);
+    tiles(below, above, stream_);
+    traffic_->exchange(rows, cells_[now_].data(), ids_[now_].data());
+    tiles(0, below, traffic_->stream());
+    tiles(above, strip.tile_rows(), traffic_->stream());
+    traffic_->finish(stream_);
+  }
+
+  // Pairs reach two rows of cells beyond the strip.
+  void look_at_neighbours() const {
+    if (!state_.strip) return;
+    const int rows = state_.rows();
+    traffic_->fetch({2, 2, 2, 2}, rows, cells_[now_].data(), ids_[now_].data(), stream_);
+    traffic_->exchange(rows, cells_[now_].data(), ids_[now_].data());
+    traffic_->finish(stream_);
   }
 
   HostWrite host_write(const HostParticles* host) {
@@ -241,14 +294,15 @@ class CudaEngine final : public Engine {
     int multiprocessors = 0;
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device_),
           "device");
+    const int tiles = g.tiles[0] * (state_.strip ? state_.strip->tile_rows() : g.tiles[1]);
     int lanes = 1, most = kThreads;
     if (state_.parameters.cell_width > 1.15 * state_.parameters.diameter) {
       kernels_ = kernels<20, 1, kThreads, 2>();  // many extras: worth more registers
-    } else if (g.tiles[0] * g.tiles[1] <= multiprocessors) {
+    } else if (tiles <= multiprocessors) {
       kernels_ = kernels<12, 4, kMostThreads, 1>();  // latency counts, registers are plenty
       lanes = 4;
       most = kMostThreads;
-    } else if (g.tiles[0] * g.tiles[1] <= 2 * multiprocessors) {
+    } else if (tiles <= 2 * multiprocessors) {
       kernels_ = kernels<12, 1, kThreads, 2>();
     } else {
       kernels_ = kernels<12, 1, kThreads, 3>();
@@ -262,14 +316,17 @@ class CudaEngine final : public Engine {
     overlap_ = compiled.ptxVersion >= 90;
   }
   void count_pairs(const Sampling& sampling, std::uint32_t* row) const {
-    const Geometry& g = state_.geometry;
-    histogram_kernel<<<blocks_of_cells(), kThreads, sampling.bins * sizeof(std::uint32_t),
-                       stream_>>>(g, contact_bins(g, sampling), cells_[now_].data(), row);
+    const Cells range = cells_here();
+    histogram_kernel<<<blocks_of(range.end - range.first), kThreads,
+                       sampling.bins * sizeof(std::uint32_t), stream_>>>(
+        local_, range, contact_bins(local_, sampling), cells_[now_].data(), row);
   }
-  int blocks_of_cells() const {
-    const Geometry& g = state_.geometry;
-    return (g.cells[0] * g.cells[1] + kThreads - 1) / kThreads;
+  // This rank's, in local storage.
+  Cells cells_here() const {
+    const int columns = local_.cells[0], first = state_.first_row();
+    return {first * columns, (first + state_.rows()) * columns};
   }
+  static int blocks_of(int threads) { return (threads + kThreads - 1) / kThreads; }
 
   // Puts state_.data on the device.
   void upload() {
@@ -293,6 +350,7 @@ class CudaEngine final : public Engine {
   }
 
   State state_;
+  Geometry local_;
   int device_;
   Stream stream_;
   DeviceBuffer<Position> cells_[2];
@@ -306,6 +364,7 @@ class CudaEngine final : public Engine {
   std::uint64_t last_write_ = kNever;  // cycle of the last write_positions()
   DeviceBuffer<double2> sums_;
   DeviceBuffer<std::uint32_t> ring_;
+  std::unique_ptr<Traffic> traffic_;  // of a strip
   Kernels kernels_;
   int threads_;
   bool overlap_;  // of one cycle's end and the next one's start

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "../common/thread_pool.h"
 #include "cpu.h"
 #include "cuda.h"
+#include "divided.h"
 #include "state.h"
 
 namespace manymove::harddisk {
@@ -31,6 +33,7 @@ class CpuEngine final : public Engine {
  public:
   CpuEngine(State state, int threads)
       : state_(std::move(state)),
+        local_(state_.local()),
         pool_(threads),
         run_tile_(run_tile_for(simd_level())),
         workers_(pool_.size()) {
@@ -48,10 +51,14 @@ class CpuEngine final : public Engine {
   void enqueue(std::uint64_t cycles) override {
     Snapshot& data = state_.data;
     for (std::uint64_t i = 0; i < cycles; ++i) {
-      draw_ = draw_cycle(state_.geometry, data.counters.cycles);
+      local_draw_ = draw_ = draw_cycle(state_.geometry, data.counters.cycles);
       for (Worker& worker : workers_) worker.tally = {};
-      each(state_.geometry.tiles[0] * state_.geometry.tiles[1],
-           [this](int tile, int thread) { one_tile(tile, thread); });
+      if (state_.strip)
+        cycle_of_strip();
+      else
+        each(state_.geometry.tiles[0] * state_.geometry.tiles[1], [this](int tile, int thread) {
+          one_tile(tile, tile_bounds(local_.cells, local_.tiles, tile), thread);
+        });
       data.cells.swap(spare_cells_);
       data.ids.swap(spare_ids_);
       move_origin(state_, draw_, data.origin);
@@ -111,6 +118,7 @@ class CpuEngine final : public Engine {
   std::vector<std::uint32_t> contact_histogram(double bin_width, int bins) const override {
     const ContactBins law = contact_bins(state_.geometry, {bin_width, bins, 0, 0});
     std::vector<std::vector<std::uint32_t>> parts(pool_.size(), std::vector<std::uint32_t>(bins));
+    look_at_neighbours();
     count_pairs(law, [&](int thread) { return parts[thread].data(); });
     for (int thread = 1; thread < pool_.size(); ++thread)
       for (int i = 0; i < bins; ++i) parts[0][i] += parts[thread][i];
@@ -121,25 +129,38 @@ class CpuEngine final : public Engine {
   Grid grid() const override { return grid_of(state_); }
   Repair repair() const override { return state_.repair; }
   std::size_t particles() const override { return state_.particles; }
-  double occupied() const override { return occupied_share(state_.data); }
+  double occupied() const override { return occupied_share(state_, state_.data); }
   void positions(double* xy) const override { export_positions(state_, state_.data, xy); }
   double max_overlap() const override { return deepest_overlap(state_, state_.data); }
   std::uint64_t state_hash() const override { return hash_of(state_, state_.data); }
-  Snapshot snapshot() const override { return state_.data; }
+  Snapshot snapshot() const override {
+    if (!state_.strip) return state_.data;
+    Snapshot strip;
+    strip.counters = state_.data.counters;
+    strip.origin = state_.data.origin;
+    strip.first_row = state_.strip->first_row();
+    const auto first = static_cast<std::ptrdiff_t>(state_.first_row() * state_.row_slots());
+    const auto end = first + static_cast<std::ptrdiff_t>(state_.rows() * state_.row_slots());
+    const Snapshot& data = state_.data;
+    strip.cells.assign(data.cells.begin() + 2 * first, data.cells.begin() + 2 * end);
+    strip.ids.assign(data.ids.begin() + first, data.ids.begin() + end);
+    return strip;
+  }
 
   std::array<double, 2> bond_order(double reach) const override {
-    const Geometry& g = state_.geometry;
     const auto reach2 = static_cast<float>(reach * reach / (state_.unit * state_.unit));
-    std::vector<std::array<double, 2>> rows(g.cells[1]);
-    each(g.cells[1], [&](int row, int) {
+    std::vector<std::array<double, 2>> rows(state_.rows());
+    look_at_neighbours();
+    each(state_.rows(), [&](int item, int) {
+      const int row = state_.first_row() + item;
       double sum[2] = {0, 0};
       for_row(row, [&](int column, int slot) {
         double psi[2];
-        harddisk::bond_order(g, cells(), column, row, slot, reach2, psi);
+        harddisk::bond_order(local_, cells(), column, row, slot, reach2, psi);
         sum[0] += psi[0];
         sum[1] += psi[1];
       });
-      rows[row] = {sum[0], sum[1]};
+      rows[item] = {sum[0], sum[1]};
     });
     return mean_of(rows.data()->data(), rows.size(), state_.particles);
   }
@@ -175,12 +196,58 @@ class CpuEngine final : public Engine {
       }
   }
 
-  void one_tile(int tile, int thread) {
+  void one_tile(int tile, const TileBounds& bounds, int thread) {
     Worker& w = workers_[thread];
+    const std::size_t first = state_.first_row() * state_.row_slots();
     const CycleBuffers buffers{cells(), state_.data.ids.data(),
-                               reinterpret_cast<Position*>(spare_cells_.data()), spare_ids_.data()};
-    run_tile_(state_.geometry, draw_, tile, buffers,
+                               reinterpret_cast<Position*>(spare_cells_.data()) + first,
+                               spare_ids_.data() + first};
+    run_tile_(local_, local_draw_, tile, bounds, buffers,
               {w.tile.data(), w.order.data(), w.count.data(), w.list.data()}, w.tally);
+  }
+
+  void cycle_of_strip() {
+    Strip& strip = *state_.strip;
+    const int rows = strip.rows();
+    cross(strip.advance(draw_), rows);
+    local_draw_ = strip.local(draw_);
+    const Part part = strip.part(0);
+    each(part.tiles[0] * strip.tile_rows(), [&](int item, int thread) {
+      const int tile = tile_of(part, item);
+      one_tile(tile, tile_bounds(part, tile), thread);
+    });
+  }
+
+  // Sends rows of the strip, of `rows` rows, to the neighbours and takes theirs into the margins.
+  void cross(const Crossing& c, int rows) const {
+    const std::size_t slots = state_.row_slots(), bytes = slots * kSlotBytes;
+    Snapshot& data = state_.data;
+    const auto copy = [&](std::vector<std::byte>& message, int first, int count, bool out) {
+      const std::size_t at = static_cast<std::size_t>(state_.first_row() + first) * slots;
+      const std::size_t n = static_cast<std::size_t>(count) * slots;
+      if (n == 0) return;
+      std::byte* const cells = message.data();
+      std::byte* const ids = cells + n * sizeof(Position);
+      if (out) {
+        std::memcpy(cells, &data.cells[2 * at], n * sizeof(Position));
+        std::memcpy(ids, &data.ids[at], n * sizeof(std::int32_t));
+      } else {
+        std::memcpy(&data.cells[2 * at], cells, n * sizeof(Position));
+        std::memcpy(&data.ids[at], ids, n * sizeof(std::int32_t));
+      }
+    };
+    const int counts[4] = {c.to_below, c.to_above, c.from_below, c.from_above};
+    for (int k = 0; k < 4; ++k) messages_[k].resize(static_cast<std::size_t>(counts[k]) * bytes);
+    copy(messages_[0], 0, c.to_below, true);
+    copy(messages_[1], rows - c.to_above, c.to_above, true);
+    exchange(*state_.ranks, messages_);
+    copy(messages_[2], -c.from_below, c.from_below, false);
+    copy(messages_[3], rows, c.from_above, false);
+  }
+
+  // Pairs reach two rows of cells beyond the strip.
+  void look_at_neighbours() const {
+    if (state_.strip) cross({2, 2, 2, 2}, state_.rows());
   }
 
   template <class Real>
@@ -222,12 +289,12 @@ class CpuEngine final : public Engine {
   // Adds up the pairs near contact in bins(thread).
   template <class Bins>
   void count_pairs(const ContactBins& law, Bins&& bins) const {
-    const Geometry& g = state_.geometry;
-    each(g.cells[1], [&](int row, int thread) {
+    each(state_.rows(), [&](int item, int thread) {
+      const int row = state_.first_row() + item;
       std::uint32_t* const mine = bins(thread);
       for_row(row, [&](int column, int slot) {
-        for_pairs<true>(g, cells(), column, row, slot, [&](float dx, float dy) {
-          const int bin = contact_bin(g, law, dx, dy);
+        for_pairs<true>(local_, cells(), column, row, slot, [&](float dx, float dy) {
+          const int bin = contact_bin(local_, law, dx, dy);
           if (bin >= 0) ++mine[bin];
         });
       });
@@ -235,19 +302,22 @@ class CpuEngine final : public Engine {
   }
 
   void sample() {
+    look_at_neighbours();
     count_pairs(contact_bins(state_.geometry, sampling_),
                 [this](int thread) { return workers_[thread].bins.data(); });
     for (Worker& worker : workers_)
       for (std::size_t i = 0; i < row_.size(); ++i) row_[i] += std::exchange(worker.bins[i], 0);
   }
 
-  State state_;
+  mutable State state_;  // const functions fill a strip's margins
+  Geometry local_;
   mutable ThreadPool pool_;
   decltype(&baseline::run_tile) run_tile_;
   std::vector<Worker> workers_;
   std::vector<float> spare_cells_;
   std::vector<std::int32_t> spare_ids_;
-  Draw draw_{};
+  Draw draw_{}, local_draw_{};
+  mutable std::vector<std::byte> messages_[4];  // to below, above; from below, above
   Sampling sampling_;
   bool incomplete_ = false;  // the row that is being filled began late
   std::vector<std::uint32_t> row_, rows_;
@@ -286,6 +356,19 @@ std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t partic
                                     const Parameters& parameters, const std::string& device,
                                     int threads) {
   return engine_on(device, threads, [&] { return make_state(snapshot, particles, parameters); });
+}
+
+std::unique_ptr<Engine> make_engine(const Snapshot& strip, std::size_t particles,
+                                    const Parameters& parameters, const std::string& device,
+                                    int threads, std::shared_ptr<Communicator> ranks) {
+  State whole;
+  auto part = engine_on(device, threads, [&] {
+    State state = make_state(strip, particles, parameters, ranks);
+    whole = state;
+    whole.data = {};
+    return state;
+  });
+  return make_divided_engine(std::move(part), std::move(whole));
 }
 
 #if !defined(MANYMOVE_HAVE_CUDA)

@@ -45,10 +45,12 @@ struct Counters {
   std::uint64_t accepted_moves = 0;
 };
 
-// Everything that a trajectory depends on, in host memory. Lists keep their order.
+// Everything that a trajectory depends on, in host memory, or one rank's strip of it. Lists keep
+// their order.
 struct Snapshot {
   Counters counters;
   std::array<std::int64_t, 2> origin{};  // lower left corner of cell (0, 0), integer units
+  int first_row = 0;                     // of a strip
   std::vector<float> cells;              // [rows][columns][4][2], kEmpty where there is no disk
   std::vector<std::int32_t> ids;         // [rows][columns][4], -1 where there is no disk
 };
@@ -85,6 +87,32 @@ struct HostParticles {
   std::int32_t* image;         // [N][3], or null: not kept
   const std::uint32_t* index;  // [N], where disk i stands
   const std::uint32_t* tag;    // [N], the disk that stands there
+};
+
+// The other ranks of a system that is divided among several; all of them make the same calls in the
+// same order. An implementation throws when a rank is lost.
+class MANYMOVE_API Communicator {
+ public:
+  struct Bytes {
+    void* data;
+    std::size_t size;
+  };
+
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int ranks() const = 0;
+  // Host memory of so many bytes that the ranks below and above can read, and theirs; null where
+  // they cannot, for instance on another machine. It lasts as long as the communicator.
+  struct Shared {
+    void *mine, *below, *above;
+  };
+  virtual Shared share(std::size_t) { return {nullptr, nullptr, nullptr}; }
+  // Sends to the ranks below (first) and above, around the box, and fills what comes from there.
+  // Both ends know the sizes; nothing need be sent where one is 0.
+  virtual void exchange(const Bytes out[2], const Bytes in[2]) = 0;
+  // Replaces the values by their sums over all ranks; those of integers wrap around.
+  virtual void sum(double* values, std::size_t count) = 0;
+  virtual void sum(std::uint64_t* values, std::size_t count) = 0;
 };
 
 // To be used by one thread at a time. What a CUDA engine does is ordered with the legacy default
@@ -157,6 +185,29 @@ MANYMOVE_API std::unique_ptr<Engine> make_engine(const double* xy, std::size_t p
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t particles,
                                                  const Parameters& parameters,
                                                  const std::string& device, int threads);
+
+// ---- a system that is divided among ranks ----
+
+// What an engine of these disks begins with; and whether a snapshot is one of a system with these
+// parameters. Errors are those of make_engine().
+MANYMOVE_API Snapshot make_snapshot(const double* xy, std::size_t particles,
+                                    const Parameters& parameters, Repair& repair);
+MANYMOVE_API void check_snapshot(const Snapshot& snapshot, std::size_t particles,
+                                 const Parameters& parameters);
+// The first row of cells of each rank's strip, and after the last the number of rows. Throws
+// std::invalid_argument if the box is too small for so many.
+MANYMOVE_API std::vector<int> strip_rows(const Parameters& parameters, int ranks);
+// A rank's strip of a snapshot.
+MANYMOVE_API Snapshot strip_of(const Snapshot& whole, const Parameters& parameters, int rank,
+                               int ranks);
+// One rank's engine, from its strip of a snapshot. The trajectory is that of an engine of the
+// whole. enqueue(), positions(), bond_order(), contact_histogram(), max_overlap(), occupied() and
+// state_hash() are made by all ranks together and answer for the whole; snapshot() is that of the
+// strip. A host program's particles are not supported (std::logic_error).
+MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot& strip, std::size_t particles,
+                                                 const Parameters& parameters,
+                                                 const std::string& device, int threads,
+                                                 std::shared_ptr<Communicator> ranks);
 
 // Pairs of disks closer than `diameter` by more than rounding; xy: [N][2]. Of a heap of hundreds
 // not all.

@@ -33,6 +33,12 @@ constexpr int kClasses = 5;
 
 MM_HD int set_cells(const Geometry& g) { return (g.tile / 2) * (g.tile / 2); }
 
+enum class Mode {
+  plain,
+  write,  // the positions, in float64, also go to a host program
+  strip   // tiles of a strip, whose rows alone are in local storage
+};
+
 // A tile in shared memory.
 struct TileMemory {
   Position* tile;        // [kSlots][plane]
@@ -261,10 +267,16 @@ __device__ int visit_together(const Geometry& g, const Draw& d, int round, const
   return accepted;
 }
 
+// The tile of this block.
+template <Mode M>
+__device__ std::uint32_t tile_here(const Part& part) {
+  return M == Mode::strip ? tile_of(part, blockIdx.x) : blockIdx.x;
+}
+
 // The visits of one set in one round; Lanes threads for each cell. Returns the accepted moves.
-template <int K, int Lanes>
-__device__ int visit_set(const Geometry& g, const Draw& d, int round, int set, const TileMemory& m,
-                         const TileControl& control) {
+template <int K, int Lanes, Mode M>
+__device__ int visit_set(const Geometry& g, const Draw& d, const Part& part, int round, int set,
+                         const TileMemory& m, const TileControl& control) {
   const Plan& plan = control.plan[set];
   const std::uint32_t* const list = m.list + set * set_cells(g);
   const int odd = set & 1;
@@ -273,7 +285,7 @@ __device__ int visit_set(const Geometry& g, const Draw& d, int round, int set, c
     return Place{m.tile + entry_index(entry), control.near[odd], g.plane};
   };
   const auto where = [&](std::uint32_t entry) {
-    return blockIdx.x * static_cast<std::uint32_t>(g.plane) + entry_index(entry);
+    return tile_here<M>(part) * static_cast<std::uint32_t>(g.plane) + entry_index(entry);
   };
   constexpr int kCells = 32 / Lanes;  // of a warp
   for (int i = threadIdx.x / Lanes; (Lanes > 1 ? i & -kCells : i) < plan.end;
@@ -371,18 +383,21 @@ __device__ unsigned long long write_cell(const Geometry& g, const HostWrite& to,
 }
 
 // One block per tile, Lanes threads per active cell. K - 8: extras that visit_any() keeps in
-// registers. Write: the positions, in float64, also go to a host program.
-template <int K, int Lanes, int Threads, int BlocksPerMultiprocessor, bool Write>
+// registers.
+template <int K, int Lanes, int Threads, int BlocksPerMultiprocessor, Mode M>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Draw d,
-                 const Buffers b, const __grid_constant__ HostWrite to) {
+                 const Buffers b, const __grid_constant__ HostWrite to,
+                 const __grid_constant__ Part part) {
+  constexpr bool Write = M == Mode::write;
   extern __shared__ float4 memory[];
   const TileMemory m(g, memory);
   __shared__ TileControl control;
   if (threadIdx.x < 16) (&control.near[0][0])[threadIdx.x] = (&g.near[0][0])[threadIdx.x];
   if (threadIdx.x < 4 * kClasses) (&control.members[0][0])[threadIdx.x] = 0;
   if (threadIdx.x == 0) {
-    control.bounds = tile_bounds(g, blockIdx.x);
+    control.bounds = M == Mode::strip ? tile_bounds(part, static_cast<int>(tile_here<M>(part)))
+                                      : tile_bounds(g.cells, g.tiles, blockIdx.x);
     control.visits = 0;
     control.accepted = 0;
   }
@@ -404,7 +419,8 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   int accepted = 0;
   for (int round = 0; round < g.rounds; ++round)
     for (int turn = 0; turn < 4; ++turn) {
-      accepted += visit_set<K, Lanes>(g, d, round, d.order[round] >> (2 * turn) & 3, m, control);
+      accepted +=
+          visit_set<K, Lanes, M>(g, d, part, round, d.order[round] >> (2 * turn) & 3, m, control);
       __syncthreads();
     }
 
@@ -478,14 +494,20 @@ __global__ void compare_kernel(const HostParticles host, int particles, Trace* t
   }
 }
 
+// A range of cells.
+struct Cells {
+  int first, end;
+  __device__ int mine() const { return first + blockIdx.x * blockDim.x + threadIdx.x; }
+};
+
 // One thread per cell; the block's histogram is in shared memory.
-__global__ void histogram_kernel(const Geometry g, const ContactBins law, const Position* cells,
-                                 std::uint32_t* row_of_bins) {
+__global__ void histogram_kernel(const Geometry g, const Cells range, const ContactBins law,
+                                 const Position* cells, std::uint32_t* row_of_bins) {
   extern __shared__ std::uint32_t bins[];
   for (int i = threadIdx.x; i < law.bins; i += blockDim.x) bins[i] = 0;
   __syncthreads();
-  const int cell = blockIdx.x * blockDim.x + threadIdx.x;
-  if (cell < g.cells[0] * g.cells[1]) {
+  const int cell = range.mine();
+  if (cell < range.end) {
     const int row = cell / g.cells[0], column = cell - row * g.cells[0];
     for (int slot = 0;
          slot < kSlots && cells[static_cast<std::int64_t>(cell) * kSlots + slot].x != kEmpty;
@@ -501,12 +523,12 @@ __global__ void histogram_kernel(const Geometry g, const ContactBins law, const 
 }
 
 // One thread per cell; sums[block] in a fixed order.
-__global__ void bond_order_kernel(const Geometry g, const Position* cells, float reach2,
-                                  double2* sums) {
+__global__ void bond_order_kernel(const Geometry g, const Cells range, const Position* cells,
+                                  float reach2, double2* sums) {
   __shared__ double2 part[kThreads];
-  const int cell = blockIdx.x * blockDim.x + threadIdx.x;
+  const int cell = range.mine();
   double2 sum = {0, 0};
-  if (cell < g.cells[0] * g.cells[1]) {
+  if (cell < range.end) {
     const int row = cell / g.cells[0], column = cell - row * g.cells[0];
     for (int slot = 0;
          slot < kSlots && cells[static_cast<std::int64_t>(cell) * kSlots + slot].x != kEmpty;

@@ -152,18 +152,37 @@ struct TileBounds {
   int size[2];   // columns and rows it owns; the next tile's first ones are its far frozen border
 };
 
-MM_HD TileBounds tile_bounds(const Geometry& g, int tile) {
+MM_HD TileBounds tile_bounds(const int cells[2], const int tiles[2], int tile) {
   TileBounds b;
-  const int at[2] = {tile % g.tiles[0], tile / g.tiles[0]};
+  const int at[2] = {tile % tiles[0], tile / tiles[0]};
   for (int a = 0; a < 2; ++a) {
     const auto cut = [&](int i) {
-      return static_cast<int>(static_cast<unsigned>(i) * static_cast<unsigned>(g.cells[a]) /
-                              static_cast<unsigned>(g.tiles[a]));
+      return static_cast<int>(static_cast<unsigned>(i) * static_cast<unsigned>(cells[a]) /
+                              static_cast<unsigned>(tiles[a]));
     };
     b.first[a] = cut(at[a]);
     b.size[a] = cut(at[a] + 1) - b.first[a];
   }
   return b;
+}
+
+// Where a kernel works that has but a strip of the grid in its local storage (strip.h).
+struct Part {
+  int cells[2], tiles[2];  // of the whole grid
+  int first_tile;          // of those that are to be done
+  int first_row;           // of the strip in the whole grid
+};
+
+// Rows count from the strip's first.
+MM_HD TileBounds tile_bounds(const Part& p, int tile) {
+  TileBounds b = tile_bounds(p.cells, p.tiles, tile);
+  b.first[1] -= p.first_row;
+  if (b.first[1] < 0) b.first[1] += p.cells[1];
+  return b;
+}
+MM_HD int tile_of(const Part& p, int item) {
+  const int tile = p.first_tile + item, tiles = p.tiles[0] * p.tiles[1];
+  return tile < tiles ? tile : tile - tiles;
 }
 
 MM_HD constexpr int neighbour_dx(int k) { return k < 3 ? k - 1 : k == 3 ? -1 : k == 4 ? 1 : k - 6; }

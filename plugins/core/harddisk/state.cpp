@@ -374,9 +374,65 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
   return s;
 }
 
+State make_state(const Snapshot& data, std::size_t particles, const Parameters& parameters,
+                 std::shared_ptr<Communicator> ranks) {
+  State s;
+  s.parameters = parameters;
+  s.particles = particles;
+  choose_grid(s);
+  s.strip.emplace(s.geometry, ranks->rank(), ranks->ranks());
+  s.ranks = std::move(ranks);
+  const std::size_t slots = s.strip->rows() * s.row_slots();
+  if (data.first_row != s.strip->first_row() || data.cells.size() != 2 * slots ||
+      data.ids.size() != slots)
+    reject("this is not the strip of rank ", s.ranks->rank());
+  s.data.counters = data.counters;
+  s.data.origin = data.origin;
+  s.data.cells.assign(2 * s.strip->capacity() * s.row_slots(), kEmpty);
+  s.data.ids.assign(s.strip->capacity() * s.row_slots(), -1);
+  const std::size_t first = s.strip->margin() * s.row_slots();
+  std::copy(data.cells.begin(), data.cells.end(),
+            s.data.cells.begin() + static_cast<std::ptrdiff_t>(2 * first));
+  std::copy(data.ids.begin(), data.ids.end(),
+            s.data.ids.begin() + static_cast<std::ptrdiff_t>(first));
+  return s;
+}
+
+Snapshot make_snapshot(const double* xy, std::size_t particles, const Parameters& parameters,
+                       Repair& repair) {
+  State s = make_state(xy, particles, parameters);
+  repair = s.repair;
+  return std::move(s.data);
+}
+
+void check_snapshot(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters) {
+  make_state(snapshot, particles, parameters);
+}
+
+Snapshot strip_of(const Snapshot& whole, const Parameters& parameters, int rank, int ranks) {
+  const std::vector<int> edges = strip_rows(parameters, ranks);
+  const std::size_t slots = whole.ids.size() / static_cast<std::size_t>(edges[ranks]);
+  const auto first = static_cast<std::ptrdiff_t>(edges[rank] * slots);
+  const auto end = static_cast<std::ptrdiff_t>(edges[rank + 1] * slots);
+  Snapshot strip;
+  strip.counters = whole.counters;
+  strip.origin = whole.origin;
+  strip.first_row = edges[rank];
+  strip.cells.assign(whole.cells.begin() + 2 * first, whole.cells.begin() + 2 * end);
+  strip.ids.assign(whole.ids.begin() + first, whole.ids.begin() + end);
+  return strip;
+}
+
+std::vector<int> strip_rows(const Parameters& parameters, int ranks) {
+  State s;
+  s.parameters = parameters;
+  choose_grid(s);
+  return first_strips(s.geometry, ranks);
+}
+
 namespace {
 
-// Calls disk(id, X, Y) with integer positions in the box.
+// Calls disk(id, X, Y) with integer positions in the box, for those that the snapshot holds.
 template <class Disk>
 void for_disks(const State& s, const Snapshot& data, Disk&& disk) {
   const Geometry& g = s.geometry;
@@ -384,8 +440,9 @@ void for_disks(const State& s, const Snapshot& data, Disk&& disk) {
   for (std::size_t at = 0; at < data.ids.size(); ++at) {
     if (data.ids[at] < 0) continue;
     const auto cell = static_cast<std::int64_t>(at / kSlots);
+    const std::int64_t row = (data.first_row + cell / g.cells[0]) % g.cells[1];
     disk(data.ids[at], place_in_box(g, f, 0, cell % g.cells[0], data.cells[2 * at]),
-         place_in_box(g, f, 1, cell / g.cells[0], data.cells[2 * at + 1]));
+         place_in_box(g, f, 1, row, data.cells[2 * at + 1]));
   }
 }
 
@@ -429,26 +486,38 @@ std::size_t count_overlaps(const double* xy, std::size_t particles, const double
 double deepest_overlap(const State& s, const Snapshot& data) {
   std::vector<double> xy(2 * s.particles);
   export_positions(s, data, xy.data());
-  const auto pair = closest_pair(xy.data(), s.particles, s.parameters.box, s.parameters.diameter);
+  return deepest_overlap(s, xy.data());
+}
+
+double deepest_overlap(const State& s, const double* xy) {
+  const auto pair = closest_pair(xy, s.particles, s.parameters.box, s.parameters.diameter);
   return std::max(0.0, 1 - std::sqrt(pair.distance2) / s.parameters.diameter);
 }
 
-std::uint64_t hash_of(const State& s, const Snapshot& data) {
+std::uint64_t sum_over_disks(const State& s, const Snapshot& data) {
   std::uint64_t sum = 0;
   for_disks(s, data, [&](std::int32_t id, std::int64_t x, std::int64_t y) {
     sum += mix(mix(mix(static_cast<std::uint64_t>(id) + 1) ^ static_cast<std::uint64_t>(x)) ^
                static_cast<std::uint64_t>(y));
   });
-  for (std::uint64_t v :
-       {data.counters.cycles, data.counters.trial_moves, data.counters.accepted_moves})
+  return sum;
+}
+
+std::uint64_t hash_of(std::uint64_t sum, const Counters& counters) {
+  for (std::uint64_t v : {counters.cycles, counters.trial_moves, counters.accepted_moves})
     sum = mix(sum ^ v);
   return sum;
 }
 
-double occupied_share(const Snapshot& data) {
+std::uint64_t hash_of(const State& s, const Snapshot& data) {
+  return hash_of(sum_over_disks(s, data), data.counters);
+}
+
+double occupied_share(const State& s, const Snapshot& data) {
   std::size_t occupied = 0;
   for (std::size_t at = 0; at < data.ids.size(); at += kSlots) occupied += data.ids[at] >= 0;
-  return static_cast<double>(occupied * kSlots) / static_cast<double>(data.ids.size());
+  return static_cast<double>(occupied) /
+         (static_cast<double>(s.geometry.cells[0]) * s.geometry.cells[1]);
 }
 
 std::array<double, 2> mean_of(const double* sums, std::size_t rows, std::size_t particles) {

@@ -179,7 +179,8 @@ class EngineAction(hoomd.custom.Action):
         if ranks > 1:
             raise ValueError(
                 f"manymove.hoomd needs all particles on one MPI rank, there are {ranks}; "
-                "hoomd.communicator.Communicator(ranks_per_partition=1) runs a simulation on each"
+                "hoomd.communicator.Communicator(ranks_per_partition=1) runs a simulation on each "
+                "(the component hoomd.manymove runs hard disks on several)"
             )
         if not box.is2D:
             raise ValueError(f"manymove.hoomd needs a two-dimensional box, Lz = 0; Lz is {box.Lz}")

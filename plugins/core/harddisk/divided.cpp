@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "divided.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace manymove::harddisk {
+namespace {
+
+class DividedEngine final : public Engine {
+ public:
+  DividedEngine(std::unique_ptr<Engine> part, State whole)
+      : part_(std::move(part)),
+        whole_(std::move(whole)),
+        ranks_(*whole_.ranks),
+        before_(part_->counters()),
+        counters_(before_) {}
+
+  void enqueue(std::uint64_t cycles) override {
+    part_->enqueue(cycles);
+    add_up_counters();
+    add_up_rows();
+  }
+  Counters counters() const override { return counters_; }
+
+  void set_sampling(const Sampling& sampling) override {
+    part_->set_sampling(sampling);
+    rows_.clear();
+    row_cycles_.clear();
+  }
+  std::vector<std::uint32_t> take_rows(std::vector<std::uint64_t>& cycles) override {
+    cycles = std::exchange(row_cycles_, {});
+    return std::exchange(rows_, {});
+  }
+  std::vector<std::uint32_t> contact_histogram(double bin_width, int bins) const override {
+    return sum_of(part_->contact_histogram(bin_width, bins));
+  }
+
+  Grid grid() const override { return part_->grid(); }
+  Repair repair() const override { return {}; }  // the whole was mended before it was divided
+  std::size_t particles() const override { return whole_.particles; }
+  double occupied() const override { return sum_of(part_->occupied()); }
+  void positions(double* xy) const override {
+    std::fill_n(xy, 2 * whole_.particles, 0.0);
+    export_positions(whole_, part_->snapshot(), xy);
+    ranks_.sum(xy, 2 * whole_.particles);
+  }
+  std::array<double, 2> bond_order(double reach) const override {
+    auto psi = part_->bond_order(reach);
+    ranks_.sum(psi.data(), psi.size());
+    return psi;
+  }
+  double max_overlap() const override {
+    std::vector<double> xy(2 * whole_.particles);
+    positions(xy.data());
+    return sum_of(ranks_.rank() == 0 ? deepest_overlap(whole_, xy.data()) : 0.0);
+  }
+  std::uint64_t state_hash() const override {
+    std::uint64_t sum = sum_over_disks(whole_, part_->snapshot());
+    ranks_.sum(&sum, 1);
+    return hash_of(sum, counters_);
+  }
+  Snapshot snapshot() const override {
+    Snapshot strip = part_->snapshot();
+    strip.counters = counters_;
+    return strip;
+  }
+
+  void enqueue(std::uint64_t, const HostParticles&) override { refuse(); }
+  bool same_positions(const HostParticles&) const override { refuse(); }
+  bool enqueue_if_same(std::uint64_t, const HostParticles&) override { refuse(); }
+  void write_positions(const HostParticles&) override { refuse(); }
+
+ private:
+  [[noreturn]] static void refuse() {
+    throw std::logic_error("a divided engine does not move a host program's particles");
+  }
+
+  // Each part began with the counts of the whole.
+  void add_up_counters() {
+    const Counters mine = part_->counters();
+    std::uint64_t moves[2] = {mine.trial_moves - before_.trial_moves,
+                              mine.accepted_moves - before_.accepted_moves};
+    ranks_.sum(moves, 2);
+    counters_ = {mine.cycles, before_.trial_moves + moves[0], before_.accepted_moves + moves[1]};
+  }
+  void add_up_rows() {
+    std::vector<std::uint64_t> cycles;
+    const auto rows = sum_of(part_->take_rows(cycles));
+    rows_.insert(rows_.end(), rows.begin(), rows.end());
+    row_cycles_.insert(row_cycles_.end(), cycles.begin(), cycles.end());
+  }
+
+  double sum_of(double mine) const {
+    ranks_.sum(&mine, 1);
+    return mine;
+  }
+  std::vector<std::uint32_t> sum_of(std::vector<std::uint32_t> counts) const {
+    if (counts.empty()) return counts;
+    std::vector<std::uint64_t> sums(counts.begin(), counts.end());
+    ranks_.sum(sums.data(), sums.size());
+    std::transform(sums.begin(), sums.end(), counts.begin(),
+                   [](std::uint64_t sum) { return static_cast<std::uint32_t>(sum); });
+    return counts;
+  }
+
+  std::unique_ptr<Engine> part_;
+  State whole_;
+  Communicator& ranks_;
+  Counters before_, counters_;
+  std::vector<std::uint32_t> rows_;
+  std::vector<std::uint64_t> row_cycles_;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_divided_engine(std::unique_ptr<Engine> part, State whole) {
+  return std::make_unique<DividedEngine>(std::move(part), std::move(whole));
+}
+
+}  // namespace manymove::harddisk

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <vector>
+
+#include "state.h"
+
+namespace manymove::harddisk {
+
+// What a slot takes in a message: a position and an identity.
+inline constexpr std::size_t kSlotBytes = sizeof(Position) + sizeof(std::int32_t);
+
+// Messages to below and above, then from below and above.
+inline void exchange(Communicator& ranks, std::vector<std::byte> message[4]) {
+  Communicator::Bytes bytes[4];
+  for (int k = 0; k < 4; ++k) bytes[k] = {message[k].data(), message[k].size()};
+  ranks.exchange(bytes, bytes + 2);
+}
+
+// Answers for all ranks together. `part` moves the disks of this rank and counts those; `whole` is
+// its state without the disks.
+std::unique_ptr<Engine> make_divided_engine(std::unique_ptr<Engine> part, State whole);
+
+}  // namespace manymove::harddisk

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rows of a strip on their way between this rank's GPU and its neighbours': through pinned host
+// memory, in a stream of their own, beside the cycle's tiles that need none of them.
+#pragma once
+
+#include <memory>
+#include <type_traits>
+
+#include "../common/device.cuh"
+#include "divided.h"
+
+namespace manymove::harddisk {
+namespace {
+
+// Host memory that the GPU copies from and to by itself: its own, or shared with another process.
+class PinnedBuffer {
+ public:
+  explicit PinnedBuffer(std::size_t bytes) : own_(true) {
+    check(cudaHostAlloc(&data_, bytes, cudaHostAllocDefault), "host memory");
+  }
+  // Copies work, if more slowly, where a system does not register such memory.
+  PinnedBuffer(void* shared, std::size_t bytes) : data_(shared) {
+    registered_ = cudaHostRegister(data_, bytes, cudaHostRegisterDefault) == cudaSuccess;
+    if (!registered_) cudaGetLastError();
+  }
+  ~PinnedBuffer() {
+    if (own_)
+      cudaFreeHost(data_);
+    else if (registered_)
+      cudaHostUnregister(data_);
+  }
+  PinnedBuffer(const PinnedBuffer&) = delete;
+  PinnedBuffer& operator=(const PinnedBuffer&) = delete;
+  std::byte* data() const { return static_cast<std::byte*>(data_); }
+
+ private:
+  void* data_ = nullptr;
+  bool own_ = false, registered_ = false;
+};
+
+// Its blocks are started before those of other streams, of which a tile at the edge must not wait
+// for all.
+class UrgentStream {
+ public:
+  UrgentStream() {
+    int least, greatest;
+    check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "stream");
+    check(cudaStreamCreateWithPriority(&stream_, cudaStreamDefault, greatest), "stream");
+  }
+  ~UrgentStream() { cudaStreamDestroy(stream_); }
+  UrgentStream(const UrgentStream&) = delete;
+  UrgentStream& operator=(const UrgentStream&) = delete;
+  operator cudaStream_t() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+class Traffic {
+ public:
+  explicit Traffic(const State& state)
+      : ranks_(*state.ranks), row_(state.row_slots()), margin_(state.strip->margin()) {}
+
+  cudaStream_t stream() const { return stream_; }
+
+  // Starts to fetch the rows that the neighbours need, of a strip of `rows` rows, once what is in
+  // `work` is done.
+  void fetch(const Crossing& c, int rows, const Position* cells, const std::int32_t* ids,
+             cudaStream_t work) {
+    if (!out_) allocate();
+    turn_ = 1 - turn_;
+    c_ = c;
+    follow(stream_, work);
+    copy(message(*out_, 0), true, margin_, c.to_below, cells, ids);
+    copy(message(*out_, 1), true, margin_ + rows - c.to_above, c.to_above, cells, ids);
+    event_.record(stream_);
+  }
+  // Exchanges them for those of the neighbours, which go into the margins in stream().
+  void exchange(int rows, Position* cells, std::int32_t* ids) {
+    event_.wait();
+    const std::size_t row = row_ * kSlotBytes;
+    const auto bytes = [&](bool shared, std::byte& word, const PinnedBuffer& buffer, int way,
+                           int count) {
+      return shared ? Communicator::Bytes{&word, 1}
+                    : Communicator::Bytes{message(buffer, way), count * row};
+    };
+    const bool below = from_[0] != in_.get(), above = from_[1] != in_.get();  // share memory
+    const Communicator::Bytes out[2] = {bytes(below, word_[0], *out_, 0, c_.to_below),
+                                        bytes(above, word_[1], *out_, 1, c_.to_above)};
+    const Communicator::Bytes in[2] = {bytes(below, word_[2], *in_, 1, c_.from_below),
+                                       bytes(above, word_[3], *in_, 0, c_.from_above)};
+    ranks_.exchange(out, in);
+    copy(message(*from_[0], 1), false, margin_ - c_.from_below, c_.from_below, cells, ids);
+    copy(message(*from_[1], 0), false, margin_ + rows, c_.from_above, cells, ids);
+  }
+  // What comes next in `work` waits for what is in stream().
+  void finish(cudaStream_t work) { follow(work, stream_); }
+
+ private:
+  std::size_t largest() const { return margin_ * row_ * kSlotBytes; }
+
+  // A neighbour on the same machine reads what this rank sends where it lies, and is told by a
+  // message of one byte. Two places take turns: who has answered the next message has read this
+  // one.
+  void allocate() {
+    const std::size_t bytes = 4 * largest();
+    const Communicator::Shared shared = ranks_.share(bytes);
+    in_ = std::make_unique<PinnedBuffer>(bytes);
+    const auto use = [&](std::unique_ptr<PinnedBuffer>& buffer, void* memory) {
+      buffer = memory ? std::make_unique<PinnedBuffer>(memory, bytes) : nullptr;
+      return buffer ? buffer.get() : in_.get();
+    };
+    out_ = shared.mine ? std::make_unique<PinnedBuffer>(shared.mine, bytes)
+                       : std::make_unique<PinnedBuffer>(bytes);
+    from_[0] = use(below_, shared.below);
+    from_[1] = shared.above == shared.below ? from_[0] : use(above_, shared.above);
+  }
+  // To the rank below (0) or above (1).
+  std::byte* message(const PinnedBuffer& buffer, int way) const {
+    return buffer.data() + (2 * turn_ + way) * largest();
+  }
+
+  void follow(cudaStream_t later, cudaStream_t earlier) {
+    order_.record(earlier);
+    order_.hold(later);
+  }
+
+  // Between `count` rows from `first` on and a message: positions, then identities.
+  template <class Cells, class Ids>
+  void copy(std::byte* message, bool out, int first, int count, Cells* cells, Ids* ids) {
+    if (count == 0) return;
+    const std::size_t n = count * row_;
+    const auto move = [&](auto* device, std::byte* host) {
+      void* const there = const_cast<std::remove_const_t<std::remove_pointer_t<decltype(device)>>*>(
+          device + first * row_);
+      const std::size_t bytes = n * sizeof *device;
+      check(out ? cudaMemcpyAsync(host, there, bytes, cudaMemcpyDeviceToHost, stream_)
+                : cudaMemcpyAsync(there, host, bytes, cudaMemcpyHostToDevice, stream_),
+            "rows of a neighbour");
+    };
+    move(cells, message);
+    move(ids, message + n * sizeof(Position));
+  }
+
+  Communicator& ranks_;
+  std::size_t row_;  // slots
+  int margin_;
+  std::unique_ptr<PinnedBuffer> out_, in_, below_, above_;
+  PinnedBuffer* from_[2] = {nullptr, nullptr};  // where what comes from below and above lies
+  int turn_ = 0;
+  std::byte word_[4]{};
+  UrgentStream stream_;
+  Event event_, order_;
+  Crossing c_{};
+};
+
+}  // namespace
+}  // namespace manymove::harddisk

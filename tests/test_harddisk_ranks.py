@@ -1,0 +1,235 @@
+"""Hard disks that MPI ranks share: the trajectory of one rank, bit for bit, on any number of them.
+
+Nothing here is statistical: whatever one rank samples right, several do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import ranks_program
+
+from manymove import HardDisks, _core
+from manymove.ranks import Ranks
+
+pytest.importorskip("mpi4py")
+CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "OMPI_COMM"))}
+MPIEXEC = shutil.which("mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
+pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
+PROGRAM = Path(ranks_program.__file__)
+COMMAND = [sys.executable, "-c", "import sys; from manymove.cli import run; sys.exit(run())"]
+SMALL = "disks --particles 3000 --sweeps 300 --equilibrate 50 --frames 3 --threads 1".split()
+SMALL += ["--device", "cpu", "--quiet"]
+
+
+def launch(ranks: int, *arguments: object, **environment: str) -> subprocess.CompletedProcess:
+    """One that hangs fails the test."""
+    return subprocess.run(
+        [MPIEXEC, "-n", str(ranks), *map(str, arguments)],
+        env={**CLEAN, **environment},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+
+
+def found(ranks: int, task: str, folder: Path, **environment: str) -> list:
+    """What each rank found."""
+    end = launch(ranks, sys.executable, PROGRAM, task, folder, **environment)
+    assert end.returncode == 0, end.stderr
+    return [json.loads((folder / f"{task}-{rank}.json").read_text()) for rank in range(ranks)]
+
+
+def manymove(ranks: int, *arguments: object) -> subprocess.CompletedProcess:
+    return launch(ranks, *COMMAND, *arguments)
+
+
+def summary_of(folder: Path) -> dict:
+    return json.loads((folder / "summary.json").read_text())
+
+
+def assert_same_trajectories(many: list, device: str) -> None:
+    for name in ranks_program.CASES:
+        one = ranks_program.trajectory(name, device)
+        assert one["overlap"] == 0
+        psi6 = one.pop("psi6")
+        for rank in many:
+            assert rank[name].pop("psi6") == pytest.approx(psi6, abs=1e-12)
+            assert rank[name] == one, name
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_the_trajectory_is_that_of_one_rank(ranks, tmp_path):
+    assert_same_trajectories(found(ranks, "trajectories", tmp_path), "cpu")
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")
+def test_the_trajectory_is_that_of_one_gpu(tmp_path):
+    assert_same_trajectories(found(2, "trajectories", tmp_path, RANKS_DEVICE="cuda"), "cuda")
+
+
+def test_a_checkpoint_of_two_ranks_goes_on_on_any_number(tmp_path):
+    alone = ranks_program.small()
+    alone.run_cycles(50)
+    alone.save(tmp_path / "alone.state")
+    alone.run_cycles(50)
+    assert found(2, "save", tmp_path) == 2 * [alone.state_hash]
+    assert found(3, "load", tmp_path) == 3 * [2 * [alone.state_hash]]
+    again = HardDisks.load(tmp_path / "ranks.state", device="cpu", threads=1)
+    again.run_cycles(50)
+    assert again.state_hash == alone.state_hash
+
+
+def test_an_interrupt_on_one_rank_stops_all_at_one_cycle(tmp_path):
+    first, second = found(2, "interrupt", tmp_path)
+    assert first == second
+    stopped, end, _ = first
+    assert 20 < stopped < 10**6 and end == stopped + 10
+
+
+def test_an_error_is_one_of_all_ranks(tmp_path):
+    first, second = found(2, "errors", tmp_path)
+    assert first == second
+    texts = {
+        "too many": "ValueError: the box is too small for 2 ranks: strips of whole tiles and at "
+        "least 19 rows of cells, of 36 rows in 2 rows of tiles, allow 1",
+        "other settings": "ValueError: the ranks of comm have different settings",
+        "overlap": "OverlapError: disks 1 and 41 overlap by 0.15",
+        "no file": "FileNotFoundError",
+        "no communicator": "TypeError: comm must be a communicator of mpi4py, got 7",
+        "timeout": "ValueError: timeout must be positive, got 0.0",
+        "damaged": "is no checkpoint of hard disks",
+        "tune": "ValueError: tune works on one rank",
+        "no folder": "FileNotFoundError",
+        "callback": "ZeroDivisionError: on one rank",
+        "device": "CUDA",
+    }
+    assert first.keys() == texts.keys() | {"goes on"}
+    for name, text in texts.items():
+        assert text in first[name], name
+
+
+def test_neighbours_on_one_machine_share_memory(tmp_path):
+    """GPUs send their rows through it."""
+    memory = [100 * letter for letter in "ABC"]
+    expected = [[memory[rank - 1], memory[(rank + 1) % 3]] for rank in range(3)]
+    assert found(3, "shared", tmp_path) == expected
+
+
+def test_a_rank_that_leaves_ends_the_run(tmp_path):
+    end = launch(2, sys.executable, PROGRAM, "lost", tmp_path)
+    assert end.returncode != 0
+    left = tmp_path / "lost-0.json"  # mpiexec may have been faster than the timeout
+    if left.exists():
+        assert "RankLost after True: rank 0 of 2 has waited 3 s" in left.read_text()
+
+
+def test_one_rank_needs_no_other():
+    class Alone:
+        rank, size = 0, 1
+        Iallreduce = None
+
+    assert Ranks.of(None, 1.0) is None and Ranks.of(Alone(), 1.0) is None
+    assert ranks_program.small(Alone()).ranks == 1
+
+
+# ---- manymove disks --decompose ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("alone")
+    subprocess.run([*COMMAND, *SMALL, "--output", folder], check=True, env=CLEAN)
+    return folder
+
+
+def assert_same_results(folder: Path, alone: Path, ranks: int) -> None:
+    here, there = summary_of(folder), summary_of(alone)
+    assert here["complete"] and (here["ranks"], here["decomposed"]) == (ranks, True)
+    for key in ("state_hash", "trial_moves", "sweeps"):
+        assert here[key] == there[key], key
+    # Records of a resumed run are fitted in other groups, which may change their last bits.
+    assert here["pressure"] == pytest.approx(there["pressure"], rel=1e-12)
+    records = [np.loadtxt(f / "pressure.csv", delimiter=",", skiprows=1) for f in (folder, alone)]
+    assert records[0][:, 2] == pytest.approx(records[1][:, 2], abs=2e-8)
+
+
+def test_the_command_decomposed_gives_the_results_of_one_rank(alone, tmp_path):
+    assert manymove(2, *SMALL, "--output", tmp_path, "--decompose").returncode == 0
+    assert_same_results(tmp_path, alone, 2)
+
+
+def test_a_killed_rank_ends_the_job_and_others_resume_it(alone, tmp_path):
+    arguments = [*SMALL, "--output", tmp_path, "--decompose"]
+    job = subprocess.Popen(
+        [MPIEXEC, "-n", "2", *COMMAND, *arguments, "--checkpoint", "0.05"],
+        env=CLEAN,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "checkpoint-0.state").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(rank_of(job.pid), signal.SIGKILL)
+    began = time.monotonic()
+    job.communicate(timeout=60)
+    assert job.returncode != 0 and time.monotonic() - began < 60
+    end = manymove(3, *arguments, "--resume")
+    assert end.returncode == 0, end.stderr
+    assert_same_results(tmp_path, alone, 3)
+
+
+def rank_of(launcher: int) -> int:
+    """A process of the job: a Python below the launcher."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                name = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            parents[int(entry.name)] = (int(fields[1]), name)
+
+    def below(pid: int) -> bool:
+        while pid in parents and pid != launcher:
+            pid = parents[pid][0]
+        return pid == launcher
+
+    return next(p for p, (_, name) in parents.items() if b"manymove.cli" in name and p != launcher
+                and below(p) and not name.startswith(MPIEXEC.encode()))  # fmt: skip
+
+
+def test_the_command_tells_what_cannot_be(tmp_path):
+    end = manymove(2, *SMALL, "--output", tmp_path, "--decompose", "--replicas", "2")
+    assert end.returncode == 2
+    assert "--decompose shares one system; --replicas is 2" in end.stderr
+    end = manymove(2, "disks", "--particles", 300, "--output", tmp_path, "--decompose")
+    assert end.returncode == 2
+    assert "the box is too small for 2 ranks" in end.stderr
+    end = manymove(2, *SMALL, "--output", tmp_path / "none", "--decompose", "--resume")
+    assert end.returncode == 2
+    assert "--resume: no checkpoint" in end.stderr
+
+
+def test_bench_times_ranks(tmp_path):
+    arguments = "bench disks --device cpu --sizes 2500 --threads 1 --melt 1 --seconds 0.02".split()
+    end = manymove(2, *arguments, "--ranks", "1,2", "--weak", "--json", tmp_path / "b.json")
+    assert end.returncode == 0, end.stderr
+    one, two = json.loads((tmp_path / "b.json").read_text())["results"]
+    assert (one["ranks"], one["particles"], two["ranks"], two["particles"]) == (1, 2500, 2, 5000)
+    assert one["efficiency"] == 1 and two["efficiency"] == pytest.approx(
+        two["trial_moves_per_second"] / one["trial_moves_per_second"] / 2
+    )
+    end = manymove(2, *arguments, "--ranks", "1,3")
+    assert end.returncode == 2 and "mpirun started 2" in end.stderr
