@@ -36,12 +36,12 @@ def main() -> None:
         line = "o-" if label.startswith("weak") else "s--"
         speed.plot(ranks, rates, line, label=label)
         efficiency.plot(ranks, shares, line)
-    speed.set(xscale="log", yscale="log", xlabel="ranks", ylabel="trial moves per second")
-    efficiency.set(xscale="log", ylim=(0, 1.1), xlabel="ranks", ylabel="efficiency")
+    speed.set(xlabel="ranks", ylabel="trial moves per second")
+    speed.set_ylim(bottom=0)
+    efficiency.set(ylim=(0, 1.1), xlabel="ranks", ylabel="efficiency")
     ticks = sorted({point[0] for points in curves.values() for point in points})
     for axes, title in ((speed, "(a)"), (efficiency, "(b)")):
         axes.set_xticks(ticks, [str(n) for n in ticks])
-        axes.minorticks_off()
         axes.set_title(title)
     speed.legend(fontsize=8)
     figure.savefig(picture, dpi=160)
