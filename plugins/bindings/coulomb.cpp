@@ -91,16 +91,21 @@ nb::dict snapshot_dict(const Engine& engine) {
 }
 
 Snapshot snapshot_from(const nb::dict& d) {
+  Snapshot s;
+  const auto counters = nb::cast<std::array<std::uint64_t, 4>>(d["counters"]);
+  s.counters = {counters[0], counters[1], counters[2], counters[3]};
+  const auto change = nb::cast<std::array<std::int64_t, 2>>(d["change"]);
+  s.change_high = change[0];
+  s.change_low = change[1];
+  const auto positions = nb::cast<Column<float>>(d["positions"]);
+  s.positions.assign(positions.data(), positions.data() + positions.size());
+  return s;
+}
+
+std::pair<Snapshot, Parameters> checkpoint_from(const nb::dict& snapshot,
+                                                const nb::dict& parameters) {
   try {
-    Snapshot s;
-    const auto counters = nb::cast<std::array<std::uint64_t, 4>>(d["counters"]);
-    s.counters = {counters[0], counters[1], counters[2], counters[3]};
-    const auto change = nb::cast<std::array<std::int64_t, 2>>(d["change"]);
-    s.change_high = change[0];
-    s.change_low = change[1];
-    const auto positions = nb::cast<Column<float>>(d["positions"]);
-    s.positions.assign(positions.data(), positions.data() + positions.size());
-    return s;
+    return {snapshot_from(snapshot), parameters_from(parameters)};
   } catch (const nb::python_error&) {
     throw std::invalid_argument("checkpoint: a value is missing");
   } catch (const std::bad_cast&) {
@@ -132,9 +137,8 @@ void bind_coulomb(nb::module_& module) {
           [](const nb::dict& snapshot, Column<double> valence, Column<double> diameter,
              Column<std::int32_t> species, const nb::dict& parameters, const std::string& device,
              int threads) {
-            const Snapshot s = snapshot_from(snapshot);
+            const auto [s, p] = checkpoint_from(snapshot, parameters);
             const Ions ions = ions_from(nullptr, valence.size(), valence, diameter, species);
-            const Parameters p = parameters_from(parameters);
             nb::gil_scoped_release release;
             return make_engine(s, ions, p, device, threads);
           },

@@ -8,18 +8,16 @@ Sections and equations below are that paper's; docs/theory/adsorption.md has the
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from manymove import _core
+from manymove import _core, checkpoint
 from manymove.adsorbates import BOLTZMANN, METHANE, Adsorbate, mixed_laws
 from manymove.averages import DRIFT, MULTIPLE, Averages, Estimate, Profile
 from manymove.frameworks import Framework, read_framework
@@ -28,7 +26,14 @@ from manymove.harddisk import _count, _device_name, _thread_count
 __all__ = ["METHODS", "Adsorbate", "Adsorption", "Estimate", "Framework", "Profile"]
 
 METHODS = ("metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj")
-_FORMAT = 1  # of checkpoints
+_KIND = "adsorption"  # of checkpoints
+_ARRAYS = {
+    "sites": np.uint32,
+    "counts": np.int32,
+    "energies": np.float64,
+    "sums": np.float64,
+    "profile": np.uint64,
+}
 _CHUNK = 0.1  # seconds between looks at callbacks and signals
 _TUNE = 256  # steps between two changes of the displacement
 _GROUPS = 128  # of systems with a profile of their own, at most
@@ -488,10 +493,8 @@ class Adsorption(Averages):
 
         It holds everything that trajectory and averages depend on.
         """
-        path = Path(path)
         state = self._engine.snapshot()
         header = {
-            "format": _FORMAT,
             "parameters": self._parameters,
             "about": self._about,
             "elements": self._framework.elements,
@@ -500,14 +503,7 @@ class Adsorption(Averages):
             "adapted_at": self._adapted_at,
             "max_displacement": state.pop("max_displacement"),
         }
-        partial = path.with_name(path.name + ".partial")
-        try:
-            with open(partial, "wb") as file:
-                np.savez(file, header=json.dumps(header), **state)
-            os.replace(partial, path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+        checkpoint.write(path, _KIND, header, **state)
 
     @classmethod
     def load(
@@ -519,13 +515,9 @@ class Adsorption(Averages):
             OSError: the file cannot be read.
             ValueError: it is no checkpoint of adsorption, or a damaged one.
         """
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                header = json.loads(str(file["header"]))
-                names = ("sites", "counts", "energies", "sums", "profile")
-                state: dict[str, Any] = {name: file[name] for name in names}
-            if header["format"] != _FORMAT:
-                raise ValueError(f"format {header['format']}, expected {_FORMAT}")
+        header, arrays = checkpoint.read(path, _KIND, _ARRAYS)
+        with checkpoint.refused(path, _KIND):
+            state: dict[str, Any] = dict(arrays)
             state["counters"] = tuple(header["counters"])
             state["max_displacement"] = float(header["max_displacement"])
             accepted, moves = (int(n) for n in header["adapted_at"])
@@ -542,10 +534,6 @@ class Adsorption(Averages):
                 tuple(header["elements"]),
                 float(header["mass"]),
             )
-        except OSError:
-            raise
-        except Exception as error:
-            raise ValueError(f"{os.fspath(path)} is no checkpoint of adsorption: {error}") from None
         self = cls.__new__(cls)
         self._framework, self._parameters, self._about = framework, parameters, about
         self._device = _device_name(device)

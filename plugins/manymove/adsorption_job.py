@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from manymove import checkpoint
 from manymove.adsorbates import METHANE, Adsorbate
 from manymove.adsorption import Adsorption
 from manymove.averages import MULTIPLE, Pooled
@@ -174,7 +174,7 @@ class _Part:
             if not state.is_file():
                 raise FileNotFoundError(f"--resume: no checkpoint {state}")
             a = Adsorption.load(state, device=self._device, threads=self._threads)
-            records = np.load(self._checkpoint.with_suffix(".npy"))
+            records = checkpoint.read_records(self._checkpoint.with_suffix(".records"), columns=3)
             self._records = [tuple(row) for row in records if row[0] <= a.samples]
             same = {
                 "--seed": (a.seed, self._seed),
@@ -216,10 +216,8 @@ class _Part:
 
     def _save(self, a: Adsorption) -> None:
         """Write the checkpoint; records that a crash leaves ahead are dropped."""
-        records = self._checkpoint.with_suffix(".npy")
-        with open(f"{records}.partial", "wb") as file:
-            np.save(file, np.array(self._records).reshape(-1, 3))
-        os.replace(f"{records}.partial", records)
+        records = np.array(self._records).reshape(-1, 3)
+        checkpoint.write_records(self._checkpoint.with_suffix(".records"), records)
         a.save(self._checkpoint.with_suffix(".state"))
         self._saved = time.time()
 

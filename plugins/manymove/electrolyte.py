@@ -7,19 +7,17 @@ docs/theory/coulomb.md has the proof that the parallel schedule makes the sequen
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
 import time
 from collections.abc import Callable, Sequence
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from manymove import _core
+from manymove import _core, checkpoint
 from manymove.harddisk import _count, _device_name, _thread_count
 from manymove.ions import Salt, Species, debye_length, random_box, random_sphere
 from manymove.pair_correlations import PairCorrelations, PairSampling
@@ -29,7 +27,7 @@ __all__ = ["Electrolyte", "IonOverlapError", "PairCorrelations", "Salt", "Specie
 IonOverlapError = _core.IonOverlapError
 
 WATER_300K = 7.117  # Bjerrum length in angstrom: relative permittivity 78.3, 300 K
-_FORMAT = 1  # of checkpoints
+_KIND = "an electrolyte"  # of checkpoints
 _CHUNK = 0.1  # seconds between looks at callbacks and signals
 
 
@@ -465,13 +463,11 @@ class Electrolyte:
 
         It holds everything that the trajectory depends on, and the pair correlations so far.
         """
-        path = Path(path)
         state = self._engine.snapshot()
         arrays = {"positions": state["positions"], "types": self._types}
         if self._sampling is not None:
             arrays |= self._sampling.arrays()
         header = {
-            "format": _FORMAT,
             "parameters": {**self._parameters, "max_displacement": self.max_displacement},
             "species": [(s.valence, s.diameter) for s in self._species],
             "counters": state["counters"],
@@ -479,14 +475,7 @@ class Electrolyte:
             "start_energy": self._start_energy,
             "sampling": None if self._sampling is None else self._sampling.header(),
         }
-        partial = path.with_name(path.name + ".partial")
-        try:
-            with open(partial, "wb") as file:
-                np.savez(file, header=json.dumps(header), **arrays)
-            os.replace(partial, path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+        checkpoint.write(path, _KIND, header, **arrays)
 
     @classmethod
     def load(
@@ -500,17 +489,17 @@ class Electrolyte:
             ValueError: it is no checkpoint of an electrolyte, or a damaged one.
         """
         self = cls.__new__(cls)
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                header = json.loads(str(file["header"]))
-                arrays = {name: file[name] for name in file.files if name != "header"}
-            if header["format"] != _FORMAT:
-                raise ValueError(f"format {header['format']}, expected {_FORMAT}")
+        header, arrays = checkpoint.read(
+            path, _KIND, {"positions": np.float32, "types": np.int32}, PairSampling.TYPES
+        )
+        with checkpoint.refused(path, _KIND):
             self._species = tuple(Species(*one) for one in header["species"])
             self._types = _types(arrays["types"], len(self._species))
             self._parameters = header["parameters"]
             if self._parameters["box"] is not None:
                 self._parameters["box"] = tuple(self._parameters["box"])
+            if self._parameters["precision"] not in ("mixed", "double"):
+                raise ValueError(f"precision is {self._parameters['precision']!r}")
             state = {
                 "positions": arrays["positions"],
                 "counters": tuple(header["counters"]),
@@ -520,12 +509,8 @@ class Electrolyte:
             if sampling is not None:
                 sampling = PairSampling.restored(sampling, arrays)
             start_energy = header["start_energy"]
-        except OSError:
-            raise
-        except Exception as error:
-            raise ValueError(
-                f"{os.fspath(path)} is no checkpoint of an electrolyte: {error}"
-            ) from None
+            if start_energy is not None and not math.isfinite(start_energy):
+                raise ValueError(f"start_energy is {start_energy}")
         self._device = _device(device)
         self._threads = _thread_count(threads)
         self._adopt(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from manymove import checkpoint
 from manymove.electrolyte import Electrolyte
 from manymove.ions import Salt
 from manymove.pair_correlations import PairCorrelations
@@ -196,7 +196,8 @@ class Replica:
         if not state.is_file():
             raise FileNotFoundError(f"--resume: no checkpoint {state}")
         engine = Electrolyte.load(state, device=self._device, threads=self._threads)
-        self._earlier = np.load(self._checkpoint.with_suffix(".npy"))[: engine.sweep]
+        energies = checkpoint.read_records(self._checkpoint.with_suffix(".records"))
+        self._earlier = energies[: engine.sweep]
         self._check(engine, state)
         return engine
 
@@ -245,10 +246,7 @@ class Replica:
 
     def _save(self, engine: Electrolyte) -> None:
         """Write the checkpoint; energies that a crash leaves ahead are dropped."""
-        energies = self._checkpoint.with_suffix(".npy")
-        with open(f"{energies}.partial", "wb") as file:
-            np.save(file, self._energies(engine))
-        os.replace(f"{energies}.partial", energies)
+        checkpoint.write_records(self._checkpoint.with_suffix(".records"), self._energies(engine))
         engine.save(self._checkpoint.with_suffix(".state"))
         self._saved = time.time()
 

@@ -8,7 +8,6 @@ schedule used here.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -21,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import _core
+from manymove import _core, checkpoint
 from manymove import tuning as _tuning
 from manymove.analysis import pressure as _pressure
 from manymove.packing import hexagonal_packing, random_packing, square_packing
@@ -39,7 +38,7 @@ __all__ = [
 
 OverlapError = _core.OverlapError
 
-_FORMAT = 1  # of checkpoints
+_KIND = "hard disks"  # of checkpoints
 _CHUNK = 0.1  # seconds between looks at callbacks and signals
 _NEIGHBOUR_REACH = 1.5  # diameters; the first shell, for psi6
 
@@ -544,7 +543,6 @@ class HardDisks:
 
     def _write(self, path: Path, state: dict[str, Any]) -> None:
         header = {
-            "format": _FORMAT,
             "parameters": {
                 **self._parameters,  # and what was chosen for the defaults among them
                 "max_displacement": self.max_displacement,
@@ -560,14 +558,7 @@ class HardDisks:
             "per_cycle": self._per_cycle,
             "last_cycle": self._last_cycle,
         }
-        partial = path.with_name(path.name + ".partial")
-        try:
-            with open(partial, "wb") as file:
-                np.savez(file, header=json.dumps(header), cells=state["cells"], ids=state["ids"])
-            os.replace(partial, path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+        checkpoint.write(path, _KIND, header, cells=state["cells"], ids=state["ids"])
 
     @classmethod
     def load(
@@ -673,21 +664,19 @@ def _read_checkpoint(
     path: str | os.PathLike[str],
 ) -> tuple[dict[str, Any], int, dict[str, Any], dict[str, float]]:
     """The snapshot, the number of disks, the parameters, and where the run was."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            header = json.loads(str(file["header"]))
-            state: dict[str, Any] = {"cells": file["cells"], "ids": file["ids"]}
-        if header["format"] != _FORMAT:
-            raise ValueError(f"format {header['format']}, expected {_FORMAT}")
-        state["counters"] = tuple(header["counters"])
-        state["origin"] = tuple(header["origin"])
+    header, arrays = checkpoint.read(path, _KIND, {"cells": np.float32, "ids": np.int32})
+    with checkpoint.refused(path, _KIND):
+        state: dict[str, Any] = {
+            **arrays,
+            "counters": tuple(header["counters"]),
+            "origin": tuple(header["origin"]),
+        }
         particles, parameters = _count("particles", header["particles"]), header["parameters"]
         parameters["box"] = tuple(parameters["box"])
         run = {key: float(header[key]) for key in ("goal", "per_cycle", "last_cycle")}
-    except OSError:
-        raise
-    except Exception as error:
-        raise ValueError(f"{os.fspath(path)} is no checkpoint of hard disks: {error}") from None
+        for key, value in run.items():
+            if not 0 <= value < math.inf:
+                raise ValueError(f"{key} is {value}")
     return state, particles, parameters, run
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -77,6 +77,13 @@ class PairSampling:
         box: of a periodic system, or None.
         valences: of the species.
     """
+
+    TYPES: ClassVar[dict[str, Any]] = {  # of the arrays in a checkpoint
+        "pair_counts": np.uint64,
+        "pair_products": np.float64,
+        "pair_interior": np.float64,
+        "pair_samples": np.int64,
+    }
 
     def __init__(
         self,
@@ -203,13 +210,11 @@ class PairSampling:
             tuple(header["valences"]),
         )
         self._per_block = header["per_block"]
-        for name, key in (
-            ("_counts", "pair_counts"),
-            ("_products", "pair_products"),
-            ("_interior", "pair_interior"),
-            ("_samples", "pair_samples"),
+        for name, key in zip(
+            ("_counts", "_products", "_interior", "_samples"), cls.TYPES, strict=True
         ):
-            if arrays[key].shape[1:] != getattr(self, name).shape[1:]:
-                raise ValueError(f"{key} has shape {arrays[key].shape}")
-            setattr(self, name, arrays[key])
+            blocks, array = len(arrays["pair_samples"]), arrays[key]
+            if array.shape != (blocks, *getattr(self, name).shape[1:]):
+                raise ValueError(f"{key} has shape {array.shape}")
+            setattr(self, name, array)
         return self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -12,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from manymove import checkpoint
 from manymove.analysis import pressure
 from manymove.analysis.pressure import PressureEstimate
 from manymove.harddisk import HardDisks
@@ -213,7 +213,7 @@ class Replica:
         def earlier() -> np.ndarray:
             if not state.is_file():
                 raise FileNotFoundError(f"--resume: no checkpoint {state}")
-            return np.load(self._checkpoint.with_suffix(".npy"))
+            return checkpoint.read_records(self._checkpoint.with_suffix(".records"), columns=2)
 
         records = self._once(earlier)
         engine = HardDisks.load(state, **where)
@@ -286,10 +286,7 @@ class Replica:
         self._saved = time.time()
 
     def _save_records(self, engine: HardDisks) -> None:
-        records = self._checkpoint.with_suffix(".npy")
-        with open(f"{records}.partial", "wb") as file:
-            np.save(file, self._records(engine))
-        os.replace(f"{records}.partial", records)
+        checkpoint.write_records(self._checkpoint.with_suffix(".records"), self._records(engine))
 
     def _result(self, engine: HardDisks, complete: bool, ended: float) -> Result:
         records = self._records(engine)

@@ -432,9 +432,14 @@ void adopt(State& s, const Snapshot& snapshot) {
       snapshot.profile.size() != d.profile.size())
     refuse("checkpoint: the arrays do not fit the parameters");
   const std::size_t kinds = s.parameters.species.size();
-  for (std::size_t i = 0; i < d.counts.size(); ++i)
-    if (snapshot.counts[i] < 0 || snapshot.counts[i] > s.parameters.species[i % kinds].capacity)
+  for (std::size_t i = 0; i < d.counts.size(); ++i) {
+    const Species& b = s.parameters.species[i % kinds];
+    if (snapshot.counts[i] < (s.parameters.exchange > 0 ? 0 : b.molecules) ||
+        snapshot.counts[i] > b.capacity)
       refuse("checkpoint: a number of molecules is out of range");
+  }
+  for (const double energy : snapshot.energies)
+    if (!std::isfinite(energy)) refuse("checkpoint: an energy is not finite");
   check_displacement(s, snapshot.max_displacement);
   s.data = snapshot;
 }

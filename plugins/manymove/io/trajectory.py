@@ -8,6 +8,7 @@ for a million disks), and the engine mends the shallow overlaps that this makes.
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -140,6 +141,10 @@ class TrajectoryWriter:
         diameter: of all disks.
         resume: append to the file if it exists rather than replace it.
 
+    Raises:
+        OSError: the file cannot be made.
+        ValueError: the file to append to is no GSD file, or a damaged one.
+
     Attributes:
         last_step: step of the last frame in the file; -1 before the first.
     """
@@ -152,9 +157,16 @@ class TrajectoryWriter:
         *,
         resume: bool = False,
     ) -> None:
-        mode = "r+" if resume and Path(path).is_file() else "w"
-        self._file = gsd.hoomd.open(str(path), mode)
-        self.last_step = int(self._file[-1].configuration.step) if len(self._file) else -1
+        path = Path(path)
+        if not (resume and path.is_file()):
+            partial = path.with_name(path.name + ".partial")
+            gsd.hoomd.open(str(partial), "w").close()
+            os.replace(partial, path)  # who is killed leaves a whole file or none
+        try:
+            self._file = gsd.hoomd.open(str(path), "r+")
+            self.last_step = int(self._file[-1].configuration.step) if len(self._file) else -1
+        except (RuntimeError, OSError, ValueError) as error:
+            raise ValueError(f"{path}: not a readable GSD file ({error})") from error
         self._box = box
         self._diameter = diameter
 
@@ -183,6 +195,7 @@ class TrajectoryWriter:
         frame.log[_BOX] = np.array(self._box, dtype=np.float64)
         frame.log[_DIAMETER] = np.array([self._diameter], dtype=np.float64)
         self._file.append(frame)
+        self._file.flush()  # before a checkpoint says that it is there
         self.last_step = step
 
     def close(self) -> None:

@@ -1,0 +1,113 @@
+"""Checkpoint files: a header and arrays, whole or not at all.
+
+They are NumPy archives (.npz) that are not compressed. Each member has a CRC-32, which is looked at
+to the last byte: a damaged file is refused, or its damage is in bytes that mean nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FORMAT = 1
+_RECORDS = "records"
+
+PathLike = str | os.PathLike[str]
+
+
+def write(path: PathLike, kind: str, header: Mapping[str, Any], **arrays: np.ndarray) -> None:
+    """Write a file; the old one is replaced only when the new one is complete.
+
+    Args:
+        path: of the file.
+        kind: what it holds, for instance "hard disks".
+        header: anything that JSON can hold.
+        arrays: the rest, by name.
+    """
+    path = Path(path)
+    text = json.dumps({"kind": kind, "format": FORMAT, **header})
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with open(partial, "wb") as file:
+            np.savez(file, header=text, **arrays)
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def refused(path: PathLike, kind: str) -> Iterator[None]:
+    """What goes wrong inside becomes a ValueError that names the file and what it should hold."""
+    try:
+        yield
+    except Exception as error:
+        what = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise ValueError(f"{os.fspath(path)} is no checkpoint of {kind}: {what}") from None
+
+
+def read(
+    path: PathLike, kind: str, types: Mapping[str, Any], optional: Mapping[str, Any] | None = None
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The header and the arrays of a file that `write` wrote.
+
+    Args:
+        path: of the file.
+        kind: what it must hold.
+        types: dtype of each array, by name.
+        optional: the same of those that may be missing.
+
+    Raises:
+        OSError: the file cannot be opened.
+        ValueError: it holds something else, or is damaged.
+    """
+    with open(path, "rb") as file, refused(path, kind), zipfile.ZipFile(file) as archive:
+        header = json.loads(str(_member(archive, "header")))
+        if header.get("kind", kind) != kind:
+            raise ValueError(f"it holds {header['kind']}")
+        if header["format"] != FORMAT:
+            raise ValueError(f"format {header['format']}, expected {FORMAT}")
+        arrays = {}
+        for name, dtype in {**types, **(optional or {})}.items():
+            if name not in types and f"{name}.npy" not in archive.namelist():
+                continue
+            arrays[name] = _member(archive, name)
+            if arrays[name].dtype != dtype:
+                raise ValueError(f"{name} is of {arrays[name].dtype}, expected {np.dtype(dtype)}")
+        return header, arrays
+
+
+def write_records(path: PathLike, records: np.ndarray) -> None:
+    """The same for one array of float64."""
+    write(path, _RECORDS, {}, records=np.asarray(records, dtype=np.float64))
+
+
+def read_records(path: PathLike, columns: int | None = None) -> np.ndarray:
+    """What `write_records` wrote: (K,), or (K, columns).
+
+    Raises:
+        OSError, ValueError: as for `read`.
+    """
+    records = read(path, _RECORDS, {"records": np.float64})[1]["records"]
+    with refused(path, _RECORDS):
+        if records.shape[1:] != (() if columns is None else (columns,)):
+            raise ValueError(f"records of shape {records.shape}")
+    return records
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    info = archive.getinfo(f"{name}.npy")
+    if info.compress_type != zipfile.ZIP_STORED:
+        raise ValueError(f"{name} is compressed")
+    with archive.open(info) as member:
+        array = np.lib.format.read_array(member, allow_pickle=False)
+        if member.read(1):  # the checksum is compared at the end
+            raise ValueError(f"{name} is longer than it says")
+    return array
