@@ -106,9 +106,9 @@ def read_framework(source: str | os.PathLike[str]) -> Framework:
         text, name = path.read_text(errors="replace"), path.stem
     try:
         document = gemmi.cif.read_string(text)
-    except ValueError as error:
+        structures = [gemmi.make_small_structure_from_block(block) for block in document]
+    except (ValueError, RuntimeError) as error:  # gemmi raises both
         raise ValueError(f"{source} is no CIF file: {error}") from None
-    structures = [gemmi.make_small_structure_from_block(block) for block in document]
     structures = [s for s in structures if len(s.sites)]
     if len(structures) != 1:
         raise ValueError(f"{source} has {len(structures)} blocks with atoms, expected one")

@@ -56,15 +56,29 @@ def read_frame(path: str | Path, index: int = -1) -> Frame:
         raise FileNotFoundError(f"{path}: no such file")
     try:
         with gsd.hoomd.open(str(path), "r") as trajectory:
-            if not -len(trajectory) <= index < len(trajectory):
-                raise ValueError(f"{path}: no frame {index}, the file has {len(trajectory)}")
-            frame = trajectory[index]
-    except (RuntimeError, OSError) as error:
+            frames = len(trajectory)
+            if -frames <= index < frames:
+                _check_counts(trajectory, {0, index % frames}, path.stat().st_size)
+                frame = trajectory[index]
+    except Exception as error:  # of many types, for a damaged file
         raise ValueError(f"{path}: not a readable GSD file ({error})") from error
+    if not -frames <= index < frames:
+        raise ValueError(f"{path}: no frame {index}, the file has {frames}")
     try:
         return _disks(frame)
-    except ValueError as error:
+    except (ValueError, TypeError, IndexError) as error:
         raise ValueError(f"{path}, frame {index}: {error}") from None
+
+
+def _check_counts(trajectory: gsd.hoomd.HOOMDTrajectory, frames: set[int], size: int) -> None:
+    """Before gsd makes arrays of so many, which a damaged file may not hold."""
+    groups = ("bonds", "angles", "dihedrals", "impropers", "constraints", "pairs")
+    for frame in frames:
+        for name in ("particles", *groups):
+            if trajectory.file.chunk_exists(frame, f"{name}/N"):
+                count = int(trajectory.file.read_chunk(frame, f"{name}/N")[0])
+                if 4 * count > size:
+                    raise ValueError(f"no room for {count} {name}")
 
 
 def _disks(frame: gsd.hoomd.Frame) -> Frame:
@@ -165,7 +179,7 @@ class TrajectoryWriter:
         try:
             self._file = gsd.hoomd.open(str(path), "r+")
             self.last_step = int(self._file[-1].configuration.step) if len(self._file) else -1
-        except (RuntimeError, OSError, ValueError) as error:
+        except Exception as error:  # of many types, for a damaged file
             raise ValueError(f"{path}: not a readable GSD file ({error})") from error
         self._box = box
         self._diameter = diameter
