@@ -27,7 +27,8 @@ class Adsorbate:
             fugacity; only isotherms need them.
 
     Raises:
-        ValueError: an epsilon below 0, or a sigma that is not positive.
+        ValueError: an epsilon below 0, a sigma or a critical constant that is not positive.
+        TypeError: a number or the name is none.
     """
 
     name: str
@@ -39,6 +40,14 @@ class Adsorbate:
     acentric_factor: float | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"the name of an adsorbate must be a string, got {self.name!r}")
+        for name in ("critical_temperature", "critical_pressure"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise ValueError(f"{self.name}: {name} must be positive and finite, got {value}")
+        if self.acentric_factor is not None and not math.isfinite(self.acentric_factor):
+            raise ValueError(f"{self.name}: acentric_factor must be finite")
         laws = [(self.epsilon, self.sigma), *(law for law in self.framework.values() if law)]
         for epsilon, sigma in laws:
             if not (0 <= epsilon < math.inf and 0 < sigma < math.inf):
@@ -70,8 +79,13 @@ class Adsorbate:
             temperature: in kelvin.
 
         Raises:
-            ValueError: the critical constants are missing.
+            ValueError: the critical constants are missing, or a number is out of range.
         """
+        if not (0 < pressure < 1e6 and 0 < temperature < math.inf):
+            raise ValueError(
+                f"{self.name}: no fugacity at {pressure:g} bar and {temperature:g} K: the equation "
+                "of state needs positive numbers, and less than 10^6 bar"
+            )
         tc, pc, omega = self.critical_temperature, self.critical_pressure, self.acentric_factor
         if tc is None or pc is None or omega is None:
             raise ValueError(f"{self.name} has no critical constants: give the fugacity instead")

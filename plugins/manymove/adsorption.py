@@ -160,6 +160,13 @@ class Adsorption(Averages):
         if max_displacement is not None and not 0 < max_displacement < math.inf:
             raise ValueError(f"max_displacement must be positive, got {max_displacement}")
         cells = framework.cells_for(cutoff) if cells is None else tuple(int(n) for n in cells)
+        if not all(0 < n <= 1000 for n in cells):
+            raise ValueError(
+                f"cells must be from 1 to 1000 along each axis (for a cutoff of {cutoff:g})"
+            )
+        if not all(edge / h < 2**31 for edge, h in zip(framework.cell, spacings, strict=True)):
+            raise ValueError(f"grid_spacing {grid_spacing} makes more than 2^31 points")
+        bins = _bins(bins)
         systems = _count("systems", systems) or (16384 if method == "pmc" else 1024)
         elements = sorted(set(framework.elements))
         volume = math.prod(n * edge for n, edge in zip(cells, framework.cell, strict=True))
@@ -221,7 +228,7 @@ class Adsorption(Averages):
             "barrier": barrier or 0.0,
             "hill": barrier or _BARRIER * temperature,
             "direction": _direction(profile),
-            "bins": 0 if profile is None else _count("bins", bins),
+            "bins": 0 if profile is None else bins,
             "groups": min(systems, _GROUPS),
             "seed": int(seed),
         }
@@ -477,7 +484,8 @@ class Adsorption(Averages):
         a, b = np.concatenate(grid), np.concatenate(direct)
         if not len(a):
             return math.nan, math.nan
-        return float(a.sum() / b.sum() - 1), float(np.sqrt(((a - b) ** 2).mean()))
+        with np.errstate(invalid="ignore", divide="ignore"):  # no interaction at all
+            return float(a.sum() / b.sum() - 1), float(np.sqrt(((a - b) ** 2).mean()))
 
     def _places(self) -> list[np.ndarray]:
         """Positions of each species, (all, 3)."""
@@ -549,6 +557,12 @@ def _whole(steps: int) -> int:
     if steps < 0:
         raise ValueError(f"steps must not be negative, got {steps}")
     return int(steps)
+
+
+def _bins(bins: int) -> int:
+    if _count("bins", bins) > 1024:
+        raise ValueError(f"bins must be from 1 to 1024, got {bins}")
+    return int(bins)
 
 
 def _as_list(value: Any, species: Sequence[Adsorbate], name: str) -> list[Any]:

@@ -51,9 +51,12 @@ class Settings:
             ("--equilibrate", self.equilibrate, 0),
             ("--systems", self.systems, 1),
             ("--seed", self.seed, 0),
+            ("--threads", 1 if self.threads is None else self.threads, 1),
         ):
             if value < least:
                 raise ValueError(f"{option} is {value}; it must be at least {least}")
+            if value >= 2**63:
+                raise ValueError(f"{option} is {value}; it must be below 2**63")
         if not self.checkpoint > 0:
             raise ValueError(f"--checkpoint is {self.checkpoint}; it must be positive (seconds)")
 
@@ -74,7 +77,7 @@ def read_adsorbates(path: Path | None) -> list[Adsorbate]:
             laws = {e: None if law is None else tuple(law) for e, law in entry["framework"].items()}
             species.append(Adsorbate(**{**entry, "framework": laws}))
         return species
-    except (TypeError, KeyError, AttributeError, json.JSONDecodeError) as error:
+    except (TypeError, KeyError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} does not list adsorbates: {error}") from None
 
 

@@ -774,7 +774,10 @@ def run(arguments: list[str] | None = None) -> int:
         return app(arguments, standalone_mode=False) or 0
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", 130)
-    except (ValueError, OSError, ImportError, MemoryError, RuntimeError) as error:
+    except MemoryError as error:
+        what = "" if str(error) in ("", "std::bad_alloc") else f": {error}"
+        return _fail(f"error: not enough memory for a system of this size{what}", 2)
+    except (ValueError, OSError, ImportError, RuntimeError) as error:
         return _fail(f"error: {str(error) or type(error).__name__}", 2)
     except Exception as error:
         if not hasattr(error, "format_message"):  # typer's own errors have it

@@ -439,9 +439,10 @@ class Electrolyte:
             farthest = min(most, 20 * self.debye_length)
         if not bin_width <= farthest <= most * (1 + 1e-12):
             raise ValueError(f"farthest must be from bin_width to {most:.6g}, got {farthest}")
-        bins = int(farthest / bin_width * (1 + 1e-12))
-        if bins > 1_000_000:
-            raise ValueError(f"{bins} bins are too many: raise bin_width")
+        wanted = farthest / bin_width * (1 + 1e-12)
+        if wanted > 1_000_000:
+            raise ValueError(f"{wanted:.6g} bins are too many: raise bin_width")
+        bins = int(wanted)
         valences = tuple(s.valence for s in self._species)
         self._sampling = PairSampling(every, bin_width, bins, interior, self.box, valences)
 

@@ -76,6 +76,19 @@ class Settings:
         if self.geometry == "periodic" and self.margin is not None:
             raise ValueError("--margin is for --geometry sphere")
         _ = self.salt
+        name, value = (
+            ("--debye-length", self.debye_length)
+            if self.concentration is None
+            else ("--concentration", self.concentration)
+        )
+        try:
+            possible = 1e-60 < self.density < 1e60
+        except ArithmeticError:
+            possible = False
+        if not possible:
+            raise ValueError(
+                f"{name} {value} and --bjerrum-length {self.bjerrum_length}: no density"
+            )
 
     @property
     def salt(self) -> Salt:

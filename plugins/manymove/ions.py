@@ -57,6 +57,8 @@ class Salt:
         Raises:
             ValueError: valences of the same sign, or a number of ions that cannot be neutral.
         """
+        if ions > 2**30:
+            raise ValueError(f"{ions} ions are too many, at most 2**30 are possible")
         first, second = valences
         if not first * second < 0:
             raise ValueError(f"valences {first} and {second}: one must be positive, one negative")
@@ -117,6 +119,11 @@ def random_sphere(ions: int, radius: float, diameter: float, seed: int) -> np.nd
     Raises:
         ValueError: the sphere has no room for so many on a face-centred cubic lattice.
     """
+    if ions > 1 and diameter > 2 * radius:
+        raise ValueError(
+            f"too dense: two ions at least {diameter:.6g} apart have no room in a sphere of radius "
+            f"{radius:.6g}"
+        )
     random = np.random.default_rng(seed)
     least = diameter * (1 + 1e-6) + 8 * radius / 2**23  # room for the engine's rounding
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from manymove import _core
 
+MAX_DISKS = 2_000_000_000
 MAX_RANDOM = 0.72
 MAX_SQUARE = math.pi / 4
 MAX_HEXAGONAL = math.pi / (2 * math.sqrt(3))
@@ -188,8 +189,8 @@ def hexagonal_packing(
 
 
 def _check(N: int, packing_fraction: float, diameter: float) -> None:
-    if N < 1:
-        raise ValueError(f"N is {N}; it must be at least 1")
+    if not 1 <= N <= MAX_DISKS:
+        raise ValueError(f"N is {N}; it must be from 1 to {MAX_DISKS}")
     if not packing_fraction > 0:
         raise ValueError(f"packing_fraction is {packing_fraction}; it must be positive")
     if not (math.isfinite(diameter) and diameter > 0):

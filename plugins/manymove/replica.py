@@ -57,6 +57,8 @@ class Settings:
         _at_least("--frames", self.frames, 1)
         if self.threads is not None:
             _at_least("--threads", self.threads, 1)
+        if self.sweeps > 10**15:
+            raise ValueError(f"--sweeps is {self.sweeps}; it must be at most 10**15")
         if not 0 < self.packing_fraction < 1:
             raise ValueError(
                 f"--packing-fraction is {self.packing_fraction}; it lies between 0 and 1"
@@ -260,8 +262,9 @@ class Replica:
         )
         with trajectory or nullcontext():
             last_step = self._shared(trajectory and trajectory.last_step)
-            for k in range(1, s.frames + 1):
-                target = round(s.equilibrate + s.sweeps * k / s.frames)
+            frames = min(s.frames, s.sweeps)
+            for k in range(1, frames + 1):
+                target = round(s.equilibrate + s.sweeps * k / frames)
                 if target > last_step:
                     self._advance(engine, target)
                     self._append(trajectory, engine, target)
