@@ -87,7 +87,12 @@ void BondManymoveHarmonic::read_restart(FILE* fp) {
       utils::sfread(FLERR, &values[1], sizeof(double), atom->nbondtypes, fp, nullptr, error);
     MPI_Bcast(&values[1], atom->nbondtypes, MPI_DOUBLE, 0, world);
   }
-  for (int type = 1; type <= atom->nbondtypes; ++type) setflag[type] = 1;
+  for (int type = 1; type <= atom->nbondtypes; ++type) {
+    if (!(k_[type] >= 0 && r0_[type] >= 0))
+      error->all(FLERR, "Bond style manymove/harmonic: the restart file is damaged (type {})",
+                 type);
+    setflag[type] = 1;
+  }
 }
 
 void BondManymoveHarmonic::write_data(FILE* fp) {

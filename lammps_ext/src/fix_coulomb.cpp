@@ -300,6 +300,9 @@ void FixManymoveCoulomb::write_restart(FILE* file) {
 void FixManymoveCoulomb::restart(char* buffer) {
   double list[kRestart];
   std::copy_n(buffer, sizeof list, reinterpret_cast<char*>(list));
+  for (const double count : list)
+    if (!(count >= 0 && count < 0x1p63))
+      error->all(FLERR, "Fix manymove/coulomb: the restart file is damaged");
   past_sweeps_ = static_cast<std::uint64_t>(list[0]);
   past_trials_ = static_cast<std::uint64_t>(list[1]);
   past_accepted_ = static_cast<std::uint64_t>(list[2]);

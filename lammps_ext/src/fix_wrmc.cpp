@@ -107,6 +107,8 @@ void FixManymoveWRMC::parse(int narg, char** arg) {
         parameters_.proposals = utils::inumeric(FLERR, value, false, lmp);
       } else if (word == "displacement") {
         displacement_ = utils::numeric(FLERR, value, false, lmp);
+        if (!(displacement_ > 0))
+          error->all(FLERR, "Fix manymove/wrmc: displacement {} must be positive", value);
       } else if (word == "spacing") {
         spacing_ = utils::numeric(FLERR, value, false, lmp);
         if (!(spacing_ > 0)) error->all(FLERR, "Fix manymove/wrmc: spacing must be positive");
@@ -114,15 +116,21 @@ void FixManymoveWRMC::parse(int narg, char** arg) {
         device_ = value;
       } else if (word == "threads") {
         threads_ = utils::inumeric(FLERR, value, false, lmp);
+        if (threads_ < 1)
+          error->all(FLERR, "Fix manymove/wrmc: threads {} must be positive", value);
       } else {
         error->all(FLERR, "Fix manymove/wrmc: unknown keyword {}", word);
       }
       k += 2;
     }
   }
-  for (const Law& law : framework_)
+  for (const Law& law : framework_) {
     if (law.type < 1 || law.type > atom->ntypes)
       error->all(FLERR, "Fix manymove/wrmc: there is no atom type {}", law.type);
+    if (std::count_if(framework_.begin(), framework_.end(),
+                      [&](const Law& other) { return other.type == law.type; }) > 1)
+      error->all(FLERR, "Fix manymove/wrmc: parameters of atom type {} are given twice", law.type);
+  }
 }
 
 int FixManymoveWRMC::setmask() { return FixConst::PRE_EXCHANGE; }
@@ -224,6 +232,9 @@ void FixManymoveWRMC::make_engine() {
     p.species[0].with_framework.push_back(scaled(law.epsilon, law.sigma));
   p.pairs = {scaled(epsilon_, sigma_)};
   for (int a = 0; a < 3; ++a) {
+    if (domain->prd[a] / spacing_ > 1e6)
+      error->one(FLERR, "Fix manymove/wrmc: spacing {} is too fine for a box {} wide", spacing_,
+                 domain->prd[a]);
     p.framework.cell[a] = domain->prd[a] * length_;
     p.grid[a] = std::max(4, static_cast<int>(std::ceil(domain->prd[a] / spacing_)));
   }

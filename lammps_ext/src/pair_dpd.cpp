@@ -31,6 +31,8 @@ void write_one(FILE* fp, const T& value) {
   fwrite(&value, sizeof(T), 1, fp);
 }
 
+bool not_negative(double value) { return value >= 0 && std::isfinite(value); }
+
 }  // namespace
 
 PairManymoveDPD::PairManymoveDPD(LAMMPS* lmp) : Pair(lmp) { writedata = 1; }
@@ -311,6 +313,10 @@ void PairManymoveDPD::read_restart(FILE* fp) {
           utils::sfread(FLERR, &array[i][j], sizeof(double), 1, fp, nullptr, error);
         MPI_Bcast(&array[i][j], 1, MPI_DOUBLE, 0, world);
       }
+      if (!std::isfinite(a_[i][j]) || !not_negative(gamma_[i][j]) || !not_negative(cut_[i][j]) ||
+          cut_[i][j] == 0 || !not_negative(exponent_[i][j]))
+        error->all(FLERR, "Pair style manymove/dpd: the restart file is damaged (types {} {})", i,
+                   j);
     }
   }
 }
@@ -329,6 +335,9 @@ void PairManymoveDPD::read_restart_settings(FILE* fp) {
     if (comm->me == 0) utils::sfread(FLERR, value, sizeof(int), 1, fp, nullptr, error);
     MPI_Bcast(value, 1, MPI_INT, 0, world);
   }
+  if (!not_negative(temperature_) || !not_negative(cutoff_) || cutoff_ == 0 ||
+      !not_negative(weight_exponent_) || seed_ <= 0)
+    error->all(FLERR, "Pair style manymove/dpd: the restart file is damaged");
 }
 
 void PairManymoveDPD::write_data(FILE* fp) {
