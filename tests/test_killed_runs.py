@@ -1,7 +1,7 @@
 """`kill -9` at random moments, then resume: the same final hash.
 
 The moments are drawn with a seed: in the middle of writing a file, before and after it takes the
-place of the old one (counted in files), and after a time. Each run is killed several times.
+place of the old one, and after some milliseconds. Each run is killed several times.
 Elsewhere: once each of `electrolyte`, `adsorption` and `disks --decompose`, after the first
 checkpoint.
 """
@@ -22,16 +22,16 @@ from lammps_host import needs_lammps
 from manymove import cli
 from manymove.lammps import host
 
-# Kills itself at the n-th file: half written, before it is put in place, or after. Looks at the
-# clock of checkpoints every two milliseconds, so that there are many.
+# Kills itself at the n-th file: half written, before it is put in place or after; or so many ms
+# after the first. There is a checkpoint (two files) after every cycle, sweep or step.
 CHILD = """
-import io, os, signal, sys
+import io, os, signal, sys, threading
 import numpy as np
 import manymove.adsorption, manymove.electrolyte, manymove.harddisk
 from manymove import cli
 moment, count = sys.argv[1], int(sys.argv[2])
 for module in (manymove.adsorption, manymove.electrolyte, manymove.harddisk):
-    module._CHUNK = 0.002
+    module._CHUNK = 0
 done = {"written": 0, "replaced": 0}
 savez, replace = np.savez, os.replace
 
@@ -50,6 +50,8 @@ def dying_savez(file, **arrays):
 
 def dying_replace(old, new):
     done["replaced"] += 1
+    if moment == "time" and done["replaced"] == 1:
+        threading.Timer(count / 1000, die).start()
     if moment == "before" and done["replaced"] >= count:
         die()
     replace(old, new)
@@ -61,8 +63,8 @@ sys.exit(cli.run(sys.argv[3:]))
 """
 RUNS = {
     "disks": "--particles 1024 --sweeps 1500 --equilibrate 200 --frames 40",
-    "electrolyte": "--ions 400 --sweeps 260 --equilibrate 20 --precision double",
-    "adsorption": "--framework LTA --molecules 4 --systems 8 --steps 12000 --equilibrate 1500 "
+    "electrolyte": "--ions 400 --sweeps 160 --equilibrate 20 --precision double",
+    "adsorption": "--framework LTA --molecules 4 --systems 8 --steps 200 --equilibrate 50 "
     "--interpolation cubic --grid-spacing 0.8 --method mdp --profile z",
 }
 SAME = {
@@ -85,15 +87,10 @@ def test_a_run_that_is_killed_again_and_again_ends_the_same(name, tmp_path, monk
     random = np.random.default_rng(len(name))
     resume = []
     for moment in ("after", *random.permutation(["writing", "before", "after", "time"])):
-        # The first pair of files is whole before anything dies.
-        count = int(random.integers(1 if resume else 6, 12))
+        count = int(random.integers(10, 40))
         child = [sys.executable, "-c", CHILD, moment, str(count), *cut, "--checkpoint", "1e-9"]
-        with subprocess.Popen([*child, *resume], stderr=subprocess.PIPE) as process:
-            if moment == "time":
-                time.sleep(random.uniform(0.8, 1.2))
-                process.kill()
-            _, errors = process.communicate(timeout=120)
-        assert process.returncode == -signal.SIGKILL, errors.decode()
+        process = subprocess.run([*child, *resume], stderr=subprocess.PIPE, timeout=120)
+        assert process.returncode == -signal.SIGKILL, process.stderr.decode()
         resume = ["--resume"]
     assert not (tmp_path / "cut" / "summary.json").exists()
     assert cli.run([*cut, *resume]) == 0
