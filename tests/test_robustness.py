@@ -1,10 +1,10 @@
 """Bad input over Python, the command line and files: one clear error each, and nothing else.
 
-Here: 84 bad arguments in tables (49 of the command line, 35 of Python), 33 checkpoints that are
-consistent but wrong, and some 1,400 damaged files (checkpoints, records, GSD, CIF). LAMMPS is in
-test_robustness_lammps.py, with 40 more; killed runs are in test_killed_runs.py. What
-test_*_contract.py, test_*_command.py, test_cli.py, test_electrolyte_cli.py, test_io.py,
-test_packing.py and test_*_lammps.py hold, 330 bad inputs in all, is not repeated.
+Here: 84 bad arguments in tables (49 of the command line, 35 of Python), 35 checkpoints that are
+consistent but wrong, and some 1,700 damaged files (checkpoints, records, GSD, CIF). LAMMPS is in
+test_robustness_lammps.py with 74 commands and 66 files, killed runs in test_killed_runs.py. Some
+400 other bad inputs are in test_*_contract.py, test_cli.py, test_electrolyte_cli.py,
+test_adsorption_command.py, test_io.py, test_packing.py, test_dpd_*.py and test_*_lammps.py.
 """
 
 from __future__ import annotations
@@ -390,6 +390,8 @@ WRONG = [
     ("electrolyte", array("positions", lambda x: np.zeros_like(x)), "overlaps with another"),
     ("electrolyte", array("pair_counts", lambda x: x[:-1]), "pair_counts has shape"),
     ("electrolyte", array("pair_samples", lambda x: x.astype(float)), "pair_samples is of float64"),
+    ("electrolyte", lambda a, h: h["sampling"].update(every="x"), "sampling of pairs has"),
+    ("electrolyte", lambda a, h: h["sampling"].update(bin_width=-1), "sampling of pairs has"),
     ("electrolyte", lambda a, h: a.pop("pair_products"), "'pair_products' is missing"),
     ("adsorption", header(format="1"), "format 1, expected 1"),
     ("adsorption", lambda a, h: h["about"].pop("framework"), "'framework' is missing"),

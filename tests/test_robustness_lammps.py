@@ -1,7 +1,7 @@
 """Bad decks and damaged files of LAMMPS: one ERROR that names the argument, and no crash.
 
-72 bad commands and 66 damaged files, in a process each for the commands, the data files and the
-restart files. 76 more are in test_dpd_errors.py, test_coulomb_lammps.py and
+74 bad commands and 66 damaged files, in a process each for the commands, the data files and the
+restart files. 84 more are in test_dpd_errors.py, test_coulomb_lammps.py and
 test_adsorption_lammps.py.
 """
 

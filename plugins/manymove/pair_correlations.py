@@ -201,6 +201,12 @@ class PairSampling:
     @classmethod
     def restored(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> PairSampling:
         box = header["box"]
+        counts = [header[name] for name in ("every", "bins", "per_block")]
+        lengths = [header["bin_width"], *([header["interior_radius"]] if box is None else box)]
+        if not all(isinstance(n, int) and n > 0 for n in counts) or not all(
+            isinstance(x, (int, float)) and 0 < x < 1e12 for x in lengths
+        ):
+            raise ValueError(f"sampling of pairs has {header}")
         self = cls(
             header["every"],
             header["bin_width"],
