@@ -482,13 +482,6 @@ def test_two_dimensions_run_on_the_host(tmp_path):
     assert "dimension 2, fix flat enforce2d" in output
 
 
-def test_several_ranks_run_on_the_host(tmp_path):
-    deck = system() + fluid() + resident("cpu") + THERMO + "run 4\n"
-    output = run_lammps(deck, tmp_path, ranks=2).output
-    assert output.count(WARNING) == 1
-    assert "2 MPI processes" in output
-
-
 def test_without_a_gpu_auto_is_lammps_verlet(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     deck = system() + fluid() + THERMO

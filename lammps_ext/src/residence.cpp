@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "atom.h"
+#include "comm.h"
 #include "error.h"
 #include "timer.h"
 #include "update.h"
@@ -48,7 +49,7 @@ class Digest {
 }  // namespace
 
 Residence::Residence(LAMMPS* lmp, ResidentDeck& deck, const std::string& device, int threads)
-    : Pointers(lmp), deck_(deck), device_(device), threads_(threads) {
+    : Pointers(lmp), deck_(deck), device_(device), threads_(threads), communicator_(world) {
   make_engine();
 }
 
@@ -56,22 +57,31 @@ void Residence::make_engine() {
   if (engine_) earlier_builds_ += engine_->counters().builds;
   engine_.reset();
   time_step_ = update->dt;
-  guarded([&] { engine_ = manymove::dpd::make_engine(deck_.settings(), device_, threads_); });
+  guarded([&] {
+    engine_ = manymove::dpd::make_engine(deck_.settings(), device_, threads_, &communicator_);
+  });
 }
 
 template <class Call>
 void Residence::guarded(Call call) {
   std::string what;
+  bool everywhere = comm->nprocs == 1;
   try {
     return call();
   } catch (const std::bad_alloc&) {
     what = "out of memory for " + std::to_string(atom->nlocal) + " atoms";
+  } catch (const manymove::dpd::LostParticle& failure) {
+    what = std::string("Lost atoms: ") + failure.what();
+    everywhere = true;
   } catch (const std::exception& failure) {
     what = failure.what();
-    if (what.find("lost") != std::string::npos) what = "Lost atoms: " + what;
   }
-  error->all(FLERR, "Run style manymove/verlet on {}: {}", engine_ ? engine_->device() : device_,
-             what);
+  what = "Run style manymove/verlet on " + (engine_ ? engine_->device() : device_) + ": " + what;
+  // The other ranks wait for this one until LAMMPS ends them.
+  if (everywhere)
+    error->all(FLERR, what);
+  else
+    error->one(FLERR, what);
 }
 
 HostArrays Residence::arrays() {
@@ -130,6 +140,11 @@ void Residence::download(bool positions) {
                      ((static_cast<imageint>(image_[i][2] + IMGMAX) & IMGMASK) << IMG2BITS);
 }
 
+void Residence::rehome() {
+  deck_.read_tags();
+  guarded([&] { engine_->rehome(atom->nlocal, deck_.tags().data()); });
+}
+
 // ---- what others change ----
 
 std::uint64_t Residence::fingerprint() const {
@@ -153,7 +168,9 @@ void Residence::remember() {
 }
 
 void Residence::accept_changes() {
-  if (fingerprint() != fingerprint_) {
+  int changed = fingerprint() != fingerprint_;
+  MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_INT, MPI_MAX, world);
+  if (changed) {
     if (update->dt != time_step_) make_engine();
     upload();
   }

@@ -11,6 +11,7 @@
 
 #include "core/dpd/engine.h"
 #include "lmptype.h"
+#include "mpi_communicator.h"
 #include "pointers.h"
 #include "resident_deck.h"
 
@@ -31,6 +32,9 @@ class Residence : protected Pointers {
   // Velocities and forces (of pairs and bonds alone), with positions also these and images.
   void download(bool positions);
 
+  // The host's atoms are on other ranks now, or in another order.
+  void rehome();
+
   // Before somebody acts on the host's arrays, and after: takes over what has changed.
   void remember();
   void accept_changes();
@@ -47,6 +51,7 @@ class Residence : protected Pointers {
   ResidentDeck& deck_;
   const std::string device_;
   const int threads_;
+  MpiCommunicator communicator_;
   std::unique_ptr<manymove::dpd::ResidentEngine> engine_;
   double time_step_ = 0;                     // of engine_
   std::vector<std::array<int, 3>> image_;    // of LAMMPS' packed ones

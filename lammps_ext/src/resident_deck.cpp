@@ -74,11 +74,12 @@ std::string name_of(const Fix* fix) { return std::string("fix ") + fix->id + " "
 }  // namespace
 
 ResidentDeck::ResidentDeck(LAMMPS* lmp) : Pointers(lmp) {
-  if (comm->nprocs > 1) refuse(std::to_string(comm->nprocs) + " MPI processes");
+  if (comm->nprocs > 1 && comm->layout == Comm::LAYOUT_TILED) refuse("comm_style tiled");
   check_pairs_and_bonds();
   check_atoms();
   check_box();
   check_fixes();
+  refuse_together();
   if (!unserved_.empty()) return;
   try {
     manymove::dpd::check_settings(settings());
@@ -88,11 +89,23 @@ ResidentDeck::ResidentDeck(LAMMPS* lmp) : Pointers(lmp) {
   }
   check_integrated_once();
   check_body_forces_act_as_read();
+  refuse_together();
   check_readers();
 }
 
 void ResidentDeck::refuse(const std::string& culprit) {
   unserved_ += (unserved_.empty() ? "" : ", ") + culprit;
+}
+
+// Ranks may have found different culprits among their atoms: those of one are named by all.
+void ResidentDeck::refuse_together() {
+  if (comm->nprocs == 1) return;
+  struct {
+    int length, rank;
+  } mine{static_cast<int>(unserved_.size()), comm->me}, most;
+  MPI_Allreduce(&mine, &most, 1, MPI_2INT, MPI_MAXLOC, world);
+  unserved_.resize(static_cast<std::size_t>(most.length));
+  MPI_Bcast(unserved_.data(), most.length, MPI_CHAR, most.rank, world);
 }
 
 // ---- what is served ----
@@ -284,6 +297,14 @@ Settings ResidentDeck::settings() {
   settings.box.tilt[0] = domain->xy;
   settings.box.tilt[1] = domain->xz;
   settings.box.tilt[2] = domain->yz;
+  if (comm->nprocs > 1) {
+    const double* const split[3] = {comm->xsplit, comm->ysplit, comm->zsplit};
+    const int* along = comm->procgrid;
+    for (int a = 0; a < 3; ++a) settings.grid.cut[a].assign(split[a], split[a] + along[a] + 1);
+    for (int z = 0; z < along[2]; ++z)
+      for (int y = 0; y < along[1]; ++y)
+        for (int x = 0; x < along[0]; ++x) settings.grid.rank.push_back(comm->grid2proc[x][y][z]);
+  }
   settings.pairs = pair_->table();
   settings.cutoff = settings.pairs.largest_cutoff;
   settings.skin = neighbor->skin;
@@ -330,6 +351,12 @@ void ResidentDeck::body_force(int i, double sum[3]) const {
 }
 
 void ResidentDeck::read_particles() {
+  read_tags();
+  read_bonds();
+  read_special();
+}
+
+void ResidentDeck::read_tags() {
   const int n = atom->nlocal;
   int integrated = 0;
   for (const Fix* fix : integrators_) integrated |= fix->groupbit;
@@ -341,9 +368,12 @@ void ResidentDeck::read_particles() {
       if (atom->mask[i] & bit) flags |= flag;
     flags_[i] = flags;
   }
-  read_bonds();
-  read_special();
 }
+
+struct ResidentDeck::BondEnd {
+  std::uint32_t particle, partner;
+  int type;
+};
 
 // From the lists by owner to lists by both ends, each in the order of the partners' IDs.
 void ResidentDeck::read_bonds() {
@@ -352,34 +382,52 @@ void ResidentDeck::read_bonds() {
   bond_type_.clear();
   if (!force->bond || atom->molecular != kStandard) return;
   const int n = atom->nlocal;
-  struct End {
-    int particle;
-    std::uint32_t partner;
-    int type;
-  };
-  std::vector<End> ends;
+  std::vector<BondEnd> ends, reverse;
   for (int i = 0; i < n; ++i) {
     for (int m = 0; m < atom->num_bond[i]; ++m) {
-      const int type = atom->bond_type[i][m], j = atom->map(atom->bond_atom[i][m]);
+      const int type = atom->bond_type[i][m];
       if (type <= 0) continue;  // switched off
-      if (j < 0 || j >= n)
+      const auto partner = static_cast<std::uint32_t>(atom->bond_atom[i][m]);
+      if (atom->map(atom->bond_atom[i][m]) < 0)
         error->one(FLERR, "Bond atoms {} {} missing on run_style manymove/verlet at step {}",
-                   atom->tag[i], atom->bond_atom[i][m], update->ntimestep);
-      ends.push_back({i, tag_[j], type});
-      if (force->newton_bond) ends.push_back({j, tag_[i], type});
+                   atom->tag[i], partner, update->ntimestep);
+      ends.push_back({tag_[i], partner, type});
+      if (force->newton_bond) reverse.push_back({partner, tag_[i], type});
     }
   }
-  std::sort(ends.begin(), ends.end(), [](const End& a, const End& b) {
-    if (a.particle != b.particle) return a.particle < b.particle;
+  if (comm->nprocs > 1 && force->newton_bond) deliver_bonds(reverse);
+  ends.insert(ends.end(), reverse.begin(), reverse.end());
+  const auto index = [this](const BondEnd& end) {
+    return atom->map(static_cast<tagint>(end.particle));
+  };
+  std::sort(ends.begin(), ends.end(), [&](const BondEnd& a, const BondEnd& b) {
+    if (a.particle != b.particle) return index(a) < index(b);
     return a.partner != b.partner ? a.partner < b.partner : a.type < b.type;
   });
   first_bond_.assign(n + 1, 0);
-  for (const End& end : ends) {
-    ++first_bond_[end.particle + 1];
+  for (const BondEnd& end : ends) {
+    ++first_bond_[index(end) + 1];
     bond_partner_.push_back(end.partner);
     bond_type_.push_back(end.type);
   }
   for (int i = 0; i < n; ++i) first_bond_[i + 1] += first_bond_[i];
+}
+
+// Ends of bonds that other ranks have in their lists: all are heard of, own ones kept.
+void ResidentDeck::deliver_bonds(std::vector<BondEnd>& ends) const {
+  const int bytes = static_cast<int>(ends.size() * sizeof(BondEnd));
+  std::vector<int> number(comm->nprocs), from(comm->nprocs + 1);
+  MPI_Allgather(&bytes, 1, MPI_INT, number.data(), 1, MPI_INT, world);
+  for (int r = 0; r < comm->nprocs; ++r) from[r + 1] = from[r] + number[r];
+  std::vector<BondEnd> all(static_cast<std::size_t>(from.back()) / sizeof(BondEnd));
+  MPI_Allgatherv(ends.data(), bytes, MPI_BYTE, all.data(), number.data(), from.data(), MPI_BYTE,
+                 world);
+  const auto elsewhere = [this](const BondEnd& end) {
+    const int i = atom->map(static_cast<tagint>(end.particle));
+    return i < 0 || i >= atom->nlocal;
+  };
+  all.erase(std::remove_if(all.begin(), all.end(), elsewhere), all.end());
+  ends = std::move(all);
 }
 
 void ResidentDeck::read_special() {

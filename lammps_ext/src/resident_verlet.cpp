@@ -13,6 +13,7 @@
 #include "error.h"
 #include "fix.h"
 #include "force.h"
+#include "irregular_api.h"
 #include "modify.h"
 #include "neighbor.h"
 #include "output.h"
@@ -83,12 +84,19 @@ void VerletManymove::setup(int flag) {
 }
 
 void VerletManymove::setup_minimal(int flag) {
-  if (stale_ && !flag) refresh_neighbours();
+  if (stale_ && !flag) refresh_neighbours(nullptr);
   Verlet::setup_minimal(flag);
   stale_ = false;
 }
 
+// On several ranks atoms have to be where LAMMPS looks for them when it continues.
 void VerletManymove::cleanup() {
+  if (residence_ && stale_ && comm->nprocs > 1) {
+    bring_home(*residence_);
+    if (modify->n_post_force_any) modify->post_force(vflag);
+  }
+  residence_.reset();
+  deck_.reset();
   Verlet::cleanup();
   name_style(kName);
 }
@@ -102,10 +110,9 @@ void VerletManymove::run(int steps) {
     deck_ = std::make_unique<ResidentDeck>(lmp);
     if (steps > 0) move_in(place(deck_->unserved()));
   }
-  const auto deck = std::move(deck_);
-  const auto residence = std::move(residence_);
-  if (residence)
-    run_on_device(*deck, *residence, steps);
+  moved_in_ = -1;
+  if (residence_)
+    run_on_device(*deck_, *residence_, steps);
   else
     run_on_host(steps);
 }
@@ -123,6 +130,8 @@ std::string VerletManymove::place(const std::string& unserved) {
   std::vector<manymove::Device> devices;
   if (device_ != "cpu") devices = manymove::cuda_devices();
   const std::string device = device_ != "auto" ? device_ : devices.empty() ? "" : "cuda";
+  if (device == "cuda" && comm->nprocs > 1 && unserved.empty())
+    return place(std::to_string(comm->nprocs) + " MPI processes with CUDA");
   const bool stays = !device.empty() && unserved.empty();
   std::string text = "Run style manymove/verlet";
   if (device.empty())
@@ -144,7 +153,7 @@ std::string VerletManymove::place(const std::string& unserved) {
 }
 
 void VerletManymove::run_on_host(int steps) {
-  if (stale_) refresh_neighbours();
+  if (stale_) refresh_neighbours(nullptr);
   Verlet::run(steps);
 }
 
@@ -201,7 +210,7 @@ void VerletManymove::read(const ResidentDeck& deck, Residence& residence, bool p
   const bool per_atom =
       (eflag & ENERGY_ATOM) != 0 || (vflag & (VIRIAL_ATOM | VIRIAL_CENTROID)) != 0;
   if (per_atom || deck.somebody_reads_neighbours() || output->next_dump_any == update->ntimestep)
-    refresh_neighbours();
+    refresh_neighbours(&residence);
   if (modify->n_post_force_any) modify->post_force(vflag);
   if (per_atom) return tally_per_atom(deck);
 
@@ -235,27 +244,45 @@ void VerletManymove::tally_per_atom(const ResidentDeck& deck) {
   comm->forward_comm();
 }
 
-// Ghosts and lists as in a step of LAMMPS in which they are made anew. One rank keeps its atoms in
-// their order.
-void VerletManymove::refresh_neighbours() {
+// Ghosts and lists as in a step of LAMMPS in which they are made anew. residence: where velocities
+// and forces are; null if they are with the atoms. One rank keeps its atoms in their order.
+void VerletManymove::refresh_neighbours(Residence* residence) {
   const auto n = static_cast<std::size_t>(atom->nlocal);
   std::vector<double> position;
   std::vector<imageint> image;
-  if (triclinic) {
-    position.assign(atom->x[0], atom->x[0] + 3 * n);
-    image.assign(atom->image, atom->image + n);
-    domain->x2lamda(atom->nlocal);
-  }
-  domain->pbc();
-  comm->exchange();
-  comm->borders();
-  if (triclinic) {
-    domain->lamda2x(atom->nlocal + atom->nghost);
-    for (std::size_t i = 0; i < n; ++i)  // without the rounding of the way there and back
+  if (comm->nprocs > 1 && residence) {
+    bring_home(*residence);
+  } else {
+    if (triclinic) {
+      position.assign(atom->x[0], atom->x[0] + 3 * n);
+      image.assign(atom->image, atom->image + n);
+      domain->x2lamda(atom->nlocal);
+    }
+    domain->pbc();
+    comm->exchange();
+    comm->borders();
+    if (triclinic) domain->lamda2x(atom->nlocal + atom->nghost);
+    for (std::size_t i = 0; comm->nprocs == 1 && i < image.size(); ++i)
       if (atom->image[i] == image[i]) std::copy_n(&position[3 * i], 3, atom->x[i]);
   }
   neighbor->build(1);
   stale_ = false;
+}
+
+// Atoms go to the ranks whose sub-domains they are in, however far they have come.
+void VerletManymove::bring_home(Residence& residence) {
+  if (triclinic) domain->x2lamda(atom->nlocal);
+  domain->pbc();
+  {
+    Irregular irregular(lmp);
+    constexpr int in_order = 1;
+    irregular.migrate_atoms(in_order);
+  }
+  comm->exchange();
+  comm->borders();
+  if (triclinic) domain->lamda2x(atom->nlocal + atom->nghost);
+  residence.rehome();
+  residence.download(false);  // LAMMPS left the forces behind
 }
 
 void VerletManymove::let_others_act(const ResidentDeck& deck, Residence& residence) {

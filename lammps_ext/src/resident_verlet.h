@@ -35,15 +35,16 @@ class VerletManymove : public Verlet {
   bool only_thermo_is_due(const ResidentDeck& deck) const;
   void read(const ResidentDeck& deck, Residence& residence, bool positions);
   void tally_per_atom(const ResidentDeck& deck);
-  void refresh_neighbours();
+  void refresh_neighbours(Residence* residence);
+  void bring_home(Residence& residence);
   void let_others_act(const ResidentDeck& deck, Residence& residence);
 
   std::string device_ = "auto";  // auto, cuda, cpu
   int threads_ = 0;              // of LAMMPS
   std::string said_;             // about where the last run was
   std::unique_ptr<ResidentDeck> deck_;
-  std::unique_ptr<Residence> residence_;  // between setup and run
-  bigint moved_in_ = -1;                  // the step of residence_
+  std::unique_ptr<Residence> residence_;  // from setup to the end of the run
+  bigint moved_in_ = -1;                  // the step of residence_ that has not run yet
   bool stale_ = false;  // ghosts and lists of the host are those of an earlier step
 };
 

@@ -179,6 +179,8 @@ class CudaEngine final : public ResidentBase {
     }
   }
 
+  void rehome(int, const std::uint32_t*) override {}  // of one rank: never called
+
   EngineCounters counters() const override {
     EngineCounters counters = counters_;
     std::vector<int> number(lists_hold_ ? static_cast<std::size_t>(count_) : 0);
@@ -204,7 +206,7 @@ class CudaEngine final : public ResidentBase {
   }
 
   void allocate(std::size_t n) {
-    cells_ = cells_of(settings_, count_);
+    cells_ = cells_of(settings_, count_, nullptr);
     base_.cells = cells_;
     lanes_ = lanes_of(count_);
     if (n != position_[0].size()) {

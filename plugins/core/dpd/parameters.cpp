@@ -78,7 +78,7 @@ void check_settings(const Settings& s) {
   }
 }
 
-Cells cells_of(const Settings& s, int count) {
+Cells cells_of(const Settings& s, double count, const Part* here) {
   Cells cells;
   const double reach = s.cutoff + s.skin;
   double width[3];
@@ -101,6 +101,19 @@ Cells cells_of(const Settings& s, int count) {
   // Sorting goes by bytes.
   cells.fine = bits <= 8 ? std::min(2, 8 - bits) : 0;
   cells.bits = bits + cells.fine;
+  for (int a = 0; a < 3; ++a) {
+    cells.first[a] = 0;
+    cells.here[a] = cells.count[a];
+    if (!here || here->beyond[a] == 0xffffffffu) continue;
+    const auto along = static_cast<std::uint32_t>(cells.count[a]);
+    const int first = static_cast<int>(bin_of(here->low[a], along)),
+              last = static_cast<int>(bin_of(here->low[a] + here->beyond[a], along)),
+              number = (last - first + cells.count[a]) % cells.count[a] + 1;
+    // Where the last one is the first again, they are all.
+    if (number == cells.count[a] || (first == last && here->beyond[a] >> 31)) continue;
+    cells.first[a] = first;
+    cells.here[a] = number;
+  }
   const Frame<Mixed> frame = frame_of<Mixed>(s.box);
   cells.xx = frame.xx;
   cells.yy = frame.yy;
@@ -297,9 +310,10 @@ MANYMOVE_INSTANTIATE(Double)
 #undef MANYMOVE_INSTANTIATE
 
 std::unique_ptr<ResidentEngine> make_engine(const Settings& settings, const std::string& device,
-                                            int threads) {
+                                            int threads, Communicator* communicator) {
   check_settings(settings);
-  if (device == "cpu") return make_cpu_engine(settings, threads);
+  if (communicator && communicator->ranks() == 1) communicator = nullptr;
+  if (device == "cpu") return make_cpu_engine(settings, threads, communicator);
 #if defined(MANYMOVE_HAVE_CUDA)
   if (device == "cuda") return make_cuda_engine(settings);
 #endif
