@@ -7,6 +7,7 @@
 
 #include "atom.h"
 #include "comm.h"
+#include "core/common/devices.h"
 #include "error.h"
 #include "timer.h"
 #include "update.h"
@@ -48,8 +49,11 @@ class Digest {
 
 }  // namespace
 
-Residence::Residence(LAMMPS* lmp, ResidentDeck& deck, const std::string& device, int threads)
-    : Pointers(lmp), deck_(deck), device_(device), threads_(threads), communicator_(world) {
+Residence::Residence(LAMMPS* lmp, ResidentDeck& deck, const Wishes& wishes)
+    : Pointers(lmp), deck_(deck), wishes_(wishes), device_(wishes.device), communicator_(world) {
+  // One GPU for each rank of a host as far as there are so many.
+  if (device_ == "cuda" && comm->nprocs > 1)
+    device_ += ":" + std::to_string(rank_on_host(world) % manymove::cuda_devices().size());
   make_engine();
 }
 
@@ -58,7 +62,10 @@ void Residence::make_engine() {
   engine_.reset();
   time_step_ = update->dt;
   guarded([&] {
-    engine_ = manymove::dpd::make_engine(deck_.settings(), device_, threads_, &communicator_);
+    manymove::dpd::Settings settings = deck_.settings();
+    settings.transport = wishes_.transport;
+    settings.overlap = wishes_.overlap;
+    engine_ = manymove::dpd::make_engine(settings, device_, wishes_.threads, &communicator_);
   });
 }
 

@@ -33,11 +33,13 @@ constexpr char kNameForFixes[] = "verlet/manymove";
 
 }  // namespace
 
-// run_style manymove/verlet [device auto|cuda|cpu] [threads n]
+// run_style manymove/verlet [device auto|cuda|cpu] [threads n] [transport auto|nccl|host]
+//   [overlap yes|no]
 VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, narg, arg) {
   for (int k = 0; k < narg; k += 2) {
     const std::string keyword = arg[k];
-    if (keyword != "device" && keyword != "threads")
+    if (keyword != "device" && keyword != "threads" && keyword != "transport" &&
+        keyword != "overlap")
       error->all(FLERR, "Run style manymove/verlet: unknown keyword {}", keyword);
     if (k + 1 == narg)
       utils::missing_cmd_args(FLERR, "run_style manymove/verlet " + keyword, error);
@@ -46,17 +48,31 @@ VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, 
       if (device_ != "auto" && device_ != "cuda" && device_ != "cpu")
         error->all(FLERR, "Run style manymove/verlet: device {} must be auto, cuda or cpu",
                    device_);
+    } else if (keyword == "transport") {
+      transport_ = arg[k + 1];
+      if (transport_ != "auto" && transport_ != "nccl" && transport_ != "host")
+        error->all(FLERR, "Run style manymove/verlet: transport {} must be auto, nccl or host",
+                   transport_);
+    } else if (keyword == "overlap") {
+      overlap_ = utils::logical(FLERR, arg[k + 1], false, lmp) != 0;
     } else {
       threads_ = utils::inumeric(FLERR, arg[k + 1], false, lmp);
       if (threads_ < 1)
         error->all(FLERR, "Run style manymove/verlet: threads {} must be positive", arg[k + 1]);
     }
   }
-  if (device_ == "cuda" && manymove::cuda_devices().empty())
+  if (device_ == "cuda" && !has_gpus())
     error->all(FLERR, "Run style manymove/verlet: device cuda is not there");
 }
 
 VerletManymove::~VerletManymove() = default;
+
+// Whether every rank sees one.
+bool VerletManymove::has_gpus() const {
+  int all = !manymove::cuda_devices().empty();
+  MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, world);
+  return all != 0;
+}
 
 // ---- around a run ----
 
@@ -119,25 +135,27 @@ void VerletManymove::run(int steps) {
 
 void VerletManymove::move_in(const std::string& device) {
   if (device.empty() || atom->natoms == 0) return;
-  residence_ =
-      std::make_unique<Residence>(lmp, *deck_, device, threads_ ? threads_ : comm->nthreads);
+  const int threads = threads_ ? threads_ : comm->nthreads;
+  residence_ = std::make_unique<Residence>(
+      lmp, *deck_, Residence::Wishes{device, threads, transport_, overlap_});
   residence_->upload();
   moved_in_ = update->ntimestep;
+  const std::string text = residence_->transport();
+  if (comm->me == 0 && text != said_about_transport_)
+    utils::logmesg(lmp, "Run style manymove/verlet: ghosts travel through " + text + "\n");
+  said_about_transport_ = text;
 }
 
 // "cpu" or "cuda", or "" for the host; says which, once for several runs.
 std::string VerletManymove::place(const std::string& unserved) {
-  std::vector<manymove::Device> devices;
-  if (device_ != "cpu") devices = manymove::cuda_devices();
-  const std::string device = device_ != "auto" ? device_ : devices.empty() ? "" : "cuda";
-  if (device == "cuda" && comm->nprocs > 1 && unserved.empty())
-    return place(std::to_string(comm->nprocs) + " MPI processes with CUDA");
+  const bool gpus = device_ != "cpu" && has_gpus();
+  const std::string device = device_ != "auto" ? device_ : gpus ? "cuda" : "";
   const bool stays = !device.empty() && unserved.empty();
   std::string text = "Run style manymove/verlet";
   if (device.empty())
     text += ": no CUDA device, the particles stay on the host";
   else if (stays)
-    text += ": the particles are on " + (device == "cuda" ? devices.at(0).name : device);
+    text += ": the particles are on " + (gpus ? manymove::cuda_devices()[0].name : device);
   else
     text += " cannot keep the particles on the device: " + unserved +
             ". Every step of this run goes through the host, at the speed of LAMMPS' own Verlet "

@@ -27,6 +27,7 @@ class VerletManymove : public Verlet {
  private:
   void name_style(const char* name);
   std::string place(const std::string& unserved);
+  bool has_gpus() const;
   void move_in(const std::string& device);
   void run_on_host(int steps);
   void run_on_device(ResidentDeck& deck, Residence& residence, int steps);
@@ -39,9 +40,11 @@ class VerletManymove : public Verlet {
   void bring_home(Residence& residence);
   void let_others_act(const ResidentDeck& deck, Residence& residence);
 
-  std::string device_ = "auto";  // auto, cuda, cpu
-  int threads_ = 0;              // of LAMMPS
-  std::string said_;             // about where the last run was
+  std::string device_ = "auto";     // auto, cuda, cpu
+  int threads_ = 0;                 // of LAMMPS
+  std::string transport_ = "auto";  // auto, nccl, host
+  bool overlap_ = true;
+  std::string said_, said_about_transport_;  // in earlier runs
   std::unique_ptr<ResidentDeck> deck_;
   std::unique_ptr<Residence> residence_;  // from setup to the end of the run
   bigint moved_in_ = -1;                  // the step of residence_ that has not run yet

@@ -95,6 +95,7 @@ class Event {
   Event& operator=(const Event&) = delete;
   void record(cudaStream_t stream) const { check(cudaEventRecord(event_, stream), "event"); }
   void wait() const { check(cudaEventSynchronize(event_), "event"); }
+  operator cudaEvent_t() const { return event_; }
 
  private:
   cudaEvent_t event_ = nullptr;

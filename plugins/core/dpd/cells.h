@@ -28,6 +28,14 @@ MM_HD std::uint32_t bin_of(std::uint32_t coordinate, std::uint32_t bins) {
   return high;
 }
 
+// Among those that are here.
+MM_HD std::uint32_t local_bin(const Cells& cells, std::uint32_t coordinate, int axis, int fine) {
+  const std::uint32_t bins = static_cast<std::uint32_t>(cells.count[axis]) << fine,
+                      first = static_cast<std::uint32_t>(cells.first[axis]) << fine,
+                      bin = bin_of(coordinate, bins);
+  return bin < first ? bin + bins - first : bin - first;
+}
+
 // Spreads the low 10 bits to every third.
 MM_HD std::uint32_t spread(std::uint32_t a) {
   a = (a | a << 16) & 0x030000ffu;
@@ -40,16 +48,14 @@ MM_HD std::uint32_t spread(std::uint32_t a) {
 // (section 3.2.2 of the paper, Figure 3).
 MM_HD std::uint32_t morton_key(const Cells& cells, std::uint32_t x, std::uint32_t y,
                                std::uint32_t z) {
-  return spread(bin_of(x, static_cast<std::uint32_t>(cells.count[0]) << cells.fine)) |
-         spread(bin_of(y, static_cast<std::uint32_t>(cells.count[1]) << cells.fine)) << 1 |
-         spread(bin_of(z, static_cast<std::uint32_t>(cells.count[2]) << cells.fine)) << 2;
+  return spread(local_bin(cells, x, 0, cells.fine)) |
+         spread(local_bin(cells, y, 1, cells.fine)) << 1 |
+         spread(local_bin(cells, z, 2, cells.fine)) << 2;
 }
 
 MM_HD int cell_of(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
   const auto c = [&](std::uint32_t u, int a) {
-    const int from =
-        static_cast<int>(bin_of(u, static_cast<std::uint32_t>(cells.count[a]))) - cells.first[a];
-    return from < 0 ? from + cells.count[a] : from;
+    return static_cast<int>(local_bin(cells, u, a, 0));
   };
   return (c(z, 2) * cells.here[1] + c(y, 1)) * cells.here[0] + c(x, 0);
 }

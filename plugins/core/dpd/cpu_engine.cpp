@@ -50,6 +50,7 @@ class CpuEngine final : public ResidentBase {
   }
 
   std::string device() const override { return "cpu"; }
+  std::string transport() const override { return ranks_ ? "MPI" : ""; }
 
   void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override {
     check_topology(arrays.count, topology);
@@ -86,11 +87,6 @@ class CpuEngine final : public ResidentBase {
     step_ = step;
     expired_ = true;
     tally_ = {};
-  }
-
-  void compute_forces() override {
-    build();
-    sum_forces(step_);
   }
 
   void advance(std::int64_t steps, bool (*interrupted)()) override {

@@ -74,6 +74,10 @@ struct Settings {
   std::vector<BondCoefficients> bonds;  // [bond types + 1]
   std::vector<Wall> walls;
   std::vector<BodyForce> body_forces;
+  // Between GPUs of several ranks: "nccl", "host" (page-locked memory and the communicator), or
+  // "auto", the first of them that is there; and whether particles move while ghosts travel.
+  std::string transport = "auto";
+  bool overlap = true;
 };
 
 constexpr std::uint32_t kIntegrated = 1;  // flag of particles that move; up to bit 7 is free
@@ -130,6 +134,8 @@ class ResidentEngine {
 
   // "cpu", or the GPU's name.
   virtual std::string device() const = 0;
+  // What ghosts travel through between ranks; empty for one rank.
+  virtual std::string transport() const { return ""; }
 
   // Takes particles over at time step `step`: positions, velocities and forces of that step, forces
   // without body forces. Throws std::invalid_argument for positions or velocities that are not
@@ -143,9 +149,6 @@ class ResidentEngine {
   virtual void advance(std::int64_t steps, bool (*interrupted)() = nullptr) = 0;
   virtual std::int64_t step() const = 0;
   virtual Tally tally() const = 0;
-
-  // Computes the forces of the present step from its positions and velocities.
-  virtual void compute_forces() = 0;
 
   // In the order of upload(), or of rehome().
   virtual void download(const HostArrays& arrays) = 0;

@@ -173,6 +173,7 @@ struct ListArguments {
   Lists lists;
   const unsigned* home;
   Specials specials;
+  const int2* ghosts = nullptr;  // of each cell, where there are several ranks
 };
 
 // Appends those of 32 x batches candidates that are in reach to the lists of particles i, i + 1,
@@ -255,7 +256,7 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
   }
 }
 
-template <class P, bool special>
+template <class P, bool special, bool ranks = false>
 __global__ void __launch_bounds__(kThreads)
     list_kernel(const __grid_constant__ ListArguments a, const typename P::Position* position,
                 const typename P::Velocity* velocity) {
@@ -267,27 +268,30 @@ __global__ void __launch_bounds__(kThreads)
   const int lane = static_cast<int>(threadIdx.x % 32);
   if (cell_x + cell_y + cell_z + lane == 0 && !a.watch.control->lost)
     a.watch.control->expired = kNever;
-  if (cell_x >= cells.count[0]) return;
-  const int2 cell_range = a.range[(cell_z * cells.count[1] + cell_y) * cells.count[0] + cell_x];
+  if (cell_x >= cells.here[0]) return;
+  const int2 cell_range = a.range[(cell_z * cells.here[1] + cell_y) * cells.here[0] + cell_x];
   if (cell_range.x == cell_range.y) return;
   ListMemory& m = memory[threadIdx.x / 32];
 
-  int first = 0, number = 0;
-  if (lane < 27) {
-    const int other = neighbour_cell(cells, cell_x, cell_y, cell_z, lane);
+  const int other = lane < 27 ? neighbour_cell(cells, cell_x, cell_y, cell_z, lane) : -1;
+  int first, before, candidates;  // first of this lane's cell, and how many are before it
+  const auto look_around = [&](const int2* range) {
+    first = 0;
+    int number = 0;
     if (other >= 0) {
-      first = a.range[other].x;
-      number = a.range[other].y - first;
+      first = range[other].x;
+      number = range[other].y - first;
     }
-  }
-  int before = number;  // candidates before this cell
-  for (int d = 1; d < 32; d *= 2) {
-    const int sum = __shfl_up_sync(kWarp, before, d);
-    if (lane >= d) before += sum;
-  }
-  const int candidates = __shfl_sync(kWarp, before, 31);
-  before -= number;
-  first -= before;
+    before = number;
+    for (int d = 1; d < 32; d *= 2) {
+      const int sum = __shfl_up_sync(kWarp, before, d);
+      if (lane >= d) before += sum;
+    }
+    candidates = __shfl_sync(kWarp, before, 31);
+    before -= number;
+    first -= before;
+  };
+  look_around(a.range);
 
   const typename P::Position origin = position[cell_range.x];
   // Relative to the first particle of the cell, as integers.
@@ -319,59 +323,67 @@ __global__ void __launch_bounds__(kThreads)
     const float reach = a.upright && !cells.narrow ? cells.reach_squared * (1 + 3e-5f) : 3e38f;
 
     bool fresh = true;  // lists of these particles are empty
-    int kept = 0;
-    for (int base = 0; base < candidates || kept > 0;) {
-      // Collect until there are enough for the registers.
-      while (base < candidates && kept < kMost) {
-        const int t = base + lane;
-        int k = 0;  // the last cell that begins at or before t
+    const auto list_candidates = [&] {
+      int kept = 0;
+      for (int base = 0; base < candidates || kept > 0;) {
+        // Collect until there are enough for the registers.
+        while (base < candidates && kept < kMost) {
+          const int t = base + lane;
+          int k = 0;  // the last cell that begins at or before t
 #pragma unroll
-        for (int d = 16; d > 0; d /= 2)
-          if (__shfl_sync(kWarp, before, k + d) <= t) k += d;
-        const int j = __shfl_sync(kWarp, first, k) + t;
-        ListPlace p{};
-        bool near = t < candidates;
-        if (near) {
-          const int3 q = relative(j);
-          p = place(q.x, q.y, q.z);
-          const ListPlace beyond = {fmaxf(fmaxf(low.x - p.x, p.x - high.x), 0.0f),
-                                    fmaxf(fmaxf(low.y - p.y, p.y - high.y), 0.0f),
-                                    fmaxf(fmaxf(low.z - p.z, p.z - high.z), 0.0f)};
-          near = list_square(beyond) < reach;
-          if (cells.narrow) p = {__int_as_float(q.x), __int_as_float(q.y), __int_as_float(q.z)};
+          for (int d = 16; d > 0; d /= 2)
+            if (__shfl_sync(kWarp, before, k + d) <= t) k += d;
+          const int j = __shfl_sync(kWarp, first, k) + t;
+          ListPlace p{};
+          bool near = t < candidates;
+          if (near) {
+            const int3 q = relative(j);
+            p = place(q.x, q.y, q.z);
+            const ListPlace beyond = {fmaxf(fmaxf(low.x - p.x, p.x - high.x), 0.0f),
+                                      fmaxf(fmaxf(low.y - p.y, p.y - high.y), 0.0f),
+                                      fmaxf(fmaxf(low.z - p.z, p.z - high.z), 0.0f)};
+            near = list_square(beyond) < reach;
+            if (cells.narrow) p = {__int_as_float(q.x), __int_as_float(q.y), __int_as_float(q.z)};
+          }
+          const unsigned vote = __ballot_sync(kWarp, near);
+          if (near)
+            m.candidate[kept + __popc(vote & ((1u << lane) - 1u))] = {p.x, p.y, p.z,
+                                                                      __int_as_float(j)};
+          kept += __popc(vote);
+          base += 32;
         }
-        const unsigned vote = __ballot_sync(kWarp, near);
-        if (near)
-          m.candidate[kept + __popc(vote & ((1u << lane) - 1u))] = {p.x, p.y, p.z,
-                                                                    __int_as_float(j)};
-        kept += __popc(vote);
-        base += 32;
+        __syncwarp();
+        const int some = min(kept, kMost);
+        const bool last = base >= candidates && kept == some;
+        const auto append_batches = [&](auto narrow, auto batches) {
+          append<P, special, narrow(), batches()>(a, m, lane, own.x, owned, some, fresh, last,
+                                                  velocity);
+        };
+        constexpr std::false_type wide;
+        if (cells.narrow)
+          append_batches(std::true_type{}, std::integral_constant<int, 4>{});
+        else if (some > 96)
+          append_batches(wide, std::integral_constant<int, 4>{});
+        else if (some > 64)
+          append_batches(wide, std::integral_constant<int, 3>{});
+        else if (some > 32)
+          append_batches(wide, std::integral_constant<int, 2>{});
+        else
+          append_batches(wide, std::integral_constant<int, 1>{});
+        // What was collected beyond the registers is for the next time.
+        const float4 rest = m.candidate[kMost + lane];
+        __syncwarp();
+        kept -= some;
+        if (lane < kept) m.candidate[lane] = rest;
+        __syncwarp();
+        fresh = false;
       }
-      __syncwarp();
-      const int some = min(kept, kMost);
-      const bool last = base >= candidates && kept == some;
-      const auto append_batches = [&](auto narrow, auto batches) {
-        append<P, special, narrow(), batches()>(a, m, lane, own.x, owned, some, fresh, last,
-                                                velocity);
-      };
-      constexpr std::false_type wide;
-      if (cells.narrow)
-        append_batches(std::true_type{}, std::integral_constant<int, 4>{});
-      else if (some > 96)
-        append_batches(wide, std::integral_constant<int, 4>{});
-      else if (some > 64)
-        append_batches(wide, std::integral_constant<int, 3>{});
-      else if (some > 32)
-        append_batches(wide, std::integral_constant<int, 2>{});
-      else
-        append_batches(wide, std::integral_constant<int, 1>{});
-      // What was collected beyond the registers is for the next time.
-      const float4 rest = m.candidate[kMost + lane];
-      __syncwarp();
-      kept -= some;
-      if (lane < kept) m.candidate[lane] = rest;
-      __syncwarp();
-      fresh = false;
+    };
+    list_candidates();
+    if constexpr (ranks) {
+      look_around(a.ghosts);
+      list_candidates();
+      look_around(a.range);
     }
   }
 }
@@ -419,7 +431,6 @@ struct Step {
   Short* next_short;
   Vector<typename P::Real>* force;
   double* partial;  // [blocks][kTallies]
-  bool kicks;       // else forces alone
 };
 
 constexpr int kTallies = 14;
@@ -467,23 +478,36 @@ __device__ void add_over(Sum<Real>& sum, int lanes, bool tally) {
   }
 }
 
+// Particles of a step: all, or from the first on to before its count.
+struct Everybody {
+  static constexpr int first = 0;
+  static constexpr bool follows_a_step = true;  // without a gap, by programmatic launch
+};
+struct From {
+  int first;
+  static constexpr bool follows_a_step = false;
+};
+
 // `lanes` threads per particle. Pairs within the cutoff are collected first, then computed: threads
 // of a warp find different ones of their neighbours there. After that the particle moves on, or,
 // when somebody reads the state, comes to rest.
-template <class P, bool plain, bool reading, int lanes>
-__global__ void __launch_bounds__(kThreads) step_kernel(const __grid_constant__ Step<P> s) {
+template <class P, bool plain, bool reading, int lanes, class Who = Everybody>
+__global__ void __launch_bounds__(kThreads)
+    step_kernel(const __grid_constant__ Step<P> s, const Who who) {
   using Real = typename P::Real;
   using Math = typename MathOf<P>::type;
   constexpr int kHits = 16;  // that a thread collects before they are computed
   __shared__ unsigned hit[kHits * kThreads];
 #if __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();
-  cudaTriggerProgrammaticLaunchCompletion();
+  if constexpr (Who::follows_a_step) {
+    cudaGridDependencySynchronize();
+    cudaTriggerProgrammaticLaunchCompletion();
+  }
 #endif
   if (stale(s.watch, s.number)) return;
   if (blockIdx.x == 0 && threadIdx.x == 0) s.watch.report->started = s.number;
   const int thread = static_cast<int>(threadIdx.x);
-  const int i = static_cast<int>((blockIdx.x * kThreads + threadIdx.x) / lanes);
+  const int i = who.first + static_cast<int>((blockIdx.x * kThreads + threadIdx.x) / lanes);
   const bool here = i < s.count;
   const typename P::Position r = s.position[here ? i : 0];
   const typename P::Velocity v = s.velocity[here ? i : 0];
@@ -540,7 +564,7 @@ __global__ void __launch_bounds__(kThreads) step_kernel(const __grid_constant__ 
     typename P::Velocity moving = v;
     if constexpr (reading) s.force[i] = bonded.force;
     const auto force = with_body_forces(s.motion, r, bonded.force);
-    if (!reading || s.kicks) kick(s.motion, r, moving, force);
+    kick(s.motion, r, moving, force);
     if constexpr (!reading) {
       kick(s.motion, r, moving, force);
       typename P::Position place = r;

@@ -95,12 +95,6 @@ Cells cells_of(const Settings& s, double count, const Part* here) {
     most = (most + 1) / 2;
   }
   cells.narrow = *std::min_element(cells.count, cells.count + 3) < 4;
-  const int most = *std::max_element(cells.count, cells.count + 3);
-  int bits = 0;
-  while (most > 1 << bits) ++bits;
-  // Sorting goes by bytes.
-  cells.fine = bits <= 8 ? std::min(2, 8 - bits) : 0;
-  cells.bits = bits + cells.fine;
   for (int a = 0; a < 3; ++a) {
     cells.first[a] = 0;
     cells.here[a] = cells.count[a];
@@ -114,6 +108,12 @@ Cells cells_of(const Settings& s, double count, const Part* here) {
     cells.first[a] = first;
     cells.here[a] = number;
   }
+  const int most = *std::max_element(cells.here, cells.here + 3);
+  int bits = 0;
+  while (most > 1 << bits) ++bits;
+  // Sorting goes by bytes.
+  cells.fine = bits <= 8 ? std::min(2, 8 - bits) : 0;
+  cells.bits = bits + cells.fine;
   const Frame<Mixed> frame = frame_of<Mixed>(s.box);
   cells.xx = frame.xx;
   cells.yy = frame.yy;
@@ -315,7 +315,9 @@ std::unique_ptr<ResidentEngine> make_engine(const Settings& settings, const std:
   if (communicator && communicator->ranks() == 1) communicator = nullptr;
   if (device == "cpu") return make_cpu_engine(settings, threads, communicator);
 #if defined(MANYMOVE_HAVE_CUDA)
-  if (device == "cuda") return make_cuda_engine(settings);
+  if (device.starts_with("cuda"))
+    return make_cuda_engine(settings, device.size() > 5 ? std::stoi(device.substr(5)) : -1,
+                            communicator);
 #endif
   refuse("no engine for device ", device);
 }

@@ -50,7 +50,9 @@ std::vector<BondLaw<typename P::Real>> bond_laws_of(const Settings& settings);
 std::unique_ptr<ResidentEngine> make_cpu_engine(const Settings& settings, int threads,
                                                 Communicator* communicator);
 #if defined(MANYMOVE_HAVE_CUDA)
-std::unique_ptr<ResidentEngine> make_cuda_engine(const Settings& settings);
+// device: negative for the present one.
+std::unique_ptr<ResidentEngine> make_cuda_engine(const Settings& settings, int device,
+                                                 Communicator* communicator);
 #endif
 
 }  // namespace manymove::dpd
