@@ -94,9 +94,10 @@ void VerletManymove::setup(int flag) {
   residence_.reset();
   deck_ = std::make_unique<ResidentDeck>(lmp);
   const std::string device = place(deck_->unserved());  // before the table of output begins
+  if (update->nsteps > 0) rent(device);
   Verlet::setup(flag);
   stale_ = false;
-  if (update->nsteps > 0) move_in(device);
+  move_in();
 }
 
 void VerletManymove::setup_minimal(int flag) {
@@ -124,7 +125,8 @@ void VerletManymove::run(int steps) {
   if (!residence_ || moved_in_ != update->ntimestep) {
     residence_.reset();
     deck_ = std::make_unique<ResidentDeck>(lmp);
-    if (steps > 0) move_in(place(deck_->unserved()));
+    if (steps > 0) rent(place(deck_->unserved()));
+    move_in();
   }
   moved_in_ = -1;
   if (residence_)
@@ -133,17 +135,22 @@ void VerletManymove::run(int steps) {
     run_on_host(steps);
 }
 
-void VerletManymove::move_in(const std::string& device) {
+// An engine on the device, without particles yet.
+void VerletManymove::rent(const std::string& device) {
   if (device.empty() || atom->natoms == 0) return;
   const int threads = threads_ ? threads_ : comm->nthreads;
   residence_ = std::make_unique<Residence>(
       lmp, *deck_, Residence::Wishes{device, threads, transport_, overlap_});
-  residence_->upload();
-  moved_in_ = update->ntimestep;
   const std::string text = residence_->transport();
   if (comm->me == 0 && text != said_about_transport_)
     utils::logmesg(lmp, "Run style manymove/verlet: ghosts travel through " + text + "\n");
   said_about_transport_ = text;
+}
+
+void VerletManymove::move_in() {
+  if (!residence_) return;
+  residence_->upload();
+  moved_in_ = update->ntimestep;
 }
 
 // "cpu" or "cuda", or "" for the host; says which, once for several runs.

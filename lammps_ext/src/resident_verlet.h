@@ -28,7 +28,8 @@ class VerletManymove : public Verlet {
   void name_style(const char* name);
   std::string place(const std::string& unserved);
   bool has_gpus() const;
-  void move_in(const std::string& device);
+  void rent(const std::string& device);
+  void move_in();
   void run_on_host(int steps);
   void run_on_device(ResidentDeck& deck, Residence& residence, int steps);
   bigint next_stop(const ResidentDeck& deck, bigint last) const;
