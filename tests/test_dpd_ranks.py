@@ -109,6 +109,32 @@ def test_the_same_deck_gives_the_same_bits(device, tmp_path):
     assert (one.thermo()["Press"] == two.thermo()["Press"]).all()
 
 
+def test_particles_that_come_farther_than_expected(device, tmp_path):
+    # From rest and faster and faster: the next build always comes too late, and is made in time.
+    deck = f"""
+units lj
+lattice sc 3.0
+comm_modify vel yes
+region box block 0 7 0 6 0 6
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+pair_style manymove/dpd 0.0 1.0 7 precision double
+pair_coeff * * 25.0 4.5
+neighbor 0.3 bin
+timestep 0.01
+fix nve all nve
+region upper block INF INF 3 INF INF INF
+fix up all addforce 2.0 0.0 0.3 region upper
+fix down all addforce -1.0 0.0 0.0
+"""
+    deck = from_restart(deck, tmp_path) + resident(device) + THERMO + "run 150\n" + END
+    one, two = run_lammps(deck, tmp_path), run_lammps(deck, tmp_path, ranks=2)
+    assert_stays(two)
+    assert np.abs(pick(two, "vx")).max() > 0.5
+    assert_close(state(two), state(one), 1e-10)
+
+
 LOOKS = [
     "",
     "thermo 7\n",
