@@ -103,6 +103,7 @@ HostArrays Residence::arrays() {
 }
 
 void Residence::upload() {
+  if (update->dt != time_step_) make_engine();
   deck_.read_particles();
   HostArrays from = arrays();
   for (int i = 0; i < atom->nlocal; ++i) {
@@ -177,10 +178,7 @@ void Residence::remember() {
 void Residence::accept_changes() {
   int changed = fingerprint() != fingerprint_;
   MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_INT, MPI_MAX, world);
-  if (changed) {
-    if (update->dt != time_step_) make_engine();
-    upload();
-  }
+  if (changed) upload();
   body_.clear();
 }
 
