@@ -632,7 +632,7 @@ class CudaRanksEngine final : public CudaEngine<P> {
          *in = reinterpret_cast<Traveller<P>*>(in_.data());
     if (leaving > 0) {
       pick_boxes(ranks_.ranks(), leaves(), picked_);
-      leave_kernel<P><<<blocks_for(leaving, kSorters), kSorters, 0, stream_>>>(
+      travel_kernel<P><<<blocks_for(leaving, kSorters), kSorters, 0, stream_>>>(
           leaving, picked_.data(), particles(state_[now_], image_, home_here_), out);
       launched();
     }

@@ -291,7 +291,7 @@ __global__ void __launch_bounds__(kThreads)
     before -= number;
     first -= before;
   };
-  look_around(a.range);
+  if constexpr (!ranks) look_around(a.range);
 
   const typename P::Position origin = position[cell_range.x];
   // Relative to the first particle of the cell, as integers.
@@ -323,7 +323,9 @@ __global__ void __launch_bounds__(kThreads)
     const float reach = a.upright && !cells.narrow ? cells.reach_squared * (1 + 3e-5f) : 3e38f;
 
     bool fresh = true;  // lists of these particles are empty
-    const auto list_candidates = [&] {
+#pragma unroll 1
+    for (int part = 0; part < (ranks ? 2 : 1); ++part) {  // of the rank, then ghosts
+      if constexpr (ranks) look_around(part == 0 ? a.range : a.ghosts);
       int kept = 0;
       for (int base = 0; base < candidates || kept > 0;) {
         // Collect until there are enough for the registers.
@@ -378,12 +380,6 @@ __global__ void __launch_bounds__(kThreads)
         __syncwarp();
         fresh = false;
       }
-    };
-    list_candidates();
-    if constexpr (ranks) {
-      look_around(a.ghosts);
-      list_candidates();
-      look_around(a.range);
     }
   }
 }

@@ -126,7 +126,8 @@ struct Travellers {  // by index in the order of particles
 };
 
 template <class P>
-__global__ void leave_kernel(int count, const unsigned* who, Travellers<P> from, Traveller<P>* to) {
+__global__ void travel_kernel(int count, const unsigned* who, Travellers<P> from,
+                              Traveller<P>* to) {
   const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (k >= count) return;
   const unsigned i = who[k];
