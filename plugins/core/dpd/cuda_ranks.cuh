@@ -397,33 +397,44 @@ class CudaRanksEngine final : public CudaEngine<P> {
   // How many of the particles are in each box; in answers_->total when the stream is through.
   template <class Test>
   void count_boxes(int boxes, const Test& test) {
-    if (count_ == 0 || boxes == 0) {
-      check(cudaStreamSynchronize(stream_), "count");
+    if (unsigned* number = room_for_numbers(boxes)) {
+      count_kernel<<<blocks_for(count_, kSorters), kSorters, 0, work_>>>(count_, boxes, test,
+                                                                         number);
+      launched();
+    }
+    sum_boxes(boxes);
+  }
+  // Of each block in each box; null where there are none.
+  unsigned* room_for_numbers(int boxes) {
+    const int numbers = boxes * blocks_for(count_, kSorters) + 1;
+    ensure(block_number_, numbers);
+    ensure(block_offset_, numbers);
+    return count_ > 0 && boxes > 0 ? block_number_.data() : nullptr;
+  }
+  void sum_boxes(int boxes) {
+    const int blocks = blocks_for(count_, kSorters), numbers = boxes * blocks + 1;
+    if (numbers == 1) {
+      check(cudaStreamSynchronize(work_), "count");
       std::fill_n(answers_->total, boxes, 0u);
       return;
     }
-    const int blocks = blocks_for(count_, kSorters), numbers = boxes * blocks + 1;
-    ensure(block_number_, numbers);
-    ensure(block_offset_, numbers);
-    count_kernel<<<blocks, kSorters, 0, stream_>>>(count_, boxes, test, block_number_.data());
-    launched();
     std::size_t bytes = 0;
     check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, block_number_.data(), block_offset_.data(),
-                                        numbers, stream_),
+                                        numbers, work_),
           "sum");
     ensure(scratch_, bytes);
     check(cub::DeviceScan::ExclusiveSum(scratch_.data(), bytes, block_number_.data(),
-                                        block_offset_.data(), numbers, stream_),
+                                        block_offset_.data(), numbers, work_),
           "sum");
-    totals_kernel<<<blocks_for(boxes), kThreads, 0, stream_>>>(
-        boxes, static_cast<unsigned>(blocks), block_offset_.data(), answers_->total);
+    totals_kernel<<<blocks_for(boxes), kThreads, 0, work_>>>(boxes, static_cast<unsigned>(blocks),
+                                                             block_offset_.data(), answers_->total);
     launched();
   }
   // After count_boxes of the same particles.
   template <class Test>
   void pick_boxes(int boxes, const Test& test, DeviceBuffer<unsigned>& picked) {
     if (count_ == 0 || boxes == 0) return;
-    pick_kernel<<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
+    pick_kernel<<<blocks_for(count_, kSorters), kSorters, 0, work_>>>(
         count_, boxes, test, block_offset_.data(), picked.data());
     launched();
   }
@@ -451,11 +462,11 @@ class CudaRanksEngine final : public CudaEngine<P> {
     cub::DoubleBuffer<unsigned> keys(key_[0].data(), key_[1].data()),
         orders(order_[0].data(), order_[1].data());
     std::size_t bytes = 0;
-    check(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, orders, count, 0, bits, stream_),
+    check(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, orders, count, 0, bits, work_),
           "sort");
     ensure(scratch_, bytes);
     check(cub::DeviceRadixSort::SortPairs(scratch_.data(), bytes, keys, orders, count, 0, bits,
-                                          stream_),
+                                          work_),
           "sort");
     sorted_ = orders.Current();
   }
@@ -472,13 +483,13 @@ class CudaRanksEngine final : public CudaEngine<P> {
   bool agree(std::int64_t step, bool before_build, bool& stop) {
     join();
     if (before_build) {
-      if (count_ > 0) {
+      if (unsigned* number = room_for_numbers(ranks_.ranks())) {
         census_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
-            count_, cells_, base_.motion.frame.open, state_[now_].position.data(),
-            state_[now_].velocity.data(), built_at(), census_.data());
+            count_, ranks_.ranks(), cells_, base_.motion.frame.open, leaves(),
+            state_[now_].velocity.data(), built_at(), census_.data(), number);
         launched();
       }
-      count_boxes(ranks_.ranks(), leaves());
+      sum_boxes(ranks_.ranks());
     }
     ask();
     const Control& control = answers_->control;
@@ -544,7 +555,8 @@ class CudaRanksEngine final : public CudaEngine<P> {
           "copy");
     if (wanted) {
       grow_lists(static_cast<int>(wanted + wanted / 8));
-      list();
+      list(true);
+      list(false);
     }
     now_ = kBuilt;
     inner_done_.record(stream_);
@@ -555,10 +567,10 @@ class CudaRanksEngine final : public CudaEngine<P> {
     launched();
   }
   void ask() {
-    answer_kernel<<<1, 1, 0, stream_>>>(control_.data(), census_.data(), outer_word_.data(),
-                                        answers_);
+    answer_kernel<<<1, 1, 0, work_>>>(control_.data(), census_.data(), outer_word_.data(),
+                                      answers_);
     launched();
-    check(cudaStreamSynchronize(stream_), "step");
+    check(cudaStreamSynchronize(work_), "step");
   }
   // What follows in stream_ comes after what is in the other one.
   void join() {
@@ -603,12 +615,19 @@ class CudaRanksEngine final : public CudaEngine<P> {
     return core;
   }
 
+  // Inner particles, whose lists need no ghosts, are listed while ghosts travel.
   void build(std::int64_t step) {
     built_ = step;
     forget();
     migrate();
+    inner_done_.record(stream_);
+    list(true);
+    work_ = ahead();
+    check(cudaStreamWaitEvent(work_, inner_done_, 0), "wait");
     find_ghosts();
-    list();
+    list(false);
+    work_ = stream_;
+    join();
     find_partners();
     inner_done_.record(stream_);
     until_ = step + interval_;
@@ -696,25 +715,25 @@ class CudaRanksEngine final : public CudaEngine<P> {
       // Growing may have moved the particles.
       pick_boxes(boxes, IsKnown<P>{reached_.data(), outer_word_.data(), state.position.data()},
                  border_);
-      show_kernel<P><<<blocks_for(known_, kSorters), kSorters, 0, stream_>>>(
+      show_kernel<P><<<blocks_for(known_, kSorters), kSorters, 0, work_>>>(
           known_, border_.data(), state.position.data(), state.velocity.data(), out);
       launched();
     }
-    exchange(out, ghosts_to_, in, ghosts_from_, sizeof(Ghost<P>), stream_);
-    ghost_range_.clear(stream_);
+    exchange(out, ghosts_to_, in, ghosts_from_, sizeof(Ghost<P>), work_);
+    ghost_range_.clear(work_);
     if (ghosts_ == 0) return;
     const int blocks = blocks_for(ghosts_, kSorters);
     ghost_key_kernel<P>
-        <<<blocks, kSorters, 0, stream_>>>(ghosts_, cells_, in, key_[0].data(), order_[0].data());
+        <<<blocks, kSorters, 0, work_>>>(ghosts_, cells_, in, key_[0].data(), order_[0].data());
     launched();
     sort(ghosts_, 3 * cells_.bits);
-    see_kernel<P><<<blocks, kSorters, 0, stream_>>>(
+    see_kernel<P><<<blocks, kSorters, 0, work_>>>(
         ghosts_, count_, cells_, base_.shorts, sorted_, in, state.position.data(),
         state.velocity.data(), state.shorts.data(), place_.data(), ghost_range_.data());
     launched();
   }
 
-  void list() {
+  void list(bool inner) {
     if (count_ == 0) return;
     unsigned excluded = 0;
     for (unsigned k = 1; k < 4; ++k)
@@ -727,10 +746,12 @@ class CudaRanksEngine final : public CudaEngine<P> {
         lists(),
         tag_.data(),
         {special_first_.data(), special_partner_.data(), special_kind_.data(), excluded},
-        ghost_range_.data()};
+        ghost_range_.data(),
+        core_,
+        inner};
     const auto kernel = has_special_ ? &list_kernel<P, true, true> : &list_kernel<P, false, true>;
-    kernel<<<this->list_grid(), kThreads, 0, stream_>>>(arguments, state_[kBuilt].position.data(),
-                                                        state_[kBuilt].velocity.data());
+    kernel<<<this->list_grid(), kThreads, 0, work_>>>(arguments, state_[kBuilt].position.data(),
+                                                      state_[kBuilt].velocity.data());
     launched();
   }
   Lists lists() const { return {entry_.data(), number_.data(), capacity_, owned_capacity_}; }
@@ -858,7 +879,7 @@ class CudaRanksEngine final : public CudaEngine<P> {
   DeviceBuffer<unsigned> outer_word_;  // how many outer particles there are
   DeviceBuffer<Part> parts_, reached_;
   Answers* answers_ = nullptr;
-  cudaStream_t first_stream_ = nullptr;
+  cudaStream_t first_stream_ = nullptr, work_ = stream_;  // the latter: of what comes next
   Event inner_done_, outer_done_, joined_;
   Core core_{};
   int hosts_ = 0, ghosts_ = 0, outer_ = 0, owned_capacity_ = 0;

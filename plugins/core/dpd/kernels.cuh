@@ -165,6 +165,20 @@ struct ListMemory {
   ListCentre own[32];
 };
 
+// Cells all of whose particles are farther than the reach of lists from other ranks' parts, from
+// first to last along each edge of the frame.
+struct Core {
+  int first[3], last[3];
+};
+__device__ inline bool is_core_cell(const Cells& cells, const Core& core, int x, int y, int z) {
+  const auto inside = [&](int c, int a) {
+    const int along = c + cells.first[a] < cells.count[a] ? c + cells.first[a]
+                                                          : c + cells.first[a] - cells.count[a];
+    return along >= core.first[a] && along <= core.last[a];
+  };
+  return inside(x, 0) && inside(y, 1) && inside(z, 2);
+}
+
 struct ListArguments {
   Cells cells;
   bool upright;
@@ -173,7 +187,11 @@ struct ListArguments {
   Lists lists;
   const unsigned* home;
   Specials specials;
-  const int2* ghosts = nullptr;  // of each cell, where there are several ranks
+  // Where there are several ranks: ghosts of each cell; lists are those of the core's cells, which
+  // need none, or of the others.
+  const int2* ghosts = nullptr;
+  Core core = {};
+  bool inner = false;
 };
 
 // Appends those of 32 x batches candidates that are in reach to the lists of particles i, i + 1,
@@ -271,6 +289,7 @@ __global__ void __launch_bounds__(kThreads)
   if (cell_x >= cells.here[0]) return;
   const int2 cell_range = a.range[(cell_z * cells.here[1] + cell_y) * cells.here[0] + cell_x];
   if (cell_range.x == cell_range.y) return;
+  if (ranks && is_core_cell(cells, a.core, cell_x, cell_y, cell_z) != a.inner) return;
   ListMemory& m = memory[threadIdx.x / 32];
 
   const int other = lane < 27 ? neighbour_cell(cells, cell_x, cell_y, cell_z, lane) : -1;
@@ -324,7 +343,7 @@ __global__ void __launch_bounds__(kThreads)
 
     bool fresh = true;  // lists of these particles are empty
 #pragma unroll 1
-    for (int part = 0; part < (ranks ? 2 : 1); ++part) {  // of the rank, then ghosts
+    for (int part = 0; part < (ranks && !a.inner ? 2 : 1); ++part) {  // of the rank, then ghosts
       if constexpr (ranks) look_around(part == 0 ? a.range : a.ghosts);
       int kept = 0;
       for (int base = 0; base < candidates || kept > 0;) {

@@ -36,11 +36,13 @@ __global__ void pick_kernel(int count, int boxes, Test test, const unsigned* off
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   for (int b = 0; b < boxes; ++b) {
+    const unsigned* first = offset + static_cast<unsigned>(b) * gridDim.x + blockIdx.x;
+    if (first[0] == first[1]) continue;  // nobody in this block
     const bool in = i < count && test(b, i);
     const unsigned vote = __ballot_sync(kWarp, in);
     if (lane == 0) of_warp[warp] = static_cast<unsigned>(__popc(vote));
     __syncthreads();
-    unsigned at = offset[static_cast<unsigned>(b) * gridDim.x + blockIdx.x];
+    unsigned at = first[0];
     for (unsigned w = 0; w < warp; ++w) at += of_warp[w];
     if (in) picked[at + static_cast<unsigned>(__popc(vote & ((1u << lane) - 1u)))] = i;
     __syncthreads();
@@ -89,23 +91,34 @@ struct Census {
   unsigned missing;   // tag of a particle whose bond has no partner here
 };
 
+// One thread per particle; counts those that leave for other ranks, as count_kernel does.
 template <class P>
-__global__ void census_kernel(int count, Cells cells, unsigned open,
-                              const typename P::Position* position,
+__global__ void census_kernel(int count, int ranks, Cells cells, unsigned open, Leaves<P> leaves,
                               const typename P::Velocity* velocity, BuiltAt built_at,
-                              Census* census) {
+                              Census* census, unsigned* number) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   float square = 0;
+  unsigned x = 0, y = 0, z = 0;
+  bool left = false;
   if (i < count) {
-    const typename P::Position p = position[i];
-    const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
+    const typename P::Position p = leaves.position[i];
+    x = high_word(p.x);
+    y = high_word(p.y);
+    z = high_word(p.z);
     if (outside(open, x, y, z)) atomicMax(&census->beyond, velocity[i].tag);
     square =
         list_square(list_place(cells, x - built_at.x[i], y - built_at.y[i], z - built_at.z[i]));
+    left = !is_in(leaves.own, x, y, z);
   }
   const unsigned farthest = __reduce_max_sync(kWarp, __float_as_uint(square));
   if (threadIdx.x % 32 == 0 && farthest > *static_cast<volatile unsigned*>(&census->farthest))
     atomicMax(&census->farthest, farthest);
+  const bool anybody = __syncthreads_or(left) != 0;
+  for (int r = 0; r < ranks; ++r) {
+    const int sum = anybody ? __syncthreads_count(left && is_in(leaves.part[r], x, y, z)) : 0;
+    if (threadIdx.x == 0)
+      number[static_cast<unsigned>(r) * gridDim.x + blockIdx.x] = static_cast<unsigned>(sum);
+  }
 }
 
 // What a particle has, on its way to another rank.
@@ -145,11 +158,6 @@ __global__ void arrive_kernel(int count, const Traveller<P>* from, int first, Tr
   to.home[first + k] = traveller.home;
 }
 
-// Cells all of whose particles are farther than the reach of lists from other ranks' parts, from
-// first to last along each edge of the frame.
-struct Core {
-  int first[3], last[3];
-};
 __device__ inline bool is_inner(const Cells& cells, const Core& core, unsigned x, unsigned y,
                                 unsigned z) {
   const auto inside = [&](unsigned u, int a) {
