@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The resident engines on GPUs: one, or one of each rank.
 #include "cuda_engine.cuh"
-#include "cuda_ranks.cuh"
+#include "cuda_ranks_engine.cuh"
 
 namespace manymove::dpd {
 namespace {
