@@ -26,6 +26,8 @@ from test_dpd_resident import (
     system,
 )
 
+from manymove import _core
+
 pytestmark = needs_lammps
 
 # What a restart file does not keep, in the decks of test_dpd_resident.
@@ -111,7 +113,7 @@ def test_the_same_deck_gives_the_same_bits(device, tmp_path):
 
 def test_particles_that_come_farther_than_expected(device, tmp_path):
     # From rest and faster and faster: the next build always comes too late, and is made in time.
-    deck = f"""
+    deck = """
 units lj
 lattice sc 3.0
 comm_modify vel yes
@@ -162,6 +164,21 @@ def test_the_number_of_threads_does_not_change_a_bit(tmp_path):
         for n in (1, 2)
     )
     assert (state(one) == state(two)).all()
+
+
+@pytest.mark.gpu
+def test_the_way_that_ghosts_take_does_not_change_a_bit(tmp_path):
+    if not _core.cuda_devices():
+        pytest.skip("no CUDA device")
+    deck = DECKS["walls and body forces"].replace("precision double", "precision mixed")
+    first, *others = (
+        run_lammps(deck + resident("cuda", way) + "run 40\n" + END, tmp_path, ranks=2)
+        for way in ("", "overlap no", "transport host", "transport host overlap no")
+    )
+    assert_stays(first)
+    assert "ghosts travel through page-locked host memory and MPI" in others[1].output
+    for other in others:
+        assert (state(other) == state(first)).all()
 
 
 # ---- who reads ----
@@ -300,6 +317,19 @@ def test_an_exploding_system_is_an_error(device, tmp_path):
     deck = system() + fluid() + resident(device) + "timestep 30.0\nrun 500\n"
     run = run_lammps(deck, tmp_path, ranks=2, fails=True)
     assert re.search(r"ERROR.*(Lost atoms|outside the box)", run.output), run.output
+
+
+@pytest.mark.gpu
+def test_nccl_that_cannot_serve_is_an_error(tmp_path):
+    devices = len(_core.cuda_devices())
+    if not devices:
+        pytest.skip("no CUDA device")
+    deck = system() + fluid() + resident("cuda", "transport nccl") + "run 4\n"
+    run = run_lammps(deck, tmp_path, ranks=devices + 1, fails=True)
+    assert re.search(
+        "ERROR.*transport nccl cannot serve: (two ranks share a GPU|libnccl.so.2 is not found)",
+        run.output,
+    ), run.output
 
 
 def test_a_bond_beyond_reach_is_an_error(device, tmp_path):
