@@ -136,8 +136,24 @@ void ResidentDeck::check_atoms() {
 }
 
 void ResidentDeck::check_box() {
-  if (domain->dimension != 3) refuse("dimension 2");
+  if (domain->dimension == 2) check_plane();
   if (domain->nonperiodic == kShrinkWrapped) refuse("shrink-wrapped boundary");
+}
+
+// In two dimensions nothing leaves its plane, if all are in the same one and nobody pushes.
+void ResidentDeck::check_plane() {
+  bool kept = false;
+  for (int k = 0; k < modify->nfix; ++k)
+    kept =
+        kept || (std::string(modify->fix[k]->style) == "enforce2d" && modify->fix[k]->igroup == 0);
+  if (!kept) refuse("dimension 2 without fix enforce2d of all atoms");
+  double ends[2] = {-HUGE_VAL, -HUGE_VAL};  // the highest, and minus the lowest
+  for (int i = 0; i < atom->nlocal; ++i) {
+    ends[0] = std::max(ends[0], atom->x[i][2]);
+    ends[1] = std::max(ends[1], -atom->x[i][2]);
+  }
+  MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_DOUBLE, MPI_MAX, world);
+  if (ends[0] > -ends[1]) refuse("dimension 2 with atoms at different heights");
 }
 
 void ResidentDeck::check_fixes() {
@@ -153,6 +169,8 @@ void ResidentDeck::check_fix(Fix* fix, int mask) {
     integrators_.push_back(fix);
   else if (style == "addforce")
     check_body_force(fix);
+  else if (style == "enforce2d" && domain->dimension == 2)
+    return;  // check_plane looks whether it is for all
   else if (style == "GROUP")
     return;  // a dynamic group, which check_atoms names
   else if ((mask & kWithinStep) || fix->box_change)
@@ -187,6 +205,8 @@ void ResidentDeck::check_body_force(Fix* fix) {
       read->z_variable || read->energy_variable)
     return refuse(name_of(fix) + " with a variable");
   if (fix->nevery != 1) return refuse(name_of(fix) + " with every");
+  if (domain->dimension == 2 && read->force[2] != 0)
+    return refuse(name_of(fix) + " out of the plane");
   BodyForce body{fix, {read->force[0], read->force[1], read->force[2]}, nullptr};
   if (read->region_id || read->region) {
     body.block = read->region;
@@ -262,7 +282,11 @@ bool ResidentDeck::body_forces_act_as_read() {
       for (int a = 0; acts_on(body, i) && a < 3; ++a) expected[3 * i + a] += body.force[a];
   }
   modify->post_force(0);
-  const bool same = std::memcmp(expected.data(), f[0], values * sizeof(double)) == 0;
+  bool same = true;
+  for (int i = 0; i < atom->nlocal; ++i) {  // in two dimensions another fix has the third
+    const std::size_t bytes = sizeof(double) * static_cast<unsigned>(domain->dimension);
+    same = same && std::memcmp(&expected[3 * static_cast<std::size_t>(i)], f[i], bytes) == 0;
+  }
   std::copy(before.begin(), before.end(), f[0]);
   return same;
 }
@@ -292,7 +316,7 @@ Settings ResidentDeck::settings() {
   for (int a = 0; a < 3; ++a) {
     settings.box.low[a] = domain->boxlo[a];
     settings.box.extent[a] = domain->prd[a];
-    settings.box.periodic[a] = domain->periodicity[a] != 0;
+    settings.box.periodic[a] = domain->periodicity[a] != 0 && (a < 2 || domain->dimension == 3);
   }
   settings.box.tilt[0] = domain->xy;
   settings.box.tilt[1] = domain->xz;

@@ -61,6 +61,7 @@ class ResidentDeck : protected Pointers {
   void check_pairs_and_bonds();
   void check_atoms();
   void check_box();
+  void check_plane();
   void check_fixes();
   void check_fix(Fix* fix, int mask);
   void check_wall(FixManymoveWall* fix);
