@@ -338,7 +338,7 @@ inline std::unique_ptr<Transport> make_transport(Communicator& communicator,
     if (auto transport = IpcTransport::open(communicator)) return transport;
     if (wish == "ipc") refuse("the memory of another GPU does not open");
   }
-  // Between hosts; on one of them it was slower than page-locked memory (docs/benchmarks/dpd.md).
+  // Between hosts; on one of them it was slower than page-locked memory (docs/log.md).
   if (wish == "auto" && !no_ipc.empty() && no_nccl.empty())
     return std::make_unique<NcclTransport>(communicator);
   return std::make_unique<HostTransport>(communicator);
