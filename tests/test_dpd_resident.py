@@ -78,6 +78,10 @@ DECKS = {
     "small box": system("block 0 4 0 5 0 6", 360) + fluid(),
     "frozen particles": system() + fluid() + "unfix nve\ngroup some id <= 700\nfix nve some nve\n",
     "newton off": system(before="newton off") + fluid() + BONDS,
+    "two dimensions": system("block 0 9 0 8 -0.5 0.5", 300, "dimension 2")
+    + fluid()
+    + "set group all z 0.0\nvelocity all set NULL NULL 0.0\nfix flat all enforce2d\n"
+    + "fix push all addforce 0.2 -0.1 0.0\n",
 }
 
 # Positions unwrapped: when they are wrapped is the run style's affair.
@@ -469,24 +473,16 @@ def test_what_is_not_served_runs_on_the_host(commands, tmp_path):
     assert (state(ours) == state(host)).all()
 
 
-def test_two_dimensions_run_on_the_host(tmp_path):
-    deck = (
-        system("block 0 12 0 12 -0.5 0.5", 300, "dimension 2")
-        + fluid()
-        + "fix flat all enforce2d\n"
-        + resident("cpu")
-        + "run 4\n"
-    )
-    output = run_lammps(deck, tmp_path).output
-    assert output.count(WARNING) == 1
-    assert "dimension 2, fix flat enforce2d" in output
-
-
-def test_several_ranks_run_on_the_host(tmp_path):
-    deck = system() + fluid() + resident("cpu") + THERMO + "run 4\n"
-    output = run_lammps(deck, tmp_path, ranks=2).output
-    assert output.count(WARNING) == 1
-    assert "2 MPI processes" in output
+def test_two_dimensions_need_a_plane_that_is_kept(tmp_path):
+    deck = DECKS["two dimensions"] + resident("cpu")
+    for spoilt, text in (
+        (deck.replace("fix flat", "#"), "dimension 2 without fix enforce2d"),
+        (deck + "set atom 1 z 0.1\n", "dimension 2 with atoms at different heights"),
+        (deck + "fix up all addforce 0.0 0.0 0.1\n", "fix up addforce out of the plane"),
+    ):
+        output = run_lammps(spoilt + "run 2\n", tmp_path).output
+        assert output.count(WARNING) == 1
+        assert text in output, output
 
 
 def test_without_a_gpu_auto_is_lammps_verlet(tmp_path, monkeypatch):
@@ -515,6 +511,8 @@ BAD = {
     "run_style manymove/verlet threads 0": "threads 0 must be positive",
     "run_style manymove/verlet threads many": "Expected integer",
     "run_style manymove/verlet engine cpu": "unknown keyword engine",
+    "run_style manymove/verlet transport mpi": "transport mpi must be auto, ipc, nccl or host",
+    "run_style manymove/verlet overlap perhaps": "Expected boolean",
 }
 
 

@@ -6,6 +6,8 @@
 #include <stdexcept>
 
 #include "atom.h"
+#include "comm.h"
+#include "core/common/devices.h"
 #include "error.h"
 #include "timer.h"
 #include "update.h"
@@ -47,8 +49,11 @@ class Digest {
 
 }  // namespace
 
-Residence::Residence(LAMMPS* lmp, ResidentDeck& deck, const std::string& device, int threads)
-    : Pointers(lmp), deck_(deck), device_(device), threads_(threads) {
+Residence::Residence(LAMMPS* lmp, ResidentDeck& deck, const Wishes& wishes)
+    : Pointers(lmp), deck_(deck), wishes_(wishes), device_(wishes.device), communicator_(world) {
+  // One GPU for each rank of a host as far as there are so many.
+  if (device_ == "cuda" && comm->nprocs > 1)
+    device_ += ":" + std::to_string(rank_on_host(world) % manymove::cuda_devices().size());
   make_engine();
 }
 
@@ -56,22 +61,34 @@ void Residence::make_engine() {
   if (engine_) earlier_builds_ += engine_->counters().builds;
   engine_.reset();
   time_step_ = update->dt;
-  guarded([&] { engine_ = manymove::dpd::make_engine(deck_.settings(), device_, threads_); });
+  guarded([&] {
+    manymove::dpd::Settings settings = deck_.settings();
+    settings.transport = wishes_.transport;
+    settings.overlap = wishes_.overlap;
+    engine_ = manymove::dpd::make_engine(settings, device_, wishes_.threads, &communicator_);
+  });
 }
 
 template <class Call>
 void Residence::guarded(Call call) {
   std::string what;
+  bool everywhere = comm->nprocs == 1;
   try {
     return call();
   } catch (const std::bad_alloc&) {
     what = "out of memory for " + std::to_string(atom->nlocal) + " atoms";
+  } catch (const manymove::dpd::LostParticle& failure) {
+    what = std::string("Lost atoms: ") + failure.what();
+    everywhere = true;
   } catch (const std::exception& failure) {
     what = failure.what();
-    if (what.find("lost") != std::string::npos) what = "Lost atoms: " + what;
   }
-  error->all(FLERR, "Run style manymove/verlet on {}: {}", engine_ ? engine_->device() : device_,
-             what);
+  what = "Run style manymove/verlet on " + (engine_ ? engine_->device() : device_) + ": " + what;
+  // The other ranks wait for this one until LAMMPS ends them.
+  if (everywhere)
+    error->all(FLERR, what);
+  else
+    error->one(FLERR, what);
 }
 
 HostArrays Residence::arrays() {
@@ -86,6 +103,7 @@ HostArrays Residence::arrays() {
 }
 
 void Residence::upload() {
+  if (update->dt != time_step_) make_engine();
   deck_.read_particles();
   HostArrays from = arrays();
   for (int i = 0; i < atom->nlocal; ++i) {
@@ -130,6 +148,11 @@ void Residence::download(bool positions) {
                      ((static_cast<imageint>(image_[i][2] + IMGMAX) & IMGMASK) << IMG2BITS);
 }
 
+void Residence::rehome() {
+  deck_.read_tags();
+  guarded([&] { engine_->rehome(atom->nlocal, deck_.tags().data()); });
+}
+
 // ---- what others change ----
 
 std::uint64_t Residence::fingerprint() const {
@@ -153,10 +176,9 @@ void Residence::remember() {
 }
 
 void Residence::accept_changes() {
-  if (fingerprint() != fingerprint_) {
-    if (update->dt != time_step_) make_engine();
-    upload();
-  }
+  int changed = fingerprint() != fingerprint_;
+  MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_INT, MPI_MAX, world);
+  if (changed) upload();
   body_.clear();
 }
 

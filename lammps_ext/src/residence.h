@@ -11,6 +11,7 @@
 
 #include "core/dpd/engine.h"
 #include "lmptype.h"
+#include "mpi_communicator.h"
 #include "pointers.h"
 #include "resident_deck.h"
 
@@ -18,10 +19,15 @@ namespace LAMMPS_NS {
 
 class Residence : protected Pointers {
  public:
-  // device: "cpu" or "cuda".
-  Residence(class LAMMPS* lmp, ResidentDeck& deck, const std::string& device, int threads);
+  struct Wishes {
+    std::string device;     // cpu or cuda
+    int threads;            // of the CPU
+    std::string transport;  // between GPUs: auto, ipc, nccl or host
+    bool overlap;           // of transport and motion
+  };
+  Residence(class LAMMPS* lmp, ResidentDeck& deck, const Wishes& wishes);
 
-  std::string device() const { return engine_->device(); }
+  std::string transport() const { return engine_->transport(); }
   manymove::dpd::Tally tally() const { return engine_->tally(); }
 
   // Of the present step: what the host's arrays hold.
@@ -30,6 +36,9 @@ class Residence : protected Pointers {
   bigint advance(bigint stop);
   // Velocities and forces (of pairs and bonds alone), with positions also these and images.
   void download(bool positions);
+
+  // The host's atoms are on other ranks now, or in another order.
+  void rehome();
 
   // Before somebody acts on the host's arrays, and after: takes over what has changed.
   void remember();
@@ -45,8 +54,9 @@ class Residence : protected Pointers {
   void guarded(Call call);
 
   ResidentDeck& deck_;
-  const std::string device_;
-  const int threads_;
+  const Wishes wishes_;
+  std::string device_;  // of this rank
+  MpiCommunicator communicator_;
   std::unique_ptr<manymove::dpd::ResidentEngine> engine_;
   double time_step_ = 0;                     // of engine_
   std::vector<std::array<int, 3>> image_;    // of LAMMPS' packed ones

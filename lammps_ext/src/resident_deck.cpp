@@ -74,11 +74,12 @@ std::string name_of(const Fix* fix) { return std::string("fix ") + fix->id + " "
 }  // namespace
 
 ResidentDeck::ResidentDeck(LAMMPS* lmp) : Pointers(lmp) {
-  if (comm->nprocs > 1) refuse(std::to_string(comm->nprocs) + " MPI processes");
+  if (comm->nprocs > 1 && comm->layout == Comm::LAYOUT_TILED) refuse("comm_style tiled");
   check_pairs_and_bonds();
   check_atoms();
   check_box();
   check_fixes();
+  refuse_together();
   if (!unserved_.empty()) return;
   try {
     manymove::dpd::check_settings(settings());
@@ -88,11 +89,23 @@ ResidentDeck::ResidentDeck(LAMMPS* lmp) : Pointers(lmp) {
   }
   check_integrated_once();
   check_body_forces_act_as_read();
+  refuse_together();
   check_readers();
 }
 
 void ResidentDeck::refuse(const std::string& culprit) {
   unserved_ += (unserved_.empty() ? "" : ", ") + culprit;
+}
+
+// Ranks may have found different culprits among their atoms: those of one are named by all.
+void ResidentDeck::refuse_together() {
+  if (comm->nprocs == 1) return;
+  struct {
+    int length, rank;
+  } mine{static_cast<int>(unserved_.size()), comm->me}, most;
+  MPI_Allreduce(&mine, &most, 1, MPI_2INT, MPI_MAXLOC, world);
+  unserved_.resize(static_cast<std::size_t>(most.length));
+  MPI_Bcast(unserved_.data(), most.length, MPI_CHAR, most.rank, world);
 }
 
 // ---- what is served ----
@@ -123,8 +136,24 @@ void ResidentDeck::check_atoms() {
 }
 
 void ResidentDeck::check_box() {
-  if (domain->dimension != 3) refuse("dimension 2");
+  if (domain->dimension == 2) check_plane();
   if (domain->nonperiodic == kShrinkWrapped) refuse("shrink-wrapped boundary");
+}
+
+// In two dimensions nothing leaves its plane, if all are in the same one and nobody pushes.
+void ResidentDeck::check_plane() {
+  bool kept = false;
+  for (int k = 0; k < modify->nfix; ++k)
+    kept =
+        kept || (std::string(modify->fix[k]->style) == "enforce2d" && modify->fix[k]->igroup == 0);
+  if (!kept) refuse("dimension 2 without fix enforce2d of all atoms");
+  double ends[2] = {-HUGE_VAL, -HUGE_VAL};  // the highest, and minus the lowest
+  for (int i = 0; i < atom->nlocal; ++i) {
+    ends[0] = std::max(ends[0], atom->x[i][2]);
+    ends[1] = std::max(ends[1], -atom->x[i][2]);
+  }
+  MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_DOUBLE, MPI_MAX, world);
+  if (ends[0] > -ends[1]) refuse("dimension 2 with atoms at different heights");
 }
 
 void ResidentDeck::check_fixes() {
@@ -140,6 +169,8 @@ void ResidentDeck::check_fix(Fix* fix, int mask) {
     integrators_.push_back(fix);
   else if (style == "addforce")
     check_body_force(fix);
+  else if (style == "enforce2d" && domain->dimension == 2)
+    return;  // check_plane looks whether it is for all
   else if (style == "GROUP")
     return;  // a dynamic group, which check_atoms names
   else if ((mask & kWithinStep) || fix->box_change)
@@ -174,6 +205,8 @@ void ResidentDeck::check_body_force(Fix* fix) {
       read->z_variable || read->energy_variable)
     return refuse(name_of(fix) + " with a variable");
   if (fix->nevery != 1) return refuse(name_of(fix) + " with every");
+  if (domain->dimension == 2 && read->force[2] != 0)
+    return refuse(name_of(fix) + " out of the plane");
   BodyForce body{fix, {read->force[0], read->force[1], read->force[2]}, nullptr};
   if (read->region_id || read->region) {
     body.block = read->region;
@@ -249,7 +282,11 @@ bool ResidentDeck::body_forces_act_as_read() {
       for (int a = 0; acts_on(body, i) && a < 3; ++a) expected[3 * i + a] += body.force[a];
   }
   modify->post_force(0);
-  const bool same = std::memcmp(expected.data(), f[0], values * sizeof(double)) == 0;
+  bool same = true;
+  for (int i = 0; i < atom->nlocal; ++i) {  // in two dimensions another fix has the third
+    const std::size_t bytes = sizeof(double) * static_cast<unsigned>(domain->dimension);
+    same = same && std::memcmp(&expected[3 * static_cast<std::size_t>(i)], f[i], bytes) == 0;
+  }
   std::copy(before.begin(), before.end(), f[0]);
   return same;
 }
@@ -279,11 +316,19 @@ Settings ResidentDeck::settings() {
   for (int a = 0; a < 3; ++a) {
     settings.box.low[a] = domain->boxlo[a];
     settings.box.extent[a] = domain->prd[a];
-    settings.box.periodic[a] = domain->periodicity[a] != 0;
+    settings.box.periodic[a] = domain->periodicity[a] != 0 && (a < 2 || domain->dimension == 3);
   }
   settings.box.tilt[0] = domain->xy;
   settings.box.tilt[1] = domain->xz;
   settings.box.tilt[2] = domain->yz;
+  if (comm->nprocs > 1) {
+    const double* const split[3] = {comm->xsplit, comm->ysplit, comm->zsplit};
+    const int* along = comm->procgrid;
+    for (int a = 0; a < 3; ++a) settings.grid.cut[a].assign(split[a], split[a] + along[a] + 1);
+    for (int z = 0; z < along[2]; ++z)
+      for (int y = 0; y < along[1]; ++y)
+        for (int x = 0; x < along[0]; ++x) settings.grid.rank.push_back(comm->grid2proc[x][y][z]);
+  }
   settings.pairs = pair_->table();
   settings.cutoff = settings.pairs.largest_cutoff;
   settings.skin = neighbor->skin;
@@ -330,6 +375,12 @@ void ResidentDeck::body_force(int i, double sum[3]) const {
 }
 
 void ResidentDeck::read_particles() {
+  read_tags();
+  read_bonds();
+  read_special();
+}
+
+void ResidentDeck::read_tags() {
   const int n = atom->nlocal;
   int integrated = 0;
   for (const Fix* fix : integrators_) integrated |= fix->groupbit;
@@ -341,9 +392,12 @@ void ResidentDeck::read_particles() {
       if (atom->mask[i] & bit) flags |= flag;
     flags_[i] = flags;
   }
-  read_bonds();
-  read_special();
 }
+
+struct ResidentDeck::BondEnd {
+  std::uint32_t particle, partner;
+  int type;
+};
 
 // From the lists by owner to lists by both ends, each in the order of the partners' IDs.
 void ResidentDeck::read_bonds() {
@@ -352,34 +406,52 @@ void ResidentDeck::read_bonds() {
   bond_type_.clear();
   if (!force->bond || atom->molecular != kStandard) return;
   const int n = atom->nlocal;
-  struct End {
-    int particle;
-    std::uint32_t partner;
-    int type;
-  };
-  std::vector<End> ends;
+  std::vector<BondEnd> ends, reverse;
   for (int i = 0; i < n; ++i) {
     for (int m = 0; m < atom->num_bond[i]; ++m) {
-      const int type = atom->bond_type[i][m], j = atom->map(atom->bond_atom[i][m]);
+      const int type = atom->bond_type[i][m];
       if (type <= 0) continue;  // switched off
-      if (j < 0 || j >= n)
+      const auto partner = static_cast<std::uint32_t>(atom->bond_atom[i][m]);
+      if (atom->map(atom->bond_atom[i][m]) < 0)
         error->one(FLERR, "Bond atoms {} {} missing on run_style manymove/verlet at step {}",
-                   atom->tag[i], atom->bond_atom[i][m], update->ntimestep);
-      ends.push_back({i, tag_[j], type});
-      if (force->newton_bond) ends.push_back({j, tag_[i], type});
+                   atom->tag[i], partner, update->ntimestep);
+      ends.push_back({tag_[i], partner, type});
+      if (force->newton_bond) reverse.push_back({partner, tag_[i], type});
     }
   }
-  std::sort(ends.begin(), ends.end(), [](const End& a, const End& b) {
-    if (a.particle != b.particle) return a.particle < b.particle;
+  if (comm->nprocs > 1 && force->newton_bond) deliver_bonds(reverse);
+  ends.insert(ends.end(), reverse.begin(), reverse.end());
+  const auto index = [this](const BondEnd& end) {
+    return atom->map(static_cast<tagint>(end.particle));
+  };
+  std::sort(ends.begin(), ends.end(), [&](const BondEnd& a, const BondEnd& b) {
+    if (a.particle != b.particle) return index(a) < index(b);
     return a.partner != b.partner ? a.partner < b.partner : a.type < b.type;
   });
   first_bond_.assign(n + 1, 0);
-  for (const End& end : ends) {
-    ++first_bond_[end.particle + 1];
+  for (const BondEnd& end : ends) {
+    ++first_bond_[index(end) + 1];
     bond_partner_.push_back(end.partner);
     bond_type_.push_back(end.type);
   }
   for (int i = 0; i < n; ++i) first_bond_[i + 1] += first_bond_[i];
+}
+
+// Ends of bonds that other ranks have in their lists: all are heard of, own ones kept.
+void ResidentDeck::deliver_bonds(std::vector<BondEnd>& ends) const {
+  const int bytes = static_cast<int>(ends.size() * sizeof(BondEnd));
+  std::vector<int> number(comm->nprocs), from(comm->nprocs + 1);
+  MPI_Allgather(&bytes, 1, MPI_INT, number.data(), 1, MPI_INT, world);
+  for (int r = 0; r < comm->nprocs; ++r) from[r + 1] = from[r] + number[r];
+  std::vector<BondEnd> all(static_cast<std::size_t>(from.back()) / sizeof(BondEnd));
+  MPI_Allgatherv(ends.data(), bytes, MPI_BYTE, all.data(), number.data(), from.data(), MPI_BYTE,
+                 world);
+  const auto elsewhere = [this](const BondEnd& end) {
+    const int i = atom->map(static_cast<tagint>(end.particle));
+    return i < 0 || i >= atom->nlocal;
+  };
+  all.erase(std::remove_if(all.begin(), all.end(), elsewhere), all.end());
+  ends = std::move(all);
 }
 
 void ResidentDeck::read_special() {

@@ -30,6 +30,9 @@ class ResidentDeck : protected Pointers {
 
   // What belongs to particles, read anew from the host's arrays.
   void read_particles();
+  // Of these tags and groups alone: the same particles, perhaps on other ranks.
+  void read_tags();
+  const std::vector<std::uint32_t>& tags() const { return tag_; }
   bool is_integrated(int i) const { return (flags_[i] & manymove::dpd::kIntegrated) != 0; }
   manymove::dpd::Topology topology() const;
 
@@ -54,9 +57,11 @@ class ResidentDeck : protected Pointers {
   };
 
   void refuse(const std::string& culprit);
+  void refuse_together();
   void check_pairs_and_bonds();
   void check_atoms();
   void check_box();
+  void check_plane();
   void check_fixes();
   void check_fix(Fix* fix, int mask);
   void check_wall(FixManymoveWall* fix);
@@ -68,7 +73,9 @@ class ResidentDeck : protected Pointers {
   void check_readers();
   bool is_block(Region* region) const;
   std::uint32_t flag_of(const Fix* fix);
+  struct BondEnd;
   void read_bonds();
+  void deliver_bonds(std::vector<BondEnd>& ends) const;
   void read_special();
 
   std::string unserved_;

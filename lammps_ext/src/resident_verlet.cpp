@@ -13,6 +13,7 @@
 #include "error.h"
 #include "fix.h"
 #include "force.h"
+#include "irregular_api.h"
 #include "modify.h"
 #include "neighbor.h"
 #include "output.h"
@@ -32,11 +33,13 @@ constexpr char kNameForFixes[] = "verlet/manymove";
 
 }  // namespace
 
-// run_style manymove/verlet [device auto|cuda|cpu] [threads n]
+// run_style manymove/verlet [device auto|cuda|cpu] [threads n] [transport auto|ipc|nccl|host]
+//   [overlap yes|no]
 VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, narg, arg) {
   for (int k = 0; k < narg; k += 2) {
     const std::string keyword = arg[k];
-    if (keyword != "device" && keyword != "threads")
+    if (keyword != "device" && keyword != "threads" && keyword != "transport" &&
+        keyword != "overlap")
       error->all(FLERR, "Run style manymove/verlet: unknown keyword {}", keyword);
     if (k + 1 == narg)
       utils::missing_cmd_args(FLERR, "run_style manymove/verlet " + keyword, error);
@@ -45,17 +48,32 @@ VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, 
       if (device_ != "auto" && device_ != "cuda" && device_ != "cpu")
         error->all(FLERR, "Run style manymove/verlet: device {} must be auto, cuda or cpu",
                    device_);
+    } else if (keyword == "transport") {
+      transport_ = arg[k + 1];
+      if (transport_ != "auto" && transport_ != "ipc" && transport_ != "nccl" &&
+          transport_ != "host")
+        error->all(FLERR, "Run style manymove/verlet: transport {} must be auto, ipc, nccl or host",
+                   transport_);
+    } else if (keyword == "overlap") {
+      overlap_ = utils::logical(FLERR, arg[k + 1], false, lmp) != 0;
     } else {
       threads_ = utils::inumeric(FLERR, arg[k + 1], false, lmp);
       if (threads_ < 1)
         error->all(FLERR, "Run style manymove/verlet: threads {} must be positive", arg[k + 1]);
     }
   }
-  if (device_ == "cuda" && manymove::cuda_devices().empty())
+  if (device_ == "cuda" && !has_gpus())
     error->all(FLERR, "Run style manymove/verlet: device cuda is not there");
 }
 
 VerletManymove::~VerletManymove() = default;
+
+// Whether every rank sees one.
+bool VerletManymove::has_gpus() const {
+  int all = !manymove::cuda_devices().empty();
+  MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, world);
+  return all != 0;
+}
 
 // ---- around a run ----
 
@@ -77,18 +95,26 @@ void VerletManymove::setup(int flag) {
   residence_.reset();
   deck_ = std::make_unique<ResidentDeck>(lmp);
   const std::string device = place(deck_->unserved());  // before the table of output begins
+  if (update->nsteps > 0) rent(device);
   Verlet::setup(flag);
   stale_ = false;
-  if (update->nsteps > 0) move_in(device);
+  move_in();
 }
 
 void VerletManymove::setup_minimal(int flag) {
-  if (stale_ && !flag) refresh_neighbours();
+  if (stale_ && !flag) refresh_neighbours(nullptr);
   Verlet::setup_minimal(flag);
   stale_ = false;
 }
 
+// On several ranks atoms have to be where LAMMPS looks for them when it continues.
 void VerletManymove::cleanup() {
+  if (residence_ && stale_ && comm->nprocs > 1) {
+    bring_home(*residence_);
+    if (modify->n_post_force_any) modify->post_force(vflag);
+  }
+  residence_.reset();
+  deck_.reset();
   Verlet::cleanup();
   name_style(kName);
 }
@@ -100,35 +126,44 @@ void VerletManymove::run(int steps) {
   if (!residence_ || moved_in_ != update->ntimestep) {
     residence_.reset();
     deck_ = std::make_unique<ResidentDeck>(lmp);
-    if (steps > 0) move_in(place(deck_->unserved()));
+    if (steps > 0) rent(place(deck_->unserved()));
+    move_in();
   }
-  const auto deck = std::move(deck_);
-  const auto residence = std::move(residence_);
-  if (residence)
-    run_on_device(*deck, *residence, steps);
+  moved_in_ = -1;
+  if (residence_)
+    run_on_device(*deck_, *residence_, steps);
   else
     run_on_host(steps);
 }
 
-void VerletManymove::move_in(const std::string& device) {
+// An engine on the device, without particles yet.
+void VerletManymove::rent(const std::string& device) {
   if (device.empty() || atom->natoms == 0) return;
-  residence_ =
-      std::make_unique<Residence>(lmp, *deck_, device, threads_ ? threads_ : comm->nthreads);
+  const int threads = threads_ ? threads_ : comm->nthreads;
+  residence_ = std::make_unique<Residence>(
+      lmp, *deck_, Residence::Wishes{device, threads, transport_, overlap_});
+  const std::string text = residence_->transport();
+  if (comm->me == 0 && text != said_about_transport_)
+    utils::logmesg(lmp, "Run style manymove/verlet: ghosts travel through " + text + "\n");
+  said_about_transport_ = text;
+}
+
+void VerletManymove::move_in() {
+  if (!residence_) return;
   residence_->upload();
   moved_in_ = update->ntimestep;
 }
 
 // "cpu" or "cuda", or "" for the host; says which, once for several runs.
 std::string VerletManymove::place(const std::string& unserved) {
-  std::vector<manymove::Device> devices;
-  if (device_ != "cpu") devices = manymove::cuda_devices();
-  const std::string device = device_ != "auto" ? device_ : devices.empty() ? "" : "cuda";
+  const bool gpus = device_ != "cpu" && has_gpus();
+  const std::string device = device_ != "auto" ? device_ : gpus ? "cuda" : "";
   const bool stays = !device.empty() && unserved.empty();
   std::string text = "Run style manymove/verlet";
   if (device.empty())
     text += ": no CUDA device, the particles stay on the host";
   else if (stays)
-    text += ": the particles are on " + (device == "cuda" ? devices.at(0).name : device);
+    text += ": the particles are on " + (gpus ? manymove::cuda_devices()[0].name : device);
   else
     text += " cannot keep the particles on the device: " + unserved +
             ". Every step of this run goes through the host, at the speed of LAMMPS' own Verlet "
@@ -144,7 +179,7 @@ std::string VerletManymove::place(const std::string& unserved) {
 }
 
 void VerletManymove::run_on_host(int steps) {
-  if (stale_) refresh_neighbours();
+  if (stale_) refresh_neighbours(nullptr);
   Verlet::run(steps);
 }
 
@@ -201,7 +236,7 @@ void VerletManymove::read(const ResidentDeck& deck, Residence& residence, bool p
   const bool per_atom =
       (eflag & ENERGY_ATOM) != 0 || (vflag & (VIRIAL_ATOM | VIRIAL_CENTROID)) != 0;
   if (per_atom || deck.somebody_reads_neighbours() || output->next_dump_any == update->ntimestep)
-    refresh_neighbours();
+    refresh_neighbours(&residence);
   if (modify->n_post_force_any) modify->post_force(vflag);
   if (per_atom) return tally_per_atom(deck);
 
@@ -235,27 +270,45 @@ void VerletManymove::tally_per_atom(const ResidentDeck& deck) {
   comm->forward_comm();
 }
 
-// Ghosts and lists as in a step of LAMMPS in which they are made anew. One rank keeps its atoms in
-// their order.
-void VerletManymove::refresh_neighbours() {
+// Ghosts and lists as in a step of LAMMPS in which they are made anew. residence: where velocities
+// and forces are; null if they are with the atoms. One rank keeps its atoms in their order.
+void VerletManymove::refresh_neighbours(Residence* residence) {
   const auto n = static_cast<std::size_t>(atom->nlocal);
   std::vector<double> position;
   std::vector<imageint> image;
-  if (triclinic) {
-    position.assign(atom->x[0], atom->x[0] + 3 * n);
-    image.assign(atom->image, atom->image + n);
-    domain->x2lamda(atom->nlocal);
-  }
-  domain->pbc();
-  comm->exchange();
-  comm->borders();
-  if (triclinic) {
-    domain->lamda2x(atom->nlocal + atom->nghost);
-    for (std::size_t i = 0; i < n; ++i)  // without the rounding of the way there and back
+  if (comm->nprocs > 1 && residence) {
+    bring_home(*residence);
+  } else {
+    if (triclinic) {
+      position.assign(atom->x[0], atom->x[0] + 3 * n);
+      image.assign(atom->image, atom->image + n);
+      domain->x2lamda(atom->nlocal);
+    }
+    domain->pbc();
+    comm->exchange();
+    comm->borders();
+    if (triclinic) domain->lamda2x(atom->nlocal + atom->nghost);
+    for (std::size_t i = 0; comm->nprocs == 1 && i < image.size(); ++i)
       if (atom->image[i] == image[i]) std::copy_n(&position[3 * i], 3, atom->x[i]);
   }
   neighbor->build(1);
   stale_ = false;
+}
+
+// Atoms go to the ranks whose sub-domains they are in, however far they have come.
+void VerletManymove::bring_home(Residence& residence) {
+  if (triclinic) domain->x2lamda(atom->nlocal);
+  domain->pbc();
+  {
+    Irregular irregular(lmp);
+    constexpr int in_order = 1;
+    irregular.migrate_atoms(in_order);
+  }
+  comm->exchange();
+  comm->borders();
+  if (triclinic) domain->lamda2x(atom->nlocal + atom->nghost);
+  residence.rehome();
+  residence.download(false);  // LAMMPS left the forces behind
 }
 
 void VerletManymove::let_others_act(const ResidentDeck& deck, Residence& residence) {

@@ -27,7 +27,9 @@ class VerletManymove : public Verlet {
  private:
   void name_style(const char* name);
   std::string place(const std::string& unserved);
-  void move_in(const std::string& device);
+  bool has_gpus() const;
+  void rent(const std::string& device);
+  void move_in();
   void run_on_host(int steps);
   void run_on_device(ResidentDeck& deck, Residence& residence, int steps);
   bigint next_stop(const ResidentDeck& deck, bigint last) const;
@@ -35,15 +37,18 @@ class VerletManymove : public Verlet {
   bool only_thermo_is_due(const ResidentDeck& deck) const;
   void read(const ResidentDeck& deck, Residence& residence, bool positions);
   void tally_per_atom(const ResidentDeck& deck);
-  void refresh_neighbours();
+  void refresh_neighbours(Residence* residence);
+  void bring_home(Residence& residence);
   void let_others_act(const ResidentDeck& deck, Residence& residence);
 
-  std::string device_ = "auto";  // auto, cuda, cpu
-  int threads_ = 0;              // of LAMMPS
-  std::string said_;             // about where the last run was
+  std::string device_ = "auto";     // auto, cuda, cpu
+  int threads_ = 0;                 // of LAMMPS
+  std::string transport_ = "auto";  // auto, ipc, nccl, host
+  bool overlap_ = true;
+  std::string said_, said_about_transport_;  // in earlier runs
   std::unique_ptr<ResidentDeck> deck_;
-  std::unique_ptr<Residence> residence_;  // between setup and run
-  bigint moved_in_ = -1;                  // the step of residence_
+  std::unique_ptr<Residence> residence_;  // from setup to the end of the run
+  bigint moved_in_ = -1;                  // the step of residence_ that has not run yet
   bool stale_ = false;  // ghosts and lists of the host are those of an earlier step
 };
 

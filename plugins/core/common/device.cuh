@@ -97,6 +97,7 @@ class Event {
   void wait() const { check(cudaEventSynchronize(event_), "event"); }
   // What is enqueued in this stream from now on waits for it, on whatever device.
   void hold(cudaStream_t stream) const { check(cudaStreamWaitEvent(stream, event_), "event"); }
+  operator cudaEvent_t() const { return event_; }
 
  private:
   cudaEvent_t event_ = nullptr;

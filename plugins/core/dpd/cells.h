@@ -9,8 +9,10 @@ namespace manymove::dpd {
 
 struct Cells {
   int count[3];  // along each edge of the frame
-  int fine;      // each is 2^fine bins wide, which order the particles in it
-  int bits;      // of the number of bins along the longest
+  // Of these, the ones that this rank has to do with: `here` from `first` on, around the frame.
+  int first[3], here[3];
+  int fine;  // each is 2^fine bins wide, which order the particles in it
+  int bits;  // of the number of bins along the longest
   // Fewer than four cells along an edge: particles of the cells around one may be farther from each
   // other than half the frame, and only their own difference wraps to the nearest image.
   bool narrow;
@@ -26,6 +28,14 @@ MM_HD std::uint32_t bin_of(std::uint32_t coordinate, std::uint32_t bins) {
   return high;
 }
 
+// Among those that are here.
+MM_HD std::uint32_t local_bin(const Cells& cells, std::uint32_t coordinate, int axis, int fine) {
+  const std::uint32_t bins = static_cast<std::uint32_t>(cells.count[axis]) << fine,
+                      first = static_cast<std::uint32_t>(cells.first[axis]) << fine,
+                      bin = bin_of(coordinate, bins);
+  return bin < first ? bin + bins - first : bin - first;
+}
+
 // Spreads the low 10 bits to every third.
 MM_HD std::uint32_t spread(std::uint32_t a) {
   a = (a | a << 16) & 0x030000ffu;
@@ -38,30 +48,31 @@ MM_HD std::uint32_t spread(std::uint32_t a) {
 // (section 3.2.2 of the paper, Figure 3).
 MM_HD std::uint32_t morton_key(const Cells& cells, std::uint32_t x, std::uint32_t y,
                                std::uint32_t z) {
-  return spread(bin_of(x, static_cast<std::uint32_t>(cells.count[0]) << cells.fine)) |
-         spread(bin_of(y, static_cast<std::uint32_t>(cells.count[1]) << cells.fine)) << 1 |
-         spread(bin_of(z, static_cast<std::uint32_t>(cells.count[2]) << cells.fine)) << 2;
+  return spread(local_bin(cells, x, 0, cells.fine)) |
+         spread(local_bin(cells, y, 1, cells.fine)) << 1 |
+         spread(local_bin(cells, z, 2, cells.fine)) << 2;
 }
 
 MM_HD int cell_of(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
   const auto c = [&](std::uint32_t u, int a) {
-    return static_cast<int>(bin_of(u, static_cast<std::uint32_t>(cells.count[a])));
+    return static_cast<int>(local_bin(cells, u, a, 0));
   };
-  return (c(z, 2) * cells.count[1] + c(y, 1)) * cells.count[0] + c(x, 0);
+  return (c(z, 2) * cells.here[1] + c(y, 1)) * cells.here[0] + c(x, 0);
 }
 
 // The cell (x, y, z) itself and those around it, k from 0 to 26; -1 where so few cells lie along an
-// edge that it is another one's.
+// edge that it is another one's, and beyond those that are here.
 MM_HD int neighbour_cell(const Cells& cells, int x, int y, int z, int k) {
   const int dx = k % 3 - 1, dy = k / 3 % 3 - 1, dz = k / 9 - 1;
-  const auto beside = [](int c, int d, int n) {
-    if ((n < 3 && d < 0) || (n < 2 && d > 0)) return -1;
+  const auto beside = [](int c, int d, int n, bool around) {
+    if (around && ((n < 3 && d < 0) || (n < 2 && d > 0))) return -1;
     const int sum = c + d;
-    return sum < 0 ? n - 1 : sum == n ? 0 : sum;
+    return sum < 0 ? (around ? n - 1 : -1) : sum == n ? (around ? 0 : -1) : sum;
   };
-  const int a = beside(x, dx, cells.count[0]), b = beside(y, dy, cells.count[1]),
-            c = beside(z, dz, cells.count[2]);
-  return a < 0 || b < 0 || c < 0 ? -1 : (c * cells.count[1] + b) * cells.count[0] + a;
+  const int a = beside(x, dx, cells.here[0], cells.here[0] == cells.count[0]),
+            b = beside(y, dy, cells.here[1], cells.here[1] == cells.count[1]),
+            c = beside(z, dz, cells.here[2], cells.here[2] == cells.count[2]);
+  return a < 0 || b < 0 || c < 0 ? -1 : (c * cells.here[1] + b) * cells.here[0] + a;
 }
 
 // Whether two particles come into each other's lists, decided in float32 for both precisions from

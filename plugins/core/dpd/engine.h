@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // DPD that lives where it is computed: positions, velocities, forces, lists, bonds and integration
-// stay with the engine, a host program reads them when somebody asks. One rank, one box; velocity
-// Verlet at constant energy as in LAMMPS' fix nve, with forces of model.h, harmonic bonds, walls
-// and constant body forces.
+// stay with the engine, a host program reads them when somebody asks. Velocity Verlet at constant
+// energy as in LAMMPS' fix nve, with forces of model.h, harmonic bonds, walls and constant body
+// forces. One rank, or several that share the box.
 //
 // Positions are fractions of the box in fixed point (32 bits in mixed precision, 64 in double):
 // a difference of two wraps by itself to the nearest periodic image, and the resolution is the same
-// everywhere in the box. Sums have a fixed order: the same calls give the same bits.
+// everywhere in the box. Sums have a fixed order: the same calls on the same number of ranks give
+// the same bits.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "pairs.h"
+
+namespace manymove {
+class Communicator;
+}
 
 namespace manymove::dpd {
 
@@ -47,8 +53,16 @@ struct Box {
   bool periodic[3];
 };
 
+// How ranks share the box: cuts at these fractions of each edge, from 0 to 1, and who has what is
+// between them, [z][y][x]. Empty for one rank.
+struct Grid {
+  std::vector<double> cut[3];
+  std::vector<int> rank;
+};
+
 struct Settings {
   Box box;
+  Grid grid;
   PairTable pairs;  // coefficients are copied; sigma over the root of the time step, as there
   double cutoff;    // largest, of pairs
   double skin;
@@ -60,6 +74,11 @@ struct Settings {
   std::vector<BondCoefficients> bonds;  // [bond types + 1]
   std::vector<Wall> walls;
   std::vector<BodyForce> body_forces;
+  // Between GPUs of several ranks: "ipc" (their memory, within a host), "nccl", "host" (page-locked
+  // memory and the communicator) or "auto", the fastest that is there; and whether particles move
+  // while ghosts travel.
+  std::string transport = "auto";
+  bool overlap = true;
 };
 
 constexpr std::uint32_t kIntegrated = 1;  // flag of particles that move; up to bit 7 is free
@@ -102,12 +121,22 @@ struct EngineCounters {
   std::int64_t neighbours = 0;  // entries of the present lists
 };
 
+// All ranks throw it together.
+struct LostParticle : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// On several ranks all make the same calls. Host arrays and topology are those of the rank's own
+// particles at upload, wherever these go later. What one rank throws the others do not hear of, but
+// for LostParticle.
 class ResidentEngine {
  public:
   virtual ~ResidentEngine() = default;
 
   // "cpu", or the GPU's name.
   virtual std::string device() const = 0;
+  // What ghosts travel through between ranks; empty for one rank.
+  virtual std::string transport() const { return ""; }
 
   // Takes particles over at time step `step`: positions, velocities and forces of that step, forces
   // without body forces. Throws std::invalid_argument for positions or velocities that are not
@@ -116,25 +145,26 @@ class ResidentEngine {
 
   // Advances by `steps` time steps; afterwards all arrays and the tally are those of time step
   // step(). Random numbers of a step are those of noise_key(seed, step). interrupted, asked now and
-  // then, ends the call early at a whole step. Throws std::runtime_error with the tag of a lost
-  // particle.
+  // then, ends the call early at a whole step, on all ranks when one of them wants it. Throws
+  // LostParticle with the tag; std::runtime_error if a bond is longer than the reach of a rank.
   virtual void advance(std::int64_t steps, bool (*interrupted)() = nullptr) = 0;
   virtual std::int64_t step() const = 0;
   virtual Tally tally() const = 0;
 
-  // Computes the forces of the present step from its positions and velocities.
-  virtual void compute_forces() = 0;
-
-  // In the order of upload().
+  // In the order of upload(), or of rehome().
   virtual void download(const HostArrays& arrays) = 0;
+
+  // Particles have other places among the hosts, this rank's are tag[count] now.
+  virtual void rehome(int count, const std::uint32_t* tag) = 0;
 
   virtual EngineCounters counters() const = 0;
 };
 
 // Throws std::invalid_argument that names what is wrong: a periodic box narrower than twice the
 // cutoff, more than 65,535 types, coefficients that are not finite.
-// device: "cpu" or "cuda"; threads are those of the CPU.
+// device: "cpu", "cuda" or "cuda:k", the k-th; threads are those of the CPU. communicator: of the
+// ranks that settings.grid names, null for one; it must live as long as the engine.
 std::unique_ptr<ResidentEngine> make_engine(const Settings& settings, const std::string& device,
-                                            int threads);
+                                            int threads, Communicator* communicator = nullptr);
 
 }  // namespace manymove::dpd

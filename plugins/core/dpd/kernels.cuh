@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels of the resident engine on a GPU.
+// The kernels of the resident engine's steps on a GPU, and of its traffic with the host.
 #pragma once
 
-#include "resident.h"
+#include "lists.cuh"
 
 namespace manymove::dpd {
-
-constexpr int kThreads = 128;
-constexpr unsigned kWarp = 0xffffffffu;
 
 // ---- arithmetic in float32 with the special-function units ----
 
@@ -47,353 +44,6 @@ struct MathOf<Mixed> {
   using type = Fast;
 };
 
-// ---- what kernels tell each other and the host ----
-
-struct Control {
-  long long expired;  // from this step on the lists do not hold
-  unsigned wanted;    // entries that the longest list would have, if there is no room for it
-  unsigned lost;      // tag
-};
-
-// The same in the host's memory, with the step that the last kernel began.
-struct Report {
-  volatile long long started, expired;
-  volatile unsigned wanted, lost;
-};
-
-struct Watch {
-  Control* control;
-  Report* report;
-};
-
-__device__ inline bool stale(const Watch& watch, long long step) {
-  return watch.control->expired <= step || watch.control->wanted;
-}
-__device__ inline void expire(const Watch& watch, long long step) {
-  watch.control->expired = step;
-  watch.report->expired = step;
-}
-__device__ inline void lose(const Watch& watch, unsigned tag, long long step) {
-  watch.control->lost = tag;
-  watch.report->lost = tag;
-  expire(watch, step);
-}
-
-// ---- particles ----
-
-template <class P>
-struct Particle {
-  typename P::Position* position;
-  typename P::Velocity* velocity;
-  Short* shorts;
-  unsigned* home;  // index of the host
-};
-
-struct Lists {
-  unsigned* entry;  // groups of kGroup: [capacity / kGroup][stride][kGroup]
-  int* number;      // of entries
-  int capacity, stride;
-};
-
-struct BuiltAt {
-  unsigned *x, *y, *z;  // high words, when lists were built
-};
-
-// ---- building lists ----
-
-// One thread per particle: its place in memory.
-template <class P>
-__global__ void key_kernel(int count, long long step, Cells cells, unsigned open, Watch watch,
-                           const typename P::Position* position,
-                           const typename P::Velocity* velocity, unsigned* key, unsigned* order) {
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i >= count) return;
-  const typename P::Position p = position[i];
-  const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
-  if (outside(open, x, y, z)) lose(watch, velocity[i].tag, step);
-  key[i] = morton_key(cells, x, y, z);
-  order[i] = static_cast<unsigned>(i);
-}
-
-// One thread per particle: takes it to its new place; finds where cells begin and end.
-template <class P>
-__global__ void reorder_kernel(int count, Cells cells, Shorts shorts, const unsigned* order,
-                               Particle<P> from, Particle<P> to, BuiltAt built_at, unsigned* where,
-                               int2* range) {
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i >= count) return;
-  const unsigned old = order[i];
-  const typename P::Position p = from.position[old];
-  const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
-  to.position[i] = p;
-  to.shorts[i] = short_of(shorts, x, y, z);
-  to.velocity[i] = from.velocity[old];
-  const unsigned home = from.home[old];
-  to.home[i] = home;
-  if (where) where[home] = static_cast<unsigned>(i);
-  built_at.x[i] = x;
-  built_at.y[i] = y;
-  built_at.z[i] = z;
-
-  const int cell = cell_of(cells, x, y, z);
-  int before = -1;
-  if (i > 0) {
-    const typename P::Position q = from.position[order[i - 1]];
-    before = cell_of(cells, high_word(q.x), high_word(q.y), high_word(q.z));
-  }
-  if (cell != before) {
-    range[cell].x = i;
-    if (before >= 0) range[before].y = i;
-  }
-  if (i == count - 1) range[cell].y = count;
-}
-
-struct Specials {  // by index of the host; tags and kinds
-  const int* first;
-  const unsigned* partner;
-  const unsigned char* kind;
-  unsigned excluded;  // bit k: pairs of kind k are left out
-};
-
-// One warp per cell. Of the particles in the cells around it, those in reach of the box that bounds
-// its own are collected; then its own go through them one by one. Who is a neighbour is found by
-// vote, so that lists have the order of the candidates (section 3.3 of the paper).
-struct ListMemory {
-  static constexpr int kMost = 128;  // candidates whose places are kept in registers
-  float4 candidate[kMost + 32];      // place and index
-  alignas(16) unsigned row[kMost + 2 * kGroup];
-  ListCentre own[32];
-};
-
-struct ListArguments {
-  Cells cells;
-  bool upright;
-  Watch watch;
-  const int2* range;  // of each cell
-  Lists lists;
-  const unsigned* home;
-  Specials specials;
-};
-
-// Appends those of 32 x batches candidates that are in reach to the lists of particles i, i + 1,
-// ...
-template <class P, bool special, bool narrow, int batches>
-__device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, int owned, int some,
-                       bool fresh, bool last, const typename P::Velocity* velocity) {
-  const unsigned below = (1u << lane) - 1u;
-  ListPlace place[batches];
-  float square[batches];
-  int index[batches];
-  unsigned tag[batches];
-#pragma unroll
-  for (int b = 0; b < batches; ++b) {
-    const float4 c = m.candidate[32 * b + lane];
-    const bool there = 32 * b + lane < some;
-    index[b] = there ? __float_as_int(c.w) : i;
-    place[b] = there ? ListPlace{c.x, c.y, c.z} : ListPlace{0, 0, 0};
-    square[b] = there && !narrow ? list_square(place[b]) : 3e38f;
-    if (special) tag[b] = velocity[index[b]].tag;
-  }
-  // This lane writes every 32nd group of a list.
-  const auto apart = static_cast<std::size_t>(static_cast<unsigned>(a.lists.stride));
-  uint4* mine = reinterpret_cast<uint4*>(a.lists.entry) + static_cast<unsigned>(lane) * apart + i;
-  for (int q = 0; q < owned; ++q, ++i, ++mine) {
-    const ListCentre here = m.own[q];
-    const int n = fresh ? 0 : a.lists.number[i];
-    int special_first = 0, special_last = 0;
-    if (special) {
-      special_first = a.specials.first[a.home[i]];
-      special_last = a.specials.first[a.home[i] + 1];
-    }
-    uint4* groups = fresh ? mine : mine + static_cast<std::size_t>(n / kGroup) * apart;
-    int filled = n % kGroup;  // of the row, which continues an unfinished group
-    if (filled > 0) {
-      if (lane == 0 && n < a.lists.capacity) reinterpret_cast<uint4*>(m.row)[0] = *groups;
-      __syncwarp();
-    }
-#pragma unroll
-    for (int b = 0; b < batches; ++b) {
-      bool in = index[b] != i;
-      if constexpr (narrow) {
-        const auto difference = [](float j, float i) {
-          return __float_as_uint(j) - __float_as_uint(i);
-        };
-        in = in && 32 * b + lane < some &&
-             within_reach(a.cells, difference(place[b].x, here.x), difference(place[b].y, here.y),
-                          difference(place[b].z, here.z));
-      } else {
-        in = in && within_reach(here, place[b], square[b]);
-      }
-      unsigned entry = static_cast<unsigned>(index[b]);
-      if (special) {
-        for (int s = special_first; s < special_last; ++s) {
-          if (!in || a.specials.partner[s] != tag[b]) continue;
-          const unsigned kind = a.specials.kind[s];
-          if (a.specials.excluded >> kind & 1u) in = false;
-          entry = (entry & kIndexBits) | kind << 30;
-        }
-      }
-      const unsigned vote = __ballot_sync(kWarp, in);
-      if (in) m.row[filled + __popc(vote & below)] = entry;
-      filled += __popc(vote);
-    }
-    // What the last group has room for is the particle itself: a place that can be read.
-    if (lane < kGroup - 1) m.row[filled + lane] = static_cast<unsigned>(i);
-    __syncwarp();
-    const int before = n / kGroup * kGroup, room = min(filled, a.lists.capacity - before);
-    if (kGroup * lane < room) *groups = reinterpret_cast<uint4*>(m.row)[lane];
-    if (lane == 0) {
-      a.lists.number[i] = before + filled;
-      // At most kMost + kGroup - 1 entries are in the row.
-      if (kGroup * 32 < room) groups[32 * apart] = reinterpret_cast<uint4*>(m.row)[32];
-      if (last && before + filled > a.lists.capacity) {
-        atomicMax(&a.watch.control->wanted, static_cast<unsigned>(before + filled));
-        a.watch.report->wanted = static_cast<unsigned>(before + filled);
-      }
-    }
-    __syncwarp();
-  }
-}
-
-template <class P, bool special>
-__global__ void __launch_bounds__(kThreads)
-    list_kernel(const __grid_constant__ ListArguments a, const typename P::Position* position,
-                const typename P::Velocity* velocity) {
-  constexpr int kMost = ListMemory::kMost;
-  __shared__ ListMemory memory[kThreads / 32];
-  const Cells& cells = a.cells;
-  const int cell_x = static_cast<int>(blockIdx.x * (kThreads / 32) + threadIdx.x / 32),
-            cell_y = static_cast<int>(blockIdx.y), cell_z = static_cast<int>(blockIdx.z);
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  if (cell_x + cell_y + cell_z + lane == 0 && !a.watch.control->lost)
-    a.watch.control->expired = kNever;
-  if (cell_x >= cells.count[0]) return;
-  const int2 cell_range = a.range[(cell_z * cells.count[1] + cell_y) * cells.count[0] + cell_x];
-  if (cell_range.x == cell_range.y) return;
-  ListMemory& m = memory[threadIdx.x / 32];
-
-  int first = 0, number = 0;
-  if (lane < 27) {
-    const int other = neighbour_cell(cells, cell_x, cell_y, cell_z, lane);
-    if (other >= 0) {
-      first = a.range[other].x;
-      number = a.range[other].y - first;
-    }
-  }
-  int before = number;  // candidates before this cell
-  for (int d = 1; d < 32; d *= 2) {
-    const int sum = __shfl_up_sync(kWarp, before, d);
-    if (lane >= d) before += sum;
-  }
-  const int candidates = __shfl_sync(kWarp, before, 31);
-  before -= number;
-  first -= before;
-
-  const typename P::Position origin = position[cell_range.x];
-  // Relative to the first particle of the cell, as integers.
-  const auto relative = [&](int i) {
-    const typename P::Position p = position[i];
-    return int3{static_cast<int>(high_word(p.x) - high_word(origin.x)),
-                static_cast<int>(high_word(p.y) - high_word(origin.y)),
-                static_cast<int>(high_word(p.z) - high_word(origin.z))};
-  };
-  const auto place = [&](int x, int y, int z) {
-    return list_place(cells, static_cast<unsigned>(x), static_cast<unsigned>(y),
-                      static_cast<unsigned>(z));
-  };
-  for (int2 own = cell_range; own.x < own.y; own.x += 32) {
-    // Up to 32 particles of the cell at a time.
-    const int owned = min(32, own.y - own.x);
-    int3 r{};
-    if (lane < owned) {
-      r = relative(own.x + lane);
-      m.own[lane] = cells.narrow ? ListCentre{__int_as_float(r.x), __int_as_float(r.y),
-                                              __int_as_float(r.z), 0}
-                                 : list_centre(cells, place(r.x, r.y, r.z));
-    }
-    // Lanes beyond are at the place of the first particle of the cell.
-    const ListPlace low = place(__reduce_min_sync(kWarp, r.x), __reduce_min_sync(kWarp, r.y),
-                                __reduce_min_sync(kWarp, r.z));
-    const ListPlace high = place(__reduce_max_sync(kWarp, r.x), __reduce_max_sync(kWarp, r.y),
-                                 __reduce_max_sync(kWarp, r.z));
-    const float reach = a.upright && !cells.narrow ? cells.reach_squared * (1 + 3e-5f) : 3e38f;
-
-    bool fresh = true;  // lists of these particles are empty
-    int kept = 0;
-    for (int base = 0; base < candidates || kept > 0;) {
-      // Collect until there are enough for the registers.
-      while (base < candidates && kept < kMost) {
-        const int t = base + lane;
-        int k = 0;  // the last cell that begins at or before t
-#pragma unroll
-        for (int d = 16; d > 0; d /= 2)
-          if (__shfl_sync(kWarp, before, k + d) <= t) k += d;
-        const int j = __shfl_sync(kWarp, first, k) + t;
-        ListPlace p{};
-        bool near = t < candidates;
-        if (near) {
-          const int3 q = relative(j);
-          p = place(q.x, q.y, q.z);
-          const ListPlace beyond = {fmaxf(fmaxf(low.x - p.x, p.x - high.x), 0.0f),
-                                    fmaxf(fmaxf(low.y - p.y, p.y - high.y), 0.0f),
-                                    fmaxf(fmaxf(low.z - p.z, p.z - high.z), 0.0f)};
-          near = list_square(beyond) < reach;
-          if (cells.narrow) p = {__int_as_float(q.x), __int_as_float(q.y), __int_as_float(q.z)};
-        }
-        const unsigned vote = __ballot_sync(kWarp, near);
-        if (near)
-          m.candidate[kept + __popc(vote & ((1u << lane) - 1u))] = {p.x, p.y, p.z,
-                                                                    __int_as_float(j)};
-        kept += __popc(vote);
-        base += 32;
-      }
-      __syncwarp();
-      const int some = min(kept, kMost);
-      const bool last = base >= candidates && kept == some;
-      const auto append_batches = [&](auto narrow, auto batches) {
-        append<P, special, narrow(), batches()>(a, m, lane, own.x, owned, some, fresh, last,
-                                                velocity);
-      };
-      constexpr std::false_type wide;
-      if (cells.narrow)
-        append_batches(std::true_type{}, std::integral_constant<int, 4>{});
-      else if (some > 96)
-        append_batches(wide, std::integral_constant<int, 4>{});
-      else if (some > 64)
-        append_batches(wide, std::integral_constant<int, 3>{});
-      else if (some > 32)
-        append_batches(wide, std::integral_constant<int, 2>{});
-      else
-        append_batches(wide, std::integral_constant<int, 1>{});
-      // What was collected beyond the registers is for the next time.
-      const float4 rest = m.candidate[kMost + lane];
-      __syncwarp();
-      kept -= some;
-      if (lane < kept) m.candidate[lane] = rest;
-      __syncwarp();
-      fresh = false;
-    }
-  }
-}
-
-struct Bonds {
-  const int2* range;      // of particle i in `index` and `type`
-  const unsigned* index;  // of the partner now
-  const int* type;
-};
-
-// One thread per particle: where its bonds are.
-__global__ void bond_range_kernel(int count, const unsigned* home, const int* first, int2* range) {
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i < count) range[i] = {first[home[i]], first[home[i] + 1]};
-}
-// One thread per end of a bond: where its partner is.
-__global__ void bond_index_kernel(int count, const unsigned* partner, const unsigned* where,
-                                  unsigned* index) {
-  const int k = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (k < count) index[k] = where[partner[k]];
-}
-
 // ---- steps ----
 
 template <class P>
@@ -419,7 +69,6 @@ struct Step {
   Short* next_short;
   Vector<typename P::Real>* force;
   double* partial;  // [blocks][kTallies]
-  bool kicks;       // else forces alone
 };
 
 constexpr int kTallies = 14;
@@ -467,23 +116,36 @@ __device__ void add_over(Sum<Real>& sum, int lanes, bool tally) {
   }
 }
 
+// Particles of a step: all, or from the first on to before its count.
+struct Everybody {
+  static constexpr int first = 0;
+  static constexpr bool follows_a_step = true;  // without a gap, by programmatic launch
+};
+struct From {
+  int first;
+  static constexpr bool follows_a_step = false;
+};
+
 // `lanes` threads per particle. Pairs within the cutoff are collected first, then computed: threads
 // of a warp find different ones of their neighbours there. After that the particle moves on, or,
 // when somebody reads the state, comes to rest.
-template <class P, bool plain, bool reading, int lanes>
-__global__ void __launch_bounds__(kThreads) step_kernel(const __grid_constant__ Step<P> s) {
+template <class P, bool plain, bool reading, int lanes, class Who = Everybody>
+__global__ void __launch_bounds__(kThreads)
+    step_kernel(const __grid_constant__ Step<P> s, const Who who) {
   using Real = typename P::Real;
   using Math = typename MathOf<P>::type;
   constexpr int kHits = 16;  // that a thread collects before they are computed
   __shared__ unsigned hit[kHits * kThreads];
 #if __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();
-  cudaTriggerProgrammaticLaunchCompletion();
+  if constexpr (Who::follows_a_step) {
+    cudaGridDependencySynchronize();
+    cudaTriggerProgrammaticLaunchCompletion();
+  }
 #endif
   if (stale(s.watch, s.number)) return;
   if (blockIdx.x == 0 && threadIdx.x == 0) s.watch.report->started = s.number;
   const int thread = static_cast<int>(threadIdx.x);
-  const int i = static_cast<int>((blockIdx.x * kThreads + threadIdx.x) / lanes);
+  const int i = who.first + static_cast<int>((blockIdx.x * kThreads + threadIdx.x) / lanes);
   const bool here = i < s.count;
   const typename P::Position r = s.position[here ? i : 0];
   const typename P::Velocity v = s.velocity[here ? i : 0];
@@ -540,7 +202,7 @@ __global__ void __launch_bounds__(kThreads) step_kernel(const __grid_constant__ 
     typename P::Velocity moving = v;
     if constexpr (reading) s.force[i] = bonded.force;
     const auto force = with_body_forces(s.motion, r, bonded.force);
-    if (!reading || s.kicks) kick(s.motion, r, moving, force);
+    kick(s.motion, r, moving, force);
     if constexpr (!reading) {
       kick(s.motion, r, moving, force);
       typename P::Position place = r;

@@ -63,6 +63,9 @@ void check_settings(const Settings& s) {
         refuse("coefficients of types ", i, " and ", j, " are out of range");
     }
   }
+  if (s.transport != "auto" && s.transport != "ipc" && s.transport != "nccl" &&
+      s.transport != "host")
+    refuse("no transport ", s.transport);
   const bool upright = s.box.tilt[0] == 0 && s.box.tilt[1] == 0 && s.box.tilt[2] == 0;
   if (s.walls.size() > kMostWalls) refuse("more than ", kMostWalls, " walls");
   if (s.body_forces.size() > kMostBodyForces) refuse("more than ", kMostBodyForces, " body forces");
@@ -78,7 +81,7 @@ void check_settings(const Settings& s) {
   }
 }
 
-Cells cells_of(const Settings& s, int count) {
+Cells cells_of(const Settings& s, double count, const Part* here) {
   Cells cells;
   const double reach = s.cutoff + s.skin;
   double width[3];
@@ -95,7 +98,20 @@ Cells cells_of(const Settings& s, int count) {
     most = (most + 1) / 2;
   }
   cells.narrow = *std::min_element(cells.count, cells.count + 3) < 4;
-  const int most = *std::max_element(cells.count, cells.count + 3);
+  for (int a = 0; a < 3; ++a) {
+    cells.first[a] = 0;
+    cells.here[a] = cells.count[a];
+    if (!here || here->beyond[a] == 0xffffffffu) continue;
+    const auto along = static_cast<std::uint32_t>(cells.count[a]);
+    const int first = static_cast<int>(bin_of(here->low[a], along)),
+              last = static_cast<int>(bin_of(here->low[a] + here->beyond[a], along)),
+              number = (last - first + cells.count[a]) % cells.count[a] + 1;
+    // Where the last one is the first again, they are all.
+    if (number == cells.count[a] || (first == last && here->beyond[a] >> 31)) continue;
+    cells.first[a] = first;
+    cells.here[a] = number;
+  }
+  const int most = *std::max_element(cells.here, cells.here + 3);
   int bits = 0;
   while (most > 1 << bits) ++bits;
   // Sorting goes by bytes.
@@ -297,11 +313,14 @@ MANYMOVE_INSTANTIATE(Double)
 #undef MANYMOVE_INSTANTIATE
 
 std::unique_ptr<ResidentEngine> make_engine(const Settings& settings, const std::string& device,
-                                            int threads) {
+                                            int threads, Communicator* communicator) {
   check_settings(settings);
-  if (device == "cpu") return make_cpu_engine(settings, threads);
+  if (communicator && communicator->ranks() == 1) communicator = nullptr;
+  if (device == "cpu") return make_cpu_engine(settings, threads, communicator);
 #if defined(MANYMOVE_HAVE_CUDA)
-  if (device == "cuda") return make_cuda_engine(settings);
+  if (device.starts_with("cuda"))
+    return make_cuda_engine(settings, device.size() > 5 ? std::stoi(device.substr(5)) : -1,
+                            communicator);
 #endif
   refuse("no engine for device ", device);
 }

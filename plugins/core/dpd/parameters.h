@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cells.h"
+#include "decomposition.h"
 #include "step.h"
 
 namespace manymove::dpd {
@@ -15,8 +16,9 @@ void check_settings(const Settings& settings);
 // Distances between opposite faces of the box.
 void widths_of(const Box& box, double width[3]);
 
-// Particles are expected to number `count`; empty cells are not let outnumber them by much.
-Cells cells_of(const Settings& settings, int count);
+// Particles of all ranks are expected to number `count`; empty cells are not let outnumber them by
+// much. here: what of the frame this rank has to do with, null for all.
+Cells cells_of(const Settings& settings, double count, const Part* here);
 
 Shorts shorts_of(const Settings& settings);
 
@@ -45,9 +47,12 @@ Motion<P> motion_of(const Settings& settings, const typename P::Real* half_kicks
 template <class P>
 std::vector<BondLaw<typename P::Real>> bond_laws_of(const Settings& settings);
 
-std::unique_ptr<ResidentEngine> make_cpu_engine(const Settings& settings, int threads);
+std::unique_ptr<ResidentEngine> make_cpu_engine(const Settings& settings, int threads,
+                                                Communicator* communicator);
 #if defined(MANYMOVE_HAVE_CUDA)
-std::unique_ptr<ResidentEngine> make_cuda_engine(const Settings& settings);
+// device: negative for the present one.
+std::unique_ptr<ResidentEngine> make_cuda_engine(const Settings& settings, int device,
+                                                 Communicator* communicator);
 #endif
 
 }  // namespace manymove::dpd

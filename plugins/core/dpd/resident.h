@@ -31,8 +31,13 @@ class ResidentBase : public ResidentEngine {
                                         ") is outside the box, or not at a finite place"));
   }
   [[noreturn]] void lose_particle(std::uint32_t tag) const {
-    throw std::runtime_error(text_of("particle ", tag, " was lost before step ", step_,
-                                     ": it left the box or moved by a quarter of it in one step"));
+    throw LostParticle(text_of("particle ", tag, " was lost before step ", step_,
+                               ": it left the box or moved by a quarter of it in one step"));
+  }
+  // Of a bond, on a rank that knows nothing of the partner.
+  [[noreturn]] void miss_partner(std::uint32_t tag) const {
+    throw std::runtime_error(text_of("a bond of particle ", tag, " is longer at step ", step_,
+                                     " than cutoff and skin: its partner is missing"));
   }
   NoiseKey key_of(std::int64_t step) const {
     return noise_key(settings_.seed, static_cast<std::uint64_t>(step));
@@ -48,15 +53,18 @@ class ResidentBase : public ResidentEngine {
     }
     if (topology.first_bond) check_bonds(count, topology);
   }
+  // On several ranks partners may be on others.
   void check_bonds(int count, const Topology& topology) const {
-    const std::unordered_set<std::uint32_t> tags(topology.tag, topology.tag + count);
+    const bool alone = settings_.grid.rank.size() < 2;
+    std::unordered_set<std::uint32_t> tags;
+    if (alone) tags.insert(topology.tag, topology.tag + count);
     for (int i = 0; i < count; ++i) {
       for (int k = topology.first_bond[i]; k < topology.first_bond[i + 1]; ++k) {
         const int type = topology.bond_type[k];
         if (type < 1 || static_cast<std::size_t>(type) >= settings_.bonds.size())
           throw std::invalid_argument(
               text_of("particle ", topology.tag[i], " has a bond of type ", type));
-        if (!tags.count(topology.bond_partner[k]))
+        if (alone && !tags.count(topology.bond_partner[k]))
           throw std::invalid_argument(text_of("particle ", topology.tag[i], " is bonded to ",
                                               topology.bond_partner[k], ", which is missing"));
       }

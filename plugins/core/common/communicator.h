@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an engine asks of the processes that it is shared among. Whoever starts it on several ranks
+// implements this with the MPI at hand; the core knows none. All ranks make the same calls in the
+// same order.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace manymove {
+
+class Communicator {
+ public:
+  struct Message {
+    int rank;  // of the other side; a rank is never its own
+    void* data;
+    std::size_t bytes;
+  };
+
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int ranks() const = 0;
+
+  // The largest of all ranks, in place of each value.
+  virtual void maximum(std::int64_t* values, int count) = 0;
+  // all[r] is rank r's; each has so many bytes.
+  virtual void gather(const void* mine, void* all, std::size_t bytes) = 0;
+  // from[r] is what rank r has in to[this rank].
+  virtual void transpose(const std::int64_t* to, std::int64_t* from) = 0;
+  // Messages that the other sides expect, with sizes that they know.
+  virtual void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) = 0;
+};
+
+// What rank r has put into sent[this rank], in the order of ranks; numbers[r], if asked for, is how
+// many there are.
+template <class T>
+std::vector<T> deliver(Communicator& communicator, const std::vector<std::vector<T>>& sent,
+                       std::vector<std::int64_t>* numbers = nullptr) {
+  const auto ranks = static_cast<std::size_t>(communicator.ranks());
+  const auto self = static_cast<std::size_t>(communicator.rank());
+  std::vector<std::int64_t> to(ranks), from(ranks);
+  for (std::size_t r = 0; r < ranks; ++r) to[r] = static_cast<std::int64_t>(sent[r].size());
+  communicator.transpose(to.data(), from.data());
+  std::int64_t total = 0;
+  for (const std::int64_t number : from) total += number;
+  std::vector<T> all(static_cast<std::size_t>(total));
+  std::vector<Communicator::Message> out, in;
+  T* at = all.data();
+  for (std::size_t r = 0; r < ranks; at += from[r], ++r) {
+    if (r == self) {
+      std::copy(sent[r].begin(), sent[r].end(), at);
+      continue;
+    }
+    if (to[r])
+      out.push_back({static_cast<int>(r), const_cast<T*>(sent[r].data()), to[r] * sizeof(T)});
+    if (from[r]) in.push_back({static_cast<int>(r), at, from[r] * sizeof(T)});
+  }
+  communicator.exchange(out, in);
+  if (numbers) *numbers = std::move(from);
+  return all;
+}
+
+// What all ranks have, in their order.
+template <class T>
+std::vector<T> collect(Communicator& communicator, const std::vector<T>& mine) {
+  return deliver(communicator,
+                 std::vector<std::vector<T>>(static_cast<std::size_t>(communicator.ranks()), mine));
+}
+
+}  // namespace manymove

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a rank has on its GPU, and how particles come and go: between the hosts' arrays and the
+// engines, and between ranks.
+#pragma once
+
+#include <cub/device/device_scan.cuh>
+#include <limits>
+#include <numeric>
+
+#include "cuda_engine.cuh"
+#include "ranks.cuh"
+#include "transport.cuh"
+
+namespace manymove::dpd {
+
+// A copy of what the device knows, for the host; and how many particles each box has.
+struct Answers {
+  Control control;
+  Census census;
+  unsigned outer;
+  unsigned total[1];  // as many as there is room for
+};
+
+__global__ void answer_kernel(const Control* control, const Census* census, const unsigned* outer,
+                              Answers* answers) {
+  answers->control = *control;
+  answers->census = *census;
+  answers->outer = *outer;
+}
+__global__ void forget_kernel(Control* control, Census* census) {
+  *control = {kNever, 0, 0};
+  *census = {};
+}
+
+template <class P>
+class CudaRanks : public CudaEngine<P> {
+ protected:
+  using Base = CudaEngine<P>;
+  using typename Base::Position;
+  using typename Base::Real;
+  using typename Base::Triple;
+  using typename Base::Velocity;
+  using Message = Transport::Message;
+  static constexpr int kBuilt = 2;  // the state at the last build, kept until the next
+  static constexpr int kMostLanes = 4;
+
+  struct State {
+    DeviceBuffer<Position> position;
+    DeviceBuffer<Velocity> velocity;
+    DeviceBuffer<Short> shorts;
+  };
+
+ public:
+  CudaRanks(const Settings& settings, Communicator& communicator)
+      : Base(settings),
+        ranks_(settings, communicator),
+        transport_(make_transport(communicator, settings.transport)),
+        overlap_(settings.overlap),
+        census_(1),
+        outer_word_(1),
+        parts_(on_device(ranks_.parts(), stream_)) {
+    std::vector<Part> reached;
+    for (const int r : ranks_.neighbours())
+      reached.push_back(ranks_.reached()[static_cast<std::size_t>(r)]);
+    reached_ = on_device(reached, stream_);
+    const std::size_t boxes = ranks_.parts().size();
+    check(cudaHostAlloc(reinterpret_cast<void**>(&answers_),
+                        sizeof(Answers) + boxes * sizeof(unsigned), cudaHostAllocMapped),
+          "host memory");
+    int lowest, highest;
+    check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "stream");
+    check(cudaStreamCreateWithPriority(&first_stream_, cudaStreamNonBlocking, highest), "stream");
+    outer_word_.clear(stream_);
+    forget();
+    check(cudaStreamSynchronize(stream_), "start");
+  }
+  ~CudaRanks() override {
+    cudaStreamSynchronize(first_stream_);
+    cudaStreamSynchronize(stream_);
+    cudaStreamDestroy(first_stream_);
+    cudaFreeHost(answers_);
+  }
+
+  std::string transport() const override { return transport_->name(); }
+
+  void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override {
+    this->check_topology(arrays.count, topology);
+    hosts_ = count_ = arrays.count;
+    ghosts_ = outer_ = 0;
+    step_ = step;
+    tally_ = {};
+    lists_hold_ = false;
+    now_ = 0;
+    forget();
+    const std::int64_t all = ranks_.sum(count_);
+    cells_ = cells_of(settings_, static_cast<double>(all), &ranks_.here());
+    base_.cells = cells_;
+    core_ = core_of_part();
+    lanes_ = lanes_of(static_cast<int>(all / ranks_.ranks()));
+    for (auto* range : {&range_, &ghost_range_}) *range = DeviceBuffer<int2>(this->total_cells());
+    reserve(std::max(count_, static_cast<int>(all / ranks_.ranks())), 0);
+    const double volume =
+        settings_.box.extent[0] * settings_.box.extent[1] * settings_.box.extent[2];
+    const double reach = settings_.cutoff + settings_.skin;
+    const double expected = 4.18879 * reach * reach * reach * static_cast<double>(all) / volume;
+    grow_lists(static_cast<int>(std::min(1.4 * expected + 16, static_cast<double>(all) + kGroup)));
+    take_all_topology(topology);
+    if (count_ > 0) enter(arrays, topology);
+  }
+
+  void download(const HostArrays& arrays) override {
+    const int blocks = blocks_for(count_, kSorters), self = ranks_.rank();
+    const Home* home = home_here_.data();
+    const auto stay = [&](Triple* host, auto launch) {
+      if (!host || hosts_ == 0) return;
+      if (count_ > 0) launch();
+      this->receive(host, hosts_);
+    };
+    stay(arrays.position, [&] {
+      stay_position_kernel<P><<<blocks, kSorters, 0, stream_>>>(
+          count_, this->frame_, self, home, state_[now_].position.data(), staging_.data());
+    });
+    stay(arrays.velocity, [&] {
+      stay_vector_kernel<<<blocks, kSorters, 0, stream_>>>(count_, self, home, rest_.data(),
+                                                           staging_.data());
+    });
+    stay(arrays.force, [&] {
+      stay_vector_kernel<<<blocks, kSorters, 0, stream_>>>(count_, self, home, force_.data(),
+                                                           staging_.data());
+    });
+    if (arrays.image && hosts_ > 0) {
+      auto* images = reinterpret_cast<int3*>(staging_.data());
+      if (count_ > 0)
+        stay_image_kernel<<<blocks, kSorters, 0, stream_>>>(count_, self, home, image_.data(),
+                                                            images);
+      launched();
+      check(cudaMemcpyAsync(arrays.image, images, sizeof(int3) * static_cast<unsigned>(hosts_),
+                            cudaMemcpyDeviceToHost, stream_),
+            "download");
+      check(cudaStreamSynchronize(stream_), "download");
+    }
+    for (const Arrival& arrival : deliver(ranks_.communicator(), departures()))
+      arrival.enter(arrays);
+  }
+
+  void rehome(int count, const std::uint32_t* tag) override {
+    std::vector<std::uint32_t> resident(static_cast<std::size_t>(count_));
+    if (count_ > 0) tag_.download(resident.data(), stream_, resident.size());
+    const std::vector<Home> homes = ranks_.find_homes(resident, count, tag);
+    hosts_ = count;
+    ensure(staging_, hosts_);
+    if (count_ > 0)
+      check(cudaMemcpy(home_here_.data(), homes.data(), homes.size() * sizeof(Home),
+                       cudaMemcpyHostToDevice),
+            "upload");
+  }
+
+ protected:
+  using Base::base_, Base::bond_ends_, Base::bond_first_, Base::bond_index_, Base::bond_partner_,
+      Base::bond_range_, Base::bond_type_, Base::built_x_, Base::built_y_, Base::built_z_,
+      Base::capacity_, Base::cells_, Base::control_, Base::count_, Base::entry_, Base::force_,
+      Base::has_special_, Base::image_, Base::key_, Base::lanes_, Base::launched, Base::lists_hold_,
+      Base::now_, Base::number_, Base::order_, Base::partial_, Base::plain_, Base::range_,
+      Base::settings_, Base::special_first_, Base::special_kind_, Base::special_partner_,
+      Base::staging_, Base::step_, Base::stream_, Base::tally_, Base::where_;
+
+  // ---- memory ----
+
+  template <class T, class Count>
+  void ensure(DeviceBuffer<T>& buffer, Count count) {
+    const auto wanted = static_cast<std::size_t>(count);
+    if (wanted <= buffer.size()) return;
+    DeviceBuffer<T> larger(wanted + wanted / 16);
+    larger.clear(stream_);
+    if (buffer.size())
+      check(cudaMemcpyAsync(larger.data(), buffer.data(), buffer.size() * sizeof(T),
+                            cudaMemcpyDeviceToDevice, stream_),
+            "copy");
+    check(cudaStreamSynchronize(stream_), "copy");
+    check(cudaStreamSynchronize(first_stream_), "copy");
+    buffer.swap(larger);
+  }
+
+  // Room for so many particles and ghosts; what is there is kept.
+  void reserve(int owned, int ghosts) {
+    for (State& state : state_) {
+      ensure(state.position, owned + ghosts);
+      ensure(state.velocity, owned + ghosts);
+      ensure(state.shorts, owned + ghosts);
+    }
+    for (int k = 0; k < 2; ++k) {
+      ensure(key_[k], std::max(owned, ghosts));
+      ensure(order_[k], std::max(owned, ghosts));
+    }
+    ensure(place_, ghosts);
+    if (owned <= owned_capacity_) return;
+    owned_capacity_ = owned + owned / 16 + 1024;
+    ensure(rest_, owned_capacity_);
+    ensure(force_, owned_capacity_);
+    ensure(image_, owned_capacity_);
+    ensure(built_image_, owned_capacity_);
+    ensure(home_here_, owned_capacity_);
+    ensure(home_there_, owned_capacity_);
+    ensure(tag_, owned_capacity_);
+    for (auto* axis : {&built_x_, &built_y_, &built_z_}) ensure(*axis, owned_capacity_);
+    ensure(number_, owned_capacity_);
+    ensure(staging_, std::max(owned_capacity_, hosts_));
+    ensure(bond_range_, bond_ends_ ? owned_capacity_ : 0);
+    ensure(partial_, (blocks_for(owned_capacity_ * kMostLanes) + 1) * kTallies);
+    self_ = DeviceBuffer<unsigned>(static_cast<std::size_t>(owned_capacity_));
+    count_up_kernel<<<blocks_for(owned_capacity_, kSorters), kSorters, 0, stream_>>>(
+        owned_capacity_, self_.data());
+    launched();
+    if (capacity_ > 0) grow_lists(capacity_, true);
+  }
+
+  void grow_lists(int entries, bool anew = false) {
+    const int capacity = (entries + kGroup - 1) / kGroup * kGroup;
+    if (capacity <= capacity_ && !anew) return;
+    entry_ = {};
+    entry_ = DeviceBuffer<unsigned>(static_cast<std::size_t>(capacity) *
+                                    static_cast<unsigned>(owned_capacity_));
+    capacity_ = capacity;
+  }
+
+  // ---- from and to the hosts ----
+
+  void enter(const HostArrays& arrays, const Topology& topology) {
+    const auto n = static_cast<std::size_t>(count_);
+    ensure(staging_, n);
+    std::vector<unsigned> kind(n);
+    for (std::size_t i = 0; i < n; ++i)
+      kind[i] = static_cast<unsigned>(topology.type[i]) | topology.flags[i] << 16;
+    const auto kinds = on_device(kind, stream_);
+    check(cudaMemcpyAsync(tag_.data(), topology.tag, n * sizeof(unsigned), cudaMemcpyHostToDevice,
+                          stream_),
+          "upload");
+    if (arrays.image)
+      check(cudaMemcpyAsync(image_.data(), arrays.image, n * sizeof(int3), cudaMemcpyHostToDevice,
+                            stream_),
+            "upload");
+    else
+      image_.clear(stream_);
+    DeviceBuffer<unsigned> bad(1);
+    const unsigned none = ~0u;
+    bad.upload(&none, stream_);
+    const int blocks = blocks_for(count_);
+    this->send(arrays.position);
+    enter_kernel<P><<<blocks, kThreads, 0, stream_>>>(
+        count_, this->frame_, staging_.data(), kinds.data(), image_.data(),
+        state_[0].position.data(), order_[0].data(), bad.data());
+    launched();
+    this->send(arrays.velocity);
+    enter_velocity_kernel<P><<<blocks, kThreads, 0, stream_>>>(count_, staging_.data(), tag_.data(),
+                                                               rest_.data(), bad.data());
+    launched();
+    if (arrays.force) {
+      this->send(arrays.force);
+      enter_force_kernel<<<blocks, kThreads, 0, stream_>>>(count_, staging_.data(), force_.data());
+      launched();
+    } else {
+      force_.clear(stream_);
+    }
+    live_kernel<<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(count_, ranks_.rank(),
+                                                                        home_here_.data());
+    launched();
+    unsigned first_bad;
+    bad.download(&first_bad, stream_);
+    if (first_bad != none)
+      this->refuse_particle(topology.tag[first_bad], arrays.position[first_bad]);
+  }
+
+  // Bonds and special neighbours of all ranks, by tag.
+  void take_all_topology(const Topology& topology) {
+    Communicator& communicator = ranks_.communicator();
+    const auto bonds = by_tag(all_bonds(communicator, count_, topology), topology);
+    const auto specials = by_tag(all_specials(communicator, count_, topology), topology);
+    bond_ends_ = static_cast<int>(bonds.partner.size());
+    has_special_ = !specials.partner.empty();
+    plain_ = is_plain(settings_, has_special_);
+    base_.bonds = {};
+    if (has_special_) {
+      special_first_ = on_device(specials.first, stream_);
+      special_partner_ = on_device(specials.partner, stream_);
+      special_kind_ = on_device(
+          std::vector<unsigned char>(specials.kind.begin(), specials.kind.end()), stream_);
+    }
+    if (bond_ends_ == 0) return;
+    bond_first_ = on_device(bonds.first, stream_);
+    bond_partner_ = on_device(bonds.partner, stream_);
+    bond_type_ = on_device(bonds.kind, stream_);
+    bond_index_ = DeviceBuffer<unsigned>(bonds.partner.size());
+    bond_index_.clear(stream_);
+    where_ = DeviceBuffer<unsigned>(bonds.first.size());
+    ensure(bond_range_, owned_capacity_);
+    base_.bonds = {bond_range_.data(), bond_index_.data(), bond_type_.data()};
+  }
+
+  struct ByTag {
+    std::vector<int> first;  // [largest tag + 2]
+    std::vector<unsigned> partner;
+    std::vector<int> kind;
+  };
+  ByTag by_tag(const std::vector<Link>& links, const Topology& topology) const {
+    ByTag result;
+    if (links.empty()) return result;
+    std::int64_t largest = 0;
+    for (int i = 0; i < count_; ++i)
+      largest = std::max(largest, static_cast<std::int64_t>(topology.tag[i]));
+    for (const Link& link : links)
+      largest = std::max({largest, std::int64_t(link.tag), std::int64_t(link.partner)});
+    ranks_.communicator().maximum(&largest, 1);
+    if (largest > std::numeric_limits<int>::max() - 2)
+      throw std::invalid_argument("tags of bonded particles must be below 2^31 on several ranks");
+    result.first.assign(static_cast<std::size_t>(largest) + 2, 0);
+    for (const Link& link : links) ++result.first[link.tag + 1];
+    std::partial_sum(result.first.begin(), result.first.end(), result.first.begin());
+    std::vector<int> at(result.first);
+    result.partner.resize(links.size());
+    result.kind.resize(links.size());
+    for (const Link& link : links) {
+      const auto k = static_cast<std::size_t>(at[link.tag]++);
+      result.partner[k] = link.partner;
+      result.kind[k] = link.kind;
+    }
+    return result;
+  }
+
+  // Particles of other hosts, by rank.
+  std::vector<std::vector<Arrival>> departures() {
+    std::vector<std::vector<Arrival>> result(ranks_.parts().size());
+    const LivesAt test{ranks_.rank(), home_here_.data()};
+    count_boxes(ranks_.ranks(), test);
+    check(cudaStreamSynchronize(stream_), "download");
+    const int away = total(ranks_.ranks());
+    if (away == 0) return result;
+    ensure(picked_, away);
+    pick_boxes(ranks_.ranks(), test, picked_);
+    DeviceBuffer<Arrival> leaving(static_cast<std::size_t>(away));
+    depart_kernel<P><<<blocks_for(away, kSorters), kSorters, 0, stream_>>>(
+        away, this->frame_, picked_.data(), home_here_.data(), image_.data(),
+        state_[now_].position.data(), rest_.data(), force_.data(), leaving.data());
+    launched();
+    std::vector<Arrival> all(static_cast<std::size_t>(away));
+    leaving.download(all.data(), stream_);
+    auto at = all.begin();
+    for (std::size_t r = 0; r < result.size(); ++r) {
+      result[r].assign(at, at + answers_->total[r]);
+      at += answers_->total[r];
+    }
+    return result;
+  }
+
+  // Cells whose particles have no neighbour in, and are in nobody's reach from, other parts.
+  Core core_of_part() const {
+    const Part& own = ranks_.parts()[static_cast<std::size_t>(ranks_.rank())];
+    Core core;
+    for (int a = 0; a < 3; ++a) {
+      core.first[a] = 0;
+      core.last[a] = cells_.count[a] - 1;
+      if (own.beyond[a] == 0xffffffffu) continue;
+      // The reach of lists on one side, from the part that is grown by it on both.
+      const Part& here = ranks_.here();
+      const std::uint64_t reach =
+          here.beyond[a] == 0xffffffffu ? 0xffffffffu : own.low[a] - here.low[a];
+      if (own.beyond[a] < 2 * reach) {
+        core.last[a] = -1;
+        continue;
+      }
+      const auto along = static_cast<std::uint32_t>(cells_.count[a]);
+      const auto low = own.low[a] + static_cast<std::uint32_t>(reach),
+                 high = own.low[a] + own.beyond[a] - static_cast<std::uint32_t>(reach);
+      core.first[a] = static_cast<int>(bin_of(low, along)) + 1;
+      core.last[a] = static_cast<int>(bin_of(high, along)) - 1;
+    }
+    return core;
+  }
+
+  // ---- who goes where ----
+
+  // How many of the particles are in each box; in answers_->total when the stream is through.
+  template <class Test>
+  void count_boxes(int boxes, const Test& test) {
+    if (unsigned* number = room_for_numbers(boxes)) {
+      count_kernel<<<blocks_for(count_, kSorters), kSorters, 0, work_>>>(count_, boxes, test,
+                                                                         number);
+      launched();
+    }
+    sum_boxes(boxes);
+  }
+  // Of each block in each box; null where there are none.
+  unsigned* room_for_numbers(int boxes) {
+    const int numbers = boxes * blocks_for(count_, kSorters) + 1;
+    ensure(block_number_, numbers);
+    ensure(block_offset_, numbers);
+    return count_ > 0 && boxes > 0 ? block_number_.data() : nullptr;
+  }
+  void sum_boxes(int boxes) {
+    const int blocks = blocks_for(count_, kSorters), numbers = boxes * blocks + 1;
+    if (numbers == 1) {
+      check(cudaStreamSynchronize(work_), "count");
+      std::fill_n(answers_->total, boxes, 0u);
+      return;
+    }
+    std::size_t bytes = 0;
+    check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, block_number_.data(), block_offset_.data(),
+                                        numbers, work_),
+          "sum");
+    ensure(scratch_, bytes);
+    check(cub::DeviceScan::ExclusiveSum(scratch_.data(), bytes, block_number_.data(),
+                                        block_offset_.data(), numbers, work_),
+          "sum");
+    totals_kernel<<<blocks_for(boxes), kThreads, 0, work_>>>(boxes, static_cast<unsigned>(blocks),
+                                                             block_offset_.data(), answers_->total);
+    launched();
+  }
+  // After count_boxes of the same particles.
+  template <class Test>
+  void pick_boxes(int boxes, const Test& test, DeviceBuffer<unsigned>& picked) {
+    if (count_ == 0 || boxes == 0) return;
+    pick_kernel<<<blocks_for(count_, kSorters), kSorters, 0, work_>>>(
+        count_, boxes, test, block_offset_.data(), picked.data());
+    launched();
+  }
+  int total(int boxes) const {
+    return static_cast<int>(
+        std::accumulate(answers_->total, answers_->total + boxes, std::uint64_t(0)));
+  }
+
+  // Records of so many bytes, to[r] of them for rank r, from[r] from it, one after the other.
+  void exchange(void* sent, const std::vector<std::int64_t>& to, void* received,
+                const std::vector<std::int64_t>& from, std::size_t bytes, cudaStream_t stream) {
+    std::vector<Message> out, in;
+    auto *here = static_cast<char*>(sent), *there = static_cast<char*>(received);
+    for (std::size_t r = 0; r < to.size(); ++r) {
+      const std::size_t leaving = to[r] * bytes, arriving = from[r] * bytes;
+      if (leaving) out.push_back({static_cast<int>(r), here, leaving});
+      if (arriving) in.push_back({static_cast<int>(r), there, arriving});
+      here += leaving;
+      there += arriving;
+    }
+    transport_->exchange(out, in, stream);
+  }
+
+  void sort(int count, int bits) {
+    cub::DoubleBuffer<unsigned> keys(key_[0].data(), key_[1].data()),
+        orders(order_[0].data(), order_[1].data());
+    std::size_t bytes = 0;
+    check(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, orders, count, 0, bits, work_),
+          "sort");
+    ensure(scratch_, bytes);
+    check(cub::DeviceRadixSort::SortPairs(scratch_.data(), bytes, keys, orders, count, 0, bits,
+                                          work_),
+          "sort");
+    sorted_ = orders.Current();
+  }
+
+  void forget() {
+    forget_kernel<<<1, 1, 0, stream_>>>(control_.data(), census_.data());
+    launched();
+  }
+  void ask() {
+    answer_kernel<<<1, 1, 0, work_>>>(control_.data(), census_.data(), outer_word_.data(),
+                                      answers_);
+    launched();
+    check(cudaStreamSynchronize(work_), "step");
+  }
+
+  Decomposition ranks_;
+  std::unique_ptr<Transport> transport_;
+  const bool overlap_;
+  DeviceBuffer<Census> census_;
+  DeviceBuffer<unsigned> outer_word_;  // how many outer particles there are
+  DeviceBuffer<Part> parts_, reached_;
+  Answers* answers_ = nullptr;
+  cudaStream_t first_stream_ = nullptr, work_ = stream_;  // the latter: of what comes next
+  Core core_{};
+  int hosts_ = 0, ghosts_ = 0, outer_ = 0, owned_capacity_ = 0;
+  State state_[3];
+  DeviceBuffer<Velocity> rest_;  // at whole steps
+  DeviceBuffer<int3> built_image_;
+  DeviceBuffer<Home> home_here_, home_there_;
+  DeviceBuffer<unsigned> tag_, self_, place_, picked_, border_, block_number_, block_offset_;
+  DeviceBuffer<int2> ghost_range_;  // of each cell
+  DeviceBuffer<char> scratch_, out_, in_;
+  unsigned* sorted_ = nullptr;
+};
+
+}  // namespace manymove::dpd

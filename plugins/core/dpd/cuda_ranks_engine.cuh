@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The resident engine on the GPUs of several ranks.
+//
+// Lists are built by all ranks in the same steps, a number of steps apart that follows from how far
+// particles came before: nobody asks in between. If one did come too far, all return to the state
+// of the last build and take fewer steps; forces never come from lists in which somebody is
+// missing.
+//
+// A rank's outer particles, those with ghosts among their neighbours or with copies elsewhere, come
+// first in memory and in each step: their copies travel while the inner ones move.
+#pragma once
+
+#include "cuda_ranks.cuh"
+
+namespace manymove::dpd {
+
+template <class P>
+class CudaRanksEngine final : public CudaRanks<P> {
+  using Base = CudaRanks<P>;
+  using Base::kBuilt;
+  using typename Base::Position;
+  using typename Base::Real;
+  using typename Base::State;
+  using typename Base::Triple;
+  using typename Base::Velocity;
+  static constexpr double kMargin = 1.06;     // of displacements, when the next build is chosen
+  static constexpr std::int64_t kMost = 100;  // steps between builds
+
+ public:
+  using Base::Base;
+
+  void advance(std::int64_t steps, bool (*interrupted)()) override {
+    if (steps <= 0) return;
+    std::int64_t to = step_ + steps, next = step_ + 1;
+    if (!lists_hold_) interval_ = 1;
+    start_moving();
+    for (;;) {
+      // Positions of step `next` are those of now_.
+      if (!lists_hold_ || next == until_) {
+        bool stop = interrupted && next < to && interrupted();
+        if (!agree(next, true, stop)) {
+          next = built_;
+          continue;
+        }
+        if (stop) to = next;
+        build(next);
+      }
+      const bool reading = next == to;
+      take_step(next, reading);
+      if (!reading) {
+        ++next;
+        continue;
+      }
+      bool stop = false;
+      if (agree(to, false, stop)) break;
+      next = built_;
+    }
+    counters_.steps += to - step_;
+    step_ = to;
+    const int blocks = blocks_for(outer_ * lanes_) + blocks_for((count_ - outer_) * lanes_);
+    this->read_tally(blocks);
+  }
+
+ private:
+  using Base::answers_, Base::ask, Base::base_, Base::bond_ends_, Base::bond_first_,
+      Base::bond_index_, Base::bond_partner_, Base::bond_range_, Base::border_, Base::built_,
+      Base::built_image_, Base::built_x_, Base::built_y_, Base::built_z_, Base::capacity_,
+      Base::cells_, Base::census_, Base::core_, Base::count_, Base::count_boxes, Base::counters_,
+      Base::ensure, Base::entry_, Base::exchange, Base::first_stream_, Base::force_, Base::forget,
+      Base::ghost_range_, Base::ghosts_, Base::grow_lists, Base::has_special_, Base::home_here_,
+      Base::home_there_, Base::image_, Base::in_, Base::key_, Base::lanes_, Base::launched,
+      Base::lists_hold_, Base::now_, Base::number_, Base::order_, Base::out_, Base::outer_,
+      Base::outer_word_, Base::overlap_, Base::owned_capacity_, Base::partial_, Base::parts_,
+      Base::pick_boxes, Base::picked_, Base::place_, Base::plain_, Base::range_, Base::ranks_,
+      Base::reached_, Base::reserve, Base::rest_, Base::room_for_numbers, Base::self_,
+      Base::settings_, Base::sort, Base::sorted_, Base::special_first_, Base::special_kind_,
+      Base::special_partner_, Base::state_, Base::step_, Base::stream_, Base::sum_boxes, Base::tag_,
+      Base::total, Base::where_, Base::work_;
+
+  // ---- agreement ----
+
+  struct Opinion {
+    std::int64_t expired;
+    std::uint32_t lost, beyond, missing, wanted, farthest, stop;
+  };
+
+  // Whether nobody's lists expired before `step`, or at it if no build follows. If somebody's did,
+  // all are back at the last build, and the next one comes in time.
+  bool agree(std::int64_t step, bool before_build, bool& stop) {
+    join();
+    if (before_build) {
+      if (unsigned* number = room_for_numbers(ranks_.ranks())) {
+        census_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
+            count_, ranks_.ranks(), cells_, base_.motion.frame.open, leaves(),
+            state_[now_].velocity.data(), built_at(), census_.data(), number);
+        launched();
+      }
+      sum_boxes(ranks_.ranks());
+    }
+    ask();
+    const Control& control = answers_->control;
+    const Census& census = answers_->census;
+    const Opinion mine{control.expired, control.lost,    census.beyond, census.missing,
+                       control.wanted,  census.farthest, stop};
+    std::vector<Opinion> all(ranks_.parts().size());
+    ranks_.communicator().gather(&mine, all.data(), sizeof mine);
+    std::int64_t expired = kNever;
+    for (const Opinion& o : all) expired = std::min<std::int64_t>(expired, o.expired);
+    Opinion most{};
+    for (const Opinion& o : all) {
+      if (o.expired == expired) most.lost = std::max(most.lost, o.lost);
+      most.beyond = std::max(most.beyond, o.beyond);
+      most.missing = std::max(most.missing, o.missing);
+      most.wanted = std::max(most.wanted, o.wanted);
+      most.farthest = std::max(most.farthest, o.farthest);
+      most.stop |= o.stop;
+    }
+    if (lists_hold_ && most.missing) {
+      step_ = built_;
+      this->miss_partner(most.missing);
+    }
+    if (lists_hold_ && most.wanted) {
+      return_to_build(until_, control.wanted);
+      return false;
+    }
+    if (most.lost && expired <= step) {
+      step_ = expired;
+      this->lose_particle(most.lost);
+    }
+    if (lists_hold_ && (before_build ? expired < step : expired <= step)) {
+      return_to_build(expired, 0);
+      return false;
+    }
+    if (!before_build) return true;
+    if (most.beyond) {
+      step_ = step;
+      this->lose_particle(most.beyond);
+    }
+    if (lists_hold_) choose_interval(step - built_, as_float(most.farthest));
+    stop = most.stop != 0;
+    return true;
+  }
+
+  // From the square of the largest displacement in the steps since the last build, as if it grew in
+  // proportion: lists are used while it is below half a skin.
+  void choose_interval(std::int64_t steps, float farthest) {
+    const double share =
+        std::sqrt(static_cast<double>(farthest) / static_cast<double>(cells_.half_skin_squared)) *
+        kMargin / static_cast<double>(steps);
+    const double most = static_cast<double>(std::min(2 * steps + 1, kMost));
+    interval_ = share > 0 ? static_cast<std::int64_t>(std::clamp(std::ceil(1 / share), 1.0, most))
+                          : static_cast<std::int64_t>(most);
+  }
+
+  void return_to_build(std::int64_t until, unsigned wanted) {
+    until_ = until;
+    forget();
+    check(cudaMemcpyAsync(image_.data(), built_image_.data(),
+                          sizeof(int3) * static_cast<unsigned>(count_), cudaMemcpyDeviceToDevice,
+                          stream_),
+          "copy");
+    if (wanted) {
+      grow_lists(static_cast<int>(wanted + wanted / 8));
+      list(true);
+      list(false);
+    }
+    now_ = kBuilt;
+    inner_done_.record(stream_);
+  }
+
+  // What follows in stream_ comes after what is in the other one.
+  void join() {
+    if (!overlap_) return;
+    joined_.record(first_stream_);
+    check(cudaStreamWaitEvent(stream_, joined_, 0), "wait");
+  }
+
+  // ---- building lists ----
+
+  BuiltAt built_at() const { return {built_x_.data(), built_y_.data(), built_z_.data()}; }
+  Leaves<P> leaves() const {
+    return {ranks_.parts()[static_cast<std::size_t>(ranks_.rank())], parts_.data(),
+            state_[now_].position.data()};
+  }
+  Travellers<P> particles(State& state, DeviceBuffer<int3>& image, DeviceBuffer<Home>& home) const {
+    return {state.position.data(), state.velocity.data(), image.data(), home.data()};
+  }
+
+  // Inner particles, whose lists need no ghosts, are listed while ghosts travel.
+  void build(std::int64_t step) {
+    built_ = step;
+    forget();
+    migrate();
+    inner_done_.record(stream_);
+    list(true);
+    work_ = ahead();
+    check(cudaStreamWaitEvent(work_, inner_done_, 0), "wait");
+    find_ghosts();
+    list(false);
+    work_ = stream_;
+    join();
+    find_partners();
+    inner_done_.record(stream_);
+    until_ = step + interval_;
+    lists_hold_ = true;
+    ++counters_.builds;
+  }
+
+  // After agree() has counted who leaves.
+  void migrate() {
+    const auto parts = ranks_.parts().size();
+    std::vector<std::int64_t> to(answers_->total, answers_->total + parts), from(parts);
+    ranks_.communicator().transpose(to.data(), from.data());
+    const int leaving = static_cast<int>(std::accumulate(to.begin(), to.end(), std::int64_t(0))),
+              arriving =
+                  static_cast<int>(std::accumulate(from.begin(), from.end(), std::int64_t(0))),
+              present = count_ + arriving;
+    ensure(picked_, leaving);
+    ensure(out_, static_cast<std::size_t>(leaving) * sizeof(Traveller<P>));
+    ensure(in_, static_cast<std::size_t>(arriving) * sizeof(Traveller<P>));
+    auto *out = reinterpret_cast<Traveller<P>*>(out_.data()),
+         *in = reinterpret_cast<Traveller<P>*>(in_.data());
+    if (leaving > 0) {
+      pick_boxes(ranks_.ranks(), leaves(), picked_);
+      travel_kernel<P><<<blocks_for(leaving, kSorters), kSorters, 0, stream_>>>(
+          leaving, picked_.data(), particles(state_[now_], image_, home_here_), out);
+      launched();
+    }
+    reserve(present, 0);
+    exchange(out, to, in, from, sizeof(Traveller<P>), stream_);
+    const auto here = particles(state_[now_], image_, home_here_);
+    if (arriving > 0) {
+      arrive_kernel<P>
+          <<<blocks_for(arriving, kSorters), kSorters, 0, stream_>>>(arriving, in, count_, here);
+      launched();
+    }
+    count_ = present - leaving;
+    range_.clear(stream_);
+    if (present > 0) {
+      place_kernel<P><<<blocks_for(present, kSorters), kSorters, 0, stream_>>>(
+          present, cells_, core_, ranks_.parts()[static_cast<std::size_t>(ranks_.rank())],
+          here.position, key_[0].data(), order_[0].data());
+      launched();
+      sort(present, std::min(32, 3 * cells_.bits + 1));
+    }
+    if (count_ > 0) {
+      settle_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
+          count_, cells_, core_, base_.shorts, sorted_, here,
+          particles(state_[kBuilt], built_image_, home_there_), state_[kBuilt].shorts.data(),
+          tag_.data(), built_at(), range_.data(), outer_word_.data());
+      launched();
+      check(cudaMemcpyAsync(image_.data(), built_image_.data(),
+                            sizeof(int3) * static_cast<unsigned>(count_), cudaMemcpyDeviceToDevice,
+                            stream_),
+            "copy");
+    } else {
+      outer_word_.clear(stream_);
+    }
+    home_here_.swap(home_there_);
+    now_ = kBuilt;
+  }
+
+  void find_ghosts() {
+    const auto& neighbours = ranks_.neighbours();
+    const int boxes = static_cast<int>(neighbours.size());
+    const IsKnown<P> known{reached_.data(), outer_word_.data(), state_[kBuilt].position.data()};
+    count_boxes(boxes, known);
+    ask();
+    outer_ = static_cast<int>(answers_->outer);
+    ghosts_to_.assign(ranks_.parts().size(), 0);
+    ghosts_from_.assign(ranks_.parts().size(), 0);
+    for (int k = 0; k < boxes; ++k)
+      ghosts_to_[static_cast<std::size_t>(neighbours[k])] = answers_->total[k];
+    ranks_.communicator().transpose(ghosts_to_.data(), ghosts_from_.data());
+    known_ = total(boxes);
+    ghosts_ = static_cast<int>(
+        std::accumulate(ghosts_from_.begin(), ghosts_from_.end(), std::int64_t(0)));
+    ensure(border_, known_);
+    ensure(out_, static_cast<std::size_t>(known_) * sizeof(Ghost<P>));
+    ensure(in_, static_cast<std::size_t>(ghosts_) * sizeof(Ghost<P>));
+    reserve(count_, ghosts_);
+    State& state = state_[kBuilt];
+    auto *out = reinterpret_cast<Ghost<P>*>(out_.data()),
+         *in = reinterpret_cast<Ghost<P>*>(in_.data());
+    if (known_ > 0) {
+      // Growing may have moved the particles.
+      pick_boxes(boxes, IsKnown<P>{reached_.data(), outer_word_.data(), state.position.data()},
+                 border_);
+      show_kernel<P><<<blocks_for(known_, kSorters), kSorters, 0, work_>>>(
+          known_, border_.data(), state.position.data(), state.velocity.data(), out);
+      launched();
+    }
+    exchange(out, ghosts_to_, in, ghosts_from_, sizeof(Ghost<P>), work_);
+    ghost_range_.clear(work_);
+    if (ghosts_ == 0) return;
+    const int blocks = blocks_for(ghosts_, kSorters);
+    ghost_key_kernel<P>
+        <<<blocks, kSorters, 0, work_>>>(ghosts_, cells_, in, key_[0].data(), order_[0].data());
+    launched();
+    sort(ghosts_, 3 * cells_.bits);
+    see_kernel<P><<<blocks, kSorters, 0, work_>>>(
+        ghosts_, count_, cells_, base_.shorts, sorted_, in, state.position.data(),
+        state.velocity.data(), state.shorts.data(), place_.data(), ghost_range_.data());
+    launched();
+  }
+
+  void list(bool inner) {
+    if (count_ == 0) return;
+    unsigned excluded = 0;
+    for (unsigned k = 1; k < 4; ++k)
+      if (settings_.pairs.special[k] == 0) excluded |= 1u << k;
+    const ListArguments arguments{
+        cells_,
+        !base_.motion.frame.tilted,
+        base_.watch,
+        range_.data(),
+        lists(),
+        tag_.data(),
+        {special_first_.data(), special_partner_.data(), special_kind_.data(), excluded},
+        ghost_range_.data(),
+        core_,
+        inner};
+    const auto kernel = has_special_ ? &list_kernel<P, true, true> : &list_kernel<P, false, true>;
+    kernel<<<this->list_grid(), kThreads, 0, work_>>>(arguments, state_[kBuilt].position.data(),
+                                                      state_[kBuilt].velocity.data());
+    launched();
+  }
+  Lists lists() const { return {entry_.data(), number_.data(), capacity_, owned_capacity_}; }
+
+  void find_partners() {
+    if (bond_ends_ == 0 || count_ == 0) return;
+    check(cudaMemsetAsync(where_.data(), 0xff, where_.size() * sizeof(unsigned), stream_), "clear");
+    const int all = count_ + ghosts_;
+    where_kernel<P><<<blocks_for(all, kSorters), kSorters, 0, stream_>>>(
+        all, state_[kBuilt].velocity.data(), where_.data());
+    launched();
+    partner_kernel<<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
+        count_, tag_.data(), bond_first_.data(), bond_partner_.data(), where_.data(),
+        bond_range_.data(), bond_index_.data(), census_.data());
+    launched();
+    base_.bonds.range = bond_range_.data();
+  }
+
+  // ---- steps ----
+
+  int after(int state) const { return state == 0 ? 1 : 0; }
+
+  Step<P> arguments(std::int64_t number, int last, bool reading) {
+    Step<P> s = base_;
+    const State &here = state_[now_], &there = state_[after(now_)];
+    s.count = last;
+    s.number = number;
+    s.forces.noise = this->key_of(number);
+    s.lists = lists();
+    s.built_at = built_at();
+    s.image = image_.data();
+    s.home = self_.data();
+    s.position = here.position.data();
+    s.velocity = here.velocity.data();
+    s.next_position = there.position.data();
+    s.next_velocity = reading ? rest_.data() : there.velocity.data();
+    s.short_position = here.shorts.data();
+    s.next_short = there.shorts.data();
+    s.force = force_.data();
+    s.partial = partial_.data();
+    return s;
+  }
+
+  // From rest at step_ to the positions of the next step.
+  void start_moving() {
+    if (count_ > 0) {
+      Step<P> s = arguments(step_, count_, false);
+      s.velocity = rest_.data();
+      first_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(s);
+      launched();
+    }
+    inner_done_.record(stream_);
+    check(cudaStreamWaitEvent(ahead(), inner_done_, 0), "wait");
+    now_ = after(now_);
+    if (lists_hold_ && step_ + 1 != until_) refresh_ghosts();
+  }
+
+  // Outer particles go ahead in their stream; each part needs what both were in the last step.
+  void take_step(std::int64_t step, bool reading) {
+    const cudaStream_t first = ahead();
+    if (overlap_) {
+      check(cudaStreamWaitEvent(first, inner_done_, 0), "wait");
+      check(cudaStreamWaitEvent(stream_, outer_done_, 0), "wait");
+    }
+    launch_part(step, reading, 0, outer_, 0, first);
+    outer_done_.record(first);
+    launch_part(step, reading, outer_, count_, blocks_for(outer_ * lanes_), stream_);
+    inner_done_.record(stream_);
+    if (reading) return;
+    now_ = after(now_);
+    if (step + 1 != until_) refresh_ghosts();
+  }
+  cudaStream_t ahead() const {
+    return overlap_ ? first_stream_ : static_cast<cudaStream_t>(stream_);
+  }
+
+  using Kernel = void (*)(const Step<P>, const From);
+  template <bool plain, bool reading>
+  static Kernel kernel_of(int lanes) {
+    switch (lanes) {
+      case 1:
+        return &step_kernel<P, plain, reading, 1, From>;
+      case 2:
+        return &step_kernel<P, plain, reading, 2, From>;
+      default:
+        return &step_kernel<P, plain, reading, 4, From>;
+    }
+  }
+  void launch_part(std::int64_t step, bool reading, int first, int last, int blocks_before,
+                   cudaStream_t stream) {
+    if (first == last) return;
+    Step<P> s = arguments(step, last, reading);
+    s.partial += static_cast<std::size_t>(blocks_before) * kTallies;
+    const Kernel kernel =
+        plain_ ? (reading ? kernel_of<true, true>(lanes_) : kernel_of<true, false>(lanes_))
+               : (reading ? kernel_of<false, true>(lanes_) : kernel_of<false, false>(lanes_));
+    kernel<<<blocks_for((last - first) * lanes_), kThreads, 0, stream>>>(s, From{first});
+    launched();
+  }
+
+  // Copies of the particles that others know go there, and theirs come; of the present state.
+  void refresh_ghosts() {
+    const cudaStream_t stream = ahead();
+    auto *out = reinterpret_cast<Motionless<P>*>(out_.data()),
+         *in = reinterpret_cast<Motionless<P>*>(in_.data());
+    State& state = state_[now_];
+    if (known_ > 0) {
+      pack_kernel<P><<<blocks_for(known_, kSorters), kSorters, 0, stream>>>(
+          known_, border_.data(), state.position.data(), state.velocity.data(), out);
+      launched();
+    }
+    exchange(out, ghosts_to_, in, ghosts_from_, sizeof(Motionless<P>), stream);
+    if (ghosts_ == 0) return;
+    unpack_kernel<P><<<blocks_for(ghosts_, kSorters), kSorters, 0, stream>>>(
+        ghosts_, base_.shorts, place_.data(), in, state_[kBuilt].position.data(),
+        state_[kBuilt].velocity.data(), state.position.data(), state.velocity.data(),
+        state.shorts.data());
+    launched();
+  }
+
+  Event inner_done_, outer_done_, joined_;
+  int known_ = 0;                                      // copies elsewhere
+  std::int64_t interval_ = 1, until_ = 0;              // steps from build to build; the next one
+  std::vector<std::int64_t> ghosts_to_, ghosts_from_;  // by rank
+};
+
+}  // namespace manymove::dpd

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "decomposition.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <unordered_map>
+
+#include "../common/text.h"
+#include "parameters.h"
+
+namespace manymove::dpd {
+namespace {
+
+// Particles with a position between two cuts belong to one rank: the integers from the first to
+// before the second.
+std::vector<std::uint64_t> integers_of(const std::vector<double>& cuts, bool periodic, int axis) {
+  std::vector<std::uint64_t> places;
+  for (const double cut : cuts)
+    places.push_back(static_cast<std::uint64_t>(
+        std::llrint(std::clamp(periodic ? cut : 0.25 + 0.5 * cut, 0.0, 1.0) * 0x1p32)));
+  if (places.size() < 2) throw std::invalid_argument("a grid of ranks without parts");
+  places.front() = 0;
+  places.back() = std::uint64_t(1) << 32;
+  for (std::size_t k = 1; k < places.size(); ++k)
+    if (places[k] <= places[k - 1])
+      throw std::invalid_argument(
+          text_of("the parts of ranks along ", "xyz"[axis], " have no width"));
+  return places;
+}
+
+// With what is in reach of it on both sides.
+Part grown(const Part& part, const std::uint64_t reach[3]) {
+  Part result = part;
+  for (int a = 0; a < 3; ++a) {
+    const std::uint64_t beyond = part.beyond[a] + 2 * reach[a];
+    const bool all = beyond >= 0xffffffffu;
+    result.low[a] = all ? 0 : part.low[a] - static_cast<std::uint32_t>(reach[a]);
+    result.beyond[a] = all ? 0xffffffffu : static_cast<std::uint32_t>(beyond);
+  }
+  return result;
+}
+
+bool overlap(const Part& a, const Part& b) {
+  for (int k = 0; k < 3; ++k)
+    if (b.low[k] - a.low[k] > a.beyond[k] && a.low[k] - b.low[k] > b.beyond[k]) return false;
+  return true;
+}
+
+}  // namespace
+
+void Arrival::enter(const HostArrays& arrays) const {
+  if (arrays.position) std::copy_n(position, 3, arrays.position[index]);
+  if (arrays.velocity) std::copy_n(velocity, 3, arrays.velocity[index]);
+  if (arrays.force) std::copy_n(force, 3, arrays.force[index]);
+  if (arrays.image) std::copy_n(image, 3, arrays.image[index]);
+}
+
+Decomposition::Decomposition(const Settings& settings, Communicator& communicator)
+    : communicator_(communicator) {
+  const Grid& grid = settings.grid;
+  std::vector<std::uint64_t> cuts[3];
+  std::uint64_t reach[3];
+  double width[3];
+  widths_of(settings.box, width);
+  std::size_t cells = 1;
+  for (int a = 0; a < 3; ++a) {
+    cuts[a] = integers_of(grid.cut[a], settings.box.periodic[a], a);
+    cells *= cuts[a].size() - 1;
+    // Longer by more than the rounding of positions, and than lists reach (Cells::reach_squared).
+    const double frame = settings.box.periodic[a] ? width[a] : 2 * width[a],
+                 part = (settings.cutoff + settings.skin) * (1 + 2e-5) / frame;
+    reach[a] = static_cast<std::uint64_t>(std::min(part, 1.0) * 0x1p32) + 4;
+  }
+  if (cells != grid.rank.size() || cells != static_cast<std::size_t>(ranks()))
+    throw std::invalid_argument(text_of("a grid of ", cells, " parts for ", ranks(), " ranks"));
+  parts_.resize(cells);
+  reached_.resize(cells);
+  const std::size_t nx = cuts[0].size() - 1, ny = cuts[1].size() - 1;
+  for (std::size_t c = 0; c < cells; ++c) {
+    const std::size_t at[3] = {c % nx, c / nx % ny, c / (nx * ny)};
+    Part part;
+    for (int a = 0; a < 3; ++a) {
+      part.low[a] = static_cast<std::uint32_t>(cuts[a][at[a]]);
+      part.beyond[a] = static_cast<std::uint32_t>(cuts[a][at[a] + 1] - cuts[a][at[a]] - 1);
+    }
+    const auto r = static_cast<std::size_t>(grid.rank[c]);
+    parts_.at(r) = part;
+    reached_[r] = grown(part, reach);
+  }
+  for (int r = 0; r < ranks(); ++r)
+    if (r != rank() &&
+        overlap(parts_[static_cast<std::size_t>(rank())], reached_[static_cast<std::size_t>(r)]))
+      neighbours_.push_back(r);
+}
+
+int Decomposition::owner(std::uint32_t x, std::uint32_t y, std::uint32_t z) const {
+  if (is_in(parts_[static_cast<std::size_t>(rank())], x, y, z)) return rank();
+  const auto part = std::find_if(parts_.begin(), parts_.end(),
+                                 [&](const Part& part) { return is_in(part, x, y, z); });
+  return static_cast<int>(part - parts_.begin());
+}
+
+std::int64_t Decomposition::sum(std::int64_t value) const {
+  std::vector<std::int64_t> all(parts_.size());
+  communicator_.gather(&value, all.data(), sizeof value);
+  std::int64_t sum = 0;
+  for (const std::int64_t each : all) sum += each;
+  return sum;
+}
+
+// Both sides meet on the rank that the tag names.
+std::vector<Home> Decomposition::find_homes(const std::vector<std::uint32_t>& resident, int count,
+                                            const std::uint32_t* tag) const {
+  struct Entry {
+    std::uint32_t tag;
+    std::int32_t rank, index;
+  };
+  const auto parts = static_cast<std::uint32_t>(ranks());
+  std::vector<std::vector<Entry>> hosts(parts), questions(parts);
+  for (int i = 0; i < count; ++i) hosts[tag[i] % parts].push_back({tag[i], rank(), i});
+  for (std::size_t i = 0; i < resident.size(); ++i)
+    questions[resident[i] % parts].push_back({resident[i], rank(), static_cast<std::int32_t>(i)});
+  std::unordered_map<std::uint32_t, Home> homes;
+  for (const Entry& entry : deliver(communicator_, hosts))
+    homes[entry.tag] = {entry.rank, entry.index};
+  struct Answer {
+    std::int32_t index;
+    Home home;
+  };
+  std::vector<std::vector<Answer>> found(parts);
+  for (const Entry& entry : deliver(communicator_, questions)) {
+    const auto home = homes.find(entry.tag);
+    if (home == homes.end())
+      throw std::runtime_error(text_of("particle ", entry.tag, " is on no host"));
+    found[static_cast<std::size_t>(entry.rank)].push_back({entry.index, home->second});
+  }
+  std::vector<Home> result(resident.size());
+  for (const Answer& answer : deliver(communicator_, found))
+    result[static_cast<std::size_t>(answer.index)] = answer.home;
+  return result;
+}
+
+std::vector<Link> all_bonds(Communicator& communicator, int count, const Topology& t) {
+  std::vector<Link> mine;
+  for (int i = 0; t.first_bond && i < count; ++i)
+    for (int k = t.first_bond[i]; k < t.first_bond[i + 1]; ++k)
+      mine.push_back({t.tag[i], t.bond_partner[k], t.bond_type[k]});
+  return collect(communicator, mine);
+}
+
+std::vector<Link> all_specials(Communicator& communicator, int count, const Topology& t) {
+  std::vector<Link> mine;
+  for (int i = 0; t.first_special && i < count; ++i)
+    for (int k = t.first_special[i]; k < t.first_special[i + 1]; ++k)
+      mine.push_back({t.tag[i], t.special_partner[k], t.special_kind[k]});
+  return collect(communicator, mine);
+}
+
+}  // namespace manymove::dpd

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The kernels with which ranks exchange particles and copies of them.
+#pragma once
+
+#include "decomposition.h"
+#include "kernels.cuh"
+
+namespace manymove::dpd {
+
+constexpr int kSorters = 256;  // threads of a block
+
+// ---- who goes where: lists for several boxes, each in the order of particles ----
+
+// One thread per particle; test(b, i) tells whether particle i belongs in list b. The numbers of
+// each block, [boxes][blocks].
+template <class Test>
+__global__ void count_kernel(int count, int boxes, Test test, unsigned* number) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  for (int b = 0; b < boxes; ++b) {
+    const int sum = __syncthreads_count(i < count && test(b, i));
+    if (threadIdx.x == 0)
+      number[static_cast<unsigned>(b) * gridDim.x + blockIdx.x] = static_cast<unsigned>(sum);
+  }
+}
+
+// One thread per box; offset: sums of the numbers before each, one more than there are numbers.
+__global__ void totals_kernel(int boxes, unsigned blocks, const unsigned* offset, unsigned* total) {
+  const unsigned b = blockIdx.x * blockDim.x + threadIdx.x;
+  if (b < static_cast<unsigned>(boxes)) total[b] = offset[(b + 1) * blocks] - offset[b * blocks];
+}
+
+template <class Test>
+__global__ void pick_kernel(int count, int boxes, Test test, const unsigned* offset,
+                            unsigned* picked) {
+  __shared__ unsigned of_warp[kSorters / 32];
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  for (int b = 0; b < boxes; ++b) {
+    const unsigned* first = offset + static_cast<unsigned>(b) * gridDim.x + blockIdx.x;
+    if (first[0] == first[1]) continue;  // nobody in this block
+    const bool in = i < count && test(b, i);
+    const unsigned vote = __ballot_sync(kWarp, in);
+    if (lane == 0) of_warp[warp] = static_cast<unsigned>(__popc(vote));
+    __syncthreads();
+    unsigned at = first[0];
+    for (unsigned w = 0; w < warp; ++w) at += of_warp[w];
+    if (in) picked[at + static_cast<unsigned>(__popc(vote & ((1u << lane) - 1u)))] = i;
+    __syncthreads();
+  }
+}
+
+// Particles in the part of another rank.
+template <class P>
+struct Leaves {
+  Part own;
+  const Part* part;  // by rank
+  const typename P::Position* position;
+  __device__ bool operator()(int rank, int i) const {
+    const typename P::Position p = position[i];
+    const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
+    return !is_in(own, x, y, z) && is_in(part[rank], x, y, z);
+  }
+};
+
+// Particles that another rank knows: all of them are among the first *outer.
+template <class P>
+struct IsKnown {
+  const Part* reached;  // by neighbour
+  const unsigned* outer;
+  const typename P::Position* position;
+  __device__ bool operator()(int neighbour, int i) const {
+    if (static_cast<unsigned>(i) >= *outer) return false;
+    const typename P::Position p = position[i];
+    return is_in(reached[neighbour], high_word(p.x), high_word(p.y), high_word(p.z));
+  }
+};
+
+// Particles of another host program.
+struct LivesAt {
+  int self;
+  const Home* home;
+  __device__ bool operator()(int rank, int i) const { return rank != self && home[i].rank == rank; }
+};
+
+// ---- building lists ----
+
+// What the ranks have to agree on before they build.
+struct Census {
+  unsigned farthest;  // square of a displacement since the last build, bits of a float
+  unsigned beyond;    // tag of a particle outside the box
+  unsigned missing;   // tag of a particle whose bond has no partner here
+};
+
+// One thread per particle; counts those that leave for other ranks, as count_kernel does.
+template <class P>
+__global__ void census_kernel(int count, int ranks, Cells cells, unsigned open, Leaves<P> leaves,
+                              const typename P::Velocity* velocity, BuiltAt built_at,
+                              Census* census, unsigned* number) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  float square = 0;
+  unsigned x = 0, y = 0, z = 0;
+  bool left = false;
+  if (i < count) {
+    const typename P::Position p = leaves.position[i];
+    x = high_word(p.x);
+    y = high_word(p.y);
+    z = high_word(p.z);
+    if (outside(open, x, y, z)) atomicMax(&census->beyond, velocity[i].tag);
+    square =
+        list_square(list_place(cells, x - built_at.x[i], y - built_at.y[i], z - built_at.z[i]));
+    left = !is_in(leaves.own, x, y, z);
+  }
+  const unsigned farthest = __reduce_max_sync(kWarp, __float_as_uint(square));
+  if (threadIdx.x % 32 == 0 && farthest > *static_cast<volatile unsigned*>(&census->farthest))
+    atomicMax(&census->farthest, farthest);
+  const bool anybody = __syncthreads_or(left) != 0;
+  for (int r = 0; r < ranks; ++r) {
+    const int sum = anybody ? __syncthreads_count(left && is_in(leaves.part[r], x, y, z)) : 0;
+    if (threadIdx.x == 0)
+      number[static_cast<unsigned>(r) * gridDim.x + blockIdx.x] = static_cast<unsigned>(sum);
+  }
+}
+
+// What a particle has, on its way to another rank.
+template <class P>
+struct alignas(16) Traveller {
+  typename P::Position position;
+  typename P::Velocity velocity;
+  int3 image;
+  Home home;
+};
+
+template <class P>
+struct Travellers {  // by index in the order of particles
+  typename P::Position* position;
+  typename P::Velocity* velocity;
+  int3* image;
+  Home* home;
+};
+
+template <class P>
+__global__ void travel_kernel(int count, const unsigned* who, Travellers<P> from,
+                              Traveller<P>* to) {
+  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (k >= count) return;
+  const unsigned i = who[k];
+  to[k] = {from.position[i], from.velocity[i], from.image[i], from.home[i]};
+}
+
+template <class P>
+__global__ void arrive_kernel(int count, const Traveller<P>* from, int first, Travellers<P> to) {
+  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (k >= count) return;
+  const Traveller<P> traveller = from[k];
+  to.position[first + k] = traveller.position;
+  to.velocity[first + k] = traveller.velocity;
+  to.image[first + k] = traveller.image;
+  to.home[first + k] = traveller.home;
+}
+
+__device__ inline bool is_inner(const Cells& cells, const Core& core, unsigned x, unsigned y,
+                                unsigned z) {
+  const auto inside = [&](unsigned u, int a) {
+    const int c = static_cast<int>(bin_of(u, static_cast<unsigned>(cells.count[a])));
+    return c >= core.first[a] && c <= core.last[a];
+  };
+  return inside(x, 0) && inside(y, 1) && inside(z, 2);
+}
+
+// One thread per particle: outer ones come first, then the inner, each in the order of cells; those
+// that left for another rank are last.
+template <class P>
+__global__ void place_kernel(int count, Cells cells, Core core, Part own,
+                             const typename P::Position* position, unsigned* key, unsigned* order) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (i >= count) return;
+  const typename P::Position p = position[i];
+  const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
+  const unsigned inner = is_inner(cells, core, x, y, z) ? 1u << 3 * cells.bits : 0;
+  key[i] = is_in(own, x, y, z) ? morton_key(cells, x, y, z) | inner : ~0u;
+  order[i] = static_cast<unsigned>(i);
+}
+
+// One thread per particle: marks where the cell of particle i begins and the one before ends.
+template <class P>
+__device__ void mark_cell(const Cells& cells, int i, int first, int last,
+                          const typename P::Position& p, const typename P::Position& before,
+                          int2* range) {
+  const int cell = cell_of(cells, high_word(p.x), high_word(p.y), high_word(p.z));
+  const int other =
+      i > first ? cell_of(cells, high_word(before.x), high_word(before.y), high_word(before.z))
+                : -1;
+  if (cell != other) {
+    range[cell].x = i;
+    if (other >= 0) range[other].y = i;
+  }
+  if (i == last - 1) range[cell].y = last;
+}
+
+// One thread per particle: takes it to its new place.
+template <class P>
+__global__ void settle_kernel(int count, Cells cells, Core core, Shorts shorts,
+                              const unsigned* order, Travellers<P> from, Travellers<P> to,
+                              Short* short_position, unsigned* tag, BuiltAt built_at, int2* range,
+                              unsigned* outer) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (i >= count) return;
+  const unsigned old = order[i];
+  const typename P::Position p = from.position[old], q = from.position[order[i > 0 ? i - 1 : 0]];
+  const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
+  to.position[i] = p;
+  to.velocity[i] = from.velocity[old];
+  to.image[i] = from.image[old];
+  to.home[i] = from.home[old];
+  tag[i] = from.velocity[old].tag;
+  short_position[i] = short_of(shorts, x, y, z);
+  built_at.x[i] = x;
+  built_at.y[i] = y;
+  built_at.z[i] = z;
+  mark_cell<P>(cells, i, 0, count, p, q, range);
+  const bool inner = is_inner(cells, core, x, y, z);
+  if (inner && (i == 0 || !is_inner(cells, core, high_word(q.x), high_word(q.y), high_word(q.z))))
+    *outer = static_cast<unsigned>(i);
+  if (!inner && i == count - 1) *outer = static_cast<unsigned>(count);
+}
+
+// A ghost when lists are built, and between builds.
+template <class P>
+struct alignas(16) Ghost {
+  typename P::Position position;
+  typename P::Velocity velocity;
+};
+template <class P>
+struct Motionless {  // without what does not change
+  typename P::Unsigned x, y, z;
+  typename P::Real vx, vy, vz;
+};
+
+template <class P>
+__global__ void show_kernel(int count, const unsigned* who, const typename P::Position* position,
+                            const typename P::Velocity* velocity, Ghost<P>* to) {
+  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (k < count) to[k] = {position[who[k]], velocity[who[k]]};
+}
+
+template <class P>
+__global__ void ghost_key_kernel(int count, Cells cells, const Ghost<P>* ghost, unsigned* key,
+                                 unsigned* order) {
+  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (k >= count) return;
+  const typename P::Position p = ghost[k].position;
+  key[k] = morton_key(cells, high_word(p.x), high_word(p.y), high_word(p.z));
+  order[k] = static_cast<unsigned>(k);
+}
+
+// One thread per ghost, in the order of cells; they are kept behind the rank's own particles.
+template <class P>
+__global__ void see_kernel(int count, int first, Cells cells, Shorts shorts, const unsigned* order,
+                           const Ghost<P>* ghost, typename P::Position* position,
+                           typename P::Velocity* velocity, Short* short_position, unsigned* place,
+                           int2* range) {
+  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (k >= count) return;
+  const int i = first + k;
+  const Ghost<P> g = ghost[order[k]];
+  const typename P::Position p = g.position, q = ghost[order[k > 0 ? k - 1 : 0]].position;
+  position[i] = p;
+  velocity[i] = g.velocity;
+  short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
+  place[order[k]] = static_cast<unsigned>(i);
+  mark_cell<P>(cells, i, first, first + count, p, q, range);
+}
+
+// Bonds: tags of all ranks' particles lead to places here.
+template <class P>
+__global__ void where_kernel(int count, const typename P::Velocity* velocity, unsigned* where) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (i < count) where[velocity[i].tag] = static_cast<unsigned>(i);
+}
+// One thread per particle of this rank. A partner that is not here is taken for the particle
+// itself, and reported.
+__global__ void partner_kernel(int count, const unsigned* tag, const int* first,
+                               const unsigned* partner, const unsigned* where, int2* range,
+                               unsigned* index, Census* census) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (i >= count) return;
+  const int2 mine = {first[tag[i]], first[tag[i] + 1]};
+  range[i] = mine;
+  for (int k = mine.x; k < mine.y; ++k) {
+    const unsigned j = where[partner[k]];
+    index[k] = j == ~0u ? static_cast<unsigned>(i) : j;
+    if (j == ~0u) atomicMax(&census->missing, tag[i]);
+  }
+}
+
+// ---- between builds ----
+
+template <class P>
+__global__ void pack_kernel(int count, const unsigned* who, const typename P::Position* position,
+                            const typename P::Velocity* velocity, Motionless<P>* to) {
+  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (k >= count) return;
+  const typename P::Position p = position[who[k]];
+  const typename P::Velocity v = velocity[who[k]];
+  to[k] = {p.x, p.y, p.z, v.x, v.y, v.z};
+}
+
+// known: positions and velocities at the last build.
+template <class P>
+__global__ void unpack_kernel(int count, Shorts shorts, const unsigned* place,
+                              const Motionless<P>* from, const typename P::Position* known_position,
+                              const typename P::Velocity* known_velocity,
+                              typename P::Position* position, typename P::Velocity* velocity,
+                              Short* short_position) {
+  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (k >= count) return;
+  const unsigned i = place[k];
+  const Motionless<P> m = from[k];
+  typename P::Position p = known_position[i];
+  p.x = m.x;
+  p.y = m.y;
+  p.z = m.z;
+  typename P::Velocity v = known_velocity[i];
+  v.x = m.vx;
+  v.y = m.vy;
+  v.z = m.vz;
+  position[i] = p;
+  velocity[i] = v;
+  short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
+}
+
+__global__ void count_up_kernel(int count, unsigned* value) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (i < count) value[i] = static_cast<unsigned>(i);
+}
+
+// ---- to the hosts ----
+
+__global__ void live_kernel(int count, int rank, Home* home) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (i < count) home[i] = {rank, i};
+}
+
+// Particles of this host, to their places there. Values: Velocity or Vector.
+template <class P>
+__global__ void stay_position_kernel(int count, BoxFrame frame, int self, const Home* home,
+                                     const typename P::Position* position, double (*to)[3]) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (i < count && home[i].rank == self) leave_frame<P>(frame, position[i], to[home[i].index]);
+}
+template <class Values>
+__global__ void stay_vector_kernel(int count, int self, const Home* home, const Values* values,
+                                   double (*to)[3]) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (i >= count || home[i].rank != self) return;
+  double* place = to[home[i].index];
+  place[0] = values[i].x;
+  place[1] = values[i].y;
+  place[2] = values[i].z;
+}
+__global__ void stay_image_kernel(int count, int self, const Home* home, const int3* image,
+                                  int3* to) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (i < count && home[i].rank == self) to[home[i].index] = image[i];
+}
+
+template <class P>
+__global__ void depart_kernel(int count, BoxFrame frame, const unsigned* who, const Home* home,
+                              const int3* image, const typename P::Position* position,
+                              const typename P::Velocity* velocity,
+                              const Vector<typename P::Real>* force, Arrival* to) {
+  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (k >= count) return;
+  const unsigned i = who[k];
+  Arrival a;
+  a.index = home[i].index;
+  a.image[0] = image[i].x;
+  a.image[1] = image[i].y;
+  a.image[2] = image[i].z;
+  leave_frame<P>(frame, position[i], a.position);
+  a.velocity[0] = velocity[i].x;
+  a.velocity[1] = velocity[i].y;
+  a.velocity[2] = velocity[i].z;
+  a.force[0] = force[i].x;
+  a.force[1] = force[i].y;
+  a.force[2] = force[i].z;
+  to[k] = a;
+}
+
+}  // namespace manymove::dpd
