@@ -33,7 +33,7 @@ constexpr char kNameForFixes[] = "verlet/manymove";
 
 }  // namespace
 
-// run_style manymove/verlet [device auto|cuda|cpu] [threads n] [transport auto|ipc|nccl|host]
+// run_style manymove/verlet [device auto|cuda|cpu] [threads n] [transport auto|nccl|host]
 //   [overlap yes|no]
 VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, narg, arg) {
   for (int k = 0; k < narg; k += 2) {
@@ -50,9 +50,8 @@ VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, 
                    device_);
     } else if (keyword == "transport") {
       transport_ = arg[k + 1];
-      if (transport_ != "auto" && transport_ != "ipc" && transport_ != "nccl" &&
-          transport_ != "host")
-        error->all(FLERR, "Run style manymove/verlet: transport {} must be auto, ipc, nccl or host",
+      if (transport_ != "auto" && transport_ != "nccl" && transport_ != "host")
+        error->all(FLERR, "Run style manymove/verlet: transport {} must be auto, nccl or host",
                    transport_);
     } else if (keyword == "overlap") {
       overlap_ = utils::logical(FLERR, arg[k + 1], false, lmp) != 0;

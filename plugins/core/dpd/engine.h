@@ -74,9 +74,8 @@ struct Settings {
   std::vector<BondCoefficients> bonds;  // [bond types + 1]
   std::vector<Wall> walls;
   std::vector<BodyForce> body_forces;
-  // Between GPUs of several ranks: "ipc" (their memory, within a host), "nccl", "host" (page-locked
-  // memory and the communicator) or "auto", the fastest that is there; and whether particles move
-  // while ghosts travel.
+  // Between GPUs of several ranks: "nccl", "host" (page-locked memory and the communicator), or
+  // "auto", the faster one that is there; and whether particles move while ghosts travel.
   std::string transport = "auto";
   bool overlap = true;
 };

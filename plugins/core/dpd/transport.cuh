@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <vector>
 
@@ -164,145 +163,8 @@ class NcclTransport : public Transport {
   Nccl::Comm comm_ = nullptr;
 };
 
-// Into the memory of the other GPUs of this host, opened by handles of CUDA's inter-process
-// communication: copies, then a word that says so, all in the stream. Nobody waits on the host.
-//
-// Every exchange is between all ranks, if only of that word, and two places take turns for each
-// pair: who has sent the next message has read this one.
-constexpr int kMostPeers = 32;
-
-struct PeerWords {
-  unsigned* word[kMostPeers];
-};
-__global__ void tell_kernel(int ranks, int self, PeerWords there, unsigned number) {
-  const int r = static_cast<int>(threadIdx.x);
-  if (r >= ranks || r == self) return;
-  __threadfence_system();
-  asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(there.word[r]), "r"(number) : "memory");
-}
-// Until all have told; after a minute it gives up, which ends the program.
-__global__ void hear_kernel(int ranks, int self, const unsigned* words, unsigned number) {
-  const int r = static_cast<int>(threadIdx.x);
-  if (r >= ranks || r == self) return;
-  unsigned long long began, now;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(began));
-  for (;;) {
-    unsigned word;
-    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(word) : "l"(words + r) : "memory");
-    if (static_cast<int>(word - number) >= 0) break;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-    if (now - began > 60'000'000'000ull) __trap();
-    __nanosleep(200);
-  }
-  __threadfence_system();
-}
-
-class IpcTransport : public Transport {
- public:
-  // Null, on all ranks, where somebody's memory does not open.
-  static std::unique_ptr<Transport> open(Communicator& communicator) {
-    std::unique_ptr<IpcTransport> transport(new IpcTransport(communicator));
-    if (!transport->opened_) transport.reset();
-    return transport;
-  }
-  ~IpcTransport() override {
-    cudaDeviceSynchronize();
-    for (void* there : there_)
-      if (there) cudaIpcCloseMemHandle(there);
-    cudaGetLastError();
-    // Memory goes when nobody has it open any more, unless something else is wrong.
-    std::int64_t closed = 1;
-    if (opened_ && std::uncaught_exceptions() == 0) communicator_.maximum(&closed, 1);
-  }
-
-  std::string name() const override { return "memory of the other GPUs (CUDA IPC)"; }
-
-  void exchange(const std::vector<Message>& sent, const std::vector<Message>& received,
-                cudaStream_t stream) override {
-    ++number_;
-    std::vector<Message> large_out, large_in;
-    for (const Message& m : sent) {
-      if (m.bytes > kRoom) {
-        large_out.push_back(m);
-        continue;
-      }
-      check(cudaMemcpyAsync(room(there_[static_cast<std::size_t>(m.rank)], rank_), m.data, m.bytes,
-                            cudaMemcpyDefault, stream),
-            "copy to another GPU");
-    }
-    tell_kernel<<<1, kMostPeers, 0, stream>>>(ranks_, rank_, words_there_, number_);
-    check(cudaGetLastError(), "launch");
-    for (const Message& m : received)
-      if (m.bytes > kRoom) large_in.push_back(m);
-    if (!large_out.empty() || !large_in.empty()) host_.exchange(large_out, large_in, stream);
-    hear_kernel<<<1, kMostPeers, 0, stream>>>(ranks_, rank_, words(memory_.data()), number_);
-    check(cudaGetLastError(), "launch");
-    for (const Message& m : received)
-      if (m.bytes <= kRoom)
-        check(cudaMemcpyAsync(m.data, room(memory_.data(), m.rank), m.bytes,
-                              cudaMemcpyDeviceToDevice, stream),
-              "copy from another GPU");
-  }
-
- private:
-  // For one message; larger ones go through the hosts, which both sides know by their size.
-  static constexpr std::size_t kRoom = std::size_t(16) << 20;
-
-  explicit IpcTransport(Communicator& communicator)
-      : communicator_(communicator),
-        host_(communicator),
-        rank_(communicator.rank()),
-        ranks_(communicator.ranks()) {
-    if (ranks_ > kMostPeers) return;
-    struct Offer {
-      cudaIpcMemHandle_t handle;
-      bool valid;
-    } mine{};
-    const auto size = static_cast<std::size_t>(ranks_);
-    memory_ = DeviceBuffer<char>(2 * size * kRoom + kMostPeers * sizeof(unsigned));
-    check(cudaMemset(words(memory_.data()), 0, kMostPeers * sizeof(unsigned)), "clear");
-    check(cudaDeviceSynchronize(), "clear");
-    mine.valid = cudaIpcGetMemHandle(&mine.handle, memory_.data()) == cudaSuccess;
-    std::vector<Offer> all(size);
-    communicator.gather(&mine, all.data(), sizeof mine);
-    bool opened = mine.valid;
-    there_.assign(size, nullptr);
-    for (int r = 0; r < ranks_ && opened; ++r) {
-      const auto k = static_cast<std::size_t>(r);
-      if (r == rank_) continue;
-      opened = all[k].valid && cudaIpcOpenMemHandle(&there_[k], all[k].handle,
-                                                    cudaIpcMemLazyEnablePeerAccess) == cudaSuccess;
-      if (opened) words_there_.word[r] = words(there_[k]) + rank_;
-    }
-    cudaGetLastError();
-    std::int64_t failed = !opened;
-    communicator.maximum(&failed, 1);
-    opened_ = failed == 0;
-  }
-
-  unsigned* words(void* memory) const {
-    return reinterpret_cast<unsigned*>(static_cast<char*>(memory) +
-                                       2 * static_cast<std::size_t>(ranks_) * kRoom);
-  }
-  // Of what `sender` has for the owner of this memory.
-  void* room(void* memory, int sender) const {
-    const std::size_t place =
-        (number_ & 1u) * static_cast<unsigned>(ranks_) + static_cast<unsigned>(sender);
-    return static_cast<char*>(memory) + place * kRoom;
-  }
-
-  Communicator& communicator_;
-  HostTransport host_;
-  const int rank_, ranks_;
-  bool opened_ = false;
-  unsigned number_ = 0;  // of the exchange
-  DeviceBuffer<char> memory_;
-  std::vector<void*> there_;  // the memory of the others
-  PeerWords words_there_{};
-};
-
-// wish: "auto", "ipc", "nccl" or "host". NCCL wants a GPU for each rank. Throws
-// std::invalid_argument where it cannot be what was asked for; all ranks decide alike.
+// wish: "auto", "nccl" or "host". NCCL wants a GPU for each rank. Throws std::invalid_argument
+// where it is asked for and cannot be; all ranks decide alike.
 inline std::unique_ptr<Transport> make_transport(Communicator& communicator,
                                                  const std::string& wish) {
   struct Place {
@@ -315,31 +177,22 @@ inline std::unique_ptr<Transport> make_transport(Communicator& communicator,
   cudaDeviceProp properties;
   check(cudaGetDeviceProperties(&properties, device), "device");
   std::memcpy(mine.uuid, properties.uuid.bytes, sizeof mine.uuid);
-  mine.has_nccl = Nccl::get() != nullptr;
+  mine.has_nccl = wish != "host" && Nccl::get();
   std::vector<Place> all(static_cast<std::size_t>(communicator.ranks()));
   communicator.gather(&mine, all.data(), sizeof mine);
-  std::string no_ipc, no_nccl, shared;
+  std::string why;
+  bool one_host = true;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (std::memcmp(all[i].host, all[0].host, sizeof mine.host) != 0)
-      no_ipc = "the ranks are on several hosts";
-    if (!all[i].has_nccl) no_nccl = "libnccl.so.2 is not found";
+    one_host = one_host && std::memcmp(all[i].host, all[0].host, sizeof mine.host) == 0;
+    if (!all[i].has_nccl) why = "libnccl.so.2 is not found";
     for (std::size_t j = 0; j < i; ++j)
       if (std::memcmp(all[i].uuid, all[j].uuid, sizeof mine.uuid) == 0)
-        shared = "two ranks share a GPU";
+        why = "two ranks share a GPU";
   }
-  if (no_nccl.empty()) no_nccl = shared;
-  const auto refuse = [&](const std::string& why) {
-    throw std::invalid_argument("transport " + wish + " cannot serve: " + why);
-  };
-  if (wish == "nccl" && !no_nccl.empty()) refuse(no_nccl);
-  if (wish == "ipc" && !no_ipc.empty()) refuse(no_ipc);
-  if (wish == "nccl") return std::make_unique<NcclTransport>(communicator);
-  if (wish == "ipc" || (wish == "auto" && no_ipc.empty() && shared.empty())) {
-    if (auto transport = IpcTransport::open(communicator)) return transport;
-    if (wish == "ipc") refuse("the memory of another GPU does not open");
-  }
-  // Between hosts; on one of them it was slower than page-locked memory (docs/log.md).
-  if (wish == "auto" && !no_ipc.empty() && no_nccl.empty())
+  if (wish == "nccl" && !why.empty())
+    throw std::invalid_argument("transport nccl cannot serve: " + why);
+  // Within a host page-locked memory was faster (docs/log.md).
+  if (wish == "nccl" || (wish == "auto" && !one_host && why.empty()))
     return std::make_unique<NcclTransport>(communicator);
   return std::make_unique<HostTransport>(communicator);
 }
