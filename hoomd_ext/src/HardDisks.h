@@ -79,7 +79,7 @@ class HardDisks : public hoomd::Integrator {
   int cycles_per_step() const { return sweeps_per_step_ / rounds(); }
 
   const int threads_;
-  const std::shared_ptr<harddisk::Communicator> ranks_;  // null: this one is alone
+  const std::shared_ptr<harddisk::RankRing> ranks_;  // null: this one is alone
   std::vector<double> left_;  // positions by tag that were left with HOOMD-blue's ranks
   std::vector<double> diameter_, max_displacement_;  // by type
   int moves_per_cell_ = 4, sweeps_per_step_ = 4;

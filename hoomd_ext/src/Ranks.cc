@@ -10,7 +10,7 @@ namespace manymove::host {
 #if defined(ENABLE_MPI)
 namespace {
 
-class Ranks final : public harddisk::Communicator {
+class Ranks final : public harddisk::RankRing {
  public:
   explicit Ranks(MPI_Comm communicator) : communicator_(communicator) {
     MPI_Comm_rank(communicator_, &rank_);
@@ -61,8 +61,7 @@ class Ranks final : public harddisk::Communicator {
 }  // namespace
 #endif
 
-std::shared_ptr<harddisk::Communicator> ranks_of(
-    const hoomd::ExecutionConfiguration& configuration) {
+std::shared_ptr<harddisk::RankRing> ranks_of(const hoomd::ExecutionConfiguration& configuration) {
 #if defined(ENABLE_MPI)
   if (configuration.getNRanks() > 1)
     return std::make_shared<Ranks>(configuration.getMPICommunicator());

@@ -13,7 +13,6 @@ class ExecutionConfiguration;
 namespace manymove::host {
 
 // Null in a build of HOOMD-blue without MPI, and where there is one rank.
-std::shared_ptr<harddisk::Communicator> ranks_of(
-    const hoomd::ExecutionConfiguration& configuration);
+std::shared_ptr<harddisk::RankRing> ranks_of(const hoomd::ExecutionConfiguration& configuration);
 
 }  // namespace manymove::host

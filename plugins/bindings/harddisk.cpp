@@ -109,7 +109,7 @@ std::pair<Snapshot, Parameters> checkpoint_from(const nb::dict& snapshot,
 }
 
 // The other ranks, as an object of manymove.ranks.Ranks reaches them.
-class Ranks final : public Communicator {
+class Ranks final : public RankRing {
  public:
   explicit Ranks(nb::object object)
       : object_(std::move(object)),

@@ -106,7 +106,7 @@ class DividedEngine final : public Engine {
 
   std::unique_ptr<Engine> part_;
   State whole_;
-  Communicator& ranks_;
+  RankRing& ranks_;
   Counters before_, counters_;
   std::vector<std::uint32_t> rows_;
   std::vector<std::uint64_t> row_cycles_;

@@ -11,8 +11,8 @@ namespace manymove::harddisk {
 inline constexpr std::size_t kSlotBytes = sizeof(Position) + sizeof(std::int32_t);
 
 // Messages to below and above, then from below and above.
-inline void exchange(Communicator& ranks, std::vector<std::byte> message[4]) {
-  Communicator::Bytes bytes[4];
+inline void exchange(RankRing& ranks, std::vector<std::byte> message[4]) {
+  RankRing::Bytes bytes[4];
   for (int k = 0; k < 4; ++k) bytes[k] = {message[k].data(), message[k].size()};
   ranks.exchange(bytes, bytes + 2);
 }

@@ -360,7 +360,7 @@ std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t partic
 
 std::unique_ptr<Engine> make_engine(const Snapshot& strip, std::size_t particles,
                                     const Parameters& parameters, const std::string& device,
-                                    int threads, std::shared_ptr<Communicator> ranks) {
+                                    int threads, std::shared_ptr<RankRing> ranks) {
   State whole;
   auto part = engine_on(device, threads, [&] {
     State state = make_state(strip, particles, parameters, ranks);

@@ -91,18 +91,18 @@ struct HostParticles {
 
 // The other ranks of a system that is divided among several; all of them make the same calls in the
 // same order. An implementation throws when a rank is lost.
-class MANYMOVE_API Communicator {
+class MANYMOVE_API RankRing {
  public:
   struct Bytes {
     void* data;
     std::size_t size;
   };
 
-  virtual ~Communicator() = default;
+  virtual ~RankRing() = default;
   virtual int rank() const = 0;
   virtual int ranks() const = 0;
   // Host memory of so many bytes that the ranks below and above can read, and theirs; null where
-  // they cannot, for instance on another machine. It lasts as long as the communicator.
+  // they cannot, for instance on another machine. It lasts as long as this object.
   struct Shared {
     void *mine, *below, *above;
   };
@@ -207,7 +207,7 @@ MANYMOVE_API Snapshot strip_of(const Snapshot& whole, const Parameters& paramete
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot& strip, std::size_t particles,
                                                  const Parameters& parameters,
                                                  const std::string& device, int threads,
-                                                 std::shared_ptr<Communicator> ranks);
+                                                 std::shared_ptr<RankRing> ranks);
 
 // Pairs of disks closer than `diameter` by more than rounding; xy: [N][2]. Of a heap of hundreds
 // not all.

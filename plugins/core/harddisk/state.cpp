@@ -375,7 +375,7 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
 }
 
 State make_state(const Snapshot& data, std::size_t particles, const Parameters& parameters,
-                 std::shared_ptr<Communicator> ranks) {
+                 std::shared_ptr<RankRing> ranks) {
   State s;
   s.parameters = parameters;
   s.particles = particles;

@@ -19,7 +19,7 @@ struct State {
   Snapshot data;  // of a strip: in its local storage
   Repair repair;
   std::optional<Strip> strip;  // of a divided system
-  std::shared_ptr<Communicator> ranks;
+  std::shared_ptr<RankRing> ranks;
 
   // Local storage as a grid, and the rows there that are this rank's.
   Geometry local() const { return strip ? strip->local(geometry) : geometry; }
@@ -33,7 +33,7 @@ State make_state(const double* xy, std::size_t particles, const Parameters& para
 State make_state(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters);
 // From a strip, of which no more is asked than that it has the right size.
 State make_state(const Snapshot& strip, std::size_t particles, const Parameters& parameters,
-                 std::shared_ptr<Communicator> ranks);
+                 std::shared_ptr<RankRing> ranks);
 
 Grid grid_of(const State& state);
 Frame frame_of(const State& state, const std::array<std::int64_t, 2>& origin);

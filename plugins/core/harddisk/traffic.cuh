@@ -81,14 +81,14 @@ class Traffic {
     const std::size_t row = row_ * kSlotBytes;
     const auto bytes = [&](bool shared, std::byte& word, const PinnedBuffer& buffer, int way,
                            int count) {
-      return shared ? Communicator::Bytes{&word, 1}
-                    : Communicator::Bytes{message(buffer, way), count * row};
+      return shared ? RankRing::Bytes{&word, 1}
+                    : RankRing::Bytes{message(buffer, way), count * row};
     };
     const bool below = from_[0] != in_.get(), above = from_[1] != in_.get();  // share memory
-    const Communicator::Bytes out[2] = {bytes(below, word_[0], *out_, 0, c_.to_below),
-                                        bytes(above, word_[1], *out_, 1, c_.to_above)};
-    const Communicator::Bytes in[2] = {bytes(below, word_[2], *in_, 1, c_.from_below),
-                                       bytes(above, word_[3], *in_, 0, c_.from_above)};
+    const RankRing::Bytes out[2] = {bytes(below, word_[0], *out_, 0, c_.to_below),
+                                    bytes(above, word_[1], *out_, 1, c_.to_above)};
+    const RankRing::Bytes in[2] = {bytes(below, word_[2], *in_, 1, c_.from_below),
+                                   bytes(above, word_[3], *in_, 0, c_.from_above)};
     ranks_.exchange(out, in);
     copy(message(*from_[0], 1), false, margin_ - c_.from_below, c_.from_below, cells, ids);
     copy(message(*from_[1], 0), false, margin_ + rows, c_.from_above, cells, ids);
@@ -104,7 +104,7 @@ class Traffic {
   // one.
   void allocate() {
     const std::size_t bytes = 4 * largest();
-    const Communicator::Shared shared = ranks_.share(bytes);
+    const RankRing::Shared shared = ranks_.share(bytes);
     in_ = std::make_unique<PinnedBuffer>(bytes);
     const auto use = [&](std::unique_ptr<PinnedBuffer>& buffer, void* memory) {
       buffer = memory ? std::make_unique<PinnedBuffer>(memory, bytes) : nullptr;
@@ -142,7 +142,7 @@ class Traffic {
     move(ids, message + n * sizeof(Position));
   }
 
-  Communicator& ranks_;
+  RankRing& ranks_;
   std::size_t row_;  // slots
   int margin_;
   std::unique_ptr<PinnedBuffer> out_, in_, below_, above_;
