@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from manymove import bench_all, cli
+from manymove import bench, bench_all, cli
 
 ROWS = [
     {"particles": 10, "variant": "cpu", "trial_moves_per_second": 6.0},
@@ -69,3 +69,15 @@ def test_parts_pass_on_what_benchmarks_take(monkeypatch):
     for part in bench_all.PARTS.values():
         with pytest.raises(ValueError, match="a spread needs at least 3"):
             part.run(**common)
+
+
+def test_runs_shorter_than_a_cycle_are_timed_until_one_is_done():
+    cycles = iter([0, 0, 7] * 100)  # trial moves of successive calls
+
+    def run(sweeps):
+        moves = next(cycles)
+        return moves, moves // 2
+
+    variant = bench.Variant("cycles", run, {})
+    bench.time_in_turn([variant], repeats=3, seconds=1e-9)
+    assert all(rate > 0 for rate in variant.rates) and variant.trial_moves == 21

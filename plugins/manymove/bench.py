@@ -47,16 +47,18 @@ class Variant:
         """Choose the number of sweeps that takes `seconds`; the runs before also warm up."""
         while True:
             began = time.perf_counter()
-            self.run(self.sweeps)
+            trial_moves = self.run(self.sweeps)[0]
             elapsed = time.perf_counter() - began
-            if elapsed > 0.2 * seconds:
+            if elapsed > 0.2 * seconds and trial_moves:
                 self.sweeps = max(1, int(1.2 * self.sweeps * seconds / elapsed))
                 return
             self.sweeps *= 4
 
     def time(self) -> None:
         began = time.perf_counter()
-        trial_moves, accepted = self.run(self.sweeps)
+        trial_moves = accepted = 0
+        while not trial_moves:  # a cycle may be more sweeps than these
+            trial_moves, accepted = self.run(self.sweeps)
         self.rates.append(trial_moves / (time.perf_counter() - began))
         self.trial_moves += trial_moves
         self.accepted_moves += accepted
