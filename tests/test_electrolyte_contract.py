@@ -258,8 +258,5 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
 
 
 def test_serial_runs_on_the_cpu_only():
-    from manymove import _core
-
-    expected = "CPU only" if _core.cuda_devices() else "no CUDA engine|no device"
-    with pytest.raises(ValueError, match=expected):
+    with pytest.raises(ValueError, match="serial runs on the CPU only|no CUDA engine"):
         make(method="serial", device="cuda:0")

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "residence.h"
 
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <stdexcept>
+#include <thread>
 
 #include "atom.h"
 #include "comm.h"
@@ -84,11 +87,13 @@ void Residence::guarded(Call call) {
     what = failure.what();
   }
   what = "Run style manymove/verlet on " + (engine_ ? engine_->device() : device_) + ": " + what;
-  // The other ranks wait for this one until LAMMPS ends them.
-  if (everywhere)
-    error->all(FLERR, what);
-  else
-    error->one(FLERR, what);
+  if (everywhere) error->all(FLERR, what);
+  // The other ranks wait for this one until LAMMPS ends them; the launcher may end before it has
+  // passed on what LAMMPS says then.
+  std::fprintf(stderr, "ERROR on proc %d: %s\n", comm->me, what.c_str());
+  std::fflush(stderr);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  error->one(FLERR, what);
 }
 
 HostArrays Residence::arrays() {

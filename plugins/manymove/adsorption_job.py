@@ -210,15 +210,26 @@ class _Part:
             self._save(a)
 
     def _measure(self, a: Adsorption) -> None:
-        every = max(1, self._settings.steps // RECORDS)
-        while a.samples < self._settings.steps:
-            target = min(self._settings.steps, (a.samples // every + 1) * every)
+        steps, every = self._settings.steps, self._every
+        while a.samples < steps:
+            target = min(steps, (a.samples // every + 1) * every)
             a.run(target - a.samples, callback=self._pause)
+            self._record(a)
+
+    @property
+    def _every(self) -> int:
+        return max(1, self._settings.steps // RECORDS)
+
+    def _record(self, a: Adsorption) -> None:
+        """A record where one is due and there is none yet."""
+        due = a.samples > 0 and (a.samples % self._every == 0 or a.samples == self._settings.steps)
+        if due and (not self._records or self._records[-1][0] < a.samples):
             means = a._means()[:2].mean(axis=1) * a.samples
             self._records.append((float(a.samples), *means))
 
     def _save(self, a: Adsorption) -> None:
         """Write the checkpoint; records that a crash leaves ahead are dropped."""
+        self._record(a)  # the state may be of the last step before it
         records = np.array(self._records).reshape(-1, 3)
         checkpoint.write_records(self._checkpoint.with_suffix(".records"), records)
         a.save(self._checkpoint.with_suffix(".state"))
