@@ -258,5 +258,5 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
 
 
 def test_serial_runs_on_the_cpu_only():
-    with pytest.raises(ValueError, match="serial runs on the CPU only|no CUDA engine"):
+    with pytest.raises(ValueError, match=r"serial runs on the CPU only|no CUDA engine"):
         make(method="serial", device="cuda:0")
