@@ -6,12 +6,23 @@ import pytest
 
 from manymove import bench, bench_all, cli
 
+
+def row(size, variant, rate, spread=0.0):
+    return {
+        "particles": size,
+        "variant": variant,
+        "trial_moves_per_second": rate,
+        "lowest": rate * (1 - spread),
+        "highest": rate * (1 + spread),
+    }
+
+
 ROWS = [
-    {"particles": 10, "variant": "cpu", "trial_moves_per_second": 6.0},
-    {"particles": 10, "variant": "cuda:0", "trial_moves_per_second": 90.0},
-    {"particles": 10, "variant": "HPMC (HOOMD-blue 7), nselect 8", "trial_moves_per_second": 20.0},
-    {"particles": 10, "variant": "HPMC (HOOMD-blue 7), nselect 16", "trial_moves_per_second": 30.0},
-    {"particles": 99, "variant": "cuda:0", "trial_moves_per_second": 5.0},
+    row(10, "cpu", 6.0),
+    row(10, "cuda:0", 90.0, 0.25),
+    row(10, "HPMC (HOOMD-blue 7), nselect 8", 20.0),
+    row(10, "HPMC (HOOMD-blue 7), nselect 16", 30.0),
+    row(99, "cuda:0", 5.0),
     {"particles": 99, "variant": "HPMC (HOOMD-blue 7), nselect 8", "failure": "no memory"},
 ]
 
@@ -19,7 +30,8 @@ ROWS = [
 def test_summary_sets_the_best_of_ours_beside_the_best_peer():
     first, second = bench_all.summarise(bench_all.PARTS["disks"], ROWS)
     assert (first["size"], first["ours"]["variant"], first["ours"]["rate"]) == (10, "cuda:0", 90.0)
-    assert first["peer"] == {"variant": ROWS[3]["variant"], "rate": 30.0}
+    assert first["ours"]["spread"] == pytest.approx(0.25)
+    assert first["peer"] == {"variant": ROWS[3]["variant"], "rate": 30.0, "spread": 0.0}
     assert first["ratio"] == 3.0
     assert second["size"] == 99 and "peer" not in second and "ratio" not in second
 

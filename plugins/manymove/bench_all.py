@@ -198,7 +198,8 @@ def summarise(part: Part, results: Sequence[Row]) -> list[Row]:
             ]
             if group:
                 row = max(group, key=lambda row: row[part.rate])
-                best[whose] = {"variant": _variant(row), "rate": row[part.rate]}
+                spread = (row["highest"] - row["lowest"]) / (row["highest"] + row["lowest"])
+                best[whose] = {"variant": _variant(row), "rate": row[part.rate], "spread": spread}
         if "ours" in best:
             entry = {"algorithm": part.title, "size": size, "unit": part.unit, **best}
             if "peer" in best:
@@ -211,13 +212,15 @@ def _variant(row: Row) -> str:
     return row.get("variant") or ", ".join(row[key] for key in ("device", "method", "precision"))
 
 
-HEADER = f"{'algorithm':<24}  {'size':>8}  {'ours':<40}  {'rate':>9}  {'best peer and ratio'}"
+HEADER = (
+    f"{'algorithm':<24}  {'size':>8}  {'ours':<40}  {'rate':>9}  {'spread':>6}  best peer and ratio"
+)
 
 
 def _row(row: Row) -> str:
     line = (
         f"{row['algorithm']:<24}  {row['size']:>8}  {row['ours']['variant'][:40]:<40}  "
-        f"{row['ours']['rate']:>9.3g}"
+        f"{row['ours']['rate']:>9.3g}  {row['ours']['spread']:>6.1%}"
     )
     if "peer" in row:
         line += f"  {row['ratio']:.3g} times {row['peer']['variant']} ({row['peer']['rate']:.3g})"
@@ -233,6 +236,7 @@ def plot(path: Path, summary: Sequence[Row]) -> None:
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
+        from matplotlib.ticker import NullFormatter
     except ImportError as error:
         raise ImportError("pictures need matplotlib: pip install 'manymove[plot]'") from error
     titles = list(dict.fromkeys(row["algorithm"] for row in summary))
@@ -247,6 +251,7 @@ def plot(path: Path, summary: Sequence[Row]) -> None:
         panel.set_title(title)
         panel.set_xlabel("size")
         panel.set_ylabel(rows[0]["unit"])
+        panel.xaxis.set_minor_formatter(NullFormatter())
         panel.grid(alpha=0.3)
         panel.legend(frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
