@@ -107,11 +107,11 @@ def test_two_processes_make_the_replicas_of_one(tmp_path):
         return subprocess.run(arguments, env=clean, timeout=120, capture_output=True, text=True)
 
     both = run("ranks", launcher=launcher)
+    if "but mpi4py sees one" in both.stderr:
+        pytest.skip("mpiexec and mpi4py are of different MPIs")
     assert both.returncode == 0, both.stderr
     assert run("one", "--replicas", "2").returncode == 0
     ranks, one = summary_of(tmp_path / "ranks"), summary_of(tmp_path / "one")
-    if ranks["ranks"] == 1:
-        pytest.skip("mpiexec and mpi4py are of different MPIs")
     assert (ranks["ranks"], one["ranks"]) == (2, 1)
     for key in ("state_hash", "replicas", "energy_per_ion_kT", "energy_per_ion_error"):
         assert ranks[key] == one[key]
