@@ -140,8 +140,16 @@ def test_mistakes_are_told_in_one_line(arguments, message, tmp_path, capsys):
 
 def test_resume_refuses_other_settings(tmp_path, capsys):
     assert adsorption(*SMALL, "--output", tmp_path) == 0
-    assert adsorption(*SMALL, "--output", tmp_path, "--resume", "--seed", 5) == 2
-    assert "--seed 1, not 5" in capsys.readouterr().err
+    for option, value, message in (
+        ("--seed", "5", "--seed 1, not 5"),
+        ("--temperature", "350", "--temperature 300.0, not 350.0"),
+        ("--molecules", "5", "--molecules [4], not [5]"),
+        ("--proposals", "128", "--proposals 64, not 128"),
+        ("--profile", "z", "--profile None, not z"),
+        ("--interpolation", "linear", "--interpolation cubic, not linear"),
+    ):
+        assert adsorption(*SMALL, "--output", tmp_path, "--resume", option, value) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_number_of_systems_that_fill_a_device(tmp_path):

@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+import types
 
 import gsd.hoomd
 import numpy as np
 import pytest
 
 from manymove import cli
+from manymove.replicas import World
 
 KEYS = {
     "pressure",
@@ -365,8 +367,78 @@ def test_ranks_pool_their_replicas(finished, tmp_path):
     assert summary["replicas"][0]["state_hash"] == summary_of(finished)["state_hash"]
 
 
-def test_mpirun_without_mpi4py_is_told(monkeypatch, capsys, tmp_path):
-    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
-    monkeypatch.setitem(sys.modules, "mpi4py", None)
+LAUNCHED = {  # what tells rank 0 of 4, or only that there are ranks
+    "Open MPI": {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "4", "PMIX_RANK": "0"},
+    "MPICH": {"PMI_RANK": "0", "PMI_SIZE": "4"},
+    "MVAPICH": {"MV2_COMM_WORLD_RANK": "0", "MV2_COMM_WORLD_SIZE": "4"},
+    "srun": {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "4"},
+    "PMIx": {"PMIX_RANK": "0"},
+}
+
+
+class Communicator:
+    """As much of mpi4py's as a rank needs to join the others."""
+
+    def __init__(self, size):
+        self.rank, self.size = size - 1, size
+
+    def Split_type(self, kind):
+        return self
+
+    def allgather(self, item):
+        return [item] * self.size
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """Makes this process look like one of a launcher's, with an mpi4py that sees `size` ranks."""
+    for name in {name for variables in LAUNCHED.values() for name in variables}:
+        monkeypatch.delenv(name, raising=False)
+
+    def launch(variables, size):
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        mpi = types.SimpleNamespace(COMM_WORLD=Communicator(size), COMM_TYPE_SHARED=0)
+        module = types.SimpleNamespace(MPI=mpi) if size else None
+        monkeypatch.setitem(sys.modules, "mpi4py", module)
+
+    return launch
+
+
+@pytest.mark.parametrize("launcher", LAUNCHED)
+def test_launched_processes_join_the_others(launched, launcher):
+    launched(LAUNCHED[launcher], 4)
+    world = World.connect()
+    assert (world.rank, world.size) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [{}, {"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, {"PMI_RANK": "0", "PMI_SIZE": "1"}],
+    ids=["no launcher", "Slurm's batch script", "one rank"],
+)
+def test_single_processes_need_no_mpi(launched, variables):
+    launched(variables, 0)
+    assert World.connect().size == 1
+
+
+@pytest.mark.parametrize("launcher", LAUNCHED)
+def test_mpirun_without_mpi4py_is_told(launched, launcher, capsys, tmp_path):
+    launched(LAUNCHED[launcher], 0)
     assert disks(*SMALL, "--output", tmp_path) == 2
     assert "needs mpi4py" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("launcher", ["Open MPI", "MPICH", "MVAPICH", "srun"])
+def test_ranks_that_do_not_see_each_other_are_refused(launched, launcher, capsys, tmp_path):
+    """They would all write the same files."""
+    launched(LAUNCHED[launcher], 1)
+    assert disks(*SMALL, "--output", tmp_path) == 2
+    assert "with 4 ranks, but mpi4py sees one" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_ranks_under_pmix_that_do_not_see_each_other_are_refused(launched):
+    launched({"PMIX_RANK": "2"}, 1)
+    with pytest.raises(RuntimeError, match="PMIX_RANK = 2, but mpi4py sees one"):
+        World.connect()

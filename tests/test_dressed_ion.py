@@ -12,6 +12,7 @@ from manymove.analysis import (
     IntegralEquation,
     charge_density,
     continue_pair_correlations,
+    dressed_ion,
     dressed_ions,
     hypernetted_chain,
     potential_of_mean_force,
@@ -137,6 +138,20 @@ def test_errors_cover_the_truth():
         assert 0.7 < found.pole_chi_square < 1.4
     assert 0.05 < np.mean(np.square(pulls)) < 5
     assert 0.1 < np.mean(np.square(poles)) < 5
+
+
+def test_the_choice_of_the_window_has_no_error_where_no_other_can_be_fitted():
+    def fit_of(window):
+        def fit(g):
+            raise ValueError("no screened far field")
+
+        return fit
+
+    r = np.arange(0.5, 100)
+    error = dressed_ion._window_error(
+        fit_of, r, (50, 90), None, None, np.ones((3, 100)), np.ones(9)
+    )
+    assert np.isnan(error).all()  # not 0, which would say that it does not matter
 
 
 def test_charge_around_an_ion_has_the_opposite_sign_and_screens_it():

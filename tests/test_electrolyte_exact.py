@@ -208,6 +208,21 @@ def test_energies_are_those_after_each_sweep(device):
     assert ions.energies == pytest.approx(expected, rel=1e-12)
 
 
+def test_no_energy_of_a_long_run_is_lost():
+    """The engine itself keeps a million."""
+    ions = Electrolyte(
+        np.array([[5.0, 0, 0], [-5.0, 0, 0]]), [0, 1], [Species(1, 4.0), Species(-1, 4.0)],
+        radius=20.0, seed=1, device="cpu", threads=1,
+    )  # fmt: skip
+    ions.run(3)
+    first = ions.energies
+    ions.run(1 << 20)
+    energies = ions.energies
+    assert energies.size == ions.sweep
+    assert energies[:3] == pytest.approx(first, rel=1e-12)
+    assert energies[-1] == pytest.approx(ions.energy, rel=1e-12)
+
+
 def test_pairs_are_counted_as_by_brute_force(device):
     ions = dense(120, device=device)
     ions.run(5)

@@ -184,7 +184,16 @@ class _Part:
                 "--systems": (a.systems, self._systems),
                 "--method": (a.method, s.method),
                 "--framework": (a.framework.name, Path(s.framework).stem),
+                "--molecules": (
+                    [one["molecules"] for one in a._parameters["species"]],
+                    list(s.molecules),
+                ),
             }
+            held = {**a._parameters, **a._about, "proposals": a.proposals}
+            names = ("temperature", "cutoff", "proposals", "profile", "interpolation", "precision")
+            for name in names:
+                if s.options.get(name) is not None or name == "profile":
+                    same[f"--{name}"] = (_plain(held[name]), _plain(s.options.get(name)))
             for option, (old, new) in same.items():
                 if old != new:
                     raise ValueError(f"--resume: {state} has {option} {old}, not {new}")
@@ -234,6 +243,11 @@ class _Part:
         checkpoint.write_records(self._checkpoint.with_suffix(".records"), records)
         a.save(self._checkpoint.with_suffix(".state"))
         self._saved = time.time()
+
+
+def _plain(value: Any) -> Any:
+    """As a checkpoint has it."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _number(value: float) -> float | None:

@@ -29,6 +29,7 @@ IonOverlapError = _core.IonOverlapError
 WATER_300K = 7.117  # Bjerrum length in angstrom: relative permittivity 78.3, 300 K
 _KIND = "an electrolyte"  # of checkpoints
 _CHUNK = 0.1  # seconds between looks at callbacks and signals
+_MOST_SWEEPS = 1 << 20  # whose energies the engine keeps
 
 
 class Electrolyte:
@@ -210,12 +211,14 @@ class Electrolyte:
             raise ValueError(f"sweeps must not be negative, got {sweeps}")
         done = 0
         while done < sweeps:
-            chunk = max(1, min(int(sweeps) - done, int(self._sweeps_per_second * _CHUNK)))
+            most = min(int(self._sweeps_per_second * _CHUNK), _MOST_SWEEPS)
+            chunk = max(1, min(int(sweeps) - done, most))
             if self._sampling is not None:
                 chunk = min(chunk, self._sampling.every - self.sweep % self._sampling.every)
             started = time.perf_counter()
             self._engine.run(chunk)
             elapsed = time.perf_counter() - started
+            self._collect_energies()
             self._seconds += elapsed
             self._sweeps_per_second = chunk / max(elapsed, 1e-9)
             done += chunk
@@ -376,13 +379,16 @@ class Electrolyte:
 
     @property
     def energies(self) -> np.ndarray:
-        """float64 (K,), the energy in kT after each sweep since this object was made or loaded,
-        up to the last million."""
-        now = self.energy
+        """float64 (K,), the energy in kT after each sweep since this object was made or loaded."""
+        return np.concatenate([np.empty(0), *self._energies]) + (
+            self.energy - self._engine.energy_change
+        )
+
+    def _collect_energies(self) -> None:
+        """From the engine; pieces are joined with no larger ones, so that there are few."""
         self._energies.append(self._engine.take_energies())
-        changes = np.concatenate(self._energies)[-(1 << 20) :]
-        self._energies = [changes]
-        return changes + (now - self._engine.energy_change)
+        while len(self._energies) > 1 and self._energies[-2].size <= self._energies[-1].size:
+            self._energies[-2:] = [np.concatenate(self._energies[-2:])]
 
     def energy_drift(self) -> float:
         """Compute the energy anew from all pairs, in float64, and go on from that.

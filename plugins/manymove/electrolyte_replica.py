@@ -235,6 +235,23 @@ class Replica:
                 f"--resume: {state} has {engine.N / engine.volume:.6g} ions per cubic angstrom, "
                 f"not {s.density:.6g}"
             )
+        sampling = engine._sampling
+        if sampling is not None:
+            radius = None if s.margin is None else float(engine.radius or 0) - s.margin
+            for option, old, new in (
+                ("--sample-every", sampling.every, s.sample_every),
+                ("--bin-width", sampling.bin_width, s.bin_width),
+                ("--margin (as the radius within)", sampling.interior_radius, radius),
+            ):
+                if new is not None and abs(old / new - 1) > 1e-6:
+                    raise ValueError(f"--resume: {state} has {option} {old:.6g}, not {new:.6g}")
+            # Pairs are counted from the end of the equilibration on.
+            every, done = sampling.every, engine.sweep
+            if done // every - s.equilibrate // every != sampling.samples:
+                raise ValueError(
+                    f"--resume: {state} has {sampling.samples} samples of pairs after {done} "
+                    f"sweeps: another --equilibrate than {s.equilibrate}"
+                )
         if s.max_displacement and abs(engine.max_displacement / s.max_displacement - 1) > 1e-5:
             raise ValueError(
                 f"--resume: {state} has --max-displacement {engine.max_displacement:.6g}, "

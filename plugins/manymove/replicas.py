@@ -13,8 +13,15 @@ from manymove.progress import StopRequest
 
 T = TypeVar("T")
 
-# Environment variables <name>_SIZE and <name>_RANK of Open MPI, of MPICH and Intel MPI, of MVAPICH.
-_LAUNCHERS = ("OMPI_COMM_WORLD", "PMI", "MV2_COMM_WORLD")
+# Environment variables with the rank of a process and the number of ranks: of Open MPI, of MPICH
+# and Intel MPI, of MVAPICH, of a step of Slurm's (an mpirun within one comes first). PMIx tells
+# the rank only.
+_LAUNCHERS = (
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+)
 _REPLICAS_PER_GPU = 16
 
 
@@ -24,9 +31,20 @@ def _usable_cores() -> frozenset[int]:
     return frozenset(range(os.cpu_count() or 1))
 
 
+def _launched() -> tuple[int, int | None, str]:
+    """Rank and number of ranks (None if not told) according to the launcher, before MPI is
+    initialised, and the variable that tells."""
+    for rank, size in _LAUNCHERS:
+        if size in os.environ:
+            return int(os.environ.get(rank, "0")), int(os.environ[size]), size
+    if "PMIX_RANK" in os.environ:
+        return int(os.environ["PMIX_RANK"]), None, "PMIX_RANK"
+    return 0, 1, ""
+
+
 def launched_rank() -> int:
     """Rank of this process according to its launcher, before MPI is initialised."""
-    return max(int(os.environ.get(f"{name}_RANK", "0")) for name in _LAUNCHERS)
+    return _launched()[0]
 
 
 @dataclass(frozen=True)
@@ -47,21 +65,29 @@ class World:
 
     @classmethod
     def connect(cls) -> World:
-        """Join the other ranks if the process was started by mpirun or the like.
+        """Join the other ranks if the process was started by mpirun, srun or the like.
 
         Raises:
             ImportError: it was, with several ranks, but mpi4py is not installed.
+            RuntimeError: it was, but the MPI of mpi4py does not see the other ranks, and all would
+                write the same files.
         """
-        launched = max(int(os.environ.get(f"{name}_SIZE", "1")) for name in _LAUNCHERS)
+        rank, launched, variable = _launched()
         if launched == 1:
             return cls()
+        told = f"{launched} ranks" if launched else f"{variable} = {rank}"
         try:
             from mpi4py import MPI
         except ImportError as error:
             raise ImportError(
-                f"started by mpirun with {launched} ranks, which needs mpi4py: "
-                "pip install 'manymove[mpi]'"
+                f"started by mpirun or srun with {told}, which needs mpi4py: "
+                f"pip install 'manymove[mpi]' (or unset {variable}, for runs of their own)"
             ) from error
+        if MPI.COMM_WORLD.size == 1 and (rank > 0 or launched):
+            raise RuntimeError(
+                f"started by mpirun or srun with {told}, but mpi4py sees one: use the launcher of "
+                f"its MPI (srun: --mpi=pmix or pmi2), or unset {variable} for runs of their own"
+            )
         return cls.of(MPI.COMM_WORLD)
 
     @classmethod

@@ -473,7 +473,8 @@ class CudaEngine final : public Engine {
       state_.counters.accepted_moves += of_card[slot].accepted;
       state_.change += quanta(of_card[slot]);
     }
-    if (energies_.size() == kMostEnergies) energies_.erase(energies_.begin());
+    if (energies_.size() == 2 * kMostEnergies)  // seldom: a shift of all costs a millisecond
+      energies_.erase(energies_.begin(), energies_.end() - kMostEnergies);
     energies_.push_back(energy_change());
   }
 

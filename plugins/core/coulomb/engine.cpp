@@ -72,7 +72,8 @@ class CpuEngine final : public Engine {
       c.accepted_moves += accepted_;
       c.evaluated_moves += evaluated_;
       state_.change += moved_;
-      if (energies_.size() == kMostEnergies) energies_.erase(energies_.begin());
+      if (energies_.size() == 2 * kMostEnergies)  // seldom: a shift of all costs a millisecond
+        energies_.erase(energies_.begin(), energies_.end() - kMostEnergies);
       energies_.push_back(energy_change());
     }
   }

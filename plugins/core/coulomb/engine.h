@@ -89,8 +89,8 @@ class MANYMOVE_API Engine {
 
   // A sweep is one trial move of each ion, in the order of the input. Blocks until done.
   virtual void run(std::uint64_t sweeps) = 0;
-  // Energies after each sweep, in kT and relative to the start; handed over once. The last million
-  // at most.
+  // Energies after each sweep, in kT and relative to the start; handed over once. Of more than a
+  // million (2^20), the last one or two million.
   virtual std::vector<double> take_energies() = 0;
 
   virtual Counters counters() const = 0;

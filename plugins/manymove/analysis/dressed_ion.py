@@ -255,12 +255,12 @@ def _window_error(
     g: np.ndarray,
     values: np.ndarray,
 ) -> np.ndarray:
-    """What an earlier beginning of the window changes."""
+    """What an earlier beginning of the window changes; NaN if that cannot be fitted."""
     fit = fit_of((r >= _EARLIER * window[0]) & (r <= window[1]))
     try:
         other = fit(g)
     except ValueError:
-        return np.zeros(len(values))
+        return np.full(len(values), math.nan)
     if model is not None:
         other = other - fit(pole.g(model)) + pole.values(model)
     return other - values
