@@ -533,9 +533,7 @@ def test_a_missing_gpu_is_an_error(tmp_path, monkeypatch):
 def test_a_particle_exactly_at_a_wall_is_inside(precision, device, tmp_path):
     # From 7.75 with velocity 1 and time step 1/4: at the wall, then back.
     start = f"""
-units lj
 boundary f f f
-atom_style atomic
 comm_modify vel yes
 region box block 0 8 0 8 0 8
 create_box 1 box
@@ -558,9 +556,7 @@ fix walls all manymove/wall xlo EDGE xhi EDGE
 def thrown_at_walls(walls: str, precision: str) -> str:
     """Two free particles, up from z = 6.5 and down from 1.5, by 3 in a step."""
     return f"""
-units lj
 boundary p p f
-atom_style atomic
 comm_modify vel yes
 region box block 0 8 0 8 0 8
 create_box 1 box
