@@ -249,6 +249,27 @@ def test_runs_follow_each_other(device, tmp_path):
     assert run.output.count("Loop time") == 3
 
 
+def test_what_computes_have_by_atom_is_of_the_atoms_after_a_run(device, tmp_path):
+    # Atoms change ranks at the end of a run; commands between runs read what computes have.
+    more = """
+compute id all property/atom id
+compute ke all ke/atom
+compute sums all reduce sum c_id c_ke
+thermo_style custom step c_sums[1] c_sums[2]
+timestep 0.002
+velocity all scale 40
+run 20
+variable other atom c_id!=id
+group others variable other
+write_dump all custom between id c_id c_ke modify sort id format float %.17g
+"""
+    many, one = compare(DECKS["several types"], more, device, tmp_path)
+    assert "\n0 atoms in group others" in many.output
+    columns = many.dump("between")
+    assert (columns["c_id"] == columns["id"]).all()
+    assert_close(columns["c_ke"], one.dump("between")["c_ke"], 1e-8)
+
+
 def test_restart_continues(device, tmp_path):
     start = DECKS["bonds"] + resident(device) + THERMO
     whole = run_lammps(start + "restart 8 half\nrun 16\n", tmp_path, ranks=2)

@@ -533,9 +533,7 @@ def test_a_missing_gpu_is_an_error(tmp_path, monkeypatch):
 def test_a_particle_exactly_at_a_wall_is_inside(precision, device, tmp_path):
     # From 7.75 with velocity 1 and time step 1/4: at the wall, then back.
     start = f"""
-units lj
 boundary f f f
-atom_style atomic
 comm_modify vel yes
 region box block 0 8 0 8 0 8
 create_box 1 box
@@ -553,6 +551,41 @@ fix walls all manymove/wall xlo EDGE xhi EDGE
     assert_stays(run)
     x = [pick(run, "x", file="dump", frame=frame)[0, 0] for frame in range(4)]
     assert x == [7.75, np.nextafter(8.0, 0.0), 7.75, 7.5]
+
+
+def thrown_at_walls(walls: str, precision: str) -> str:
+    """Two free particles, up from z = 6.5 and down from 1.5, by 3 in a step."""
+    return f"""
+boundary p p f
+comm_modify vel yes
+region box block 0 8 0 8 0 8
+create_box 1 box
+create_atoms 1 single 2 2 6.5
+create_atoms 1 single 6 6 1.5
+mass 1 1.0
+set atom 1 vz 12.0
+set atom 2 vz -12.0
+pair_style manymove/dpd 0.0 1.0 4711 precision {precision}
+pair_coeff 1 1 0.0 0.0
+timestep 0.25
+fix nve all nve
+fix walls all manymove/wall {walls}
+"""
+
+
+@pytest.mark.parametrize("precision", ["double", "mixed"])
+@pytest.mark.parametrize("walls", ["zlo 1 zhi 7", "zhi 7 zlo 1"])
+def test_walls_within_the_box_mirror_what_comes_beyond_the_box(walls, precision, device, tmp_path):
+    deck = thrown_at_walls(walls, precision) + resident(device) + "run 1\n" + END
+    run = run_lammps(deck, tmp_path)
+    assert_stays(run)
+    assert pick(run, "zu", "vz").tolist() == [[4.5, -12.0], [3.5, 12.0]]
+
+
+def test_a_wall_does_not_hold_what_leaves_at_the_other_side(device, tmp_path):
+    deck = thrown_at_walls("zlo EDGE", "double") + resident(device) + "run 2\n"
+    run = run_lammps(deck, tmp_path, fails=True)
+    assert "Lost atoms: particle 1 was lost before step 1" in run.output
 
 
 def test_a_lost_particle_is_an_error(device, tmp_path):

@@ -8,6 +8,7 @@
 #include "atom.h"
 #include "bond.h"
 #include "comm.h"
+#include "compute.h"
 #include "core/common/devices.h"
 #include "domain.h"
 #include "error.h"
@@ -308,6 +309,12 @@ void VerletManymove::bring_home(Residence& residence) {
   if (triclinic) domain->lamda2x(atom->nlocal + atom->nghost);
   residence.rehome();
   residence.download(false);  // LAMMPS left the forces behind
+  // What computes have by atom is of other atoms, or of none: commands between runs ask anew.
+  for (int k = 0; k < modify->ncompute; ++k) {
+    Compute* compute = modify->compute[k];
+    compute->invoked_flag &= ~(Compute::INVOKED_PERATOM | Compute::INVOKED_LOCAL);
+    compute->invoked_peratom = compute->invoked_local = -1;
+  }
 }
 
 void VerletManymove::let_others_act(const ResidentDeck& deck, Residence& residence) {

@@ -200,8 +200,8 @@ MM_HD Crossing drift(const Motion<P>& motion, typename P::Position& r, typename 
     const auto& wall = motion.wall[k];
     if (!(r.kind >> 16 & wall.flag)) continue;
     auto& u = wall.axis == 0 ? r.x : wall.axis == 1 ? r.y : r.z;
-    const auto beyond = static_cast<typename P::Signed>(u - wall.position);
-    if (wall.high ? beyond <= 0 : beyond >= 0) continue;
+    // In the frame's own order: a difference would wrap beyond the far face of the box.
+    if (wall.high ? u <= wall.position : u >= wall.position) continue;
     u = wall.position + (wall.position - u);
     auto& w = wall.axis == 0 ? v.x : wall.axis == 1 ? v.y : v.z;
     w = -w;
