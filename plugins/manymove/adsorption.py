@@ -20,6 +20,7 @@ import numpy as np
 from manymove import _core, checkpoint
 from manymove.adsorbates import BOLTZMANN, METHANE, Adsorbate, mixed_laws
 from manymove.averages import DRIFT, MULTIPLE, Averages, Estimate, Profile
+from manymove.devices import device_name
 from manymove.frameworks import Framework, read_framework
 from manymove.harddisk import _count, _device_name, _thread_count
 
@@ -372,10 +373,7 @@ class Adsorption(Averages):
     @property
     def device_name(self) -> str:
         """The GPU's name, or the CPU's SIMD level and the number of threads."""
-        if self._device == "cpu":
-            plural = "s" if self._threads > 1 else ""
-            return f"CPU ({_core.simd_level()}, {self._threads} thread{plural})"
-        return _core.cuda_devices()[int(self._device[5:])]["name"]
+        return device_name(self._device, self._threads)
 
     @property
     def steps(self) -> int:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from manymove import _core, checkpoint
+from manymove.devices import device_name
 from manymove.harddisk import _count, _device_name, _thread_count
 from manymove.ions import Salt, Species, debye_length, random_box, random_sphere
 from manymove.pair_correlations import PairCorrelations, PairSampling
@@ -303,12 +304,7 @@ class Electrolyte:
     def device_name(self) -> str:
         """The GPU's name (with their number, if several), or the CPU's SIMD level and the number
         of threads."""
-        if self._device == "cpu":
-            plural = "s" if self.threads > 1 else ""
-            return f"CPU ({_core.simd_level()}, {self.threads} thread{plural})"
-        found, used = _core.cuda_devices(), self._device[5:].split(",")
-        name = found[int(used[0])]["name"]
-        return name if len(used) == 1 else f"{len(used)} x {name}"
+        return device_name(self._device, self.threads)
 
     @property
     def threads(self) -> int:

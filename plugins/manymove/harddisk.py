@@ -23,6 +23,7 @@ import numpy as np
 from manymove import _core, checkpoint
 from manymove import tuning as _tuning
 from manymove.analysis import pressure as _pressure
+from manymove.devices import device_name
 from manymove.packing import hexagonal_packing, random_packing, square_packing
 from manymove.ranks import TIMEOUT, Ranks
 from manymove.tuning import Tuning
@@ -376,10 +377,7 @@ class HardDisks:
     @property
     def device_name(self) -> str:
         """The GPU's name, or the CPU's SIMD level and the number of threads."""
-        if self._device == "cpu":
-            plural = "s" if self.threads > 1 else ""
-            return f"CPU ({_core.simd_level()}, {self.threads} thread{plural})"
-        return _core.cuda_devices()[int(self._device[5:])]["name"]
+        return device_name(self._device, self.threads)
 
     @property
     def ranks(self) -> int:
