@@ -148,7 +148,7 @@ def test_new_charges_are_noticed(hoomd_device):
         ({"sweeps_per_step": 0}, ValueError, "sweeps_per_step must be"),
         ({"radius": 1e4}, ValueError, "does not fit into the box"),
         ({"radius": 5.0}, ValueError, "outside the spherical cell"),
-        ({"precision": "half"}, ValueError, "precision is"),
+        ({"precision": "half"}, ValueError, "precision must be"),
     ],
 )
 def test_bad_settings_are_refused(settings, error, message):

@@ -378,7 +378,7 @@ WRONG = [
     ("electrolyte", lambda a, h: h.pop("species"), "'species' is missing"),
     ("electrolyte", lambda a, h: h["parameters"].pop("radius"), "a value is missing"),
     ("electrolyte", parameters(seed="one"), "wrong type or shape"),
-    ("electrolyte", parameters(precision="half"), "precision is 'half'"),
+    ("electrolyte", parameters(precision="half"), "precision must be"),
     ("electrolyte", parameters(radius=float("nan")), "radius must be positive"),
     ("electrolyte", header(start_energy=float("nan")), "start_energy is nan"),
     ("electrolyte", header(counters=[1, 2, 3]), "wrong type or shape"),

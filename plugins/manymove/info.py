@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from manymove import _core
+from manymove.devices import usable_cores
 from manymove.lammps import plugin_directory
 
 HOOMD_COMPONENT = "manymove"
@@ -42,7 +43,7 @@ def collect() -> dict[str, Any]:
         "build": _core.build_info(),
         "cpu": {
             "name": _cpu_name(),
-            "threads": _available_threads(),
+            "threads": len(usable_cores()),
             "simd_level": _core.simd_level(),
         },
         "cuda": {"compiled": _core.cuda_compiled, "devices": _core.cuda_devices()},
@@ -116,12 +117,6 @@ def _cpu_name() -> str:
         text = ""
     found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
     return found.group(1) if found else platform.processor() or platform.machine()
-
-
-def _available_threads() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _package_directory(name: str) -> Path | None:

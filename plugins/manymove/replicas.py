@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from manymove import _core
+from manymove.devices import on_gpu, usable_cores
 from manymove.progress import StopRequest
 
 T = TypeVar("T")
@@ -23,12 +24,6 @@ _LAUNCHERS = (
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 )
 _REPLICAS_PER_GPU = 16
-
-
-def _usable_cores() -> frozenset[int]:
-    if hasattr(os, "sched_getaffinity"):
-        return frozenset(os.sched_getaffinity(0))
-    return frozenset(range(os.cpu_count() or 1))
 
 
 def _launched() -> tuple[int, int | None, str]:
@@ -60,7 +55,7 @@ class World:
     rank: int = 0
     size: int = 1
     local_rank: int = 0
-    cores: int = field(default_factory=lambda: len(_usable_cores()))
+    cores: int = field(default_factory=lambda: len(usable_cores()))
     communicator: Any = None
 
     @classmethod
@@ -96,7 +91,7 @@ class World:
         from mpi4py import MPI
 
         machine = everyone.Split_type(MPI.COMM_TYPE_SHARED)
-        mine = _usable_cores()
+        mine = usable_cores()
         # Ranks bound to cores of their own keep them; those with the same cores divide them.
         sharing = machine.allgather(mine).count(mine)
         cores = max(1, len(mine) // sharing)
@@ -128,8 +123,7 @@ def share_of_threads(
     CPU engines share `threads` (by default all cores); engines on a GPU leave the choice to the
     engine.
     """
-    on_gpu = device.startswith("cuda") or (device == "auto" and _core.cuda_devices())
-    if on_gpu:
+    if on_gpu(device):
         return [threads] * min(replicas, _REPLICAS_PER_GPU)
     total = threads or cores
     concurrent = min(replicas, total)

@@ -14,7 +14,7 @@ import hoomd
 import numpy as np
 from hoomd.logging import log
 
-from manymove.harddisk import _thread_count
+from manymove.devices import thread_count
 
 
 class EngineAction(hoomd.custom.Action):
@@ -46,7 +46,7 @@ class EngineAction(hoomd.custom.Action):
 
     def __init__(self, threads: int | None = None) -> None:
         super().__init__()
-        self._threads = _thread_count(threads)
+        self._threads = thread_count(threads)
         self._forget()
 
     # ---- what a subclass gives -------------------------------------------------------------------

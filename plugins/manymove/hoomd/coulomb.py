@@ -12,8 +12,8 @@ import hoomd
 import numpy as np
 from hoomd.logging import log
 
+from manymove.devices import thread_count
 from manymove.electrolyte import Electrolyte
-from manymove.harddisk import _thread_count
 from manymove.hoomd.action import _Array, _engine_device
 from manymove.ions import Species
 
@@ -73,7 +73,7 @@ class CoulombMC(hoomd.custom.Action):
             "bjerrum_length": float(bjerrum_length),
             "max_displacement": max_displacement,
             "precision": precision,
-            "threads": _thread_count(threads),
+            "threads": thread_count(threads),
         }
         self._radius = radius
         self._sweeps = sweeps_per_step

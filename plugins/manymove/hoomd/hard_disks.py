@@ -9,9 +9,8 @@ import numpy as np
 from hoomd.logging import log
 
 import manymove
-from manymove import _core
+from manymove import _core, arguments
 from manymove.analysis.pressure import BINS, DELTA_R, pressure_from_histogram
-from manymove.harddisk import _count
 from manymove.hoomd.action import EngineAction
 
 _MOST_ROUNDS = 4  # of a cycle; with n_m = 4 that makes at most 16 trial moves between two shifts
@@ -94,7 +93,7 @@ class HardDisks(EngineAction):
 
     @diameter.setter
     def diameter(self, value: float) -> None:
-        self._diameter = _positive("diameter", value)
+        self._diameter = arguments.positive_and_finite("diameter", value)
 
     @property
     def d(self) -> float:
@@ -103,7 +102,7 @@ class HardDisks(EngineAction):
 
     @d.setter
     def d(self, value: float | None) -> None:
-        self._d = None if value is None else _positive("d", value)
+        self._d = None if value is None else arguments.positive_and_finite("d", value)
 
     @property
     def nselect(self) -> int:
@@ -112,10 +111,7 @@ class HardDisks(EngineAction):
 
     @nselect.setter
     def nselect(self, value: int) -> None:
-        value = _at_least_one("nselect", value)
-        if value > 1024:
-            raise ValueError(f"nselect must be from 1 to 1024, got {value}")
-        self._nselect = value
+        self._nselect = arguments.count("nselect", value, most=1024)
 
     @property
     def sweeps_per_step(self) -> int:
@@ -124,10 +120,7 @@ class HardDisks(EngineAction):
 
     @sweeps_per_step.setter
     def sweeps_per_step(self, value: int) -> None:
-        value = _at_least_one("sweeps_per_step", value)
-        if value > 10**6:
-            raise ValueError(f"sweeps_per_step must be from 1 to 1000000, got {value}")
-        self._sweeps_per_step = value
+        self._sweeps_per_step = arguments.count("sweeps_per_step", value, most=10**6)
 
     @property
     def repair_depth(self) -> float:
@@ -198,16 +191,3 @@ class HardDisks(EngineAction):
         if self._engine is None:
             return {"count": 0, "depth": 0.0}
         return self._engine.repaired
-
-
-def _positive(name: str, value: float) -> float:
-    value = float(value)
-    if not (value > 0 and math.isfinite(value)):
-        raise ValueError(f"{name} must be positive and finite, got {value}")
-    return value
-
-
-def _at_least_one(name: str, value: int) -> int:
-    if value is None:
-        raise TypeError(f"{name} must be an integer, got None")
-    return _count(name, value)

@@ -12,10 +12,10 @@ import hoomd
 import numpy as np
 from hoomd.logging import log
 
-from manymove import _core
+from manymove import _core, arguments
 from manymove.adsorption import _direction
 from manymove.averages import MULTIPLE, Pooled
-from manymove.harddisk import _count, _thread_count
+from manymove.devices import thread_count
 from manymove.hoomd.action import _engine_device
 
 _METHODS = ("pmc", "plj", *MULTIPLE)
@@ -102,9 +102,9 @@ class WasteRecyclingMC(hoomd.custom.Action):
         self._length, self._energy = _SIGMA / sigma, _KT / kT
         self._adsorbate, self._framework = adsorbate, dict(framework)
         self._spacing = spacing
-        self._steps = _count("steps", steps)
+        self._steps = arguments.count("steps", steps)
         self._method = method
-        self._threads = _thread_count(threads)
+        self._threads = thread_count(threads)
         self._fixed: dict[str, Any] = {
             "cells": (1, 1, 1),
             "temperature": _KT,
@@ -112,7 +112,7 @@ class WasteRecyclingMC(hoomd.custom.Action):
             "pairs": [self._law((epsilon, sigma))],
             "method": "mdp" if method == "mdp-dj" else method,
             "moments": method == "mdp-dj",
-            "proposals": _count("proposals", proposals),
+            "proposals": arguments.count("proposals", proposals),
             "systems": 1,
             "max_displacement": move * self._length,
             "exchange": 0.0,
@@ -121,7 +121,7 @@ class WasteRecyclingMC(hoomd.custom.Action):
             "barrier": _BARRIER * _KT,
             "hill": _BARRIER * _KT,
             "direction": _direction(profile),
-            "bins": 0 if profile is None else _count("bins", bins),
+            "bins": 0 if profile is None else arguments.count("bins", bins, most=1024),
             "groups": 1,
         }
         self._forget()
