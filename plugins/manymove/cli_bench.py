@@ -311,9 +311,14 @@ def bench_dpd(
 
 @app.command("all")
 def bench_all(
+    parts: Annotated[
+        str | None,
+        typer.Option(help="Of disks, hoomd, dpd, electrolyte and adsorption; all by default."),
+    ] = None,
     device: Device = "auto",
     repeats: Repeats = 3,
     seconds: Seconds = 1.0,
+    limit: Annotated[float, typer.Option(help="Seconds that each part may take.")] = 600.0,
     seed: BenchSeed = 1,
     json_file: JsonFile = None,
     plot: Annotated[Path | None, typer.Option(help="Picture of the speeds.")] = None,
@@ -322,9 +327,11 @@ def bench_all(
     from manymove import bench_all
 
     bench_all.run(
+        parts=None if parts is None else numbers("--parts", parts, str),
         device=device,
         repeats=repeats,
         seconds=seconds,
+        limit=limit,
         seed=seed,
         json_file=json_file,
         plot_file=plot,
