@@ -148,7 +148,7 @@ PARTS = {
         "trial moves/s", lambda row: False, _disks, hidden=PEERS,
     ),
     "hoomd": Part(
-        "hard disks in HOOMD-blue", [65536, 1048576], [16384], "particles",
+        "hard disks in HOOMD-blue", [1048576], [16384], "particles",
         "trial_moves_per_second", "trial moves/s",
         lambda row: row["variant"].startswith("HPMC"), _hoomd,
     ),
