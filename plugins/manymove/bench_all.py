@@ -7,13 +7,8 @@ ends its part at most: `python -m manymove.bench_all PART REQUEST FILE`.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from manymove import bench
+from manymove.bench_process import report_of
 from manymove.report import write_json
 
 Row = dict[str, Any]
@@ -250,7 +246,9 @@ def _run_part(
     for peers in (True, False):
         left = sizes[len(done.get("done", [])) :]
         request = {"sizes": left, "peers": peers, **common}
-        found, why = _work(name, request, deadline - time.monotonic())
+        command = [*WORKER, name, json.dumps(request)]
+        found, why = report_of(command, deadline - time.monotonic())
+        why = found.pop("failure", "") or why
         for key in ("results", "done"):
             found[key] = done.get(key, []) + found.get(key, [])
         if not peers:
@@ -262,35 +260,6 @@ def _run_part(
         if not why or time.monotonic() > deadline or "missing" in done:
             break
     return done, failures
-
-
-def _work(name: str, request: dict[str, Any], limit: float) -> tuple[dict[str, Any], str]:
-    """What a process found, and why it ended before it was through, or nothing."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "report.json"
-        process = subprocess.Popen(
-            [*WORKER, name, json.dumps(request), str(file)], start_new_session=True
-        )
-        why = ""
-        try:
-            code = process.wait(timeout=limit)
-            if code:
-                why = f"the process ended with exit code {code}"
-        except subprocess.TimeoutExpired:
-            why = f"not done after {limit:.0f} s"
-        finally:
-            _end(process)
-        found = json.loads(file.read_text()) if file.exists() else {}
-    return found, found.pop("failure", "") or why
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """The process and what it has started."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=5)
 
 
 def work(name: str, request: dict[str, Any], file: Path) -> int:
