@@ -90,37 +90,54 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     Raises:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
     """
-    mine = len(range(settings.systems)[world.rank :: world.size])
     failure: Exception | None = None
     parts: list[dict[str, Any]] = []
     try:
-        if settings.systems < world.size:
-            raise ValueError(f"--systems is {settings.systems}, fewer than the {world.size} ranks")
-        settings.output.mkdir(parents=True, exist_ok=True)
-        parts = [_Part(settings, world, mine).run()]
+        count = _number_of_parts(settings, world)
+        with world.stop_request() as stop:
+            for index in world.share(range(count)):
+                parts.append(_Part(settings, world, index, count, stop).run())
     except Exception as error:
         failure = error
     # An error on one rank is the error of all, or the others would wait for it for ever.
-    failures = world.gather([str(failure)] if failure is not None else [])
+    failures = world.failures(failure)
     if failure is not None:
         raise failure
     if failures:
         raise RuntimeError(failures[0])
-    parts = world.gather(parts)
+    parts = sorted(world.gather(parts), key=lambda part: part["seed"])
     summary = _summarise(settings, parts, world.size)
     if world.rank == 0:
         _write(settings, parts, summary)
     return summary, summary["complete"]
 
 
-class _Part:
-    """The systems of one rank from their start to the last step."""
+def _number_of_parts(settings: Settings, world: World) -> int:
+    """Of the systems: one for each rank, or those that the checkpoints are of."""
+    settings.output.mkdir(parents=True, exist_ok=True)
+    found = list(settings.output.glob("checkpoint-*.state"))
+    if settings.resume:
+        return len(found) or world.size
+    if settings.systems < world.size:
+        raise ValueError(f"--systems is {settings.systems}, fewer than the {world.size} ranks")
+    for old in found:  # of an earlier run on more ranks
+        if world.rank == 0 and int(old.stem.partition("-")[2]) >= world.size:
+            old.unlink()
+    return world.size
 
-    def __init__(self, settings: Settings, world: World, systems: int) -> None:
+
+class _Part:
+    """Systems of one rank from their start to the last step."""
+
+    def __init__(
+        self, settings: Settings, world: World, index: int, count: int, stop: StopRequest
+    ) -> None:
         self._settings = settings
-        self._systems = systems
-        self._seed = settings.seed + world.rank
-        self._checkpoint = settings.output / f"checkpoint-{world.rank}"
+        self._systems = len(range(settings.systems)[index::count])
+        self._seed = settings.seed + index
+        self._checkpoint = settings.output / f"checkpoint-{index}"
+        self._stop = stop
+        self._rank = world.rank
         self._device = world.device(settings.device)
         (self._threads,) = share_of_threads(self._device, settings.threads, 1, world.cores)
         self._quiet = settings.quiet or world.rank > 0
@@ -133,21 +150,21 @@ class _Part:
         first = a.trial_states
         self._saved = time.time()
         total = (s.equilibrate + s.steps) * self._systems * (a.proposals - 1)
-        with StopRequest() as self._stop:
-            self._bar = MovesBar(f"{s.framework}, {s.method}", total, quiet=self._quiet)
-            try:
-                if a.steps < s.equilibrate:
-                    a.equilibrate(s.equilibrate - a.steps, callback=self._pause)
-                self._measure(a)
-                complete = True
-            except Interrupted:
-                complete = False
-            finally:
-                self._bar.close()
+        self._bar = MovesBar(f"{s.framework}, {s.method}", total, quiet=self._quiet)
+        try:
+            if a.steps < s.equilibrate:
+                a.equilibrate(s.equilibrate - a.steps, callback=self._pause)
+            self._measure(a)
+            complete = True
+        except Interrupted:
+            complete = False
+        finally:
+            self._bar.close()
         self._save(a)
         return {
             "run": (a._parameters, a._about, a._engine.snapshot()),
             "complete": complete,
+            "rank": self._rank,
             "records": np.array(self._records).reshape(-1, 3),
             "acceptance_counts": a.acceptance_counts,
             "exchange_acceptance": a.exchange_acceptance,
@@ -259,7 +276,9 @@ def _summarise(settings: Settings, parts: list[dict[str, Any]], ranks: int) -> d
     first = parts[0]
     pooled = Pooled([part["run"] for part in parts])
     accepted, moves = np.sum([part["acceptance_counts"] for part in parts], axis=0)
-    seconds = max(part["seconds"] for part in parts)
+    seconds = max(
+        sum(part["seconds"] for part in parts if part["rank"] == rank) for rank in range(ranks)
+    )
     states = sum(part["session_states"] for part in parts)
     measured = any(part["samples"] for part in parts)
     multiple = settings.method in MULTIPLE
@@ -313,7 +332,7 @@ def _summarise(settings: Settings, parts: list[dict[str, Any]], ranks: int) -> d
         "device_name": first["device_name"],
         "ranks": ranks,
         "seed": settings.seed,
-        "state_hash": first["state_hash"] if ranks == 1 else [p["state_hash"] for p in parts],
+        "state_hash": first["state_hash"] if len(parts) == 1 else [p["state_hash"] for p in parts],
         "version": version("manymove"),
         "date": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
     }

@@ -11,7 +11,7 @@ import numpy as np
 from manymove.analysis import pressure
 from manymove.analysis.dressed_ion import DressedIons, dressed_ions
 from manymove.electrolyte_replica import Replica, Result, Settings
-from manymove.progress import MovesBar, StopRequest
+from manymove.progress import MovesBar
 from manymove.replicas import World, run_concurrently, share_of_threads
 from manymove.report import _hash_of, _number, write_json
 
@@ -34,7 +34,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     except Exception as error:
         failure = error
     # An error on one rank is the error of all, or the others would wait for it for ever.
-    failures = world.gather([str(failure)] if failure is not None else [])
+    failures = world.failures(failure)
     if failure is not None:
         raise failure
     if failures:
@@ -57,7 +57,7 @@ def _run_share(settings: Settings, indices: list[int], world: World) -> list[Res
             raise ValueError(f"--device {device} is for one process, there are {world.size} ranks")
         threads = threads[:1]
     moves = (settings.sweeps + settings.equilibrate) * settings.ions * len(indices)
-    with StopRequest() as stop:
+    with world.stop_request() as stop:
         replicas = [
             Replica(index, settings, device, threads[slot % len(threads)], stop)
             for slot, index in enumerate(indices)

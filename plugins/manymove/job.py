@@ -9,7 +9,7 @@ from typing import Any
 from manymove import report
 from manymove.analysis.reference import published
 from manymove.io import Frame, read_frame
-from manymove.progress import MovesBar, StopRequest
+from manymove.progress import MovesBar
 from manymove.ranks import TIMEOUT, RankLost, Ranks
 from manymove.replica import Replica, Result, Settings
 from manymove.replicas import World, run_concurrently, share_of_threads
@@ -39,7 +39,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     except Exception as error:
         failure = error
     # An error on one rank is the error of all, or the others would wait for it for ever.
-    failures = world.gather([str(failure)] if failure is not None else [])
+    failures = world.failures(failure)
     if failure is not None:
         raise failure
     if failures:
@@ -78,7 +78,7 @@ def _run_share(
     threads = share_of_threads(device, settings.threads, len(indices), world.cores)
     particles = settings.particles
     moves = (settings.sweeps + settings.equilibrate) * particles * len(indices)
-    with StopRequest() as stop:
+    with world.stop_request() as stop:
         replicas = [
             Replica(index, settings, frame, device, threads[slot % len(threads)], stop, ranks)
             for slot, index in enumerate(indices)
