@@ -35,25 +35,39 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
 
 def _share(settings: Settings, world: World) -> list[Result]:
     """What this rank runs."""
-    if settings.systems < world.size:
-        raise ValueError(f"--systems is {settings.systems}, fewer than the {world.size} ranks")
-    settings.output.mkdir(parents=True, exist_ok=True)
-    systems = len(world.share(range(settings.systems)))
+    count = _number_of_parts(settings, world)
+    mine = world.share(range(count))
+    systems = sum(settings.systems_of(index, count) for index in mine)
     return job.run_share(
         settings,
         world,
-        [world.rank],
-        lambda *where: Replica(systems, *where),
+        mine,
+        lambda *where: Replica(count, world.rank, *where),
         f"{settings.framework}, {settings.method}",
         (settings.equilibrate + settings.steps) * systems * settings.states_per_step,
+        at_once=1,
     )
+
+
+def _number_of_parts(settings: Settings, world: World) -> int:
+    """Of the systems: one for each rank, or those that the checkpoints are of."""
+    settings.output.mkdir(parents=True, exist_ok=True)
+    found = list(settings.output.glob("checkpoint-*.state"))
+    if settings.resume:
+        return len(found) or world.size
+    if settings.systems < world.size:
+        raise ValueError(f"--systems is {settings.systems}, fewer than the {world.size} ranks")
+    for old in found:  # of an earlier run on more ranks
+        if world.rank == 0 and int(old.stem.partition("-")[2]) >= world.size:
+            old.unlink()
+    return world.size
 
 
 def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str, Any]:
     """The content of summary.json."""
     first = results[0]
     pooled = Pooled([r.run for r in results])
-    seconds = max(r.seconds for r in results)
+    seconds = max(sum(r.seconds for r in results if r.rank == rank) for rank in range(ranks))
     states = sum(r.session_moves for r in results)
     measured = any(r.samples for r in results)
     multiple = settings.method in MULTIPLE

@@ -1,4 +1,4 @@
-"""One rank's systems of adsorbates from their start to the last step."""
+"""A part of the systems of adsorbates from their start to the last step."""
 
 from __future__ import annotations
 
@@ -44,6 +44,10 @@ class Settings(job.Settings):
             if value >= 2**63:
                 raise ValueError(f"{option} is {value}; it must be below 2**63")
 
+    def systems_of(self, part: int, parts: int) -> int:
+        """How many of the systems are in a part."""
+        return len(range(self.systems)[part::parts])
+
     @property
     def states_per_step(self) -> int:
         """Trial states that a step proposes."""
@@ -72,8 +76,9 @@ def read_adsorbates(path: Path | None) -> list[Adsorbate]:
 
 @dataclass(frozen=True)
 class Result(job.Result):
-    """What the systems of one rank did."""
+    """What a part of the systems did."""
 
+    rank: int = 0  # that had it
     run: tuple[dict[str, Any], ...] = ()  # as manymove.averages.Pooled takes it
     records: np.ndarray = field(default_factory=lambda: np.empty((0, 3)))
     exchange_acceptance: float = float("nan")
@@ -90,18 +95,20 @@ class Result(job.Result):
 
 
 class Replica(job.Replica):
-    """The systems of one rank from their start to the last step.
+    """A part of the systems, from their start to the last step.
 
     Args:
-        systems: how many.
-        rank and the rest: as those of any replica.
+        parts: that the systems are divided into.
+        rank: of this process.
+        part and the rest: as for any replica.
     """
 
     Result = Result
 
-    def __init__(self, systems: int, rank: int, settings: Settings, *rest: Any) -> None:
-        super().__init__(rank, settings, *rest)
-        self._systems = systems
+    def __init__(self, parts: int, rank: int, part: int, settings: Settings, *rest: Any) -> None:
+        super().__init__(part, settings, *rest)
+        self._rank = rank
+        self._systems = settings.systems_of(part, parts)
         self._records: list[tuple[float, ...]] = []  # steps and sums so far, per system
 
     def _moves(self, a: Adsorption) -> int:
@@ -169,6 +176,7 @@ class Replica(job.Replica):
 
     def _found(self, a: Adsorption) -> dict[str, Any]:
         return {
+            "rank": self._rank,
             "run": (a._parameters, a._about, a._engine.snapshot()),
             "records": np.array(self._records).reshape(-1, 3),
             "exchange_acceptance": a.exchange_acceptance,

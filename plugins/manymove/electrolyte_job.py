@@ -24,7 +24,6 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
     """
     results = job.on_all_ranks(world, lambda: _share(settings, world))
-    results.sort(key=lambda result: result.replica)
     dressed, why_not = fit(settings, results)
     summary = summarise(settings, results, world.size, dressed, why_not)
     if world.rank == 0:

@@ -30,7 +30,6 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     """
     ranks = Ranks.of(world.communicator, TIMEOUT) if settings.decompose else None
     results = job.on_all_ranks(world, lambda: _share(settings, world, ranks))
-    results.sort(key=lambda result: result.replica)
     summary = summarise(settings, results, world.size)
     if world.rank == 0:
         write_outputs(settings, results, summary)

@@ -9,12 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from manymove.progress import Interrupted, MovesBar, StopRequest
 from manymove.replicas import World, run_concurrently, share_of_threads
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +213,7 @@ def run_share(
     device = world.device(settings.device)
     most = min(len(indices), at_once or len(indices))
     threads = share_of_threads(device, settings.threads, most, world.cores)
-    with StopRequest() as stop:
+    with world.stop_request() as stop:
         replicas = [
             make(index, settings, device, threads[slot % len(threads)], stop)
             for slot, index in enumerate(indices)
@@ -233,21 +231,23 @@ def run_share(
             bar.close()
 
 
-def on_all_ranks(world: World, share: Callable[[], list[T]]) -> list[T]:
-    """The results of all ranks, on every rank. An error on one rank is the error of all, or the
-    others would wait for it for ever."""
+def on_all_ranks(world: World, share: Callable[[], list[Any]]) -> list[Any]:
+    """The results of all replicas in their order, on every rank.
+
+    An error on one rank is the error of all, or the others would wait for it for ever.
+    """
     failure: Exception | None = None
-    results: list[T] = []
+    results: list[Any] = []
     try:
         results = share()
     except Exception as error:
         failure = error
-    failures = world.gather([str(failure)] if failure is not None else [])
+    failures = world.failures(failure)
     if failure is not None:
         raise failure
     if failures:
         raise RuntimeError(failures[0])
-    return world.gather(results)
+    return sorted(world.gather(results), key=lambda result: result.replica)
 
 
 def run_in_turn(

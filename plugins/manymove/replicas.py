@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -24,6 +26,8 @@ _LAUNCHERS = (
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 )
 _REPLICAS_PER_GPU = 16
+_FAILED = 7104  # tag of the message that a rank has failed
+_LISTEN = 0.2  # seconds between two looks for such a message
 
 
 def _launched() -> tuple[int, int | None, str]:
@@ -107,12 +111,50 @@ class World:
             return items
         return [item for part in self.communicator.allgather(items) for item in part]
 
+    def stop_request(self) -> StopRequest:
+        """Of the user, or of another rank that has failed."""
+        return StopRequest(_Listener(self.communicator)) if self.communicator else StopRequest()
+
+    def failures(self, mine: Exception | None) -> list[str]:
+        """What has failed on the ranks, in their order; each calls it at the end of its part.
+
+        A rank that fails tells the others, whose `stop_request` then asks them to stop: they come
+        here soon, with their checkpoints written.
+        """
+        if self.communicator is None:
+            return [] if mine is None else [str(mine)]
+        others = [rank for rank in range(self.size) if rank != self.rank]
+        told = [self.communicator.isend(None, rank, _FAILED) for rank in others if mine is not None]
+        failed = self.gather([(self.rank, str(mine))] if mine is not None else [])
+        for rank, _ in failed:
+            if rank != self.rank:
+                self.communicator.recv(source=rank, tag=_FAILED)
+        for message in told:
+            message.wait()
+        return [text for _, text in failed]
+
     def device(self, wanted: str) -> str:
         """This rank's device: with "auto" and "cuda", GPUs are dealt out by local rank."""
         gpus = len(_core.cuda_devices())
         if self.size > 1 and gpus and wanted in ("auto", "cuda"):
             return f"cuda:{self.local_rank % gpus}"
         return wanted
+
+
+class _Listener:
+    """Whether another rank has failed; may be asked by several threads."""
+
+    def __init__(self, communicator: Any) -> None:
+        self._communicator = communicator
+        self._heard, self._next = False, 0.0
+        self._lock = threading.Lock()
+
+    def __call__(self) -> bool:
+        with self._lock:
+            if not self._heard and (now := time.monotonic()) >= self._next:
+                self._heard = self._communicator.iprobe(tag=_FAILED)
+                self._next = now + _LISTEN
+            return self._heard
 
 
 def share_of_threads(
