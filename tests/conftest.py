@@ -22,6 +22,17 @@ def device(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+@pytest.fixture
+def hoomd_device(device: str) -> Any:
+    """HOOMD-blue's CPU and, where there is one, its GPU."""
+    hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
+    if device == "cpu":
+        return hoomd.device.CPU()
+    if not hoomd.version.gpu_enabled:
+        pytest.skip("this HOOMD-blue was built without GPUs")
+    return hoomd.device.GPU()
+
+
 def runnable_simd_levels() -> list[str]:
     """The compiled SIMD levels that this machine runs."""
     levels = []
