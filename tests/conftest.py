@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import math
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +25,18 @@ def device(request: pytest.FixtureRequest) -> str:
     if request.param == "cuda" and not _core.cuda_devices():
         pytest.skip("no CUDA device")
     return request.param
+
+
+@pytest.fixture(autouse=True)
+def share_of_the_gpu(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Where several processes run tests (pytest -n), one that fills the GPU has it for itself."""
+    if request.node.get_closest_marker("gpu") is None or not _core.cuda_devices():
+        yield
+        return
+    alone = request.node.get_closest_marker("whole_gpu") is not None
+    with open(Path(tempfile.gettempdir()) / f"manymove-gpu-{os.getuid()}.lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
 
 
 def runnable_simd_levels() -> list[str]:

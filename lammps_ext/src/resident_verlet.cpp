@@ -188,13 +188,17 @@ void VerletManymove::run_on_host(int steps) {
 void VerletManymove::run_on_device(ResidentDeck& deck, Residence& residence, int steps) {
   timer->stamp();
   const bigint first = update->ntimestep, last = first + steps, earlier_builds = neighbor->ncalls;
+  const std::uint64_t copied_before = manymove::copied_bytes();
+  std::uint64_t copied_in_steps = 0;
   while (update->ntimestep < last) {
     if (timer->is_timeout()) {
       update->nsteps = static_cast<int>(update->ntimestep - first);
       break;
     }
     const bigint stop = next_stop(deck, last);
+    const std::uint64_t copied = manymove::copied_bytes();
     update->ntimestep = residence.advance(stop);
+    copied_in_steps += manymove::copied_bytes() - copied;
     stale_ = true;
     timer->stamp(Timer::PAIR);
     const bool in_time = update->ntimestep == stop;
@@ -203,6 +207,12 @@ void VerletManymove::run_on_device(ResidentDeck& deck, Residence& residence, int
     if (in_time) let_others_act(deck, residence);
   }
   neighbor->ncalls = earlier_builds + residence.builds();
+  if (comm->me == 0 && manymove::copied_bytes() != copied_before)
+    utils::logmesg(lmp,
+                   "Run style manymove/verlet: {} bytes between host and device in {} steps, {} "
+                   "for what was read\n",
+                   copied_in_steps, update->ntimestep - first,
+                   manymove::copied_bytes() - copied_before - copied_in_steps);
 }
 
 // The next step in which anybody may look at the particles.

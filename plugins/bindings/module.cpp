@@ -42,6 +42,8 @@ NB_MODULE(_core, module) {
       },
       "CUDA devices: name, compute_capability, memory (bytes), multiprocessors. Empty without a "
       "driver.");
+  module.def("copied_bytes", &manymove::copied_bytes,
+             "Bytes copied between host and devices by the engines of this process until now.");
   module.def(
       "build_info",
       [] {

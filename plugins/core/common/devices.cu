@@ -19,6 +19,8 @@ std::vector<Device> cuda_devices() {
   return devices;
 }
 
+std::uint64_t copied_bytes() { return copied(); }
+
 void copy_from_device(void* host, const void* device, std::size_t bytes) {
   check(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost), "copy of an input array");
 }
