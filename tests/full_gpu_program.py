@@ -68,12 +68,12 @@ def disks(device: str) -> None:
 
 
 def electrolyte(device: str) -> None:
-    salt = Salt.of(200_000, (1, -1), (4.0, 4.0))
+    salt = Salt.of(100_000, (1, -1), (4.0, 4.0))
     Electrolyte.random(salt, radius=2000.0, seed=1, device=device, precision="mixed").run(1)
 
 
 def adsorption(device: str) -> None:
-    Adsorption("MFI", 8, systems=4096, grid_spacing=0.1, seed=1, device=device).run(10)
+    Adsorption("MFI", 8, systems=4096, grid_spacing=0.15, seed=1, device=device).run(10)
 
 
 def dpd(device: str) -> None:
