@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import math
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,11 @@ from manymove import HardDisks, _core
 # Of each single comparison with a law; a test says how many it makes.
 FALSE_ALARM = 1e-6
 
+limits_address_space = pytest.mark.skipif(
+    not sys.platform.startswith("linux") or "libasan" in os.environ.get("LD_PRELOAD", ""),
+    reason="limits the address space, of which AddressSanitizer needs terabytes",
+)
+
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def device(request: pytest.FixtureRequest) -> str:
@@ -25,6 +31,11 @@ def device(request: pytest.FixtureRequest) -> str:
     if request.param == "cuda" and not _core.cuda_devices():
         pytest.skip("no CUDA device")
     return request.param
+
+
+# Among several processes those that need the GPU for themselves come last, not to wait for others.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("whole_gpu") is not None)
 
 
 @pytest.fixture(autouse=True)

@@ -208,7 +208,10 @@ class CudaEngine : public ResidentBase {
       }
       image_ = DeviceBuffer<int3>(n);
       force_ = DeviceBuffer<Vector<Real>>(n);
-      for (auto* axis : {&built_x_, &built_y_, &built_z_}) *axis = DeviceBuffer<unsigned>(n);
+      for (auto* axis : {&built_x_, &built_y_, &built_z_}) {
+        *axis = DeviceBuffer<unsigned>(n);
+        axis->clear(stream_);  // the first step looks, though lists are built after it anyway
+      }
       number_ = DeviceBuffer<int>(n);
       staging_ = DeviceBuffer<Triple>(n);
       partial_ =
