@@ -32,6 +32,11 @@ constexpr char kName[] = "manymove/verlet";
 // What fixes see: they take a run style whose name does not begin with "verlet" for rRESPA.
 constexpr char kNameForFixes[] = "verlet/manymove";
 
+std::string why_no_gpus() {
+  const std::string here = manymove::why_no_cuda_devices();
+  return here.empty() ? "another rank sees none" : here;
+}
+
 }  // namespace
 
 // run_style manymove/verlet [device auto|cuda|cpu] [threads n] [transport auto|nccl|host]
@@ -63,7 +68,7 @@ VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, 
     }
   }
   if (device_ == "cuda" && !has_gpus())
-    error->all(FLERR, "Run style manymove/verlet: device cuda is not there");
+    error->all(FLERR, "Run style manymove/verlet: device cuda is not there: {}", why_no_gpus());
 }
 
 VerletManymove::~VerletManymove() = default;
@@ -161,7 +166,7 @@ std::string VerletManymove::place(const std::string& unserved) {
   const bool stays = !device.empty() && unserved.empty();
   std::string text = "Run style manymove/verlet";
   if (device.empty())
-    text += ": no CUDA device, the particles stay on the host";
+    text += ": no CUDA device (" + why_no_gpus() + "), the particles stay on the host";
   else if (stays)
     text += ": the particles are on " + (gpus ? manymove::cuda_devices()[0].name : device);
   else

@@ -12,6 +12,8 @@
 #include <string>
 #include <utility>
 
+#include "devices.h"
+
 namespace manymove {
 
 struct DeviceMemoryError : std::bad_alloc {
@@ -26,6 +28,21 @@ inline void check(cudaError_t status, const char* what) {
   const std::string text = std::string("CUDA: ") + what + ": " + cudaGetErrorString(status);
   if (status == cudaErrorMemoryAllocation) throw DeviceMemoryError(text);
   throw std::runtime_error(text);
+}
+
+// Makes it the thread's own. Throws std::invalid_argument that says what there is.
+inline int select_device(int device) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess) {
+    cudaGetLastError();
+    devices = 0;
+  }
+  if (device >= devices)
+    throw std::invalid_argument("device \"cuda:" + std::to_string(device) + "\" does not exist: " +
+                                (devices ? std::to_string(devices) + " CUDA device(s) found"
+                                         : "no CUDA device found (" + why_no_cuda_devices() + ")"));
+  check(cudaSetDevice(device), "device");
+  return device;
 }
 
 // What copied_bytes() of devices.h says.
