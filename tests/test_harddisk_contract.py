@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import closest_distance, lattice
+from conftest import closest_distance, lattice, limits_address_space
 
 from manymove import HardDisks, _core
 from manymove.harddisk import OverlapError, hexagonal_packing, random_packing, square_packing
@@ -809,7 +809,7 @@ print("went on")
 """
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the address space")
+@limits_address_space
 @pytest.mark.parametrize(
     ("edge", "threads", "error"), [(9000.0, 1, "MemoryError"), (9.0, 5000, "RuntimeError")]
 )

