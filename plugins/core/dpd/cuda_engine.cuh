@@ -208,10 +208,8 @@ class CudaEngine : public ResidentBase {
       }
       image_ = DeviceBuffer<int3>(n);
       force_ = DeviceBuffer<Vector<Real>>(n);
-      for (auto* axis : {&built_x_, &built_y_, &built_z_}) {
-        *axis = DeviceBuffer<unsigned>(n);
-        axis->clear(stream_);  // the first step looks, though lists are built after it anyway
-      }
+      ball_ = DeviceBuffer<Ball>(n);
+      ball_.clear(stream_);  // the first step looks, though lists are built after it anyway
       number_ = DeviceBuffer<int>(n);
       staging_ = DeviceBuffer<Triple>(n);
       partial_ =
@@ -301,7 +299,7 @@ class CudaEngine : public ResidentBase {
     s.number = number;
     s.forces.noise = key_of(number);
     s.lists = lists();
-    s.built_at = {built_x_.data(), built_y_.data(), built_z_.data()};
+    s.ball = ball_.data();
     s.image = image_.data();
     s.home = home_[home_now_].data();
     s.position = position_[now_].data();
@@ -414,6 +412,7 @@ class CudaEngine : public ResidentBase {
       make_room(static_cast<int>(wanted + wanted / 8));
       set_expired(built_);
     } else {
+      look_ahead(cells_, settings_.time_step, report_->expired - built_);
       built_ = report_->expired;
     }
     now_ = buffer_of(built_);
@@ -440,15 +439,14 @@ class CudaEngine : public ResidentBase {
                                           3 * cells_.bits, stream_),
           "sort");
     range_.clear(stream_);
-    const BuiltAt built_at{built_x_.data(), built_y_.data(), built_z_.data()};
     const int there = now_ ^ 1, home_there = home_now_ ^ 1;
     reorder_kernel<P><<<blocks, 256, 0, stream_>>>(
-        count_, cells_, base_.shorts, orders.Current(),
+        count_, cells_, base_.shorts, keys.Current(), orders.Current(),
         Particle<P>{position_[now_].data(), velocity_[now_].data(), nullptr,
                     home_[home_now_].data()},
         Particle<P>{position_[there].data(), velocity_[there].data(), short_[there].data(),
                     home_[home_there].data()},
-        built_at, bond_ends_ ? where_.data() : nullptr, range_.data());
+        ball_.data(), bond_ends_ ? where_.data() : nullptr, range_.data());
     launched();
     position_[0].swap(position_[1]);
     velocity_[0].swap(velocity_[1]);
@@ -460,10 +458,18 @@ class CudaEngine : public ResidentBase {
     const Specials specials{special_first_.data(), special_partner_.data(), special_kind_.data(),
                             excluded};
     const auto kernel = has_special_ ? &list_kernel<P, true> : &list_kernel<P, false>;
-    kernel<<<list_grid(), kThreads, 0, stream_>>>(
-        ListArguments{cells_, !base_.motion.frame.tilted, base_.watch, range_.data(), lists(),
-                      home_[home_now_].data(), specials},
-        position_[now_].data(), velocity_[now_].data());
+    kernel<<<list_grid(), kThreads, 0, stream_>>>(ListArguments{cells_,
+                                                                !base_.motion.frame.tilted,
+                                                                base_.watch,
+                                                                range_.data(),
+                                                                lists(),
+                                                                home_[home_now_].data(),
+                                                                specials,
+                                                                nullptr,
+                                                                {},
+                                                                false,
+                                                                ball_.data()},
+                                                  position_[now_].data(), velocity_[now_].data());
     launched();
     if (bond_ends_) {
       bond_range_kernel<<<blocks, 256, 0, stream_>>>(count_, home_[home_now_].data(),
@@ -495,7 +501,9 @@ class CudaEngine : public ResidentBase {
   DeviceBuffer<int3> image_;  // by index of the host
   DeviceBuffer<unsigned> home_[2], key_[2], order_[2];
   DeviceBuffer<Vector<Real>> force_;
-  DeviceBuffer<unsigned> built_x_, built_y_, built_z_, entry_;
+  DeviceBuffer<Ball> ball_;
+  DeviceBuffer<unsigned> built_x_, built_y_, built_z_;  // on several ranks
+  DeviceBuffer<unsigned> entry_;
   DeviceBuffer<int> number_;
   DeviceBuffer<int2> range_;  // of each cell
   DeviceBuffer<char> sort_memory_;
