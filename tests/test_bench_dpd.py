@@ -178,7 +178,7 @@ def test_what_was_timed_before_a_failure_is_kept(tmp_path, monkeypatch):
 
     monkeypatch.setattr(bench_dpd_variants, "melt", fail)
     file = tmp_path / "dpd.json"
-    assert cli.run(["bench", "dpd", "--sizes", "600,700", *QUICK, "--json", str(file)]) == 1
+    assert cli.run(["bench", "dpd", "--sizes", "600,700", *QUICK, "--json", str(file)]) == 2
     assert {row["particles"] for row in json.loads(file.read_text())["results"]} == {600}
 
 
