@@ -226,7 +226,7 @@ def run(
 
     Raises:
         ValueError: an argument is out of range.
-        RuntimeError: there is no launcher.
+        RuntimeError: there is no launcher, or nothing could be measured.
         ImportError: a picture is asked for and matplotlib is not installed.
     """
     bench.check(repeats, seconds, 0, 0)
@@ -258,7 +258,9 @@ def run(
                 if json_file is not None:
                     json_file.parent.mkdir(parents=True, exist_ok=True)
                     write_json(json_file, report)
-    if plot_file is not None and report["results"]:
+    if not report["results"]:
+        raise RuntimeError(f"nothing was measured: {plan.failures[0]}")
+    if plot_file is not None:
         plot(plot_file, report["results"])
     return report
 
