@@ -211,7 +211,7 @@ def run(
             ones. Ions of one rank in weak scaling; of R ranks they are sqrt(R) times as many.
         device: "auto", "cpu" or "cuda".
         launcher: of MPI processes, up to its "-n"; None for the mpiexec of this environment. DPD
-            takes the one of LAMMPS.
+            takes the one of LAMMPS, electrolytes need none.
         transport: of run_style manymove/verlet.
         repeats: timed runs per variant, at least 3.
         seconds: least length of a timed run.
@@ -241,7 +241,9 @@ def run(
         _matplotlib()
     on_gpu = _runs_on_gpu(device)
     ranks = _numbers_of_ranks(ranks, on_gpu)
-    words = shlex.split(launcher) if launcher else _launcher()
+    words = shlex.split(launcher or "")
+    if not words and max(ranks) > 1 and {"disks", "adsorption"} & set(algorithms):
+        words = _launcher()
     deadline = time.monotonic() + limit
     plan = Plan(ranks, on_gpu, words, transport, repeats, seconds, seed, deadline)
     report: dict[str, Any] = {
