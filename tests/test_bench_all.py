@@ -74,6 +74,11 @@ def test_an_error_of_one_part_is_not_that_of_the_others(small, tmp_path):
     assert report["benchmarks"].keys() == {"disks"}
 
 
+def test_nothing_at_all_is_an_error(small, capsys):
+    assert cli.run(["bench", "all", "--parts", "hoomd", "--device", "cpu"]) == 2
+    assert "nothing was measured: bench hoomd needs HOOMD-blue" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

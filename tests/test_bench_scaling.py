@@ -107,7 +107,7 @@ def test_recorded_files_are_shown_and_drawn(tmp_path, capsys):
     assert "a.json is no file of manymove bench scaling" in capsys.readouterr().err
 
 
-def test_what_fails_or_hangs_leaves_a_gap(tmp_path, capfd):
+def test_what_fails_or_hangs_leaves_a_gap(tmp_path, capsys):
     """The launcher is at fault here: it says no, or nothing at all."""
     words = ["--algorithms", "disks,electrolyte", "--weak", "--ranks", "2"]
     file = tmp_path / "scaling.json"
@@ -120,7 +120,8 @@ def test_what_fails_or_hangs_leaves_a_gap(tmp_path, capfd):
     sleeper.chmod(0o755)
     began = time.monotonic()
     words[1] = "disks"
-    assert scaling(*words, "--launcher", sleeper, "--limit", 2, "--json", file) == 1
+    assert scaling(*words, "--launcher", sleeper, "--limit", 2, "--json", file) == 2
+    assert "nothing was measured: disks, 16384 a rank: not done" in capsys.readouterr().err
     assert time.monotonic() - began < 30
     (failure,) = json.loads(file.read_text())["failures"]
     assert failure.startswith("disks, 16384 a rank: not done after")

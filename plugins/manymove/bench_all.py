@@ -198,6 +198,7 @@ def run(
     Raises:
         ValueError: an argument is out of range.
         ImportError: a picture is asked for and matplotlib is not installed.
+        RuntimeError: nothing could be measured.
     """
     bench.check(repeats, seconds, 0, 0)
     if not limit > 0:
@@ -226,10 +227,13 @@ def run(
         if json_file is not None:
             json_file.parent.mkdir(parents=True, exist_ok=True)
             write_json(json_file, report)
+    if not report["summary"]:
+        reasons = [*report["absent"].values(), *(f[0] for f in report["failures"].values())]
+        raise RuntimeError(f"nothing was measured: {reasons[0]}")
     print(f"== all\n{HEADER}")
     for row in report["summary"]:
         print(_row(row))
-    if plot_file is not None and report["summary"]:
+    if plot_file is not None:
         plot(plot_file, report["summary"])
     return report
 

@@ -64,7 +64,7 @@ def measure(
     """The result of one size on one number of ranks.
 
     Args:
-        particles: in all, a multiple of `cubes`.
+        particles: in all; what does not divide into `cubes` is left out.
         device: "cpu" or "cuda"; ranks take the GPUs of the host one after the other.
         transport: between GPUs, as of run_style manymove/verlet.
 
@@ -72,6 +72,7 @@ def measure(
         RuntimeError: LAMMPS or its MPI is missing or fails, or the fluid is not melted.
     """
     case = Case(particles // cubes, 3.0, 1.0, 0.005, (skin,), 1.0, seed)
+    particles = case.particles * cubes
     style = f"manymove/verlet device cuda transport {transport}" if device == "cuda" else "verlet"
     session = Session(host.command(ranks), host.environment())
     try:

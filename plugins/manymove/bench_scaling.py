@@ -28,7 +28,7 @@ Row = dict[str, Any]
 
 COMMAND = [sys.executable, "-c", "import sys; from manymove.cli import run; sys.exit(run())"]
 LARGEST_CUBE = 2_000_000  # particles of DPD; larger boxes in strong scaling are several cubes
-SKINS = {"cpu": 0.3, "cuda": 0.4}  # of DPD: ranks with GPUs rather build lists less often
+SKINS = {"cpu": 0.3, "cuda": 0.5}  # of DPD: ranks with GPUs rather build lists less often
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ def run(
             ones. Ions of one rank in weak scaling; of R ranks they are sqrt(R) times as many.
         device: "auto", "cpu" or "cuda".
         launcher: of MPI processes, up to its "-n"; None for the mpiexec of this environment. DPD
-            takes the one of LAMMPS.
+            takes the one of LAMMPS, electrolytes need none.
         transport: of run_style manymove/verlet.
         repeats: timed runs per variant, at least 3.
         seconds: least length of a timed run.
@@ -226,7 +226,7 @@ def run(
 
     Raises:
         ValueError: an argument is out of range.
-        RuntimeError: there is no launcher.
+        RuntimeError: there is no launcher, or nothing could be measured.
         ImportError: a picture is asked for and matplotlib is not installed.
     """
     bench.check(repeats, seconds, 0, 0)
@@ -241,7 +241,9 @@ def run(
         _matplotlib()
     on_gpu = _runs_on_gpu(device)
     ranks = _numbers_of_ranks(ranks, on_gpu)
-    words = shlex.split(launcher) if launcher else _launcher()
+    words = shlex.split(launcher or "")
+    if not words and max(ranks) > 1 and {"disks", "adsorption"} & set(algorithms):
+        words = _launcher()
     deadline = time.monotonic() + limit
     plan = Plan(ranks, on_gpu, words, transport, repeats, seconds, seed, deadline)
     report: dict[str, Any] = {
@@ -258,7 +260,9 @@ def run(
                 if json_file is not None:
                     json_file.parent.mkdir(parents=True, exist_ok=True)
                     write_json(json_file, report)
-    if plot_file is not None and report["results"]:
+    if not report["results"]:
+        raise RuntimeError(f"nothing was measured: {plan.failures[0]}")
+    if plot_file is not None:
         plot(plot_file, report["results"])
     return report
 
