@@ -57,7 +57,7 @@ def test_another_lammps_with_kokkos_is_a_peer(tmp_path, monkeypatch):
     # In front of the installed LAMMPS: takes the arguments of KOKKOS, runs without them.
     real = host.command()[0]
     fake = fake_lammps(
-        tmp_path / "lmp_kk", f'[ "$1 $5 $6" = "-k -sf kk" ] || exit 3\nshift 12\nexec {real} "$@"'
+        tmp_path / "lmp_kk", f'[ "$1 $5 $6" = "-k -sf kk" ] || exit 3\nshift 14\nexec {real} "$@"'
     )
     for name, value in host.environment().items():
         if os.environ.get(name) != value:

@@ -23,18 +23,18 @@ import manymove.lammps
 from manymove import _core
 from manymove.lammps import host
 
-# Each timed run comes after a short one, and what this takes is subtracted with its steps: LAMMPS'
-# clock also counts what happens once in a run, first lists and a last reading of all particles.
-WARM_UP = 20  # steps
+# Timed is the difference of two stretches between outputs, the second one longer, after a warm-up:
+# this leaves out what happens once in a run and at each output, whatever the program.
+WARM_UP = 20  # steps, also of the shorter stretch
 FEWEST_STEPS = 20  # timed
 TUNING_STEPS = {"cpu": 20, "cuda": 200}  # of each candidate for the fastest settings, at most
 MELTED = 0.1  # largest deviation of the temperature
-RECORD = re.compile(r"^\s*\d+\s+(\d\S*)\s+\S+\s*$", re.MULTILINE)  # step, temperature, pressure
-LOOP = re.compile(r"Loop time of ([\d.eE+-]+) on")
-# Of one GPU. dpd/kk must be computed once per pair: half lists and newton on.
+RECORD = re.compile(r"^\s*\d+\s+(\d\S*)\s+\S+\s+(\d\S*)\s*$", re.MULTILINE)
+THERMO = "thermo_style custom step temp press cpu\nthermo_modify format float %.9g\n"
+# Of one GPU. dpd/kk refuses full lists and newton off.
 ACCELERATORS = {
-    "dpd/kk": ["-k", "on", "g", "1", "-sf", "kk", "-pk", "kokkos", "newton", "on", "neigh", "half"],
-    "dpd/gpu": ["-sf", "gpu", "-pk", "gpu", "1"],
+    "dpd/kk": "-k on g 1 -sf kk -pk kokkos newton on neigh half comm device".split(),
+    "dpd/gpu": "-sf gpu -pk gpu 1".split(),
 }
 
 
@@ -220,7 +220,7 @@ class Session:
 
 @dataclass
 class LammpsVariant(Variant):
-    """A pair style in a LAMMPS, timed by its own clock ("Loop time").
+    """A pair style in a LAMMPS, timed by its own clock.
 
     On a GPU it waits for its turn; several ranks would wait with busy cores, so that those start
     anew each time.
@@ -231,6 +231,8 @@ class LammpsVariant(Variant):
     environment: dict[str, str]
     run_style: str = "verlet"
     session: Session | None = field(default=None, kw_only=True)
+    steps_done: int = field(default=0, kw_only=True)  # by the session
+    skin: float = field(default=0.0, kw_only=True)  # of its last run
 
     def tune(self, case: Case, start: Path, seconds: float) -> float:
         steps = TUNING_STEPS[self.settings["device"]]
@@ -239,7 +241,8 @@ class LammpsVariant(Variant):
             if times is None:
                 return 0.0
             steps = tuning_steps(times[0] / FEWEST_STEPS, seconds)
-        skins = [*case.skins, *case.skins]  # the first ones find a GPU that is not yet warm
+        # The first one finds a GPU that is not yet warm.
+        skins = [skin for skin in case.skins for _ in range(2)]
         times = self._times(case, start, skins, steps)
         if times is None:
             return 0.0
@@ -263,14 +266,25 @@ class LammpsVariant(Variant):
         deck = ""
         if self.session is None:
             self.session = Session(self.command, self.environment)
+            self.steps_done, self.skin = 0, 0.0
             deck = (
                 f"comm_modify mode single vel yes\nread_restart {start}\n"
                 f"comm_modify mode single vel yes\n{case.pair(self.pair)}"
-                f"{case.integrate(self.run_style, skins[0])}thermo_style custom step temp press\n"
+                f"{case.integrate(self.run_style, skins[0])}{THERMO}"
             )
-        deck += f"thermo {WARM_UP + steps}\n"
         for skin in skins:
-            deck += f"neighbor {skin:g} bin\nrun {WARM_UP}\nrun {WARM_UP + steps}\n"
+            begin = self.steps_done + WARM_UP
+            middle = begin + WARM_UP
+            self.steps_done = middle + WARM_UP + steps
+            # Setting up a run takes LAMMPS seconds where there are millions of particles.
+            again = " pre no" if skin == self.skin else ""
+            self.skin = skin
+            deck += (
+                f"variable output equal (step<{begin})*{begin}"
+                f"+(step>={begin}&&step<{middle})*{middle}+(step>={middle})*{self.steps_done + 1}\n"
+                f"thermo v_output\nneighbor {skin:g} bin\nrun {self.steps_done - begin + WARM_UP}"
+                f"{again}\n"
+            )
         try:
             output = self.session.ask(deck)
         except RuntimeError as error:
@@ -278,9 +292,13 @@ class LammpsVariant(Variant):
             return None
         if self.settings["device"] == "cpu":
             self.close()
-        self.temperature = float(RECORD.findall(output)[-1])
-        seconds = [float(loop) for loop in LOOP.findall(output)]
-        return [more(*pair) for pair in zip(seconds[::2], seconds[1::2], strict=True)]
+        records = RECORD.findall(output)  # four of each run
+        self.temperature = float(records[-1][0])
+        clock = [float(seconds) for _, seconds in records]
+        return [
+            more(b - a, c - b)
+            for a, b, c in zip(clock[1::4], clock[2::4], clock[3::4], strict=True)
+        ]
 
 
 def melt(case: Case, steps: int, on_gpu: bool, start: Path) -> None:
@@ -297,17 +315,17 @@ def melt(case: Case, steps: int, on_gpu: bool, start: Path) -> None:
         f"velocity all create 1.0 {case.seed} loop geom\nvelocity all zero linear\n"
         f"{case.pair('manymove/dpd mixed')}"
         f"{case.integrate('manymove/verlet' if on_gpu else 'verlet', case.skins[0])}"
-        f"thermo_style custom step temp press\nthermo {max(1, steps)}\n"
+        f"{THERMO}thermo {max(1, steps)}\n"
         # Particles that start on top of each other are fast at first.
         f"timestep {0.2 * case.timestep:g}\nrun {steps // 4}\n"
-        f"timestep {case.timestep:g}\nrun {steps}\n"
+        f"timestep {case.timestep:g}\nrun {steps} pre no\n"
         f"run_style verlet\npair_style none\nreset_timestep 0\nwrite_restart {start}\n"
     )
     command = host.command(1 if on_gpu else len(os.sched_getaffinity(0)))
     output, code = lammps(deck, command, host.environment())
     if code:
         raise RuntimeError(f"the fluid does not melt: {why_not(output)}")
-    temperature = float(RECORD.findall(output)[-1])
+    temperature = float(RECORD.findall(output)[-1][0])
     if abs(temperature - 1) > MELTED:
         raise RuntimeError(
             f"after {steps} steps the random start still has the temperature {temperature:.3g} "
