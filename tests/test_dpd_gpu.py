@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 from lammps_host import THERMO, needs_lammps, run_lammps
-from test_dpd_resident import BONDS, DECKS, END, assert_stays, fluid, resident, state, system
+from test_dpd_resident import (
+    BONDS,
+    DECKS,
+    END,
+    assert_stays,
+    fluid,
+    pick,
+    resident,
+    state,
+    system,
+)
 
 from manymove import _core
 
@@ -42,3 +52,14 @@ def test_cpu_and_gpu_give_the_same_trajectory_to_the_last_bit(name, tmp_path):
     # Energies and virials are sums over particles in an order of the engine's own.
     for column, values in runs[0].thermo().items():
         assert runs[1].thermo()[column] == pytest.approx(values, rel=1e-11, abs=1e-9), column
+
+
+@pytest.mark.parametrize("name", ["several types", "narrow cube", "one lane"])
+def test_forces_of_pairs_add_up_to_zero_exactly_in_mixed_precision(name, tmp_path):
+    # They are integers times a power of two.
+    deck = SYSTEMS[name].replace("precision double", "precision mixed")
+    run = run_lammps(deck + resident("cuda") + "run 20\n" + END, tmp_path)
+    assert_stays(run)
+    force = pick(run, "fx", "fy", "fz")
+    assert abs(force).max() > 10
+    assert (force.sum(axis=0) == 0).all()

@@ -59,7 +59,8 @@ class CudaEngine : public ResidentBase {
  public:
   explicit CudaEngine(const Settings& settings)
       : ResidentBase(settings),
-        laws_(on_device(laws_of<P>(settings.pairs), stream_)),
+        unit_(kIntegers<P> ? force_unit(settings) : 1),
+        laws_(on_device(in_units(laws_of<P>(settings.pairs)), stream_)),
         half_kicks_(on_device(half_kicks_of<P>(settings), stream_)),
         bond_laws_(on_device(bond_laws_of<P>(settings), stream_)),
         control_(1),
@@ -70,6 +71,8 @@ class CudaEngine : public ResidentBase {
     check(cudaGetDeviceProperties(&properties, device), "device");
     name_ = properties.name;
     base_.forces = forces_of<P>(settings, laws_.data());
+    base_.forces.law = in_units({base_.forces.law})[0];
+    base_.unit = static_cast<Real>(unit_);
     base_.motion = motion_of<P>(settings, half_kicks_.data());
     base_.shorts = shorts_of(settings);
     base_.bond_laws = bond_laws_.data();
@@ -181,6 +184,15 @@ class CudaEngine : public ResidentBase {
   }
 
  protected:
+  std::vector<PairLaw<Real>> in_units(std::vector<PairLaw<Real>> laws) const {
+    for (auto& law : laws) {
+      law.a = static_cast<Real>(law.a / unit_);
+      law.gamma = static_cast<Real>(law.gamma / unit_);
+      law.sigma = static_cast<Real>(law.sigma / unit_);
+    }
+    return laws;
+  }
+
   void launched() const { check(cudaGetLastError(), "launch"); }
 
   void send(const Triple* host) {
@@ -312,7 +324,9 @@ class CudaEngine : public ResidentBase {
     s.partial = partial_.data();
     return s;
   }
-  Lists lists() const { return {entry_.data(), number_.data(), capacity_, count_}; }
+  Lists lists() const {
+    return {entry_.data(), number_.data(), capacity_, count_, kIntegers<P> ? kThreads / lanes_ : 0};
+  }
 
   using Kernel = void (*)(const Step<P>, const Everybody);
   template <bool plain, bool reading>
@@ -484,6 +498,7 @@ class CudaEngine : public ResidentBase {
 
   Stream stream_;
   std::string name_;
+  double unit_;  // of forces
   DeviceBuffer<PairLaw<Real>> laws_;
   DeviceBuffer<Real> half_kicks_;
   DeviceBuffer<BondLaw<Real>> bond_laws_;

@@ -58,6 +58,7 @@ struct Step {
   Lists lists;
   Bonds bonds;  // range is null where there are none
   const BondLaw<typename P::Real>* bond_laws;
+  typename P::Real unit;  // of forces of pairs
   BuiltAt built_at;
   const Ball* ball;  // null on several ranks
   int3* image;       // by index of the host
@@ -111,16 +112,59 @@ __global__ void first_kernel(Step<P> s) {
   s.next_velocity[i] = v;
 }
 
-template <class Real>
+template <bool forces_known, class Real>
 __device__ void add_over(Sum<Real>& sum, int lanes, bool tally) {
   for (int d = lanes / 2; d > 0; d /= 2) {
-    sum.force.x += __shfl_xor_sync(kWarp, sum.force.x, d);
-    sum.force.y += __shfl_xor_sync(kWarp, sum.force.y, d);
-    sum.force.z += __shfl_xor_sync(kWarp, sum.force.z, d);
+    if (!forces_known) {
+      sum.force.x += __shfl_xor_sync(kWarp, sum.force.x, d);
+      sum.force.y += __shfl_xor_sync(kWarp, sum.force.y, d);
+      sum.force.z += __shfl_xor_sync(kWarp, sum.force.z, d);
+    }
     if (!tally) continue;
     sum.energy += __shfl_xor_sync(kWarp, sum.energy, d);
     for (Real& v : sum.virial) v += __shfl_xor_sync(kWarp, v, d);
   }
+}
+
+// Forces of pairs in mixed precision are rounded to multiples of a unit. Sums of integers have no
+// order: what a pair gives to one particle it takes from the other, to the last bit, wherever that
+// one is, and whoever comes first.
+template <class P>
+constexpr bool kIntegers = std::is_same_v<P, Mixed>;
+
+struct Triplets {  // of the particles of a block
+  int x[kThreads], y[kThreads], z[kThreads];
+  __device__ void add(int k, int a, int b, int c) {
+    atomicAdd(&x[k], a);
+    atomicAdd(&y[k], b);
+    atomicAdd(&z[k], c);
+  }
+};
+struct BlockForces {
+  static constexpr float kMany = 0x1p20f;  // units
+  Triplets units, many;                    // the latter of what is too large for the former
+};
+
+// One thread's own particle, `mine` of its block, feels a pair force (in units), and particle
+// `other` of the block the reverse; or somebody elsewhere, where other is not below the tile. 255
+// pairs are within the range of integers.
+__device__ inline void give(BlockForces& block, int3& own, unsigned mine, unsigned other,
+                            unsigned tile, float x, float y, float z) {
+  if (fmaxf(fmaxf(fabsf(x), fabsf(y)), fabsf(z)) > 0x1p23f) {
+    const float a = rintf(x / BlockForces::kMany), b = rintf(y / BlockForces::kMany),
+                c = rintf(z / BlockForces::kMany);
+    const int3 many = {__float2int_rn(a), __float2int_rn(b), __float2int_rn(c)};
+    block.many.add(static_cast<int>(mine), many.x, many.y, many.z);
+    if (other < tile) block.many.add(static_cast<int>(other), -many.x, -many.y, -many.z);
+    x -= a * BlockForces::kMany;
+    y -= b * BlockForces::kMany;
+    z -= c * BlockForces::kMany;
+  }
+  const int3 units = {__float2int_rn(x), __float2int_rn(y), __float2int_rn(z)};
+  own.x += units.x;
+  own.y += units.y;
+  own.z += units.z;
+  if (other < tile) block.units.add(static_cast<int>(other), -units.x, -units.y, -units.z);
 }
 
 // Particles of a step: all, or from the first on to before its count.
@@ -143,6 +187,7 @@ __global__ void __launch_bounds__(kThreads)
   using Math = typename MathOf<P>::type;
   constexpr int kHits = 16;  // that a thread collects before they are computed
   __shared__ unsigned hit[kHits * kThreads];
+  __shared__ std::conditional_t<kIntegers<P>, BlockForces, int> block;
 #if __CUDA_ARCH__ >= 900
   if constexpr (Who::follows_a_step) {
     cudaGridDependencySynchronize();
@@ -152,7 +197,12 @@ __global__ void __launch_bounds__(kThreads)
   if (stale(s.watch, s.number)) return;
   if (blockIdx.x == 0 && threadIdx.x == 0) s.watch.report->started = s.number;
   const int thread = static_cast<int>(threadIdx.x);
-  const int i = who.first + static_cast<int>((blockIdx.x * kThreads + threadIdx.x) / lanes);
+  const int first = who.first + static_cast<int>(blockIdx.x) * (kThreads / lanes);  // of the block
+  const int i = first + thread / lanes;
+  if constexpr (kIntegers<P>) {
+    for (Triplets* t : {&block.units, &block.many}) t->x[thread] = t->y[thread] = t->z[thread] = 0;
+    __syncthreads();
+  }
   const bool here = i < s.count;
   const typename P::Position r = s.position[here ? i : 0];
   const typename P::Velocity v = s.velocity[here ? i : 0];
@@ -163,6 +213,7 @@ __global__ void __launch_bounds__(kThreads)
                       static_cast<std::size_t>(thread % lanes) * apart_in_list + i;
 
   Sum<Real> sum;
+  int3 units = {0, 0, 0};
   // This thread's hits are kThreads words apart; addresses in shared memory are of 32 bits.
   constexpr unsigned apart = kThreads * sizeof(unsigned);
   const auto bottom = static_cast<unsigned>(__cvta_generic_to_shared(hit + thread));
@@ -172,7 +223,22 @@ __global__ void __launch_bounds__(kThreads)
       unsigned entry;
       asm volatile("ld.shared.u32 %0, [%1];" : "=r"(entry) : "r"(at));
       const unsigned j = plain ? entry : entry & kIndexBits;
-      add_pair<P, Math, plain, reading>(sum, s.forces, r, v, s.position[j], s.velocity[j], entry);
+      if constexpr (kIntegers<P>) {
+        Sum<Real> pair;
+        add_pair<P, Math, plain, reading>(pair, s.forces, r, v, s.position[j], s.velocity[j],
+                                          entry);
+        const auto other = j - static_cast<unsigned>(first),
+                   tile = static_cast<unsigned>(s.lists.tile);
+        give(block, units, static_cast<unsigned>(i - first), other, tile, pair.force.x,
+             pair.force.y, pair.force.z);
+        if constexpr (reading) {
+          const float ends = other < tile ? 2 : 1;
+          sum.energy += ends * pair.energy;
+          for (int a = 0; a < 6; ++a) sum.virial[a] += ends * pair.virial[a];
+        }
+      } else {
+        add_pair<P, Math, plain, reading>(sum, s.forces, r, v, s.position[j], s.velocity[j], entry);
+      }
     }
     top = bottom;
   };
@@ -193,10 +259,22 @@ __global__ void __launch_bounds__(kThreads)
         }
       }
     }
-    if (__any_sync(kWarp, top > bottom + (kHits - kGroup) * apart)) compute();
+    const bool full = top > bottom + (kHits - kGroup) * apart;
+    if (__any_sync(kWarp, full && left > kGroup * lanes)) compute();
   }
   compute();
-  add_over(sum, lanes, reading);
+  if constexpr (kIntegers<P>) {
+    block.units.add(i - first, units.x, units.y, units.z);
+    __syncthreads();
+    const auto both = [&](int units, int many) {
+      return s.unit *
+             __fmaf_rn(BlockForces::kMany, static_cast<float>(many), static_cast<float>(units));
+    };
+    const int k = i - first;
+    sum.force = {both(block.units.x[k], block.many.x[k]), both(block.units.y[k], block.many.y[k]),
+                 both(block.units.z[k], block.many.z[k])};
+  }
+  add_over<kIntegers<P>>(sum, lanes, reading);
 
   Sum<Real> bonded;
   bonded.force = sum.force;
@@ -226,10 +304,11 @@ __global__ void __launch_bounds__(kThreads)
   if constexpr (reading) {
     double value[kTallies];
     const double share = mine ? 0.5 : 0.0;
-    value[0] = share * static_cast<double>(sum.energy);
+    const double unit = share * static_cast<double>(s.unit);
+    value[0] = unit * static_cast<double>(sum.energy);
     value[7] = share * static_cast<double>(bonded.energy);
     for (int a = 0; a < 6; ++a) {
-      value[1 + a] = share * static_cast<double>(sum.virial[a]);
+      value[1 + a] = unit * static_cast<double>(sum.virial[a]);
       value[8 + a] = share * static_cast<double>(bonded.virial[a]);
     }
     __shared__ double of_warp[kThreads / 32][kTallies];

@@ -6,7 +6,7 @@
 
 namespace manymove::dpd {
 
-constexpr int kThreads = 128;
+constexpr int kThreads = 256;
 constexpr unsigned kWarp = 0xffffffffu;
 
 // ---- what kernels tell each other and the host ----
@@ -55,7 +55,16 @@ struct Lists {
   unsigned* entry;  // groups of kGroup: [capacity / kGroup][stride][kGroup]
   int* number;      // of entries
   int capacity, stride;
+  // Particles of a block in a step: of two of them, only one has the other in its list. A power of
+  // two; zero where lists are full.
+  int tile = 0;
 };
+
+// Whether j has the pair in its list, not i: every other time.
+__device__ inline bool belongs_to_other(const Lists& lists, unsigned i, unsigned j) {
+  const unsigned differ = i ^ j;
+  return differ < static_cast<unsigned>(lists.tile) && (differ & 1u) == (i < j);
+}
 
 struct BuiltAt {
   unsigned *x, *y, *z;  // high words, when lists were built
@@ -203,6 +212,7 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
         in = in && within_reach(here, place[b], radius[b], square[b]);
       }
       unsigned entry = static_cast<unsigned>(index[b]);
+      in = in && !belongs_to_other(a.lists, static_cast<unsigned>(i), entry);
       if (special) {
         for (int s = special_first; s < special_last; ++s) {
           if (!in || a.specials.partner[s] != tag[b]) continue;

@@ -231,6 +231,16 @@ bool general_exponent(const PairTable& table) {
 
 }  // namespace
 
+double force_unit(const Settings& s) {
+  double strongest = 0;
+  for (int i = 1; i <= s.pairs.types; ++i)
+    for (int j = 1; j <= s.pairs.types; ++j) {
+      const PairCoefficients& c = s.pairs.coefficients[i * (s.pairs.types + 1) + j];
+      strongest = std::max(strongest, std::fabs(c.a) + 7 * c.sigma);
+    }
+  return strongest > 0 ? std::ldexp(1.0, std::ilogb(strongest) + 1 - 23) : 1;
+}
+
 bool is_plain(const Settings& s, bool has_special) {
   return s.pairs.types == 1 && !general_exponent(s.pairs) && !has_special &&
          !frame_of<Mixed>(s.box).tilted;

@@ -40,6 +40,9 @@ std::vector<PairLaw<typename P::Real>> laws_of(const PairTable& table);
 // laws: of laws_of(), in whatever memory the engine works on.
 template <class P>
 Forces<P> forces_of(const Settings& settings, const PairLaw<typename P::Real>* laws);
+// In mixed precision forces are multiples of this, a power of two: 2^-23 of what the strongest pair
+// with a noise of 7 feels.
+double force_unit(const Settings& settings);
 // One pair of types with weight exponent 1 in an upright box and no special neighbours.
 bool is_plain(const Settings& settings, bool has_special);
 
