@@ -8,8 +8,8 @@
 #include <numeric>
 
 #include "cuda_engine.cuh"
+#include "peers.cuh"
 #include "ranks.cuh"
-#include "transport.cuh"
 
 namespace manymove::dpd {
 
@@ -17,7 +17,7 @@ namespace manymove::dpd {
 struct Answers {
   Control control;
   Census census;
-  unsigned outer;
+  unsigned outer, farthest;
   unsigned total[1];  // as many as there is room for
 };
 
@@ -40,7 +40,7 @@ class CudaRanks : public CudaEngine<P> {
   using typename Base::Real;
   using typename Base::Triple;
   using typename Base::Velocity;
-  using Message = Transport::Message;
+  using Parcels = Transport::Parcels;
   static constexpr int kBuilt = 2;  // the state at the last build, kept until the next
   static constexpr int kMostLanes = 4;
 
@@ -104,6 +104,7 @@ class CudaRanks : public CudaEngine<P> {
     const double reach = settings_.cutoff + settings_.skin;
     const double expected = 4.18879 * reach * reach * reach * static_cast<double>(all) / volume;
     grow_lists(static_cast<int>(std::min(1.4 * expected + 16, static_cast<double>(all) + kGroup)));
+    transport_->expect(largest_parcel(static_cast<double>(all)));
     take_all_topology(topology);
     if (count_ > 0) enter(arrays, topology);
   }
@@ -199,6 +200,7 @@ class CudaRanks : public CudaEngine<P> {
     ensure(force_, owned_capacity_);
     ensure(image_, owned_capacity_);
     ensure(built_image_, owned_capacity_);
+    ensure(image_there_, owned_capacity_);
     ensure(home_here_, owned_capacity_);
     ensure(home_there_, owned_capacity_);
     ensure(tag_, owned_capacity_);
@@ -427,19 +429,71 @@ class CudaRanks : public CudaEngine<P> {
         std::accumulate(answers_->total, answers_->total + boxes, std::uint64_t(0)));
   }
 
-  // Records of so many bytes, to[r] of them for rank r, from[r] from it, one after the other.
-  void exchange(void* sent, const std::vector<std::int64_t>& to, void* received,
-                const std::vector<std::int64_t>& from, std::size_t bytes, cudaStream_t stream) {
-    std::vector<Message> out, in;
-    auto *here = static_cast<char*>(sent), *there = static_cast<char*>(received);
-    for (std::size_t r = 0; r < to.size(); ++r) {
-      const std::size_t leaving = to[r] * bytes, arriving = from[r] * bytes;
-      if (leaving) out.push_back({static_cast<int>(r), here, leaving});
-      if (arriving) in.push_back({static_cast<int>(r), there, arriving});
-      here += leaving;
-      there += arriving;
+  // Records for and from other ranks, by rank; in the order of ranks.
+  template <class T>
+  struct Traffic {
+    Parcels sent, received;
+    Places<T> to, from;
+  };
+  template <class T>
+  Traffic<T> traffic(const std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
+    Traffic<T> t;
+    const auto add = [](Parcels& parcels, int rank, std::int64_t records) {
+      if (records)
+        parcels.push_back({rank, static_cast<std::size_t>(records) * sizeof(T), nullptr});
+    };
+    for (int r = 0; r < ranks_.ranks(); ++r) {
+      add(t.sent, r, to[static_cast<std::size_t>(r)]);
+      add(t.received, r, from[static_cast<std::size_t>(r)]);
     }
-    transport_->exchange(out, in, stream);
+    transport_->place(t.sent, t.received);
+    t.to = places_of<T>(t.sent);
+    t.from = places_of<T>(t.received);
+    return t;
+  }
+  // Parcels that follow each other in memory are one.
+  template <class T>
+  static Places<T> places_of(const Parcels& parcels) {
+    Places<T> places{};
+    const char* end = nullptr;
+    unsigned records = 0;
+    for (const Transport::Parcel& parcel : parcels) {
+      if (parcel.data != end) {
+        if (places.count == Places<T>::kMost) throw std::logic_error("parcels in too many places");
+        places.first[places.count] = records;
+        places.data[places.count++] = reinterpret_cast<T*>(parcel.data);
+      }
+      records += static_cast<unsigned>(parcel.bytes / sizeof(T));
+      places.first[places.count] = records;
+      end = parcel.data + parcel.bytes;
+    }
+    return places;
+  }
+  template <class T>
+  static dim3 grid_of(const Places<T>& places) {
+    unsigned most = 0;
+    for (int b = 0; b < places.count; ++b)
+      most = std::max(most, places.first[b + 1] - places.first[b]);
+    return {static_cast<unsigned>(blocks_for(static_cast<int>(most), kSorters)),
+            static_cast<unsigned>(places.count)};
+  }
+
+  // Bytes, on all ranks the same: if particles were everywhere as dense as on average, and a tenth
+  // more.
+  std::size_t largest_parcel(double particles) const {
+    const Part& own = ranks_.parts()[static_cast<std::size_t>(ranks_.rank())];
+    double largest = 0;
+    for (const int r : ranks_.neighbours()) {
+      double share = 1;
+      for (int a = 0; a < 3; ++a)
+        share *= common_share(own, ranks_.reached()[static_cast<std::size_t>(r)], a) *
+                 (settings_.box.periodic[a] ? 1 : 2);
+      largest = std::max(largest, share);
+    }
+    std::int64_t bytes =
+        static_cast<std::int64_t>((1.1 * largest * particles + 256) * sizeof(Ghost<P>));
+    ranks_.communicator().maximum(&bytes, 1);
+    return static_cast<std::size_t>(bytes);
   }
 
   void sort(int count, int bits) {
@@ -478,11 +532,12 @@ class CudaRanks : public CudaEngine<P> {
   int hosts_ = 0, ghosts_ = 0, outer_ = 0, owned_capacity_ = 0;
   State state_[3];
   DeviceBuffer<Velocity> rest_;  // at whole steps
-  DeviceBuffer<int3> built_image_;
+  DeviceBuffer<int3> built_image_, image_there_;
   DeviceBuffer<Home> home_here_, home_there_;
   DeviceBuffer<unsigned> tag_, self_, place_, picked_, border_, block_number_, block_offset_;
   DeviceBuffer<int2> ghost_range_;  // of each cell
-  DeviceBuffer<char> scratch_, out_, in_;
+  DeviceBuffer<char> scratch_;
+  DeviceBuffer<Ghost<P>> ghost_;  // in the order of ranks
   unsigned* sorted_ = nullptr;
 };
 

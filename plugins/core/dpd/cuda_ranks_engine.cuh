@@ -2,9 +2,9 @@
 // The resident engine on the GPUs of several ranks.
 //
 // Lists are built by all ranks in the same steps, a number of steps apart that follows from how far
-// particles came before: nobody asks in between. If one did come too far, all return to the state
-// of the last build and take fewer steps; forces never come from lists in which somebody is
-// missing.
+// particles came before and, shortly before the end, from how far they have come by then: nobody
+// asks in between. If one did come too far, all return to the state of the last build and take
+// fewer steps; forces never come from lists in which somebody is missing.
 //
 // A rank's outer particles, those with ghosts among their neighbours or with copies elsewhere, come
 // first in memory and in each step: their copies travel while the inner ones move.
@@ -23,7 +23,8 @@ class CudaRanksEngine final : public CudaRanks<P> {
   using typename Base::State;
   using typename Base::Triple;
   using typename Base::Velocity;
-  static constexpr double kMargin = 1.06;     // of displacements, when the next build is chosen
+  // Of displacements: as they were in the last interval, as they are in this one.
+  static constexpr double kMargin = 1.06, kSmallMargin = 1.02;
   static constexpr std::int64_t kMost = 100;  // steps between builds
 
  public:
@@ -36,6 +37,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     start_moving();
     for (;;) {
       // Positions of step `next` are those of now_.
+      if (lists_hold_ && next == look_ + 1) decide(next);
       if (!lists_hold_ || next == until_) {
         bool stop = interrupted && next < to && interrupted();
         if (!agree(next, true, stop)) {
@@ -45,6 +47,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
         if (stop) to = next;
         build(next);
       }
+      if (next == look_) look();
       const bool reading = next == to;
       take_step(next, reading);
       if (!reading) {
@@ -66,23 +69,43 @@ class CudaRanksEngine final : public CudaRanks<P> {
       Base::bond_index_, Base::bond_partner_, Base::bond_range_, Base::border_, Base::built_,
       Base::built_image_, Base::built_x_, Base::built_y_, Base::built_z_, Base::capacity_,
       Base::cells_, Base::census_, Base::core_, Base::count_, Base::count_boxes, Base::counters_,
-      Base::ensure, Base::entry_, Base::exchange, Base::first_stream_, Base::force_, Base::forget,
-      Base::ghost_range_, Base::ghosts_, Base::grow_lists, Base::has_special_, Base::home_here_,
-      Base::home_there_, Base::image_, Base::in_, Base::key_, Base::lanes_, Base::launched,
-      Base::lists_hold_, Base::now_, Base::number_, Base::order_, Base::out_, Base::outer_,
-      Base::outer_word_, Base::overlap_, Base::owned_capacity_, Base::partial_, Base::parts_,
-      Base::pick_boxes, Base::picked_, Base::place_, Base::plain_, Base::range_, Base::ranks_,
-      Base::reached_, Base::reserve, Base::rest_, Base::room_for_numbers, Base::self_,
+      Base::ensure, Base::entry_, Base::first_stream_, Base::force_, Base::forget,
+      Base::ghost_range_, Base::ghost_, Base::ghosts_, Base::grow_lists, Base::has_special_,
+      Base::home_here_, Base::home_there_, Base::image_, Base::image_there_, Base::key_,
+      Base::lanes_, Base::launched, Base::lists_hold_, Base::now_, Base::number_, Base::order_,
+      Base::outer_, Base::outer_word_, Base::overlap_, Base::owned_capacity_, Base::partial_,
+      Base::parts_, Base::pick_boxes, Base::picked_, Base::place_, Base::plain_, Base::range_,
+      Base::ranks_, Base::reached_, Base::reserve, Base::rest_, Base::room_for_numbers, Base::self_,
       Base::settings_, Base::sort, Base::sorted_, Base::special_first_, Base::special_kind_,
       Base::special_partner_, Base::state_, Base::step_, Base::stream_, Base::sum_boxes, Base::tag_,
-      Base::total, Base::where_, Base::work_;
+      Base::total, Base::transport_, Base::where_, Base::work_;
 
   // ---- agreement ----
 
   struct Opinion {
-    std::int64_t expired;
+    std::int64_t expired, parcel;  // the latter: largest, bytes
     std::uint32_t lost, beyond, missing, wanted, farthest, stop;
   };
+  // Of all ranks; and how many particles come from each.
+  std::vector<Opinion> gather(const Opinion& opinion) {
+    const std::size_t parts = ranks_.parts().size(), numbers = parts * sizeof(std::int64_t),
+                      bytes = sizeof opinion + numbers;
+    const std::vector<std::int64_t> to(answers_->total, answers_->total + parts);
+    std::vector<char> mine(bytes), all(parts * bytes);
+    std::memcpy(mine.data(), &opinion, sizeof opinion);
+    std::memcpy(mine.data() + sizeof opinion, to.data(), numbers);
+    ranks_.communicator().gather(mine.data(), all.data(), bytes);
+    std::vector<Opinion> opinions(parts);
+    arriving_.resize(parts);
+    for (std::size_t r = 0; r < parts; ++r) {
+      const char* its = all.data() + r * bytes;
+      std::memcpy(&opinions[r], its, sizeof opinion);
+      std::memcpy(&arriving_[r], its + sizeof opinion + self() * sizeof(std::int64_t),
+                  sizeof(std::int64_t));
+    }
+    return opinions;
+  }
+  std::size_t self() const { return static_cast<std::size_t>(ranks_.rank()); }
 
   // Whether nobody's lists expired before `step`, or at it if no build follows. If somebody's did,
   // all are back at the last build, and the next one comes in time.
@@ -100,10 +123,9 @@ class CudaRanksEngine final : public CudaRanks<P> {
     ask();
     const Control& control = answers_->control;
     const Census& census = answers_->census;
-    const Opinion mine{control.expired, control.lost,    census.beyond, census.missing,
-                       control.wanted,  census.farthest, stop};
-    std::vector<Opinion> all(ranks_.parts().size());
-    ranks_.communicator().gather(&mine, all.data(), sizeof mine);
+    const std::vector<Opinion> all =
+        gather({control.expired, parcel_, control.lost, census.beyond, census.missing,
+                control.wanted, census.farthest, stop});
     std::int64_t expired = kNever;
     for (const Opinion& o : all) expired = std::min<std::int64_t>(expired, o.expired);
     Opinion most{};
@@ -114,6 +136,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
       most.wanted = std::max(most.wanted, o.wanted);
       most.farthest = std::max(most.farthest, o.farthest);
       most.stop |= o.stop;
+      most.parcel = std::max(most.parcel, o.parcel);
     }
     if (lists_hold_ && most.missing) {
       step_ = built_;
@@ -136,24 +159,54 @@ class CudaRanksEngine final : public CudaRanks<P> {
       step_ = step;
       this->lose_particle(most.beyond);
     }
-    if (lists_hold_) choose_interval(step - built_, as_float(most.farthest));
+    if (lists_hold_) interval_ = interval(step - built_, as_float(most.farthest), kMargin);
+    transport_->expect(static_cast<std::size_t>(most.parcel));
     stop = most.stop != 0;
     return true;
   }
 
-  // From the square of the largest displacement in the steps since the last build, as if it grew in
-  // proportion: lists are used while it is below half a skin.
-  void choose_interval(std::int64_t steps, float farthest) {
+  // How many steps lists hold, from the square of the largest displacement in those since the last
+  // build, as if it grew in proportion: they are used while it is below half a skin.
+  std::int64_t interval(std::int64_t steps, float farthest, double margin) const {
     const double share =
         std::sqrt(static_cast<double>(farthest) / static_cast<double>(cells_.half_skin_squared)) *
-        kMargin / static_cast<double>(steps);
+        margin / static_cast<double>(steps);
     const double most = static_cast<double>(std::min(2 * steps + 1, kMost));
-    interval_ = share > 0 ? static_cast<std::int64_t>(std::clamp(std::ceil(1 / share), 1.0, most))
-                          : static_cast<std::int64_t>(most);
+    return share > 0 ? static_cast<std::int64_t>(std::clamp(std::ceil(1 / share), 1.0, most))
+                     : static_cast<std::int64_t>(most);
+  }
+
+  // Two steps before the next build: how far has anybody come? Hosts tell each other while the GPU
+  // takes the step that follows.
+  void look_before_build(std::int64_t earliest) {
+    look_ = std::max(built_ + 1, until_ - 2) >= earliest ? std::max(built_ + 1, until_ - 2) : -1;
+    if (look_ + 1 >= until_) look_ = -1;
+  }
+  void look() {
+    join();
+    farthest_.clear(stream_);
+    if (count_ > 0) {
+      farthest_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
+          count_, cells_, state_[now_].position.data(), built_at(), farthest_.data());
+      launched();
+    }
+    check(cudaMemcpyAsync(&answers_->farthest, farthest_.data(), sizeof(unsigned),
+                          cudaMemcpyDeviceToHost, stream_),
+          "displacement");
+    looked_.record(stream_);
+  }
+  void decide(std::int64_t next) {
+    looked_.wait();
+    std::int64_t farthest = answers_->farthest;
+    ranks_.communicator().maximum(&farthest, 1);
+    const float square = as_float(static_cast<std::uint32_t>(farthest));
+    until_ = std::max(built_ + interval(look_ - built_, square, kSmallMargin), next);
+    look_before_build(next);
   }
 
   void return_to_build(std::int64_t until, unsigned wanted) {
     until_ = until;
+    look_ = -1;
     forget();
     check(cudaMemcpyAsync(image_.data(), built_image_.data(),
                           sizeof(int3) * static_cast<unsigned>(count_), cudaMemcpyDeviceToDevice,
@@ -202,6 +255,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     find_partners();
     inner_done_.record(stream_);
     until_ = step + interval_;
+    look_before_build(step);
     lists_hold_ = true;
     ++counters_.builds;
   }
@@ -209,29 +263,23 @@ class CudaRanksEngine final : public CudaRanks<P> {
   // After agree() has counted who leaves.
   void migrate() {
     const auto parts = ranks_.parts().size();
-    std::vector<std::int64_t> to(answers_->total, answers_->total + parts), from(parts);
-    ranks_.communicator().transpose(to.data(), from.data());
+    const std::vector<std::int64_t> to(answers_->total, answers_->total + parts), &from = arriving_;
     const int leaving = static_cast<int>(std::accumulate(to.begin(), to.end(), std::int64_t(0))),
               arriving =
                   static_cast<int>(std::accumulate(from.begin(), from.end(), std::int64_t(0))),
               present = count_ + arriving;
     ensure(picked_, leaving);
-    ensure(out_, static_cast<std::size_t>(leaving) * sizeof(Traveller<P>));
-    ensure(in_, static_cast<std::size_t>(arriving) * sizeof(Traveller<P>));
-    auto *out = reinterpret_cast<Traveller<P>*>(out_.data()),
-         *in = reinterpret_cast<Traveller<P>*>(in_.data());
+    reserve(present, 0);
+    const auto here = particles(state_[now_], image_, home_here_);
+    const auto t = this->template traffic<Traveller<P>>(to, from);
     if (leaving > 0) {
       pick_boxes(ranks_.ranks(), leaves(), picked_);
-      travel_kernel<P><<<blocks_for(leaving, kSorters), kSorters, 0, stream_>>>(
-          leaving, picked_.data(), particles(state_[now_], image_, home_here_), out);
+      travel_kernel<P><<<this->grid_of(t.to), kSorters, 0, stream_>>>(picked_.data(), here, t.to);
       launched();
     }
-    reserve(present, 0);
-    exchange(out, to, in, from, sizeof(Traveller<P>), stream_);
-    const auto here = particles(state_[now_], image_, home_here_);
+    transport_->exchange(t.sent, t.received, stream_);
     if (arriving > 0) {
-      arrive_kernel<P>
-          <<<blocks_for(arriving, kSorters), kSorters, 0, stream_>>>(arriving, in, count_, here);
+      arrive_kernel<P><<<this->grid_of(t.from), kSorters, 0, stream_>>>(t.from, count_, here);
       launched();
     }
     count_ = present - leaving;
@@ -246,16 +294,13 @@ class CudaRanksEngine final : public CudaRanks<P> {
     if (count_ > 0) {
       settle_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
           count_, cells_, core_, base_.shorts, sorted_, here,
-          particles(state_[kBuilt], built_image_, home_there_), state_[kBuilt].shorts.data(),
-          tag_.data(), built_at(), range_.data(), outer_word_.data());
+          particles(state_[kBuilt], built_image_, home_there_), image_there_.data(),
+          state_[kBuilt].shorts.data(), tag_.data(), built_at(), range_.data(), outer_word_.data());
       launched();
-      check(cudaMemcpyAsync(image_.data(), built_image_.data(),
-                            sizeof(int3) * static_cast<unsigned>(count_), cudaMemcpyDeviceToDevice,
-                            stream_),
-            "copy");
     } else {
       outer_word_.clear(stream_);
     }
+    image_.swap(image_there_);
     home_here_.swap(home_there_);
     now_ = kBuilt;
   }
@@ -275,31 +320,31 @@ class CudaRanksEngine final : public CudaRanks<P> {
     known_ = total(boxes);
     ghosts_ = static_cast<int>(
         std::accumulate(ghosts_from_.begin(), ghosts_from_.end(), std::int64_t(0)));
+    parcel_ = *std::max_element(ghosts_to_.begin(), ghosts_to_.end()) *
+              static_cast<std::int64_t>(sizeof(Ghost<P>));
     ensure(border_, known_);
-    ensure(out_, static_cast<std::size_t>(known_) * sizeof(Ghost<P>));
-    ensure(in_, static_cast<std::size_t>(ghosts_) * sizeof(Ghost<P>));
+    ensure(ghost_, ghosts_);
     reserve(count_, ghosts_);
     State& state = state_[kBuilt];
-    auto *out = reinterpret_cast<Ghost<P>*>(out_.data()),
-         *in = reinterpret_cast<Ghost<P>*>(in_.data());
+    const auto t = this->template traffic<Ghost<P>>(ghosts_to_, ghosts_from_);
     if (known_ > 0) {
       // Growing may have moved the particles.
       pick_boxes(boxes, IsKnown<P>{reached_.data(), outer_word_.data(), state.position.data()},
                  border_);
-      show_kernel<P><<<blocks_for(known_, kSorters), kSorters, 0, work_>>>(
-          known_, border_.data(), state.position.data(), state.velocity.data(), out);
+      show_kernel<P><<<this->grid_of(t.to), kSorters, 0, work_>>>(
+          border_.data(), state.position.data(), state.velocity.data(), t.to);
       launched();
     }
-    exchange(out, ghosts_to_, in, ghosts_from_, sizeof(Ghost<P>), work_);
+    transport_->exchange(t.sent, t.received, work_);
     ghost_range_.clear(work_);
     if (ghosts_ == 0) return;
     const int blocks = blocks_for(ghosts_, kSorters);
-    ghost_key_kernel<P>
-        <<<blocks, kSorters, 0, work_>>>(ghosts_, cells_, in, key_[0].data(), order_[0].data());
+    ghost_key_kernel<P><<<this->grid_of(t.from), kSorters, 0, work_>>>(
+        t.from, cells_, ghost_.data(), key_[0].data(), order_[0].data());
     launched();
     sort(ghosts_, 3 * cells_.bits);
     see_kernel<P><<<blocks, kSorters, 0, work_>>>(
-        ghosts_, count_, cells_, base_.shorts, sorted_, in, state.position.data(),
+        ghosts_, count_, cells_, base_.shorts, sorted_, ghost_.data(), state.position.data(),
         state.velocity.data(), state.shorts.data(), place_.data(), ghost_range_.data());
     launched();
   }
@@ -368,6 +413,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
 
   // From rest at step_ to the positions of the next step.
   void start_moving() {
+    transport_->meet();
     if (count_ > 0) {
       Step<P> s = arguments(step_, count_, false);
       s.velocity = rest_.data();
@@ -426,27 +472,28 @@ class CudaRanksEngine final : public CudaRanks<P> {
   // Copies of the particles that others know go there, and theirs come; of the present state.
   void refresh_ghosts() {
     const cudaStream_t stream = ahead();
-    auto *out = reinterpret_cast<Motionless<P>*>(out_.data()),
-         *in = reinterpret_cast<Motionless<P>*>(in_.data());
-    State& state = state_[now_];
+    const State &state = state_[now_], &built = state_[kBuilt];
+    const auto t = this->template traffic<Motionless<P>>(ghosts_to_, ghosts_from_);
     if (known_ > 0) {
-      pack_kernel<P><<<blocks_for(known_, kSorters), kSorters, 0, stream>>>(
-          known_, border_.data(), state.position.data(), state.velocity.data(), out);
+      pack_kernel<P><<<this->grid_of(t.to), kSorters, 0, stream>>>(
+          border_.data(), state.position.data(), state.velocity.data(), t.to);
       launched();
     }
-    exchange(out, ghosts_to_, in, ghosts_from_, sizeof(Motionless<P>), stream);
+    transport_->exchange(t.sent, t.received, stream);
     if (ghosts_ == 0) return;
-    unpack_kernel<P><<<blocks_for(ghosts_, kSorters), kSorters, 0, stream>>>(
-        ghosts_, base_.shorts, place_.data(), in, state_[kBuilt].position.data(),
-        state_[kBuilt].velocity.data(), state.position.data(), state.velocity.data(),
-        state.shorts.data());
+    unpack_kernel<P><<<this->grid_of(t.from), kSorters, 0, stream>>>(
+        base_.shorts, place_.data(), t.from, built.position.data(), built.velocity.data(),
+        state.position.data(), state.velocity.data(), state.shorts.data());
     launched();
   }
 
-  Event inner_done_, outer_done_, joined_;
-  int known_ = 0;                                      // copies elsewhere
-  std::int64_t interval_ = 1, until_ = 0;              // steps from build to build; the next one
-  std::vector<std::int64_t> ghosts_to_, ghosts_from_;  // by rank
+  Event inner_done_, outer_done_, joined_, looked_;
+  DeviceBuffer<unsigned> farthest_{1};
+  int known_ = 0;                          // copies elsewhere
+  std::int64_t interval_ = 1, until_ = 0;  // steps from build to build; the next one
+  std::int64_t look_ = -1;                 // step, if there will be one
+  std::int64_t parcel_ = 0;                // the largest with ghosts, bytes
+  std::vector<std::int64_t> ghosts_to_, ghosts_from_, arriving_;  // by rank
 };
 
 }  // namespace manymove::dpd

@@ -49,6 +49,13 @@ bool overlap(const Part& a, const Part& b) {
 
 }  // namespace
 
+double common_share(const Part& a, const Part& b, int axis) {
+  const double whole = 0x1p32, from = b.low[axis] - a.low[axis];  // of b, as a sees it
+  const double a_ends = a.beyond[axis] + 1.0, b_ends = from + b.beyond[axis] + 1.0;
+  const double ahead = std::min(a_ends, b_ends) - from, around = std::min(a_ends, b_ends - whole);
+  return (std::max(ahead, 0.0) + std::max(around, 0.0)) / whole;
+}
+
 void Arrival::enter(const HostArrays& arrays) const {
   if (arrays.position) std::copy_n(position, 3, arrays.position[index]);
   if (arrays.velocity) std::copy_n(velocity, 3, arrays.velocity[index]);

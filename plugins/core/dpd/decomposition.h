@@ -19,6 +19,9 @@ MM_HD bool is_in(const Part& part, std::uint32_t x, std::uint32_t y, std::uint32
          z - part.low[2] <= part.beyond[2];
 }
 
+// Of the frame along an edge, what both have in common.
+double common_share(const Part& a, const Part& b, int axis);
+
 // Where a particle is in the arrays of the host programs.
 struct Home {
   std::int32_t rank, index;

@@ -63,8 +63,7 @@ void check_settings(const Settings& s) {
         refuse("coefficients of types ", i, " and ", j, " are out of range");
     }
   }
-  if (s.transport != "auto" && s.transport != "nccl" && s.transport != "host")
-    refuse("no transport ", s.transport);
+  if (!is_transport(s.transport)) refuse("no transport ", s.transport);
   const bool upright = s.box.tilt[0] == 0 && s.box.tilt[1] == 0 && s.box.tilt[2] == 0;
   if (s.walls.size() > kMostWalls) refuse("more than ", kMostWalls, " walls");
   if (s.body_forces.size() > kMostBodyForces) refuse("more than ", kMostBodyForces, " body forces");

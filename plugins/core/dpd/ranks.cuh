@@ -9,6 +9,42 @@ namespace manymove::dpd {
 
 constexpr int kSorters = 256;  // threads of a block
 
+// Records on their way to or from other ranks, the first[b]-th and those after it at data[b]. A row
+// of blocks, blockIdx.y, is for each.
+template <class T>
+struct Places {
+  static constexpr int kMost = 32;
+  int count;
+  unsigned first[kMost + 1];
+  T* data[kMost];
+
+  // Of this thread, in all; beyond the last of its row there is none.
+  __device__ int index() const {
+    const unsigned k = first[blockIdx.y] + blockIdx.x * kSorters + threadIdx.x;
+    return k < first[blockIdx.y + 1] ? static_cast<int>(k) : -1;
+  }
+  __device__ T& mine() const { return data[blockIdx.y][blockIdx.x * kSorters + threadIdx.x]; }
+};
+
+// Between the records of a block in shared memory and their places, in words that follow each
+// other: other GPUs and hosts are far.
+template <bool out, class T>
+__device__ void carry(const Places<T>& places, T* record) {
+  using Word = unsigned long long;
+  static_assert(sizeof(T) % sizeof(Word) == 0);
+  const unsigned first = blockIdx.x * kSorters,
+                 all = places.first[blockIdx.y + 1] - places.first[blockIdx.y];
+  if (first >= all) return;
+  const unsigned words = min(all - first, unsigned(kSorters)) * (sizeof(T) / sizeof(Word));
+  auto* here = reinterpret_cast<Word*>(record);
+  auto* there = reinterpret_cast<Word*>(places.data[blockIdx.y] + first);
+  for (unsigned w = threadIdx.x; w < words; w += kSorters)
+    if (out)
+      there[w] = here[w];
+    else
+      here[w] = there[w];
+}
+
 // ---- who goes where: lists for several boxes, each in the order of particles ----
 
 // One thread per particle; test(b, i) tells whether particle i belongs in list b. The numbers of
@@ -139,19 +175,20 @@ struct Travellers {  // by index in the order of particles
 };
 
 template <class P>
-__global__ void travel_kernel(int count, const unsigned* who, Travellers<P> from,
-                              Traveller<P>* to) {
-  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (k >= count) return;
+__global__ void travel_kernel(const unsigned* who, Travellers<P> from,
+                              const __grid_constant__ Places<Traveller<P>> to) {
+  const int k = to.index();
+  if (k < 0) return;
   const unsigned i = who[k];
-  to[k] = {from.position[i], from.velocity[i], from.image[i], from.home[i]};
+  to.mine() = {from.position[i], from.velocity[i], from.image[i], from.home[i]};
 }
 
 template <class P>
-__global__ void arrive_kernel(int count, const Traveller<P>* from, int first, Travellers<P> to) {
-  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (k >= count) return;
-  const Traveller<P> traveller = from[k];
+__global__ void arrive_kernel(const __grid_constant__ Places<Traveller<P>> from, int first,
+                              Travellers<P> to) {
+  const int k = from.index();
+  if (k < 0) return;
+  const Traveller<P> traveller = from.mine();
   to.position[first + k] = traveller.position;
   to.velocity[first + k] = traveller.velocity;
   to.image[first + k] = traveller.image;
@@ -197,12 +234,13 @@ __device__ void mark_cell(const Cells& cells, int i, int first, int last,
   if (i == last - 1) range[cell].y = last;
 }
 
-// One thread per particle: takes it to its new place.
+// One thread per particle: takes it to its new place. image: where it goes on being counted, while
+// the one of `to` is kept.
 template <class P>
 __global__ void settle_kernel(int count, Cells cells, Core core, Shorts shorts,
                               const unsigned* order, Travellers<P> from, Travellers<P> to,
-                              Short* short_position, unsigned* tag, BuiltAt built_at, int2* range,
-                              unsigned* outer) {
+                              int3* image, Short* short_position, unsigned* tag, BuiltAt built_at,
+                              int2* range, unsigned* outer) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
   const unsigned old = order[i];
@@ -210,7 +248,7 @@ __global__ void settle_kernel(int count, Cells cells, Core core, Shorts shorts,
   const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
   to.position[i] = p;
   to.velocity[i] = from.velocity[old];
-  to.image[i] = from.image[old];
+  to.image[i] = image[i] = from.image[old];
   to.home[i] = from.home[old];
   tag[i] = from.velocity[old].tag;
   short_position[i] = short_of(shorts, x, y, z);
@@ -237,18 +275,21 @@ struct Motionless {  // without what does not change
 };
 
 template <class P>
-__global__ void show_kernel(int count, const unsigned* who, const typename P::Position* position,
-                            const typename P::Velocity* velocity, Ghost<P>* to) {
-  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (k < count) to[k] = {position[who[k]], velocity[who[k]]};
+__global__ void show_kernel(const unsigned* who, const typename P::Position* position,
+                            const typename P::Velocity* velocity,
+                            const __grid_constant__ Places<Ghost<P>> to) {
+  const int k = to.index();
+  if (k >= 0) to.mine() = {position[who[k]], velocity[who[k]]};
 }
 
 template <class P>
-__global__ void ghost_key_kernel(int count, Cells cells, const Ghost<P>* ghost, unsigned* key,
-                                 unsigned* order) {
-  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (k >= count) return;
-  const typename P::Position p = ghost[k].position;
+__global__ void ghost_key_kernel(const __grid_constant__ Places<Ghost<P>> from, Cells cells,
+                                 Ghost<P>* ghost, unsigned* key, unsigned* order) {
+  const int k = from.index();
+  if (k < 0) return;
+  const Ghost<P> g = from.mine();
+  const typename P::Position p = g.position;
+  ghost[k] = g;
   key[k] = morton_key(cells, high_word(p.x), high_word(p.y), high_word(p.z));
   order[k] = static_cast<unsigned>(k);
 }
@@ -295,27 +336,52 @@ __global__ void partner_kernel(int count, const unsigned* tag, const int* first,
 
 // ---- between builds ----
 
+// One thread per particle: the square of the largest displacement since the last build, as bits.
 template <class P>
-__global__ void pack_kernel(int count, const unsigned* who, const typename P::Position* position,
-                            const typename P::Velocity* velocity, Motionless<P>* to) {
-  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (k >= count) return;
-  const typename P::Position p = position[who[k]];
-  const typename P::Velocity v = velocity[who[k]];
-  to[k] = {p.x, p.y, p.z, v.x, v.y, v.z};
+__global__ void farthest_kernel(int count, Cells cells, const typename P::Position* position,
+                                BuiltAt built_at, unsigned* farthest) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  float square = 0;
+  if (i < count) {
+    const typename P::Position p = position[i];
+    square =
+        list_square(list_place(cells, high_word(p.x) - built_at.x[i],
+                               high_word(p.y) - built_at.y[i], high_word(p.z) - built_at.z[i]));
+  }
+  const unsigned most = __reduce_max_sync(kWarp, __float_as_uint(square));
+  if (threadIdx.x % 32 == 0 && most > *static_cast<volatile unsigned*>(farthest))
+    atomicMax(farthest, most);
+}
+
+template <class P>
+__global__ void pack_kernel(const unsigned* who, const typename P::Position* position,
+                            const typename P::Velocity* velocity,
+                            const __grid_constant__ Places<Motionless<P>> to) {
+  __shared__ alignas(16) Motionless<P> record[kSorters];
+  if (const int k = to.index(); k >= 0) {
+    const typename P::Position p = position[who[k]];
+    const typename P::Velocity v = velocity[who[k]];
+    record[threadIdx.x] = {p.x, p.y, p.z, v.x, v.y, v.z};
+  }
+  __syncthreads();
+  carry<true>(to, record);
 }
 
 // known: positions and velocities at the last build.
 template <class P>
-__global__ void unpack_kernel(int count, Shorts shorts, const unsigned* place,
-                              const Motionless<P>* from, const typename P::Position* known_position,
+__global__ void unpack_kernel(Shorts shorts, const unsigned* place,
+                              const __grid_constant__ Places<Motionless<P>> from,
+                              const typename P::Position* known_position,
                               const typename P::Velocity* known_velocity,
                               typename P::Position* position, typename P::Velocity* velocity,
                               Short* short_position) {
-  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (k >= count) return;
+  __shared__ alignas(16) Motionless<P> record[kSorters];
+  carry<false>(from, record);
+  __syncthreads();
+  const int k = from.index();
+  if (k < 0) return;
   const unsigned i = place[k];
-  const Motionless<P> m = from[k];
+  const Motionless<P> m = record[threadIdx.x];
   typename P::Position p = known_position[i];
   p.x = m.x;
   p.y = m.y;
