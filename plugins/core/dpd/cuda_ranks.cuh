@@ -17,15 +17,16 @@ namespace manymove::dpd {
 struct Answers {
   Control control;
   Census census;
-  unsigned outer, farthest;
+  Bounds bounds;
+  unsigned farthest;  // square of a displacement, bits of a float
   unsigned total[1];  // as many as there is room for
 };
 
-__global__ void answer_kernel(const Control* control, const Census* census, const unsigned* outer,
+__global__ void answer_kernel(const Control* control, const Census* census, const Bounds* bounds,
                               Answers* answers) {
   answers->control = *control;
   answers->census = *census;
-  answers->outer = *outer;
+  answers->bounds = *bounds;
 }
 __global__ void forget_kernel(Control* control, Census* census) {
   *control = {kNever, 0, 0};
@@ -57,7 +58,7 @@ class CudaRanks : public CudaEngine<P> {
         transport_(make_transport(communicator, settings.transport)),
         overlap_(settings.overlap),
         census_(1),
-        outer_word_(1),
+        bounds_(1),
         parts_(on_device(ranks_.parts(), stream_)) {
     std::vector<Part> reached;
     for (const int r : ranks_.neighbours())
@@ -70,14 +71,16 @@ class CudaRanks : public CudaEngine<P> {
     int lowest, highest;
     check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "stream");
     check(cudaStreamCreateWithPriority(&first_stream_, cudaStreamNonBlocking, highest), "stream");
-    outer_word_.clear(stream_);
+    check(cudaStreamCreateWithPriority(&last_stream_, cudaStreamNonBlocking, lowest), "stream");
+    bounds_.clear(stream_);
     forget();
     check(cudaStreamSynchronize(stream_), "start");
   }
   ~CudaRanks() override {
-    cudaStreamSynchronize(first_stream_);
-    cudaStreamSynchronize(stream_);
+    for (const cudaStream_t stream : {first_stream_, last_stream_, cudaStream_t(stream_)})
+      cudaStreamSynchronize(stream);
     cudaStreamDestroy(first_stream_);
+    cudaStreamDestroy(last_stream_);
     cudaFreeHost(answers_);
   }
 
@@ -86,7 +89,7 @@ class CudaRanks : public CudaEngine<P> {
   void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override {
     this->check_topology(arrays.count, topology);
     hosts_ = count_ = arrays.count;
-    ghosts_ = outer_ = 0;
+    ghosts_ = outer_ = near_ = 0;
     step_ = step;
     tally_ = {};
     lists_hold_ = false;
@@ -94,8 +97,10 @@ class CudaRanks : public CudaEngine<P> {
     forget();
     const std::int64_t all = ranks_.sum(count_);
     cells_ = cells_of(settings_, static_cast<double>(all), &ranks_.here());
+    // Sorting goes by bytes, and there are two bits for the depth.
+    if (3 * cells_.bits == 24 && cells_.fine > 0) --cells_.fine, --cells_.bits;
     base_.cells = cells_;
-    core_ = core_of_part();
+    depths_ = depths_of_part();
     lanes_ = lanes_of(static_cast<int>(all / ranks_.ranks()));
     for (auto* range : {&range_, &ghost_range_}) *range = DeviceBuffer<int2>(this->total_cells());
     reserve(std::max(count_, static_cast<int>(all / ranks_.ranks())), 0);
@@ -208,7 +213,7 @@ class CudaRanks : public CudaEngine<P> {
     ensure(number_, owned_capacity_);
     ensure(staging_, std::max(owned_capacity_, hosts_));
     ensure(bond_range_, bond_ends_ ? owned_capacity_ : 0);
-    ensure(partial_, (blocks_for(owned_capacity_ * kMostLanes) + 1) * kTallies);
+    ensure(partial_, (blocks_for(owned_capacity_ * kMostLanes) + 2) * kTallies);
     self_ = DeviceBuffer<unsigned>(static_cast<std::size_t>(owned_capacity_));
     count_up_kernel<<<blocks_for(owned_capacity_, kSorters), kSorters, 0, stream_>>>(
         owned_capacity_, self_.data());
@@ -332,12 +337,12 @@ class CudaRanks : public CudaEngine<P> {
   std::vector<std::vector<Arrival>> departures() {
     std::vector<std::vector<Arrival>> result(ranks_.parts().size());
     const LivesAt test{ranks_.rank(), home_here_.data()};
-    count_boxes(ranks_.ranks(), test);
+    count_boxes(count_, ranks_.ranks(), test);
     check(cudaStreamSynchronize(stream_), "download");
     const int away = total(ranks_.ranks());
     if (away == 0) return result;
     ensure(picked_, away);
-    pick_boxes(ranks_.ranks(), test, picked_);
+    pick_boxes(count_, ranks_.ranks(), test, picked_);
     DeviceBuffer<Arrival> leaving(static_cast<std::size_t>(away));
     depart_kernel<P><<<blocks_for(away, kSorters), kSorters, 0, stream_>>>(
         away, this->frame_, picked_.data(), home_here_.data(), image_.data(),
@@ -353,20 +358,22 @@ class CudaRanks : public CudaEngine<P> {
     return result;
   }
 
-  // Cells whose particles have no neighbour in, and are in nobody's reach from, other parts.
-  Core core_of_part() const {
+  // The core: cells whose particles have no neighbour in, and are in nobody's reach from, other
+  // parts. Deep: with such cells alone around them.
+  Depths depths_of_part() const {
     const Part& own = ranks_.parts()[static_cast<std::size_t>(ranks_.rank())];
-    Core core;
+    Depths depths;
+    auto& [core, deep] = depths;
     for (int a = 0; a < 3; ++a) {
-      core.first[a] = 0;
-      core.last[a] = cells_.count[a] - 1;
+      deep.first[a] = core.first[a] = 0;
+      deep.last[a] = core.last[a] = cells_.count[a] - 1;
       if (own.beyond[a] == 0xffffffffu) continue;
       // The reach of lists on one side, from the part that is grown by it on both.
       const Part& here = ranks_.here();
       const std::uint64_t reach =
           here.beyond[a] == 0xffffffffu ? 0xffffffffu : own.low[a] - here.low[a];
       if (own.beyond[a] < 2 * reach) {
-        core.last[a] = -1;
+        deep.last[a] = core.last[a] = -1;
         continue;
       }
       const auto along = static_cast<std::uint32_t>(cells_.count[a]);
@@ -374,31 +381,32 @@ class CudaRanks : public CudaEngine<P> {
                  high = own.low[a] + own.beyond[a] - static_cast<std::uint32_t>(reach);
       core.first[a] = static_cast<int>(bin_of(low, along)) + 1;
       core.last[a] = static_cast<int>(bin_of(high, along)) - 1;
+      deep.first[a] = core.first[a] + 1;
+      deep.last[a] = core.last[a] - 1;
     }
-    return core;
+    return depths;
   }
 
   // ---- who goes where ----
 
-  // How many of the particles are in each box; in answers_->total when the stream is through.
+  // How many of the first particles are in each box; in answers_->total when the stream is through.
   template <class Test>
-  void count_boxes(int boxes, const Test& test) {
-    if (unsigned* number = room_for_numbers(boxes)) {
-      count_kernel<<<blocks_for(count_, kSorters), kSorters, 0, work_>>>(count_, boxes, test,
-                                                                         number);
+  void count_boxes(int count, int boxes, const Test& test) {
+    if (unsigned* number = room_for_numbers(count, boxes)) {
+      count_kernel<<<blocks_for(count, kSorters), kSorters, 0, work_>>>(count, boxes, test, number);
       launched();
     }
-    sum_boxes(boxes);
+    sum_boxes(count, boxes);
   }
   // Of each block in each box; null where there are none.
-  unsigned* room_for_numbers(int boxes) {
-    const int numbers = boxes * blocks_for(count_, kSorters) + 1;
+  unsigned* room_for_numbers(int count, int boxes) {
+    const int numbers = boxes * blocks_for(count, kSorters) + 1;
     ensure(block_number_, numbers);
     ensure(block_offset_, numbers);
-    return count_ > 0 && boxes > 0 ? block_number_.data() : nullptr;
+    return count > 0 && boxes > 0 ? block_number_.data() : nullptr;
   }
-  void sum_boxes(int boxes) {
-    const int blocks = blocks_for(count_, kSorters), numbers = boxes * blocks + 1;
+  void sum_boxes(int count, int boxes) {
+    const int blocks = blocks_for(count, kSorters), numbers = boxes * blocks + 1;
     if (numbers == 1) {
       check(cudaStreamSynchronize(work_), "count");
       std::fill_n(answers_->total, boxes, 0u);
@@ -418,10 +426,10 @@ class CudaRanks : public CudaEngine<P> {
   }
   // After count_boxes of the same particles.
   template <class Test>
-  void pick_boxes(int boxes, const Test& test, DeviceBuffer<unsigned>& picked) {
-    if (count_ == 0 || boxes == 0) return;
-    pick_kernel<<<blocks_for(count_, kSorters), kSorters, 0, work_>>>(
-        count_, boxes, test, block_offset_.data(), picked.data());
+  void pick_boxes(int count, int boxes, const Test& test, DeviceBuffer<unsigned>& picked) {
+    if (count == 0 || boxes == 0) return;
+    pick_kernel<<<blocks_for(count, kSorters), kSorters, 0, work_>>>(
+        count, boxes, test, block_offset_.data(), picked.data());
     launched();
   }
   int total(int boxes) const {
@@ -514,8 +522,7 @@ class CudaRanks : public CudaEngine<P> {
     launched();
   }
   void ask() {
-    answer_kernel<<<1, 1, 0, work_>>>(control_.data(), census_.data(), outer_word_.data(),
-                                      answers_);
+    answer_kernel<<<1, 1, 0, work_>>>(control_.data(), census_.data(), bounds_.data(), answers_);
     launched();
     check(cudaStreamSynchronize(work_), "step");
   }
@@ -524,12 +531,14 @@ class CudaRanks : public CudaEngine<P> {
   std::unique_ptr<Transport> transport_;
   const bool overlap_;
   DeviceBuffer<Census> census_;
-  DeviceBuffer<unsigned> outer_word_;  // how many outer particles there are
+  DeviceBuffer<Bounds> bounds_;
   DeviceBuffer<Part> parts_, reached_;
   Answers* answers_ = nullptr;
-  cudaStream_t first_stream_ = nullptr, work_ = stream_;  // the latter: of what comes next
-  Core core_{};
-  int hosts_ = 0, ghosts_ = 0, outer_ = 0, owned_capacity_ = 0;
+  cudaStream_t first_stream_ = nullptr, last_stream_ = nullptr;  // before and after stream_
+  cudaStream_t work_ = stream_;                                  // of what comes next
+  Depths depths_{};
+  int hosts_ = 0, ghosts_ = 0, owned_capacity_ = 0;
+  int outer_ = 0, near_ = 0;  // as in Bounds
   State state_[3];
   DeviceBuffer<Velocity> rest_;  // at whole steps
   DeviceBuffer<int3> built_image_, image_there_;

@@ -7,7 +7,9 @@
 // fewer steps; forces never come from lists in which somebody is missing.
 //
 // A rank's outer particles, those with ghosts among their neighbours or with copies elsewhere, come
-// first in memory and in each step: their copies travel while the inner ones move.
+// first in memory: their copies travel while the others move. Those that have outer neighbours are
+// next, and the rest never has to do with outer ones within a step, so that the outer ones of the
+// next step fill the GPU while the last of these are finished.
 #pragma once
 
 #include "cuda_ranks.cuh"
@@ -47,7 +49,6 @@ class CudaRanksEngine final : public CudaRanks<P> {
         if (stop) to = next;
         build(next);
       }
-      if (next == look_) look();
       const bool reading = next == to;
       take_step(next, reading);
       if (!reading) {
@@ -60,25 +61,25 @@ class CudaRanksEngine final : public CudaRanks<P> {
     }
     counters_.steps += to - step_;
     step_ = to;
-    const int blocks = blocks_for(outer_ * lanes_) + blocks_for((count_ - outer_) * lanes_);
-    this->read_tally(blocks);
+    this->read_tally(blocks_of(0, outer_) + blocks_of(outer_, near_) + blocks_of(near_, count_));
   }
 
  private:
   using Base::answers_, Base::ask, Base::base_, Base::bond_ends_, Base::bond_first_,
-      Base::bond_index_, Base::bond_partner_, Base::bond_range_, Base::border_, Base::built_,
-      Base::built_image_, Base::built_x_, Base::built_y_, Base::built_z_, Base::capacity_,
-      Base::cells_, Base::census_, Base::core_, Base::count_, Base::count_boxes, Base::counters_,
-      Base::ensure, Base::entry_, Base::first_stream_, Base::force_, Base::forget,
-      Base::ghost_range_, Base::ghost_, Base::ghosts_, Base::grow_lists, Base::has_special_,
-      Base::home_here_, Base::home_there_, Base::image_, Base::image_there_, Base::key_,
-      Base::lanes_, Base::launched, Base::lists_hold_, Base::now_, Base::number_, Base::order_,
-      Base::outer_, Base::outer_word_, Base::overlap_, Base::owned_capacity_, Base::partial_,
-      Base::parts_, Base::pick_boxes, Base::picked_, Base::place_, Base::plain_, Base::range_,
-      Base::ranks_, Base::reached_, Base::reserve, Base::rest_, Base::room_for_numbers, Base::self_,
-      Base::settings_, Base::sort, Base::sorted_, Base::special_first_, Base::special_kind_,
-      Base::special_partner_, Base::state_, Base::step_, Base::stream_, Base::sum_boxes, Base::tag_,
-      Base::total, Base::transport_, Base::where_, Base::work_;
+      Base::bond_index_, Base::bond_partner_, Base::bond_range_, Base::border_, Base::bounds_,
+      Base::built_, Base::built_image_, Base::built_x_, Base::built_y_, Base::built_z_,
+      Base::capacity_, Base::cells_, Base::census_, Base::count_, Base::count_boxes,
+      Base::counters_, Base::depths_, Base::ensure, Base::entry_, Base::first_stream_, Base::force_,
+      Base::forget, Base::ghost_range_, Base::ghost_, Base::ghosts_, Base::grow_lists,
+      Base::has_special_, Base::home_here_, Base::home_there_, Base::image_, Base::image_there_,
+      Base::key_, Base::lanes_, Base::launched, Base::last_stream_, Base::lists_hold_, Base::near_,
+      Base::now_, Base::number_, Base::order_, Base::outer_, Base::overlap_, Base::owned_capacity_,
+      Base::partial_, Base::parts_, Base::pick_boxes, Base::picked_, Base::place_, Base::plain_,
+      Base::range_, Base::ranks_, Base::reached_, Base::reserve, Base::rest_,
+      Base::room_for_numbers, Base::self_, Base::settings_, Base::sort, Base::sorted_,
+      Base::special_first_, Base::special_kind_, Base::special_partner_, Base::state_, Base::step_,
+      Base::stream_, Base::sum_boxes, Base::tag_, Base::total, Base::transport_, Base::where_,
+      Base::work_;
 
   // ---- agreement ----
 
@@ -112,13 +113,15 @@ class CudaRanksEngine final : public CudaRanks<P> {
   bool agree(std::int64_t step, bool before_build, bool& stop) {
     join();
     if (before_build) {
-      if (unsigned* number = room_for_numbers(ranks_.ranks())) {
-        census_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
-            count_, ranks_.ranks(), cells_, base_.motion.frame.open, leaves(),
+      // Who is not an outer one cannot have come to another part by now.
+      suspects_ = lists_hold_ && has_looked_ && !base_.motion.frame.open ? outer_ : count_;
+      if (unsigned* number = room_for_numbers(suspects_, ranks_.ranks())) {
+        census_kernel<P><<<blocks_for(suspects_, kSorters), kSorters, 0, stream_>>>(
+            suspects_, ranks_.ranks(), cells_, base_.motion.frame.open, leaves(),
             state_[now_].velocity.data(), built_at(), census_.data(), number);
         launched();
       }
-      sum_boxes(ranks_.ranks());
+      sum_boxes(suspects_, ranks_.ranks());
     }
     ask();
     const Control& control = answers_->control;
@@ -159,7 +162,8 @@ class CudaRanksEngine final : public CudaRanks<P> {
       step_ = step;
       this->lose_particle(most.beyond);
     }
-    if (lists_hold_) interval_ = interval(step - built_, as_float(most.farthest), kMargin);
+    if (lists_hold_ && !has_looked_)
+      interval_ = interval(step - built_, as_float(most.farthest), kMargin);
     transport_->expect(static_cast<std::size_t>(most.parcel));
     stop = most.stop != 0;
     return true;
@@ -182,18 +186,18 @@ class CudaRanksEngine final : public CudaRanks<P> {
     look_ = std::max(built_ + 1, until_ - 2) >= earliest ? std::max(built_ + 1, until_ - 2) : -1;
     if (look_ + 1 >= until_) look_ = -1;
   }
-  void look() {
-    join();
-    farthest_.clear(stream_);
+  // In a stream that has waited for the positions of this step.
+  void look(cudaStream_t stream) {
+    farthest_.clear(stream);
     if (count_ > 0) {
-      farthest_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
+      farthest_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream>>>(
           count_, cells_, state_[now_].position.data(), built_at(), farthest_.data());
       launched();
     }
     check(cudaMemcpyAsync(&answers_->farthest, farthest_.data(), sizeof(unsigned),
-                          cudaMemcpyDeviceToHost, stream_),
+                          cudaMemcpyDeviceToHost, stream),
           "displacement");
-    looked_.record(stream_);
+    looked_.record(stream);
   }
   void decide(std::int64_t next) {
     looked_.wait();
@@ -201,12 +205,15 @@ class CudaRanksEngine final : public CudaRanks<P> {
     ranks_.communicator().maximum(&farthest, 1);
     const float square = as_float(static_cast<std::uint32_t>(farthest));
     until_ = std::max(built_ + interval(look_ - built_, square, kSmallMargin), next);
+    interval_ = interval(look_ - built_, square, kMargin);
+    has_looked_ = true;
     look_before_build(next);
   }
 
   void return_to_build(std::int64_t until, unsigned wanted) {
     until_ = until;
     look_ = -1;
+    has_looked_ = false;
     forget();
     check(cudaMemcpyAsync(image_.data(), built_image_.data(),
                           sizeof(int3) * static_cast<unsigned>(count_), cudaMemcpyDeviceToDevice,
@@ -218,14 +225,21 @@ class CudaRanksEngine final : public CudaRanks<P> {
       list(false);
     }
     now_ = kBuilt;
-    inner_done_.record(stream_);
+    follow();
   }
 
   // What follows in stream_ comes after what is in the other one.
   void join() {
     if (!overlap_) return;
-    joined_.record(first_stream_);
-    check(cudaStreamWaitEvent(stream_, joined_, 0), "wait");
+    for (const cudaStream_t other : {first_stream_, last_stream_}) {
+      joined_.record(other);
+      joined_.hold(stream_);
+    }
+  }
+  // The next step comes after what is in stream_.
+  void follow() {
+    for (const Event* event : {&outer_done_, &near_done_, &far_done_, &ghosts_there_})
+      event->record(stream_);
   }
 
   // ---- building lists ----
@@ -244,17 +258,18 @@ class CudaRanksEngine final : public CudaRanks<P> {
     built_ = step;
     forget();
     migrate();
-    inner_done_.record(stream_);
+    joined_.record(stream_);
     list(true);
     work_ = ahead();
-    check(cudaStreamWaitEvent(work_, inner_done_, 0), "wait");
+    joined_.hold(work_);
     find_ghosts();
     list(false);
     work_ = stream_;
     join();
     find_partners();
-    inner_done_.record(stream_);
+    follow();
     until_ = step + interval_;
+    has_looked_ = false;
     look_before_build(step);
     lists_hold_ = true;
     ++counters_.builds;
@@ -273,7 +288,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     const auto here = particles(state_[now_], image_, home_here_);
     const auto t = this->template traffic<Traveller<P>>(to, from);
     if (leaving > 0) {
-      pick_boxes(ranks_.ranks(), leaves(), picked_);
+      pick_boxes(suspects_, ranks_.ranks(), leaves(), picked_);
       travel_kernel<P><<<this->grid_of(t.to), kSorters, 0, stream_>>>(picked_.data(), here, t.to);
       launched();
     }
@@ -286,19 +301,19 @@ class CudaRanksEngine final : public CudaRanks<P> {
     range_.clear(stream_);
     if (present > 0) {
       place_kernel<P><<<blocks_for(present, kSorters), kSorters, 0, stream_>>>(
-          present, cells_, core_, ranks_.parts()[static_cast<std::size_t>(ranks_.rank())],
+          present, cells_, depths_, ranks_.parts()[static_cast<std::size_t>(ranks_.rank())],
           here.position, key_[0].data(), order_[0].data());
       launched();
-      sort(present, std::min(32, 3 * cells_.bits + 1));
+      sort(present, 3 * cells_.bits + 2);
     }
     if (count_ > 0) {
       settle_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
-          count_, cells_, core_, base_.shorts, sorted_, here,
+          count_, cells_, depths_, base_.shorts, sorted_, here,
           particles(state_[kBuilt], built_image_, home_there_), image_there_.data(),
-          state_[kBuilt].shorts.data(), tag_.data(), built_at(), range_.data(), outer_word_.data());
+          state_[kBuilt].shorts.data(), tag_.data(), built_at(), range_.data(), bounds_.data());
       launched();
     } else {
-      outer_word_.clear(stream_);
+      bounds_.clear(stream_);
     }
     image_.swap(image_there_);
     home_here_.swap(home_there_);
@@ -308,10 +323,11 @@ class CudaRanksEngine final : public CudaRanks<P> {
   void find_ghosts() {
     const auto& neighbours = ranks_.neighbours();
     const int boxes = static_cast<int>(neighbours.size());
-    const IsKnown<P> known{reached_.data(), outer_word_.data(), state_[kBuilt].position.data()};
-    count_boxes(boxes, known);
+    const IsKnown<P> known{reached_.data(), bounds_.data(), state_[kBuilt].position.data()};
+    count_boxes(count_, boxes, known);
     ask();
-    outer_ = static_cast<int>(answers_->outer);
+    outer_ = static_cast<int>(answers_->bounds.outer);
+    near_ = static_cast<int>(answers_->bounds.near);
     ghosts_to_.assign(ranks_.parts().size(), 0);
     ghosts_from_.assign(ranks_.parts().size(), 0);
     for (int k = 0; k < boxes; ++k)
@@ -329,7 +345,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     const auto t = this->template traffic<Ghost<P>>(ghosts_to_, ghosts_from_);
     if (known_ > 0) {
       // Growing may have moved the particles.
-      pick_boxes(boxes, IsKnown<P>{reached_.data(), outer_word_.data(), state.position.data()},
+      pick_boxes(count_, boxes, IsKnown<P>{reached_.data(), bounds_.data(), state.position.data()},
                  border_);
       show_kernel<P><<<this->grid_of(t.to), kSorters, 0, work_>>>(
           border_.data(), state.position.data(), state.velocity.data(), t.to);
@@ -363,7 +379,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
         tag_.data(),
         {special_first_.data(), special_partner_.data(), special_kind_.data(), excluded},
         ghost_range_.data(),
-        core_,
+        depths_.core,
         inner};
     const auto kernel = has_special_ ? &list_kernel<P, true, true> : &list_kernel<P, false, true>;
     kernel<<<this->list_grid(), kThreads, 0, work_>>>(arguments, state_[kBuilt].position.data(),
@@ -420,27 +436,35 @@ class CudaRanksEngine final : public CudaRanks<P> {
       first_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(s);
       launched();
     }
-    inner_done_.record(stream_);
-    check(cudaStreamWaitEvent(ahead(), inner_done_, 0), "wait");
+    follow();
     now_ = after(now_);
     if (lists_hold_ && step_ + 1 != until_) refresh_ghosts();
   }
 
-  // Outer particles go ahead in their stream; each part needs what both were in the last step.
+  // Each part waits for those of the last step that have its neighbours, or that read what it
+  // writes. Far particles leave outer ones alone but for bonds, which may be of any length.
   void take_step(std::int64_t step, bool reading) {
+    const bool bonds = bond_ends_ > 0;
     const cudaStream_t first = ahead();
+    const cudaStream_t outer = overlap_ && !bonds ? last_stream_ : first;
     if (overlap_) {
-      check(cudaStreamWaitEvent(first, inner_done_, 0), "wait");
-      check(cudaStreamWaitEvent(stream_, outer_done_, 0), "wait");
+      ghosts_there_.hold(outer);
+      far_done_.hold(first);
+      (bonds ? ghosts_there_ : near_done_).hold(stream_);
     }
-    launch_part(step, reading, 0, outer_, 0, first);
-    outer_done_.record(first);
-    launch_part(step, reading, outer_, count_, blocks_for(outer_ * lanes_), stream_);
-    inner_done_.record(stream_);
+    launch_part(step, reading, 0, outer_, 0, outer);
+    outer_done_.record(outer);
+    launch_part(step, reading, outer_, near_, blocks_of(0, outer_), first);
+    if (step == look_) look(first);
+    near_done_.record(first);
+    launch_part(step, reading, near_, count_, blocks_of(0, outer_) + blocks_of(outer_, near_),
+                stream_);
+    far_done_.record(stream_);
     if (reading) return;
     now_ = after(now_);
     if (step + 1 != until_) refresh_ghosts();
   }
+  int blocks_of(int first, int last) const { return blocks_for((last - first) * lanes_); }
   cudaStream_t ahead() const {
     return overlap_ ? first_stream_ : static_cast<cudaStream_t>(stream_);
   }
@@ -465,13 +489,14 @@ class CudaRanksEngine final : public CudaRanks<P> {
     const Kernel kernel =
         plain_ ? (reading ? kernel_of<true, true>(lanes_) : kernel_of<true, false>(lanes_))
                : (reading ? kernel_of<false, true>(lanes_) : kernel_of<false, false>(lanes_));
-    kernel<<<blocks_for((last - first) * lanes_), kThreads, 0, stream>>>(s, From{first});
+    kernel<<<blocks_of(first, last), kThreads, 0, stream>>>(s, From{first});
     launched();
   }
 
   // Copies of the particles that others know go there, and theirs come; of the present state.
   void refresh_ghosts() {
     const cudaStream_t stream = ahead();
+    if (overlap_) outer_done_.hold(stream);
     const State &state = state_[now_], &built = state_[kBuilt];
     const auto t = this->template traffic<Motionless<P>>(ghosts_to_, ghosts_from_);
     if (known_ > 0) {
@@ -480,16 +505,20 @@ class CudaRanksEngine final : public CudaRanks<P> {
       launched();
     }
     transport_->exchange(t.sent, t.received, stream);
-    if (ghosts_ == 0) return;
-    unpack_kernel<P><<<this->grid_of(t.from), kSorters, 0, stream>>>(
-        base_.shorts, place_.data(), t.from, built.position.data(), built.velocity.data(),
-        state.position.data(), state.velocity.data(), state.shorts.data());
-    launched();
+    if (ghosts_ > 0) {
+      unpack_kernel<P><<<this->grid_of(t.from), kSorters, 0, stream>>>(
+          base_.shorts, place_.data(), t.from, built.position.data(), built.velocity.data(),
+          state.position.data(), state.velocity.data(), state.shorts.data());
+      launched();
+    }
+    ghosts_there_.record(stream);
   }
 
-  Event inner_done_, outer_done_, joined_, looked_;
+  Event outer_done_, near_done_, far_done_, ghosts_there_, joined_, looked_;
   DeviceBuffer<unsigned> farthest_{1};
   int known_ = 0;                          // copies elsewhere
+  int suspects_ = 0;                       // of having left, the first ones
+  bool has_looked_ = false;                // since the last build
   std::int64_t interval_ = 1, until_ = 0;  // steps from build to build; the next one
   std::int64_t look_ = -1;                 // step, if there will be one
   std::int64_t parcel_ = 0;                // the largest with ghosts, bytes

@@ -98,14 +98,20 @@ struct Leaves {
   }
 };
 
-// Particles that another rank knows: all of them are among the first *outer.
+// Outer particles come first in memory, near ones next: how many there are of the former, and of
+// both.
+struct Bounds {
+  unsigned outer, near;
+};
+
+// Particles that another rank knows: all of them are outer ones.
 template <class P>
 struct IsKnown {
   const Part* reached;  // by neighbour
-  const unsigned* outer;
+  const Bounds* bounds;
   const typename P::Position* position;
   __device__ bool operator()(int neighbour, int i) const {
-    if (static_cast<unsigned>(i) >= *outer) return false;
+    if (static_cast<unsigned>(i) >= bounds->outer) return false;
     const typename P::Position p = position[i];
     return is_in(reached[neighbour], high_word(p.x), high_word(p.y), high_word(p.z));
   }
@@ -204,17 +210,25 @@ __device__ inline bool is_inner(const Cells& cells, const Core& core, unsigned x
   return inside(x, 0) && inside(y, 1) && inside(z, 2);
 }
 
-// One thread per particle: outer ones come first, then the inner, each in the order of cells; those
-// that left for another rank are last.
+// How far from other ranks' parts a particle is: 0 outer, 1 near, with outer ones among its
+// neighbours perhaps, 2 far.
+struct Depths {
+  Core core, deep;
+  __device__ unsigned of(const Cells& cells, unsigned x, unsigned y, unsigned z) const {
+    return !is_inner(cells, core, x, y, z) ? 0 : is_inner(cells, deep, x, y, z) ? 2 : 1;
+  }
+};
+// One thread per particle: outer ones come first, then the near, then the far, each in the order of
+// cells; those that left for another rank are last.
 template <class P>
-__global__ void place_kernel(int count, Cells cells, Core core, Part own,
+__global__ void place_kernel(int count, Cells cells, Depths depths, Part own,
                              const typename P::Position* position, unsigned* key, unsigned* order) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
   const typename P::Position p = position[i];
   const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
-  const unsigned inner = is_inner(cells, core, x, y, z) ? 1u << 3 * cells.bits : 0;
-  key[i] = is_in(own, x, y, z) ? morton_key(cells, x, y, z) | inner : ~0u;
+  const unsigned depth = depths.of(cells, x, y, z) << 3 * cells.bits;
+  key[i] = is_in(own, x, y, z) ? morton_key(cells, x, y, z) | depth : ~0u;
   order[i] = static_cast<unsigned>(i);
 }
 
@@ -237,10 +251,10 @@ __device__ void mark_cell(const Cells& cells, int i, int first, int last,
 // One thread per particle: takes it to its new place. image: where it goes on being counted, while
 // the one of `to` is kept.
 template <class P>
-__global__ void settle_kernel(int count, Cells cells, Core core, Shorts shorts,
+__global__ void settle_kernel(int count, Cells cells, Depths depths, Shorts shorts,
                               const unsigned* order, Travellers<P> from, Travellers<P> to,
                               int3* image, Short* short_position, unsigned* tag, BuiltAt built_at,
-                              int2* range, unsigned* outer) {
+                              int2* range, Bounds* bounds) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
   const unsigned old = order[i];
@@ -256,10 +270,15 @@ __global__ void settle_kernel(int count, Cells cells, Core core, Shorts shorts,
   built_at.y[i] = y;
   built_at.z[i] = z;
   mark_cell<P>(cells, i, 0, count, p, q, range);
-  const bool inner = is_inner(cells, core, x, y, z);
-  if (inner && (i == 0 || !is_inner(cells, core, high_word(q.x), high_word(q.y), high_word(q.z))))
-    *outer = static_cast<unsigned>(i);
-  if (!inner && i == count - 1) *outer = static_cast<unsigned>(count);
+  const unsigned depth = depths.of(cells, x, y, z),
+                 before =
+                     i > 0 ? depths.of(cells, high_word(q.x), high_word(q.y), high_word(q.z)) : 0;
+  const auto here = static_cast<unsigned>(i), all = static_cast<unsigned>(count);
+  if (before < 1 && depth >= 1) bounds->outer = here;
+  if (before < 2 && depth == 2) bounds->near = here;
+  if (i < count - 1) return;
+  if (depth < 1) bounds->outer = all;
+  if (depth < 2) bounds->near = all;
 }
 
 // A ghost when lists are built, and between builds.
