@@ -1,6 +1,7 @@
 # make demo   installs everything into .venv, simulates hard disks on the device that is there and
 #             says where the picture is
 # make test   installs everything into .venv and runs the test suite
+# make sanitize   the tests of the CPU engines with AddressSanitizer and UndefinedBehaviorSanitizer
 # make docs   builds the documentation into build/docs; a warning is an error
 # make lint   checks format and style;  make format mends the format;  make clean starts afresh
 #
@@ -39,7 +40,7 @@ else
   demo-size := --particles 65536 --sweeps 20000 --equilibrate 5000
 endif
 
-.PHONY: demo test docs lint format clean
+.PHONY: demo test sanitize docs lint format clean
 
 demo: $(VENV)/.$(demo-device)-plot
 	$(BIN)/manymove disks $(demo-size) --packing-fraction 0.698 --seed 1 --device auto --output out/
@@ -49,6 +50,16 @@ demo: $(VENV)/.$(demo-device)-plot
 
 test: $(VENV)/.$(test-device)-test
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# GCC's runtime libraries have to be in the process before Python is. The first finding ends it.
+sanitize: $(VENV)/.$(test-device)-test
+	$(PIP) install --no-build-isolation --no-deps --upgrade --target build/sanitize \
+		-Cbuild-dir=build/sanitize-objects -Ccmake.build-type=RelWithDebInfo -Cinstall.strip=false \
+		-Ccmake.define.MANYMOVE_SANITIZE=address,undefined $(cpu-cmake) .
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+		PYTHONPATH="$(CURDIR)/build/sanitize" PATH="$(CURDIR)/$(BIN):$$PATH" \
+		$(BIN)/python -m pytest -m 'not gpu' $(PYTEST_ARGS)
 
 docs: $(VENV)/.$(test-device)-test $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -c docs . build/docs

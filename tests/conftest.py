@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import math
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +19,11 @@ from manymove import HardDisks, _core
 # Of each single comparison with a law; a test says how many it makes.
 FALSE_ALARM = 1e-6
 
+limits_address_space = pytest.mark.skipif(
+    not sys.platform.startswith("linux") or "libasan" in os.environ.get("LD_PRELOAD", ""),
+    reason="limits the address space, of which AddressSanitizer needs terabytes",
+)
+
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def device(request: pytest.FixtureRequest) -> str:
@@ -20,6 +31,34 @@ def device(request: pytest.FixtureRequest) -> str:
     if request.param == "cuda" and not _core.cuda_devices():
         pytest.skip("no CUDA device")
     return request.param
+
+
+@pytest.fixture
+def hoomd_device(device: str) -> Any:
+    """HOOMD-blue's CPU and, where there is one, its GPU."""
+    hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
+    if device == "cpu":
+        return hoomd.device.CPU()
+    if not hoomd.version.gpu_enabled:
+        pytest.skip("this HOOMD-blue was built without GPUs")
+    return hoomd.device.GPU()
+
+
+# Among several processes those that need the GPU for themselves come last, not to wait for others.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("whole_gpu") is not None)
+
+
+@pytest.fixture(autouse=True)
+def share_of_the_gpu(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Where several processes run tests (pytest -n), one that fills the GPU has it for itself."""
+    if request.node.get_closest_marker("gpu") is None or not _core.cuda_devices():
+        yield
+        return
+    alone = request.node.get_closest_marker("whole_gpu") is not None
+    with open(Path(tempfile.gettempdir()) / f"manymove-gpu-{os.getuid()}.lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
 
 
 def runnable_simd_levels() -> list[str]:

@@ -1,86 +1,99 @@
 """`manymove bench all`: every benchmark, ours beside the best peer."""
 
 import json
+import sys
+import time
+from pathlib import Path
 
+import bench_all_parts
 import pytest
 
 from manymove import bench, bench_all, cli
 
 
-def row(size, variant, rate, spread=0.0):
-    return {
-        "particles": size,
-        "variant": variant,
-        "trial_moves_per_second": rate,
-        "lowest": rate * (1 - spread),
-        "highest": rate * (1 + spread),
-    }
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(bench_all, "PARTS", bench_all_parts.PARTS)
+    monkeypatch.setattr(bench_all, "WORKER", [sys.executable, str(Path(bench_all_parts.__file__))])
 
 
-ROWS = [
-    row(10, "cpu", 6.0),
-    row(10, "cuda:0", 90.0, 0.25),
-    row(10, "HPMC (HOOMD-blue 7), nselect 8", 20.0),
-    row(10, "HPMC (HOOMD-blue 7), nselect 16", 30.0),
-    row(99, "cuda:0", 5.0),
-    {"particles": 99, "variant": "HPMC (HOOMD-blue 7), nselect 8", "failure": "no memory"},
-]
+def run(tmp_path, parts, *more):
+    """The report of parts that take no time."""
+    file = tmp_path / "new" / "all.json"
+    arguments = ["--parts", parts, "--device", "cpu", "--seconds", 0.5, "--json", file, *more]
+    assert cli.run(["bench", "all", *map(str, arguments)]) == 0
+    return json.loads(file.read_text())
 
 
 def test_summary_sets_the_best_of_ours_beside_the_best_peer():
-    first, second = bench_all.summarise(bench_all.PARTS["disks"], ROWS)
+    rows = [*bench_all_parts.ROWS[10], *bench_all_parts.ROWS[99]]
+    first, second = bench_all.summarise(bench_all_parts.PARTS["disks"], rows)
     assert (first["size"], first["ours"]["variant"], first["ours"]["rate"]) == (10, "cuda:0", 90.0)
     assert first["ours"]["spread"] == pytest.approx(0.25)
-    assert first["peer"] == {"variant": ROWS[3]["variant"], "rate": 30.0, "spread": 0.0}
+    assert first["peer"] == {"variant": rows[3]["variant"], "rate": 30.0, "spread": 0.0}
     assert first["ratio"] == 3.0
     assert second["size"] == 99 and "peer" not in second and "ratio" not in second
 
 
-@pytest.fixture
-def small(monkeypatch):
-    """Parts that take no time; one of them needs a program that is missing."""
-
-    def of_disks(**common):
-        assert common == {"device": "cpu", "repeats": 3, "seconds": 0.5, "seed": 1}
-        return {"results": ROWS}
-
-    def of_hoomd(**common):
-        raise ImportError("bench hoomd needs HOOMD-blue")
-
-    parts = dict(bench_all.PARTS)
-    for name, run in (("disks", of_disks), ("hoomd", of_hoomd)):
-        parts[name] = bench_all.Part(
-            **{**vars(parts[name]), "run": run},
-        )
-    monkeypatch.setattr(bench_all, "PARTS", {name: parts[name] for name in ("disks", "hoomd")})
-
-
-def test_command_writes_table_file_and_picture(small, tmp_path, capsys):
+def test_command_writes_table_file_and_picture(small, tmp_path, capfd):
     pytest.importorskip("matplotlib")
-    results, picture = tmp_path / "new" / "all.json", tmp_path / "all.png"
-    arguments = ["--device", "cpu", "--seconds", "0.5", "--json", results, "--plot", picture]
-    assert cli.run(["bench", "all", *map(str, arguments)]) == 0
-    output = capsys.readouterr().out
+    picture = tmp_path / "all.png"
+    report = run(tmp_path, "disks,hoomd", "--plot", picture)
+    output = capfd.readouterr().out
     assert "left out: bench hoomd needs HOOMD-blue" in output
     assert "3 times HPMC (HOOMD-blue 7), nselect 16" in output
-    report = json.loads(results.read_text())
     assert report["absent"] == {"hoomd": "bench hoomd needs HOOMD-blue"}
+    assert report["failures"] == {}
     assert [row["size"] for row in report["summary"]] == [10, 99]
-    assert report["benchmarks"]["disks"]["results"] == ROWS
+    rows = bench_all_parts.ROWS
+    assert report["benchmarks"]["disks"]["results"] == rows[10] + rows[99]
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_too_few_repeats_are_refused(capsys):
-    assert cli.run(["bench", "all", "--repeats", "2"]) == 2
-    assert "a spread needs at least 3" in capsys.readouterr().err
+def test_a_part_that_hangs_ends_in_time_and_keeps_what_it_has(small, tmp_path):
+    began = time.monotonic()
+    report = run(tmp_path, "dpd,disks", "--limit", 4)
+    assert time.monotonic() - began < 60
+    assert report["failures"] == {"dpd": ["dpd, 99: not done after 4 s"]}
+    assert report["benchmarks"]["dpd"]["done"] == [10]
+    assert [row["size"] for row in report["summary"]] == [10, 10, 99]
+
+
+def test_a_part_that_crashes_goes_on_without_peers(small, tmp_path):
+    report = run(tmp_path, "electrolyte,disks")
+    assert report["failures"] == {
+        "electrolyte": ["electrolyte, 99: the process ended with exit code -6"]
+    }
+    assert report["benchmarks"]["electrolyte"]["done"] == [10, 99]
+    assert [row["size"] for row in report["summary"]] == [10, 99, 10, 99]
+
+
+def test_an_error_of_one_part_is_not_that_of_the_others(small, tmp_path):
+    report = run(tmp_path, "adsorption,disks")
+    assert report["failures"] == {"adsorption": 2 * ["adsorption, 10: no fluid"]}
+    assert report["benchmarks"].keys() == {"disks"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--repeats", "2"], "a spread needs at least 3"),
+        (["--limit", "0"], "--limit is 0; it must be positive (seconds)"),
+        (["--parts", "disks,balls"], '--parts has "balls"; there are disks, hoomd, dpd'),
+    ],
+)
+def test_what_cannot_be_is_refused(arguments, message, capsys):
+    assert cli.run(["bench", "all", *arguments]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_parts_pass_on_what_benchmarks_take(monkeypatch):
     """No benchmark's signature has changed: its checks are reached."""
     common = {"device": "cpu", "repeats": 2, "seconds": 1.0, "seed": 1}
     for part in bench_all.PARTS.values():
-        with pytest.raises(ValueError, match="a spread needs at least 3"):
-            part.run(**common)
+        for size in {*part.gpu_sizes, *part.cpu_sizes}:
+            with pytest.raises(ValueError, match="a spread needs at least 3"):
+                part.run(size=size, **common)
 
 
 def test_runs_shorter_than_a_cycle_are_timed_until_one_is_done():

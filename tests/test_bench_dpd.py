@@ -133,7 +133,7 @@ def test_hoomd_makes_the_fluid_that_is_asked_for():
     pytest.importorskip("hoomd.md")
     fluid = {"device": "cpu", "particles": 600, "edge": 200 ** (1 / 3), "cutoff": 1.0, "a": 25.0}
     tuning = {"timestep": 0.005, "buffers": [0.2, 0.3], "melt": 600}
-    first = {**fluid, **tuning, "seed": 1, "warm_up": 5, "tuning_steps": 20}
+    first = {**fluid, **tuning, "seed": 1, "warm_up": 5, "tuning_seconds": 0.1}
     lines = iter([json.dumps(first), json.dumps({"steps": 20}), json.dumps({"steps": 40})])
     chosen, *runs = bench_dpd_hoomd.answer(lines)
     assert chosen["buffer"] in first["buffers"] and chosen["rate"] > 0
@@ -159,6 +159,27 @@ def test_what_a_run_takes_once_is_not_counted():
     assert bench_dpd_variants.more(2.0, 7.0) == 5.0
     # Somebody else had the processor in the short run.
     assert bench_dpd_variants.more(9.0, 7.0) == pytest.approx(0.7)
+
+
+def test_choosing_a_skin_takes_no_longer_than_a_timed_run():
+    assert bench_dpd_variants.tuning_steps(1e-4, 2.0) == 200
+    assert bench_dpd_variants.tuning_steps(0.02, 2.0) == 100
+    assert bench_dpd_variants.tuning_steps(1.0, 2.0) == bench_dpd_variants.FEWEST_STEPS
+
+
+@needs_lammps
+def test_what_was_timed_before_a_failure_is_kept(tmp_path, monkeypatch):
+    melt = bench_dpd_variants.melt
+
+    def fail(case, *arguments):
+        if case.particles == 700:
+            raise RuntimeError("it does not melt")
+        melt(case, *arguments)
+
+    monkeypatch.setattr(bench_dpd_variants, "melt", fail)
+    file = tmp_path / "dpd.json"
+    assert cli.run(["bench", "dpd", "--sizes", "600,700", *QUICK, "--json", str(file)]) == 2
+    assert {row["particles"] for row in json.loads(file.read_text())["results"]} == {600}
 
 
 def test_what_hoomd_cannot_do_is_a_failure():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import sys
 
 import pytest
+from conftest import limits_address_space
 from lammps_host import needs_lammps, run_lammps
 
 import manymove.lammps
@@ -112,6 +114,7 @@ def little_memory(monkeypatch):
     return limit
 
 
+@limits_address_space
 def test_threads_that_the_system_does_not_give(little_memory, tmp_path):
     little_memory(3_000_000)  # of which each thread's stack takes 8,192
     deck = START + GOOD.replace("1.0 7", "1.0 7 threads 3000") + "run 0\n"
@@ -119,6 +122,7 @@ def test_threads_that_the_system_does_not_give(little_memory, tmp_path):
     assert re.search(r"manymove/dpd: the system gives only \d+ of 3000 threads", run.output)
 
 
+@limits_address_space
 def test_memory_that_the_system_does_not_give(little_memory, tmp_path):
     # 2,300 neighbours each: the list takes 0.15 GB, the contributions of a wave 1.5 GB.
     little_memory(1_200_000)
@@ -165,7 +169,7 @@ def test_another_lammps_is_refused_politely(code, message, tmp_path):
     other = tmp_path / "other.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", other, tmp_path / "other.c"], check=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LD_PRELOAD", str(other))
+        patch.setenv("LD_PRELOAD", f"{os.environ.get('LD_PRELOAD', '')} {other}")
         run = run_lammps("plugin list\n", tmp_path)
     assert re.search(message, run.output)
     assert "manymove/dpd" not in run.output

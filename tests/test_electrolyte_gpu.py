@@ -85,7 +85,7 @@ def test_shares_that_do_not_fit_side_by_side_are_refused(monkeypatch):
     "device, options, message",
     [
         ("cuda:0,0", {}, "named twice"),
-        ("cuda:0,99", {}, "no device cuda:99"),
+        ("cuda:0,99", {}, 'device "cuda:99" does not exist'),
         ("cuda:" + ",".join(9 * "0"), {}, "up to 8 devices"),
         ("cuda:0,1", {"method": "reduction"}, "only method brush"),
     ],

@@ -21,16 +21,6 @@ import manymove.hoomd  # noqa: E402
 
 
 @pytest.fixture
-def hoomd_device(device):
-    """HOOMD-blue's CPU and, where there is one, its GPU."""
-    if device == "cpu":
-        return hoomd.device.CPU()
-    if not hoomd.version.gpu_enabled:
-        pytest.skip("this HOOMD-blue was built without GPUs")
-    return hoomd.device.GPU()
-
-
-@pytest.fixture
 def fluid():
     return random_packing(400, 0.6, seed=1)
 

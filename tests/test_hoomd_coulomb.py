@@ -12,16 +12,6 @@ hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
 import manymove.hoomd  # noqa: E402
 
 
-@pytest.fixture
-def hoomd_device(device):
-    """HOOMD-blue's CPU and, where there is one, its GPU."""
-    if device == "cpu":
-        return hoomd.device.CPU()
-    if not hoomd.version.gpu_enabled:
-        pytest.skip("this HOOMD-blue was built without GPUs")
-    return hoomd.device.GPU()
-
-
 def simulation_of(ions, device, box=None, seed=3):
     simulation = hoomd.Simulation(device, seed=seed)
     snapshot = hoomd.Snapshot(device.communicator)
@@ -148,7 +138,7 @@ def test_new_charges_are_noticed(hoomd_device):
         ({"sweeps_per_step": 0}, ValueError, "sweeps_per_step must be"),
         ({"radius": 1e4}, ValueError, "does not fit into the box"),
         ({"radius": 5.0}, ValueError, "outside the spherical cell"),
-        ({"precision": "half"}, ValueError, "precision is"),
+        ({"precision": "half"}, ValueError, "precision must be"),
     ],
 )
 def test_bad_settings_are_refused(settings, error, message):

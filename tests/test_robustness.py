@@ -304,6 +304,17 @@ def saved(tmp_path_factory):
     return result
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_full_disk_is_an_error_that_names_the_file(name, tmp_path):
+    (tmp_path / "state").write_text("the old one")
+    (tmp_path / "state.partial").symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"No space left on device: '.*/state'"):
+        CLASSES[name][1]().save(tmp_path / "state")
+    assert [p.name for p in tmp_path.iterdir()] == ["state"]
+    assert (tmp_path / "state").read_text() == "the old one"
+
+
 @pytest.fixture
 def little_memory():
     """Address space for little more than there is: what asks for more gets a MemoryError."""
@@ -378,7 +389,7 @@ WRONG = [
     ("electrolyte", lambda a, h: h.pop("species"), "'species' is missing"),
     ("electrolyte", lambda a, h: h["parameters"].pop("radius"), "a value is missing"),
     ("electrolyte", parameters(seed="one"), "wrong type or shape"),
-    ("electrolyte", parameters(precision="half"), "precision is 'half'"),
+    ("electrolyte", parameters(precision="half"), "precision must be"),
     ("electrolyte", parameters(radius=float("nan")), "radius must be positive"),
     ("electrolyte", header(start_energy=float("nan")), "start_energy is nan"),
     ("electrolyte", header(counters=[1, 2, 3]), "wrong type or shape"),

@@ -78,8 +78,10 @@ void Residence::guarded(Call call) {
   bool everywhere = comm->nprocs == 1;
   try {
     return call();
-  } catch (const std::bad_alloc&) {
+  } catch (const std::bad_alloc& failure) {
     what = "out of memory for " + std::to_string(atom->nlocal) + " atoms";
+    if (std::strcmp(failure.what(), "std::bad_alloc") != 0)
+      what += std::string(": ") + failure.what();
   } catch (const manymove::dpd::LostParticle& failure) {
     what = std::string("Lost atoms: ") + failure.what();
     everywhere = true;

@@ -32,6 +32,11 @@ constexpr char kName[] = "manymove/verlet";
 // What fixes see: they take a run style whose name does not begin with "verlet" for rRESPA.
 constexpr char kNameForFixes[] = "verlet/manymove";
 
+std::string why_no_gpus() {
+  const std::string here = manymove::why_no_cuda_devices();
+  return here.empty() ? "another rank sees none" : here;
+}
+
 }  // namespace
 
 // run_style manymove/verlet [device auto|cuda|cpu] [threads n]
@@ -65,7 +70,7 @@ VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, 
     }
   }
   if (device_ == "cuda" && !has_gpus())
-    error->all(FLERR, "Run style manymove/verlet: device cuda is not there");
+    error->all(FLERR, "Run style manymove/verlet: device cuda is not there: {}", why_no_gpus());
 }
 
 VerletManymove::~VerletManymove() = default;
@@ -163,7 +168,7 @@ std::string VerletManymove::place(const std::string& unserved) {
   const bool stays = !device.empty() && unserved.empty();
   std::string text = "Run style manymove/verlet";
   if (device.empty())
-    text += ": no CUDA device, the particles stay on the host";
+    text += ": no CUDA device (" + why_no_gpus() + "), the particles stay on the host";
   else if (stays)
     text += ": the particles are on " + (gpus ? manymove::cuda_devices()[0].name : device);
   else
@@ -190,13 +195,17 @@ void VerletManymove::run_on_host(int steps) {
 void VerletManymove::run_on_device(ResidentDeck& deck, Residence& residence, int steps) {
   timer->stamp();
   const bigint first = update->ntimestep, last = first + steps, earlier_builds = neighbor->ncalls;
+  const std::uint64_t copied_before = manymove::copied_bytes();
+  std::uint64_t copied_in_steps = 0;
   while (update->ntimestep < last) {
     if (timer->is_timeout()) {
       update->nsteps = static_cast<int>(update->ntimestep - first);
       break;
     }
     const bigint stop = next_stop(deck, last);
+    const std::uint64_t copied = manymove::copied_bytes();
     update->ntimestep = residence.advance(stop);
+    copied_in_steps += manymove::copied_bytes() - copied;
     stale_ = true;
     timer->stamp(Timer::PAIR);
     const bool in_time = update->ntimestep == stop;
@@ -205,6 +214,12 @@ void VerletManymove::run_on_device(ResidentDeck& deck, Residence& residence, int
     if (in_time) let_others_act(deck, residence);
   }
   neighbor->ncalls = earlier_builds + residence.builds();
+  if (comm->me == 0 && manymove::copied_bytes() != copied_before)
+    utils::logmesg(lmp,
+                   "Run style manymove/verlet: {} bytes between host and device in {} steps, {} "
+                   "for what was read\n",
+                   copied_in_steps, update->ntimestep - first,
+                   manymove::copied_bytes() - copied_before - copied_in_steps);
 }
 
 // The next step in which anybody may look at the particles.

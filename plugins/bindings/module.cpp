@@ -42,6 +42,10 @@ NB_MODULE(_core, module) {
       },
       "CUDA devices: name, compute_capability, memory (bytes), multiprocessors. Empty without a "
       "driver.");
+  module.def("why_no_cuda_devices", &manymove::why_no_cuda_devices,
+             "Why there is none; empty where there are devices.");
+  module.def("copied_bytes", &manymove::copied_bytes,
+             "Bytes copied between host and devices by the engines of this process until now.");
   module.def(
       "build_info",
       [] {

@@ -10,19 +10,17 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from manymove import _core, checkpoint
+from manymove import _core, arguments, checkpoint
 from manymove.adsorbates import BOLTZMANN, METHANE, Adsorbate, mixed_laws
 from manymove.averages import DRIFT, MULTIPLE, Averages, Estimate, Profile
-from manymove.devices import device_name
 from manymove.frameworks import Framework, read_framework
-from manymove.harddisk import _count, _device_name, _thread_count
+from manymove.simulation import Simulation
 
 __all__ = ["METHODS", "Adsorbate", "Adsorption", "Estimate", "Framework", "Profile"]
 
@@ -35,14 +33,13 @@ _ARRAYS = {
     "sums": np.float64,
     "profile": np.uint64,
 }
-_CHUNK = 0.1  # seconds between looks at callbacks and signals
 _TUNE = 256  # steps between two changes of the displacement
 _GROUPS = 128  # of systems with a profile of their own, at most
 _SPACING = {"linear": 0.08, "cubic": 0.2}  # angstrom
 _BARRIER = 20  # kT: pockets behind higher barriers are blocked, no molecule starts higher
 
 
-class Adsorption(Averages):
+class Adsorption(Simulation, Averages):
     """Adsorbed molecules in a rigid framework: many independent systems at once.
 
     A *step* tries to move one molecule of every system. The trajectory is a function of the input
@@ -133,42 +130,26 @@ class Adsorption(Averages):
             framework = read_framework(framework)
         species = [adsorbates] if isinstance(adsorbates, Adsorbate) else list(adsorbates)
         counts = _per_species("molecules", molecules, species)
-        if method not in METHODS:
-            raise ValueError(f'unknown method "{method}": expected one of {", ".join(METHODS)}')
-        if method not in MULTIPLE and proposals is not None:
-            raise ValueError(f'method "{method}" has one proposal per step: leave out proposals')
-        if interpolation not in _SPACING:
-            raise ValueError(f'interpolation must be "linear" or "cubic", got "{interpolation}"')
-        if precision not in ("mixed", "double"):
-            raise ValueError(f'precision must be "mixed" or "double", got "{precision}"')
-        for name, value in (("temperature", temperature), ("cutoff", cutoff)):
-            if not 0 < value < math.inf:
-                raise ValueError(f"{name} must be positive and finite, got {value}")
-        if not isinstance(seed, Integral):
-            raise TypeError(f"seed must be an integer, got {seed!r}")
-        if not 0 <= seed < 2**64:
-            raise ValueError(f"seed must be in [0, 2**64), got {seed}")
         if any(count < 0 for count in counts) or (fugacity is None and sum(counts) == 0):
             raise ValueError(f"molecules must be positive, got {molecules}")
-        spacing = _SPACING[interpolation] if grid_spacing is None else grid_spacing
-        spacings = list(spacing) if isinstance(spacing, Sequence) else 3 * [spacing]
-        if len(spacings) != 3 or not all(0 < h < math.inf for h in spacings):
-            raise ValueError(f"grid_spacing must be positive and finite, got {grid_spacing}")
+        if known_method(method) not in MULTIPLE and proposals is not None:
+            raise ValueError(f'method "{method}" has one proposal per step: leave out proposals')
+        arguments.one_of("interpolation", interpolation, tuple(_SPACING))
+        arguments.one_of("precision", precision, arguments.PRECISIONS)
+        arguments.positive_and_finite("temperature", temperature)
+        arguments.positive_and_finite("cutoff", cutoff)
         if barrier == "auto":
             barrier = _BARRIER * temperature
         if barrier is not None and not 0 < barrier < math.inf:
             raise ValueError(f"barrier must be positive and finite, or None, got {barrier}")
-        if max_displacement is not None and not 0 < max_displacement < math.inf:
-            raise ValueError(f"max_displacement must be positive, got {max_displacement}")
         cells = framework.cells_for(cutoff) if cells is None else tuple(int(n) for n in cells)
         if not all(0 < n <= 1000 for n in cells):
             raise ValueError(
                 f"cells must be from 1 to 1000 along each axis (for a cutoff of {cutoff:g})"
             )
-        if not all(edge / h < 2**31 for edge, h in zip(framework.cell, spacings, strict=True)):
-            raise ValueError(f"grid_spacing {grid_spacing} makes more than 2^31 points")
-        bins = _bins(bins)
-        systems = _count("systems", systems) or (16384 if method == "pmc" else 1024)
+        bins = arguments.count("bins", bins, most=1024)
+        systems = arguments.count_or_default("systems", systems)
+        systems = systems or (16384 if method == "pmc" else 1024)
         elements = sorted(set(framework.elements))
         volume = math.prod(n * edge for n, edge in zip(cells, framework.cell, strict=True))
         rooms, fugacities = counts, [0.0] * len(species)
@@ -216,14 +197,12 @@ class Adsorption(Averages):
             "pairs": mixed_laws(species, cross or {}),
             "method": "mdp" if method == "mdp-dj" else method,
             "moments": method == "mdp-dj",
-            "proposals": _count("proposals", proposals) or 64,
+            "proposals": arguments.count_or_default("proposals", proposals) or 64,
             "systems": systems,
-            "max_displacement": 0.65 if max_displacement is None else float(max_displacement),
+            "max_displacement": arguments.positive_or_default("max_displacement", max_displacement)
+            or 0.65,
             "exchange": 0.0 if fugacity is None else float(exchange),
-            "grid": tuple(
-                max(4, math.ceil(edge / h - 1e-9))
-                for edge, h in zip(framework.cell, spacings, strict=True)
-            ),
+            "grid": _grid(framework.cell, grid_spacing, _SPACING[interpolation]),
             "cubic": interpolation == "cubic",
             "double_precision": precision == "double",
             "barrier": barrier or 0.0,
@@ -231,10 +210,9 @@ class Adsorption(Averages):
             "direction": _direction(profile),
             "bins": 0 if profile is None else bins,
             "groups": min(systems, _GROUPS),
-            "seed": int(seed),
+            "seed": arguments.uint64("seed", seed),
         }
-        self._device = _device_name(device)
-        self._threads = _thread_count(threads)
+        self._settle(device, threads)
         where = (self._parameters, self._device, self._threads)
         if positions is None:
             engine = _core.Adsorption.create(*where)
@@ -248,10 +226,8 @@ class Adsorption(Averages):
         self._adopt(engine)
 
     def _adopt(self, engine: _core.Adsorption) -> None:
-        self._engine = engine
+        super()._adopt(engine)
         self._adapted_at = (0, 0)  # acceptance counts when the displacement was last adapted
-        self._seconds = 0.0
-        self._steps_per_second = 0.0
 
     # ---- running ---------------------------------------------------------------------------------
 
@@ -272,7 +248,7 @@ class Adsorption(Averages):
             TypeError, ValueError: steps is not an integer, or negative.
             KeyboardInterrupt: on Ctrl-C; the state is that of a whole step.
         """
-        end = self.steps + _whole(steps)
+        end = self.steps + arguments.steps("steps", steps)
         self._engine.reset_averages()
         while self.steps < end:
             piece = end - self.steps
@@ -302,21 +278,12 @@ class Adsorption(Averages):
             RuntimeError: an open system is full; raise its capacity.
             KeyboardInterrupt: on Ctrl-C; the state is that of a whole step.
         """
-        self._run(_whole(steps), True, callback)
+        self._run(arguments.steps("steps", steps), True, callback)
 
     def _run(
         self, steps: int, measure: bool, callback: Callable[[Adsorption], None] | None
     ) -> None:
-        """In chunks short enough for signals; they leave no trace in the state."""
-        done = 0
-        while done < steps:
-            chunk = max(1, min(steps - done, int(self._steps_per_second * _CHUNK)))
-            started = time.perf_counter()
-            self._engine.run(chunk, measure)
-            elapsed = time.perf_counter() - started
-            self._seconds += elapsed
-            self._steps_per_second = chunk / max(elapsed, 1e-9)
-            done += chunk
+        for _ in self._pieces(steps, lambda some: self._engine.run(some, measure)):
             if callback is not None:
                 callback(self)
 
@@ -362,20 +329,6 @@ class Adsorption(Averages):
         return self._engine.max_displacement
 
     @property
-    def seed(self) -> int:
-        return self._parameters["seed"]
-
-    @property
-    def device(self) -> str:
-        """ "cpu" or "cuda:<index>"."""
-        return self._device
-
-    @property
-    def device_name(self) -> str:
-        """The GPU's name, or the CPU's SIMD level and the number of threads."""
-        return device_name(self._device, self._threads)
-
-    @property
     def steps(self) -> int:
         """Of each system, those of the equilibration included."""
         return self._engine.counters[0]
@@ -391,27 +344,25 @@ class Adsorption(Averages):
         return self._engine.counters[6]
 
     @property
-    def acceptance_counts(self) -> tuple[int, int]:
-        """Steps that moved a molecule, and all steps but insertions and deletions."""
-        steps, _, accepted, exchanges, *_ = self._engine.counters
-        return accepted, steps * self.systems - exchanges
+    def trial_moves(self) -> int:
+        """Steps of all systems but insertions and deletions."""
+        return self.steps * self.systems - self._engine.counters[3]
 
     @property
-    def acceptance(self) -> float:
-        """The share of steps that moved a molecule; NaN before the first."""
-        accepted, moves = self.acceptance_counts
-        return accepted / moves if moves else math.nan
+    def accepted_moves(self) -> int:
+        """Steps that moved a molecule."""
+        return self._engine.counters[2]
+
+    @property
+    def acceptance_counts(self) -> tuple[int, int]:
+        """`accepted_moves` and `trial_moves`."""
+        return self.accepted_moves, self.trial_moves
 
     @property
     def exchange_acceptance(self) -> float:
         """The share of accepted insertions and deletions; NaN where there are none."""
         _, _, _, exchanges, accepted, *_ = self._engine.counters
         return accepted / exchanges if exchanges else math.nan
-
-    @property
-    def seconds(self) -> float:
-        """Wall time spent on steps since this object was made or loaded."""
-        return self._seconds
 
     @property
     def grid(self) -> dict[str, Any]:
@@ -542,25 +493,30 @@ class Adsorption(Averages):
             )
         self = cls.__new__(cls)
         self._framework, self._parameters, self._about = framework, parameters, about
-        self._device = _device_name(device)
-        self._threads = _thread_count(threads)
+        self._settle(device, threads)
         self._adopt(_core.Adsorption.from_snapshot(state, parameters, self._device, self._threads))
         self._adapted_at = (accepted, moves)
         return self
 
 
-def _whole(steps: int) -> int:
-    if not isinstance(steps, Integral):
-        raise TypeError(f"steps must be an integer, got {steps!r}")
-    if steps < 0:
-        raise ValueError(f"steps must not be negative, got {steps}")
-    return int(steps)
+def known_method(method: str) -> str:
+    """Refuses a method that there is not."""
+    if method not in METHODS:
+        raise ValueError(f'unknown method "{method}": expected one of {", ".join(METHODS)}')
+    return method
 
 
-def _bins(bins: int) -> int:
-    if _count("bins", bins) > 1024:
-        raise ValueError(f"bins must be from 1 to 1024, got {bins}")
-    return int(bins)
+def _grid(
+    cell: tuple[float, float, float], spacing: float | Sequence[float] | None, default: float
+) -> tuple[int, ...]:
+    """Points along each edge of the unit cell."""
+    wanted = default if spacing is None else spacing
+    spacings = list(wanted) if isinstance(wanted, Sequence) else 3 * [wanted]
+    if len(spacings) != 3 or not all(0 < h < math.inf for h in spacings):
+        raise ValueError(f"grid_spacing must be positive and finite, got {spacing}")
+    if not all(edge / h < 2**31 for edge, h in zip(cell, spacings, strict=True)):
+        raise ValueError(f"grid_spacing {spacing} makes more than 2^31 points")
+    return tuple(max(4, math.ceil(edge / h - 1e-9)) for edge, h in zip(cell, spacings, strict=True))
 
 
 def _as_list(value: Any, species: Sequence[Adsorbate], name: str) -> list[Any]:
@@ -575,9 +531,7 @@ def _as_list(value: Any, species: Sequence[Adsorbate], name: str) -> list[Any]:
 def _per_species(name: str, value: Any, species: Sequence[Adsorbate]) -> list[int]:
     values = _as_list(value, species, name)
     for number in values:
-        if not isinstance(number, Integral):
-            raise TypeError(f"{name} must be an integer, got {number!r}")
-        if number >= 2**31:
+        if arguments.integer(name, number) >= 2**31:
             raise ValueError(f"{name} must be below 2**31, got {number}")
     return [int(number) for number in values]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from manymove import _core
-from manymove.adsorption import METHODS
-from manymove.harddisk import _device_name, _thread_count
+from manymove import _core, arguments, devices
+from manymove.adsorption import known_method
 
 _SERIAL, _PER_THREAD = 16, 64
 _WARP = 32  # systems of a warp of pmc
@@ -34,15 +33,12 @@ def filling_systems(
     Raises:
         ValueError: no such method or device, or molecules is not positive.
     """
-    if method not in METHODS:
-        raise ValueError(f'unknown method "{method}": expected one of {", ".join(METHODS)}')
-    if molecules < 1:
-        raise ValueError(f"molecules must be positive, got {molecules}")
-    if method == "metropolis":
+    arguments.count("molecules", molecules)
+    if known_method(method) == "metropolis":
         return _SERIAL
-    device = _device_name(device)
+    device = devices.resolve(device)
     if device == "cpu":
-        return _PER_THREAD * _thread_count(threads)
+        return _PER_THREAD * devices.thread_count(threads)
     index = int(device[5:])
     if index >= len(_core.cuda_devices()):
         raise ValueError(f'device "{device}" does not exist')

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from manymove import arguments
 from manymove.adsorbates import AVOGADRO, BOLTZMANN, GAS_CONSTANT
-from manymove.harddisk import _count
 
 MULTIPLE = ("mup", "mdp", "mdp-dj")  # methods with several proposals per step
 # Rows of the engine's sums (core/adsorption/model.h).
@@ -226,7 +226,8 @@ class Averages:
         Raises:
             ValueError: insertions is not positive, or there is no such species.
         """
-        sums = self._engine.insert_test_molecules(_count("insertions", insertions), species, False)
+        arguments.count("insertions", insertions)
+        sums = self._engine.insert_test_molecules(insertions, species, False)
         return _estimate(sums.reshape(-1, 2)[:, 0] / insertions)
 
     def henry(self, insertions: int = 10000, species: int = 0) -> tuple[Estimate, Estimate]:
@@ -242,7 +243,8 @@ class Averages:
         Raises:
             ValueError: as `insert_test_molecules`.
         """
-        sums = self._engine.insert_test_molecules(_count("insertions", insertions), species, True)
+        arguments.count("insertions", insertions)
+        sums = self._engine.insert_test_molecules(insertions, species, True)
         factors, energies = sums.reshape(-1, 2).T / insertions
         mass = self._about["mass"] / AVOGADRO * 1e-3  # kg
         unit = (

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from manymove import _core
 from manymove.analysis.autocorrelation import autocorrelation_time
+from manymove.devices import on_gpu
 from manymove.harddisk import HardDisks
 from manymove.packing import random_packing
 from manymove.report import write_json
@@ -117,7 +117,7 @@ def disks(
     check(repeats, seconds, melt, decorrelation)
     rows: list[dict[str, Any]] = []
     print(HEADER)
-    for N in sizes or (GPU_SIZES if runs_on_gpu(device) else CPU_SIZES):
+    for N in sizes or (GPU_SIZES if on_gpu(device) else CPU_SIZES):
         engines = melted_engines(
             N, packing_fraction, device, threads, max_displacement, moves_per_cell, melt, seed
         )
@@ -147,10 +147,6 @@ def check(repeats: int, seconds: float, melt: int, decorrelation: int) -> None:
         raise ValueError(f"--repeats is {repeats}; a spread needs at least 3")
     if not seconds > 0 or melt < 0 or decorrelation < 0:
         raise ValueError("--seconds must be positive, --melt and --decorrelation not negative")
-
-
-def runs_on_gpu(device: str) -> bool:
-    return device.startswith("cuda") or (device == "auto" and bool(_core.cuda_devices()))
 
 
 def time_in_turn(variants: Sequence[Variant], repeats: int, seconds: float) -> None:

@@ -17,7 +17,8 @@ from manymove import bench_raspa
 from manymove.adsorption import METHODS, Adsorption
 from manymove.adsorption_fill import filling_systems
 from manymove.averages import MULTIPLE
-from manymove.bench import Variant, check, machine, runs_on_gpu, time_in_turn
+from manymove.bench import Variant, check, machine, time_in_turn
+from manymove.devices import on_gpu
 from manymove.frameworks import read_framework
 from manymove.report import write_json
 
@@ -112,7 +113,7 @@ def run(
         "precision": precision,
         "seed": seed,
     }
-    devices = [device, *(["cpu"] if cpu and runs_on_gpu(device) else [])]
+    devices = [device, *(["cpu"] if cpu and on_gpu(device) else [])]
     rows: list[dict[str, Any]] = []
     print(_HEADER)
     for N in molecules:

@@ -1,17 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All benchmarks in one go, and the best of ours beside the best of the peers."""
+"""All benchmarks in one go, and the best of ours beside the best of the peers: `bench all`.
+
+Each part runs in a process of its own, size after size, so that a peer that fails, crashes or hangs
+ends its part at most: `python -m manymove.bench_all PART REQUEST FILE`.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from manymove import bench, bench_adsorption, bench_dpd, bench_electrolyte, bench_hoomd
+from manymove import bench
+from manymove.bench_process import report_of
+from manymove.devices import on_gpu
 from manymove.report import write_json
 
 Row = dict[str, Any]
+
+PEERS = ("hoomd", "raspalib")  # modules of peers that run in the process of a part
+WORKER = [sys.executable, "-m", "manymove.bench_all"]
+MOST_ON_RANKS = 500_000  # particles; on a machine with a GPU ranks are timed up to there
 
 
 @dataclass(frozen=True)
@@ -19,16 +32,22 @@ class Part:
     """One benchmark, and what its rows say."""
 
     title: str
+    gpu_sizes: Sequence[int]
+    cpu_sizes: Sequence[int]
     size: str  # keys of a row
     rate: str
     unit: str  # of the rate
     is_peer: Callable[[Row], bool]
-    run: Callable[..., dict[str, Any]]  # of device, repeats, seconds and seed
+    run: Callable[..., dict[str, Any]]  # of one size, device, repeats, seconds and seed
+    hidden: Sequence[str] = ()  # modules that it does not use
+
+    def sizes(self, device: str) -> list[int]:
+        return list(self.gpu_sizes if on_gpu(device) else self.cpu_sizes)
 
 
-def _disks(**common: Any) -> dict[str, Any]:
+def _disks(size: int, **common: Any) -> dict[str, Any]:
     return bench.disks(
-        sizes=None,
+        sizes=[size],
         packing_fraction=0.698,
         threads=[None],
         max_displacement=None,
@@ -40,9 +59,11 @@ def _disks(**common: Any) -> dict[str, Any]:
     )
 
 
-def _hoomd(**common: Any) -> dict[str, Any]:
+def _hoomd(size: int, **common: Any) -> dict[str, Any]:
+    from manymove import bench_hoomd
+
     return bench_hoomd.run(
-        sizes=None,
+        sizes=[size],
         packing_fraction=0.698,
         threads=None,
         max_displacement=None,
@@ -53,15 +74,20 @@ def _hoomd(**common: Any) -> dict[str, Any]:
     )
 
 
-def _dpd(device: str, **common: Any) -> dict[str, Any]:
+def _dpd(size: int, device: str, **common: Any) -> dict[str, Any]:
+    from manymove import bench_dpd
+
+    device = device.partition(":")[0]
+    if device == "auto" and on_gpu(device) and size > MOST_ON_RANKS:
+        device = "cuda"
     return bench_dpd.run(
-        sizes=None,
+        sizes=[size],
         densities=[3.0],
         cutoffs=[1.0],
         timestep=0.005,
         skins=[0.3],
         weight_exponent=1.0,
-        device=device.partition(":")[0],
+        device=device,
         precisions=["mixed", "double"],
         ranks=None,
         threads=[1],
@@ -73,25 +99,30 @@ def _dpd(device: str, **common: Any) -> dict[str, Any]:
     )
 
 
-def _electrolyte(**common: Any) -> dict[str, Any]:
+def _electrolyte(size: int, **common: Any) -> dict[str, Any]:
+    from manymove import bench_electrolyte
+
     return bench_electrolyte.run(
-        sizes=None,
+        sizes=[size],
         debye_length=28.53,
         diameter=7.5,
         threads=[None],
         methods=["brush"],
         precisions=["mixed", "double"],
         threads_per_particle=[None],
-        equilibrate=10,
+        equilibrate=10 if size < MOST_ON_RANKS else 2,
         json_file=None,
         **common,
     )
 
 
-def _adsorption(**common: Any) -> dict[str, Any]:
+def _adsorption(size: int, device: str, **common: Any) -> dict[str, Any]:
+    from manymove import bench_adsorption
+
     return bench_adsorption.run(
+        device=device,
         framework="MFI",
-        molecules=[32, 128],
+        molecules=[size],
         methods=["metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj"],
         proposals=[64],
         systems=None,
@@ -101,87 +132,161 @@ def _adsorption(**common: Any) -> dict[str, Any]:
         cpu=False,
         threads=None,
         raspa=True,
-        equilibrate=2000,
+        equilibrate=2000 if on_gpu(device) else 100,
         json_file=None,
         **common,
     )
 
 
+# HPMC is timed beside the disks in HOOMD-blue, with several settings.
 PARTS = {
     "disks": Part(
-        "hard disks", "particles", "trial_moves_per_second", "trial moves/s",
-        lambda row: row["variant"].startswith("HPMC"), _disks,
+        "hard disks", [65536, 1048576], [4096, 65536], "particles", "trial_moves_per_second",
+        "trial moves/s", lambda row: False, _disks, hidden=PEERS,
     ),
     "hoomd": Part(
-        "hard disks in HOOMD-blue", "particles", "trial_moves_per_second", "trial moves/s",
+        "hard disks in HOOMD-blue", [1048576], [16384], "particles",
+        "trial_moves_per_second", "trial moves/s",
         lambda row: row["variant"].startswith("HPMC"), _hoomd,
     ),
     "dpd": Part(
-        "DPD", "particles", "million_particle_steps_per_second", "million particle-steps/s",
-        lambda row: row["peer"], _dpd,
+        "DPD", [100_000, 2_000_000], [24_000], "particles", "million_particle_steps_per_second",
+        "million particle-steps/s", lambda row: row["peer"], _dpd,
     ),
     "electrolyte": Part(
-        "electrolytes", "ions", "pair_terms_per_second", "pair terms/s",
-        lambda row: False, _electrolyte,
+        "electrolytes", [16384, 131072, 1048576], [4096, 16384], "ions", "pair_terms_per_second",
+        "pair terms/s", lambda row: False, _electrolyte,
     ),
     "adsorption": Part(
-        "adsorbates", "molecules", "trial_states_per_second", "trial states/s",
-        lambda row: row["method"] == "RASPA3", _adsorption,
+        "adsorbates", [32, 128], [32, 128], "molecules", "trial_states_per_second",
+        "trial states/s", lambda row: row["method"] == "RASPA3", _adsorption,
     ),
 }  # fmt: skip
 
 
 def run(
     *,
+    parts: Sequence[str] | None,
     device: str,
     repeats: int,
     seconds: float,
+    limit: float,
     seed: int,
     json_file: Path | None,
     plot_file: Path | None,
 ) -> dict[str, Any]:
-    """Run all benchmarks with their defaults, print a table, write the JSON file and the picture.
+    """Run the benchmarks with their defaults, print a table, write the JSON file and the picture.
 
-    What needs a program that is not installed is left out, with the reason.
+    What needs a program that is not installed is left out, with the reason; so is what fails, or is
+    not done when its time is up, with all sizes that are done kept. A part that fails is tried
+    again without the peers in its process. The JSON file is written after each part.
 
     Args:
+        parts: of "disks", "hoomd", "dpd", "electrolyte" and "adsorption"; None for all.
         device: "auto", "cpu", "cuda" or "cuda:<index>".
         repeats: timed runs per variant, at least 3.
         seconds: least length of a timed run.
+        limit: seconds that a part may take.
         seed: of starts and engines.
         json_file: where the results go; None for nowhere.
         plot_file: picture of the speeds; None for none.
 
     Returns:
-        what the JSON file holds: the report of each benchmark, and a summary row per size.
+        what the JSON file holds: the report of each benchmark, a summary row per size, why parts
+        are absent, and what failed.
 
     Raises:
         ValueError: an argument is out of range.
         ImportError: a picture is asked for and matplotlib is not installed.
     """
     bench.check(repeats, seconds, 0, 0)
-    reports: dict[str, dict[str, Any]] = {}
-    absent: dict[str, str] = {}
-    summary: list[Row] = []
-    for name, part in PARTS.items():
-        print(f"== {part.title}", flush=True)
-        try:
-            reports[name] = part.run(device=device, repeats=repeats, seconds=seconds, seed=seed)
-        except (ImportError, RuntimeError) as error:
-            absent[name] = str(error)
-            print(f"left out: {error}")
-            continue
-        summary += summarise(part, reports[name]["results"])
-    print(f"== all\n{HEADER}")
-    for row in summary:
-        print(_row(row))
-    report = {**bench.machine(), "summary": summary, "benchmarks": reports, "absent": absent}
-    if json_file is not None:
-        json_file.parent.mkdir(parents=True, exist_ok=True)
-        write_json(json_file, report)
+    if not limit > 0:
+        raise ValueError(f"--limit is {limit:g}; it must be positive (seconds)")
+    parts = list(PARTS) if parts is None else parts
+    for name in parts:
+        if name not in PARTS:
+            raise ValueError(f'--parts has "{name}"; there are {", ".join(PARTS)}')
     if plot_file is not None:
-        plot(plot_file, summary)
+        _matplotlib()
+    common = {"device": device, "repeats": repeats, "seconds": seconds, "seed": seed}
+    report: dict[str, Any] = {**bench.machine(), **common, "limit": limit, "summary": []}
+    report |= {"benchmarks": {}, "absent": {}, "failures": {}}
+    for name in parts:
+        print(f"== {PARTS[name].title}", flush=True)
+        done, failures = _run_part(name, PARTS[name].sizes(device), common, limit)
+        if "missing" in done:
+            report["absent"][name] = done.pop("missing")
+            print(f"left out: {report['absent'][name]}")
+        if failures:
+            report["failures"][name] = failures
+            print(*(f"failed: {failure}" for failure in failures), sep="\n")
+        if done.get("results"):
+            report["benchmarks"][name] = done
+            report["summary"] += summarise(PARTS[name], done["results"])
+        if json_file is not None:
+            json_file.parent.mkdir(parents=True, exist_ok=True)
+            write_json(json_file, report)
+    print(f"== all\n{HEADER}")
+    for row in report["summary"]:
+        print(_row(row))
+    if plot_file is not None and report["summary"]:
+        plot(plot_file, report["summary"])
     return report
+
+
+# ---- processes -----------------------------------------------------------------------------------
+
+
+def _run_part(
+    name: str, sizes: Sequence[int], common: dict[str, Any], limit: float
+) -> tuple[dict[str, Any], list[str]]:
+    """The report of a part, as far as it came, and what failed."""
+    done: dict[str, Any] = {}
+    failures: list[str] = []
+    deadline = time.monotonic() + limit
+    for peers in (True, False):
+        left = sizes[len(done.get("done", [])) :]
+        request = {"sizes": left, "peers": peers, **common}
+        command = [*WORKER, name, json.dumps(request)]
+        found, why = report_of(command, deadline - time.monotonic())
+        why = found.pop("failure", "") or why
+        for key in ("results", "done"):
+            found[key] = done.get(key, []) + found.get(key, [])
+        if not peers:
+            found.pop("missing", None)  # what was hidden
+        done = {**done, **found}
+        if why:
+            left = sizes[len(done["done"]) :]
+            failures.append(f"{PARTS[name].title}, {left[0] if left else 'at its end'}: {why}")
+        if not why or time.monotonic() > deadline or "missing" in done:
+            break
+    return done, failures
+
+
+def work(name: str, request: dict[str, Any], file: Path) -> int:
+    """What a part's process does: its sizes, one after the other; the file grows with each."""
+    part = PARTS[name]
+    sizes, peers = request.pop("sizes"), request.pop("peers")
+    for module in part.hidden if peers else PEERS:
+        sys.modules[module] = None  # importing it fails
+    found: dict[str, Any] = {"done": [], "results": []}
+    for size in sizes:
+        try:
+            report = part.run(size=size, **request)
+        except (ImportError, RuntimeError, ValueError, OSError, MemoryError) as error:
+            kind = "missing" if isinstance(error, ImportError) else "failure"
+            write_json(file, {**found, kind: str(error) or type(error).__name__})
+            return 0 if kind == "missing" else 1
+        found = {
+            **report,
+            "results": found["results"] + report["results"],
+            "done": [*found["done"], size],
+        }
+        write_json(file, found)
+    return 0
+
+
+# ---- what is shown -------------------------------------------------------------------------------
 
 
 def summarise(part: Part, results: Sequence[Row]) -> list[Row]:
@@ -227,18 +332,24 @@ def _row(row: Row) -> str:
     return f"{line}  [{row['unit']}]"
 
 
+def _matplotlib() -> None:
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError("pictures need matplotlib: pip install 'manymove[plot]'") from error
+
+
 def plot(path: Path, summary: Sequence[Row]) -> None:
     """Speed against size, a panel for each algorithm.
 
     Raises:
         ImportError: matplotlib is not installed.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import NullFormatter
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install 'manymove[plot]'") from error
+    _matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
+
     titles = list(dict.fromkeys(row["algorithm"] for row in summary))
     figure = Figure(figsize=(3.6 * len(titles), 3.4), layout="constrained")
     FigureCanvasAgg(figure)
@@ -256,3 +367,7 @@ def plot(path: Path, summary: Sequence[Row]) -> None:
         panel.legend(frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
+
+
+if __name__ == "__main__":
+    sys.exit(work(sys.argv[1], json.loads(sys.argv[2]), Path(sys.argv[3])))

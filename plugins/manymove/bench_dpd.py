@@ -56,7 +56,7 @@ def run(
     json_file: Path | None,
     plot_file: Path | None,
 ) -> dict[str, Any]:
-    """Time every size at every density and cutoff, print a table, write the JSON file.
+    """Time every size at every density and cutoff, print a table, write the JSON file after each.
 
     Args:
         sizes: numbers of particles; None for the usual ones of the machine.
@@ -108,6 +108,17 @@ def run(
     ]
     hoomd, absent = bench_dpd_variants.hoomd() if device != "cpu" else ("", "")
     rows: list[dict[str, Any]] = []
+    report = {
+        **bench.machine(),
+        "timestep": timestep,
+        "skins": list(skins),
+        "weight_exponent": weight_exponent,
+        "melt": melt,
+        "cores": cores,
+        "absent": absent,
+        "lammps": lammps_version(),
+        "results": rows,
+    }
     print(HEADER)
     with tempfile.TemporaryDirectory() as folder:
         for case in cases:
@@ -125,24 +136,13 @@ def run(
             for result in results:
                 print(_row(result), flush=True)
             rows += results
+            if json_file is not None:
+                json_file.parent.mkdir(parents=True, exist_ok=True)
+                write_json(json_file, report)
+            if plot_file is not None:
+                plot(plot_file, rows)
     if absent:
         print(f"left out: HOOMD-blue, {absent}")
-    report = {
-        **bench.machine(),
-        "timestep": timestep,
-        "skins": list(skins),
-        "weight_exponent": weight_exponent,
-        "melt": melt,
-        "cores": cores,
-        "absent": absent,
-        "lammps": lammps_version(),
-        "results": rows,
-    }
-    if json_file is not None:
-        json_file.parent.mkdir(parents=True, exist_ok=True)
-        write_json(json_file, report)
-    if plot_file is not None:
-        plot(plot_file, rows)
     return report
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove.bench_dpd_variants import more
+from manymove.bench_dpd_variants import FEWEST_STEPS, more, tuning_steps
 
 TUNING_SECONDS = 30.0  # at most, for HOOMD-blue's choice of kernel parameters
 
@@ -84,8 +84,9 @@ class Fluid:
         ):
             self.simulation.run(100)
 
-    def fastest(self, buffers: list[float], steps: int) -> tuple[float, float]:
+    def fastest(self, buffers: list[float], seconds: float) -> tuple[float, float]:
         """The buffer with the highest rate of steps, and this rate; it is set."""
+        steps = tuning_steps(self.timed(FEWEST_STEPS) / FEWEST_STEPS, seconds)
         rates = dict.fromkeys(buffers, 0.0)
         for buffer in [*buffers, *buffers]:
             self.neighbours.buffer = buffer
@@ -101,7 +102,7 @@ def answer(lines: Any) -> Any:
         request = json.loads(next(lines))
         fluid = Fluid(request)
         fluid.melt(request["melt"])
-        buffer, rate = fluid.fastest(request["buffers"], request["tuning_steps"])
+        buffer, rate = fluid.fastest(request["buffers"], request["tuning_seconds"])
         yield {"buffer": buffer, "rate": rate * request["particles"]}
         for line in lines:
             seconds = fluid.timed(json.loads(line)["steps"])

@@ -27,7 +27,7 @@ from manymove.lammps import host
 # clock also counts what happens once in a run, first lists and a last reading of all particles.
 WARM_UP = 20  # steps
 FEWEST_STEPS = 20  # timed
-TUNING_STEPS = {"cpu": 20, "cuda": 200}  # of each candidate for the fastest settings
+TUNING_STEPS = {"cpu": 20, "cuda": 200}  # of each candidate for the fastest settings, at most
 MELTED = 0.1  # largest deviation of the temperature
 RECORD = re.compile(r"^\s*\d+\s+(\d\S*)\s+\S+\s*$", re.MULTILINE)  # step, temperature, pressure
 LOOP = re.compile(r"Loop time of ([\d.eE+-]+) on")
@@ -105,8 +105,11 @@ class Variant(ABC):
     failure: str = field(default="", kw_only=True)
 
     @abstractmethod
-    def tune(self, case: Case, start: Path) -> float:
-        """Choose the fastest settings; returns their rate, or 0 and says why in `failure`."""
+    def tune(self, case: Case, start: Path, seconds: float) -> float:
+        """Choose the fastest settings; returns their rate, or 0 and says why in `failure`.
+
+        Each candidate runs no longer than about `seconds`.
+        """
 
     @abstractmethod
     def run(self, case: Case, start: Path) -> None:
@@ -117,7 +120,7 @@ class Variant(ABC):
 
     def prepare(self, case: Case, start: Path, seconds: float) -> None:
         """Choose settings and a number of steps that takes `seconds`."""
-        rate = self.tune(case, start)
+        rate = self.tune(case, start, seconds)
         if not self.failure:
             self.steps = max(FEWEST_STEPS, int(1.2 * seconds * rate / case.particles))
 
@@ -140,6 +143,11 @@ def more(short: float, long: float) -> float:
     """How much longer the long run took. A disturbed short one must not leave it no time; the last
     digit of LAMMPS' clock is a microsecond."""
     return max(long - short, long / 10, 1e-6)
+
+
+def tuning_steps(step: float, seconds: float) -> int:
+    """Of one candidate on a GPU, where a step takes about `step` seconds."""
+    return max(FEWEST_STEPS, min(TUNING_STEPS["cuda"], int(seconds / step)))
 
 
 # ---- LAMMPS ------------------------------------------------------------------------------------
@@ -224,8 +232,13 @@ class LammpsVariant(Variant):
     run_style: str = "verlet"
     session: Session | None = field(default=None, kw_only=True)
 
-    def tune(self, case: Case, start: Path) -> float:
+    def tune(self, case: Case, start: Path, seconds: float) -> float:
         steps = TUNING_STEPS[self.settings["device"]]
+        if steps > FEWEST_STEPS:
+            times = self._times(case, start, case.skins[:1], FEWEST_STEPS)
+            if times is None:
+                return 0.0
+            steps = tuning_steps(times[0] / FEWEST_STEPS, seconds)
         skins = [*case.skins, *case.skins]  # the first ones find a GPU that is not yet warm
         times = self._times(case, start, skins, steps)
         if times is None:
@@ -396,7 +409,7 @@ class HoomdVariant(Variant):
     melt: int
     process: subprocess.Popen[str] | None = field(default=None, kw_only=True)
 
-    def tune(self, case: Case, start: Path) -> float:
+    def tune(self, case: Case, start: Path, seconds: float) -> float:
         self.process = subprocess.Popen(
             HOOMD, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -412,7 +425,7 @@ class HoomdVariant(Variant):
                 "seed": case.seed,
                 "melt": self.melt,
                 "warm_up": WARM_UP,
-                "tuning_steps": TUNING_STEPS["cuda"],
+                "tuning_seconds": seconds,
             }
         )
         if self.failure:

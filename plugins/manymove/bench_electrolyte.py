@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any
 
 from manymove import bench
+from manymove.devices import on_gpu
 from manymove.electrolyte import WATER_300K, Electrolyte
 from manymove.ions import Salt
 from manymove.report import write_json
@@ -63,7 +64,7 @@ def run(
     bench.check(repeats, seconds, equilibrate, 0)
     rows: list[dict[str, Any]] = []
     print(HEADER)
-    for ions in sizes or (GPU_SIZES if bench.runs_on_gpu(device) else CPU_SIZES):
+    for ions in sizes or (GPU_SIZES if on_gpu(device) else CPU_SIZES):
         salt = Salt.of(ions, (3, -1), (diameter, diameter))
         radius = (3 * ions / salt.density(debye_length, WATER_300K) / (4 * math.pi)) ** (1 / 3)
         start = Electrolyte.random(salt, radius=radius, seed=seed, device=device)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manymove import bench
+from manymove import bench, devices
 from manymove.bench import Variant
 from manymove.harddisk import HardDisks
 from manymove.report import write_json
@@ -81,7 +81,7 @@ def run(
         )
     import hoomd
 
-    on_gpu = bench.runs_on_gpu(device)
+    on_gpu = devices.on_gpu(device)
     if on_gpu and not hoomd.version.gpu_enabled:
         raise ValueError(
             f"this HOOMD-blue {hoomd.version.version} is built without GPU: use --device cpu"

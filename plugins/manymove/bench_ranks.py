@@ -1,7 +1,8 @@
-"""Speed of hard disks that MPI ranks share: `mpiexec -n R manymove bench disks --ranks 1,2,...`.
+"""Speed of hard disks that MPI ranks share, and of adsorbates whose systems they divide:
+`mpiexec -n R manymove bench disks --ranks 1,2,...`, and the same for `adsorption`.
 
-Numbers of ranks are timed in turn, from the same melted configuration. In strong scaling all have
-the same disks; in weak scaling as many on each rank.
+Numbers of ranks are timed in turn, disks from the same melted configuration. In strong scaling all
+have the same disks or as many systems in all; in weak scaling as many on each rank.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from manymove import bench
+from manymove.adsorption import Adsorption
+from manymove.adsorption_fill import filling_systems
+from manymove.averages import MULTIPLE
 from manymove.harddisk import HardDisks
 from manymove.packing import random_packing
 from manymove.ranks import TIMEOUT, Ranks
@@ -59,12 +63,7 @@ def disks(
         ValueError: an argument is out of range.
     """
     bench.check(repeats, seconds, melt, 0)
-    if not ranks or min(ranks) < 1 or max(ranks) > world.size:
-        raise ValueError(
-            f"--ranks is {','.join(map(str, ranks))}; mpirun started {world.size}, it must be from "
-            "1 to that"
-        )
-    everyone = Ranks.of(world.communicator, TIMEOUT)
+    everyone = _everyone(world, ranks)
     rows: list[dict[str, Any]] = []
     if world.rank == 0:
         print(f"{bench.HEADER}  efficiency")
@@ -77,24 +76,121 @@ def disks(
     }
     for N in sizes:
         found = _on_first(everyone, lambda N=N: _melted(N, packing_fraction, settings, melt))
-        variants = []
-        for count in ranks:
+
+        def make(some: Any, count: int, found: Any = found) -> bench.Variant:
             blocks = _blocks(count) if weak else (1, 1)
-            variants += _variants(world, everyone, found, blocks, count, settings, melt)
+            return _disks(some, count, found, blocks, settings, melt)
+
+        variants = [_on_some(world, everyone, count, make) for count in ranks]
         results = _time(variants, everyone, repeats, seconds)
-        for result in results:
-            base = results[0]["trial_moves_per_second"] / results[0]["ranks"]
-            result["efficiency"] = result["trial_moves_per_second"] / result["ranks"] / base
-            result["scaling"] = "weak" if weak else "strong"
-            if world.rank == 0:
+        _add_efficiency(results, weak)
+        if world.rank == 0:
+            for result in results:
                 print(f"{bench.row(result)}  {result['efficiency']:>9.1%}", flush=True)
         rows += results
     report = {**bench.machine(), "packing_fraction": packing_fraction, "melt": melt}
-    report |= {"world": world.size, "results": rows}
+    return _write(world, {**report, "world": world.size, "results": rows}, json_file)
+
+
+def adsorption(
+    world: World,
+    *,
+    framework: str,
+    molecules: Sequence[int],
+    method: str,
+    proposals: int,
+    systems: int | None,
+    ranks: Sequence[int],
+    weak: bool,
+    interpolation: str,
+    grid_spacing: float | None,
+    precision: str,
+    device: str,
+    threads: int | None,
+    equilibrate: int,
+    repeats: int,
+    seconds: float,
+    seed: int,
+    json_file: Path | None,
+) -> dict[str, Any]:
+    """Time systems that ranks divide, on every number of ranks; rank 0 prints and writes.
+
+    Args:
+        world: all ranks, at least the largest number of `ranks`.
+        systems: in all; with `weak` of each rank. None for what fills the devices of all ranks.
+        ranks: numbers of ranks; efficiencies are relative to the first.
+        threads: of each CPU rank; None for its part of the cores.
+        framework, molecules, method, proposals, interpolation, grid_spacing, precision, device,
+        equilibrate, repeats, seconds, seed, json_file: as for `manymove.bench_adsorption.run`.
+
+    Returns:
+        what the JSON file holds, on rank 0.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    bench.check(repeats, seconds, equilibrate, 0)
+    everyone = _everyone(world, ranks)
+    where, threads = world.device(device), threads or world.cores
+    settings = {
+        "interpolation": interpolation,
+        "grid_spacing": grid_spacing,
+        "precision": precision,
+        "device": where,
+        "threads": threads,
+        "method": method,
+        "proposals": proposals if method in MULTIPLE else None,
+    }
+    rows: list[dict[str, Any]] = []
+    if world.rank == 0:
+        print(_ADSORPTION_HEADER)
+    for N in molecules:
+        each = filling_systems(method, N, where, precision, threads)
+        if everyone:
+            each = everyone.first(each)
+        total = systems or (each if weak else each * max(ranks))
+        if not weak and total < max(ranks):
+            raise ValueError(f"--systems is {total}, fewer than the {max(ranks)} ranks")
+
+        def make(some: Any, count: int, N: int = N, total: int = total) -> bench.Variant:
+            mine = total if weak else len(range(total)[world.rank :: count])
+            engine = Adsorption(framework, N, systems=mine, seed=seed + world.rank, **settings)
+            engine.equilibrate(equilibrate)
+            return _systems(some, count, engine, total * count if weak else total)
+
+        variants = [_on_some(world, everyone, count, make) for count in ranks]
+        results = _time(variants, everyone, repeats, seconds)
+        _add_efficiency(results, weak)
+        for result in results:
+            result["trial_states_per_second"] = result.pop("trial_moves_per_second")
+            if world.rank == 0:
+                print(_adsorption_row(result), flush=True)
+        rows += results
+    report = {**bench.machine(), "framework": framework, "equilibrate": equilibrate}
+    return _write(world, {**report, "world": world.size, "results": rows}, json_file)
+
+
+def _everyone(world: World, ranks: Sequence[int]) -> Ranks | None:
+    if not ranks or min(ranks) < 1 or max(ranks) > world.size:
+        raise ValueError(
+            f"--ranks is {','.join(map(str, ranks))}; mpirun started {world.size}, it must be from "
+            "1 to that"
+        )
+    return Ranks.of(world.communicator, TIMEOUT)
+
+
+def _write(world: World, report: dict[str, Any], json_file: Path | None) -> dict[str, Any]:
     if json_file is not None and world.rank == 0:
         json_file.parent.mkdir(parents=True, exist_ok=True)
         write_json(json_file, report)
     return report
+
+
+def _add_efficiency(results: list[dict[str, Any]], weak: bool) -> None:
+    base = results[0]["trial_moves_per_second"] / results[0]["ranks"] if results else 0.0
+    for result in results:
+        result["efficiency"] = result["trial_moves_per_second"] / result["ranks"] / base
+        result["scaling"] = "weak" if weak else "strong"
 
 
 def _blocks(count: int) -> tuple[int, int]:
@@ -138,40 +234,97 @@ def _on_first(everyone: Ranks | None, task: Callable[[], T]) -> T | None:
     return everyone.together(lambda: task() if everyone.rank == 0 else None, patient=True)
 
 
-def _variants(
+def _on_some(
     world: World,
     everyone: Ranks | None,
-    found: Any,
-    blocks: tuple[int, int],
     count: int,
-    settings: dict[str, Any],
-    melt: int,
-) -> list[tuple[bench.Variant, Ranks | None]]:
-    """That of the first `count` ranks, on these."""
+    make: Callable[[Any, int], bench.Variant],
+) -> tuple[bench.Variant | None, Ranks | None]:
+    """What `make` makes of the communicator of the first `count` ranks, on these."""
     some = world.communicator.Split(int(world.rank >= count)) if everyone else None
 
-    def make() -> list[tuple[bench.Variant, Ranks | None]]:
+    def task() -> tuple[bench.Variant | None, Ranks | None]:
         if world.rank >= count:
-            return []
-        ranks = Ranks.of(some, TIMEOUT)
-        positions, box = _repeat(*found, blocks) if found else (None, None)
-        box = ranks.first(box, patient=True) if ranks else box
-        engine = HardDisks(positions, box, comm=some, timeout=10 * TIMEOUT, **settings)
-        engine.run(melt)  # copies part
-        variant = bench.standalone(engine)
-        variant.name = f"{count} rank{'s' if count > 1 else ''}, {variant.name}"
-        variant.settings |= {"particles": engine.N, "ranks": count, "cells": list(engine.cells)}
-        return [(variant, ranks)]
+            return None, None
+        return make(some, count), Ranks.of(some, TIMEOUT)
 
-    return everyone.together(make, patient=True) if everyone else make()
+    return everyone.together(task, patient=True) if everyone else task()
+
+
+def _named(variant: bench.Variant, count: int) -> bench.Variant:
+    variant.name = f"{count} rank{'s' if count > 1 else ''}, {variant.name}"
+    variant.settings["ranks"] = count
+    return variant
+
+
+def _disks(
+    some: Any,
+    count: int,
+    found: Any,
+    blocks: tuple[int, int],
+    settings: dict[str, Any],
+    melt: int,
+) -> bench.Variant:
+    ranks = Ranks.of(some, TIMEOUT)
+    positions, box = _repeat(*found, blocks) if found else (None, None)
+    box = ranks.first(box, patient=True) if ranks else box
+    engine = HardDisks(positions, box, comm=some, timeout=10 * TIMEOUT, **settings)
+    engine.run(melt)  # copies part
+    variant = _named(bench.standalone(engine), count)
+    variant.settings |= {"particles": engine.N, "cells": list(engine.cells)}
+    return variant
+
+
+def _systems(some: Any, count: int, engine: Adsorption, total: int) -> bench.Variant:
+    """The moves of all ranks: a run ends with that of the last one."""
+    ranks = Ranks.of(some, 10 * TIMEOUT)
+
+    def run(steps: int) -> tuple[int, int]:
+        states, accepted = engine.trial_states, engine.acceptance_counts[0]
+        engine.run(steps)
+        moves = [engine.trial_states - states, engine.acceptance_counts[0] - accepted]
+        both = np.array(moves, dtype=np.uint64)
+        if ranks:
+            ranks.sum_in_place(both)
+        return int(both[0]), int(both[1])
+
+    name = engine.device if engine.device != "cpu" else engine.device_name
+    settings = {
+        "device": engine.device,
+        "device_name": engine.device_name,
+        "method": engine.method,
+        "proposals": engine.proposals,
+        "molecules": int(engine.counts[0].sum()),
+        "systems": total,
+    }
+    return _named(bench.Variant(name, run, settings), count)
+
+
+_ADSORPTION_HEADER = (
+    f"{'molecules':>9}  {'variant':<44} {'systems':>8} {'states/s':>9}  {'spread':>6}  "
+    f"{'accepted':>8}  efficiency"
+)
+
+
+def _adsorption_row(r: dict[str, Any]) -> str:
+    rate = r["trial_states_per_second"]
+    spread = (r["highest"] - r["lowest"]) / 2 / rate
+    name = r["method"] + (f" {r['proposals']}" if r["method"] in MULTIPLE else "")
+    name += f", {r['variant']}"
+    return (
+        f"{r['molecules']:>9}  {name:<44} {r['systems']:>8} {rate:>9.3g}  {spread:>6.1%}  "
+        f"{r['acceptance']:>8.2%}  {r['efficiency']:>9.1%}"
+    )
 
 
 def _time(
-    variants: list[tuple[bench.Variant, Ranks | None]],
+    all_variants: list[tuple[bench.Variant | None, Ranks | None]],
     everyone: Ranks | None,
     repeats: int,
     seconds: float,
 ) -> list[dict[str, Any]]:
+    """Results of the variants that this rank is part of."""
+    variants = [(variant, ranks) for variant, ranks in all_variants if variant]
     for variant, ranks in variants:
         _calibrate(variant, ranks, seconds)
     for _ in range(repeats):

@@ -38,8 +38,10 @@ def write(path: PathLike, kind: str, header: Mapping[str, Any], **arrays: np.nda
         with open(partial, "wb") as file:
             np.savez(file, header=text, **arrays)
         os.replace(partial, path)
-    except BaseException:
+    except BaseException as error:
         partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:  # a full disk
+            error.filename = os.fspath(path)
         raise
 
 

@@ -11,7 +11,21 @@ from typing import Annotated
 import typer
 
 from manymove import cli_bench
-from manymove.cli_options import Device, help_without_command, number, numbers
+from manymove.cli_options import (
+    Checkpoint,
+    Device,
+    MovesPerCell,
+    Output,
+    Precision,
+    Quiet,
+    Replicas,
+    Resume,
+    Seed,
+    Threads,
+    help_without_command,
+    number,
+    numbers,
+)
 
 # The engine, NumPy and the file formats are imported when a command runs, so that --help and a
 # mistyped option answer at once.
@@ -26,10 +40,6 @@ app.add_typer(cli_bench.app, name="bench")
 
 PAPER_FRACTIONS = "0.698,0.702,0.706,0.710,0.714,0.718"
 
-Threads = Annotated[
-    int | None, typer.Option(help="CPU threads of all replicas together; all cores by default.")
-]
-
 
 @app.command()
 def disks(
@@ -42,19 +52,16 @@ def disks(
     ] = None,
     sweeps: Annotated[int, typer.Option(help="Sweeps measured, of N trial moves each.")] = 20000,
     equilibrate: Annotated[int, typer.Option(help="Sweeps before that.")] = 5000,
-    seed: Annotated[int, typer.Option(help="Of the random numbers; replica k takes seed + k.")] = 1,
+    seed: Seed = 1,
     device: Device = "auto",
-    output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("out"),
+    output: Output = Path("out"),
     input_: Annotated[
         Path | None, typer.Option("--input", help="Start from the last frame of a GSD file.")
     ] = None,
     start: Annotated[
         str, typer.Option(help="Start without --input: random, hexagonal or square.")
     ] = "random",
-    replicas: Annotated[
-        int | None,
-        typer.Option(help="Independent runs, pooled; 1, or one per MPI rank under mpirun."),
-    ] = None,
+    replicas: Replicas = None,
     decompose: Annotated[
         bool,
         typer.Option("--decompose", help="The ranks of mpirun share one system, in strips."),
@@ -63,15 +70,11 @@ def disks(
     max_displacement: Annotated[
         float | None, typer.Option(help="Of a trial move along x and y, in diameters.")
     ] = None,
-    moves_per_cell: Annotated[
-        int | None, typer.Option(help="Trial moves per visit of a cell, n_m.")
-    ] = None,
+    moves_per_cell: MovesPerCell = None,
     frames: Annotated[int, typer.Option(help="Frames of the trajectory, equally spaced.")] = 10,
-    checkpoint: Annotated[float, typer.Option(help="Seconds between checkpoints.")] = 600.0,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint in --output.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no table.")] = False,
+    checkpoint: Checkpoint = 600.0,
+    resume: Resume = False,
+    quiet: Quiet = False,
     equation_of_state: Annotated[
         bool,
         typer.Option(
@@ -89,8 +92,8 @@ def disks(
     "mpirun -n R" there are R replicas, or, with --decompose, R ranks that share one system: the
     results are those of one rank.
     """
-    from manymove import job, report
-    from manymove.replica import Settings
+    from manymove import harddisk_job as job
+    from manymove.harddisk_replica import Settings
     from manymove.replicas import World
 
     world = World.connect()
@@ -126,10 +129,10 @@ def disks(
             for phi in numbers("--packing-fractions", packing_fractions, float)
         ]
         summary, complete = job.run_equation_of_state(runs, output, world)
-        text = report.equation_of_state_table(summary)
+        text = job.equation_of_state_table(summary)
     else:
         summary, complete = job.run(settings, world)
-        text = report.table(summary)
+        text = job.table(summary)
     if world.rank == 0 and not quiet:
         print(f"{text}\nresults in {output}/")
     return 0 if complete else 130
@@ -148,11 +151,11 @@ def dpd(
     weight_exponent: Annotated[float, typer.Option(help="s of the weights.")] = 1.0,
     timestep: Annotated[float, typer.Option(help="Of velocity Verlet.")] = 0.01,
     seed: Annotated[int, typer.Option(help="Of the start and the random forces.")] = 1,
-    precision: Annotated[str, typer.Option(help="mixed or double.")] = "mixed",
+    precision: Precision = "mixed",
     ranks: Annotated[int, typer.Option(help="MPI processes.")] = 1,
     threads: Annotated[int, typer.Option(help="Of each of them, for the forces.")] = 1,
-    output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("out"),
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no table.")] = False,
+    output: Output = Path("out"),
+    quiet: Quiet = False,
 ) -> int:
     """Simulate a fluid of dissipative particles in the installed LAMMPS.
 
@@ -222,19 +225,17 @@ def adsorption(
     grid_spacing: Annotated[
         float | None, typer.Option(help="In angstrom; 0.08 (linear) or 0.2 (cubic).")
     ] = None,
-    precision: Annotated[str, typer.Option(help="mixed or double.")] = "mixed",
+    precision: Precision = "mixed",
     barrier: Annotated[
         str, typer.Option(help="Pockets behind it are blocked: auto (20 T), none, or kelvin.")
     ] = "auto",
-    seed: Annotated[int, typer.Option(help="Of the random numbers; rank k takes seed + k.")] = 1,
+    seed: Seed = 1,
     device: Device = "auto",
     threads: Threads = None,
-    output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("out"),
-    checkpoint: Annotated[float, typer.Option(help="Seconds between checkpoints.")] = 600.0,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint in --output.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no table.")] = False,
+    output: Output = Path("out"),
+    checkpoint: Checkpoint = 600.0,
+    resume: Resume = False,
+    quiet: Quiet = False,
 ) -> int:
     """Simulate adsorbed molecules by (waste-recycling) Monte Carlo.
 
@@ -242,6 +243,7 @@ def adsorption(
     Ctrl-C stops with all but the pictures written; --resume goes on.
     """
     from manymove import adsorption_job as job
+    from manymove.adsorption_replica import Settings, read_adsorbates
     from manymove.replicas import World
 
     world = World.connect()
@@ -253,10 +255,10 @@ def adsorption(
         count = world.size * share
     else:
         count = number("--systems", systems, int)
-    settings = job.Settings(
+    settings = Settings(
         framework=framework,
         molecules=counts,
-        adsorbates=job.read_adsorbates(adsorbates),
+        adsorbates=read_adsorbates(adsorbates),
         steps=steps,
         equilibrate=equilibrate,
         seed=seed,
@@ -341,31 +343,26 @@ def electrolyte(
     max_displacement: Annotated[
         float | None, typer.Option(help="Of a trial move along x, y and z, in angstrom.")
     ] = None,
-    precision: Annotated[str, typer.Option(help="mixed or double.")] = "mixed",
+    precision: Precision = "mixed",
     method: Annotated[str, typer.Option(help="brush, reduction or serial.")] = "brush",
-    seed: Annotated[int, typer.Option(help="Of the random numbers; replica k takes seed + k.")] = 1,
+    seed: Seed = 1,
     device: Annotated[
         str,
         typer.Option(help="auto, cpu, cuda, cuda:<index>, or cuda:0,1: one chain on several GPUs."),
     ] = "auto",
     threads: Threads = None,
-    replicas: Annotated[
-        int | None,
-        typer.Option(help="Independent runs, pooled; 1, or one per MPI rank under mpirun."),
-    ] = None,
-    output: Annotated[Path, typer.Option(help="Folder for results.")] = Path("out"),
-    checkpoint: Annotated[float, typer.Option(help="Seconds between checkpoints.")] = 600.0,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint in --output.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no table.")] = False,
+    replicas: Replicas = None,
+    output: Output = Path("out"),
+    checkpoint: Checkpoint = 600.0,
+    resume: Resume = False,
+    quiet: Quiet = False,
 ) -> int:
     """Simulate charged hard spheres and measure their energy, g(r) and dressed valences.
 
     Writes summary.json, energy.csv, g.csv, checkpoints and pictures into --output. Ctrl-C stops
     after the sweep under way with all but the pictures written; --resume goes on.
     """
-    from manymove import electrolyte_job
+    from manymove import electrolyte_job as job
     from manymove.electrolyte_replica import Settings
     from manymove.replicas import World
 
@@ -397,9 +394,9 @@ def electrolyte(
         resume=resume,
         quiet=quiet,
     )
-    summary, complete = electrolyte_job.run(settings, world)
+    summary, complete = job.run(settings, world)
     if world.rank == 0 and not quiet:
-        print(f"{electrolyte_job.table(summary)}\nresults in {output}/")
+        print(f"{job.table(summary)}\nresults in {output}/")
     return 0 if complete else 130
 
 

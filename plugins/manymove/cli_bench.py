@@ -156,15 +156,52 @@ def bench_adsorption(
     raspa: Annotated[
         bool, typer.Option(help="Time RASPA3 as well, where raspalib is installed.")
     ] = True,
+    ranks: Annotated[
+        str | None,
+        typer.Option(help="Ranks of mpirun that divide the systems, separated by commas."),
+    ] = None,
+    weak: Annotated[
+        bool, typer.Option("--weak", help="--systems are those of each rank, not of all together.")
+    ] = False,
     equilibrate: Annotated[int, typer.Option(help="Steps before anything is timed.")] = 2000,
     repeats: Repeats = 3,
     seconds: Seconds = 1.0,
     seed: BenchSeed = 1,
     json_file: JsonFile = None,
 ) -> int:
-    """Time adsorption: trial states per second and 1 / (variance x seconds) of each method."""
-    from manymove import bench_adsorption as bench
+    """Time adsorption: trial states per second and 1 / (variance x seconds) of each method.
 
+    Under mpirun, one method with the systems divided among the ranks: trial states per second.
+    """
+    from manymove import bench_adsorption as bench
+    from manymove import bench_ranks
+    from manymove.replicas import World
+
+    world = World.connect()
+    if world.size > 1 or ranks is not None or weak:
+        if cpu or "," in methods or "," in proposals:
+            raise ValueError("--ranks and --weak go with one of --methods and one of --proposals")
+        bench_ranks.adsorption(
+            world,
+            framework=framework,
+            molecules=numbers("--molecules", molecules, int),
+            method=methods,
+            proposals=number("--proposals", proposals, int),
+            systems=systems,
+            ranks=[1, world.size] if ranks is None else numbers("--ranks", ranks, int),
+            weak=weak,
+            interpolation=interpolation,
+            grid_spacing=grid_spacing,
+            precision=precision,
+            device=device,
+            threads=threads,
+            equilibrate=equilibrate,
+            repeats=repeats,
+            seconds=seconds,
+            seed=seed,
+            json_file=json_file,
+        )
+        return 0
     bench.run(
         framework=framework,
         molecules=numbers("--molecules", molecules, int),
@@ -309,11 +346,72 @@ def bench_dpd(
     return 0
 
 
+@app.command("scaling")
+def bench_scaling(
+    algorithms: Annotated[
+        str, typer.Option(help="Separated by commas.")
+    ] = "disks,dpd,electrolyte,adsorption",
+    ranks: Annotated[
+        str | None,
+        typer.Option(help="Numbers of GPUs, or CPU ranks, separated by commas; 1, 2, 4, ... all."),
+    ] = None,
+    weak: Annotated[bool, typer.Option("--weak", help="Only weak scaling.")] = False,
+    strong: Annotated[bool, typer.Option("--strong", help="Only strong scaling.")] = False,
+    sizes: Annotated[
+        str | None,
+        typer.Option(help="Of one algorithm: of each rank with --weak, in all with --strong."),
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    launcher: Annotated[
+        str | None, typer.Option(help="Of MPI processes, as mpiexec (not for DPD).")
+    ] = None,
+    transport: Annotated[str, typer.Option(help="Of run_style manymove/verlet.")] = "auto",
+    repeats: Repeats = 3,
+    seconds: Seconds = 1.0,
+    limit: Annotated[float, typer.Option(help="Seconds that all may take.")] = 3600.0,
+    seed: BenchSeed = 1,
+    json_file: JsonFile = None,
+    plot: Annotated[Path | None, typer.Option(help="Picture of speeds and efficiencies.")] = None,
+    read: Annotated[
+        list[Path] | None,
+        typer.Option(help="Show this file instead of measuring; may be repeated."),
+    ] = None,
+) -> int:
+    """Time each algorithm on one, two, ... GPUs or CPU ranks: weak and strong scaling."""
+    from manymove import bench_scaling
+
+    if read:
+        bench_scaling.read(read, plot)
+        return 0
+    report = bench_scaling.run(
+        algorithms=numbers("--algorithms", algorithms, str),
+        ranks=None if ranks is None else numbers("--ranks", ranks, int),
+        weak=weak or not strong,
+        strong=strong or not weak,
+        sizes=None if sizes is None else numbers("--sizes", sizes, int),
+        device=device,
+        launcher=launcher,
+        transport=transport,
+        repeats=repeats,
+        seconds=seconds,
+        limit=limit,
+        seed=seed,
+        json_file=json_file,
+        plot_file=plot,
+    )
+    return 0 if report["results"] else 1
+
+
 @app.command("all")
 def bench_all(
+    parts: Annotated[
+        str | None,
+        typer.Option(help="Of disks, hoomd, dpd, electrolyte and adsorption; all by default."),
+    ] = None,
     device: Device = "auto",
     repeats: Repeats = 3,
     seconds: Seconds = 1.0,
+    limit: Annotated[float, typer.Option(help="Seconds that each part may take.")] = 600.0,
     seed: BenchSeed = 1,
     json_file: JsonFile = None,
     plot: Annotated[Path | None, typer.Option(help="Picture of the speeds.")] = None,
@@ -321,12 +419,14 @@ def bench_all(
     """Time everything with its defaults, beside every peer that is installed."""
     from manymove import bench_all
 
-    bench_all.run(
+    report = bench_all.run(
+        parts=None if parts is None else numbers("--parts", parts, str),
         device=device,
         repeats=repeats,
         seconds=seconds,
+        limit=limit,
         seed=seed,
         json_file=json_file,
         plot_file=plot,
     )
-    return 0
+    return 0 if report["summary"] else 1

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:<index>.")]
+Threads = Annotated[
+    int | None, typer.Option(help="CPU threads of all replicas together; all cores by default.")
+]
+Seed = Annotated[
+    int, typer.Option(help="Of the random numbers; replica (or rank) k takes seed + k.")
+]
+Precision = Annotated[str, typer.Option(help="mixed or double.")]
+MovesPerCell = Annotated[int | None, typer.Option(help="Trial moves per visit of a cell, n_m.")]
+Replicas = Annotated[
+    int | None, typer.Option(help="Independent runs, pooled; 1, or one per MPI rank under mpirun.")
+]
+Output = Annotated[Path, typer.Option(help="Folder for results.")]
+Checkpoint = Annotated[float, typer.Option(help="Seconds between checkpoints.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in --output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bar and no table.")]
 
 
 def number(option: str, word: str, kind: type) -> Any:

@@ -9,31 +9,27 @@ from __future__ import annotations
 
 import math
 import os
-import re
-import time
 from collections.abc import Callable, Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from manymove import _core, checkpoint
-from manymove.devices import device_name
-from manymove.harddisk import _count, _device_name, _thread_count
+from manymove import _core, arguments, checkpoint
 from manymove.ions import Salt, Species, debye_length, random_box, random_sphere
 from manymove.pair_correlations import PairCorrelations, PairSampling
+from manymove.simulation import Simulation
 
 __all__ = ["Electrolyte", "IonOverlapError", "PairCorrelations", "Salt", "Species"]
 
 IonOverlapError = _core.IonOverlapError
 
 WATER_300K = 7.117  # Bjerrum length in angstrom: relative permittivity 78.3, 300 K
+METHODS = ("brush", "reduction", "serial")
 _KIND = "an electrolyte"  # of checkpoints
-_CHUNK = 0.1  # seconds between looks at callbacks and signals
 _MOST_SWEEPS = 1 << 20  # whose energies the engine keeps
 
 
-class Electrolyte:
+class Electrolyte(Simulation):
     """The primitive model: ions as charged hard spheres, by sequential Metropolis Monte Carlo.
 
     A *sweep* tries to move every ion once, in the order of the input. The energy of a trial is
@@ -100,44 +96,28 @@ class Electrolyte:
     ) -> None:
         if (radius is None) == (box is None):
             raise ValueError("give either a radius or a box")
-        for name, length in (
-            ("max_displacement", max_displacement),
-            ("short_displacement", short_displacement),
-        ):
-            if length is not None and not length > 0:
-                raise ValueError(f"{name} must be positive, got {length}")
         if (short_displacement is None) != (short_fraction == 0):
             raise ValueError("short_displacement and short_fraction go together")
-        for name, number in (("seed", seed), ("first_sweep", first_sweep)):
-            if not isinstance(number, Integral):
-                raise TypeError(f"{name} must be an integer, got {number!r}")
-            if not 0 <= number < 2**64:
-                raise ValueError(f"{name} must be in [0, 2**64), got {number}")
-        if precision not in ("mixed", "double"):
-            raise ValueError(f'precision is {precision!r}; it must be "mixed" or "double"')
-        if box is not None:
-            try:
-                lx, ly, lz = (float(edge) for edge in box)
-            except (TypeError, ValueError):
-                raise ValueError(f"box must be three edges (Lx, Ly, Lz), got {box!r}") from None
-            box = (lx, ly, lz)
         self._species = tuple(species)
         self._types = _types(types, len(self._species))
         self._parameters: dict[str, Any] = {
             "radius": None if radius is None else float(radius),
-            "box": box,
+            "box": None if box is None else arguments.edges(box, 3),
             "bjerrum_length": float(bjerrum_length),
-            "max_displacement": float(max_displacement or 0),
-            "short_displacement": float(short_displacement or 0),
+            "max_displacement": arguments.positive_or_default("max_displacement", max_displacement),
+            "short_displacement": arguments.positive_or_default(
+                "short_displacement", short_displacement
+            ),
             "short_fraction": float(short_fraction),
-            "precision": precision,
-            "method": method,
-            "threads_per_particle": _count("threads_per_particle", threads_per_particle),
-            "seed": int(seed),
-            "first_sweep": int(first_sweep),
+            "precision": arguments.one_of("precision", precision, arguments.PRECISIONS),
+            "method": arguments.one_of("method", method, METHODS),
+            "threads_per_particle": arguments.count_or_default(
+                "threads_per_particle", threads_per_particle
+            ),
+            "seed": arguments.uint64("seed", seed),
+            "first_sweep": arguments.uint64("first_sweep", first_sweep),
         }
-        self._device = _device(device)
-        self._threads = _thread_count(threads)
+        self._settle(device, threads, several=True)
         self._adopt(
             _core.Electrolyte.from_positions(
                 positions, *self._columns(), self._parameters, self._device, self._threads
@@ -184,9 +164,7 @@ class Electrolyte:
         return valence, diameter, self._types
 
     def _adopt(self, engine: _core.Electrolyte) -> None:
-        self._engine = engine
-        self._seconds = 0.0
-        self._sweeps_per_second = 0.0
+        super()._adopt(engine)
         self._start_energy: float | None = None  # of the sweep that changes are counted from
         self._sampling: PairSampling | None = None
         self._energies: list[np.ndarray] = []
@@ -206,27 +184,18 @@ class Electrolyte:
             ValueError: sweeps is negative.
             KeyboardInterrupt: on Ctrl-C, after the sweep that is under way.
         """
-        if not isinstance(sweeps, Integral):
-            raise TypeError(f"sweeps must be an integer, got {sweeps!r}")
-        if sweeps < 0:
-            raise ValueError(f"sweeps must not be negative, got {sweeps}")
-        done = 0
-        while done < sweeps:
-            most = min(int(self._sweeps_per_second * _CHUNK), _MOST_SWEEPS)
-            chunk = max(1, min(int(sweeps) - done, most))
-            if self._sampling is not None:
-                chunk = min(chunk, self._sampling.every - self.sweep % self._sampling.every)
-            started = time.perf_counter()
-            self._engine.run(chunk)
-            elapsed = time.perf_counter() - started
+        for _ in self._pieces(arguments.steps("sweeps", sweeps), self._engine.run, self._most):
             self._collect_energies()
-            self._seconds += elapsed
-            self._sweeps_per_second = chunk / max(elapsed, 1e-9)
-            done += chunk
             if self._sampling is not None and self.sweep % self._sampling.every == 0:
                 self._sampling.take(self._engine)
             if callback is not None:
                 callback(self)
+
+    def _most(self, sweeps: int) -> int:
+        """So many, or less: the engine keeps the energies, and pairs are sampled in between."""
+        if self._sampling is not None:
+            sweeps = min(sweeps, self._sampling.every - self.sweep % self._sampling.every)
+        return min(sweeps, _MOST_SWEEPS)
 
     # ---- what there is ---------------------------------------------------------------------------
 
@@ -274,10 +243,6 @@ class Electrolyte:
         )
 
     @property
-    def seed(self) -> int:
-        return self._parameters["seed"]
-
-    @property
     def precision(self) -> str:
         return self._parameters["precision"]
 
@@ -296,49 +261,15 @@ class Electrolyte:
         return self._engine.threads_per_particle
 
     @property
-    def device(self) -> str:
-        """ "cpu", "cuda:<index>" or "cuda:<index>,<index>,..."."""
-        return self._device
-
-    @property
-    def device_name(self) -> str:
-        """The GPU's name (with their number, if several), or the CPU's SIMD level and the number
-        of threads."""
-        return device_name(self._device, self.threads)
-
-    @property
-    def threads(self) -> int:
-        """Threads of the CPU engine; 1 on a GPU."""
-        return self._threads if self._device == "cpu" else 1
-
-    @property
     def sweep(self) -> int:
         """Sweeps done, counted from `first_sweep`."""
         return self._engine.counters[0]
-
-    @property
-    def trial_moves(self) -> int:
-        return self._engine.counters[1]
-
-    @property
-    def accepted_moves(self) -> int:
-        return self._engine.counters[2]
 
     @property
     def evaluated_moves(self) -> int:
         """Trial moves whose energy was computed; the others left the cell or hit an ion that
         cannot have moved away."""
         return self._engine.counters[3]
-
-    @property
-    def acceptance(self) -> float:
-        """Accepted over trial moves; NaN before the first."""
-        return self.accepted_moves / self.trial_moves if self.trial_moves else math.nan
-
-    @property
-    def seconds(self) -> float:
-        """Wall time spent moving ions since this object was made or loaded."""
-        return self._seconds
 
     @property
     def positions(self) -> np.ndarray:
@@ -354,11 +285,6 @@ class Electrolyte:
         self._engine.set_positions(positions)
         self._engine.take_energies()
         self._start_energy, self._energies = None, []
-
-    @property
-    def state_hash(self) -> str:
-        """16 hexadecimal digits from all positions and counters; the same on every machine."""
-        return f"{self._engine.state_hash():016x}"
 
     def max_overlap(self) -> float:
         """Depth of the deepest overlap, in contact distances; 0 if none."""
@@ -423,7 +349,7 @@ class Electrolyte:
         if every is None:
             self._sampling = None
             return
-        every = _count("every", every)
+        every = arguments.count("every", every)
         if self.box is not None:
             if margin is not None:
                 raise ValueError("a periodic box has no wall: margin must be None")
@@ -501,8 +427,7 @@ class Electrolyte:
             self._parameters = header["parameters"]
             if self._parameters["box"] is not None:
                 self._parameters["box"] = tuple(self._parameters["box"])
-            if self._parameters["precision"] not in ("mixed", "double"):
-                raise ValueError(f"precision is {self._parameters['precision']!r}")
+            arguments.one_of("precision", self._parameters["precision"], arguments.PRECISIONS)
             state = {
                 "positions": arrays["positions"],
                 "counters": tuple(header["counters"]),
@@ -514,8 +439,7 @@ class Electrolyte:
             start_energy = header["start_energy"]
             if start_energy is not None and not math.isfinite(start_energy):
                 raise ValueError(f"start_energy is {start_energy}")
-        self._device = _device(device)
-        self._threads = _thread_count(threads)
+        self._settle(device, threads, several=True)
         self._adopt(
             _core.Electrolyte.from_snapshot(
                 state, *self._columns(), self._parameters, self._device, self._threads
@@ -524,13 +448,6 @@ class Electrolyte:
         self._start_energy = start_energy
         self._sampling = sampling
         return self
-
-
-def _device(device: Any) -> str:
-    """As the engine wants it; several GPUs share a chain."""
-    if isinstance(device, str) and re.fullmatch("cuda:[0-9]{1,3}(,[0-9]{1,3})+", device):
-        return device
-    return _device_name(device)
 
 
 def _types(types: Any, species: int) -> np.ndarray:

@@ -1,19 +1,17 @@
-"""The main job behind `manymove electrolyte`: replicas over threads and ranks, pooled, written."""
+"""The job behind `manymove electrolyte`: replicas of an electrolyte, pooled and written out."""
 
 from __future__ import annotations
 
-import time
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
+from manymove import job, report
 from manymove.analysis import pressure
 from manymove.analysis.dressed_ion import DressedIons, dressed_ions
 from manymove.electrolyte_replica import Replica, Result, Settings
-from manymove.progress import MovesBar, StopRequest
-from manymove.replicas import World, run_concurrently, share_of_threads
-from manymove.report import _hash_of, _number, write_json
+from manymove.replicas import World
+from manymove.report import number, with_error
 
 
 def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
@@ -25,57 +23,32 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     Raises:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
     """
-    mine = world.share(range(settings.replicas))
-    failure: Exception | None = None
-    results: list[Result] = []
-    try:
-        settings.output.mkdir(parents=True, exist_ok=True)
-        results = _run_share(settings, mine, world)
-    except Exception as error:
-        failure = error
-    # An error on one rank is the error of all, or the others would wait for it for ever.
-    failures = world.gather([str(failure)] if failure is not None else [])
-    if failure is not None:
-        raise failure
-    if failures:
-        raise RuntimeError(failures[0])
-    results = sorted(world.gather(results), key=lambda r: r.replica)
+    results = job.on_all_ranks(world, lambda: _share(settings, world))
     dressed, why_not = fit(settings, results)
     summary = summarise(settings, results, world.size, dressed, why_not)
     if world.rank == 0:
         write_outputs(settings, results, summary, dressed)
-    return summary, all(r.complete for r in results)
+    return summary, summary["complete"]
 
 
-def _run_share(settings: Settings, indices: list[int], world: World) -> list[Result]:
-    if not indices:
-        return []
-    device = world.device(settings.device)
-    threads = share_of_threads(device, settings.threads, len(indices), world.cores)
-    if "," in device:  # chains over several GPUs, one after the other
-        if world.size > 1:
-            raise ValueError(f"--device {device} is for one process, there are {world.size} ranks")
-        threads = threads[:1]
-    moves = (settings.sweeps + settings.equilibrate) * settings.ions * len(indices)
-    with StopRequest() as stop:
-        replicas = [
-            Replica(index, settings, device, threads[slot % len(threads)], stop)
-            for slot, index in enumerate(indices)
-        ]
-        bar = MovesBar(
-            f"{settings.ions:,} ions {settings.valences[0]:+d}:{settings.valences[1]:+d}",
-            moves,
-            quiet=settings.quiet or world.rank > 0,
+def _share(settings: Settings, world: World) -> list[Result]:
+    """What this rank runs."""
+    several = "," in settings.device  # GPUs, which share one chain after the other
+    if several and world.size > 1:
+        raise ValueError(
+            f"--device {settings.device} is for one process, there are {world.size} ranks"
         )
-        try:
-            return run_concurrently(
-                [replica.run for replica in replicas],
-                len(threads),
-                stop,
-                lambda: bar.show(sum(replica.moves for replica in replicas)),
-            )
-        finally:
-            bar.close()
+    settings.output.mkdir(parents=True, exist_ok=True)
+    mine = world.share(range(settings.replicas))
+    return job.run_share(
+        settings,
+        world,
+        mine,
+        Replica,
+        f"{settings.ions:,} ions {settings.valences[0]:+d}:{settings.valences[1]:+d}",
+        (settings.sweeps + settings.equilibrate) * settings.ions * len(mine),
+        at_once=1 if several else None,
+    )
 
 
 def fit(settings: Settings, results: list[Result]) -> tuple[DressedIons | None, str | None]:
@@ -98,28 +71,28 @@ def summarise(
 ) -> dict[str, Any]:
     """The content of summary.json."""
     started = [r for r in results if r.state_hash is not None]
-    first = started[0] if started else results[0]
+    first = (started or results)[0]
     per_ion = [r.energies / settings.ions for r in started if r.energies.size]
     pooled = pressure.pool([pressure.estimate(e) for e in per_ion]) if per_ion else None
     drift, drift_error = pressure.drift(per_ion)
     trial_moves = sum(r.trial_moves for r in started)
-    sweeps = sum(r.session_sweeps for r in started)
-    hashes = [r.state_hash for r in started]
+    moves = sum(r.session_moves for r in started)
     drifts = [abs(r.energy_drift / r.energy) for r in started if r.energy and r.energy_drift]
     time_, time_reason = _autocorrelation(per_ion)
     return {
         "energy_per_ion_kT": pooled.value if pooled else None,
-        "energy_per_ion_error": _number(pooled.error) if pooled else None,
+        "energy_per_ion_error": number(pooled.error) if pooled else None,
         "energy_per_ion_error_converged": pooled.plateau if pooled else None,
-        "equilibration_drift": _number(drift),
-        "equilibration_drift_error": _number(drift_error),
+        "equilibration_drift": number(drift),
+        "equilibration_drift_error": number(drift_error),
         "autocorrelation_time": time_,
         "autocorrelation_time_missing": time_reason,
-        "acceptance": sum(r.accepted_moves for r in started) / trial_moves if trial_moves else None,
         "evaluated_moves_share": (
             sum(r.evaluated_moves for r in started) / trial_moves if trial_moves else None
         ),
-        "seconds_per_sweep": sum(r.seconds for r in started) / sweeps if sweeps else None,
+        "seconds_per_sweep": (
+            sum(r.seconds for r in started) * settings.ions / moves if moves else None
+        ),
         "renormalized": _describe(dressed),
         "renormalized_missing": why_not,
         "ions": settings.ions,
@@ -131,21 +104,14 @@ def summarise(
         "geometry": settings.geometry,
         "radius": settings.radius,
         "box": settings.box,
-        "sweeps": min((r.sweeps for r in results), default=0),
+        "sweeps": min(r.sweeps for r in results),
         "equilibration_sweeps": first.equilibration_sweeps,
-        "complete": all(r.complete for r in results),
         "energy_drift": max(drifts, default=0.0) if started else None,
         "max_overlap": max((r.max_overlap or 0.0 for r in started), default=None),
         "max_displacement": first.max_displacement,
         "method": settings.method,
         "precision": settings.precision,
         "threads_per_particle": first.threads_per_particle,
-        "device": first.device,
-        "device_name": first.device_name,
-        "threads": first.threads,
-        "ranks": ranks,
-        "seed": settings.seed,
-        "state_hash": hashes[0] if len(hashes) == 1 else _hash_of(hashes),
         "replicas": [
             {
                 "replica": r.replica,
@@ -158,8 +124,7 @@ def summarise(
             }
             for r in results
         ],
-        "version": version("manymove"),
-        "date": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        **report.of_all(settings, results, ranks),
     }
 
 
@@ -183,17 +148,17 @@ def _describe(dressed: DressedIons | None) -> dict[str, Any] | None:
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
-    return _number(float(value))
+    return number(float(value))
 
 
 def write_outputs(
     settings: Settings, results: list[Result], summary: dict[str, Any], dressed: DressedIons | None
 ) -> None:
     """summary.json, energy.csv, g.csv and, of a complete run, the pictures."""
-    write_json(settings.output / "summary.json", summary)
+    report.write_json(settings.output / "summary.json", summary)
     measured = [r for r in results if r.energies.size]
     if measured:
-        table = np.concatenate(
+        rows = np.concatenate(
             [
                 np.column_stack(
                     (
@@ -205,10 +170,8 @@ def write_outputs(
                 for r in measured
             ]
         )
-        np.savetxt(
-            settings.output / "energy.csv", table, fmt=["%d", "%d", "%.10g"], delimiter=",",
-            header="replica,sweep,energy_per_ion_kT", comments="",
-        )  # fmt: skip
+        header = "replica,sweep,energy_per_ion_kT"
+        report.write_csv(settings.output / "energy.csv", header, rows, ["%d", "%d", "%.10g"])
     correlations = [r.correlations for r in results if r.correlations is not None]
     if correlations:
         ideal = np.sum([c.ideal for c in correlations], axis=0)
@@ -218,19 +181,12 @@ def write_outputs(
         )
         names = [f"{a}{b}" for a, b in correlations[0].pairs]
         header = ["r_angstrom", *(f"g_{n}" for n in names), *(f"pairs_{n}" for n in names)]
-        np.savetxt(
-            settings.output / "g.csv", rows, fmt="%.10g", delimiter=",",
-            header=",".join(header), comments="",
-        )  # fmt: skip
-    if not summary["complete"] or not correlations:
-        return
-    try:
-        from manymove import plots_electrolyte
+        report.write_csv(settings.output / "g.csv", ",".join(header), rows, "%.10g")
+    if summary["complete"] and correlations:
+        with report.pictures(settings.quiet):
+            from manymove import plots_electrolyte
 
-        plots_electrolyte.all_of(settings, measured, correlations, dressed)
-    except ImportError as error:
-        if not settings.quiet:
-            print(f"no pictures: {error}")
+            plots_electrolyte.all_of(settings, measured, correlations, dressed)
 
 
 def table(summary: dict[str, Any]) -> str:
@@ -241,24 +197,17 @@ def table(summary: dict[str, Any]) -> str:
     if s["debye_length"]:
         rows.append(("bare Debye length", f"{s['debye_length']:.5g} A"))
     if s["energy_per_ion_kT"] is not None:
-        error = "?" if s["energy_per_ion_error"] is None else f"{s['energy_per_ion_error']:.6f}"
+        value = with_error(s["energy_per_ion_kT"], s["energy_per_ion_error"], ".6f")
         note = "" if s["energy_per_ion_error_converged"] else " (too short for a reliable error)"
-        rows.append(("energy per ion", f"{s['energy_per_ion_kT']:.6f} +- {error} kT{note}"))
-    drift, drift_error = s["equilibration_drift"], s["equilibration_drift_error"]
-    if drift is not None and abs(drift) > 3 * drift_error:
-        rows.append(
-            (
-                "not equilibrated",
-                f"the energy per ion changes by {drift:+.5f} +- {drift_error:.5f} kT from the "
-                "first half of the sweeps to the second: raise --equilibrate",
-            )
-        )
+        rows.append(("energy per ion", f"{value} kT{note}"))
+    rows += report.not_equilibrated(
+        "the energy per ion", s["equilibration_drift"], s["equilibration_drift_error"], " kT"
+    )
     if s["autocorrelation_time"] is not None:
         rows.append(("autocorrelation", f"{s['autocorrelation_time']:.2f} sweeps"))
     rows += _dressed_rows(s)
-    stopped = "stopped early" + ("; --resume continues" if s["state_hash"] else "")
-    done = "" if s["complete"] else f" ({stopped})"
-    rows.append(("sweeps", f"{s['sweeps']:,} after {s['equilibration_sweeps']:,}{done}"))
+    done = f"{s['sweeps']:,} after {s['equilibration_sweeps']:,}{report.stopped(s)}"
+    rows.append(("sweeps", done))
     if s["seconds_per_sweep"]:
         rows.append(
             ("speed", f"{s['seconds_per_sweep']:.4g} s a sweep, {s['acceptance']:.2%} accepted")
@@ -268,8 +217,7 @@ def table(summary: dict[str, Any]) -> str:
     if len(s["replicas"]) > 1:
         rows.append(("replicas", f"{len(s['replicas'])} on {s['ranks']} rank(s)"))
     rows.append(("state hash", s["state_hash"] or "none"))
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+    return report.lines(rows)
 
 
 def _dressed_rows(s: dict[str, Any]) -> list[tuple[str, str]]:
@@ -277,22 +225,22 @@ def _dressed_rows(s: dict[str, Any]) -> list[tuple[str, str]]:
     if d is None:
         return [("renormalized", f"not fitted: {s['renormalized_missing']}")]
 
-    def with_error(value: float, error: float | None) -> str:
+    def and_error(value: float, error: float | None) -> str:
         return f"{value:.4g}" + ("" if error is None else f" +- {error:.2g}")
 
-    rows = [("Debye length", with_error(d["debye_length"], d["debye_length_error"]) + " A")]
+    rows = [("Debye length", and_error(d["debye_length"], d["debye_length_error"]) + " A")]
     if d["pole_debye_length"] is not None:
-        pole = with_error(d["pole_debye_length"], d["pole_debye_length_error"])
-        valences = " and ".join(map(with_error, d["pole_valences"], d["pole_valence_errors"]))
+        pole = and_error(d["pole_debye_length"], d["pole_debye_length_error"])
+        valences = " and ".join(map(and_error, d["pole_valences"], d["pole_valence_errors"]))
         rows.append(("Ornstein-Zernike", f"{pole} A, valences {valences}"))
     for z, ways, errors in zip(s["valences"], d["valences"], d["valence_errors"], strict=True):
-        both = " and ".join(map(with_error, ways, errors))
+        both = " and ".join(map(and_error, ways, errors))
         rows.append((f"valence {z:+d}", f"{both} (by way of either species)"))
     rows.append(
         (
             "Eq. 8",
-            f"{with_error(d['screening_ratio'], d['screening_ratio_error'])} against "
-            f"{with_error(d['charge_ratio'], d['charge_ratio_error'])}",
+            f"{and_error(d['screening_ratio'], d['screening_ratio_error'])} against "
+            f"{and_error(d['charge_ratio'], d['charge_ratio_error'])}",
         )
     )
     return rows

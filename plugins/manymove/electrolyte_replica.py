@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from manymove import checkpoint
-from manymove.electrolyte import Electrolyte
+from manymove import checkpoint, job
+from manymove.arguments import PRECISIONS
+from manymove.electrolyte import METHODS, Electrolyte
 from manymove.ions import Salt
+from manymove.job import at_least
 from manymove.pair_correlations import PairCorrelations
-from manymove.progress import Interrupted, StopRequest
-from manymove.replica import _at_least
 
 
-@dataclass(frozen=True)
-class Settings:
+@dataclass(frozen=True, kw_only=True)
+class Settings(job.Settings):
     """What the user asked for; the options of `manymove electrolyte` say what each means."""
 
     ions: int
@@ -29,33 +28,20 @@ class Settings:
     concentration: float | None
     geometry: str
     sweeps: int
-    equilibrate: int
     sample_every: int
     bin_width: float
     margin: float | None
     max_displacement: float | None
     precision: str
     method: str
-    seed: int
-    device: str
-    threads: int | None
     replicas: int
-    output: Path
-    checkpoint: float
-    resume: bool
-    quiet: bool
 
     def __post_init__(self) -> None:
-        _at_least("--ions", self.ions, 2)
-        _at_least("--sweeps", self.sweeps, 1)
-        _at_least("--equilibrate", self.equilibrate, 0)
-        _at_least("--sample-every", self.sample_every, 1)
-        _at_least("--seed", self.seed, 0)
-        _at_least("--replicas", self.replicas, 1)
-        if self.threads is not None:
-            _at_least("--threads", self.threads, 1)
-        if not self.checkpoint > 0:
-            raise ValueError(f"--checkpoint is {self.checkpoint}; it must be positive (seconds)")
+        super().__post_init__()
+        at_least("--ions", self.ions, 2)
+        at_least("--sweeps", self.sweeps, 1)
+        at_least("--sample-every", self.sample_every, 1)
+        at_least("--replicas", self.replicas, 1)
         if (self.debye_length is None) == (self.concentration is None):
             raise ValueError("give either --debye-length or --concentration")
         for name, value in (
@@ -68,8 +54,8 @@ class Settings:
                 raise ValueError(f"{name} is {value}; it must be positive")
         for name, value, words in (
             ("--geometry", self.geometry, ("sphere", "periodic")),
-            ("--method", self.method, ("brush", "reduction", "serial")),
-            ("--precision", self.precision, ("mixed", "double")),
+            ("--method", self.method, METHODS),
+            ("--precision", self.precision, PRECISIONS),
         ):
             if value not in words:
                 raise ValueError(f"{name} is {value}; it is {', '.join(words[:-1])} or {words[-1]}")
@@ -116,26 +102,15 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(job.Result):
     """What one replica did. Counters include the equilibration."""
 
-    replica: int
-    seed: int
-    complete: bool
     sweeps: int = 0  # measured
     equilibration_sweeps: int = 0
-    trial_moves: int = 0
-    accepted_moves: int = 0
     evaluated_moves: int = 0
-    session_sweeps: int = 0  # of all, those since the process started or resumed
-    seconds: float = 0.0  # of those, in the engine
-    device: str = ""
-    device_name: str = ""
-    threads: int | None = None
+    seconds: float = 0.0  # of this session, in the engine
     threads_per_particle: int | None = None
-    max_displacement: float | None = None
     debye_length: float | None = None
-    state_hash: str | None = None
     energy: float | None = None
     energy_drift: float | None = None
     max_overlap: float | None = None
@@ -143,169 +118,112 @@ class Result:
     correlations: PairCorrelations | None = None
 
 
-class Replica:
-    """One engine from its start to the last sweep, in a thread of its own."""
+class Replica(job.Replica):
+    """One engine from its start to the last sweep."""
 
-    def __init__(
-        self,
-        index: int,
-        settings: Settings,
-        device: str,
-        threads: int | None,
-        stop: StopRequest,
-    ) -> None:
-        self.moves = 0  # done so far; read by the progress bar
-        self._index = index
-        self._settings = settings
-        self._device = device
-        self._threads = threads
-        self._stop = stop
-        self._seed = settings.seed + index
-        self._checkpoint = settings.output / f"checkpoint-{index}"
-        self._earlier = np.empty(0)  # energies of the runs that this one resumes
-        self._earlier_sweeps = 0
-        self._saved = 0.0
+    Result = Result
+    _earlier = np.empty(0)  # energies of the runs that this one resumes
 
-    def run(self) -> Result:
-        """Equilibrate and measure; a requested stop ends it early with a checkpoint."""
+    def _started(self) -> Electrolyte:
         s = self._settings
-        try:
-            engine = self._engine()
-            _ = engine.energy  # before the first sweep: changes are counted from here
-        except (Interrupted, KeyboardInterrupt):
-            return Result(self._index, self._seed, complete=False)
-        self._earlier_sweeps = engine.sweep
-        self._saved = time.time()
-        try:
-            self._advance(engine, s.equilibrate)
-            if engine.sweep <= s.equilibrate and engine._sampling is None:
-                engine.sample_pair_correlations(
-                    s.sample_every, bin_width=s.bin_width, margin=s.margin
-                )
-            self._advance(engine, s.equilibrate + s.sweeps)
-            complete = True
-        except Interrupted:
-            complete = False
-        self._save(engine)
-        return self._result(engine, complete)
-
-    def _engine(self) -> Electrolyte:
-        s = self._settings
-        state = self._checkpoint.with_suffix(".state")
-        if not s.resume:
-            self._stop.check()
-            return Electrolyte.random(
-                s.salt,
-                radius=s.radius,
-                box=s.box,
-                bjerrum_length=s.bjerrum_length,
-                max_displacement=s.max_displacement,
-                precision=s.precision,
-                method=s.method,
-                seed=self._seed,
-                device=self._device,
-                threads=self._threads,
-            )
-        if not state.is_file():
-            raise FileNotFoundError(f"--resume: no checkpoint {state}")
-        engine = Electrolyte.load(state, device=self._device, threads=self._threads)
-        energies = checkpoint.read_records(self._checkpoint.with_suffix(".records"))
-        self._earlier = energies[: engine.sweep]
-        self._check(engine, state)
+        self._check_stop()
+        engine = Electrolyte.random(
+            s.salt,
+            radius=s.radius,
+            box=s.box,
+            bjerrum_length=s.bjerrum_length,
+            max_displacement=s.max_displacement,
+            precision=s.precision,
+            method=s.method,
+            seed=self._seed,
+            device=self._device,
+            threads=self._threads,
+        )
+        _ = engine.energy  # before the first sweep: changes are counted from here
         return engine
 
-    def _check(self, engine: Electrolyte, state: Path) -> None:
+    def _resumed(self) -> Electrolyte:
+        self._require_state()
+        engine = Electrolyte.load(self._state, device=self._device, threads=self._threads)
+        self._earlier = checkpoint.read_records(self._records_file)[: engine.sweep]
+        self._check(engine)
+        return engine
+
+    def _check(self, engine: Electrolyte) -> None:
         """Refuse a checkpoint of another run."""
         s = self._settings
-        wanted = {
-            "--ions": (engine.N, s.ions),
-            "--seed": (engine.seed, self._seed),
-            "--precision": (engine.precision, s.precision),
-            "--method": (engine.method, s.method),
-            "--valences": (tuple(one.valence for one in engine.species), s.valences),
-            "--diameters": (tuple(one.diameter for one in engine.species), s.diameters),
-            "--bjerrum-length": (engine.bjerrum_length, s.bjerrum_length),
-            "--geometry": ("sphere" if engine.box is None else "periodic", s.geometry),
-        }
-        for option, (held, asked) in wanted.items():
-            if held != asked:
-                raise ValueError(f"--resume: {state} has {option} {held}, not {asked}")
-        if abs(engine.N / engine.volume / s.density - 1) > 1e-6:
-            raise ValueError(
-                f"--resume: {state} has {engine.N / engine.volume:.6g} ions per cubic angstrom, "
-                f"not {s.density:.6g}"
-            )
+        density = engine.N / engine.volume
+        self._refuse_others(
+            {
+                "--ions": (engine.N, s.ions),
+                "--seed": (engine.seed, self._seed),
+                "--precision": (engine.precision, s.precision),
+                "--method": (engine.method, s.method),
+                "--valences": (tuple(one.valence for one in engine.species), s.valences),
+                "--diameters": (tuple(one.diameter for one in engine.species), s.diameters),
+                "--bjerrum-length": (engine.bjerrum_length, s.bjerrum_length),
+                "--geometry": ("sphere" if engine.box is None else "periodic", s.geometry),
+            }
+        )
+        self._refuse_others({"ions per cubic angstrom": (density, s.density)}, 1e-6)
+        if s.max_displacement is not None:
+            held_and_asked = (engine.max_displacement, s.max_displacement)
+            self._refuse_others({"--max-displacement": held_and_asked}, 1e-5)
         sampling = engine._sampling
-        if sampling is not None:
-            radius = None if s.margin is None else float(engine.radius or 0) - s.margin
-            for option, old, new in (
-                ("--sample-every", sampling.every, s.sample_every),
-                ("--bin-width", sampling.bin_width, s.bin_width),
-                ("--margin (as the radius within)", sampling.interior_radius, radius),
-            ):
-                if new is not None and abs(old / new - 1) > 1e-6:
-                    raise ValueError(f"--resume: {state} has {option} {old:.6g}, not {new:.6g}")
-            # Pairs are counted from the end of the equilibration on.
-            every, done = sampling.every, engine.sweep
-            if done // every - s.equilibrate // every != sampling.samples:
-                raise ValueError(
-                    f"--resume: {state} has {sampling.samples} samples of pairs after {done} "
-                    f"sweeps: another --equilibrate than {s.equilibrate}"
-                )
-        if s.max_displacement and abs(engine.max_displacement / s.max_displacement - 1) > 1e-5:
+        if sampling is None:
+            return
+        radius = sampling.interior_radius
+        asked = radius if s.margin is None else float(engine.radius or 0) - s.margin
+        self._refuse_others(
+            {
+                "--sample-every": (sampling.every, s.sample_every),
+                "--bin-width": (sampling.bin_width, s.bin_width),
+                "--margin (as the radius within)": (radius, asked),
+            },
+            1e-6,
+        )
+        # Pairs are counted from the end of the equilibration on.
+        every, done = sampling.every, engine.sweep
+        if done // every - s.equilibrate // every != sampling.samples:
             raise ValueError(
-                f"--resume: {state} has --max-displacement {engine.max_displacement:.6g}, "
-                f"not {s.max_displacement:.6g}"
+                f"--resume: {self._state} has {sampling.samples} samples of pairs after {done} "
+                f"sweeps: another --equilibrate than {s.equilibrate}"
             )
+
+    def _course(self, engine: Electrolyte) -> None:
+        s = self._settings
+        self._advance(engine, s.equilibrate)
+        if engine.sweep <= s.equilibrate and engine._sampling is None:
+            engine.sample_pair_correlations(s.sample_every, bin_width=s.bin_width, margin=s.margin)
+        self._advance(engine, s.equilibrate + s.sweeps)
 
     def _advance(self, engine: Electrolyte, sweeps: int) -> None:
         """Run up to the given number of sweeps since the start."""
         if sweeps > engine.sweep:
             engine.run(sweeps - engine.sweep, callback=self._pause)
-        self._stop.check()
-
-    def _pause(self, engine: Electrolyte) -> None:
-        self.moves = engine.trial_moves
-        self._stop.check()
-        if time.time() - self._saved > self._settings.checkpoint:
-            self._save(engine)
+        self._check_stop()
 
     def _energies(self, engine: Electrolyte) -> np.ndarray:
         """After each sweep, those of the resumed runs included."""
         return np.concatenate((self._earlier, engine.energies))
 
-    def _save(self, engine: Electrolyte) -> None:
-        """Write the checkpoint; energies that a crash leaves ahead are dropped."""
-        checkpoint.write_records(self._checkpoint.with_suffix(".records"), self._energies(engine))
-        engine.save(self._checkpoint.with_suffix(".state"))
-        self._saved = time.time()
+    def _write_records(self, engine: Electrolyte) -> None:
+        checkpoint.write_records(self._records_file, self._energies(engine))
 
-    def _result(self, engine: Electrolyte, complete: bool) -> Result:
-        s = self._settings
-        sampling = engine._sampling
-        energies = self._energies(engine)[s.equilibrate :]
+    def _found(self, engine: Electrolyte) -> dict[str, Any]:
+        equilibrate, sampling = self._settings.equilibrate, engine._sampling
+        energies = self._energies(engine)[equilibrate:]
         drift = engine.energy_drift()
-        return Result(
-            replica=self._index,
-            seed=self._seed,
-            complete=complete,
-            sweeps=max(0, engine.sweep - s.equilibrate),
-            equilibration_sweeps=min(engine.sweep, s.equilibrate),
-            trial_moves=engine.trial_moves,
-            accepted_moves=engine.accepted_moves,
-            evaluated_moves=engine.evaluated_moves,
-            session_sweeps=engine.sweep - self._earlier_sweeps,
-            seconds=engine.seconds,
-            device=engine.device,
-            device_name=engine.device_name,
-            threads=engine.threads,
-            threads_per_particle=engine.threads_per_particle,
-            max_displacement=engine.max_displacement,
-            debye_length=engine.debye_length,
-            state_hash=engine.state_hash,
-            energy=engine.energy,
-            energy_drift=drift,
-            max_overlap=engine.max_overlap(),
-            energies=energies,
-            correlations=engine.pair_correlations if sampling and sampling.samples else None,
-        )
+        return {
+            "sweeps": max(0, engine.sweep - equilibrate),
+            "equilibration_sweeps": min(engine.sweep, equilibrate),
+            "evaluated_moves": engine.evaluated_moves,
+            "seconds": engine.seconds,
+            "threads_per_particle": engine.threads_per_particle,
+            "debye_length": engine.debye_length,
+            "energy": engine.energy,
+            "energy_drift": drift,
+            "max_overlap": engine.max_overlap(),
+            "energies": energies,
+            "correlations": engine.pair_correlations if sampling and sampling.samples else None,
+        }

@@ -10,22 +10,20 @@ from __future__ import annotations
 
 import math
 import os
-import re
-import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from manymove import _core, checkpoint
+from manymove import _core, arguments, checkpoint
 from manymove import tuning as _tuning
-from manymove.analysis import pressure as _pressure
-from manymove.devices import device_name
+from manymove.analysis.pressure import PressureEstimate, estimate
 from manymove.packing import hexagonal_packing, random_packing, square_packing
+from manymove.pressure_sampling import PressureSampling
 from manymove.ranks import TIMEOUT, Ranks
+from manymove.simulation import Simulation
 from manymove.tuning import Tuning
 
 __all__ = [
@@ -40,11 +38,10 @@ __all__ = [
 OverlapError = _core.OverlapError
 
 _KIND = "hard disks"  # of checkpoints
-_CHUNK = 0.1  # seconds between looks at callbacks and signals
 _NEIGHBOUR_REACH = 1.5  # diameters; the first shell, for psi6
 
 
-class HardDisks:
+class HardDisks(Simulation):
     """Hard disks of one diameter in a periodic box, moved by checkerboard Monte Carlo.
 
     The box is cut into cells at least a diameter wide, the cells into four sets, and all cells of a
@@ -123,33 +120,21 @@ class HardDisks:
         comm: Any = None,
         timeout: float = TIMEOUT,
     ) -> None:
-        for name, length in (("max_displacement", max_displacement), ("cell_width", cell_width)):
-            if length is not None and not length > 0:
-                raise ValueError(f"{name} must be positive, got {length}")
         if not repair_depth >= 0:
             raise ValueError(f"repair_depth must not be negative, got {repair_depth}")
-        for name, number in (("seed", seed), ("first_cycle", first_cycle)):
-            if not isinstance(number, Integral):
-                raise TypeError(f"{name} must be an integer, got {number!r}")
-            if not 0 <= number < 2**64:
-                raise ValueError(f"{name} must be in [0, 2**64), got {number}")
-        try:
-            lx, ly = (float(edge) for edge in box)
-        except (TypeError, ValueError):
-            raise ValueError(f"box must be two edges (Lx, Ly), got {box!r}") from None
         self._parameters: dict[str, Any] = {
-            "box": (lx, ly),
+            "box": arguments.edges(box, 2),
             "diameter": float(diameter),
-            "max_displacement": float(max_displacement or 0),
-            "moves_per_cell": _count("moves_per_cell", moves_per_cell),
-            "rounds": _count("rounds", rounds),
-            "tile": _count("tile", tile),
-            "cell_width": float(cell_width or 0),
+            "max_displacement": arguments.positive_or_default("max_displacement", max_displacement),
+            "moves_per_cell": arguments.count_or_default("moves_per_cell", moves_per_cell),
+            "rounds": arguments.count_or_default("rounds", rounds),
+            "tile": arguments.count_or_default("tile", tile),
+            "cell_width": arguments.positive_or_default("cell_width", cell_width),
             "shuffle_particles": bool(shuffle_particles),
             "shuffle_sets": bool(shuffle_sets),
             "shift_along_axis": bool(shift_along_axis),
-            "seed": int(seed),
-            "first_cycle": int(first_cycle),
+            "seed": arguments.uint64("seed", seed),
+            "first_cycle": arguments.uint64("first_cycle", first_cycle),
             "repair_depth": float(repair_depth),
         }
         self._join(comm, timeout, device, threads)
@@ -169,8 +154,7 @@ class HardDisks:
             device = self._ranks.world.device(device)
             if threads is None:
                 threads = self._ranks.world.cores
-        self._device = _device_name(device)
-        self._threads = _thread_count(threads)
+        self._settle(device, threads)
 
     def _divide(self, whole: Callable[[], tuple[dict[str, Any], int, tuple[int, float]]]) -> None:
         """Give each rank its strip of what rank 0 has: a snapshot, the number of disks, and what
@@ -203,18 +187,13 @@ class HardDisks:
         self._repaired = repaired
 
     def _adopt(self, engine: _core.HardDisks) -> None:
-        self._engine = engine
+        super()._adopt(engine)
         self._repaired = engine.repair
         self._grid = engine.grid
         self._goal = self.trial_moves / self.N  # sweeps asked for so far
         self._per_cycle = 0.0  # trial moves, as last measured
         self._last_cycle = 0
-        self._cycles_per_second = 0.0
-        self._seconds = 0.0
-        self._sampling: tuple[int, int] | None = None  # cycles per sample and per record
-        self._records: list[np.ndarray] = []
-        self._record_cycles: list[np.ndarray] = []
-        self._histogram = np.zeros(_pressure.BINS, dtype=np.uint64)
+        self._sampling: PressureSampling | None = None
 
     # ---- running ---------------------------------------------------------------------------------
 
@@ -284,29 +263,16 @@ class HardDisks:
             ValueError: cycles is negative.
             KeyboardInterrupt: as in `run`.
         """
-        if not isinstance(cycles, Integral):
-            raise TypeError(f"cycles must be an integer, got {cycles!r}")
-        if cycles < 0:
-            raise ValueError(f"cycles must not be negative, got {cycles}")
+        cycles = arguments.steps("cycles", cycles)
         try:
             self._run_cycles(cycles, callback)
         finally:
             self._goal = self.sweeps
 
     def _run_cycles(self, cycles: int, callback: Callable[[HardDisks], None] | None) -> None:
-        """In chunks short enough for signals; they leave no trace in the state."""
-        before, done, ranks = self.trial_moves, 0, self._ranks
+        before, ranks = self.trial_moves, self._ranks
         with ranks.interrupts() if ranks else nullcontext() as check_interrupt:
-            while done < cycles:
-                chunk = max(1, min(cycles - done, int(self._cycles_per_second * _CHUNK)))
-                if ranks:
-                    chunk = ranks.first(chunk)
-                started = time.perf_counter()
-                self._engine.run(chunk)
-                elapsed = time.perf_counter() - started
-                self._seconds += elapsed
-                self._cycles_per_second = chunk / max(elapsed, 1e-9)
-                done += chunk
+            for done in self._pieces(cycles, self._engine.run, ranks.first if ranks else None):
                 self._per_cycle = (self.trial_moves - before) / done
                 self._last_cycle = self.trial_moves - before if cycles == 1 else 0
                 if callback is not None and ranks:
@@ -340,11 +306,6 @@ class HardDisks:
         return self.N * math.pi * self.diameter**2 / (4 * lx * ly)
 
     @property
-    def seed(self) -> int:
-        """Of the random numbers."""
-        return self._parameters["seed"]
-
-    @property
     def max_displacement(self) -> float:
         """Largest displacement along an axis, as realised."""
         return self._grid["max_displacement"]
@@ -370,24 +331,9 @@ class HardDisks:
         return self._grid["cells"]
 
     @property
-    def device(self) -> str:
-        """ "cpu" or "cuda:<index>"."""
-        return self._device
-
-    @property
-    def device_name(self) -> str:
-        """The GPU's name, or the CPU's SIMD level and the number of threads."""
-        return device_name(self._device, self.threads)
-
-    @property
     def ranks(self) -> int:
         """Ranks that share the system; 1 without `comm`."""
         return self._ranks.size if self._ranks else 1
-
-    @property
-    def threads(self) -> int:
-        """Threads of the CPU engine; 1 on a GPU."""
-        return self._threads if self._device == "cpu" else 1
 
     @property
     def cycle(self) -> int:
@@ -395,39 +341,14 @@ class HardDisks:
         return self._engine.counters[0]
 
     @property
-    def trial_moves(self) -> int:
-        """Trial moves of disks; visits to empty cells do not count."""
-        return self._engine.counters[1]
-
-    @property
-    def accepted_moves(self) -> int:
-        """Trial moves that were accepted."""
-        return self._engine.counters[2]
-
-    @property
-    def acceptance(self) -> float:
-        """Accepted over trial moves; NaN before the first."""
-        return self.accepted_moves / self.trial_moves if self.trial_moves else math.nan
-
-    @property
     def sweeps(self) -> float:
-        """Trial moves per disk."""
+        """Trial moves per disk; visits to empty cells are none."""
         return self.trial_moves / self.N
-
-    @property
-    def seconds(self) -> float:
-        """Wall time spent moving disks since this object was made or loaded."""
-        return self._seconds
 
     @property
     def positions(self) -> np.ndarray:
         """float64 (N, 2), in the order of the input, in [-L/2, L/2)."""
         return self._engine.positions().reshape(self.N, 2)
-
-    @property
-    def state_hash(self) -> str:
-        """16 hexadecimal digits from all positions and counters; the same on every machine."""
-        return f"{self._engine.state_hash():016x}"
 
     @property
     def repaired(self) -> dict[str, Any]:
@@ -461,10 +382,8 @@ class HardDisks:
         for name, value in (("every", every), ("record", record)):
             if value is not None and not 0 < value < 1e15:
                 raise ValueError(f"{name} must be positive and below 1e15 sweeps, got {value}")
-        self._records, self._record_cycles = [], []
-        self._histogram[:] = 0
+        self._sampling = None
         if every is None:
-            self._sampling = None
             self._engine.set_sampling(0.0, 0, 0, 0)
             return
         sweeps_per_cycle = (self._per_cycle or self._cycle_moves()) / self.N
@@ -472,47 +391,36 @@ class HardDisks:
         samples = 10 if record is None else round(record / sweeps_per_cycle / cycles)
         # No bin has more pairs than 3 N, six neighbours a disk.
         samples = max(1, min(samples, (2**32 - 1) // (3 * self.N)))
-        self._sampling = (cycles, cycles * samples)
-        self._engine.set_sampling(_pressure.DELTA_R, _pressure.BINS, cycles, cycles * samples)
+        self._sampling = PressureSampling(
+            self._engine, cycles, samples, self.N, self.packing_fraction
+        )
 
-    def _collect(self) -> None:
+    def _collected(self) -> PressureSampling:
         if self._sampling is None:
             raise RuntimeError("nothing sampled: call sample_pressure(every=...) and run")
-        rows, cycles = self._engine.take_rows()
-        if len(cycles):
-            rows = rows.reshape(len(cycles), _pressure.BINS)
-            self._histogram += rows.sum(axis=0, dtype=np.uint64)
-            every, record = self._sampling
-            self._records.append(
-                _pressure.pressure_from_histogram(
-                    rows, record // every, self.N, self.packing_fraction
-                )
-            )
-            self._record_cycles.append(cycles)
+        self._sampling.collect()
+        return self._sampling
 
     @property
     def pressure_records(self) -> np.ndarray:
         """float64 (K,), P* = beta P d^2 of each finished record."""
-        self._collect()
-        return np.concatenate([np.empty(0), *self._records])
+        return self._collected().records
 
     @property
     def pressure_sweeps(self) -> np.ndarray:
         """float64 (K,), sweeps at the end of each record."""
-        self._collect()
         first = self._parameters["first_cycle"]
-        cycles = np.concatenate([np.empty(0), *self._record_cycles]) - first
+        cycles = self._collected().cycles - first
         return cycles * (self.sweeps / max(1, self.cycle - first))
 
     @property
     def pair_histogram(self) -> np.ndarray:
         """uint64 (77,), pairs by distance from contact on, in bins of 2**-10 diameters, summed over
         all finished records."""
-        self._collect()
-        return self._histogram.copy()
+        return self._collected().histogram.copy()
 
     @property
-    def pressure(self) -> _pressure.PressureEstimate:
+    def pressure(self) -> PressureEstimate:
         """P* = beta P d^2 with its statistical error, by blocking of the records.
 
         Raises:
@@ -521,7 +429,7 @@ class HardDisks:
         records = self.pressure_records
         if not len(records):
             raise RuntimeError("no pressure record is finished: run longer")
-        return _pressure.estimate(records)
+        return estimate(records)
 
     # ---- checkpoints -----------------------------------------------------------------------------
 
@@ -669,43 +577,11 @@ def _read_checkpoint(
             "counters": tuple(header["counters"]),
             "origin": tuple(header["origin"]),
         }
-        particles, parameters = _count("particles", header["particles"]), header["parameters"]
+        particles = arguments.count("particles", header["particles"])
+        parameters = header["parameters"]
         parameters["box"] = tuple(parameters["box"])
         run = {key: float(header[key]) for key in ("goal", "per_cycle", "last_cycle")}
         for key, value in run.items():
             if not 0 <= value < math.inf:
                 raise ValueError(f"{key} is {value}")
     return state, particles, parameters, run
-
-
-def _device_name(device: str) -> str:
-    if not isinstance(device, str):
-        raise TypeError(f"device must be a string, got {device!r}")
-    if device == "auto":
-        return "cuda:0" if _core.cuda_devices() else "cpu"
-    if device == "cuda":
-        return "cuda:0"
-    if not re.fullmatch("cpu|cuda:[0-9]{1,3}", device):
-        raise ValueError(
-            f'unknown device "{device}": expected "auto", "cpu", "cuda" or "cuda:<index>"'
-        )
-    return device
-
-
-def _count(name: str, value: int | None) -> int:
-    """A number of something; 0 stands for the default."""
-    if value is None:
-        return 0
-    if not isinstance(value, Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if not 0 < value < 2**31:
-        raise ValueError(f"{name} must be positive and below 2**31, got {value}")
-    return int(value)
-
-
-def _thread_count(threads: int | None) -> int:
-    if threads is not None:
-        return _count("threads", threads)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from manymove import _core
+from manymove.devices import usable_cores
 from manymove.lammps import plugin_directory
 
 HOOMD_COMPONENT = "manymove"
@@ -29,8 +30,8 @@ def collect() -> dict[str, Any]:
     Returns:
         A dictionary that ``json.dumps`` takes, with the keys ``version``, ``package`` (directory),
         ``python``, ``build`` (compiler, CUDA version and architectures, SIMD levels), ``cpu``,
-        ``cuda`` (whether compiled, and the devices found), ``hoomd`` and ``lammps`` (the Python
-        packages), ``lmp`` (the executable), each ``None`` when absent, and ``plugins`` (the
+        ``cuda`` (whether compiled, the devices found, or why none), ``hoomd`` and ``lammps`` (the
+        Python packages), ``lmp`` (the executable), each ``None`` when absent, and ``plugins`` (the
         HOOMD-blue component with the release it was built for, and where the LAMMPS plugin is;
         ``None`` when they are not built).
     """
@@ -42,10 +43,14 @@ def collect() -> dict[str, Any]:
         "build": _core.build_info(),
         "cpu": {
             "name": _cpu_name(),
-            "threads": _available_threads(),
+            "threads": len(usable_cores()),
             "simd_level": _core.simd_level(),
         },
-        "cuda": {"compiled": _core.cuda_compiled, "devices": _core.cuda_devices()},
+        "cuda": {
+            "compiled": _core.cuda_compiled,
+            "devices": _core.cuda_devices(),
+            "why_none": _core.why_no_cuda_devices(),
+        },
         "hoomd": hoomd,
         "lammps": _find_lammps_package(),
         "lmp": _find_lammps_executable(),
@@ -70,8 +75,7 @@ def format(info: dict[str, Any]) -> str:
     ]
     rows += [(f"cuda:{i}", _describe_device(device)) for i, device in enumerate(cuda["devices"])]
     if not cuda["devices"]:
-        reason = "no driver or no device" if cuda["compiled"] else "compiled without CUDA"
-        rows.append(("GPU", f"none ({reason})"))
+        rows.append(("GPU", f"none ({cuda['why_none']})"))
     rows += [
         ("HOOMD-blue", _describe_host(info["hoomd"])),
         ("HOOMD plugin", _describe_component(plugins["hoomd"], info["hoomd"])),
@@ -116,12 +120,6 @@ def _cpu_name() -> str:
         text = ""
     found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
     return found.group(1) if found else platform.processor() or platform.machine()
-
-
-def _available_threads() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _package_directory(name: str) -> Path | None:

@@ -1,93 +1,225 @@
-"""The main job behind `manymove disks`: replicas over threads and ranks, pooled and written out."""
+"""What the jobs behind `manymove disks`, `electrolyte` and `adsorption` have in common: replicas
+over threads and ranks, each an engine from its start to its last move, with checkpoints."""
 
 from __future__ import annotations
 
-from importlib.metadata import version
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from manymove import report
-from manymove.analysis.reference import published
-from manymove.io import Frame, read_frame
-from manymove.progress import MovesBar, StopRequest
-from manymove.ranks import TIMEOUT, RankLost, Ranks
-from manymove.replica import Replica, Result, Settings
+from manymove.progress import Interrupted, MovesBar, StopRequest
 from manymove.replicas import World, run_concurrently, share_of_threads
 
 
-def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
-    """Run all replicas, or the one that all ranks share; rank 0 writes summary.json and the
-    pictures into the output folder.
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What the user asked for; the options of the commands say what each means."""
+
+    equilibrate: int
+    seed: int
+    device: str
+    threads: int | None
+    output: Path
+    checkpoint: float
+    resume: bool
+    quiet: bool
+
+    def __post_init__(self) -> None:
+        at_least("--equilibrate", self.equilibrate, 0)
+        at_least("--seed", self.seed, 0)
+        if self.threads is not None:
+            at_least("--threads", self.threads, 1)
+        if not self.checkpoint > 0:
+            raise ValueError(f"--checkpoint is {self.checkpoint}; it must be positive (seconds)")
+
+
+def at_least(option: str, value: int, least: int) -> None:
+    if value < least:
+        raise ValueError(f"{option} is {value}; it must be at least {least}")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one replica did; without a state_hash it was stopped before it began."""
+
+    replica: int
+    seed: int
+    complete: bool
+    trial_moves: int = 0  # and accepted ones, those of the equilibration and earlier runs included
+    accepted_moves: int = 0
+    session_moves: int = 0  # of what the progress bar counts, since the process started or resumed
+    began: float = 0.0  # wall-clock times of the first and the last move of this session
+    ended: float = 0.0
+    device: str = ""
+    device_name: str = ""
+    threads: int | None = None
+    max_displacement: float | None = None
+    state_hash: str | None = None
+
+
+class Replica(ABC):
+    """One engine from its start to its last move, in a thread of its own.
+
+    Args:
+        index: of the replica; its seed is that of the settings plus this.
+        settings: of the job.
+        device, threads: of the engine.
+        stop: what ends it early, with a checkpoint.
+    """
+
+    Result: ClassVar[type[Result]]
+
+    def __init__(
+        self, index: int, settings: Any, device: str, threads: int | None, stop: StopRequest
+    ) -> None:
+        self.moves = 0  # done so far; read by the progress bar
+        self._index = index
+        self._settings = settings
+        self._device = device
+        self._threads = threads
+        self._stop = stop
+        self._seed = settings.seed + index
+        self._state = settings.output / f"checkpoint-{index}.state"
+        self._records_file = self._state.with_suffix(".records")
+        self._earlier_moves = 0  # of the runs that this one resumes
+        self._saved = 0.0  # when the last checkpoint was written
+
+    def run(self) -> Result:
+        """Equilibrate and measure; a requested stop ends it early with a checkpoint."""
+        try:
+            engine = self._resumed() if self._settings.resume else self._started()
+        except (Interrupted, KeyboardInterrupt):
+            return self.Result(self._index, self._seed, complete=False)
+        began = self._saved = time.time()
+        self._earlier_moves = self._moves(engine)
+        try:
+            self._course(engine)
+            complete = True
+        except Interrupted:
+            complete = False
+        ended = time.time()
+        self._save(engine)
+        return self.Result(
+            replica=self._index,
+            seed=self._seed,
+            complete=complete,
+            trial_moves=engine.trial_moves,
+            accepted_moves=engine.accepted_moves,
+            session_moves=self._moves(engine) - self._earlier_moves,
+            began=began,
+            ended=ended,
+            device=engine.device,
+            device_name=engine.device_name,
+            threads=engine.threads,
+            max_displacement=engine.max_displacement,
+            state_hash=engine.state_hash,
+            **self._found(engine),
+        )
+
+    # ---- what a subclass gives -------------------------------------------------------------------
+
+    @abstractmethod
+    def _started(self) -> Any:
+        """A new engine."""
+
+    @abstractmethod
+    def _resumed(self) -> Any:
+        """The engine of the checkpoint, which must be one of the same run."""
+
+    @abstractmethod
+    def _course(self, engine: Any) -> None:
+        """From where the engine is to the end."""
+
+    @abstractmethod
+    def _write_records(self, engine: Any) -> None:
+        """What was measured so far; a resumed run drops what a crash left ahead of the state."""
+
+    @abstractmethod
+    def _found(self, engine: Any) -> dict[str, Any]:
+        """What its results have besides."""
+
+    # ---- what it is made of ----------------------------------------------------------------------
+
+    def _moves(self, engine: Any) -> int:
+        """What the progress bar counts."""
+        return engine.trial_moves
+
+    def _check_stop(self) -> None:
+        self._stop.check()
+
+    def _is_due(self) -> bool:
+        """Whether it is time for a checkpoint."""
+        return time.time() - self._saved > self._settings.checkpoint
+
+    def _pause(self, engine: Any) -> None:
+        """The callback of all runs."""
+        self.moves = self._moves(engine)
+        self._check_stop()
+        if self._is_due():
+            self._save(engine)
+
+    def _save(self, engine: Any) -> None:
+        self._write_records(engine)
+        engine.save(self._state)
+        self._saved = time.time()
+
+    def _require_state(self) -> None:
+        if not self._state.is_file():
+            raise FileNotFoundError(f"--resume: no checkpoint {self._state}")
+
+    def _refuse_others(
+        self, held_and_asked: dict[str, tuple[Any, Any]], tolerance: float | None = None
+    ) -> None:
+        """Refuse a checkpoint of another run, by the option that differs: at all, or as a number
+        by more than a relative tolerance."""
+        for option, (held, asked) in held_and_asked.items():
+            same = held == asked
+            if tolerance is not None and not same:
+                same = math.isclose(held, asked, rel_tol=tolerance)
+                held, asked = f"{held:.6g}", f"{asked:.6g}"
+            if not same:
+                raise ValueError(f"--resume: {self._state} has {option} {held}, not {asked}")
+
+
+def run_share(
+    settings: Settings,
+    world: World,
+    indices: Sequence[int],
+    make: Callable[..., Replica],
+    description: str,
+    moves: int,
+    at_once: int | None = None,
+) -> list[Any]:
+    """Run this rank's replicas, several at a time, with a progress bar.
+
+    Args:
+        settings: of the job.
+        world: all ranks.
+        indices: of this rank's replicas.
+        make: a replica from the arguments of `Replica`.
+        description: before the bar.
+        moves: of all of them, as their `moves` count them.
+        at_once: replicas that run at the same time, at most.
 
     Returns:
-        the summary (of all ranks, on every rank), and whether every replica ran to its end.
-
-    Raises:
-        ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
+        the results, in the order of the indices.
     """
-    ranks = Ranks.of(world.communicator, TIMEOUT) if settings.decompose else None
-    mine = [0] if ranks else world.share(range(settings.replicas))
-    failure: Exception | None = None
-    results: list[Result] = []
-    try:
-        frame = ranks.together(lambda: _prepare(settings)) if ranks else _prepare(settings)
-        results = _run_share(settings, frame, mine, world, ranks)
-        if ranks and world.rank > 0:
-            results = []
-    except RankLost as error:
-        ranks.abort(str(error))
-    except Exception as error:
-        failure = error
-    # An error on one rank is the error of all, or the others would wait for it for ever.
-    failures = world.gather([str(failure)] if failure is not None else [])
-    if failure is not None:
-        raise failure
-    if failures:
-        raise RuntimeError(failures[0])
-    results = sorted(world.gather(results), key=lambda r: r.replica)
-    summary = report.summarise(settings, results, world.size)
-    if world.rank == 0:
-        report.write_outputs(settings, results, summary)
-    return summary, all(r.complete for r in results)
-
-
-def _prepare(settings: Settings) -> Frame | None:
-    """The folder for the results and the start that was asked for."""
-    settings.output.mkdir(parents=True, exist_ok=True)
-    if settings.input is None:
-        return None
-    trajectories = settings.output.resolve() / "trajectory*.gsd"
-    if settings.input.resolve().match(str(trajectories)) and not settings.resume:
-        raise ValueError(
-            f"--input {settings.input} would be replaced by the new trajectory: "
-            "choose another --output"
-        )
-    return read_frame(settings.input)
-
-
-def _run_share(
-    settings: Settings,
-    frame: Frame | None,
-    indices: list[int],
-    world: World,
-    ranks: Ranks | None,
-) -> list[Result]:
     if not indices:
         return []
     device = world.device(settings.device)
-    threads = share_of_threads(device, settings.threads, len(indices), world.cores)
-    particles = settings.particles
-    moves = (settings.sweeps + settings.equilibrate) * particles * len(indices)
-    with StopRequest() as stop:
+    most = min(len(indices), at_once or len(indices))
+    threads = share_of_threads(device, settings.threads, most, world.cores)
+    with world.stop_request() as stop:
         replicas = [
-            Replica(index, settings, frame, device, threads[slot % len(threads)], stop, ranks)
+            make(index, settings, device, threads[slot % len(threads)], stop)
             for slot, index in enumerate(indices)
         ]
-        bar = MovesBar(
-            f"{particles:,} disks at {settings.packing_fraction:.4g}",
-            moves,
-            quiet=settings.quiet or world.rank > 0,
-        )
+        quiet = settings.quiet or world.rank > 0
+        bar = MovesBar(description, moves, quiet=quiet)
         try:
             return run_concurrently(
                 [replica.run for replica in replicas],
@@ -99,38 +231,37 @@ def _run_share(
             bar.close()
 
 
-def run_equation_of_state(
-    settings: list[Settings], output: Path, world: World
-) -> tuple[dict[str, Any], bool]:
-    """Run the packing fractions one after the other, each in its folder, and plot P* against them.
+def on_all_ranks(world: World, share: Callable[[], list[Any]]) -> list[Any]:
+    """The results of all replicas in their order, on every rank.
+
+    An error on one rank is the error of all, or the others would wait for it for ever.
+    """
+    failure: Exception | None = None
+    results: list[Any] = []
+    try:
+        results = share()
+    except Exception as error:
+        failure = error
+    failures = world.failures(failure)
+    if failure is not None:
+        raise failure
+    if failures:
+        raise RuntimeError(failures[0])
+    return sorted(world.gather(results), key=lambda result: result.replica)
+
+
+def run_in_turn(
+    run: Callable[[Any, World], tuple[dict[str, Any], bool]], settings: Iterable[Any], world: World
+) -> tuple[list[dict[str, Any]], bool]:
+    """Run jobs one after the other, until one is stopped early.
 
     Returns:
-        the summary, and whether all ran to their end.
+        their summaries, and whether all ran to their end.
     """
-    runs: list[dict[str, Any]] = []
-    complete = True
+    summaries, complete = [], True
     for one in settings:
         summary, complete = run(one, world)
-        runs.append(summary)
+        summaries.append(summary)
         if not complete:
             break
-    result = {
-        "particles": settings[0].particles,
-        "complete": complete,
-        "packing_fractions": [r["packing_fraction"] for r in runs],
-        "pressure": [r["pressure"] for r in runs],
-        "pressure_error": [r["pressure_error"] for r in runs],
-        "paper": published()["citation"],
-        "runs": runs,
-        "version": version("manymove"),
-    }
-    if world.rank == 0:
-        report.write_json(output / "summary.json", result)
-        points = [
-            (r["packing_fraction"], r["pressure"], r["pressure_error"] or 0.0)
-            for r in runs
-            if r["pressure"] is not None
-        ]
-        if points:
-            report.draw_equation_of_state(settings[0], output, points)
-    return result, complete
+    return summaries, complete

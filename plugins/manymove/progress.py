@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType, TracebackType
 
 from tqdm import tqdm
@@ -18,15 +19,19 @@ class StopRequest:
 
     Worker threads ask `requested`; a second Ctrl-C interrupts the main thread at once.
     Outside the main thread, where Python allows no handlers, it is only the flag.
+
+    Args:
+        elsewhere: whether another process of the job wants it to stop.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, elsewhere: Callable[[], bool] = lambda: False) -> None:
+        self._elsewhere = elsewhere
         self._event = threading.Event()
         self._previous: dict[signal.Signals, object] = {}
 
     @property
     def requested(self) -> bool:
-        return self._event.is_set()
+        return self._event.is_set() or self._elsewhere()
 
     def request(self) -> None:
         self._event.set()
@@ -37,7 +42,7 @@ class StopRequest:
             raise Interrupted
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:
-        if self.requested:
+        if self._event.is_set():
             raise KeyboardInterrupt
         self.request()
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from manymove import _core
+from manymove.devices import on_gpu, usable_cores
 from manymove.progress import StopRequest
 
 T = TypeVar("T")
@@ -23,12 +26,8 @@ _LAUNCHERS = (
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 )
 _REPLICAS_PER_GPU = 16
-
-
-def _usable_cores() -> frozenset[int]:
-    if hasattr(os, "sched_getaffinity"):
-        return frozenset(os.sched_getaffinity(0))
-    return frozenset(range(os.cpu_count() or 1))
+_FAILED = 7104  # tag of the message that a rank has failed
+_LISTEN = 0.2  # seconds between two looks for such a message
 
 
 def _launched() -> tuple[int, int | None, str]:
@@ -60,7 +59,7 @@ class World:
     rank: int = 0
     size: int = 1
     local_rank: int = 0
-    cores: int = field(default_factory=lambda: len(_usable_cores()))
+    cores: int = field(default_factory=lambda: len(usable_cores()))
     communicator: Any = None
 
     @classmethod
@@ -96,7 +95,7 @@ class World:
         from mpi4py import MPI
 
         machine = everyone.Split_type(MPI.COMM_TYPE_SHARED)
-        mine = _usable_cores()
+        mine = usable_cores()
         # Ranks bound to cores of their own keep them; those with the same cores divide them.
         sharing = machine.allgather(mine).count(mine)
         cores = max(1, len(mine) // sharing)
@@ -112,12 +111,50 @@ class World:
             return items
         return [item for part in self.communicator.allgather(items) for item in part]
 
+    def stop_request(self) -> StopRequest:
+        """Of the user, or of another rank that has failed."""
+        return StopRequest(_Listener(self.communicator)) if self.communicator else StopRequest()
+
+    def failures(self, mine: Exception | None) -> list[str]:
+        """What has failed on the ranks, in their order; each calls it at the end of its part.
+
+        A rank that fails tells the others, whose `stop_request` then asks them to stop: they come
+        here soon, with their checkpoints written.
+        """
+        if self.communicator is None:
+            return [] if mine is None else [str(mine)]
+        others = [rank for rank in range(self.size) if rank != self.rank]
+        told = [self.communicator.isend(None, rank, _FAILED) for rank in others if mine is not None]
+        failed = self.gather([(self.rank, str(mine))] if mine is not None else [])
+        for rank, _ in failed:
+            if rank != self.rank:
+                self.communicator.recv(source=rank, tag=_FAILED)
+        for message in told:
+            message.wait()
+        return [text for _, text in failed]
+
     def device(self, wanted: str) -> str:
         """This rank's device: with "auto" and "cuda", GPUs are dealt out by local rank."""
         gpus = len(_core.cuda_devices())
         if self.size > 1 and gpus and wanted in ("auto", "cuda"):
             return f"cuda:{self.local_rank % gpus}"
         return wanted
+
+
+class _Listener:
+    """Whether another rank has failed; may be asked by several threads."""
+
+    def __init__(self, communicator: Any) -> None:
+        self._communicator = communicator
+        self._heard, self._next = False, 0.0
+        self._lock = threading.Lock()
+
+    def __call__(self) -> bool:
+        with self._lock:
+            if not self._heard and (now := time.monotonic()) >= self._next:
+                self._heard = self._communicator.iprobe(tag=_FAILED)
+                self._next = now + _LISTEN
+            return self._heard
 
 
 def share_of_threads(
@@ -128,8 +165,7 @@ def share_of_threads(
     CPU engines share `threads` (by default all cores); engines on a GPU leave the choice to the
     engine.
     """
-    on_gpu = device.startswith("cuda") or (device == "auto" and _core.cuda_devices())
-    if on_gpu:
+    if on_gpu(device):
         return [threads] * min(replicas, _REPLICAS_PER_GPU)
     total = threads or cores
     concurrent = min(replicas, total)

@@ -16,7 +16,7 @@ template <class F>
 class CudaEngine final : public Engine {
  public:
   CudaEngine(State state, const Adopt& molecules, int device)
-      : state_(std::move(state)), device_(select(device)), tally_(1) {
+      : state_(std::move(state)), device_(select_device(device)), tally_(1) {
     const Snapshot& d = state_.data;
     fill_grid();
     upload_grid();
@@ -126,19 +126,6 @@ class CudaEngine final : public Engine {
   }
 
  private:
-  static int select(int device) {
-    int devices = 0;
-    if (cudaGetDeviceCount(&devices) != cudaSuccess) {
-      cudaGetLastError();
-      devices = 0;
-    }
-    if (device >= devices)
-      throw std::invalid_argument(text_of("device \"cuda:", device, "\" does not exist: ",
-                                          devices ? text_of(devices, " CUDA device(s) found")
-                                                  : std::string("no CUDA device found")));
-    check(cudaSetDevice(device), "device");
-    return device;
-  }
   void use() const { check(cudaSetDevice(device_), "device"); }
   void sum_energies() {
     energy_kernel<F><<<blocks(), threads_, shared_, stream_>>>(work());

@@ -4,11 +4,15 @@
 
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
+
+#include "devices.h"
 
 namespace manymove {
 
@@ -21,7 +25,40 @@ struct DeviceMemoryError : std::bad_alloc {
 inline void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   cudaGetLastError();
-  throw std::runtime_error(std::string("CUDA: ") + what + ": " + cudaGetErrorString(status));
+  const std::string text = std::string("CUDA: ") + what + ": " + cudaGetErrorString(status);
+  if (status == cudaErrorMemoryAllocation) throw DeviceMemoryError(text);
+  throw std::runtime_error(text);
+}
+
+// Makes it the thread's own. Throws std::invalid_argument that says what there is.
+inline int select_device(int device) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess) {
+    cudaGetLastError();
+    devices = 0;
+  }
+  if (device >= devices)
+    throw std::invalid_argument("device \"cuda:" + std::to_string(device) + "\" does not exist: " +
+                                (devices ? std::to_string(devices) + " CUDA device(s) found"
+                                         : "no CUDA device found (" + why_no_cuda_devices() + ")"));
+  check(cudaSetDevice(device), "device");
+  return device;
+}
+
+// What copied_bytes() of devices.h says.
+inline std::atomic<std::uint64_t>& copied() {
+  static std::atomic<std::uint64_t> bytes{0};
+  return bytes;
+}
+
+// All copies between host and device are these two.
+inline void copy_in(void* device, const void* host, std::size_t bytes, cudaStream_t stream) {
+  copied() += bytes;
+  check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream), "upload");
+}
+inline void copy_out(void* host, const void* device, std::size_t bytes, cudaStream_t stream) {
+  copied() += bytes;
+  check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream), "download");
 }
 
 template <class T>
@@ -34,7 +71,7 @@ class DeviceBuffer {
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
       throw DeviceMemoryError("the GPU has no " + std::to_string(count * sizeof(T) / 1000000 + 1) +
-                              " MB left");
+                              " MB left" + what_is_free());
     }
     check(status, "allocation");
   }
@@ -54,13 +91,11 @@ class DeviceBuffer {
   std::size_t size() const { return count_; }
 
   void upload(const T* host, cudaStream_t stream) {
-    check(cudaMemcpyAsync(data_, host, count_ * sizeof(T), cudaMemcpyHostToDevice, stream),
-          "upload");
+    copy_in(data_, host, count_ * sizeof(T), stream);
     check(cudaStreamSynchronize(stream), "upload");
   }
   void download(T* host, cudaStream_t stream, std::size_t count, std::size_t first = 0) const {
-    check(cudaMemcpyAsync(host, data_ + first, count * sizeof(T), cudaMemcpyDeviceToHost, stream),
-          "download");
+    copy_out(host, data_ + first, count * sizeof(T), stream);
     check(cudaStreamSynchronize(stream), "download");
   }
   void download(T* host, cudaStream_t stream) const { download(host, stream, count_); }
@@ -69,6 +104,16 @@ class DeviceBuffer {
   }
 
  private:
+  static std::string what_is_free() {
+    std::size_t free = 0, all = 0;
+    if (cudaMemGetInfo(&free, &all) != cudaSuccess) {
+      cudaGetLastError();
+      return "";
+    }
+    return " (" + std::to_string(free / 1000000) + " of its " + std::to_string(all / 1000000) +
+           " MB are free)";
+  }
+
   T* data_ = nullptr;
   std::size_t count_ = 0;
 };

@@ -19,6 +19,23 @@ std::vector<Device> cuda_devices() {
   return devices;
 }
 
+std::string why_no_cuda_devices() {
+  int count = 0, driver = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess && count > 0) return "";
+  cudaGetLastError();
+  if (status == cudaSuccess || status == cudaErrorNoDevice) return "the driver shows no GPU";
+  if (status != cudaErrorInsufficientDriver) return cudaGetErrorString(status);
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return "no NVIDIA driver";
+  const auto version = [](int v) {
+    return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10);
+  };
+  return "the driver is for CUDA " + version(driver) + ", this build for CUDA " +
+         version(CUDART_VERSION);
+}
+
+std::uint64_t copied_bytes() { return copied(); }
+
 void copy_from_device(void* host, const void* device, std::size_t bytes) {
   check(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost), "copy of an input array");
 }

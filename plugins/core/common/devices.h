@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,11 @@ struct Device {
 
 // Empty where there is no driver, no device or no CUDA in this build.
 std::vector<Device> cuda_devices();
+// Why there is none: no driver, one that is too old for this build, no GPU, no CUDA in this build.
+// Empty where there are devices.
+std::string why_no_cuda_devices();
+// Between host and devices, by the engines of this process until now.
+std::uint64_t copied_bytes();
 // Copies from memory of any CUDA device. Throws std::runtime_error.
 void copy_from_device(void* host, const void* device, std::size_t bytes);
 

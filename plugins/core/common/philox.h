@@ -37,16 +37,15 @@ MM_HD void philox(U word[4], PhiloxKey key) {
   }
 }
 
-// The same with two words.
+// The same with two words; key: of each round.
 template <class U>
-MM_HD void philox_pair(U word[2], std::uint32_t key) {
+MM_HD void philox_pair(U word[2], const std::uint32_t (&key)[10]) {
   MM_UNROLL
   for (int round = 0; round < 10; ++round) {
     U high, low;
     multiply_wide(word[0], 0xD256D193u, high, low);
-    word[0] = high ^ key ^ word[1];
+    word[0] = high ^ key[round] ^ word[1];
     word[1] = low;
-    key += 0x9E3779B9u;
   }
 }
 

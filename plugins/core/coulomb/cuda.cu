@@ -59,27 +59,13 @@ Schedule schedule_for(int eta) {
   }
 }
 
-int devices_there() {
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) == cudaSuccess) return devices;
-  cudaGetLastError();
-  return 0;
-}
-
-int select(int device) {
-  const int devices = devices_there();
-  if (device >= devices)
-    throw std::invalid_argument("no device cuda:" + std::to_string(device) + " (" +
-                                std::to_string(devices) + " CUDA devices)");
-  check(cudaSetDevice(device), "device");
-  return device;
-}
-
 // All that one GPU holds of the chain: everything.
 class Card {
  public:
   Card(const State& state, const Schedule& schedule, int device)
-      : device_(select(device)), schedule_(schedule), n_(static_cast<int>(state.sites.size())) {
+      : device_(select_device(device)),
+        schedule_(schedule),
+        n_(static_cast<int>(state.sites.size())) {
     check(cudaFuncSetAttribute(schedule.brush, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(schedule.memory)),
           "shared memory for a group");
@@ -335,7 +321,7 @@ class CudaEngine final : public Engine {
         state_.rules.periodic
             ? (exact ? schedule_for<true, true>(eta_) : schedule_for<false, true>(eta_))
             : (exact ? schedule_for<true, false>(eta_) : schedule_for<false, false>(eta_));
-    for (const int device : devices) select(device);
+    for (const int device : devices) select_device(device);
     connect(devices);
     for (const int device : devices)
       cards_.push_back(std::make_unique<Card>(state_, schedule, device));

@@ -18,8 +18,12 @@ struct Cells {
   bool narrow;
   // Of list_place(): lengths of one unit of 2^-32 of the frame.
   float xx, yy, zz, xy, xz, yz;
-  float reach_squared;      // of the lists
-  float half_skin_squared;  // who has come farther than that since, makes them invalid
+  // Of ball_of(): units of 2^-32 of the frame per length, and the ball of a particle at rest, the
+  // largest one, and how far its centre is ahead at most; the time until it gets there.
+  float to_x, to_y, to_z, to_xy, to_xz, to_yz;
+  float rest_radius, largest_radius, farthest_ahead, time_ahead;
+  float cutoff;  // a little longer, for the rounding of lists
+  float half_skin_squared;
 };
 
 MM_HD std::uint32_t bin_of(std::uint32_t coordinate, std::uint32_t bins) {
@@ -44,6 +48,15 @@ MM_HD std::uint32_t spread(std::uint32_t a) {
   return (a | a << 2) & 0x09249249u;
 }
 
+// The reverse.
+MM_HD std::uint32_t gather(std::uint32_t a) {
+  a &= 0x09249249u;
+  a = (a | a >> 2) & 0x030c30c3u;
+  a = (a | a >> 4) & 0x0300f00fu;
+  a = (a | a >> 8) & 0x030000ffu;
+  return (a | a >> 16) & 0x000003ffu;
+}
+
 // Where the particle comes in memory: the Morton order of bins, hence of cells, and within them
 // (section 3.2.2 of the paper, Figure 3).
 MM_HD std::uint32_t morton_key(const Cells& cells, std::uint32_t x, std::uint32_t y,
@@ -58,6 +71,12 @@ MM_HD int cell_of(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uin
     return static_cast<int>(local_bin(cells, u, a, 0));
   };
   return (c(z, 2) * cells.here[1] + c(y, 1)) * cells.here[0] + c(x, 0);
+}
+
+// The cell that a Morton key lies in.
+MM_HD int cell_of_key(const Cells& cells, std::uint32_t key) {
+  const auto c = [&](int a) { return static_cast<int>(gather(key >> a) >> cells.fine); };
+  return (c(2) * cells.here[1] + c(1)) * cells.here[0] + c(0);
 }
 
 // The cell (x, y, z) itself and those around it, k from 0 to 26; -1 where so few cells lie along an
@@ -75,10 +94,17 @@ MM_HD int neighbour_cell(const Cells& cells, int x, int y, int z, int k) {
   return a < 0 || b < 0 || c < 0 ? -1 : (c * cells.here[1] + b) * cells.here[0] + a;
 }
 
+// Lists hold as long as every particle is in its ball: they have the pairs of balls that are within
+// the cutoff of each other. A ball lies ahead of its particle, which crosses it.
+struct alignas(16) Ball {
+  std::uint32_t x, y, z;  // high words of its centre
+  float radius;
+};
+
 // Whether two particles come into each other's lists, decided in float32 for both precisions from
-// places relative to a third particle nearby, by |r_j|^2 - 2 r_i . r_j < reach^2 - |r_i|^2. The
-// reach is a little longer than cutoff + skin, and half_skin_squared a little shorter than its name
-// says, for the rounding.
+// places relative to a third particle nearby: |r_j - r_i| < cutoff + s_i + s_j with the radii s,
+// multiplied out to -2 r_i . r_j - 2 (cutoff + s_i) s_j + |r_j|^2 - s_j^2 < (cutoff + s_i)^2 -
+// |r_i|^2.
 struct ListPlace {
   float x, y, z;
 };
@@ -91,21 +117,52 @@ MM_HD ListPlace list_place(const Cells& cells, std::uint32_t x, std::uint32_t y,
 }
 MM_HD float list_square(const ListPlace& r) { return fused(r.x, r.x, fused(r.y, r.y, r.z * r.z)); }
 struct ListCentre {  // of a list
-  float x, y, z, limit;
+  float x, y, z, reach, limit;
 };
-MM_HD ListCentre list_centre(const Cells& cells, const ListPlace& r) {
-  return {-2 * r.x, -2 * r.y, -2 * r.z, cells.reach_squared - list_square(r)};
+MM_HD ListCentre list_centre(const Cells& cells, const ListPlace& r, float radius) {
+  const float reach = cells.cutoff + radius;
+  return {-2 * r.x, -2 * r.y, -2 * r.z, -2 * reach, fused(reach, reach, -list_square(r))};
 }
-MM_HD bool within_reach(const ListCentre& i, const ListPlace& j, float square_of_j) {
-  return fused(i.x, j.x, fused(i.y, j.y, fused(i.z, j.z, square_of_j))) < i.limit;
+MM_HD float list_square(const ListPlace& r, float radius) {
+  return fused(-radius, radius, list_square(r));
+}
+MM_HD bool within_reach(const ListCentre& i, const ListPlace& j, float radius_of_j,
+                        float square_of_j) {
+  return fused(i.x, j.x,
+               fused(i.y, j.y, fused(i.z, j.z, fused(i.reach, radius_of_j, square_of_j)))) <
+         i.limit;
 }
 // Where cells are narrow: from the difference of their coordinates.
-MM_HD bool within_reach(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
-  return list_square(list_place(cells, x, y, z)) < cells.reach_squared;
+MM_HD bool within_reach(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z,
+                        float radius_i, float radius_j) {
+  const float reach = cells.cutoff + radius_i + radius_j;
+  return list_square(list_place(cells, x, y, z)) < reach * reach;
 }
 
-// Whether a particle has come so far from where it was when lists were built, that somebody might
-// be missing in them.
+// The fastest particles end lists: a ball's centre is where its particle is after half the time
+// that lists are expected to hold, if its velocity stays; the ball reaches back to where it is now,
+// and as far to the other side, and has some room for what forces do.
+template <class P>
+MM_HD Ball ball_of(const Cells& cells, const typename P::Position& r,
+                   const typename P::Velocity& v) {
+  const auto x = static_cast<float>(v.x), y = static_cast<float>(v.y), z = static_cast<float>(v.z);
+  const float speed = square_root(fused(x, x, fused(y, y, z * z))),
+              ahead = min_of(cells.time_ahead * speed, cells.farthest_ahead),
+              time = ahead > 0 ? ahead / speed : 0.0f;
+  const float a = time * x, b = time * y, c = time * z;
+  const auto units = [](float u) { return static_cast<std::uint32_t>(nearest(u)); };
+  return {high_word(r.x) + units(fused(a, cells.to_x, fused(b, cells.to_xy, c * cells.to_xz))),
+          high_word(r.y) + units(fused(b, cells.to_y, c * cells.to_yz)),
+          high_word(r.z) + units(c * cells.to_z),
+          min_of(cells.rest_radius + ahead, cells.largest_radius)};
+}
+
+// Whether a particle has left its ball.
+MM_HD bool moved_far(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z,
+                     float radius) {
+  return list_square(list_place(cells, x, y, z)) > radius * radius;
+}
+// The same where balls are as large as they may be, around the particles (on several ranks).
 MM_HD bool moved_far(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
   return list_square(list_place(cells, x, y, z)) > cells.half_skin_squared;
 }
@@ -115,9 +172,10 @@ MM_HD bool moved_far(const Cells& cells, std::uint32_t x, std::uint32_t y, std::
 // Positions in 16 bits along each edge, modulo a length that is at least four times the reach of
 // the lists: enough to tell neighbours that are out of the cutoff, in half the memory.
 struct Shorts {
-  int shift[3];                  // of the frame's integers, whose top bits are left out
-  float xx, yy, zz, xy, xz, yz;  // lengths of one unit of 2^-32 of what is left
-  float cutoff_squared;          // with a margin for two units of 2^-16 along each edge
+  int shift[3];  // of the frame's integers, whose top bits are left out
+  // Lengths of one unit of 2^-32 of what is left, in terms of zz.
+  float xx, yy, zz, xy, xz, yz;
+  float cutoff_squared;  // with a margin for two units of 2^-16 along each edge
   bool tilted;
 };
 struct alignas(8) Short {
@@ -132,12 +190,11 @@ MM_HD bool maybe_within_cutoff(const Shorts& shorts, const Short& i, const Short
   const std::uint32_t yx = i.yx - j.yx;  // what is carried into y is within the margin
   const auto a = static_cast<float>(static_cast<std::int32_t>(yx << 16)),
              b = static_cast<float>(static_cast<std::int32_t>(yx)),
-             c = static_cast<float>(static_cast<std::int32_t>(i.z - j.z));
+             z = static_cast<float>(static_cast<std::int32_t>(i.z - j.z));
   float x = a * shorts.xx, y = b * shorts.yy;
-  const float z = c * shorts.zz;
   if (!upright && shorts.tilted) {
-    x = fused(b, shorts.xy, fused(c, shorts.xz, x));
-    y = fused(c, shorts.yz, y);
+    x = fused(b, shorts.xy, fused(z, shorts.xz, x));
+    y = fused(z, shorts.yz, y);
   }
   return fused(x, x, fused(y, y, z * z)) < shorts.cutoff_squared;
 }

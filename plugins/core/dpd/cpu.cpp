@@ -221,7 +221,7 @@ void draw_noise(const NoiseKey& key, int count, const std::uint32_t* tag_i,
 
 void draw_tea_noise(const NoiseKey& key, int count, const std::uint32_t* signature_i,
                     const std::uint32_t* signature_j, float* noise) {
-  const std::uint32_t words[4] = {key.key, key.mask[0], key.mask[1], ~key.key};
+  const std::uint32_t words[4] = {key.round[0], key.mask[0], key.mask[1], ~key.round[0]};
   for (int n = 0; n < count; ++n) noise[n] = tea_pair_noise(signature_i[n], signature_j[n], words);
 }
 

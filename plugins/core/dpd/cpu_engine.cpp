@@ -85,6 +85,7 @@ class CpuEngine final : public ResidentBase {
         cells_of(settings_, static_cast<double>(everywhere), ranks_ ? &ranks_->here() : nullptr);
     lanes_ = lanes_of(ranks_ ? static_cast<int>(everywhere / ranks_->ranks()) : count_);
     step_ = step;
+    lists_built_ = -1;
     expired_ = true;
     tally_ = {};
   }
@@ -101,9 +102,10 @@ class CpuEngine final : public ResidentBase {
         image_[i][2] += crossing.z;
         if (crossing.lost) lost_ = velocity_[i].tag;
         const Position& p = position_[i];
-        if (!expired_ &&
-            moved_far(cells_, high_word(p.x) - built_at_[i][0], high_word(p.y) - built_at_[i][1],
-                      high_word(p.z) - built_at_[i][2]))
+        if (expired_) return;
+        const Ball& ball = ball_[i];
+        if (moved_far(cells_, high_word(p.x) - ball.x, high_word(p.y) - ball.y,
+                      high_word(p.z) - ball.z, ball.radius))
           expired_ = true;
       });
       ++step_;
@@ -180,8 +182,8 @@ class CpuEngine final : public ResidentBase {
   std::vector<std::uint32_t> order_of(std::size_t first, std::size_t last) const {
     std::vector<std::uint32_t> key(last), order(last - first);
     for (std::size_t i = first; i < last; ++i) {
-      const Position& p = position_[i];
-      key[i] = morton_key(cells_, high_word(p.x), high_word(p.y), high_word(p.z));
+      const Ball ball = ball_of<P>(cells_, position_[i], velocity_[i]);
+      key[i] = morton_key(cells_, ball.x, ball.y, ball.z);
       order[i - first] = static_cast<std::uint32_t>(i);
     }
     std::stable_sort(order.begin(), order.end(),
@@ -200,7 +202,11 @@ class CpuEngine final : public ResidentBase {
     }
     if (ranks_) ranks_->communicator().maximum(&beyond, 1);
     if (beyond) lose_particle(static_cast<std::uint32_t>(beyond));
-    if (ranks_) migrate();
+    if (ranks_)
+      migrate();
+    else if (lists_built_ >= 0)
+      look_ahead(cells_, settings_.time_step, step_ - lists_built_);
+    lists_built_ = step_;
     const auto n = static_cast<std::size_t>(count_);
     const auto order = order_of(0, n);
     reorder(position_, order);
@@ -209,16 +215,15 @@ class CpuEngine final : public ResidentBase {
     reorder(home_, order);
     if (ranks_) find_ghosts();
 
-    built_at_.resize(position_.size());
+    ball_.resize(position_.size());
     cell_.resize(position_.size());
     index_.clear();
     for (auto& start : start_)
       start.assign(static_cast<std::size_t>(cells_.here[0]) * cells_.here[1] * cells_.here[2],
                    {0, 0});
     for (int i = 0; i < static_cast<int>(position_.size()); ++i) {
-      const Position& p = position_[i];
-      built_at_[i] = {high_word(p.x), high_word(p.y), high_word(p.z)};
-      cell_[i] = cell_of(cells_, built_at_[i][0], built_at_[i][1], built_at_[i][2]);
+      const Ball& ball = ball_[i] = ball_of<P>(cells_, position_[i], velocity_[i]);
+      cell_[i] = cell_of(cells_, ball.x, ball.y, ball.z);
       auto& start = start_[i < count_ ? 0 : 1];
       if (i == 0 || i == count_ || cell_[i] != cell_[i - 1]) start[cell_[i]] = {i, i};
       ++start[cell_[i]][1];
@@ -237,19 +242,17 @@ class CpuEngine final : public ResidentBase {
     auto& list = list_[i];
     list.clear();
     const auto special = specials_.find(velocity_[i].tag);
-    const auto& at = built_at_[i];
-    const auto& reference = built_at_[start_[0][cell_[i]][0]];
-    const auto place = [&](int j) {
-      return list_place(cells_, built_at_[j][0] - reference[0], built_at_[j][1] - reference[1],
-                        built_at_[j][2] - reference[2]);
+    const Ball &at = ball_[i], &reference = ball_[start_[0][cell_[i]][0]];
+    const auto place = [&](const Ball& b) {
+      return list_place(cells_, b.x - reference.x, b.y - reference.y, b.z - reference.z);
     };
-    const ListCentre here = list_centre(cells_, place(i));
+    const ListCentre here = list_centre(cells_, place(at), at.radius);
     const auto near = [&](int j) {
+      const Ball& b = ball_[j];
       if (cells_.narrow)
-        return within_reach(cells_, built_at_[j][0] - at[0], built_at_[j][1] - at[1],
-                            built_at_[j][2] - at[2]);
-      const ListPlace there = place(j);
-      return within_reach(here, there, list_square(there));
+        return within_reach(cells_, b.x - at.x, b.y - at.y, b.z - at.z, at.radius, b.radius);
+      const ListPlace there = place(b);
+      return within_reach(here, there, b.radius, list_square(there, b.radius));
     };
     const int x = cell_[i] % cells_.here[0], y = cell_[i] / cells_.here[0] % cells_.here[1],
               z = cell_[i] / (cells_.here[0] * cells_.here[1]);
@@ -471,6 +474,7 @@ class CpuEngine final : public ResidentBase {
   const Motion<P> motion_;
   Cells cells_;
   int count_ = 0, lanes_ = 1;
+  std::int64_t lists_built_ = -1;  // at this step
   std::atomic<bool> expired_ = true;
   std::atomic<std::uint32_t> lost_ = 0;
   std::vector<Position> position_;
@@ -480,7 +484,7 @@ class CpuEngine final : public ResidentBase {
   std::vector<Home> home_;
   std::unordered_map<std::uint32_t, std::vector<Partner>> bonds_, specials_;
   std::unordered_map<std::uint32_t, int> index_;  // by tag
-  std::vector<std::array<std::uint32_t, 3>> built_at_;
+  std::vector<Ball> ball_;
   std::vector<int> cell_;
   // First and beyond the last particle of each cell: of the rank, and ghosts.
   std::vector<std::array<int, 2>> start_[2];

@@ -16,7 +16,7 @@ std::unique_ptr<ResidentEngine> make(const Settings& settings, Communicator* com
 
 std::unique_ptr<ResidentEngine> make_cuda_engine(const Settings& settings, int device,
                                                  Communicator* communicator) {
-  if (device >= 0) check(cudaSetDevice(device), "device");
+  if (device >= 0) select_device(device);
   if (settings.pairs.double_precision) return make<Double>(settings, communicator);
   return make<Mixed>(settings, communicator);
 }

@@ -95,9 +95,7 @@ class CudaEngine : public ResidentBase {
     bad.upload(&none, stream_);
     if (count_ == 0) return;
     if (arrays.image)
-      check(cudaMemcpyAsync(image_.data(), arrays.image, n * sizeof(int3), cudaMemcpyHostToDevice,
-                            stream_),
-            "upload");
+      copy_in(image_.data(), arrays.image, n * sizeof(int3), stream_);
     else
       image_.clear(stream_);
     now_ = 0;
@@ -164,10 +162,7 @@ class CudaEngine : public ResidentBase {
       receive(arrays.force);
     }
     if (arrays.image) {
-      check(
-          cudaMemcpyAsync(arrays.image, image_.data(), sizeof(int3) * static_cast<unsigned>(count_),
-                          cudaMemcpyDeviceToHost, stream_),
-          "download");
+      copy_out(arrays.image, image_.data(), sizeof(int3) * static_cast<unsigned>(count_), stream_);
       check(cudaStreamSynchronize(stream_), "download");
     }
   }
@@ -189,16 +184,12 @@ class CudaEngine : public ResidentBase {
   void launched() const { check(cudaGetLastError(), "launch"); }
 
   void send(const Triple* host) {
-    check(cudaMemcpyAsync(staging_.data(), host, sizeof(Triple) * static_cast<unsigned>(count_),
-                          cudaMemcpyHostToDevice, stream_),
-          "upload");
+    copy_in(staging_.data(), host, sizeof(Triple) * static_cast<unsigned>(count_), stream_);
   }
   void receive(Triple* host) { receive(host, count_); }
   void receive(Triple* host, int count) {
     launched();
-    check(cudaMemcpyAsync(host, staging_.data(), sizeof(Triple) * static_cast<unsigned>(count),
-                          cudaMemcpyDeviceToHost, stream_),
-          "download");
+    copy_out(host, staging_.data(), sizeof(Triple) * static_cast<unsigned>(count), stream_);
     check(cudaStreamSynchronize(stream_), "download");
   }
 
@@ -217,7 +208,8 @@ class CudaEngine : public ResidentBase {
       }
       image_ = DeviceBuffer<int3>(n);
       force_ = DeviceBuffer<Vector<Real>>(n);
-      for (auto* axis : {&built_x_, &built_y_, &built_z_}) *axis = DeviceBuffer<unsigned>(n);
+      ball_ = DeviceBuffer<Ball>(n);
+      ball_.clear(stream_);  // the first step looks, though lists are built after it anyway
       number_ = DeviceBuffer<int>(n);
       staging_ = DeviceBuffer<Triple>(n);
       partial_ =
@@ -307,7 +299,7 @@ class CudaEngine : public ResidentBase {
     s.number = number;
     s.forces.noise = key_of(number);
     s.lists = lists();
-    s.built_at = {built_x_.data(), built_y_.data(), built_z_.data()};
+    s.ball = ball_.data();
     s.image = image_.data();
     s.home = home_[home_now_].data();
     s.position = position_[now_].data();
@@ -420,6 +412,7 @@ class CudaEngine : public ResidentBase {
       make_room(static_cast<int>(wanted + wanted / 8));
       set_expired(built_);
     } else {
+      look_ahead(cells_, settings_.time_step, report_->expired - built_);
       built_ = report_->expired;
     }
     now_ = buffer_of(built_);
@@ -446,15 +439,14 @@ class CudaEngine : public ResidentBase {
                                           3 * cells_.bits, stream_),
           "sort");
     range_.clear(stream_);
-    const BuiltAt built_at{built_x_.data(), built_y_.data(), built_z_.data()};
     const int there = now_ ^ 1, home_there = home_now_ ^ 1;
     reorder_kernel<P><<<blocks, 256, 0, stream_>>>(
-        count_, cells_, base_.shorts, orders.Current(),
+        count_, cells_, base_.shorts, keys.Current(), orders.Current(),
         Particle<P>{position_[now_].data(), velocity_[now_].data(), nullptr,
                     home_[home_now_].data()},
         Particle<P>{position_[there].data(), velocity_[there].data(), short_[there].data(),
                     home_[home_there].data()},
-        built_at, bond_ends_ ? where_.data() : nullptr, range_.data());
+        ball_.data(), bond_ends_ ? where_.data() : nullptr, range_.data());
     launched();
     position_[0].swap(position_[1]);
     velocity_[0].swap(velocity_[1]);
@@ -466,10 +458,18 @@ class CudaEngine : public ResidentBase {
     const Specials specials{special_first_.data(), special_partner_.data(), special_kind_.data(),
                             excluded};
     const auto kernel = has_special_ ? &list_kernel<P, true> : &list_kernel<P, false>;
-    kernel<<<list_grid(), kThreads, 0, stream_>>>(
-        ListArguments{cells_, !base_.motion.frame.tilted, base_.watch, range_.data(), lists(),
-                      home_[home_now_].data(), specials},
-        position_[now_].data(), velocity_[now_].data());
+    kernel<<<list_grid(), kThreads, 0, stream_>>>(ListArguments{cells_,
+                                                                !base_.motion.frame.tilted,
+                                                                base_.watch,
+                                                                range_.data(),
+                                                                lists(),
+                                                                home_[home_now_].data(),
+                                                                specials,
+                                                                nullptr,
+                                                                {},
+                                                                false,
+                                                                ball_.data()},
+                                                  position_[now_].data(), velocity_[now_].data());
     launched();
     if (bond_ends_) {
       bond_range_kernel<<<blocks, 256, 0, stream_>>>(count_, home_[home_now_].data(),
@@ -501,7 +501,9 @@ class CudaEngine : public ResidentBase {
   DeviceBuffer<int3> image_;  // by index of the host
   DeviceBuffer<unsigned> home_[2], key_[2], order_[2];
   DeviceBuffer<Vector<Real>> force_;
-  DeviceBuffer<unsigned> built_x_, built_y_, built_z_, entry_;
+  DeviceBuffer<Ball> ball_;
+  DeviceBuffer<unsigned> built_x_, built_y_, built_z_;  // on several ranks
+  DeviceBuffer<unsigned> entry_;
   DeviceBuffer<int> number_;
   DeviceBuffer<int2> range_;  // of each cell
   DeviceBuffer<char> sort_memory_;

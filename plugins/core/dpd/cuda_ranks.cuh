@@ -140,9 +140,7 @@ class CudaRanks : public CudaEngine<P> {
         stay_image_kernel<<<blocks, kSorters, 0, stream_>>>(count_, self, home, image_.data(),
                                                             images);
       launched();
-      check(cudaMemcpyAsync(arrays.image, images, sizeof(int3) * static_cast<unsigned>(hosts_),
-                            cudaMemcpyDeviceToHost, stream_),
-            "download");
+      copy_out(arrays.image, images, sizeof(int3) * static_cast<unsigned>(hosts_), stream_);
       check(cudaStreamSynchronize(stream_), "download");
     }
     for (const Arrival& arrival : deliver(ranks_.communicator(), departures()))
@@ -155,10 +153,8 @@ class CudaRanks : public CudaEngine<P> {
     const std::vector<Home> homes = ranks_.find_homes(resident, count, tag);
     hosts_ = count;
     ensure(staging_, hosts_);
-    if (count_ > 0)
-      check(cudaMemcpy(home_here_.data(), homes.data(), homes.size() * sizeof(Home),
-                       cudaMemcpyHostToDevice),
-            "upload");
+    copy_in(home_here_.data(), homes.data(), homes.size() * sizeof(Home), stream_);
+    check(cudaStreamSynchronize(stream_), "upload");
   }
 
  protected:
@@ -239,13 +235,9 @@ class CudaRanks : public CudaEngine<P> {
     for (std::size_t i = 0; i < n; ++i)
       kind[i] = static_cast<unsigned>(topology.type[i]) | topology.flags[i] << 16;
     const auto kinds = on_device(kind, stream_);
-    check(cudaMemcpyAsync(tag_.data(), topology.tag, n * sizeof(unsigned), cudaMemcpyHostToDevice,
-                          stream_),
-          "upload");
+    copy_in(tag_.data(), topology.tag, n * sizeof(unsigned), stream_);
     if (arrays.image)
-      check(cudaMemcpyAsync(image_.data(), arrays.image, n * sizeof(int3), cudaMemcpyHostToDevice,
-                            stream_),
-            "upload");
+      copy_in(image_.data(), arrays.image, n * sizeof(int3), stream_);
     else
       image_.clear(stream_);
     DeviceBuffer<unsigned> bad(1);

@@ -59,7 +59,8 @@ struct Step {
   Bonds bonds;  // range is null where there are none
   const BondLaw<typename P::Real>* bond_laws;
   BuiltAt built_at;
-  int3* image;  // by index of the host
+  const Ball* ball;  // null on several ranks
+  int3* image;       // by index of the host
   const unsigned* home;
   const typename P::Position* position;
   const typename P::Velocity* velocity;
@@ -85,9 +86,15 @@ __device__ void move(const Step<P>& s, int i, typename P::Position& r, typename 
     image.z += crossing.z;
   }
   if (crossing.lost) lose(s.watch, v.tag, next);
-  if (moved_far(s.cells, high_word(r.x) - s.built_at.x[i], high_word(r.y) - s.built_at.y[i],
-                high_word(r.z) - s.built_at.z[i]))
-    expire(s.watch, next);
+  const unsigned x = high_word(r.x), y = high_word(r.y), z = high_word(r.z);
+  bool far;
+  if (s.ball) {
+    const Ball ball = s.ball[i];
+    far = moved_far(s.cells, x - ball.x, y - ball.y, z - ball.z, ball.radius);
+  } else {
+    far = moved_far(s.cells, x - s.built_at.x[i], y - s.built_at.y[i], z - s.built_at.z[i]);
+  }
+  if (far) expire(s.watch, next);
 }
 
 // One thread per particle: from rest, the first half of a step.
@@ -151,7 +158,9 @@ __global__ void __launch_bounds__(kThreads)
   const typename P::Velocity v = s.velocity[here ? i : 0];
   const Short about = s.short_position[here ? i : 0];
   const int number = here ? s.lists.number[i] : 0;
-  const uint4* list = reinterpret_cast<const uint4*>(s.lists.entry) + i;
+  const auto apart_in_list = static_cast<std::size_t>(static_cast<unsigned>(s.lists.stride));
+  const uint4* list = reinterpret_cast<const uint4*>(s.lists.entry) +
+                      static_cast<std::size_t>(thread % lanes) * apart_in_list + i;
 
   Sum<Real> sum;
   // This thread's hits are kThreads words apart; addresses in shared memory are of 32 bits.
@@ -167,10 +176,10 @@ __global__ void __launch_bounds__(kThreads)
     }
     top = bottom;
   };
-  const int groups = (number + kGroup - 1) / kGroup;
-  for (int g = thread % lanes; __any_sync(kWarp, g < groups); g += lanes) {
-    if (g < groups) {
-      const uint4 four = list[static_cast<std::size_t>(g) * s.lists.stride];
+  for (int left = number - kGroup * (thread % lanes); __any_sync(kWarp, left > 0);
+       left -= kGroup * lanes, list += lanes * apart_in_list) {
+    if (left > 0) {
+      const uint4 four = *list;
       const unsigned entry[kGroup] = {four.x, four.y, four.z, four.w};
       Short other[kGroup];
 #pragma unroll
@@ -178,7 +187,7 @@ __global__ void __launch_bounds__(kThreads)
         other[q] = s.short_position[plain ? entry[q] : entry[q] & kIndexBits];
 #pragma unroll
       for (int q = 0; q < kGroup; ++q) {
-        if (maybe_within_cutoff<plain>(s.shorts, about, other[q]) && kGroup * g + q < number) {
+        if (maybe_within_cutoff<plain>(s.shorts, about, other[q]) && left > q) {
           asm volatile("st.shared.u32 [%0], %1;" ::"r"(top), "r"(entry[q]));
           top += apart;
         }

@@ -71,38 +71,32 @@ __global__ void key_kernel(int count, long long step, Cells cells, unsigned open
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= count) return;
   const typename P::Position p = position[i];
-  const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
-  if (outside(open, x, y, z)) lose(watch, velocity[i].tag, step);
-  key[i] = morton_key(cells, x, y, z);
+  const typename P::Velocity v = velocity[i];
+  if (outside(open, high_word(p.x), high_word(p.y), high_word(p.z))) lose(watch, v.tag, step);
+  const Ball ball = ball_of<P>(cells, p, v);
+  key[i] = morton_key(cells, ball.x, ball.y, ball.z);
   order[i] = static_cast<unsigned>(i);
 }
 
 // One thread per particle: takes it to its new place; finds where cells begin and end.
 template <class P>
-__global__ void reorder_kernel(int count, Cells cells, Shorts shorts, const unsigned* order,
-                               Particle<P> from, Particle<P> to, BuiltAt built_at, unsigned* where,
-                               int2* range) {
+__global__ void reorder_kernel(int count, Cells cells, Shorts shorts, const unsigned* key,
+                               const unsigned* order, Particle<P> from, Particle<P> to, Ball* ball,
+                               unsigned* where, int2* range) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= count) return;
   const unsigned old = order[i];
   const typename P::Position p = from.position[old];
-  const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
+  const typename P::Velocity v = from.velocity[old];
   to.position[i] = p;
-  to.shorts[i] = short_of(shorts, x, y, z);
-  to.velocity[i] = from.velocity[old];
+  to.shorts[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
+  to.velocity[i] = v;
   const unsigned home = from.home[old];
   to.home[i] = home;
   if (where) where[home] = static_cast<unsigned>(i);
-  built_at.x[i] = x;
-  built_at.y[i] = y;
-  built_at.z[i] = z;
+  ball[i] = ball_of<P>(cells, p, v);
 
-  const int cell = cell_of(cells, x, y, z);
-  int before = -1;
-  if (i > 0) {
-    const typename P::Position q = from.position[order[i - 1]];
-    before = cell_of(cells, high_word(q.x), high_word(q.y), high_word(q.z));
-  }
+  const int cell = cell_of_key(cells, key[i]), before = i > 0 ? cell_of_key(cells, key[i - 1]) : -1;
   if (cell != before) {
     range[cell].x = i;
     if (before >= 0) range[before].y = i;
@@ -123,6 +117,7 @@ struct Specials {  // by index of the host; tags and kinds
 struct ListMemory {
   static constexpr int kMost = 128;  // candidates whose places are kept in registers
   float4 candidate[kMost + 32];      // place and index
+  float radius[kMost + 32];
   alignas(16) unsigned row[kMost + 2 * kGroup];
   ListCentre own[32];
 };
@@ -154,16 +149,17 @@ struct ListArguments {
   const int2* ghosts = nullptr;
   Core core = {};
   bool inner = false;
+  const Ball* ball = nullptr;  // where there is one rank
 };
 
 // Appends those of 32 x batches candidates that are in reach to the lists of particles i, i + 1,
-// ...
-template <class P, bool special, bool narrow, int batches>
+// ..., which have `number` entries (each lane knows one of them); fresh: none.
+template <class P, bool special, bool narrow, bool fresh, int batches>
 __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, int owned, int some,
-                       bool fresh, bool last, const typename P::Velocity* velocity) {
+                       int& number, const typename P::Velocity* velocity) {
   const unsigned below = (1u << lane) - 1u;
   ListPlace place[batches];
-  float square[batches];
+  float square[batches], radius[batches];
   int index[batches];
   unsigned tag[batches];
 #pragma unroll
@@ -172,7 +168,8 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
     const bool there = 32 * b + lane < some;
     index[b] = there ? __float_as_int(c.w) : i;
     place[b] = there ? ListPlace{c.x, c.y, c.z} : ListPlace{0, 0, 0};
-    square[b] = there && !narrow ? list_square(place[b]) : 3e38f;
+    radius[b] = there ? m.radius[32 * b + lane] : 0;
+    square[b] = there && !narrow ? list_square(place[b], radius[b]) : 3e38f;
     if (special) tag[b] = velocity[index[b]].tag;
   }
   // This lane writes every 32nd group of a list.
@@ -180,7 +177,7 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
   uint4* mine = reinterpret_cast<uint4*>(a.lists.entry) + static_cast<unsigned>(lane) * apart + i;
   for (int q = 0; q < owned; ++q, ++i, ++mine) {
     const ListCentre here = m.own[q];
-    const int n = fresh ? 0 : a.lists.number[i];
+    const int n = fresh ? 0 : __shfl_sync(kWarp, number, q);
     int special_first = 0, special_last = 0;
     if (special) {
       special_first = a.specials.first[a.home[i]];
@@ -201,9 +198,9 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
         };
         in = in && 32 * b + lane < some &&
              within_reach(a.cells, difference(place[b].x, here.x), difference(place[b].y, here.y),
-                          difference(place[b].z, here.z));
+                          difference(place[b].z, here.z), here.reach, radius[b]);
       } else {
-        in = in && within_reach(here, place[b], square[b]);
+        in = in && within_reach(here, place[b], radius[b], square[b]);
       }
       unsigned entry = static_cast<unsigned>(index[b]);
       if (special) {
@@ -223,15 +220,10 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
     __syncwarp();
     const int before = n / kGroup * kGroup, room = min(filled, a.lists.capacity - before);
     if (kGroup * lane < room) *groups = reinterpret_cast<uint4*>(m.row)[lane];
-    if (lane == 0) {
-      a.lists.number[i] = before + filled;
-      // At most kMost + kGroup - 1 entries are in the row.
-      if (kGroup * 32 < room) groups[32 * apart] = reinterpret_cast<uint4*>(m.row)[32];
-      if (last && before + filled > a.lists.capacity) {
-        atomicMax(&a.watch.control->wanted, static_cast<unsigned>(before + filled));
-        a.watch.report->wanted = static_cast<unsigned>(before + filled);
-      }
-    }
+    // At most kMost + kGroup - 1 entries are in the row.
+    if (!fresh && lane == 0 && kGroup * 32 < room)
+      groups[32 * apart] = reinterpret_cast<uint4*>(m.row)[32];
+    if (lane == q) number = before + filled;
     __syncwarp();
   }
 }
@@ -255,7 +247,9 @@ __global__ void __launch_bounds__(kThreads)
   ListMemory& m = memory[threadIdx.x / 32];
 
   const int other = lane < 27 ? neighbour_cell(cells, cell_x, cell_y, cell_z, lane) : -1;
-  int first, before, candidates;  // first of this lane's cell, and how many are before it
+  // Each lane has one of the cells around that are not empty: its first particle, less those of the
+  // cells before it, and how many these are.
+  int first, before, candidates;
   const auto look_around = [&](const int2* range) {
     first = 0;
     int number = 0;
@@ -263,6 +257,14 @@ __global__ void __launch_bounds__(kThreads)
       first = range[other].x;
       number = range[other].y - first;
     }
+    const unsigned vote = __ballot_sync(kWarp, number > 0);
+    int2* cell = reinterpret_cast<int2*>(m.row);
+    if (number > 0) cell[__popc(vote & ((1u << lane) - 1u))] = {first, number};
+    __syncwarp();
+    const bool taken = lane < __popc(vote);
+    first = taken ? cell[lane].x : 0;
+    number = taken ? cell[lane].y : 0;
+    __syncwarp();
     before = number;
     for (int d = 1; d < 32; d *= 2) {
       const int sum = __shfl_up_sync(kWarp, before, d);
@@ -274,13 +276,20 @@ __global__ void __launch_bounds__(kThreads)
   };
   if constexpr (!ranks) look_around(a.range);
 
-  const typename P::Position origin = position[cell_range.x];
-  // Relative to the first particle of the cell, as integers.
-  const auto relative = [&](int i) {
+  const auto ball_at = [&](int i) {
+    if constexpr (!ranks) return a.ball[i];
     const typename P::Position p = position[i];
-    return int3{static_cast<int>(high_word(p.x) - high_word(origin.x)),
-                static_cast<int>(high_word(p.y) - high_word(origin.y)),
-                static_cast<int>(high_word(p.z) - high_word(origin.z))};
+    return Ball{high_word(p.x), high_word(p.y), high_word(p.z), cells.largest_radius};
+  };
+  const Ball origin = ball_at(cell_range.x);
+  struct Near {
+    int x, y, z;  // relative to the first particle of the cell
+    float radius;
+  };
+  const auto relative = [&](int i) {
+    const Ball ball = ball_at(i);
+    return Near{static_cast<int>(ball.x - origin.x), static_cast<int>(ball.y - origin.y),
+                static_cast<int>(ball.z - origin.z), ball.radius};
   };
   const auto place = [&](int x, int y, int z) {
     return list_place(cells, static_cast<unsigned>(x), static_cast<unsigned>(y),
@@ -289,77 +298,93 @@ __global__ void __launch_bounds__(kThreads)
   for (int2 own = cell_range; own.x < own.y; own.x += 32) {
     // Up to 32 particles of the cell at a time.
     const int owned = min(32, own.y - own.x);
-    int3 r{};
+    Near r{};
     if (lane < owned) {
       r = relative(own.x + lane);
       m.own[lane] = cells.narrow ? ListCentre{__int_as_float(r.x), __int_as_float(r.y),
-                                              __int_as_float(r.z), 0}
-                                 : list_centre(cells, place(r.x, r.y, r.z));
+                                              __int_as_float(r.z), r.radius, 0}
+                                 : list_centre(cells, place(r.x, r.y, r.z), r.radius);
     }
     // Lanes beyond are at the place of the first particle of the cell.
     const ListPlace low = place(__reduce_min_sync(kWarp, r.x), __reduce_min_sync(kWarp, r.y),
                                 __reduce_min_sync(kWarp, r.z));
     const ListPlace high = place(__reduce_max_sync(kWarp, r.x), __reduce_max_sync(kWarp, r.y),
                                  __reduce_max_sync(kWarp, r.z));
-    const float reach = a.upright && !cells.narrow ? cells.reach_squared * (1 + 3e-5f) : 3e38f;
+    const float widest = __uint_as_float(__reduce_max_sync(kWarp, __float_as_uint(r.radius)));
+    const float reach = a.upright && !cells.narrow ? (cells.cutoff + widest) * (1 + 3e-5f) : 1e18f;
 
-    bool fresh = true;  // lists of these particles are empty
+    int number = 0;  // of entries of the particle of this lane
+    bool fresh = true;
 #pragma unroll 1
     for (int part = 0; part < (ranks && !a.inner ? 2 : 1); ++part) {  // of the rank, then ghosts
       if constexpr (ranks) look_around(part == 0 ? a.range : a.ghosts);
-      int kept = 0;
+      int kept = 0, begun = 0;  // cells that begin before base
       for (int base = 0; base < candidates || kept > 0;) {
         // Collect until there are enough for the registers.
         while (base < candidates && kept < kMost) {
           const int t = base + lane;
-          int k = 0;  // the last cell that begins at or before t
-#pragma unroll
-          for (int d = 16; d > 0; d /= 2)
-            if (__shfl_sync(kWarp, before, k + d) <= t) k += d;
-          const int j = __shfl_sync(kWarp, first, k) + t;
+          const auto after = static_cast<unsigned>(before - base);
+          const unsigned begins = __reduce_or_sync(kWarp, after < 32 ? 1u << after : 0u);
+          const int j =
+              __shfl_sync(kWarp, first, begun + __popc(begins & ((2u << lane) - 1u)) - 1) + t;
+          begun += __popc(begins);
+          Near q{};
           ListPlace p{};
           bool near = t < candidates;
           if (near) {
-            const int3 q = relative(j);
+            q = relative(j);
             p = place(q.x, q.y, q.z);
             const ListPlace beyond = {fmaxf(fmaxf(low.x - p.x, p.x - high.x), 0.0f),
                                       fmaxf(fmaxf(low.y - p.y, p.y - high.y), 0.0f),
                                       fmaxf(fmaxf(low.z - p.z, p.z - high.z), 0.0f)};
-            near = list_square(beyond) < reach;
+            near = list_square(beyond) < (reach + q.radius) * (reach + q.radius);
             if (cells.narrow) p = {__int_as_float(q.x), __int_as_float(q.y), __int_as_float(q.z)};
           }
           const unsigned vote = __ballot_sync(kWarp, near);
-          if (near)
-            m.candidate[kept + __popc(vote & ((1u << lane) - 1u))] = {p.x, p.y, p.z,
-                                                                      __int_as_float(j)};
+          if (near) {
+            const int k = kept + __popc(vote & ((1u << lane) - 1u));
+            m.candidate[k] = {p.x, p.y, p.z, __int_as_float(j)};
+            m.radius[k] = q.radius;
+          }
           kept += __popc(vote);
           base += 32;
         }
         __syncwarp();
         const int some = min(kept, kMost);
-        const bool last = base >= candidates && kept == some;
-        const auto append_batches = [&](auto narrow, auto batches) {
-          append<P, special, narrow(), batches()>(a, m, lane, own.x, owned, some, fresh, last,
-                                                  velocity);
+        const auto append_first = [&](auto batches) {
+          append<P, special, false, true, batches()>(a, m, lane, own.x, owned, some, number,
+                                                     velocity);
         };
-        constexpr std::false_type wide;
         if (cells.narrow)
-          append_batches(std::true_type{}, std::integral_constant<int, 4>{});
+          append<P, special, true, false, 4>(a, m, lane, own.x, owned, some, number, velocity);
+        else if (!fresh)
+          append<P, special, false, false, 4>(a, m, lane, own.x, owned, some, number, velocity);
         else if (some > 96)
-          append_batches(wide, std::integral_constant<int, 4>{});
+          append_first(std::integral_constant<int, 4>{});
         else if (some > 64)
-          append_batches(wide, std::integral_constant<int, 3>{});
+          append_first(std::integral_constant<int, 3>{});
         else if (some > 32)
-          append_batches(wide, std::integral_constant<int, 2>{});
+          append_first(std::integral_constant<int, 2>{});
         else
-          append_batches(wide, std::integral_constant<int, 1>{});
+          append_first(std::integral_constant<int, 1>{});
         // What was collected beyond the registers is for the next time.
         const float4 rest = m.candidate[kMost + lane];
+        const float rest_radius = m.radius[kMost + lane];
         __syncwarp();
         kept -= some;
-        if (lane < kept) m.candidate[lane] = rest;
+        if (lane < kept) {
+          m.candidate[lane] = rest;
+          m.radius[lane] = rest_radius;
+        }
         __syncwarp();
         fresh = false;
+      }
+    }
+    if (lane < owned) {
+      a.lists.number[own.x + lane] = number;
+      if (number > a.lists.capacity) {
+        atomicMax(&a.watch.control->wanted, static_cast<unsigned>(number));
+        a.watch.report->wanted = static_cast<unsigned>(number);
       }
     }
   }

@@ -18,14 +18,17 @@ namespace manymove::dpd {
 
 // What is the same for all pairs of one step.
 struct NoiseKey {
-  std::uint32_t key, mask[2];
+  std::uint32_t round[10], mask[2];
 };
 
 MM_HD NoiseKey noise_key(std::uint64_t seed, std::uint64_t step) {
   std::uint32_t word[4] = {static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(step >> 32),
                            0x647064u /* "dpd" */, 0};
   philox(word, {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
-  return {word[0], {word[1], word[2]}};
+  NoiseKey key{{}, {word[1], word[2]}};
+  for (std::uint32_t round = 0; round < 10; ++round)
+    key.round[round] = word[0] + round * 0x9E3779B9u;
+  return key;
 }
 
 // A normal variable from two random words by Box and Muller: sqrt(-2 ln u) sin(pi y / 2) with u
@@ -55,7 +58,7 @@ template <class U>
 MM_HD void pair_words(U word[2], const NoiseKey& key, U tag_i, U tag_j) {
   word[0] = (tag_i < tag_j ? tag_i : tag_j) ^ key.mask[0];
   word[1] = (tag_i < tag_j ? tag_j : tag_i) ^ key.mask[1];
-  philox_pair(word, key.key);
+  philox_pair(word, key.round);
 }
 
 // How roots, normal variables and powers are computed: with IEEE operations, the same everywhere.

@@ -224,7 +224,7 @@ void draw_noise(std::uint64_t seed, std::uint64_t step, int count, const std::ui
 void make_signatures(std::uint64_t seed, std::uint64_t step, int count, const std::uint32_t* tag,
                      const double* velocity, std::uint32_t* signature) {
   const NoiseKey key = noise_key(seed, step);
-  const std::uint32_t words[4] = {key.mask[1], key.mask[0], ~key.key, key.key};
+  const std::uint32_t words[4] = {key.mask[1], key.mask[0], ~key.round[0], key.round[0]};
   for (int n = 0; n < count; ++n) {
     const double* v = velocity + 3 * n;
     signature[n] = tea_signature(tag[n], v[0], v[1], v[2], words);

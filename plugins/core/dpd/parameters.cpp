@@ -122,9 +122,24 @@ Cells cells_of(const Settings& s, double count, const Part* here) {
   cells.xy = frame.xy;
   cells.xz = frame.xz;
   cells.yz = frame.yz;
-  cells.reach_squared = static_cast<float>(reach * reach * (1 + 3e-5));
-  cells.half_skin_squared = static_cast<float>(0.25 * s.skin * s.skin * (1 - 1e-5));
+  cells.to_x = frame.to_x;
+  cells.to_y = frame.to_y;
+  cells.to_z = frame.to_z;
+  cells.to_xy = frame.to_xy;
+  cells.to_xz = frame.to_xz;
+  cells.to_yz = frame.to_yz;
+  cells.cutoff = static_cast<float>(s.cutoff * (1 + 3e-5));
+  cells.largest_radius = static_cast<float>(0.5 * s.skin * (1 - 1e-5));
+  cells.half_skin_squared = cells.largest_radius * cells.largest_radius;
+  look_ahead(cells, 0, 0);
   return cells;
+}
+
+void look_ahead(Cells& cells, double time_step, std::int64_t steps) {
+  const bool known = steps > 0;
+  cells.rest_radius = (known ? 0.45f : 1.0f) * cells.largest_radius;
+  cells.farthest_ahead = (known ? 0.8f : 0.0f) * cells.largest_radius;
+  cells.time_ahead = static_cast<float>(0.5 * time_step * static_cast<double>(steps));
 }
 
 Shorts shorts_of(const Settings& s) {
@@ -152,7 +167,11 @@ Shorts shorts_of(const Settings& s) {
   const double margin = std::hypot(unit(shorts.xx) + unit(shorts.xy) + unit(shorts.xz),
                                    unit(shorts.yy) + unit(shorts.yz), unit(shorts.zz));
   const double reach = (s.cutoff + margin) * (1 + 1e-5);
-  shorts.cutoff_squared = static_cast<float>(reach * reach);
+  // In units of zz.
+  const double unit_length = shorts.zz;
+  for (float* length : {&shorts.xx, &shorts.yy, &shorts.xy, &shorts.xz, &shorts.yz})
+    *length = static_cast<float>(*length / unit_length);
+  shorts.cutoff_squared = static_cast<float>(reach / unit_length * (reach / unit_length));
   return shorts;
 }
 

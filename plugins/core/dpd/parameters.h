@@ -20,6 +20,9 @@ void widths_of(const Box& box, double width[3]);
 // much. here: what of the frame this rank has to do with, null for all.
 Cells cells_of(const Settings& settings, double count, const Part* here);
 
+// Balls for lists that hold about as many steps as the last ones did; zero: not known.
+void look_ahead(Cells& cells, double time_step, std::int64_t steps);
+
 Shorts shorts_of(const Settings& settings);
 
 // Threads that share the list of one particle, each with every so-manieth group of kGroup entries;

@@ -66,16 +66,12 @@ class HostTransport : public Transport {
   void exchange(const Parcels& sent, const Parcels& received, cudaStream_t stream) override {
     const auto out = on_host(sent, out_), in = on_host(received, in_);
     for (std::size_t k = 0; k < sent.size(); ++k)
-      check(
-          cudaMemcpyAsync(out[k].data, sent[k].data, sent[k].bytes, cudaMemcpyDeviceToHost, stream),
-          "copy for other ranks");
+      copy_out(out[k].data, sent[k].data, sent[k].bytes, stream);
     // Also for what is still on its way out of in_.
     check(cudaStreamSynchronize(stream), "copy for other ranks");
     communicator_.exchange(out, in);
     for (std::size_t k = 0; k < received.size(); ++k)
-      check(cudaMemcpyAsync(received[k].data, in[k].data, received[k].bytes, cudaMemcpyHostToDevice,
-                            stream),
-            "copy from other ranks");
+      copy_in(received[k].data, in[k].data, received[k].bytes, stream);
   }
 
  private:

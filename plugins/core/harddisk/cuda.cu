@@ -26,7 +26,7 @@ Kernels kernels() {
 class CudaEngine final : public Engine {
  public:
   CudaEngine(State state, int device)
-      : state_(std::move(state)), local_(state_.local()), device_(select(device)) {
+      : state_(std::move(state)), local_(state_.local()), device_(select_device(device)) {
     const Geometry& g = state_.geometry;
     const std::size_t slots = state_.data.ids.size();
     for (int k = 0; k < 2; ++k) {
@@ -172,19 +172,6 @@ class CudaEngine final : public Engine {
  private:
   static constexpr std::size_t kRing = 1024;  // rows kept on the device before they are fetched
 
-  static int select(int device) {
-    int devices = 0;
-    if (cudaGetDeviceCount(&devices) != cudaSuccess) {
-      cudaGetLastError();
-      devices = 0;
-    }
-    if (device >= devices)
-      throw std::invalid_argument(
-          "device \"cuda:" + std::to_string(device) + "\" does not exist: " +
-          (devices ? std::to_string(devices) + " CUDA device(s) found" : "no CUDA device found"));
-    check(cudaSetDevice(device), "device");
-    return device;
-  }
   void use() const { check(cudaSetDevice(device_), "device"); }
 
   void compare(const HostParticles& host) const {

@@ -134,9 +134,7 @@ class Traffic {
       void* const there = const_cast<std::remove_const_t<std::remove_pointer_t<decltype(device)>>*>(
           device + first * row_);
       const std::size_t bytes = n * sizeof *device;
-      check(out ? cudaMemcpyAsync(host, there, bytes, cudaMemcpyDeviceToHost, stream_)
-                : cudaMemcpyAsync(there, host, bytes, cudaMemcpyHostToDevice, stream_),
-            "rows of a neighbour");
+      out ? copy_out(host, there, bytes, stream_) : copy_in(there, host, bytes, stream_);
     };
     move(cells, message);
     move(ids, message + n * sizeof(Position));

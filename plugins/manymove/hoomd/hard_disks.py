@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from hoomd.logging import log
 
 import manymove
-from manymove import _core
+from manymove import _core, arguments
 from manymove.analysis.pressure import BINS, DELTA_R, pressure_from_histogram
-from manymove.harddisk import _count
 from manymove.hoomd.action import EngineAction
 
 _MOST_ROUNDS = 4  # of a cycle; with n_m = 4 that makes at most 16 trial moves between two shifts
@@ -25,6 +27,13 @@ class HardDisks(EngineAction):
     fraction of 0.7. All particles, of whatever type, are disks of one diameter. The trajectory is
     that of `manymove.HardDisks` and of the component `hoomd.manymove` with the same positions, seed
     and settings, on every CPU and GPU, bit for bit.
+
+    The engine reads and writes the arrays of HOOMD-blue's local snapshots where they are, in the
+    host's memory on a CPU device and in the GPU's on a GPU device. Images follow the particles. It
+    is made anew, from HOOMD-blue's positions, when someone else has moved a particle, or the box,
+    the number of particles, the seed or a setting has changed. Making it rounds the positions to
+    the engine's lattice (by 1e-7 of a cell) and mends overlaps. Random numbers belong to the seed
+    and the time step, so that no engine repeats those of its predecessor.
 
     Example::
 
@@ -68,6 +77,7 @@ class HardDisks(EngineAction):
     """
 
     __module__ = "manymove.hoomd"
+    _dimensions = 2
 
     def __init__(
         self,
@@ -94,7 +104,7 @@ class HardDisks(EngineAction):
 
     @diameter.setter
     def diameter(self, value: float) -> None:
-        self._diameter = _positive("diameter", value)
+        self._diameter = arguments.positive_and_finite("diameter", value)
 
     @property
     def d(self) -> float:
@@ -103,7 +113,7 @@ class HardDisks(EngineAction):
 
     @d.setter
     def d(self, value: float | None) -> None:
-        self._d = None if value is None else _positive("d", value)
+        self._d = None if value is None else arguments.positive_and_finite("d", value)
 
     @property
     def nselect(self) -> int:
@@ -112,10 +122,7 @@ class HardDisks(EngineAction):
 
     @nselect.setter
     def nselect(self, value: int) -> None:
-        value = _at_least_one("nselect", value)
-        if value > 1024:
-            raise ValueError(f"nselect must be from 1 to 1024, got {value}")
-        self._nselect = value
+        self._nselect = arguments.count("nselect", value, most=1024)
 
     @property
     def sweeps_per_step(self) -> int:
@@ -124,10 +131,7 @@ class HardDisks(EngineAction):
 
     @sweeps_per_step.setter
     def sweeps_per_step(self, value: int) -> None:
-        value = _at_least_one("sweeps_per_step", value)
-        if value > 10**6:
-            raise ValueError(f"sweeps_per_step must be from 1 to 1000000, got {value}")
-        self._sweeps_per_step = value
+        self._sweeps_per_step = arguments.count("sweeps_per_step", value, most=10**6)
 
     @property
     def repair_depth(self) -> float:
@@ -141,41 +145,52 @@ class HardDisks(EngineAction):
             raise ValueError(f"repair_depth must be finite and not negative, got {value}")
         self._repair_depth = value
 
-    # ---- what the base asks for ------------------------------------------------------------------
+    # ---- what HOOMD-blue calls -------------------------------------------------------------------
 
-    @property
-    def _rounds(self) -> int:
-        sweeps = self.sweeps_per_step
-        return next(n for n in range(_MOST_ROUNDS, 0, -1) if sweeps % n == 0)
+    def act(self, timestep: int) -> None:
+        """Make a step: move the particles of the simulation."""
+        self._notice_a_new_run()
+        with self._following(timestep) as particles:
+            engine, cycles = self._engine._engine, self.sweeps_per_step // self._rounds
+            while cycles > 0:
+                some = min(cycles, engine.cycles_between_writes)
+                engine.enqueue(some, **particles)
+                cycles -= some
+        self._run_seconds = time.perf_counter() - self._run_started
 
-    @property
-    def _cycles_per_step(self) -> int:
-        return self.sweeps_per_step // self._rounds
-
-    @property
-    def _settings(self) -> dict[str, Any]:
-        return {
-            "diameter": self.diameter,
-            "max_displacement": self.d,
-            "moves_per_cell": self.nselect,
-            "rounds": self._rounds,
-            "repair_depth": self.repair_depth,
-        }
-
-    def _make_engine(
-        self, positions: np.ndarray, box: tuple[float, float], **settings: Any
-    ) -> manymove.HardDisks:
-        return manymove.HardDisks(positions, box, **settings)
+    def _begin(self, timestep: int) -> None:
+        with self._following(timestep):
+            pass
 
     # ---- loggable --------------------------------------------------------------------------------
+
+    @log(category="sequence", requires_run=True)
+    def translate_moves(self) -> tuple[int, int]:
+        """(int, int): accepted and rejected trial moves since the start of the last run."""
+        trial, accepted = self._moves_of_this_run()
+        return accepted, trial - accepted
+
+    @log(requires_run=True)
+    def mps(self) -> float:
+        """float: trial moves per second of wall time in the last run; 0 before its first step."""
+        started = time.perf_counter()
+        trial, _ = self._moves_of_this_run()  # waits for a GPU that is still at it
+        if self._run_seconds == 0:
+            return 0.0
+        self._run_seconds += time.perf_counter() - started
+        return trial / self._run_seconds
+
+    @log(category="string", requires_run=True)
+    def state_hash(self) -> str:
+        """str: 16 hexadecimal digits from all positions and counters; the same on every machine."""
+        with self._following(self._simulation.timestep):
+            return self._engine.state_hash
 
     @log(requires_run=True)
     def overlaps(self) -> int:
         """int: pairs of disks that overlap in HOOMD-blue's positions: 0 after every step, but for
         the rounding of a HOOMD-blue in single precision."""
-        self._present()  # refuses what has no such overlaps
-        box = self._simulation.state.box
-        return _core.count_overlaps(self._positions(), (box.Lx, box.Ly), self.diameter)
+        return _core.count_overlaps(self._positions(), self._edges(), self.diameter)
 
     @log(requires_run=True)
     def pressure(self) -> float:
@@ -199,15 +214,88 @@ class HardDisks(EngineAction):
             return {"count": 0, "depth": 0.0}
         return self._engine.repaired
 
+    # ---- the engine ------------------------------------------------------------------------------
 
-def _positive(name: str, value: float) -> float:
-    value = float(value)
-    if not (value > 0 and math.isfinite(value)):
-        raise ValueError(f"{name} must be positive and finite, got {value}")
-    return value
+    def _forget(self) -> None:
+        super()._forget()
+        self._made_with: dict[str, Any] | None = None
+        self._past_moves: tuple[int, int] = (0, 0)  # of engines that are no more
+        self._past_cycle = 0  # that the last of them reached
+        self._run_first_step: int | None = None
+        self._run_moves: tuple[int, int] = (0, 0)  # of all engines when the run began
+        self._run_started = self._run_seconds = 0.0
 
+    @property
+    def _rounds(self) -> int:
+        """Sweeps between two shifts of the grid."""
+        sweeps = self.sweeps_per_step
+        return next(n for n in range(_MOST_ROUNDS, 0, -1) if sweeps % n == 0)
 
-def _at_least_one(name: str, value: int) -> int:
-    if value is None:
-        raise TypeError(f"{name} must be an integer, got None")
-    return _count(name, value)
+    @contextmanager
+    def _following(self, timestep: int) -> Iterator[dict[str, Any]]:
+        """HOOMD-blue's particles, where they lie, with an engine that knows them as they are."""
+        present = self._present()
+        if present == self._made_with and self._simulation.state.N_particles == self._engine.N:
+            with self._where("tag") as particles:
+                if self._engine._engine.same_positions(**particles):
+                    yield particles
+                    return
+        self._make(present, timestep)
+        with self._where("tag") as particles:
+            self._engine._engine.write_positions(**particles)
+            yield particles
+
+    def _present(self) -> dict[str, Any]:
+        """What an engine for the present state is made with, besides the positions."""
+        return {
+            "box": self._edges(),
+            "diameter": self.diameter,
+            "max_displacement": self.d,
+            "moves_per_cell": self.nselect,
+            "rounds": self._rounds,
+            "repair_depth": self.repair_depth,
+            "seed": self._simulation.seed or 0,
+            "device": self._device,
+            "threads": self._threads,
+        }
+
+    def _make(self, present: dict[str, Any], timestep: int) -> None:
+        if self._engine is not None:
+            self._past_moves, self._past_cycle = self._moves(), self._engine.cycle
+            self._engine, self._made_with = None, None  # its memory is free for the next one
+        # A step has fewer cycles than 2**20, so that no random number is used twice.
+        first_cycle = max(timestep << 20, self._past_cycle)
+        positions = self._positions()
+        self._engine = manymove.HardDisks(positions, first_cycle=first_cycle, **present)
+        self._made_with = present
+
+    def _positions(self) -> np.ndarray:
+        """HOOMD-blue's positions in host memory, float (N, 2), by tag."""
+        (positions,) = self._by_tag("position")
+        return np.ascontiguousarray(positions[:, :2])
+
+    # ---- counting --------------------------------------------------------------------------------
+
+    def _notice_a_new_run(self) -> None:
+        """Count from zero when a run has started.
+
+        HOOMD-blue does not tell its updaters, but a run that makes steps has a first step of its
+        own.
+        """
+        first_step = self._simulation.initial_timestep
+        if first_step != self._run_first_step:
+            self._run_first_step = first_step
+            self._run_moves = self._moves()
+            self._run_started, self._run_seconds = time.perf_counter(), 0.0
+
+    def _moves_of_this_run(self) -> tuple[int, int]:
+        """Trial and accepted moves."""
+        self._notice_a_new_run()
+        return tuple(n - m for n, m in zip(self._moves(), self._run_moves, strict=True))
+
+    def _moves(self) -> tuple[int, int]:
+        """Trial and accepted moves of all engines since the simulation was attached."""
+        if self._engine is None:
+            return self._past_moves
+        _, *moves = self._engine._engine.counters
+        return tuple(n + m for n, m in zip(self._past_moves, moves, strict=True))

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-import hoomd
 import numpy as np
 from hoomd.logging import log
 
-from manymove import _core
+from manymove import _core, arguments
 from manymove.adsorption import _direction
 from manymove.averages import MULTIPLE, Pooled
-from manymove.harddisk import _count, _thread_count
-from manymove.hoomd.action import _engine_device
+from manymove.hoomd.action import EngineAction
 
 _METHODS = ("pmc", "plj", *MULTIPLE)
 # The engine's constants are for angstrom and kelvin: sigma and kT become these.
@@ -24,7 +22,7 @@ _SIGMA, _KT = 3.5, 300.0
 _BARRIER = 20.0  # kT
 
 
-class WasteRecyclingMC(hoomd.custom.Action):
+class WasteRecyclingMC(EngineAction):
     """Waste-recycling Monte Carlo of the particles of one type among fixed ones.
 
     To be wrapped in a `hoomd.update.CustomUpdater`. All particles are either adsorbates, which
@@ -87,7 +85,7 @@ class WasteRecyclingMC(hoomd.custom.Action):
         bins: int = 100,
         threads: int | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(threads)
         if method not in _METHODS:
             raise ValueError(f'unknown method "{method}": expected one of {", ".join(_METHODS)}')
         if adsorbate in framework:
@@ -102,9 +100,8 @@ class WasteRecyclingMC(hoomd.custom.Action):
         self._length, self._energy = _SIGMA / sigma, _KT / kT
         self._adsorbate, self._framework = adsorbate, dict(framework)
         self._spacing = spacing
-        self._steps = _count("steps", steps)
+        self._steps = arguments.count("steps", steps)
         self._method = method
-        self._threads = _thread_count(threads)
         self._fixed: dict[str, Any] = {
             "cells": (1, 1, 1),
             "temperature": _KT,
@@ -112,7 +109,7 @@ class WasteRecyclingMC(hoomd.custom.Action):
             "pairs": [self._law((epsilon, sigma))],
             "method": "mdp" if method == "mdp-dj" else method,
             "moments": method == "mdp-dj",
-            "proposals": _count("proposals", proposals),
+            "proposals": arguments.count("proposals", proposals),
             "systems": 1,
             "max_displacement": move * self._length,
             "exchange": 0.0,
@@ -121,10 +118,9 @@ class WasteRecyclingMC(hoomd.custom.Action):
             "barrier": _BARRIER * _KT,
             "hill": _BARRIER * _KT,
             "direction": _direction(profile),
-            "bins": 0 if profile is None else _count("bins", bins),
+            "bins": 0 if profile is None else arguments.count("bins", bins, most=1024),
             "groups": 1,
         }
-        self._forget()
 
     def _law(self, law: tuple[float, float] | None) -> tuple[float, float]:
         epsilon, sigma = law or (0.0, 1 / self._length)
@@ -132,36 +128,25 @@ class WasteRecyclingMC(hoomd.custom.Action):
 
     # ---- what HOOMD-blue calls -------------------------------------------------------------------
 
-    def attach(self, simulation: hoomd.Simulation) -> None:
-        """Take over the particles and fill the grid of framework energies."""
-        if self._attached:
-            raise RuntimeError("this action is in a simulation already: make another one")
-        ranks = simulation.device.communicator.num_ranks
-        if ranks > 1:
-            raise ValueError(
-                f"manymove.hoomd needs all particles on one MPI rank, there are {ranks}; "
-                "hoomd.communicator.Communicator(ranks_per_partition=1) runs a simulation on each"
-            )
-        box = simulation.state.box
-        if box.is2D or box.xy or box.xz or box.yz:
-            raise ValueError("WasteRecyclingMC needs a three-dimensional box that is not tilted")
-        tags, types, positions = self._particles(simulation)
-        names = simulation.state.particle_types
+    def _begin(self, timestep: int) -> None:
+        """Fill the grid of framework energies."""
+        self._box = np.array(self._edges())
+        types, positions = self._particles()
+        names = self._simulation.state.particle_types
         for kind in np.unique(types):
             if names[kind] != self._adsorbate and names[kind] not in self._framework:
                 raise ValueError(f'type "{names[kind]}" has no parameters: give them in framework')
         moving = types == (names.index(self._adsorbate) if self._adsorbate in names else -1)
         if not moving.any() or moving.all():
             raise ValueError(f'both adsorbates ("{self._adsorbate}") and a framework are needed')
-        self._edges = np.array([box.Lx, box.Ly, box.Lz])
-        self._tags, self._rigid_tags = tags[moving], tags[~moving]
+        self._tags, self._rigid_tags = np.flatnonzero(moving), np.flatnonzero(~moving)
         self._rigid = positions[~moving]
         kinds = sorted(self._framework)
-        seed = (simulation.seed or 0) + (simulation.timestep << 16)
+        seed = (self._simulation.seed or 0) + (timestep << 16)
         self._parameters = {
             **self._fixed,
-            "cell": tuple(self._edges * self._length),
-            "fractional": list(np.ravel(self._rigid / self._edges + 0.5)),
+            "cell": tuple(self._box * self._length),
+            "fractional": list(np.ravel(self._rigid / self._box + 0.5)),
             "kind": [kinds.index(names[k]) for k in types[~moving]],
             "species": [
                 {
@@ -171,29 +156,20 @@ class WasteRecyclingMC(hoomd.custom.Action):
                     "with_framework": [self._law(self._framework[name]) for name in kinds],
                 }
             ],
-            "grid": tuple(max(4, math.ceil(edge / self._spacing)) for edge in self._edges),
+            "grid": tuple(max(4, math.ceil(edge / self._spacing)) for edge in self._box),
             "seed": seed % 2**64,
         }
         self._known = positions[moving]
         with self._naming_particles():
             self._engine = _core.Adsorption.from_positions(
-                self._inward(self._known), self._parameters,
-                _engine_device(simulation.device), self._threads,
-            )  # fmt: skip
-        # A strong reference would close a circle that Python cannot collect.
-        self._simulation_reference = weakref.ref(simulation)
-
-    def detach(self) -> None:
-        """Let go of the simulation and of the engine's memory."""
-        self._forget()
+                self._inward(self._known), self._parameters, self._device, self._threads
+            )
 
     def act(self, timestep: int) -> None:
         """Make `steps` steps and leave the particles where they went."""
-        simulation = self._simulation_reference()
-        _, _, positions = self._particles(simulation)
-        box = simulation.state.box
+        _, positions = self._particles()
         if not np.array_equal(positions[self._rigid_tags], self._rigid) or not np.array_equal(
-            [box.Lx, box.Ly, box.Lz], self._edges
+            self._edges(), self._box
         ):
             raise ValueError("the framework or the box has changed, which must be rigid")
         now = positions[self._tags]
@@ -202,20 +178,13 @@ class WasteRecyclingMC(hoomd.custom.Action):
                 self._engine.set_positions(self._inward(now))
         self._engine.run(self._steps, True)
         sites = self._engine.snapshot()["sites"].reshape(-1, 3)
-        went = sites * (self._edges * 2.0**-32) - self._edges / 2
-        with simulation.state.cpu_local_snapshot as snapshot:
+        went = sites * (self._box * 2.0**-32) - self._box / 2
+        with self._simulation.state.cpu_local_snapshot as snapshot:
             index = snapshot.particles.rtag[self._tags]
-            crossed = np.rint((went - now) / self._edges).astype(np.int32)
+            crossed = np.rint((went - now) / self._box).astype(np.int32)
             snapshot.particles.image[index] = snapshot.particles.image[index] - crossed
             snapshot.particles.position[index] = went
             self._known = np.array(snapshot.particles.position[index], dtype=np.float64)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The settings: a copy is not attached to any simulation."""
-        copy = object.__new__(type(self))
-        copy.__dict__ = dict(self.__dict__)
-        copy._forget()
-        return copy.__dict__
 
     # ---- loggable --------------------------------------------------------------------------------
 
@@ -260,15 +229,6 @@ class WasteRecyclingMC(hoomd.custom.Action):
 
     # ---- helpers ---------------------------------------------------------------------------------
 
-    def _forget(self) -> None:
-        self._simulation_reference: Any = None
-        self._engine: Any = None
-
-    @property
-    def _attached(self) -> bool:
-        """HOOMD-blue asks for this before it reads what needs a run."""
-        return self._simulation_reference is not None and self._simulation_reference() is not None
-
     def _averages(self) -> Pooled:
         about = {"method": self._method}
         return Pooled([(self._parameters, about, self._engine.snapshot())])
@@ -276,38 +236,24 @@ class WasteRecyclingMC(hoomd.custom.Action):
     def _mean(self, value: Any) -> float:
         return value(self._averages()) / self._energy if self._engine.counters[6] else math.nan
 
-    @staticmethod
-    def _particles(simulation: hoomd.Simulation) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Tags, types and positions (float64), by tag."""
-        with simulation.state.cpu_local_snapshot as snapshot:
-            order = np.argsort(np.array(snapshot.particles.tag))
-            tags = np.array(snapshot.particles.tag)[order]
-            types = np.array(snapshot.particles.typeid)[order]
-            positions = np.array(snapshot.particles.position, dtype=np.float64)[order]
-        if len(tags) and not np.array_equal(tags, np.arange(len(tags))):
-            raise ValueError("WasteRecyclingMC needs particles with tags from 0 to N - 1")
-        return tags, types, positions
+    def _particles(self) -> tuple[np.ndarray, np.ndarray]:
+        """Types and positions (float64), by tag."""
+        types, positions = self._by_tag("typeid", "position")
+        return types, positions.astype(np.float64)
 
     def _inward(self, positions: np.ndarray) -> np.ndarray:
         """From the box around the origin to the engine's, from 0 to L, in its unit."""
-        return np.ascontiguousarray((positions + self._edges / 2) * self._length)
+        return np.ascontiguousarray((positions + self._box / 2) * self._length)
 
-    def _naming_particles(self) -> Any:
-        return _Naming(self._tags)
-
-
-class _Naming:
-    """Turns the engine's numbers of molecules into tags."""
-
-    def __init__(self, tags: np.ndarray) -> None:
-        self._tags = tags
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        found = re.match(r"molecule (\d+) of system 0 is", str(error))
-        if isinstance(error, ValueError) and found:
+    @contextmanager
+    def _naming_particles(self) -> Iterator[None]:
+        """Turns the engine's numbers of molecules into tags."""
+        try:
+            yield
+        except ValueError as error:
+            found = re.match(r"molecule (\d+) of system 0 is", str(error))
+            if not found:
+                raise
             where = "in a pocket" if "pocket" in str(error) else "on a hill"
             raise ValueError(
                 f"the particle with tag {self._tags[int(found[1])]} is {where} of the framework's "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -11,11 +10,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from manymove import checkpoint
+from manymove import checkpoint, job
 from manymove.analysis import pressure
 from manymove.analysis.pressure import PressureEstimate
 from manymove.harddisk import HardDisks
 from manymove.io import Frame, TrajectoryWriter
+from manymove.job import at_least
 from manymove.packing import hexagonal_packing, random_packing, square_packing
 from manymove.progress import Interrupted, StopRequest
 from manymove.ranks import Ranks
@@ -25,77 +25,46 @@ T = TypeVar("T")
 RECORDS = 512  # pressure records of a complete run, about
 
 
-@dataclass(frozen=True)
-class Settings:
+@dataclass(frozen=True, kw_only=True)
+class Settings(job.Settings):
     """What the user asked for; the options of `manymove disks` say what each means."""
 
     particles: int
     packing_fraction: float
     sweeps: int
-    equilibrate: int
-    seed: int
-    device: str
-    output: Path
     start: str
     input: Path | None
     replicas: int
-    threads: int | None
     max_displacement: float | None
     moves_per_cell: int | None
     frames: int
-    checkpoint: float
-    resume: bool
-    quiet: bool
-    decompose: bool = False
+    decompose: bool
 
     def __post_init__(self) -> None:
-        _at_least("--particles", self.particles, 1)
-        _at_least("--sweeps", self.sweeps, 1)
-        _at_least("--equilibrate", self.equilibrate, 0)
-        _at_least("--seed", self.seed, 0)
-        _at_least("--replicas", self.replicas, 1)
-        _at_least("--frames", self.frames, 1)
-        if self.threads is not None:
-            _at_least("--threads", self.threads, 1)
+        super().__post_init__()
+        at_least("--particles", self.particles, 1)
+        at_least("--sweeps", self.sweeps, 1)
+        at_least("--replicas", self.replicas, 1)
+        at_least("--frames", self.frames, 1)
         if self.sweeps > 10**15:
             raise ValueError(f"--sweeps is {self.sweeps}; it must be at most 10**15")
         if not 0 < self.packing_fraction < 1:
             raise ValueError(
                 f"--packing-fraction is {self.packing_fraction}; it lies between 0 and 1"
             )
-        if not self.checkpoint > 0:
-            raise ValueError(f"--checkpoint is {self.checkpoint}; it must be positive (seconds)")
         if self.decompose and self.replicas > 1:
             raise ValueError(f"--decompose shares one system; --replicas is {self.replicas}")
 
 
-def _at_least(option: str, value: int, least: int) -> None:
-    if value < least:
-        raise ValueError(f"{option} is {value}; it must be at least {least}")
-
-
 @dataclass(frozen=True)
-class Result:
-    """What one replica did. Trial moves include those of the equilibration."""
+class Result(job.Result):
+    """What one replica did."""
 
-    replica: int
-    seed: int
-    complete: bool
     box: tuple[float, float] = (0.0, 0.0)
     diameter: float = 1.0
     equilibration_sweeps: float = 0.0
     sweeps: float = 0.0
-    trial_moves: int = 0
-    accepted_moves: int = 0
-    session_moves: int = 0  # of trial_moves, those since the process started or resumed
-    began: float = 0.0  # wall-clock times of the first and the last move of this session
-    ended: float = 0.0
-    device: str = ""
-    device_name: str = ""
-    threads: int | None = None
-    max_displacement: float | None = None
     moves_per_cell: int | None = None
-    state_hash: str | None = None
     psi6: float | None = None
     max_overlap: float | None = None
     repaired: dict[str, Any] = field(default_factory=dict)
@@ -108,57 +77,32 @@ class Result:
         return pressure.estimate(self.records) if self.records.size else None
 
 
-class Replica:
-    """One engine from its start to the last sweep, in a thread of its own.
+class Replica(job.Replica):
+    """One engine from its start to the last sweep.
 
     Ranks that share a system each have such a replica, and make the same steps; files are those of
     the first of them.
     """
 
+    Result = Result
+
     def __init__(
         self,
         index: int,
         settings: Settings,
-        frame: Frame | None,
         device: str,
         threads: int | None,
         stop: StopRequest,
-        ranks: Ranks | None = None,
+        frame: Frame | None,
+        ranks: Ranks | None,
     ) -> None:
-        self.moves = 0  # done so far; read by the progress bar
-        self._index = index
-        self._settings = settings
+        super().__init__(index, settings, device, threads, stop)
         self._frame = frame
-        self._device = device
-        self._threads = threads
-        self._stop = stop
         self._ranks = ranks
         self._writes = ranks is None or ranks.rank == 0
-        self._seed = settings.seed + index
-        self._checkpoint = settings.output / f"checkpoint-{index}"
         self._earlier = np.empty((0, 2))  # records of the runs that this one resumes: sweeps, P*
         self._sampling = False
-        self._began = 0.0
-        self._earlier_moves = 0
-        self._saved = 0.0
-
-    def run(self) -> Result:
-        """Equilibrate, measure, write frames; a requested stop ends it early with a checkpoint."""
-        try:
-            engine = self._engine()
-        except (Interrupted, KeyboardInterrupt):
-            return Result(self._index, self._seed, complete=False)
-        self._began = self._saved = time.time()
-        self._earlier_moves = engine.trial_moves
-        try:
-            self._advance(engine, self._settings.equilibrate)
-            self._measure(engine)
-            complete = True
-        except Interrupted:
-            complete = False
-        ended = time.time()
-        self._save(engine)
-        return self._result(engine, complete, ended)
+        self._where = {"device": device, "threads": threads, "comm": ranks and ranks.communicator}
 
     # ---- what ranks that share a system do together ----------------------------------------------
 
@@ -174,20 +118,16 @@ class Replica:
 
     def _check_stop(self) -> None:
         if self._ranks is None:
-            self._stop.check()
+            super()._check_stop()
         elif self._ranks.any(self._stop.requested):
             raise Interrupted
 
+    def _is_due(self) -> bool:
+        return self._shared(super()._is_due())
+
     # ---- the run ---------------------------------------------------------------------------------
 
-    def _engine(self) -> HardDisks:
-        where = {
-            "device": self._device,
-            "threads": self._threads,
-            "comm": self._ranks and self._ranks.communicator,
-        }
-        if self._settings.resume:
-            return self._resumed(where)
+    def _started(self) -> HardDisks:
         s = self._settings
         positions, *shape = self._once(self._start) or (None,)
         box, diameter = self._shared(shape)
@@ -199,7 +139,7 @@ class Replica:
             max_displacement=s.max_displacement and s.max_displacement * diameter,
             moves_per_cell=s.moves_per_cell,
             seed=self._seed,
-            **where,
+            **self._where,
         )
 
     def _start(self) -> tuple[np.ndarray, tuple[float, float], float]:
@@ -208,22 +148,19 @@ class Replica:
             return self._frame.positions, self._frame.box, self._frame.diameter
         return *make_start(self._settings, self._seed, lambda: self._stop.requested), 1.0
 
-    def _resumed(self, where: dict[str, Any]) -> HardDisks:
-        s = self._settings
-        state = self._checkpoint.with_suffix(".state")
+    def _resumed(self) -> HardDisks:
+        s, state = self._settings, self._state
 
         def earlier() -> np.ndarray:
-            if not state.is_file():
-                raise FileNotFoundError(f"--resume: no checkpoint {state}")
-            return checkpoint.read_records(self._checkpoint.with_suffix(".records"), columns=2)
+            self._require_state()
+            return checkpoint.read_records(self._records_file, columns=2)
 
         records = self._once(earlier)
-        engine = HardDisks.load(state, **where)
+        engine = HardDisks.load(state, **self._where)
         if records is not None:
             # The sweeps of a record that ends with the checkpoint may be rounded up.
             self._earlier = records[records[:, 0] <= engine.sweeps * (1 + 1e-12)]
-        if engine.seed != self._seed:
-            raise ValueError(f"--resume: {state} has seed {engine.seed}, not {self._seed}")
+        self._refuse_others({"--seed": (engine.seed, self._seed)})
         wanted = (s.max_displacement or 0) * engine.diameter
         if (wanted and abs(wanted / engine.max_displacement - 1) > 0.01) or (
             s.moves_per_cell not in (None, engine.moves_per_cell)
@@ -246,14 +183,9 @@ class Replica:
         self.moves = engine.trial_moves
         self._check_stop()
 
-    def _pause(self, engine: HardDisks) -> None:
-        self.moves = engine.trial_moves
-        self._check_stop()
-        if self._shared(time.time() - self._saved > self._settings.checkpoint):
-            self._save(engine)
-
-    def _measure(self, engine: HardDisks) -> None:
+    def _course(self, engine: HardDisks) -> None:
         s = self._settings
+        self._advance(engine, s.equilibrate)
         engine.sample_pressure(every=1, record=max(1, s.sweeps // RECORDS))
         self._sampling = True
         name = "trajectory.gsd" if self._index == 0 else f"trajectory-{self._index}.gsd"
@@ -282,43 +214,24 @@ class Replica:
         new = np.column_stack((engine.pressure_sweeps, engine.pressure_records))
         return np.concatenate((self._earlier, new))
 
-    def _save(self, engine: HardDisks) -> None:
-        """Write the checkpoint; records that a crash leaves ahead are dropped."""
-        self._once(lambda: self._save_records(engine))
-        engine.save(self._checkpoint.with_suffix(".state"))
-        self._saved = time.time()
+    def _write_records(self, engine: HardDisks) -> None:
+        self._once(lambda: checkpoint.write_records(self._records_file, self._records(engine)))
 
-    def _save_records(self, engine: HardDisks) -> None:
-        checkpoint.write_records(self._checkpoint.with_suffix(".records"), self._records(engine))
-
-    def _result(self, engine: HardDisks, complete: bool, ended: float) -> Result:
+    def _found(self, engine: HardDisks) -> dict[str, Any]:
         records = self._records(engine)
-        return Result(
-            replica=self._index,
-            seed=self._seed,
-            complete=complete,
-            box=engine.box,
-            diameter=engine.diameter,
-            equilibration_sweeps=min(engine.sweeps, self._settings.equilibrate),
-            sweeps=max(0.0, engine.sweeps - self._settings.equilibrate),
-            trial_moves=engine.trial_moves,
-            accepted_moves=engine.accepted_moves,
-            session_moves=engine.trial_moves - self._earlier_moves,
-            began=self._began,
-            ended=ended,
-            device=engine.device,
-            device_name=engine.device_name,
-            threads=engine.threads,
-            max_displacement=engine.max_displacement,
-            moves_per_cell=engine.moves_per_cell,
-            state_hash=engine.state_hash,
-            psi6=abs(engine.psi6()),
-            max_overlap=engine.max_overlap(),
-            repaired=engine.repaired,
-            records=records[:, 1],
-            record_sweeps=records[:, 0],
-            positions=engine.positions if self._index == 0 else None,
-        )
+        return {
+            "box": engine.box,
+            "diameter": engine.diameter,
+            "equilibration_sweeps": min(engine.sweeps, self._settings.equilibrate),
+            "sweeps": max(0.0, engine.sweeps - self._settings.equilibrate),
+            "moves_per_cell": engine.moves_per_cell,
+            "psi6": abs(engine.psi6()),
+            "max_overlap": engine.max_overlap(),
+            "repaired": engine.repaired,
+            "records": records[:, 1],
+            "record_sweeps": records[:, 0],
+            "positions": engine.positions if self._index == 0 else None,
+        }
 
 
 def make_start(

@@ -1,0 +1,198 @@
+"""A part of the systems of adsorbates from their start to the last step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manymove import checkpoint, job
+from manymove.adsorbates import METHANE, Adsorbate
+from manymove.adsorption import Adsorption
+from manymove.averages import MULTIPLE
+from manymove.job import at_least
+
+RECORDS = 200  # of the energy in a complete run, about
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(job.Settings):
+    """What the user asked for; the options of `manymove adsorption` say what each means."""
+
+    framework: str
+    molecules: Sequence[int]
+    adsorbates: Sequence[Adsorbate]
+    steps: int
+    method: str
+    systems: int
+    options: dict[str, Any]  # other arguments of manymove.Adsorption
+    pressure: float | None = None  # bar; the systems are open
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for option, value, least in (
+            ("--steps", self.steps, 1),
+            ("--equilibrate", self.equilibrate, 0),
+            ("--systems", self.systems, 1),
+            ("--seed", self.seed, 0),
+        ):
+            at_least(option, value, least)
+            if value >= 2**63:
+                raise ValueError(f"{option} is {value}; it must be below 2**63")
+
+    def systems_of(self, part: int, parts: int) -> int:
+        """How many of the systems are in a part."""
+        return len(range(self.systems)[part::parts])
+
+    @property
+    def states_per_step(self) -> int:
+        """Trial states that a step proposes."""
+        return (self.options["proposals"] or 64) - 1 if self.method in MULTIPLE else 1
+
+
+def read_adsorbates(path: Path | None) -> list[Adsorbate]:
+    """Methane, or what a JSON file lists: the attributes of `Adsorbate` for each species.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it does not parse, or an attribute is missing or unknown.
+    """
+    if path is None:
+        return [METHANE]
+    try:
+        entries = json.loads(path.read_text())
+        species = []
+        for entry in entries if isinstance(entries, list) else [entries]:
+            laws = {e: None if law is None else tuple(law) for e, law in entry["framework"].items()}
+            species.append(Adsorbate(**{**entry, "framework": laws}))
+        return species
+    except (TypeError, KeyError, ValueError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{path} does not list adsorbates: {error}") from None
+
+
+@dataclass(frozen=True)
+class Result(job.Result):
+    """What a part of the systems did."""
+
+    rank: int = 0  # that had it
+    run: tuple[dict[str, Any], ...] = ()  # as manymove.averages.Pooled takes it
+    records: np.ndarray = field(default_factory=lambda: np.empty((0, 3)))
+    exchange_acceptance: float = float("nan")
+    trial_states: int = 0
+    steps: int = 0
+    samples: int = 0
+    seconds: float = 0.0  # of this session, in the engine
+    proposals: int = 0
+    box: tuple[float, ...] = ()
+    grid: dict[str, Any] = field(default_factory=dict)
+    grid_error: tuple[float, float] = (float("nan"), float("nan"))
+    on_hills: int = 0
+    energy_drift: float = 0.0
+
+
+class Replica(job.Replica):
+    """A part of the systems, from their start to the last step.
+
+    Args:
+        parts: that the systems are divided into.
+        rank: of this process.
+        part and the rest: as for any replica.
+    """
+
+    Result = Result
+
+    def __init__(self, parts: int, rank: int, part: int, settings: Settings, *rest: Any) -> None:
+        super().__init__(part, settings, *rest)
+        self._rank = rank
+        self._systems = settings.systems_of(part, parts)
+        self._records: list[tuple[float, ...]] = []  # steps and sums so far, per system
+
+    def _moves(self, a: Adsorption) -> int:
+        return a.trial_states
+
+    def _started(self) -> Adsorption:
+        s = self._settings
+        open_ = {}
+        if s.pressure is not None:
+            share = s.pressure / len(s.adsorbates)
+            t = s.options.get("temperature", 300.0)
+            open_["fugacity"] = [
+                share * b.fugacity_coefficient(s.pressure, t) for b in s.adsorbates
+            ]
+        return Adsorption(
+            s.framework, list(s.molecules), adsorbates=list(s.adsorbates), method=s.method,
+            systems=self._systems, seed=self._seed, device=self._device, threads=self._threads,
+            **open_, **s.options,
+        )  # fmt: skip
+
+    def _resumed(self) -> Adsorption:
+        s = self._settings
+        self._require_state()
+        a = Adsorption.load(self._state, device=self._device, threads=self._threads)
+        records = checkpoint.read_records(self._records_file, columns=3)
+        self._records = [tuple(row) for row in records if row[0] <= a.samples]
+        molecules = [one["molecules"] for one in a._parameters["species"]]
+        same = {
+            "--seed": (a.seed, self._seed),
+            "--systems": (a.systems, self._systems),
+            "--method": (a.method, s.method),
+            "--framework": (a.framework.name, Path(s.framework).stem),
+            "--molecules": (molecules, list(s.molecules)),
+        }
+        held = {**a._parameters, **a._about, "proposals": a.proposals}
+        for name in ("temperature", "cutoff", "proposals", "profile", "interpolation", "precision"):
+            if s.options.get(name) is not None or name == "profile":
+                same[f"--{name}"] = (_plain(held[name]), _plain(s.options.get(name)))
+        self._refuse_others(same)
+        return a
+
+    def _course(self, a: Adsorption) -> None:
+        s, every = self._settings, self._every
+        if a.steps < s.equilibrate:
+            a.equilibrate(s.equilibrate - a.steps, callback=self._pause)
+        while a.samples < s.steps:
+            target = min(s.steps, (a.samples // every + 1) * every)
+            a.run(target - a.samples, callback=self._pause)
+            self._record(a)
+
+    @property
+    def _every(self) -> int:
+        return max(1, self._settings.steps // RECORDS)
+
+    def _record(self, a: Adsorption) -> None:
+        """A record where one is due and there is none yet."""
+        due = a.samples > 0 and (a.samples % self._every == 0 or a.samples == self._settings.steps)
+        if due and (not self._records or self._records[-1][0] < a.samples):
+            means = a._means()[:2].mean(axis=1) * a.samples
+            self._records.append((float(a.samples), *means))
+
+    def _write_records(self, a: Adsorption) -> None:
+        self._record(a)  # the state may be of the last step before it
+        checkpoint.write_records(self._records_file, np.array(self._records).reshape(-1, 3))
+
+    def _found(self, a: Adsorption) -> dict[str, Any]:
+        return {
+            "rank": self._rank,
+            "run": (a._parameters, a._about, a._engine.snapshot()),
+            "records": np.array(self._records).reshape(-1, 3),
+            "exchange_acceptance": a.exchange_acceptance,
+            "trial_states": a.trial_states,
+            "steps": a.steps,
+            "samples": a.samples,
+            "seconds": a.seconds,
+            "proposals": a.proposals,
+            "box": a.box,
+            "grid": a.grid,
+            "grid_error": a.grid_error(),
+            "on_hills": a.on_hills(),
+            "energy_drift": a.energy_drift,
+        }
+
+
+def _plain(value: Any) -> Any:
+    """As a checkpoint has it."""
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,49 @@
+"""Benchmarks in processes of their own, which may fail, crash or hang."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def report_of(
+    command: Sequence[str], limit: float, environment: Mapping[str, str] | None = None
+) -> tuple[dict[str, Any], str]:
+    """Run a command whose last argument, added here, is the JSON file that it writes.
+
+    Args:
+        command: without the file.
+        limit: seconds after which it is ended, with all that it has started.
+        environment: of the command; None for that of this process.
+
+    Returns:
+        what is in the file, perhaps nothing, and why the command did not end well, or nothing.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "report.json"
+        process = subprocess.Popen([*command, str(file)], env=environment, start_new_session=True)
+        why = ""
+        try:
+            if code := process.wait(timeout=max(0.0, limit)):
+                why = f"the process ended with exit code {code}"
+        except subprocess.TimeoutExpired:
+            why = f"not done after {limit:.0f} s"
+        finally:
+            _end(process)
+        return json.loads(file.read_text()) if file.exists() else {}, why
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """The process and what it has started."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=5)

@@ -1,0 +1,133 @@
+"""Speed of DPD on a number of MPI ranks, for `manymove bench scaling`:
+`python -m manymove.bench_ranks_dpd REQUEST FILE`, both JSON.
+
+A box of cubes with so many particles each is melted from a random start by a LAMMPS on so many
+ranks, which then makes the timed runs. Each is the difference of a long and a short one, as in
+`manymove bench dpd`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from manymove import _core, bench
+from manymove.bench_dpd_variants import LOOP, MELTED, RECORD, WARM_UP, Case, Session, more
+from manymove.lammps import host
+from manymove.report import write_json
+
+MELT = 500  # steps
+
+
+def grid(count: int) -> tuple[int, int, int]:
+    """So many blocks along x, y and z, nearest to a cube."""
+    grids = [
+        (a, b, count // (a * b))
+        for a in range(1, count + 1)
+        for b in range(a, count + 1)
+        if count % (a * b) == 0 and count // (a * b) >= b
+    ]
+    return min(grids, key=lambda n: n[2] - n[0] + n[1])
+
+
+def deck(case: Case, cubes: int, ranks: int, run_style: str, skin: float, precision: str) -> str:
+    """Creates and melts the fluid; `case` is that of a cube."""
+    sides = [case.edge * n for n in grid(cubes)]
+    return (
+        "units lj\natom_style atomic\nnewton off\ncomm_modify mode single vel yes\n"
+        f"processors {' '.join(map(str, grid(ranks)))}\n"
+        f"region box block {' '.join(f'0 {side:.17g}' for side in sides)}\ncreate_box 1 box\n"
+        f"create_atoms 1 random {case.particles * cubes} {case.seed} box\nmass 1 1.0\n"
+        f"velocity all create 1.0 {case.seed} loop geom\n"
+        f"{case.pair(f'manymove/dpd {precision}')}{case.integrate(run_style, skin)}"
+        "thermo_style custom step temp press\n"
+    )
+
+
+def measure(
+    *,
+    particles: int,
+    cubes: int,
+    ranks: int,
+    device: str,
+    precision: str,
+    skin: float,
+    transport: str,
+    repeats: int,
+    seconds: float,
+    seed: int,
+) -> dict[str, Any]:
+    """The result of one size on one number of ranks.
+
+    Args:
+        particles: in all, a multiple of `cubes`.
+        device: "cpu" or "cuda"; ranks take the GPUs of the host one after the other.
+        transport: between GPUs, as of run_style manymove/verlet.
+
+    Raises:
+        RuntimeError: LAMMPS or its MPI is missing or fails, or the fluid is not melted.
+    """
+    case = Case(particles // cubes, 3.0, 1.0, 0.005, (skin,), 1.0, seed)
+    style = f"manymove/verlet device cuda transport {transport}" if device == "cuda" else "verlet"
+    session = Session(host.command(ranks), host.environment())
+    try:
+        said = session.ask(
+            deck(case, cubes, ranks, style, skin, precision) + f"thermo {MELT}\nrun {MELT}\n"
+        )
+        steps = 5 * WARM_UP
+        took, _ = _timed(session, steps)
+        steps = max(steps, int(1.2 * seconds * steps / took))
+        runs = [_timed(session, steps) for _ in range(repeats)]
+    finally:
+        session.close()
+    temperature = runs[-1][1]
+    if not abs(temperature - 1) < MELTED:
+        raise RuntimeError(f"the fluid is not melted: its temperature is {temperature:.3g}")
+    rates = [1e-6 * particles * steps / took for took, _ in runs]
+    gpus = _core.cuda_devices() if device == "cuda" else []
+    ways = re.findall(r"ghosts travel through (.+)", said)
+    return {
+        "particles": particles,
+        "ranks": ranks,
+        "million_particle_steps_per_second": median(rates),
+        "lowest": min(rates),
+        "highest": max(rates),
+        "repeats": repeats,
+        "steps_per_repeat": steps,
+        "microseconds_per_step": particles / median(rates),
+        "temperature": temperature,
+        "precision": precision,
+        "skin": skin,
+        "processors": list(grid(ranks)),
+        "box": [case.edge * n for n in grid(cubes)],
+        "transport": ways[0] if ways else None,
+        "device": device,
+        "device_name": gpus[0]["name"] if gpus else f"CPU ({_core.simd_level()}, 1 thread)",
+    }
+
+
+def _timed(session: Session, steps: int) -> tuple[float, float]:
+    """Seconds that so many steps take, and the temperature after them."""
+    said = session.ask(
+        f"thermo {WARM_UP + steps}\nrun {WARM_UP} pre no\nrun {WARM_UP + steps} pre no\n"
+    )
+    short, long = (float(loop) for loop in LOOP.findall(said))
+    return more(short, long), float(RECORD.findall(said)[-1])
+
+
+def main(request: str, file: str) -> int:
+    try:
+        report = {**bench.machine(), "results": [measure(**json.loads(request))]}
+    except (RuntimeError, ValueError) as error:
+        print(f"manymove: error: {error}", file=sys.stderr)
+        return 2
+    write_json(Path(file), report)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

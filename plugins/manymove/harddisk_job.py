@@ -1,0 +1,242 @@
+"""The job behind `manymove disks`: replicas of hard disks, pooled and written out."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manymove import job, report
+from manymove.analysis import pressure
+from manymove.analysis.reference import published, published_pressure
+from manymove.harddisk_replica import Replica, Result, Settings
+from manymove.io import Frame, read_frame
+from manymove.ranks import TIMEOUT, RankLost, Ranks
+from manymove.replicas import World
+from manymove.report import number
+
+
+def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
+    """Run all replicas, or the one that all ranks share; rank 0 writes summary.json and the
+    pictures into the output folder.
+
+    Returns:
+        the summary (of all ranks, on every rank), and whether every replica ran to its end.
+
+    Raises:
+        ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
+    """
+    ranks = Ranks.of(world.communicator, TIMEOUT) if settings.decompose else None
+    results = job.on_all_ranks(world, lambda: _share(settings, world, ranks))
+    summary = summarise(settings, results, world.size)
+    if world.rank == 0:
+        write_outputs(settings, results, summary)
+    return summary, summary["complete"]
+
+
+def _share(settings: Settings, world: World, ranks: Ranks | None) -> list[Result]:
+    """What this rank runs; of a system that all share, the first rank has the result."""
+    mine = [0] if ranks else world.share(range(settings.replicas))
+    try:
+        frame = ranks.together(lambda: _prepare(settings)) if ranks else _prepare(settings)
+        results = job.run_share(
+            settings,
+            world,
+            mine,
+            lambda *where: Replica(*where, frame, ranks),
+            f"{settings.particles:,} disks at {settings.packing_fraction:.4g}",
+            (settings.sweeps + settings.equilibrate) * settings.particles * len(mine),
+        )
+    except RankLost as error:
+        ranks.abort(str(error))
+    return [] if ranks and world.rank > 0 else results
+
+
+def _prepare(settings: Settings) -> Frame | None:
+    """The folder for the results and the start that was asked for."""
+    settings.output.mkdir(parents=True, exist_ok=True)
+    if settings.input is None:
+        return None
+    trajectories = settings.output.resolve() / "trajectory*.gsd"
+    if settings.input.resolve().match(str(trajectories)) and not settings.resume:
+        raise ValueError(
+            f"--input {settings.input} would be replaced by the new trajectory: "
+            "choose another --output"
+        )
+    return read_frame(settings.input)
+
+
+def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str, Any]:
+    """The content of summary.json."""
+    started = [r for r in results if r.state_hash is not None]
+    first = (started or results)[0]
+    estimates = [r.estimate for r in started if r.estimate is not None]
+    pooled = pressure.pool(estimates) if estimates else None
+    seconds = max((r.ended for r in started), default=0) - min(
+        (r.began for r in started), default=0
+    )
+    drift, drift_error = pressure.drift([r.records for r in started if r.records.size])
+    paper = published_pressure(settings.particles, settings.packing_fraction)
+    return {
+        "pressure": pooled.value if pooled else None,
+        "pressure_error": number(pooled.error) if pooled else None,
+        "pressure_error_converged": pooled.plateau if pooled else None,
+        "pressure_drift": number(drift),
+        "pressure_drift_error": number(drift_error),
+        "pressure_records": pooled.records if pooled else 0,
+        "paper_pressure": list(paper) if paper else None,
+        "packing_fraction": settings.packing_fraction,
+        "particles": settings.particles,
+        "box": list(first.box),
+        "diameter": first.diameter,
+        "sweeps": min(r.sweeps for r in results),
+        "equilibration_sweeps": first.equilibration_sweeps,
+        "trial_moves": sum(r.trial_moves for r in started),
+        "accepted_moves": sum(r.accepted_moves for r in started),
+        "seconds": seconds,
+        "trial_moves_per_second": (
+            sum(r.session_moves for r in started) / seconds if seconds > 0 else None
+        ),
+        "max_displacement": first.max_displacement,
+        "moves_per_cell": first.moves_per_cell,
+        "max_overlap": max((r.max_overlap for r in started), default=None),
+        "repaired": first.repaired,
+        "psi6": first.psi6,
+        "decomposed": settings.decompose,
+        "replicas": [_summarise_replica(r) for r in results],
+        "input": str(settings.input) if settings.input else None,
+        "start": None if settings.input else settings.start,
+        **report.of_all(settings, results, ranks),
+    }
+
+
+def _summarise_replica(result: Result) -> dict[str, Any]:
+    estimate = result.estimate
+    return {
+        "replica": result.replica,
+        "seed": result.seed,
+        "pressure": estimate.value if estimate else None,
+        "pressure_error": number(estimate.error) if estimate else None,
+        "sweeps": result.sweeps,
+        "state_hash": result.state_hash,
+    }
+
+
+def write_outputs(settings: Settings, results: list[Result], summary: dict[str, Any]) -> None:
+    """summary.json, the records, and, of a complete run, the pictures."""
+    report.write_json(settings.output / "summary.json", summary)
+    measured = [r for r in results if r.records.size]
+    if not measured:
+        return
+    rows = np.concatenate(
+        [
+            np.column_stack((np.full(r.records.size, r.replica), r.record_sweeps, r.records))
+            for r in measured
+        ]
+    )
+    report.write_csv(
+        settings.output / "pressure.csv",
+        "replica,sweeps,pressure",
+        rows,
+        ["%d", "%.3f", "%.8f"],
+    )
+    if summary["complete"]:
+        with report.pictures(settings.quiet):
+            _write_pictures(settings, measured)
+
+
+def _write_pictures(settings: Settings, measured: list[Result]) -> None:
+    from manymove import plots
+
+    first = measured[0]
+    if first.positions is not None and len(first.positions) > 6:
+        plots.configuration(
+            settings.output / "configuration.png", first.positions, first.box, first.diameter
+        )
+    plots.pressure_against_sweeps(
+        settings.output / "pressure.png",
+        [(r.record_sweeps, r.records) for r in measured],
+        pressure.pool([r.estimate for r in measured]),
+        published_pressure(settings.particles, settings.packing_fraction),
+    )
+
+
+def table(summary: dict[str, Any]) -> str:
+    """The lines that the command prints at the end."""
+    s = summary
+    rows = [("disks", f"{s['particles']:,} at packing fraction {s['packing_fraction']:.6g}")]
+    if s["pressure"] is not None:
+        value = report.with_error(s["pressure"], s["pressure_error"], ".5f")
+        note = "" if s["pressure_error_converged"] else " (too short a run for a reliable error)"
+        rows.append(("pressure P*", value + note))
+    rows += report.not_equilibrated("P*", s["pressure_drift"], s["pressure_drift_error"])
+    if s["paper_pressure"]:
+        rows.append(("paper, P*", "{:.5f} +- {:.5f}".format(*s["paper_pressure"])))
+    done = f"{s['sweeps']:,.0f} after {s['equilibration_sweeps']:,.0f}{report.stopped(s)}"
+    rows.append(("sweeps", done))
+    if s["trial_moves"]:
+        rows.append(("trial moves", f"{s['trial_moves']:.4g}, accepted {s['acceptance']:.2%}"))
+        rows.append(
+            ("speed", f"{s['trial_moves_per_second'] or 0:.4g} moves/s, {s['seconds']:.1f} s")
+        )
+        rows.append(("device", f"{s['device']} ({s['device_name']})"))
+        rows.append(("deepest overlap", f"{s['max_overlap']:.3g} diameters"))
+    if s["repaired"].get("count"):
+        mended = s["repaired"]
+        rows.append(
+            ("mended at start", f"{mended['count']} overlaps up to {mended['depth']:.2g} diameters")
+        )
+    if s["decomposed"]:
+        rows.append(("ranks", f"{s['ranks']} share the system"))
+    if len(s["replicas"]) > 1:
+        rows.append(("replicas", f"{len(s['replicas'])} on {s['ranks']} rank(s)"))
+    rows.append(("state hash", s["state_hash"] or "none"))
+    return report.lines(rows)
+
+
+def run_equation_of_state(
+    settings: list[Settings], output: Path, world: World
+) -> tuple[dict[str, Any], bool]:
+    """Run the packing fractions one after the other, each in its folder, and plot P* against them.
+
+    Returns:
+        the summary, and whether all ran to their end.
+    """
+    runs, complete = job.run_in_turn(run, settings, world)
+    summary = {
+        "particles": settings[0].particles,
+        "complete": complete,
+        "packing_fractions": [r["packing_fraction"] for r in runs],
+        "pressure": [r["pressure"] for r in runs],
+        "pressure_error": [r["pressure_error"] for r in runs],
+        "paper": published()["citation"],
+        "runs": runs,
+        "version": version("manymove"),
+    }
+    points = [
+        (r["packing_fraction"], r["pressure"], r["pressure_error"] or 0.0)
+        for r in runs
+        if r["pressure"] is not None
+    ]
+    if world.rank == 0:
+        report.write_json(output / "summary.json", summary)
+        with report.pictures(settings[0].quiet):
+            from manymove import plots
+
+            if points:
+                picture = output / "equation_of_state.png"
+                plots.equation_of_state(picture, points, settings[0].particles)
+    return summary, complete
+
+
+def equation_of_state_table(summary: dict[str, Any]) -> str:
+    """The lines printed after `--equation-of-state`."""
+    lines = ["packing fraction  P*        error    paper"]
+    for r in summary["runs"]:
+        value = "-" if r["pressure"] is None else f"{r['pressure']:.5f}"
+        error = "-" if r["pressure_error"] is None else f"{r['pressure_error']:.5f}"
+        paper = "{:.5f} +- {:.5f}".format(*r["paper_pressure"]) if r["paper_pressure"] else ""
+        lines.append(f"{r['packing_fraction']:<16.4f}  {value:<8}  {error:<7}  {paper}")
+    return "\n".join(lines)
