@@ -18,7 +18,7 @@ struct Answers {
   Control control;
   Census census;
   Bounds bounds;
-  unsigned farthest;  // square of a displacement, bits of a float
+  unsigned soonest;   // as in Census
   unsigned total[1];  // as many as there is room for
 };
 
@@ -30,7 +30,7 @@ __global__ void answer_kernel(const Control* control, const Census* census, cons
 }
 __global__ void forget_kernel(Control* control, Census* census) {
   *control = {kNever, 0, 0};
-  *census = {};
+  *census = {__float_as_uint(kForGood), 0, 0};
 }
 
 template <class P>
@@ -54,7 +54,7 @@ class CudaRanks : public CudaEngine<P> {
  public:
   CudaRanks(const Settings& settings, Communicator& communicator)
       : Base(settings),
-        ranks_(settings, communicator),
+        ranks_(settings, communicator, kFarthestAhead * 0.5 * settings.skin),
         transport_(make_transport(communicator, settings.transport)),
         overlap_(settings.overlap),
         census_(1),
@@ -159,12 +159,12 @@ class CudaRanks : public CudaEngine<P> {
 
  protected:
   using Base::base_, Base::bond_ends_, Base::bond_first_, Base::bond_index_, Base::bond_partner_,
-      Base::bond_range_, Base::bond_type_, Base::built_x_, Base::built_y_, Base::built_z_,
-      Base::capacity_, Base::cells_, Base::control_, Base::count_, Base::entry_, Base::force_,
-      Base::has_special_, Base::image_, Base::key_, Base::lanes_, Base::launched, Base::lists_hold_,
-      Base::now_, Base::number_, Base::order_, Base::partial_, Base::plain_, Base::range_,
-      Base::settings_, Base::special_first_, Base::special_kind_, Base::special_partner_,
-      Base::staging_, Base::step_, Base::stream_, Base::tally_, Base::where_;
+      Base::bond_range_, Base::bond_type_, Base::ball_, Base::capacity_, Base::cells_,
+      Base::control_, Base::count_, Base::entry_, Base::force_, Base::has_special_, Base::image_,
+      Base::key_, Base::lanes_, Base::launched, Base::lists_hold_, Base::now_, Base::number_,
+      Base::order_, Base::partial_, Base::plain_, Base::range_, Base::settings_,
+      Base::special_first_, Base::special_kind_, Base::special_partner_, Base::staging_,
+      Base::step_, Base::stream_, Base::tally_, Base::where_;
 
   // ---- memory ----
 
@@ -190,6 +190,7 @@ class CudaRanks : public CudaEngine<P> {
       ensure(state.velocity, owned + ghosts);
       ensure(state.shorts, owned + ghosts);
     }
+    ensure(ball_, owned + ghosts);
     for (int k = 0; k < 2; ++k) {
       ensure(key_[k], std::max(owned, ghosts));
       ensure(order_[k], std::max(owned, ghosts));
@@ -205,7 +206,6 @@ class CudaRanks : public CudaEngine<P> {
     ensure(home_here_, owned_capacity_);
     ensure(home_there_, owned_capacity_);
     ensure(tag_, owned_capacity_);
-    for (auto* axis : {&built_x_, &built_y_, &built_z_}) ensure(*axis, owned_capacity_);
     ensure(number_, owned_capacity_);
     ensure(staging_, std::max(owned_capacity_, hosts_));
     ensure(bond_range_, bond_ends_ ? owned_capacity_ : 0);
@@ -506,6 +506,7 @@ class CudaRanks : public CudaEngine<P> {
     check(cub::DeviceRadixSort::SortPairs(scratch_.data(), bytes, keys, orders, count, 0, bits,
                                           work_),
           "sort");
+    sorted_key_ = keys.Current();
     sorted_ = orders.Current();
   }
 
@@ -539,7 +540,7 @@ class CudaRanks : public CudaEngine<P> {
   DeviceBuffer<int2> ghost_range_;  // of each cell
   DeviceBuffer<char> scratch_;
   DeviceBuffer<Ghost<P>> ghost_;  // in the order of ranks
-  unsigned* sorted_ = nullptr;
+  unsigned *sorted_ = nullptr, *sorted_key_ = nullptr;
 };
 
 }  // namespace manymove::dpd

@@ -25,8 +25,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
   using typename Base::State;
   using typename Base::Triple;
   using typename Base::Velocity;
-  // Of displacements: as they were in the last interval, as they are in this one.
-  static constexpr double kMargin = 1.06, kSmallMargin = 1.02;
+  static constexpr float kSlack = 0.15f;      // of a step, for forces in the two until a build
   static constexpr std::int64_t kMost = 100;  // steps between builds
 
  public:
@@ -65,27 +64,26 @@ class CudaRanksEngine final : public CudaRanks<P> {
   }
 
  private:
-  using Base::answers_, Base::ask, Base::base_, Base::bond_ends_, Base::bond_first_,
+  using Base::answers_, Base::ask, Base::ball_, Base::base_, Base::bond_ends_, Base::bond_first_,
       Base::bond_index_, Base::bond_partner_, Base::bond_range_, Base::border_, Base::bounds_,
-      Base::built_, Base::built_image_, Base::built_x_, Base::built_y_, Base::built_z_,
-      Base::capacity_, Base::cells_, Base::census_, Base::count_, Base::count_boxes,
-      Base::counters_, Base::depths_, Base::ensure, Base::entry_, Base::first_stream_, Base::force_,
-      Base::forget, Base::ghost_range_, Base::ghost_, Base::ghosts_, Base::grow_lists,
-      Base::has_special_, Base::home_here_, Base::home_there_, Base::image_, Base::image_there_,
-      Base::key_, Base::lanes_, Base::launched, Base::last_stream_, Base::lists_hold_, Base::near_,
-      Base::now_, Base::number_, Base::order_, Base::outer_, Base::overlap_, Base::owned_capacity_,
-      Base::partial_, Base::parts_, Base::pick_boxes, Base::picked_, Base::place_, Base::plain_,
-      Base::range_, Base::ranks_, Base::reached_, Base::reserve, Base::rest_,
-      Base::room_for_numbers, Base::self_, Base::settings_, Base::sort, Base::sorted_,
-      Base::special_first_, Base::special_kind_, Base::special_partner_, Base::state_, Base::step_,
-      Base::stream_, Base::sum_boxes, Base::tag_, Base::total, Base::transport_, Base::where_,
-      Base::work_;
+      Base::built_, Base::built_image_, Base::capacity_, Base::cells_, Base::census_, Base::count_,
+      Base::count_boxes, Base::counters_, Base::depths_, Base::ensure, Base::entry_,
+      Base::first_stream_, Base::force_, Base::forget, Base::ghost_range_, Base::ghost_,
+      Base::ghosts_, Base::grow_lists, Base::has_special_, Base::home_here_, Base::home_there_,
+      Base::image_, Base::image_there_, Base::key_, Base::lanes_, Base::launched,
+      Base::last_stream_, Base::lists_hold_, Base::near_, Base::now_, Base::number_, Base::order_,
+      Base::outer_, Base::overlap_, Base::owned_capacity_, Base::partial_, Base::parts_,
+      Base::pick_boxes, Base::picked_, Base::place_, Base::plain_, Base::range_, Base::ranks_,
+      Base::reached_, Base::reserve, Base::rest_, Base::room_for_numbers, Base::self_,
+      Base::settings_, Base::sort, Base::sorted_, Base::sorted_key_, Base::special_first_,
+      Base::special_kind_, Base::special_partner_, Base::state_, Base::step_, Base::stream_,
+      Base::sum_boxes, Base::tag_, Base::total, Base::transport_, Base::where_, Base::work_;
 
   // ---- agreement ----
 
   struct Opinion {
     std::int64_t expired, parcel;  // the latter: largest, bytes
-    std::uint32_t lost, beyond, missing, wanted, farthest, stop;
+    std::uint32_t lost, beyond, missing, wanted, soonest, stop;
   };
   // Of all ranks; and how many particles come from each.
   std::vector<Opinion> gather(const Opinion& opinion) {
@@ -118,7 +116,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
       if (unsigned* number = room_for_numbers(suspects_, ranks_.ranks())) {
         census_kernel<P><<<blocks_for(suspects_, kSorters), kSorters, 0, stream_>>>(
             suspects_, ranks_.ranks(), cells_, base_.motion.frame.open, leaves(),
-            state_[now_].velocity.data(), built_at(), census_.data(), number);
+            state_[now_].velocity.data(), ball_.data(), time_step(), census_.data(), number);
         launched();
       }
       sum_boxes(suspects_, ranks_.ranks());
@@ -126,18 +124,18 @@ class CudaRanksEngine final : public CudaRanks<P> {
     ask();
     const Control& control = answers_->control;
     const Census& census = answers_->census;
-    const std::vector<Opinion> all =
-        gather({control.expired, parcel_, control.lost, census.beyond, census.missing,
-                control.wanted, census.farthest, stop});
+    const std::vector<Opinion> all = gather({control.expired, parcel_, control.lost, census.beyond,
+                                             census.missing, control.wanted, census.soonest, stop});
     std::int64_t expired = kNever;
     for (const Opinion& o : all) expired = std::min<std::int64_t>(expired, o.expired);
     Opinion most{};
+    most.soonest = ~0u;
     for (const Opinion& o : all) {
       if (o.expired == expired) most.lost = std::max(most.lost, o.lost);
       most.beyond = std::max(most.beyond, o.beyond);
       most.missing = std::max(most.missing, o.missing);
       most.wanted = std::max(most.wanted, o.wanted);
-      most.farthest = std::max(most.farthest, o.farthest);
+      most.soonest = std::min(most.soonest, o.soonest);
       most.stop |= o.stop;
       most.parcel = std::max(most.parcel, o.parcel);
     }
@@ -162,53 +160,50 @@ class CudaRanksEngine final : public CudaRanks<P> {
       step_ = step;
       this->lose_particle(most.beyond);
     }
-    if (lists_hold_ && !has_looked_)
-      interval_ = interval(step - built_, as_float(most.farthest), kMargin);
+    if (lists_hold_ && !has_looked_) interval_ = interval(step - built_, most.soonest);
     transport_->expect(static_cast<std::size_t>(most.parcel));
     stop = most.stop != 0;
     return true;
   }
 
-  // How many steps lists hold, from the square of the largest displacement in those since the last
-  // build, as if it grew in proportion: they are used while it is below half a skin.
-  std::int64_t interval(std::int64_t steps, float farthest, double margin) const {
-    const double share =
-        std::sqrt(static_cast<double>(farthest) / static_cast<double>(cells_.half_skin_squared)) *
-        margin / static_cast<double>(steps);
-    const double most = static_cast<double>(std::min(2 * steps + 1, kMost));
-    return share > 0 ? static_cast<std::int64_t>(std::clamp(std::ceil(1 / share), 1.0, most))
-                     : static_cast<std::int64_t>(most);
+  // From build to build, if somebody will leave the ball so many steps (as bits) after those that
+  // were taken since the last one.
+  std::int64_t interval(std::int64_t steps, unsigned soonest) const {
+    const auto most = static_cast<float>(std::min(steps + 1, kMost));
+    return steps + 1 +
+           static_cast<std::int64_t>(std::clamp(as_float(soonest) - kSlack, 0.0f, most));
   }
 
-  // Two steps before the next build: how far has anybody come? Hosts tell each other while the GPU
-  // takes the step that follows.
+  // Two steps before the next build: how long will everybody stay in the ball? Hosts tell each
+  // other while the GPU takes the step that follows.
   void look_before_build(std::int64_t earliest) {
-    look_ = std::max(built_ + 1, until_ - 2) >= earliest ? std::max(built_ + 1, until_ - 2) : -1;
-    if (look_ + 1 >= until_) look_ = -1;
+    look_ = std::max(built_ + 1, until_ - 2);
+    if (look_ < earliest || look_ + 1 >= until_) look_ = -1;
   }
   // In a stream that has waited for the positions of this step.
   void look(cudaStream_t stream) {
-    farthest_.clear(stream);
+    check(cudaMemsetAsync(soonest_.data(), 0x7f, sizeof(unsigned), stream), "clear");
     if (count_ > 0) {
-      farthest_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream>>>(
-          count_, cells_, state_[now_].position.data(), built_at(), farthest_.data());
+      soonest_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream>>>(
+          count_, cells_, ball_.data(), time_step(), state_[now_].position.data(),
+          state_[now_].velocity.data(), soonest_.data());
       launched();
     }
-    check(cudaMemcpyAsync(&answers_->farthest, farthest_.data(), sizeof(unsigned),
+    check(cudaMemcpyAsync(&answers_->soonest, soonest_.data(), sizeof(unsigned),
                           cudaMemcpyDeviceToHost, stream),
           "displacement");
     looked_.record(stream);
   }
   void decide(std::int64_t next) {
     looked_.wait();
-    std::int64_t farthest = answers_->farthest;
-    ranks_.communicator().maximum(&farthest, 1);
-    const float square = as_float(static_cast<std::uint32_t>(farthest));
-    until_ = std::max(built_ + interval(look_ - built_, square, kSmallMargin), next);
-    interval_ = interval(look_ - built_, square, kMargin);
+    std::int64_t sooner = -static_cast<std::int64_t>(answers_->soonest);
+    ranks_.communicator().maximum(&sooner, 1);
+    interval_ = interval(look_ - built_, static_cast<unsigned>(-sooner));
+    until_ = std::max(built_ + interval_, next);
     has_looked_ = true;
-    look_before_build(next);
+    look_before_build(next + 1);
   }
+  float time_step() const { return static_cast<float>(settings_.time_step); }
 
   void return_to_build(std::int64_t until, unsigned wanted) {
     until_ = until;
@@ -244,7 +239,6 @@ class CudaRanksEngine final : public CudaRanks<P> {
 
   // ---- building lists ----
 
-  BuiltAt built_at() const { return {built_x_.data(), built_y_.data(), built_z_.data()}; }
   Leaves<P> leaves() const {
     return {ranks_.parts()[static_cast<std::size_t>(ranks_.rank())], parts_.data(),
             state_[now_].position.data()};
@@ -255,6 +249,8 @@ class CudaRanksEngine final : public CudaRanks<P> {
 
   // Inner particles, whose lists need no ghosts, are listed while ghosts travel.
   void build(std::int64_t step) {
+    look_ahead(cells_, settings_.time_step, lists_hold_ ? step - built_ : 0);
+    base_.cells = cells_;
     built_ = step;
     forget();
     migrate();
@@ -302,15 +298,15 @@ class CudaRanksEngine final : public CudaRanks<P> {
     if (present > 0) {
       place_kernel<P><<<blocks_for(present, kSorters), kSorters, 0, stream_>>>(
           present, cells_, depths_, ranks_.parts()[static_cast<std::size_t>(ranks_.rank())],
-          here.position, key_[0].data(), order_[0].data());
+          here.position, here.velocity, key_[0].data(), order_[0].data());
       launched();
       sort(present, 3 * cells_.bits + 2);
     }
     if (count_ > 0) {
       settle_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
-          count_, cells_, depths_, base_.shorts, sorted_, here,
+          count_, cells_, base_.shorts, sorted_key_, sorted_, here,
           particles(state_[kBuilt], built_image_, home_there_), image_there_.data(),
-          state_[kBuilt].shorts.data(), tag_.data(), built_at(), range_.data(), bounds_.data());
+          state_[kBuilt].shorts.data(), tag_.data(), ball_.data(), range_.data(), bounds_.data());
       launched();
     } else {
       bounds_.clear(stream_);
@@ -323,7 +319,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
   void find_ghosts() {
     const auto& neighbours = ranks_.neighbours();
     const int boxes = static_cast<int>(neighbours.size());
-    const IsKnown<P> known{reached_.data(), bounds_.data(), state_[kBuilt].position.data()};
+    const IsKnown known{reached_.data(), bounds_.data(), ball_.data()};
     count_boxes(count_, boxes, known);
     ask();
     outer_ = static_cast<int>(answers_->bounds.outer);
@@ -345,8 +341,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     const auto t = this->template traffic<Ghost<P>>(ghosts_to_, ghosts_from_);
     if (known_ > 0) {
       // Growing may have moved the particles.
-      pick_boxes(count_, boxes, IsKnown<P>{reached_.data(), bounds_.data(), state.position.data()},
-                 border_);
+      pick_boxes(count_, boxes, IsKnown{reached_.data(), bounds_.data(), ball_.data()}, border_);
       show_kernel<P><<<this->grid_of(t.to), kSorters, 0, work_>>>(
           border_.data(), state.position.data(), state.velocity.data(), t.to);
       launched();
@@ -360,8 +355,9 @@ class CudaRanksEngine final : public CudaRanks<P> {
     launched();
     sort(ghosts_, 3 * cells_.bits);
     see_kernel<P><<<blocks, kSorters, 0, work_>>>(
-        ghosts_, count_, cells_, base_.shorts, sorted_, ghost_.data(), state.position.data(),
-        state.velocity.data(), state.shorts.data(), place_.data(), ghost_range_.data());
+        ghosts_, count_, cells_, base_.shorts, sorted_key_, sorted_, ghost_.data(),
+        state.position.data(), state.velocity.data(), state.shorts.data(), ball_.data(),
+        place_.data(), ghost_range_.data());
     launched();
   }
 
@@ -380,7 +376,8 @@ class CudaRanksEngine final : public CudaRanks<P> {
         {special_first_.data(), special_partner_.data(), special_kind_.data(), excluded},
         ghost_range_.data(),
         depths_.core,
-        inner};
+        inner,
+        ball_.data()};
     const auto kernel = has_special_ ? &list_kernel<P, true, true> : &list_kernel<P, false, true>;
     kernel<<<this->list_grid(), kThreads, 0, work_>>>(arguments, state_[kBuilt].position.data(),
                                                       state_[kBuilt].velocity.data());
@@ -413,7 +410,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     s.number = number;
     s.forces.noise = this->key_of(number);
     s.lists = lists();
-    s.built_at = built_at();
+    s.ball = ball_.data();
     s.image = image_.data();
     s.home = self_.data();
     s.position = here.position.data();
@@ -515,7 +512,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
   }
 
   Event outer_done_, near_done_, far_done_, ghosts_there_, joined_, looked_;
-  DeviceBuffer<unsigned> farthest_{1};
+  DeviceBuffer<unsigned> soonest_{1};
   int known_ = 0;                          // copies elsewhere
   int suspects_ = 0;                       // of having left, the first ones
   bool has_looked_ = false;                // since the last build

@@ -63,7 +63,7 @@ void Arrival::enter(const HostArrays& arrays) const {
   if (arrays.image) std::copy_n(image, 3, arrays.image[index]);
 }
 
-Decomposition::Decomposition(const Settings& settings, Communicator& communicator)
+Decomposition::Decomposition(const Settings& settings, Communicator& communicator, double ahead)
     : communicator_(communicator) {
   const Grid& grid = settings.grid;
   std::vector<std::uint64_t> cuts[3];
@@ -76,7 +76,7 @@ Decomposition::Decomposition(const Settings& settings, Communicator& communicato
     cells *= cuts[a].size() - 1;
     // Longer by more than the rounding of positions, and than lists reach (Cells::reach_squared).
     const double frame = settings.box.periodic[a] ? width[a] : 2 * width[a],
-                 part = (settings.cutoff + settings.skin) * (1 + 2e-5) / frame;
+                 part = (settings.cutoff + settings.skin + ahead) * (1 + 2e-5) / frame;
     reach[a] = static_cast<std::uint64_t>(std::min(part, 1.0) * 0x1p32) + 4;
   }
   if (cells != grid.rank.size() || cells != static_cast<std::size_t>(ranks()))

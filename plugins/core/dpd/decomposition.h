@@ -38,8 +38,9 @@ struct Arrival {
 
 class Decomposition {
  public:
-  // Throws std::invalid_argument for a grid that does not fit the communicator.
-  Decomposition(const Settings& settings, Communicator& communicator);
+  // Ranks know what is within cutoff + skin + ahead of their parts. Throws std::invalid_argument
+  // for a grid that does not fit the communicator.
+  Decomposition(const Settings& settings, Communicator& communicator, double ahead = 0);
 
   Communicator& communicator() const { return communicator_; }
   int rank() const { return communicator_.rank(); }

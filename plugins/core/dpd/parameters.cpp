@@ -130,7 +130,6 @@ Cells cells_of(const Settings& s, double count, const Part* here) {
   cells.to_yz = frame.to_yz;
   cells.cutoff = static_cast<float>(s.cutoff * (1 + 3e-5));
   cells.largest_radius = static_cast<float>(0.5 * s.skin * (1 - 1e-5));
-  cells.half_skin_squared = cells.largest_radius * cells.largest_radius;
   look_ahead(cells, 0, 0);
   return cells;
 }
@@ -138,7 +137,7 @@ Cells cells_of(const Settings& s, double count, const Part* here) {
 void look_ahead(Cells& cells, double time_step, std::int64_t steps) {
   const bool known = steps > 0;
   cells.rest_radius = (known ? 0.45f : 1.0f) * cells.largest_radius;
-  cells.farthest_ahead = (known ? 0.8f : 0.0f) * cells.largest_radius;
+  cells.farthest_ahead = (known ? kFarthestAhead : 0.0f) * cells.largest_radius;
   cells.time_ahead = static_cast<float>(0.5 * time_step * static_cast<double>(steps));
 }
 

@@ -105,15 +105,14 @@ struct Bounds {
 };
 
 // Particles that another rank knows: all of them are outer ones.
-template <class P>
 struct IsKnown {
   const Part* reached;  // by neighbour
   const Bounds* bounds;
-  const typename P::Position* position;
+  const Ball* ball;
   __device__ bool operator()(int neighbour, int i) const {
     if (static_cast<unsigned>(i) >= bounds->outer) return false;
-    const typename P::Position p = position[i];
-    return is_in(reached[neighbour], high_word(p.x), high_word(p.y), high_word(p.z));
+    const Ball b = ball[i];
+    return is_in(reached[neighbour], b.x, b.y, b.z);
   }
 };
 
@@ -126,20 +125,43 @@ struct LivesAt {
 
 // ---- building lists ----
 
+// Steps that a particle stays in its ball if it keeps its velocity.
+template <class P>
+__device__ float steps_in_ball(const Cells& cells, const Ball& ball, float time_step,
+                               const typename P::Position& r,
+                               const typename P::Velocity& velocity) {
+  const ListPlace d = list_place(cells, high_word(r.x) - ball.x, high_word(r.y) - ball.y,
+                                 high_word(r.z) - ball.z),
+                  v = {static_cast<float>(velocity.x) * time_step,
+                       static_cast<float>(velocity.y) * time_step,
+                       static_cast<float>(velocity.z) * time_step};
+  const float square = list_square(v), along = fused(d.x, v.x, fused(d.y, v.y, d.z * v.z)),
+              room = fused(ball.radius, ball.radius, -list_square(d));
+  if (!(room > 0)) return 0;
+  return (sqrtf(fused(along, along, square * room)) - along) / fmaxf(square, 1e-20f);
+}
+// The fewest of a warp's, as bits; all lanes call it.
+__device__ inline void note_soonest(float steps, unsigned* soonest) {
+  const unsigned least = __reduce_min_sync(kWarp, __float_as_uint(fmaxf(steps, 0.0f)));
+  if (threadIdx.x % 32 == 0 && least < *static_cast<volatile unsigned*>(soonest))
+    atomicMin(soonest, least);
+}
+constexpr float kForGood = 3e38f;
+
 // What the ranks have to agree on before they build.
 struct Census {
-  unsigned farthest;  // square of a displacement since the last build, bits of a float
-  unsigned beyond;    // tag of a particle outside the box
-  unsigned missing;   // tag of a particle whose bond has no partner here
+  unsigned soonest;  // steps until somebody leaves the ball, bits of a float
+  unsigned beyond;   // tag of a particle outside the box
+  unsigned missing;  // tag of a particle whose bond has no partner here
 };
 
 // One thread per particle; counts those that leave for other ranks, as count_kernel does.
 template <class P>
 __global__ void census_kernel(int count, int ranks, Cells cells, unsigned open, Leaves<P> leaves,
-                              const typename P::Velocity* velocity, BuiltAt built_at,
-                              Census* census, unsigned* number) {
+                              const typename P::Velocity* velocity, const Ball* ball,
+                              float time_step, Census* census, unsigned* number) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  float square = 0;
+  float steps = kForGood;
   unsigned x = 0, y = 0, z = 0;
   bool left = false;
   if (i < count) {
@@ -148,13 +170,10 @@ __global__ void census_kernel(int count, int ranks, Cells cells, unsigned open, 
     y = high_word(p.y);
     z = high_word(p.z);
     if (outside(open, x, y, z)) atomicMax(&census->beyond, velocity[i].tag);
-    square =
-        list_square(list_place(cells, x - built_at.x[i], y - built_at.y[i], z - built_at.z[i]));
+    steps = steps_in_ball<P>(cells, ball[i], time_step, p, velocity[i]);
     left = !is_in(leaves.own, x, y, z);
   }
-  const unsigned farthest = __reduce_max_sync(kWarp, __float_as_uint(square));
-  if (threadIdx.x % 32 == 0 && farthest > *static_cast<volatile unsigned*>(&census->farthest))
-    atomicMax(&census->farthest, farthest);
+  note_soonest(steps, &census->soonest);
   const bool anybody = __syncthreads_or(left) != 0;
   for (int r = 0; r < ranks; ++r) {
     const int sum = anybody ? __syncthreads_count(left && is_in(leaves.part[r], x, y, z)) : 0;
@@ -222,57 +241,55 @@ struct Depths {
 // cells; those that left for another rank are last.
 template <class P>
 __global__ void place_kernel(int count, Cells cells, Depths depths, Part own,
-                             const typename P::Position* position, unsigned* key, unsigned* order) {
+                             const typename P::Position* position,
+                             const typename P::Velocity* velocity, unsigned* key, unsigned* order) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
   const typename P::Position p = position[i];
-  const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
-  const unsigned depth = depths.of(cells, x, y, z) << 3 * cells.bits;
-  key[i] = is_in(own, x, y, z) ? morton_key(cells, x, y, z) | depth : ~0u;
+  const Ball b = ball_of<P>(cells, p, velocity[i]);
+  key[i] = is_in(own, high_word(p.x), high_word(p.y), high_word(p.z))
+               ? morton_key(cells, b.x, b.y, b.z) | depths.of(cells, b.x, b.y, b.z)
+                                                        << 3 * cells.bits
+               : ~0u;
   order[i] = static_cast<unsigned>(i);
 }
 
-// One thread per particle: marks where the cell of particle i begins and the one before ends.
-template <class P>
-__device__ void mark_cell(const Cells& cells, int i, int first, int last,
-                          const typename P::Position& p, const typename P::Position& before,
-                          int2* range) {
-  const int cell = cell_of(cells, high_word(p.x), high_word(p.y), high_word(p.z));
-  const int other =
-      i > first ? cell_of(cells, high_word(before.x), high_word(before.y), high_word(before.z))
-                : -1;
-  if (cell != other) {
-    range[cell].x = i;
-    if (other >= 0) range[other].y = i;
+// One thread per particle, the i-th of those from the first on: marks where its cell begins and the
+// one before ends.
+__device__ inline void mark_cell(const Cells& cells, int i, int first, int count,
+                                 const unsigned* key, int2* range) {
+  const unsigned mask = (1u << 3 * cells.bits) - 1u;
+  const int cell = cell_of_key(cells, key[i] & mask),
+            before = i > 0 ? cell_of_key(cells, key[i - 1] & mask) : -1;
+  if (cell != before) {
+    range[cell].x = first + i;
+    if (before >= 0) range[before].y = first + i;
   }
-  if (i == last - 1) range[cell].y = last;
+  if (i == count - 1) range[cell].y = first + count;
 }
 
 // One thread per particle: takes it to its new place. image: where it goes on being counted, while
 // the one of `to` is kept.
 template <class P>
-__global__ void settle_kernel(int count, Cells cells, Depths depths, Shorts shorts,
+__global__ void settle_kernel(int count, Cells cells, Shorts shorts, const unsigned* key,
                               const unsigned* order, Travellers<P> from, Travellers<P> to,
-                              int3* image, Short* short_position, unsigned* tag, BuiltAt built_at,
+                              int3* image, Short* short_position, unsigned* tag, Ball* ball,
                               int2* range, Bounds* bounds) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
   const unsigned old = order[i];
-  const typename P::Position p = from.position[old], q = from.position[order[i > 0 ? i - 1 : 0]];
-  const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
+  const typename P::Position p = from.position[old];
+  const typename P::Velocity v = from.velocity[old];
   to.position[i] = p;
-  to.velocity[i] = from.velocity[old];
+  to.velocity[i] = v;
   to.image[i] = image[i] = from.image[old];
   to.home[i] = from.home[old];
-  tag[i] = from.velocity[old].tag;
-  short_position[i] = short_of(shorts, x, y, z);
-  built_at.x[i] = x;
-  built_at.y[i] = y;
-  built_at.z[i] = z;
-  mark_cell<P>(cells, i, 0, count, p, q, range);
-  const unsigned depth = depths.of(cells, x, y, z),
-                 before =
-                     i > 0 ? depths.of(cells, high_word(q.x), high_word(q.y), high_word(q.z)) : 0;
+  tag[i] = v.tag;
+  short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
+  ball[i] = ball_of<P>(cells, p, v);
+  mark_cell(cells, i, 0, count, key, range);
+  const unsigned depth = key[i] >> 3 * cells.bits,
+                 before = i > 0 ? key[i - 1] >> 3 * cells.bits : 0;
   const auto here = static_cast<unsigned>(i), all = static_cast<unsigned>(count);
   if (before < 1 && depth >= 1) bounds->outer = here;
   if (before < 2 && depth == 2) bounds->near = here;
@@ -307,28 +324,29 @@ __global__ void ghost_key_kernel(const __grid_constant__ Places<Ghost<P>> from, 
   const int k = from.index();
   if (k < 0) return;
   const Ghost<P> g = from.mine();
-  const typename P::Position p = g.position;
+  const Ball b = ball_of<P>(cells, g.position, g.velocity);
   ghost[k] = g;
-  key[k] = morton_key(cells, high_word(p.x), high_word(p.y), high_word(p.z));
+  key[k] = morton_key(cells, b.x, b.y, b.z);
   order[k] = static_cast<unsigned>(k);
 }
 
 // One thread per ghost, in the order of cells; they are kept behind the rank's own particles.
 template <class P>
-__global__ void see_kernel(int count, int first, Cells cells, Shorts shorts, const unsigned* order,
-                           const Ghost<P>* ghost, typename P::Position* position,
-                           typename P::Velocity* velocity, Short* short_position, unsigned* place,
-                           int2* range) {
+__global__ void see_kernel(int count, int first, Cells cells, Shorts shorts, const unsigned* key,
+                           const unsigned* order, const Ghost<P>* ghost,
+                           typename P::Position* position, typename P::Velocity* velocity,
+                           Short* short_position, Ball* ball, unsigned* place, int2* range) {
   const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (k >= count) return;
   const int i = first + k;
   const Ghost<P> g = ghost[order[k]];
-  const typename P::Position p = g.position, q = ghost[order[k > 0 ? k - 1 : 0]].position;
+  const typename P::Position p = g.position;
   position[i] = p;
   velocity[i] = g.velocity;
   short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
+  ball[i] = ball_of<P>(cells, p, g.velocity);
   place[order[k]] = static_cast<unsigned>(i);
-  mark_cell<P>(cells, i, first, first + count, p, q, range);
+  mark_cell(cells, k, first, count, key, range);
 }
 
 // Bonds: tags of all ranks' particles lead to places here.
@@ -355,21 +373,15 @@ __global__ void partner_kernel(int count, const unsigned* tag, const int* first,
 
 // ---- between builds ----
 
-// One thread per particle: the square of the largest displacement since the last build, as bits.
+// One thread per particle: how many steps it takes until the first leaves its ball.
 template <class P>
-__global__ void farthest_kernel(int count, Cells cells, const typename P::Position* position,
-                                BuiltAt built_at, unsigned* farthest) {
+__global__ void soonest_kernel(int count, Cells cells, const Ball* ball, float time_step,
+                               const typename P::Position* position,
+                               const typename P::Velocity* velocity, unsigned* soonest) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  float square = 0;
-  if (i < count) {
-    const typename P::Position p = position[i];
-    square =
-        list_square(list_place(cells, high_word(p.x) - built_at.x[i],
-                               high_word(p.y) - built_at.y[i], high_word(p.z) - built_at.z[i]));
-  }
-  const unsigned most = __reduce_max_sync(kWarp, __float_as_uint(square));
-  if (threadIdx.x % 32 == 0 && most > *static_cast<volatile unsigned*>(farthest))
-    atomicMax(farthest, most);
+  note_soonest(
+      i < count ? steps_in_ball<P>(cells, ball[i], time_step, position[i], velocity[i]) : kForGood,
+      soonest);
 }
 
 template <class P>
