@@ -169,9 +169,9 @@ class CudaRanksEngine final : public CudaRanks<P> {
   // From build to build, if somebody will leave the ball so many steps (as bits) after those that
   // were taken since the last one.
   std::int64_t interval(std::int64_t steps, unsigned soonest) const {
-    const auto most = static_cast<float>(std::min(steps + 1, kMost));
-    return steps + 1 +
-           static_cast<std::int64_t>(std::clamp(as_float(soonest) - kSlack, 0.0f, most));
+    const auto most = static_cast<float>(steps + 1);
+    const float more = std::clamp(as_float(soonest) - kSlack, 0.0f, most);
+    return std::min(steps + 1 + static_cast<std::int64_t>(more), kMost);
   }
 
   // Two steps before the next build: how long will everybody stay in the ball? Hosts tell each
