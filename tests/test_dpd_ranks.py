@@ -166,6 +166,13 @@ def test_the_number_of_threads_does_not_change_a_bit(tmp_path):
     assert (state(one) == state(two)).all()
 
 
+WAYS = {
+    "transport host": "page-locked host memory and MPI",
+    "transport peer": "the memory of the GPUs (CUDA IPC)",
+    "transport shared": "page-locked host memory that ranks share",
+}
+
+
 @pytest.mark.gpu
 def test_the_way_that_ghosts_take_does_not_change_a_bit(tmp_path):
     if not _core.cuda_devices():
@@ -173,12 +180,41 @@ def test_the_way_that_ghosts_take_does_not_change_a_bit(tmp_path):
     deck = DECKS["walls and body forces"].replace("precision double", "precision mixed")
     first, *others = (
         run_lammps(deck + resident("cuda", way) + "run 40\n" + END, tmp_path, ranks=2)
-        for way in ("", "overlap no", "transport host", "transport host overlap no")
+        for way in ("overlap no", *WAYS, *(f"{way} overlap no" for way in WAYS))
     )
     assert_stays(first)
-    assert "ghosts travel through page-locked host memory and MPI" in others[1].output
-    for other in others:
+    for other, name in zip(others, [*WAYS.values()] * 2, strict=True):
+        assert f"ghosts travel through {name}\n" in other.output
         assert (state(other) == state(first)).all()
+
+
+@pytest.mark.gpu
+def test_more_ghosts_than_expected(tmp_path):
+    # All particles are at the faces between ranks, in a tenth of the box and less.
+    if not _core.cuda_devices():
+        pytest.skip("no CUDA device")
+    deck = """
+units lj
+processors 2 1 1
+comm_modify vel yes
+region box block 0 30 0 12 0 12
+create_box 1 box
+region middle block 14 16 0 12 0 12
+create_atoms 1 random 3000 17 middle
+mass 1 1.0
+velocity all create 1.0 19 loop geom
+pair_style manymove/dpd 1.0 1.0 7 precision double
+pair_coeff * * 25.0 4.5
+neighbor 0.3 bin
+timestep 0.01
+fix nve all nve
+"""
+    host, peer = (
+        run_lammps(deck + resident("cuda", way) + "run 40\n" + END, tmp_path, ranks=2)
+        for way in ("transport host", "transport peer")
+    )
+    assert_stays(peer)
+    assert (state(peer) == state(host)).all()
 
 
 # ---- who reads ----

@@ -22,7 +22,7 @@ class Residence : protected Pointers {
   struct Wishes {
     std::string device;     // cpu or cuda
     int threads;            // of the CPU
-    std::string transport;  // between GPUs: auto, nccl or host
+    std::string transport;  // between GPUs, as in Settings
     bool overlap;           // of transport and motion
   };
   Residence(class LAMMPS* lmp, ResidentDeck& deck, const Wishes& wishes);

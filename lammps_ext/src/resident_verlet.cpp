@@ -39,8 +39,8 @@ std::string why_no_gpus() {
 
 }  // namespace
 
-// run_style manymove/verlet [device auto|cuda|cpu] [threads n] [transport auto|nccl|host]
-//   [overlap yes|no]
+// run_style manymove/verlet [device auto|cuda|cpu] [threads n]
+//   [transport auto|peer|shared|nccl|host] [overlap yes|no]
 VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, narg, arg) {
   for (int k = 0; k < narg; k += 2) {
     const std::string keyword = arg[k];
@@ -56,9 +56,11 @@ VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, 
                    device_);
     } else if (keyword == "transport") {
       transport_ = arg[k + 1];
-      if (transport_ != "auto" && transport_ != "nccl" && transport_ != "host")
-        error->all(FLERR, "Run style manymove/verlet: transport {} must be auto, nccl or host",
-                   transport_);
+      if (!manymove::dpd::is_transport(transport_))
+        error->all(
+            FLERR,
+            "Run style manymove/verlet: transport {} must be auto, peer, shared, nccl or host",
+            transport_);
     } else if (keyword == "overlap") {
       overlap_ = utils::logical(FLERR, arg[k + 1], false, lmp) != 0;
     } else {

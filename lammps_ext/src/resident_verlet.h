@@ -43,7 +43,7 @@ class VerletManymove : public Verlet {
 
   std::string device_ = "auto";     // auto, cuda, cpu
   int threads_ = 0;                 // of LAMMPS
-  std::string transport_ = "auto";  // auto, nccl, host
+  std::string transport_ = "auto";  // of Settings
   bool overlap_ = true;
   std::string said_, said_about_transport_;  // in earlier runs
   std::unique_ptr<ResidentDeck> deck_;

@@ -23,7 +23,6 @@ struct Cells {
   float to_x, to_y, to_z, to_xy, to_xz, to_yz;
   float rest_radius, largest_radius, farthest_ahead, time_ahead;
   float cutoff;  // a little longer, for the rounding of lists
-  float half_skin_squared;
 };
 
 MM_HD std::uint32_t bin_of(std::uint32_t coordinate, std::uint32_t bins) {
@@ -161,10 +160,6 @@ MM_HD Ball ball_of(const Cells& cells, const typename P::Position& r,
 MM_HD bool moved_far(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z,
                      float radius) {
   return list_square(list_place(cells, x, y, z)) > radius * radius;
-}
-// The same where balls are as large as they may be, around the particles (on several ranks).
-MM_HD bool moved_far(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
-  return list_square(list_place(cells, x, y, z)) > cells.half_skin_squared;
 }
 
 // ---- who is perhaps within the cutoff ----

@@ -517,7 +517,6 @@ class CudaEngine : public ResidentBase {
   DeviceBuffer<unsigned> home_[2], key_[2], order_[2];
   DeviceBuffer<Vector<Real>> force_;
   DeviceBuffer<Ball> ball_;
-  DeviceBuffer<unsigned> built_x_, built_y_, built_z_;  // on several ranks
   DeviceBuffer<unsigned> entry_;
   DeviceBuffer<int> number_;
   DeviceBuffer<int2> range_;  // of each cell

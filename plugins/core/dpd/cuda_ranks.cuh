@@ -8,8 +8,8 @@
 #include <numeric>
 
 #include "cuda_engine.cuh"
+#include "peers.cuh"
 #include "ranks.cuh"
-#include "transport.cuh"
 
 namespace manymove::dpd {
 
@@ -17,19 +17,20 @@ namespace manymove::dpd {
 struct Answers {
   Control control;
   Census census;
-  unsigned outer;
+  Bounds bounds;
+  unsigned soonest;   // as in Census
   unsigned total[1];  // as many as there is room for
 };
 
-__global__ void answer_kernel(const Control* control, const Census* census, const unsigned* outer,
+__global__ void answer_kernel(const Control* control, const Census* census, const Bounds* bounds,
                               Answers* answers) {
   answers->control = *control;
   answers->census = *census;
-  answers->outer = *outer;
+  answers->bounds = *bounds;
 }
 __global__ void forget_kernel(Control* control, Census* census) {
   *control = {kNever, 0, 0};
-  *census = {};
+  *census = {__float_as_uint(kForGood), 0, 0};
 }
 
 template <class P>
@@ -40,7 +41,7 @@ class CudaRanks : public CudaEngine<P> {
   using typename Base::Real;
   using typename Base::Triple;
   using typename Base::Velocity;
-  using Message = Transport::Message;
+  using Parcels = Transport::Parcels;
   static constexpr int kBuilt = 2;  // the state at the last build, kept until the next
   static constexpr int kMostLanes = 4;
 
@@ -53,11 +54,11 @@ class CudaRanks : public CudaEngine<P> {
  public:
   CudaRanks(const Settings& settings, Communicator& communicator)
       : Base(settings),
-        ranks_(settings, communicator),
+        ranks_(settings, communicator, kFarthestAhead * 0.5 * settings.skin),
         transport_(make_transport(communicator, settings.transport)),
         overlap_(settings.overlap),
         census_(1),
-        outer_word_(1),
+        bounds_(1),
         parts_(on_device(ranks_.parts(), stream_)) {
     std::vector<Part> reached;
     for (const int r : ranks_.neighbours())
@@ -70,14 +71,16 @@ class CudaRanks : public CudaEngine<P> {
     int lowest, highest;
     check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "stream");
     check(cudaStreamCreateWithPriority(&first_stream_, cudaStreamNonBlocking, highest), "stream");
-    outer_word_.clear(stream_);
+    check(cudaStreamCreateWithPriority(&last_stream_, cudaStreamNonBlocking, lowest), "stream");
+    bounds_.clear(stream_);
     forget();
     check(cudaStreamSynchronize(stream_), "start");
   }
   ~CudaRanks() override {
-    cudaStreamSynchronize(first_stream_);
-    cudaStreamSynchronize(stream_);
+    for (const cudaStream_t stream : {first_stream_, last_stream_, cudaStream_t(stream_)})
+      cudaStreamSynchronize(stream);
     cudaStreamDestroy(first_stream_);
+    cudaStreamDestroy(last_stream_);
     cudaFreeHost(answers_);
   }
 
@@ -86,7 +89,7 @@ class CudaRanks : public CudaEngine<P> {
   void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override {
     this->check_topology(arrays.count, topology);
     hosts_ = count_ = arrays.count;
-    ghosts_ = outer_ = 0;
+    ghosts_ = outer_ = near_ = 0;
     step_ = step;
     tally_ = {};
     lists_hold_ = false;
@@ -94,8 +97,10 @@ class CudaRanks : public CudaEngine<P> {
     forget();
     const std::int64_t all = ranks_.sum(count_);
     cells_ = cells_of(settings_, static_cast<double>(all), &ranks_.here());
+    // Sorting goes by bytes, and there are two bits for the depth.
+    if (3 * cells_.bits == 24 && cells_.fine > 0) --cells_.fine, --cells_.bits;
     base_.cells = cells_;
-    core_ = core_of_part();
+    depths_ = depths_of_part();
     lanes_ = lanes_of(static_cast<int>(all / ranks_.ranks()));
     for (auto* range : {&range_, &ghost_range_}) *range = DeviceBuffer<int2>(this->total_cells());
     reserve(std::max(count_, static_cast<int>(all / ranks_.ranks())), 0);
@@ -104,6 +109,7 @@ class CudaRanks : public CudaEngine<P> {
     const double reach = settings_.cutoff + settings_.skin;
     const double expected = 4.18879 * reach * reach * reach * static_cast<double>(all) / volume;
     grow_lists(static_cast<int>(std::min(1.4 * expected + 16, static_cast<double>(all) + kGroup)));
+    transport_->expect(largest_parcel(static_cast<double>(all)));
     take_all_topology(topology);
     if (count_ > 0) enter(arrays, topology);
   }
@@ -153,12 +159,12 @@ class CudaRanks : public CudaEngine<P> {
 
  protected:
   using Base::base_, Base::bond_ends_, Base::bond_first_, Base::bond_index_, Base::bond_partner_,
-      Base::bond_range_, Base::bond_type_, Base::built_x_, Base::built_y_, Base::built_z_,
-      Base::capacity_, Base::cells_, Base::control_, Base::count_, Base::entry_, Base::force_,
-      Base::has_special_, Base::image_, Base::key_, Base::lanes_, Base::launched, Base::lists_hold_,
-      Base::now_, Base::number_, Base::order_, Base::partial_, Base::plain_, Base::range_,
-      Base::settings_, Base::special_first_, Base::special_kind_, Base::special_partner_,
-      Base::staging_, Base::step_, Base::stream_, Base::tally_, Base::where_;
+      Base::bond_range_, Base::bond_type_, Base::ball_, Base::capacity_, Base::cells_,
+      Base::control_, Base::count_, Base::entry_, Base::force_, Base::has_special_, Base::image_,
+      Base::key_, Base::lanes_, Base::launched, Base::lists_hold_, Base::now_, Base::number_,
+      Base::order_, Base::partial_, Base::plain_, Base::range_, Base::settings_,
+      Base::special_first_, Base::special_kind_, Base::special_partner_, Base::staging_,
+      Base::step_, Base::stream_, Base::tally_, Base::where_;
 
   // ---- memory ----
 
@@ -184,6 +190,7 @@ class CudaRanks : public CudaEngine<P> {
       ensure(state.velocity, owned + ghosts);
       ensure(state.shorts, owned + ghosts);
     }
+    ensure(ball_, owned + ghosts);
     for (int k = 0; k < 2; ++k) {
       ensure(key_[k], std::max(owned, ghosts));
       ensure(order_[k], std::max(owned, ghosts));
@@ -195,14 +202,14 @@ class CudaRanks : public CudaEngine<P> {
     ensure(force_, owned_capacity_);
     ensure(image_, owned_capacity_);
     ensure(built_image_, owned_capacity_);
+    ensure(image_there_, owned_capacity_);
     ensure(home_here_, owned_capacity_);
     ensure(home_there_, owned_capacity_);
     ensure(tag_, owned_capacity_);
-    for (auto* axis : {&built_x_, &built_y_, &built_z_}) ensure(*axis, owned_capacity_);
     ensure(number_, owned_capacity_);
     ensure(staging_, std::max(owned_capacity_, hosts_));
     ensure(bond_range_, bond_ends_ ? owned_capacity_ : 0);
-    ensure(partial_, (blocks_for(owned_capacity_ * kMostLanes) + 1) * kTallies);
+    ensure(partial_, (blocks_for(owned_capacity_ * kMostLanes) + 2) * kTallies);
     self_ = DeviceBuffer<unsigned>(static_cast<std::size_t>(owned_capacity_));
     count_up_kernel<<<blocks_for(owned_capacity_, kSorters), kSorters, 0, stream_>>>(
         owned_capacity_, self_.data());
@@ -322,12 +329,12 @@ class CudaRanks : public CudaEngine<P> {
   std::vector<std::vector<Arrival>> departures() {
     std::vector<std::vector<Arrival>> result(ranks_.parts().size());
     const LivesAt test{ranks_.rank(), home_here_.data()};
-    count_boxes(ranks_.ranks(), test);
+    count_boxes(count_, ranks_.ranks(), test);
     check(cudaStreamSynchronize(stream_), "download");
     const int away = total(ranks_.ranks());
     if (away == 0) return result;
     ensure(picked_, away);
-    pick_boxes(ranks_.ranks(), test, picked_);
+    pick_boxes(count_, ranks_.ranks(), test, picked_);
     DeviceBuffer<Arrival> leaving(static_cast<std::size_t>(away));
     depart_kernel<P><<<blocks_for(away, kSorters), kSorters, 0, stream_>>>(
         away, this->frame_, picked_.data(), home_here_.data(), image_.data(),
@@ -343,20 +350,22 @@ class CudaRanks : public CudaEngine<P> {
     return result;
   }
 
-  // Cells whose particles have no neighbour in, and are in nobody's reach from, other parts.
-  Core core_of_part() const {
+  // The core: cells whose particles have no neighbour in, and are in nobody's reach from, other
+  // parts. Deep: with such cells alone around them.
+  Depths depths_of_part() const {
     const Part& own = ranks_.parts()[static_cast<std::size_t>(ranks_.rank())];
-    Core core;
+    Depths depths;
+    auto& [core, deep] = depths;
     for (int a = 0; a < 3; ++a) {
-      core.first[a] = 0;
-      core.last[a] = cells_.count[a] - 1;
+      deep.first[a] = core.first[a] = 0;
+      deep.last[a] = core.last[a] = cells_.count[a] - 1;
       if (own.beyond[a] == 0xffffffffu) continue;
       // The reach of lists on one side, from the part that is grown by it on both.
       const Part& here = ranks_.here();
       const std::uint64_t reach =
           here.beyond[a] == 0xffffffffu ? 0xffffffffu : own.low[a] - here.low[a];
       if (own.beyond[a] < 2 * reach) {
-        core.last[a] = -1;
+        deep.last[a] = core.last[a] = -1;
         continue;
       }
       const auto along = static_cast<std::uint32_t>(cells_.count[a]);
@@ -364,31 +373,32 @@ class CudaRanks : public CudaEngine<P> {
                  high = own.low[a] + own.beyond[a] - static_cast<std::uint32_t>(reach);
       core.first[a] = static_cast<int>(bin_of(low, along)) + 1;
       core.last[a] = static_cast<int>(bin_of(high, along)) - 1;
+      deep.first[a] = core.first[a] + 1;
+      deep.last[a] = core.last[a] - 1;
     }
-    return core;
+    return depths;
   }
 
   // ---- who goes where ----
 
-  // How many of the particles are in each box; in answers_->total when the stream is through.
+  // How many of the first particles are in each box; in answers_->total when the stream is through.
   template <class Test>
-  void count_boxes(int boxes, const Test& test) {
-    if (unsigned* number = room_for_numbers(boxes)) {
-      count_kernel<<<blocks_for(count_, kSorters), kSorters, 0, work_>>>(count_, boxes, test,
-                                                                         number);
+  void count_boxes(int count, int boxes, const Test& test) {
+    if (unsigned* number = room_for_numbers(count, boxes)) {
+      count_kernel<<<blocks_for(count, kSorters), kSorters, 0, work_>>>(count, boxes, test, number);
       launched();
     }
-    sum_boxes(boxes);
+    sum_boxes(count, boxes);
   }
   // Of each block in each box; null where there are none.
-  unsigned* room_for_numbers(int boxes) {
-    const int numbers = boxes * blocks_for(count_, kSorters) + 1;
+  unsigned* room_for_numbers(int count, int boxes) {
+    const int numbers = boxes * blocks_for(count, kSorters) + 1;
     ensure(block_number_, numbers);
     ensure(block_offset_, numbers);
-    return count_ > 0 && boxes > 0 ? block_number_.data() : nullptr;
+    return count > 0 && boxes > 0 ? block_number_.data() : nullptr;
   }
-  void sum_boxes(int boxes) {
-    const int blocks = blocks_for(count_, kSorters), numbers = boxes * blocks + 1;
+  void sum_boxes(int count, int boxes) {
+    const int blocks = blocks_for(count, kSorters), numbers = boxes * blocks + 1;
     if (numbers == 1) {
       check(cudaStreamSynchronize(work_), "count");
       std::fill_n(answers_->total, boxes, 0u);
@@ -408,10 +418,10 @@ class CudaRanks : public CudaEngine<P> {
   }
   // After count_boxes of the same particles.
   template <class Test>
-  void pick_boxes(int boxes, const Test& test, DeviceBuffer<unsigned>& picked) {
-    if (count_ == 0 || boxes == 0) return;
-    pick_kernel<<<blocks_for(count_, kSorters), kSorters, 0, work_>>>(
-        count_, boxes, test, block_offset_.data(), picked.data());
+  void pick_boxes(int count, int boxes, const Test& test, DeviceBuffer<unsigned>& picked) {
+    if (count == 0 || boxes == 0) return;
+    pick_kernel<<<blocks_for(count, kSorters), kSorters, 0, work_>>>(
+        count, boxes, test, block_offset_.data(), picked.data());
     launched();
   }
   int total(int boxes) const {
@@ -419,19 +429,71 @@ class CudaRanks : public CudaEngine<P> {
         std::accumulate(answers_->total, answers_->total + boxes, std::uint64_t(0)));
   }
 
-  // Records of so many bytes, to[r] of them for rank r, from[r] from it, one after the other.
-  void exchange(void* sent, const std::vector<std::int64_t>& to, void* received,
-                const std::vector<std::int64_t>& from, std::size_t bytes, cudaStream_t stream) {
-    std::vector<Message> out, in;
-    auto *here = static_cast<char*>(sent), *there = static_cast<char*>(received);
-    for (std::size_t r = 0; r < to.size(); ++r) {
-      const std::size_t leaving = to[r] * bytes, arriving = from[r] * bytes;
-      if (leaving) out.push_back({static_cast<int>(r), here, leaving});
-      if (arriving) in.push_back({static_cast<int>(r), there, arriving});
-      here += leaving;
-      there += arriving;
+  // Records for and from other ranks, by rank; in the order of ranks.
+  template <class T>
+  struct Traffic {
+    Parcels sent, received;
+    Places<T> to, from;
+  };
+  template <class T>
+  Traffic<T> traffic(const std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
+    Traffic<T> t;
+    const auto add = [](Parcels& parcels, int rank, std::int64_t records) {
+      if (records)
+        parcels.push_back({rank, static_cast<std::size_t>(records) * sizeof(T), nullptr});
+    };
+    for (int r = 0; r < ranks_.ranks(); ++r) {
+      add(t.sent, r, to[static_cast<std::size_t>(r)]);
+      add(t.received, r, from[static_cast<std::size_t>(r)]);
     }
-    transport_->exchange(out, in, stream);
+    transport_->place(t.sent, t.received);
+    t.to = places_of<T>(t.sent);
+    t.from = places_of<T>(t.received);
+    return t;
+  }
+  // Parcels that follow each other in memory are one.
+  template <class T>
+  static Places<T> places_of(const Parcels& parcels) {
+    Places<T> places{};
+    const char* end = nullptr;
+    unsigned records = 0;
+    for (const Transport::Parcel& parcel : parcels) {
+      if (parcel.data != end) {
+        if (places.count == Places<T>::kMost) throw std::logic_error("parcels in too many places");
+        places.first[places.count] = records;
+        places.data[places.count++] = reinterpret_cast<T*>(parcel.data);
+      }
+      records += static_cast<unsigned>(parcel.bytes / sizeof(T));
+      places.first[places.count] = records;
+      end = parcel.data + parcel.bytes;
+    }
+    return places;
+  }
+  template <class T>
+  static dim3 grid_of(const Places<T>& places) {
+    unsigned most = 0;
+    for (int b = 0; b < places.count; ++b)
+      most = std::max(most, places.first[b + 1] - places.first[b]);
+    return {static_cast<unsigned>(blocks_for(static_cast<int>(most), kSorters)),
+            static_cast<unsigned>(places.count)};
+  }
+
+  // Bytes, on all ranks the same: if particles were everywhere as dense as on average, and a tenth
+  // more.
+  std::size_t largest_parcel(double particles) const {
+    const Part& own = ranks_.parts()[static_cast<std::size_t>(ranks_.rank())];
+    double largest = 0;
+    for (const int r : ranks_.neighbours()) {
+      double share = 1;
+      for (int a = 0; a < 3; ++a)
+        share *= common_share(own, ranks_.reached()[static_cast<std::size_t>(r)], a) *
+                 (settings_.box.periodic[a] ? 1 : 2);
+      largest = std::max(largest, share);
+    }
+    std::int64_t bytes =
+        static_cast<std::int64_t>((1.1 * largest * particles + 256) * sizeof(Ghost<P>));
+    ranks_.communicator().maximum(&bytes, 1);
+    return static_cast<std::size_t>(bytes);
   }
 
   void sort(int count, int bits) {
@@ -444,6 +506,7 @@ class CudaRanks : public CudaEngine<P> {
     check(cub::DeviceRadixSort::SortPairs(scratch_.data(), bytes, keys, orders, count, 0, bits,
                                           work_),
           "sort");
+    sorted_key_ = keys.Current();
     sorted_ = orders.Current();
   }
 
@@ -452,8 +515,7 @@ class CudaRanks : public CudaEngine<P> {
     launched();
   }
   void ask() {
-    answer_kernel<<<1, 1, 0, work_>>>(control_.data(), census_.data(), outer_word_.data(),
-                                      answers_);
+    answer_kernel<<<1, 1, 0, work_>>>(control_.data(), census_.data(), bounds_.data(), answers_);
     launched();
     check(cudaStreamSynchronize(work_), "step");
   }
@@ -462,20 +524,23 @@ class CudaRanks : public CudaEngine<P> {
   std::unique_ptr<Transport> transport_;
   const bool overlap_;
   DeviceBuffer<Census> census_;
-  DeviceBuffer<unsigned> outer_word_;  // how many outer particles there are
+  DeviceBuffer<Bounds> bounds_;
   DeviceBuffer<Part> parts_, reached_;
   Answers* answers_ = nullptr;
-  cudaStream_t first_stream_ = nullptr, work_ = stream_;  // the latter: of what comes next
-  Core core_{};
-  int hosts_ = 0, ghosts_ = 0, outer_ = 0, owned_capacity_ = 0;
+  cudaStream_t first_stream_ = nullptr, last_stream_ = nullptr;  // before and after stream_
+  cudaStream_t work_ = stream_;                                  // of what comes next
+  Depths depths_{};
+  int hosts_ = 0, ghosts_ = 0, owned_capacity_ = 0;
+  int outer_ = 0, near_ = 0;  // as in Bounds
   State state_[3];
   DeviceBuffer<Velocity> rest_;  // at whole steps
-  DeviceBuffer<int3> built_image_;
+  DeviceBuffer<int3> built_image_, image_there_;
   DeviceBuffer<Home> home_here_, home_there_;
   DeviceBuffer<unsigned> tag_, self_, place_, picked_, border_, block_number_, block_offset_;
   DeviceBuffer<int2> ghost_range_;  // of each cell
-  DeviceBuffer<char> scratch_, out_, in_;
-  unsigned* sorted_ = nullptr;
+  DeviceBuffer<char> scratch_;
+  DeviceBuffer<Ghost<P>> ghost_;  // in the order of ranks
+  unsigned *sorted_ = nullptr, *sorted_key_ = nullptr;
 };
 
 }  // namespace manymove::dpd

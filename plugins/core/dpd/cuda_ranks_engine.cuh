@@ -2,12 +2,14 @@
 // The resident engine on the GPUs of several ranks.
 //
 // Lists are built by all ranks in the same steps, a number of steps apart that follows from how far
-// particles came before: nobody asks in between. If one did come too far, all return to the state
-// of the last build and take fewer steps; forces never come from lists in which somebody is
-// missing.
+// particles came before and, shortly before the end, from how far they have come by then: nobody
+// asks in between. If one did come too far, all return to the state of the last build and take
+// fewer steps; forces never come from lists in which somebody is missing.
 //
 // A rank's outer particles, those with ghosts among their neighbours or with copies elsewhere, come
-// first in memory and in each step: their copies travel while the inner ones move.
+// first in memory: their copies travel while the others move. Those that have outer neighbours are
+// next, and the rest never has to do with outer ones within a step, so that the outer ones of the
+// next step fill the GPU while the last of these are finished.
 #pragma once
 
 #include "cuda_ranks.cuh"
@@ -23,7 +25,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
   using typename Base::State;
   using typename Base::Triple;
   using typename Base::Velocity;
-  static constexpr double kMargin = 1.06;     // of displacements, when the next build is chosen
+  static constexpr float kSlack = 0.15f;      // of a step, for forces in the two until a build
   static constexpr std::int64_t kMost = 100;  // steps between builds
 
  public:
@@ -36,6 +38,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     start_moving();
     for (;;) {
       // Positions of step `next` are those of now_.
+      if (lists_hold_ && next == look_ + 1) decide(next);
       if (!lists_hold_ || next == until_) {
         bool stop = interrupted && next < to && interrupted();
         if (!agree(next, true, stop)) {
@@ -57,63 +60,84 @@ class CudaRanksEngine final : public CudaRanks<P> {
     }
     counters_.steps += to - step_;
     step_ = to;
-    const int blocks = blocks_for(outer_ * lanes_) + blocks_for((count_ - outer_) * lanes_);
-    this->read_tally(blocks);
+    this->read_tally(blocks_of(0, outer_) + blocks_of(outer_, near_) + blocks_of(near_, count_));
   }
 
  private:
-  using Base::answers_, Base::ask, Base::base_, Base::bond_ends_, Base::bond_first_,
-      Base::bond_index_, Base::bond_partner_, Base::bond_range_, Base::border_, Base::built_,
-      Base::built_image_, Base::built_x_, Base::built_y_, Base::built_z_, Base::capacity_,
-      Base::cells_, Base::census_, Base::core_, Base::count_, Base::count_boxes, Base::counters_,
-      Base::ensure, Base::entry_, Base::exchange, Base::first_stream_, Base::force_, Base::forget,
-      Base::ghost_range_, Base::ghosts_, Base::grow_lists, Base::has_special_, Base::home_here_,
-      Base::home_there_, Base::image_, Base::in_, Base::key_, Base::lanes_, Base::launched,
-      Base::lists_hold_, Base::now_, Base::number_, Base::order_, Base::out_, Base::outer_,
-      Base::outer_word_, Base::overlap_, Base::owned_capacity_, Base::partial_, Base::parts_,
+  using Base::answers_, Base::ask, Base::ball_, Base::base_, Base::bond_ends_, Base::bond_first_,
+      Base::bond_index_, Base::bond_partner_, Base::bond_range_, Base::border_, Base::bounds_,
+      Base::built_, Base::built_image_, Base::capacity_, Base::cells_, Base::census_, Base::count_,
+      Base::count_boxes, Base::counters_, Base::depths_, Base::ensure, Base::entry_,
+      Base::first_stream_, Base::force_, Base::forget, Base::ghost_range_, Base::ghost_,
+      Base::ghosts_, Base::grow_lists, Base::has_special_, Base::home_here_, Base::home_there_,
+      Base::image_, Base::image_there_, Base::key_, Base::lanes_, Base::launched,
+      Base::last_stream_, Base::lists_hold_, Base::near_, Base::now_, Base::number_, Base::order_,
+      Base::outer_, Base::overlap_, Base::owned_capacity_, Base::partial_, Base::parts_,
       Base::pick_boxes, Base::picked_, Base::place_, Base::plain_, Base::range_, Base::ranks_,
       Base::reached_, Base::reserve, Base::rest_, Base::room_for_numbers, Base::self_,
-      Base::settings_, Base::sort, Base::sorted_, Base::special_first_, Base::special_kind_,
-      Base::special_partner_, Base::state_, Base::step_, Base::stream_, Base::sum_boxes, Base::tag_,
-      Base::total, Base::where_, Base::work_;
+      Base::settings_, Base::sort, Base::sorted_, Base::sorted_key_, Base::special_first_,
+      Base::special_kind_, Base::special_partner_, Base::state_, Base::step_, Base::stream_,
+      Base::sum_boxes, Base::tag_, Base::total, Base::transport_, Base::where_, Base::work_;
 
   // ---- agreement ----
 
   struct Opinion {
-    std::int64_t expired;
-    std::uint32_t lost, beyond, missing, wanted, farthest, stop;
+    std::int64_t expired, parcel;  // the latter: largest, bytes
+    std::uint32_t lost, beyond, missing, wanted, soonest, stop;
   };
+  // Of all ranks; and how many particles come from each.
+  std::vector<Opinion> gather(const Opinion& opinion) {
+    const std::size_t parts = ranks_.parts().size(), numbers = parts * sizeof(std::int64_t),
+                      bytes = sizeof opinion + numbers;
+    const std::vector<std::int64_t> to(answers_->total, answers_->total + parts);
+    std::vector<char> mine(bytes), all(parts * bytes);
+    std::memcpy(mine.data(), &opinion, sizeof opinion);
+    std::memcpy(mine.data() + sizeof opinion, to.data(), numbers);
+    ranks_.communicator().gather(mine.data(), all.data(), bytes);
+    std::vector<Opinion> opinions(parts);
+    arriving_.resize(parts);
+    for (std::size_t r = 0; r < parts; ++r) {
+      const char* its = all.data() + r * bytes;
+      std::memcpy(&opinions[r], its, sizeof opinion);
+      std::memcpy(&arriving_[r], its + sizeof opinion + self() * sizeof(std::int64_t),
+                  sizeof(std::int64_t));
+    }
+    return opinions;
+  }
+  std::size_t self() const { return static_cast<std::size_t>(ranks_.rank()); }
 
   // Whether nobody's lists expired before `step`, or at it if no build follows. If somebody's did,
   // all are back at the last build, and the next one comes in time.
   bool agree(std::int64_t step, bool before_build, bool& stop) {
     join();
     if (before_build) {
-      if (unsigned* number = room_for_numbers(ranks_.ranks())) {
-        census_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
-            count_, ranks_.ranks(), cells_, base_.motion.frame.open, leaves(),
-            state_[now_].velocity.data(), built_at(), census_.data(), number);
+      // Who is not an outer one cannot have come to another part by now.
+      suspects_ = lists_hold_ && has_looked_ && !base_.motion.frame.open ? outer_ : count_;
+      if (unsigned* number = room_for_numbers(suspects_, ranks_.ranks())) {
+        census_kernel<P><<<blocks_for(suspects_, kSorters), kSorters, 0, stream_>>>(
+            suspects_, ranks_.ranks(), cells_, base_.motion.frame.open, leaves(),
+            state_[now_].velocity.data(), ball_.data(), time_step(), census_.data(), number);
         launched();
       }
-      sum_boxes(ranks_.ranks());
+      sum_boxes(suspects_, ranks_.ranks());
     }
     ask();
     const Control& control = answers_->control;
     const Census& census = answers_->census;
-    const Opinion mine{control.expired, control.lost,    census.beyond, census.missing,
-                       control.wanted,  census.farthest, stop};
-    std::vector<Opinion> all(ranks_.parts().size());
-    ranks_.communicator().gather(&mine, all.data(), sizeof mine);
+    const std::vector<Opinion> all = gather({control.expired, parcel_, control.lost, census.beyond,
+                                             census.missing, control.wanted, census.soonest, stop});
     std::int64_t expired = kNever;
     for (const Opinion& o : all) expired = std::min<std::int64_t>(expired, o.expired);
     Opinion most{};
+    most.soonest = ~0u;
     for (const Opinion& o : all) {
       if (o.expired == expired) most.lost = std::max(most.lost, o.lost);
       most.beyond = std::max(most.beyond, o.beyond);
       most.missing = std::max(most.missing, o.missing);
       most.wanted = std::max(most.wanted, o.wanted);
-      most.farthest = std::max(most.farthest, o.farthest);
+      most.soonest = std::min(most.soonest, o.soonest);
       most.stop |= o.stop;
+      most.parcel = std::max(most.parcel, o.parcel);
     }
     if (lists_hold_ && most.missing) {
       step_ = built_;
@@ -136,24 +160,55 @@ class CudaRanksEngine final : public CudaRanks<P> {
       step_ = step;
       this->lose_particle(most.beyond);
     }
-    if (lists_hold_) choose_interval(step - built_, as_float(most.farthest));
+    if (lists_hold_ && !has_looked_) interval_ = interval(step - built_, most.soonest);
+    transport_->expect(static_cast<std::size_t>(most.parcel));
     stop = most.stop != 0;
     return true;
   }
 
-  // From the square of the largest displacement in the steps since the last build, as if it grew in
-  // proportion: lists are used while it is below half a skin.
-  void choose_interval(std::int64_t steps, float farthest) {
-    const double share =
-        std::sqrt(static_cast<double>(farthest) / static_cast<double>(cells_.half_skin_squared)) *
-        kMargin / static_cast<double>(steps);
-    const double most = static_cast<double>(std::min(2 * steps + 1, kMost));
-    interval_ = share > 0 ? static_cast<std::int64_t>(std::clamp(std::ceil(1 / share), 1.0, most))
-                          : static_cast<std::int64_t>(most);
+  // From build to build, if somebody will leave the ball so many steps (as bits) after those that
+  // were taken since the last one.
+  std::int64_t interval(std::int64_t steps, unsigned soonest) const {
+    const auto most = static_cast<float>(steps + 1);
+    const float more = std::clamp(as_float(soonest) - kSlack, 0.0f, most);
+    return std::min(steps + 1 + static_cast<std::int64_t>(more), kMost);
   }
+
+  // Two steps before the next build: how long will everybody stay in the ball? Hosts tell each
+  // other while the GPU takes the step that follows.
+  void look_before_build(std::int64_t earliest) {
+    look_ = std::max(built_ + 1, until_ - 2);
+    if (look_ < earliest || look_ + 1 >= until_) look_ = -1;
+  }
+  // In a stream that has waited for the positions of this step.
+  void look(cudaStream_t stream) {
+    check(cudaMemsetAsync(soonest_.data(), 0x7f, sizeof(unsigned), stream), "clear");
+    if (count_ > 0) {
+      soonest_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream>>>(
+          count_, cells_, ball_.data(), time_step(), state_[now_].position.data(),
+          state_[now_].velocity.data(), soonest_.data());
+      launched();
+    }
+    check(cudaMemcpyAsync(&answers_->soonest, soonest_.data(), sizeof(unsigned),
+                          cudaMemcpyDeviceToHost, stream),
+          "displacement");
+    looked_.record(stream);
+  }
+  void decide(std::int64_t next) {
+    looked_.wait();
+    std::int64_t sooner = -static_cast<std::int64_t>(answers_->soonest);
+    ranks_.communicator().maximum(&sooner, 1);
+    interval_ = interval(look_ - built_, static_cast<unsigned>(-sooner));
+    until_ = std::max(built_ + interval_, next);
+    has_looked_ = true;
+    look_before_build(next + 1);
+  }
+  float time_step() const { return static_cast<float>(settings_.time_step); }
 
   void return_to_build(std::int64_t until, unsigned wanted) {
     until_ = until;
+    look_ = -1;
+    has_looked_ = false;
     forget();
     check(cudaMemcpyAsync(image_.data(), built_image_.data(),
                           sizeof(int3) * static_cast<unsigned>(count_), cudaMemcpyDeviceToDevice,
@@ -165,19 +220,25 @@ class CudaRanksEngine final : public CudaRanks<P> {
       list(false);
     }
     now_ = kBuilt;
-    inner_done_.record(stream_);
+    follow();
   }
 
   // What follows in stream_ comes after what is in the other one.
   void join() {
     if (!overlap_) return;
-    joined_.record(first_stream_);
-    check(cudaStreamWaitEvent(stream_, joined_, 0), "wait");
+    for (const cudaStream_t other : {first_stream_, last_stream_}) {
+      joined_.record(other);
+      joined_.hold(stream_);
+    }
+  }
+  // The next step comes after what is in stream_.
+  void follow() {
+    for (const Event* event : {&outer_done_, &near_done_, &far_done_, &ghosts_there_})
+      event->record(stream_);
   }
 
   // ---- building lists ----
 
-  BuiltAt built_at() const { return {built_x_.data(), built_y_.data(), built_z_.data()}; }
   Leaves<P> leaves() const {
     return {ranks_.parts()[static_cast<std::size_t>(ranks_.rank())], parts_.data(),
             state_[now_].position.data()};
@@ -188,20 +249,24 @@ class CudaRanksEngine final : public CudaRanks<P> {
 
   // Inner particles, whose lists need no ghosts, are listed while ghosts travel.
   void build(std::int64_t step) {
+    look_ahead(cells_, settings_.time_step, lists_hold_ ? step - built_ : 0);
+    base_.cells = cells_;
     built_ = step;
     forget();
     migrate();
-    inner_done_.record(stream_);
+    joined_.record(stream_);
     list(true);
     work_ = ahead();
-    check(cudaStreamWaitEvent(work_, inner_done_, 0), "wait");
+    joined_.hold(work_);
     find_ghosts();
     list(false);
     work_ = stream_;
     join();
     find_partners();
-    inner_done_.record(stream_);
+    follow();
     until_ = step + interval_;
+    has_looked_ = false;
+    look_before_build(step);
     lists_hold_ = true;
     ++counters_.builds;
   }
@@ -209,53 +274,44 @@ class CudaRanksEngine final : public CudaRanks<P> {
   // After agree() has counted who leaves.
   void migrate() {
     const auto parts = ranks_.parts().size();
-    std::vector<std::int64_t> to(answers_->total, answers_->total + parts), from(parts);
-    ranks_.communicator().transpose(to.data(), from.data());
+    const std::vector<std::int64_t> to(answers_->total, answers_->total + parts), &from = arriving_;
     const int leaving = static_cast<int>(std::accumulate(to.begin(), to.end(), std::int64_t(0))),
               arriving =
                   static_cast<int>(std::accumulate(from.begin(), from.end(), std::int64_t(0))),
               present = count_ + arriving;
     ensure(picked_, leaving);
-    ensure(out_, static_cast<std::size_t>(leaving) * sizeof(Traveller<P>));
-    ensure(in_, static_cast<std::size_t>(arriving) * sizeof(Traveller<P>));
-    auto *out = reinterpret_cast<Traveller<P>*>(out_.data()),
-         *in = reinterpret_cast<Traveller<P>*>(in_.data());
+    reserve(present, 0);
+    const auto here = particles(state_[now_], image_, home_here_);
+    const auto t = this->template traffic<Traveller<P>>(to, from);
     if (leaving > 0) {
-      pick_boxes(ranks_.ranks(), leaves(), picked_);
-      travel_kernel<P><<<blocks_for(leaving, kSorters), kSorters, 0, stream_>>>(
-          leaving, picked_.data(), particles(state_[now_], image_, home_here_), out);
+      pick_boxes(suspects_, ranks_.ranks(), leaves(), picked_);
+      travel_kernel<P><<<this->grid_of(t.to), kSorters, 0, stream_>>>(picked_.data(), here, t.to);
       launched();
     }
-    reserve(present, 0);
-    exchange(out, to, in, from, sizeof(Traveller<P>), stream_);
-    const auto here = particles(state_[now_], image_, home_here_);
+    transport_->exchange(t.sent, t.received, stream_);
     if (arriving > 0) {
-      arrive_kernel<P>
-          <<<blocks_for(arriving, kSorters), kSorters, 0, stream_>>>(arriving, in, count_, here);
+      arrive_kernel<P><<<this->grid_of(t.from), kSorters, 0, stream_>>>(t.from, count_, here);
       launched();
     }
     count_ = present - leaving;
     range_.clear(stream_);
     if (present > 0) {
       place_kernel<P><<<blocks_for(present, kSorters), kSorters, 0, stream_>>>(
-          present, cells_, core_, ranks_.parts()[static_cast<std::size_t>(ranks_.rank())],
-          here.position, key_[0].data(), order_[0].data());
+          present, cells_, depths_, ranks_.parts()[static_cast<std::size_t>(ranks_.rank())],
+          here.position, here.velocity, key_[0].data(), order_[0].data());
       launched();
-      sort(present, std::min(32, 3 * cells_.bits + 1));
+      sort(present, 3 * cells_.bits + 2);
     }
     if (count_ > 0) {
       settle_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
-          count_, cells_, core_, base_.shorts, sorted_, here,
-          particles(state_[kBuilt], built_image_, home_there_), state_[kBuilt].shorts.data(),
-          tag_.data(), built_at(), range_.data(), outer_word_.data());
+          count_, cells_, base_.shorts, sorted_key_, sorted_, here,
+          particles(state_[kBuilt], built_image_, home_there_), image_there_.data(),
+          state_[kBuilt].shorts.data(), tag_.data(), ball_.data(), range_.data(), bounds_.data());
       launched();
-      check(cudaMemcpyAsync(image_.data(), built_image_.data(),
-                            sizeof(int3) * static_cast<unsigned>(count_), cudaMemcpyDeviceToDevice,
-                            stream_),
-            "copy");
     } else {
-      outer_word_.clear(stream_);
+      bounds_.clear(stream_);
     }
+    image_.swap(image_there_);
     home_here_.swap(home_there_);
     now_ = kBuilt;
   }
@@ -263,10 +319,11 @@ class CudaRanksEngine final : public CudaRanks<P> {
   void find_ghosts() {
     const auto& neighbours = ranks_.neighbours();
     const int boxes = static_cast<int>(neighbours.size());
-    const IsKnown<P> known{reached_.data(), outer_word_.data(), state_[kBuilt].position.data()};
-    count_boxes(boxes, known);
+    const IsKnown known{reached_.data(), bounds_.data(), ball_.data()};
+    count_boxes(count_, boxes, known);
     ask();
-    outer_ = static_cast<int>(answers_->outer);
+    outer_ = static_cast<int>(answers_->bounds.outer);
+    near_ = static_cast<int>(answers_->bounds.near);
     ghosts_to_.assign(ranks_.parts().size(), 0);
     ghosts_from_.assign(ranks_.parts().size(), 0);
     for (int k = 0; k < boxes; ++k)
@@ -275,32 +332,32 @@ class CudaRanksEngine final : public CudaRanks<P> {
     known_ = total(boxes);
     ghosts_ = static_cast<int>(
         std::accumulate(ghosts_from_.begin(), ghosts_from_.end(), std::int64_t(0)));
+    parcel_ = *std::max_element(ghosts_to_.begin(), ghosts_to_.end()) *
+              static_cast<std::int64_t>(sizeof(Ghost<P>));
     ensure(border_, known_);
-    ensure(out_, static_cast<std::size_t>(known_) * sizeof(Ghost<P>));
-    ensure(in_, static_cast<std::size_t>(ghosts_) * sizeof(Ghost<P>));
+    ensure(ghost_, ghosts_);
     reserve(count_, ghosts_);
     State& state = state_[kBuilt];
-    auto *out = reinterpret_cast<Ghost<P>*>(out_.data()),
-         *in = reinterpret_cast<Ghost<P>*>(in_.data());
+    const auto t = this->template traffic<Ghost<P>>(ghosts_to_, ghosts_from_);
     if (known_ > 0) {
       // Growing may have moved the particles.
-      pick_boxes(boxes, IsKnown<P>{reached_.data(), outer_word_.data(), state.position.data()},
-                 border_);
-      show_kernel<P><<<blocks_for(known_, kSorters), kSorters, 0, work_>>>(
-          known_, border_.data(), state.position.data(), state.velocity.data(), out);
+      pick_boxes(count_, boxes, IsKnown{reached_.data(), bounds_.data(), ball_.data()}, border_);
+      show_kernel<P><<<this->grid_of(t.to), kSorters, 0, work_>>>(
+          border_.data(), state.position.data(), state.velocity.data(), t.to);
       launched();
     }
-    exchange(out, ghosts_to_, in, ghosts_from_, sizeof(Ghost<P>), work_);
+    transport_->exchange(t.sent, t.received, work_);
     ghost_range_.clear(work_);
     if (ghosts_ == 0) return;
     const int blocks = blocks_for(ghosts_, kSorters);
-    ghost_key_kernel<P>
-        <<<blocks, kSorters, 0, work_>>>(ghosts_, cells_, in, key_[0].data(), order_[0].data());
+    ghost_key_kernel<P><<<this->grid_of(t.from), kSorters, 0, work_>>>(
+        t.from, cells_, ghost_.data(), key_[0].data(), order_[0].data());
     launched();
     sort(ghosts_, 3 * cells_.bits);
     see_kernel<P><<<blocks, kSorters, 0, work_>>>(
-        ghosts_, count_, cells_, base_.shorts, sorted_, in, state.position.data(),
-        state.velocity.data(), state.shorts.data(), place_.data(), ghost_range_.data());
+        ghosts_, count_, cells_, base_.shorts, sorted_key_, sorted_, ghost_.data(),
+        state.position.data(), state.velocity.data(), state.shorts.data(), ball_.data(),
+        place_.data(), ghost_range_.data());
     launched();
   }
 
@@ -318,8 +375,9 @@ class CudaRanksEngine final : public CudaRanks<P> {
         tag_.data(),
         {special_first_.data(), special_partner_.data(), special_kind_.data(), excluded},
         ghost_range_.data(),
-        core_,
-        inner};
+        depths_.core,
+        inner,
+        ball_.data()};
     const auto kernel = has_special_ ? &list_kernel<P, true, true> : &list_kernel<P, false, true>;
     kernel<<<this->list_grid(), kThreads, 0, work_>>>(arguments, state_[kBuilt].position.data(),
                                                       state_[kBuilt].velocity.data());
@@ -352,7 +410,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     s.number = number;
     s.forces.noise = this->key_of(number);
     s.lists = lists();
-    s.built_at = built_at();
+    s.ball = ball_.data();
     s.image = image_.data();
     s.home = self_.data();
     s.position = here.position.data();
@@ -368,33 +426,42 @@ class CudaRanksEngine final : public CudaRanks<P> {
 
   // From rest at step_ to the positions of the next step.
   void start_moving() {
+    transport_->meet();
     if (count_ > 0) {
       Step<P> s = arguments(step_, count_, false);
       s.velocity = rest_.data();
       first_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(s);
       launched();
     }
-    inner_done_.record(stream_);
-    check(cudaStreamWaitEvent(ahead(), inner_done_, 0), "wait");
+    follow();
     now_ = after(now_);
     if (lists_hold_ && step_ + 1 != until_) refresh_ghosts();
   }
 
-  // Outer particles go ahead in their stream; each part needs what both were in the last step.
+  // Each part waits for those of the last step that have its neighbours, or that read what it
+  // writes. Far particles leave outer ones alone but for bonds, which may be of any length.
   void take_step(std::int64_t step, bool reading) {
+    const bool bonds = bond_ends_ > 0;
     const cudaStream_t first = ahead();
+    const cudaStream_t outer = overlap_ && !bonds ? last_stream_ : first;
     if (overlap_) {
-      check(cudaStreamWaitEvent(first, inner_done_, 0), "wait");
-      check(cudaStreamWaitEvent(stream_, outer_done_, 0), "wait");
+      ghosts_there_.hold(outer);
+      far_done_.hold(first);
+      (bonds ? ghosts_there_ : near_done_).hold(stream_);
     }
-    launch_part(step, reading, 0, outer_, 0, first);
-    outer_done_.record(first);
-    launch_part(step, reading, outer_, count_, blocks_for(outer_ * lanes_), stream_);
-    inner_done_.record(stream_);
+    launch_part(step, reading, 0, outer_, 0, outer);
+    outer_done_.record(outer);
+    launch_part(step, reading, outer_, near_, blocks_of(0, outer_), first);
+    if (step == look_) look(first);
+    near_done_.record(first);
+    launch_part(step, reading, near_, count_, blocks_of(0, outer_) + blocks_of(outer_, near_),
+                stream_);
+    far_done_.record(stream_);
     if (reading) return;
     now_ = after(now_);
     if (step + 1 != until_) refresh_ghosts();
   }
+  int blocks_of(int first, int last) const { return blocks_for((last - first) * lanes_); }
   cudaStream_t ahead() const {
     return overlap_ ? first_stream_ : static_cast<cudaStream_t>(stream_);
   }
@@ -419,34 +486,40 @@ class CudaRanksEngine final : public CudaRanks<P> {
     const Kernel kernel =
         plain_ ? (reading ? kernel_of<true, true>(lanes_) : kernel_of<true, false>(lanes_))
                : (reading ? kernel_of<false, true>(lanes_) : kernel_of<false, false>(lanes_));
-    kernel<<<blocks_for((last - first) * lanes_), kThreads, 0, stream>>>(s, From{first});
+    kernel<<<blocks_of(first, last), kThreads, 0, stream>>>(s, From{first});
     launched();
   }
 
   // Copies of the particles that others know go there, and theirs come; of the present state.
   void refresh_ghosts() {
     const cudaStream_t stream = ahead();
-    auto *out = reinterpret_cast<Motionless<P>*>(out_.data()),
-         *in = reinterpret_cast<Motionless<P>*>(in_.data());
-    State& state = state_[now_];
+    if (overlap_) outer_done_.hold(stream);
+    const State &state = state_[now_], &built = state_[kBuilt];
+    const auto t = this->template traffic<Motionless<P>>(ghosts_to_, ghosts_from_);
     if (known_ > 0) {
-      pack_kernel<P><<<blocks_for(known_, kSorters), kSorters, 0, stream>>>(
-          known_, border_.data(), state.position.data(), state.velocity.data(), out);
+      pack_kernel<P><<<this->grid_of(t.to), kSorters, 0, stream>>>(
+          border_.data(), state.position.data(), state.velocity.data(), t.to);
       launched();
     }
-    exchange(out, ghosts_to_, in, ghosts_from_, sizeof(Motionless<P>), stream);
-    if (ghosts_ == 0) return;
-    unpack_kernel<P><<<blocks_for(ghosts_, kSorters), kSorters, 0, stream>>>(
-        ghosts_, base_.shorts, place_.data(), in, state_[kBuilt].position.data(),
-        state_[kBuilt].velocity.data(), state.position.data(), state.velocity.data(),
-        state.shorts.data());
-    launched();
+    transport_->exchange(t.sent, t.received, stream);
+    if (ghosts_ > 0) {
+      unpack_kernel<P><<<this->grid_of(t.from), kSorters, 0, stream>>>(
+          base_.shorts, place_.data(), t.from, built.position.data(), built.velocity.data(),
+          state.position.data(), state.velocity.data(), state.shorts.data());
+      launched();
+    }
+    ghosts_there_.record(stream);
   }
 
-  Event inner_done_, outer_done_, joined_;
-  int known_ = 0;                                      // copies elsewhere
-  std::int64_t interval_ = 1, until_ = 0;              // steps from build to build; the next one
-  std::vector<std::int64_t> ghosts_to_, ghosts_from_;  // by rank
+  Event outer_done_, near_done_, far_done_, ghosts_there_, joined_, looked_;
+  DeviceBuffer<unsigned> soonest_{1};
+  int known_ = 0;                          // copies elsewhere
+  int suspects_ = 0;                       // of having left, the first ones
+  bool has_looked_ = false;                // since the last build
+  std::int64_t interval_ = 1, until_ = 0;  // steps from build to build; the next one
+  std::int64_t look_ = -1;                 // step, if there will be one
+  std::int64_t parcel_ = 0;                // the largest with ghosts, bytes
+  std::vector<std::int64_t> ghosts_to_, ghosts_from_, arriving_;  // by rank
 };
 
 }  // namespace manymove::dpd

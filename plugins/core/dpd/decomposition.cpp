@@ -49,6 +49,13 @@ bool overlap(const Part& a, const Part& b) {
 
 }  // namespace
 
+double common_share(const Part& a, const Part& b, int axis) {
+  const double whole = 0x1p32, from = b.low[axis] - a.low[axis];  // of b, as a sees it
+  const double a_ends = a.beyond[axis] + 1.0, b_ends = from + b.beyond[axis] + 1.0;
+  const double ahead = std::min(a_ends, b_ends) - from, around = std::min(a_ends, b_ends - whole);
+  return (std::max(ahead, 0.0) + std::max(around, 0.0)) / whole;
+}
+
 void Arrival::enter(const HostArrays& arrays) const {
   if (arrays.position) std::copy_n(position, 3, arrays.position[index]);
   if (arrays.velocity) std::copy_n(velocity, 3, arrays.velocity[index]);
@@ -56,7 +63,7 @@ void Arrival::enter(const HostArrays& arrays) const {
   if (arrays.image) std::copy_n(image, 3, arrays.image[index]);
 }
 
-Decomposition::Decomposition(const Settings& settings, Communicator& communicator)
+Decomposition::Decomposition(const Settings& settings, Communicator& communicator, double ahead)
     : communicator_(communicator) {
   const Grid& grid = settings.grid;
   std::vector<std::uint64_t> cuts[3];
@@ -69,7 +76,7 @@ Decomposition::Decomposition(const Settings& settings, Communicator& communicato
     cells *= cuts[a].size() - 1;
     // Longer by more than the rounding of positions, and than lists reach (Cells::reach_squared).
     const double frame = settings.box.periodic[a] ? width[a] : 2 * width[a],
-                 part = (settings.cutoff + settings.skin) * (1 + 2e-5) / frame;
+                 part = (settings.cutoff + settings.skin + ahead) * (1 + 2e-5) / frame;
     reach[a] = static_cast<std::uint64_t>(std::min(part, 1.0) * 0x1p32) + 4;
   }
   if (cells != grid.rank.size() || cells != static_cast<std::size_t>(ranks()))

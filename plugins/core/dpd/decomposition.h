@@ -19,6 +19,9 @@ MM_HD bool is_in(const Part& part, std::uint32_t x, std::uint32_t y, std::uint32
          z - part.low[2] <= part.beyond[2];
 }
 
+// Of the frame along an edge, what both have in common.
+double common_share(const Part& a, const Part& b, int axis);
+
 // Where a particle is in the arrays of the host programs.
 struct Home {
   std::int32_t rank, index;
@@ -35,8 +38,9 @@ struct Arrival {
 
 class Decomposition {
  public:
-  // Throws std::invalid_argument for a grid that does not fit the communicator.
-  Decomposition(const Settings& settings, Communicator& communicator);
+  // Ranks know what is within cutoff + skin + ahead of their parts. Throws std::invalid_argument
+  // for a grid that does not fit the communicator.
+  Decomposition(const Settings& settings, Communicator& communicator, double ahead = 0);
 
   Communicator& communicator() const { return communicator_; }
   int rank() const { return communicator_.rank(); }

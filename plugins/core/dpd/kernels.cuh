@@ -59,9 +59,8 @@ struct Step {
   Bonds bonds;  // range is null where there are none
   const BondLaw<typename P::Real>* bond_laws;
   typename P::Real unit;  // of forces of pairs
-  BuiltAt built_at;
-  const Ball* ball;  // null on several ranks
-  int3* image;       // by index of the host
+  const Ball* ball;
+  int3* image;  // by index of the host
   const unsigned* home;
   const typename P::Position* position;
   const typename P::Velocity* velocity;
@@ -88,14 +87,8 @@ __device__ void move(const Step<P>& s, int i, typename P::Position& r, typename 
   }
   if (crossing.lost) lose(s.watch, v.tag, next);
   const unsigned x = high_word(r.x), y = high_word(r.y), z = high_word(r.z);
-  bool far;
-  if (s.ball) {
-    const Ball ball = s.ball[i];
-    far = moved_far(s.cells, x - ball.x, y - ball.y, z - ball.z, ball.radius);
-  } else {
-    far = moved_far(s.cells, x - s.built_at.x[i], y - s.built_at.y[i], z - s.built_at.z[i]);
-  }
-  if (far) expire(s.watch, next);
+  const Ball ball = s.ball[i];
+  if (moved_far(s.cells, x - ball.x, y - ball.y, z - ball.z, ball.radius)) expire(s.watch, next);
 }
 
 // One thread per particle: from rest, the first half of a step.

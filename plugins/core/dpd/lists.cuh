@@ -66,10 +66,6 @@ __device__ inline bool belongs_to_other(const Lists& lists, unsigned i, unsigned
   return differ < static_cast<unsigned>(lists.tile) && (differ & 1u) == (i < j);
 }
 
-struct BuiltAt {
-  unsigned *x, *y, *z;  // high words, when lists were built
-};
-
 // ---- building lists ----
 
 // One thread per particle: its place in memory.
@@ -158,7 +154,7 @@ struct ListArguments {
   const int2* ghosts = nullptr;
   Core core = {};
   bool inner = false;
-  const Ball* ball = nullptr;  // where there is one rank
+  const Ball* ball = nullptr;
 };
 
 // Appends those of 32 x batches candidates that are in reach to the lists of particles i, i + 1,
@@ -286,18 +282,13 @@ __global__ void __launch_bounds__(kThreads)
   };
   if constexpr (!ranks) look_around(a.range);
 
-  const auto ball_at = [&](int i) {
-    if constexpr (!ranks) return a.ball[i];
-    const typename P::Position p = position[i];
-    return Ball{high_word(p.x), high_word(p.y), high_word(p.z), cells.largest_radius};
-  };
-  const Ball origin = ball_at(cell_range.x);
+  const Ball origin = a.ball[cell_range.x];
   struct Near {
     int x, y, z;  // relative to the first particle of the cell
     float radius;
   };
   const auto relative = [&](int i) {
-    const Ball ball = ball_at(i);
+    const Ball ball = a.ball[i];
     return Near{static_cast<int>(ball.x - origin.x), static_cast<int>(ball.y - origin.y),
                 static_cast<int>(ball.z - origin.z), ball.radius};
   };

@@ -63,8 +63,7 @@ void check_settings(const Settings& s) {
         refuse("coefficients of types ", i, " and ", j, " are out of range");
     }
   }
-  if (s.transport != "auto" && s.transport != "nccl" && s.transport != "host")
-    refuse("no transport ", s.transport);
+  if (!is_transport(s.transport)) refuse("no transport ", s.transport);
   const bool upright = s.box.tilt[0] == 0 && s.box.tilt[1] == 0 && s.box.tilt[2] == 0;
   if (s.walls.size() > kMostWalls) refuse("more than ", kMostWalls, " walls");
   if (s.body_forces.size() > kMostBodyForces) refuse("more than ", kMostBodyForces, " body forces");
@@ -131,7 +130,6 @@ Cells cells_of(const Settings& s, double count, const Part* here) {
   cells.to_yz = frame.to_yz;
   cells.cutoff = static_cast<float>(s.cutoff * (1 + 3e-5));
   cells.largest_radius = static_cast<float>(0.5 * s.skin * (1 - 1e-5));
-  cells.half_skin_squared = cells.largest_radius * cells.largest_radius;
   look_ahead(cells, 0, 0);
   return cells;
 }
@@ -139,7 +137,7 @@ Cells cells_of(const Settings& s, double count, const Part* here) {
 void look_ahead(Cells& cells, double time_step, std::int64_t steps) {
   const bool known = steps > 0;
   cells.rest_radius = (known ? 0.45f : 1.0f) * cells.largest_radius;
-  cells.farthest_ahead = (known ? 0.8f : 0.0f) * cells.largest_radius;
+  cells.farthest_ahead = (known ? kFarthestAhead : 0.0f) * cells.largest_radius;
   cells.time_ahead = static_cast<float>(0.5 * time_step * static_cast<double>(steps));
 }
 

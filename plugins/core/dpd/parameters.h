@@ -20,6 +20,8 @@ void widths_of(const Box& box, double width[3]);
 // much. here: what of the frame this rank has to do with, null for all.
 Cells cells_of(const Settings& settings, double count, const Part* here);
 
+// A ball's centre is ahead of its particle by at most this share of half the skin.
+constexpr float kFarthestAhead = 0.8f;
 // Balls for lists that hold about as many steps as the last ones did; zero: not known.
 void look_ahead(Cells& cells, double time_step, std::int64_t steps);
 

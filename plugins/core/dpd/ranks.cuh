@@ -9,6 +9,42 @@ namespace manymove::dpd {
 
 constexpr int kSorters = 256;  // threads of a block
 
+// Records on their way to or from other ranks, the first[b]-th and those after it at data[b]. A row
+// of blocks, blockIdx.y, is for each.
+template <class T>
+struct Places {
+  static constexpr int kMost = 32;
+  int count;
+  unsigned first[kMost + 1];
+  T* data[kMost];
+
+  // Of this thread, in all; beyond the last of its row there is none.
+  __device__ int index() const {
+    const unsigned k = first[blockIdx.y] + blockIdx.x * kSorters + threadIdx.x;
+    return k < first[blockIdx.y + 1] ? static_cast<int>(k) : -1;
+  }
+  __device__ T& mine() const { return data[blockIdx.y][blockIdx.x * kSorters + threadIdx.x]; }
+};
+
+// Between the records of a block in shared memory and their places, in words that follow each
+// other: other GPUs and hosts are far.
+template <bool out, class T>
+__device__ void carry(const Places<T>& places, T* record) {
+  using Word = unsigned long long;
+  static_assert(sizeof(T) % sizeof(Word) == 0);
+  const unsigned first = blockIdx.x * kSorters,
+                 all = places.first[blockIdx.y + 1] - places.first[blockIdx.y];
+  if (first >= all) return;
+  const unsigned words = min(all - first, unsigned(kSorters)) * (sizeof(T) / sizeof(Word));
+  auto* here = reinterpret_cast<Word*>(record);
+  auto* there = reinterpret_cast<Word*>(places.data[blockIdx.y] + first);
+  for (unsigned w = threadIdx.x; w < words; w += kSorters)
+    if (out)
+      there[w] = here[w];
+    else
+      here[w] = there[w];
+}
+
 // ---- who goes where: lists for several boxes, each in the order of particles ----
 
 // One thread per particle; test(b, i) tells whether particle i belongs in list b. The numbers of
@@ -62,16 +98,21 @@ struct Leaves {
   }
 };
 
-// Particles that another rank knows: all of them are among the first *outer.
-template <class P>
+// Outer particles come first in memory, near ones next: how many there are of the former, and of
+// both.
+struct Bounds {
+  unsigned outer, near;
+};
+
+// Particles that another rank knows: all of them are outer ones.
 struct IsKnown {
   const Part* reached;  // by neighbour
-  const unsigned* outer;
-  const typename P::Position* position;
+  const Bounds* bounds;
+  const Ball* ball;
   __device__ bool operator()(int neighbour, int i) const {
-    if (static_cast<unsigned>(i) >= *outer) return false;
-    const typename P::Position p = position[i];
-    return is_in(reached[neighbour], high_word(p.x), high_word(p.y), high_word(p.z));
+    if (static_cast<unsigned>(i) >= bounds->outer) return false;
+    const Ball b = ball[i];
+    return is_in(reached[neighbour], b.x, b.y, b.z);
   }
 };
 
@@ -84,20 +125,43 @@ struct LivesAt {
 
 // ---- building lists ----
 
+// Steps that a particle stays in its ball if it keeps its velocity.
+template <class P>
+__device__ float steps_in_ball(const Cells& cells, const Ball& ball, float time_step,
+                               const typename P::Position& r,
+                               const typename P::Velocity& velocity) {
+  const ListPlace d = list_place(cells, high_word(r.x) - ball.x, high_word(r.y) - ball.y,
+                                 high_word(r.z) - ball.z),
+                  v = {static_cast<float>(velocity.x) * time_step,
+                       static_cast<float>(velocity.y) * time_step,
+                       static_cast<float>(velocity.z) * time_step};
+  const float square = list_square(v), along = fused(d.x, v.x, fused(d.y, v.y, d.z * v.z)),
+              room = fused(ball.radius, ball.radius, -list_square(d));
+  if (!(room > 0)) return 0;
+  return (sqrtf(fused(along, along, square * room)) - along) / fmaxf(square, 1e-20f);
+}
+// The fewest of a warp's, as bits; all lanes call it.
+__device__ inline void note_soonest(float steps, unsigned* soonest) {
+  const unsigned least = __reduce_min_sync(kWarp, __float_as_uint(fmaxf(steps, 0.0f)));
+  if (threadIdx.x % 32 == 0 && least < *static_cast<volatile unsigned*>(soonest))
+    atomicMin(soonest, least);
+}
+constexpr float kForGood = 3e38f;
+
 // What the ranks have to agree on before they build.
 struct Census {
-  unsigned farthest;  // square of a displacement since the last build, bits of a float
-  unsigned beyond;    // tag of a particle outside the box
-  unsigned missing;   // tag of a particle whose bond has no partner here
+  unsigned soonest;  // steps until somebody leaves the ball, bits of a float
+  unsigned beyond;   // tag of a particle outside the box
+  unsigned missing;  // tag of a particle whose bond has no partner here
 };
 
 // One thread per particle; counts those that leave for other ranks, as count_kernel does.
 template <class P>
 __global__ void census_kernel(int count, int ranks, Cells cells, unsigned open, Leaves<P> leaves,
-                              const typename P::Velocity* velocity, BuiltAt built_at,
-                              Census* census, unsigned* number) {
+                              const typename P::Velocity* velocity, const Ball* ball,
+                              float time_step, Census* census, unsigned* number) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  float square = 0;
+  float steps = kForGood;
   unsigned x = 0, y = 0, z = 0;
   bool left = false;
   if (i < count) {
@@ -106,13 +170,10 @@ __global__ void census_kernel(int count, int ranks, Cells cells, unsigned open, 
     y = high_word(p.y);
     z = high_word(p.z);
     if (outside(open, x, y, z)) atomicMax(&census->beyond, velocity[i].tag);
-    square =
-        list_square(list_place(cells, x - built_at.x[i], y - built_at.y[i], z - built_at.z[i]));
+    steps = steps_in_ball<P>(cells, ball[i], time_step, p, velocity[i]);
     left = !is_in(leaves.own, x, y, z);
   }
-  const unsigned farthest = __reduce_max_sync(kWarp, __float_as_uint(square));
-  if (threadIdx.x % 32 == 0 && farthest > *static_cast<volatile unsigned*>(&census->farthest))
-    atomicMax(&census->farthest, farthest);
+  note_soonest(steps, &census->soonest);
   const bool anybody = __syncthreads_or(left) != 0;
   for (int r = 0; r < ranks; ++r) {
     const int sum = anybody ? __syncthreads_count(left && is_in(leaves.part[r], x, y, z)) : 0;
@@ -139,19 +200,20 @@ struct Travellers {  // by index in the order of particles
 };
 
 template <class P>
-__global__ void travel_kernel(int count, const unsigned* who, Travellers<P> from,
-                              Traveller<P>* to) {
-  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (k >= count) return;
+__global__ void travel_kernel(const unsigned* who, Travellers<P> from,
+                              const __grid_constant__ Places<Traveller<P>> to) {
+  const int k = to.index();
+  if (k < 0) return;
   const unsigned i = who[k];
-  to[k] = {from.position[i], from.velocity[i], from.image[i], from.home[i]};
+  to.mine() = {from.position[i], from.velocity[i], from.image[i], from.home[i]};
 }
 
 template <class P>
-__global__ void arrive_kernel(int count, const Traveller<P>* from, int first, Travellers<P> to) {
-  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (k >= count) return;
-  const Traveller<P> traveller = from[k];
+__global__ void arrive_kernel(const __grid_constant__ Places<Traveller<P>> from, int first,
+                              Travellers<P> to) {
+  const int k = from.index();
+  if (k < 0) return;
+  const Traveller<P> traveller = from.mine();
   to.position[first + k] = traveller.position;
   to.velocity[first + k] = traveller.velocity;
   to.image[first + k] = traveller.image;
@@ -167,61 +229,73 @@ __device__ inline bool is_inner(const Cells& cells, const Core& core, unsigned x
   return inside(x, 0) && inside(y, 1) && inside(z, 2);
 }
 
-// One thread per particle: outer ones come first, then the inner, each in the order of cells; those
-// that left for another rank are last.
+// How far from other ranks' parts a particle is: 0 outer, 1 near, with outer ones among its
+// neighbours perhaps, 2 far.
+struct Depths {
+  Core core, deep;
+  __device__ unsigned of(const Cells& cells, unsigned x, unsigned y, unsigned z) const {
+    return !is_inner(cells, core, x, y, z) ? 0 : is_inner(cells, deep, x, y, z) ? 2 : 1;
+  }
+};
+// One thread per particle: outer ones come first, then the near, then the far, each in the order of
+// cells; those that left for another rank are last.
 template <class P>
-__global__ void place_kernel(int count, Cells cells, Core core, Part own,
-                             const typename P::Position* position, unsigned* key, unsigned* order) {
+__global__ void place_kernel(int count, Cells cells, Depths depths, Part own,
+                             const typename P::Position* position,
+                             const typename P::Velocity* velocity, unsigned* key, unsigned* order) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
   const typename P::Position p = position[i];
-  const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
-  const unsigned inner = is_inner(cells, core, x, y, z) ? 1u << 3 * cells.bits : 0;
-  key[i] = is_in(own, x, y, z) ? morton_key(cells, x, y, z) | inner : ~0u;
+  const Ball b = ball_of<P>(cells, p, velocity[i]);
+  key[i] = is_in(own, high_word(p.x), high_word(p.y), high_word(p.z))
+               ? morton_key(cells, b.x, b.y, b.z) | depths.of(cells, b.x, b.y, b.z)
+                                                        << 3 * cells.bits
+               : ~0u;
   order[i] = static_cast<unsigned>(i);
 }
 
-// One thread per particle: marks where the cell of particle i begins and the one before ends.
-template <class P>
-__device__ void mark_cell(const Cells& cells, int i, int first, int last,
-                          const typename P::Position& p, const typename P::Position& before,
-                          int2* range) {
-  const int cell = cell_of(cells, high_word(p.x), high_word(p.y), high_word(p.z));
-  const int other =
-      i > first ? cell_of(cells, high_word(before.x), high_word(before.y), high_word(before.z))
-                : -1;
-  if (cell != other) {
-    range[cell].x = i;
-    if (other >= 0) range[other].y = i;
+// One thread per particle, the i-th of those from the first on: marks where its cell begins and the
+// one before ends.
+__device__ inline void mark_cell(const Cells& cells, int i, int first, int count,
+                                 const unsigned* key, int2* range) {
+  const unsigned mask = (1u << 3 * cells.bits) - 1u;
+  const int cell = cell_of_key(cells, key[i] & mask),
+            before = i > 0 ? cell_of_key(cells, key[i - 1] & mask) : -1;
+  if (cell != before) {
+    range[cell].x = first + i;
+    if (before >= 0) range[before].y = first + i;
   }
-  if (i == last - 1) range[cell].y = last;
+  if (i == count - 1) range[cell].y = first + count;
 }
 
-// One thread per particle: takes it to its new place.
+// One thread per particle: takes it to its new place. image: where it goes on being counted, while
+// the one of `to` is kept.
 template <class P>
-__global__ void settle_kernel(int count, Cells cells, Core core, Shorts shorts,
+__global__ void settle_kernel(int count, Cells cells, Shorts shorts, const unsigned* key,
                               const unsigned* order, Travellers<P> from, Travellers<P> to,
-                              Short* short_position, unsigned* tag, BuiltAt built_at, int2* range,
-                              unsigned* outer) {
+                              int3* image, Short* short_position, unsigned* tag, Ball* ball,
+                              int2* range, Bounds* bounds) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
   const unsigned old = order[i];
-  const typename P::Position p = from.position[old], q = from.position[order[i > 0 ? i - 1 : 0]];
-  const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
+  const typename P::Position p = from.position[old];
+  const typename P::Velocity v = from.velocity[old];
   to.position[i] = p;
-  to.velocity[i] = from.velocity[old];
-  to.image[i] = from.image[old];
+  to.velocity[i] = v;
+  to.image[i] = image[i] = from.image[old];
   to.home[i] = from.home[old];
-  tag[i] = from.velocity[old].tag;
-  short_position[i] = short_of(shorts, x, y, z);
-  built_at.x[i] = x;
-  built_at.y[i] = y;
-  built_at.z[i] = z;
-  mark_cell<P>(cells, i, 0, count, p, q, range);
-  const bool inner = is_inner(cells, core, x, y, z);
-  if (inner && (i == 0 || !is_inner(cells, core, high_word(q.x), high_word(q.y), high_word(q.z))))
-    *outer = static_cast<unsigned>(i);
-  if (!inner && i == count - 1) *outer = static_cast<unsigned>(count);
+  tag[i] = v.tag;
+  short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
+  ball[i] = ball_of<P>(cells, p, v);
+  mark_cell(cells, i, 0, count, key, range);
+  const unsigned depth = key[i] >> 3 * cells.bits,
+                 before = i > 0 ? key[i - 1] >> 3 * cells.bits : 0;
+  const auto here = static_cast<unsigned>(i), all = static_cast<unsigned>(count);
+  if (before < 1 && depth >= 1) bounds->outer = here;
+  if (before < 2 && depth == 2) bounds->near = here;
+  if (i < count - 1) return;
+  if (depth < 1) bounds->outer = all;
+  if (depth < 2) bounds->near = all;
 }
 
 // A ghost when lists are built, and between builds.
@@ -237,38 +311,42 @@ struct Motionless {  // without what does not change
 };
 
 template <class P>
-__global__ void show_kernel(int count, const unsigned* who, const typename P::Position* position,
-                            const typename P::Velocity* velocity, Ghost<P>* to) {
-  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (k < count) to[k] = {position[who[k]], velocity[who[k]]};
+__global__ void show_kernel(const unsigned* who, const typename P::Position* position,
+                            const typename P::Velocity* velocity,
+                            const __grid_constant__ Places<Ghost<P>> to) {
+  const int k = to.index();
+  if (k >= 0) to.mine() = {position[who[k]], velocity[who[k]]};
 }
 
 template <class P>
-__global__ void ghost_key_kernel(int count, Cells cells, const Ghost<P>* ghost, unsigned* key,
-                                 unsigned* order) {
-  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (k >= count) return;
-  const typename P::Position p = ghost[k].position;
-  key[k] = morton_key(cells, high_word(p.x), high_word(p.y), high_word(p.z));
+__global__ void ghost_key_kernel(const __grid_constant__ Places<Ghost<P>> from, Cells cells,
+                                 Ghost<P>* ghost, unsigned* key, unsigned* order) {
+  const int k = from.index();
+  if (k < 0) return;
+  const Ghost<P> g = from.mine();
+  const Ball b = ball_of<P>(cells, g.position, g.velocity);
+  ghost[k] = g;
+  key[k] = morton_key(cells, b.x, b.y, b.z);
   order[k] = static_cast<unsigned>(k);
 }
 
 // One thread per ghost, in the order of cells; they are kept behind the rank's own particles.
 template <class P>
-__global__ void see_kernel(int count, int first, Cells cells, Shorts shorts, const unsigned* order,
-                           const Ghost<P>* ghost, typename P::Position* position,
-                           typename P::Velocity* velocity, Short* short_position, unsigned* place,
-                           int2* range) {
+__global__ void see_kernel(int count, int first, Cells cells, Shorts shorts, const unsigned* key,
+                           const unsigned* order, const Ghost<P>* ghost,
+                           typename P::Position* position, typename P::Velocity* velocity,
+                           Short* short_position, Ball* ball, unsigned* place, int2* range) {
   const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (k >= count) return;
   const int i = first + k;
   const Ghost<P> g = ghost[order[k]];
-  const typename P::Position p = g.position, q = ghost[order[k > 0 ? k - 1 : 0]].position;
+  const typename P::Position p = g.position;
   position[i] = p;
   velocity[i] = g.velocity;
   short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
+  ball[i] = ball_of<P>(cells, p, g.velocity);
   place[order[k]] = static_cast<unsigned>(i);
-  mark_cell<P>(cells, i, first, first + count, p, q, range);
+  mark_cell(cells, k, first, count, key, range);
 }
 
 // Bonds: tags of all ranks' particles lead to places here.
@@ -295,27 +373,46 @@ __global__ void partner_kernel(int count, const unsigned* tag, const int* first,
 
 // ---- between builds ----
 
+// One thread per particle: how many steps it takes until the first leaves its ball.
 template <class P>
-__global__ void pack_kernel(int count, const unsigned* who, const typename P::Position* position,
-                            const typename P::Velocity* velocity, Motionless<P>* to) {
-  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (k >= count) return;
-  const typename P::Position p = position[who[k]];
-  const typename P::Velocity v = velocity[who[k]];
-  to[k] = {p.x, p.y, p.z, v.x, v.y, v.z};
+__global__ void soonest_kernel(int count, Cells cells, const Ball* ball, float time_step,
+                               const typename P::Position* position,
+                               const typename P::Velocity* velocity, unsigned* soonest) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  note_soonest(
+      i < count ? steps_in_ball<P>(cells, ball[i], time_step, position[i], velocity[i]) : kForGood,
+      soonest);
+}
+
+template <class P>
+__global__ void pack_kernel(const unsigned* who, const typename P::Position* position,
+                            const typename P::Velocity* velocity,
+                            const __grid_constant__ Places<Motionless<P>> to) {
+  __shared__ alignas(16) Motionless<P> record[kSorters];
+  if (const int k = to.index(); k >= 0) {
+    const typename P::Position p = position[who[k]];
+    const typename P::Velocity v = velocity[who[k]];
+    record[threadIdx.x] = {p.x, p.y, p.z, v.x, v.y, v.z};
+  }
+  __syncthreads();
+  carry<true>(to, record);
 }
 
 // known: positions and velocities at the last build.
 template <class P>
-__global__ void unpack_kernel(int count, Shorts shorts, const unsigned* place,
-                              const Motionless<P>* from, const typename P::Position* known_position,
+__global__ void unpack_kernel(Shorts shorts, const unsigned* place,
+                              const __grid_constant__ Places<Motionless<P>> from,
+                              const typename P::Position* known_position,
                               const typename P::Velocity* known_velocity,
                               typename P::Position* position, typename P::Velocity* velocity,
                               Short* short_position) {
-  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (k >= count) return;
+  __shared__ alignas(16) Motionless<P> record[kSorters];
+  carry<false>(from, record);
+  __syncthreads();
+  const int k = from.index();
+  if (k < 0) return;
   const unsigned i = place[k];
-  const Motionless<P> m = from[k];
+  const Motionless<P> m = record[threadIdx.x];
   typename P::Position p = known_position[i];
   p.x = m.x;
   p.y = m.y;

@@ -3,11 +3,9 @@
 #pragma once
 
 #include <dlfcn.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "../common/communicator.h"
@@ -17,13 +15,45 @@ namespace manymove::dpd {
 
 class Transport {
  public:
-  using Message = Communicator::Message;  // data is memory of the device
+  // Of one rank to another. data, of the device: where kernels put what is sent, and find what has
+  // come.
+  struct Parcel {
+    int rank;
+    std::size_t bytes;
+    char* data;
+  };
+  using Parcels = std::vector<Parcel>;
 
   virtual ~Transport() = default;
   virtual std::string name() const = 0;
+  // All ranks, with the same number: what parcels are likely to need.
+  virtual void expect(std::size_t) {}
+  // Finds places for the parcels of the next exchange. In memory of this rank they follow each
+  // other.
+  virtual void place(Parcels& sent, Parcels& received) {
+    place_here(sent, out_);
+    place_here(received, in_);
+  }
   // After what is in the stream, before what comes there.
-  virtual void exchange(const std::vector<Message>& sent, const std::vector<Message>& received,
-                        cudaStream_t stream) = 0;
+  virtual void exchange(const Parcels& sent, const Parcels& received, cudaStream_t stream) = 0;
+  // All ranks, before kernels of one wait for those of others: their hosts may be far apart.
+  virtual void meet() {}
+
+ private:
+  static void place_here(Parcels& parcels, DeviceBuffer<char>& memory) {
+    std::size_t total = 0;
+    for (const Parcel& parcel : parcels) total += parcel.bytes;
+    if (total > memory.size()) {
+      memory = {};
+      memory = DeviceBuffer<char>(total + total / 8);
+    }
+    char* at = memory.data();
+    for (Parcel& parcel : parcels) {
+      parcel.data = at;
+      at += parcel.bytes;
+    }
+  }
+  DeviceBuffer<char> out_, in_;
 };
 
 // Through page-locked memory of the hosts; the calling thread waits.
@@ -33,9 +63,8 @@ class HostTransport : public Transport {
 
   std::string name() const override { return "page-locked host memory and MPI"; }
 
-  void exchange(const std::vector<Message>& sent, const std::vector<Message>& received,
-                cudaStream_t stream) override {
-    std::vector<Message> out = on_host(sent, out_), in = on_host(received, in_);
+  void exchange(const Parcels& sent, const Parcels& received, cudaStream_t stream) override {
+    const auto out = on_host(sent, out_), in = on_host(received, in_);
     for (std::size_t k = 0; k < sent.size(); ++k)
       copy_out(out[k].data, sent[k].data, sent[k].bytes, stream);
     // Also for what is still on its way out of in_.
@@ -54,10 +83,10 @@ class HostTransport : public Transport {
     ~Pinned() { cudaFreeHost(data); }
   };
 
-  // The same messages, one after the other in memory.
-  std::vector<Message> on_host(std::vector<Message> messages, Pinned& memory) {
+  // One after the other in memory.
+  static std::vector<Communicator::Message> on_host(const Parcels& parcels, Pinned& memory) {
     std::size_t total = 0;
-    for (const Message& message : messages) total += message.bytes;
+    for (const Parcel& parcel : parcels) total += parcel.bytes;
     if (total > memory.bytes) {
       check(cudaDeviceSynchronize(), "host memory");
       cudaFreeHost(memory.data);
@@ -67,9 +96,10 @@ class HostTransport : public Transport {
       memory.bytes = total + total / 8;
     }
     char* at = memory.data;
-    for (Message& message : messages) {
-      message.data = at;
-      at += message.bytes;
+    std::vector<Communicator::Message> messages;
+    for (const Parcel& parcel : parcels) {
+      messages.push_back({parcel.rank, at, parcel.bytes});
+      at += parcel.bytes;
     }
     return messages;
   }
@@ -143,14 +173,13 @@ class NcclTransport : public Transport {
 
   std::string name() const override { return "NCCL"; }
 
-  void exchange(const std::vector<Message>& sent, const std::vector<Message>& received,
-                cudaStream_t stream) override {
+  void exchange(const Parcels& sent, const Parcels& received, cudaStream_t stream) override {
     if (sent.empty() && received.empty()) return;
     nccl_.check(nccl_.group_start(), "exchange");
-    for (const Message& m : sent)
-      nccl_.check(nccl_.send(m.data, m.bytes, Nccl::kBytes, m.rank, comm_, stream), "send");
-    for (const Message& m : received)
-      nccl_.check(nccl_.recv(m.data, m.bytes, Nccl::kBytes, m.rank, comm_, stream), "receive");
+    for (const Parcel& p : sent)
+      nccl_.check(nccl_.send(p.data, p.bytes, Nccl::kBytes, p.rank, comm_, stream), "send");
+    for (const Parcel& p : received)
+      nccl_.check(nccl_.recv(p.data, p.bytes, Nccl::kBytes, p.rank, comm_, stream), "receive");
     nccl_.check(nccl_.group_end(), "exchange");
   }
 
@@ -158,39 +187,5 @@ class NcclTransport : public Transport {
   const Nccl& nccl_;
   Nccl::Comm comm_ = nullptr;
 };
-
-// wish: "auto", "nccl" or "host". NCCL wants a GPU for each rank. Throws std::invalid_argument
-// where it is asked for and cannot be; all ranks decide alike.
-inline std::unique_ptr<Transport> make_transport(Communicator& communicator,
-                                                 const std::string& wish) {
-  struct Place {
-    char host[64], uuid[16];
-    bool has_nccl;
-  } mine{};
-  gethostname(mine.host, sizeof mine.host - 1);
-  int device;
-  check(cudaGetDevice(&device), "device");
-  cudaDeviceProp properties;
-  check(cudaGetDeviceProperties(&properties, device), "device");
-  std::memcpy(mine.uuid, properties.uuid.bytes, sizeof mine.uuid);
-  mine.has_nccl = wish != "host" && Nccl::get();
-  std::vector<Place> all(static_cast<std::size_t>(communicator.ranks()));
-  communicator.gather(&mine, all.data(), sizeof mine);
-  std::string why;
-  bool one_host = true;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    one_host = one_host && std::memcmp(all[i].host, all[0].host, sizeof mine.host) == 0;
-    if (!all[i].has_nccl) why = "libnccl.so.2 is not found";
-    for (std::size_t j = 0; j < i; ++j)
-      if (std::memcmp(all[i].uuid, all[j].uuid, sizeof mine.uuid) == 0)
-        why = "two ranks share a GPU";
-  }
-  if (wish == "nccl" && !why.empty())
-    throw std::invalid_argument("transport nccl cannot serve: " + why);
-  // Within a host page-locked memory was faster (docs/log.md).
-  if (wish == "nccl" || (wish == "auto" && !one_host && why.empty()))
-    return std::make_unique<NcclTransport>(communicator);
-  return std::make_unique<HostTransport>(communicator);
-}
 
 }  // namespace manymove::dpd
