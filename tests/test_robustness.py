@@ -88,8 +88,8 @@ BAD_OPTIONS = [
     ("adsorption --max-displacement nan", "max_displacement must be positive, got nan"),
     ("adsorption --adsorbates /dev/null", "/dev/null does not list adsorbates"),
     ("dpd --density inf", "less than twice the cutoff"),
-    ("dpd --cutoff nan", "cutoff must be positive, not nan"),
-    ("dpd --gamma nan", "gamma must not be negative, but is nan"),
+    ("dpd --cutoff nan", "cutoff must be positive, got nan"),
+    ("dpd --gamma nan", "gamma must not be negative, got nan"),
     ("dpd --ranks 0", "ranks must be positive"),
 ]
 

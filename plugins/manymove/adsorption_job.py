@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -190,7 +189,7 @@ def run_isotherm(
         "loading_mol_per_kg": [r.get("loading_mol_per_kg") for r in runs],
         "loading_error_mol_per_kg": [r.get("loading_error_mol_per_kg") for r in runs],
         "runs": runs,
-        "version": version("manymove"),
+        **report.made_by(),
     }
     if world.rank == 0:
         report.write_json(settings.output / "summary.json", summary)

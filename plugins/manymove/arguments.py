@@ -64,6 +64,12 @@ def positive_and_finite(name: str, value: float) -> float:
     return value
 
 
+def not_negative(name: str, value: float) -> float:
+    if not value >= 0:
+        raise ValueError(f"{name} must not be negative, got {value}")
+    return float(value)
+
+
 def one_of(name: str, value: Any, words: Sequence[str]) -> str:
     if value not in words:
         *others, last = (f'"{known}"' for known in words)

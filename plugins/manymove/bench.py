@@ -12,7 +12,6 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -23,7 +22,7 @@ from manymove.analysis.autocorrelation import autocorrelation_time
 from manymove.devices import on_gpu
 from manymove.harddisk import HardDisks
 from manymove.packing import random_packing
-from manymove.report import write_json
+from manymove.report import made_by, write_json
 
 GPU_SIZES = [4096, 16384, 65536, 262144, 1048576]
 CPU_SIZES = [4096, 16384, 65536]
@@ -136,7 +135,6 @@ def disks(
         rows += results
     report = {**machine(), "packing_fraction": packing_fraction, "melt": melt, "results": rows}
     if json_file is not None:
-        json_file.parent.mkdir(parents=True, exist_ok=True)
         write_json(json_file, report)
     return report
 
@@ -280,8 +278,7 @@ def machine() -> dict[str, Any]:
 
     described = collect()
     return {
-        "date": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "version": version("manymove"),
+        **made_by(),
         "commit": _commit(),
         "machine": platform.machine(),
         "cpu": described["cpu"],

@@ -141,7 +141,6 @@ def run(
     report = {**machine(), "framework": framework, **settings, "equilibrate": equilibrate,
               "results": rows}  # fmt: skip
     if json_file is not None:
-        json_file.parent.mkdir(parents=True, exist_ok=True)
         write_json(json_file, report)
     return report
 
@@ -191,7 +190,7 @@ def _timed(
 
     name = f"{method}{f' {proposals}' if proposals else ''}, {a.device}"
     if a.device == "cpu":
-        name += f" x{a._threads}"
+        name += f" x{a.threads}"
     return Timed(a, Variant(name, run, {}), a.seconds)
 
 

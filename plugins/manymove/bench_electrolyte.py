@@ -7,10 +7,8 @@ turn, so that a change of the machine's clock meets all of them alike.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from manymove import bench
@@ -70,34 +68,29 @@ def run(
         start = Electrolyte.random(salt, radius=radius, seed=seed, device=device)
         start.run(equilibrate)
         positions = start.positions
-        variants = [
-            _Timed(
-                Electrolyte(
-                    positions,
-                    start.types,
-                    salt.species,
-                    radius=radius,
-                    precision=precision,
-                    method=method,
-                    threads_per_particle=eta,
-                    seed=seed,
-                    first_sweep=start.sweep,
-                    device=device,
-                    threads=count,
-                )
+        engines = [
+            Electrolyte(
+                positions,
+                start.types,
+                salt.species,
+                radius=radius,
+                precision=precision,
+                method=method,
+                threads_per_particle=eta,
+                seed=seed,
+                first_sweep=start.sweep,
+                device=device,
+                threads=count,
             )
             for method in methods
             for precision in precisions
             for eta in (threads_per_particle if method == "brush" else [None])
             for count in (threads if start.device == "cpu" else [None])
         ]
-        for variant in variants:
-            variant.calibrate(seconds)
-        for _ in range(repeats):
-            for variant in variants:
-                variant.time()
-        for variant in variants:
-            result = {"ions": ions, "radius": radius, **variant.result()}
+        variants = [_variant(engine) for engine in engines]
+        bench.time_in_turn(variants, repeats, seconds)
+        for engine, variant in zip(engines, variants, strict=True):
+            result = {"ions": ions, "radius": radius, **_result(engine, variant)}
             print(_row(result))
             rows.append(result)
     report = {
@@ -110,60 +103,41 @@ def run(
         "results": rows,
     }
     if json_file is not None:
-        json_file.parent.mkdir(parents=True, exist_ok=True)
         write_json(json_file, report)
     return report
 
 
-class _Timed:
-    """An engine whose sweeps are timed, from call to done."""
+def _variant(engine: Electrolyte) -> bench.Variant:
+    def run(sweeps: int) -> tuple[int, int]:
+        before = engine.trial_moves, engine.accepted_moves
+        engine._engine.run(sweeps)
+        return engine.trial_moves - before[0], engine.accepted_moves - before[1]
 
-    def __init__(self, engine: Electrolyte) -> None:
-        self._engine = engine
-        self._sweeps = 1
-        self._times: list[float] = []
-        self._counters: tuple[int, ...] = ()
+    return bench.Variant("", run, {})
 
-    def _run(self) -> float:
-        began = time.perf_counter()
-        self._engine._engine.run(self._sweeps)
-        return time.perf_counter() - began
 
-    def calibrate(self, seconds: float) -> None:
-        """Choose the sweeps of a timed run; the runs before also warm up."""
-        while (elapsed := self._run()) < 0.2 * seconds:
-            self._sweeps *= 4
-        self._sweeps = max(1, round(1.2 * self._sweeps * seconds / elapsed))
-        self._counters = self._engine._engine.counters
-
-    def time(self) -> None:
-        self._times.append(self._run() / self._sweeps)
-
-    def result(self) -> dict[str, Any]:
-        engine = self._engine
-        trial, accepted, evaluated = (
-            now - before
-            for now, before in zip(engine._engine.counters[1:], self._counters[1:], strict=True)
-        )
-        per_sweep = median(self._times)
-        return {
-            "method": engine.method,
-            "precision": engine.precision,
-            "device": engine.device,
-            "device_name": engine.device_name,
-            "threads": engine.threads,
-            "threads_per_particle": engine.threads_per_particle,
-            "seconds_per_sweep": per_sweep,
-            "lowest": min(self._times),
-            "highest": max(self._times),
-            "repeats": len(self._times),
-            "sweeps_per_repeat": self._sweeps,
-            "acceptance": accepted / trial,
-            "evaluated_share": evaluated / trial,
-            # A pair term is one ion against another at the old and the new place; only those that
-            # are computed count.
-            "pair_terms_per_second": evaluated / trial * engine.N**2 / per_sweep,
-        }
+def _result(engine: Electrolyte, variant: bench.Variant) -> dict[str, Any]:
+    timed = variant.result()
+    per_sweep = engine.N / timed["trial_moves_per_second"]
+    evaluated = engine.evaluated_moves / engine.trial_moves
+    return {
+        "method": engine.method,
+        "precision": engine.precision,
+        "device": engine.device,
+        "device_name": engine.device_name,
+        "threads": engine.threads,
+        "threads_per_particle": engine.threads_per_particle,
+        "seconds_per_sweep": per_sweep,
+        "lowest": engine.N / timed["highest"],
+        "highest": engine.N / timed["lowest"],
+        "repeats": timed["repeats"],
+        "sweeps_per_repeat": timed["sweeps_per_repeat"],
+        "acceptance": timed["acceptance"],
+        "evaluated_share": evaluated,
+        # A pair term is one ion against another at the old and the new place; only those that are
+        # computed count.
+        "pair_terms_per_second": evaluated * engine.N**2 / per_sweep,
+    }
 
 
 HEADER = (

@@ -131,7 +131,6 @@ def run(
         "absent": absent,
     }
     if json_file is not None:
-        json_file.parent.mkdir(parents=True, exist_ok=True)
         write_json(json_file, report)
     return report
 

@@ -133,9 +133,7 @@ def disks(
     else:
         summary, complete = job.run(settings, world)
         text = job.table(summary)
-    if world.rank == 0 and not quiet:
-        print(f"{text}\nresults in {output}/")
-    return 0 if complete else 130
+    return _end(text, complete, output, quiet or world.rank > 0)
 
 
 @app.command()
@@ -180,9 +178,7 @@ def dpd(
         threads=threads,
     )
     summary = fluids.run(fluid, output, quiet)
-    if not quiet:
-        print(f"{fluids.table(summary)}\nresults in {output}/")
-    return 0
+    return _end(fluids.table(summary), True, output, quiet)
 
 
 @app.command()
@@ -293,9 +289,7 @@ def adsorption(
     else:
         summary, complete = job.run(settings, world)
         text = job.table(summary)
-    if world.rank == 0 and not quiet:
-        print(f"{text}\nresults in {output}/")
-    return 0 if complete else 130
+    return _end(text, complete, output, quiet or world.rank > 0)
 
 
 def _triple(option: str, text: str | None) -> tuple[int, int, int] | None:
@@ -395,8 +389,13 @@ def electrolyte(
         quiet=quiet,
     )
     summary, complete = job.run(settings, world)
-    if world.rank == 0 and not quiet:
-        print(f"{job.table(summary)}\nresults in {output}/")
+    return _end(job.table(summary), complete, output, quiet or world.rank > 0)
+
+
+def _end(table: str, complete: bool, output: Path, quiet: bool) -> int:
+    """Say what a job has found; the exit code."""
+    if not quiet:
+        print(f"{table}\nresults in {output}/")
     return 0 if complete else 130
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import subprocess
-import time
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
+from manymove import arguments, report
 from manymove.analysis.pressure import blocking_error
 from manymove.lammps import host
 
@@ -63,24 +61,15 @@ class Fluid:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        positive = (
-            "particles",
-            "density",
-            "cutoff",
-            "timestep",
-            "steps",
-            "seed",
-            "ranks",
-            "threads",
-        )
-        for name in positive:
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
-        for name in ("gamma", "temperature", "weight_exponent", "equilibrate"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} must not be negative, but is {getattr(self, name)}")
-        if self.precision not in ("mixed", "double"):
-            raise ValueError(f"precision must be mixed or double, not {self.precision}")
+        for name in ("density", "cutoff", "timestep"):
+            arguments.positive(name, getattr(self, name))
+        for name in ("particles", "steps", "seed", "ranks", "threads"):
+            arguments.count(name, getattr(self, name))
+        for name in ("gamma", "temperature", "weight_exponent"):
+            arguments.not_negative(name, getattr(self, name))
+        arguments.steps("equilibrate", self.equilibrate)
+        if self.precision not in arguments.PRECISIONS:
+            raise ValueError(f"precision must be mixed or double, got {self.precision}")
         if self.edge < 2 * self.cutoff:
             raise ValueError(
                 f"the box of {self.particles} particles at density {self.density:g} is "
@@ -172,7 +161,7 @@ def run(fluid: Fluid, output: Path, quiet: bool = False) -> dict[str, Any]:
             errors[0] if errors else "LAMMPS stopped: " + "".join(lines[-3:]).strip()
         )
     summary = _summarise(fluid, output, "".join(lines))
-    (output / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+    report.write_json(output / "summary.json", summary)
     return summary
 
 
@@ -196,8 +185,7 @@ def _summarise(fluid: Fluid, output: Path, text: str) -> dict[str, Any]:
         "box": [fluid.edge] * 3,
         "device": "cpu",
         "lammps": re.search(r"LAMMPS \((.+?)\)", text).group(1),
-        "version": version("manymove"),
-        "date": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        **report.made_by(),
     }
 
 
@@ -223,4 +211,4 @@ def table(summary: dict[str, Any]) -> str:
         ),
         ("host program", f"LAMMPS {summary['lammps']}"),
     ]
-    return "\n".join(f"{name:18}{value}" for name, value in rows)
+    return report.lines(rows)

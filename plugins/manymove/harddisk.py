@@ -120,8 +120,6 @@ class HardDisks(Simulation):
         comm: Any = None,
         timeout: float = TIMEOUT,
     ) -> None:
-        if not repair_depth >= 0:
-            raise ValueError(f"repair_depth must not be negative, got {repair_depth}")
         self._parameters: dict[str, Any] = {
             "box": arguments.edges(box, 2),
             "diameter": float(diameter),
@@ -135,7 +133,7 @@ class HardDisks(Simulation):
             "shift_along_axis": bool(shift_along_axis),
             "seed": arguments.uint64("seed", seed),
             "first_cycle": arguments.uint64("first_cycle", first_cycle),
-            "repair_depth": float(repair_depth),
+            "repair_depth": arguments.not_negative("repair_depth", repair_depth),
         }
         self._join(comm, timeout, device, threads)
         if self._ranks is None:

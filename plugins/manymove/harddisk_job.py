@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -213,7 +212,7 @@ def run_equation_of_state(
         "pressure_error": [r["pressure_error"] for r in runs],
         "paper": published()["citation"],
         "runs": runs,
-        "version": version("manymove"),
+        **report.made_by(),
     }
     points = [
         (r["packing_fraction"], r["pressure"], r["pressure_error"] or 0.0)

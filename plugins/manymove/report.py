@@ -31,6 +31,11 @@ def hash_of(hashes: Sequence[str | None]) -> str | None:
     return hashlib.sha256("".join(h or "" for h in hashes).encode()).hexdigest()[:16]
 
 
+def made_by() -> dict[str, str]:
+    """The version of this package, and now."""
+    return {"version": version("manymove"), "date": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
+
+
 def of_all(settings: Settings, results: Sequence[Result], ranks: int) -> dict[str, Any]:
     """What the summaries of all jobs have in common."""
     started = [r for r in results if r.state_hash is not None]
@@ -45,13 +50,13 @@ def of_all(settings: Settings, results: Sequence[Result], ranks: int) -> dict[st
         "ranks": ranks,
         "seed": settings.seed,
         "state_hash": hash_of([r.state_hash for r in started]),
-        "version": version("manymove"),
-        "date": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        **made_by(),
     }
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Replace the file at once, so that a reader never sees half of it."""
+    """Replace the file at once, so that a reader never sees half of it; folders are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(path.name + ".new")
     new.write_text(json.dumps(content, indent=2) + "\n")
     os.replace(new, path)
