@@ -3,7 +3,7 @@
 // lists are equal entry by entry.
 #pragma once
 
-#include "frame.h"
+#include "step.h"
 
 namespace manymove::dpd {
 
@@ -140,9 +140,9 @@ MM_HD bool within_reach(const Cells& cells, std::uint32_t x, std::uint32_t y, st
 
 // The fastest particles end lists: a ball's centre is where its particle is after half the time
 // that lists are expected to hold, if its velocity stays; the ball reaches back to where it is now,
-// and as far to the other side, and has some room for what forces do.
+// and as far to the other side, and has some room for what forces do. Walls mirror the way.
 template <class P>
-MM_HD Ball ball_of(const Cells& cells, const typename P::Position& r,
+MM_HD Ball ball_of(const Cells& cells, const Motion<P>& motion, const typename P::Position& r,
                    const typename P::Velocity& v) {
   const auto x = static_cast<float>(v.x), y = static_cast<float>(v.y), z = static_cast<float>(v.z);
   const float speed = square_root(fused(x, x, fused(y, y, z * z))),
@@ -150,10 +150,19 @@ MM_HD Ball ball_of(const Cells& cells, const typename P::Position& r,
               time = ahead > 0 ? ahead / speed : 0.0f;
   const float a = time * x, b = time * y, c = time * z;
   const auto units = [](float u) { return static_cast<std::uint32_t>(nearest(u)); };
-  return {high_word(r.x) + units(fused(a, cells.to_x, fused(b, cells.to_xy, c * cells.to_xz))),
-          high_word(r.y) + units(fused(b, cells.to_y, c * cells.to_yz)),
-          high_word(r.z) + units(c * cells.to_z),
-          min_of(cells.rest_radius + ahead, cells.largest_radius)};
+  std::uint32_t at[3] = {
+      high_word(r.x) + units(fused(a, cells.to_x, fused(b, cells.to_xy, c * cells.to_xz))),
+      high_word(r.y) + units(fused(b, cells.to_y, c * cells.to_yz)),
+      high_word(r.z) + units(c * cells.to_z)};
+  for (int k = 0; k < motion.walls; ++k) {
+    const auto& wall = motion.wall[k];
+    if (!(r.kind >> 16 & wall.flag)) continue;
+    const std::uint32_t face = high_word(wall.position);
+    for (int axis = 0; axis < 3; ++axis)
+      if (axis == wall.axis && (wall.high ? at[axis] > face : at[axis] < face))
+        at[axis] = face + (face - at[axis]);
+  }
+  return {at[0], at[1], at[2], min_of(cells.rest_radius + ahead, cells.largest_radius)};
 }
 
 // Whether a particle has left its ball.

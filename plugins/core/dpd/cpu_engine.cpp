@@ -182,7 +182,7 @@ class CpuEngine final : public ResidentBase {
   std::vector<std::uint32_t> order_of(std::size_t first, std::size_t last) const {
     std::vector<std::uint32_t> key(last), order(last - first);
     for (std::size_t i = first; i < last; ++i) {
-      const Ball ball = ball_of<P>(cells_, position_[i], velocity_[i]);
+      const Ball ball = ball_of<P>(cells_, motion_, position_[i], velocity_[i]);
       key[i] = morton_key(cells_, ball.x, ball.y, ball.z);
       order[i - first] = static_cast<std::uint32_t>(i);
     }
@@ -222,7 +222,7 @@ class CpuEngine final : public ResidentBase {
       start.assign(static_cast<std::size_t>(cells_.here[0]) * cells_.here[1] * cells_.here[2],
                    {0, 0});
     for (int i = 0; i < static_cast<int>(position_.size()); ++i) {
-      const Ball& ball = ball_[i] = ball_of<P>(cells_, position_[i], velocity_[i]);
+      const Ball& ball = ball_[i] = ball_of<P>(cells_, motion_, position_[i], velocity_[i]);
       cell_[i] = cell_of(cells_, ball.x, ball.y, ball.z);
       auto& start = start_[i < count_ ? 0 : 1];
       if (i == 0 || i == count_ || cell_[i] != cell_[i - 1]) start[cell_[i]] = {i, i};

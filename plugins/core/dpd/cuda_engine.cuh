@@ -445,9 +445,9 @@ class CudaEngine : public ResidentBase {
     const int blocks = blocks_for(count_, 256);
     cub::DoubleBuffer<unsigned> keys(key_[0].data(), key_[1].data()),
         orders(order_[0].data(), order_[1].data());
-    key_kernel<P><<<blocks, 256, 0, stream_>>>(
-        count_, step, cells_, base_.motion.frame.open, base_.watch, position_[now_].data(),
-        velocity_[now_].data(), key_[0].data(), order_[0].data());
+    key_kernel<P><<<blocks, 256, 0, stream_>>>(count_, step, cells_, base_.motion, base_.watch,
+                                               position_[now_].data(), velocity_[now_].data(),
+                                               key_[0].data(), order_[0].data());
     launched();
     check(cub::DeviceRadixSort::SortPairs(sort_memory_.data(), sort_bytes_, keys, orders, count_, 0,
                                           3 * cells_.bits, stream_),
@@ -455,7 +455,7 @@ class CudaEngine : public ResidentBase {
     range_.clear(stream_);
     const int there = now_ ^ 1, home_there = home_now_ ^ 1;
     reorder_kernel<P><<<blocks, 256, 0, stream_>>>(
-        count_, cells_, base_.shorts, keys.Current(), orders.Current(),
+        count_, cells_, base_.motion, base_.shorts, keys.Current(), orders.Current(),
         Particle<P>{position_[now_].data(), velocity_[now_].data(), nullptr,
                     home_[home_now_].data()},
         Particle<P>{position_[there].data(), velocity_[there].data(), short_[there].data(),
