@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import time
 import sys
+import time
 
 import numpy as np
 import pytest

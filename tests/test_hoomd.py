@@ -21,11 +21,6 @@ import manymove.hoomd  # noqa: E402
 
 
 @pytest.fixture
-def fluid():
-    return random_packing(400, 0.6, seed=1)
-
-
-@pytest.fixture
 def few():
     """Disks that cross a small box often."""
     return lattice(2, 3, (4.0, 5.0)), (4.0, 5.0)
