@@ -126,17 +126,18 @@ def test_several_ranks_are_refused(name, fluid, monkeypatch):
     updater = hoomd.update.CustomUpdater(1, UPDATERS[name]())
     simulation.operations.updaters.append(updater)
     monkeypatch.setattr(hoomd.communicator.Communicator, "num_ranks", property(lambda self: 2))
-    for _ in range(2):
+    for steps in (0, 1):  # also at a step, after HOOMD-blue has heard of it
         with pytest.raises(ValueError, match=r"one MPI rank, there are 2; .*ranks_per_partition=1"):
-            simulation.run(0)
+            simulation.run(steps)
 
 
 @pytest.mark.parametrize("name", ["CoulombMC", "WasteRecyclingMC"])
 def test_two_dimensions_are_refused(name, fluid):
     simulation = simulation_of(fluid)
     simulation.operations.updaters.append(hoomd.update.CustomUpdater(1, UPDATERS[name]()))
-    with pytest.raises(ValueError, match="three-dimensional box; Lz is 0"):
-        simulation.run(0)
+    for steps in (0, 1):
+        with pytest.raises(ValueError, match="three-dimensional box; Lz is 0"):
+            simulation.run(steps)
 
 
 def test_another_layout_of_the_particles_is_refused(fluid, monkeypatch):
