@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from manymove import HardDisks, _core
+from manymove.packing import random_packing
 
 # Of each single comparison with a law; a test says how many it makes.
 FALSE_ALARM = 1e-6
@@ -31,6 +32,12 @@ def device(request: pytest.FixtureRequest) -> str:
     if request.param == "cuda" and not _core.cuda_devices():
         pytest.skip("no CUDA device")
     return request.param
+
+
+@pytest.fixture
+def fluid() -> tuple[np.ndarray, tuple[float, float]]:
+    """Positions and box of 400 disks."""
+    return random_packing(400, 0.6, seed=1)
 
 
 @pytest.fixture

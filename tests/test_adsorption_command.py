@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 from adsorption_model import agrees, nearest, pair_energy
+from commands import CLEAN, COMMAND, MPIEXEC, summary_of
 
 from manymove import Adsorption, bench_raspa, cli
 from manymove.adsorbates import GAS_CONSTANT, METHANE
@@ -33,10 +31,6 @@ def adsorption(*arguments) -> int:
     return cli.run(["adsorption", *map(str, arguments)])
 
 
-def summary_of(folder) -> dict:
-    return json.loads((folder / "summary.json").read_text())
-
-
 def test_run_leaves_its_files(tmp_path):
     assert adsorption(*SMALL, "--method", "mdp-dj", "--profile", "z", "--output", tmp_path) == 0
     s = summary_of(tmp_path)
@@ -50,28 +44,6 @@ def test_run_leaves_its_files(tmp_path):
     assert profile.shape == (100, 5) and profile[:, 1].sum() == pytest.approx(1)
     for picture in ("energy.png", "profile.png"):
         assert (tmp_path / picture).stat().st_size > 5000
-
-
-@pytest.mark.parametrize("method", ["plj", "mdp"])
-def test_killed_run_resumes_to_the_same_result(method, tmp_path):
-    arguments = [*SMALL, "--method", method, "--steps", "40000", "--equilibrate", "700"]
-    command = [sys.executable, "-c", "from manymove.cli import main; main()", "adsorption"]
-    command += [*arguments, "--output", str(tmp_path / "cut"), "--checkpoint", "0.05"]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
-        deadline = time.time() + 60
-        while not (tmp_path / "cut" / "checkpoint-0.state").exists() and time.time() < deadline:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-    cut = np.load(tmp_path / "cut" / "checkpoint-0.state")
-    done = json.loads(str(cut["header"]))["counters"][0]
-    assert done < 700 + 40000
-    end = ["--method", method, "--equilibrate", 700, "--steps", max(0, done - 700) + 1000]
-    assert adsorption(*SMALL, *end, "--output", tmp_path / "whole") == 0
-    assert adsorption(*SMALL, *end, "--output", tmp_path / "cut", "--resume") == 0
-    whole, resumed = summary_of(tmp_path / "whole"), summary_of(tmp_path / "cut")
-    for key in ("energy_K", "state_hash", "trial_states", "acceptance"):
-        assert resumed[key] == whole[key]
 
 
 def test_isotherm_has_a_row_for_each_pressure(tmp_path, capsys):
@@ -98,44 +70,16 @@ def test_adsorbates_come_from_a_file(tmp_path):
 
 def test_ranks_share_the_systems(tmp_path):
     pytest.importorskip("mpi4py")
-    mpiexec = os.path.join(os.path.dirname(sys.executable), "mpiexec")
-    if not os.path.exists(mpiexec):
-        pytest.skip("no mpiexec in this environment")
-    command = [mpiexec, "-n", "2", sys.executable, "-c", "from manymove.cli import main; main()"]
+    words = ["adsorption", *SMALL, "--steps", "1000", "--output", str(tmp_path / "two")]
     done = subprocess.run(
-        [*command, "adsorption", *SMALL, "--steps", "1000", "--output", str(tmp_path / "two")],
-        capture_output=True, text=True, timeout=120,
+        [MPIEXEC or pytest.skip("no mpiexec"), "-n", "2", *COMMAND, *words],
+        env=CLEAN, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert adsorption(*SMALL, "--steps", 1000, "--output", tmp_path / "one") == 0
     two, one = summary_of(tmp_path / "two"), summary_of(tmp_path / "one")
     assert two["ranks"] == 2 and two["trial_states"] == one["trial_states"]
     assert agrees(two["energy_K"], two["energy_error_K"], one["energy_K"], one["energy_error_K"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--framework", "FAU"], "no framework FAU"),
-        (["--molecules", "many"], '--molecules has "many"'),
-        (["--molecules", "0"], "molecules must be positive"),
-        (["--steps", "0"], "--steps is 0"),
-        (["--systems", "0"], "--systems is 0"),
-        (["--method", "mcmc"], "unknown method"),
-        (["--proposals", "33"], "power of two"),
-        (["--cells", "1,1"], "three integers"),
-        (["--barrier", "high"], '--barrier has "high"'),
-        (["--profile", "1,2"], "three integers"),
-        (["--isotherm", "1,-1"], "pressures must be positive"),
-        (["--isotherm", "1", "--method", "mdp"], "metropolis and plj"),
-        (["--resume"], "no checkpoint"),
-        (["--adsorbates", "missing.json"], "missing.json"),
-    ],
-)
-def test_mistakes_are_told_in_one_line(arguments, message, tmp_path, capsys):
-    assert adsorption(*SMALL, "--output", tmp_path, *arguments) == 2
-    error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1
 
 
 def test_resume_refuses_other_settings(tmp_path, capsys):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -270,9 +271,13 @@ def test_molecule_on_a_hill_is_refused_by_name():
         make(positions=places)
 
 
-def test_too_many_molecules_find_no_place():
-    with pytest.raises(RuntimeError, match="too many molecules: not all of 60 find a place"):
-        make(molecules=60, systems=1)
+def test_too_many_molecules_find_no_place(device):
+    """Nor are they looked for in one system after the other: 512 take a second or less, not 30."""
+    for systems in (1, 512):
+        began = time.process_time()
+        with pytest.raises(RuntimeError, match="too many molecules: not all of 60 find a place"):
+            make(molecules=60, systems=systems, device=device)
+        assert time.process_time() - began < 5
 
 
 def test_full_open_system_says_so():

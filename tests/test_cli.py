@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import types
 import gsd.hoomd
 import numpy as np
 import pytest
+from commands import CLEAN, COMMAND, MPIEXEC, summary_of
 
 from manymove import cli
 from manymove.replicas import World
@@ -36,10 +36,6 @@ SMALL = ["--particles", "256", "--sweeps", "300", "--equilibrate", "100", "--dev
 
 def disks(*arguments):
     return cli.run(["disks", *map(str, arguments)])
-
-
-def summary_of(folder):
-    return json.loads((folder / "summary.json").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -129,43 +125,6 @@ def test_equation_of_state(tmp_path):
     assert (tmp_path / "equation_of_state.png").is_file()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--particles", 0], "--particles is 0; it must be at least 1"),
-        (["--sweeps", 0], "--sweeps is 0"),
-        (["--equilibrate", -1], "--equilibrate is -1"),
-        (["--seed", -1], "--seed is -1"),
-        (["--replicas", 0], "--replicas is 0"),
-        (["--frames", 0], "--frames is 0"),
-        (["--threads", 0], "--threads is 0"),
-        (["--checkpoint", 0], "--checkpoint is 0.0"),
-        (["--packing-fraction", 1.2], "--packing-fraction is 1.2"),
-        (["--packing-fraction", 0.8], "random packings go up to 0.72"),
-        (["--packing-fraction", 0.95, "--start", "hexagonal"], "touching disks has 0.906900"),
-        (["--start", "liquid"], "--start is liquid; it is random, hexagonal or square"),
-        (["--device", "abacus"], "abacus"),
-        (["--sweeps", "many"], "--sweeps"),
-        (["--colour", "red"], "--colour"),
-        (["--input", "none.gsd"], "none.gsd: no such file"),
-        (["--resume"], "--resume: no checkpoint"),
-        (["--max-displacement", -1], "displacement"),
-        (["--moves-per-cell", -1], "moves_per_cell"),
-        (["--equation-of-state", "--packing-fractions", "0.7,x"], "separated by commas"),
-        (["--equation-of-state", "--packing-fractions", "0.7,0.7"], "occurs twice"),
-        (["--equation-of-state", "--packing-fraction", 0.7], "takes --packing-fractions"),
-    ],
-)
-def test_mistakes_are_told_in_one_line(tmp_path, capsys, arguments, message):
-    defaults = ["--particles", 64, "--output", tmp_path / "out"]
-    assert disks(*defaults, *arguments) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith("manymove: error: ")
-    assert printed.err.count("\n") == 1
-    assert message in printed.err
-
-
 def test_input_that_contradicts_the_options_is_refused(finished, tmp_path, capsys):
     start = finished / "trajectory.gsd"
     assert disks("--input", start, "--particles", 99, "--output", tmp_path) == 2
@@ -197,15 +156,11 @@ def test_an_output_folder_that_cannot_be_made(tmp_path, capsys):
     assert "Not a directory" in capsys.readouterr().err
 
 
-def command(*arguments):
-    return [sys.executable, "-c", "from manymove.cli import main; main()", *map(str, arguments)]
-
-
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_interrupt_keeps_what_was_done(tmp_path):
     arguments = ["disks", "--particles", 4096, "--sweeps", 10_000_000, "--equilibrate", 10]
     with subprocess.Popen(
-        command(*arguments, "--device", "cpu", "--output", tmp_path),
+        [*COMMAND, *map(str, arguments), "--device", "cpu", "--output", tmp_path],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -350,17 +305,11 @@ def test_bench_hoomd_refuses(capsys):
     assert "--repeats is 2" in capsys.readouterr().err
 
 
-needs_mpi = pytest.mark.skipif(shutil.which("mpiexec") is None, reason="no mpiexec on the PATH")
-
-
-@needs_mpi
+@pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
 def test_ranks_pool_their_replicas(finished, tmp_path):
     pytest.importorskip("mpi4py")
-    subprocess.run(
-        ["mpiexec", "-n", "2", *command("disks", *SMALL, "--output", tmp_path, "--quiet")],
-        check=True,
-        timeout=120,
-    )
+    words = ["disks", *SMALL, "--output", str(tmp_path), "--quiet"]
+    subprocess.run([MPIEXEC, "-n", "2", *COMMAND, *words], env=CLEAN, check=True, timeout=120)
     summary = summary_of(tmp_path)
     assert summary["ranks"] == 2
     assert [r["seed"] for r in summary["replicas"]] == [1, 2]

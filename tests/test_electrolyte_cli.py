@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import signal
 import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
+from commands import CLEAN, COMMAND, MPIEXEC, summary_of
 
 from manymove import cli, electrolyte_job, replicas
 
@@ -33,10 +29,6 @@ KEYS = {
 
 def electrolyte(*arguments):
     return cli.run(["electrolyte", *map(str, arguments)])
-
-
-def summary_of(folder):
-    return json.loads((folder / "summary.json").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -89,22 +81,15 @@ def test_replicas_have_seeds_of_their_own_and_are_pooled(tmp_path):
     assert summary["energy_per_ion_kT"] == pytest.approx(mean)
 
 
-def mpiexec_of_this_environment():
-    pytest.importorskip("mpi4py", reason="mpi4py is not installed")
-    found = shutil.which("mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
-    return found or pytest.skip("no mpiexec")
-
-
 def test_two_processes_make_the_replicas_of_one(tmp_path):
     """One replica per rank; the pooled results are those of the same replicas in one process."""
-    launcher = [mpiexec_of_this_environment(), "-n", "2"]
-    command = [sys.executable, "-c", "from manymove import cli; cli.main()", "electrolyte"]
-    command += [*map(str, SMALL), "--threads", "1", "--precision", "double"]
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "OMPI_COMM", "HYDI"))}
+    launcher = [MPIEXEC or pytest.skip("no mpiexec"), "-n", "2"]
+    command = [*COMMAND, "electrolyte", *map(str, SMALL)]
+    command += ["--threads", "1", "--precision", "double"]
 
     def run(folder, *prefix_and_options, launcher=()):
         arguments = [*launcher, *command, *prefix_and_options, "--output", tmp_path / folder]
-        return subprocess.run(arguments, env=clean, timeout=120, capture_output=True, text=True)
+        return subprocess.run(arguments, env=CLEAN, timeout=120, capture_output=True, text=True)
 
     both = run("ranks", launcher=launcher)
     if "but mpi4py sees one" in both.stderr:
@@ -143,54 +128,6 @@ def test_autocorrelation_time_is_that_of_equation_10():
     assert missing is None
     assert found == pytest.approx(statistical_inefficiency(series) / 2, rel=0.01)
     assert found == pytest.approx(1.5, rel=0.05)
-
-
-def test_kill_and_resume_give_the_uninterrupted_run(tmp_path):
-    options = ["--ions", 1000, "--sweeps", 600, "--equilibrate", 20, "--device", "cpu", "--quiet"]
-    options += ["--threads", 1, "--precision", "double", "--checkpoint", 0.1]
-    command = [sys.executable, "-c", "from manymove import cli; cli.main()", "electrolyte"]
-    command += map(str, options)
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    subprocess.run([*command, "--output", whole], check=True, timeout=120)
-    child = subprocess.Popen([*command, "--output", broken])
-    state = broken / "checkpoint-0.state"
-    until = time.monotonic() + 60
-    while not state.is_file() and child.poll() is None and time.monotonic() < until:
-        time.sleep(0.02)
-    if child.poll() is None:
-        os.kill(child.pid, signal.SIGKILL)
-    child.wait()
-    assert not (broken / "summary.json").exists(), "the run was over before it could be killed"
-    subprocess.run([*command, "--output", broken, "--resume"], check=True, timeout=120)
-    a, b = summary_of(whole), summary_of(broken)
-    assert a["state_hash"] == b["state_hash"]
-    assert a["energy_per_ion_kT"] == pytest.approx(b["energy_per_ion_kT"], rel=1e-12)
-    assert (whole / "g.csv").read_text() == (broken / "g.csv").read_text()
-
-
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        (["--ions", 10], "must be a multiple of 4"),
-        (["--valences", 1, 1], "one must be positive"),
-        (["--debye-length", 20, "--concentration", 0.1], "either --debye-length or"),
-        (["--debye-length", -1], "--debye-length is -1"),
-        (["--sweeps", 0], "--sweeps is 0"),
-        (["--geometry", "cube"], "--geometry is cube"),
-        (["--method", "ewald"], "--method is ewald"),
-        (["--precision", "half"], "--precision is half"),
-        (["--geometry", "periodic", "--margin", 3], "--margin is for"),
-        (["--debye-length", 1.0], "too dense"),
-        (["--resume"], "no checkpoint"),
-        (["--device", "tpu"], "unknown device"),
-        (["--bin-width", 0], "--bin-width is 0"),
-    ],
-)
-def test_mistakes_are_told_in_one_line(tmp_path, capsys, arguments, message):
-    assert electrolyte("--quiet", "--output", tmp_path / "out", "--device", "cpu", *arguments) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
 
 
 @pytest.mark.parametrize(

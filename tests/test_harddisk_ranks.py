@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,16 +16,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import ranks_program
+from commands import CLEAN, COMMAND, MPIEXEC, summary_of
 
 from manymove import HardDisks, _core
 from manymove.ranks import Ranks
 
 pytest.importorskip("mpi4py")
-CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "OMPI_COMM"))}
-MPIEXEC = shutil.which("mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
 pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
 PROGRAM = Path(ranks_program.__file__)
-COMMAND = [sys.executable, "-c", "import sys; from manymove.cli import run; sys.exit(run())"]
 SMALL = "disks --particles 3000 --sweeps 300 --equilibrate 50 --frames 3 --threads 1".split()
 SMALL += ["--device", "cpu", "--quiet"]
 
@@ -51,10 +48,6 @@ def found(ranks: int, task: str, folder: Path, **environment: str) -> list:
 
 def manymove(ranks: int, *arguments: object) -> subprocess.CompletedProcess:
     return launch(ranks, *COMMAND, *arguments)
-
-
-def summary_of(folder: Path) -> dict:
-    return json.loads((folder / "summary.json").read_text())
 
 
 def assert_same_trajectories(many: list, device: str) -> None:

@@ -12,70 +12,25 @@ import pytest
 from conftest import lattice
 from test_harddisk_pressure import compressibility_factor
 
-import manymove
 from manymove.analysis.pressure import estimate
 from manymove.harddisk import OverlapError, hexagonal_packing, random_packing
 
 hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
-import manymove.hoomd  # noqa: E402
-
-
-@pytest.fixture
-def fluid():
-    return random_packing(400, 0.6, seed=1)
+from hoomd_disks import (  # noqa: E402
+    add_disks,
+    box_of,
+    images_of,
+    make,
+    positions_of,
+    simulation_of,
+    standalone,
+)
 
 
 @pytest.fixture
 def few():
     """Disks that cross a small box often."""
     return lattice(2, 3, (4.0, 5.0)), (4.0, 5.0)
-
-
-def simulation_of(start, device=None, seed=1):
-    positions, box = start
-    simulation = hoomd.Simulation(device or hoomd.device.CPU(), seed=seed)
-    snapshot = hoomd.Snapshot(simulation.device.communicator)
-    snapshot.configuration.box = [*box, 0, 0, 0, 0]
-    snapshot.particles.N = len(positions)
-    snapshot.particles.types = ["A", "B"]
-    snapshot.particles.typeid[:] = np.arange(len(positions)) % 2
-    snapshot.particles.position[:, :2] = positions
-    simulation.create_state_from_snapshot(snapshot)
-    return simulation
-
-
-def add_disks(simulation, trigger=1, **settings):
-    disks = manymove.hoomd.HardDisks(**{"diameter": 1.0, "threads": 1, **settings})
-    simulation.operations.updaters.append(hoomd.update.CustomUpdater(trigger, disks))
-    return disks
-
-
-def make(start, device=None, **settings):
-    simulation = simulation_of(start, device)
-    return simulation, add_disks(simulation, **settings)
-
-
-def positions_of(simulation):
-    return simulation.state.get_snapshot().particles.position[:, :2].copy()
-
-
-def images_of(simulation):
-    return simulation.state.get_snapshot().particles.image[:, :2].copy()
-
-
-def box_of(simulation):
-    return simulation.state.box.Lx, simulation.state.box.Ly
-
-
-def standalone(simulation, cycles, **settings):
-    """What `manymove.HardDisks` makes of the present state in so many cycles."""
-    disks = manymove.HardDisks(
-        positions_of(simulation),
-        box_of(simulation),
-        **{"seed": simulation.seed, "device": "cpu", "threads": 1, **settings},
-    )
-    disks.run_cycles(cycles)
-    return disks
 
 
 # ---- the trajectory ----------------------------------------------------------------------------
@@ -478,130 +433,3 @@ def test_the_pressure_of_a_dilute_fluid(hoomd_device):
     exact = compressibility_factor(packing_fraction)
     assert result.error < 0.007 * exact
     assert abs(result.value - exact) < 5 * result.error + 1e-3 * (exact - 1)
-
-
-# ---- refusals ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("settings", "error", "message"),
-    [
-        ({"diameter": 0}, ValueError, "diameter must be positive and finite, got 0.0"),
-        ({"diameter": np.nan}, ValueError, "diameter must be positive and finite, got nan"),
-        ({"d": -0.1}, ValueError, "d must be positive and finite, got -0.1"),
-        ({"nselect": 0}, ValueError, "nselect must be positive"),
-        ({"nselect": 1025}, ValueError, "nselect must be from 1 to 1024, got 1025"),
-        ({"nselect": 4.0}, TypeError, "nselect must be an integer, got 4.0"),
-        ({"sweeps_per_step": 0}, ValueError, "sweeps_per_step must be positive"),
-        ({"sweeps_per_step": None}, TypeError, "sweeps_per_step must be an integer, got None"),
-        ({"repair_depth": -1}, ValueError, "repair_depth must be finite and not negative, got -1"),
-        ({"threads": 0}, ValueError, "threads must be positive"),
-    ],
-)
-def test_settings_out_of_range_are_refused_at_once(settings, error, message):
-    with pytest.raises(error, match=message):
-        manymove.hoomd.HardDisks(**{"diameter": 1.0, **settings})
-    if "threads" not in settings:
-        disks = manymove.hoomd.HardDisks(1.0)
-        (name,) = settings
-        before = getattr(disks, name)
-        with pytest.raises(error, match=message):
-            setattr(disks, name, settings[name])
-        assert getattr(disks, name) == before
-
-
-def change_box(**edges):
-    def change(simulation):
-        box = simulation.state.box
-        values = {"Lx": box.Lx, "Ly": box.Ly, **edges}
-        simulation.state.set_box(hoomd.Box(**values))
-
-    return change
-
-
-def remove_a_disk(simulation):
-    simulation.state._cpp_sys_def.getParticleData().removeParticle(3)
-
-
-def overlap(simulation):
-    snapshot = simulation.state.get_snapshot()
-    snapshot.particles.position[7, :2] = snapshot.particles.position[5, :2] + 0.1
-    simulation.state.set_snapshot(snapshot)
-
-
-REFUSALS = [
-    (change_box(Lz=5), {}, "two-dimensional box, Lz = 0; Lz is 5"),
-    (change_box(xy=0.1), {}, "a box that is not tilted; xy is 0.1"),
-    (change_box(Lx=2.9), {}, "box too small for the checkerboard: edge x is 2.9"),
-    (change_box(Lx=5), {}, "disk .* is outside the box: x = "),
-    (remove_a_disk, {}, "tags from 0 to N - 1; of the 399 here one has the tag 399"),
-    (overlap, {}, "disks 5 and 7 overlap by 0.8"),
-    (lambda simulation: None, {"d": 5}, "max_displacement must be .* at most the cell width"),
-    (lambda simulation: None, {"diameter": 2}, "packing fraction 2.4 is above"),
-]
-
-
-@pytest.mark.parametrize(("change", "settings", "message"), REFUSALS)
-def test_a_state_that_does_not_do_is_refused_when_it_runs(fluid, change, settings, message):
-    simulation = simulation_of(fluid)
-    change(simulation)
-    before = positions_of(simulation)
-    add_disks(simulation, **settings)
-    with pytest.raises(ValueError, match=message):
-        simulation.run(0)
-    assert np.array_equal(positions_of(simulation), before)
-
-
-@pytest.mark.parametrize(("change", "settings", "message"), REFUSALS)
-def test_a_state_that_no_longer_does_is_refused_at_the_next_step(fluid, change, settings, message):
-    simulation, disks = make(fluid)
-    simulation.run(2)
-    change(simulation)
-    for name, value in settings.items():
-        setattr(disks, name, value)
-    before = positions_of(simulation)
-    for _ in range(2):
-        with pytest.raises(ValueError, match=message):
-            simulation.run(1)
-    assert np.array_equal(positions_of(simulation), before)
-
-
-def test_a_simulation_goes_on_when_the_reason_for_a_refusal_is_gone(fluid):
-    simulation, disks = make(fluid, sweeps_per_step=16)
-    simulation.run(2)
-    disks.d = 5
-    with pytest.raises(ValueError, match="max_displacement"):
-        simulation.run(1)
-    assert simulation.timestep == 2
-    disks.d, disks.sweeps_per_step = None, 4
-    expected = standalone(simulation, 3, first_cycle=2 << 20)
-    simulation.run(3)
-    assert disks.state_hash == expected.state_hash
-
-
-def test_no_disk(fluid):
-    simulation, _ = make((np.zeros((0, 2)), (5.0, 5.0)))
-    with pytest.raises(ValueError, match="needs at least one particle"):
-        simulation.run(0)
-
-
-def test_several_ranks_are_refused(fluid, monkeypatch):
-    simulation, _ = make(fluid)
-    ranks = property(lambda self: 2)
-    monkeypatch.setattr(hoomd.communicator.Communicator, "num_ranks", ranks)
-    with pytest.raises(ValueError, match=r"one MPI rank, there are 2; .*ranks_per_partition=1"):
-        simulation.run(0)
-
-
-def test_another_layout_of_the_particles_is_refused(fluid, monkeypatch):
-    from manymove.hoomd import action
-
-    class Wide(action._Array):
-        def __init__(self, array):
-            super().__init__(array)
-            self.strides = tuple(2 * stride for stride in self.strides)
-
-    simulation, _ = make(fluid)
-    monkeypatch.setattr(action, "_Array", Wide)
-    with pytest.raises(RuntimeError, match="do not lie in memory as manymove expects: position f"):
-        simulation.run(0)

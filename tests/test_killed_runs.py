@@ -2,13 +2,11 @@
 
 The moments are drawn with a seed: in the middle of writing a file, before and after it takes the
 place of the old one, and after some milliseconds. Each run is killed several times.
-Elsewhere: once each of `electrolyte`, `adsorption` and `disks --decompose`, after the first
-checkpoint.
+Elsewhere: `disks --decompose` once, after the first checkpoint.
 """
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -17,6 +15,7 @@ import time
 import gsd.hoomd
 import numpy as np
 import pytest
+from commands import summary_of
 from lammps_host import needs_lammps
 
 from manymove import cli
@@ -27,11 +26,9 @@ from manymove.lammps import host
 CHILD = """
 import io, os, signal, sys, threading
 import numpy as np
-import manymove.adsorption, manymove.electrolyte, manymove.harddisk
-from manymove import cli
+from manymove import cli, simulation
 moment, count = sys.argv[1], int(sys.argv[2])
-for module in (manymove.adsorption, manymove.electrolyte, manymove.harddisk):
-    module._CHUNK = 0
+simulation._PIECE = 0
 done = {"written": 0, "replaced": 0}
 savez, replace = np.savez, os.replace
 
@@ -72,10 +69,6 @@ SAME = {
     "electrolyte": ("state_hash", "acceptance"),
     "adsorption": ("state_hash", "energy_K", "energy_wrmc_K", "trial_states", "acceptance"),
 }
-
-
-def summary_of(folder):
-    return json.loads((folder / "summary.json").read_text())
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -5,10 +5,8 @@ Disks that ranks share are in test_harddisk_ranks.py.
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,14 +14,12 @@ import time
 from pathlib import Path
 
 import pytest
+from commands import CLEAN, COMMAND, MPIEXEC, summary_of
 from lammps_host import needs_lammps
 from test_dpd_resident import fluid, resident, system
 
 from manymove.lammps import host
 
-MPIEXEC = shutil.which("mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
-CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "OMPI_COMM"))}
-COMMAND = [sys.executable, "-c", "import sys; from manymove.cli import run; sys.exit(run())"]
 LONG = {
     "disks": "--particles 300 --sweeps 100000000 --equilibrate 5 --frames 1",
     "electrolyte": "--ions 64 --debye-length 28.53 --sweeps 5000000 --equilibrate 5",
@@ -152,7 +148,7 @@ def test_checkpoints_of_two_ranks_go_on_in_one_process(command, mpiexec, tmp_pat
             [*launcher, *words], env=CLEAN, capture_output=True, text=True, timeout=100
         )
         assert done.returncode == 0, done.stderr
-        return json.loads((tmp_path / folder / "summary.json").read_text())
+        return summary_of(tmp_path / folder)
 
     whole = run("whole", mpiexec, options)
     for more in ("400", "60", "600"):

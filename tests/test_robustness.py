@@ -1,10 +1,10 @@
-"""Bad input over Python, the command line and files: one clear error each, and nothing else.
+"""Bad input over Python and files: one clear error each, and nothing else.
 
-Here: 84 bad arguments in tables (49 of the command line, 35 of Python), 35 checkpoints that are
-consistent but wrong, and some 1,700 damaged files (checkpoints, records, GSD, CIF). LAMMPS is in
+Here: 35 bad arguments, 35 checkpoints that are consistent but wrong, and some 1,700 damaged files
+(checkpoints, records, GSD, CIF). The command line is in test_bad_options.py, LAMMPS in
 test_robustness_lammps.py with 74 commands and 66 files, killed runs in test_killed_runs.py. Some
-400 other bad inputs are in test_*_contract.py, test_cli.py, test_electrolyte_cli.py,
-test_adsorption_command.py, test_io.py, test_packing.py, test_dpd_*.py and test_*_lammps.py.
+350 other bad inputs are in test_*_contract.py, test_harddisk_input.py, test_io.py, test_packing.py,
+test_dpd_*.py and test_*_lammps.py.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from adsorption_model import GAS
 from adsorption_model import make as make_adsorption
+from commands import SMALL
 from damage import damaged, damaged_words
 
 from manymove import Adsorption, Electrolyte, HardDisks, checkpoint, cli
@@ -30,102 +31,6 @@ from manymove.ions import Salt, Species
 from manymove.packing import random_packing
 
 MEMORY = 4 << 30  # bytes of address space beyond the present, where a file might ask for more
-
-# ---- the command line --------------------------------------------------------------------------
-
-HUGE = "9" * 30
-SMALL = {
-    "disks": "--particles 64 --sweeps 2 --equilibrate 1",
-    "electrolyte": "--ions 64 --sweeps 2 --equilibrate 1",
-    "adsorption": "--framework LTA --molecules 2 --systems 4 --steps 4 --equilibrate 4 "
-    "--interpolation cubic --grid-spacing 0.8",
-    "dpd": "--particles 200 --steps 2 --equilibrate 2",
-}
-BAD_OPTIONS = [
-    ("disks --particles " + HUGE, "N is 999"),
-    ("disks --particles 1e3", "--particles"),
-    ("disks --particles 1", "box too small"),
-    ("disks --packing-fraction nan", "--packing-fraction is nan"),
-    ("disks --packing-fraction 1e-300", "more than 30000 cells"),
-    ("disks --sweeps " + HUGE, "--sweeps is 999"),
-    ("disks --seed 18446744073709551616", "seed must be in [0, 2**64)"),
-    ("disks --threads " + HUGE, "threads must be positive and below 2**31"),
-    ("disks --max-displacement nan", "max_displacement must be positive, got nan"),
-    ("disks --max-displacement inf", "at most the cell width"),
-    ("disks --moves-per-cell 1025", "moves_per_cell must be from 1 to 1024"),
-    ("disks --checkpoint nan", "--checkpoint is nan"),
-    ("disks --device cuda:0,1", 'unknown device "cuda:0,1"'),
-    ("disks --input /dev/null", "/dev/null: no such file"),
-    ("disks --equation-of-state --packing-fractions nan", "--packing-fraction is nan"),
-    ("disks --equation-of-state --packing-fractions ,", "--packing-fractions is ','"),
-    ("electrolyte --ions 400000000000", "400000000000 ions are too many"),
-    ("electrolyte --valences 0 0", "one must be positive, one negative"),
-    ("electrolyte --valences 3", "--valences"),
-    ("electrolyte --diameter nan", "diameter nan"),
-    ("electrolyte --diameter 1e300", "too dense: two ions at least 1e+300 apart"),
-    ("electrolyte --diameters 7 0", "diameter 0.0"),
-    ("electrolyte --bjerrum-length inf", "--bjerrum-length is inf"),
-    ("electrolyte --debye-length 1e300", "--debye-length 1e+300"),
-    ("electrolyte --debye-length 1e-300", "--debye-length 1e-300"),
-    ("electrolyte --concentration 1e-300", "--concentration 1e-300"),
-    ("electrolyte --bin-width 1e-300", "bins are too many: raise bin_width"),
-    ("electrolyte --bin-width 1e300", "bin_width must be positive and at most"),
-    ("electrolyte --margin nan", "margin must be from 0"),
-    ("electrolyte --sample-every " + HUGE, "every must be positive and below 2**31"),
-    ("electrolyte --max-displacement nan", "max_displacement must be positive, got nan"),
-    ("electrolyte --threads 0", "--threads is 0"),
-    ("adsorption --systems " + HUGE, "--systems is 999"),
-    ("adsorption --threads 0", "--threads is 0"),
-    ("adsorption --isotherm 1e300 --method plj", "no fugacity at 1e+300 bar"),
-    ("adsorption --isotherm x", "--isotherm is 'x'"),
-    ("adsorption --bins 0", "bins must be positive"),
-    ("adsorption --bins 1025", "bins must be from 1 to 1024, got 1025"),
-    ("adsorption --cutoff 1e300", "cells must be from 1 to 1000"),
-    ("adsorption --cutoff nan", "cutoff must be positive and finite"),
-    (f"adsorption --cells {HUGE},1,1", "cells must be from 1 to 1000"),
-    ("adsorption --grid-spacing 1e-300", "grid_spacing 1e-300 makes more than 2^31 points"),
-    ("adsorption --temperature 1e-300", "no channel for species 0"),
-    ("adsorption --max-displacement nan", "max_displacement must be positive, got nan"),
-    ("adsorption --adsorbates /dev/null", "/dev/null does not list adsorbates"),
-    ("dpd --density inf", "less than twice the cutoff"),
-    ("dpd --cutoff nan", "cutoff must be positive, got nan"),
-    ("dpd --gamma nan", "gamma must not be negative, got nan"),
-    ("dpd --ranks 0", "ranks must be positive"),
-]
-
-
-@pytest.mark.parametrize(("line", "message"), BAD_OPTIONS, ids=lambda text: text[:40])
-def test_bad_options_are_told_in_one_line(line, message, tmp_path, capfd):
-    name, *options = line.split()
-    common = ["--output", str(tmp_path / "out"), "--quiet"]
-    if name != "dpd":
-        common += ["--device", "cpu"] if "--device" not in options else []
-        common += ["--threads", "1"] if "--threads" not in options else []
-    assert cli.run([name, *SMALL[name].split(), *common, *options]) == 2
-    printed = capfd.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith("manymove: error: ") and printed.err.count("\n") == 1
-    assert message in printed.err and len(printed.err) < 400
-
-
-def test_more_frames_than_sweeps_are_as_many_as_sweeps(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
-    options = [*SMALL["disks"].split(), "--device", "cpu", "--quiet", "--output", str(tmp_path)]
-    assert cli.run(["disks", *options, "--frames", HUGE]) == 0
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["[1, 2]", '{"name": "a"}', '"CH4"', "[[[", "\x00\xff", '[{"framework": 5}]', "null"],
-)
-def test_files_that_list_no_adsorbates(text, tmp_path, capfd):
-    path = tmp_path / "gas.json"
-    path.write_text(text, encoding="latin-1")
-    options = [*SMALL["adsorption"].split(), "--output", str(tmp_path), "--adsorbates", str(path)]
-    assert cli.run(["adsorption", *options, "--device", "cpu"]) == 2
-    error = capfd.readouterr().err
-    assert "gas.json does not list adsorbates" in error and error.count("\n") == 1
-
 
 # ---- Python ------------------------------------------------------------------------------------
 

@@ -182,7 +182,7 @@ BAD = [
         GAS,
         "fix w gas manymove/wrmc 1 10 7 300 4 120 3 framework 1 160 2.6 {}\nrun 1",
         {
-            "profile z 0": "at least one bin",
+            "profile z 0": "bins 0 must be positive",
             "profile z 5000": "bins must be from 1 to 1024, got 5000",
             "profile zz 5": "profile along zz",
             "profile z": MISSING,

@@ -5,19 +5,17 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "core/coulomb/engine.h"
-#include "fix.h"
+#include "fix_monte_carlo.h"
 
 namespace LAMMPS_NS {
 
-class FixManymoveCoulomb : public Fix {
+class FixManymoveCoulomb : public FixMonteCarlo {
  public:
   FixManymoveCoulomb(class LAMMPS* lmp, int narg, char** arg);
 
-  int setmask() override;
   void init() override;
   void pre_exchange() override;
   double compute_vector(int n) override;
@@ -25,19 +23,13 @@ class FixManymoveCoulomb : public Fix {
   void restart(char* buffer) override;
 
  private:
-  struct Ion;
-  std::vector<Ion> gather() const;
-  void scatter(const std::vector<Ion>& ions);
-  void make_sweeps(std::vector<Ion>& ions);
-  void follow(const std::vector<Ion>& ions, const std::vector<double>& position);
+  void make_sweeps(std::vector<Particle>& ions);
+  void follow(const std::vector<Particle>& ions, const std::vector<double>& position);
   void check_box() const;
 
-  int sweeps_;
   manymove::coulomb::Parameters parameters_;
   double radius_ = 0;
   std::vector<double> diameter_;  // by atom type, from 1
-  std::string device_ = "auto";
-  int threads_ = 1;
 
   // On rank 0:
   std::unique_ptr<manymove::coulomb::Engine> engine_;

@@ -4,19 +4,17 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "core/adsorption/engine.h"
-#include "fix.h"
+#include "fix_monte_carlo.h"
 
 namespace LAMMPS_NS {
 
-class FixManymoveWRMC : public Fix {
+class FixManymoveWRMC : public FixMonteCarlo {
  public:
   FixManymoveWRMC(class LAMMPS* lmp, int narg, char** arg);
 
-  int setmask() override;
   void init() override;
   void setup_pre_exchange() override;
   void pre_exchange() override;
@@ -26,32 +24,23 @@ class FixManymoveWRMC : public Fix {
   double memory_usage() override;
 
  private:
-  struct Atom {
-    double tag, type, x[3];
-  };
   struct Law {
     int type;
     double epsilon, sigma;
   };
 
   void parse(int narg, char** arg);
-  std::vector<Atom> gather(bool of_group) const;
   std::uint64_t fingerprint() const;
   void make_engine();
-  std::unique_ptr<manymove::adsorption::Engine> make_engine_at(
-      const std::vector<Atom>& atoms) const;
-  template <class Function>
-  void guarded(Function&& function);
-  std::vector<double> inward(const std::vector<Atom>& atoms) const;  // in the engine's unit
-  void leave(const std::vector<Atom>& atoms);
+  std::unique_ptr<manymove::adsorption::Engine> make_engine_at(const std::vector<Particle>& rigid,
+                                                               const std::vector<Particle>& moving);
+  void make_steps(std::vector<Particle>& atoms);
+  std::vector<double> inward(const std::vector<Particle>& atoms) const;  // in the engine's unit
   void summarise(const manymove::adsorption::Snapshot& state);
 
-  int steps_;
   double temperature_, cutoff_, epsilon_, sigma_, displacement_, spacing_;
-  std::uint64_t seed_;
   std::vector<Law> framework_;
-  std::string device_ = "cpu";
-  int threads_ = 1, method_ = 3;  // index into the names
+  int method_ = 3;  // index into the names
   manymove::adsorption::Parameters parameters_;
   double length_ = 1, energy_ = 1;  // the engine's units over LAMMPS'
   std::uint64_t fingerprint_ = 0;

@@ -14,7 +14,7 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace manymove::adsorption;
-using manymove::bindings::array_of;
+using namespace manymove::bindings;
 
 namespace {
 
@@ -76,18 +76,8 @@ nb::tuple counters_tuple(const Counters& c) {
                         c.insertions, c.samples);
 }
 
-template <class T>
-std::vector<T> vector_from(const nb::handle& object) {
-  const auto a = nb::cast<nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(object);
-  return {a.data(), a.data() + a.size()};
-}
-
 nb::dict snapshot_dict(const Engine& engine) {
-  Snapshot s;
-  {
-    nb::gil_scoped_release release;
-    s = engine.snapshot();
-  }
+  Snapshot s = released([&] { return engine.snapshot(); });
   nb::dict d;
   d["counters"] = counters_tuple(s.counters);
   d["max_displacement"] = s.max_displacement;
@@ -110,17 +100,6 @@ Snapshot snapshot_from(const nb::dict& d) {
   s.sums = vector_from<double>(d["sums"]);
   s.profile = vector_from<std::uint64_t>(d["profile"]);
   return s;
-}
-
-std::pair<Snapshot, Parameters> checkpoint_from(const nb::dict& snapshot,
-                                                const nb::dict& parameters) {
-  try {
-    return {snapshot_from(snapshot), parameters_from(parameters)};
-  } catch (const nb::python_error&) {
-    throw std::invalid_argument("checkpoint: a value is missing");
-  } catch (const std::bad_cast&) {
-    throw std::invalid_argument("checkpoint: a value has the wrong type or shape");
-  }
 }
 
 nb::dict grid_dict(const Engine& engine) {
@@ -162,7 +141,8 @@ void bind_adsorption(nb::module_& module) {
           "from_snapshot",
           [](const nb::dict& snapshot, const nb::dict& parameters, const std::string& device,
              int threads) {
-            const auto [s, p] = checkpoint_from(snapshot, parameters);
+            const auto [s, p] =
+                checkpoint_from(snapshot, parameters, &snapshot_from, &parameters_from);
             nb::gil_scoped_release release;
             return make_engine(s, p, device, threads);
           },
@@ -183,22 +163,17 @@ void bind_adsorption(nb::module_& module) {
       .def(
           "insert_test_molecules",
           [](Engine& e, std::uint32_t insertions, int species, bool empty) {
-            std::vector<double> sums;
-            {
-              nb::gil_scoped_release release;
-              sums = e.insert_test_molecules(insertions, species, empty);
-            }
-            return array_of(std::move(sums));
+            return array_of(
+                released([&] { return e.insert_test_molecules(insertions, species, empty); }));
           },
           "insertions"_a, "species"_a, "empty"_a)
       .def(
           "framework_energies",
           [](const Engine& e, Coordinates xyz, int species, bool direct) {
             std::vector<double> energies(xyz.shape(0));
-            {
-              nb::gil_scoped_release release;
+            released([&] {
               e.framework_energies(xyz.data(), energies.size(), species, direct, energies.data());
-            }
+            });
             return array_of(std::move(energies));
           },
           "xyz"_a, "species"_a, "direct"_a)

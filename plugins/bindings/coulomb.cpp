@@ -13,7 +13,7 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace manymove::coulomb;
-using manymove::bindings::array_of;
+using namespace manymove::bindings;
 
 namespace {
 
@@ -46,23 +46,11 @@ Parameters parameters_from(const nb::dict& d) {
   return p;
 }
 
-template <class T>
-using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
 Ions ions_from(const double* positions, std::size_t count, const Column<double>& valence,
                const Column<double>& diameter, const Column<std::int32_t>& species) {
   if (valence.size() != count || diameter.size() != count || species.size() != count)
     throw std::invalid_argument("valences, diameters and species must be as many as positions");
   return {positions, valence.data(), diameter.data(), species.data(), count};
-}
-
-HostParticles host_particles(std::uintptr_t position, bool double_precision, std::uintptr_t image,
-                             std::uintptr_t charge, std::uintptr_t diameter, std::uintptr_t index,
-                             const std::array<double, 3>& highest) {
-  return {reinterpret_cast<void*>(position),       double_precision,
-          reinterpret_cast<std::int32_t*>(image),  reinterpret_cast<const void*>(charge),
-          reinterpret_cast<const void*>(diameter), reinterpret_cast<const std::uint32_t*>(index),
-          {highest[0], highest[1], highest[2]}};
 }
 
 // A method that takes the addresses of a host program's arrays.
@@ -71,20 +59,24 @@ auto with_host_particles() {
   return [](Engine& e, std::uintptr_t position, bool double_precision, std::uintptr_t image,
             std::uintptr_t charge, std::uintptr_t diameter, std::uintptr_t index,
             const std::array<double, 3>& highest) {
-    return (e.*Method)(
-        host_particles(position, double_precision, image, charge, diameter, index, highest));
+    return (e.*Method)({reinterpret_cast<void*>(position),
+                        double_precision,
+                        reinterpret_cast<std::int32_t*>(image),
+                        reinterpret_cast<const void*>(charge),
+                        reinterpret_cast<const void*>(diameter),
+                        reinterpret_cast<const std::uint32_t*>(index),
+                        {highest[0], highest[1], highest[2]}});
   };
 }
 
+nb::tuple counters_tuple(const Counters& c) {
+  return nb::make_tuple(c.sweeps, c.trial_moves, c.accepted_moves, c.evaluated_moves);
+}
+
 nb::dict snapshot_dict(const Engine& engine) {
-  Snapshot s;
-  {
-    nb::gil_scoped_release release;
-    s = engine.snapshot();
-  }
+  Snapshot s = released([&] { return engine.snapshot(); });
   nb::dict d;
-  d["counters"] = nb::make_tuple(s.counters.sweeps, s.counters.trial_moves,
-                                 s.counters.accepted_moves, s.counters.evaluated_moves);
+  d["counters"] = counters_tuple(s.counters);
   d["change"] = nb::make_tuple(s.change_high, s.change_low);
   d["positions"] = array_of(std::move(s.positions));
   return d;
@@ -92,39 +84,28 @@ nb::dict snapshot_dict(const Engine& engine) {
 
 Snapshot snapshot_from(const nb::dict& d) {
   Snapshot s;
-  const auto counters = nb::cast<std::array<std::uint64_t, 4>>(d["counters"]);
-  s.counters = {counters[0], counters[1], counters[2], counters[3]};
+  const auto c = nb::cast<std::array<std::uint64_t, 4>>(d["counters"]);
+  s.counters = {c[0], c[1], c[2], c[3]};
   const auto change = nb::cast<std::array<std::int64_t, 2>>(d["change"]);
   s.change_high = change[0];
   s.change_low = change[1];
-  const auto positions = nb::cast<Column<float>>(d["positions"]);
-  s.positions.assign(positions.data(), positions.data() + positions.size());
+  s.positions = vector_from<float>(d["positions"]);
   return s;
-}
-
-std::pair<Snapshot, Parameters> checkpoint_from(const nb::dict& snapshot,
-                                                const nb::dict& parameters) {
-  try {
-    return {snapshot_from(snapshot), parameters_from(parameters)};
-  } catch (const nb::python_error&) {
-    throw std::invalid_argument("checkpoint: a value is missing");
-  } catch (const std::bad_cast&) {
-    throw std::invalid_argument("checkpoint: a value has the wrong type or shape");
-  }
 }
 
 }  // namespace
 
 void bind_coulomb(nb::module_& module) {
   nb::exception<OverlapError>(module, "IonOverlapError", PyExc_ValueError);
-  nb::class_<Engine>(module, "Electrolyte",
-                     "The engine behind manymove.Electrolyte; its documentation is there.")
+  nb::class_<Engine> engine(module, "Electrolyte",
+                            "The engine behind manymove.Electrolyte; its documentation is there.");
+  engine
       .def_static(
           "from_positions",
           [](nb::object positions, Column<double> valence, Column<double> diameter,
              Column<std::int32_t> species, const nb::dict& parameters, const std::string& device,
              int threads) {
-            const auto input = manymove::bindings::read_positions(positions, 3);
+            const auto input = read_positions(positions, 3);
             const Ions ions = ions_from(input.data, input.count, valence, diameter, species);
             const Parameters p = parameters_from(parameters);
             nb::gil_scoped_release release;
@@ -137,7 +118,8 @@ void bind_coulomb(nb::module_& module) {
           [](const nb::dict& snapshot, Column<double> valence, Column<double> diameter,
              Column<std::int32_t> species, const nb::dict& parameters, const std::string& device,
              int threads) {
-            const auto [s, p] = checkpoint_from(snapshot, parameters);
+            const auto [s, p] =
+                checkpoint_from(snapshot, parameters, &snapshot_from, &parameters_from);
             const Ions ions = ions_from(nullptr, valence.size(), valence, diameter, species);
             nb::gil_scoped_release release;
             return make_engine(s, ions, p, device, threads);
@@ -146,54 +128,36 @@ void bind_coulomb(nb::module_& module) {
           "threads"_a)
       .def("run", &Engine::run, "sweeps"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("take_energies", [](Engine& e) { return array_of(e.take_energies()); })
-      .def_prop_ro("counters",
-                   [](const Engine& e) {
-                     const Counters c = e.counters();
-                     return nb::make_tuple(c.sweeps, c.trial_moves, c.accepted_moves,
-                                           c.evaluated_moves);
-                   })
+      .def_prop_ro("counters", [](const Engine& e) { return counters_tuple(e.counters()); })
       .def_prop_ro("particles", &Engine::particles)
       .def_prop_ro("energy_change", &Engine::energy_change)
       .def("energy", &Engine::energy, nb::call_guard<nb::gil_scoped_release>())
       .def("positions",
            [](const Engine& e) {
              std::vector<double> xyz(3 * e.particles());
-             {
-               nb::gil_scoped_release release;
-               e.positions(xyz.data());
-             }
+             released([&] { e.positions(xyz.data()); });
              return array_of(std::move(xyz));
            })
       .def(
           "set_positions",
           [](Engine& e, nb::object positions) {
-            const auto input = manymove::bindings::read_positions(positions, 3);
+            const auto input = read_positions(positions, 3);
             if (input.count != e.particles())
               throw std::invalid_argument("the number of ions cannot change");
             nb::gil_scoped_release release;
             e.set_positions(input.data);
           },
           "positions"_a)
-      .def("adopt", with_host_particles<&Engine::adopt>(), "position"_a, "double_precision"_a,
-           "image"_a, "charge"_a, "diameter"_a, "index"_a, "highest"_a,
-           nb::call_guard<nb::gil_scoped_release>())
-      .def("same_particles", with_host_particles<&Engine::same_particles>(), "position"_a,
-           "double_precision"_a, "image"_a, "charge"_a, "diameter"_a, "index"_a, "highest"_a,
-           nb::call_guard<nb::gil_scoped_release>())
-      .def("write_positions", with_host_particles<&Engine::write_positions>(), "position"_a,
-           "double_precision"_a, "image"_a, "charge"_a, "diameter"_a, "index"_a, "highest"_a,
-           nb::call_guard<nb::gil_scoped_release>())
       .def(
           "count_pairs",
           [](const Engine& e, double bin_width, int bins, double interior_radius, int species) {
             std::vector<std::uint64_t> counts(static_cast<std::size_t>(species) * (species + 1) /
                                               2 * bins);
             std::vector<std::uint64_t> interior(species);
-            {
-              nb::gil_scoped_release release;
+            released([&] {
               e.count_pairs({bin_width, bins, interior_radius, species}, counts.data(),
                             interior.data());
-            }
+            });
             return nb::make_tuple(array_of(std::move(counts)), array_of(std::move(interior)));
           },
           "bin_width"_a, "bins"_a, "interior_radius"_a, "species"_a)
@@ -204,4 +168,11 @@ void bind_coulomb(nb::module_& module) {
       .def("max_overlap", &Engine::max_overlap, nb::call_guard<nb::gil_scoped_release>())
       .def("state_hash", &Engine::state_hash, nb::call_guard<nb::gil_scoped_release>())
       .def("snapshot", &snapshot_dict);
+  const auto host_method = [&](const char* name, auto method) {
+    engine.def(name, method, "position"_a, "double_precision"_a, "image"_a, "charge"_a,
+               "diameter"_a, "index"_a, "highest"_a, nb::call_guard<nb::gil_scoped_release>());
+  };
+  host_method("adopt", with_host_particles<&Engine::adopt>());
+  host_method("same_particles", with_host_particles<&Engine::same_particles>());
+  host_method("write_positions", with_host_particles<&Engine::write_positions>());
 }

@@ -7,23 +7,16 @@
 #include <stdexcept>
 
 #include "core/dpd/functions.h"
+#include "positions.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
+using namespace manymove::bindings;
 
 namespace {
 
-using Words = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Words = Column<std::uint32_t>;
 using Velocities = nb::ndarray<const double, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Values = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> make_array(std::size_t count, T*& data) {
-  data = new T[count];
-  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-  return {data, {count}, owner};
-}
 
 int count_of(std::size_t a, std::size_t b) {
   if (a != b) throw std::invalid_argument("the arrays must have equal lengths");
@@ -32,11 +25,10 @@ int count_of(std::size_t a, std::size_t b) {
 }
 
 template <class T>
-auto raise_array(Values<T> base, T exponent) {
-  T* data;
-  auto result = make_array<T>(base.size(), data);
-  manymove::dpd::raise(count_of(base.size(), base.size()), base.data(), exponent, data);
-  return result;
+auto raise_array(Column<T> base, T exponent) {
+  std::vector<T> result(base.size());
+  manymove::dpd::raise(count_of(base.size(), base.size()), base.data(), exponent, result.data());
+  return array_of(std::move(result));
 }
 
 }  // namespace
@@ -46,34 +38,32 @@ void bind_dpd(nb::module_& module) {
   dpd.def(
       "noise",
       [](std::uint64_t seed, std::uint64_t step, Words tag_i, Words tag_j) {
-        float* data;
         const int count = count_of(tag_i.size(), tag_j.size());
-        auto result = make_array<float>(tag_i.size(), data);
-        manymove::dpd::draw_noise(seed, step, count, tag_i.data(), tag_j.data(), data);
-        return result;
+        std::vector<float> result(count);
+        manymove::dpd::draw_noise(seed, step, count, tag_i.data(), tag_j.data(), result.data());
+        return array_of(std::move(result));
       },
       "seed"_a, "step"_a, "tag_i"_a, "tag_j"_a,
       "Normal variables for pairs of tags (uint32) at one step, float32.");
   dpd.def(
       "tea_signatures",
       [](std::uint64_t seed, std::uint64_t step, Words tag, Velocities velocity) {
-        std::uint32_t* data;
         const int count = count_of(tag.size(), velocity.shape(0));
-        auto result = make_array<std::uint32_t>(tag.size(), data);
-        manymove::dpd::make_signatures(seed, step, count, tag.data(), velocity.data(), data);
-        return result;
+        std::vector<std::uint32_t> result(count);
+        manymove::dpd::make_signatures(seed, step, count, tag.data(), velocity.data(),
+                                       result.data());
+        return array_of(std::move(result));
       },
       "seed"_a, "step"_a, "tag"_a, "velocity"_a,
       "Signatures of particles from tags (uint32) and velocities (float64, (N, 3)).");
   dpd.def(
       "tea_noise",
       [](std::uint64_t seed, std::uint64_t step, Words signature_i, Words signature_j) {
-        float* data;
         const int count = count_of(signature_i.size(), signature_j.size());
-        auto result = make_array<float>(signature_i.size(), data);
+        std::vector<float> result(count);
         manymove::dpd::draw_tea_noise(seed, step, count, signature_i.data(), signature_j.data(),
-                                      data);
-        return result;
+                                      result.data());
+        return array_of(std::move(result));
       },
       "seed"_a, "step"_a, "signature_i"_a, "signature_j"_a,
       "Normal variables for pairs of signatures at one step, float32.");

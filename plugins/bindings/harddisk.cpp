@@ -14,7 +14,7 @@
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace manymove::harddisk;
-using manymove::bindings::array_of;
+using namespace manymove::bindings;
 
 namespace {
 
@@ -46,6 +46,14 @@ HostParticles host_particles(std::uintptr_t position, bool double_precision, std
           reinterpret_cast<const std::uint32_t*>(tag)};
 }
 
+template <auto Method>
+auto with_host_particles() {
+  return [](Engine& e, std::uintptr_t position, bool double_precision, std::uintptr_t image,
+            std::uintptr_t index, std::uintptr_t tag) {
+    return (e.*Method)(host_particles(position, double_precision, image, index, tag));
+  };
+}
+
 nb::dict grid_dict(const Engine& engine) {
   const Grid g = engine.grid();
   nb::dict d;
@@ -60,10 +68,13 @@ nb::dict grid_dict(const Engine& engine) {
   return d;
 }
 
+nb::tuple counters_tuple(const Counters& c) {
+  return nb::make_tuple(c.cycles, c.trial_moves, c.accepted_moves);
+}
+
 nb::dict dict_of(Snapshot s) {
   nb::dict d;
-  d["counters"] =
-      nb::make_tuple(s.counters.cycles, s.counters.trial_moves, s.counters.accepted_moves);
+  d["counters"] = counters_tuple(s.counters);
   d["origin"] = nb::make_tuple(s.origin[0], s.origin[1]);
   d["first_row"] = s.first_row;
   d["cells"] = array_of(std::move(s.cells));
@@ -72,40 +83,18 @@ nb::dict dict_of(Snapshot s) {
 }
 
 nb::dict snapshot_dict(const Engine& engine) {
-  Snapshot s;
-  {
-    nb::gil_scoped_release release;
-    s = engine.snapshot();
-  }
-  return dict_of(std::move(s));
-}
-
-template <class T>
-std::vector<T> vector_from(const nb::handle& object) {
-  const auto a = nb::cast<nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(object);
-  return {a.data(), a.data() + a.size()};
+  return dict_of(released([&] { return engine.snapshot(); }));
 }
 
 Snapshot snapshot_from(const nb::dict& d) {
   Snapshot s;
-  const auto counters = nb::cast<std::array<std::uint64_t, 3>>(d["counters"]);
-  s.counters = {counters[0], counters[1], counters[2]};
+  const auto c = nb::cast<std::array<std::uint64_t, 3>>(d["counters"]);
+  s.counters = {c[0], c[1], c[2]};
   s.origin = nb::cast<std::array<std::int64_t, 2>>(d["origin"]);
   if (d.contains("first_row")) s.first_row = nb::cast<int>(d["first_row"]);
   s.cells = vector_from<float>(d["cells"]);
   s.ids = vector_from<std::int32_t>(d["ids"]);
   return s;
-}
-
-std::pair<Snapshot, Parameters> checkpoint_from(const nb::dict& snapshot,
-                                                const nb::dict& parameters) {
-  try {
-    return {snapshot_from(snapshot), parameters_from(parameters)};
-  } catch (const nb::python_error&) {
-    throw std::invalid_argument("checkpoint: a value is missing");
-  } catch (const std::bad_cast&) {
-    throw std::invalid_argument("checkpoint: a value has the wrong type or shape");
-  }
 }
 
 // The other ranks, as an object of manymove.ranks.Ranks reaches them.
@@ -158,19 +147,20 @@ void bind_hard_disks(nb::module_& module) {
   module.def(
       "count_overlaps",
       [](const nb::object& positions, std::array<double, 2> box, double diameter) {
-        const auto input = manymove::bindings::read_positions(positions);
+        const auto input = read_positions(positions, 2);
         nb::gil_scoped_release release;
         return count_overlaps(input.data, input.count, box.data(), diameter);
       },
       "positions"_a, "box"_a, "diameter"_a,
       "Pairs of disks closer than a diameter; positions are float (N, 2).");
-  nb::class_<Engine>(module, "HardDisks",
-                     "The engine behind manymove.HardDisks; its documentation is there.")
+  nb::class_<Engine> engine(module, "HardDisks",
+                            "The engine behind manymove.HardDisks; its documentation is there.");
+  engine
       .def_static(
           "from_positions",
           [](nb::object positions, const nb::dict& parameters, const std::string& device,
              int threads) {
-            const auto input = manymove::bindings::read_positions(positions);
+            const auto input = read_positions(positions, 2);
             const Parameters p = parameters_from(parameters);
             nb::gil_scoped_release release;
             return make_engine(input.data, input.count, p, device, threads);
@@ -180,7 +170,8 @@ void bind_hard_disks(nb::module_& module) {
           "from_snapshot",
           [](const nb::dict& snapshot, std::size_t particles, const nb::dict& parameters,
              const std::string& device, int threads) {
-            const auto [s, p] = checkpoint_from(snapshot, parameters);
+            const auto [s, p] =
+                checkpoint_from(snapshot, parameters, &snapshot_from, &parameters_from);
             nb::gil_scoped_release release;
             return make_engine(s, particles, p, device, threads);
           },
@@ -189,7 +180,8 @@ void bind_hard_disks(nb::module_& module) {
           "from_strip",
           [](const nb::dict& strip, std::size_t particles, const nb::dict& parameters,
              const std::string& device, int threads, nb::object ranks) {
-            const auto [s, p] = checkpoint_from(strip, parameters);
+            const auto [s, p] =
+                checkpoint_from(strip, parameters, &snapshot_from, &parameters_from);
             const auto others = std::make_shared<Ranks>(std::move(ranks));
             nb::gil_scoped_release release;
             return make_engine(s, particles, p, device, threads, others);
@@ -198,14 +190,11 @@ void bind_hard_disks(nb::module_& module) {
       .def_static(
           "first_snapshot",
           [](nb::object positions, const nb::dict& parameters) {
-            const auto input = manymove::bindings::read_positions(positions);
+            const auto input = read_positions(positions, 2);
             const Parameters p = parameters_from(parameters);
-            Snapshot s;
             Repair repair;
-            {
-              nb::gil_scoped_release release;
-              s = make_snapshot(input.data, input.count, p, repair);
-            }
+            Snapshot s =
+                released([&] { return make_snapshot(input.data, input.count, p, repair); });
             return nb::make_tuple(dict_of(std::move(s)), input.count,
                                   nb::make_tuple(repair.count, repair.depth));
           },
@@ -213,7 +202,8 @@ void bind_hard_disks(nb::module_& module) {
       .def_static(
           "check_snapshot",
           [](const nb::dict& snapshot, std::size_t particles, const nb::dict& parameters) {
-            const auto [s, p] = checkpoint_from(snapshot, parameters);
+            const auto [s, p] =
+                checkpoint_from(snapshot, parameters, &snapshot_from, &parameters_from);
             nb::gil_scoped_release release;
             check_snapshot(s, particles, p);
           },
@@ -234,11 +224,7 @@ void bind_hard_disks(nb::module_& module) {
       .def("take_rows",
            [](Engine& e) {
              std::vector<std::uint64_t> cycles;
-             std::vector<std::uint32_t> rows;
-             {
-               nb::gil_scoped_release release;
-               rows = e.take_rows(cycles);
-             }
+             auto rows = released([&] { return e.take_rows(cycles); });
              return nb::make_tuple(array_of(std::move(rows)), array_of(std::move(cycles)));
            })
       .def(
@@ -249,39 +235,14 @@ void bind_hard_disks(nb::module_& module) {
           },
           "cycles"_a, "position"_a, "double_precision"_a, "image"_a, "index"_a, "tag"_a,
           nb::call_guard<nb::gil_scoped_release>())
-      .def(
-          "same_positions",
-          [](const Engine& e, std::uintptr_t position, bool double_precision, std::uintptr_t image,
-             std::uintptr_t index, std::uintptr_t tag) {
-            return e.same_positions(host_particles(position, double_precision, image, index, tag));
-          },
-          "position"_a, "double_precision"_a, "image"_a, "index"_a, "tag"_a,
-          nb::call_guard<nb::gil_scoped_release>())
-      .def(
-          "write_positions",
-          [](Engine& e, std::uintptr_t position, bool double_precision, std::uintptr_t image,
-             std::uintptr_t index, std::uintptr_t tag) {
-            e.write_positions(host_particles(position, double_precision, image, index, tag));
-          },
-          "position"_a, "double_precision"_a, "image"_a, "index"_a, "tag"_a,
-          nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("cycles_between_writes", &Engine::cycles_between_writes)
       .def(
           "contact_histogram",
           [](const Engine& e, double bin_width, int bins) {
-            std::vector<std::uint32_t> counts;
-            {
-              nb::gil_scoped_release release;
-              counts = e.contact_histogram(bin_width, bins);
-            }
-            return array_of(std::move(counts));
+            return array_of(released([&] { return e.contact_histogram(bin_width, bins); }));
           },
           "bin_width"_a, "bins"_a)
-      .def_prop_ro("counters",
-                   [](const Engine& e) {
-                     const Counters c = e.counters();
-                     return nb::make_tuple(c.cycles, c.trial_moves, c.accepted_moves);
-                   })
+      .def_prop_ro("counters", [](const Engine& e) { return counters_tuple(e.counters()); })
       .def_prop_ro("grid", &grid_dict)
       .def_prop_ro(
           "repair",
@@ -291,21 +252,23 @@ void bind_hard_disks(nb::module_& module) {
       .def("positions",
            [](const Engine& e) {
              std::vector<double> xy(2 * e.particles());
-             {
-               nb::gil_scoped_release release;
-               e.positions(xy.data());
-             }
+             released([&] { e.positions(xy.data()); });
              return array_of(std::move(xy));
            })
       .def(
           "bond_order",
           [](const Engine& e, double reach) {
-            nb::gil_scoped_release release;
-            const auto psi = e.bond_order(reach);
+            const auto psi = released([&] { return e.bond_order(reach); });
             return std::make_pair(psi[0], psi[1]);
           },
           "reach"_a)
       .def("max_overlap", &Engine::max_overlap, nb::call_guard<nb::gil_scoped_release>())
       .def("state_hash", &Engine::state_hash, nb::call_guard<nb::gil_scoped_release>())
       .def("snapshot", &snapshot_dict);
+  const auto host_method = [&](const char* name, auto method) {
+    engine.def(name, method, "position"_a, "double_precision"_a, "image"_a, "index"_a, "tag"_a,
+               nb::call_guard<nb::gil_scoped_release>());
+  };
+  host_method("same_positions", with_host_particles<&Engine::same_positions>());
+  host_method("write_positions", with_host_particles<&Engine::write_positions>());
 }

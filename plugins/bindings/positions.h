@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arrays in and out of the engines. Host arrays of float64 are read where they are; others are
-// converted.
+// What the bindings of the engines share: arrays in and out, checkpoints, Python's lock.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,6 +9,8 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <typeinfo>
+#include <utility>
 #include <vector>
 
 #include "core/common/devices.h"
@@ -25,6 +26,7 @@ struct Positions {
   std::vector<double> storage;  // or this
 };
 
+// Host arrays of float64 are read where they are; others are converted.
 // Takes anything with the buffer protocol, DLPack or __cuda_array_interface__: float32 or float64,
 // [N][columns], C-contiguous.
 inline Positions read_positions(const nb::object& object, std::size_t columns = 2) {
@@ -95,12 +97,43 @@ inline Positions read_positions(const nb::object& object, std::size_t columns = 
   return p;
 }
 
+template <class T>
+using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+std::vector<T> vector_from(const nb::handle& object) {
+  const auto a = nb::cast<Column<T>>(object);
+  return {a.data(), a.data() + a.size()};
+}
+
 // A one-dimensional NumPy array that owns the vector's memory.
 template <class T>
 nb::ndarray<nb::numpy, T, nb::ndim<1>> array_of(std::vector<T>&& values) {
   auto* owned = new std::vector<T>(std::move(values));
   const nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   return {owned->data(), {owned->size()}, owner};
+}
+
+// What a function returns that works without Python.
+template <class Function>
+auto released(Function&& function) {
+  const nb::gil_scoped_release release;
+  return function();
+}
+
+// What is missing in a checkpoint, or of another type, is told as such.
+template <class Snapshot, class Parameters>
+std::pair<Snapshot, Parameters> checkpoint_from(const nb::dict& snapshot,
+                                                const nb::dict& parameters,
+                                                Snapshot (*read_snapshot)(const nb::dict&),
+                                                Parameters (*read_parameters)(const nb::dict&)) {
+  try {
+    return {read_snapshot(snapshot), read_parameters(parameters)};
+  } catch (const nb::python_error&) {
+    throw std::invalid_argument("checkpoint: a value is missing");
+  } catch (const std::bad_cast&) {
+    throw std::invalid_argument("checkpoint: a value has the wrong type or shape");
+  }
 }
 
 }  // namespace manymove::bindings

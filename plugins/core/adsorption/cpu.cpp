@@ -448,7 +448,9 @@ void run_any(const Work<F>& w, int first, void* memory, Tally& tally) {
 template <class F>
 void place_any(const Work<F>& w, int first, void* memory, Tally& tally) {
   const Scratch<F> c(memory, w.slots);
-  for (int system = first; system < w.systems && system < first + kTogether; ++system) {
+  // Where one system finds no room, the others are not tried.
+  for (int system = first; system < w.systems && system < first + kTogether && !tally.stuck;
+       ++system) {
     std::int32_t* counts = w.counts + static_cast<std::size_t>(system) * w.m.species;
     std::int32_t wanted[kMostSpecies];
     for (int b = 0; b < w.m.species; ++b) {
@@ -457,7 +459,7 @@ void place_any(const Work<F>& w, int first, void* memory, Tally& tally) {
     }
     System<F> s(w, system, c);
     for (int b = 0; b < w.m.species; ++b)
-      for (int i = 0; i < wanted[b]; ++i) {
+      for (int i = 0; i < wanted[b] && !tally.stuck; ++i) {
         const int slot = w.m.first_slot[b] + i;
         F best = F(kForbidden);
         for (std::uint32_t round = 0; round < kPlaceRounds && !(best < F(0)); ++round) {

@@ -262,6 +262,10 @@ __global__ void __launch_bounds__(kThreads)
   __syncwarp();
   for (int b = 0; b < w.m.species; ++b)
     for (int i = 0; i < wanted[b]; ++i) {
+      // Where one system finds no room, the others are given up.
+      const unsigned stuck =
+          s.lane == 0 ? *static_cast<const volatile unsigned*>(&tally->stuck) : 0;
+      if (__shfl_sync(kAll, stuck, 0)) return;
       const int slot = w.m.first_slot[b] + i;
       F best = F(kForbidden);
       for (std::uint32_t round = 0; round < kPlaceRounds && !(best < F(0)); ++round) {

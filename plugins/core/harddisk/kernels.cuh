@@ -6,6 +6,7 @@
 
 #include "../common/device.cuh"
 #include "engine.h"
+#include "frame.h"
 #include "model.h"
 
 namespace manymove::harddisk {

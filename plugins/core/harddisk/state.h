@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "engine.h"
+#include "frame.h"
 #include "model.h"
 #include "strip.h"
 

@@ -43,7 +43,8 @@ class EngineAction(hoomd.custom.Action):
 
     @abstractmethod
     def _begin(self, timestep: int) -> None:
-        """Make the engine for the particles as they are."""
+        """Make the engine for the particles as they are. If it fails, HOOMD-blue may still call
+        `act`, which tries again."""
 
     # ---- what HOOMD-blue calls -------------------------------------------------------------------
 
@@ -59,11 +60,7 @@ class EngineAction(hoomd.custom.Action):
         self._simulation_reference = weakref.ref(simulation)
         if simulation.seed is None:
             simulation.device.notice("manymove: Simulation.seed is not set, 0 is taken")
-        try:
-            self._begin(simulation.timestep)
-        except BaseException:
-            self._forget()
-            raise
+        self._begin(simulation.timestep)
 
     def detach(self) -> None:
         """Let go of the simulation and of the engine's memory."""

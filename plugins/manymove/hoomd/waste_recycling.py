@@ -167,6 +167,8 @@ class WasteRecyclingMC(EngineAction):
 
     def act(self, timestep: int) -> None:
         """Make `steps` steps and leave the particles where they went."""
+        if self._engine is None:
+            self._begin(timestep)
         _, positions = self._particles()
         if not np.array_equal(positions[self._rigid_tags], self._rigid) or not np.array_equal(
             self._edges(), self._box

@@ -1,0 +1,56 @@
+"""Simulations of hard disks in HOOMD-blue, as the tests make them; HOOMD-blue must be installed."""
+
+from __future__ import annotations
+
+import hoomd
+import numpy as np
+
+import manymove
+import manymove.hoomd
+
+
+def simulation_of(start, device=None, seed=1):
+    positions, box = start
+    simulation = hoomd.Simulation(device or hoomd.device.CPU(), seed=seed)
+    snapshot = hoomd.Snapshot(simulation.device.communicator)
+    snapshot.configuration.box = [*box, 0, 0, 0, 0]
+    snapshot.particles.N = len(positions)
+    snapshot.particles.types = ["A", "B"]
+    snapshot.particles.typeid[:] = np.arange(len(positions)) % 2
+    snapshot.particles.position[:, :2] = positions
+    simulation.create_state_from_snapshot(snapshot)
+    return simulation
+
+
+def add_disks(simulation, trigger=1, **settings):
+    disks = manymove.hoomd.HardDisks(**{"diameter": 1.0, "threads": 1, **settings})
+    simulation.operations.updaters.append(hoomd.update.CustomUpdater(trigger, disks))
+    return disks
+
+
+def make(start, device=None, **settings):
+    simulation = simulation_of(start, device)
+    return simulation, add_disks(simulation, **settings)
+
+
+def positions_of(simulation):
+    return simulation.state.get_snapshot().particles.position[:, :2].copy()
+
+
+def images_of(simulation):
+    return simulation.state.get_snapshot().particles.image[:, :2].copy()
+
+
+def box_of(simulation):
+    return simulation.state.box.Lx, simulation.state.box.Ly
+
+
+def standalone(simulation, cycles, **settings):
+    """What `manymove.HardDisks` makes of the present state in so many cycles."""
+    disks = manymove.HardDisks(
+        positions_of(simulation),
+        box_of(simulation),
+        **{"seed": simulation.seed, "device": "cpu", "threads": 1, **settings},
+    )
+    disks.run_cycles(cycles)
+    return disks
