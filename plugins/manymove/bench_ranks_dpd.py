@@ -2,8 +2,8 @@
 `python -m manymove.bench_ranks_dpd REQUEST FILE`, both JSON.
 
 A box of cubes with so many particles each is melted from a random start by a LAMMPS on so many
-ranks, which then makes the timed runs. Each is the difference of a long and a short one, as in
-`manymove bench dpd`.
+ranks, which then makes the timed runs without setting up again. Timed is the difference of two
+stretches of a run, as in `manymove bench dpd`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from statistics import median
 from typing import Any
 
 from manymove import _core, bench
-from manymove.bench_dpd_variants import LOOP, MELTED, RECORD, WARM_UP, Case, Session, more
+from manymove.bench_dpd_variants import MELTED, WARM_UP, Case, Session, more
 from manymove.lammps import host
 from manymove.report import write_json
 
 MELT = 500  # steps
+RECORD = re.compile(r"^\s*\d+\s+(\d\S*)\s+\S+\s+(\d\S*)\s*$", re.MULTILINE)
+THERMO = "thermo_style custom step temp press cpu\nthermo_modify format float %.9g\n"
 
 
 def grid(count: int) -> tuple[int, int, int]:
@@ -44,7 +46,7 @@ def deck(case: Case, cubes: int, ranks: int, run_style: str, skin: float, precis
         f"create_atoms 1 random {case.particles * cubes} {case.seed} box\nmass 1 1.0\n"
         f"velocity all create 1.0 {case.seed} loop geom\n"
         f"{case.pair(f'manymove/dpd {precision}')}{case.integrate(run_style, skin)}"
-        "thermo_style custom step temp press\n"
+        f"{THERMO}"
     )
 
 
@@ -79,10 +81,14 @@ def measure(
         said = session.ask(
             deck(case, cubes, ranks, style, skin, precision) + f"thermo {MELT}\nrun {MELT}\n"
         )
+        runs: list[tuple[float, float]] = []
         steps = 5 * WARM_UP
-        took, _ = _timed(session, steps)
+        took, _ = _timed(session, MELT, steps)  # which only tells how long the others must be
+        done = MELT + 3 * WARM_UP + steps
         steps = max(steps, int(1.2 * seconds * steps / took))
-        runs = [_timed(session, steps) for _ in range(repeats)]
+        for _ in range(repeats):
+            runs.append(_timed(session, done, steps))
+            done += 3 * WARM_UP + steps
     finally:
         session.close()
     temperature = runs[-1][1]
@@ -111,13 +117,20 @@ def measure(
     }
 
 
-def _timed(session: Session, steps: int) -> tuple[float, float]:
-    """Seconds that so many steps take, and the temperature after them."""
+def _timed(session: Session, done: int, steps: int) -> tuple[float, float]:
+    """Seconds that so many steps take, after so many that are done, and the temperature then.
+
+    Outputs are after a warm-up, after another, and after this and the steps.
+    """
+    begin, middle, end = done + WARM_UP, done + 2 * WARM_UP, done + 3 * WARM_UP + steps
     said = session.ask(
-        f"thermo {WARM_UP + steps}\nrun {WARM_UP} pre no\nrun {WARM_UP + steps} pre no\n"
+        f"variable output equal (step<{begin})*{begin}"
+        f"+(step>={begin}&&step<{middle})*{middle}+(step>={middle})*{end + 1}\n"
+        f"thermo v_output\nrun {end - done} pre no\n"
     )
-    short, long = (float(loop) for loop in LOOP.findall(said))
-    return more(short, long), float(RECORD.findall(said)[-1])
+    records = RECORD.findall(said)
+    _, first, second, third = (float(seconds) for _, seconds in records)
+    return more(second - first, third - second), float(records[-1][0])
 
 
 def main(request: str, file: str) -> int:
