@@ -49,6 +49,7 @@ def test_what_is_collected_can_be_stored_and_shown():
     assert json.loads(json.dumps(collected))["version"] == collected["version"]
     assert collected["version"] in info.format(collected)
     assert "baseline" in collected["build"]["simd"]
+    assert bool(collected["cuda"]["why_none"]) != bool(collected["cuda"]["devices"])
     assert collected["cpu"]["simd_level"] in collected["build"]["simd"]
 
 

@@ -40,7 +40,7 @@ def write(path: PathLike, kind: str, header: Mapping[str, Any], **arrays: np.nda
         os.replace(partial, path)
     except BaseException as error:
         partial.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:  # a full disk
+        if isinstance(error, OSError) and error.errno and error.filename is None:  # a full disk
             error.filename = os.fspath(path)
         raise
 
