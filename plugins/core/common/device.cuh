@@ -51,7 +51,8 @@ inline std::atomic<std::uint64_t>& copied() {
   return bytes;
 }
 
-// All copies between host and device are these two.
+// All copies between host and device are these two (what kernels write into the host's memory is
+// none).
 inline void copy_in(void* device, const void* host, std::size_t bytes, cudaStream_t stream) {
   copied() += bytes;
   check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream), "upload");

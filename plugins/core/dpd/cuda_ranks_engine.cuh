@@ -189,9 +189,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
           state_[now_].velocity.data(), soonest_.data());
       launched();
     }
-    check(cudaMemcpyAsync(&answers_->soonest, soonest_.data(), sizeof(unsigned),
-                          cudaMemcpyDeviceToHost, stream),
-          "displacement");
+    copy_out(&answers_->soonest, soonest_.data(), sizeof(unsigned), stream);
     looked_.record(stream);
   }
   void decide(std::int64_t next) {
