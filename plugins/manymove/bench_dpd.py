@@ -237,7 +237,9 @@ def plot(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     densities = sorted({row["density"] for row in rows})
     cutoffs = sorted({row["cutoff"] for row in rows})
     names = list(dict.fromkeys(row["variant"] for row in rows))
-    figure = Figure(figsize=(3.6 * len(densities), 3.2 * len(cutoffs)), layout="constrained")
+    figure = Figure(
+        figsize=(max(4.5, 3.6 * len(densities)), 0.8 + 2.9 * len(cutoffs)), layout="constrained"
+    )
     FigureCanvasAgg(figure)
     panels = figure.subplots(len(cutoffs), len(densities), sharex=True, sharey=True, squeeze=False)
     for (i, cutoff), (j, density) in itertools.product(enumerate(cutoffs), enumerate(densities)):
@@ -257,7 +259,11 @@ def plot(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     for panels_of_row in panels:
         panels_of_row[0].set_ylabel("million particle-steps per second")
     figure.legend(
-        *_entries(panels), loc="outside lower center", ncols=2, fontsize="small", frameon=False
+        *_entries(panels),
+        loc="outside lower center",
+        ncols=min(2, len(densities)),
+        fontsize="small",
+        frameon=False,
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
