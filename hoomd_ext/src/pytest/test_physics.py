@@ -1,0 +1,195 @@
+"""The tuner and the physics of hoomd.manymove.HardDisks."""
+
+import math
+
+import hoomd
+import hoomd.manymove
+import numpy as np
+import pytest
+from hoomd.manymove.pytest.conftest import (
+    hexagonal,
+    nearest_image,
+)
+
+try:
+    import hoomd.hpmc as hpmc
+except ImportError:
+    hpmc = None
+
+
+# ---- tuning --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["scale_solver", "secant_solver"])
+@pytest.mark.parametrize("target", [0.3, 0.6])
+def test_the_tuner_reaches_an_acceptance(disks, solver, target):
+    simulation, mc = disks(*hexagonal(20, 20, 0.65), d=0.05)
+    tuner = getattr(hoomd.manymove.tune.MoveSize, solver)(
+        trigger=hoomd.trigger.Periodic(10), target=target, max_translation_move=0.8, tol=0.02
+    )
+    simulation.operations.tuners.append(tuner)
+    simulation.run(400)
+    assert tuner.tuned
+    assert 0.05 < mc.d["A"] < 0.8
+    simulation.operations.tuners.remove(tuner)
+    simulation.run(50)
+    accepted, rejected = mc.translate_moves
+    assert accepted / (accepted + rejected) == pytest.approx(target, abs=0.04)
+
+
+def test_the_tuner_sets_all_types(disks):
+    simulation, mc = disks(*hexagonal(8, 8, 0.6), types=("A", "B"), typeid=np.arange(64) % 2)
+    tuner = hoomd.manymove.tune.MoveSize.scale_solver(
+        trigger=2, target=0.3, max_translation_move=0.8
+    )
+    simulation.operations.tuners.append(tuner)
+    simulation.run(20)
+    assert mc.d["A"] == mc.d["B"] != 0.16
+
+
+def test_the_tuner_refuses(disks):
+    for target in (0, 1, -0.5, math.nan):
+        with pytest.raises(ValueError, match="target"):
+            hoomd.manymove.tune.MoveSize.scale_solver(
+                trigger=10, target=target, max_translation_move=0.5
+            )
+    simulation, _ = disks(*hexagonal(8, 8, 0.5))
+    simulation.operations.integrator = None
+    simulation.operations.tuners.append(
+        hoomd.manymove.tune.MoveSize.scale_solver(trigger=10, target=0.3, max_translation_move=0.5)
+    )
+    with pytest.raises(RuntimeError, match=r"hoomd\.manymove\.HardDisks"):
+        simulation.run(0)
+
+
+# ---- physics -------------------------------------------------------------------------------------
+
+
+class Record(hoomd.custom.Action):
+    """Collects a value in every step that it is called."""
+
+    def __init__(self, value):
+        self.value = value
+        self.values = []
+
+    def act(self, timestep):
+        self.values.append(self.value())
+
+
+def recorded(simulation, value, every, steps):
+    """Values of a function, every so many steps of a run."""
+    record = Record(value)
+    writer = hoomd.write.CustomWriter(hoomd.trigger.Periodic(every), record)
+    simulation.operations.writers.append(writer)
+    simulation.run(steps)
+    simulation.operations.writers.remove(writer)
+    return np.array(record.values)
+
+
+def blocked(series, blocks=32):
+    """Mean, and its standard error from the means of blocks."""
+    means = np.array([block.mean() for block in np.array_split(series, blocks)])
+    return means.mean(), means.std(ddof=1) / math.sqrt(blocks)
+
+
+def chi_square_tail(x, degrees):
+    """Probability that chi-square with an even number of degrees exceeds x (exact)."""
+    k = np.arange(degrees // 2)
+    logs = k * math.log(x / 2) - x / 2 - np.array([math.lgamma(i + 1) for i in k])
+    return float(np.exp(logs).sum())
+
+
+def test_two_disks_visit_all_separations_alike(disks):
+    """Chi-square of the separation over 7 x 7 parts of the free plane; false alarms: 1e-6.
+
+    Five steps of large moves apart, samples are independent for this purpose.
+    """
+    edge, diameter = 4.2, 1.2
+    simulation, _ = disks([(-1, 0), (1, 0)], (edge, edge), d=0.6 * diameter, diameter=diameter)
+
+    def separation():
+        with simulation.state.cpu_local_snapshot as data:
+            index = data.particles.rtag[:2]
+            return data.particles.position[index[1], :2] - data.particles.position[index[0], :2]
+
+    simulation.run(20)
+    vectors = nearest_image(recorded(simulation, separation, 5, 30_000), edge)
+    assert (np.hypot(*vectors.T) >= diameter * (1 - 1e-7)).all()
+    x = (np.arange(700) + 0.5) / 700 * edge - edge / 2
+    free = (np.hypot(*np.meshgrid(x, x)) > diameter).astype(float)
+    law = free.reshape(7, 100, 7, 100).mean(axis=(1, 3)).T.ravel()
+    edges = np.linspace(-edge / 2, edge / 2, 8)
+    counts = np.histogram2d(*vectors.T, bins=[edges, edges])[0].ravel()
+    assert counts[law == 0].sum() == 0
+    expected = len(vectors) * law / law.sum()
+    usual = expected > 20
+    counts = np.append(counts[usual], counts[~usual].sum())
+    expected = np.append(expected[usual], expected[~usual].sum())
+    keep = expected > 0
+    chi2 = ((counts - expected)[keep] ** 2 / expected[keep]).sum()
+    degrees = keep.sum() - 1
+    assert chi_square_tail(chi2, degrees + degrees % 2) > 1e-6
+
+
+VIRIAL = (  # B_n / B_2^(n - 1) of hard disks (Clisby and McCoy 2006), B_2 rho = 2 phi
+    1,
+    1,
+    4 / 3 - math.sqrt(3) / math.pi,
+    2 - 4.5 * math.sqrt(3) / math.pi + 10 / math.pi**2,
+    0.33355604,
+    0.1988425,
+    0.1148728,
+    0.0649930,
+    0.0362193,
+    0.0199537,
+)
+
+
+@pytest.mark.parametrize(
+    ("packing_fraction", "d", "diameter"), [(0.1, 0.9, 1.0), (0.2, 0.7, 0.5), (0.3, 0.5, 2.0)]
+)
+def test_the_pressure_of_the_dilute_fluid_is_that_of_the_virial_series(
+    disks, packing_fraction, d, diameter
+):
+    """Within six standard errors from 32 blocks (Student's t: false alarms of 1.2e-6 each) and
+    1/N of the excess for the finite size."""
+    positions, box = hexagonal(100, 100, packing_fraction)
+    simulation, mc = disks(
+        positions * diameter,
+        (box[0] * diameter, box[1] * diameter),
+        d=d * diameter,
+        diameter=diameter,
+        sweeps_per_step=2,
+    )
+    simulation.run(40)
+    value, error = blocked(recorded(simulation, lambda: mc.pressure, 1, 1000))
+    ideal = 4 * packing_fraction / math.pi
+    excess = ideal * sum(b * (2 * packing_fraction) ** n for n, b in enumerate(VIRIAL) if n)
+    assert error < 0.01 * excess
+    assert abs(value - ideal - excess) < 6 * error + excess / 10_000
+    assert mc.betaP == pytest.approx(mc.pressure / diameter**2, rel=1e-12)
+
+
+@pytest.mark.skipif(hpmc is None, reason="this HOOMD-blue has no hpmc")
+@pytest.mark.parametrize(
+    ("steps", "precision"), [(1000, 0.015), pytest.param(20_000, 0.004, marks=pytest.mark.validate)]
+)
+def test_the_pressure_is_that_of_hpmc(disks, simulation_factory, steps, precision):
+    """From the same snapshot, within six joint standard errors from 32 blocks (false alarms below
+    1e-6)."""
+    positions, box = hexagonal(32, 32, 0.6)
+    simulation, mc = disks(positions, box)
+    simulation.run(200)
+    melted = simulation.state.get_snapshot()
+    ours, our_error = blocked(recorded(simulation, lambda: mc.betaP, 1, steps))
+
+    other = simulation_factory(melted)
+    sphere = hpmc.integrate.Sphere(default_d=0.2, nselect=4)
+    sphere.shape["A"] = dict(diameter=1.0)
+    other.operations.integrator = sphere
+    sdf = hpmc.compute.SDF(xmax=0.02, dx=1e-4)
+    other.operations.computes.append(sdf)
+    theirs, their_error = blocked(recorded(other, lambda: sdf.betaP, 2, 4 * steps))
+    assert our_error < precision * ours
+    assert their_error < precision * theirs
+    assert abs(ours - theirs) < 6 * math.hypot(our_error, their_error)
