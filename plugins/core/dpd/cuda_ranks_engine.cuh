@@ -295,14 +295,15 @@ class CudaRanksEngine final : public CudaRanks<P> {
     range_.clear(stream_);
     if (present > 0) {
       place_kernel<P><<<blocks_for(present, kSorters), kSorters, 0, stream_>>>(
-          present, cells_, depths_, ranks_.parts()[static_cast<std::size_t>(ranks_.rank())],
-          here.position, here.velocity, key_[0].data(), order_[0].data());
+          present, cells_, base_.motion, depths_,
+          ranks_.parts()[static_cast<std::size_t>(ranks_.rank())], here.position, here.velocity,
+          key_[0].data(), order_[0].data());
       launched();
       sort(present, 3 * cells_.bits + 2);
     }
     if (count_ > 0) {
       settle_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
-          count_, cells_, base_.shorts, sorted_key_, sorted_, here,
+          count_, cells_, base_.motion, base_.shorts, sorted_key_, sorted_, here,
           particles(state_[kBuilt], built_image_, home_there_), image_there_.data(),
           state_[kBuilt].shorts.data(), tag_.data(), ball_.data(), range_.data(), bounds_.data());
       launched();
@@ -349,11 +350,11 @@ class CudaRanksEngine final : public CudaRanks<P> {
     if (ghosts_ == 0) return;
     const int blocks = blocks_for(ghosts_, kSorters);
     ghost_key_kernel<P><<<this->grid_of(t.from), kSorters, 0, work_>>>(
-        t.from, cells_, ghost_.data(), key_[0].data(), order_[0].data());
+        t.from, cells_, base_.motion, ghost_.data(), key_[0].data(), order_[0].data());
     launched();
     sort(ghosts_, 3 * cells_.bits);
     see_kernel<P><<<blocks, kSorters, 0, work_>>>(
-        ghosts_, count_, cells_, base_.shorts, sorted_key_, sorted_, ghost_.data(),
+        ghosts_, count_, cells_, base_.motion, base_.shorts, sorted_key_, sorted_, ghost_.data(),
         state.position.data(), state.velocity.data(), state.shorts.data(), ball_.data(),
         place_.data(), ghost_range_.data());
     launched();

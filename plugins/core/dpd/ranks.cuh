@@ -240,13 +240,13 @@ struct Depths {
 // One thread per particle: outer ones come first, then the near, then the far, each in the order of
 // cells; those that left for another rank are last.
 template <class P>
-__global__ void place_kernel(int count, Cells cells, Depths depths, Part own,
-                             const typename P::Position* position,
+__global__ void place_kernel(int count, Cells cells, const __grid_constant__ Motion<P> motion,
+                             Depths depths, Part own, const typename P::Position* position,
                              const typename P::Velocity* velocity, unsigned* key, unsigned* order) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
   const typename P::Position p = position[i];
-  const Ball b = ball_of<P>(cells, p, velocity[i]);
+  const Ball b = ball_of<P>(cells, motion, p, velocity[i]);
   key[i] = is_in(own, high_word(p.x), high_word(p.y), high_word(p.z))
                ? morton_key(cells, b.x, b.y, b.z) | depths.of(cells, b.x, b.y, b.z)
                                                         << 3 * cells.bits
@@ -271,10 +271,11 @@ __device__ inline void mark_cell(const Cells& cells, int i, int first, int count
 // One thread per particle: takes it to its new place. image: where it goes on being counted, while
 // the one of `to` is kept.
 template <class P>
-__global__ void settle_kernel(int count, Cells cells, Shorts shorts, const unsigned* key,
-                              const unsigned* order, Travellers<P> from, Travellers<P> to,
-                              int3* image, Short* short_position, unsigned* tag, Ball* ball,
-                              int2* range, Bounds* bounds) {
+__global__ void settle_kernel(int count, Cells cells, const __grid_constant__ Motion<P> motion,
+                              Shorts shorts, const unsigned* key, const unsigned* order,
+                              Travellers<P> from, Travellers<P> to, int3* image,
+                              Short* short_position, unsigned* tag, Ball* ball, int2* range,
+                              Bounds* bounds) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
   const unsigned old = order[i];
@@ -286,7 +287,7 @@ __global__ void settle_kernel(int count, Cells cells, Shorts shorts, const unsig
   to.home[i] = from.home[old];
   tag[i] = v.tag;
   short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
-  ball[i] = ball_of<P>(cells, p, v);
+  ball[i] = ball_of<P>(cells, motion, p, v);
   mark_cell(cells, i, 0, count, key, range);
   const unsigned depth = key[i] >> 3 * cells.bits,
                  before = i > 0 ? key[i - 1] >> 3 * cells.bits : 0;
@@ -320,11 +321,12 @@ __global__ void show_kernel(const unsigned* who, const typename P::Position* pos
 
 template <class P>
 __global__ void ghost_key_kernel(const __grid_constant__ Places<Ghost<P>> from, Cells cells,
-                                 Ghost<P>* ghost, unsigned* key, unsigned* order) {
+                                 const __grid_constant__ Motion<P> motion, Ghost<P>* ghost,
+                                 unsigned* key, unsigned* order) {
   const int k = from.index();
   if (k < 0) return;
   const Ghost<P> g = from.mine();
-  const Ball b = ball_of<P>(cells, g.position, g.velocity);
+  const Ball b = ball_of<P>(cells, motion, g.position, g.velocity);
   ghost[k] = g;
   key[k] = morton_key(cells, b.x, b.y, b.z);
   order[k] = static_cast<unsigned>(k);
@@ -332,8 +334,9 @@ __global__ void ghost_key_kernel(const __grid_constant__ Places<Ghost<P>> from, 
 
 // One thread per ghost, in the order of cells; they are kept behind the rank's own particles.
 template <class P>
-__global__ void see_kernel(int count, int first, Cells cells, Shorts shorts, const unsigned* key,
-                           const unsigned* order, const Ghost<P>* ghost,
+__global__ void see_kernel(int count, int first, Cells cells,
+                           const __grid_constant__ Motion<P> motion, Shorts shorts,
+                           const unsigned* key, const unsigned* order, const Ghost<P>* ghost,
                            typename P::Position* position, typename P::Velocity* velocity,
                            Short* short_position, Ball* ball, unsigned* place, int2* range) {
   const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
@@ -344,7 +347,7 @@ __global__ void see_kernel(int count, int first, Cells cells, Shorts shorts, con
   position[i] = p;
   velocity[i] = g.velocity;
   short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
-  ball[i] = ball_of<P>(cells, p, g.velocity);
+  ball[i] = ball_of<P>(cells, motion, p, g.velocity);
   place[order[k]] = static_cast<unsigned>(i);
   mark_cell(cells, k, first, count, key, range);
 }
