@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(kThreads)
     step_kernel(const __grid_constant__ Step<P> s, const Who who) {
   using Real = typename P::Real;
   using Math = typename MathOf<P>::type;
-  constexpr int kHits = 16;  // that a thread collects before they are computed
+  constexpr int kHits = 20;  // that a thread collects before they are computed
   __shared__ unsigned hit[kHits * kThreads];
   __shared__ std::conditional_t<kIntegers<P>, BlockForces, int> block;
 #if __CUDA_ARCH__ >= 900
