@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <limits>
@@ -111,12 +112,12 @@ class HostMemory : public PeerMemory {
     bytes = (bytes + page - 1) / page * page;
     bytes_ = bytes * of_rank_.size();
     static std::atomic<int> number{0};
-    char name[64] = {}, *names = nullptr;
+    char name[64] = {};
     std::vector<char> all(of_rank_.size() * sizeof name);
-    names = all.data();
     int file = -1;
     if (communicator_.rank() == 0) {
-      snprintf(name, sizeof name, "/dev/shm/manymove.%d.%d", static_cast<int>(getpid()), number++);
+      std::snprintf(name, sizeof name, "/dev/shm/manymove.%d.%d", static_cast<int>(getpid()),
+                    number++);
       file = ::open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
       if (file >= 0 && posix_fallocate(file, 0, static_cast<off_t>(bytes_)) != 0) {
         unlink(name);
@@ -124,8 +125,8 @@ class HostMemory : public PeerMemory {
         file = -1;
       }
     }
-    communicator_.gather(name, names, sizeof name);
-    if (communicator_.rank() != 0) file = ::open(names, O_RDWR | O_CLOEXEC);
+    communicator_.gather(name, all.data(), sizeof name);
+    if (communicator_.rank() != 0) file = ::open(all.data(), O_RDWR | O_CLOEXEC);
     bool opened = file >= 0;
     if (opened) {
       void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
