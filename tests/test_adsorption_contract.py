@@ -246,6 +246,7 @@ def test_starts_are_off_the_hills_and_trapped_molecules_are_counted():
         (dict(profile="w"), 'profile must be "x"'),
         (dict(profile=(0, 0, 0)), "must not be \\(0, 0, 0\\)"),
         (dict(profile="z", bins=5000), "bins must be from 1 to 1024"),
+        (dict(profile="z", bins=0), "bins must be from 1 to 1024, got 0"),
         (dict(fugacity=1.0), "methods metropolis and plj"),
         (dict(fugacity=-1.0, method="plj"), "fugacity must be positive"),
         (dict(fugacity=1.0, method="plj", exchange=1.0), "exchange must lie"),

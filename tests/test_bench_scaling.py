@@ -2,17 +2,18 @@
 
 import json
 import os
-import shutil
+import signal
+import subprocess
 import sys
 import time
 
 import pytest
+from commands import COMMAND, MPIEXEC
 
 from manymove import bench_scaling, cli
 from manymove.bench_ranks_dpd import grid
 from manymove.lammps import host
 
-MPIEXEC = shutil.which("mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
 SMALL = ["--device", "cpu", "--seconds", "0.01"]
 SIZES = {"disks": 2500, "dpd": 600, "electrolyte": 512, "adsorption": 3}
 
@@ -115,16 +116,34 @@ def test_what_fails_or_hangs_leaves_a_gap(tmp_path, capsys):
     report = json.loads(file.read_text())
     assert [row["algorithm"] for row in report["results"]] == ["electrolyte"]
     assert report["failures"] == ["disks, 16384 a rank: the process ended with exit code 1"]
+    words[1] = "disks"
+    assert scaling(*words, "--launcher", "true", "--limit", 60) == 2
+    assert "disks, 16384 a rank: the process wrote no results" in capsys.readouterr().err
     sleeper = tmp_path / "sleeper"
     sleeper.write_text("#!/bin/sh\nsleep 100\n")
     sleeper.chmod(0o755)
     began = time.monotonic()
-    words[1] = "disks"
     assert scaling(*words, "--launcher", sleeper, "--limit", 2, "--json", file) == 2
     assert "nothing was measured: disks, 16384 a rank: not done" in capsys.readouterr().err
     assert time.monotonic() - began < 30
     (failure,) = json.loads(file.read_text())["failures"]
     assert failure.startswith("disks, 16384 a rank: not done after")
+
+
+def test_what_is_terminated_leaves_nothing_running(tmp_path):
+    sleeper, told = tmp_path / "sleeper", tmp_path / "pid"
+    sleeper.write_text(f"#!/bin/sh\necho $$ > {told}.new\nmv {told}.new {told}\nsleep 100\n")
+    sleeper.chmod(0o755)
+    words = ["bench", "scaling", *SMALL, "--algorithms", "disks", "--weak", "--ranks", "2"]
+    job = subprocess.Popen([*COMMAND, *words, "--launcher", str(sleeper)])
+    deadline = time.monotonic() + 60
+    while not told.exists():
+        assert job.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    job.terminate()
+    assert job.wait(timeout=30) == 128 + signal.SIGTERM
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(told.read_text()), 0)
 
 
 def test_a_point_of_two_curves_is_measured_once(tmp_path):
@@ -159,6 +178,15 @@ def test_ranks_that_no_mpirun_started_are_refused(capsys):
     assert "mpirun started 1" in capsys.readouterr().err
     assert cli.run(["bench", "adsorption", "--weak"]) == 2
     assert "--ranks and --weak go with one of --methods" in capsys.readouterr().err
+
+
+def test_none_of_something_is_not_the_default(capsys):
+    words = ["--device", "cpu", "--ranks", "1"]
+    assert cli.run(["bench", "disks", *words, "--threads", "0"]) == 2
+    assert "threads must be positive" in capsys.readouterr().err
+    words += ["--methods", "pmc", "--grid-spacing", "0.5", "--systems", "0"]
+    assert cli.run(["bench", "adsorption", *words]) == 2
+    assert "--systems is 0, fewer than the 1 ranks" in capsys.readouterr().err
 
 
 def test_boxes_of_ranks_are_near_to_cubes():

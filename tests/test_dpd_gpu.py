@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lammps_host import THERMO, needs_lammps, run_lammps
-from test_dpd_resident import (
+from dpd_decks import (
     BONDS,
     DECKS,
     END,
@@ -15,6 +14,7 @@ from test_dpd_resident import (
     state,
     system,
 )
+from lammps_host import THERMO, needs_lammps, run_lammps
 
 from manymove import _core
 

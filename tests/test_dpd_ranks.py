@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lammps_host import THERMO, Run, needs_lammps, run_lammps
-from test_dpd_resident import (
+from dpd_decks import (
     DECKS,
     END,
     STAYS,
@@ -25,12 +24,13 @@ from test_dpd_resident import (
     state,
     system,
 )
+from lammps_host import THERMO, Run, needs_lammps, run_lammps
 
 from manymove import _core
 
 pytestmark = needs_lammps
 
-# What a restart file does not keep, in the decks of test_dpd_resident.
+# What a restart file does not keep, in the decks of dpd_decks.
 KEPT_OUT = ("comm_modify", "neighbor", "fix", "unfix", "region lower", "region upper")
 
 FLOW = (

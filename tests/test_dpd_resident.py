@@ -6,115 +6,25 @@ import re
 
 import numpy as np
 import pytest
-from lammps_host import DUMP, THERMO, Run, needs_lammps, run_lammps
+from dpd_decks import (
+    BONDS,
+    DECKS,
+    END,
+    STAYS,
+    TOLERANCE,
+    WARNING,
+    assert_close,
+    assert_stays,
+    compare,
+    fluid,
+    pick,
+    resident,
+    state,
+    system,
+)
+from lammps_host import DUMP, THERMO, needs_lammps, run_lammps
 
 pytestmark = needs_lammps
-
-STAYS = "the particles are on"
-WARNING = "cannot keep the particles on the device"
-
-
-def system(
-    box: str = "block 0 7 0 7 0 7", atoms: int = 1028, before: str = "", skin: float = 0.3
-) -> str:
-    """A random configuration of two types with thermal velocities, and fix nve."""
-    return f"""
-units lj
-atom_style bond
-comm_modify vel yes
-{before}
-region box {box}
-create_box 2 box bond/types 2 extra/bond/per/atom 10 extra/special/per/atom 100
-create_atoms 1 random {atoms // 2} 11 NULL
-create_atoms 2 random {atoms - atoms // 2} 12 NULL
-mass 1 1.0
-mass 2 2.0
-velocity all create 1.3 13 loop all
-timestep 0.01
-neighbor {skin} bin
-fix nve all nve
-"""
-
-
-def fluid(precision: str = "double", temperature: float = 1.0) -> str:
-    return f"""
-pair_style manymove/dpd {temperature} 1.0 4711 precision {precision}
-pair_coeff 1 1 25.0 4.5
-pair_coeff 1 2 40.0 3.0 1.2 weight_exponent 0.5
-pair_coeff 2 2 15.0 6.0 0.9 weight_exponent 1.7
-"""
-
-
-BONDS = """
-bond_style manymove/harmonic
-bond_coeff 1 20.0 0.5
-bond_coeff 2 40.0 0.4
-special_bonds lj 0 1 1
-create_bonds many all all 1 0.1 0.22
-create_bonds many all all 2 0.22 0.25
-special_bonds lj 0.0 0.5 1.0
-"""
-
-WALLS = """
-fix walls all manymove/wall xlo EDGE xhi EDGE zlo 0.02 zhi 6.97
-"""
-
-FORCES = """
-region lower block INF INF 1 6 INF 3.5
-region upper block INF INF 2 5 3.5 INF
-group first type 1
-fix down first addforce 0.3 0.0 0.1 region lower
-fix up all addforce -0.3 0.0 0.0 region upper
-fix all all addforce 0.0 0.02 0.0
-"""
-
-DECKS = {
-    "several types": system() + fluid(),
-    "one type": system().replace("create_atoms 2", "create_atoms 1")
-    + fluid().replace("1 1 25.0 4.5", "* * 25.0 4.5"),
-    "triclinic": system("prism 0 7 0 7.5 0 7 2 1 -1.5") + fluid(),
-    "bonds": system() + fluid() + BONDS,
-    "walls and body forces": system(before="boundary f p f") + fluid() + BONDS + WALLS + FORCES,
-    "small box": system("block 0 4 0 5 0 6", 360) + fluid(),
-    "frozen particles": system() + fluid() + "unfix nve\ngroup some id <= 700\nfix nve some nve\n",
-    "newton off": system(before="newton off") + fluid() + BONDS,
-    "two dimensions": system("block 0 9 0 8 -0.5 0.5", 300, "dimension 2")
-    + fluid()
-    + "set group all z 0.0\nvelocity all set NULL NULL 0.0\nfix flat all enforce2d\n"
-    + "fix push all addforce 0.2 -0.1 0.0\n",
-}
-
-# Positions unwrapped: when they are wrapped is the run style's affair.
-END = """
-write_dump all custom end id type xu yu zu vx vy vz fx fy fz modify sort id format float %.17g
-"""
-
-TOLERANCE = {"double": 1e-10, "mixed": 1e-5}
-
-
-def resident(device: str, more: str = "") -> str:
-    return f"run_style manymove/verlet device {device} {more}\n"
-
-
-def pick(run: Run, *names: str, file: str = "end", frame: int = -1) -> np.ndarray:
-    columns = run.dump(file, frame)
-    return np.stack([columns[name] for name in names], axis=-1)
-
-
-def state(run: Run) -> np.ndarray:
-    return pick(run, "xu", "yu", "zu", "vx", "vy", "vz", "fx", "fy", "fz")
-
-
-def assert_close(a: np.ndarray, b: np.ndarray, tolerance: float) -> None:
-    scale = np.abs(b).max()
-    assert scale > 0
-    assert np.abs(a - b).max() <= tolerance * scale, np.abs(a - b).max() / scale
-
-
-def assert_stays(run: Run) -> None:
-    """The particles stayed with the engine, and nobody complained."""
-    assert STAYS in run.output
-    assert "manymove" not in "".join(re.findall("WARNING.*", run.output)), run.output
 
 
 @pytest.mark.parametrize("precision", ["double", "mixed"])
@@ -240,151 +150,6 @@ def test_momentum_is_conserved(device, tmp_path):
     assert_stays(run)
     # In float32 each of 1028 particles rounds its velocity by 1e-7 per step, at random.
     assert abs(run.thermo()["v_p"]).max() < 1e-7 * np.sqrt(1028 * 400) * 10
-
-
-# ---- who reads ----
-
-
-def compare(deck: str, more: str, device: str, tmp_path) -> tuple[Run, Run]:
-    """The same on the host and with the engine, for a few steps: not yet chaotic."""
-    host = run_lammps(deck + more + END, tmp_path)
-    ours = run_lammps(deck + resident(device) + more + END, tmp_path)
-    assert_stays(ours)
-    return ours, host
-
-
-def table(run: Run, name: str) -> np.ndarray:
-    lines = (run.directory / name).read_text().splitlines()
-    return np.array(
-        [[float(w) for w in line.split()] for line in lines if line and line[0] != "#"],
-        dtype=object,
-    )
-
-
-def test_fixes_at_the_end_of_a_step(device, tmp_path):
-    more = """
-fix m all momentum 3 linear 1 1 1
-fix t all temp/rescale 4 1.3 1.0 0.0 0.7
-fix a all ave/time 2 1 2 c_thermo_temp c_thermo_press file averages format " %.16g"
-variable t equal temp
-fix p all print 5 "here ${t}" file printed
-thermo 6
-run 12
-"""
-    ours, host = compare(DECKS["bonds"] + THERMO, more, device, tmp_path)
-    for name in ("averages", "printed"):
-        a, b = ((r.directory / name).read_text().replace("here", "").split() for r in (ours, host))
-        numbers = [(float(x), float(y)) for x, y in zip(a, b, strict=True) if x[0].isdigit()]
-        assert len(numbers) > 2
-        for x, y in numbers:
-            assert x == pytest.approx(y, rel=1e-5 if name == "printed" else 1e-9)
-    assert_close(state(ours), state(host), 1e-9)
-
-
-def test_a_fix_that_changes_the_time_step(device, tmp_path):
-    more = "fix dt all dt/reset 3 0.001 0.02 0.02\n" + THERMO + "run 9\n"
-    ours, host = compare(DECKS["bonds"], more, device, tmp_path)
-    assert_close(state(ours), state(host), 1e-9)
-
-
-def test_a_fix_that_stops_the_run(device, tmp_path):
-    more = "variable s equal step\nfix h all halt 1 v_s >= 5 error continue\nrun 9\n"
-    ours, host = compare(DECKS["bonds"], more, device, tmp_path)
-    assert "for 5 steps" in host.output and "for 5 steps" in ours.output
-    assert_close(state(ours), state(host), 1e-10)
-
-
-def test_dumps_on_odd_steps(device, tmp_path):
-    more = """
-dump d all custom 7 dump id type x y z vx vy vz fx fy fz ix iy iz
-dump_modify d sort id format float %.17g
-thermo 5
-run 21
-"""
-    ours, host = compare(system() + fluid(), more, device, tmp_path)
-
-    def columns(run: Run, frame: int, names: str) -> np.ndarray:
-        return pick(run, *names.split(), file="dump", frame=frame)
-
-    for frame in range(4):
-        for names in ("vx vy vz", "fx fy fz"):
-            assert_close(columns(ours, frame, names), columns(host, frame, names), 1e-8)
-        unwrapped = [
-            columns(r, frame, "x y z") + 7 * columns(r, frame, "ix iy iz") for r in (ours, host)
-        ]
-        assert_close(*unwrapped, 1e-9)
-        wrapped = columns(ours, frame, "x y z")
-        assert wrapped.min() >= 0 and wrapped.max() < 7
-
-
-def test_computes_that_need_neighbours_and_values_by_particle(device, tmp_path):
-    more = """
-compute rdf all rdf 20
-compute stress all stress/atom NULL
-compute energy all pe/atom
-compute sums all reduce sum c_energy c_stress[1] c_stress[4]
-compute pairs all pair/local dist eng force
-compute most all reduce sum c_pairs[1] c_pairs[2] c_pairs[3] inputs local
-compute bonds all bond/local dist engpot
-compute longest all reduce sum c_bonds[1] c_bonds[2] inputs local
-fix rdf all ave/time 5 1 5 c_rdf[*] mode vector file rdf
-thermo_style custom step pe press c_sums[1] c_sums[2] c_sums[3] c_most[1] c_most[2] c_most[3] &
-  c_longest[1] c_longest[2]
-thermo_modify format float %.16g norm no
-thermo 3
-dump d all custom 7 dump id c_energy c_stress[1] c_stress[2] c_stress[6]
-dump_modify d sort id format float %.17g
-run 15
-"""
-    # LAMMPS' rdf takes the pairs of the present list, which reaches its last bins when it is new.
-    deck = DECKS["bonds"] + "neigh_modify delay 0 every 1 check no\n"
-    ours, host = compare(deck, more, device, tmp_path)
-    for name, expected in host.thermo().items():
-        assert ours.thermo()[name] == pytest.approx(expected, rel=1e-9), name
-    for name in ("c_energy", "c_stress[1]", "c_stress[2]", "c_stress[6]"):
-        assert_close(ours.dump()[name], host.dump()[name], 1e-9)
-    a, b = ((r.directory / "rdf").read_text().split() for r in (ours, host))
-    assert a == b
-
-
-def test_what_body_forces_report(device, tmp_path):
-    more = """
-fix_modify up energy yes virial yes
-thermo_style custom step pe press pxx f_up f_up[1] f_down[1] f_down[2]
-thermo_modify format float %.16g norm no
-thermo 2
-run 6
-"""
-    ours, host = compare(DECKS["walls and body forces"], more, device, tmp_path)
-    for name, expected in host.thermo().items():
-        assert ours.thermo()[name] == pytest.approx(expected, rel=1e-9, abs=1e-8), name
-
-
-def test_a_region_ends_at_periodic_faces(device, tmp_path):
-    # The first particle passes the face y = 0 before the third of five steps and is in the upper
-    # half from then on: two and a half steps with a force of 1.
-    deck = f"""
-units lj
-comm_modify vel yes
-region box block 0 6 0 6 0 6
-create_box 1 box
-create_atoms 1 single 3 0.025 3
-create_atoms 1 single 1 3 3
-mass 1 1.0
-set atom 1 vy -1.0
-timestep 0.01
-pair_style manymove/dpd 0.0 1.0 7 precision double
-pair_coeff * * 0.0 0.0
-fix nve all nve
-region upper block INF INF 3.5 6 INF INF
-fix push all addforce 1.0 0.0 0.0 region upper
-{resident(device)}
-run 5
-{END}"""
-    run = run_lammps(deck, tmp_path)
-    assert_stays(run)
-    assert pick(run, "vx")[:, 0] == pytest.approx([0.025, 0.0], abs=1e-15)
-    assert pick(run, "yu")[0, 0] == pytest.approx(-0.025, abs=1e-15)
 
 
 # ---- several runs ----

@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 from conftest import lattice
+from dpd_decks import DECKS, resident
 from lammps_host import needs_lammps, run_lammps
-from test_dpd_resident import DECKS, resident
 
 from manymove import Adsorption, Electrolyte, HardDisks, _core
 from manymove.ions import Salt

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 from commands import CLEAN, COMMAND, MPIEXEC, summary_of
+from dpd_decks import fluid, resident, system
 from lammps_host import needs_lammps
-from test_dpd_resident import fluid, resident, system
 
 from manymove.lammps import host
 

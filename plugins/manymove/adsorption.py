@@ -207,7 +207,7 @@ class Adsorption(Simulation, Averages):
             "double_precision": precision == "double",
             "barrier": barrier or 0.0,
             "hill": barrier or _BARRIER * temperature,
-            "direction": _direction(profile),
+            "direction": direction_of(profile),
             "bins": 0 if profile is None else bins,
             "groups": min(systems, _GROUPS),
             "seed": arguments.uint64("seed", seed),
@@ -536,7 +536,7 @@ def _per_species(name: str, value: Any, species: Sequence[Adsorbate]) -> list[in
     return [int(number) for number in values]
 
 
-def _direction(profile: str | tuple[int, int, int] | None) -> tuple[int, int, int]:
+def direction_of(profile: str | tuple[int, int, int] | None) -> tuple[int, int, int]:
     if profile is None:
         return (0, 0, 1)
     if isinstance(profile, str):

@@ -33,10 +33,9 @@ def steps(name: str, value: Any) -> int:
 
 def count(name: str, value: Any, most: int = 2**31 - 1) -> int:
     """How many of something that there must be."""
-    if not 0 < integer(name, value) < 2**31:
-        raise ValueError(f"{name} must be positive and below 2**31, got {value}")
-    if value > most:
-        raise ValueError(f"{name} must be from 1 to {most}, got {value}")
+    if not 0 < integer(name, value) <= most:
+        wanted = "positive and below 2**31" if most == 2**31 - 1 else f"from 1 to {most}"
+        raise ValueError(f"{name} must be {wanted}, got {value}")
     return int(value)
 
 

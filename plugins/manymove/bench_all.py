@@ -18,7 +18,7 @@ from typing import Any
 from manymove import bench
 from manymove.bench_process import report_of
 from manymove.devices import on_gpu
-from manymove.report import write_json
+from manymove.report import need_matplotlib, write_json
 
 Row = dict[str, Any]
 
@@ -208,7 +208,7 @@ def run(
         if name not in PARTS:
             raise ValueError(f'--parts has "{name}"; there are {", ".join(PARTS)}')
     if plot_file is not None:
-        _matplotlib()
+        need_matplotlib()
     common = {"device": device, "repeats": repeats, "seconds": seconds, "seed": seed}
     report: dict[str, Any] = {**bench.machine(), **common, "limit": limit, "summary": []}
     report |= {"benchmarks": {}, "absent": {}, "failures": {}}
@@ -225,7 +225,6 @@ def run(
             report["benchmarks"][name] = done
             report["summary"] += summarise(PARTS[name], done["results"])
         if json_file is not None:
-            json_file.parent.mkdir(parents=True, exist_ok=True)
             write_json(json_file, report)
     if not report["summary"]:
         reasons = [*report["absent"].values(), *(f[0] for f in report["failures"].values())]
@@ -262,7 +261,7 @@ def _run_part(
         if why:
             left = sizes[len(done["done"]) :]
             failures.append(f"{PARTS[name].title}, {left[0] if left else 'at its end'}: {why}")
-        if not why or time.monotonic() > deadline or "missing" in done:
+        if not why or not left or time.monotonic() > deadline or "missing" in done:
             break
     return done, failures
 
@@ -336,20 +335,13 @@ def _row(row: Row) -> str:
     return f"{line}  [{row['unit']}]"
 
 
-def _matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install 'manymove[plot]'") from error
-
-
 def plot(path: Path, summary: Sequence[Row]) -> None:
     """Speed against size, a panel for each algorithm.
 
     Raises:
         ImportError: matplotlib is not installed.
     """
-    _matplotlib()
+    need_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import NullFormatter

@@ -10,7 +10,6 @@ and HOOMD-blue's md.pair.DPD.
 from __future__ import annotations
 
 import itertools
-import os
 import re
 import shutil
 import tempfile
@@ -21,8 +20,9 @@ from typing import Any
 
 from manymove import bench, bench_dpd_variants
 from manymove.bench_dpd_variants import Case, Variant
+from manymove.devices import usable_cores
 from manymove.lammps import host
-from manymove.report import write_json
+from manymove.report import need_matplotlib, write_json
 
 GPU_SIZES = [100_000, 2_000_000]
 CPU_SIZES = [24_000]
@@ -83,6 +83,7 @@ def run(
     Raises:
         ValueError: an argument is out of range, or a GPU is asked for and there is none.
         RuntimeError: LAMMPS, its MPI or the plugin is missing, or the fluid does not melt.
+        ImportError: a picture is asked for and matplotlib is not installed.
     """
     bench.check(repeats, seconds, melt, 0)
     if melt < SHORTEST_MELT:
@@ -98,9 +99,11 @@ def run(
     for executable in lammps:
         if shutil.which(executable) is None:
             raise ValueError(f"--lammps {executable} is not an executable")
+    if plot_file is not None:
+        need_matplotlib()
     host.command()  # raises if something is missing
     gpu, cpu = _where(device)
-    cores = len(os.sched_getaffinity(0))
+    cores = len(usable_cores())
     sizes = sizes or (GPU_SIZES if gpu else CPU_SIZES)
     cases = [
         Case(N, density, cutoff, timestep, tuple(skins), weight_exponent, seed)
@@ -137,7 +140,6 @@ def run(
                 print(_row(result), flush=True)
             rows += results
             if json_file is not None:
-                json_file.parent.mkdir(parents=True, exist_ok=True)
                 write_json(json_file, report)
             if plot_file is not None:
                 plot(plot_file, rows)
@@ -228,11 +230,10 @@ def plot(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install 'manymove[plot]'") from error
+    need_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     rows = [row for row in rows if "failure" not in row]
     densities = sorted({row["density"] for row in rows})
     cutoffs = sorted({row["cutoff"] for row in rows})

@@ -21,6 +21,7 @@ from typing import Any
 
 import manymove.lammps
 from manymove import _core
+from manymove.devices import usable_cores
 from manymove.lammps import host
 
 # Timed is the difference of two stretches between outputs, the second one longer, after a warm-up:
@@ -321,7 +322,7 @@ def melt(case: Case, steps: int, on_gpu: bool, start: Path) -> None:
         f"timestep {case.timestep:g}\nrun {steps} pre no\n"
         f"run_style verlet\npair_style none\nreset_timestep 0\nwrite_restart {start}\n"
     )
-    command = host.command(1 if on_gpu else len(os.sched_getaffinity(0)))
+    command = host.command(1 if on_gpu else len(usable_cores()))
     output, code = lammps(deck, command, host.environment())
     if code:
         raise RuntimeError(f"the fluid does not melt: {why_not(output)}")

@@ -30,6 +30,7 @@ def report_of(
         file = Path(folder) / "report.json"
         process = subprocess.Popen([*command, str(file)], env=environment, start_new_session=True)
         why = ""
+        before = signal.signal(signal.SIGTERM, _leave)
         try:
             if code := process.wait(timeout=max(0.0, limit)):
                 why = f"the process ended with exit code {code}"
@@ -37,7 +38,15 @@ def report_of(
             why = f"not done after {limit:.0f} s"
         finally:
             _end(process)
-        return json.loads(file.read_text()) if file.exists() else {}, why
+            signal.signal(signal.SIGTERM, before)
+        if not file.exists():
+            return {}, why or "the process wrote no results"
+        return json.loads(file.read_text()), why
+
+
+def _leave(number: int, frame: Any) -> None:
+    """SIGTERM ends this process and, on the way out, that of the benchmark."""
+    raise SystemExit(128 + number)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -72,7 +72,7 @@ def disks(
         "moves_per_cell": moves_per_cell,
         "seed": seed,
         "device": world.device(device),
-        "threads": threads or world.cores,
+        "threads": world.cores if threads is None else threads,
     }
     for N in sizes:
         found = _on_first(everyone, lambda N=N: _melted(N, packing_fraction, settings, melt))
@@ -131,7 +131,7 @@ def adsorption(
     """
     bench.check(repeats, seconds, equilibrate, 0)
     everyone = _everyone(world, ranks)
-    where, threads = world.device(device), threads or world.cores
+    where, threads = world.device(device), world.cores if threads is None else threads
     settings = {
         "interpolation": interpolation,
         "grid_spacing": grid_spacing,
@@ -148,7 +148,9 @@ def adsorption(
         each = filling_systems(method, N, where, precision, threads)
         if everyone:
             each = everyone.first(each)
-        total = systems or (each if weak else each * max(ranks))
+        total = systems
+        if total is None:
+            total = each if weak else each * max(ranks)
         if not weak and total < max(ranks):
             raise ValueError(f"--systems is {total}, fewer than the {max(ranks)} ranks")
 
@@ -181,7 +183,6 @@ def _everyone(world: World, ranks: Sequence[int]) -> Ranks | None:
 
 def _write(world: World, report: dict[str, Any], json_file: Path | None) -> dict[str, Any]:
     if json_file is not None and world.rank == 0:
-        json_file.parent.mkdir(parents=True, exist_ok=True)
         write_json(json_file, report)
     return report
 

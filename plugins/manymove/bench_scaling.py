@@ -22,7 +22,8 @@ from typing import Any
 
 from manymove import _core, bench
 from manymove.bench_process import report_of
-from manymove.report import write_json
+from manymove.devices import usable_cores
+from manymove.report import need_matplotlib, write_json
 
 Row = dict[str, Any]
 
@@ -238,7 +239,7 @@ def run(
     if not limit > 0:
         raise ValueError(f"--limit is {limit:g}; it must be positive (seconds)")
     if plot_file is not None:
-        _matplotlib()
+        need_matplotlib()
     on_gpu = _runs_on_gpu(device)
     ranks = _numbers_of_ranks(ranks, on_gpu)
     words = shlex.split(launcher or "")
@@ -258,7 +259,6 @@ def run(
                 print("\n".join([HEADER, *map(_row, curve)]), flush=True)
                 report["results"] += curve
                 if json_file is not None:
-                    json_file.parent.mkdir(parents=True, exist_ok=True)
                     write_json(json_file, report)
     if not report["results"]:
         raise RuntimeError(f"nothing was measured: {plan.failures[0]}")
@@ -308,7 +308,7 @@ def _runs_on_gpu(device: str) -> bool:
 
 
 def _numbers_of_ranks(ranks: Sequence[int] | None, on_gpu: bool) -> list[int]:
-    most = len(_core.cuda_devices()) if on_gpu else len(os.sched_getaffinity(0))
+    most = len(_core.cuda_devices()) if on_gpu else len(usable_cores())
     if ranks is None:
         return [2**k for k in range(most.bit_length())]
     if min(ranks) < 1 or (on_gpu and max(ranks) > most):
@@ -362,20 +362,13 @@ def read(files: Sequence[Path], plot_file: Path | None) -> list[Row]:
     return rows
 
 
-def _matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install 'manymove[plot]'") from error
-
-
 def plot(path: Path, rows: Sequence[Row]) -> None:
     """Speed and efficiency against the number of ranks, a column for each algorithm.
 
     Raises:
         ImportError: matplotlib is not installed.
     """
-    _matplotlib()
+    need_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -31,7 +31,7 @@ def resolve(device: Any, several: bool = False) -> str:
     """The device as engines want it: "cpu" or "cuda:<index>".
 
     Args:
-        device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
+        device: "auto" (the first GPU if there is one), "cpu", "cuda" or "cuda:<index>".
         several: "cuda:<index>,<index>..." is one, too.
 
     Raises:
@@ -45,9 +45,8 @@ def resolve(device: Any, several: bool = False) -> str:
     if device == "cuda":
         return "cuda:0"
     if not re.fullmatch("cpu|cuda:[0-9]{1,3}" + several * "(,[0-9]{1,3})*", device):
-        raise ValueError(
-            f'unknown device "{device}": expected "auto", "cpu", "cuda" or "cuda:<index>"'
-        )
+        known = '"auto", "cpu", "cuda" or "cuda:<index>"' + several * ' (several: "cuda:0,1")'
+        raise ValueError(f'unknown device "{device}": expected {known}')
     return device
 
 

@@ -11,17 +11,18 @@ import numpy as np
 
 from manymove.analysis.pressure import PressureEstimate
 from manymove.analysis.reference import published
+from manymove.report import need_matplotlib
 
 _DISKS_DRAWN_AS_CIRCLES = 100_000
 _INCHES = 9.0
 
 
-def _figure(width: float, height: float) -> tuple[Any, Any]:
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install 'manymove[plot]'") from error
+def new_figure(width: float, height: float) -> tuple[Any, Any]:
+    """Figure and axes of so many inches, without a display."""
+    need_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure, figure.add_subplot()
@@ -62,7 +63,7 @@ def configuration(
     from matplotlib.collections import EllipseCollection
 
     width, height = (_INCHES * edge / max(box) for edge in box)
-    figure, axes = _figure(max(width, 2.0), max(height, 2.0) + 0.4)
+    figure, axes = new_figure(max(width, 2.0), max(height, 2.0) + 0.4)
     colours = _psi6_colours(psi6)
     if len(positions) <= _DISKS_DRAWN_AS_CIRCLES:
         size = np.full(len(positions), diameter)
@@ -142,7 +143,7 @@ def pressure_against_sweeps(
         estimate: of all replicas.
         reference: published P* and its error.
     """
-    figure, axes = _figure(7.0, 4.2)
+    figure, axes = new_figure(7.0, 4.2)
     for index, (sweeps, records) in enumerate(series):
         colour = f"C{index % 10}"
         running = np.cumsum(records) / np.arange(1, len(records) + 1)
@@ -182,7 +183,7 @@ def equation_of_state(
         points: (packing fraction, P*, error) of each run.
         N: number of disks.
     """
-    figure, axes = _figure(7.0, 4.6)
+    figure, axes = new_figure(7.0, 4.6)
     table = published()
     fractions = np.array(table["packing_fractions"])
     for index, (size, row) in enumerate(

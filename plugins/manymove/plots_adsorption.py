@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from manymove.averages import Profile
-from manymove.plots import _figure
+from manymove.plots import new_figure
 
 
 def energy(path: str | Path, records: np.ndarray, summary: dict[str, Any]) -> None:
@@ -19,7 +19,7 @@ def energy(path: str | Path, records: np.ndarray, summary: dict[str, Any]) -> No
         records: (K, 3), steps, plain and waste-recycled energies in kelvin.
         summary: of the run.
     """
-    figure, axes = _figure(7.0, 4.2)
+    figure, axes = new_figure(7.0, 4.2)
     recycled = "energy_wrmc_K" in summary
     axes.plot(records[:, 0], records[:, 1], ".", ms=3, alpha=0.6, label="plain")
     if recycled:
@@ -40,7 +40,7 @@ def profile(path: str | Path, result: Profile, temperature: float) -> None:
         result: of the run.
         temperature: in kelvin.
     """
-    figure, axes = _figure(7.0, 4.2)
+    figure, axes = new_figure(7.0, 4.2)
     axes.errorbar(result.position, result.probability, result.probability_error, fmt=".-", ms=3,
                   lw=0.8, color="C0")  # fmt: skip
     axes.set(xlabel="position (angstrom, or periods)", ylabel="P")
@@ -60,7 +60,7 @@ def isotherm(path: str | Path, summary: dict[str, Any]) -> None:
         path: of the PNG file.
         summary: of all pressures.
     """
-    figure, axes = _figure(7.0, 4.2)
+    figure, axes = new_figure(7.0, 4.2)
     loadings = np.array(summary["loading_mol_per_kg"]).T
     errors = np.array(summary["loading_error_mol_per_kg"], dtype=float).T
     for name, loading, error in zip(summary["adsorbates"], loadings, errors, strict=True):

@@ -9,7 +9,7 @@ import numpy as np
 from manymove.analysis.dressed_ion import DressedIons, charge_density, potential_of_mean_force
 from manymove.electrolyte_replica import Result, Settings
 from manymove.pair_correlations import PairCorrelations
-from manymove.plots import _figure
+from manymove.plots import new_figure
 
 
 def all_of(
@@ -51,7 +51,7 @@ def pool(runs: list[PairCorrelations]) -> PairCorrelations:
 
 def energy(path: Path, series: list[np.ndarray]) -> None:
     """Energy per ion against sweeps."""
-    figure, axes = _figure(6.4, 4.2)
+    figure, axes = new_figure(6.4, 4.2)
     for one in series:
         axes.plot(np.arange(1, one.size + 1), one, lw=0.8)
     axes.set_xlabel("sweeps measured")
@@ -66,7 +66,7 @@ def autocorrelation(path: Path, series: list[np.ndarray]) -> None:
     for one in series:
         d = one - one.mean()
         curves.append([(d[: d.size - n] * d[n:]).mean() / (d * d).mean() for n in range(longest)])
-    figure, axes = _figure(6.4, 4.2)
+    figure, axes = new_figure(6.4, 4.2)
     axes.plot(np.mean(curves, axis=0), "o-", ms=3)
     axes.axhline(0, color="grey", lw=0.8)
     axes.set_xlabel("n / sweeps")
@@ -76,7 +76,7 @@ def autocorrelation(path: Path, series: list[np.ndarray]) -> None:
 
 def pair_correlations(path: Path, found: PairCorrelations) -> None:
     """g_ab(r) (Figure 12)."""
-    figure, axes = _figure(6.4, 4.2)
+    figure, axes = new_figure(6.4, 4.2)
     for (a, b), g in zip(found.pairs, found.g, strict=True):
         axes.plot(found.r, g, lw=1, label=f"{found.valences[a]:+g} {found.valences[b]:+g}")
     axes.axhline(1, color="grey", lw=0.8)
@@ -93,7 +93,7 @@ def far_field(path: Path, found: PairCorrelations, dressed: DressedIons) -> None
     low, high = dressed.window
     shown = (found.r > 0.3 * low) & (found.r < 1.4 * high)
     window = (found.r >= low) & (found.r <= high)
-    figure, axes = _figure(6.4, 4.2)
+    figure, axes = new_figure(6.4, 4.2)
     for species, (z, row) in enumerate(zip(found.valences, rho, strict=True)):
         y = found.r * row
         sign = np.sign(np.sum(y[window]))
@@ -119,7 +119,7 @@ def valences(path: Path, found: PairCorrelations, dressed: DressedIons) -> None:
     """Potentials of mean force against charge densities (Figure 14, Eq. 17)."""
     rho = charge_density(found.g, found.densities, found.valences)
     window = (found.r >= dressed.window[0]) & (found.r <= dressed.window[1])
-    figure, axes = _figure(6.4, 4.2)
+    figure, axes = new_figure(6.4, 4.2)
     for a, b in ((0, 0), (1, 0), (0, 1), (1, 1)):
         u = potential_of_mean_force(found.of(a, b))[window]
         label = f"U({found.valences[a]:+g}, {found.valences[b]:+g}): {dressed.valences[b][a]:.3f}"

@@ -76,6 +76,18 @@ def pictures(quiet: bool) -> Iterator[None]:
             print(f"no pictures: {error}")
 
 
+def need_matplotlib() -> None:
+    """Refuse a picture that was asked for before anything is run.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError("pictures need matplotlib: pip install 'manymove[plot]'") from error
+
+
 def lines(rows: Sequence[tuple[str, str]]) -> str:
     """A table of two columns for the terminal."""
     width = max(len(name) for name, _ in rows)

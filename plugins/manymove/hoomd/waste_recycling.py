@@ -12,7 +12,7 @@ import numpy as np
 from hoomd.logging import log
 
 from manymove import _core, arguments
-from manymove.adsorption import _direction
+from manymove.adsorption import direction_of
 from manymove.averages import MULTIPLE, Pooled
 from manymove.hoomd.action import EngineAction
 
@@ -117,7 +117,7 @@ class WasteRecyclingMC(EngineAction):
             "double_precision": False,
             "barrier": _BARRIER * _KT,
             "hill": _BARRIER * _KT,
-            "direction": _direction(profile),
+            "direction": direction_of(profile),
             "bins": 0 if profile is None else arguments.count("bins", bins, most=1024),
             "groups": 1,
         }
@@ -229,7 +229,7 @@ class WasteRecyclingMC(EngineAction):
             raise RuntimeError("there are no averages before the simulation runs")
         self._engine.reset_averages()
 
-    # ---- helpers ---------------------------------------------------------------------------------
+    # ---- the engine ------------------------------------------------------------------------------
 
     def _averages(self) -> Pooled:
         about = {"method": self._method}
