@@ -13,6 +13,7 @@ import pytest
 from dpd_decks import (
     DECKS,
     END,
+    NARROW,
     STAYS,
     TOLERANCE,
     WARNING,
@@ -76,6 +77,17 @@ def test_a_few_steps_are_those_of_one_rank(deck, processors, precision, device, 
         assert many.thermo()[name] == pytest.approx(
             expected, rel=10 * tolerance, abs=10 * tolerance * scale
         ), name
+
+
+@pytest.mark.parametrize("processors", ["2 1 1", "1 2 1"])
+def test_ranks_share_a_tilted_box_narrower_than_twice_the_reach(processors, device, tmp_path):
+    start = from_restart(NARROW, tmp_path)
+    end = "run 100\n" + END
+    where, ranks = grid(processors)
+    host = run_lammps(start + end, tmp_path)
+    ours = run_lammps(where + start + resident(device) + end, tmp_path, ranks=ranks)
+    assert_stays(ours)
+    assert_close(state(ours), state(host), 1e-9)
 
 
 MOMENTUM = "".join(f"variable p{a} equal vcm(all,{a})*mass(all)\n" for a in "xyz")

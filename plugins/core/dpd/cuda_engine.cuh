@@ -372,7 +372,7 @@ class CudaEngine : public ResidentBase {
         while (!trouble() && (started = report_->started) < next - kAhead)
           std::this_thread::yield();
         if (trouble()) {
-          next = mend(next, buffer_of);
+          next = mend(buffer_of);
           continue;
         }
         if (interrupted && next < to && next % 16 == 0 && interrupted()) to = next;
@@ -382,7 +382,7 @@ class CudaEngine : public ResidentBase {
       }
       check(cudaStreamSynchronize(stream_), "step");
       if (!trouble()) break;
-      next = mend(next, buffer_of);
+      next = mend(buffer_of);
     }
     // The last one left positions where they were.
     velocity_[0].swap(velocity_[1]);
@@ -411,7 +411,7 @@ class CudaEngine : public ResidentBase {
   }
 
   template <class BufferOf>
-  std::int64_t mend(std::int64_t, const BufferOf& buffer_of) {
+  std::int64_t mend(const BufferOf& buffer_of) {
     if (report_->lost) {
       check(cudaStreamSynchronize(stream_), "step");
       step_ = report_->expired;
@@ -483,7 +483,7 @@ class CudaEngine : public ResidentBase {
                                                                 {},
                                                                 false,
                                                                 ball_.data()},
-                                                  position_[now_].data(), velocity_[now_].data());
+                                                  velocity_[now_].data());
     launched();
     if (bond_ends_) {
       bond_range_kernel<<<blocks, 256, 0, stream_>>>(count_, home_[home_now_].data(),

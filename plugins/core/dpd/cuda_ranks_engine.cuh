@@ -112,17 +112,15 @@ class CudaRanksEngine final : public CudaRanks<P> {
     join();
     if (before_build) {
       // Who is not an outer one cannot have come to another part by now.
-      suspects_ = lists_hold_ && has_looked_ && !base_.motion.frame.open ? outer_ : count_;
-      if (unsigned* number = room_for_numbers(suspects_, ranks_.ranks())) {
-        census_kernel<P><<<blocks_for(suspects_, kSorters), kSorters, 0, stream_>>>(
-            suspects_, ranks_.ranks(), cells_, base_.motion.frame.open, leaves(),
-            state_[now_].velocity.data(), ball_.data(), time_step(), census_.data(), number);
-        launched();
-      }
-      sum_boxes(suspects_, ranks_.ranks());
+      take_census(lists_hold_ && has_looked_ && !base_.motion.frame.open ? outer_ : count_);
     }
     ask();
     const Control& control = answers_->control;
+    // But for those that left their balls in the last step.
+    if (before_build && suspects_ < count_ && control.expired <= step) {
+      take_census(count_);
+      ask();
+    }
     const Census& census = answers_->census;
     const std::vector<Opinion> all = gather({control.expired, parcel_, control.lost, census.beyond,
                                              census.missing, control.wanted, census.soonest, stop});
@@ -164,6 +162,18 @@ class CudaRanksEngine final : public CudaRanks<P> {
     transport_->expect(static_cast<std::size_t>(most.parcel));
     stop = most.stop != 0;
     return true;
+  }
+
+  // Who leaves, and when the first would be out of the ball: of the first particles.
+  void take_census(int suspects) {
+    suspects_ = suspects;
+    if (unsigned* number = room_for_numbers(suspects_, ranks_.ranks())) {
+      census_kernel<P><<<blocks_for(suspects_, kSorters), kSorters, 0, stream_>>>(
+          suspects_, ranks_.ranks(), cells_, base_.motion.frame.open, leaves(),
+          state_[now_].velocity.data(), ball_.data(), time_step(), census_.data(), number);
+      launched();
+    }
+    sum_boxes(suspects_, ranks_.ranks());
   }
 
   // From build to build, if somebody will leave the ball so many steps (as bits) after those that
@@ -378,8 +388,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
         inner,
         ball_.data()};
     const auto kernel = has_special_ ? &list_kernel<P, true, true> : &list_kernel<P, false, true>;
-    kernel<<<this->list_grid(), kThreads, 0, work_>>>(arguments, state_[kBuilt].position.data(),
-                                                      state_[kBuilt].velocity.data());
+    kernel<<<this->list_grid(), kThreads, 0, work_>>>(arguments, state_[kBuilt].velocity.data());
     launched();
   }
   Lists lists() const { return {entry_.data(), number_.data(), capacity_, owned_capacity_}; }

@@ -74,7 +74,7 @@ Decomposition::Decomposition(const Settings& settings, Communicator& communicato
   for (int a = 0; a < 3; ++a) {
     cuts[a] = integers_of(grid.cut[a], settings.box.periodic[a], a);
     cells *= cuts[a].size() - 1;
-    // Longer by more than the rounding of positions, and than lists reach (Cells::reach_squared).
+    // Longer by more than the rounding of positions, and than lists reach (Cells::cutoff).
     const double frame = settings.box.periodic[a] ? width[a] : 2 * width[a],
                  part = (settings.cutoff + settings.skin + ahead) * (1 + 2e-5) / frame;
     reach[a] = static_cast<std::uint64_t>(std::min(part, 1.0) * 0x1p32) + 4;

@@ -6,8 +6,8 @@
 //
 // Positions are fractions of the box in fixed point (32 bits in mixed precision, 64 in double):
 // a difference of two wraps by itself to the nearest periodic image, and the resolution is the same
-// everywhere in the box. Sums have a fixed order: the same calls on the same number of ranks give
-// the same bits.
+// everywhere in the box. Sums have a fixed order or are of integers: the same calls on the same
+// number of ranks give the same bits.
 #pragma once
 
 #include <cstdint>

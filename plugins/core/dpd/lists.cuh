@@ -31,8 +31,9 @@ struct Watch {
 __device__ inline bool stale(const Watch& watch, long long step) {
   return watch.control->expired <= step || watch.control->wanted;
 }
+// The first step counts: where there are several ranks, kernels of two steps may run at a time.
 __device__ inline void expire(const Watch& watch, long long step) {
-  watch.control->expired = step;
+  if (watch.control->expired > step) atomicMin(&watch.control->expired, step);
   watch.report->expired = step;
 }
 __device__ inline void lose(const Watch& watch, unsigned tag, long long step) {
@@ -239,8 +240,7 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
 
 template <class P, bool special, bool ranks = false>
 __global__ void __launch_bounds__(kThreads)
-    list_kernel(const __grid_constant__ ListArguments a, const typename P::Position* position,
-                const typename P::Velocity* velocity) {
+    list_kernel(const __grid_constant__ ListArguments a, const typename P::Velocity* velocity) {
   constexpr int kMost = ListMemory::kMost;
   __shared__ ListMemory memory[kThreads / 32];
   const Cells& cells = a.cells;

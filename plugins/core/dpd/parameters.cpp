@@ -129,6 +129,11 @@ Cells cells_of(const Settings& s, double count, const Part* here) {
   cells.to_xz = frame.to_xz;
   cells.to_yz = frame.to_yz;
   cells.cutoff = static_cast<float>(s.cutoff * (1 + 3e-5));
+  // Farther apart than half a width of a tilted box, two places may have nearer images than those
+  // that differ least in fractions: there, all pairs of the cells around come into lists.
+  for (int a = 0; a < 3; ++a)
+    if (frame.tilted && s.box.periodic[a] && width[a] < 2 * reach * (1 + 1e-4))
+      cells.cutoff = 1e15f;
   cells.largest_radius = static_cast<float>(0.5 * s.skin * (1 - 1e-5));
   look_ahead(cells, 0, 0);
   return cells;
@@ -234,7 +239,9 @@ double force_unit(const Settings& s) {
   for (int i = 1; i <= s.pairs.types; ++i)
     for (int j = 1; j <= s.pairs.types; ++j) {
       const PairCoefficients& c = s.pairs.coefficients[i * (s.pairs.types + 1) + j];
-      strongest = std::max(strongest, std::fabs(c.a) + 7 * c.sigma);
+      // Friction where there is hardly anything else, at a millionth of a cutoff in a step.
+      const double friction = c.gamma * s.cutoff / s.time_step * 1e-6;
+      strongest = std::max({strongest, std::fabs(c.a) + 7 * c.sigma, friction});
     }
   return strongest > 0 ? std::ldexp(1.0, std::ilogb(strongest) + 1 - 23) : 1;
 }

@@ -43,7 +43,7 @@ std::vector<PairLaw<typename P::Real>> laws_of(const PairTable& table);
 template <class P>
 Forces<P> forces_of(const Settings& settings, const PairLaw<typename P::Real>* laws);
 // In mixed precision forces are multiples of this, a power of two: 2^-23 of what the strongest pair
-// with a noise of 7 feels.
+// with a noise of 7 feels, or of a slow pair's friction if that is more.
 double force_unit(const Settings& settings);
 // One pair of types with weight exponent 1 in an upright box and no special neighbours.
 bool is_plain(const Settings& settings, bool has_special);

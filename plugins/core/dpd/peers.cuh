@@ -66,10 +66,15 @@ class GpuMemory : public PeerMemory {
     } mine{};
     memory_ = {};
     // Small pieces share a block of memory with others, of which a handle would be.
-    memory_ = DeviceBuffer<char>(std::max(bytes, std::size_t(4) << 20));
-    check(cudaMemset(memory_.data(), 0, memory_.size()), "clear");
-    check(cudaDeviceSynchronize(), "clear");
-    mine.valid = cudaIpcGetMemHandle(&mine.handle, memory_.data()) == cudaSuccess;
+    try {
+      memory_ = DeviceBuffer<char>(std::max(bytes, std::size_t(4) << 20));
+    } catch (const DeviceMemoryError&) {  // all ranks hear of it below
+    }
+    if (memory_.size() > 0) {
+      check(cudaMemset(memory_.data(), 0, memory_.size()), "clear");
+      check(cudaDeviceSynchronize(), "clear");
+      mine.valid = cudaIpcGetMemHandle(&mine.handle, memory_.data()) == cudaSuccess;
+    }
     std::vector<Offer> all(of_rank_.size());
     communicator_.gather(&mine, all.data(), sizeof mine);
     bool opened = mine.valid;
