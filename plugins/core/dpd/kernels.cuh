@@ -187,7 +187,9 @@ __global__ void __launch_bounds__(kThreads)
     cudaTriggerProgrammaticLaunchCompletion();
   }
 #endif
-  if (stale(s.watch, s.number)) return;
+  // The whole block or nobody: a kernel of the step before may end lists meanwhile.
+  const bool in_vain = stale(s.watch, s.number);
+  if (Who::follows_a_step ? in_vain : __syncthreads_or(in_vain)) return;
   if (blockIdx.x == 0 && threadIdx.x == 0) s.watch.report->started = s.number;
   const int thread = static_cast<int>(threadIdx.x);
   const int first = who.first + static_cast<int>(blockIdx.x) * (kThreads / lanes);  // of the block
