@@ -120,3 +120,19 @@ def compare(deck: str, more: str, device: str, tmp_path) -> tuple[Run, Run]:
     ours = run_lammps(deck + resident(device) + more + END, tmp_path)
     assert_stays(ours)
     return ours, host
+
+
+NARROW = """
+units lj
+comm_modify vel yes
+region box prism 0 2.3 0 2.05 0 2.6 1.15 0 0
+create_box 1 box
+create_atoms 1 random 37 12345 box
+mass 1 1.0
+velocity all create 1.0 97 loop geom
+pair_style manymove/dpd 1.0 1.0 34387 precision double
+pair_coeff * * 25.0 4.5
+neighbor 0.5 bin
+timestep 0.005
+fix nve all nve
+"""

@@ -10,6 +10,7 @@ from dpd_decks import (
     BONDS,
     DECKS,
     END,
+    NARROW,
     STAYS,
     TOLERANCE,
     WARNING,
@@ -58,22 +59,6 @@ def test_lists_that_look_ahead_hold_longer_and_miss_nobody(deck, device, tmp_pat
         int(re.search(r"Neighbor list builds = (\d+)", run.output)[1]) for run in (ours, host)
     ]
     assert 5 < builds[0] < 0.8 * builds[1]
-
-
-NARROW = """
-units lj
-comm_modify vel yes
-region box prism 0 2.3 0 2.05 0 2.6 1.15 0 0
-create_box 1 box
-create_atoms 1 random 37 12345 box
-mass 1 1.0
-velocity all create 1.0 97 loop geom
-pair_style manymove/dpd 1.0 1.0 34387 precision double
-pair_coeff * * 25.0 4.5
-neighbor 0.5 bin
-timestep 0.005
-fix nve all nve
-"""
 
 
 def test_a_tilted_box_narrower_than_twice_the_reach(device, tmp_path):
