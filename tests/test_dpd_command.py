@@ -13,10 +13,13 @@ from manymove.lammps import host
 
 @needs_lammps
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_run_writes_what_it_found(ranks, tmp_path):
-    fluid = dpd.Fluid(particles=1500, steps=600, equilibrate=300, seed=3, ranks=ranks)
+def test_run_writes_what_it_found(device, ranks, tmp_path):
+    fluid = dpd.Fluid(
+        particles=1500, steps=600, equilibrate=300, seed=3, device=device, ranks=ranks
+    )
     summary = dpd.run(fluid, tmp_path / "out", quiet=True)
     assert summary == json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["device"] == device and summary["device_name"]
     assert summary["temperature"] == pytest.approx(1, abs=0.05)
     assert summary["pressure"] == pytest.approx(23.7, abs=1)
     assert summary["pressure_error"] < 0.5
@@ -26,6 +29,23 @@ def test_run_writes_what_it_found(ranks, tmp_path):
         assert (tmp_path / "out" / name).stat().st_size > 0
     text = dpd.table(summary)
     assert f"on {ranks} rank" in text and "pressure" in text
+    assert f"{device} ({summary['device_name']})" in text
+
+
+@needs_lammps
+def test_without_a_gpu_auto_is_the_pair_style(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    few = {"particles": 300, "steps": 20, "equilibrate": 20, "seed": 3}
+    host = dpd.run(dpd.Fluid(**few, device="cpu"), tmp_path / "cpu", quiet=True)
+    auto = dpd.run(dpd.Fluid(**few), tmp_path / "auto", quiet=True)
+    assert auto["device"] == "cpu" and auto["pressure"] == host["pressure"]
+    with pytest.raises(RuntimeError, match="device cuda is not there"):
+        dpd.run(dpd.Fluid(**few, device="cuda"), tmp_path / "cuda", quiet=True)
+
+
+@pytest.mark.parametrize(("steps", "every"), [(2, 1), (50, 5), (1000, 10), (10**6, 1000)])
+def test_records_are_some_steps_apart(steps, every):
+    assert f"fix records all print {every} " in dpd.deck(dpd.Fluid(particles=300, steps=steps))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +56,8 @@ def test_run_writes_what_it_found(ranks, tmp_path):
         ({"density": -1.0}, "density must be positive"),
         ({"gamma": -1.0}, "gamma must not be negative"),
         ({"temperature": float("nan")}, "temperature must not be negative"),
-        ({"precision": "half"}, "precision must be mixed or double"),
+        ({"precision": "half"}, 'precision must be "mixed" or "double"'),
+        ({"device": "cuda:1"}, 'device must be "auto", "cpu" or "cuda"'),
         ({"particles": 10}, "less than twice the cutoff"),
     ],
 )
@@ -48,7 +69,7 @@ def test_bad_settings_are_named(wrong, message):
 @needs_lammps
 def test_an_error_of_lammps_is_passed_on(tmp_path):
     # Nothing in a box of this size holds together at such a step.
-    fluid = dpd.Fluid(particles=300, timestep=50.0, steps=200, equilibrate=200)
+    fluid = dpd.Fluid(particles=300, timestep=50.0, steps=200, equilibrate=200, device="cpu")
     with pytest.raises(RuntimeError, match="ERROR"):
         dpd.run(fluid, tmp_path, quiet=True)
 

@@ -150,8 +150,11 @@ def dpd(
     timestep: Annotated[float, typer.Option(help="Of velocity Verlet.")] = 0.01,
     seed: Annotated[int, typer.Option(help="Of the start and the random forces.")] = 1,
     precision: Precision = "mixed",
+    device: Annotated[
+        str, typer.Option(help="auto, cpu or cuda: with several ranks a GPU each.")
+    ] = "auto",
     ranks: Annotated[int, typer.Option(help="MPI processes.")] = 1,
-    threads: Annotated[int, typer.Option(help="Of each of them, for the forces.")] = 1,
+    threads: Annotated[int, typer.Option(help="Of each of them, for the forces on a CPU.")] = 1,
     output: Output = Path("out"),
     quiet: Quiet = False,
 ) -> int:
@@ -174,6 +177,7 @@ def dpd(
         equilibrate=equilibrate,
         seed=seed,
         precision=precision,
+        device=device,
         ranks=ranks,
         threads=threads,
     )

@@ -14,9 +14,17 @@ from tqdm import tqdm
 
 from manymove import arguments, report
 from manymove.analysis.pressure import blocking_error
+from manymove.devices import device_name
 from manymove.lammps import host
 
 RECORDS = 1000  # thermodynamic records of a run, at most
+CLOSEST = 10  # steps between two of them, if a run has so many: each makes particles leave the GPU
+# By device. Without a GPU the first one is LAMMPS' own.
+RUN_STYLES = {
+    "auto": "run_style manymove/verlet\n",
+    "cpu": "",
+    "cuda": "run_style manymove/verlet device cuda\n",
+}
 
 
 @dataclass(frozen=True)
@@ -38,8 +46,10 @@ class Fluid:
         equilibrate: steps before that.
         seed: of start and random forces.
         precision: "mixed" or "double".
+        device: "cuda" keeps the particles on a GPU (of each rank), "cpu" is the pair style on the
+            CPU, "auto" a GPU where there is one.
         ranks: MPI processes.
-        threads: of each of them, for the forces.
+        threads: of each of them, for the forces on a CPU.
 
     Raises:
         ValueError: a number that is out of range, or a box below twice the cutoff.
@@ -57,6 +67,7 @@ class Fluid:
     equilibrate: int = 1000
     seed: int = 1
     precision: str = "mixed"
+    device: str = "auto"
     ranks: int = 1
     threads: int = 1
 
@@ -68,8 +79,8 @@ class Fluid:
         for name in ("gamma", "temperature", "weight_exponent"):
             arguments.not_negative(name, getattr(self, name))
         arguments.steps("equilibrate", self.equilibrate)
-        if self.precision not in arguments.PRECISIONS:
-            raise ValueError(f"precision must be mixed or double, got {self.precision}")
+        arguments.one_of("precision", self.precision, arguments.PRECISIONS)
+        arguments.one_of("device", self.device, tuple(RUN_STYLES))
         if self.edge < 2 * self.cutoff:
             raise ValueError(
                 f"the box of {self.particles} particles at density {self.density:g} is "
@@ -84,7 +95,7 @@ class Fluid:
 
 def deck(fluid: Fluid) -> str:
     """The input deck for LAMMPS; it writes thermo.csv and final.data."""
-    every = max(1, math.ceil(fluid.steps / RECORDS))
+    every = max(1, math.ceil(fluid.steps / RECORDS), min(CLOSEST, fluid.steps // CLOSEST))
     progress = max(1, fluid.equilibrate // 20)
     return f"""# manymove dpd
 units lj
@@ -103,7 +114,7 @@ neighbor {0.4 * fluid.cutoff:.17g} bin
 neigh_modify delay 0 every 2 check yes
 timestep {fluid.timestep:.17g}
 fix integrate all nve
-thermo_style custom step temp press pe
+{RUN_STYLES[fluid.device]}thermo_style custom step temp press pe
 thermo {progress}
 run {fluid.equilibrate}
 thermo {every}
@@ -177,13 +188,15 @@ def _summarise(fluid: Fluid, output: Path, text: str) -> dict[str, Any]:
     seconds = float(loops[-1])
     settings = asdict(fluid)
     settings["set_temperature"] = settings.pop("temperature")
+    gpu = re.search(r"manymove/verlet: the particles are on (.+)", text)
     return {
         **summary,
         "million_particle_steps_per_second": fluid.particles * fluid.steps / seconds / 1e6,
         "seconds": seconds,
         **settings,
         "box": [fluid.edge] * 3,
-        "device": "cpu",
+        "device": "cuda" if gpu else "cpu",
+        "device_name": gpu.group(1) if gpu else device_name("cpu", fluid.threads),
         "lammps": re.search(r"LAMMPS \((.+?)\)", text).group(1),
         **report.made_by(),
     }
@@ -209,6 +222,7 @@ def table(summary: dict[str, Any]) -> str:
             f"{summary['ranks']} rank{'s' if summary['ranks'] > 1 else ''}"
             + (f" of {summary['threads']} threads" if summary["threads"] > 1 else ""),
         ),
+        ("device", f"{summary['device']} ({summary['device_name']})"),
         ("host program", f"LAMMPS {summary['lammps']}"),
     ]
     return report.lines(rows)
