@@ -133,7 +133,7 @@ class Replica(job.Replica):
         s = self._settings
         self._require_state()
         a = Adsorption.load(self._state, device=self._device, threads=self._threads)
-        records = checkpoint.read_records(self._records_file, columns=3)
+        records, _ = checkpoint.read_records(self._records_file, columns=3)
         self._records = [tuple(row) for row in records if row[0] <= a.samples]
         molecules = [one["molecules"] for one in a._parameters["species"]]
         same = {

@@ -86,22 +86,25 @@ def read(
         return header, arrays
 
 
-def write_records(path: PathLike, records: np.ndarray) -> None:
-    """The same for one array of float64."""
-    write(path, _RECORDS, {}, records=np.asarray(records, dtype=np.float64))
+def write_records(path: PathLike, records: np.ndarray, **about: Any) -> None:
+    """The same for one array of float64, and anything about it that JSON can hold."""
+    write(path, _RECORDS, {"about": about}, records=np.asarray(records, dtype=np.float64))
 
 
-def read_records(path: PathLike, columns: int | None = None) -> np.ndarray:
-    """What `write_records` wrote: (K,), or (K, columns).
+def read_records(
+    path: PathLike, columns: int | None = None, about: str | None = None
+) -> tuple[np.ndarray, Any]:
+    """What `write_records` wrote: (K,), or (K, columns), and one of the things about it.
 
     Raises:
         OSError, ValueError: as for `read`.
     """
-    records = read(path, _RECORDS, {"records": np.float64})[1]["records"]
+    header, arrays = read(path, _RECORDS, {"records": np.float64})
+    records = arrays["records"]
     with refused(path, _RECORDS):
         if records.shape[1:] != (() if columns is None else (columns,)):
             raise ValueError(f"records of shape {records.shape}")
-    return records
+        return records, None if about is None else header["about"][about]
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> np.ndarray:

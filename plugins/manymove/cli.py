@@ -50,8 +50,13 @@ def disks(
         float | None,
         typer.Option(help="N pi d^2 / (4 Lx Ly); 0.698 unless --input is given."),
     ] = None,
-    sweeps: Annotated[int, typer.Option(help="Sweeps measured, of N trial moves each.")] = 20000,
-    equilibrate: Annotated[int, typer.Option(help="Sweeps before that.")] = 5000,
+    sweeps: Annotated[
+        int,
+        typer.Option(
+            help="Sweeps measured, of N trial moves each; on to the end of a cycle of some 14."
+        ),
+    ] = 20000,
+    equilibrate: Annotated[int, typer.Option(help="Sweeps before that, likewise.")] = 5000,
     seed: Seed = 1,
     device: Device = "auto",
     output: Output = Path("out"),

@@ -145,7 +145,7 @@ class Replica(job.Replica):
     def _resumed(self) -> Electrolyte:
         self._require_state()
         engine = Electrolyte.load(self._state, device=self._device, threads=self._threads)
-        self._earlier = checkpoint.read_records(self._records_file)[: engine.sweep]
+        self._earlier = checkpoint.read_records(self._records_file)[0][: engine.sweep]
         self._check(engine)
         return engine
 

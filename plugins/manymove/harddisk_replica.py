@@ -101,6 +101,7 @@ class Replica(job.Replica):
         self._ranks = ranks
         self._writes = ranks is None or ranks.rank == 0
         self._earlier = np.empty((0, 2))  # records of the runs that this one resumes: sweeps, P*
+        self._equilibrated: float | None = None  # sweeps where the equilibration ended
         self._sampling = False
         self._where = {"device": device, "threads": threads, "comm": ranks and ranks.communicator}
 
@@ -151,12 +152,15 @@ class Replica(job.Replica):
     def _resumed(self) -> HardDisks:
         s, state = self._settings, self._state
 
-        def earlier() -> np.ndarray:
+        def earlier() -> tuple[np.ndarray, float | None]:
             self._require_state()
-            return checkpoint.read_records(self._records_file, columns=2)
+            return checkpoint.read_records(self._records_file, 2, "equilibrated")
 
-        records = self._once(earlier)
+        records, equilibrated = self._once(earlier) or (None, None)
         engine = HardDisks.load(state, **self._where)
+        equilibrated = self._shared(equilibrated)
+        if equilibrated is not None and equilibrated <= engine.sweeps:
+            self._equilibrated = equilibrated
         if records is not None:
             # The sweeps of a record that ends with the checkpoint may be rounded up.
             self._earlier = records[records[:, 0] <= engine.sweeps * (1 + 1e-12)]
@@ -178,14 +182,18 @@ class Replica(job.Replica):
         return engine
 
     def _advance(self, engine: HardDisks, sweeps: float) -> None:
-        """Run up to the given number of sweeps since the start."""
+        """Run up to the given number of sweeps since the start, to the end of a cycle."""
         engine.run_until(sweeps, callback=self._pause)
+        while engine.sweeps < sweeps:
+            engine.run_cycles(1, callback=self._pause)
         self.moves = engine.trial_moves
         self._check_stop()
 
     def _course(self, engine: HardDisks) -> None:
         s = self._settings
-        self._advance(engine, s.equilibrate)
+        if self._equilibrated is None:
+            self._advance(engine, s.equilibrate)
+            self._equilibrated = engine.sweeps
         engine.sample_pressure(every=1, record=max(1, s.sweeps // RECORDS))
         self._sampling = True
         name = "trajectory.gsd" if self._index == 0 else f"trajectory-{self._index}.gsd"
@@ -196,12 +204,13 @@ class Replica(job.Replica):
             last_step = self._shared(trajectory and trajectory.last_step)
             frames = min(s.frames, s.sweeps)
             for k in range(1, frames + 1):
-                target = round(s.equilibrate + s.sweeps * k / frames)
-                if target > last_step:
-                    self._advance(engine, target)
-                    self._append(trajectory, engine, target)
-                    last_step = target
-            self._advance(engine, s.equilibrate + s.sweeps)
+                done = s.sweeps * k / frames
+                step = round(s.equilibrate + done)
+                if step > last_step:
+                    self._advance(engine, self._equilibrated + done)
+                    self._append(trajectory, engine, step)
+                    last_step = step
+            self._advance(engine, self._equilibrated + s.sweeps)
 
     def _append(self, trajectory: TrajectoryWriter | None, engine: HardDisks, step: int) -> None:
         positions, psi6, moves = engine.positions, abs(engine.psi6()), float(engine.trial_moves)
@@ -215,15 +224,20 @@ class Replica(job.Replica):
         return np.concatenate((self._earlier, new))
 
     def _write_records(self, engine: HardDisks) -> None:
-        self._once(lambda: checkpoint.write_records(self._records_file, self._records(engine)))
+        self._once(
+            lambda: checkpoint.write_records(
+                self._records_file, self._records(engine), equilibrated=self._equilibrated
+            )
+        )
 
     def _found(self, engine: HardDisks) -> dict[str, Any]:
         records = self._records(engine)
+        equilibrated = engine.sweeps if self._equilibrated is None else self._equilibrated
         return {
             "box": engine.box,
             "diameter": engine.diameter,
-            "equilibration_sweeps": min(engine.sweeps, self._settings.equilibrate),
-            "sweeps": max(0.0, engine.sweeps - self._settings.equilibrate),
+            "equilibration_sweeps": equilibrated,
+            "sweeps": engine.sweeps - equilibrated,
             "moves_per_cell": engine.moves_per_cell,
             "psi6": abs(engine.psi6()),
             "max_overlap": engine.max_overlap(),
