@@ -157,6 +157,31 @@ def test_bad_settings_are_refused(settings, message):
         simulation.run(1)
 
 
+LOGGABLE = ("energy", "energy_plain", "potential_energy", "profile", "translate_moves")
+
+
+def test_what_is_read_before_there_is_anything_is_refused_as_hoomd_does():
+    """Before the simulation runs, when the particles were refused, and when all is over."""
+    simulation = simulation_of()
+    action = manymove.hoomd.WasteRecyclingMC(**{**SETTINGS, "framework": {"O": (1.0, 1.0)}})
+
+    def nothing_is_there():
+        for name in LOGGABLE:
+            with pytest.raises(hoomd.error.DataAccessError, match=name):
+                getattr(action, name)
+        with pytest.raises(RuntimeError, match="before the simulation runs"):
+            action.reset_averages()
+
+    nothing_is_there()
+    updater = hoomd.update.CustomUpdater(1, action)
+    simulation.operations.updaters.append(updater)
+    with pytest.raises(ValueError, match="has no parameters"):
+        simulation.run(0)
+    nothing_is_there()
+    simulation.operations.updaters.remove(updater)
+    nothing_is_there()
+
+
 def test_settings_survive_pickling():
     simulation = simulation_of()
     action = add(simulation)

@@ -231,6 +231,11 @@ class WasteRecyclingMC(EngineAction):
 
     # ---- the engine ------------------------------------------------------------------------------
 
+    @property
+    def _attached(self) -> bool:
+        """Nothing is there to be read where the particles were refused, either."""
+        return super()._attached and self._engine is not None
+
     def _averages(self) -> Pooled:
         about = {"method": self._method}
         return Pooled([(self._parameters, about, self._engine.snapshot())])
