@@ -13,7 +13,7 @@ from commands import CLEAN, COMMAND, MPIEXEC, summary_of
 
 from manymove import Adsorption, bench_raspa, cli
 from manymove.adsorbates import GAS_CONSTANT, METHANE
-from manymove.adsorption_fill import _of_multiprocessor, filling_systems
+from manymove.adsorption_fill import filling_systems, systems_of_multiprocessor
 from manymove.frameworks import read_framework
 
 SMALL = [
@@ -42,8 +42,16 @@ def test_run_leaves_its_files(tmp_path):
     assert records[:, 1].mean() == pytest.approx(s["energy_mc_K"], rel=1e-6)
     profile = np.loadtxt(tmp_path / "profile.csv", delimiter=",", skiprows=1)
     assert profile.shape == (100, 5) and profile[:, 1].sum() == pytest.approx(1)
+    assert records[:, 2].mean() == pytest.approx(s["energy_wrmc_K"], rel=1e-6)
     for picture in ("energy.png", "profile.png"):
         assert (tmp_path / picture).stat().st_size > 5000
+
+
+def test_one_proposal_leaves_no_waste(tmp_path):
+    assert adsorption(*SMALL, "--method", "pmc", "--output", tmp_path) == 0
+    records = np.loadtxt(tmp_path / "energy.csv", delimiter=",", skiprows=1)
+    assert np.isfinite(records[:, 1]).all() and np.isnan(records[:, 2]).all()
+    assert "energy_wrmc_K" not in summary_of(tmp_path)
 
 
 def test_isotherm_has_a_row_for_each_pressure(tmp_path, capsys):
@@ -83,6 +91,12 @@ def test_ranks_share_the_systems(tmp_path):
 
 
 def test_resume_refuses_other_settings(tmp_path, capsys):
+    laws = {"epsilon": 148.0, "sigma": 3.73, "framework": {"O": [115.0, 3.47], "Si": None}}
+    strong = {"O": [120.0, 3.47], "Si": None}
+    other, harder, stickier = (tmp_path / f"{n}.json" for n in ("other", "harder", "stickier"))
+    other.write_text(json.dumps({"name": "argon", **laws}))
+    harder.write_text(json.dumps({"name": "CH4", **laws, "epsilon": 150.0}))
+    stickier.write_text(json.dumps({"name": "CH4", **laws, "framework": strong}))
     assert adsorption(*SMALL, "--output", tmp_path) == 0
     for option, value, message in (
         ("--seed", "5", "--seed 1, not 5"),
@@ -91,6 +105,17 @@ def test_resume_refuses_other_settings(tmp_path, capsys):
         ("--proposals", "128", "--proposals 64, not 128"),
         ("--profile", "z", "--profile None, not z"),
         ("--interpolation", "linear", "--interpolation cubic, not linear"),
+        ("--precision", "double", "--precision mixed, not double"),
+        ("--cells", "3,3,3", "--cells [1, 1, 1], not [3, 3, 3]"),
+        ("--cutoff", "10", "--cutoff 12.0, not 10.0"),
+        ("--grid-spacing", "0.4", "--grid-spacing (points) "),
+        ("--barrier", "none", "--barrier 6000.0, not None"),
+        ("--barrier", "5000", "--barrier 6000.0, not 5000.0"),
+        ("--max-displacement", "0.5", "--max-displacement 0.65, not 0.5"),
+        ("--equilibrate", "400", "--equilibrate 300, not 400"),
+        ("--adsorbates", other, "--adsorbates ['CH4'], not ['argon']"),
+        ("--adsorbates", harder, "--adsorbates (epsilon, sigma) [[148.0, 3.73], "),
+        ("--adsorbates", stickier, "(epsilon, sigma) [[148.0, 3.73], [115.0, 3.47], "),
     ):
         assert adsorption(*SMALL, "--output", tmp_path, "--resume", option, value) == 2
         assert message in capsys.readouterr().err
@@ -100,11 +125,11 @@ def test_number_of_systems_that_fill_a_device(tmp_path):
     assert filling_systems("metropolis", 32, "cpu") == 16
     assert filling_systems("mdp", 32, "cpu", threads=2) == 128
     h100 = (9, 0)
-    assert _of_multiprocessor("mdp", 128, "mixed", h100) == 32
-    assert [_of_multiprocessor("pmc", n, "mixed", h100) for n in (32, 64, 128, 149)] == [
+    assert systems_of_multiprocessor("mdp", 128, "mixed", h100) == 32
+    assert [systems_of_multiprocessor("pmc", n, "mixed", h100) for n in (32, 64, 128, 149)] == [
         512, 288, 128, 128,
     ]  # fmt: skip
-    assert _of_multiprocessor("pmc", 200, "mixed", h100) == 512
+    assert systems_of_multiprocessor("pmc", 200, "mixed", h100) == 512
     with pytest.raises(ValueError, match="unknown method"):
         filling_systems("mcmc", 32)
     with pytest.raises(ValueError, match="positive"):

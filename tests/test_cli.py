@@ -159,6 +159,8 @@ def test_resume_refuses_another_system(finished, capsys):
     assert "not 99" in capsys.readouterr().err
     assert disks(*SMALL, "--output", finished, "--resume", "--max-displacement", 0.3) == 2
     assert "which cannot change" in capsys.readouterr().err
+    assert disks(*SMALL, "--output", finished, "--resume", "--equilibrate", 200) == 2
+    assert "has --equilibrate 100, not 200" in capsys.readouterr().err
 
 
 def test_an_output_folder_that_cannot_be_made(tmp_path, capsys):

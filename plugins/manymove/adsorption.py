@@ -138,8 +138,7 @@ class Adsorption(Simulation, Averages):
         arguments.one_of("precision", precision, arguments.PRECISIONS)
         arguments.positive_and_finite("temperature", temperature)
         arguments.positive_and_finite("cutoff", cutoff)
-        if barrier == "auto":
-            barrier = _BARRIER * temperature
+        barrier = barrier_of(barrier, temperature)
         if barrier is not None and not 0 < barrier < math.inf:
             raise ValueError(f"barrier must be positive and finite, or None, got {barrier}")
         cells = framework.cells_for(cutoff) if cells is None else tuple(int(n) for n in cells)
@@ -202,7 +201,7 @@ class Adsorption(Simulation, Averages):
             "max_displacement": arguments.positive_or_default("max_displacement", max_displacement)
             or 0.65,
             "exchange": 0.0 if fugacity is None else float(exchange),
-            "grid": _grid(framework.cell, grid_spacing, _SPACING[interpolation]),
+            "grid": grid_points(framework.cell, grid_spacing, interpolation),
             "cubic": interpolation == "cubic",
             "double_precision": precision == "double",
             "barrier": barrier or 0.0,
@@ -292,6 +291,24 @@ class Adsorption(Simulation, Averages):
     @property
     def framework(self) -> Framework:
         return self._framework
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was made with, by the names of the arguments, defaults filled in; of the
+        framework and the adsorbates the names, with `laws`, (epsilon, sigma) of each two species
+        and of each species with each element, and `grid`, the points of the grid."""
+        p, about = self._parameters, self._about
+        both = {**about, **p, "method": about["method"], "barrier": about["barrier"]}
+        names = (
+            "framework", "adsorbates", "temperature", "cutoff", "cells", "method", "proposals",
+            "systems", "max_displacement", "interpolation", "grid", "precision", "barrier",
+            "profile", "bins", "fugacity", "seed",
+        )  # fmt: skip
+        return {
+            **{name: both[name] for name in names},
+            "molecules": [species["molecules"] for species in p["species"]],
+            "laws": [*p["pairs"], *(law for s in p["species"] for law in s["with_framework"])],
+        }
 
     @property
     def box(self) -> tuple[float, float, float]:
@@ -506,11 +523,16 @@ def known_method(method: str) -> str:
     return method
 
 
-def _grid(
-    cell: tuple[float, float, float], spacing: float | Sequence[float] | None, default: float
+def barrier_of(barrier: float | str | None, temperature: float) -> float | None:
+    """In kelvin; "auto" is 20 T."""
+    return _BARRIER * temperature if barrier == "auto" else barrier
+
+
+def grid_points(
+    cell: tuple[float, float, float], spacing: float | Sequence[float] | None, interpolation: str
 ) -> tuple[int, ...]:
-    """Points along each edge of the unit cell."""
-    wanted = default if spacing is None else spacing
+    """Points of the grid along each edge of the unit cell."""
+    wanted = _SPACING[interpolation] if spacing is None else spacing
     spacings = list(wanted) if isinstance(wanted, Sequence) else 3 * [wanted]
     if len(spacings) != 3 or not all(0 < h < math.inf for h in spacings):
         raise ValueError(f"grid_spacing must be positive and finite, got {spacing}")

@@ -43,14 +43,15 @@ def filling_systems(
     if index >= len(_core.cuda_devices()):
         raise ValueError(f'device "{device}" does not exist')
     gpu = _core.cuda_devices()[index]
-    return gpu["multiprocessors"] * _of_multiprocessor(
+    return gpu["multiprocessors"] * systems_of_multiprocessor(
         method, molecules, precision, tuple(gpu["compute_capability"])
     )
 
 
-def _of_multiprocessor(
+def systems_of_multiprocessor(
     method: str, molecules: int, precision: str, capability: tuple[int, int]
 ) -> int:
+    """Of them those that one multiprocessor of a GPU is busy with."""
     if method != "pmc":
         return _OTHERS
     each = 3 * (8 if precision == "double" else 4) * _WARP * molecules + 1024

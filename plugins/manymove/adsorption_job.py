@@ -92,9 +92,9 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "framework": settings.framework,
         "adsorbates": [b.name for b in settings.adsorbates],
         "molecules": list(settings.molecules),
-        "temperature_K": first.run[0]["temperature"],
+        "temperature_K": settings.options["temperature"],
         "pressure_bar": settings.pressure,
-        "fugacity_bar": first.run[1]["fugacity"],
+        "fugacity_bar": settings.fugacity,
         "box_angstrom": list(first.box),
         "method": settings.method,
         "proposals": first.proposals,
@@ -150,7 +150,7 @@ def write_outputs(settings: Settings, results: list[Result], summary: dict[str, 
     header = "steps,energy_mc_K,energy_wrmc_K"
     report.write_csv(output / "energy.csv", header, records, ["%d", "%.6f", "%.6f"])
     pooled = Pooled([r.run for r in results])
-    profile = pooled.profile if pooled._parameters["bins"] else None
+    profile = pooled.profile if settings.options["profile"] else None
     if profile is not None:
         columns = [getattr(profile, name) for name in profile.__dataclass_fields__]
         header = "position,P,P_error,F_K,F_error_K"
@@ -161,7 +161,7 @@ def write_outputs(settings: Settings, results: list[Result], summary: dict[str, 
 
             plots.energy(output / "energy.png", records, summary)
             if profile is not None:
-                plots.profile(output / "profile.png", profile, pooled._parameters["temperature"])
+                plots.profile(output / "profile.png", profile, settings.options["temperature"])
 
 
 def run_isotherm(

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from manymove import checkpoint, job
-from manymove.adsorbates import METHANE, Adsorbate
-from manymove.adsorption import Adsorption
-from manymove.averages import MULTIPLE
+from manymove.adsorbates import METHANE, Adsorbate, mixed_laws
+from manymove.adsorption import Adsorption, barrier_of, grid_points
+from manymove.averages import MULTIPLE, Run
 from manymove.job import at_least
 
 RECORDS = 200  # of the energy in a complete run, about
@@ -49,6 +49,15 @@ class Settings(job.Settings):
         return len(range(self.systems)[part::parts])
 
     @property
+    def fugacity(self) -> list[float] | None:
+        """In bar, of each species; all have the same share of the pressure."""
+        if self.pressure is None:
+            return None
+        share = self.pressure / len(self.adsorbates)
+        t = self.options["temperature"]
+        return [share * b.fugacity_coefficient(self.pressure, t) for b in self.adsorbates]
+
+    @property
     def states_per_step(self) -> int:
         """Trial states that a step proposes."""
         return (self.options["proposals"] or 64) - 1 if self.method in MULTIPLE else 1
@@ -79,7 +88,7 @@ class Result(job.Result):
     """What a part of the systems did."""
 
     rank: int = 0  # that had it
-    run: tuple[dict[str, Any], ...] = ()  # as manymove.averages.Pooled takes it
+    run: Run = ({}, {}, {})
     records: np.ndarray = field(default_factory=lambda: np.empty((0, 3)))
     exchange_acceptance: float = float("nan")
     trial_states: int = 0
@@ -116,39 +125,52 @@ class Replica(job.Replica):
 
     def _started(self) -> Adsorption:
         s = self._settings
-        open_ = {}
-        if s.pressure is not None:
-            share = s.pressure / len(s.adsorbates)
-            t = s.options.get("temperature", 300.0)
-            open_["fugacity"] = [
-                share * b.fugacity_coefficient(s.pressure, t) for b in s.adsorbates
-            ]
         return Adsorption(
             s.framework, list(s.molecules), adsorbates=list(s.adsorbates), method=s.method,
-            systems=self._systems, seed=self._seed, device=self._device, threads=self._threads,
-            **open_, **s.options,
+            systems=self._systems, fugacity=s.fugacity, seed=self._seed, device=self._device,
+            threads=self._threads, **s.options,
         )  # fmt: skip
 
     def _resumed(self) -> Adsorption:
-        s = self._settings
         self._require_state()
         a = Adsorption.load(self._state, device=self._device, threads=self._threads)
         records, _ = checkpoint.read_records(self._records_file, columns=3)
         self._records = [tuple(row) for row in records if row[0] <= a.samples]
-        molecules = [one["molecules"] for one in a._parameters["species"]]
-        same = {
-            "--seed": (a.seed, self._seed),
-            "--systems": (a.systems, self._systems),
-            "--method": (a.method, s.method),
-            "--framework": (a.framework.name, Path(s.framework).stem),
-            "--molecules": (molecules, list(s.molecules)),
-        }
-        held = {**a._parameters, **a._about, "proposals": a.proposals}
-        for name in ("temperature", "cutoff", "proposals", "profile", "interpolation", "precision"):
-            if s.options.get(name) is not None or name == "profile":
-                same[f"--{name}"] = (_plain(held[name]), _plain(s.options.get(name)))
-        self._refuse_others(same)
+        self._refuse_others({"--" + name: pair for name, pair in self._held_and_asked(a).items()})
         return a
+
+    def _held_and_asked(self, a: Adsorption) -> dict[str, tuple[Any, Any]]:
+        """By the names of the options; what was left to the program is as it was."""
+        s, held = self._settings, {name: _plain(value) for name, value in a.settings.items()}
+        asked = {
+            "seed": self._seed,
+            "systems": self._systems,
+            "method": s.method,
+            "framework": Path(s.framework).stem,
+            "molecules": s.molecules,
+            "adsorbates": [b.name for b in s.adsorbates],
+            **{name: value for name, value in s.options.items() if value is not None},
+            "profile": s.options["profile"],
+            "barrier": barrier_of(s.options["barrier"], held["temperature"]),
+        }
+        if asked["profile"] is None:
+            del asked["bins"]
+        spacing = asked.pop("grid_spacing", None)
+        same = {
+            name.replace("_", "-"): (held[name], _plain(value)) for name, value in asked.items()
+        }
+        if spacing is not None:
+            points = grid_points(a.framework.cell, spacing, held["interpolation"])
+            same["grid-spacing (points)"] = (held["grid"], _plain(points))
+        elements = sorted(set(a.framework.elements))
+        laws = [b.with_element(e) for b in s.adsorbates for e in elements]
+        held_and_asked = (held["laws"], [*mixed_laws(s.adsorbates, {}), *laws])
+        same["adsorbates (epsilon, sigma)"] = tuple([*map(list, each)] for each in held_and_asked)
+        if a.samples:
+            same["equilibrate"] = (a.steps - a.samples, s.equilibrate)
+        if s.pressure is not None:
+            same["isotherm (fugacity)"] = (held["fugacity"], s.fugacity)
+        return same
 
     def _course(self, a: Adsorption) -> None:
         s, every = self._settings, self._every
@@ -167,8 +189,8 @@ class Replica(job.Replica):
         """A record where one is due and there is none yet."""
         due = a.samples > 0 and (a.samples % self._every == 0 or a.samples == self._settings.steps)
         if due and (not self._records or self._records[-1][0] < a.samples):
-            means = a._means()[:2].mean(axis=1) * a.samples
-            self._records.append((float(a.samples), *means))
+            sums = (a.samples * mean for mean in a.mean_energies())
+            self._records.append((float(a.samples), *sums))
 
     def _write_records(self, a: Adsorption) -> None:
         self._record(a)  # the state may be of the last step before it
@@ -177,7 +199,7 @@ class Replica(job.Replica):
     def _found(self, a: Adsorption) -> dict[str, Any]:
         return {
             "rank": self._rank,
-            "run": (a._parameters, a._about, a._engine.snapshot()),
+            "run": a.snapshot,
             "records": np.array(self._records).reshape(-1, 3),
             "exchange_acceptance": a.exchange_acceptance,
             "trial_states": a.trial_states,
@@ -194,5 +216,5 @@ class Replica(job.Replica):
 
 
 def _plain(value: Any) -> Any:
-    """As a checkpoint has it."""
-    return list(value) if isinstance(value, tuple) else value
+    """Whether it comes from a file or not."""
+    return list(value) if isinstance(value, (tuple, list)) else value

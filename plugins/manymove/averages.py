@@ -54,6 +54,11 @@ class Profile:
     free_energy_error: np.ndarray
 
 
+# What the averages of a run are made from: the engine's parameters, what else the object was made
+# with, and the engine's snapshot.
+Run = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
+
+
 class Averages:
     """The averages of `manymove.Adsorption`; not for use by itself."""
 
@@ -82,6 +87,20 @@ class Averages:
         if self._samples == 0:
             raise RuntimeError("nothing measured yet: call run")
         return self._sums() / self._samples
+
+    @property
+    def snapshot(self) -> Run:
+        """For `Pooled`; later steps do not change it."""
+        return self._parameters, self._about, self._engine.snapshot()
+
+    def mean_energies(self) -> tuple[float, float]:
+        """The values of `energy_plain` and `energy_waste_recycled`; NaN for what there is not.
+
+        Raises:
+            RuntimeError: nothing was measured.
+        """
+        plain, recycled = self._means()[[_PLAIN, _WASTE]].mean(axis=1)
+        return plain, recycled if self._about["method"] in MULTIPLE else math.nan
 
     @property
     def energy_plain(self) -> Estimate:
@@ -263,10 +282,10 @@ class Pooled(Averages):
     """The averages of several runs of like systems, of the ranks of a job for instance.
 
     Args:
-        runs: with the same parameters, besides seeds and numbers of systems.
+        runs: their `snapshot`, with the same parameters besides seeds and numbers of systems.
     """
 
-    def __init__(self, runs: Sequence[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]):
+    def __init__(self, runs: Sequence[Run]):
         parameters, about, _ = runs[0]
         self._about = about
         self._parameters = {

@@ -91,10 +91,8 @@ def write_records(path: PathLike, records: np.ndarray, **about: Any) -> None:
     write(path, _RECORDS, {"about": about}, records=np.asarray(records, dtype=np.float64))
 
 
-def read_records(
-    path: PathLike, columns: int | None = None, about: str | None = None
-) -> tuple[np.ndarray, Any]:
-    """What `write_records` wrote: (K,), or (K, columns), and one of the things about it.
+def read_records(path: PathLike, columns: int | None = None) -> tuple[np.ndarray, dict[str, Any]]:
+    """What `write_records` wrote: (K,), or (K, columns), and what is about it.
 
     Raises:
         OSError, ValueError: as for `read`.
@@ -104,7 +102,7 @@ def read_records(
     with refused(path, _RECORDS):
         if records.shape[1:] != (() if columns is None else (columns,)):
             raise ValueError(f"records of shape {records.shape}")
-        return records, None if about is None else header["about"][about]
+        return records, dict(header["about"])
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> np.ndarray:

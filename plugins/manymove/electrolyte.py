@@ -301,10 +301,15 @@ class Electrolyte(Simulation):
 
     @property
     def energies(self) -> np.ndarray:
-        """float64 (K,), the energy in kT after each sweep since this object was made or loaded."""
+        """float64 (K,), the energy in kT after each sweep since this object was made or loaded, or
+        since `forget_energies`."""
         return np.concatenate([np.empty(0), *self._energies]) + (
             self.energy - self._engine.energy_change
         )
+
+    def forget_energies(self) -> None:
+        """Begin `energies` anew; a long run that nobody asks for them keeps eight bytes a sweep."""
+        self._energies = []
 
     def _collect_energies(self) -> None:
         """From the engine; pieces are joined with no larger ones, so that there are few."""
@@ -373,6 +378,11 @@ class Electrolyte(Simulation):
         bins = int(wanted)
         valences = tuple(s.valence for s in self._species)
         self._sampling = PairSampling(every, bin_width, bins, interior, self.box, valences)
+
+    @property
+    def pair_sampling(self) -> PairSampling | None:
+        """What `sample_pair_correlations` was asked for, and the number of samples so far."""
+        return self._sampling
 
     @property
     def pair_correlations(self) -> PairCorrelations:

@@ -169,7 +169,7 @@ class Replica(job.Replica):
         if s.max_displacement is not None:
             held_and_asked = (engine.max_displacement, s.max_displacement)
             self._refuse_others({"--max-displacement": held_and_asked}, 1e-5)
-        sampling = engine._sampling
+        sampling = engine.pair_sampling
         if sampling is None:
             return
         radius = sampling.interior_radius
@@ -193,7 +193,7 @@ class Replica(job.Replica):
     def _course(self, engine: Electrolyte) -> None:
         s = self._settings
         self._advance(engine, s.equilibrate)
-        if engine.sweep <= s.equilibrate and engine._sampling is None:
+        if engine.sweep <= s.equilibrate and engine.pair_sampling is None:
             engine.sample_pair_correlations(s.sample_every, bin_width=s.bin_width, margin=s.margin)
         self._advance(engine, s.equilibrate + s.sweeps)
 
@@ -211,7 +211,7 @@ class Replica(job.Replica):
         checkpoint.write_records(self._records_file, self._energies(engine))
 
     def _found(self, engine: Electrolyte) -> dict[str, Any]:
-        equilibrate, sampling = self._settings.equilibrate, engine._sampling
+        equilibrate, sampling = self._settings.equilibrate, engine.pair_sampling
         energies = self._energies(engine)[equilibrate:]
         drift = engine.energy_drift()
         return {

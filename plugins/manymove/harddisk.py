@@ -538,7 +538,9 @@ class HardDisks(Simulation):
         """
         if self._ranks is not None:
             raise ValueError("tune works on one rank: tune a smaller system, then divide")
-        chosen, tried = _tuning.tune(self, max_displacements, moves_per_cell, sweeps, every)
+        chosen, tried = _tuning.tune(
+            self, self._with, max_displacements, moves_per_cell, sweeps, every
+        )
         self._parameters = chosen._parameters
         self._adopt(chosen._engine)
         return tried

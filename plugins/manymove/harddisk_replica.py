@@ -152,15 +152,16 @@ class Replica(job.Replica):
     def _resumed(self) -> HardDisks:
         s, state = self._settings, self._state
 
-        def earlier() -> tuple[np.ndarray, float | None]:
+        def earlier() -> tuple[np.ndarray, dict[str, Any]]:
             self._require_state()
-            return checkpoint.read_records(self._records_file, 2, "equilibrated")
+            return checkpoint.read_records(self._records_file, columns=2)
 
-        records, equilibrated = self._once(earlier) or (None, None)
+        records, about = self._once(earlier) or (None, {})
         engine = HardDisks.load(state, **self._where)
-        equilibrated = self._shared(equilibrated)
-        if equilibrated is not None and equilibrated <= engine.sweeps:
-            self._equilibrated = equilibrated
+        asked, ended = self._shared((about.get("equilibrate"), about.get("equilibrated")))
+        if ended is not None and ended <= engine.sweeps:  # the records may be ahead of the state
+            self._refuse_others({"--equilibrate": (asked, s.equilibrate)})
+            self._equilibrated = ended
         if records is not None:
             # The sweeps of a record that ends with the checkpoint may be rounded up.
             self._earlier = records[records[:, 0] <= engine.sweeps * (1 + 1e-12)]
@@ -226,7 +227,10 @@ class Replica(job.Replica):
     def _write_records(self, engine: HardDisks) -> None:
         self._once(
             lambda: checkpoint.write_records(
-                self._records_file, self._records(engine), equilibrated=self._equilibrated
+                self._records_file,
+                self._records(engine),
+                equilibrate=self._settings.equilibrate,
+                equilibrated=self._equilibrated,
             )
         )
 

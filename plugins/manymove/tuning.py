@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,12 +36,16 @@ class Tuning:
 
 def tune(
     disks: HardDisks,
+    make: Callable[[float, int, int], HardDisks],
     max_displacements: Iterable[float],
     moves_per_cell: Iterable[int],
     sweeps: float,
     every: float | None,
 ) -> tuple[HardDisks, list[Tuning]]:
-    """What `HardDisks.tune` says: an engine with the best setting, and all settings tried."""
+    """What `HardDisks.tune` says: an engine with the best setting, and all settings tried.
+
+    `make` makes an engine of the same disks from displacement, n_m and trial moves between shifts.
+    """
     best: Tuning | None = None
     tried: list[Tuning] = []
     per_shift = disks.rounds * disks.moves_per_cell
@@ -57,7 +61,7 @@ def tune(
             assert best is not None
             settings = [(best.max_displacement, n) for n in counts if n != best.moves_per_cell]
         for displacement, n in settings:
-            trial = disks._with(displacement, n, per_shift)
+            trial = make(displacement, n, per_shift)
             result = _decorrelation(trial, sweeps, every or sweeps / 1000)
             tried.append(result)
             if best is None or (not result.reliable, result.autocorrelation_seconds) < (
@@ -67,7 +71,7 @@ def tune(
                 best = result
     assert best is not None
     tried.remove(best)
-    chosen = disks._with(best.max_displacement, best.moves_per_cell, per_shift)
+    chosen = make(best.max_displacement, best.moves_per_cell, per_shift)
     return chosen, [best, *tried]
 
 

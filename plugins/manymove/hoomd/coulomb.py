@@ -77,7 +77,7 @@ class CoulombMC(EngineAction):
         engine = self._follow(timestep)
         started = time.perf_counter()
         engine.run(self._sweeps)
-        engine._energies = []  # nobody asks for those of all steps
+        engine.forget_energies()  # nobody asks for those of all steps
         with self._particles() as particles:
             engine._engine.write_positions(**particles)
         self._seconds += time.perf_counter() - started
