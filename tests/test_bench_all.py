@@ -111,3 +111,19 @@ def test_runs_shorter_than_a_cycle_are_timed_until_one_is_done():
     variant = bench.Variant("cycles", run, {})
     bench.time_in_turn([variant], repeats=3, seconds=1e-9)
     assert all(rate > 0 for rate in variant.rates) and variant.trial_moves == 21
+
+
+@pytest.mark.parametrize("words", ["disks --sizes 64", "electrolyte --sizes 128 --precision mixed"])
+def test_each_benchmark_has_its_picture(words, tmp_path):
+    pytest.importorskip("matplotlib")
+    few = "--device cpu --threads 1 --seconds 0.01 --equilibrate 2 --plot"
+    picture = tmp_path / "speed.png"
+    assert cli.run(["bench", *words.split(), *few.split(), str(picture)]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_pictures_of_ranks_are_those_of_scaling(tmp_path, capsys):
+    for name in ("disks", "adsorption --methods mdp"):
+        command = ["bench", *name.split(), "--ranks", "1", "--plot", str(tmp_path / "a.png")]
+        assert cli.run(command) == 2
+        assert "without" in capsys.readouterr().err

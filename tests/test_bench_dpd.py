@@ -216,7 +216,7 @@ def test_a_variant_that_fails_is_told_and_left_out(tmp_path, capsys):
 def test_what_has_not_melted_is_not_timed(capsys):
     arguments = ["bench", "dpd", "--sizes", "1500", "--melt", "100", "--ranks", "1"]
     assert cli.run(arguments) == 2
-    assert "--melt must be larger" in capsys.readouterr().err
+    assert "--equilibrate must be larger" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_what_has_not_melted_is_not_timed(capsys):
         (["--timestep", "0"], "timestep must be positive"),
         (["--weight-exponent", "-1"], "weight_exponent must not be negative"),
         (["--repeats", "2"], "a spread needs at least 3"),
-        (["--melt", "10"], "--melt is 10"),
+        (["--melt", "10"], "--equilibrate is 10"),
         (["--ranks", "0"], "--ranks is 0"),
         (["--threads", "0"], "--threads is 0"),
         (["--skin", "0.3,0"], "skin must be positive, not 0"),

@@ -10,6 +10,7 @@ HDF5 and to the frames of a GSD trajectory, prints its mean and draws it against
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import time
 from pathlib import Path
@@ -116,16 +117,26 @@ def logged(path: Path, name: str) -> np.ndarray:
     return np.array([block.mean() for block in np.array_split(series, BLOCKS)])
 
 
+def described() -> dict:
+    """Machine, date and commit, where the package manymove is installed beside the component."""
+    try:
+        from manymove.bench import machine
+    except ImportError:
+        return {"date": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "hoomd": hoomd.version.version}
+    return machine()
+
+
 def report(names: list[str], options: argparse.Namespace) -> None:
     """Print the mean pressures, with their errors from the blocks, and draw the blocks."""
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.add_subplot(xlabel="time step", ylabel="P* = βPd²")
-    results = []
+    results, record = [], {**described(), **vars(options), "pressure": {}}
     for name in names:
         log = options.output / f"{name}.h5"
         steps, pressures = logged(log, "timestep"), logged(log, "betaP") * DIAMETER**2
         mean, error = pressures.mean(), pressures.std(ddof=1) / math.sqrt(BLOCKS)
         results.append((mean, error))
+        record["pressure"][name] = {"mean": mean, "error": error}
         print(f"{name:>9}: P* = {mean:.4f} +- {error:.4f}")
         (line,) = axes.plot(steps, pressures, "o-", label=f"{name}: {mean:.3f} ± {error:.3f}")
         axes.axhspan(mean - error, mean + error, color=line.get_color(), alpha=0.2)
@@ -135,6 +146,7 @@ def report(names: list[str], options: argparse.Namespace) -> None:
         print(f"difference {ours - theirs:.4f}, {abs(ours - theirs) / joint:.1f} joint errors")
     axes.legend()
     figure.savefig(options.output / "pressure.png", dpi=150)
+    (options.output / "pressure.json").write_text(json.dumps(record, indent=2, default=str) + "\n")
     print(f"results in {options.output}/")
 
 

@@ -82,7 +82,7 @@ def disks(
     sizes: Sequence[int] | None,
     packing_fraction: float,
     device: str,
-    threads: Sequence[int | None],
+    threads: Sequence[int] | None,
     max_displacement: float | None,
     moves_per_cell: int | None,
     melt: int,
@@ -98,7 +98,7 @@ def disks(
         sizes: numbers of disks; None for the usual ones of the device.
         packing_fraction: of all, up to 0.72.
         device: "auto", "cpu", "cuda" or "cuda:<index>".
-        threads: CPU variants; None stands for the engine's choice.
+        threads: CPU variants; None for the engine's choice.
         max_displacement, moves_per_cell: None for the engine's choice.
         melt: sweeps from the random packing before anything is timed.
         repeats: timed runs per variant, at least 3.
@@ -118,7 +118,14 @@ def disks(
     print(HEADER)
     for N in sizes or (GPU_SIZES if on_gpu(device) else CPU_SIZES):
         engines = melted_engines(
-            N, packing_fraction, device, threads, max_displacement, moves_per_cell, melt, seed
+            N,
+            packing_fraction,
+            device,
+            threads or [None],
+            max_displacement,
+            moves_per_cell,
+            melt,
+            seed,
         )
         variants = [standalone(engine) for engine in engines] + _hpmc(engines[0], seed)
         time_in_turn(variants, repeats, seconds)
@@ -144,7 +151,9 @@ def check(repeats: int, seconds: float, melt: int, decorrelation: int) -> None:
     if repeats < 3:
         raise ValueError(f"--repeats is {repeats}; a spread needs at least 3")
     if not seconds > 0 or melt < 0 or decorrelation < 0:
-        raise ValueError("--seconds must be positive, --melt and --decorrelation not negative")
+        raise ValueError(
+            "--seconds must be positive, --equilibrate and --decorrelation not negative"
+        )
 
 
 def time_in_turn(variants: Sequence[Variant], repeats: int, seconds: float) -> None:

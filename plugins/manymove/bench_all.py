@@ -49,7 +49,7 @@ def _disks(size: int, **common: Any) -> dict[str, Any]:
     return bench.disks(
         sizes=[size],
         packing_fraction=0.698,
-        threads=[None],
+        threads=None,
         max_displacement=None,
         moves_per_cell=None,
         melt=200,
@@ -106,10 +106,10 @@ def _electrolyte(size: int, **common: Any) -> dict[str, Any]:
         sizes=[size],
         debye_length=28.53,
         diameter=7.5,
-        threads=[None],
+        threads=None,
         methods=["brush"],
         precisions=["mixed", "double"],
-        threads_per_particle=[None],
+        threads_per_particle=None,
         equilibrate=10 if size < MOST_ON_RANKS else 2,
         json_file=None,
         **common,
@@ -138,16 +138,20 @@ def _adsorption(size: int, device: str, **common: Any) -> dict[str, Any]:
     )
 
 
+def _is_hpmc(row: Row) -> bool:
+    return row["variant"].startswith("HPMC")
+
+
 # HPMC is timed beside the disks in HOOMD-blue, with several settings.
 PARTS = {
     "disks": Part(
         "hard disks", [65536, 1048576], [4096, 65536], "particles", "trial_moves_per_second",
-        "trial moves/s", lambda row: False, _disks, hidden=PEERS,
+        "trial moves/s", _is_hpmc, _disks, hidden=PEERS,
     ),
     "hoomd": Part(
         "hard disks in HOOMD-blue", [1048576], [16384], "particles",
         "trial_moves_per_second", "trial moves/s",
-        lambda row: row["variant"].startswith("HPMC"), _hoomd,
+        _is_hpmc, _hoomd,
     ),
     "dpd": Part(
         "DPD", [100_000, 2_000_000], [24_000], "particles", "million_particle_steps_per_second",

@@ -87,7 +87,9 @@ def run(
     """
     bench.check(repeats, seconds, melt, 0)
     if melt < SHORTEST_MELT:
-        raise ValueError(f"--melt is {melt}; the random start needs at least {SHORTEST_MELT} steps")
+        raise ValueError(
+            f"--equilibrate is {melt}; the random start needs at least {SHORTEST_MELT} steps"
+        )
     for name, numbers in (("ranks", ranks or [1]), ("threads", threads or [1])):
         if min(numbers) < 1:
             raise ValueError(f"--{name} is {min(numbers)}; it must be positive")

@@ -330,7 +330,7 @@ def melt(case: Case, steps: int, on_gpu: bool, start: Path) -> None:
     if abs(temperature - 1) > MELTED:
         raise RuntimeError(
             f"after {steps} steps the random start still has the temperature {temperature:.3g} "
-            "instead of 1; --melt must be larger"
+            "instead of 1; --equilibrate must be larger"
         )
 
 

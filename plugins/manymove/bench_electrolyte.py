@@ -27,10 +27,10 @@ def run(
     debye_length: float,
     diameter: float,
     device: str,
-    threads: Sequence[int | None],
+    threads: Sequence[int] | None,
     methods: Sequence[str],
     precisions: Sequence[str],
-    threads_per_particle: Sequence[int | None],
+    threads_per_particle: Sequence[int] | None,
     equilibrate: int,
     repeats: int,
     seconds: float,
@@ -43,10 +43,10 @@ def run(
         sizes: numbers of ions, multiples of four; None for the usual ones of the device.
         debye_length, diameter: of the 3:-1 salt, in angstrom.
         device: "auto", "cpu", "cuda" or "cuda:<index>".
-        threads: CPU variants; None stands for the engine's choice.
+        threads: CPU variants; None for the engine's choice.
         methods: of "brush", "reduction" and "serial".
         precisions: of "mixed" and "double".
-        threads_per_particle: GPU variants; None stands for the engine's choice.
+        threads_per_particle: GPU variants; None for the engine's choice.
         equilibrate: sweeps from the random start before anything is timed.
         repeats: timed runs per variant, at least 3.
         seconds: least length of a timed run (one sweep at least).
@@ -84,8 +84,10 @@ def run(
             )
             for method in methods
             for precision in precisions
-            for eta in (threads_per_particle if method == "brush" else [None])
-            for count in (threads if start.device == "cpu" else [None])
+            for eta in (
+                threads_per_particle if method == "brush" and threads_per_particle else [None]
+            )
+            for count in (threads if start.device == "cpu" and threads else [None])
         ]
         variants = [_variant(engine) for engine in engines]
         bench.time_in_turn(variants, repeats, seconds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -97,33 +97,21 @@ def disks(
     "mpirun -n R" there are R replicas, or, with --decompose, R ranks that share one system: the
     results are those of one rank.
     """
+    options = dict(locals())
     from manymove import harddisk_job as job
     from manymove.harddisk_replica import Settings
     from manymove.replicas import World
 
     world = World.connect()
+    for name in ("equation_of_state", "packing_fractions"):
+        del options[name]
     if input_ is not None:
         particles, packing_fraction = _of_input(input_, particles, packing_fraction)
-    settings = Settings(
-        particles=65536 if particles is None else particles,
-        packing_fraction=0.698 if packing_fraction is None else packing_fraction,
-        sweeps=sweeps,
-        equilibrate=equilibrate,
-        seed=seed,
-        device=device,
-        output=output,
-        start=start,
-        input=input_,
-        replicas=(1 if decompose else world.size) if replicas is None else replicas,
-        threads=threads,
-        max_displacement=max_displacement,
-        moves_per_cell=moves_per_cell,
-        frames=frames,
-        checkpoint=checkpoint,
-        resume=resume,
-        quiet=quiet,
-        decompose=decompose,
-    )
+    options["particles"] = 65536 if particles is None else particles
+    options["packing_fraction"] = 0.698 if packing_fraction is None else packing_fraction
+    if replicas is None:
+        options["replicas"] = 1 if decompose else world.size
+    settings = Settings(input=options.pop("input_"), **options)
     if equation_of_state:
         if input_ is not None or packing_fraction is not None:
             raise ValueError(
@@ -167,26 +155,10 @@ def dpd(
 
     Writes the deck in.dpd, log.lammps, thermo.csv, final.data and summary.json into --output.
     """
+    fluid = {name: value for name, value in locals().items() if name not in ("output", "quiet")}
     from manymove import dpd as fluids
 
-    fluid = fluids.Fluid(
-        particles=particles,
-        density=density,
-        a=a,
-        gamma=gamma,
-        temperature=temperature,
-        cutoff=cutoff,
-        weight_exponent=weight_exponent,
-        timestep=timestep,
-        steps=steps,
-        equilibrate=equilibrate,
-        seed=seed,
-        precision=precision,
-        device=device,
-        ranks=ranks,
-        threads=threads,
-    )
-    summary = fluids.run(fluid, output, quiet)
+    summary = fluids.run(fluids.Fluid(**fluid), output, quiet)
     return _end(fluids.table(summary), True, output, quiet)
 
 
@@ -247,6 +219,7 @@ def adsorption(
     Writes summary.json, energy.csv, profile.csv, checkpoints and pictures into --output.
     Ctrl-C stops with all but the pictures written; --resume goes on.
     """
+    options = dict(locals())
     from manymove import adsorption_job as job
     from manymove.adsorption_replica import Settings, read_adsorbates
     from manymove.replicas import World
@@ -260,37 +233,18 @@ def adsorption(
         count = world.size * share
     else:
         count = number("--systems", systems, int)
-    settings = Settings(
-        framework=framework,
-        molecules=counts,
-        adsorbates=read_adsorbates(adsorbates),
-        steps=steps,
-        equilibrate=equilibrate,
-        seed=seed,
-        device=device,
-        output=output,
-        method=method,
-        systems=count,
-        options={
-            "temperature": temperature,
-            "cutoff": cutoff,
-            "proposals": proposals,
-            "cells": _triple("--cells", cells),
-            "max_displacement": max_displacement,
-            "interpolation": interpolation,
-            "grid_spacing": grid_spacing,
-            "precision": precision,
-            "barrier": _barrier(barrier),
-            "profile": profile
-            if profile in (None, "x", "y", "z")
-            else _triple("--profile", profile),
-            "bins": bins,
-        },
-        threads=threads,
-        checkpoint=checkpoint,
-        resume=resume,
-        quiet=quiet,
-    )
+    options |= {
+        "molecules": counts,
+        "adsorbates": read_adsorbates(adsorbates),
+        "systems": count,
+        "cells": _triple("--cells", cells),
+        "barrier": _barrier(barrier),
+        "profile": profile if profile in (None, "x", "y", "z") else _triple("--profile", profile),
+    }
+    del options["isotherm"]
+    names = {field.name for field in fields(Settings)} & options.keys()
+    of_the_job = {name: options.pop(name) for name in names}
+    settings = Settings(options=options, **of_the_job)  # the rest are the engine's
     if isotherm is not None:
         pressures = numbers("--isotherm", isotherm, float)
         summary, complete = job.run_isotherm(settings, pressures, world)
@@ -365,38 +319,19 @@ def electrolyte(
     Writes summary.json, energy.csv, g.csv, checkpoints and pictures into --output. Ctrl-C stops
     after the sweep under way with all but the pictures written; --resume goes on.
     """
+    options = dict(locals())
     from manymove import electrolyte_job as job
     from manymove.electrolyte_replica import Settings
     from manymove.replicas import World
 
     world = World.connect()
     if debye_length is None and concentration is None:
-        debye_length = 28.53
-    settings = Settings(
-        ions=ions,
-        valences=valences,
-        diameters=diameters or (diameter, diameter),
-        bjerrum_length=bjerrum_length,
-        debye_length=debye_length,
-        concentration=concentration,
-        geometry=geometry,
-        sweeps=sweeps,
-        equilibrate=equilibrate,
-        sample_every=sample_every,
-        bin_width=bin_width,
-        margin=margin,
-        max_displacement=max_displacement,
-        precision=precision,
-        method=method,
-        seed=seed,
-        device=device,
-        threads=threads,
-        replicas=world.size if replicas is None else replicas,
-        output=output,
-        checkpoint=checkpoint,
-        resume=resume,
-        quiet=quiet,
-    )
+        options["debye_length"] = 28.53
+    same = options.pop("diameter")
+    options["diameters"] = diameters or (same, same)
+    if replicas is None:
+        options["replicas"] = world.size
+    settings = Settings(**options)
     summary, complete = job.run(settings, world)
     return _end(job.table(summary), complete, output, quiet or world.rank > 0)
 

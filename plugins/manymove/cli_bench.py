@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from manymove.cli_options import Device, help_without_command, number, numbers
+from manymove.cli_options import Device, help_without_command, lists, number
 
 app = typer.Typer(help="Measure speed.", rich_markup_mode=None)
 app.callback(invoke_without_command=True)(help_without_command)
@@ -18,7 +19,9 @@ AllSizes = Annotated[float, typer.Option(help="Of all sizes.")]
 LargestMove = Annotated[
     float | None, typer.Option(help="Of a trial move along x and y, in diameters.")
 ]
-Melt = Annotated[int, typer.Option(help="Sweeps before anything is timed.")]
+Melt = Annotated[
+    int, typer.Option("--equilibrate", "--melt", help="Sweeps before anything is timed.")
+]
 Repeats = Annotated[int, typer.Option(help="Timed runs of each variant, alternating.")]
 Seconds = Annotated[float, typer.Option(help="Least length of a timed run.")]
 Decorrelation = Annotated[
@@ -26,6 +29,22 @@ Decorrelation = Annotated[
 ]
 BenchSeed = Annotated[int, typer.Option(help="Of the random numbers.")]
 JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the results to this file.")]
+PlotFile = Annotated[
+    Path | None, typer.Option("--plot", help="Picture of the speeds against the size.")
+]
+
+
+def _timed(part: str, run: Callable[..., dict[str, Any]], options: dict[str, Any]) -> int:
+    """Run a benchmark; a picture of the fastest of ours, and of the peers, at each size."""
+    from manymove import bench_all, report
+
+    plot_file = options.pop("plot_file")
+    if plot_file is not None:
+        report.need_matplotlib()
+    results = run(**options)["results"]
+    if plot_file is not None:
+        bench_all.plot(plot_file, bench_all.summarise(bench_all.PARTS[part], results))
+    return 0
 
 
 @app.command("disks")
@@ -53,50 +72,30 @@ def bench_disks(
     decorrelation: Decorrelation = 0,
     seed: BenchSeed = 1,
     json_file: JsonFile = None,
+    plot_file: PlotFile = None,
 ) -> int:
     """Time hard disks: trial moves per second, and HOOMD-blue's HPMC beside them if installed.
 
     Under mpirun, ranks that share the disks.
     """
+    options = lists(locals(), sizes=int, ranks=int)
     from manymove import bench, bench_ranks
     from manymove.replicas import World
 
     world = World.connect()
-    if world.size > 1 or ranks is not None or weak:
-        if decorrelation or (threads is not None and "," in threads):
-            raise ValueError("--ranks and --weak go with one number of --threads, of each rank")
-        bench_ranks.disks(
-            world,
-            sizes=[1048576] if sizes is None else numbers("--sizes", sizes, int),
-            ranks=[1, world.size] if ranks is None else numbers("--ranks", ranks, int),
-            weak=weak,
-            packing_fraction=packing_fraction,
-            device=device,
-            threads=None if threads is None else number("--threads", threads, int),
-            max_displacement=max_displacement,
-            moves_per_cell=moves_per_cell,
-            melt=melt,
-            repeats=repeats,
-            seconds=seconds,
-            seed=seed,
-            json_file=json_file,
-        )
+    shared = options.pop("ranks"), options.pop("weak")
+    if world.size > 1 or any(shared):
+        if decorrelation or plot_file or (threads is not None and "," in threads):
+            raise ValueError(
+                "--ranks and --weak go with one number of --threads, of each rank, without --plot "
+                "and --decorrelation"
+            )
+        del options["decorrelation"], options["plot_file"]
+        options["threads"] = None if threads is None else number("--threads", threads, int)
+        options["sizes"] = options["sizes"] or [1048576]
+        bench_ranks.disks(world, ranks=shared[0] or [1, world.size], weak=weak, **options)
         return 0
-    bench.disks(
-        sizes=None if sizes is None else numbers("--sizes", sizes, int),
-        packing_fraction=packing_fraction,
-        device=device,
-        threads=[None] if threads is None else numbers("--threads", threads, int),
-        max_displacement=max_displacement,
-        moves_per_cell=moves_per_cell,
-        melt=melt,
-        repeats=repeats,
-        seconds=seconds,
-        decorrelation=decorrelation,
-        seed=seed,
-        json_file=json_file,
-    )
-    return 0
+    return _timed("disks", bench.disks, lists(options, threads=int))
 
 
 @app.command("hoomd")
@@ -114,24 +113,13 @@ def bench_hoomd(
     decorrelation: Decorrelation = 0,
     seed: BenchSeed = 1,
     json_file: JsonFile = None,
+    plot_file: PlotFile = None,
 ) -> int:
     """Time hard disks inside HOOMD-blue: the component, the Python-only path and HPMC."""
+    options = lists(locals(), sizes=int)
     from manymove import bench_hoomd
 
-    bench_hoomd.run(
-        sizes=None if sizes is None else numbers("--sizes", sizes, int),
-        packing_fraction=packing_fraction,
-        device=device,
-        threads=threads,
-        max_displacement=max_displacement,
-        melt=melt,
-        repeats=repeats,
-        seconds=seconds,
-        decorrelation=decorrelation,
-        seed=seed,
-        json_file=json_file,
-    )
-    return 0
+    return _timed("hoomd", bench_hoomd.run, options)
 
 
 @app.command("adsorption")
@@ -168,60 +156,31 @@ def bench_adsorption(
     seconds: Seconds = 1.0,
     seed: BenchSeed = 1,
     json_file: JsonFile = None,
+    plot_file: PlotFile = None,
 ) -> int:
     """Time adsorption: trial states per second and 1 / (variance x seconds) of each method.
 
     Under mpirun, one method with the systems divided among the ranks: trial states per second.
     """
-    from manymove import bench_adsorption as bench
-    from manymove import bench_ranks
+    options = lists(locals(), molecules=int, methods=str, ranks=int)
+    from manymove import bench_adsorption, bench_ranks
     from manymove.replicas import World
 
     world = World.connect()
-    if world.size > 1 or ranks is not None or weak:
-        if cpu or "," in methods or "," in proposals:
-            raise ValueError("--ranks and --weak go with one of --methods and one of --proposals")
-        bench_ranks.adsorption(
-            world,
-            framework=framework,
-            molecules=numbers("--molecules", molecules, int),
-            method=methods,
-            proposals=number("--proposals", proposals, int),
-            systems=systems,
-            ranks=[1, world.size] if ranks is None else numbers("--ranks", ranks, int),
-            weak=weak,
-            interpolation=interpolation,
-            grid_spacing=grid_spacing,
-            precision=precision,
-            device=device,
-            threads=threads,
-            equilibrate=equilibrate,
-            repeats=repeats,
-            seconds=seconds,
-            seed=seed,
-            json_file=json_file,
-        )
+    shared = options.pop("ranks"), options.pop("weak")
+    if world.size > 1 or any(shared):
+        if cpu or plot_file or "," in methods or "," in proposals:
+            raise ValueError(
+                "--ranks and --weak go with one of --methods and one of --proposals, without "
+                "--cpu and --plot"
+            )
+        for name in ("cpu", "raspa", "plot_file"):
+            del options[name]
+        options["method"] = options.pop("methods")[0]
+        options["proposals"] = number("--proposals", proposals, int)
+        bench_ranks.adsorption(world, ranks=shared[0] or [1, world.size], weak=weak, **options)
         return 0
-    bench.run(
-        framework=framework,
-        molecules=numbers("--molecules", molecules, int),
-        methods=methods.split(","),
-        proposals=numbers("--proposals", proposals, int),
-        systems=systems,
-        interpolation=interpolation,
-        grid_spacing=grid_spacing,
-        precision=precision,
-        device=device,
-        cpu=cpu,
-        threads=threads,
-        raspa=raspa,
-        equilibrate=equilibrate,
-        repeats=repeats,
-        seconds=seconds,
-        seed=seed,
-        json_file=json_file,
-    )
-    return 0
+    return _timed("adsorption", bench_adsorption.run, lists(options, proposals=int))
 
 
 @app.command("electrolyte")
@@ -239,7 +198,10 @@ def bench_electrolyte(
         str, typer.Option(help="Of brush, reduction and serial, separated by commas.")
     ] = "brush",
     precisions: Annotated[
-        str, typer.Option(help="Of mixed and double, separated by commas.")
+        str,
+        typer.Option(
+            "--precision", "--precisions", help="Of mixed and double, separated by commas."
+        ),
     ] = "mixed,double",
     threads_per_particle: Annotated[
         str | None, typer.Option(help="eta of a GPU's brush, separated by commas.")
@@ -249,30 +211,15 @@ def bench_electrolyte(
     seconds: Seconds = 1.0,
     seed: BenchSeed = 1,
     json_file: JsonFile = None,
+    plot_file: PlotFile = None,
 ) -> int:
     """Time the 3:-1 electrolyte: seconds per sweep and pair terms per second."""
-    from manymove import bench_electrolyte as benchmark
-
-    benchmark.run(
-        sizes=None if sizes is None else numbers("--sizes", sizes, int),
-        debye_length=debye_length,
-        diameter=diameter,
-        device=device,
-        threads=[None] if threads is None else numbers("--threads", threads, int),
-        methods=numbers("--methods", methods, str),
-        precisions=numbers("--precisions", precisions, str),
-        threads_per_particle=(
-            [None]
-            if threads_per_particle is None
-            else numbers("--threads-per-particle", threads_per_particle, int)
-        ),
-        equilibrate=equilibrate,
-        repeats=repeats,
-        seconds=seconds,
-        seed=seed,
-        json_file=json_file,
+    options = lists(
+        locals(), sizes=int, threads=int, methods=str, precisions=str, threads_per_particle=int
     )
-    return 0
+    from manymove import bench_electrolyte
+
+    return _timed("electrolyte", bench_electrolyte.run, options)
 
 
 @app.command("dpd")
@@ -280,17 +227,23 @@ def bench_dpd(
     sizes: Annotated[
         str | None, typer.Option(help="Numbers of particles, separated by commas.")
     ] = None,
-    density: Annotated[str, typer.Option(help="One or several, separated by commas.")] = "3",
-    cutoff: Annotated[str, typer.Option(help="One or several, separated by commas.")] = "1",
+    densities: Annotated[
+        str, typer.Option("--density", help="One or several, separated by commas.")
+    ] = "3",
+    cutoffs: Annotated[
+        str, typer.Option("--cutoff", help="One or several, separated by commas.")
+    ] = "1",
     timestep: Annotated[float, typer.Option(help="Of velocity Verlet.")] = 0.005,
-    skin: Annotated[
+    skins: Annotated[
         str,
-        typer.Option(help="Of neighbour lists; of several, by commas, each takes its fastest."),
+        typer.Option(
+            "--skin", help="Of neighbour lists; of several, by commas, each takes its fastest."
+        ),
     ] = "0.3",
     weight_exponent: Annotated[float, typer.Option(help="s of ours; dpd has 1.")] = 1.0,
     device: Annotated[str, typer.Option(help="cpu, cuda or, for what there is, auto.")] = "auto",
-    precision: Annotated[
-        str, typer.Option(help="Of ours: mixed, double or both.")
+    precisions: Annotated[
+        str, typer.Option("--precision", help="Of ours: mixed, double or both.")
     ] = "mixed,double",
     figure_11: Annotated[
         bool,
@@ -307,42 +260,27 @@ def bench_dpd(
         list[Path] | None,
         typer.Option(help="Another LAMMPS to look for dpd/kk and dpd/gpu in; may be repeated."),
     ] = None,
-    melt: Annotated[int, typer.Option(help="Steps before anything is timed.")] = 1000,
+    melt: Annotated[
+        int, typer.Option("--equilibrate", "--melt", help="Steps before anything is timed.")
+    ] = 1000,
     repeats: Repeats = 3,
     seconds: Seconds = 2.0,
     seed: Annotated[int, typer.Option(help="Of the start and the random forces.")] = 1,
     json_file: JsonFile = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Picture of the speeds against the number of particles.")
-    ] = None,
+    plot_file: PlotFile = None,
 ) -> int:
     """Time DPD: million particle-steps per second (MPS), the peers' beside ours."""
+    options = lists(
+        locals(), sizes=int, densities=float, cutoffs=float, skins=float, precisions=str, ranks=int,
+        threads=int,
+    )  # fmt: skip
     from manymove import bench_dpd
 
-    if figure_11 and (sizes is not None or density != "3" or cutoff != "1"):
-        raise ValueError("--figure-11 sets --sizes, --density and --cutoff")
-    grid = {
-        "sizes": None if sizes is None else numbers("--sizes", sizes, int),
-        "densities": numbers("--density", density, float),
-        "cutoffs": numbers("--cutoff", cutoff, float),
-    }
-    bench_dpd.run(
-        **(bench_dpd.FIGURE_11 if figure_11 else grid),
-        timestep=timestep,
-        skins=numbers("--skin", skin, float),
-        weight_exponent=weight_exponent,
-        device=device,
-        precisions=precision.split(","),
-        ranks=None if ranks is None else numbers("--ranks", ranks, int),
-        threads=numbers("--threads", threads, int),
-        lammps=lammps or [],
-        melt=melt,
-        repeats=repeats,
-        seconds=seconds,
-        seed=seed,
-        json_file=json_file,
-        plot_file=plot,
-    )
+    if options.pop("figure_11"):
+        if sizes is not None or densities != "3" or cutoffs != "1":
+            raise ValueError("--figure-11 sets --sizes, --density and --cutoff")
+        options |= bench_dpd.FIGURE_11
+    bench_dpd.run(**{**options, "lammps": lammps or []})
     return 0
 
 
@@ -371,34 +309,22 @@ def bench_scaling(
     limit: Annotated[float, typer.Option(help="Seconds that all may take.")] = 3600.0,
     seed: BenchSeed = 1,
     json_file: JsonFile = None,
-    plot: Annotated[Path | None, typer.Option(help="Picture of speeds and efficiencies.")] = None,
+    plot_file: Annotated[
+        Path | None, typer.Option("--plot", help="Picture of speeds and efficiencies.")
+    ] = None,
     read: Annotated[
         list[Path] | None,
         typer.Option(help="Show this file instead of measuring; may be repeated."),
     ] = None,
 ) -> int:
     """Time each algorithm on one, two, ... GPUs or CPU ranks: weak and strong scaling."""
+    options = lists(locals(), algorithms=str, ranks=int, sizes=int)
     from manymove import bench_scaling
 
-    if read:
-        bench_scaling.read(read, plot)
+    if options.pop("read"):
+        bench_scaling.read(read, plot_file)
         return 0
-    bench_scaling.run(
-        algorithms=numbers("--algorithms", algorithms, str),
-        ranks=None if ranks is None else numbers("--ranks", ranks, int),
-        weak=weak or not strong,
-        strong=strong or not weak,
-        sizes=None if sizes is None else numbers("--sizes", sizes, int),
-        device=device,
-        launcher=launcher,
-        transport=transport,
-        repeats=repeats,
-        seconds=seconds,
-        limit=limit,
-        seed=seed,
-        json_file=json_file,
-        plot_file=plot,
-    )
+    bench_scaling.run(**{**options, "weak": weak or not strong, "strong": strong or not weak})
     return 0
 
 
@@ -414,19 +340,11 @@ def bench_all(
     limit: Annotated[float, typer.Option(help="Seconds that each part may take.")] = 600.0,
     seed: BenchSeed = 1,
     json_file: JsonFile = None,
-    plot: Annotated[Path | None, typer.Option(help="Picture of the speeds.")] = None,
+    plot_file: PlotFile = None,
 ) -> int:
     """Time everything with its defaults, beside every peer that is installed."""
+    options = lists(locals(), parts=str)
     from manymove import bench_all
 
-    bench_all.run(
-        parts=None if parts is None else numbers("--parts", parts, str),
-        device=device,
-        repeats=repeats,
-        seconds=seconds,
-        limit=limit,
-        seed=seed,
-        json_file=json_file,
-        plot_file=plot,
-    )
+    bench_all.run(**options)
     return 0

@@ -44,6 +44,23 @@ def numbers(option: str, text: str, kind: type) -> list:
     return numbers
 
 
+def lists(options: dict[str, Any], **kinds: type) -> dict[str, Any]:
+    """The options of a command (its `locals()`, before anything else), those of `kinds` as lists of
+    numbers or words, by the names under which the command knows them."""
+    given = dict(options)
+    for name, kind in kinds.items():
+        if given[name] is not None:
+            option = _SHORTER.get(name, name).replace("_", "-")
+            given[name] = numbers(f"--{option}", given[name], kind)
+    return given
+
+
+# Options that take several values of what their names say in the singular.
+_SHORTER = {
+    "densities": "density", "cutoffs": "cutoff", "skins": "skin", "precisions": "precision"
+}  # fmt: skip
+
+
 def help_without_command(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help())
