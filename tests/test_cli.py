@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from commands import CLEAN, COMMAND, MPIEXEC, summary_of
 
-from manymove import cli
+from manymove import cli, replicas
 from manymove.replicas import World
 
 KEYS = {
@@ -372,6 +372,17 @@ def test_launched_processes_join_the_others(launched, launcher):
     launched(LAUNCHED[launcher], 4)
     world = World.connect()
     assert (world.rank, world.size) == (3, 4)
+
+
+@pytest.mark.parametrize("gpus", [0, 1, 2, 4])
+def test_gpus_are_dealt_out_by_the_rank_on_the_machine(gpus, monkeypatch):
+    monkeypatch.setattr(replicas._core, "cuda_devices", lambda: gpus * [{"name": "a GPU"}])
+    for rank in range(4):
+        world = World(rank=4 + rank, size=8, local_rank=rank)
+        for wanted in ("auto", "cuda"):
+            assert world.device(wanted) == (f"cuda:{rank % gpus}" if gpus else wanted)
+        assert world.device("cpu") == "cpu" and world.device("cuda:0") == "cuda:0"
+    assert World().device("auto") == "auto"
 
 
 @pytest.mark.parametrize(

@@ -261,6 +261,20 @@ def test_every_lammps_style_has_a_page_with_its_keywords(style):
         assert re.search(rf"\b{keyword}\b", text), f"{name(page)} lacks {keyword}"
 
 
+# ---- gallery -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folder", sorted(p.parent for p in ROOT.glob("examples/*/README.md")))
+def test_every_folder_of_the_gallery_has_a_picture(folder, monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(ROOT / "docs/sphinx")
+    import gallery
+
+    readme = folder / "README.md"
+    picture = gallery.picture_of(ROOT, readme, readme.read_text())
+    assert picture is not None and picture.is_file()
+
+
 # ---- nothing left out ----------------------------------------------------------------------------
 
 

@@ -44,6 +44,10 @@ def test_summary_has_what_was_asked_for(finished):
     assert summary["ions"] == 128
     assert summary["complete"] is True
     assert summary["sweeps"] == 60
+    assert summary["trial_moves"] == (60 + summary["equilibration_sweeps"]) * 128
+    assert summary["accepted_moves"] == pytest.approx(
+        summary["acceptance"] * summary["trial_moves"]
+    )
     assert summary["debye_length"] == pytest.approx(28.53)
     assert -1 < summary["energy_per_ion_kT"] < 0
     assert re.fullmatch("[0-9a-f]{16}", summary["state_hash"])

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 
+import numpy as np
 import pytest
 from documents import ROOT, name
+
+from manymove.analysis.reference import published_pressure
 
 README, SCALING = ROOT / "README.md", ROOT / "docs/benchmarks/scaling.md"
 if not README.exists():
@@ -96,3 +99,28 @@ def test_a_wrong_number_is_found(line, right, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"{line} [file](results/a.json) |\n")
     assert (unrecorded(page) == []) == right
+
+
+def test_the_readmes_table_of_disks_is_recorded():
+    """Speeds are of the file of speeds, pressures the means of both starts, the paper's its own."""
+    folder = ROOT / "docs/benchmarks/results"
+    speeds = json.loads((folder / "2026-11-21-h100-speed.json").read_text())["results"]
+    rates = {row["particles"]: row["trial_moves_per_second"] for row in speeds}
+    starts = {}
+    for which in ("equation-of-state", "equation-of-state-1m"):
+        content = json.loads((folder / f"2026-11-21-h100-{which}.json").read_text())
+        here = [run for run in content["results"] if run["packing_fraction"] == 0.698]
+        starts[content["particles"]] = here
+    section = README.read_text().partition("## Hard disks")[2].partition("\n## ")[0]
+    lines = [line.split("|")[1:-1] for line in section.splitlines() if re.match(r"\| \d", line)]
+    assert len(lines) == 3
+    for size, rate, pressure, paper in ([cell.strip() for cell in line] for line in lines):
+        particles = int(size.replace(",", ""))
+        assert float(f"{rates[particles]:.1e}") == float(rate)
+        if pressure:
+            found = np.array([(r["pressure"], r["pressure_error"]) for r in starts[particles]])
+            mean, error = found[:, 0].mean(), np.hypot(*found[:, 1]) / 2
+            assert f"{mean:.4f}({error * 1e4:.0f})" == pressure
+            value, spread = published_pressure(particles, 0.698)
+            digits = len(paper.partition("(")[0].partition(".")[2])
+            assert f"{value:.{digits}f}({spread * 10**digits:.0f})" == paper

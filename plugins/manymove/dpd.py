@@ -188,9 +188,11 @@ def _summarise(fluid: Fluid, output: Path, text: str) -> dict[str, Any]:
     seconds = float(loops[-1])
     settings = asdict(fluid)
     settings["set_temperature"] = settings.pop("temperature")
+    settings["equilibration_steps"] = settings.pop("equilibrate")
     gpu = re.search(r"manymove/verlet: the particles are on (.+)", text)
     return {
         **summary,
+        "complete": True,
         "million_particle_steps_per_second": fluid.particles * fluid.steps / seconds / 1e6,
         "seconds": seconds,
         **settings,
@@ -211,11 +213,11 @@ def table(summary: dict[str, Any]) -> str:
         return text if summary[f"{name}_error_converged"] else f"{text} (too short for an error)"
 
     rows = [
-        ("particles", f"{summary['particles']} in a box {summary['box'][0]:.5g} wide"),
+        ("particles", f"{summary['particles']:,} in a box {summary['box'][0]:.5g} wide"),
         ("temperature", f"{measured('temperature')}, set {summary['set_temperature']:g}"),
         ("pressure", measured("pressure")),
         ("potential energy", measured("potential_energy")),
-        ("steps", f"{summary['steps']} after {summary['equilibrate']}"),
+        ("steps", f"{summary['steps']:,} after {summary['equilibration_steps']:,}"),
         (
             "speed",
             f"{summary['million_particle_steps_per_second']:.3g} million particle-steps/s on "

@@ -92,8 +92,6 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "diameter": first.diameter,
         "sweeps": min(r.sweeps for r in results),
         "equilibration_sweeps": first.equilibration_sweeps,
-        "trial_moves": sum(r.trial_moves for r in started),
-        "accepted_moves": sum(r.accepted_moves for r in started),
         "seconds": seconds,
         "trial_moves_per_second": (
             sum(r.session_moves for r in started) / seconds if seconds > 0 else None

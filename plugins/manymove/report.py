@@ -41,9 +41,12 @@ def of_all(settings: Settings, results: Sequence[Result], ranks: int) -> dict[st
     started = [r for r in results if r.state_hash is not None]
     first = (started or results)[0]
     trial_moves = sum(r.trial_moves for r in started)
+    accepted_moves = sum(r.accepted_moves for r in started)
     return {
         "complete": all(r.complete for r in results),
-        "acceptance": sum(r.accepted_moves for r in started) / trial_moves if trial_moves else None,
+        "trial_moves": trial_moves,
+        "accepted_moves": accepted_moves,
+        "acceptance": accepted_moves / trial_moves if trial_moves else None,
         "device": first.device,
         "device_name": first.device_name,
         "threads": first.threads,
