@@ -112,7 +112,7 @@ def run(
 def _variant(engine: Electrolyte) -> bench.Variant:
     def run(sweeps: int) -> tuple[int, int]:
         before = engine.trial_moves, engine.accepted_moves
-        engine._engine.run(sweeps)
+        engine.core.run(sweeps)
         return engine.trial_moves - before[0], engine.accepted_moves - before[1]
 
     return bench.Variant("", run, {})

@@ -276,7 +276,8 @@ def bench_dpd(
     )  # fmt: skip
     from manymove import bench_dpd
 
-    if options.pop("figure_11"):
+    del options["figure_11"]
+    if figure_11:
         if sizes is not None or densities != "3" or cutoffs != "1":
             raise ValueError("--figure-11 sets --sizes, --density and --cutoff")
         options |= bench_dpd.FIGURE_11

@@ -109,6 +109,7 @@ class PairSampling:
 
     @property
     def samples(self) -> int:
+        """Taken so far."""
         return int(self._samples.sum())
 
     def take(self, engine: Any) -> None:

@@ -56,6 +56,12 @@ class Simulation:
             yield done
 
     @property
+    def core(self) -> Any:
+        """The engine of `manymove._core`, for adaptors to host programs; whoever changes its state
+        through it answers for what this object remembers."""
+        return self._engine
+
+    @property
     def seed(self) -> int:
         """Of the random numbers."""
         return self._parameters["seed"]

@@ -79,7 +79,7 @@ class CoulombMC(EngineAction):
         engine.run(self._sweeps)
         engine.forget_energies()  # nobody asks for those of all steps
         with self._particles() as particles:
-            engine._engine.write_positions(**particles)
+            engine.core.write_positions(**particles)
         self._seconds += time.perf_counter() - started
 
     def _begin(self, timestep: int) -> None:
@@ -125,12 +125,12 @@ class CoulombMC(EngineAction):
         engine, particles = self._engine, self._simulation.state.N_particles
         if engine is not None and (made_with, engine.N) == (self._made_with, particles):
             with self._particles() as particles:
-                if engine._engine.same_particles(**particles):
+                if engine.core.same_particles(**particles):
                     return engine
         self._take_over(made_with, timestep)
         assert self._engine is not None
         with self._particles() as particles:
-            self._engine._engine.adopt(**particles)
+            self._engine.core.adopt(**particles)
         return self._engine
 
     def _take_over(self, made_with: tuple[Any, ...], timestep: int) -> None:

@@ -151,7 +151,7 @@ class HardDisks(EngineAction):
         """Make a step: move the particles of the simulation."""
         self._notice_a_new_run()
         with self._following(timestep) as particles:
-            engine, cycles = self._engine._engine, self.sweeps_per_step // self._rounds
+            engine, cycles = self._engine.core, self.sweeps_per_step // self._rounds
             while cycles > 0:
                 some = min(cycles, engine.cycles_between_writes)
                 engine.enqueue(some, **particles)
@@ -198,7 +198,7 @@ class HardDisks(EngineAction):
         (section 4 of the paper). One configuration is a noisy estimate: average over many."""
         with self._following(self._simulation.timestep):
             disks = self._engine
-            counts = disks._engine.contact_histogram(DELTA_R, BINS)
+            counts = disks.core.contact_histogram(DELTA_R, BINS)
             return float(pressure_from_histogram(counts, 1, disks.N, disks.packing_fraction))
 
     @log(requires_run=True)
@@ -237,12 +237,12 @@ class HardDisks(EngineAction):
         present = self._present()
         if present == self._made_with and self._simulation.state.N_particles == self._engine.N:
             with self._where("tag") as particles:
-                if self._engine._engine.same_positions(**particles):
+                if self._engine.core.same_positions(**particles):
                     yield particles
                     return
         self._make(present, timestep)
         with self._where("tag") as particles:
-            self._engine._engine.write_positions(**particles)
+            self._engine.core.write_positions(**particles)
             yield particles
 
     def _present(self) -> dict[str, Any]:
@@ -297,5 +297,5 @@ class HardDisks(EngineAction):
         """Trial and accepted moves of all engines since the simulation was attached."""
         if self._engine is None:
             return self._past_moves
-        _, *moves = self._engine._engine.counters
+        _, *moves = self._engine.core.counters
         return tuple(n + m for n, m in zip(self._past_moves, moves, strict=True))
