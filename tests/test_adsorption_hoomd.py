@@ -63,6 +63,8 @@ def test_energy_and_profile_are_those_of_the_engine_alone(method):
     assert sum(action.profile) == pytest.approx(1)
     moved, stayed = action.translate_moves
     assert moved + stayed == 310 * steps
+    proposals = 1 if method == "pmc" else 63
+    assert action.mps * action._seconds == pytest.approx(310 * steps * proposals)
 
 
 def test_only_adsorbates_move_and_the_energy_is_that_of_their_positions():
@@ -157,7 +159,7 @@ def test_bad_settings_are_refused(settings, message):
         simulation.run(1)
 
 
-LOGGABLE = ("energy", "energy_plain", "potential_energy", "profile", "translate_moves")
+LOGGABLE = ("energy", "energy_plain", "potential_energy", "profile", "mps", "translate_moves")
 
 
 def test_what_is_read_before_there_is_anything_is_refused_as_hoomd_does():

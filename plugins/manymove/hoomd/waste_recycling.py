@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -175,6 +176,7 @@ class WasteRecyclingMC(EngineAction):
         ):
             raise ValueError("the framework or the box has changed, which must be rigid")
         now = positions[self._tags]
+        started = time.perf_counter()
         if not np.array_equal(now, self._known):
             with self._naming_particles():
                 self._engine.set_positions(self._inward(now))
@@ -187,6 +189,7 @@ class WasteRecyclingMC(EngineAction):
             snapshot.particles.image[index] = snapshot.particles.image[index] - crossed
             snapshot.particles.position[index] = went
             self._known = np.array(snapshot.particles.position[index], dtype=np.float64)
+        self._seconds += time.perf_counter() - started
 
     # ---- loggable --------------------------------------------------------------------------------
 
@@ -219,6 +222,12 @@ class WasteRecyclingMC(EngineAction):
         steps, _, accepted, *_ = self._engine.counters
         return accepted, steps - accepted
 
+    @log(requires_run=True)
+    def mps(self) -> float:
+        """float: trial states per second of wall time; 0 before the first step."""
+        states = self._engine.counters[1]
+        return states / self._seconds if self._seconds else 0.0
+
     def reset_averages(self) -> None:
         """Forget the averages, after equilibration for instance.
 
@@ -230,6 +239,10 @@ class WasteRecyclingMC(EngineAction):
         self._engine.reset_averages()
 
     # ---- the engine ------------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._seconds = 0.0
 
     @property
     def _attached(self) -> bool:
