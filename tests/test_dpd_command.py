@@ -44,6 +44,18 @@ def test_without_a_gpu_auto_is_the_pair_style(tmp_path, monkeypatch):
         dpd.run(dpd.Fluid(**few, device="cuda"), tmp_path / "cuda", quiet=True)
 
 
+@needs_lammps
+def test_the_deck_keeps_its_particles_on_the_device(tmp_path, monkeypatch):
+    """With the engine that does on threads what the GPU's does."""
+    few = {"particles": 600, "steps": 20, "equilibrate": 20, "precision": "double"}
+    host = dpd.run(dpd.Fluid(**few, device="cpu"), tmp_path / "host", quiet=True)
+    monkeypatch.setitem(dpd.RUN_STYLES, "cuda", "run_style manymove/verlet device cpu\n")
+    kept = dpd.run(dpd.Fluid(**few, device="cuda"), tmp_path / "kept", quiet=True)
+    assert (kept["device"], kept["device_name"]) == ("cuda", "cpu")
+    for name in ("temperature", "pressure", "potential_energy"):
+        assert kept[name] == pytest.approx(host[name], rel=1e-6)
+
+
 @pytest.mark.parametrize(("steps", "every"), [(2, 1), (50, 5), (1000, 10), (10**6, 1000)])
 def test_records_are_some_steps_apart(steps, every):
     assert f"fix records all print {every} " in dpd.deck(dpd.Fluid(particles=300, steps=steps))
