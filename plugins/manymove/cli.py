@@ -87,8 +87,9 @@ def disks(
         ),
     ] = False,
     packing_fractions: Annotated[
-        str, typer.Option(help="Those of --equation-of-state, separated by commas.")
-    ] = PAPER_FRACTIONS,
+        str | None,
+        typer.Option(help="Of --equation-of-state, separated by commas; the paper's by default."),
+    ] = None,
 ) -> int:
     """Simulate hard disks and measure their pressure P* = beta P d^2.
 
@@ -112,6 +113,8 @@ def disks(
     if replicas is None:
         options["replicas"] = 1 if decompose else world.size
     settings = Settings(input=options.pop("input_"), **options)
+    if packing_fractions is not None and not equation_of_state:
+        raise ValueError("--packing-fractions is for --equation-of-state")
     if equation_of_state:
         if input_ is not None or packing_fraction is not None:
             raise ValueError(
@@ -119,7 +122,7 @@ def disks(
             )
         runs = [
             replace(settings, packing_fraction=phi, output=output / f"packing_fraction_{phi:g}")
-            for phi in numbers("--packing-fractions", packing_fractions, float)
+            for phi in numbers("--packing-fractions", packing_fractions or PAPER_FRACTIONS, float)
         ]
         summary, complete = job.run_equation_of_state(runs, output, world)
         text = job.equation_of_state_table(summary)
@@ -274,7 +277,9 @@ def _barrier(text: str) -> float | str | None:
 def electrolyte(
     ions: Annotated[int, typer.Option(help="Number of ions of both species.")] = 4096,
     valences: Annotated[tuple[int, int], typer.Option(help="Of the two species.")] = (3, -1),
-    diameter: Annotated[float, typer.Option(help="Of all ions, in angstrom.")] = 7.5,
+    diameter: Annotated[
+        float | None, typer.Option(help="Of all ions, in angstrom; 7.5 without --diameters.")
+    ] = None,
     diameters: Annotated[
         tuple[float, float] | None, typer.Option(help="Of the two species, if they differ.")
     ] = None,
@@ -327,7 +332,10 @@ def electrolyte(
     world = World.connect()
     if debye_length is None and concentration is None:
         options["debye_length"] = 28.53
-    same = options.pop("diameter")
+    if diameters is not None and diameter is not None:
+        raise ValueError("--diameter is of all ions: give either it or --diameters")
+    same = 7.5 if diameter is None else diameter
+    del options["diameter"]
     options["diameters"] = diameters or (same, same)
     if replicas is None:
         options["replicas"] = world.size
