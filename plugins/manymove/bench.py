@@ -42,16 +42,27 @@ class Variant:
     accepted_moves: int = 0
     sweeps: int = 1  # of one timed run
 
-    def calibrate(self, seconds: float) -> None:
-        """Choose the number of sweeps that takes `seconds`; the runs before also warm up."""
+    def calibrate(self, seconds: float, agree: Callable[[float], float] = float) -> None:
+        """Choose the number of sweeps that takes `seconds`, from a run at least a fifth as long.
+
+        The first run that is does not count: it may have been the start of the device.
+
+        Args:
+            seconds: of one timed run.
+            agree: the time of all ranks, from that of this one.
+        """
+        warm = False
         while True:
             began = time.perf_counter()
             trial_moves = self.run(self.sweeps)[0]
-            elapsed = time.perf_counter() - began
-            if elapsed > 0.2 * seconds and trial_moves:
+            elapsed = agree(time.perf_counter() - began if trial_moves else 0.0)
+            if elapsed <= 0.2 * seconds:
+                self.sweeps *= 4
+            elif warm:
                 self.sweeps = max(1, int(1.2 * self.sweeps * seconds / elapsed))
                 return
-            self.sweeps *= 4
+            else:
+                warm = True
 
     def time(self) -> None:
         began = time.perf_counter()

@@ -7,7 +7,6 @@ have the same disks or as many systems in all; in weak scaling as many on each r
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -327,7 +326,8 @@ def _time(
     """Results of the variants that this rank is part of."""
     variants = [(variant, ranks) for variant, ranks in all_variants if variant]
     for variant, ranks in variants:
-        _calibrate(variant, ranks, seconds)
+        variant.sweeps = 16  # a cycle at least
+        variant.calibrate(seconds, ranks.first if ranks else float)
     for _ in range(repeats):
         if everyone:
             everyone.first(None, patient=True)
@@ -336,17 +336,3 @@ def _time(
                 ranks.any(False)  # all begin together
             variant.time()
     return [variant.result() for variant, _ in variants]
-
-
-def _calibrate(variant: bench.Variant, ranks: Ranks | None, seconds: float) -> None:
-    """Variant.calibrate() by the clock of one rank."""
-    variant.sweeps = 16  # a cycle at least
-    while True:
-        began = time.perf_counter()
-        variant.run(variant.sweeps)
-        elapsed = time.perf_counter() - began
-        elapsed = ranks.first(elapsed) if ranks else elapsed
-        if elapsed > 0.2 * seconds:
-            variant.sweeps = max(1, int(1.2 * variant.sweeps * seconds / elapsed))
-            return
-        variant.sweeps *= 4
