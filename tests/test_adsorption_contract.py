@@ -15,6 +15,7 @@ from conftest import runnable_simd_levels
 from manymove import Adsorption, _core
 from manymove.adsorbates import Adsorbate
 from manymove.adsorption import METHODS
+from manymove.averages import Pooled
 from manymove.frameworks import Framework, read_framework
 
 MULTIPLE = ("mup", "mdp", "mdp-dj")
@@ -292,6 +293,26 @@ def test_empty_systems_have_no_grid_error():
     a.run(10)
     assert a.grid_error() == pytest.approx((math.nan, math.nan), nan_ok=True)
     assert a.on_hills() == 0 and a.loading[0].value == 0
+
+
+@pytest.mark.parametrize("method", ["pmc", "mdp-dj"])
+def test_a_snapshot_has_the_averages_of_its_run(method):
+    """Of that moment; with another one, the mean over all systems."""
+    one, other = (make(method, 3, systems=4, seed=seed) for seed in (1, 2))
+    for each in (one, other):
+        each.run(20)
+    energy, snapshot = one.energy, one.snapshot
+    plain, recycled = one.mean_energies()
+    assert plain == pytest.approx(one.energy_plain.value, rel=1e-12)
+    if method == "pmc":
+        assert np.isnan(recycled)
+    else:
+        assert recycled == pytest.approx(one.energy_waste_recycled.value, rel=1e-12)
+    one.run(20)
+    assert Pooled([snapshot]).energy == energy != one.energy
+    both = Pooled([snapshot, other.snapshot])
+    mean = 0.5 * (plain + other.mean_energies()[0])
+    assert both.energy_plain.value == pytest.approx(mean, rel=1e-12)
 
 
 def test_results_before_there_are_any():

@@ -208,6 +208,15 @@ def test_energies_are_those_after_each_sweep(device):
     assert ions.energies == pytest.approx(expected, rel=1e-12)
 
 
+def test_energies_begin_anew_where_they_are_forgotten(device):
+    ions, same = (trivalent(64, device=device) for _ in range(2))
+    ions.run(3)
+    ions.forget_energies()
+    ions.run(2)
+    same.run(5)
+    assert np.array_equal(ions.energies, same.energies[3:])
+
+
 def test_no_energy_of_a_long_run_is_lost():
     """The engine itself keeps a million."""
     ions = Electrolyte(
