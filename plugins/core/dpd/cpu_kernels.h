@@ -49,6 +49,42 @@ inline unsigned bits_of_four(FourInts mask) {
 #endif
 }
 
+// Rows become columns; the fourth column is not needed.
+inline void transpose(FourInts& a, FourInts& b, FourInts& c, FourInts& d) {
+#if defined(__SSE2__)
+  const auto as = [](FourInts v) { return reinterpret_cast<__m128i>(v); };
+  const __m128i ab = _mm_unpacklo_epi32(as(a), as(b)), cd = _mm_unpacklo_epi32(as(c), as(d)),
+                ab_high = _mm_unpackhi_epi32(as(a), as(b)),
+                cd_high = _mm_unpackhi_epi32(as(c), as(d));
+  a = reinterpret_cast<FourInts>(_mm_unpacklo_epi64(ab, cd));
+  b = reinterpret_cast<FourInts>(_mm_unpackhi_epi64(ab, cd));
+  c = reinterpret_cast<FourInts>(_mm_unpacklo_epi64(ab_high, cd_high));
+#else
+  const FourInts x = {a[0], b[0], c[0], d[0]}, y = {a[1], b[1], c[1], d[1]},
+                 z = {a[2], b[2], c[2], d[2]};
+  a = x;
+  b = y;
+  c = z;
+#endif
+}
+
+// Lengths of the frame's units, for four at a time.
+struct Lengths {
+  float xx, yy, zz, xy, xz, yz;
+  bool tilted;
+
+  FourFloats squares(FourInts a, FourInts b, FourInts c) const {
+    const FourFloats v = __builtin_convertvector(b, FourFloats),
+                     w = __builtin_convertvector(c, FourFloats), z = w * zz;
+    FourFloats x = __builtin_convertvector(a, FourFloats) * xx, y = v * yy;
+    if (tilted) {
+      x += v * xy + w * xz;
+      y += w * yz;
+    }
+    return x * x + y * y + z * z;
+  }
+};
+
 // ---- steps ----
 
 // On to the next step's position.
@@ -86,13 +122,14 @@ void begin(const StepRows<P>& s, Chunk& chunk) {
 template <class P, bool plain, bool reading>
 class StepLoop {
   using Real = typename P::Real;
-  static constexpr int kHits = 256;  // of a batch
+  static constexpr int kHits = 128, kAhead = 64;  // of a batch
   static_assert(kHits <= kBatch && kHits % kLanes == 0);
 
  public:
   StepLoop(const StepRows<P>& rows, Chunk& chunk) : s_(rows), chunk_(chunk) {
-    const float reach = s_.cells.cutoff;
-    limit_ = reach * reach;
+    const Cells& c = s_.cells;
+    limit_ = c.cutoff * c.cutoff;
+    lengths_ = {c.xx, c.yy, c.zz, c.xy, c.xz, c.yz, s_.forces.frame.tilted != 0};
   }
 
   void run(const std::uint32_t* list) {
@@ -117,35 +154,38 @@ class StepLoop {
 
   // Those of the list that may be within the cutoff.
   void collect(int i, const std::uint32_t* list, int number) {
-    const Cells& c = s_.cells;
-    const bool tilted = s_.forces.frame.tilted;
-    const FourInts own = four_at(s_.near + 4 * static_cast<std::int64_t>(i));
+    const Lengths lengths = lengths_;
+    const std::uint32_t* const near = s_.near;
+    const auto* const velocity = s_.velocity;
+    const std::uint32_t last_lane = static_cast<std::uint32_t>(s_.lanes - 1);
+    const FourInts own = four_at(near + 4 * static_cast<std::int64_t>(i));
+    int count = count_;
     for (int k = 0; k < number; k += kGroup) {
-      if (count_ > kHits - kGroup) close(i, false);
+      if (count > kHits - kGroup) {
+        count_ = count;
+        close(i, false);
+        count = 0;
+      }
       const FourInts entry = four_at(list + k);
       const auto from = [&](int q) {
-        return own - four_at(s_.near + 4 * static_cast<std::int64_t>(
-                                               static_cast<std::uint32_t>(entry[q]) & kIndexBits));
+        const std::uint32_t j = list[k + q] & kIndexBits;
+        return own - four_at(near + 4 * static_cast<std::int64_t>(j));
       };
-      const FourInts r0 = from(0), r1 = from(1), r2 = from(2), r3 = from(3);
-      const auto along = [&](int axis) {
-        const FourInts u = {r0[axis], r1[axis], r2[axis], r3[axis]};
-        return __builtin_convertvector(u, FourFloats);
-      };
-      const FourFloats a = along(0), b = along(1), z = along(2);
-      FourFloats x = a * c.xx, y = b * c.yy;
-      if (tilted) {
-        x += b * c.xy + z * c.xz;
-        y += z * c.yz;
+      for (int q = 0; q < kGroup; ++q) {
+        const std::uint32_t j = list[k + kAhead + q] & kIndexBits;
+        __builtin_prefetch(near + 4 * static_cast<std::int64_t>(j));
+        __builtin_prefetch(velocity + j);
       }
-      const FourFloats height = z * c.zz;
-      unsigned bits = bits_of_four(x * x + y * y + height * height < limit_);
+      FourInts a = from(0), b = from(1), c = from(2), d = from(3);
+      transpose(a, b, c, d);
+      unsigned bits = bits_of_four(lengths.squares(a, b, c) < limit_);
       if (number - k < kGroup) bits &= (1u << (number - k)) - 1;
       const std::uint32_t lanes =
-          static_cast<std::uint32_t>(k / kGroup & (s_.lanes - 1)) * 0x01010101u;
-      std::memcpy(lane_ + count_, &lanes, sizeof lanes);
-      count_ += store_some(entry, bits, hit_ + count_);
+          (static_cast<std::uint32_t>(k / kGroup) & last_lane) * 0x01010101u;
+      std::memcpy(lane_ + count, &lanes, sizeof lanes);
+      count += store_some(entry, bits, hit_ + count);
     }
+    count_ = count;
   }
 
   void flush() {
@@ -305,6 +345,7 @@ class StepLoop {
   const StepRows<P>& s_;
   Chunk& chunk_;
   float limit_;
+  Lengths lengths_;
   int count_ = 0, segments_ = 0;
   Segment segment_[kChunk];
   Sum<Real> sum_[4];

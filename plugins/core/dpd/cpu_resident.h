@@ -79,7 +79,7 @@ struct Candidates {  // a multiple of 8
   std::uint8_t* in;
 };
 
-constexpr int kReadAhead = 4;  // entries behind a chunk's lists that must be valid indices
+constexpr int kReadAhead = 68;  // entries behind a chunk's lists that must be valid indices
 
 template <class P>
 struct ResidentKernels {
