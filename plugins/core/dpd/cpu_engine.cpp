@@ -201,7 +201,7 @@ class CpuEngine final : public ResidentBase {
     const int chunks = (count_ + kChunk - 1) / kChunk;
     chunk_.resize(static_cast<std::size_t>(chunks));
     for_each_item(pool_, chunks, [&](int k, int thread) {
-      chunk_[k] = {k * kChunk, std::min(count_, (k + 1) * kChunk)};
+      chunk_[k] = Chunk(k * kChunk, std::min(count_, (k + 1) * kChunk));
       work(chunk_[k], k, thread);
     });
   }

@@ -19,7 +19,10 @@ struct CellRange {  // the first particle of a cell and that behind the last one
 
 // Particles from first to before last, and what came of them.
 struct Chunk {
-  int first, last;
+  Chunk() = default;
+  Chunk(int first, int last) : first(first), last(last) {}
+
+  int first = 0, last = 0;
   bool expired = false;      // somebody has left its ball
   std::uint32_t lost = 0;    // the largest tag of those that are
   std::int64_t entries = 0;  // of its lists
