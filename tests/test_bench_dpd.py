@@ -27,7 +27,9 @@ def test_ours_is_timed_beside_lammps(tmp_path, capsys):
         rows = [r for r in report["results"] if r["density"] == density and r["device"] == "cpu"]
         assert [r["variant"].split(",")[0] for r in rows] == [
             "pair_style manymove/dpd",
+            "run_style manymove/verlet device cpu",
             "pair_style manymove/dpd",
+            "run_style manymove/verlet device cpu",
             "pair_style dpd",
         ]
         for row in rows:
@@ -35,13 +37,13 @@ def test_ours_is_timed_beside_lammps(tmp_path, capsys):
             assert row["repeats"] == 3 and row["steps_per_repeat"] >= 20
             # 800 particles: 3 %
             assert row["temperature"] == pytest.approx(1, abs=0.2)
-        peer = rows[2]["million_particle_steps_per_second"]
-        ratio = rows[0]["ratios"][rows[2]["variant"]]
+        peer = rows[4]["million_particle_steps_per_second"]
+        ratio = rows[0]["ratios"][rows[4]["variant"]]
         assert ratio["lowest"] <= ratio["median"] <= ratio["highest"]
         assert ratio["lowest"] < 3 * rows[0]["million_particle_steps_per_second"] / peer
-        assert "ratios" not in rows[2]
+        assert "ratios" not in rows[4]
     assert report["lammps"].startswith("22 Jul 2025") and report["cores"] >= 1
-    assert printed.count("times dpd, 1 rank") == 4
+    assert printed.count("times dpd, 1 rank") == 8
 
 
 def fake_lammps(path: Path, body: str) -> Path:
@@ -197,9 +199,13 @@ def test_threads_are_timed_beside_ranks(tmp_path):
     assert [(r["ranks"], r["threads"], r["peer"]) for r in rows] == [
         (1, 1, False),
         (1, 2, False),
+        (1, 1, False),
+        (1, 2, False),
         (1, 1, True),
     ]
-    assert rows[1]["variant"] == "pair_style manymove/dpd, mixed, 1 rank of 2 threads"
+    shared = "mixed, 1 rank of 2 threads"
+    assert rows[1]["variant"] == f"pair_style manymove/dpd, {shared}"
+    assert rows[3]["variant"] == f"run_style manymove/verlet device cpu, {shared}"
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -2,7 +2,8 @@
 
 Every variant has the same fluid, melted from a random start; it chooses its fastest neighbour skin
 and is then timed, in turn with the others, by the difference of a long and a short run. Ours:
-pair_style manymove/dpd on MPI ranks and threads, and with run_style manymove/verlet on a GPU.
+pair_style manymove/dpd in LAMMPS' verlet and in run_style manymove/verlet, on MPI ranks and threads
+of the CPU, and the latter on a GPU.
 Beside them LAMMPS' dpd on the same ranks, dpd/kk and dpd/gpu of any LAMMPS that has them for a GPU,
 and HOOMD-blue's md.pair.DPD.
 """
@@ -205,7 +206,7 @@ def _ratio(variant: Variant, peer: Variant) -> dict[str, float]:
 
 
 HEADER = (
-    f"{'particles':>9}  {'rho':>4}  {'r_c':>4}  {'variant':<44} {'skin':>4} {'MPS':>9}  "
+    f"{'particles':>9}  {'rho':>4}  {'r_c':>4}  {'variant':<64} {'skin':>4} {'MPS':>9}  "
     f"{'spread':>6}  {'T':>6}  ratio to peers"
 )
 
@@ -213,7 +214,7 @@ HEADER = (
 def _row(result: dict[str, Any]) -> str:
     line = (
         f"{result['particles']:>9}  {result['density']:>4g}  {result['cutoff']:>4g}  "
-        f"{result['variant']:<44} "
+        f"{result['variant']:<64} "
     )
     if "failure" in result:
         return f"{line}failed: {result['failure']}"

@@ -357,27 +357,45 @@ def ours_on_gpu(precisions: Sequence[str]) -> list[Variant]:
 def on_cpu(
     precisions: Sequence[str], ranks: Sequence[int], threads: Sequence[int]
 ) -> list[Variant]:
-    """Ours and LAMMPS' dpd on so many ranks, and ours on so many threads of one rank."""
+    """Ours and LAMMPS' dpd on so many ranks, and ours on so many threads of one rank.
+
+    Ours is the pair style in LAMMPS' own verlet, and the run style where it is built.
+    """
+    shares = [(n, 1) for n in ranks] + [(1, n) for n in threads if n > 1]
+    resident = ("run", "manymove/verlet") in manymove.lammps.STYLES
     variants: list[Variant] = []
     for precision in precisions:
-        variants += [_on_ranks("manymove/dpd", n, 1, precision) for n in ranks]
-        variants += [_on_ranks("manymove/dpd", 1, n, precision) for n in threads if n > 1]
-    return variants + [_on_ranks("dpd", n, 1, "double") for n in ranks]
+        variants += [_pair_style("manymove/dpd", *share, precision) for share in shares]
+        variants += [_run_style(*share, precision) for share in shares if resident]
+    return variants + [_pair_style("dpd", n, 1, "double") for n in ranks]
 
 
-def _on_ranks(style: str, ranks: int, threads: int, precision: str) -> Variant:
+def _shared_by(ranks: int, threads: int) -> str:
+    text = f"{ranks} rank{'s' if ranks > 1 else ''}"
+    return text if threads == 1 else f"{text} of {threads} threads"
+
+
+def _pair_style(style: str, ranks: int, threads: int, precision: str) -> Variant:
     peer = style == "dpd"
-    name = f"pair_style {style}, " + ("" if peer else f"{precision}, ")
-    name += f"{ranks} rank{'s' if ranks > 1 else ''}"
-    if threads > 1:
-        name += f" of {threads} threads"
     return LammpsVariant(
-        name,
+        f"pair_style {style}, {'' if peer else f'{precision}, '}{_shared_by(ranks, threads)}",
         {"device": "cpu", "ranks": ranks, "threads": threads, "precision": precision},
         peer,
         style if peer else f"{style} {precision} threads {threads}",
         host.command(ranks),
         host.environment(),
+    )
+
+
+def _run_style(ranks: int, threads: int, precision: str) -> Variant:
+    return LammpsVariant(
+        f"run_style manymove/verlet device cpu, {precision}, {_shared_by(ranks, threads)}",
+        {"device": "cpu", "ranks": ranks, "threads": threads, "precision": precision},
+        False,
+        f"manymove/dpd {precision}",
+        host.command(ranks),
+        host.environment(),
+        f"manymove/verlet device cpu threads {threads}",
     )
 
 

@@ -54,8 +54,24 @@ inline void multiply_wide(UintLanes a, std::uint32_t b, UintLanes& high, UintLan
   const WideLanes even = (pair & 0xffffffffu) * factor;
   const WideLanes odd = (pair >> 32) * factor;
 #endif
-  high = reinterpret_cast<UintLanes>((even >> 32) | (odd & ~(WideLanes{} + 0xffffffffu)));
-  low = reinterpret_cast<UintLanes>((even & (WideLanes{} + 0xffffffffu)) | (odd << 32));
+  const WideLanes even_high = even >> 32, odd_low = odd << 32;
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+  constexpr __mmask16 kOdd = 0xaaaa;
+  high = reinterpret_cast<UintLanes>(_mm512_mask_blend_epi32(
+      kOdd, reinterpret_cast<__m512i>(even_high), reinterpret_cast<__m512i>(odd)));
+  low = reinterpret_cast<UintLanes>(_mm512_mask_blend_epi32(kOdd, reinterpret_cast<__m512i>(even),
+                                                            reinterpret_cast<__m512i>(odd_low)));
+#elif defined(__AVX2__)
+  constexpr int kOdd = 0xaa;
+  high = reinterpret_cast<UintLanes>(_mm256_blend_epi32(reinterpret_cast<__m256i>(even_high),
+                                                        reinterpret_cast<__m256i>(odd), kOdd));
+  low = reinterpret_cast<UintLanes>(_mm256_blend_epi32(reinterpret_cast<__m256i>(even),
+                                                       reinterpret_cast<__m256i>(odd_low), kOdd));
+#else
+  const WideLanes low_half = WideLanes{} + 0xffffffffu;
+  high = reinterpret_cast<UintLanes>(even_high | (odd & ~low_half));
+  low = reinterpret_cast<UintLanes>((even & low_half) | odd_low);
+#endif
 }
 
 inline FloatLanes fast_fma(FloatLanes a, FloatLanes b, FloatLanes c) {

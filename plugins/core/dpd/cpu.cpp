@@ -5,6 +5,7 @@
 #include "../common/vec.h"  // first: the templates of model.h must see its operators
 //
 #include "cpu.h"
+#include "parameters.h"
 #include "tea.h"
 
 namespace manymove::dpd::MANYMOVE_SIMD {
@@ -234,3 +235,5 @@ void raise(int count, const double* base, double exponent, double* result) {
 }
 
 }  // namespace manymove::dpd::MANYMOVE_SIMD
+
+#include "cpu_kernels.h"

@@ -1,18 +1,56 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The resident engine on threads of the CPU, of one rank or several.
+// The resident engine on threads of the CPU, of one rank or several. A step is one pass over the
+// particles, as on the GPU: forces, both halves of the kick, and the way to the next positions,
+// which are kept apart from the present ones.
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <cmath>
+#include <new>
 #include <optional>
-#include <unordered_map>
 
-#include "../common/thread_pool.h"
+#include "../common/simd.h"
+#include "cpu_partners.h"
+#include "cpu_resident.h"
+#include "cpu_threads.h"
 #include "resident.h"
 
 namespace manymove::dpd {
 namespace {
 
-constexpr int kChunk = 256;  // particles that a thread takes at a time
+template <class P>
+ResidentKernels<P> resident_kernels() {
+  ResidentKernels<P> kernels;
+  const SimdLevel level = simd_level();
+  baseline::use(kernels);
+#if defined(MANYMOVE_HAVE_AVX2)
+  if (level == SimdLevel::avx2) avx2::use(kernels);
+#endif
+#if defined(MANYMOVE_HAVE_AVX512)
+  if (level == SimdLevel::avx512) avx512::use(kernels);
+#endif
+  (void)level;
+  return kernels;
+}
+
+// Memory of one thread for the candidates of a cell.
+class CandidateMemory {
+ public:
+  Candidates with_room_for(int number) {
+    const auto room = static_cast<std::size_t>((number + 7) / 8 * 8);
+    if (index_.size() < room) {
+      for (auto& values : values_) values.resize(room);
+      index_.resize(room);
+      in_.resize(room);
+    }
+    return {values_[0].data(), values_[1].data(), values_[2].data(), values_[3].data(),
+            values_[4].data(), index_.data(),     in_.data()};
+  }
+
+ private:
+  std::vector<float> values_[5];
+  std::vector<std::uint32_t> index_;
+  std::vector<std::uint8_t> in_;
+};
 
 template <class P>
 class CpuEngine final : public ResidentBase {
@@ -24,7 +62,7 @@ class CpuEngine final : public ResidentBase {
   struct Traveller {
     Position position;
     Velocity velocity;
-    std::array<int, 3> image;
+    Image image;
     Home home;
   };
   // A ghost when lists are built, and between builds.
@@ -36,16 +74,22 @@ class CpuEngine final : public ResidentBase {
     typename P::Unsigned x, y, z;
     Real vx, vy, vz;
   };
+  struct alignas(16) Place {  // high words of a position
+    std::uint32_t x, y, z, unused;
+  };
+  static constexpr bool kPlacesApart = sizeof(typename P::Unsigned) != 4;
 
  public:
   CpuEngine(const Settings& settings, int threads, Communicator* communicator)
       : ResidentBase(settings),
         pool_(threads),
+        kernels_(resident_kernels<P>()),
         laws_(laws_of<P>(settings.pairs)),
         half_kicks_(half_kicks_of<P>(settings)),
         bond_laws_(bond_laws_of<P>(settings)),
-        forces_(forces_of<P>(settings, laws_.data())),
-        motion_(motion_of<P>(settings, half_kicks_.data())) {
+        candidates_(static_cast<std::size_t>(pool_.size())) {
+    rows_.forces = forces_of<P>(settings, laws_.data());
+    rows_.motion = motion_of<P>(settings, half_kicks_.data());
     if (communicator) ranks_.emplace(settings, *communicator);
   }
 
@@ -58,13 +102,15 @@ class CpuEngine final : public ResidentBase {
     std::vector<Position> position(n);
     std::vector<Velocity> velocity(n);
     std::vector<Force> force(n);
-    std::vector<std::array<int, 3>> image(n);
+    std::vector<Image> image(n);
     for (std::size_t i = 0; i < n; ++i) {
-      if (arrays.image) std::copy_n(arrays.image[i], 3, image[i].data());
+      int images[3] = {};
+      if (arrays.image) std::copy_n(arrays.image[i], 3, images);
       const double* v = arrays.velocity[i];
-      if (!enter_frame<P>(frame_, arrays.position[i], position[i], image[i].data()) ||
+      if (!enter_frame<P>(frame_, arrays.position[i], position[i], images) ||
           !std::isfinite(v[0] + v[1] + v[2]))
         refuse_particle(topology.tag[i], arrays.position[i]);
+      image[i] = {images[0], images[1], images[2]};
       position[i].kind = static_cast<std::uint32_t>(topology.type[i]) | topology.flags[i] << 16;
       velocity[i] = {static_cast<Real>(v[0]), static_cast<Real>(v[1]), static_cast<Real>(v[2]),
                      topology.tag[i]};
@@ -81,9 +127,10 @@ class CpuEngine final : public ResidentBase {
     for (std::size_t i = 0; i < n; ++i) home_[i] = {rank(), static_cast<std::int32_t>(i)};
     count_ = arrays.count;
     const std::int64_t everywhere = ranks_ ? ranks_->sum(count_) : count_;
-    cells_ =
+    rows_.cells =
         cells_of(settings_, static_cast<double>(everywhere), ranks_ ? &ranks_->here() : nullptr);
-    lanes_ = lanes_of(ranks_ ? static_cast<int>(everywhere / ranks_->ranks()) : count_);
+    rows_.lanes = lanes_of(ranks_ ? static_cast<int>(everywhere / ranks_->ranks()) : count_);
+    rows_.plain = is_plain(settings_, !specials_.partner.empty());
     step_ = step;
     lists_built_ = -1;
     expired_ = true;
@@ -91,38 +138,21 @@ class CpuEngine final : public ResidentBase {
   }
 
   void advance(std::int64_t steps, bool (*interrupted)()) override {
-    for (std::int64_t k = 0; k < steps; ++k) {
-      bool stop = interrupted && interrupted();
-      if (stop && !ranks_) break;
-      for_all([this](int i) {
-        kick(motion_, position_[i], velocity_[i], total_force(i));
-        const Crossing crossing = drift(motion_, position_[i], velocity_[i]);
-        image_[i][0] += crossing.x;
-        image_[i][1] += crossing.y;
-        image_[i][2] += crossing.z;
-        if (crossing.lost) lost_ = velocity_[i].tag;
-        const Position& p = position_[i];
-        if (expired_) return;
-        const Ball& ball = ball_[i];
-        if (moved_far(cells_, high_word(p.x) - ball.x, high_word(p.y) - ball.y,
-                      high_word(p.z) - ball.z, ball.radius))
-          expired_ = true;
-      });
+    if (steps <= 0) return;
+    move_from_rest();
+    for (bool last = false; !last; ++counters_.steps) {
       ++step_;
-      if (ranks_) agree(stop);
+      last = --steps == 0 || (interrupted && interrupted());
+      if (ranks_) agree(last);
       if (lost_) lose_particle(lost_);
       if (ranks_ && !expired_) refresh_ghosts();
       build();
-      sum_forces(step_);
-      for_all([this](int i) { kick(motion_, position_[i], velocity_[i], total_force(i)); });
-      ++counters_.steps;
-      if (stop) break;
+      step(last);
     }
   }
 
   void download(const HostArrays& arrays) override {
-    std::vector<std::vector<Arrival>> leaving(ranks_ ? ranks_->ranks() : 0);
-    for (int i = 0; i < count_; ++i) {
+    const auto arrival_of = [&](int i) {
       Arrival arrival;
       arrival.index = home_[i].index;
       leave_frame<P>(frame_, position_[i], arrival.position);
@@ -130,13 +160,21 @@ class CpuEngine final : public ResidentBase {
       set(arrival.velocity, v.x, v.y, v.z);
       const Force& f = force_[i];
       set(arrival.force, f.x, f.y, f.z);
-      std::copy_n(image_[i].data(), 3, arrival.image);
-      if (ranks_ && home_[i].rank != rank())
-        leaving[static_cast<std::size_t>(home_[i].rank)].push_back(arrival);
-      else
-        arrival.enter(arrays);
-    }
+      const Image& image = image_[i];
+      arrival.image[0] = image.x;
+      arrival.image[1] = image.y;
+      arrival.image[2] = image.z;
+      return arrival;
+    };
+    const auto stays = [&](int i) { return !ranks_ || home_[i].rank == rank(); };
+    for_each_range(pool_, count_, [&](int first, int last) {
+      for (int i = first; i < last; ++i)
+        if (stays(i)) arrival_of(i).enter(arrays);
+    });
     if (!ranks_) return;
+    std::vector<std::vector<Arrival>> leaving(ranks_->ranks());
+    for (int i = 0; i < count_; ++i)
+      if (!stays(i)) leaving[static_cast<std::size_t>(home_[i].rank)].push_back(arrival_of(i));
     for (const Arrival& arrival : deliver(ranks_->communicator(), leaving)) arrival.enter(arrays);
   }
 
@@ -154,121 +192,219 @@ class CpuEngine final : public ResidentBase {
     to[1] = static_cast<double>(y);
     to[2] = static_cast<double>(z);
   }
-  Force total_force(int i) const { return with_body_forces(motion_, position_[i], force_[i]); }
 
-  template <class Task>
-  void for_all(Task task) {
-    struct Context {
-      CpuEngine* self;
-      Task* task;
-    } context{this, &task};
-    pool_.run((count_ + kChunk - 1) / kChunk,
-              [](void* context, int item, int) {
-                auto* c = static_cast<Context*>(context);
-                const int end = std::min(c->self->count_, (item + 1) * kChunk);
-                for (int i = item * kChunk; i < end; ++i) (*c->task)(i);
-              },
-              &context);
+  // ---- steps ----
+
+  // Calls work(chunk, number) for each chunk of the rank's particles, in threads.
+  template <class Work>
+  void for_all_chunks(Work work) {
+    const int chunks = (count_ + kChunk - 1) / kChunk;
+    chunk_.resize(static_cast<std::size_t>(chunks));
+    for_each_item(pool_, chunks, [&](int k, int thread) {
+      chunk_[k] = Chunk(k * kChunk, std::min(count_, (k + 1) * kChunk));
+      work(chunk_[k], k, thread);
+    });
   }
+  void look_at_chunks() {
+    for (const Chunk& chunk : chunk_) {
+      expired_ = expired_ || chunk.expired;
+      lost_ = std::max(lost_, chunk.lost);
+    }
+  }
+
+  void point_at_particles() {
+    rows_.ball = expired_ ? nullptr : ball_.data();
+    rows_.position = position_.data();
+    rows_.velocity = velocity_.data();
+    rows_.near = reinterpret_cast<const std::uint32_t*>(
+        kPlacesApart ? static_cast<const void*>(place_.data()) : position_.data());
+    rows_.number = number_.data();
+    rows_.image = image_.data();
+    rows_.force = force_.data();
+  }
+
+  void move_from_rest() {
+    point_at_particles();
+    rows_.next_position = position_.data();
+    rows_.next_velocity = velocity_.data();
+    place_.resize(kPlacesApart ? position_.size() : 0);
+    rows_.next_near = kPlacesApart ? reinterpret_cast<std::uint32_t*>(place_.data()) : nullptr;
+    for_all_chunks([this](Chunk& chunk, int, int) { kernels_.begin(rows_, chunk); });
+    look_at_chunks();
+  }
+
+  // The last one ends at rest, with forces and sums.
+  void step(bool last) {
+    rows_.forces.noise = key_of(step_);
+    point_at_particles();
+    next_velocity_.resize(velocity_.size());
+    rows_.next_velocity = next_velocity_.data();
+    if (!last) {
+      next_position_.resize(position_.size());
+      rows_.next_position = next_position_.data();
+      next_place_.resize(place_.size());
+      rows_.next_near =
+          kPlacesApart ? reinterpret_cast<std::uint32_t*>(next_place_.data()) : nullptr;
+    }
+    for_all_chunks(
+        [&](Chunk& chunk, int k, int) { kernels_.step(rows_, last, list_[k].data(), chunk); });
+    velocity_.swap(next_velocity_);
+    if (!last) {
+      position_.swap(next_position_);
+      place_.swap(next_place_);
+      return look_at_chunks();
+    }
+    tally_ = {};
+    for (const Chunk& chunk : chunk_) {
+      const Tally& part = chunk.tally;
+      tally_.pair_energy += part.pair_energy;
+      tally_.bond_energy += part.bond_energy;
+      for (int a = 0; a < 6; ++a) {
+        tally_.pair_virial[a] += part.pair_virial[a];
+        tally_.bond_virial[a] += part.bond_virial[a];
+      }
+    }
+  }
+
+  // ---- lists ----
 
   template <class T>
-  void reorder(std::vector<T>& values, const std::vector<std::uint32_t>& order) {
-    std::vector<T> sorted(values.size());
-    for (std::size_t i = 0; i < order.size(); ++i) sorted[i] = values[order[i]];
-    values.swap(sorted);
+  void reorder(std::vector<T>& values, std::vector<T>& spare,
+               const std::vector<std::uint32_t>& order) {
+    spare.resize(values.size());
+    for_each_range(pool_, static_cast<int>(order.size()), [&](int first, int last) {
+      for (int i = first; i < last; ++i) spare[i] = values[order[i]];
+    });
+    values.swap(spare);
   }
 
-  // Particles from first to before last, in the order of their cells.
-  std::vector<std::uint32_t> order_of(std::size_t first, std::size_t last) const {
-    std::vector<std::uint32_t> key(last), order(last - first);
-    for (std::size_t i = first; i < last; ++i) {
-      const Ball ball = ball_of<P>(cells_, motion_, position_[i], velocity_[i]);
-      key[i] = morton_key(cells_, ball.x, ball.y, ball.z);
-      order[i - first] = static_cast<std::uint32_t>(i);
-    }
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::uint32_t i, std::uint32_t j) { return key[i] < key[j]; });
-    return order;
+  // Balls of particles from first to before last, and their places in memory.
+  void find_places(int first, int last) {
+    point_at_particles();
+    ball_.resize(position_.size());
+    key_.resize(position_.size());
+    for_each_range(pool_, last - first, [&](int from, int to) {
+      kernels_.place(rows_, first + from, first + to, ball_.data(), key_.data());
+    });
+  }
+  // Of these particles, by the first one's index.
+  const std::vector<std::uint32_t>& order_of(int first, int last) {
+    find_places(first, last);
+    return sort_.run(pool_, key_.data() + first, last - first, 3 * rows_.cells.bits);
+  }
+
+  void look_for_escaped() {
+    std::atomic<std::uint32_t> escaped = 0;
+    const std::uint32_t open = rows_.motion.frame.open;
+    if (open)
+      for_each_range(pool_, count_, [&](int first, int last) {
+        std::uint32_t largest = 0;
+        for (int i = first; i < last; ++i) {
+          const Position& p = position_[i];
+          if (outside(open, high_word(p.x), high_word(p.y), high_word(p.z)))
+            largest = std::max(largest, velocity_[i].tag);
+        }
+        std::uint32_t known = escaped;
+        while (known < largest && !escaped.compare_exchange_weak(known, largest)) {
+        }
+      });
+    std::int64_t of_all = escaped;
+    if (ranks_) ranks_->communicator().maximum(&of_all, 1);
+    if (of_all) lose_particle(static_cast<std::uint32_t>(of_all));
   }
 
   // Sorts the particles and lists their neighbours, if some may be missing.
   void build() {
     if (!expired_) return;
-    std::int64_t beyond = 0;
-    for (int i = 0; i < count_; ++i) {
-      const Position& p = position_[i];
-      if (outside(motion_.frame.open, high_word(p.x), high_word(p.y), high_word(p.z)))
-        beyond = velocity_[i].tag;
-    }
-    if (ranks_) ranks_->communicator().maximum(&beyond, 1);
-    if (beyond) lose_particle(static_cast<std::uint32_t>(beyond));
+    look_for_escaped();
     if (ranks_)
       migrate();
     else if (lists_built_ >= 0)
-      look_ahead(cells_, settings_.time_step, step_ - lists_built_);
+      look_ahead(rows_.cells, settings_.time_step, step_ - lists_built_);
     lists_built_ = step_;
-    const auto n = static_cast<std::size_t>(count_);
-    const auto order = order_of(0, n);
-    reorder(position_, order);
-    reorder(velocity_, order);
-    reorder(image_, order);
-    reorder(home_, order);
+    const auto& order = order_of(0, count_);
+    reorder(position_, next_position_, order);
+    reorder(velocity_, next_velocity_, order);
+    reorder(image_, next_image_, order);
+    reorder(home_, next_home_, order);
     if (ranks_) find_ghosts();
-
-    ball_.resize(position_.size());
-    cell_.resize(position_.size());
-    index_.clear();
-    for (auto& start : start_)
-      start.assign(static_cast<std::size_t>(cells_.here[0]) * cells_.here[1] * cells_.here[2],
-                   {0, 0});
-    for (int i = 0; i < static_cast<int>(position_.size()); ++i) {
-      const Ball& ball = ball_[i] = ball_of<P>(cells_, motion_, position_[i], velocity_[i]);
-      cell_[i] = cell_of(cells_, ball.x, ball.y, ball.z);
-      auto& start = start_[i < count_ ? 0 : 1];
-      if (i == 0 || i == count_ || cell_[i] != cell_[i - 1]) start[cell_[i]] = {i, i};
-      ++start[cell_[i]][1];
-      if (!bonds_.empty()) index_[velocity_[i].tag] = i;
-    }
-    check_partners();
-    list_.resize(n);
-    for_all([this](int i) { list_neighbours(i); });
-    counters_.neighbours = 0;
-    for (const auto& list : list_) counters_.neighbours += static_cast<std::int64_t>(list.size());
+    find_places(0, static_cast<int>(position_.size()));
+    if (kPlacesApart) note_places();
+    find_cells();
+    find_partners();
+    list_neighbours();
     ++counters_.builds;
     expired_ = false;
   }
 
-  void list_neighbours(int i) {
-    auto& list = list_[i];
-    list.clear();
-    const auto special = specials_.find(velocity_[i].tag);
-    const Ball &at = ball_[i], &reference = ball_[start_[0][cell_[i]][0]];
-    const auto place = [&](const Ball& b) {
-      return list_place(cells_, b.x - reference.x, b.y - reference.y, b.z - reference.z);
-    };
-    const ListCentre here = list_centre(cells_, place(at), at.radius);
-    const auto near = [&](int j) {
-      const Ball& b = ball_[j];
-      if (cells_.narrow)
-        return within_reach(cells_, b.x - at.x, b.y - at.y, b.z - at.z, at.radius, b.radius);
-      const ListPlace there = place(b);
-      return within_reach(here, there, b.radius, list_square(there, b.radius));
-    };
-    const int x = cell_[i] % cells_.here[0], y = cell_[i] / cells_.here[0] % cells_.here[1],
-              z = cell_[i] / (cells_.here[0] * cells_.here[1]);
-    for (int k = 0; k < (ranks_ ? 54 : 27); ++k) {  // first all of the rank, then ghosts
-      const int cell = neighbour_cell(cells_, x, y, z, k % 27);
-      if (cell < 0) continue;
-      const auto& range = start_[k / 27][cell];
-      for (int j = range[0]; j < range[1]; ++j) {
-        if (j == i || !near(j)) continue;
-        std::uint32_t kind = 0;
-        if (special != specials_.end())
-          for (const auto& partner : special->second)
-            if (partner.tag == velocity_[j].tag) kind = static_cast<std::uint32_t>(partner.kind);
-        if (kind && settings_.pairs.special[kind] == 0) continue;
-        list.push_back(static_cast<std::uint32_t>(j) | kind << 30);
+  void note_places() {
+    place_.resize(position_.size());
+    for_each_range(pool_, static_cast<int>(place_.size()), [&](int first, int last) {
+      for (int i = first; i < last; ++i) place_[i] = place_of(position_[i]);
+    });
+  }
+  static Place place_of(const Position& p) {
+    return {high_word(p.x), high_word(p.y), high_word(p.z), 0};
+  }
+
+  void find_cells() {
+    const Cells& cells = rows_.cells;
+    const int all = static_cast<int>(position_.size());
+    cell_.resize(position_.size());
+    for_each_range(pool_, all, [&](int first, int last) {
+      for (int i = first; i < last; ++i) cell_[i] = cell_of_key(cells, key_[i]);
+    });
+    for (auto& range : range_)
+      range.assign(static_cast<std::size_t>(cells.here[0]) * cells.here[1] * cells.here[2], {0, 0});
+    for_each_range(pool_, all, [&](int first, int last) {
+      for (int i = first; i < last; ++i) {
+        CellRange& range = range_[i < count_ ? 0 : 1][cell_[i]];
+        if (i == 0 || i == count_ || cell_[i] != cell_[i - 1]) range.first = i;
+        if (i == count_ - 1 || i == all - 1 || cell_[i] != cell_[i + 1]) range.last = i + 1;
       }
+    });
+  }
+
+  void list_neighbours() {
+    std::int64_t most = 0;  // candidates
+    for (const auto& range : range_) {
+      int fullest = 0;
+      for (const CellRange& r : range) fullest = std::max(fullest, r.last - r.first);
+      most += 27 * std::int64_t{fullest};
+    }
+    most = std::min(most, static_cast<std::int64_t>(position_.size()));
+    number_.resize(static_cast<std::size_t>(count_));
+    const ListRows<P> rows{
+        rows_.cells,      ball_.data(),
+        cell_.data(),     {range_[0].data(), ranks_ ? range_[1].data() : nullptr},
+        velocity_.data(), rows_.bonded,
+        number_.data()};
+    list_.resize(static_cast<std::size_t>((count_ + kChunk - 1) / kChunk));
+    std::atomic<bool> out_of_memory = false;
+    for_all_chunks([&](Chunk& chunk, int k, int thread) {
+      try {
+        const Candidates candidates = candidates_[thread].with_room_for(static_cast<int>(most));
+        chunk.entries = list_chunk(rows, chunk, candidates, list_[k]);
+      } catch (const std::bad_alloc&) {
+        out_of_memory = true;
+      }
+    });
+    if (out_of_memory) throw std::bad_alloc();
+    counters_.neighbours = 0;
+    for (const Chunk& chunk : chunk_) counters_.neighbours += chunk.entries;
+  }
+
+  std::int64_t list_chunk(const ListRows<P>& rows, const Chunk& chunk, const Candidates& candidates,
+                          std::vector<std::uint32_t>& list) {
+    for (;;) {
+      const auto room = static_cast<std::int64_t>(list.size()) - kReadAhead;
+      const std::int64_t wanted =
+          kernels_.list(rows, chunk.first, chunk.last, candidates, list.data(), room);
+      if (wanted <= room) {
+        std::fill_n(list.begin() + wanted, kReadAhead, 0u);
+        return wanted;
+      }
+      list.resize(static_cast<std::size_t>(std::max(wanted, 5 * room / 4) + 16 * kChunk));
     }
   }
 
@@ -319,181 +455,152 @@ class CpuEngine final : public ResidentBase {
   // behind the own ones, in the order of cells.
   void find_ghosts() {
     std::vector<std::vector<Ghost>> leaving(ranks_->ranks());
-    border_.assign(leaving.size(), {});
-    for (int i = 0; i < count_; ++i) {
-      const Position& p = position_[i];
-      for (const int other : ranks_->neighbours()) {
-        const auto r = static_cast<std::size_t>(other);
+    border_.clear();
+    ghosts_to_.assign(leaving.size(), 0);
+    for (const int other : ranks_->neighbours()) {
+      const auto r = static_cast<std::size_t>(other);
+      for (int i = 0; i < count_; ++i) {
+        const Position& p = position_[i];
         if (!is_in(ranks_->reached()[r], high_word(p.x), high_word(p.y), high_word(p.z))) continue;
-        border_[r].push_back(i);
+        border_.push_back(i);
         leaving[r].push_back({p, velocity_[i]});
       }
+      ghosts_to_[r] = static_cast<std::int64_t>(leaving[r].size());
     }
     const auto arrived = deliver(ranks_->communicator(), leaving, &ghosts_from_);
-    const auto n = static_cast<std::size_t>(count_), all = n + arrived.size();
     for (const Ghost& ghost : arrived) {
       position_.push_back(ghost.position);
       velocity_.push_back(ghost.velocity);
     }
-    place_.resize(arrived.size());
-    const auto order = order_of(n, all);
+    const auto& order = order_of(count_, static_cast<int>(position_.size()));
+    ghost_.resize(arrived.size());
+    next_position_.resize(position_.size());
+    next_velocity_.resize(position_.size());
     for (std::size_t k = 0; k < order.size(); ++k) {
-      place_[order[k] - n] = static_cast<int>(n + k);
-      position_[n + k] = arrived[order[k] - n].position;
-      velocity_[n + k] = arrived[order[k] - n].velocity;
+      const std::size_t at = static_cast<std::size_t>(count_) + k;
+      ghost_[order[k]] = static_cast<int>(at);
+      position_[at] = next_position_[at] = arrived[order[k]].position;
+      velocity_[at] = next_velocity_[at] = arrived[order[k]].velocity;
     }
   }
 
   void refresh_ghosts() {
-    std::vector<Motionless> leaving, arrived(place_.size());
-    for (const auto& border : border_)
-      for (const int i : border) {
-        const Position& p = position_[i];
-        const Velocity& v = velocity_[i];
-        leaving.push_back({p.x, p.y, p.z, v.x, v.y, v.z});
+    std::vector<Motionless> leaving(border_.size()), arrived(ghost_.size());
+    for_each_range(pool_, static_cast<int>(leaving.size()), [&](int first, int last) {
+      for (int k = first; k < last; ++k) {
+        const Position& p = position_[border_[k]];
+        const Velocity& v = velocity_[border_[k]];
+        leaving[k] = {p.x, p.y, p.z, v.x, v.y, v.z};
       }
+    });
     std::vector<Communicator::Message> out, in;
     Motionless *to = leaving.data(), *from = arrived.data();
-    for (std::size_t r = 0; r < border_.size(); ++r) {
-      const auto sent = border_[r].size(), received = static_cast<std::size_t>(ghosts_from_[r]);
-      if (sent) out.push_back({static_cast<int>(r), to, sent * sizeof *to});
-      if (received) in.push_back({static_cast<int>(r), from, received * sizeof *from});
+    for (int r = 0; r < ranks_->ranks(); ++r) {
+      const auto sent = static_cast<std::size_t>(ghosts_to_[r]),
+                 received = static_cast<std::size_t>(ghosts_from_[r]);
+      if (sent) out.push_back({r, to, sent * sizeof *to});
+      if (received) in.push_back({r, from, received * sizeof *from});
       to += sent;
       from += received;
     }
     ranks_->communicator().exchange(out, in);
-    for (std::size_t k = 0; k < arrived.size(); ++k) {
-      const Motionless& a = arrived[k];
-      Position& p = position_[place_[k]];
-      p.x = a.x;
-      p.y = a.y;
-      p.z = a.z;
-      Velocity& v = velocity_[place_[k]];
-      v.x = a.vx;
-      v.y = a.vy;
-      v.z = a.vz;
-    }
+    for_each_range(pool_, static_cast<int>(arrived.size()), [&](int first, int last) {
+      for (int k = first; k < last; ++k) {
+        const Motionless& a = arrived[k];
+        Position& p = position_[ghost_[k]];
+        p.x = a.x;
+        p.y = a.y;
+        p.z = a.z;
+        Velocity& v = velocity_[ghost_[k]];
+        v.x = a.vx;
+        v.y = a.vy;
+        v.z = a.vz;
+        if (kPlacesApart) place_[ghost_[k]] = place_of(p);
+      }
+    });
   }
 
   // ---- bonds ----
 
   // By tag, of all ranks: a particle takes nothing of it along when it goes to another one.
   void take_topology(int count, const Topology& topology) {
-    bonds_.clear();
-    specials_.clear();
+    std::vector<Link> bonds, specials;
     if (ranks_) {
-      for (const Link& link : all_bonds(ranks_->communicator(), count, topology))
-        bonds_[link.tag].push_back({link.partner, link.kind});
-      for (const Link& link : all_specials(ranks_->communicator(), count, topology))
-        specials_[link.tag].push_back({link.partner, link.kind});
-      return;
-    }
-    for (int i = 0; i < count; ++i) {
-      const std::uint32_t tag = topology.tag[i];
-      if (topology.first_bond)
+      bonds = all_bonds(ranks_->communicator(), count, topology);
+      specials = all_specials(ranks_->communicator(), count, topology);
+    } else {
+      for (int i = 0; topology.first_bond && i < count; ++i)
         for (int k = topology.first_bond[i]; k < topology.first_bond[i + 1]; ++k)
-          bonds_[tag].push_back({topology.bond_partner[k], topology.bond_type[k]});
-      if (topology.first_special)
+          bonds.push_back({topology.tag[i], topology.bond_partner[k], topology.bond_type[k]});
+      for (int i = 0; topology.first_special && i < count; ++i)
         for (int k = topology.first_special[i]; k < topology.first_special[i + 1]; ++k)
-          specials_[tag].push_back({topology.special_partner[k], topology.special_kind[k]});
+          specials.push_back(
+              {topology.tag[i], topology.special_partner[k], topology.special_kind[k]});
     }
+    slots_.clear();
+    for (const auto* links : {&bonds, &specials})
+      for (const Link& link : *links) {
+        slots_.add(link.tag);
+        if (links == &bonds) slots_.add(link.partner);
+      }
+    bonds_.take(bonds, slots_, true);
+    specials_.take(specials, slots_, false);
   }
 
-  void check_partners() const {
-    if (!ranks_ || bonds_.empty()) return;
-    for (int i = 0; i < count_; ++i) {
-      const auto bonds = bonds_.find(velocity_[i].tag);
-      if (bonds == bonds_.end()) continue;
-      for (const Partner& bond : bonds->second)
-        if (!index_.count(bond.tag)) miss_partner(velocity_[i].tag);
-    }
-  }
-
-  void sum_forces(std::int64_t step) {
-    forces_.noise = key_of(step);
-    const int chunks = (count_ + kChunk - 1) / kChunk;
-    partial_.assign(static_cast<std::size_t>(chunks), {});
-    for_all([this](int i) {
-      Sum<Real> sum[32] = {};
-      const auto& list = list_[i];
-      for (std::size_t k = 0; k < list.size(); ++k) {
-        const std::uint32_t j = list[k] & kIndexBits;
-        const auto r = separation(forces_.frame, position_[i], position_[j]);
-        if (!(dot(r, r) < forces_.cutoff_squared)) continue;
-        add_pair<P, Exact, false, true>(sum[static_cast<int>(k / kGroup) % lanes_], forces_,
-                                        position_[i], velocity_[i], position_[j], velocity_[j],
-                                        list[k]);
-      }
-      for (int distance = lanes_ / 2; distance > 0; distance /= 2)
-        for (int lane = 0; lane < distance; ++lane) add(sum[lane], sum[lane + distance]);
-      Sum<Real> bonded;
-      bonded.force = sum[0].force;
-      if (!bonds_.empty()) {
-        const auto bonds = bonds_.find(velocity_[i].tag);
-        if (bonds != bonds_.end())
-          for (const auto& bond : bonds->second)
-            add_bond<P>(bonded, forces_.frame, position_[i], position_[index_.at(bond.tag)],
-                        bond_laws_[static_cast<std::size_t>(bond.kind)], true);
-      }
-      force_[i] = bonded.force;
-      Tally& tally = partial_[static_cast<std::size_t>(i / kChunk)];
-      tally.pair_energy += 0.5 * static_cast<double>(sum[0].energy);
-      tally.bond_energy += 0.5 * static_cast<double>(bonded.energy);
-      for (int a = 0; a < 6; ++a) {
-        tally.pair_virial[a] += 0.5 * static_cast<double>(sum[0].virial[a]);
-        tally.bond_virial[a] += 0.5 * static_cast<double>(bonded.virial[a]);
+  // Where those are that have some.
+  void find_partners() {
+    rows_.bonded = {};
+    if (slots_.size() == 0) return;
+    slot_.resize(position_.size());
+    where_.assign(static_cast<std::size_t>(slots_.size()), -1);
+    for_each_range(pool_, static_cast<int>(slot_.size()), [&](int first, int last) {
+      for (int i = first; i < last; ++i) {
+        slot_[i] = slots_.find(velocity_[i].tag);
+        if (slot_[i] >= 0) where_[slot_[i]] = i;
       }
     });
-    tally_ = {};
-    for (const Tally& part : partial_) {
-      tally_.pair_energy += part.pair_energy;
-      tally_.bond_energy += part.bond_energy;
-      for (int a = 0; a < 6; ++a) {
-        tally_.pair_virial[a] += part.pair_virial[a];
-        tally_.bond_virial[a] += part.bond_virial[a];
-      }
-    }
+    for (int i = 0; ranks_ && i < count_; ++i)
+      if (slot_[i] >= 0)
+        for (int k = bonds_.first[slot_[i]]; k < bonds_.first[slot_[i] + 1]; ++k)
+          if (where_[bonds_.partner[k]] < 0) miss_partner(velocity_[i].tag);
+    rows_.bonded = {slot_.data(),     where_.data(),     bonds_.view(),
+                    specials_.view(), bond_laws_.data(), {}};
+    for (int kind = 1; kind < 4; ++kind)
+      rows_.bonded.excluded[kind] = settings_.pairs.special[kind] == 0;
   }
-
-  static void add(Sum<Real>& a, const Sum<Real>& b) {
-    a.force = {a.force.x + b.force.x, a.force.y + b.force.y, a.force.z + b.force.z};
-    a.energy += b.energy;
-    for (int k = 0; k < 6; ++k) a.virial[k] += b.virial[k];
-  }
-
-  struct Partner {
-    std::uint32_t tag;
-    int kind;
-  };
 
   ThreadPool pool_;
+  const ResidentKernels<P> kernels_;
   const std::vector<PairLaw<Real>> laws_;
   const std::vector<Real> half_kicks_;
   const std::vector<BondLaw<Real>> bond_laws_;
-  Forces<P> forces_;
-  const Motion<P> motion_;
-  Cells cells_;
-  int count_ = 0, lanes_ = 1;
+  StepRows<P> rows_ = {};
+  int count_ = 0;
   std::int64_t lists_built_ = -1;  // at this step
-  std::atomic<bool> expired_ = true;
-  std::atomic<std::uint32_t> lost_ = 0;
-  std::vector<Position> position_;
-  std::vector<Velocity> velocity_;
+  bool expired_ = true;
+  std::uint32_t lost_ = 0;
+  // Of the rank, then ghosts; next: of the next step, or in another order.
+  std::vector<Position> position_, next_position_;
+  std::vector<Velocity> velocity_, next_velocity_;
+  std::vector<Place> place_, next_place_;  // in double precision
+  std::vector<Image> image_, next_image_;
+  std::vector<Home> home_, next_home_;
   std::vector<Force> force_;
-  std::vector<std::array<int, 3>> image_;
-  std::vector<Home> home_;
-  std::unordered_map<std::uint32_t, std::vector<Partner>> bonds_, specials_;
-  std::unordered_map<std::uint32_t, int> index_;  // by tag
   std::vector<Ball> ball_;
-  std::vector<int> cell_;
-  // First and beyond the last particle of each cell: of the rank, and ghosts.
-  std::vector<std::array<int, 2>> start_[2];
-  std::vector<std::vector<std::uint32_t>> list_;
-  std::vector<Tally> partial_;
-  std::optional<Decomposition> ranks_;     // if there are several
-  std::vector<std::vector<int>> border_;   // whose copies go to which rank
-  std::vector<std::int64_t> ghosts_from_;  // so many
-  std::vector<int> place_;                 // of those that come, in that order
+  std::vector<std::uint32_t> key_;
+  std::vector<int> cell_, number_;
+  std::vector<CellRange> range_[2];  // of each cell: of the rank, and ghosts
+  std::vector<Chunk> chunk_;
+  std::vector<std::vector<std::uint32_t>> list_;  // of each chunk
+  std::vector<CandidateMemory> candidates_;       // of each thread
+  KeySort sort_;
+  TagTable slots_;
+  PartnerLists bonds_, specials_;
+  std::vector<int> slot_, where_;
+  std::optional<Decomposition> ranks_;  // if there are several
+  std::vector<int> border_;             // whose copies go to other ranks, in their order
+  std::vector<std::int64_t> ghosts_to_, ghosts_from_;  // so many
+  std::vector<int> ghost_;                             // of those that come, in that order
 };
 
 }  // namespace
