@@ -183,14 +183,18 @@ class CudaRanks : public CudaEngine<P> {
     buffer.swap(larger);
   }
 
+  // Of so many particles; no block of a step has some of them.
+  static int first_ghost(int owned) { return blocks_for(owned) * kThreads; }
+
   // Room for so many particles and ghosts; what is there is kept.
   void reserve(int owned, int ghosts) {
+    const int all = first_ghost(owned) + ghosts;
     for (State& state : state_) {
-      ensure(state.position, owned + ghosts);
-      ensure(state.velocity, owned + ghosts);
-      ensure(state.shorts, owned + ghosts);
+      ensure(state.position, all);
+      ensure(state.velocity, all);
+      ensure(state.shorts, all);
     }
-    ensure(ball_, owned + ghosts);
+    ensure(ball_, all);
     for (int k = 0; k < 2; ++k) {
       ensure(key_[k], std::max(owned, ghosts));
       ensure(order_[k], std::max(owned, ghosts));
@@ -514,10 +518,15 @@ class CudaRanks : public CudaEngine<P> {
     forget_kernel<<<1, 1, 0, stream_>>>(control_.data(), census_.data());
     launched();
   }
-  void ask() {
+  // In answers_ once the event is there.
+  void answer() {
     answer_kernel<<<1, 1, 0, work_>>>(control_.data(), census_.data(), bounds_.data(), answers_);
     launched();
-    check(cudaStreamSynchronize(work_), "step");
+    answered_.record(work_);
+  }
+  void ask() {
+    answer();
+    answered_.wait();
   }
 
   Decomposition ranks_;
@@ -527,6 +536,7 @@ class CudaRanks : public CudaEngine<P> {
   DeviceBuffer<Bounds> bounds_;
   DeviceBuffer<Part> parts_, reached_;
   Answers* answers_ = nullptr;
+  Event answered_;
   cudaStream_t first_stream_ = nullptr, last_stream_ = nullptr;  // before and after stream_
   cudaStream_t work_ = stream_;                                  // of what comes next
   Depths depths_{};

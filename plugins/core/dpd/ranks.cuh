@@ -155,31 +155,21 @@ struct Census {
   unsigned missing;  // tag of a particle whose bond has no partner here
 };
 
-// One thread per particle; counts those that leave for other ranks, as count_kernel does.
+// One thread per particle.
 template <class P>
-__global__ void census_kernel(int count, int ranks, Cells cells, unsigned open, Leaves<P> leaves,
+__global__ void census_kernel(int count, Cells cells, unsigned open,
+                              const typename P::Position* position,
                               const typename P::Velocity* velocity, const Ball* ball,
-                              float time_step, Census* census, unsigned* number) {
+                              float time_step, Census* census) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   float steps = kForGood;
-  unsigned x = 0, y = 0, z = 0;
-  bool left = false;
   if (i < count) {
-    const typename P::Position p = leaves.position[i];
-    x = high_word(p.x);
-    y = high_word(p.y);
-    z = high_word(p.z);
-    if (outside(open, x, y, z)) atomicMax(&census->beyond, velocity[i].tag);
+    const typename P::Position p = position[i];
+    if (outside(open, high_word(p.x), high_word(p.y), high_word(p.z)))
+      atomicMax(&census->beyond, velocity[i].tag);
     steps = steps_in_ball<P>(cells, ball[i], time_step, p, velocity[i]);
-    left = !is_in(leaves.own, x, y, z);
   }
   note_soonest(steps, &census->soonest);
-  const bool anybody = __syncthreads_or(left) != 0;
-  for (int r = 0; r < ranks; ++r) {
-    const int sum = anybody ? __syncthreads_count(left && is_in(leaves.part[r], x, y, z)) : 0;
-    if (threadIdx.x == 0)
-      number[static_cast<unsigned>(r) * gridDim.x + blockIdx.x] = static_cast<unsigned>(sum);
-  }
 }
 
 // What a particle has, on its way to another rank.
@@ -354,9 +344,10 @@ __global__ void see_kernel(int count, int first, Cells cells,
 
 // Bonds: tags of all ranks' particles lead to places here.
 template <class P>
-__global__ void where_kernel(int count, const typename P::Velocity* velocity, unsigned* where) {
-  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (i < count) where[velocity[i].tag] = static_cast<unsigned>(i);
+__global__ void where_kernel(int first, int number, const typename P::Velocity* velocity,
+                             unsigned* where) {
+  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x), i = first + k;
+  if (k < number) where[velocity[i].tag] = static_cast<unsigned>(i);
 }
 // One thread per particle of this rank. A partner that is not here is taken for the particle
 // itself, and reported.
