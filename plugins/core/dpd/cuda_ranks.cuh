@@ -101,6 +101,7 @@ class CudaRanks : public CudaEngine<P> {
     if (3 * cells_.bits == 24 && cells_.fine > 0) --cells_.fine, --cells_.bits;
     base_.cells = cells_;
     depths_ = depths_of_part();
+    share_cells();
     lanes_ = lanes_of(static_cast<int>(all / ranks_.ranks()));
     for (auto* range : {&range_, &ghost_range_}) *range = DeviceBuffer<int2>(this->total_cells());
     reserve(std::max(count_, static_cast<int>(all / ranks_.ranks())), 0);
@@ -383,6 +384,20 @@ class CudaRanks : public CudaEngine<P> {
     return depths;
   }
 
+  // Inner ones have lists without ghosts.
+  void share_cells() {
+    std::vector<CellPlace> inner, outer;
+    for (int z = 0; z < cells_.here[2]; ++z)
+      for (int y = 0; y < cells_.here[1]; ++y)
+        for (int x = 0; x < cells_.here[0]; ++x) {
+          const auto small = [](int c) { return static_cast<unsigned short>(c); };
+          const CellPlace cell{small(x), small(y), small(z), 0};
+          (is_core_cell(cells_, depths_.core, cell) ? inner : outer).push_back(cell);
+        }
+    inner_cells_ = on_device(inner, stream_);
+    outer_cells_ = on_device(outer, stream_);
+  }
+
   // ---- who goes where ----
 
   // How many of the first particles are in each box; in answers_->total when the stream is through.
@@ -540,6 +555,7 @@ class CudaRanks : public CudaEngine<P> {
   cudaStream_t first_stream_ = nullptr, last_stream_ = nullptr;  // before and after stream_
   cudaStream_t work_ = stream_;                                  // of what comes next
   Depths depths_{};
+  DeviceBuffer<CellPlace> inner_cells_, outer_cells_;
   int hosts_ = 0, ghosts_ = 0, owned_capacity_ = 0;
   int outer_ = 0, near_ = 0;  // as in Bounds
   State state_[3];

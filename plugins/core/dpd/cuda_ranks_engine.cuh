@@ -71,14 +71,14 @@ class CudaRanksEngine final : public CudaRanks<P> {
       Base::counters_, Base::depths_, Base::ensure, Base::entry_, Base::first_ghost,
       Base::first_stream_, Base::force_, Base::forget, Base::ghost_range_, Base::ghost_,
       Base::ghosts_, Base::grow_lists, Base::has_special_, Base::home_here_, Base::home_there_,
-      Base::image_, Base::image_there_, Base::key_, Base::lanes_, Base::launched,
-      Base::last_stream_, Base::lists_hold_, Base::near_, Base::now_, Base::number_, Base::order_,
-      Base::outer_, Base::overlap_, Base::owned_capacity_, Base::partial_, Base::parts_,
-      Base::pick_boxes, Base::picked_, Base::place_, Base::plain_, Base::range_, Base::ranks_,
-      Base::reached_, Base::reserve, Base::rest_, Base::self_, Base::settings_, Base::sort,
-      Base::sorted_, Base::sorted_key_, Base::special_first_, Base::special_kind_,
-      Base::special_partner_, Base::state_, Base::step_, Base::stream_, Base::tag_, Base::total,
-      Base::transport_, Base::where_, Base::work_;
+      Base::image_, Base::image_there_, Base::inner_cells_, Base::outer_cells_, Base::key_,
+      Base::lanes_, Base::launched, Base::last_stream_, Base::lists_hold_, Base::near_, Base::now_,
+      Base::number_, Base::order_, Base::outer_, Base::overlap_, Base::owned_capacity_,
+      Base::partial_, Base::parts_, Base::pick_boxes, Base::picked_, Base::place_, Base::plain_,
+      Base::range_, Base::ranks_, Base::reached_, Base::reserve, Base::rest_, Base::self_,
+      Base::settings_, Base::sort, Base::sorted_, Base::sorted_key_, Base::special_first_,
+      Base::special_kind_, Base::special_partner_, Base::state_, Base::step_, Base::stream_,
+      Base::tag_, Base::total, Base::transport_, Base::where_, Base::work_;
 
   // ---- agreement ----
 
@@ -327,10 +327,18 @@ class CudaRanksEngine final : public CudaRanks<P> {
   void find_ghosts() {
     const auto& neighbours = ranks_.neighbours();
     const int boxes = static_cast<int>(neighbours.size());
-    const IsKnown known{reached_.data(), bounds_.data(), ball_.data()};
-    count_boxes(count_, boxes, known);
-    ask();
-    outer_ = static_cast<int>(answers_->bounds.outer);
+    // About as many outer ones as before; the host knows later.
+    int suspects = lists_hold_ ? std::min(outer_ + outer_ / 8 + 1024, count_) : count_;
+    const auto count = [&] {
+      count_boxes(suspects, boxes, IsKnown{reached_.data(), bounds_.data(), ball_.data()});
+      ask();
+      outer_ = static_cast<int>(answers_->bounds.outer);
+    };
+    count();
+    if (outer_ > suspects) {
+      suspects = count_;
+      count();
+    }
     near_ = static_cast<int>(answers_->bounds.near);
     ghosts_to_.assign(ranks_.parts().size(), 0);
     ghosts_from_.assign(ranks_.parts().size(), 0);
@@ -349,7 +357,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     const auto t = this->template traffic<Ghost<P>>(ghosts_to_, ghosts_from_);
     if (known_ > 0) {
       // Growing may have moved the particles.
-      pick_boxes(count_, boxes, IsKnown{reached_.data(), bounds_.data(), ball_.data()}, border_);
+      pick_boxes(suspects, boxes, IsKnown{reached_.data(), bounds_.data(), ball_.data()}, border_);
       show_kernel<P><<<this->grid_of(t.to), kSorters, 0, work_>>>(
           border_.data(), state.position.data(), state.velocity.data(), t.to);
       launched();
@@ -370,7 +378,8 @@ class CudaRanksEngine final : public CudaRanks<P> {
   }
 
   void list(bool inner) {
-    if (count_ == 0) return;
+    const auto& cells = inner ? inner_cells_ : outer_cells_;
+    if (count_ == 0 || cells.size() == 0) return;
     unsigned excluded = 0;
     for (unsigned k = 1; k < 4; ++k)
       if (settings_.pairs.special[k] == 0) excluded |= 1u << k;
@@ -382,12 +391,13 @@ class CudaRanksEngine final : public CudaRanks<P> {
         lists(),
         tag_.data(),
         {special_first_.data(), special_partner_.data(), special_kind_.data(), excluded},
-        ghost_range_.data(),
-        depths_.core,
-        inner,
-        ball_.data()};
+        ball_.data(),
+        static_cast<int>(cells.size()),
+        cells.data(),
+        inner ? nullptr : ghost_range_.data()};
     const auto kernel = has_special_ ? &list_kernel<P, true, true> : &list_kernel<P, false, true>;
-    kernel<<<this->list_grid(), kThreads, 0, work_>>>(arguments, state_[kBuilt].velocity.data());
+    kernel<<<blocks_for(static_cast<int>(cells.size()), kThreads / 32), kThreads, 0, work_>>>(
+        arguments, state_[kBuilt].velocity.data());
     launched();
   }
   Lists lists() const {

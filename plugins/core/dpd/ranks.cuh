@@ -210,6 +210,20 @@ __global__ void arrive_kernel(const __grid_constant__ Places<Traveller<P>> from,
   to.home[first + k] = traveller.home;
 }
 
+// Cells all of whose particles are farther than the reach of lists from other ranks' parts, from
+// first to last along each edge of the frame.
+struct Core {
+  int first[3], last[3];
+};
+// Of a cell that is here.
+inline bool is_core_cell(const Cells& cells, const Core& core, const CellPlace& cell) {
+  const auto inside = [&](int c, int a) {
+    const int along = c + cells.first[a] < cells.count[a] ? c + cells.first[a]
+                                                          : c + cells.first[a] - cells.count[a];
+    return along >= core.first[a] && along <= core.last[a];
+  };
+  return inside(cell.x, 0) && inside(cell.y, 1) && inside(cell.z, 2);
+}
 __device__ inline bool is_inner(const Cells& cells, const Core& core, unsigned x, unsigned y,
                                 unsigned z) {
   const auto inside = [&](unsigned u, int a) {
