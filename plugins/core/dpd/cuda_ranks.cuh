@@ -88,8 +88,8 @@ class CudaRanks : public CudaEngine<P> {
 
   void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override {
     this->check_topology(arrays.count, topology);
-    hosts_ = count_ = arrays.count;
-    ghosts_ = outer_ = near_ = 0;
+    hosts_ = count_ = seats_ = arrays.count;
+    ghosts_ = outer_ = near_ = seats_left_ = 0;
     step_ = step;
     tally_ = {};
     lists_hold_ = false;
@@ -117,7 +117,7 @@ class CudaRanks : public CudaEngine<P> {
 
   void download(const HostArrays& arrays) override {
     const int blocks = blocks_for(count_, kSorters), self = ranks_.rank();
-    const Home* home = home_here_.data();
+    const Homes home = homes();
     const auto stay = [&](Triple* host, auto launch) {
       if (!host || hosts_ == 0) return;
       if (count_ > 0) launch();
@@ -154,7 +154,11 @@ class CudaRanks : public CudaEngine<P> {
     const std::vector<Home> homes = ranks_.find_homes(resident, count, tag);
     hosts_ = count;
     ensure(staging_, hosts_);
-    copy_in(home_here_.data(), homes.data(), homes.size() * sizeof(Home), stream_);
+    if (count_ == 0) return;
+    const auto to = on_device(homes, stream_);
+    rehome_kernel<<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(count_, seat_.data(),
+                                                                          to.data(), home_.data());
+    launched();
     check(cudaStreamSynchronize(stream_), "upload");
   }
 
@@ -207,18 +211,15 @@ class CudaRanks : public CudaEngine<P> {
     ensure(force_, owned_capacity_);
     ensure(image_, owned_capacity_);
     ensure(built_image_, owned_capacity_);
-    ensure(image_there_, owned_capacity_);
-    ensure(home_here_, owned_capacity_);
-    ensure(home_there_, owned_capacity_);
+    ensure(home_, owned_capacity_);
+    ensure(seat_, owned_capacity_);
+    ensure(seat_there_, owned_capacity_);
+    ensure(left_seat_, owned_capacity_);
     ensure(tag_, owned_capacity_);
     ensure(number_, owned_capacity_);
     ensure(staging_, std::max(owned_capacity_, hosts_));
     ensure(bond_range_, bond_ends_ ? owned_capacity_ : 0);
     ensure(partial_, (blocks_for(owned_capacity_ * kMostLanes) + 2) * kTallies);
-    self_ = DeviceBuffer<unsigned>(static_cast<std::size_t>(owned_capacity_));
-    count_up_kernel<<<blocks_for(owned_capacity_, kSorters), kSorters, 0, stream_>>>(
-        owned_capacity_, self_.data());
-    launched();
     if (capacity_ > 0) grow_lists(capacity_, true);
   }
 
@@ -266,7 +267,7 @@ class CudaRanks : public CudaEngine<P> {
       force_.clear(stream_);
     }
     live_kernel<<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(count_, ranks_.rank(),
-                                                                        home_here_.data());
+                                                                        seat_.data(), home_.data());
     launched();
     unsigned first_bad;
     bad.download(&first_bad, stream_);
@@ -330,10 +331,12 @@ class CudaRanks : public CudaEngine<P> {
     return result;
   }
 
+  Homes homes() const { return {seat_.data(), home_.data()}; }
+
   // Particles of other hosts, by rank.
   std::vector<std::vector<Arrival>> departures() {
     std::vector<std::vector<Arrival>> result(ranks_.parts().size());
-    const LivesAt test{ranks_.rank(), home_here_.data()};
+    const LivesAt test{ranks_.rank(), homes()};
     count_boxes(count_, ranks_.ranks(), test);
     check(cudaStreamSynchronize(stream_), "download");
     const int away = total(ranks_.ranks());
@@ -342,8 +345,8 @@ class CudaRanks : public CudaEngine<P> {
     pick_boxes(count_, ranks_.ranks(), test, picked_);
     DeviceBuffer<Arrival> leaving(static_cast<std::size_t>(away));
     depart_kernel<P><<<blocks_for(away, kSorters), kSorters, 0, stream_>>>(
-        away, this->frame_, picked_.data(), home_here_.data(), image_.data(),
-        state_[now_].position.data(), rest_.data(), force_.data(), leaving.data());
+        away, this->frame_, picked_.data(), homes(), image_.data(), state_[now_].position.data(),
+        rest_.data(), force_.data(), leaving.data());
     launched();
     std::vector<Arrival> all(static_cast<std::size_t>(away));
     leaving.download(all.data(), stream_);
@@ -560,9 +563,11 @@ class CudaRanks : public CudaEngine<P> {
   int outer_ = 0, near_ = 0;  // as in Bounds
   State state_[3];
   DeviceBuffer<Velocity> rest_;  // at whole steps
-  DeviceBuffer<int3> built_image_, image_there_;
-  DeviceBuffer<Home> home_here_, home_there_;
-  DeviceBuffer<unsigned> tag_, self_, place_, picked_, border_, block_number_, block_offset_;
+  DeviceBuffer<int3> built_image_;
+  DeviceBuffer<Home> home_;
+  DeviceBuffer<unsigned> seat_, seat_there_, left_seat_;
+  int seats_ = 0, seats_left_ = 0;  // ever taken; of these left again
+  DeviceBuffer<unsigned> tag_, place_, picked_, border_, block_number_, block_offset_;
   DeviceBuffer<int2> ghost_range_;  // of each cell
   DeviceBuffer<char> scratch_;
   DeviceBuffer<Ghost<P>> ghost_;  // in the order of ranks

@@ -70,15 +70,16 @@ class CudaRanksEngine final : public CudaRanks<P> {
       Base::capacity_, Base::cells_, Base::census_, Base::count_, Base::count_boxes,
       Base::counters_, Base::depths_, Base::ensure, Base::entry_, Base::first_ghost,
       Base::first_stream_, Base::force_, Base::forget, Base::ghost_range_, Base::ghost_,
-      Base::ghosts_, Base::grow_lists, Base::has_special_, Base::home_here_, Base::home_there_,
-      Base::image_, Base::image_there_, Base::inner_cells_, Base::outer_cells_, Base::key_,
-      Base::lanes_, Base::launched, Base::last_stream_, Base::lists_hold_, Base::near_, Base::now_,
-      Base::number_, Base::order_, Base::outer_, Base::overlap_, Base::owned_capacity_,
-      Base::partial_, Base::parts_, Base::pick_boxes, Base::picked_, Base::place_, Base::plain_,
-      Base::range_, Base::ranks_, Base::reached_, Base::reserve, Base::rest_, Base::self_,
-      Base::settings_, Base::sort, Base::sorted_, Base::sorted_key_, Base::special_first_,
-      Base::special_kind_, Base::special_partner_, Base::state_, Base::step_, Base::stream_,
-      Base::tag_, Base::total, Base::transport_, Base::where_, Base::work_;
+      Base::ghosts_, Base::grow_lists, Base::has_special_, Base::home_, Base::image_,
+      Base::inner_cells_, Base::outer_cells_, Base::key_, Base::lanes_, Base::launched,
+      Base::last_stream_, Base::lists_hold_, Base::near_, Base::now_, Base::number_, Base::order_,
+      Base::outer_, Base::overlap_, Base::owned_capacity_, Base::partial_, Base::parts_,
+      Base::pick_boxes, Base::picked_, Base::place_, Base::plain_, Base::range_, Base::ranks_,
+      Base::reached_, Base::reserve, Base::rest_, Base::seat_, Base::seat_there_, Base::left_seat_,
+      Base::seats_, Base::seats_left_, Base::settings_, Base::sort, Base::sorted_,
+      Base::sorted_key_, Base::special_first_, Base::special_kind_, Base::special_partner_,
+      Base::state_, Base::step_, Base::stream_, Base::tag_, Base::total, Base::transport_,
+      Base::where_, Base::work_;
 
   // ---- agreement ----
 
@@ -202,10 +203,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     look_ = -1;
     has_looked_ = false;
     forget();
-    check(cudaMemcpyAsync(image_.data(), built_image_.data(),
-                          sizeof(int3) * static_cast<unsigned>(count_), cudaMemcpyDeviceToDevice,
-                          stream_),
-          "copy");
+    copy_images(built_image_, image_, stream_);
     if (wanted) {
       grow_lists(static_cast<int>(wanted + wanted / 8));
       list(true);
@@ -235,8 +233,14 @@ class CudaRanksEngine final : public CudaRanks<P> {
     return {ranks_.parts()[static_cast<std::size_t>(ranks_.rank())], parts_.data(),
             state_[now_].position.data()};
   }
-  Travellers<P> particles(State& state, DeviceBuffer<int3>& image, DeviceBuffer<Home>& home) const {
-    return {state.position.data(), state.velocity.data(), image.data(), home.data()};
+  Travellers<P> particles(State& state, DeviceBuffer<unsigned>& seat) const {
+    return {state.position.data(), state.velocity.data(), seat.data()};
+  }
+  void copy_images(const DeviceBuffer<int3>& from, DeviceBuffer<int3>& to, cudaStream_t stream) {
+    if (seats_ == 0) return;
+    check(cudaMemcpyAsync(to.data(), from.data(), sizeof(int3) * static_cast<unsigned>(seats_),
+                          cudaMemcpyDeviceToDevice, stream),
+          "copy");
   }
 
   // Inner particles, whose lists need no ghosts, are listed while ghosts travel.
@@ -254,6 +258,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     joined_.hold(work_);
     find_ghosts();
     list(false);
+    copy_images(image_, built_image_, work_);
     work_ = stream_;
     join();
     find_partners();
@@ -278,16 +283,19 @@ class CudaRanksEngine final : public CudaRanks<P> {
     arriving_ = static_cast<int>(std::accumulate(from.begin(), from.end(), std::int64_t(0)));
     ensure(picked_, leaving_);
     reserve(count_ + arriving_, 0);
-    const auto here = particles(state_[now_], image_, home_here_);
+    const auto here = particles(state_[now_], seat_);
+    const Seated seated{image_.data(), home_.data()};
     const auto t = this->template traffic<Traveller<P>>(to, from);
     if (leaving_ > 0) {
       pick_boxes(suspects, parts, leaves(), picked_);
-      travel_kernel<P><<<this->grid_of(t.to), kSorters, 0, work_>>>(picked_.data(), here, t.to);
+      travel_kernel<P>
+          <<<this->grid_of(t.to), kSorters, 0, work_>>>(picked_.data(), here, seated, t.to);
       launched();
     }
     transport_->exchange(t.sent, t.received, work_);
     if (arriving_ > 0) {
-      arrive_kernel<P><<<this->grid_of(t.from), kSorters, 0, work_>>>(t.from, count_, here);
+      arrive_kernel<P><<<this->grid_of(t.from), kSorters, 0, work_>>>(
+          t.from, count_, FreeSeats{left_seat_.data(), seats_left_, seats_}, here, seated);
       launched();
     }
   }
@@ -307,20 +315,27 @@ class CudaRanksEngine final : public CudaRanks<P> {
   }
 
   void settle() {
-    const auto here = particles(state_[now_], image_, home_here_);
+    const int taken = std::min(arriving_, seats_left_);
+    seats_left_ -= taken;
+    seats_ += arriving_ - taken;
+    if (leaving_ > 0) {
+      leave_seat_kernel<<<blocks_for(leaving_, kSorters), kSorters, 0, stream_>>>(
+          leaving_, picked_.data(), seat_.data(), left_seat_.data() + seats_left_);
+      launched();
+      seats_left_ += leaving_;
+    }
     count_ += arriving_ - leaving_;
     range_.clear(stream_);
     if (count_ > 0) {
       settle_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
-          count_, cells_, base_.motion, base_.shorts, sorted_key_, sorted_, here,
-          particles(state_[kBuilt], built_image_, home_there_), image_there_.data(),
+          count_, cells_, base_.motion, base_.shorts, sorted_key_, sorted_,
+          particles(state_[now_], seat_), particles(state_[kBuilt], seat_there_),
           state_[kBuilt].shorts.data(), tag_.data(), ball_.data(), range_.data(), bounds_.data());
       launched();
     } else {
       bounds_.clear(stream_);
     }
-    image_.swap(image_there_);
-    home_here_.swap(home_there_);
+    seat_.swap(seat_there_);
     now_ = kBuilt;
   }
 
@@ -435,7 +450,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     s.lists = lists();
     s.ball = ball_.data();
     s.image = image_.data();
-    s.home = self_.data();
+    s.home = seat_.data();
     s.position = here.position.data();
     s.velocity = here.velocity.data();
     s.next_position = there.position.data();
