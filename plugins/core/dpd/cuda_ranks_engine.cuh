@@ -69,13 +69,13 @@ class CudaRanksEngine final : public CudaRanks<P> {
       Base::bond_range_, Base::border_, Base::bounds_, Base::built_, Base::built_image_,
       Base::capacity_, Base::cells_, Base::census_, Base::count_, Base::count_boxes,
       Base::counters_, Base::depths_, Base::ensure, Base::entry_, Base::first_ghost,
-      Base::first_stream_, Base::force_, Base::forget, Base::ghost_range_, Base::ghost_,
+      Base::first_stream_, Base::force_, Base::forget, Base::ghost_, Base::ghost_range_,
       Base::ghosts_, Base::grow_lists, Base::has_special_, Base::home_, Base::image_,
-      Base::inner_cells_, Base::outer_cells_, Base::key_, Base::lanes_, Base::launched,
-      Base::last_stream_, Base::lists_hold_, Base::near_, Base::now_, Base::number_, Base::order_,
-      Base::outer_, Base::overlap_, Base::owned_capacity_, Base::partial_, Base::parts_,
-      Base::pick_boxes, Base::picked_, Base::place_, Base::plain_, Base::range_, Base::ranks_,
-      Base::reached_, Base::reserve, Base::rest_, Base::seat_, Base::seat_there_, Base::left_seat_,
+      Base::inner_cells_, Base::key_, Base::lanes_, Base::last_stream_, Base::launched,
+      Base::left_seat_, Base::lists_hold_, Base::near_, Base::now_, Base::number_, Base::order_,
+      Base::outer_, Base::outer_cells_, Base::overlap_, Base::owned_capacity_, Base::partial_,
+      Base::parts_, Base::pick_boxes, Base::picked_, Base::place_, Base::plain_, Base::range_,
+      Base::ranks_, Base::reached_, Base::reserve, Base::rest_, Base::seat_, Base::seat_there_,
       Base::seats_, Base::seats_left_, Base::settings_, Base::sort, Base::sorted_,
       Base::sorted_key_, Base::special_first_, Base::special_kind_, Base::special_partner_,
       Base::state_, Base::step_, Base::stream_, Base::tag_, Base::total, Base::transport_,
@@ -339,22 +339,25 @@ class CudaRanksEngine final : public CudaRanks<P> {
     now_ = kBuilt;
   }
 
-  void find_ghosts() {
-    const auto& neighbours = ranks_.neighbours();
-    const int boxes = static_cast<int>(neighbours.size());
-    // About as many outer ones as before; the host knows later.
+  // In answers_, for each neighbour: the particles that it knows. These are outer ones, of which
+  // there are about as many as before; the host hears only now. Returns how many have been looked
+  // at.
+  int count_known() {
+    const int boxes = static_cast<int>(ranks_.neighbours().size());
     int suspects = lists_hold_ ? std::min(outer_ + outer_ / 8 + 1024, count_) : count_;
-    const auto count = [&] {
+    for (;; suspects = count_) {
       count_boxes(suspects, boxes, IsKnown{reached_.data(), bounds_.data(), ball_.data()});
       ask();
       outer_ = static_cast<int>(answers_->bounds.outer);
-    };
-    count();
-    if (outer_ > suspects) {
-      suspects = count_;
-      count();
+      near_ = static_cast<int>(answers_->bounds.near);
+      if (outer_ <= suspects) return suspects;
     }
-    near_ = static_cast<int>(answers_->bounds.near);
+  }
+
+  void find_ghosts() {
+    const auto& neighbours = ranks_.neighbours();
+    const int boxes = static_cast<int>(neighbours.size());
+    const int suspects = count_known();
     ghosts_to_.assign(ranks_.parts().size(), 0);
     ghosts_from_.assign(ranks_.parts().size(), 0);
     for (int k = 0; k < boxes; ++k)
