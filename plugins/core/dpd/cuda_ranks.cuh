@@ -30,7 +30,7 @@ __global__ void answer_kernel(const Control* control, const Census* census, cons
 }
 __global__ void forget_kernel(Control* control, Census* census) {
   *control = {kNever, 0, 0};
-  *census = {__float_as_uint(kForGood), 0, 0};
+  *census = {__float_as_uint(kForGood), 0, 0, 0};
 }
 
 template <class P>
@@ -97,8 +97,6 @@ class CudaRanks : public CudaEngine<P> {
     forget();
     const std::int64_t all = ranks_.sum(count_);
     cells_ = cells_of(settings_, static_cast<double>(all), &ranks_.here());
-    // Sorting goes by bytes, and there are two bits for the depth.
-    if (3 * cells_.bits == 24 && cells_.fine > 0) --cells_.fine, --cells_.bits;
     base_.cells = cells_;
     depths_ = depths_of_part();
     share_cells();
@@ -518,15 +516,16 @@ class CudaRanks : public CudaEngine<P> {
     return static_cast<std::size_t>(bytes);
   }
 
-  void sort(int count, int bits) {
+  void sort(int count, int first_bit, int bits) {
     cub::DoubleBuffer<unsigned> keys(key_[0].data(), key_[1].data()),
         orders(order_[0].data(), order_[1].data());
     std::size_t bytes = 0;
-    check(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, orders, count, 0, bits, work_),
+    check(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, orders, count, first_bit, bits,
+                                          work_),
           "sort");
     ensure(scratch_, bytes);
-    check(cub::DeviceRadixSort::SortPairs(scratch_.data(), bytes, keys, orders, count, 0, bits,
-                                          work_),
+    check(cub::DeviceRadixSort::SortPairs(scratch_.data(), bytes, keys, orders, count, first_bit,
+                                          bits, work_),
           "sort");
     sorted_key_ = keys.Current();
     sorted_ = orders.Current();

@@ -85,15 +85,13 @@ class CudaRanksEngine final : public CudaRanks<P> {
 
   struct Opinion {
     std::int64_t expired, parcel;  // the latter: largest, bytes
-    std::uint32_t lost, beyond, missing, wanted, soonest, stop;
+    std::uint32_t lost, beyond, missing, strayed, wanted, soonest, stop;
   };
 
   // Whether nobody's lists expired before `step`, or at it if no build follows. If somebody's did,
   // all are back at the last build, and the next one comes in time.
   bool agree(std::int64_t step, bool before_build, bool& stop) {
-    // Who is not an outer one cannot have come to another part by now, but for those that left
-    // their balls in the last step.
-    travelled_ = before_build && lists_hold_ && has_looked_ && !base_.motion.frame.open;
+    travelled_ = before_build && lists_hold_ && has_looked_;
     if (travelled_) {
       work_ = ahead();
       if (overlap_) outer_done_.hold(work_);
@@ -101,14 +99,18 @@ class CudaRanksEngine final : public CudaRanks<P> {
       work_ = stream_;
     }
     join();
-    if (before_build && !travelled_) take_census();
+    if (travelled_)
+      place(step);
+    else if (before_build)
+      take_census();
     answer();
-    if (travelled_) sort_all(step);
+    if (travelled_) sort_all();
     answered_.wait();
     const Control& control = answers_->control;
     const Census& census = answers_->census;
-    const Opinion mine{control.expired, parcel_,        control.lost,   census.beyond,
-                       census.missing,  control.wanted, census.soonest, stop};
+    const Opinion mine{control.expired, parcel_,        control.lost,
+                       census.beyond,   census.missing, census.strayed,
+                       control.wanted,  census.soonest, stop};
     std::vector<Opinion> all(ranks_.parts().size());
     ranks_.communicator().gather(&mine, all.data(), sizeof mine);
     std::int64_t expired = kNever;
@@ -119,6 +121,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
       if (o.expired == expired) most.lost = std::max(most.lost, o.lost);
       most.beyond = std::max(most.beyond, o.beyond);
       most.missing = std::max(most.missing, o.missing);
+      most.strayed |= o.strayed;
       most.wanted = std::max(most.wanted, o.wanted);
       most.soonest = std::min(most.soonest, o.soonest);
       most.stop |= o.stop;
@@ -141,7 +144,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
       return false;
     }
     if (!before_build) return true;
-    travelled_ = travelled_ && expired > step;
+    travelled_ = travelled_ && !most.strayed;
     if (most.beyond) {
       step_ = step;
       this->lose_particle(most.beyond);
@@ -247,7 +250,8 @@ class CudaRanksEngine final : public CudaRanks<P> {
   void build(std::int64_t step) {
     if (!travelled_) {
       travel(count_);
-      sort_all(step);
+      place(step);
+      sort_all();
     }
     built_ = step;
     forget();
@@ -271,8 +275,10 @@ class CudaRanksEngine final : public CudaRanks<P> {
   }
 
   // Who has left, of the first particles, goes to other ranks; those that come are put behind the
-  // present ones.
+  // present ones. Outer ones can be asked while others are on their way: nobody else comes so far
+  // in a few steps, and place() looks.
   void travel(int suspects) {
+    suspects_ = suspects;
     const int parts = ranks_.ranks();
     count_boxes(suspects, parts, leaves());
     check(cudaStreamSynchronize(work_), "migration");
@@ -300,18 +306,22 @@ class CudaRanksEngine final : public CudaRanks<P> {
     }
   }
 
-  // The order in which they will be, before anybody goes there.
-  void sort_all(std::int64_t step) {
+  // Where everybody will be in the order of particles; nobody goes there yet.
+  void place(std::int64_t step) {
     look_ahead(cells_, settings_.time_step, lists_hold_ ? step - built_ : 0);
     base_.cells = cells_;
     const int present = count_ + arriving_;
     if (present == 0) return;
     place_kernel<P><<<blocks_for(present, kSorters), kSorters, 0, stream_>>>(
-        present, cells_, base_.motion, depths_,
+        present, suspects_, cells_, base_.motion, depths_,
         ranks_.parts()[static_cast<std::size_t>(ranks_.rank())], state_[now_].position.data(),
-        state_[now_].velocity.data(), key_[0].data(), order_[0].data());
+        state_[now_].velocity.data(), key_[0].data(), order_[0].data(), census_.data());
     launched();
-    sort(present, 3 * cells_.bits + 2);
+  }
+  void sort_all() {
+    // By bytes: the two bits of the depth take the place of the least ones within cells.
+    const int first_bit = 3 * cells_.bits == 24 && cells_.fine > 0 ? 2 : 0;
+    if (const int present = count_ + arriving_) sort(present, first_bit, 3 * cells_.bits + 2);
   }
 
   void settle() {
@@ -387,7 +397,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     ghost_key_kernel<P><<<this->grid_of(t.from), kSorters, 0, work_>>>(
         t.from, cells_, base_.motion, ghost_.data(), key_[0].data(), order_[0].data());
     launched();
-    sort(ghosts_, 3 * cells_.bits);
+    sort(ghosts_, 0, 3 * cells_.bits);
     see_kernel<P><<<blocks, kSorters, 0, work_>>>(
         ghosts_, first_ghost(count_), cells_, base_.motion, base_.shorts, sorted_key_, sorted_,
         ghost_.data(), state.position.data(), state.velocity.data(), state.shorts.data(),
@@ -484,7 +494,8 @@ class CudaRanksEngine final : public CudaRanks<P> {
   void take_step(std::int64_t step, bool reading) {
     const bool bonds = bond_ends_ > 0;
     const cudaStream_t first = ahead();
-    const cudaStream_t outer = overlap_ && !bonds ? last_stream_ : first;
+    // Who leaves before a build should be known early.
+    const cudaStream_t outer = overlap_ && !bonds && step + 1 != until_ ? last_stream_ : first;
     if (overlap_) {
       ghosts_there_.hold(outer);
       far_done_.hold(first);
@@ -557,9 +568,9 @@ class CudaRanksEngine final : public CudaRanks<P> {
 
   Event outer_done_, near_done_, far_done_, ghosts_there_, joined_, looked_;
   DeviceBuffer<unsigned> soonest_{1};
-  int known_ = 0;                                      // copies elsewhere
-  bool travelled_ = false;                             // who leaves for the next build has
-  int leaving_ = 0, arriving_ = 0;                     // for it
+  int known_ = 0;           // copies elsewhere
+  bool travelled_ = false;  // who leaves for the next build has
+  int suspects_ = 0, leaving_ = 0, arriving_ = 0;
   bool has_looked_ = false;                            // since the last build
   std::int64_t interval_ = 1, until_ = 0;              // steps from build to build; the next one
   std::int64_t look_ = -1;                             // step, if there will be one

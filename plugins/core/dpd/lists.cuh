@@ -316,11 +316,12 @@ __global__ void __launch_bounds__(kThreads)
 
     int number = 0;  // of entries of the particle of this lane
     bool fresh = true;
+    int kept = 0;
 #pragma unroll 1
-    for (int part = 0; part < (ranks && a.ghosts ? 2 : 1); ++part) {  // of the rank, then ghosts
-      if constexpr (ranks) look_around(part == 0 ? a.range : a.ghosts);
-      int kept = 0, begun = 0;  // cells that begin before base
-      for (int base = 0; base < candidates || kept > 0;) {
+    for (int part = ranks && a.ghosts ? 1 : 0; part >= 0; --part) {  // of the rank, then ghosts
+      if constexpr (ranks) look_around(a.ghosts && part == 0 ? a.ghosts : a.range);
+      int begun = 0;  // cells that begin before base
+      for (int base = 0; base < candidates || (kept > 0 && part == 0);) {
         // Collect until there are enough for the registers.
         while (base < candidates && kept < kMost) {
           const int t = base + lane;
@@ -351,6 +352,7 @@ __global__ void __launch_bounds__(kThreads)
           base += 32;
         }
         __syncwarp();
+        if (ranks && part > 0 && kept < kMost) break;
         const int some = min(kept, kMost);
         const auto append_first = [&](auto batches) {
           append<P, special, false, true, batches()>(a, m, lane, own.x, owned, some, number,

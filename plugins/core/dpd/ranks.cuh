@@ -162,6 +162,7 @@ struct Census {
   unsigned soonest;  // steps until somebody leaves the ball, bits of a float
   unsigned beyond;   // tag of a particle outside the box
   unsigned missing;  // tag of a particle whose bond has no partner here
+  unsigned strayed;  // whether somebody has left who was not expected to
 };
 
 // One thread per particle.
@@ -269,19 +270,25 @@ struct Depths {
   }
 };
 // One thread per particle: outer ones come first, then the near, then the far, each in the order of
-// cells; those that left for another rank are last.
+// cells; those that left for another rank are last. These should be among the first `suspects`.
 template <class P>
-__global__ void place_kernel(int count, Cells cells, const __grid_constant__ Motion<P> motion,
-                             Depths depths, Part own, const typename P::Position* position,
-                             const typename P::Velocity* velocity, unsigned* key, unsigned* order) {
+__global__ void place_kernel(int count, int suspects, Cells cells,
+                             const __grid_constant__ Motion<P> motion, Depths depths, Part own,
+                             const typename P::Position* position,
+                             const typename P::Velocity* velocity, unsigned* key, unsigned* order,
+                             Census* census) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
   const typename P::Position p = position[i];
-  const Ball b = ball_of<P>(cells, motion, p, velocity[i]);
-  key[i] = is_in(own, high_word(p.x), high_word(p.y), high_word(p.z))
-               ? morton_key(cells, b.x, b.y, b.z) | depths.of(cells, b.x, b.y, b.z)
-                                                        << 3 * cells.bits
-               : ~0u;
+  const typename P::Velocity v = velocity[i];
+  const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
+  if (outside(motion.frame.open, x, y, z)) atomicMax(&census->beyond, v.tag);
+  const Ball b = ball_of<P>(cells, motion, p, v);
+  const bool stays = is_in(own, x, y, z);
+  if (!stays && i >= suspects) census->strayed = 1;
+  key[i] = stays ? morton_key(cells, b.x, b.y, b.z) | depths.of(cells, b.x, b.y, b.z)
+                                                          << 3 * cells.bits
+                 : ~0u;
   order[i] = static_cast<unsigned>(i);
 }
 
