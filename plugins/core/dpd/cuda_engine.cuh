@@ -472,18 +472,10 @@ class CudaEngine : public ResidentBase {
     const Specials specials{special_first_.data(), special_partner_.data(), special_kind_.data(),
                             excluded};
     const auto kernel = has_special_ ? &list_kernel<P, true> : &list_kernel<P, false>;
-    kernel<<<list_grid(), kThreads, 0, stream_>>>(ListArguments{cells_,
-                                                                !base_.motion.frame.tilted,
-                                                                base_.watch,
-                                                                range_.data(),
-                                                                lists(),
-                                                                home_[home_now_].data(),
-                                                                specials,
-                                                                nullptr,
-                                                                {},
-                                                                false,
-                                                                ball_.data()},
-                                                  velocity_[now_].data());
+    kernel<<<list_grid(), kThreads, 0, stream_>>>(
+        ListArguments{cells_, !base_.motion.frame.tilted, base_.watch, range_.data(), lists(),
+                      home_[home_now_].data(), specials, ball_.data()},
+        velocity_[now_].data());
     launched();
     if (bond_ends_) {
       bond_range_kernel<<<blocks, 256, 0, stream_>>>(count_, home_[home_now_].data(),

@@ -30,7 +30,7 @@ __global__ void answer_kernel(const Control* control, const Census* census, cons
 }
 __global__ void forget_kernel(Control* control, Census* census) {
   *control = {kNever, 0, 0};
-  *census = {__float_as_uint(kForGood), 0, 0};
+  *census = {__float_as_uint(kForGood), 0, 0, 0};
 }
 
 template <class P>
@@ -88,8 +88,8 @@ class CudaRanks : public CudaEngine<P> {
 
   void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override {
     this->check_topology(arrays.count, topology);
-    hosts_ = count_ = arrays.count;
-    ghosts_ = outer_ = near_ = 0;
+    hosts_ = count_ = seats_ = arrays.count;
+    ghosts_ = outer_ = near_ = seats_left_ = 0;
     step_ = step;
     tally_ = {};
     lists_hold_ = false;
@@ -97,10 +97,9 @@ class CudaRanks : public CudaEngine<P> {
     forget();
     const std::int64_t all = ranks_.sum(count_);
     cells_ = cells_of(settings_, static_cast<double>(all), &ranks_.here());
-    // Sorting goes by bytes, and there are two bits for the depth.
-    if (3 * cells_.bits == 24 && cells_.fine > 0) --cells_.fine, --cells_.bits;
     base_.cells = cells_;
     depths_ = depths_of_part();
+    share_cells();
     lanes_ = lanes_of(static_cast<int>(all / ranks_.ranks()));
     for (auto* range : {&range_, &ghost_range_}) *range = DeviceBuffer<int2>(this->total_cells());
     reserve(std::max(count_, static_cast<int>(all / ranks_.ranks())), 0);
@@ -116,7 +115,7 @@ class CudaRanks : public CudaEngine<P> {
 
   void download(const HostArrays& arrays) override {
     const int blocks = blocks_for(count_, kSorters), self = ranks_.rank();
-    const Home* home = home_here_.data();
+    const Homes home = homes();
     const auto stay = [&](Triple* host, auto launch) {
       if (!host || hosts_ == 0) return;
       if (count_ > 0) launch();
@@ -153,7 +152,11 @@ class CudaRanks : public CudaEngine<P> {
     const std::vector<Home> homes = ranks_.find_homes(resident, count, tag);
     hosts_ = count;
     ensure(staging_, hosts_);
-    copy_in(home_here_.data(), homes.data(), homes.size() * sizeof(Home), stream_);
+    if (count_ == 0) return;
+    const auto to = on_device(homes, stream_);
+    rehome_kernel<<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(count_, seat_.data(),
+                                                                          to.data(), home_.data());
+    launched();
     check(cudaStreamSynchronize(stream_), "upload");
   }
 
@@ -183,14 +186,18 @@ class CudaRanks : public CudaEngine<P> {
     buffer.swap(larger);
   }
 
+  // Of so many particles; no block of a step has some of them.
+  static int first_ghost(int owned) { return blocks_for(owned) * kThreads; }
+
   // Room for so many particles and ghosts; what is there is kept.
   void reserve(int owned, int ghosts) {
+    const int all = first_ghost(owned) + ghosts;
     for (State& state : state_) {
-      ensure(state.position, owned + ghosts);
-      ensure(state.velocity, owned + ghosts);
-      ensure(state.shorts, owned + ghosts);
+      ensure(state.position, all);
+      ensure(state.velocity, all);
+      ensure(state.shorts, all);
     }
-    ensure(ball_, owned + ghosts);
+    ensure(ball_, all);
     for (int k = 0; k < 2; ++k) {
       ensure(key_[k], std::max(owned, ghosts));
       ensure(order_[k], std::max(owned, ghosts));
@@ -202,18 +209,15 @@ class CudaRanks : public CudaEngine<P> {
     ensure(force_, owned_capacity_);
     ensure(image_, owned_capacity_);
     ensure(built_image_, owned_capacity_);
-    ensure(image_there_, owned_capacity_);
-    ensure(home_here_, owned_capacity_);
-    ensure(home_there_, owned_capacity_);
+    ensure(home_, owned_capacity_);
+    ensure(seat_, owned_capacity_);
+    ensure(seat_there_, owned_capacity_);
+    ensure(left_seat_, owned_capacity_);
     ensure(tag_, owned_capacity_);
     ensure(number_, owned_capacity_);
     ensure(staging_, std::max(owned_capacity_, hosts_));
     ensure(bond_range_, bond_ends_ ? owned_capacity_ : 0);
     ensure(partial_, (blocks_for(owned_capacity_ * kMostLanes) + 2) * kTallies);
-    self_ = DeviceBuffer<unsigned>(static_cast<std::size_t>(owned_capacity_));
-    count_up_kernel<<<blocks_for(owned_capacity_, kSorters), kSorters, 0, stream_>>>(
-        owned_capacity_, self_.data());
-    launched();
     if (capacity_ > 0) grow_lists(capacity_, true);
   }
 
@@ -261,7 +265,7 @@ class CudaRanks : public CudaEngine<P> {
       force_.clear(stream_);
     }
     live_kernel<<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(count_, ranks_.rank(),
-                                                                        home_here_.data());
+                                                                        seat_.data(), home_.data());
     launched();
     unsigned first_bad;
     bad.download(&first_bad, stream_);
@@ -325,10 +329,12 @@ class CudaRanks : public CudaEngine<P> {
     return result;
   }
 
+  Homes homes() const { return {seat_.data(), home_.data()}; }
+
   // Particles of other hosts, by rank.
   std::vector<std::vector<Arrival>> departures() {
     std::vector<std::vector<Arrival>> result(ranks_.parts().size());
-    const LivesAt test{ranks_.rank(), home_here_.data()};
+    const LivesAt test{ranks_.rank(), homes()};
     count_boxes(count_, ranks_.ranks(), test);
     check(cudaStreamSynchronize(stream_), "download");
     const int away = total(ranks_.ranks());
@@ -337,8 +343,8 @@ class CudaRanks : public CudaEngine<P> {
     pick_boxes(count_, ranks_.ranks(), test, picked_);
     DeviceBuffer<Arrival> leaving(static_cast<std::size_t>(away));
     depart_kernel<P><<<blocks_for(away, kSorters), kSorters, 0, stream_>>>(
-        away, this->frame_, picked_.data(), home_here_.data(), image_.data(),
-        state_[now_].position.data(), rest_.data(), force_.data(), leaving.data());
+        away, this->frame_, picked_.data(), homes(), image_.data(), state_[now_].position.data(),
+        rest_.data(), force_.data(), leaving.data());
     launched();
     std::vector<Arrival> all(static_cast<std::size_t>(away));
     leaving.download(all.data(), stream_);
@@ -377,6 +383,20 @@ class CudaRanks : public CudaEngine<P> {
       deep.last[a] = core.last[a] - 1;
     }
     return depths;
+  }
+
+  // Inner ones have lists without ghosts.
+  void share_cells() {
+    std::vector<CellPlace> inner, outer;
+    for (int z = 0; z < cells_.here[2]; ++z)
+      for (int y = 0; y < cells_.here[1]; ++y)
+        for (int x = 0; x < cells_.here[0]; ++x) {
+          const auto small = [](int c) { return static_cast<unsigned short>(c); };
+          const CellPlace cell{small(x), small(y), small(z), 0};
+          (is_core_cell(cells_, depths_.core, cell) ? inner : outer).push_back(cell);
+        }
+    inner_cells_ = on_device(inner, stream_);
+    outer_cells_ = on_device(outer, stream_);
   }
 
   // ---- who goes where ----
@@ -496,15 +516,16 @@ class CudaRanks : public CudaEngine<P> {
     return static_cast<std::size_t>(bytes);
   }
 
-  void sort(int count, int bits) {
+  void sort(int count, int first_bit, int bits) {
     cub::DoubleBuffer<unsigned> keys(key_[0].data(), key_[1].data()),
         orders(order_[0].data(), order_[1].data());
     std::size_t bytes = 0;
-    check(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, orders, count, 0, bits, work_),
+    check(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, orders, count, first_bit, bits,
+                                          work_),
           "sort");
     ensure(scratch_, bytes);
-    check(cub::DeviceRadixSort::SortPairs(scratch_.data(), bytes, keys, orders, count, 0, bits,
-                                          work_),
+    check(cub::DeviceRadixSort::SortPairs(scratch_.data(), bytes, keys, orders, count, first_bit,
+                                          bits, work_),
           "sort");
     sorted_key_ = keys.Current();
     sorted_ = orders.Current();
@@ -514,10 +535,15 @@ class CudaRanks : public CudaEngine<P> {
     forget_kernel<<<1, 1, 0, stream_>>>(control_.data(), census_.data());
     launched();
   }
-  void ask() {
+  // In answers_ once the event is there.
+  void answer() {
     answer_kernel<<<1, 1, 0, work_>>>(control_.data(), census_.data(), bounds_.data(), answers_);
     launched();
-    check(cudaStreamSynchronize(work_), "step");
+    answered_.record(work_);
+  }
+  void ask() {
+    answer();
+    answered_.wait();
   }
 
   Decomposition ranks_;
@@ -527,16 +553,20 @@ class CudaRanks : public CudaEngine<P> {
   DeviceBuffer<Bounds> bounds_;
   DeviceBuffer<Part> parts_, reached_;
   Answers* answers_ = nullptr;
+  Event answered_;
   cudaStream_t first_stream_ = nullptr, last_stream_ = nullptr;  // before and after stream_
   cudaStream_t work_ = stream_;                                  // of what comes next
   Depths depths_{};
+  DeviceBuffer<CellPlace> inner_cells_, outer_cells_;
   int hosts_ = 0, ghosts_ = 0, owned_capacity_ = 0;
   int outer_ = 0, near_ = 0;  // as in Bounds
   State state_[3];
   DeviceBuffer<Velocity> rest_;  // at whole steps
-  DeviceBuffer<int3> built_image_, image_there_;
-  DeviceBuffer<Home> home_here_, home_there_;
-  DeviceBuffer<unsigned> tag_, self_, place_, picked_, border_, block_number_, block_offset_;
+  DeviceBuffer<int3> built_image_;
+  DeviceBuffer<Home> home_;
+  DeviceBuffer<unsigned> seat_, seat_there_, left_seat_;
+  int seats_ = 0, seats_left_ = 0;  // ever taken; of these left again
+  DeviceBuffer<unsigned> tag_, place_, picked_, border_, block_number_, block_offset_;
   DeviceBuffer<int2> ghost_range_;  // of each cell
   DeviceBuffer<char> scratch_;
   DeviceBuffer<Ghost<P>> ghost_;  // in the order of ranks

@@ -60,70 +60,59 @@ class CudaRanksEngine final : public CudaRanks<P> {
     }
     counters_.steps += to - step_;
     step_ = to;
-    this->read_tally(blocks_of(0, outer_) + blocks_of(outer_, near_) + blocks_of(near_, count_));
+    this->read_tally(blocks_of(0, count_));
   }
 
  private:
-  using Base::answers_, Base::ask, Base::ball_, Base::base_, Base::bond_ends_, Base::bond_first_,
-      Base::bond_index_, Base::bond_partner_, Base::bond_range_, Base::border_, Base::bounds_,
-      Base::built_, Base::built_image_, Base::capacity_, Base::cells_, Base::census_, Base::count_,
-      Base::count_boxes, Base::counters_, Base::depths_, Base::ensure, Base::entry_,
-      Base::first_stream_, Base::force_, Base::forget, Base::ghost_range_, Base::ghost_,
-      Base::ghosts_, Base::grow_lists, Base::has_special_, Base::home_here_, Base::home_there_,
-      Base::image_, Base::image_there_, Base::key_, Base::lanes_, Base::launched,
-      Base::last_stream_, Base::lists_hold_, Base::near_, Base::now_, Base::number_, Base::order_,
-      Base::outer_, Base::overlap_, Base::owned_capacity_, Base::partial_, Base::parts_,
-      Base::pick_boxes, Base::picked_, Base::place_, Base::plain_, Base::range_, Base::ranks_,
-      Base::reached_, Base::reserve, Base::rest_, Base::room_for_numbers, Base::self_,
-      Base::settings_, Base::sort, Base::sorted_, Base::sorted_key_, Base::special_first_,
-      Base::special_kind_, Base::special_partner_, Base::state_, Base::step_, Base::stream_,
-      Base::sum_boxes, Base::tag_, Base::total, Base::transport_, Base::where_, Base::work_;
+  using Base::answer, Base::answered_, Base::answers_, Base::ask, Base::ball_, Base::base_,
+      Base::bond_ends_, Base::bond_first_, Base::bond_index_, Base::bond_partner_,
+      Base::bond_range_, Base::border_, Base::bounds_, Base::built_, Base::built_image_,
+      Base::capacity_, Base::cells_, Base::census_, Base::count_, Base::count_boxes,
+      Base::counters_, Base::depths_, Base::ensure, Base::entry_, Base::first_ghost,
+      Base::first_stream_, Base::force_, Base::forget, Base::ghost_, Base::ghost_range_,
+      Base::ghosts_, Base::grow_lists, Base::has_special_, Base::home_, Base::image_,
+      Base::inner_cells_, Base::key_, Base::lanes_, Base::last_stream_, Base::launched,
+      Base::left_seat_, Base::lists_hold_, Base::near_, Base::now_, Base::number_, Base::order_,
+      Base::outer_, Base::outer_cells_, Base::overlap_, Base::owned_capacity_, Base::partial_,
+      Base::parts_, Base::pick_boxes, Base::picked_, Base::place_, Base::plain_, Base::range_,
+      Base::ranks_, Base::reached_, Base::reserve, Base::rest_, Base::seat_, Base::seat_there_,
+      Base::seats_, Base::seats_left_, Base::settings_, Base::sort, Base::sorted_,
+      Base::sorted_key_, Base::special_first_, Base::special_kind_, Base::special_partner_,
+      Base::state_, Base::step_, Base::stream_, Base::tag_, Base::total, Base::transport_,
+      Base::where_, Base::work_;
 
   // ---- agreement ----
 
   struct Opinion {
     std::int64_t expired, parcel;  // the latter: largest, bytes
-    std::uint32_t lost, beyond, missing, wanted, soonest, stop;
+    std::uint32_t lost, beyond, missing, strayed, wanted, soonest, stop;
   };
-  // Of all ranks; and how many particles come from each.
-  std::vector<Opinion> gather(const Opinion& opinion) {
-    const std::size_t parts = ranks_.parts().size(), numbers = parts * sizeof(std::int64_t),
-                      bytes = sizeof opinion + numbers;
-    const std::vector<std::int64_t> to(answers_->total, answers_->total + parts);
-    std::vector<char> mine(bytes), all(parts * bytes);
-    std::memcpy(mine.data(), &opinion, sizeof opinion);
-    std::memcpy(mine.data() + sizeof opinion, to.data(), numbers);
-    ranks_.communicator().gather(mine.data(), all.data(), bytes);
-    std::vector<Opinion> opinions(parts);
-    arriving_.resize(parts);
-    for (std::size_t r = 0; r < parts; ++r) {
-      const char* its = all.data() + r * bytes;
-      std::memcpy(&opinions[r], its, sizeof opinion);
-      std::memcpy(&arriving_[r], its + sizeof opinion + self() * sizeof(std::int64_t),
-                  sizeof(std::int64_t));
-    }
-    return opinions;
-  }
-  std::size_t self() const { return static_cast<std::size_t>(ranks_.rank()); }
 
   // Whether nobody's lists expired before `step`, or at it if no build follows. If somebody's did,
   // all are back at the last build, and the next one comes in time.
   bool agree(std::int64_t step, bool before_build, bool& stop) {
+    travelled_ = before_build && lists_hold_ && has_looked_;
+    if (travelled_) {
+      work_ = ahead();
+      if (overlap_) outer_done_.hold(work_);
+      travel(outer_);
+      work_ = stream_;
+    }
     join();
-    if (before_build) {
-      // Who is not an outer one cannot have come to another part by now.
-      take_census(lists_hold_ && has_looked_ && !base_.motion.frame.open ? outer_ : count_);
-    }
-    ask();
+    if (travelled_)
+      place(step);
+    else if (before_build)
+      take_census();
+    answer();
+    if (travelled_) sort_all();
+    answered_.wait();
     const Control& control = answers_->control;
-    // But for those that left their balls in the last step.
-    if (before_build && suspects_ < count_ && control.expired <= step) {
-      take_census(count_);
-      ask();
-    }
     const Census& census = answers_->census;
-    const std::vector<Opinion> all = gather({control.expired, parcel_, control.lost, census.beyond,
-                                             census.missing, control.wanted, census.soonest, stop});
+    const Opinion mine{control.expired, parcel_,        control.lost,
+                       census.beyond,   census.missing, census.strayed,
+                       control.wanted,  census.soonest, stop};
+    std::vector<Opinion> all(ranks_.parts().size());
+    ranks_.communicator().gather(&mine, all.data(), sizeof mine);
     std::int64_t expired = kNever;
     for (const Opinion& o : all) expired = std::min<std::int64_t>(expired, o.expired);
     Opinion most{};
@@ -132,6 +121,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
       if (o.expired == expired) most.lost = std::max(most.lost, o.lost);
       most.beyond = std::max(most.beyond, o.beyond);
       most.missing = std::max(most.missing, o.missing);
+      most.strayed |= o.strayed;
       most.wanted = std::max(most.wanted, o.wanted);
       most.soonest = std::min(most.soonest, o.soonest);
       most.stop |= o.stop;
@@ -154,6 +144,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
       return false;
     }
     if (!before_build) return true;
+    travelled_ = travelled_ && !most.strayed;
     if (most.beyond) {
       step_ = step;
       this->lose_particle(most.beyond);
@@ -164,16 +155,13 @@ class CudaRanksEngine final : public CudaRanks<P> {
     return true;
   }
 
-  // Who leaves, and when the first would be out of the ball: of the first particles.
-  void take_census(int suspects) {
-    suspects_ = suspects;
-    if (unsigned* number = room_for_numbers(suspects_, ranks_.ranks())) {
-      census_kernel<P><<<blocks_for(suspects_, kSorters), kSorters, 0, stream_>>>(
-          suspects_, ranks_.ranks(), cells_, base_.motion.frame.open, leaves(),
-          state_[now_].velocity.data(), ball_.data(), time_step(), census_.data(), number);
-      launched();
-    }
-    sum_boxes(suspects_, ranks_.ranks());
+  // Whether somebody is outside the box, and when the first would be out of the ball.
+  void take_census() {
+    if (count_ == 0) return;
+    census_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
+        count_, cells_, base_.motion.frame.open, state_[now_].position.data(),
+        state_[now_].velocity.data(), ball_.data(), time_step(), census_.data());
+    launched();
   }
 
   // From build to build, if somebody will leave the ball so many steps (as bits) after those that
@@ -218,10 +206,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     look_ = -1;
     has_looked_ = false;
     forget();
-    check(cudaMemcpyAsync(image_.data(), built_image_.data(),
-                          sizeof(int3) * static_cast<unsigned>(count_), cudaMemcpyDeviceToDevice,
-                          stream_),
-          "copy");
+    copy_images(built_image_, image_, stream_);
     if (wanted) {
       grow_lists(static_cast<int>(wanted + wanted / 8));
       list(true);
@@ -251,23 +236,33 @@ class CudaRanksEngine final : public CudaRanks<P> {
     return {ranks_.parts()[static_cast<std::size_t>(ranks_.rank())], parts_.data(),
             state_[now_].position.data()};
   }
-  Travellers<P> particles(State& state, DeviceBuffer<int3>& image, DeviceBuffer<Home>& home) const {
-    return {state.position.data(), state.velocity.data(), image.data(), home.data()};
+  Travellers<P> particles(State& state, DeviceBuffer<unsigned>& seat) const {
+    return {state.position.data(), state.velocity.data(), seat.data()};
+  }
+  void copy_images(const DeviceBuffer<int3>& from, DeviceBuffer<int3>& to, cudaStream_t stream) {
+    if (seats_ == 0) return;
+    check(cudaMemcpyAsync(to.data(), from.data(), sizeof(int3) * static_cast<unsigned>(seats_),
+                          cudaMemcpyDeviceToDevice, stream),
+          "copy");
   }
 
   // Inner particles, whose lists need no ghosts, are listed while ghosts travel.
   void build(std::int64_t step) {
-    look_ahead(cells_, settings_.time_step, lists_hold_ ? step - built_ : 0);
-    base_.cells = cells_;
+    if (!travelled_) {
+      travel(count_);
+      place(step);
+      sort_all();
+    }
     built_ = step;
     forget();
-    migrate();
+    settle();
     joined_.record(stream_);
     list(true);
     work_ = ahead();
     joined_.hold(work_);
     find_ghosts();
     list(false);
+    copy_images(image_, built_image_, work_);
     work_ = stream_;
     join();
     find_partners();
@@ -279,60 +274,100 @@ class CudaRanksEngine final : public CudaRanks<P> {
     ++counters_.builds;
   }
 
-  // After agree() has counted who leaves.
-  void migrate() {
-    const auto parts = ranks_.parts().size();
-    const std::vector<std::int64_t> to(answers_->total, answers_->total + parts), &from = arriving_;
-    const int leaving = static_cast<int>(std::accumulate(to.begin(), to.end(), std::int64_t(0))),
-              arriving =
-                  static_cast<int>(std::accumulate(from.begin(), from.end(), std::int64_t(0))),
-              present = count_ + arriving;
-    ensure(picked_, leaving);
-    reserve(present, 0);
-    const auto here = particles(state_[now_], image_, home_here_);
+  // Who has left, of the first particles, goes to other ranks; those that come are put behind the
+  // present ones. Outer ones can be asked while others are on their way: nobody else comes so far
+  // in a few steps, and place() looks.
+  void travel(int suspects) {
+    suspects_ = suspects;
+    const int parts = ranks_.ranks();
+    count_boxes(suspects, parts, leaves());
+    check(cudaStreamSynchronize(work_), "migration");
+    const std::vector<std::int64_t> to(answers_->total, answers_->total + parts);
+    std::vector<std::int64_t> from(to.size());
+    ranks_.communicator().transpose(to.data(), from.data());
+    leaving_ = static_cast<int>(std::accumulate(to.begin(), to.end(), std::int64_t(0)));
+    arriving_ = static_cast<int>(std::accumulate(from.begin(), from.end(), std::int64_t(0)));
+    ensure(picked_, leaving_);
+    reserve(count_ + arriving_, 0);
+    const auto here = particles(state_[now_], seat_);
+    const Seated seated{image_.data(), home_.data()};
     const auto t = this->template traffic<Traveller<P>>(to, from);
-    if (leaving > 0) {
-      pick_boxes(suspects_, ranks_.ranks(), leaves(), picked_);
-      travel_kernel<P><<<this->grid_of(t.to), kSorters, 0, stream_>>>(picked_.data(), here, t.to);
+    if (leaving_ > 0) {
+      pick_boxes(suspects, parts, leaves(), picked_);
+      travel_kernel<P>
+          <<<this->grid_of(t.to), kSorters, 0, work_>>>(picked_.data(), here, seated, t.to);
       launched();
     }
-    transport_->exchange(t.sent, t.received, stream_);
-    if (arriving > 0) {
-      arrive_kernel<P><<<this->grid_of(t.from), kSorters, 0, stream_>>>(t.from, count_, here);
+    transport_->exchange(t.sent, t.received, work_);
+    if (arriving_ > 0) {
+      arrive_kernel<P><<<this->grid_of(t.from), kSorters, 0, work_>>>(
+          t.from, count_, FreeSeats{left_seat_.data(), seats_left_, seats_}, here, seated);
       launched();
     }
-    count_ = present - leaving;
+  }
+
+  // Where everybody will be in the order of particles; nobody goes there yet.
+  void place(std::int64_t step) {
+    look_ahead(cells_, settings_.time_step, lists_hold_ ? step - built_ : 0);
+    base_.cells = cells_;
+    const int present = count_ + arriving_;
+    if (present == 0) return;
+    place_kernel<P><<<blocks_for(present, kSorters), kSorters, 0, stream_>>>(
+        present, suspects_, cells_, base_.motion, depths_,
+        ranks_.parts()[static_cast<std::size_t>(ranks_.rank())], state_[now_].position.data(),
+        state_[now_].velocity.data(), key_[0].data(), order_[0].data(), census_.data());
+    launched();
+  }
+  void sort_all() {
+    // By bytes: the two bits of the depth take the place of the least ones within cells.
+    const int first_bit = 3 * cells_.bits == 24 && cells_.fine > 0 ? 2 : 0;
+    if (const int present = count_ + arriving_) sort(present, first_bit, 3 * cells_.bits + 2);
+  }
+
+  void settle() {
+    const int taken = std::min(arriving_, seats_left_);
+    seats_left_ -= taken;
+    seats_ += arriving_ - taken;
+    if (leaving_ > 0) {
+      leave_seat_kernel<<<blocks_for(leaving_, kSorters), kSorters, 0, stream_>>>(
+          leaving_, picked_.data(), seat_.data(), left_seat_.data() + seats_left_);
+      launched();
+      seats_left_ += leaving_;
+    }
+    count_ += arriving_ - leaving_;
     range_.clear(stream_);
-    if (present > 0) {
-      place_kernel<P><<<blocks_for(present, kSorters), kSorters, 0, stream_>>>(
-          present, cells_, base_.motion, depths_,
-          ranks_.parts()[static_cast<std::size_t>(ranks_.rank())], here.position, here.velocity,
-          key_[0].data(), order_[0].data());
-      launched();
-      sort(present, 3 * cells_.bits + 2);
-    }
     if (count_ > 0) {
       settle_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
-          count_, cells_, base_.motion, base_.shorts, sorted_key_, sorted_, here,
-          particles(state_[kBuilt], built_image_, home_there_), image_there_.data(),
+          count_, cells_, base_.motion, base_.shorts, sorted_key_, sorted_,
+          particles(state_[now_], seat_), particles(state_[kBuilt], seat_there_),
           state_[kBuilt].shorts.data(), tag_.data(), ball_.data(), range_.data(), bounds_.data());
       launched();
     } else {
       bounds_.clear(stream_);
     }
-    image_.swap(image_there_);
-    home_here_.swap(home_there_);
+    seat_.swap(seat_there_);
     now_ = kBuilt;
+  }
+
+  // In answers_, for each neighbour: the particles that it knows. These are outer ones, of which
+  // there are about as many as before; the host hears only now. Returns how many have been looked
+  // at.
+  int count_known() {
+    const int boxes = static_cast<int>(ranks_.neighbours().size());
+    int suspects = lists_hold_ ? std::min(outer_ + outer_ / 8 + 1024, count_) : count_;
+    for (;; suspects = count_) {
+      count_boxes(suspects, boxes, IsKnown{reached_.data(), bounds_.data(), ball_.data()});
+      ask();
+      outer_ = static_cast<int>(answers_->bounds.outer);
+      near_ = static_cast<int>(answers_->bounds.near);
+      if (outer_ <= suspects) return suspects;
+    }
   }
 
   void find_ghosts() {
     const auto& neighbours = ranks_.neighbours();
     const int boxes = static_cast<int>(neighbours.size());
-    const IsKnown known{reached_.data(), bounds_.data(), ball_.data()};
-    count_boxes(count_, boxes, known);
-    ask();
-    outer_ = static_cast<int>(answers_->bounds.outer);
-    near_ = static_cast<int>(answers_->bounds.near);
+    const int suspects = count_known();
     ghosts_to_.assign(ranks_.parts().size(), 0);
     ghosts_from_.assign(ranks_.parts().size(), 0);
     for (int k = 0; k < boxes; ++k)
@@ -350,7 +385,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     const auto t = this->template traffic<Ghost<P>>(ghosts_to_, ghosts_from_);
     if (known_ > 0) {
       // Growing may have moved the particles.
-      pick_boxes(count_, boxes, IsKnown{reached_.data(), bounds_.data(), ball_.data()}, border_);
+      pick_boxes(suspects, boxes, IsKnown{reached_.data(), bounds_.data(), ball_.data()}, border_);
       show_kernel<P><<<this->grid_of(t.to), kSorters, 0, work_>>>(
           border_.data(), state.position.data(), state.velocity.data(), t.to);
       launched();
@@ -362,16 +397,17 @@ class CudaRanksEngine final : public CudaRanks<P> {
     ghost_key_kernel<P><<<this->grid_of(t.from), kSorters, 0, work_>>>(
         t.from, cells_, base_.motion, ghost_.data(), key_[0].data(), order_[0].data());
     launched();
-    sort(ghosts_, 3 * cells_.bits);
+    sort(ghosts_, 0, 3 * cells_.bits);
     see_kernel<P><<<blocks, kSorters, 0, work_>>>(
-        ghosts_, count_, cells_, base_.motion, base_.shorts, sorted_key_, sorted_, ghost_.data(),
-        state.position.data(), state.velocity.data(), state.shorts.data(), ball_.data(),
-        place_.data(), ghost_range_.data());
+        ghosts_, first_ghost(count_), cells_, base_.motion, base_.shorts, sorted_key_, sorted_,
+        ghost_.data(), state.position.data(), state.velocity.data(), state.shorts.data(),
+        ball_.data(), place_.data(), ghost_range_.data());
     launched();
   }
 
   void list(bool inner) {
-    if (count_ == 0) return;
+    const auto& cells = inner ? inner_cells_ : outer_cells_;
+    if (count_ == 0 || cells.size() == 0) return;
     unsigned excluded = 0;
     for (unsigned k = 1; k < 4; ++k)
       if (settings_.pairs.special[k] == 0) excluded |= 1u << k;
@@ -383,23 +419,30 @@ class CudaRanksEngine final : public CudaRanks<P> {
         lists(),
         tag_.data(),
         {special_first_.data(), special_partner_.data(), special_kind_.data(), excluded},
-        ghost_range_.data(),
-        depths_.core,
-        inner,
-        ball_.data()};
+        ball_.data(),
+        static_cast<int>(cells.size()),
+        cells.data(),
+        inner ? nullptr : ghost_range_.data()};
     const auto kernel = has_special_ ? &list_kernel<P, true, true> : &list_kernel<P, false, true>;
-    kernel<<<this->list_grid(), kThreads, 0, work_>>>(arguments, state_[kBuilt].velocity.data());
+    kernel<<<blocks_for(static_cast<int>(cells.size()), kThreads / 32), kThreads, 0, work_>>>(
+        arguments, state_[kBuilt].velocity.data());
     launched();
   }
-  Lists lists() const { return {entry_.data(), number_.data(), capacity_, owned_capacity_}; }
+  Lists lists() const {
+    return {entry_.data(), number_.data(), capacity_, owned_capacity_, kIntegers<P> ? block() : 0};
+  }
 
   void find_partners() {
     if (bond_ends_ == 0 || count_ == 0) return;
     check(cudaMemsetAsync(where_.data(), 0xff, where_.size() * sizeof(unsigned), stream_), "clear");
-    const int all = count_ + ghosts_;
-    where_kernel<P><<<blocks_for(all, kSorters), kSorters, 0, stream_>>>(
-        all, state_[kBuilt].velocity.data(), where_.data());
-    launched();
+    const auto find = [&](int first, int number) {
+      if (number == 0) return;
+      where_kernel<P><<<blocks_for(number, kSorters), kSorters, 0, stream_>>>(
+          first, number, state_[kBuilt].velocity.data(), where_.data());
+      launched();
+    };
+    find(0, count_);
+    find(first_ghost(count_), ghosts_);
     partner_kernel<<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
         count_, tag_.data(), bond_first_.data(), bond_partner_.data(), where_.data(),
         bond_range_.data(), bond_index_.data(), census_.data());
@@ -420,7 +463,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     s.lists = lists();
     s.ball = ball_.data();
     s.image = image_.data();
-    s.home = self_.data();
+    s.home = seat_.data();
     s.position = here.position.data();
     s.velocity = here.velocity.data();
     s.next_position = there.position.data();
@@ -451,25 +494,29 @@ class CudaRanksEngine final : public CudaRanks<P> {
   void take_step(std::int64_t step, bool reading) {
     const bool bonds = bond_ends_ > 0;
     const cudaStream_t first = ahead();
-    const cudaStream_t outer = overlap_ && !bonds ? last_stream_ : first;
+    // Who leaves before a build should be known early.
+    const cudaStream_t outer = overlap_ && !bonds && step + 1 != until_ ? last_stream_ : first;
     if (overlap_) {
       ghosts_there_.hold(outer);
       far_done_.hold(first);
       (bonds ? ghosts_there_ : near_done_).hold(stream_);
     }
-    launch_part(step, reading, 0, outer_, 0, outer);
+    // Whole blocks: those near ones that share a block with outer or far ones wait for both.
+    const int outer_end = outer_ / block() * block(),
+              near_end = std::min(blocks_of(0, near_) * block(), count_);
+    launch_part(step, reading, 0, outer_end, outer);
     outer_done_.record(outer);
-    launch_part(step, reading, outer_, near_, blocks_of(0, outer_), first);
+    launch_part(step, reading, outer_end, near_end, first);
     if (step == look_) look(first);
     near_done_.record(first);
-    launch_part(step, reading, near_, count_, blocks_of(0, outer_) + blocks_of(outer_, near_),
-                stream_);
+    launch_part(step, reading, near_end, count_, stream_);
     far_done_.record(stream_);
     if (reading) return;
     now_ = after(now_);
     if (step + 1 != until_) refresh_ghosts();
   }
-  int blocks_of(int first, int last) const { return blocks_for((last - first) * lanes_); }
+  int block() const { return kThreads / lanes_; }  // its particles
+  int blocks_of(int first, int last) const { return blocks_for(last - first, block()); }
   cudaStream_t ahead() const {
     return overlap_ ? first_stream_ : static_cast<cudaStream_t>(stream_);
   }
@@ -486,11 +533,11 @@ class CudaRanksEngine final : public CudaRanks<P> {
         return &step_kernel<P, plain, reading, 4, From>;
     }
   }
-  void launch_part(std::int64_t step, bool reading, int first, int last, int blocks_before,
-                   cudaStream_t stream) {
+  // From a multiple of block() on, so that the members of a block are those of Lists::tile.
+  void launch_part(std::int64_t step, bool reading, int first, int last, cudaStream_t stream) {
     if (first == last) return;
     Step<P> s = arguments(step, last, reading);
-    s.partial += static_cast<std::size_t>(blocks_before) * kTallies;
+    s.partial += static_cast<std::size_t>(first / block()) * kTallies;
     const Kernel kernel =
         plain_ ? (reading ? kernel_of<true, true>(lanes_) : kernel_of<true, false>(lanes_))
                : (reading ? kernel_of<false, true>(lanes_) : kernel_of<false, false>(lanes_));
@@ -521,13 +568,14 @@ class CudaRanksEngine final : public CudaRanks<P> {
 
   Event outer_done_, near_done_, far_done_, ghosts_there_, joined_, looked_;
   DeviceBuffer<unsigned> soonest_{1};
-  int known_ = 0;                          // copies elsewhere
-  int suspects_ = 0;                       // of having left, the first ones
-  bool has_looked_ = false;                // since the last build
-  std::int64_t interval_ = 1, until_ = 0;  // steps from build to build; the next one
-  std::int64_t look_ = -1;                 // step, if there will be one
-  std::int64_t parcel_ = 0;                // the largest with ghosts, bytes
-  std::vector<std::int64_t> ghosts_to_, ghosts_from_, arriving_;  // by rank
+  int known_ = 0;           // copies elsewhere
+  bool travelled_ = false;  // who leaves for the next build has
+  int suspects_ = 0, leaving_ = 0, arriving_ = 0;
+  bool has_looked_ = false;                            // since the last build
+  std::int64_t interval_ = 1, until_ = 0;              // steps from build to build; the next one
+  std::int64_t look_ = -1;                             // step, if there will be one
+  std::int64_t parcel_ = 0;                            // the largest with ghosts, bytes
+  std::vector<std::int64_t> ghosts_to_, ghosts_from_;  // by rank
 };
 
 }  // namespace manymove::dpd

@@ -131,19 +131,9 @@ struct ListMemory {
   ListCentre own[32];
 };
 
-// Cells all of whose particles are farther than the reach of lists from other ranks' parts, from
-// first to last along each edge of the frame.
-struct Core {
-  int first[3], last[3];
+struct CellPlace {
+  unsigned short x, y, z, unused;
 };
-__device__ inline bool is_core_cell(const Cells& cells, const Core& core, int x, int y, int z) {
-  const auto inside = [&](int c, int a) {
-    const int along = c + cells.first[a] < cells.count[a] ? c + cells.first[a]
-                                                          : c + cells.first[a] - cells.count[a];
-    return along >= core.first[a] && along <= core.last[a];
-  };
-  return inside(x, 0) && inside(y, 1) && inside(z, 2);
-}
 
 struct ListArguments {
   Cells cells;
@@ -153,12 +143,12 @@ struct ListArguments {
   Lists lists;
   const unsigned* home;
   Specials specials;
-  // Where there are several ranks: ghosts of each cell; lists are those of the core's cells, which
-  // need none, or of the others.
+  const Ball* ball;
+  // Where there are several ranks: the cells whose lists these are, and ghosts of each cell, or
+  // null where none are needed.
+  int number = 0;
+  const CellPlace* cell = nullptr;
   const int2* ghosts = nullptr;
-  Core core = {};
-  bool inner = false;
-  const Ball* ball = nullptr;
 };
 
 // Appends those of 32 x batches candidates that are in reach to the lists of particles i, i + 1,
@@ -244,15 +234,22 @@ __global__ void __launch_bounds__(kThreads)
   constexpr int kMost = ListMemory::kMost;
   __shared__ ListMemory memory[kThreads / 32];
   const Cells& cells = a.cells;
-  const int cell_x = static_cast<int>(blockIdx.x * (kThreads / 32) + threadIdx.x / 32),
-            cell_y = static_cast<int>(blockIdx.y), cell_z = static_cast<int>(blockIdx.z);
+  int cell_x = static_cast<int>(blockIdx.x * (kThreads / 32) + threadIdx.x / 32),
+      cell_y = static_cast<int>(blockIdx.y), cell_z = static_cast<int>(blockIdx.z);
   const int lane = static_cast<int>(threadIdx.x % 32);
-  if (cell_x + cell_y + cell_z + lane == 0 && !a.watch.control->lost)
-    a.watch.control->expired = kNever;
-  if (cell_x >= cells.here[0]) return;
+  if constexpr (ranks) {
+    if (cell_x >= a.number) return;
+    const CellPlace place = a.cell[cell_x];
+    cell_x = place.x;
+    cell_y = place.y;
+    cell_z = place.z;
+  } else {
+    if (cell_x + cell_y + cell_z + lane == 0 && !a.watch.control->lost)
+      a.watch.control->expired = kNever;
+    if (cell_x >= cells.here[0]) return;
+  }
   const int2 cell_range = a.range[(cell_z * cells.here[1] + cell_y) * cells.here[0] + cell_x];
   if (cell_range.x == cell_range.y) return;
-  if (ranks && is_core_cell(cells, a.core, cell_x, cell_y, cell_z) != a.inner) return;
   ListMemory& m = memory[threadIdx.x / 32];
 
   const int other = lane < 27 ? neighbour_cell(cells, cell_x, cell_y, cell_z, lane) : -1;
@@ -319,11 +316,12 @@ __global__ void __launch_bounds__(kThreads)
 
     int number = 0;  // of entries of the particle of this lane
     bool fresh = true;
+    int kept = 0;
 #pragma unroll 1
-    for (int part = 0; part < (ranks && !a.inner ? 2 : 1); ++part) {  // of the rank, then ghosts
-      if constexpr (ranks) look_around(part == 0 ? a.range : a.ghosts);
-      int kept = 0, begun = 0;  // cells that begin before base
-      for (int base = 0; base < candidates || kept > 0;) {
+    for (int part = ranks && a.ghosts ? 1 : 0; part >= 0; --part) {  // of the rank, then ghosts
+      if constexpr (ranks) look_around(a.ghosts && part == 0 ? a.ghosts : a.range);
+      int begun = 0;  // cells that begin before base
+      for (int base = 0; base < candidates || (kept > 0 && part == 0);) {
         // Collect until there are enough for the registers.
         while (base < candidates && kept < kMost) {
           const int t = base + lane;
@@ -354,6 +352,7 @@ __global__ void __launch_bounds__(kThreads)
           base += 32;
         }
         __syncwarp();
+        if (ranks && part > 0 && kept < kMost) break;
         const int some = min(kept, kMost);
         const auto append_first = [&](auto batches) {
           append<P, special, false, true, batches()>(a, m, lane, own.x, owned, some, number,

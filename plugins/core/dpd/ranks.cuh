@@ -116,11 +116,20 @@ struct IsKnown {
   }
 };
 
+// What a step seldom needs has a seat, where it stays while particles are sorted: homes, images.
+struct Homes {
+  const unsigned* seat;  // by index in the order of particles
+  const Home* home;      // by seat
+  __device__ const Home& of(int i) const { return home[seat[i]]; }
+};
+
 // Particles of another host program.
 struct LivesAt {
   int self;
-  const Home* home;
-  __device__ bool operator()(int rank, int i) const { return rank != self && home[i].rank == rank; }
+  Homes homes;
+  __device__ bool operator()(int rank, int i) const {
+    return rank != self && homes.of(i).rank == rank;
+  }
 };
 
 // ---- building lists ----
@@ -153,33 +162,24 @@ struct Census {
   unsigned soonest;  // steps until somebody leaves the ball, bits of a float
   unsigned beyond;   // tag of a particle outside the box
   unsigned missing;  // tag of a particle whose bond has no partner here
+  unsigned strayed;  // whether somebody has left who was not expected to
 };
 
-// One thread per particle; counts those that leave for other ranks, as count_kernel does.
+// One thread per particle.
 template <class P>
-__global__ void census_kernel(int count, int ranks, Cells cells, unsigned open, Leaves<P> leaves,
+__global__ void census_kernel(int count, Cells cells, unsigned open,
+                              const typename P::Position* position,
                               const typename P::Velocity* velocity, const Ball* ball,
-                              float time_step, Census* census, unsigned* number) {
+                              float time_step, Census* census) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   float steps = kForGood;
-  unsigned x = 0, y = 0, z = 0;
-  bool left = false;
   if (i < count) {
-    const typename P::Position p = leaves.position[i];
-    x = high_word(p.x);
-    y = high_word(p.y);
-    z = high_word(p.z);
-    if (outside(open, x, y, z)) atomicMax(&census->beyond, velocity[i].tag);
+    const typename P::Position p = position[i];
+    if (outside(open, high_word(p.x), high_word(p.y), high_word(p.z)))
+      atomicMax(&census->beyond, velocity[i].tag);
     steps = steps_in_ball<P>(cells, ball[i], time_step, p, velocity[i]);
-    left = !is_in(leaves.own, x, y, z);
   }
   note_soonest(steps, &census->soonest);
-  const bool anybody = __syncthreads_or(left) != 0;
-  for (int r = 0; r < ranks; ++r) {
-    const int sum = anybody ? __syncthreads_count(left && is_in(leaves.part[r], x, y, z)) : 0;
-    if (threadIdx.x == 0)
-      number[static_cast<unsigned>(r) * gridDim.x + blockIdx.x] = static_cast<unsigned>(sum);
-  }
 }
 
 // What a particle has, on its way to another rank.
@@ -195,31 +195,63 @@ template <class P>
 struct Travellers {  // by index in the order of particles
   typename P::Position* position;
   typename P::Velocity* velocity;
+  unsigned* seat;
+};
+struct Seated {  // by seat
   int3* image;
   Home* home;
 };
+// Seats for those that come: those that were left last, then new ones.
+struct FreeSeats {
+  const unsigned* left;
+  int number, beyond;
+  __device__ unsigned of(int k) const {
+    return k < number ? left[number - 1 - k] : static_cast<unsigned>(beyond + k - number);
+  }
+};
 
 template <class P>
-__global__ void travel_kernel(const unsigned* who, Travellers<P> from,
+__global__ void travel_kernel(const unsigned* who, Travellers<P> from, Seated seated,
                               const __grid_constant__ Places<Traveller<P>> to) {
   const int k = to.index();
   if (k < 0) return;
-  const unsigned i = who[k];
-  to.mine() = {from.position[i], from.velocity[i], from.image[i], from.home[i]};
+  const unsigned i = who[k], seat = from.seat[i];
+  to.mine() = {from.position[i], from.velocity[i], seated.image[seat], seated.home[seat]};
+}
+__global__ void leave_seat_kernel(int count, const unsigned* who, const unsigned* seat,
+                                  unsigned* left) {
+  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (k < count) left[k] = seat[who[k]];
 }
 
 template <class P>
 __global__ void arrive_kernel(const __grid_constant__ Places<Traveller<P>> from, int first,
-                              Travellers<P> to) {
+                              FreeSeats seats, Travellers<P> to, Seated seated) {
   const int k = from.index();
   if (k < 0) return;
   const Traveller<P> traveller = from.mine();
+  const unsigned seat = seats.of(k);
   to.position[first + k] = traveller.position;
   to.velocity[first + k] = traveller.velocity;
-  to.image[first + k] = traveller.image;
-  to.home[first + k] = traveller.home;
+  to.seat[first + k] = seat;
+  seated.image[seat] = traveller.image;
+  seated.home[seat] = traveller.home;
 }
 
+// Cells all of whose particles are farther than the reach of lists from other ranks' parts, from
+// first to last along each edge of the frame.
+struct Core {
+  int first[3], last[3];
+};
+// Of a cell that is here.
+inline bool is_core_cell(const Cells& cells, const Core& core, const CellPlace& cell) {
+  const auto inside = [&](int c, int a) {
+    const int along = c + cells.first[a] < cells.count[a] ? c + cells.first[a]
+                                                          : c + cells.first[a] - cells.count[a];
+    return along >= core.first[a] && along <= core.last[a];
+  };
+  return inside(cell.x, 0) && inside(cell.y, 1) && inside(cell.z, 2);
+}
 __device__ inline bool is_inner(const Cells& cells, const Core& core, unsigned x, unsigned y,
                                 unsigned z) {
   const auto inside = [&](unsigned u, int a) {
@@ -238,19 +270,25 @@ struct Depths {
   }
 };
 // One thread per particle: outer ones come first, then the near, then the far, each in the order of
-// cells; those that left for another rank are last.
+// cells; those that left for another rank are last. These should be among the first `suspects`.
 template <class P>
-__global__ void place_kernel(int count, Cells cells, const __grid_constant__ Motion<P> motion,
-                             Depths depths, Part own, const typename P::Position* position,
-                             const typename P::Velocity* velocity, unsigned* key, unsigned* order) {
+__global__ void place_kernel(int count, int suspects, Cells cells,
+                             const __grid_constant__ Motion<P> motion, Depths depths, Part own,
+                             const typename P::Position* position,
+                             const typename P::Velocity* velocity, unsigned* key, unsigned* order,
+                             Census* census) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
   const typename P::Position p = position[i];
-  const Ball b = ball_of<P>(cells, motion, p, velocity[i]);
-  key[i] = is_in(own, high_word(p.x), high_word(p.y), high_word(p.z))
-               ? morton_key(cells, b.x, b.y, b.z) | depths.of(cells, b.x, b.y, b.z)
-                                                        << 3 * cells.bits
-               : ~0u;
+  const typename P::Velocity v = velocity[i];
+  const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
+  if (outside(motion.frame.open, x, y, z)) atomicMax(&census->beyond, v.tag);
+  const Ball b = ball_of<P>(cells, motion, p, v);
+  const bool stays = is_in(own, x, y, z);
+  if (!stays && i >= suspects) census->strayed = 1;
+  key[i] = stays ? morton_key(cells, b.x, b.y, b.z) | depths.of(cells, b.x, b.y, b.z)
+                                                          << 3 * cells.bits
+                 : ~0u;
   order[i] = static_cast<unsigned>(i);
 }
 
@@ -268,14 +306,12 @@ __device__ inline void mark_cell(const Cells& cells, int i, int first, int count
   if (i == count - 1) range[cell].y = first + count;
 }
 
-// One thread per particle: takes it to its new place. image: where it goes on being counted, while
-// the one of `to` is kept.
+// One thread per particle: takes it to its new place.
 template <class P>
 __global__ void settle_kernel(int count, Cells cells, const __grid_constant__ Motion<P> motion,
                               Shorts shorts, const unsigned* key, const unsigned* order,
-                              Travellers<P> from, Travellers<P> to, int3* image,
-                              Short* short_position, unsigned* tag, Ball* ball, int2* range,
-                              Bounds* bounds) {
+                              Travellers<P> from, Travellers<P> to, Short* short_position,
+                              unsigned* tag, Ball* ball, int2* range, Bounds* bounds) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
   const unsigned old = order[i];
@@ -283,8 +319,7 @@ __global__ void settle_kernel(int count, Cells cells, const __grid_constant__ Mo
   const typename P::Velocity v = from.velocity[old];
   to.position[i] = p;
   to.velocity[i] = v;
-  to.image[i] = image[i] = from.image[old];
-  to.home[i] = from.home[old];
+  to.seat[i] = from.seat[old];
   tag[i] = v.tag;
   short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
   ball[i] = ball_of<P>(cells, motion, p, v);
@@ -354,9 +389,10 @@ __global__ void see_kernel(int count, int first, Cells cells,
 
 // Bonds: tags of all ranks' particles lead to places here.
 template <class P>
-__global__ void where_kernel(int count, const typename P::Velocity* velocity, unsigned* where) {
-  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (i < count) where[velocity[i].tag] = static_cast<unsigned>(i);
+__global__ void where_kernel(int first, int number, const typename P::Velocity* velocity,
+                             unsigned* where) {
+  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x), i = first + k;
+  if (k < number) where[velocity[i].tag] = static_cast<unsigned>(i);
 }
 // One thread per particle of this rank. A partner that is not here is taken for the particle
 // itself, and reported.
@@ -429,54 +465,61 @@ __global__ void unpack_kernel(Shorts shorts, const unsigned* place,
   short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
 }
 
-__global__ void count_up_kernel(int count, unsigned* value) {
-  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (i < count) value[i] = static_cast<unsigned>(i);
-}
-
 // ---- to the hosts ----
 
-__global__ void live_kernel(int count, int rank, Home* home) {
+__global__ void live_kernel(int count, int rank, unsigned* seat, Home* home) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (i < count) home[i] = {rank, i};
+  if (i >= count) return;
+  seat[i] = static_cast<unsigned>(i);
+  home[i] = {rank, i};
+}
+__global__ void rehome_kernel(int count, const unsigned* seat, const Home* to, Home* home) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (i < count) home[seat[i]] = to[i];
 }
 
 // Particles of this host, to their places there. Values: Velocity or Vector.
 template <class P>
-__global__ void stay_position_kernel(int count, BoxFrame frame, int self, const Home* home,
+__global__ void stay_position_kernel(int count, BoxFrame frame, int self, Homes homes,
                                      const typename P::Position* position, double (*to)[3]) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (i < count && home[i].rank == self) leave_frame<P>(frame, position[i], to[home[i].index]);
+  if (i >= count) return;
+  const Home home = homes.of(i);
+  if (home.rank == self) leave_frame<P>(frame, position[i], to[home.index]);
 }
 template <class Values>
-__global__ void stay_vector_kernel(int count, int self, const Home* home, const Values* values,
+__global__ void stay_vector_kernel(int count, int self, Homes homes, const Values* values,
                                    double (*to)[3]) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (i >= count || home[i].rank != self) return;
-  double* place = to[home[i].index];
+  if (i >= count) return;
+  const Home home = homes.of(i);
+  if (home.rank != self) return;
+  double* place = to[home.index];
   place[0] = values[i].x;
   place[1] = values[i].y;
   place[2] = values[i].z;
 }
-__global__ void stay_image_kernel(int count, int self, const Home* home, const int3* image,
-                                  int3* to) {
+__global__ void stay_image_kernel(int count, int self, Homes homes, const int3* image, int3* to) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (i < count && home[i].rank == self) to[home[i].index] = image[i];
+  if (i >= count) return;
+  const Home home = homes.of(i);
+  if (home.rank == self) to[home.index] = image[homes.seat[i]];
 }
 
 template <class P>
-__global__ void depart_kernel(int count, BoxFrame frame, const unsigned* who, const Home* home,
+__global__ void depart_kernel(int count, BoxFrame frame, const unsigned* who, Homes homes,
                               const int3* image, const typename P::Position* position,
                               const typename P::Velocity* velocity,
                               const Vector<typename P::Real>* force, Arrival* to) {
   const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (k >= count) return;
   const unsigned i = who[k];
+  const int3 crossed = image[homes.seat[i]];
   Arrival a;
-  a.index = home[i].index;
-  a.image[0] = image[i].x;
-  a.image[1] = image[i].y;
-  a.image[2] = image[i].z;
+  a.index = homes.of(static_cast<int>(i)).index;
+  a.image[0] = crossed.x;
+  a.image[1] = crossed.y;
+  a.image[2] = crossed.z;
   leave_frame<P>(frame, position[i], a.position);
   a.velocity[0] = velocity[i].x;
   a.velocity[1] = velocity[i].y;
