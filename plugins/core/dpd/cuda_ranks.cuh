@@ -219,6 +219,7 @@ class CudaRanks : public CudaEngine<P> {
     ensure(bond_range_, bond_ends_ ? owned_capacity_ : 0);
     ensure(partial_, (blocks_for(owned_capacity_ * kMostLanes) + 2) * kTallies);
     if (capacity_ > 0) grow_lists(capacity_, true);
+    lists_lost_ = true;
   }
 
   void grow_lists(int entries, bool anew = false) {
@@ -560,6 +561,7 @@ class CudaRanks : public CudaEngine<P> {
   DeviceBuffer<CellPlace> inner_cells_, outer_cells_;
   int hosts_ = 0, ghosts_ = 0, owned_capacity_ = 0;
   int outer_ = 0, near_ = 0;  // as in Bounds
+  bool lists_lost_ = false;   // by growing memory; made anew before they are used
   State state_[3];
   DeviceBuffer<Velocity> rest_;  // at whole steps
   DeviceBuffer<int3> built_image_;

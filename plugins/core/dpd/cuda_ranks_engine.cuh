@@ -72,14 +72,14 @@ class CudaRanksEngine final : public CudaRanks<P> {
       Base::first_stream_, Base::force_, Base::forget, Base::ghost_, Base::ghost_range_,
       Base::ghosts_, Base::grow_lists, Base::has_special_, Base::home_, Base::image_,
       Base::inner_cells_, Base::key_, Base::lanes_, Base::last_stream_, Base::launched,
-      Base::left_seat_, Base::lists_hold_, Base::near_, Base::now_, Base::number_, Base::order_,
-      Base::outer_, Base::outer_cells_, Base::overlap_, Base::owned_capacity_, Base::partial_,
-      Base::parts_, Base::pick_boxes, Base::picked_, Base::place_, Base::plain_, Base::range_,
-      Base::ranks_, Base::reached_, Base::reserve, Base::rest_, Base::seat_, Base::seat_there_,
-      Base::seats_, Base::seats_left_, Base::settings_, Base::sort, Base::sorted_,
-      Base::sorted_key_, Base::special_first_, Base::special_kind_, Base::special_partner_,
-      Base::state_, Base::step_, Base::stream_, Base::tag_, Base::total, Base::transport_,
-      Base::where_, Base::work_;
+      Base::left_seat_, Base::lists_hold_, Base::lists_lost_, Base::near_, Base::now_,
+      Base::number_, Base::order_, Base::outer_, Base::outer_cells_, Base::overlap_,
+      Base::owned_capacity_, Base::partial_, Base::parts_, Base::pick_boxes, Base::picked_,
+      Base::place_, Base::plain_, Base::range_, Base::ranks_, Base::reached_, Base::reserve,
+      Base::rest_, Base::seat_, Base::seat_there_, Base::seats_, Base::seats_left_, Base::settings_,
+      Base::sort, Base::sorted_, Base::sorted_key_, Base::special_first_, Base::special_kind_,
+      Base::special_partner_, Base::state_, Base::step_, Base::stream_, Base::tag_, Base::total,
+      Base::transport_, Base::where_, Base::work_;
 
   // ---- agreement ----
 
@@ -207,8 +207,8 @@ class CudaRanksEngine final : public CudaRanks<P> {
     has_looked_ = false;
     forget();
     copy_images(built_image_, image_, stream_);
-    if (wanted) {
-      grow_lists(static_cast<int>(wanted + wanted / 8));
+    if (wanted) grow_lists(static_cast<int>(wanted + wanted / 8));
+    if (wanted || lists_lost_) {
       list(true);
       list(false);
     }
@@ -406,6 +406,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
   }
 
   void list(bool inner) {
+    lists_lost_ = false;
     const auto& cells = inner ? inner_cells_ : outer_cells_;
     if (count_ == 0 || cells.size() == 0) return;
     unsigned excluded = 0;

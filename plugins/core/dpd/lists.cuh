@@ -131,7 +131,7 @@ struct ListMemory {
   ListCentre own[32];
 };
 
-struct CellPlace {
+struct alignas(8) CellPlace {
   unsigned short x, y, z, unused;
 };
 
