@@ -21,6 +21,7 @@ def test_run_writes_what_it_found(device, ranks, tmp_path):
     assert summary == json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["device"] == device and summary["device_name"]
     assert summary["complete"] and summary["equilibration_steps"] == 300
+    assert summary.keys() >= {"seconds", "seed", "threads", "ranks", "version", "date"}
     assert summary["temperature"] == pytest.approx(1, abs=0.05)
     assert summary["pressure"] == pytest.approx(23.7, abs=1)
     assert summary["pressure_error"] < 0.5

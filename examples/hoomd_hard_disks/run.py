@@ -128,26 +128,41 @@ def described() -> dict:
 
 def report(names: list[str], options: argparse.Namespace) -> None:
     """Print the mean pressures, with their errors from the blocks, and draw the blocks."""
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    axes = figure.add_subplot(xlabel="time step", ylabel="P* = βPd²")
-    results, record = [], {**described(), **vars(options), "pressure": {}}
+    settings = {key: value for key, value in vars(options).items() if key not in ("draw", "output")}
+    record, results = {**described(), **settings, "pressure": {}}, []
     for name in names:
         log = options.output / f"{name}.h5"
         steps, pressures = logged(log, "timestep"), logged(log, "betaP") * DIAMETER**2
         mean, error = pressures.mean(), pressures.std(ddof=1) / math.sqrt(BLOCKS)
         results.append((mean, error))
-        record["pressure"][name] = {"mean": mean, "error": error}
         print(f"{name:>9}: P* = {mean:.4f} +- {error:.4f}")
-        (line,) = axes.plot(steps, pressures, "o-", label=f"{name}: {mean:.3f} ± {error:.3f}")
-        axes.axhspan(mean - error, mean + error, color=line.get_color(), alpha=0.2)
+        blocks = {"steps": steps.tolist(), "blocks": pressures.tolist()}
+        record["pressure"][name] = {"mean": mean, "error": error, **blocks}
     if len(results) == 2:
         (ours, our_error), (theirs, their_error) = results
         joint = math.hypot(our_error, their_error)
         print(f"difference {ours - theirs:.4f}, {abs(ours - theirs) / joint:.1f} joint errors")
-    axes.legend()
-    figure.savefig(options.output / "pressure.png", dpi=150)
     (options.output / "pressure.json").write_text(json.dumps(record, indent=2, default=str) + "\n")
+    draw([record], options.output / "pressure.png")
     print(f"results in {options.output}/")
+
+
+def draw(records: list[dict], picture: Path) -> None:
+    """The blocks of each run against the time step, a panel for each run, means and errors."""
+    columns = min(4, len(records))
+    rows = -(-len(records) // columns)
+    figure = Figure(figsize=(2 + 4 * columns, 4 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).flat
+    for record, axes in zip(records, panels, strict=False):  # some panels may stay empty
+        for name, found in record["pressure"].items():
+            mean, error = found["mean"], found["error"]
+            label = f"{name}: {mean:.3f} ± {error:.3f}"
+            (line,) = axes.plot(found["steps"], found["blocks"], "o-", ms=4, label=label)
+            axes.axhspan(mean - error, mean + error, color=line.get_color(), alpha=0.2)
+        axes.set(xlabel="time step", ylabel="P* = βPd²")
+        axes.set_title(f"packing fraction {record['packing_fraction']:g}, seed {record['seed']}")
+        axes.legend()
+    figure.savefig(picture, dpi=110)
 
 
 def main() -> None:
@@ -163,7 +178,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", choices=["auto", "cpu", "gpu"], default="auto")
     parser.add_argument("--output", type=Path, default=Path("out"))
+    parser.add_argument("--draw", type=Path, help="a record of runs, to draw; nothing runs")
     options = parser.parse_args()
+    if options.draw is not None:
+        draw(json.loads(options.draw.read_text())["runs"], options.draw.with_suffix(".png"))
+        return
     if options.steps // options.period < BLOCKS:
         parser.error(f"--steps must be at least {BLOCKS} times --period")
 

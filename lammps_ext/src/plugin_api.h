@@ -25,4 +25,5 @@ extern "C" {
 int lammps_version(void* lammps);
 void lammps_error(void* lammps, int kind, const char* text);
 int lammps_extract_setting(void* lammps, const char* keyword);
+int lammps_id_count(void* lammps, const char* category);
 }

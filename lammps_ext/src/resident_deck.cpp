@@ -26,6 +26,7 @@
 #include "neigh_list.h"
 #include "neighbor.h"
 #include "pair_dpd.h"
+#include "plugin_api.h"
 #include "region.h"
 #include "update.h"
 #include "variable.h"
@@ -304,7 +305,8 @@ void ResidentDeck::check_readers() {
   for (int k = 0; k < modify->ncompute; ++k)
     if (!of_velocities.count(modify->compute[k]->style)) reads_positions_ = true;
   Variable* variables = input->variable;
-  for (int k = 0; k < variables->nvar; ++k)
+  const int count = lammps_id_count(lmp, "variable");  // its own name for it has changed
+  for (int k = 0; k < count; ++k)
     if (variables->equalstyle(k) || variables->atomstyle(k) || variables->vectorstyle(k))
       reads_positions_ = true;
 }

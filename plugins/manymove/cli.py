@@ -104,8 +104,7 @@ def disks(
     from manymove.replicas import World
 
     world = World.connect()
-    for name in ("equation_of_state", "packing_fractions"):
-        del options[name]
+    del options["equation_of_state"], options["packing_fractions"]
     if input_ is not None:
         particles, packing_fraction = _of_input(input_, particles, packing_fraction)
     options["particles"] = 65536 if particles is None else particles
@@ -158,10 +157,11 @@ def dpd(
 
     Writes the deck in.dpd, log.lammps, thermo.csv, final.data and summary.json into --output.
     """
-    fluid = {name: value for name, value in locals().items() if name not in ("output", "quiet")}
+    options = dict(locals())
     from manymove import dpd as fluids
 
-    summary = fluids.run(fluids.Fluid(**fluid), output, quiet)
+    del options["output"], options["quiet"]
+    summary = fluids.run(fluids.Fluid(**options), output, quiet)
     return _end(fluids.table(summary), True, output, quiet)
 
 
