@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "../common/simd.h"
+#include "cpu_candidates.h"
 #include "cpu_partners.h"
-#include "cpu_resident.h"
 #include "cpu_threads.h"
 #include "resident.h"
 
@@ -31,26 +31,6 @@ ResidentKernels<P> resident_kernels() {
   (void)level;
   return kernels;
 }
-
-// Memory of one thread for the candidates of a cell.
-class CandidateMemory {
- public:
-  Candidates with_room_for(int number) {
-    const auto room = static_cast<std::size_t>((number + 7) / 8 * 8);
-    if (index_.size() < room) {
-      for (auto& values : values_) values.resize(room);
-      index_.resize(room);
-      in_.resize(room);
-    }
-    return {values_[0].data(), values_[1].data(), values_[2].data(), values_[3].data(),
-            values_[4].data(), index_.data(),     in_.data()};
-  }
-
- private:
-  std::vector<float> values_[5];
-  std::vector<std::uint32_t> index_;
-  std::vector<std::uint8_t> in_;
-};
 
 template <class P>
 class CpuEngine final : public ResidentBase {
@@ -212,12 +192,15 @@ class CpuEngine final : public ResidentBase {
     }
   }
 
+  template <class T>
+  static std::uint32_t* words(std::vector<T>& values) {
+    return reinterpret_cast<std::uint32_t*>(values.data());
+  }
   void point_at_particles() {
     rows_.ball = expired_ ? nullptr : ball_.data();
     rows_.position = position_.data();
     rows_.velocity = velocity_.data();
-    rows_.near = reinterpret_cast<const std::uint32_t*>(
-        kPlacesApart ? static_cast<const void*>(place_.data()) : position_.data());
+    rows_.near = kPlacesApart ? words(place_) : words(position_);
     rows_.number = number_.data();
     rows_.image = image_.data();
     rows_.force = force_.data();
@@ -228,7 +211,7 @@ class CpuEngine final : public ResidentBase {
     rows_.next_position = position_.data();
     rows_.next_velocity = velocity_.data();
     place_.resize(kPlacesApart ? position_.size() : 0);
-    rows_.next_near = kPlacesApart ? reinterpret_cast<std::uint32_t*>(place_.data()) : nullptr;
+    rows_.next_near = kPlacesApart ? words(place_) : nullptr;
     for_all_chunks([this](Chunk& chunk, int, int) { kernels_.begin(rows_, chunk); });
     look_at_chunks();
   }
@@ -243,8 +226,7 @@ class CpuEngine final : public ResidentBase {
       next_position_.resize(position_.size());
       rows_.next_position = next_position_.data();
       next_place_.resize(place_.size());
-      rows_.next_near =
-          kPlacesApart ? reinterpret_cast<std::uint32_t*>(next_place_.data()) : nullptr;
+      rows_.next_near = kPlacesApart ? words(next_place_) : nullptr;
     }
     for_all_chunks(
         [&](Chunk& chunk, int k, int) { kernels_.step(rows_, last, list_[k].data(), chunk); });
@@ -529,13 +511,8 @@ class CpuEngine final : public ResidentBase {
       bonds = all_bonds(ranks_->communicator(), count, topology);
       specials = all_specials(ranks_->communicator(), count, topology);
     } else {
-      for (int i = 0; topology.first_bond && i < count; ++i)
-        for (int k = topology.first_bond[i]; k < topology.first_bond[i + 1]; ++k)
-          bonds.push_back({topology.tag[i], topology.bond_partner[k], topology.bond_type[k]});
-      for (int i = 0; topology.first_special && i < count; ++i)
-        for (int k = topology.first_special[i]; k < topology.first_special[i + 1]; ++k)
-          specials.push_back(
-              {topology.tag[i], topology.special_partner[k], topology.special_kind[k]});
+      bonds = own_bonds(count, topology);
+      specials = own_specials(count, topology);
     }
     slots_.clear();
     for (const auto* links : {&bonds, &specials})

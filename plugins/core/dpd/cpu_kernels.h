@@ -122,8 +122,9 @@ void begin(const StepRows<P>& s, Chunk& chunk) {
 template <class P, bool plain, bool reading>
 class StepLoop {
   using Real = typename P::Real;
-  static constexpr int kHits = 128, kAhead = 64;  // of a batch
+  static constexpr int kHits = 128;  // of a batch
   static_assert(kHits <= kBatch && kHits % kLanes == 0);
+  static constexpr int kAhead = kReadAhead - kGroup;  // entries whose particles are fetched
 
  public:
   StepLoop(const StepRows<P>& rows, Chunk& chunk) : s_(rows), chunk_(chunk) {
@@ -171,7 +172,7 @@ class StepLoop {
         const std::uint32_t j = list[k + q] & kIndexBits;
         return own - four_at(near + 4 * static_cast<std::int64_t>(j));
       };
-      for (int q = 0; q < kGroup; ++q) {
+      for (int q = 0; q < kGroup; q += 2) {  // two of them are often in one cache line
         const std::uint32_t j = list[k + kAhead + q] & kIndexBits;
         __builtin_prefetch(near + 4 * static_cast<std::int64_t>(j));
         __builtin_prefetch(velocity + j);

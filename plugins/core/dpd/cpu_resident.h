@@ -82,7 +82,7 @@ struct Candidates {  // a multiple of 8
   std::uint8_t* in;
 };
 
-constexpr int kReadAhead = 68;  // entries behind a chunk's lists that must be valid indices
+constexpr int kReadAhead = 64;  // entries behind a chunk's lists that must be valid indices
 
 template <class P>
 struct ResidentKernels {

@@ -169,9 +169,9 @@ MM_HD int advance_coordinate(typename P::Unsigned& u, typename P::Real by) {
   const auto d = static_cast<typename P::Unsigned>(nearest(by));
   const typename P::Unsigned before = u;
   u += d;
-  const bool forward = static_cast<typename P::Signed>(d) >= 0;
-  if (forward ? u >= before : u <= before) return 0;
-  return forward ? 1 : -1;
+  // The sum wraps on the way up through the face, and on the way down unless it goes through.
+  const bool wrapped = u < before, down = static_cast<typename P::Signed>(d) < 0;
+  return static_cast<int>(wrapped) - static_cast<int>(down);
 }
 
 // A step of the position, then the walls.
