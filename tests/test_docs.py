@@ -13,6 +13,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from commands import SMALL as SMALL_RUNS
+from commands import summary_of
 from documents import PAGES, ROOT, anchors, blocks, commands, links, name, section
 from lammps_host import needs_lammps, run_lammps
 
@@ -259,6 +261,30 @@ def test_every_lammps_style_has_a_page_with_its_keywords(style):
     keywords += re.findall(r'strcmp\(arg\[\w+\], "([a-z_]+)"\)', source)
     for keyword in keywords:
         assert re.search(rf"\b{keyword}\b", text), f"{name(page)} lacks {keyword}"
+
+
+def explained(page: Path, command: str) -> set[str]:
+    """Keys of summary.json in the tables of the page that are of a command."""
+    common, *parts = re.split(r"^`manymove (\w+)`.*$", page.read_text(), flags=re.MULTILINE)
+    own = dict(zip(parts[::2], parts[1::2], strict=True))[command].partition("\n## ")[0]
+    return {
+        key + ending
+        for line in (common + own).splitlines()
+        if line.startswith("| `")
+        for key in re.findall(r"`(\w+)`", line.split("|")[1])
+        for ending in (("", "_error", "_error_converged") if "`_error`" in line else ("",))
+    }
+
+
+@pytest.mark.parametrize("command", SMALL_RUNS)
+def test_every_key_of_the_summaries_is_explained(command, tmp_path, monkeypatch):
+    if command == "dpd" and lammps.host.missing():
+        pytest.skip(lammps.host.missing())
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    output = ["--output", str(tmp_path), "--device", "cpu", "--quiet"]
+    assert run([command, *SMALL_RUNS[command].split(), *output]) == 0
+    known = explained(ROOT / "docs/files_and_analysis.md", command)
+    assert not summary_of(tmp_path).keys() - known
 
 
 # ---- gallery -------------------------------------------------------------------------------------

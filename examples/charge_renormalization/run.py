@@ -90,12 +90,18 @@ def analyse(found: PairCorrelations, energies: np.ndarray) -> dict:
                 "error": one.debye_length_error,
             }
         )
+    dressed, missing = None, None
+    try:
+        dressed = asdict(dressed_ions(found, BJERRUM))
+    except ValueError as error:  # too short a run
+        missing = str(error)
     return {
         "energy_per_ion": float(energies.mean()),
         "autocorrelation_time": 0.5 + autocorrelation_time(energies, every_lag=True),
         "densities": found.densities.tolist(),
         "interior_ions": found.interior.tolist(),
-        "dressed": asdict(dressed_ions(found, BJERRUM)),
+        "dressed": dressed,
+        "missing": missing,
         "windows": windows,
         "r": (np.arange(keep // wide) * DRAWN + DRAWN / 2).tolist(),
         "g": (coarse(found.counts.astype(float)) / coarse(found.ideal)).tolist(),
@@ -108,6 +114,9 @@ def describe(result: dict) -> None:
         f"{result['ions']} ions, {result['sweeps']} sweeps of {result['seconds_per_sweep']:.3g} s, "
         f"{result['acceptance']:.1%} accepted; T_c = {result['autocorrelation_time']:.2f} sweeps"
     )
+    if d is None:
+        print(f"nothing is fitted: {result['missing']}")
+        return
     print(
         f"renormalised Debye length {d['debye_length']:.2f} +- {d['debye_length_error']:.2f} A, "
         f"the paper {PAPER['debye_length']} (bare {d['bare_debye_length']:.2f})"
@@ -194,7 +203,8 @@ def main() -> None:
     else:
         result = json.loads(options.draw.read_text())
         describe(result)
-        draw(result, options.picture)
+        if result["dressed"] is not None:
+            draw(result, options.picture)
 
 
 if __name__ == "__main__":

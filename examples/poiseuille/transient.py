@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from manymove.bench import machine
+from manymove.lammps import host
 
 TIMESTEP, WINDOW = 0.01, 0.5  # profiles are averaged over t - WINDOW to t + WINDOW
 BLOCK, EVERY = 50, 2  # steps between records of the deck, and between its samples
@@ -189,12 +190,12 @@ def simulate(options: argparse.Namespace, seed: int, steps: int, profile: Path) 
         "steps": steps,
         "out": profile,
     }
-    command = ["mpiexec", "-n", str(options.ranks)] if options.ranks > 1 else []
+    command = host.command(options.ranks)
     deck = Path(__file__).parent / "in.transient_poiseuille"
-    command += ["lmp", "-in", str(deck), "-log", f"{profile}.log", "-screen", "none"]
+    command += ["-in", str(deck), "-log", f"{profile}.log", "-screen", "none"]
     for name, value in variables.items():
         command += ["-var", name, str(value)]
-    subprocess.run(command, check=True)
+    subprocess.run(command, env=host.environment(), check=True)
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from manymove.bench import machine
+from manymove.lammps import host
 
 DENSITY, FORCE, HALF = 6.0, 0.055, 6.0
 
@@ -49,11 +50,11 @@ def main() -> None:
             "steps": options.steps,
             "out": profile,
         }
-        command = ["mpiexec", "-n", str(options.ranks)] if options.ranks > 1 else []
-        command += ["lmp", "-in", str(deck), "-log", f"{profile}.log", "-screen", "none"]
+        command = host.command(options.ranks)
+        command += ["-in", str(deck), "-log", f"{profile}.log", "-screen", "none"]
         for name, value in variables.items():
             command += ["-var", name, str(value)]
-        subprocess.run(command, check=True)
+        subprocess.run(command, env=host.environment(), check=True)
         results.append(viscosity(profile))
         print(f"seed {seed}: viscosity {results[-1]:.4f}", flush=True)
     settings = {name: value for name, value in vars(options).items() if name != "output"}

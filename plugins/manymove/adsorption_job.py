@@ -104,7 +104,6 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "exchange_acceptance": number(first.exchange_acceptance),
         "max_displacement_angstrom": first.max_displacement,
         "trial_states": sum(r.trial_states for r in results),
-        "seconds": seconds,
         "trial_states_per_second": states / seconds if seconds else None,
         "steps_per_second": states / seconds / (first.proposals - 1) if seconds else None,
         "grid_points": list(first.grid["points"]),

@@ -73,9 +73,7 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
     first = (started or results)[0]
     estimates = [r.estimate for r in started if r.estimate is not None]
     pooled = pressure.pool(estimates) if estimates else None
-    seconds = max((r.ended for r in started), default=0) - min(
-        (r.began for r in started), default=0
-    )
+    seconds = report.seconds_of(started)
     drift, drift_error = pressure.drift([r.records for r in started if r.records.size])
     paper = published_pressure(settings.particles, settings.packing_fraction)
     return {
@@ -92,7 +90,6 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "diameter": first.diameter,
         "sweeps": min(r.sweeps for r in results),
         "equilibration_sweeps": first.equilibration_sweeps,
-        "seconds": seconds,
         "trial_moves_per_second": (
             sum(r.session_moves for r in started) / seconds if seconds > 0 else None
         ),

@@ -36,6 +36,11 @@ def made_by() -> dict[str, str]:
     return {"version": version("manymove"), "date": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
 
 
+def seconds_of(started: Sequence[Result]) -> float:
+    """From the first move of a session to its last, over all replicas."""
+    return max((r.ended for r in started), default=0) - min((r.began for r in started), default=0)
+
+
 def of_all(settings: Settings, results: Sequence[Result], ranks: int) -> dict[str, Any]:
     """What the summaries of all jobs have in common."""
     started = [r for r in results if r.state_hash is not None]
@@ -47,6 +52,7 @@ def of_all(settings: Settings, results: Sequence[Result], ranks: int) -> dict[st
         "trial_moves": trial_moves,
         "accepted_moves": accepted_moves,
         "acceptance": accepted_moves / trial_moves if trial_moves else None,
+        "seconds": seconds_of(started),
         "device": first.device,
         "device_name": first.device_name,
         "threads": first.threads,
