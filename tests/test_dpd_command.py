@@ -12,9 +12,11 @@ from manymove.lammps import host
 
 
 @needs_lammps
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_run_writes_what_it_found(ranks, tmp_path):
-    fluid = dpd.Fluid(particles=1500, steps=600, equilibrate=300, seed=3, ranks=ranks)
+@pytest.mark.parametrize(("ranks", "threads"), [(1, 1), (2, 1), (1, 2)])
+def test_run_writes_what_it_found(ranks, threads, tmp_path):
+    fluid = dpd.Fluid(
+        particles=1500, steps=600, equilibrate=300, seed=3, ranks=ranks, threads=threads
+    )
     summary = dpd.run(fluid, tmp_path / "out", quiet=True)
     assert summary == json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["temperature"] == pytest.approx(1, abs=0.05)
@@ -24,6 +26,8 @@ def test_run_writes_what_it_found(ranks, tmp_path):
     assert summary["box"][0] ** 3 * 3 == pytest.approx(1500)
     for name in ("in.dpd", "log.lammps", "thermo.csv", "final.data"):
         assert (tmp_path / "out" / name).stat().st_size > 0
+    log = (tmp_path / "out" / "log.lammps").read_text()
+    assert ("the particles are on cpu" in log) == (threads > 1)
     text = dpd.table(summary)
     assert f"on {ranks} rank" in text and "pressure" in text
 

@@ -151,7 +151,7 @@ def dpd(
     seed: Annotated[int, typer.Option(help="Of the start and the random forces.")] = 1,
     precision: Precision = "mixed",
     ranks: Annotated[int, typer.Option(help="MPI processes.")] = 1,
-    threads: Annotated[int, typer.Option(help="Of each of them, for the forces.")] = 1,
+    threads: Annotated[int, typer.Option(help="Of each of them.")] = 1,
     output: Output = Path("out"),
     quiet: Quiet = False,
 ) -> int:

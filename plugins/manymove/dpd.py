@@ -39,7 +39,7 @@ class Fluid:
         seed: of start and random forces.
         precision: "mixed" or "double".
         ranks: MPI processes.
-        threads: of each of them, for the forces.
+        threads: of each of them; more than one keep the particles in run_style manymove/verlet.
 
     Raises:
         ValueError: a number that is out of range, or a box below twice the cutoff.
@@ -84,6 +84,9 @@ class Fluid:
 
 def deck(fluid: Fluid) -> str:
     """The input deck for LAMMPS; it writes thermo.csv and final.data."""
+    run_style = "verlet"
+    if fluid.threads > 1:
+        run_style = f"manymove/verlet device cpu threads {fluid.threads}"
     every = max(1, math.ceil(fluid.steps / RECORDS))
     progress = max(1, fluid.equilibrate // 20)
     return f"""# manymove dpd
@@ -103,6 +106,7 @@ neighbor {0.4 * fluid.cutoff:.17g} bin
 neigh_modify delay 0 every 2 check yes
 timestep {fluid.timestep:.17g}
 fix integrate all nve
+run_style {run_style}
 thermo_style custom step temp press pe
 thermo {progress}
 run {fluid.equilibrate}
