@@ -12,10 +12,16 @@ from manymove.lammps import host
 
 
 @needs_lammps
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_run_writes_what_it_found(device, ranks, tmp_path):
+@pytest.mark.parametrize(("ranks", "threads"), [(1, 1), (2, 1), (1, 2)])
+def test_run_writes_what_it_found(device, ranks, threads, tmp_path):
     fluid = dpd.Fluid(
-        particles=1500, steps=600, equilibrate=300, seed=3, device=device, ranks=ranks
+        particles=1500,
+        steps=600,
+        equilibrate=300,
+        seed=3,
+        device=device,
+        ranks=ranks,
+        threads=threads,
     )
     summary = dpd.run(fluid, tmp_path / "out", quiet=True)
     assert summary == json.loads((tmp_path / "out" / "summary.json").read_text())
@@ -29,6 +35,8 @@ def test_run_writes_what_it_found(device, ranks, tmp_path):
     assert summary["box"][0] ** 3 * 3 == pytest.approx(1500)
     for name in ("in.dpd", "log.lammps", "thermo.csv", "final.data"):
         assert (tmp_path / "out" / name).stat().st_size > 0
+    log = (tmp_path / "out" / "log.lammps").read_text()
+    assert ("the particles are on cpu" in log) == (threads > 1 and device == "cpu")
     text = dpd.table(summary)
     assert f"on {ranks} rank" in text and "pressure" in text
     assert f"{device} ({summary['device_name']})" in text
@@ -41,6 +49,8 @@ def test_without_a_gpu_auto_is_the_pair_style(tmp_path, monkeypatch):
     host = dpd.run(dpd.Fluid(**few, device="cpu"), tmp_path / "cpu", quiet=True)
     auto = dpd.run(dpd.Fluid(**few), tmp_path / "auto", quiet=True)
     assert auto["device"] == "cpu" and auto["pressure"] == host["pressure"]
+    dpd.run(dpd.Fluid(**few, threads=2), tmp_path / "threads", quiet=True)
+    assert "the particles are on cpu" in (tmp_path / "threads" / "log.lammps").read_text()
     with pytest.raises(RuntimeError, match="device cuda is not there"):
         dpd.run(dpd.Fluid(**few, device="cuda"), tmp_path / "cuda", quiet=True)
 
@@ -50,7 +60,7 @@ def test_the_deck_keeps_its_particles_on_the_device(tmp_path, monkeypatch):
     """With the engine that does on threads what the GPU's does."""
     few = {"particles": 600, "steps": 20, "equilibrate": 20, "precision": "double"}
     host = dpd.run(dpd.Fluid(**few, device="cpu"), tmp_path / "host", quiet=True)
-    monkeypatch.setitem(dpd.RUN_STYLES, "cuda", "run_style manymove/verlet device cpu\n")
+    monkeypatch.setitem(dpd.RUN_STYLES, "cuda", "manymove/verlet device cpu")
     kept = dpd.run(dpd.Fluid(**few, device="cuda"), tmp_path / "kept", quiet=True)
     assert (kept["device"], kept["device_name"]) == ("cuda", "cpu")
     for name in ("temperature", "pressure", "potential_energy"):

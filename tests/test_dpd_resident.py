@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from conftest import runnable_simd_levels
 from dpd_decks import (
     BONDS,
     DECKS,
@@ -98,14 +99,40 @@ def test_looking_does_not_change_the_trajectory(deck, precision, device, tmp_pat
         assert (other == results[0]).all()
 
 
-def test_the_number_of_threads_does_not_change_a_bit(tmp_path):
-    deck = DECKS["walls and body forces"] + THERMO
-    one, two = (
-        run_lammps(deck + resident("cpu", f"threads {n}") + "run 30\n" + END, tmp_path)
-        for n in (1, 2)
-    )
-    assert (state(one) == state(two)).all()
-    assert (one.thermo()["Press"] == two.thermo()["Press"]).all()
+# 9,000 particles are several parts for each thread also where they are sorted.
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+@pytest.mark.parametrize("deck", ["walls and body forces", "many"])
+def test_the_number_of_threads_does_not_change_a_bit(deck, precision, tmp_path):
+    many = system("block 0 14 0 14 0 15", 9000) + fluid()
+    text = DECKS.get(deck, many).replace("precision double", f"precision {precision}") + THERMO
+    runs = [
+        run_lammps(text + resident("cpu", f"threads {n}") + "run 30\n" + END, tmp_path)
+        for n in (1, 2, 3, 8)
+    ]
+    for run in runs[1:]:
+        assert (state(run) == state(runs[0])).all()
+        assert (run.thermo()["Press"] == runs[0].thermo()["Press"]).all()
+
+
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+@pytest.mark.parametrize("deck", ["several types", "one type", "triclinic", "bonds"])
+def test_simd_levels_give_the_same_bits(deck, precision, tmp_path, monkeypatch):
+    text = DECKS[deck].replace("precision double", f"precision {precision}") + THERMO
+    runs = []
+    for level in runnable_simd_levels():
+        monkeypatch.setenv("MANYMOVE_SIMD", level)
+        runs.append(run_lammps(text + resident("cpu") + "run 20\n" + END, tmp_path))
+    for run in runs[1:]:
+        assert (state(run) == state(runs[0])).all()
+        assert (run.thermo()["Press"] == runs[0].thermo()["Press"]).all()
+
+
+# Within the cutoff are 170 neighbours of a particle, more than are computed at a time.
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+def test_a_dense_fluid_is_that_of_the_host(precision, device, tmp_path):
+    deck = system("block 0 4 0 4 0 4", 2560) + fluid(precision).replace("25.0 4.5", "2.0 4.5")
+    ours, host = compare(deck, "run 3\n", device, tmp_path)
+    assert_close(state(ours), state(host), TOLERANCE[precision])
 
 
 def test_the_same_deck_gives_the_same_bits(device, tmp_path):

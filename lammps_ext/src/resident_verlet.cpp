@@ -164,7 +164,10 @@ void VerletManymove::move_in() {
 // "cpu" or "cuda", or "" for the host; says which, once for several runs.
 std::string VerletManymove::place(const std::string& unserved) {
   const bool gpus = device_ != "cpu" && has_gpus();
-  const std::string device = device_ != "auto" ? device_ : gpus ? "cuda" : "";
+  const std::string device = device_ != "auto" ? device_
+                             : gpus            ? "cuda"
+                             : threads_ > 1    ? "cpu"
+                                               : "";
   const bool stays = !device.empty() && unserved.empty();
   std::string text = "Run style manymove/verlet";
   if (device.empty())

@@ -359,14 +359,13 @@ def on_cpu(
 ) -> list[Variant]:
     """Ours and LAMMPS' dpd on so many ranks, and ours on so many threads of one rank.
 
-    Ours is the pair style in LAMMPS' own verlet, and the run style where it is built.
+    Ours is the pair style in LAMMPS' own verlet, and the run style.
     """
     shares = [(n, 1) for n in ranks] + [(1, n) for n in threads if n > 1]
-    resident = ("run", "manymove/verlet") in manymove.lammps.STYLES
     variants: list[Variant] = []
     for precision in precisions:
         variants += [_pair_style("manymove/dpd", *share, precision) for share in shares]
-        variants += [_run_style(*share, precision) for share in shares if resident]
+        variants += [_run_style(*share, precision) for share in shares]
     return variants + [_pair_style("dpd", n, 1, "double") for n in ranks]
 
 

@@ -21,9 +21,9 @@ RECORDS = 1000  # thermodynamic records of a run, at most
 CLOSEST = 10  # steps between two of them, if a run has so many: each makes particles leave the GPU
 # By device. Without a GPU the first one is LAMMPS' own.
 RUN_STYLES = {
-    "auto": "run_style manymove/verlet\n",
-    "cpu": "",
-    "cuda": "run_style manymove/verlet device cuda\n",
+    "auto": "manymove/verlet",
+    "cpu": "verlet",
+    "cuda": "manymove/verlet device cuda",
 }
 
 
@@ -49,7 +49,7 @@ class Fluid:
         device: "cuda" keeps the particles on a GPU (of each rank), "cpu" is the pair style on the
             CPU, "auto" a GPU where there is one.
         ranks: MPI processes.
-        threads: of each of them, for the forces on a CPU.
+        threads: of each of them; more than one keep the particles in run_style manymove/verlet.
 
     Raises:
         ValueError: a number that is out of range, or a box below twice the cutoff.
@@ -93,6 +93,14 @@ class Fluid:
         return (self.particles / self.density) ** (1 / 3)
 
 
+def run_style(fluid: Fluid) -> str:
+    """On a CPU threads have more to do where the particles stay in run_style manymove/verlet."""
+    if fluid.threads == 1 or fluid.device == "cuda":
+        return RUN_STYLES[fluid.device]
+    device = " device cpu" if fluid.device == "cpu" else ""
+    return f"manymove/verlet{device} threads {fluid.threads}"
+
+
 def deck(fluid: Fluid) -> str:
     """The input deck for LAMMPS; it writes thermo.csv and final.data."""
     every = max(1, math.ceil(fluid.steps / RECORDS), min(CLOSEST, fluid.steps // CLOSEST))
@@ -114,7 +122,8 @@ neighbor {0.4 * fluid.cutoff:.17g} bin
 neigh_modify delay 0 every 2 check yes
 timestep {fluid.timestep:.17g}
 fix integrate all nve
-{RUN_STYLES[fluid.device]}thermo_style custom step temp press pe
+run_style {run_style(fluid)}
+thermo_style custom step temp press pe
 thermo {progress}
 run {fluid.equilibrate}
 thermo {every}

@@ -26,7 +26,7 @@ void for_each_item(ThreadPool& pool, int items, Task task) {
 // task(first, last) for ranges of indices from 0 to before count.
 template <class Task>
 void for_each_range(ThreadPool& pool, int count, Task task) {
-  constexpr int kRange = 2048;
+  constexpr int kRange = 1024;
   for_each_item(pool, (count + kRange - 1) / kRange,
                 [&](int item, int) { task(item * kRange, std::min(count, (item + 1) * kRange)); });
 }
