@@ -88,6 +88,27 @@ class CudaRanksEngine final : public CudaRanks<P> {
     std::uint32_t lost, beyond, missing, strayed, wanted, soonest, stop;
   };
 
+  // The first that expired, with whom it lost, the soonest, and the largest of the rest.
+  Opinion of_all(const Opinion& mine) const {
+    std::vector<Opinion> all(ranks_.parts().size());
+    ranks_.communicator().gather(&mine, all.data(), sizeof mine);
+    Opinion most{};
+    most.expired = kNever;
+    most.soonest = ~0u;
+    for (const Opinion& o : all) most.expired = std::min(most.expired, o.expired);
+    for (const Opinion& o : all) {
+      if (o.expired == most.expired) most.lost = std::max(most.lost, o.lost);
+      most.beyond = std::max(most.beyond, o.beyond);
+      most.missing = std::max(most.missing, o.missing);
+      most.strayed |= o.strayed;
+      most.wanted = std::max(most.wanted, o.wanted);
+      most.soonest = std::min(most.soonest, o.soonest);
+      most.stop |= o.stop;
+      most.parcel = std::max(most.parcel, o.parcel);
+    }
+    return most;
+  }
+
   // Whether nobody's lists expired before `step`, or at it if no build follows. If somebody's did,
   // all are back at the last build, and the next one comes in time.
   bool agree(std::int64_t step, bool before_build, bool& stop) {
@@ -108,25 +129,10 @@ class CudaRanksEngine final : public CudaRanks<P> {
     answered_.wait();
     const Control& control = answers_->control;
     const Census& census = answers_->census;
-    const Opinion mine{control.expired, parcel_,        control.lost,
-                       census.beyond,   census.missing, census.strayed,
-                       control.wanted,  census.soonest, stop};
-    std::vector<Opinion> all(ranks_.parts().size());
-    ranks_.communicator().gather(&mine, all.data(), sizeof mine);
-    std::int64_t expired = kNever;
-    for (const Opinion& o : all) expired = std::min<std::int64_t>(expired, o.expired);
-    Opinion most{};
-    most.soonest = ~0u;
-    for (const Opinion& o : all) {
-      if (o.expired == expired) most.lost = std::max(most.lost, o.lost);
-      most.beyond = std::max(most.beyond, o.beyond);
-      most.missing = std::max(most.missing, o.missing);
-      most.strayed |= o.strayed;
-      most.wanted = std::max(most.wanted, o.wanted);
-      most.soonest = std::min(most.soonest, o.soonest);
-      most.stop |= o.stop;
-      most.parcel = std::max(most.parcel, o.parcel);
-    }
+    const Opinion most =
+        of_all({control.expired, parcel_, control.lost, census.beyond, census.missing,
+                census.strayed, control.wanted, census.soonest, stop});
+    const std::int64_t expired = most.expired;
     if (lists_hold_ && most.missing) {
       step_ = built_;
       this->miss_partner(most.missing);
