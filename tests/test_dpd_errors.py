@@ -132,6 +132,16 @@ def test_memory_that_the_system_does_not_give(little_memory, tmp_path):
     assert "manymove/dpd: out of memory for" in run.output, run.output
 
 
+@limits_address_space
+def test_memory_that_the_threads_of_an_engine_do_not_get(little_memory, tmp_path):
+    # Full lists: twice as long as LAMMPS' own, 0.3 GB.
+    little_memory(700_000)
+    deck = START.replace("random 20", "random 32000") + GOOD
+    deck += "neigh_modify one 10000\nrun_style manymove/verlet device cpu threads 2\nrun 1\n"
+    run = run_lammps(deck, tmp_path, fails=True)
+    assert "manymove/verlet on cpu: out of memory for 32000 atoms" in run.output, run.output
+
+
 @pytest.mark.parametrize(
     ("coefficients", "message"),
     [

@@ -114,6 +114,7 @@ class CpuEngine final : public ResidentBase {
     step_ = step;
     lists_built_ = -1;
     expired_ = true;
+    lost_ = 0;
     tally_ = {};
   }
 

@@ -10,16 +10,17 @@ namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
 
 typedef std::int32_t FourInts __attribute__((vector_size(16)));
+typedef std::uint32_t FourWords __attribute__((vector_size(16)));
 typedef float FourFloats __attribute__((vector_size(16)));
 
-inline FourInts four_at(const std::uint32_t* words) {
-  FourInts four;
+inline FourWords four_at(const std::uint32_t* words) {
+  FourWords four;
   std::memcpy(&four, words, sizeof four);
   return four;
 }
 
 // Stores those of four entries whose bit is set, one after the other; returns how many.
-inline int store_some(FourInts entry, unsigned bits, std::uint32_t* to) {
+inline int store_some(FourWords entry, unsigned bits, std::uint32_t* to) {
 #if defined(__AVX__)
   alignas(16) static constexpr std::int32_t kOrder[16][4] = {
       {0, 0, 0, 0}, {0, 0, 0, 0}, {1, 0, 0, 0}, {0, 1, 0, 0}, {2, 0, 0, 0}, {0, 2, 0, 0},
@@ -32,7 +33,7 @@ inline int store_some(FourInts entry, unsigned bits, std::uint32_t* to) {
 #else
   int n = 0;
   for (int q = 0; q < 4; ++q) {
-    to[n] = static_cast<std::uint32_t>(entry[q]);
+    to[n] = entry[q];
     n += static_cast<int>(bits >> q & 1u);
   }
   return n;
@@ -159,7 +160,7 @@ class StepLoop {
     const std::uint32_t* const near = s_.near;
     const auto* const velocity = s_.velocity;
     const std::uint32_t last_lane = static_cast<std::uint32_t>(s_.lanes - 1);
-    const FourInts own = four_at(near + 4 * static_cast<std::int64_t>(i));
+    const FourWords own = four_at(near + 4 * static_cast<std::int64_t>(i));
     int count = count_;
     for (int k = 0; k < number; k += kGroup) {
       if (count > kHits - kGroup) {
@@ -167,10 +168,10 @@ class StepLoop {
         close(i, false);
         count = 0;
       }
-      const FourInts entry = four_at(list + k);
+      const FourWords entry = four_at(list + k);
       const auto from = [&](int q) {
         const std::uint32_t j = list[k + q] & kIndexBits;
-        return own - four_at(near + 4 * static_cast<std::int64_t>(j));
+        return reinterpret_cast<FourInts>(own - four_at(near + 4 * static_cast<std::int64_t>(j)));
       };
       for (int q = 0; q < kGroup; q += 2) {  // two of them are often in one cache line
         const std::uint32_t j = list[k + kAhead + q] & kIndexBits;
