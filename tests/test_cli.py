@@ -402,6 +402,15 @@ def test_mpirun_without_mpi4py_is_told(launched, launcher, capsys, tmp_path):
     assert "needs mpi4py" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["dpd", "bench dpd", "bench electrolyte", "bench scaling"])
+def test_several_ranks_of_a_command_for_one_process_are_refused(launched, command, capsys):
+    launched(LAUNCHED["MPICH"], 4)
+    assert cli.run(command.split()) == 2
+    assert f"manymove {command} is for one process, mpirun or srun started 4" in (
+        capsys.readouterr().err
+    )
+
+
 @pytest.mark.parametrize("launcher", ["Open MPI", "MPICH", "MVAPICH", "srun"])
 def test_ranks_that_do_not_see_each_other_are_refused(launched, launcher, capsys, tmp_path):
     """They would all write the same files."""

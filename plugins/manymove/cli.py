@@ -159,7 +159,9 @@ def dpd(
     """
     options = dict(locals())
     from manymove import dpd as fluids
+    from manymove.replicas import require_one_process
 
+    require_one_process("manymove dpd", "--ranks says how many LAMMPS has")
     del options["output"], options["quiet"]
     summary = fluids.run(fluids.Fluid(**options), output, quiet)
     return _end(fluids.table(summary), True, output, quiet)

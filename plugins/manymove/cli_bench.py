@@ -34,10 +34,17 @@ PlotFile = Annotated[
 ]
 
 
+def _alone(name: str) -> None:
+    from manymove.replicas import require_one_process
+
+    require_one_process(f"manymove bench {name}", "it starts what it needs itself")
+
+
 def _timed(part: str, run: Callable[..., dict[str, Any]], options: dict[str, Any]) -> int:
     """Run a benchmark; a picture of the fastest of ours, and of the peers, at each size."""
     from manymove import bench_all, report
 
+    _alone(part)
     plot_file = options.pop("plot_file")
     if plot_file is not None:
         report.need_matplotlib()
@@ -276,6 +283,7 @@ def bench_dpd(
     )  # fmt: skip
     from manymove import bench_dpd
 
+    _alone("dpd")
     del options["figure_11"]
     if figure_11:
         if sizes is not None or densities != "3" or cutoffs != "1":
@@ -322,6 +330,7 @@ def bench_scaling(
     options = lists(locals(), algorithms=str, ranks=int, sizes=int)
     from manymove import bench_scaling
 
+    _alone("scaling")
     if options.pop("read"):
         bench_scaling.read(read, plot_file)
         return 0
@@ -347,5 +356,6 @@ def bench_all(
     options = lists(locals(), parts=str)
     from manymove import bench_all
 
+    _alone("all")
     bench_all.run(**options)
     return 0

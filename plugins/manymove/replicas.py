@@ -46,6 +46,19 @@ def launched_rank() -> int:
     return _launched()[0]
 
 
+def require_one_process(command: str, instead: str) -> None:
+    """Refuse several ranks, which would all write the same files, where a command is for one.
+
+    Raises:
+        RuntimeError: a launcher started this process with others.
+    """
+    rank, size, _ = _launched()
+    if rank > 0 or size not in (1, None):
+        raise RuntimeError(
+            f"{command} is for one process, mpirun or srun started {size or 'several'}: {instead}"
+        )
+
+
 @dataclass(frozen=True)
 class World:
     """The MPI ranks that share a job; a single process is a world of one.
