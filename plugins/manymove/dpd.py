@@ -198,7 +198,7 @@ def _summarise(fluid: Fluid, output: Path, text: str) -> dict[str, Any]:
     settings = asdict(fluid)
     settings["set_temperature"] = settings.pop("temperature")
     settings["equilibration_steps"] = settings.pop("equilibrate")
-    gpu = re.search(r"manymove/verlet: the particles are on (.+)", text)
+    gpu = re.search(r"manymove/verlet: the particles are on (?!cpu$)(.+)", text, re.MULTILINE)
     return {
         **summary,
         "complete": True,
