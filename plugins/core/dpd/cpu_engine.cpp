@@ -63,6 +63,7 @@ class CpuEngine final : public ResidentBase {
   CpuEngine(const Settings& settings, int threads, Communicator* communicator)
       : ResidentBase(settings),
         pool_(threads),
+        shares_(pool_.size()),
         kernels_(resident_kernels<P>()),
         laws_(laws_of<P>(settings.pairs)),
         half_kicks_(half_kicks_of<P>(settings)),
@@ -181,7 +182,7 @@ class CpuEngine final : public ResidentBase {
   void for_all_chunks(Work work) {
     const int chunks = (count_ + kChunk - 1) / kChunk;
     chunk_.resize(static_cast<std::size_t>(chunks));
-    for_each_item(pool_, chunks, [&](int k, int thread) {
+    shares_.run(pool_, chunks, [&](int k, int thread) {
       chunk_[k] = Chunk(k * kChunk, std::min(count_, (k + 1) * kChunk));
       work(chunk_[k], k, thread);
     });
@@ -548,6 +549,7 @@ class CpuEngine final : public ResidentBase {
   }
 
   ThreadPool pool_;
+  SharedLoop shares_;
   const ResidentKernels<P> kernels_;
   const std::vector<PairLaw<Real>> laws_;
   const std::vector<Real> half_kicks_;

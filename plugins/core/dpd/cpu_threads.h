@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "../common/thread_pool.h"
@@ -22,6 +24,39 @@ void for_each_item(ThreadPool& pool, int items, Task task) {
       [](void* context, int item, int thread) { (*static_cast<Task*>(context))(item, thread); },
       &task);
 }
+
+// task(item, thread) for each item below `items`: each thread takes those of its own share, the
+// same ones at every call, which it has in its cache, and then what others have not come to.
+class SharedLoop {
+ public:
+  explicit SharedLoop(int threads) : next_(std::make_unique<Next[]>(threads)) {}
+
+  template <class Task>
+  void run(ThreadPool& pool, int items, Task task) {
+    const int shares = pool.size();
+    const auto bound = [&](int share) {
+      return static_cast<int>(static_cast<std::int64_t>(items) * share / shares);
+    };
+    for (int share = 0; share < shares; ++share)
+      next_[share].item.store(bound(share), std::memory_order_relaxed);
+    for_each_item(pool, shares, [&](int, int thread) {
+      for (int k = 0; k < shares; ++k) {
+        const int share = (thread + k) % shares, end = bound(share + 1);
+        std::atomic<int>& next = next_[share].item;
+        while (next.load(std::memory_order_relaxed) < end) {
+          const int item = next.fetch_add(1, std::memory_order_relaxed);
+          if (item < end) task(item, thread);
+        }
+      }
+    });
+  }
+
+ private:
+  struct alignas(64) Next {  // a cache line each
+    std::atomic<int> item;
+  };
+  std::unique_ptr<Next[]> next_;
+};
 
 // task(first, last) for ranges of indices from 0 to before count.
 template <class Task>
