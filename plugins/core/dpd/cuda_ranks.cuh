@@ -88,6 +88,7 @@ class CudaRanks : public CudaEngine<P> {
 
   void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override {
     this->check_topology(arrays.count, topology);
+    work_ = stream_;
     hosts_ = count_ = seats_ = arrays.count;
     ghosts_ = outer_ = near_ = seats_left_ = 0;
     step_ = step;

@@ -454,7 +454,6 @@ class CudaRanksEngine final : public CudaRanks<P> {
         count_, tag_.data(), bond_first_.data(), bond_partner_.data(), where_.data(),
         bond_range_.data(), bond_index_.data(), census_.data());
     launched();
-    base_.bonds.range = bond_range_.data();
   }
 
   // ---- steps ----
@@ -469,6 +468,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     s.forces.noise = this->key_of(number);
     s.lists = lists();
     s.ball = ball_.data();
+    if (bond_ends_ > 0) s.bonds.range = bond_range_.data();  // which may have grown
     s.image = image_.data();
     s.home = seat_.data();
     s.position = here.position.data();
