@@ -180,6 +180,8 @@ def test_what_is_read_before_there_is_anything_is_refused_as_hoomd_does():
     with pytest.raises(ValueError, match="has no parameters"):
         simulation.run(0)
     nothing_is_there()
+    with pytest.raises(RuntimeError, match="in a simulation already"):
+        action.attach(simulation_of())
     simulation.operations.updaters.remove(updater)
     nothing_is_there()
 

