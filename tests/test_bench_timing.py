@@ -35,3 +35,21 @@ def test_length_of_a_timed_run_is_what_the_ranks_agree_on(monkeypatch):
     variant = bench.Variant("", machine.run, {})
     variant.calibrate(0.5, lambda elapsed: 2 * elapsed)  # another rank is half as fast
     assert variant.sweeps == pytest.approx(300, rel=0.02)
+
+
+def test_what_a_run_spends_on_its_beginning_is_not_counted(monkeypatch):
+    """Of programs that spend 0.7 s on the beginning of each run."""
+    machine = Machine(1)
+
+    def run(sweeps):
+        machine.started = False
+        return machine.run(sweeps)
+
+    monkeypatch.setattr(bench.time, "perf_counter", lambda: machine.now)
+    variant = bench.Variant("", run, {}, sweeps=16, shortest=16)
+    variant.calibrate(0.5)
+    variant.time()
+    assert variant.rates == [pytest.approx(10_000)]
+    assert variant.sweeps == pytest.approx(600, rel=0.02)
+    variant.calibrate(0.001)
+    assert variant.sweeps == 16  # one more than the beginning has, at least

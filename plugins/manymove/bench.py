@@ -41,6 +41,7 @@ class Variant:
     trial_moves: int = 0
     accepted_moves: int = 0
     sweeps: int = 1  # of one timed run
+    shortest: int = 0  # of a run that is taken off: what a program spends on a beginning
 
     def calibrate(self, seconds: float, agree: Callable[[float], float] = float) -> None:
         """Choose the number of sweeps that takes `seconds`, from a run at least a fifth as long.
@@ -53,25 +54,38 @@ class Variant:
         """
         warm = False
         while True:
-            began = time.perf_counter()
-            trial_moves = self.run(self.sweeps)[0]
-            elapsed = agree(time.perf_counter() - began if trial_moves else 0.0)
+            elapsed, trial_moves, _ = self._measure()
+            elapsed = agree(elapsed if trial_moves else 0.0)
             if elapsed <= 0.2 * seconds:
                 self.sweeps *= 4
             elif warm or elapsed > 10 * seconds:  # of which the start is little
-                self.sweeps = max(1, int(1.2 * self.sweeps * seconds / elapsed))
+                wanted = int(1.2 * self.sweeps * seconds / elapsed)
+                self.sweeps = max(1, self.shortest, wanted)
                 return
             else:
                 warm = True
 
     def time(self) -> None:
-        began = time.perf_counter()
-        trial_moves = accepted = 0
+        elapsed, trial_moves = 0.0, 0
         while not trial_moves:  # a cycle may be more sweeps than these
-            trial_moves, accepted = self.run(self.sweeps)
-        self.rates.append(trial_moves / (time.perf_counter() - began))
+            more, trial_moves, accepted = self._measure()
+            elapsed += more
+        self.rates.append(trial_moves / elapsed)
         self.trial_moves += trial_moves
         self.accepted_moves += accepted
+
+    def _measure(self) -> tuple[float, int, int]:
+        """Seconds, trial and accepted moves of `sweeps`."""
+        if not self.shortest:
+            return self._run(self.sweeps)
+        short, long = self._run(self.shortest), self._run(self.shortest + self.sweeps)
+        elapsed, trial, accepted = (b - a for a, b in zip(short, long, strict=True))
+        return max(elapsed, long[0] / 10), trial, accepted  # a disturbed short one leaves some time
+
+    def _run(self, sweeps: int) -> tuple[float, int, int]:
+        began = time.perf_counter()
+        trial, accepted = self.run(sweeps)
+        return time.perf_counter() - began, trial, accepted
 
     def result(self) -> dict[str, Any]:
         rate = median(self.rates)

@@ -316,7 +316,8 @@ def _variant(
         return accepted + rejected, accepted
 
     device = "cuda" if isinstance(simulation.device, hoomd.device.GPU) else "cpu"
-    return Variant(name, run, {"device": device, **settings}, sweeps=moves_per_step)
+    settings = {"device": device, **settings}
+    return Variant(name, run, settings, sweeps=moves_per_step, shortest=moves_per_step)
 
 
 def _simulation(engine: HardDisks, seed: int) -> hoomd.Simulation:
