@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from conftest import runnable_simd_levels
+from dpd_decks import assert_close
 from lammps_host import DUMP, THERMO, Run, needs_lammps, run_lammps
 
 from manymove import _core
@@ -84,12 +85,6 @@ SETUPS = {
         "fix 2 all deform 1 xy erate 0.3 remap v",
     ),
 }
-
-
-def assert_close(a: np.ndarray, b: np.ndarray, tolerance: float) -> None:
-    scale = np.abs(b).max()
-    assert scale > 0
-    assert np.abs(a - b).max() <= tolerance * scale, np.abs(a - b).max() / scale
 
 
 @pytest.mark.parametrize("setup", SETUPS)

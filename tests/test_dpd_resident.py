@@ -132,8 +132,9 @@ def test_simd_levels_give_the_same_bits(deck, precision, tmp_path, monkeypatch):
 def test_a_dense_fluid_is_that_of_the_host(precision, device, tmp_path):
     deck = system("block 0 4 0 4 0 4", 2560) + fluid(precision).replace("25.0 4.5", "2.0 4.5")
     ours, host = compare(deck, "run 3\n", device, tmp_path)
-    # Sums of 170 pairs, not of a dozen.
-    assert_close(state(ours), state(host), 2 * TOLERANCE[precision])
+    # A GPU's functions in mixed precision, in sums of 170 pairs, not of a dozen.
+    looser = 2 if (device, precision) == ("cuda", "mixed") else 1
+    assert_close(state(ours), state(host), looser * TOLERANCE[precision])
 
 
 def test_the_same_deck_gives_the_same_bits(device, tmp_path):

@@ -508,14 +508,9 @@ class CpuEngine final : public ResidentBase {
 
   // By tag, of all ranks: a particle takes nothing of it along when it goes to another one.
   void take_topology(int count, const Topology& topology) {
-    std::vector<Link> bonds, specials;
-    if (ranks_) {
-      bonds = all_bonds(ranks_->communicator(), count, topology);
-      specials = all_specials(ranks_->communicator(), count, topology);
-    } else {
-      bonds = own_bonds(count, topology);
-      specials = own_specials(count, topology);
-    }
+    std::vector<Link> bonds = bonds_of(count, topology), specials = specials_of(count, topology);
+    if (ranks_)
+      for (auto* links : {&bonds, &specials}) *links = collect(ranks_->communicator(), *links);
     slots_.clear();
     for (const auto* links : {&bonds, &specials})
       for (const Link& link : *links) {

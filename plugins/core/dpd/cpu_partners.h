@@ -50,22 +50,6 @@ class TagTable {
   int size_ = 0;
 };
 
-// As all_bonds() and all_specials() have them of all ranks.
-inline std::vector<Link> own_bonds(int count, const Topology& t) {
-  std::vector<Link> links;
-  for (int i = 0; t.first_bond && i < count; ++i)
-    for (int k = t.first_bond[i]; k < t.first_bond[i + 1]; ++k)
-      links.push_back({t.tag[i], t.bond_partner[k], t.bond_type[k]});
-  return links;
-}
-inline std::vector<Link> own_specials(int count, const Topology& t) {
-  std::vector<Link> links;
-  for (int i = 0; t.first_special && i < count; ++i)
-    for (int k = t.first_special[i]; k < t.first_special[i + 1]; ++k)
-      links.push_back({t.tag[i], t.special_partner[k], t.special_kind[k]});
-  return links;
-}
-
 // By slot, each particle's in the order in which they come.
 struct PartnerLists {
   std::vector<int> first, kind;

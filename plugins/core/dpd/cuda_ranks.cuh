@@ -278,8 +278,8 @@ class CudaRanks : public CudaEngine<P> {
   // Bonds and special neighbours of all ranks, by tag.
   void take_all_topology(const Topology& topology) {
     Communicator& communicator = ranks_.communicator();
-    const auto bonds = by_tag(all_bonds(communicator, count_, topology), topology);
-    const auto specials = by_tag(all_specials(communicator, count_, topology), topology);
+    const auto bonds = by_tag(collect(communicator, bonds_of(count_, topology)), topology);
+    const auto specials = by_tag(collect(communicator, specials_of(count_, topology)), topology);
     bond_ends_ = static_cast<int>(bonds.partner.size());
     has_special_ = !specials.partner.empty();
     plain_ = is_plain(settings_, has_special_);

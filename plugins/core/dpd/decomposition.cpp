@@ -12,6 +12,15 @@
 namespace manymove::dpd {
 namespace {
 
+template <class Kind>
+std::vector<Link> links_of(int count, const std::uint32_t* tag, const int* first,
+                           const std::uint32_t* partner, const Kind* kind) {
+  std::vector<Link> links;
+  for (int i = 0; first && i < count; ++i)
+    for (int k = first[i]; k < first[i + 1]; ++k) links.push_back({tag[i], partner[k], kind[k]});
+  return links;
+}
+
 // Particles with a position between two cuts belong to one rank: the integers from the first to
 // before the second.
 std::vector<std::uint64_t> integers_of(const std::vector<double>& cuts, bool periodic, int axis) {
@@ -148,20 +157,11 @@ std::vector<Home> Decomposition::find_homes(const std::vector<std::uint32_t>& re
   return result;
 }
 
-std::vector<Link> all_bonds(Communicator& communicator, int count, const Topology& t) {
-  std::vector<Link> mine;
-  for (int i = 0; t.first_bond && i < count; ++i)
-    for (int k = t.first_bond[i]; k < t.first_bond[i + 1]; ++k)
-      mine.push_back({t.tag[i], t.bond_partner[k], t.bond_type[k]});
-  return collect(communicator, mine);
+std::vector<Link> bonds_of(int count, const Topology& t) {
+  return links_of(count, t.tag, t.first_bond, t.bond_partner, t.bond_type);
 }
-
-std::vector<Link> all_specials(Communicator& communicator, int count, const Topology& t) {
-  std::vector<Link> mine;
-  for (int i = 0; t.first_special && i < count; ++i)
-    for (int k = t.first_special[i]; k < t.first_special[i + 1]; ++k)
-      mine.push_back({t.tag[i], t.special_partner[k], t.special_kind[k]});
-  return collect(communicator, mine);
+std::vector<Link> specials_of(int count, const Topology& t) {
+  return links_of(count, t.tag, t.first_special, t.special_partner, t.special_kind);
 }
 
 }  // namespace manymove::dpd

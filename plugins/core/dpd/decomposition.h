@@ -67,12 +67,12 @@ class Decomposition {
   std::vector<int> neighbours_;
 };
 
-// Bonds or special neighbours of all ranks' particles: tag, its partner's, kind.
+// A bond or a special neighbour, seen from one end: tag, the partner's, kind.
 struct Link {
   std::uint32_t tag, partner;
   std::int32_t kind;
 };
-std::vector<Link> all_bonds(Communicator& communicator, int count, const Topology& topology);
-std::vector<Link> all_specials(Communicator& communicator, int count, const Topology& topology);
+std::vector<Link> bonds_of(int count, const Topology& topology);
+std::vector<Link> specials_of(int count, const Topology& topology);
 
 }  // namespace manymove::dpd
