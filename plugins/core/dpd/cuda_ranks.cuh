@@ -18,8 +18,8 @@ struct Answers {
   Control control;
   Census census;
   Bounds bounds;
-  unsigned soonest;   // as in Census
-  unsigned total[1];  // as many as there is room for
+  unsigned soonest;  // as in Census
+  unsigned* total;   // [ranks], host memory as well
 };
 
 __global__ void answer_kernel(const Control* control, const Census* census, const Bounds* bounds,
@@ -28,6 +28,8 @@ __global__ void answer_kernel(const Control* control, const Census* census, cons
   answers->census = *census;
   answers->bounds = *bounds;
 }
+// Steps are not negative: no kernel of a step does anything after this, and ghosts are not read.
+constexpr long long kGivenUp = -1;
 __global__ void forget_kernel(Control* control, Census* census) {
   *control = {kNever, 0, 0};
   *census = {__float_as_uint(kForGood), 0, 0, 0};
@@ -52,37 +54,27 @@ class CudaRanks : public CudaEngine<P> {
   };
 
  public:
+  // Collective.
   CudaRanks(const Settings& settings, Communicator& communicator)
       : Base(settings),
         ranks_(settings, communicator, kFarthestAhead * 0.5 * settings.skin),
-        transport_(make_transport(communicator, settings.transport)),
+        wait_(communicator),
+        transport_(make_transport(communicator, settings.transport, [this] { finish_all(); })),
         overlap_(settings.overlap),
         census_(1),
         bounds_(1),
-        parts_(on_device(ranks_.parts(), stream_)) {
+        parts_(on_device(ranks_.parts(), stream_)),
+        totals_(ranks_.parts().size()) {
     std::vector<Part> reached;
     for (const int r : ranks_.neighbours())
       reached.push_back(ranks_.reached()[static_cast<std::size_t>(r)]);
     reached_ = on_device(reached, stream_);
-    const std::size_t boxes = ranks_.parts().size();
-    check(cudaHostAlloc(reinterpret_cast<void**>(&answers_),
-                        sizeof(Answers) + boxes * sizeof(unsigned), cudaHostAllocMapped),
-          "host memory");
-    int lowest, highest;
-    check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "stream");
-    check(cudaStreamCreateWithPriority(&first_stream_, cudaStreamNonBlocking, highest), "stream");
-    check(cudaStreamCreateWithPriority(&last_stream_, cudaStreamNonBlocking, lowest), "stream");
+    answers_->total = totals_.data();
     bounds_.clear(stream_);
     forget();
-    check(cudaStreamSynchronize(stream_), "start");
+    finish("start");
   }
-  ~CudaRanks() override {
-    for (const cudaStream_t stream : {first_stream_, last_stream_, cudaStream_t(stream_)})
-      cudaStreamSynchronize(stream);
-    cudaStreamDestroy(first_stream_);
-    cudaStreamDestroy(last_stream_);
-    cudaFreeHost(answers_);
-  }
+  ~CudaRanks() override { give_up(); }
 
   std::string transport() const override { return transport_->name(); }
 
@@ -141,7 +133,7 @@ class CudaRanks : public CudaEngine<P> {
                                                             images);
       launched();
       copy_out(arrays.image, images, sizeof(int3) * static_cast<unsigned>(hosts_), stream_);
-      check(cudaStreamSynchronize(stream_), "download");
+      finish("download");
     }
     for (const Arrival& arrival : deliver(ranks_.communicator(), departures()))
       arrival.enter(arrays);
@@ -149,7 +141,7 @@ class CudaRanks : public CudaEngine<P> {
 
   void rehome(int count, const std::uint32_t* tag) override {
     std::vector<std::uint32_t> resident(static_cast<std::size_t>(count_));
-    if (count_ > 0) tag_.download(resident.data(), stream_, resident.size());
+    if (count_ > 0) this->fetch(tag_, resident.data(), resident.size());
     const std::vector<Home> homes = ranks_.find_homes(resident, count, tag);
     hosts_ = count;
     ensure(staging_, hosts_);
@@ -158,7 +150,7 @@ class CudaRanks : public CudaEngine<P> {
     rehome_kernel<<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(count_, seat_.data(),
                                                                           to.data(), home_.data());
     launched();
-    check(cudaStreamSynchronize(stream_), "upload");
+    finish("upload");
   }
 
  protected:
@@ -170,24 +162,61 @@ class CudaRanks : public CudaEngine<P> {
       Base::special_first_, Base::special_kind_, Base::special_partner_, Base::staging_,
       Base::step_, Base::stream_, Base::tally_, Base::where_;
 
+  // ---- waiting and giving up ----
+
+  void finish(const char* what) const override { wait_(cudaStream_t(stream_), what); }
+  void finish_all() const {
+    for (const cudaStream_t stream : {cudaStream_t(first_stream_), cudaStream_t(last_stream_),
+                                      cudaStream_t(stream_)})
+      wait_(stream, "step");
+  }
+
+  // What is public runs in this. An error that not all ranks have agreed on may leave kernels that
+  // wait for ranks whose kernels do not come.
+  template <class Task>
+  void guarded(const Task& task) {
+    try {
+      task();
+    } catch (const RankFailure&) {
+      give_up();
+      throw;
+    } catch (const Agreed&) {
+      throw;
+    } catch (...) {
+      give_up();
+      throw;
+    }
+  }
+  // Ends what is in the streams. What other ranks have not sent is undefined then, so kernels are
+  // told first to leave it alone.
+  void give_up() noexcept {
+    cudaMemsetAsync(&control_.data()->expired, 0xff, sizeof(Control::expired), rescue_stream_);
+    settles(rescue_stream_);
+    transport_->abandon();
+    for (const cudaStream_t stream : {cudaStream_t(first_stream_), cudaStream_t(last_stream_),
+                                      cudaStream_t(stream_)})
+      settles(stream);
+  }
+
   // ---- memory ----
 
+  // Freeing memory waits for all kernels, and nobody would watch the other ranks meanwhile.
   template <class T, class Count>
   void ensure(DeviceBuffer<T>& buffer, Count count) {
     const auto wanted = static_cast<std::size_t>(count);
     if (wanted <= buffer.size()) return;
+    finish_all();
     DeviceBuffer<T> larger(wanted + wanted / 16);
     larger.clear(stream_);
     if (buffer.size())
       check(cudaMemcpyAsync(larger.data(), buffer.data(), buffer.size() * sizeof(T),
                             cudaMemcpyDeviceToDevice, stream_),
             "copy");
-    check(cudaStreamSynchronize(stream_), "copy");
-    check(cudaStreamSynchronize(first_stream_), "copy");
+    finish("copy");
     buffer.swap(larger);
   }
 
-  // Of so many particles; no block of a step has some of them.
+  // Index of the first ghost: the number of owned particles rounded up to whole blocks.
   static int first_ghost(int owned) { return blocks_for(owned) * kThreads; }
 
   // Room for so many particles and ghosts; what is there is kept.
@@ -226,6 +255,7 @@ class CudaRanks : public CudaEngine<P> {
   void grow_lists(int entries, bool anew = false) {
     const int capacity = (entries + kGroup - 1) / kGroup * kGroup;
     if (capacity <= capacity_ && !anew) return;
+    finish_all();
     entry_ = {};
     entry_ = DeviceBuffer<unsigned>(static_cast<std::size_t>(capacity) *
                                     static_cast<unsigned>(owned_capacity_));
@@ -270,7 +300,7 @@ class CudaRanks : public CudaEngine<P> {
                                                                         seat_.data(), home_.data());
     launched();
     unsigned first_bad;
-    bad.download(&first_bad, stream_);
+    this->fetch(bad, &first_bad, 1);
     if (first_bad != none)
       this->refuse_particle(topology.tag[first_bad], arrays.position[first_bad]);
   }
@@ -338,7 +368,7 @@ class CudaRanks : public CudaEngine<P> {
     std::vector<std::vector<Arrival>> result(ranks_.parts().size());
     const LivesAt test{ranks_.rank(), homes()};
     count_boxes(count_, ranks_.ranks(), test);
-    check(cudaStreamSynchronize(stream_), "download");
+    finish("download");
     const int away = total(ranks_.ranks());
     if (away == 0) return result;
     ensure(picked_, away);
@@ -349,7 +379,7 @@ class CudaRanks : public CudaEngine<P> {
         rest_.data(), force_.data(), leaving.data());
     launched();
     std::vector<Arrival> all(static_cast<std::size_t>(away));
-    leaving.download(all.data(), stream_);
+    this->fetch(leaving, all.data(), all.size());
     auto at = all.begin();
     for (std::size_t r = 0; r < result.size(); ++r) {
       result[r].assign(at, at + answers_->total[r]);
@@ -422,7 +452,7 @@ class CudaRanks : public CudaEngine<P> {
   void sum_boxes(int count, int boxes) {
     const int blocks = blocks_for(count, kSorters), numbers = boxes * blocks + 1;
     if (numbers == 1) {
-      check(cudaStreamSynchronize(work_), "count");
+      wait_(work_, "count");
       std::fill_n(answers_->total, boxes, 0u);
       return;
     }
@@ -539,25 +569,31 @@ class CudaRanks : public CudaEngine<P> {
   }
   // In answers_ once the event is there.
   void answer() {
-    answer_kernel<<<1, 1, 0, work_>>>(control_.data(), census_.data(), bounds_.data(), answers_);
+    answer_kernel<<<1, 1, 0, work_>>>(control_.data(), census_.data(), bounds_.data(),
+                                     answers_.get());
     launched();
     answered_.record(work_);
   }
   void ask() {
     answer();
-    answered_.wait();
+    wait_(cudaEvent_t(answered_), "answer");
   }
 
   Decomposition ranks_;
+  const RankWaits wait_;
+  // Before and after stream_, and for what must not wait behind these.
+  const Stream first_stream_{Priority::highest, cudaStreamNonBlocking},
+      last_stream_{Priority::lowest, cudaStreamNonBlocking},
+      rescue_stream_{Priority::highest, cudaStreamNonBlocking};
   std::unique_ptr<Transport> transport_;
   const bool overlap_;
   DeviceBuffer<Census> census_;
   DeviceBuffer<Bounds> bounds_;
   DeviceBuffer<Part> parts_, reached_;
-  Answers* answers_ = nullptr;
+  MappedMemory<Answers> answers_;
+  PinnedBuffer<unsigned> totals_;
   Event answered_;
-  cudaStream_t first_stream_ = nullptr, last_stream_ = nullptr;  // before and after stream_
-  cudaStream_t work_ = stream_;                                  // of what comes next
+  cudaStream_t work_ = stream_;  // of what comes next
   Depths depths_{};
   DeviceBuffer<CellPlace> inner_cells_, outer_cells_;
   int hosts_ = 0, ghosts_ = 0, owned_capacity_ = 0;

@@ -79,7 +79,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
       Base::rest_, Base::seat_, Base::seat_there_, Base::seats_, Base::seats_left_, Base::settings_,
       Base::sort, Base::sorted_, Base::sorted_key_, Base::special_first_, Base::special_kind_,
       Base::special_partner_, Base::state_, Base::step_, Base::stream_, Base::tag_, Base::total,
-      Base::transport_, Base::where_, Base::work_;
+      Base::transport_, Base::wait_, Base::where_, Base::work_;
 
   // ---- agreement ----
 
@@ -126,7 +126,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
       take_census();
     answer();
     if (travelled_) sort_all();
-    answered_.wait();
+    wait_(cudaEvent_t(answered_), "step");
     const Control& control = answers_->control;
     const Census& census = answers_->census;
     const Opinion most =
@@ -197,7 +197,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     looked_.record(stream);
   }
   void decide(std::int64_t next) {
-    looked_.wait();
+    wait_(cudaEvent_t(looked_), "step");
     std::int64_t sooner = -static_cast<std::int64_t>(answers_->soonest);
     ranks_.communicator().maximum(&sooner, 1);
     interval_ = interval(look_ - built_, static_cast<unsigned>(-sooner));
@@ -225,7 +225,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
   // What follows in stream_ comes after what is in the other one.
   void join() {
     if (!overlap_) return;
-    for (const cudaStream_t other : {first_stream_, last_stream_}) {
+    for (const cudaStream_t other : {cudaStream_t(first_stream_), cudaStream_t(last_stream_)}) {
       joined_.record(other);
       joined_.hold(stream_);
     }
@@ -287,7 +287,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     suspects_ = suspects;
     const int parts = ranks_.ranks();
     count_boxes(suspects, parts, leaves());
-    check(cudaStreamSynchronize(work_), "migration");
+    wait_(work_, "migration");
     const std::vector<std::int64_t> to(answers_->total, answers_->total + parts);
     std::vector<std::int64_t> from(to.size());
     ranks_.communicator().transpose(to.data(), from.data());
@@ -484,7 +484,6 @@ class CudaRanksEngine final : public CudaRanks<P> {
 
   // From rest at step_ to the positions of the next step.
   void start_moving() {
-    transport_->meet();
     if (count_ > 0) {
       Step<P> s = arguments(step_, count_, false);
       s.velocity = rest_.data();

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "../common/watchdog.h"
+#include "../common/communicator.h"
 
 namespace manymove::dpd {
 
@@ -59,15 +59,15 @@ class RetiredMemory {
     static auto& retired = *new RetiredMemory;  // CUDA may be gone when statics are destroyed
     return retired;
   }
-  void add(Group group, Machine machine, void* memory) {
+  void add(Group group, void* memory) {
     const std::lock_guard lock(mutex_);
-    blocks_.push_back({std::move(group), machine, memory});
+    blocks_.push_back({std::move(group), memory});
   }
   void free(const Group& group) {
     const std::lock_guard lock(mutex_);
     std::erase_if(blocks_, [&](Block& block) {
       if (block.group != group) return false;
-      block.machine.free(block.memory);
+      Machine::free(block.memory);
       return true;
     });
   }
@@ -75,7 +75,6 @@ class RetiredMemory {
  private:
   struct Block {
     Group group;
-    Machine machine;
     void* memory;
   };
   std::mutex mutex_;
@@ -83,28 +82,29 @@ class RetiredMemory {
 };
 
 // Each rank allocates its own part and exports a handle, which the others open. Machine:
-//   using Handle;                    plain bytes
-//   void finish();                   waits for all work on the device; throws
-//   void* allocate(std::size_t);     cleared; throws
-//   Handle export_handle(void*);     throws
-//   void* open(const Handle&);       of another rank; throws
+//   using Handle;                                   plain bytes
+//   void finish();                                  waits for all of this rank's work; throws
+//   void* allocate(std::size_t bytes);              throws
+//   void clear(void* memory, std::size_t bytes);    ends with zeros there; throws
+//   Handle export_handle(void* memory);             throws
+//   void* open(const Handle&);                      memory of another rank; throws
 //   void close(void*) noexcept;
-//   void free(void*) noexcept;
+//   static void free(void*) noexcept;
 template <class Machine>
 class ExportedMemory final : public PeerMemory {
   using Retired = RetiredMemory<Machine>;
 
  public:
   // Collective.
-  explicit ExportedMemory(Communicator& communicator, Machine machine = {})
-      : PeerMemory(communicator), machine_(machine), group_(of_rank_.size()) {
+  ExportedMemory(Communicator& communicator, Machine machine)
+      : PeerMemory(communicator), machine_(std::move(machine)), group_(of_rank_.size()) {
     const std::int64_t process = getpid();
     communicator.gather(&process, group_.data(), sizeof process);
   }
   // The caller has waited for this rank's kernels.
   ~ExportedMemory() override {
     close();
-    if (mine_) Retired::of_process().add(group_, machine_, mine_);
+    if (mine_) Retired::of_process().add(group_, mine_);
   }
 
   bool allocate(std::size_t bytes) override {
@@ -114,24 +114,30 @@ class ExportedMemory final : public PeerMemory {
     });
     // All ranks have closed their mappings before any of them frees.
     Retired::of_process().free(group_);
-    if (mine_) machine_.free(std::exchange(mine_, nullptr));
+    if (mine_) Machine::free(std::exchange(mine_, nullptr));
     struct Offer {
       typename Machine::Handle handle;
       bool valid;
     } offer{};
     offer.valid = succeeds([&] {
       mine_ = machine_.allocate(bytes);
+      machine_.clear(mine_, bytes);
       offer.handle = machine_.export_handle(mine_);
     });
     std::vector<Offer> offers(of_rank_.size());
     communicator_.gather(&offer, offers.data(), sizeof offer);
     bool valid = true;
     for (const Offer& each : offers) valid = valid && each.valid;
-    return everywhere(valid && succeeds([&] {
-                        for (std::size_t r = 0; r < offers.size(); ++r)
-                          of_rank_[r] = static_cast<char*>(
-                              r == rank() ? mine_ : machine_.open(offers[r].handle));
-                      }));
+    const bool opened = valid && succeeds([&] {
+      for (std::size_t r = 0; r < offers.size(); ++r)
+        of_rank_[r] =
+            static_cast<char*>(r == rank() ? mine_ : machine_.open(offers[r].handle));
+    });
+    if (everywhere(opened)) return true;
+    close();
+    everywhere(true);  // again, all close before any frees
+    if (mine_) Machine::free(std::exchange(mine_, nullptr));
+    return false;
   }
 
  private:
@@ -163,8 +169,8 @@ class ExportedMemory final : public PeerMemory {
 template <class Machine>
 class CommonMemory final : public PeerMemory {
  public:
-  explicit CommonMemory(Communicator& communicator, Machine machine = {})
-      : PeerMemory(communicator), machine_(machine) {}
+  CommonMemory(Communicator& communicator, Machine machine)
+      : PeerMemory(communicator), machine_(std::move(machine)) {}
   // The caller has waited for this rank's kernels. The other ranks keep their mappings.
   ~CommonMemory() override { close(); }
 
