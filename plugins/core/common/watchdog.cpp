@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <limits>
 #include <thread>
 
@@ -16,14 +15,6 @@ namespace {
 
 constexpr double kPause = 0.01;  // seconds between two looks into the mailbox
 constexpr double kGrace = 5;     // counted seconds that the others have to say how they end
-
-void set_text(Notice& notice, const std::string& text) {
-  std::size_t length = std::min(text.size(), sizeof notice.text - 1);
-  // A character of several bytes is not cut.
-  while (length < text.size() && (text[length] & 0xc0) == 0x80) --length;
-  std::memcpy(notice.text, text.data(), length);
-  notice.text[length] = '\0';
-}
 
 Clock& system_clock() {
   static Clock clock;
@@ -186,7 +177,7 @@ void Watchdog::fail(const std::string& text) {
   if (over_) throw RankFailure(text_, everyone_);
   heed();
   Notice notice;
-  set_text(notice, text);
+  copy_text(notice.text, text);
   origin_ = rank_;
   text_ = notice.text;
   settle(Notice::kFailed);
@@ -197,7 +188,7 @@ void Watchdog::fail(const std::string& text) {
 // wait here finds all that they have said before it can fail by itself.
 void Watchdog::settle(Notice::Kind kind) {
   Notice notice{kind, rank_, origin_, 0, {}};
-  set_text(notice, text_);
+  copy_text(notice.text, text_);
   tell_others(notice);
   state_[static_cast<std::size_t>(rank_)] =
       kind == Notice::kFailed ? State::failed : State::heard;
