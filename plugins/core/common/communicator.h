@@ -106,11 +106,4 @@ std::vector<T> deliver(Communicator& communicator, const std::vector<std::vector
   return all;
 }
 
-// What all ranks have, in their order.
-template <class T>
-std::vector<T> collect(Communicator& communicator, const std::vector<T>& mine) {
-  return deliver(communicator,
-                 std::vector<std::vector<T>>(static_cast<std::size_t>(communicator.ranks()), mine));
-}
-
 }  // namespace manymove

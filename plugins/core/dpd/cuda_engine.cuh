@@ -261,9 +261,11 @@ class CudaEngine : public ResidentBase {
     plain_ = is_plain(settings_, has_special_);
     if (has_special_) {
       const auto ends = static_cast<std::size_t>(t.first_special[n]);
+      std::vector<LinkWord> links(ends);
+      for (std::size_t k = 0; k < ends; ++k)
+        links[k] = link_word(t.special_partner[k], t.special_kind[k]);
       special_first_ = on_device(t.first_special, n + 1, stream_);
-      special_partner_ = on_device(t.special_partner, ends, stream_);
-      special_kind_ = on_device(t.special_kind, ends, stream_);
+      special_link_ = on_device(links, stream_);
     }
     if (t.first_bond && t.first_bond[n] > 0) {
       const auto ends = static_cast<std::size_t>(t.first_bond[n]);
@@ -464,8 +466,7 @@ class CudaEngine : public ResidentBase {
     unsigned excluded = 0;
     for (unsigned k = 1; k < 4; ++k)
       if (settings_.pairs.special[k] == 0) excluded |= 1u << k;
-    const Specials specials{special_first_.data(), special_partner_.data(), special_kind_.data(),
-                            excluded};
+    const Specials specials{special_first_.data(), special_link_.data(), {}, excluded};
     const auto kernel = has_special_ ? &list_kernel<P, true> : &list_kernel<P, false>;
     kernel<<<list_grid(), kThreads, 0, stream_>>>(
         ListArguments{cells_, !base_.motion.frame.tilted, base_.watch, range_.data(), lists(),
@@ -514,8 +515,8 @@ class CudaEngine : public ResidentBase {
   DeviceBuffer<double> partial_, total_;
   int bond_ends_ = 0;
   DeviceBuffer<int> bond_first_, bond_type_, special_first_;
-  DeviceBuffer<unsigned> bond_partner_, bond_index_, where_, special_partner_;
-  DeviceBuffer<unsigned char> special_kind_;
+  DeviceBuffer<unsigned> bond_partner_, bond_index_, where_;
+  DeviceBuffer<LinkWord> special_link_;
   DeviceBuffer<int2> bond_range_;
 };
 

@@ -102,7 +102,7 @@ class CudaRanks : public CudaEngine<P> {
     const double expected = 4.18879 * reach * reach * reach * static_cast<double>(all) / volume;
     grow_lists(static_cast<int>(std::min(1.4 * expected + 16, static_cast<double>(all) + kGroup)));
     transport_->expect(largest_parcel(static_cast<double>(all)));
-    take_all_topology(topology);
+    take_links(topology);
     if (count_ > 0) enter(arrays, topology);
   }
 
@@ -142,7 +142,7 @@ class CudaRanks : public CudaEngine<P> {
   void rehome(int count, const std::uint32_t* tag) override {
     std::vector<std::uint32_t> resident(static_cast<std::size_t>(count_));
     if (count_ > 0) this->fetch(tag_, resident.data(), resident.size());
-    const std::vector<Home> homes = ranks_.find_homes(resident, count, tag);
+    const std::vector<Home> homes = find_homes(ranks_.communicator(), resident, count, tag);
     hosts_ = count;
     ensure(staging_, hosts_);
     if (count_ == 0) return;
@@ -154,13 +154,11 @@ class CudaRanks : public CudaEngine<P> {
   }
 
  protected:
-  using Base::base_, Base::bond_ends_, Base::bond_first_, Base::bond_index_, Base::bond_partner_,
-      Base::bond_range_, Base::bond_type_, Base::ball_, Base::capacity_, Base::cells_,
-      Base::control_, Base::count_, Base::entry_, Base::force_, Base::has_special_, Base::image_,
-      Base::key_, Base::lanes_, Base::launched, Base::lists_hold_, Base::now_, Base::number_,
-      Base::order_, Base::partial_, Base::plain_, Base::range_, Base::settings_,
-      Base::special_first_, Base::special_kind_, Base::special_partner_, Base::staging_,
-      Base::step_, Base::stream_, Base::tally_, Base::where_;
+  using Base::base_, Base::bond_index_, Base::bond_range_, Base::bond_type_, Base::ball_,
+      Base::capacity_, Base::cells_, Base::control_, Base::count_, Base::entry_, Base::force_,
+      Base::has_special_, Base::image_, Base::key_, Base::lanes_, Base::launched, Base::lists_hold_,
+      Base::now_, Base::number_, Base::order_, Base::partial_, Base::plain_, Base::range_,
+      Base::settings_, Base::staging_, Base::step_, Base::stream_, Base::tally_;
 
   // ---- waiting and giving up ----
 
@@ -221,7 +219,7 @@ class CudaRanks : public CudaEngine<P> {
 
   // Room for so many particles and ghosts; what is there is kept.
   void reserve(int owned, int ghosts) {
-    const int all = first_ghost(owned) + ghosts;
+    const int all = this->checked_count(std::int64_t{first_ghost(owned)} + ghosts);
     for (State& state : state_) {
       ensure(state.position, all);
       ensure(state.velocity, all);
@@ -246,8 +244,8 @@ class CudaRanks : public CudaEngine<P> {
     ensure(tag_, owned_capacity_);
     ensure(number_, owned_capacity_);
     ensure(staging_, std::max(owned_capacity_, hosts_));
-    ensure(bond_range_, bond_ends_ ? owned_capacity_ : 0);
-    ensure(partial_, (blocks_for(owned_capacity_ * kMostLanes) + 2) * kTallies);
+    reserve_links();
+    ensure(partial_, (blocks_for(owned_capacity_, kThreads / kMostLanes) + 2) * kTallies);
     if (capacity_ > 0) grow_lists(capacity_, true);
     lists_lost_ = true;
   }
@@ -305,60 +303,50 @@ class CudaRanks : public CudaEngine<P> {
       this->refuse_particle(topology.tag[first_bad], arrays.position[first_bad]);
   }
 
-  // Bonds and special neighbours of all ranks, by tag.
-  void take_all_topology(const Topology& topology) {
-    Communicator& communicator = ranks_.communicator();
-    const auto bonds = by_tag(collect(communicator, bonds_of(count_, topology)), topology);
-    const auto specials = by_tag(collect(communicator, specials_of(count_, topology)), topology);
-    bond_ends_ = static_cast<int>(bonds.partner.size());
-    has_special_ = !specials.partner.empty();
-    plain_ = is_plain(settings_, has_special_);
-    base_.bonds = {};
-    if (has_special_) {
-      special_first_ = on_device(specials.first, stream_);
-      special_partner_ = on_device(specials.partner, stream_);
-      special_kind_ = on_device(
-          std::vector<unsigned char>(specials.kind.begin(), specials.kind.end()), stream_);
-    }
-    if (bond_ends_ == 0) return;
-    bond_first_ = on_device(bonds.first, stream_);
-    bond_partner_ = on_device(bonds.partner, stream_);
-    bond_type_ = on_device(bonds.kind, stream_);
-    bond_index_ = DeviceBuffer<unsigned>(bonds.partner.size());
-    bond_index_.clear(stream_);
-    where_ = DeviceBuffer<unsigned>(bonds.first.size());
-    ensure(bond_range_, owned_capacity_);
-    base_.bonds = {bond_range_.data(), bond_index_.data(), bond_type_.data()};
+  // ---- links ----
+
+  // Room for those of owned_capacity_ particles; what is there is kept.
+  void reserve_links() {
+    const auto room = static_cast<std::size_t>(owned_capacity_);
+    if (room * links_.bonds > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+      throw std::runtime_error(text_of(owned_capacity_, " particles with up to ", links_.bonds,
+                                       " bonds each are too many for one rank: the product must "
+                                       "be below 2^31"));
+    ensure(link_, room * links_.words());
+    links_.word = link_.data();
+    ensure(bond_index_, room * links_.bonds);
+    ensure(bond_type_, room * links_.bonds);
+    ensure(bond_range_, links_.bonds ? room : 0);
   }
 
-  struct ByTag {
-    std::vector<int> first;  // [largest tag + 2]
-    std::vector<unsigned> partner;
-    std::vector<int> kind;
-  };
-  ByTag by_tag(const std::vector<Link>& links, const Topology& topology) const {
-    ByTag result;
-    if (links.empty()) return result;
-    std::int64_t largest = 0;
-    for (int i = 0; i < count_; ++i)
-      largest = std::max(largest, static_cast<std::int64_t>(topology.tag[i]));
-    for (const Link& link : links)
-      largest = std::max({largest, std::int64_t(link.tag), std::int64_t(link.partner)});
-    ranks_.communicator().maximum(&largest, 1);
-    if (largest > std::numeric_limits<int>::max() - 2)
-      throw std::invalid_argument("tags of bonded particles must be below 2^31 on several ranks");
-    result.first.assign(static_cast<std::size_t>(largest) + 2, 0);
-    for (const Link& link : links) ++result.first[link.tag + 1];
-    std::partial_sum(result.first.begin(), result.first.end(), result.first.begin());
-    std::vector<int> at(result.first);
-    result.partner.resize(links.size());
-    result.kind.resize(links.size());
-    for (const Link& link : links) {
-      const auto k = static_cast<std::size_t>(at[link.tag]++);
-      result.partner[k] = link.partner;
-      result.kind[k] = link.kind;
-    }
-    return result;
+  // Bonds and special neighbors of the rank's particles, in the seats that these have at first. All
+  // ranks agree on the length of rows, and on whether there are any.
+  void take_links(const Topology& topology) {
+    std::int64_t most[2] = {most_links(count_, topology.first_bond),
+                            most_links(count_, topology.first_special)};
+    ranks_.communicator().maximum(most, 2);
+    links_.bonds = static_cast<std::uint32_t>(most[0]);
+    links_.specials = static_cast<std::uint32_t>(most[1]);
+    has_special_ = links_.specials > 0;
+    plain_ = is_plain(settings_, has_special_);
+    reserve_links();
+    const std::vector<LinkWord> rows = rows_of(count_, topology, links_);
+    if (rows.empty()) return;
+    copy_in(link_.data(), rows.data(), rows.size() * sizeof(LinkWord), stream_);
+    check(cudaStreamSynchronize(stream_), "upload");
+  }
+
+  BondsInOrder bonds_in_order() const {
+    return {bond_range_.data(), bond_index_.data(), bond_type_.data()};
+  }
+
+  // An empty one, for so many particles.
+  TagIndex tag_index(std::int64_t particles) {
+    const int bits = TagIndex::bits_for(particles);
+    const auto entries = static_cast<std::size_t>(1) << bits;
+    ensure(known_tag_, entries);
+    check(cudaMemsetAsync(known_tag_.data(), 0, entries * sizeof(std::uint64_t), stream_), "clear");
+    return {known_tag_.data(), bits};
   }
 
   Homes homes() const { return {seat_.data(), home_.data()}; }
@@ -444,7 +432,10 @@ class CudaRanks : public CudaEngine<P> {
   }
   // Of each block in each box; null where there are none.
   unsigned* room_for_numbers(int count, int boxes) {
-    const int numbers = boxes * blocks_for(count, kSorters) + 1;
+    const std::int64_t numbers = std::int64_t{boxes} * blocks_for(count, kSorters) + 1;
+    if (numbers > std::numeric_limits<int>::max())
+      throw std::runtime_error(text_of(count, " particles on one of ", boxes,
+                                       " ranks: a 256th of their product must be below 2^31"));
     ensure(block_number_, numbers);
     ensure(block_offset_, numbers);
     return count > 0 && boxes > 0 ? block_number_.data() : nullptr;
@@ -481,31 +472,31 @@ class CudaRanks : public CudaEngine<P> {
         std::accumulate(answers_->total, answers_->total + boxes, std::uint64_t(0)));
   }
 
-  // Records for and from other ranks, by rank; in the order of ranks.
+  // Records for and from other ranks, by rank, `bytes` from one to the next; in the order of ranks.
   template <class T>
   struct Traffic {
     Parcels sent, received;
     Places<T> to, from;
   };
   template <class T>
-  Traffic<T> traffic(const std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
+  Traffic<T> traffic(const std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from,
+                     std::size_t bytes = sizeof(T)) {
     Traffic<T> t;
-    const auto add = [](Parcels& parcels, int rank, std::int64_t records) {
-      if (records)
-        parcels.push_back({rank, static_cast<std::size_t>(records) * sizeof(T), nullptr});
+    const auto add = [&](Parcels& parcels, int rank, std::int64_t records) {
+      if (records) parcels.push_back({rank, static_cast<std::size_t>(records) * bytes, nullptr});
     };
     for (int r = 0; r < ranks_.ranks(); ++r) {
       add(t.sent, r, to[static_cast<std::size_t>(r)]);
       add(t.received, r, from[static_cast<std::size_t>(r)]);
     }
     transport_->place(t.sent, t.received);
-    t.to = places_of<T>(t.sent);
-    t.from = places_of<T>(t.received);
+    t.to = places_of<T>(t.sent, bytes);
+    t.from = places_of<T>(t.received, bytes);
     return t;
   }
   // Parcels that follow each other in memory are one.
   template <class T>
-  static Places<T> places_of(const Parcels& parcels) {
+  static Places<T> places_of(const Parcels& parcels, std::size_t bytes) {
     Places<T> places{};
     const char* end = nullptr;
     unsigned records = 0;
@@ -515,7 +506,7 @@ class CudaRanks : public CudaEngine<P> {
         places.first[places.count] = records;
         places.data[places.count++] = reinterpret_cast<T*>(parcel.data);
       }
-      records += static_cast<unsigned>(parcel.bytes / sizeof(T));
+      records += static_cast<unsigned>(parcel.bytes / bytes);
       places.first[places.count] = records;
       end = parcel.data + parcel.bytes;
     }
@@ -603,6 +594,9 @@ class CudaRanks : public CudaEngine<P> {
   DeviceBuffer<Velocity> rest_;  // at whole steps
   DeviceBuffer<int3> built_image_;
   DeviceBuffer<Home> home_;
+  LinkRows links_;
+  DeviceBuffer<LinkWord> link_;  // of links_
+  DeviceBuffer<std::uint64_t> known_tag_;
   DeviceBuffer<unsigned> seat_, seat_there_, left_seat_;
   int seats_ = 0, seats_left_ = 0;  // ever taken; of these left again
   DeviceBuffer<unsigned> tag_, place_, picked_, border_, block_number_, block_offset_;
