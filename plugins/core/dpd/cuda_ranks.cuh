@@ -28,10 +28,8 @@ __global__ void answer_kernel(const Control* control, const Census* census, cons
   answers->census = *census;
   answers->bounds = *bounds;
 }
-// Steps are not negative: no kernel of a step does anything after this, and ghosts are not read.
-constexpr long long kGivenUp = -1;
 __global__ void forget_kernel(Control* control, Census* census) {
-  *control = {kNever, 0, 0};
+  if (!given_up(*control)) *control = {kNever, 0, 0};
   *census = {__float_as_uint(kForGood), 0, 0, 0};
 }
 
@@ -78,8 +76,9 @@ class CudaRanks : public CudaEngine<P> {
 
   std::string transport() const override { return transport_->name(); }
 
-  void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override {
-    this->check_topology(arrays.count, topology);
+  void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override try {
+    Communicator& communicator = ranks_.communicator();
+    together(communicator, [&] { this->check_topology(arrays.count, topology); });
     work_ = stream_;
     hosts_ = count_ = seats_ = arrays.count;
     ghosts_ = outer_ = near_ = seats_left_ = 0;
@@ -89,24 +88,32 @@ class CudaRanks : public CudaEngine<P> {
     now_ = 0;
     forget();
     const std::int64_t all = ranks_.sum(count_);
-    cells_ = cells_of(settings_, static_cast<double>(all), &ranks_.here());
-    base_.cells = cells_;
-    depths_ = depths_of_part();
-    share_cells();
-    lanes_ = lanes_of(static_cast<int>(all / ranks_.ranks()));
-    for (auto* range : {&range_, &ghost_range_}) *range = DeviceBuffer<int2>(this->total_cells());
-    reserve(std::max(count_, static_cast<int>(all / ranks_.ranks())), 0);
-    const double volume =
-        settings_.box.extent[0] * settings_.box.extent[1] * settings_.box.extent[2];
-    const double reach = settings_.cutoff + settings_.skin;
-    const double expected = 4.18879 * reach * reach * reach * static_cast<double>(all) / volume;
-    grow_lists(static_cast<int>(std::min(1.4 * expected + 16, static_cast<double>(all) + kGroup)));
+    together(communicator, [&] {
+      cells_ = cells_of(settings_, static_cast<double>(all), &ranks_.here());
+      base_.cells = cells_;
+      depths_ = depths_of_part();
+      share_cells();
+      lanes_ = lanes_of(static_cast<int>(all / ranks_.ranks()));
+      for (auto* range : {&range_, &ghost_range_}) *range = DeviceBuffer<int2>(this->total_cells());
+      reserve(std::max(count_, static_cast<int>(all / ranks_.ranks())), 0);
+      const double volume =
+          settings_.box.extent[0] * settings_.box.extent[1] * settings_.box.extent[2];
+      const double reach = settings_.cutoff + settings_.skin;
+      const double expected = 4.18879 * reach * reach * reach * static_cast<double>(all) / volume;
+      grow_lists(
+          static_cast<int>(std::min(1.4 * expected + 16, static_cast<double>(all) + kGroup)));
+    });
     transport_->expect(largest_parcel(static_cast<double>(all)));
     take_links(topology);
-    if (count_ > 0) enter(arrays, topology);
+    together(communicator, [&] {
+      if (count_ > 0) enter(arrays, topology);
+    });
+  } catch (...) {
+    failed();
+    throw;
   }
 
-  void download(const HostArrays& arrays) override {
+  void download(const HostArrays& arrays) override try {
     const int blocks = blocks_for(count_, kSorters), self = ranks_.rank();
     const Homes home = homes();
     const auto stay = [&](Triple* host, auto launch) {
@@ -137,9 +144,12 @@ class CudaRanks : public CudaEngine<P> {
     }
     for (const Arrival& arrival : deliver(ranks_.communicator(), departures()))
       arrival.enter(arrays);
+  } catch (...) {
+    failed();
+    throw;
   }
 
-  void rehome(int count, const std::uint32_t* tag) override {
+  void rehome(int count, const std::uint32_t* tag) override try {
     std::vector<std::uint32_t> resident(static_cast<std::size_t>(count_));
     if (count_ > 0) this->fetch(tag_, resident.data(), resident.size());
     const std::vector<Home> homes = find_homes(ranks_.communicator(), resident, count, tag);
@@ -151,6 +161,9 @@ class CudaRanks : public CudaEngine<P> {
                                                                           to.data(), home_.data());
     launched();
     finish("upload");
+  } catch (...) {
+    failed();
+    throw;
   }
 
  protected:
@@ -169,20 +182,16 @@ class CudaRanks : public CudaEngine<P> {
       wait_(stream, "step");
   }
 
-  // What is public runs in this. An error that not all ranks have agreed on may leave kernels that
-  // wait for ranks whose kernels do not come.
-  template <class Task>
-  void guarded(const Task& task) {
+  // In the handler of an exception that leaves a public call. Unless all ranks have agreed on it,
+  // kernels may be left that wait for ranks whose kernels do not come.
+  void failed() noexcept {
     try {
-      task();
+      throw;
     } catch (const RankFailure&) {
       give_up();
-      throw;
     } catch (const Agreed&) {
-      throw;
     } catch (...) {
       give_up();
-      throw;
     }
   }
   // Ends what is in the streams. What other ranks have not sent is undefined then, so kernels are
@@ -333,7 +342,7 @@ class CudaRanks : public CudaEngine<P> {
     const std::vector<LinkWord> rows = rows_of(count_, topology, links_);
     if (rows.empty()) return;
     copy_in(link_.data(), rows.data(), rows.size() * sizeof(LinkWord), stream_);
-    check(cudaStreamSynchronize(stream_), "upload");
+    finish("upload");
   }
 
   BondsInOrder bonds_in_order() const {

@@ -31,7 +31,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
  public:
   using Base::Base;
 
-  void advance(std::int64_t steps, bool (*interrupted)()) override {
+  void advance(std::int64_t steps, bool (*interrupted)()) override try {
     if (steps <= 0) return;
     std::int64_t to = step_ + steps, next = step_ + 1;
     if (!lists_hold_) interval_ = 1;
@@ -61,12 +61,15 @@ class CudaRanksEngine final : public CudaRanks<P> {
     counters_.steps += to - step_;
     step_ = to;
     this->read_tally(blocks_of(0, count_));
+  } catch (...) {
+    this->failed();
+    throw;
   }
 
  private:
   using Base::answer, Base::answered_, Base::answers_, Base::ask, Base::ball_, Base::base_,
       Base::bonds_in_order, Base::border_, Base::bounds_, Base::built_, Base::built_image_,
-      Base::capacity_, Base::cells_, Base::census_, Base::count_, Base::count_boxes,
+      Base::capacity_, Base::cells_, Base::census_, Base::control_, Base::count_, Base::count_boxes,
       Base::counters_, Base::depths_, Base::ensure, Base::entry_, Base::first_ghost,
       Base::first_stream_, Base::force_, Base::forget, Base::ghost_, Base::ghost_range_,
       Base::ghosts_, Base::grow_lists, Base::has_special_, Base::home_, Base::image_,
@@ -236,8 +239,10 @@ class CudaRanksEngine final : public CudaRanks<P> {
 
   // ---- building lists ----
 
+  const Part& own() const { return ranks_.parts()[static_cast<std::size_t>(ranks_.rank())]; }
+  Absent absent() const { return {control_.data(), own()}; }
   Leaves<P> leaves() const {
-    return {ranks_.parts()[static_cast<std::size_t>(ranks_.rank())], parts_.data(),
+    return {own(), parts_.data(),
             state_[now_].position.data()};
   }
   Travellers<P> particles(State& state, DeviceBuffer<unsigned>& seat) const {
@@ -306,7 +311,8 @@ class CudaRanksEngine final : public CudaRanks<P> {
     transport_->exchange(t.sent, t.received, work_);
     if (arriving_ > 0) {
       arrive_kernel<P><<<this->grid_of(t.from), kSorters, 0, work_>>>(
-          t.from, apart, count_, FreeSeats{left_seat_.data(), seats_left_, seats_}, here, seated);
+          t.from, apart, count_, FreeSeats{left_seat_.data(), seats_left_, seats_}, here, seated,
+          absent());
       launched();
     }
   }
@@ -400,7 +406,8 @@ class CudaRanksEngine final : public CudaRanks<P> {
     if (ghosts_ == 0) return;
     const int blocks = blocks_for(ghosts_, kSorters);
     ghost_key_kernel<P><<<this->grid_of(t.from), kSorters, 0, work_>>>(
-        t.from, cells_, base_.motion, ghost_.data(), key_[0].data(), order_[0].data());
+        t.from, cells_, base_.motion, ghost_.data(), key_[0].data(), order_[0].data(),
+        absent());
     launched();
     sort(ghosts_, 0, 3 * cells_.bits);
     see_kernel<P><<<blocks, kSorters, 0, work_>>>(

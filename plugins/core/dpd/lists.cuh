@@ -17,6 +17,11 @@ struct Control {
   unsigned wanted;    // entries that the longest list would have, if there is no room for it
   unsigned lost;      // tag
 };
+// Steps are not negative. On several ranks the host writes -1 to `expired` when it gives up waiting
+// for another rank: kernels of steps do nothing then, and what should have come is not read.
+__device__ inline bool given_up(const Control& control) {
+  return static_cast<const volatile Control&>(control).expired < 0;
+}
 
 // The same in the host's memory, with the step that the last kernel began.
 struct Report {

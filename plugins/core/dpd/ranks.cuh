@@ -233,20 +233,50 @@ __global__ void leave_seat_kernel(int count, const unsigned* who, const unsigned
   if (k < count) left[k] = seat[who[k]];
 }
 
+// What stands for records that have not come because the host has given up: particles at rest in
+// the corner of this rank's part. Their cells, types and seats exist, so that the kernels that are
+// already in the streams end without a fault.
+struct Absent {
+  const Control* control;
+  Part own;
+
+  __device__ bool are_all() const { return given_up(*control); }
+  template <class P>
+  __device__ void take_place_of(int k, typename P::Position& position,
+                                typename P::Velocity& velocity) const {
+    constexpr int shift = 8 * sizeof(typename P::Unsigned) - 32;
+    const auto word = [&](int a) {
+      return static_cast<typename P::Unsigned>(static_cast<typename P::Unsigned>(own.low[a])
+                                               << shift);
+    };
+    position.x = word(0);
+    position.y = word(1);
+    position.z = word(2);
+    position.kind = 1;
+    velocity = {0, 0, 0, static_cast<std::uint32_t>(k + 1)};
+  }
+};
+
 template <class P>
 __global__ void arrive_kernel(const __grid_constant__ Places<Traveller<P>> from, std::size_t apart,
-                              int first, FreeSeats seats, Travellers<P> to, Seated seated) {
+                              int first, FreeSeats seats, Travellers<P> to, Seated seated,
+                              Absent absent) {
   const int k = from.index();
   if (k < 0) return;
   Traveller<P>& record = from.mine(apart);
-  const Traveller<P> traveller = record;
+  Traveller<P> traveller = record;
+  LinkWord* const row = row_behind(&record, sizeof(Traveller<P>));
+  if (absent.are_all()) {
+    absent.take_place_of<P>(k, traveller.position, traveller.velocity);
+    if (seated.links.words()) row[0] = 0;
+  }
   const unsigned seat = seats.of(k);
   to.position[first + k] = traveller.position;
   to.velocity[first + k] = traveller.velocity;
   to.seat[first + k] = seat;
   seated.image[seat] = traveller.image;
   seated.home[seat] = traveller.home;
-  copy_row(row_behind(&record, sizeof(Traveller<P>)), seated.links.words(), seated.links.row(seat));
+  copy_row(row, seated.links.words(), seated.links.row(seat));
 }
 
 // Cells all of whose particles are farther than the reach of lists from other ranks' parts, from
@@ -368,10 +398,11 @@ __global__ void show_kernel(const unsigned* who, const typename P::Position* pos
 template <class P>
 __global__ void ghost_key_kernel(const __grid_constant__ Places<Ghost<P>> from, Cells cells,
                                  const __grid_constant__ Motion<P> motion, Ghost<P>* ghost,
-                                 unsigned* key, unsigned* order) {
+                                 unsigned* key, unsigned* order, Absent absent) {
   const int k = from.index();
   if (k < 0) return;
-  const Ghost<P> g = from.mine();
+  Ghost<P> g = from.mine();
+  if (absent.are_all()) absent.take_place_of<P>(k, g.position, g.velocity);
   const Ball b = ball_of<P>(cells, motion, g.position, g.velocity);
   ghost[k] = g;
   key[k] = morton_key(cells, b.x, b.y, b.z);
