@@ -12,10 +12,10 @@ void need_level(const char* level);
 
 }  // namespace manymove::test
 
-#define TEST_LEVEL(sentence)                                        \
-  static void MM_TEST_JOIN(level_test_, __LINE__)();                \
-  TEST(sentence ", with " MANYMOVE_SIMD_NAME) {                     \
-    ::manymove::test::need_level(MANYMOVE_SIMD_NAME);               \
-    MM_TEST_JOIN(level_test_, __LINE__)();                          \
-  }                                                                 \
+#define TEST_LEVEL(sentence)                          \
+  static void MM_TEST_JOIN(level_test_, __LINE__)();  \
+  TEST(sentence ", with " MANYMOVE_SIMD_NAME) {       \
+    ::manymove::test::need_level(MANYMOVE_SIMD_NAME); \
+    MM_TEST_JOIN(level_test_, __LINE__)();            \
+  }                                                   \
   static void MM_TEST_JOIN(level_test_, __LINE__)()

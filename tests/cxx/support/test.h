@@ -48,17 +48,16 @@ void check_throws(Call call, const char* message, const char* file, int line) {
 
 #define MM_TEST_JOIN_(a, b) a##b
 #define MM_TEST_JOIN(a, b) MM_TEST_JOIN_(a, b)
-#define TEST(sentence)                                                              \
-  static void MM_TEST_JOIN(test_, __LINE__)();                                      \
-  static const ::manymove::test::Test MM_TEST_JOIN(registered_, __LINE__)(          \
-      sentence, MM_TEST_JOIN(test_, __LINE__));                                     \
+#define TEST(sentence)                                                     \
+  static void MM_TEST_JOIN(test_, __LINE__)();                             \
+  static const ::manymove::test::Test MM_TEST_JOIN(registered_, __LINE__)( \
+      sentence, MM_TEST_JOIN(test_, __LINE__));                            \
   static void MM_TEST_JOIN(test_, __LINE__)()
 
 #define CHECK(...) \
   ((__VA_ARGS__) ? void() : ::manymove::test::fail(__FILE__, __LINE__, #__VA_ARGS__))
 // Prints both numbers when they differ.
-#define CHECK_EQUAL(a, b) \
-  ::manymove::test::check_equal(a, b, #a " == " #b, __FILE__, __LINE__)
+#define CHECK_EQUAL(a, b) ::manymove::test::check_equal(a, b, #a " == " #b, __FILE__, __LINE__)
 // The expression throws an Error whose message contains this text.
 #define CHECK_THROWS(expression, Error, message) \
   ::manymove::test::check_throws<Error>([&] { (void)(expression); }, message, __FILE__, __LINE__)
