@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <mutex>
@@ -219,6 +220,9 @@ class CommonMemory final : public PeerMemory {
   };
 
   File create(Offer& offer) const {
+    // Nothing else limits such a file: as much as is usual for /dev/shm, half of the memory.
+    const auto pages = static_cast<std::size_t>(std::max(sysconf(_SC_PHYS_PAGES), 0L));
+    if (bytes_ / static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) > pages / 2) return {};
     File file(memfd_create("manymove", MFD_CLOEXEC));
     struct stat status;
     if (file.number < 0 || posix_fallocate(file.number, 0, static_cast<off_t>(bytes_)) != 0 ||
