@@ -66,13 +66,17 @@ double Watchdog::timeout() {
 Watchdog::Watchdog(int rank, int ranks, Post& post, double limit, Clock* clock)
     : rank_(rank),
       post_(post),
-      limit_(limit),
       clock_(clock ? clock : &system_clock()),
       answers_(static_cast<std::size_t>(ranks)),
       state_(static_cast<std::size_t>(ranks), State::running),
       origin_(ranks) {
-  if (!(limit > 0 && std::isfinite(limit)))
-    throw std::invalid_argument(text_of("the timeout is ", limit, " s; it must be positive"));
+  set_limit(limit);
+}
+
+void Watchdog::set_limit(double seconds) {
+  if (!(seconds > 0 && std::isfinite(seconds)))
+    throw std::invalid_argument(text_of("timeout must be positive, got ", seconds));
+  limit_ = seconds;
 }
 
 // ---- waiting ----

@@ -76,6 +76,16 @@ class MANYMOVE_API Watchdog {
 
   int rank() const { return rank_; }
   int ranks() const { return static_cast<int>(state_.size()); }
+  double limit() const { return limit_; }
+  // Throws std::invalid_argument if it is not positive.
+  void set_limit(double seconds);
+
+  // False after a failure that all ranks know of: they may begin again with new watchdogs and a new
+  // post. Throws the failure again if some rank may not know of it.
+  bool can_go_on() const {
+    if (over_ && !everyone_) throw RankFailure(text_, everyone_);
+    return !over_;
+  }
 
   // Polls done() until it is true. Throws RankFailure when another rank is silent, when another
   // rank has failed, or when all ranks have been waiting for the limit; what done() throws passes
