@@ -50,11 +50,6 @@ inline int existing_device(int device) {
   return device;
 }
 
-inline int select_device(int device) {
-  check(cudaSetDevice(existing_device(device)), "device");
-  return device;
-}
-
 // Restores the calling thread's current device at its end, whatever becomes current meanwhile.
 class DeviceGuard {
  public:
@@ -241,15 +236,6 @@ class MappedMemory {
 
  private:
   PinnedBuffer<T> memory_;
-};
-
-// A word in host memory that kernels can write.
-class HostFlag {
- public:
-  volatile unsigned* word() const { return word_.get(); }
-
- private:
-  MappedMemory<unsigned> word_;
 };
 
 // What has been enqueued until now, to wait for.

@@ -351,7 +351,7 @@ class CudaEngine : public ResidentBase {
     overlap[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap[0].val.programmaticStreamSerializationAllowed = 1;
     config.attrs = overlap;
-    config.numAttrs = 1;
+    config.numAttrs = overlap_ ? 1 : 0;
     check(cudaLaunchKernelEx(&config, kernel, s, Everybody{}), "launch");
   }
 
@@ -488,6 +488,7 @@ class CudaEngine : public ResidentBase {
   const double limit_ = Watchdog::timeout();  // seconds without an answer
   std::string name_;
   double unit_;  // of forces
+  const bool overlap_ = waits_for_former_kernel(kernel_of<true, true>(1));  // of steps
   DeviceBuffer<PairLaw<Real>> laws_;
   DeviceBuffer<Real> half_kicks_;
   DeviceBuffer<BondLaw<Real>> bond_laws_;
