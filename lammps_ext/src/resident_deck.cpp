@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <set>
 #include <stdexcept>
 #include <typeinfo>
@@ -14,6 +15,7 @@
 #include "bond_harmonic.h"
 #include "comm.h"
 #include "compute.h"
+#include "core/dpd/decomposition.h"
 #include "core/dpd/parameters.h"
 #include "domain.h"
 #include "error.h"
@@ -23,6 +25,7 @@
 #include "group.h"
 #include "input.h"
 #include "modify.h"
+#include "mpi_communicator.h"
 #include "neigh_list.h"
 #include "neighbor.h"
 #include "pair_dpd.h"
@@ -423,6 +426,7 @@ void ResidentDeck::read_bonds() {
   }
   if (comm->nprocs > 1 && force->newton_bond) deliver_bonds(reverse);
   ends.insert(ends.end(), reverse.begin(), reverse.end());
+  check_number("ends of bonds", ends.size());
   const auto index = [this](const BondEnd& end) {
     return atom->map(static_cast<tagint>(end.particle));
   };
@@ -439,21 +443,23 @@ void ResidentDeck::read_bonds() {
   for (int i = 0; i < n; ++i) first_bond_[i + 1] += first_bond_[i];
 }
 
-// Ends of bonds that other ranks have in their lists: all are heard of, own ones kept.
+// Each end goes to the rank that has its particle, and those of this rank's particles come.
 void ResidentDeck::deliver_bonds(std::vector<BondEnd>& ends) const {
-  const int bytes = static_cast<int>(ends.size() * sizeof(BondEnd));
-  std::vector<int> number(comm->nprocs), from(comm->nprocs + 1);
-  MPI_Allgather(&bytes, 1, MPI_INT, number.data(), 1, MPI_INT, world);
-  for (int r = 0; r < comm->nprocs; ++r) from[r + 1] = from[r] + number[r];
-  std::vector<BondEnd> all(static_cast<std::size_t>(from.back()) / sizeof(BondEnd));
-  MPI_Allgatherv(ends.data(), bytes, MPI_BYTE, all.data(), number.data(), from.data(), MPI_BYTE,
-                 world);
-  const auto elsewhere = [this](const BondEnd& end) {
-    const int i = atom->map(static_cast<tagint>(end.particle));
-    return i < 0 || i >= atom->nlocal;
-  };
-  all.erase(std::remove_if(all.begin(), all.end(), elsewhere), all.end());
-  ends = std::move(all);
+  MpiCommunicator communicator(world);
+  std::vector<std::uint32_t> particles;
+  for (const BondEnd& end : ends) particles.push_back(end.particle);
+  const auto homes = manymove::dpd::find_homes(communicator, particles, atom->nlocal, tag_.data());
+  std::vector<std::vector<BondEnd>> sent(static_cast<std::size_t>(comm->nprocs));
+  for (std::size_t k = 0; k < ends.size(); ++k)
+    sent[static_cast<std::size_t>(homes[k].rank)].push_back(ends[k]);
+  ends = manymove::deliver(communicator, sent);
+}
+
+// Lists of one rank have indices of 32 bits.
+void ResidentDeck::check_number(const char* what, std::size_t number) const {
+  if (number > std::numeric_limits<int>::max())
+    error->one(FLERR, "Run style manymove/verlet: {} {} on one rank, at most 2^31 - 1", number,
+               what);
 }
 
 void ResidentDeck::read_special() {
@@ -472,6 +478,7 @@ void ResidentDeck::read_special() {
     }
     first_special_.push_back(static_cast<int>(special_partner_.size()));
   }
+  check_number("special neighbors", special_partner_.size());
 }
 
 manymove::dpd::Topology ResidentDeck::topology() const {

@@ -76,6 +76,7 @@ class ResidentDeck : protected Pointers {
   struct BondEnd;
   void read_bonds();
   void deliver_bonds(std::vector<BondEnd>& ends) const;
+  void check_number(const char* what, std::size_t number) const;
   void read_special();
 
   std::string unserved_;

@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <typeinfo>
@@ -26,7 +27,23 @@ struct Positions {
   std::vector<double> storage;  // or this
 };
 
-// Host arrays of float64 are read where they are; others are converted.
+// The stream of an array with __cuda_array_interface__ as copy_from_device() takes it.
+inline std::optional<std::uintptr_t> stream_of(const nb::dict& face) {
+  if (!face.contains("stream")) return {};  // before version 3
+  const nb::object stream = face["stream"];
+  if (stream.is_none()) return 0;
+  std::uintptr_t handle;
+  if (!nb::isinstance<nb::int_>(stream) || !nb::try_cast(stream, handle) || handle == 0)
+    throw std::invalid_argument(
+        "__cuda_array_interface__: stream must be None, 1, 2 or the handle of a stream, got " +
+        std::string(nb::repr(stream).c_str()));
+  return handle;
+}
+
+// Host arrays of float64 are read where they are; others are converted. Arrays on a device are read
+// after the work of their producer: in the stream that __cuda_array_interface__ names, or all work
+// of the device where no stream is named (DLPack; some libraries ignore the request of the legacy
+// default stream, which nanobind makes by naming none).
 // Takes anything with the buffer protocol, DLPack or __cuda_array_interface__: float32 or float64,
 // [N][columns], C-contiguous.
 inline Positions read_positions(const nb::object& object, std::size_t columns = 2) {
@@ -34,6 +51,7 @@ inline Positions read_positions(const nb::object& object, std::size_t columns = 
   const void* data;
   std::size_t shape[2];
   bool contiguous, is_double, is_float, on_device;
+  std::optional<std::uintptr_t> stream;
   nb::object keep = object;
   if (nb::hasattr(object, "__cuda_array_interface__")) {
     const nb::dict face = nb::cast<nb::dict>(object.attr("__cuda_array_interface__"));
@@ -52,6 +70,7 @@ inline Positions read_positions(const nb::object& object, std::size_t columns = 
     }
     data = reinterpret_cast<const void*>(
         nb::cast<std::uintptr_t>(nb::cast<nb::tuple>(face["data"])[0]));
+    stream = stream_of(face);
     on_device = true;
   } else {
     nb::ndarray<nb::ro> array;
@@ -81,13 +100,18 @@ inline Positions read_positions(const nb::object& object, std::size_t columns = 
   if (is_double && !on_device) return p;
   const std::size_t n = columns * shape[0];
   p.storage.resize(n);
+  // Without Python's lock, which functions of the host in the producer's stream may need.
+  const auto fetch = [&](void* to, std::size_t bytes) {
+    const nb::gil_scoped_release release;
+    copy_from_device(to, data, bytes, stream);
+  };
   if (is_double) {
-    copy_from_device(p.storage.data(), data, n * sizeof(double));
+    fetch(p.storage.data(), n * sizeof(double));
   } else {
     std::vector<float> host;
     if (on_device) {
       host.resize(n);
-      copy_from_device(host.data(), data, n * sizeof(float));
+      fetch(host.data(), n * sizeof(float));
       data = host.data();
     }
     const auto* single = static_cast<const float*>(data);

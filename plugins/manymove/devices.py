@@ -62,4 +62,4 @@ def device_name(device: str, threads: int) -> str:
         return f"CPU ({_core.simd_level()}, {threads} thread{'s' if threads > 1 else ''})"
     used = device.removeprefix("cuda:").split(",")
     name = _core.cuda_devices()[int(used[0])]["name"]
-    return name if len(used) == 1 else f"{len(used)} x {name}"
+    return name if len(set(used)) == 1 else f"{len(set(used))} x {name}"

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -30,8 +31,13 @@ inline void check(cudaError_t status, const char* what) {
   throw std::runtime_error(text);
 }
 
-// Makes it the thread's own. Throws std::invalid_argument that says what there is.
-inline int select_device(int device) {
+// The device of this index, or the calling thread's current one if the index is negative. Throws
+// std::invalid_argument, which says what devices there are.
+inline int existing_device(int device) {
+  if (device < 0) {
+    check(cudaGetDevice(&device), "device");
+    return device;
+  }
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess) {
     cudaGetLastError();
@@ -41,9 +47,63 @@ inline int select_device(int device) {
     throw std::invalid_argument("device \"cuda:" + std::to_string(device) + "\" does not exist: " +
                                 (devices ? std::to_string(devices) + " CUDA device(s) found"
                                          : "no CUDA device found (" + why_no_cuda_devices() + ")"));
-  check(cudaSetDevice(device), "device");
   return device;
 }
+
+// Restores the calling thread's current device at its end, whatever becomes current meanwhile.
+class DeviceGuard {
+ public:
+  DeviceGuard() noexcept : known_(cudaGetDevice(&before_) == cudaSuccess) {}
+  explicit DeviceGuard(int device) : DeviceGuard() {
+    if (!known_ || device != before_) check(cudaSetDevice(device), "device");
+  }
+  ~DeviceGuard() {
+    int now;
+    if (!known_ || (cudaGetDevice(&now) == cudaSuccess && now == before_)) return;
+    if (cudaSetDevice(before_) != cudaSuccess) cudaGetLastError();
+  }
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+
+ private:
+  int before_ = 0;
+  bool known_;
+};
+
+// Owns an engine of one device. The device is current while the engine is made, while a function of
+// it runs, which is only reached through ->, and while it is destroyed; the caller's is restored.
+template <class Engine>
+class OnDevice {
+ public:
+  class Call {
+   public:
+    Call(int device, Engine* engine) : guard_(device), engine_(engine) {}
+    Engine* operator->() const { return engine_; }
+
+   private:
+    DeviceGuard guard_;
+    Engine* engine_;
+  };
+
+  // make: returns a std::unique_ptr. A negative index means the current device.
+  template <class Make>
+  OnDevice(int device, const Make& make) : device_(existing_device(device)) {
+    const DeviceGuard guard(device_);
+    engine_ = make();
+  }
+  ~OnDevice() {
+    const DeviceGuard guard;
+    cudaSetDevice(device_);
+    engine_.reset();
+  }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+  Call operator->() const { return {device_, engine_.get()}; }
+
+ private:
+  int device_;
+  std::unique_ptr<Engine> engine_;
+};
 
 // What copied_bytes() of devices.h says.
 inline std::atomic<std::uint64_t>& copied() {
@@ -119,17 +179,63 @@ class DeviceBuffer {
   std::size_t count_ = 0;
 };
 
-// A word in host memory that kernels can write.
-class HostFlag {
+// Page-locked host memory, which kernels of every device can read and write.
+template <class T>
+class PinnedBuffer {
  public:
-  HostFlag() { check(cudaHostAlloc(&word_, sizeof(unsigned), cudaHostAllocMapped), "host memory"); }
-  ~HostFlag() { cudaFreeHost(word_); }
-  HostFlag(const HostFlag&) = delete;
-  HostFlag& operator=(const HostFlag&) = delete;
-  volatile unsigned* word() const { return word_; }
+  PinnedBuffer() = default;
+  explicit PinnedBuffer(std::size_t count) : count_(count), own_(true) {
+    if (count == 0) return;
+    void* memory = nullptr;
+    check(cudaHostAlloc(&memory, count * sizeof(T), cudaHostAllocMapped | cudaHostAllocPortable),
+          "host memory");
+    data_ = static_cast<T*>(memory);
+  }
+  // Registers memory that somebody else owns and that outlives this object. Copies work, if more
+  // slowly, where a system does not register such memory.
+  PinnedBuffer(T* memory, std::size_t count) : data_(memory), count_(count) {
+    registered_ = cudaHostRegister(data_, count * sizeof(T), cudaHostRegisterDefault) ==
+                  cudaSuccess;
+    if (!registered_) cudaGetLastError();
+  }
+  PinnedBuffer(PinnedBuffer&& other) noexcept { swap(other); }
+  PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~PinnedBuffer() {
+    if (own_ && data_)
+      cudaFreeHost(data_);
+    else if (registered_)
+      cudaHostUnregister(data_);
+  }
+  void swap(PinnedBuffer& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(count_, other.count_);
+    std::swap(own_, other.own_);
+    std::swap(registered_, other.registered_);
+  }
+  T* data() const { return data_; }
+  std::size_t size() const { return count_; }
+  T& operator[](std::size_t i) const { return data_[i]; }
 
  private:
-  unsigned* word_ = nullptr;
+  T* data_ = nullptr;
+  std::size_t count_ = 0;
+  bool own_ = false, registered_ = false;
+};
+
+// One object in page-locked host memory, which kernels can read and write; it begins as T{}.
+template <class T>
+class MappedMemory {
+ public:
+  MappedMemory() : memory_(1) { new (memory_.data()) T{}; }
+  T* get() const { return memory_.data(); }
+  T* operator->() const { return get(); }
+  T& operator*() const { return *get(); }
+
+ private:
+  PinnedBuffer<T> memory_;
 };
 
 // What has been enqueued until now, to wait for.
@@ -149,17 +255,38 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-// Its work is ordered with that of the legacy default stream.
+enum class Priority { lowest, highest };
+
+// Blocks of kernels in a stream of the highest priority are started before those of other streams.
+// flags: cudaStreamDefault orders the stream's work with that of the legacy default stream,
+// cudaStreamNonBlocking does not.
 class Stream {
  public:
-  Stream() { check(cudaStreamCreate(&stream_), "stream"); }
+  explicit Stream(Priority priority = Priority::lowest, unsigned flags = cudaStreamDefault) {
+    int lowest = 0, highest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "stream");
+    check(cudaStreamCreateWithPriority(&stream_, flags,
+                                       priority == Priority::highest ? highest : lowest),
+          "stream");
+  }
   ~Stream() { cudaStreamDestroy(stream_); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   operator cudaStream_t() const { return stream_; }
+  void wait() const { check(cudaStreamSynchronize(stream_), "stream"); }
 
  private:
   cudaStream_t stream_ = nullptr;
 };
+
+// Whether a kernel may be launched while the one before it in its stream still runs (programmatic
+// stream serialization). Only code compiled for compute capability 9.0 and above contains the
+// instructions that wait for the former kernel's end; other code would read what is not yet written.
+template <class Kernel>
+bool waits_for_former_kernel(Kernel* kernel) {
+  cudaFuncAttributes compiled;
+  check(cudaFuncGetAttributes(&compiled, reinterpret_cast<const void*>(kernel)), "kernel");
+  return compiled.ptxVersion >= 90;
+}
 
 }  // namespace manymove

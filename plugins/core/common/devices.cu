@@ -36,8 +36,20 @@ std::string why_no_cuda_devices() {
 
 std::uint64_t copied_bytes() { return copied(); }
 
-void copy_from_device(void* host, const void* device, std::size_t bytes) {
-  check(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost), "copy of an input array");
+void copy_from_device(void* host, const void* device, std::size_t bytes,
+                      std::optional<std::uintptr_t> stream) {
+  if (bytes == 0) return;
+  constexpr const char* kWhat = "copy of an input array";
+  cudaPointerAttributes memory;
+  check(cudaPointerGetAttributes(&memory, device), kWhat);
+  if (memory.type == cudaMemoryTypeUnregistered)
+    throw std::invalid_argument("an input array is not in the memory of a CUDA device");
+  const DeviceGuard guard(memory.device);
+  if (!stream)
+    check(cudaDeviceSynchronize(), kWhat);
+  else if (*stream)
+    check(cudaStreamSynchronize(reinterpret_cast<cudaStream_t>(*stream)), kWhat);
+  check(cudaMemcpy(host, device, bytes, cudaMemcpyDefault), kWhat);
 }
 
 }  // namespace manymove

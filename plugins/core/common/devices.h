@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,11 @@ std::vector<Device> cuda_devices();
 std::string why_no_cuda_devices();
 // Between host and devices, by the engines of this process until now.
 std::uint64_t copied_bytes();
-// Copies from memory of any CUDA device. Throws std::runtime_error.
-void copy_from_device(void* host, const void* device, std::size_t bytes);
+// Copies an array from memory of any CUDA device, after the work of whoever produced it: a handle
+// of the CUDA stream that this work is in (1 is the legacy default stream, 2 the calling thread's),
+// 0 if the array is complete. Without a stream all work of the array's device is waited for. Throws
+// std::invalid_argument if it is no memory of a device, std::runtime_error for CUDA's errors.
+void copy_from_device(void* host, const void* device, std::size_t bytes,
+                      std::optional<std::uintptr_t> stream);
 
 }  // namespace manymove

@@ -11,8 +11,10 @@
 #include <set>
 #include <utility>
 
+#include "guarded.cuh"
 #include "kernels.cuh"
 #include "measure.cuh"
+#include "watch.cuh"
 
 namespace manymove::coulomb {
 namespace {
@@ -63,7 +65,7 @@ Schedule schedule_for(int eta) {
 class Card {
  public:
   Card(const State& state, const Schedule& schedule, int device)
-      : device_(select_device(device)),
+      : device_(current(device)),
         schedule_(schedule),
         n_(static_cast<int>(state.sites.size())) {
     check(cudaFuncSetAttribute(schedule.brush, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -78,7 +80,7 @@ class Card {
     reduction_.clear(stream_);
     put(state.sites);
   }
-  ~Card() { cudaSetDevice(device_); }
+  ~Card() { cudaSetDevice(device_); }  // where its members are freed
   Card(const Card&) = delete;
   Card& operator=(const Card&) = delete;
 
@@ -110,6 +112,10 @@ class Card {
     devices.site[place] = site_.data();
     devices.guest[place] = guest_.data();
     devices.decided[place] = progress_.data() + 1;
+  }
+  void enter(Watch& watch) const {
+    use();
+    watch.add(device_, stream_, progress_.data() + 1);
   }
 
   // A sweep up to where its groups are decided.
@@ -225,6 +231,11 @@ class Card {
   }
 
  private:
+  static int current(int device) {
+    check(cudaSetDevice(device), "device");
+    return device;
+  }
+
   // Blocks: all that a sweep may need, a group for a part of one included.
   unsigned share(int devices) const {
     const int groups = (n_ + schedule_.group - 1) / schedule_.group;
@@ -303,6 +314,20 @@ void connect(const std::vector<int>& devices) {
     }
 }
 
+void check_choice(const State& state, const std::vector<int>& devices) {
+  const Method method = state.parameters.method;
+  if (method == Method::serial) throw std::invalid_argument("method serial runs on the CPU only");
+  if (devices.size() > kMostDevices)
+    throw std::invalid_argument("a chain runs on up to " + std::to_string(kMostDevices) +
+                                " devices, not on " + std::to_string(devices.size()));
+  if (devices.size() > 1 && method != Method::brush)
+    throw std::invalid_argument("only method brush runs on several devices");
+  const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
+  if (devices.size() > 1 && blocking && blocking != std::string("0"))
+    throw std::invalid_argument(
+        "CUDA_LAUNCH_BLOCKING is set: kernels of a chain on several devices wait for each other, "
+        "so that their launches must not block");
+}
 // Chains over the same devices must not run at a time: the groups that each waits for might find no
 // room on a device that is full of the other's.
 std::mutex& one_shared_chain() {
@@ -310,18 +335,18 @@ std::mutex& one_shared_chain() {
   return mutex;
 }
 
+// Its functions may leave any device current.
 class CudaEngine final : public Engine {
  public:
   CudaEngine(State state, const std::vector<int>& devices) : state_(std::move(state)) {
     const bool exact = state_.parameters.double_precision;
-    check_choice(devices);
     eta_ = state_.parameters.threads_per_particle;
     if (eta_ == 0) eta_ = fastest_eta(state_.sites.size(), exact);
     const Schedule schedule =
         state_.rules.periodic
             ? (exact ? schedule_for<true, true>(eta_) : schedule_for<false, true>(eta_))
             : (exact ? schedule_for<true, false>(eta_) : schedule_for<false, false>(eta_));
-    for (const int device : devices) select_device(device);
+    for (const int device : devices) existing_device(device);
     connect(devices);
     for (const int device : devices)
       cards_.push_back(std::make_unique<Card>(state_, schedule, device));
@@ -329,21 +354,31 @@ class CudaEngine final : public Engine {
     for (int d = 0; d < devices_.count; ++d) cards_[d]->enter(devices_, d);
     if (shares_one_device(devices) && !first().holds(devices_.count))
       throw std::invalid_argument("too many ions for shares of one chain on the same device");
+    if (devices_.count == 1) return;
+    watch_ = std::make_unique<Watch>();
+    for (const auto& card : cards_) card->enter(*watch_);
+  }
+  // Memory that kernels which do not end still use is left to the end of the process: to free it
+  // would be to wait for them.
+  ~CudaEngine() override {
+    if (failure_.empty() || !watch_ || !watch_->busy()) return;
+    for (auto& card : cards_) card.release();
+    watch_.release();
   }
 
   void run(std::uint64_t sweeps) override {
     std::unique_lock<std::mutex> alone(one_shared_chain(), std::defer_lock);
     if (devices_.count > 1) alone.lock();
-    while (sweeps > 0) {
-      const int some = static_cast<int>(std::min<std::uint64_t>(sweeps, kRing));
-      for (const auto& card : cards_) card->clear_tallies();
-      for (int k = 0; k < some; ++k) enqueue(k);
-      check(cudaGetLastError(), "launch");
-      std::vector<std::vector<Tally>> tallies;
-      for (const auto& card : cards_) tallies.push_back(card->tallies());
-      fresh_ = false;
-      for (int k = 0; k < some; ++k) add(tallies, k);
-      sweeps -= some;
+    first();
+    try {
+      while (sweeps > 0) {
+        const int some = static_cast<int>(std::min<std::uint64_t>(sweeps, kRing));
+        run_batch(some);
+        sweeps -= some;
+      }
+    } catch (const std::exception& error) {  // some of the sweeps have been made
+      failure_ = error.what();
+      throw;
     }
   }
 
@@ -401,22 +436,25 @@ class CudaEngine final : public Engine {
   int threads_per_particle() const override { return eta_; }
 
  private:
-  Card& first() const { return *cards_.front(); }
-
-  void check_choice(const std::vector<int>& devices) const {
-    const Method method = state_.parameters.method;
-    if (method == Method::serial) throw std::invalid_argument("method serial runs on the CPU only");
-    if (devices.size() > kMostDevices)
-      throw std::invalid_argument("a chain runs on up to " + std::to_string(kMostDevices) +
-                                  " devices, not on " + std::to_string(devices.size()));
-    if (devices.size() > 1 && method != Method::brush)
-      throw std::invalid_argument("only method brush runs on several devices");
-    // For tests on a machine with one GPU.
-    if (shares_one_device(devices) && !std::getenv("MANYMOVE_TEST_ONE_DEVICE"))
-      throw std::invalid_argument("a device is named twice");
+  Card& first() const {
+    if (!failure_.empty())
+      throw std::runtime_error("the engine cannot be used after an error: " + failure_);
+    return *cards_.front();
   }
+
   static bool shares_one_device(const std::vector<int>& devices) {
     return std::set<int>(devices.begin(), devices.end()).size() < devices.size();
+  }
+
+  void run_batch(int sweeps) {
+    for (const auto& card : cards_) card->clear_tallies();
+    for (int k = 0; k < sweeps; ++k) enqueue(k);
+    check(cudaGetLastError(), "launch");
+    fresh_ = false;
+    if (watch_) watch_->wait();
+    std::vector<std::vector<Tally>> tallies;
+    for (const auto& card : cards_) tallies.push_back(card->tallies());
+    for (int k = 0; k < sweeps; ++k) add(tallies, k);
   }
 
   void enqueue(int slot) {
@@ -466,16 +504,19 @@ class CudaEngine final : public Engine {
 
   // The state with the device's positions.
   const State& fetched() const {
-    if (!fresh_) first().get(state_.sites);
+    const Card& card = first();
+    if (!fresh_) card.get(state_.sites);
     fresh_ = true;
     return state_;
   }
 
   mutable State state_;
   std::vector<std::unique_ptr<Card>> cards_;
+  std::unique_ptr<Watch> watch_;  // of several devices
   Devices devices_{};
   int eta_ = 1;
   mutable bool fresh_ = true;  // state_.sites
+  std::string failure_;        // the error that ended a run; empty if there was none
   std::vector<double> energies_;
   std::uint64_t trace_ = 0;  // of a host program's particles as they were left
 };
@@ -483,7 +524,10 @@ class CudaEngine final : public Engine {
 }  // namespace
 
 std::unique_ptr<Engine> make_cuda_engine(State state, const std::vector<int>& devices) {
-  return std::make_unique<CudaEngine>(std::move(state), devices);
+  check_choice(state, devices);
+  return std::make_unique<GuardedEngine>(devices.front(), [&] {
+    return std::make_unique<CudaEngine>(std::move(state), devices);
+  });
 }
 
 }  // namespace manymove::coulomb

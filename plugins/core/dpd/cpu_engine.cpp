@@ -99,7 +99,7 @@ class CpuEngine final : public ResidentBase {
         force[i] = {static_cast<Real>(arrays.force[i][0]), static_cast<Real>(arrays.force[i][1]),
                     static_cast<Real>(arrays.force[i][2])};
     }
-    take_topology(arrays.count, topology);
+    links_.take(arrays.count, topology, ranks_ ? &ranks_->communicator() : nullptr);
     position_ = std::move(position);
     velocity_ = std::move(velocity);
     force_ = std::move(force);
@@ -111,7 +111,7 @@ class CpuEngine final : public ResidentBase {
     rows_.cells =
         cells_of(settings_, static_cast<double>(everywhere), ranks_ ? &ranks_->here() : nullptr);
     rows_.lanes = lanes_of(ranks_ ? static_cast<int>(everywhere / ranks_->ranks()) : count_);
-    rows_.plain = is_plain(settings_, !specials_.partner.empty());
+    rows_.plain = is_plain(settings_, links_.has_specials());
     step_ = step;
     lists_built_ = -1;
     expired_ = true;
@@ -163,7 +163,7 @@ class CpuEngine final : public ResidentBase {
   void rehome(int count, const std::uint32_t* tag) override {
     std::vector<std::uint32_t> resident(static_cast<std::size_t>(count_));
     for (int i = 0; i < count_; ++i) resident[i] = velocity_[i].tag;
-    home_ = ranks_.value().find_homes(resident, count, tag);
+    home_ = find_homes(ranks_.value().communicator(), resident, count, tag);
   }
 
   EngineCounters counters() const override { return counters_; }
@@ -413,13 +413,16 @@ class CpuEngine final : public ResidentBase {
       const Position& p = position_[i];
       const int to = ranks_->owner(high_word(p.x), high_word(p.y), high_word(p.z));
       const Traveller traveller{p, velocity_[i], image_[i], home_[i]};
-      if (to != rank())
-        leaving[static_cast<std::size_t>(to)].push_back(traveller);
-      else
+      if (to == rank()) {
         settle(stay++, traveller);
+        continue;
+      }
+      leaving[static_cast<std::size_t>(to)].push_back(traveller);
+      links_.leave(velocity_[i].tag, to);
     }
     const auto arrived = deliver(ranks_->communicator(), leaving);
-    count_ = static_cast<int>(stay + arrived.size());
+    links_.travel(ranks_->communicator());
+    count_ = checked_count(static_cast<std::int64_t>(stay + arrived.size()));
     const auto n = static_cast<std::size_t>(count_);
     position_.resize(n);
     velocity_.resize(n);
@@ -452,6 +455,7 @@ class CpuEngine final : public ResidentBase {
       ghosts_to_[r] = static_cast<std::int64_t>(leaving[r].size());
     }
     const auto arrived = deliver(ranks_->communicator(), leaving, &ghosts_from_);
+    checked_count(static_cast<std::int64_t>(position_.size() + arrived.size()));
     for (const Ghost& ghost : arrived) {
       position_.push_back(ghost.position);
       velocity_.push_back(ghost.velocity);
@@ -506,39 +510,25 @@ class CpuEngine final : public ResidentBase {
 
   // ---- bonds ----
 
-  // By tag, of all ranks: a particle takes nothing of it along when it goes to another one.
-  void take_topology(int count, const Topology& topology) {
-    std::vector<Link> bonds = bonds_of(count, topology), specials = specials_of(count, topology);
-    if (ranks_)
-      for (auto* links : {&bonds, &specials}) *links = collect(ranks_->communicator(), *links);
-    slots_.clear();
-    for (const auto* links : {&bonds, &specials})
-      for (const Link& link : *links) {
-        slots_.add(link.tag);
-        if (links == &bonds) slots_.add(link.partner);
-      }
-    bonds_.take(bonds, slots_, true);
-    specials_.take(specials, slots_, false);
-  }
-
-  // Where those are that have some.
+  // Where those are that have some, and their partners.
   void find_partners() {
     rows_.bonded = {};
-    if (slots_.size() == 0) return;
+    const TagTable& slots = links_.slots();
+    if (slots.size() == 0) return;
+    const Partners bonds = links_.bonds().view(), specials = links_.specials().view();
     slot_.resize(position_.size());
-    where_.assign(static_cast<std::size_t>(slots_.size()), -1);
+    where_.assign(static_cast<std::size_t>(slots.size()), -1);
     for_each_range(pool_, static_cast<int>(slot_.size()), [&](int first, int last) {
       for (int i = first; i < last; ++i) {
-        slot_[i] = slots_.find(velocity_[i].tag);
+        slot_[i] = slots.find(velocity_[i].tag);
         if (slot_[i] >= 0) where_[slot_[i]] = i;
       }
     });
     for (int i = 0; ranks_ && i < count_; ++i)
       if (slot_[i] >= 0)
-        for (int k = bonds_.first[slot_[i]]; k < bonds_.first[slot_[i] + 1]; ++k)
-          if (where_[bonds_.partner[k]] < 0) miss_partner(velocity_[i].tag);
-    rows_.bonded = {slot_.data(),     where_.data(),     bonds_.view(),
-                    specials_.view(), bond_laws_.data(), {}};
+        for (int k = bonds.first[slot_[i]]; k < bonds.first[slot_[i] + 1]; ++k)
+          if (where_[bonds.partner[k]] < 0) miss_partner(velocity_[i].tag);
+    rows_.bonded = {slot_.data(), where_.data(), bonds, specials, bond_laws_.data(), {}};
     for (int kind = 1; kind < 4; ++kind)
       rows_.bonded.excluded[kind] = settings_.pairs.special[kind] == 0;
   }
@@ -569,8 +559,7 @@ class CpuEngine final : public ResidentBase {
   std::vector<std::vector<std::uint32_t>> list_;  // of each chunk
   std::vector<CandidateMemory> candidates_;       // of each thread
   KeySort sort_;
-  TagTable slots_;
-  PartnerLists bonds_, specials_;
+  RankLinks links_;
   std::vector<int> slot_, where_;
   std::optional<Decomposition> ranks_;  // if there are several
   std::vector<int> border_;             // whose copies go to other ranks, in their order

@@ -12,13 +12,38 @@ std::unique_ptr<ResidentEngine> make(const Settings& settings, Communicator* com
   return std::make_unique<CudaEngine<P>>(settings);
 }
 
+// Leaves the caller's current device as it was.
+class GuardedEngine final : public ResidentEngine {
+ public:
+  template <class Make>
+  GuardedEngine(int device, const Make& make) : engine_(device, make) {}
+
+  std::string device() const override { return engine_->device(); }
+  std::string transport() const override { return engine_->transport(); }
+  void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override {
+    engine_->upload(arrays, topology, step);
+  }
+  void advance(std::int64_t steps, bool (*interrupted)()) override {
+    engine_->advance(steps, interrupted);
+  }
+  std::int64_t step() const override { return engine_->step(); }
+  Tally tally() const override { return engine_->tally(); }
+  void download(const HostArrays& arrays) override { engine_->download(arrays); }
+  void rehome(int count, const std::uint32_t* tag) override { engine_->rehome(count, tag); }
+  EngineCounters counters() const override { return engine_->counters(); }
+
+ private:
+  OnDevice<ResidentEngine> engine_;
+};
+
 }  // namespace
 
 std::unique_ptr<ResidentEngine> make_cuda_engine(const Settings& settings, int device,
                                                  Communicator* communicator) {
-  if (device >= 0) select_device(device);
-  if (settings.pairs.double_precision) return make<Double>(settings, communicator);
-  return make<Mixed>(settings, communicator);
+  return std::make_unique<GuardedEngine>(device, [&] {
+    return settings.pairs.double_precision ? make<Double>(settings, communicator)
+                                           : make<Mixed>(settings, communicator);
+  });
 }
 
 }  // namespace manymove::dpd

@@ -7,31 +7,17 @@
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
 #include <numeric>
-#include <thread>
 #include <unordered_map>
 
 #include "../common/device.cuh"
 #include "kernels.cuh"
+#include "waits.cuh"
 
 namespace manymove::dpd {
 
 // Launched ahead of what the GPU is known to have begun: the queue is never empty, and few launches
 // are in vain when lists expire.
 constexpr long long kAhead = 3;
-
-template <class T>
-class MappedMemory {
- public:
-  MappedMemory() { check(cudaHostAlloc(&data_, sizeof(T), cudaHostAllocMapped), "host memory"); }
-  ~MappedMemory() { cudaFreeHost(data_); }
-  MappedMemory(const MappedMemory&) = delete;
-  MappedMemory& operator=(const MappedMemory&) = delete;
-  T* operator->() const { return data_; }
-  T* get() const { return data_; }
-
- private:
-  T* data_ = nullptr;
-};
 
 template <class T>
 DeviceBuffer<T> on_device(const T* host, std::size_t count, cudaStream_t stream) {
@@ -166,7 +152,7 @@ class CudaEngine : public ResidentBase {
     }
     if (arrays.image) {
       copy_out(arrays.image, image_.data(), sizeof(int3) * static_cast<unsigned>(count_), stream_);
-      check(cudaStreamSynchronize(stream_), "download");
+      finish("download");
     }
   }
 
@@ -178,7 +164,7 @@ class CudaEngine : public ResidentBase {
   EngineCounters counters() const override {
     EngineCounters counters = counters_;
     std::vector<int> number(lists_hold_ ? static_cast<std::size_t>(count_) : 0);
-    if (!number.empty()) number_.download(number.data(), stream_, number.size());
+    if (!number.empty()) fetch(number_, number.data(), number.size());
     counters.neighbours = std::accumulate(number.begin(), number.end(), std::int64_t{0});
     return counters;
   }
@@ -195,6 +181,15 @@ class CudaEngine : public ResidentBase {
 
   void launched() const { check(cudaGetLastError(), "launch"); }
 
+  // Waits for what is in stream_. An engine of several ranks watches the others meanwhile.
+  virtual void finish(const char* what) const { check(cudaStreamSynchronize(stream_), what); }
+
+  template <class T>
+  void fetch(const DeviceBuffer<T>& from, T* host, std::size_t count) const {
+    copy_out(host, from.data(), count * sizeof(T), stream_);
+    finish("download");
+  }
+
   void send(const Triple* host) {
     copy_in(staging_.data(), host, sizeof(Triple) * static_cast<unsigned>(count_), stream_);
   }
@@ -202,7 +197,7 @@ class CudaEngine : public ResidentBase {
   void receive(Triple* host, int count) {
     launched();
     copy_out(host, staging_.data(), sizeof(Triple) * static_cast<unsigned>(count), stream_);
-    check(cudaStreamSynchronize(stream_), "download");
+    finish("download");
   }
 
   void allocate(std::size_t n) {
@@ -266,9 +261,11 @@ class CudaEngine : public ResidentBase {
     plain_ = is_plain(settings_, has_special_);
     if (has_special_) {
       const auto ends = static_cast<std::size_t>(t.first_special[n]);
+      std::vector<LinkWord> links(ends);
+      for (std::size_t k = 0; k < ends; ++k)
+        links[k] = link_word(t.special_partner[k], t.special_kind[k]);
       special_first_ = on_device(t.first_special, n + 1, stream_);
-      special_partner_ = on_device(t.special_partner, ends, stream_);
-      special_kind_ = on_device(t.special_kind, ends, stream_);
+      special_link_ = on_device(links, stream_);
     }
     if (t.first_bond && t.first_bond[n] > 0) {
       const auto ends = static_cast<std::size_t>(t.first_bond[n]);
@@ -354,7 +351,7 @@ class CudaEngine : public ResidentBase {
     overlap[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap[0].val.programmaticStreamSerializationAllowed = 1;
     config.attrs = overlap;
-    config.numAttrs = 1;
+    config.numAttrs = overlap_ ? 1 : 0;
     check(cudaLaunchKernelEx(&config, kernel, s, Everybody{}), "launch");
   }
 
@@ -368,9 +365,8 @@ class CudaEngine : public ResidentBase {
     std::int64_t next = from;
     for (;;) {
       while (next <= to) {
-        long long started;
-        while (!trouble() && (started = report_->started) < next - kAhead)
-          std::this_thread::yield();
+        const auto may_launch = [&] { return trouble() || report_->started >= next - kAhead; };
+        wait_alone(may_launch, stream_, limit_, "step", interrupted);
         if (trouble()) {
           next = mend(buffer_of);
           continue;
@@ -380,7 +376,8 @@ class CudaEngine : public ResidentBase {
         launch_step(next, next == to);
         ++next;
       }
-      check(cudaStreamSynchronize(stream_), "step");
+      wait_alone([&] { return has_ended(cudaStream_t(stream_), "step"); }, stream_, limit_, "step",
+                 interrupted);
       if (!trouble()) break;
       next = mend(buffer_of);
     }
@@ -398,7 +395,7 @@ class CudaEngine : public ResidentBase {
     total_kernel<<<1, 64 * kTallies, 0, stream_>>>(blocks, partial_.data(), total_.data());
     launched();
     double total[kTallies];
-    total_.download(total, stream_);
+    fetch(total_, total, kTallies);
     tally_.pair_energy = total[0];
     tally_.bond_energy = total[7];
     std::copy_n(total + 1, 6, tally_.pair_virial);
@@ -469,8 +466,7 @@ class CudaEngine : public ResidentBase {
     unsigned excluded = 0;
     for (unsigned k = 1; k < 4; ++k)
       if (settings_.pairs.special[k] == 0) excluded |= 1u << k;
-    const Specials specials{special_first_.data(), special_partner_.data(), special_kind_.data(),
-                            excluded};
+    const Specials specials{special_first_.data(), special_link_.data(), {}, excluded};
     const auto kernel = has_special_ ? &list_kernel<P, true> : &list_kernel<P, false>;
     kernel<<<list_grid(), kThreads, 0, stream_>>>(
         ListArguments{cells_, !base_.motion.frame.tilted, base_.watch, range_.data(), lists(),
@@ -489,8 +485,10 @@ class CudaEngine : public ResidentBase {
   }
 
   Stream stream_;
+  const double limit_ = Watchdog::timeout();  // seconds without an answer
   std::string name_;
   double unit_;  // of forces
+  const bool overlap_ = waits_for_former_kernel(kernel_of<true, true>(1));  // of steps
   DeviceBuffer<PairLaw<Real>> laws_;
   DeviceBuffer<Real> half_kicks_;
   DeviceBuffer<BondLaw<Real>> bond_laws_;
@@ -518,8 +516,8 @@ class CudaEngine : public ResidentBase {
   DeviceBuffer<double> partial_, total_;
   int bond_ends_ = 0;
   DeviceBuffer<int> bond_first_, bond_type_, special_first_;
-  DeviceBuffer<unsigned> bond_partner_, bond_index_, where_, special_partner_;
-  DeviceBuffer<unsigned char> special_kind_;
+  DeviceBuffer<unsigned> bond_partner_, bond_index_, where_;
+  DeviceBuffer<LinkWord> special_link_;
   DeviceBuffer<int2> bond_range_;
 };
 

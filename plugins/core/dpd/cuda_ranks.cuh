@@ -18,8 +18,8 @@ struct Answers {
   Control control;
   Census census;
   Bounds bounds;
-  unsigned soonest;   // as in Census
-  unsigned total[1];  // as many as there is room for
+  unsigned soonest;  // as in Census
+  unsigned* total;   // [ranks], host memory as well
 };
 
 __global__ void answer_kernel(const Control* control, const Census* census, const Bounds* bounds,
@@ -29,7 +29,7 @@ __global__ void answer_kernel(const Control* control, const Census* census, cons
   answers->bounds = *bounds;
 }
 __global__ void forget_kernel(Control* control, Census* census) {
-  *control = {kNever, 0, 0};
+  if (!given_up(*control)) *control = {kNever, 0, 0};
   *census = {__float_as_uint(kForGood), 0, 0, 0};
 }
 
@@ -52,42 +52,33 @@ class CudaRanks : public CudaEngine<P> {
   };
 
  public:
+  // Collective.
   CudaRanks(const Settings& settings, Communicator& communicator)
       : Base(settings),
         ranks_(settings, communicator, kFarthestAhead * 0.5 * settings.skin),
-        transport_(make_transport(communicator, settings.transport)),
+        wait_(communicator),
+        transport_(make_transport(communicator, settings.transport, [this] { finish_all(); })),
         overlap_(settings.overlap),
         census_(1),
         bounds_(1),
-        parts_(on_device(ranks_.parts(), stream_)) {
+        parts_(on_device(ranks_.parts(), stream_)),
+        totals_(ranks_.parts().size()) {
     std::vector<Part> reached;
     for (const int r : ranks_.neighbours())
       reached.push_back(ranks_.reached()[static_cast<std::size_t>(r)]);
     reached_ = on_device(reached, stream_);
-    const std::size_t boxes = ranks_.parts().size();
-    check(cudaHostAlloc(reinterpret_cast<void**>(&answers_),
-                        sizeof(Answers) + boxes * sizeof(unsigned), cudaHostAllocMapped),
-          "host memory");
-    int lowest, highest;
-    check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "stream");
-    check(cudaStreamCreateWithPriority(&first_stream_, cudaStreamNonBlocking, highest), "stream");
-    check(cudaStreamCreateWithPriority(&last_stream_, cudaStreamNonBlocking, lowest), "stream");
+    answers_->total = totals_.data();
     bounds_.clear(stream_);
     forget();
-    check(cudaStreamSynchronize(stream_), "start");
+    finish("start");
   }
-  ~CudaRanks() override {
-    for (const cudaStream_t stream : {first_stream_, last_stream_, cudaStream_t(stream_)})
-      cudaStreamSynchronize(stream);
-    cudaStreamDestroy(first_stream_);
-    cudaStreamDestroy(last_stream_);
-    cudaFreeHost(answers_);
-  }
+  ~CudaRanks() override { give_up(); }
 
   std::string transport() const override { return transport_->name(); }
 
-  void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override {
-    this->check_topology(arrays.count, topology);
+  void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override try {
+    Communicator& communicator = ranks_.communicator();
+    together(communicator, [&] { this->check_topology(arrays.count, topology); });
     work_ = stream_;
     hosts_ = count_ = seats_ = arrays.count;
     ghosts_ = outer_ = near_ = seats_left_ = 0;
@@ -97,24 +88,32 @@ class CudaRanks : public CudaEngine<P> {
     now_ = 0;
     forget();
     const std::int64_t all = ranks_.sum(count_);
-    cells_ = cells_of(settings_, static_cast<double>(all), &ranks_.here());
-    base_.cells = cells_;
-    depths_ = depths_of_part();
-    share_cells();
-    lanes_ = lanes_of(static_cast<int>(all / ranks_.ranks()));
-    for (auto* range : {&range_, &ghost_range_}) *range = DeviceBuffer<int2>(this->total_cells());
-    reserve(std::max(count_, static_cast<int>(all / ranks_.ranks())), 0);
-    const double volume =
-        settings_.box.extent[0] * settings_.box.extent[1] * settings_.box.extent[2];
-    const double reach = settings_.cutoff + settings_.skin;
-    const double expected = 4.18879 * reach * reach * reach * static_cast<double>(all) / volume;
-    grow_lists(static_cast<int>(std::min(1.4 * expected + 16, static_cast<double>(all) + kGroup)));
+    together(communicator, [&] {
+      cells_ = cells_of(settings_, static_cast<double>(all), &ranks_.here());
+      base_.cells = cells_;
+      depths_ = depths_of_part();
+      share_cells();
+      lanes_ = lanes_of(static_cast<int>(all / ranks_.ranks()));
+      for (auto* range : {&range_, &ghost_range_}) *range = DeviceBuffer<int2>(this->total_cells());
+      reserve(std::max(count_, static_cast<int>(all / ranks_.ranks())), 0);
+      const double volume =
+          settings_.box.extent[0] * settings_.box.extent[1] * settings_.box.extent[2];
+      const double reach = settings_.cutoff + settings_.skin;
+      const double expected = 4.18879 * reach * reach * reach * static_cast<double>(all) / volume;
+      grow_lists(
+          static_cast<int>(std::min(1.4 * expected + 16, static_cast<double>(all) + kGroup)));
+    });
     transport_->expect(largest_parcel(static_cast<double>(all)));
-    take_all_topology(topology);
-    if (count_ > 0) enter(arrays, topology);
+    take_links(topology);
+    together(communicator, [&] {
+      if (count_ > 0) enter(arrays, topology);
+    });
+  } catch (...) {
+    failed();
+    throw;
   }
 
-  void download(const HostArrays& arrays) override {
+  void download(const HostArrays& arrays) override try {
     const int blocks = blocks_for(count_, kSorters), self = ranks_.rank();
     const Homes home = homes();
     const auto stay = [&](Triple* host, auto launch) {
@@ -141,16 +140,19 @@ class CudaRanks : public CudaEngine<P> {
                                                             images);
       launched();
       copy_out(arrays.image, images, sizeof(int3) * static_cast<unsigned>(hosts_), stream_);
-      check(cudaStreamSynchronize(stream_), "download");
+      finish("download");
     }
     for (const Arrival& arrival : deliver(ranks_.communicator(), departures()))
       arrival.enter(arrays);
+  } catch (...) {
+    failed();
+    throw;
   }
 
-  void rehome(int count, const std::uint32_t* tag) override {
+  void rehome(int count, const std::uint32_t* tag) override try {
     std::vector<std::uint32_t> resident(static_cast<std::size_t>(count_));
-    if (count_ > 0) tag_.download(resident.data(), stream_, resident.size());
-    const std::vector<Home> homes = ranks_.find_homes(resident, count, tag);
+    if (count_ > 0) this->fetch(tag_, resident.data(), resident.size());
+    const std::vector<Home> homes = find_homes(ranks_.communicator(), resident, count, tag);
     hosts_ = count;
     ensure(staging_, hosts_);
     if (count_ == 0) return;
@@ -158,41 +160,75 @@ class CudaRanks : public CudaEngine<P> {
     rehome_kernel<<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(count_, seat_.data(),
                                                                           to.data(), home_.data());
     launched();
-    check(cudaStreamSynchronize(stream_), "upload");
+    finish("upload");
+  } catch (...) {
+    failed();
+    throw;
   }
 
  protected:
-  using Base::base_, Base::bond_ends_, Base::bond_first_, Base::bond_index_, Base::bond_partner_,
-      Base::bond_range_, Base::bond_type_, Base::ball_, Base::capacity_, Base::cells_,
-      Base::control_, Base::count_, Base::entry_, Base::force_, Base::has_special_, Base::image_,
-      Base::key_, Base::lanes_, Base::launched, Base::lists_hold_, Base::now_, Base::number_,
-      Base::order_, Base::partial_, Base::plain_, Base::range_, Base::settings_,
-      Base::special_first_, Base::special_kind_, Base::special_partner_, Base::staging_,
-      Base::step_, Base::stream_, Base::tally_, Base::where_;
+  using Base::base_, Base::bond_index_, Base::bond_range_, Base::bond_type_, Base::ball_,
+      Base::capacity_, Base::cells_, Base::control_, Base::count_, Base::entry_, Base::force_,
+      Base::has_special_, Base::image_, Base::key_, Base::lanes_, Base::launched, Base::lists_hold_,
+      Base::now_, Base::number_, Base::order_, Base::partial_, Base::plain_, Base::range_,
+      Base::settings_, Base::staging_, Base::step_, Base::stream_, Base::tally_;
+
+  // ---- waiting and giving up ----
+
+  void finish(const char* what) const override { wait_(cudaStream_t(stream_), what); }
+  void finish_all() const {
+    for (const cudaStream_t stream : {cudaStream_t(first_stream_), cudaStream_t(last_stream_),
+                                      cudaStream_t(stream_)})
+      wait_(stream, "step");
+  }
+
+  // In the handler of an exception that leaves a public call. Unless all ranks have agreed on it,
+  // kernels may be left that wait for ranks whose kernels do not come.
+  void failed() noexcept {
+    try {
+      throw;
+    } catch (const RankFailure&) {
+      give_up();
+    } catch (const Agreed&) {
+    } catch (...) {
+      give_up();
+    }
+  }
+  // Ends what is in the streams. What other ranks have not sent is undefined then, so kernels are
+  // told first to leave it alone.
+  void give_up() noexcept {
+    cudaMemsetAsync(&control_.data()->expired, 0xff, sizeof(Control::expired), rescue_stream_);
+    settles(rescue_stream_);
+    transport_->abandon();
+    for (const cudaStream_t stream : {cudaStream_t(first_stream_), cudaStream_t(last_stream_),
+                                      cudaStream_t(stream_)})
+      settles(stream);
+  }
 
   // ---- memory ----
 
+  // Freeing memory waits for all kernels, and nobody would watch the other ranks meanwhile.
   template <class T, class Count>
   void ensure(DeviceBuffer<T>& buffer, Count count) {
     const auto wanted = static_cast<std::size_t>(count);
     if (wanted <= buffer.size()) return;
+    finish_all();
     DeviceBuffer<T> larger(wanted + wanted / 16);
     larger.clear(stream_);
     if (buffer.size())
       check(cudaMemcpyAsync(larger.data(), buffer.data(), buffer.size() * sizeof(T),
                             cudaMemcpyDeviceToDevice, stream_),
             "copy");
-    check(cudaStreamSynchronize(stream_), "copy");
-    check(cudaStreamSynchronize(first_stream_), "copy");
+    finish("copy");
     buffer.swap(larger);
   }
 
-  // Of so many particles; no block of a step has some of them.
+  // Index of the first ghost: the number of owned particles rounded up to whole blocks.
   static int first_ghost(int owned) { return blocks_for(owned) * kThreads; }
 
   // Room for so many particles and ghosts; what is there is kept.
   void reserve(int owned, int ghosts) {
-    const int all = first_ghost(owned) + ghosts;
+    const int all = this->checked_count(std::int64_t{first_ghost(owned)} + ghosts);
     for (State& state : state_) {
       ensure(state.position, all);
       ensure(state.velocity, all);
@@ -217,8 +253,8 @@ class CudaRanks : public CudaEngine<P> {
     ensure(tag_, owned_capacity_);
     ensure(number_, owned_capacity_);
     ensure(staging_, std::max(owned_capacity_, hosts_));
-    ensure(bond_range_, bond_ends_ ? owned_capacity_ : 0);
-    ensure(partial_, (blocks_for(owned_capacity_ * kMostLanes) + 2) * kTallies);
+    reserve_links();
+    ensure(partial_, (blocks_for(owned_capacity_, kThreads / kMostLanes) + 2) * kTallies);
     if (capacity_ > 0) grow_lists(capacity_, true);
     lists_lost_ = true;
   }
@@ -226,6 +262,7 @@ class CudaRanks : public CudaEngine<P> {
   void grow_lists(int entries, bool anew = false) {
     const int capacity = (entries + kGroup - 1) / kGroup * kGroup;
     if (capacity <= capacity_ && !anew) return;
+    finish_all();
     entry_ = {};
     entry_ = DeviceBuffer<unsigned>(static_cast<std::size_t>(capacity) *
                                     static_cast<unsigned>(owned_capacity_));
@@ -270,65 +307,55 @@ class CudaRanks : public CudaEngine<P> {
                                                                         seat_.data(), home_.data());
     launched();
     unsigned first_bad;
-    bad.download(&first_bad, stream_);
+    this->fetch(bad, &first_bad, 1);
     if (first_bad != none)
       this->refuse_particle(topology.tag[first_bad], arrays.position[first_bad]);
   }
 
-  // Bonds and special neighbours of all ranks, by tag.
-  void take_all_topology(const Topology& topology) {
-    Communicator& communicator = ranks_.communicator();
-    const auto bonds = by_tag(collect(communicator, bonds_of(count_, topology)), topology);
-    const auto specials = by_tag(collect(communicator, specials_of(count_, topology)), topology);
-    bond_ends_ = static_cast<int>(bonds.partner.size());
-    has_special_ = !specials.partner.empty();
-    plain_ = is_plain(settings_, has_special_);
-    base_.bonds = {};
-    if (has_special_) {
-      special_first_ = on_device(specials.first, stream_);
-      special_partner_ = on_device(specials.partner, stream_);
-      special_kind_ = on_device(
-          std::vector<unsigned char>(specials.kind.begin(), specials.kind.end()), stream_);
-    }
-    if (bond_ends_ == 0) return;
-    bond_first_ = on_device(bonds.first, stream_);
-    bond_partner_ = on_device(bonds.partner, stream_);
-    bond_type_ = on_device(bonds.kind, stream_);
-    bond_index_ = DeviceBuffer<unsigned>(bonds.partner.size());
-    bond_index_.clear(stream_);
-    where_ = DeviceBuffer<unsigned>(bonds.first.size());
-    ensure(bond_range_, owned_capacity_);
-    base_.bonds = {bond_range_.data(), bond_index_.data(), bond_type_.data()};
+  // ---- links ----
+
+  // Room for those of owned_capacity_ particles; what is there is kept.
+  void reserve_links() {
+    const auto room = static_cast<std::size_t>(owned_capacity_);
+    if (room * links_.bonds > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+      throw std::runtime_error(text_of(owned_capacity_, " particles with up to ", links_.bonds,
+                                       " bonds each are too many for one rank: the product must "
+                                       "be below 2^31"));
+    ensure(link_, room * links_.words());
+    links_.word = link_.data();
+    ensure(bond_index_, room * links_.bonds);
+    ensure(bond_type_, room * links_.bonds);
+    ensure(bond_range_, links_.bonds ? room : 0);
   }
 
-  struct ByTag {
-    std::vector<int> first;  // [largest tag + 2]
-    std::vector<unsigned> partner;
-    std::vector<int> kind;
-  };
-  ByTag by_tag(const std::vector<Link>& links, const Topology& topology) const {
-    ByTag result;
-    if (links.empty()) return result;
-    std::int64_t largest = 0;
-    for (int i = 0; i < count_; ++i)
-      largest = std::max(largest, static_cast<std::int64_t>(topology.tag[i]));
-    for (const Link& link : links)
-      largest = std::max({largest, std::int64_t(link.tag), std::int64_t(link.partner)});
-    ranks_.communicator().maximum(&largest, 1);
-    if (largest > std::numeric_limits<int>::max() - 2)
-      throw std::invalid_argument("tags of bonded particles must be below 2^31 on several ranks");
-    result.first.assign(static_cast<std::size_t>(largest) + 2, 0);
-    for (const Link& link : links) ++result.first[link.tag + 1];
-    std::partial_sum(result.first.begin(), result.first.end(), result.first.begin());
-    std::vector<int> at(result.first);
-    result.partner.resize(links.size());
-    result.kind.resize(links.size());
-    for (const Link& link : links) {
-      const auto k = static_cast<std::size_t>(at[link.tag]++);
-      result.partner[k] = link.partner;
-      result.kind[k] = link.kind;
-    }
-    return result;
+  // Bonds and special neighbors of the rank's particles, in the seats that these have at first. All
+  // ranks agree on the length of rows, and on whether there are any.
+  void take_links(const Topology& topology) {
+    std::int64_t most[2] = {most_links(count_, topology.first_bond),
+                            most_links(count_, topology.first_special)};
+    ranks_.communicator().maximum(most, 2);
+    links_.bonds = static_cast<std::uint32_t>(most[0]);
+    links_.specials = static_cast<std::uint32_t>(most[1]);
+    has_special_ = links_.specials > 0;
+    plain_ = is_plain(settings_, has_special_);
+    reserve_links();
+    const std::vector<LinkWord> rows = rows_of(count_, topology, links_);
+    if (rows.empty()) return;
+    copy_in(link_.data(), rows.data(), rows.size() * sizeof(LinkWord), stream_);
+    finish("upload");
+  }
+
+  BondsInOrder bonds_in_order() const {
+    return {bond_range_.data(), bond_index_.data(), bond_type_.data()};
+  }
+
+  // An empty one, for so many particles.
+  TagIndex tag_index(std::int64_t particles) {
+    const int bits = TagIndex::bits_for(particles);
+    const auto entries = static_cast<std::size_t>(1) << bits;
+    ensure(known_tag_, entries);
+    check(cudaMemsetAsync(known_tag_.data(), 0, entries * sizeof(std::uint64_t), stream_), "clear");
+    return {known_tag_.data(), bits};
   }
 
   Homes homes() const { return {seat_.data(), home_.data()}; }
@@ -338,7 +365,7 @@ class CudaRanks : public CudaEngine<P> {
     std::vector<std::vector<Arrival>> result(ranks_.parts().size());
     const LivesAt test{ranks_.rank(), homes()};
     count_boxes(count_, ranks_.ranks(), test);
-    check(cudaStreamSynchronize(stream_), "download");
+    finish("download");
     const int away = total(ranks_.ranks());
     if (away == 0) return result;
     ensure(picked_, away);
@@ -349,7 +376,7 @@ class CudaRanks : public CudaEngine<P> {
         rest_.data(), force_.data(), leaving.data());
     launched();
     std::vector<Arrival> all(static_cast<std::size_t>(away));
-    leaving.download(all.data(), stream_);
+    this->fetch(leaving, all.data(), all.size());
     auto at = all.begin();
     for (std::size_t r = 0; r < result.size(); ++r) {
       result[r].assign(at, at + answers_->total[r]);
@@ -414,7 +441,10 @@ class CudaRanks : public CudaEngine<P> {
   }
   // Of each block in each box; null where there are none.
   unsigned* room_for_numbers(int count, int boxes) {
-    const int numbers = boxes * blocks_for(count, kSorters) + 1;
+    const std::int64_t numbers = std::int64_t{boxes} * blocks_for(count, kSorters) + 1;
+    if (numbers > std::numeric_limits<int>::max())
+      throw std::runtime_error(text_of(count, " particles on one of ", boxes,
+                                       " ranks: a 256th of their product must be below 2^31"));
     ensure(block_number_, numbers);
     ensure(block_offset_, numbers);
     return count > 0 && boxes > 0 ? block_number_.data() : nullptr;
@@ -422,7 +452,7 @@ class CudaRanks : public CudaEngine<P> {
   void sum_boxes(int count, int boxes) {
     const int blocks = blocks_for(count, kSorters), numbers = boxes * blocks + 1;
     if (numbers == 1) {
-      check(cudaStreamSynchronize(work_), "count");
+      wait_(work_, "count");
       std::fill_n(answers_->total, boxes, 0u);
       return;
     }
@@ -451,31 +481,31 @@ class CudaRanks : public CudaEngine<P> {
         std::accumulate(answers_->total, answers_->total + boxes, std::uint64_t(0)));
   }
 
-  // Records for and from other ranks, by rank; in the order of ranks.
+  // Records for and from other ranks, by rank, `bytes` from one to the next; in the order of ranks.
   template <class T>
   struct Traffic {
     Parcels sent, received;
     Places<T> to, from;
   };
   template <class T>
-  Traffic<T> traffic(const std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
+  Traffic<T> traffic(const std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from,
+                     std::size_t bytes = sizeof(T)) {
     Traffic<T> t;
-    const auto add = [](Parcels& parcels, int rank, std::int64_t records) {
-      if (records)
-        parcels.push_back({rank, static_cast<std::size_t>(records) * sizeof(T), nullptr});
+    const auto add = [&](Parcels& parcels, int rank, std::int64_t records) {
+      if (records) parcels.push_back({rank, static_cast<std::size_t>(records) * bytes, nullptr});
     };
     for (int r = 0; r < ranks_.ranks(); ++r) {
       add(t.sent, r, to[static_cast<std::size_t>(r)]);
       add(t.received, r, from[static_cast<std::size_t>(r)]);
     }
     transport_->place(t.sent, t.received);
-    t.to = places_of<T>(t.sent);
-    t.from = places_of<T>(t.received);
+    t.to = places_of<T>(t.sent, bytes);
+    t.from = places_of<T>(t.received, bytes);
     return t;
   }
   // Parcels that follow each other in memory are one.
   template <class T>
-  static Places<T> places_of(const Parcels& parcels) {
+  static Places<T> places_of(const Parcels& parcels, std::size_t bytes) {
     Places<T> places{};
     const char* end = nullptr;
     unsigned records = 0;
@@ -485,7 +515,7 @@ class CudaRanks : public CudaEngine<P> {
         places.first[places.count] = records;
         places.data[places.count++] = reinterpret_cast<T*>(parcel.data);
       }
-      records += static_cast<unsigned>(parcel.bytes / sizeof(T));
+      records += static_cast<unsigned>(parcel.bytes / bytes);
       places.first[places.count] = records;
       end = parcel.data + parcel.bytes;
     }
@@ -539,25 +569,31 @@ class CudaRanks : public CudaEngine<P> {
   }
   // In answers_ once the event is there.
   void answer() {
-    answer_kernel<<<1, 1, 0, work_>>>(control_.data(), census_.data(), bounds_.data(), answers_);
+    answer_kernel<<<1, 1, 0, work_>>>(control_.data(), census_.data(), bounds_.data(),
+                                     answers_.get());
     launched();
     answered_.record(work_);
   }
   void ask() {
     answer();
-    answered_.wait();
+    wait_(cudaEvent_t(answered_), "answer");
   }
 
   Decomposition ranks_;
+  const RankWaits wait_;
+  // Before and after stream_, and for what must not wait behind these.
+  const Stream first_stream_{Priority::highest, cudaStreamNonBlocking},
+      last_stream_{Priority::lowest, cudaStreamNonBlocking},
+      rescue_stream_{Priority::highest, cudaStreamNonBlocking};
   std::unique_ptr<Transport> transport_;
   const bool overlap_;
   DeviceBuffer<Census> census_;
   DeviceBuffer<Bounds> bounds_;
   DeviceBuffer<Part> parts_, reached_;
-  Answers* answers_ = nullptr;
+  MappedMemory<Answers> answers_;
+  PinnedBuffer<unsigned> totals_;
   Event answered_;
-  cudaStream_t first_stream_ = nullptr, last_stream_ = nullptr;  // before and after stream_
-  cudaStream_t work_ = stream_;                                  // of what comes next
+  cudaStream_t work_ = stream_;  // of what comes next
   Depths depths_{};
   DeviceBuffer<CellPlace> inner_cells_, outer_cells_;
   int hosts_ = 0, ghosts_ = 0, owned_capacity_ = 0;
@@ -567,6 +603,9 @@ class CudaRanks : public CudaEngine<P> {
   DeviceBuffer<Velocity> rest_;  // at whole steps
   DeviceBuffer<int3> built_image_;
   DeviceBuffer<Home> home_;
+  LinkRows links_;
+  DeviceBuffer<LinkWord> link_;  // of links_
+  DeviceBuffer<std::uint64_t> known_tag_;
   DeviceBuffer<unsigned> seat_, seat_there_, left_seat_;
   int seats_ = 0, seats_left_ = 0;  // ever taken; of these left again
   DeviceBuffer<unsigned> tag_, place_, picked_, border_, block_number_, block_offset_;

@@ -31,7 +31,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
  public:
   using Base::Base;
 
-  void advance(std::int64_t steps, bool (*interrupted)()) override {
+  void advance(std::int64_t steps, bool (*interrupted)()) override try {
     if (steps <= 0) return;
     std::int64_t to = step_ + steps, next = step_ + 1;
     if (!lists_hold_) interval_ = 1;
@@ -61,25 +61,26 @@ class CudaRanksEngine final : public CudaRanks<P> {
     counters_.steps += to - step_;
     step_ = to;
     this->read_tally(blocks_of(0, count_));
+  } catch (...) {
+    this->failed();
+    throw;
   }
 
  private:
   using Base::answer, Base::answered_, Base::answers_, Base::ask, Base::ball_, Base::base_,
-      Base::bond_ends_, Base::bond_first_, Base::bond_index_, Base::bond_partner_,
-      Base::bond_range_, Base::border_, Base::bounds_, Base::built_, Base::built_image_,
-      Base::capacity_, Base::cells_, Base::census_, Base::count_, Base::count_boxes,
+      Base::bonds_in_order, Base::border_, Base::bounds_, Base::built_, Base::built_image_,
+      Base::capacity_, Base::cells_, Base::census_, Base::control_, Base::count_, Base::count_boxes,
       Base::counters_, Base::depths_, Base::ensure, Base::entry_, Base::first_ghost,
       Base::first_stream_, Base::force_, Base::forget, Base::ghost_, Base::ghost_range_,
       Base::ghosts_, Base::grow_lists, Base::has_special_, Base::home_, Base::image_,
       Base::inner_cells_, Base::key_, Base::lanes_, Base::last_stream_, Base::launched,
-      Base::left_seat_, Base::lists_hold_, Base::lists_lost_, Base::near_, Base::now_,
+      Base::left_seat_, Base::links_, Base::lists_hold_, Base::lists_lost_, Base::near_, Base::now_,
       Base::number_, Base::order_, Base::outer_, Base::outer_cells_, Base::overlap_,
       Base::owned_capacity_, Base::partial_, Base::parts_, Base::pick_boxes, Base::picked_,
       Base::place_, Base::plain_, Base::range_, Base::ranks_, Base::reached_, Base::reserve,
       Base::rest_, Base::seat_, Base::seat_there_, Base::seats_, Base::seats_left_, Base::settings_,
-      Base::sort, Base::sorted_, Base::sorted_key_, Base::special_first_, Base::special_kind_,
-      Base::special_partner_, Base::state_, Base::step_, Base::stream_, Base::tag_, Base::total,
-      Base::transport_, Base::where_, Base::work_;
+      Base::sort, Base::sorted_, Base::sorted_key_, Base::state_, Base::step_, Base::stream_,
+      Base::tag_, Base::tag_index, Base::total, Base::transport_, Base::wait_, Base::work_;
 
   // ---- agreement ----
 
@@ -126,7 +127,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
       take_census();
     answer();
     if (travelled_) sort_all();
-    answered_.wait();
+    wait_(cudaEvent_t(answered_), "step");
     const Control& control = answers_->control;
     const Census& census = answers_->census;
     const Opinion most =
@@ -197,7 +198,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     looked_.record(stream);
   }
   void decide(std::int64_t next) {
-    looked_.wait();
+    wait_(cudaEvent_t(looked_), "step");
     std::int64_t sooner = -static_cast<std::int64_t>(answers_->soonest);
     ranks_.communicator().maximum(&sooner, 1);
     interval_ = interval(look_ - built_, static_cast<unsigned>(-sooner));
@@ -225,7 +226,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
   // What follows in stream_ comes after what is in the other one.
   void join() {
     if (!overlap_) return;
-    for (const cudaStream_t other : {first_stream_, last_stream_}) {
+    for (const cudaStream_t other : {cudaStream_t(first_stream_), cudaStream_t(last_stream_)}) {
       joined_.record(other);
       joined_.hold(stream_);
     }
@@ -238,8 +239,10 @@ class CudaRanksEngine final : public CudaRanks<P> {
 
   // ---- building lists ----
 
+  const Part& own() const { return ranks_.parts()[static_cast<std::size_t>(ranks_.rank())]; }
+  Absent absent() const { return {control_.data(), own()}; }
   Leaves<P> leaves() const {
-    return {ranks_.parts()[static_cast<std::size_t>(ranks_.rank())], parts_.data(),
+    return {own(), parts_.data(),
             state_[now_].position.data()};
   }
   Travellers<P> particles(State& state, DeviceBuffer<unsigned>& seat) const {
@@ -287,27 +290,29 @@ class CudaRanksEngine final : public CudaRanks<P> {
     suspects_ = suspects;
     const int parts = ranks_.ranks();
     count_boxes(suspects, parts, leaves());
-    check(cudaStreamSynchronize(work_), "migration");
+    wait_(work_, "migration");
     const std::vector<std::int64_t> to(answers_->total, answers_->total + parts);
     std::vector<std::int64_t> from(to.size());
     ranks_.communicator().transpose(to.data(), from.data());
     leaving_ = static_cast<int>(std::accumulate(to.begin(), to.end(), std::int64_t(0)));
-    arriving_ = static_cast<int>(std::accumulate(from.begin(), from.end(), std::int64_t(0)));
+    arriving_ = this->checked_count(std::accumulate(from.begin(), from.end(), std::int64_t(0)));
     ensure(picked_, leaving_);
     reserve(count_ + arriving_, 0);
     const auto here = particles(state_[now_], seat_);
-    const Seated seated{image_.data(), home_.data()};
-    const auto t = this->template traffic<Traveller<P>>(to, from);
+    const Seated seated{image_.data(), home_.data(), links_};
+    const std::size_t apart = bytes_with_row(sizeof(Traveller<P>), links_);
+    const auto t = this->template traffic<Traveller<P>>(to, from, apart);
     if (leaving_ > 0) {
       pick_boxes(suspects, parts, leaves(), picked_);
       travel_kernel<P>
-          <<<this->grid_of(t.to), kSorters, 0, work_>>>(picked_.data(), here, seated, t.to);
+          <<<this->grid_of(t.to), kSorters, 0, work_>>>(picked_.data(), here, seated, apart, t.to);
       launched();
     }
     transport_->exchange(t.sent, t.received, work_);
     if (arriving_ > 0) {
       arrive_kernel<P><<<this->grid_of(t.from), kSorters, 0, work_>>>(
-          t.from, count_, FreeSeats{left_seat_.data(), seats_left_, seats_}, here, seated);
+          t.from, apart, count_, FreeSeats{left_seat_.data(), seats_left_, seats_}, here, seated,
+          absent());
       launched();
     }
   }
@@ -380,7 +385,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
       ghosts_to_[static_cast<std::size_t>(neighbours[k])] = answers_->total[k];
     ranks_.communicator().transpose(ghosts_to_.data(), ghosts_from_.data());
     known_ = total(boxes);
-    ghosts_ = static_cast<int>(
+    ghosts_ = this->checked_count(
         std::accumulate(ghosts_from_.begin(), ghosts_from_.end(), std::int64_t(0)));
     parcel_ = *std::max_element(ghosts_to_.begin(), ghosts_to_.end()) *
               static_cast<std::int64_t>(sizeof(Ghost<P>));
@@ -401,7 +406,8 @@ class CudaRanksEngine final : public CudaRanks<P> {
     if (ghosts_ == 0) return;
     const int blocks = blocks_for(ghosts_, kSorters);
     ghost_key_kernel<P><<<this->grid_of(t.from), kSorters, 0, work_>>>(
-        t.from, cells_, base_.motion, ghost_.data(), key_[0].data(), order_[0].data());
+        t.from, cells_, base_.motion, ghost_.data(), key_[0].data(), order_[0].data(),
+        absent());
     launched();
     sort(ghosts_, 0, 3 * cells_.bits);
     see_kernel<P><<<blocks, kSorters, 0, work_>>>(
@@ -418,18 +424,17 @@ class CudaRanksEngine final : public CudaRanks<P> {
     unsigned excluded = 0;
     for (unsigned k = 1; k < 4; ++k)
       if (settings_.pairs.special[k] == 0) excluded |= 1u << k;
-    const ListArguments arguments{
-        cells_,
-        !base_.motion.frame.tilted,
-        base_.watch,
-        range_.data(),
-        lists(),
-        tag_.data(),
-        {special_first_.data(), special_partner_.data(), special_kind_.data(), excluded},
-        ball_.data(),
-        static_cast<int>(cells.size()),
-        cells.data(),
-        inner ? nullptr : ghost_range_.data()};
+    const ListArguments arguments{cells_,
+                                  !base_.motion.frame.tilted,
+                                  base_.watch,
+                                  range_.data(),
+                                  lists(),
+                                  seat_.data(),
+                                  {nullptr, nullptr, links_, excluded},
+                                  ball_.data(),
+                                  static_cast<int>(cells.size()),
+                                  cells.data(),
+                                  inner ? nullptr : ghost_range_.data()};
     const auto kernel = has_special_ ? &list_kernel<P, true, true> : &list_kernel<P, false, true>;
     kernel<<<blocks_for(static_cast<int>(cells.size()), kThreads / 32), kThreads, 0, work_>>>(
         arguments, state_[kBuilt].velocity.data());
@@ -440,19 +445,19 @@ class CudaRanksEngine final : public CudaRanks<P> {
   }
 
   void find_partners() {
-    if (bond_ends_ == 0 || count_ == 0) return;
-    check(cudaMemsetAsync(where_.data(), 0xff, where_.size() * sizeof(unsigned), stream_), "clear");
-    const auto find = [&](int first, int number) {
-      if (number == 0) return;
-      where_kernel<P><<<blocks_for(number, kSorters), kSorters, 0, stream_>>>(
-          first, number, state_[kBuilt].velocity.data(), where_.data());
+    if (links_.bonds == 0 || count_ == 0) return;
+    const TagIndex known = tag_index(std::int64_t{count_} + ghosts_);
+    const int blocks = blocks_for(count_, kSorters);
+    know_bonded_kernel<<<blocks, kSorters, 0, stream_>>>(count_, links_, seat_.data(), tag_.data(),
+                                                         bonds_in_order().range, known);
+    launched();
+    if (ghosts_ > 0) {
+      know_ghosts_kernel<P><<<blocks_for(ghosts_, kSorters), kSorters, 0, stream_>>>(
+          first_ghost(count_), ghosts_, state_[kBuilt].velocity.data(), known);
       launched();
-    };
-    find(0, count_);
-    find(first_ghost(count_), ghosts_);
-    partner_kernel<<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
-        count_, tag_.data(), bond_first_.data(), bond_partner_.data(), where_.data(),
-        bond_range_.data(), bond_index_.data(), census_.data());
+    }
+    partner_kernel<<<blocks, kSorters, 0, stream_>>>(count_, links_, seat_.data(), tag_.data(),
+                                                     known, bonds_in_order(), census_.data());
     launched();
   }
 
@@ -468,7 +473,11 @@ class CudaRanksEngine final : public CudaRanks<P> {
     s.forces.noise = this->key_of(number);
     s.lists = lists();
     s.ball = ball_.data();
-    if (bond_ends_ > 0) s.bonds.range = bond_range_.data();  // which may have grown
+    s.bonds = {};
+    if (links_.bonds > 0) {
+      const BondsInOrder bonds = bonds_in_order();  // which may have grown
+      s.bonds = {bonds.range, bonds.index, bonds.type};
+    }
     s.image = image_.data();
     s.home = seat_.data();
     s.position = here.position.data();
@@ -484,7 +493,6 @@ class CudaRanksEngine final : public CudaRanks<P> {
 
   // From rest at step_ to the positions of the next step.
   void start_moving() {
-    transport_->meet();
     if (count_ > 0) {
       Step<P> s = arguments(step_, count_, false);
       s.velocity = rest_.data();
@@ -499,7 +507,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
   // Each part waits for those of the last step that have its neighbours, or that read what it
   // writes. Far particles leave outer ones alone but for bonds, which may be of any length.
   void take_step(std::int64_t step, bool reading) {
-    const bool bonds = bond_ends_ > 0;
+    const bool bonds = links_.bonds > 0;
     const cudaStream_t first = ahead();
     // Who leaves before a build should be known early.
     const cudaStream_t outer = overlap_ && !bonds && step + 1 != until_ ? last_stream_ : first;

@@ -12,15 +12,6 @@
 namespace manymove::dpd {
 namespace {
 
-template <class Kind>
-std::vector<Link> links_of(int count, const std::uint32_t* tag, const int* first,
-                           const std::uint32_t* partner, const Kind* kind) {
-  std::vector<Link> links;
-  for (int i = 0; first && i < count; ++i)
-    for (int k = first[i]; k < first[i + 1]; ++k) links.push_back({tag[i], partner[k], kind[k]});
-  return links;
-}
-
 // Particles with a position between two cuts belong to one rank: the integers from the first to
 // before the second.
 std::vector<std::uint64_t> integers_of(const std::vector<double>& cuts, bool periodic, int axis) {
@@ -126,42 +117,40 @@ std::int64_t Decomposition::sum(std::int64_t value) const {
 }
 
 // Both sides meet on the rank that the tag names.
-std::vector<Home> Decomposition::find_homes(const std::vector<std::uint32_t>& resident, int count,
-                                            const std::uint32_t* tag) const {
+std::vector<Home> find_homes(Communicator& communicator, const std::vector<std::uint32_t>& asked,
+                             int count, const std::uint32_t* tag) {
   struct Entry {
     std::uint32_t tag;
     std::int32_t rank, index;
   };
-  const auto parts = static_cast<std::uint32_t>(ranks());
+  const int rank = communicator.rank();
+  const auto parts = static_cast<std::uint32_t>(communicator.ranks());
   std::vector<std::vector<Entry>> hosts(parts), questions(parts);
-  for (int i = 0; i < count; ++i) hosts[tag[i] % parts].push_back({tag[i], rank(), i});
-  for (std::size_t i = 0; i < resident.size(); ++i)
-    questions[resident[i] % parts].push_back({resident[i], rank(), static_cast<std::int32_t>(i)});
+  for (int i = 0; i < count; ++i) hosts[tag[i] % parts].push_back({tag[i], rank, i});
+  for (std::size_t i = 0; i < asked.size(); ++i)
+    questions[asked[i] % parts].push_back({asked[i], rank, static_cast<std::int32_t>(i)});
   std::unordered_map<std::uint32_t, Home> homes;
-  for (const Entry& entry : deliver(communicator_, hosts))
+  for (const Entry& entry : deliver(communicator, hosts))
     homes[entry.tag] = {entry.rank, entry.index};
   struct Answer {
     std::int32_t index;
     Home home;
   };
   std::vector<std::vector<Answer>> found(parts);
-  for (const Entry& entry : deliver(communicator_, questions)) {
+  std::int64_t missing = 0;
+  for (const Entry& entry : deliver(communicator, questions)) {
     const auto home = homes.find(entry.tag);
     if (home == homes.end())
-      throw std::runtime_error(text_of("particle ", entry.tag, " is on no host"));
-    found[static_cast<std::size_t>(entry.rank)].push_back({entry.index, home->second});
+      missing = entry.tag;
+    else
+      found[static_cast<std::size_t>(entry.rank)].push_back({entry.index, home->second});
   }
-  std::vector<Home> result(resident.size());
-  for (const Answer& answer : deliver(communicator_, found))
+  communicator.maximum(&missing, 1);
+  if (missing) throw std::runtime_error(text_of("particle ", missing, " is on no rank"));
+  std::vector<Home> result(asked.size());
+  for (const Answer& answer : deliver(communicator, found))
     result[static_cast<std::size_t>(answer.index)] = answer.home;
   return result;
-}
-
-std::vector<Link> bonds_of(int count, const Topology& t) {
-  return links_of(count, t.tag, t.first_bond, t.bond_partner, t.bond_type);
-}
-std::vector<Link> specials_of(int count, const Topology& t) {
-  return links_of(count, t.tag, t.first_special, t.special_partner, t.special_kind);
 }
 
 }  // namespace manymove::dpd

@@ -57,22 +57,16 @@ class Decomposition {
   // Of all ranks.
   std::int64_t sum(std::int64_t value) const;
 
-  // New homes of the particles with these tags; the host has tag[0 .. count) now.
-  std::vector<Home> find_homes(const std::vector<std::uint32_t>& resident, int count,
-                               const std::uint32_t* tag) const;
-
  private:
   Communicator& communicator_;
   std::vector<Part> parts_, reached_;
   std::vector<int> neighbours_;
 };
 
-// A bond or a special neighbour, seen from one end: tag, the partner's, kind.
-struct Link {
-  std::uint32_t tag, partner;
-  std::int32_t kind;
-};
-std::vector<Link> bonds_of(int count, const Topology& topology);
-std::vector<Link> specials_of(int count, const Topology& topology);
+// Where the particles with these tags are, if rank r has tag[0] to tag[count - 1] of its call; all
+// ranks call it. Memory and messages are proportional to a rank's own particles. Throws
+// std::runtime_error on all ranks for a tag that no rank has.
+std::vector<Home> find_homes(Communicator& communicator, const std::vector<std::uint32_t>& asked,
+                             int count, const std::uint32_t* tag);
 
 }  // namespace manymove::dpd

@@ -2,6 +2,7 @@
 // The kernels that build neighbour lists on a GPU, and what these look like.
 #pragma once
 
+#include "links.h"
 #include "resident.h"
 
 namespace manymove::dpd {
@@ -16,6 +17,11 @@ struct Control {
   unsigned wanted;    // entries that the longest list would have, if there is no room for it
   unsigned lost;      // tag
 };
+// Steps are not negative. On several ranks the host writes -1 to `expired` when it gives up waiting
+// for another rank: kernels of steps do nothing then, and what should have come is not read.
+__device__ inline bool given_up(const Control& control) {
+  return static_cast<const volatile Control&>(control).expired < 0;
+}
 
 // The same in the host's memory, with the step that the last kernel began.
 struct Report {
@@ -113,11 +119,17 @@ __global__ void reorder_kernel(int count, Cells cells, const __grid_constant__ M
   if (i == count - 1) range[cell].y = count;
 }
 
-struct Specials {  // by index of the host; tags and kinds
+// Special neighbors of a particle. One rank: entries first[home] to before first[home + 1] of
+// `link`, by index of the host. Several ranks: a row, by seat; first is null.
+struct Specials {
   const int* first;
-  const unsigned* partner;
-  const unsigned char* kind;
+  const LinkWord* link;
+  LinkRows rows;
   unsigned excluded;  // bit k: pairs of kind k are left out
+
+  __device__ LinkSpan of(unsigned home) const {
+    return first ? LinkSpan{link + first[home], link + first[home + 1]} : rows.specials_of(home);
+  }
 };
 
 // One warp per cell. Of the particles in the cells around it, those in reach of the box that bounds
@@ -141,7 +153,7 @@ struct ListArguments {
   Watch watch;
   const int2* range;  // of each cell
   Lists lists;
-  const unsigned* home;
+  const unsigned* home;  // by which `specials` knows a particle
   Specials specials;
   const Ball* ball;
   // Where there are several ranks: the cells whose lists these are, and ghosts of each cell, or
@@ -177,11 +189,8 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
   for (int q = 0; q < owned; ++q, ++i, ++mine) {
     const ListCentre here = m.own[q];
     const int n = fresh ? 0 : __shfl_sync(kWarp, number, q);
-    int special_first = 0, special_last = 0;
-    if (special) {
-      special_first = a.specials.first[a.home[i]];
-      special_last = a.specials.first[a.home[i] + 1];
-    }
+    LinkSpan specials{};
+    if (special) specials = a.specials.of(a.home[i]);
     uint4* groups = fresh ? mine : mine + static_cast<std::size_t>(n / kGroup) * apart;
     int filled = n % kGroup;  // of the row, which continues an unfinished group
     if (filled > 0) {
@@ -204,9 +213,9 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
       unsigned entry = static_cast<unsigned>(index[b]);
       in = in && !belongs_to_other(a.lists, static_cast<unsigned>(i), entry);
       if (special) {
-        for (int s = special_first; s < special_last; ++s) {
-          if (!in || a.specials.partner[s] != tag[b]) continue;
-          const unsigned kind = a.specials.kind[s];
+        for (const LinkWord* s = specials.first; s < specials.last; ++s) {
+          if (!in || partner_of(*s) != tag[b]) continue;
+          const unsigned kind = kind_of(*s);
           if (a.specials.excluded >> kind & 1u) in = false;
           entry = (entry & kIndexBits) | kind << 30;
         }

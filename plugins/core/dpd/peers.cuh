@@ -4,165 +4,75 @@
 // them tells that they are there; hosts take no part.
 #pragma once
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <cstdio>
 #include <cstring>
-#include <exception>
 #include <limits>
 
+#include "peer_memory.h"
 #include "transport.cuh"
 
 namespace manymove::dpd {
 
 constexpr int kMostPeers = 32;
 
-// So many bytes of each rank, which all have mapped.
-class PeerMemory {
+// Memory of the GPUs, opened by handles of CUDA's inter-process communication.
+class CudaExports {
  public:
-  explicit PeerMemory(Communicator& communicator)
-      : communicator_(communicator), of_rank_(static_cast<std::size_t>(communicator.ranks())) {}
-  virtual ~PeerMemory() = default;
-  PeerMemory(const PeerMemory&) = delete;
-  PeerMemory& operator=(const PeerMemory&) = delete;
-
-  char* of_rank(int rank) const { return of_rank_[static_cast<std::size_t>(rank)]; }
-
-  // False, on all ranks, where it cannot be had. What was there is given back.
-  virtual bool allocate(std::size_t bytes) = 0;
-
- protected:
-  bool all_have(bool this_one) const {
-    std::int64_t missing = !this_one;
-    communicator_.maximum(&missing, 1);
-    return missing == 0;
+  using Handle = cudaIpcMemHandle_t;
+  explicit CudaExports(Finish finish) : finish_(std::move(finish)) {}
+  void finish() const { finish_(); }
+  static void* allocate(std::size_t bytes) {
+    // cudaMalloc cuts small pieces out of larger blocks, and a handle exports the whole block.
+    void* memory = nullptr;
+    check(cudaMalloc(&memory, std::max(bytes, std::size_t(4) << 20)), "memory for other ranks");
+    return memory;
   }
-  Communicator& communicator_;
-  std::vector<char*> of_rank_;
-};
-
-// Of the GPUs, opened by handles of CUDA's inter-process communication.
-class GpuMemory : public PeerMemory {
- public:
-  using PeerMemory::PeerMemory;
-  ~GpuMemory() override {
-    cudaDeviceSynchronize();
-    // Nobody has the memory open when it goes, unless something else is wrong.
-    const bool together = memory_.size() && std::uncaught_exceptions() == 0;
-    close();
-    if (together) all_have(true);
+  static void clear(void* memory, std::size_t bytes) {
+    check(cudaMemset(memory, 0, bytes), "clear");
+    check(cudaDeviceSynchronize(), "clear");
   }
-
-  bool allocate(std::size_t bytes) override {
-    check(cudaDeviceSynchronize(), "memory for other ranks");
-    close();
-    all_have(true);  // nobody reads or writes the former memory
-    struct Offer {
-      cudaIpcMemHandle_t handle;
-      bool valid;
-    } mine{};
-    memory_ = {};
-    // Small pieces share a block of memory with others, of which a handle would be.
-    try {
-      memory_ = DeviceBuffer<char>(std::max(bytes, std::size_t(4) << 20));
-    } catch (const DeviceMemoryError&) {  // all ranks hear of it below
-    }
-    if (memory_.size() > 0) {
-      check(cudaMemset(memory_.data(), 0, memory_.size()), "clear");
-      check(cudaDeviceSynchronize(), "clear");
-      mine.valid = cudaIpcGetMemHandle(&mine.handle, memory_.data()) == cudaSuccess;
-    }
-    std::vector<Offer> all(of_rank_.size());
-    communicator_.gather(&mine, all.data(), sizeof mine);
-    bool opened = mine.valid;
-    for (std::size_t r = 0; r < all.size() && opened; ++r) {
-      void* memory = memory_.data();
-      if (static_cast<int>(r) != communicator_.rank())
-        opened = all[r].valid &&
-                 cudaIpcOpenMemHandle(&memory, all[r].handle, cudaIpcMemLazyEnablePeerAccess) ==
-                     cudaSuccess;
-      if (opened) of_rank_[r] = static_cast<char*>(memory);
-    }
-    cudaGetLastError();
-    return all_have(opened);
+  static Handle export_handle(void* memory) {
+    Handle handle;
+    check(cudaIpcGetMemHandle(&handle, memory), "memory for other ranks");
+    return handle;
+  }
+  static void* open(const Handle& handle) {
+    void* memory = nullptr;
+    check(cudaIpcOpenMemHandle(&memory, handle, cudaIpcMemLazyEnablePeerAccess),
+          "memory of another rank");
+    return memory;
+  }
+  static void close(void* memory) noexcept {
+    if (cudaIpcCloseMemHandle(memory) != cudaSuccess) cudaGetLastError();
+  }
+  static void free(void* memory) noexcept {
+    if (cudaFree(memory) != cudaSuccess) cudaGetLastError();
   }
 
  private:
-  void close() {
-    for (std::size_t r = 0; r < of_rank_.size(); ++r)
-      if (of_rank_[r] && static_cast<int>(r) != communicator_.rank())
-        cudaIpcCloseMemHandle(of_rank_[r]);
-    of_rank_.assign(of_rank_.size(), nullptr);
-    cudaGetLastError();
-  }
-  DeviceBuffer<char> memory_;
+  Finish finish_;
 };
 
-// Of the host, page-locked: one file in memory, which has no name any more when all have opened it.
-class HostMemory : public PeerMemory {
+// Memory of the host, page-locked.
+class CudaMappings {
  public:
-  using PeerMemory::PeerMemory;
-  ~HostMemory() override {
-    cudaDeviceSynchronize();
-    close();
-  }
-
-  bool allocate(std::size_t bytes) override {
-    check(cudaDeviceSynchronize(), "memory for other ranks");
-    close();
-    const std::size_t page = 1 << 16;
-    bytes = (bytes + page - 1) / page * page;
-    bytes_ = bytes * of_rank_.size();
-    static std::atomic<int> number{0};
-    char name[64] = {};
-    std::vector<char> all(of_rank_.size() * sizeof name);
-    int file = -1;
-    if (communicator_.rank() == 0) {
-      std::snprintf(name, sizeof name, "/dev/shm/manymove.%d.%d", static_cast<int>(getpid()),
-                    number++);
-      file = ::open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-      if (file >= 0 && posix_fallocate(file, 0, static_cast<off_t>(bytes_)) != 0) {
-        unlink(name);
-        ::close(file);
-        file = -1;
-      }
-    }
-    communicator_.gather(name, all.data(), sizeof name);
-    if (communicator_.rank() != 0) file = ::open(all.data(), O_RDWR | O_CLOEXEC);
-    bool opened = file >= 0;
-    if (opened) {
-      void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-      opened = memory != MAP_FAILED;
-      memory_ = opened ? static_cast<char*>(memory) : nullptr;
-    }
+  explicit CudaMappings(Finish finish) : finish_(std::move(finish)) {}
+  void finish() const { finish_(); }
+  static void* map(void* memory, std::size_t bytes) {
     void* on_device = nullptr;
-    if (opened) {
-      registered_ = cudaHostRegister(memory_, bytes_, cudaHostRegisterMapped) == cudaSuccess;
-      opened = registered_ && cudaHostGetDevicePointer(&on_device, memory_, 0) == cudaSuccess;
-    }
+    if (cudaHostRegister(memory, bytes, cudaHostRegisterMapped) == cudaSuccess &&
+        cudaHostGetDevicePointer(&on_device, memory, 0) != cudaSuccess)
+      cudaHostUnregister(memory);
     cudaGetLastError();
-    const bool everywhere = all_have(opened);
-    if (file >= 0) ::close(file);
-    if (communicator_.rank() == 0 && file >= 0) unlink(name);
-    for (std::size_t r = 0; r < of_rank_.size() && everywhere; ++r)
-      of_rank_[r] = static_cast<char*>(on_device) + r * bytes;
-    return everywhere;
+    return on_device;
+  }
+  static void unmap(void* memory) noexcept {
+    if (cudaHostUnregister(memory) != cudaSuccess) cudaGetLastError();
   }
 
  private:
-  void close() {
-    if (registered_) cudaHostUnregister(memory_);
-    if (memory_) munmap(memory_, bytes_);
-    memory_ = nullptr;
-    registered_ = false;
-    cudaGetLastError();
-  }
-  char* memory_ = nullptr;
-  std::size_t bytes_ = 0;
-  bool registered_ = false;
+  Finish finish_;
 };
 
 // ---- words ----
@@ -172,22 +82,19 @@ struct PeerWords {
 };
 
 // One warp: tells the others that what this rank sends in an exchange is there, and waits until
-// they have told.
+// they have told, or until this rank's host, which watches the other ranks, gives them up.
 __global__ void meet_kernel(int ranks, int self, PeerWords there, const PeerWords here,
-                            unsigned number) {
+                            unsigned number, const unsigned* given_up) {
   const int r = static_cast<int>(threadIdx.x);
   if (r >= ranks || r == self) return;
   __threadfence_system();
   asm volatile("st.release.sys.u32 [%0], %1;" ::"l"(there.word[r]), "r"(number) : "memory");
-  unsigned long long began, now;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(began));
-  for (;;) {
+  for (unsigned turn = 1;; ++turn) {
     unsigned word;
     asm volatile("ld.acquire.sys.u32 %0, [%1];" : "=r"(word) : "l"(here.word[r]) : "memory");
     if (static_cast<int>(word - number) >= 0) break;
-    // Hosts have met before; whoever is this late never comes. Ends the program.
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-    if (now - began > 120'000'000'000ull) __trap();
+    // The host's memory is far: this looks there about once in a millisecond.
+    if (turn % 1024 == 0 && *const_cast<const volatile unsigned*>(given_up)) break;
   }
   __threadfence_system();
 }
@@ -196,9 +103,10 @@ __global__ void meet_kernel(int ranks, int self, PeerWords there, const PeerWord
 // who has sent the next parcel has read this one.
 class PeerTransport : public Transport {
  public:
-  PeerTransport(Communicator& communicator, std::unique_ptr<PeerMemory> memory, std::string name)
-      : communicator_(communicator),
-        host_(communicator),
+  PeerTransport(Communicator& communicator, Finish finish, std::unique_ptr<PeerMemory> memory,
+                std::string name)
+      : Transport(communicator, finish),
+        host_(communicator, finish),
         name_(std::move(name)),
         memory_(std::move(memory)),
         rank_(communicator.rank()),
@@ -206,18 +114,18 @@ class PeerTransport : public Transport {
 
   std::string name() const override { return name_; }
 
-  // Whether there is a little memory.
+  // Collective: whether there is a little memory.
   bool opens() { return ranks_ <= kMostPeers && make_room(kGrain); }
   void expect(std::size_t bytes) override {
     if (bytes <= room_ || bytes >= too_large_ || make_room(bytes + bytes / 4)) return;
     too_large_ = bytes;
-    if (!make_room(kGrain))
-      throw std::runtime_error("the memory of other ranks does not open again");
+    const bool opens_again = make_room(kGrain);
+    together(communicator_, [&] {
+      if (!opens_again)
+        throw std::runtime_error("the memory of other ranks does not open again");
+    });
   }
-  void meet() override {
-    std::int64_t nothing = 0;
-    communicator_.maximum(&nothing, 1);
-  }
+  void abandon() noexcept override { *static_cast<volatile unsigned*>(given_up_.get()) = 1; }
 
   // What there is no room for goes through the hosts, as both sides know by its size.
   void place(Parcels& sent, Parcels& received) override {
@@ -247,7 +155,8 @@ class PeerTransport : public Transport {
 
   void exchange(const Parcels&, const Parcels&, cudaStream_t stream) override {
     if (!host_out_.empty() || !host_in_.empty()) host_.exchange(host_out_, host_in_, stream);
-    meet_kernel<<<1, kMostPeers, 0, stream>>>(ranks_, rank_, there_, here_, number_);
+    meet_kernel<<<1, kMostPeers, 0, stream>>>(ranks_, rank_, there_, here_, number_,
+                                              given_up_.get());
     check(cudaGetLastError(), "launch");
   }
 
@@ -274,11 +183,11 @@ class PeerTransport : public Transport {
     return memory + kGrain + (turn * static_cast<unsigned>(ranks_) + sender) * room_;
   }
 
-  Communicator& communicator_;
   HostTransport host_;
   const std::string name_;
   std::unique_ptr<PeerMemory> memory_;
   const int rank_, ranks_;
+  const MappedMemory<unsigned> given_up_;
   std::size_t room_ = 0;                                             // for one parcel
   std::size_t too_large_ = std::numeric_limits<std::size_t>::max();  // found to be
   unsigned number_ = 0;                                              // of the exchange
@@ -288,22 +197,24 @@ class PeerTransport : public Transport {
 
 // ---- which one ----
 
-// wish: "auto", "peer", "shared", "nccl" or "host". Throws std::invalid_argument where it cannot be
-// what was asked for; all ranks decide alike.
+// Collective. wish: "auto", "peer", "shared", "nccl" or "host". Throws std::invalid_argument, on
+// all ranks, where it cannot be what was asked for.
 inline std::unique_ptr<Transport> make_transport(Communicator& communicator,
-                                                 const std::string& wish) {
+                                                 const std::string& wish, const Finish& finish) {
   struct Place {
     char host[64], uuid[16];
     bool has_nccl;
   } mine{};
-  gethostname(mine.host, sizeof mine.host - 1);
-  int device;
-  check(cudaGetDevice(&device), "device");
-  cudaDeviceProp properties;
-  check(cudaGetDeviceProperties(&properties, device), "device");
-  std::memcpy(mine.uuid, properties.uuid.bytes, sizeof mine.uuid);
   const bool automatic = wish == "auto";
-  mine.has_nccl = (automatic || wish == "nccl") && Nccl::get();
+  together(communicator, [&] {
+    gethostname(mine.host, sizeof mine.host - 1);
+    int device;
+    check(cudaGetDevice(&device), "device");
+    cudaDeviceProp properties;
+    check(cudaGetDeviceProperties(&properties, device), "device");
+    std::memcpy(mine.uuid, properties.uuid.bytes, sizeof mine.uuid);
+    mine.has_nccl = (automatic || wish == "nccl") && Nccl::get();
+  });
   std::vector<Place> all(static_cast<std::size_t>(communicator.ranks()));
   communicator.gather(&mine, all.data(), sizeof mine);
   bool one_host = all.size() <= kMostPeers, share = false, nccl = true;
@@ -314,18 +225,21 @@ inline std::unique_ptr<Transport> make_transport(Communicator& communicator,
       share = share || std::memcmp(all[i].uuid, all[j].uuid, sizeof mine.uuid) == 0;
   }
   const auto refuse = [&](const char* why) {
-    throw std::invalid_argument("transport " + wish + " cannot serve: " + why);
+    together(communicator, [&] {
+      throw std::invalid_argument("transport " + wish + " cannot serve: " + why);
+    });
   };
   const auto peers = [&](auto memory, const char* name) -> std::unique_ptr<Transport> {
-    auto transport = std::make_unique<PeerTransport>(communicator, std::move(memory), name);
+    auto transport = std::make_unique<PeerTransport>(communicator, finish, std::move(memory), name);
     if (!transport->opens()) transport.reset();
     return transport;
   };
   const auto gpus = [&] {
-    return peers(std::make_unique<GpuMemory>(communicator), "the memory of the GPUs (CUDA IPC)");
+    return peers(std::make_unique<ExportedMemory<CudaExports>>(communicator, CudaExports(finish)),
+                 "the memory of the GPUs (CUDA IPC)");
   };
   const auto host = [&] {
-    return peers(std::make_unique<HostMemory>(communicator),
+    return peers(std::make_unique<CommonMemory<CudaMappings>>(communicator, CudaMappings(finish)),
                  "page-locked host memory that ranks share");
   };
   if (wish == "peer" || wish == "shared") {
@@ -337,7 +251,7 @@ inline std::unique_ptr<Transport> make_transport(Communicator& communicator,
   if (wish == "nccl") {
     if (!nccl) refuse("libnccl.so.2 is not found");
     if (share) refuse("two ranks share a GPU");
-    return std::make_unique<NcclTransport>(communicator);
+    return std::make_unique<NcclTransport>(communicator, finish);
   }
   // Kernels of ranks that share a GPU take turns in milliseconds: none should wait for another.
   if (automatic && !share) {
@@ -345,10 +259,10 @@ inline std::unique_ptr<Transport> make_transport(Communicator& communicator,
       if (auto transport = gpus()) return transport;
       if (auto transport = host()) return transport;
     } else if (nccl) {
-      return std::make_unique<NcclTransport>(communicator);
+      return std::make_unique<NcclTransport>(communicator, finish);
     }
   }
-  return std::make_unique<HostTransport>(communicator);
+  return std::make_unique<HostTransport>(communicator, finish);
 }
 
 }  // namespace manymove::dpd

@@ -24,6 +24,11 @@ struct Places {
     return k < first[blockIdx.y + 1] ? static_cast<int>(k) : -1;
   }
   __device__ T& mine() const { return data[blockIdx.y][blockIdx.x * kSorters + threadIdx.x]; }
+  // The same where more follows each record, and so many bytes lie from one to the next.
+  __device__ T& mine(std::size_t apart) const {
+    char* const first = reinterpret_cast<char*>(data[blockIdx.y]);
+    return *reinterpret_cast<T*>(first + apart * (blockIdx.x * kSorters + threadIdx.x));
+  }
 };
 
 // Between the records of a block in shared memory and their places, in words that follow each
@@ -182,7 +187,7 @@ __global__ void census_kernel(int count, Cells cells, unsigned open,
   note_soonest(steps, &census->soonest);
 }
 
-// What a particle has, on its way to another rank.
+// What a particle has, on its way to another rank. Its row of links follows where there are some.
 template <class P>
 struct alignas(16) Traveller {
   typename P::Position position;
@@ -200,6 +205,7 @@ struct Travellers {  // by index in the order of particles
 struct Seated {  // by seat
   int3* image;
   Home* home;
+  LinkRows links;
 };
 // Seats for those that come: those that were left last, then new ones.
 struct FreeSeats {
@@ -212,11 +218,14 @@ struct FreeSeats {
 
 template <class P>
 __global__ void travel_kernel(const unsigned* who, Travellers<P> from, Seated seated,
-                              const __grid_constant__ Places<Traveller<P>> to) {
+                              std::size_t apart, const __grid_constant__ Places<Traveller<P>> to) {
   const int k = to.index();
   if (k < 0) return;
   const unsigned i = who[k], seat = from.seat[i];
-  to.mine() = {from.position[i], from.velocity[i], seated.image[seat], seated.home[seat]};
+  Traveller<P>& traveller = to.mine(apart);
+  traveller = {from.position[i], from.velocity[i], seated.image[seat], seated.home[seat]};
+  copy_row(seated.links.row(seat), seated.links.words(),
+           row_behind(&traveller, sizeof(Traveller<P>)));
 }
 __global__ void leave_seat_kernel(int count, const unsigned* who, const unsigned* seat,
                                   unsigned* left) {
@@ -224,18 +233,50 @@ __global__ void leave_seat_kernel(int count, const unsigned* who, const unsigned
   if (k < count) left[k] = seat[who[k]];
 }
 
+// What stands for records that have not come because the host has given up: particles at rest in
+// the corner of this rank's part. Their cells, types and seats exist, so that the kernels that are
+// already in the streams end without a fault.
+struct Absent {
+  const Control* control;
+  Part own;
+
+  __device__ bool are_all() const { return given_up(*control); }
+  template <class P>
+  __device__ void take_place_of(int k, typename P::Position& position,
+                                typename P::Velocity& velocity) const {
+    constexpr int shift = 8 * sizeof(typename P::Unsigned) - 32;
+    const auto word = [&](int a) {
+      return static_cast<typename P::Unsigned>(static_cast<typename P::Unsigned>(own.low[a])
+                                               << shift);
+    };
+    position.x = word(0);
+    position.y = word(1);
+    position.z = word(2);
+    position.kind = 1;
+    velocity = {0, 0, 0, static_cast<std::uint32_t>(k + 1)};
+  }
+};
+
 template <class P>
-__global__ void arrive_kernel(const __grid_constant__ Places<Traveller<P>> from, int first,
-                              FreeSeats seats, Travellers<P> to, Seated seated) {
+__global__ void arrive_kernel(const __grid_constant__ Places<Traveller<P>> from, std::size_t apart,
+                              int first, FreeSeats seats, Travellers<P> to, Seated seated,
+                              Absent absent) {
   const int k = from.index();
   if (k < 0) return;
-  const Traveller<P> traveller = from.mine();
+  Traveller<P>& record = from.mine(apart);
+  Traveller<P> traveller = record;
+  LinkWord* const row = row_behind(&record, sizeof(Traveller<P>));
+  if (absent.are_all()) {
+    absent.take_place_of<P>(k, traveller.position, traveller.velocity);
+    if (seated.links.words()) row[0] = 0;
+  }
   const unsigned seat = seats.of(k);
   to.position[first + k] = traveller.position;
   to.velocity[first + k] = traveller.velocity;
   to.seat[first + k] = seat;
   seated.image[seat] = traveller.image;
   seated.home[seat] = traveller.home;
+  copy_row(row, seated.links.words(), seated.links.row(seat));
 }
 
 // Cells all of whose particles are farther than the reach of lists from other ranks' parts, from
@@ -357,10 +398,11 @@ __global__ void show_kernel(const unsigned* who, const typename P::Position* pos
 template <class P>
 __global__ void ghost_key_kernel(const __grid_constant__ Places<Ghost<P>> from, Cells cells,
                                  const __grid_constant__ Motion<P> motion, Ghost<P>* ghost,
-                                 unsigned* key, unsigned* order) {
+                                 unsigned* key, unsigned* order, Absent absent) {
   const int k = from.index();
   if (k < 0) return;
-  const Ghost<P> g = from.mine();
+  Ghost<P> g = from.mine();
+  if (absent.are_all()) absent.take_place_of<P>(k, g.position, g.velocity);
   const Ball b = ball_of<P>(cells, motion, g.position, g.velocity);
   ghost[k] = g;
   key[k] = morton_key(cells, b.x, b.y, b.z);
@@ -387,26 +429,52 @@ __global__ void see_kernel(int count, int first, Cells cells,
   mark_cell(cells, k, first, count, key, range);
 }
 
-// Bonds: tags of all ranks' particles lead to places here.
-template <class P>
-__global__ void where_kernel(int first, int number, const typename P::Velocity* velocity,
-                             unsigned* where) {
-  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x), i = first + k;
-  if (k < number) where[velocity[i].tag] = static_cast<unsigned>(i);
-}
-// One thread per particle of this rank. A partner that is not here is taken for the particle
-// itself, and reported.
-__global__ void partner_kernel(int count, const unsigned* tag, const int* first,
-                               const unsigned* partner, const unsigned* where, int2* range,
-                               unsigned* index, Census* census) {
+struct ClaimEntry {  // of a TagIndex, by many threads
+  __device__ bool operator()(std::uint64_t* entry, std::uint64_t value) const {
+    static_assert(sizeof(unsigned long long) == sizeof *entry);
+    return atomicCAS(reinterpret_cast<unsigned long long*>(entry), 0ull,
+                     static_cast<unsigned long long>(value)) == 0;
+  }
+};
+// Bonds of the rank's particles in the order of particles, as the steps read them, room for the
+// same number of them for each: partners are indices there, tags in the rows.
+struct BondsInOrder {
+  int2* range;  // of each particle in the others
+  unsigned* index;
+  int* type;
+};
+// One thread per particle of this rank. Only those with bonds of their own can be partners, since
+// bonds are in the rows of both ends.
+__global__ void know_bonded_kernel(int count, LinkRows links, const unsigned* seat,
+                                   const unsigned* tag, int2* range, TagIndex known) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
-  const int2 mine = {first[tag[i]], first[tag[i] + 1]};
-  range[i] = mine;
-  for (int k = mine.x; k < mine.y; ++k) {
-    const unsigned j = where[partner[k]];
-    index[k] = j == ~0u ? static_cast<unsigned>(i) : j;
-    if (j == ~0u) atomicMax(&census->missing, tag[i]);
+  const LinkSpan bonds = links.bonds_of(seat[i]);
+  const int first = i * static_cast<int>(links.bonds);
+  range[i] = {first, first + static_cast<int>(bonds.last - bonds.first)};
+  if (bonds.first != bonds.last) known.add(tag[i], static_cast<unsigned>(i), ClaimEntry{});
+}
+// One thread per ghost; the rows of ghosts are elsewhere.
+template <class P>
+__global__ void know_ghosts_kernel(int first, int number, const typename P::Velocity* velocity,
+                                   TagIndex known) {
+  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x), i = first + k;
+  if (k < number) known.add(velocity[i].tag, static_cast<unsigned>(i), ClaimEntry{});
+}
+// One thread per particle of this rank, when all are known. A partner that is not here is taken for
+// the particle itself, and reported.
+__global__ void partner_kernel(int count, LinkRows links, const unsigned* seat, const unsigned* tag,
+                               TagIndex known, BondsInOrder to, Census* census) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (i >= count) return;
+  const int2 range = to.range[i];
+  if (range.x == range.y) return;
+  const LinkWord* bond = links.bonds_of(seat[i]).first;
+  for (int k = range.x; k < range.y; ++k, ++bond) {
+    const unsigned j = known.find(partner_of(*bond));
+    to.index[k] = j == TagIndex::kMissing ? static_cast<unsigned>(i) : j;
+    to.type[k] = static_cast<int>(kind_of(*bond));
+    if (j == TagIndex::kMissing) atomicMax(&census->missing, tag[i]);
   }
 }
 

@@ -42,9 +42,15 @@ class ResidentBase : public ResidentEngine {
   NoiseKey key_of(std::int64_t step) const {
     return noise_key(settings_.seed, static_cast<std::uint64_t>(step));
   }
+  // List entries have 30 bits for an index: of a rank's own particles and its ghosts together.
+  static int checked_count(std::int64_t particles) {
+    if (particles < 0 || particles > kIndexBits)
+      throw std::invalid_argument(text_of(
+          "at most ", kIndexBits, " particles, ghosts included, on one rank, not ", particles));
+    return static_cast<int>(particles);
+  }
   void check_topology(int count, const Topology& topology) const {
-    if (count < 0 || static_cast<std::uint32_t>(count) > kIndexBits)
-      throw std::invalid_argument(text_of("at most ", kIndexBits, " particles, not ", count));
+    checked_count(count);
     for (int i = 0; i < count; ++i) {
       if (topology.tag[i] == 0) throw std::invalid_argument("a particle has tag 0");
       if (topology.type[i] < 1 || topology.type[i] > settings_.pairs.types)

@@ -4,17 +4,26 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
-#include "../common/communicator.h"
-#include "../common/device.cuh"
+#include "waits.cuh"
 
 namespace manymove::dpd {
 
+// Waits until this rank's GPU has done all that its engine has asked for, or throws.
+using Finish = std::function<void()>;
+
 class Transport {
  public:
+  Transport(Communicator& communicator, Finish finish)
+      : communicator_(communicator), wait_(communicator), finish_(std::move(finish)) {}
   // Of one rank to another. data, of the device: where kernels put what is sent, and find what has
   // come.
   struct Parcel {
@@ -24,9 +33,10 @@ class Transport {
   };
   using Parcels = std::vector<Parcel>;
 
+  // Local: a rank that has failed is destroyed while the others still run.
   virtual ~Transport() = default;
   virtual std::string name() const = 0;
-  // All ranks, with the same number: what parcels are likely to need.
+  // Collective, with the same number on all ranks: what parcels are likely to need.
   virtual void expect(std::size_t) {}
   // Finds places for the parcels of the next exchange. In memory of this rank they follow each
   // other.
@@ -36,14 +46,21 @@ class Transport {
   }
   // After what is in the stream, before what comes there.
   virtual void exchange(const Parcels& sent, const Parcels& received, cudaStream_t stream) = 0;
-  // All ranks, before kernels of one wait for those of others: their hosts may be far apart.
-  virtual void meet() {}
+  // After a failure: kernels of this rank stop waiting for other ranks, and what they should have
+  // received is undefined. Nothing is exchanged any more.
+  virtual void abandon() noexcept {}
+
+ protected:
+  Communicator& communicator_;
+  const RankWaits wait_;
+  const Finish finish_;
 
  private:
-  static void place_here(Parcels& parcels, DeviceBuffer<char>& memory) {
+  void place_here(Parcels& parcels, DeviceBuffer<char>& memory) {
     std::size_t total = 0;
     for (const Parcel& parcel : parcels) total += parcel.bytes;
     if (total > memory.size()) {
+      finish_();
       memory = {};
       memory = DeviceBuffer<char>(total + total / 8);
     }
@@ -59,7 +76,7 @@ class Transport {
 // Through page-locked memory of the hosts; the calling thread waits.
 class HostTransport : public Transport {
  public:
-  explicit HostTransport(Communicator& communicator) : communicator_(communicator) {}
+  using Transport::Transport;
 
   std::string name() const override { return "page-locked host memory and MPI"; }
 
@@ -67,35 +84,24 @@ class HostTransport : public Transport {
     const auto out = on_host(sent, out_), in = on_host(received, in_);
     for (std::size_t k = 0; k < sent.size(); ++k)
       copy_out(out[k].data, sent[k].data, sent[k].bytes, stream);
-    // Also for what is still on its way out of in_.
-    check(cudaStreamSynchronize(stream), "copy for other ranks");
+    // Also completes the previous exchange's uploads from in_.
+    wait_(stream, "copy for other ranks");
     communicator_.exchange(out, in);
     for (std::size_t k = 0; k < received.size(); ++k)
       copy_in(received[k].data, in[k].data, received[k].bytes, stream);
   }
 
  private:
-  struct Pinned {
-    char* data = nullptr;
-    std::size_t bytes = 0;
-    Pinned() = default;
-    Pinned(const Pinned&) = delete;
-    ~Pinned() { cudaFreeHost(data); }
-  };
-
   // One after the other in memory.
-  static std::vector<Communicator::Message> on_host(const Parcels& parcels, Pinned& memory) {
+  std::vector<Communicator::Message> on_host(const Parcels& parcels, PinnedBuffer<char>& memory) {
     std::size_t total = 0;
     for (const Parcel& parcel : parcels) total += parcel.bytes;
-    if (total > memory.bytes) {
-      check(cudaDeviceSynchronize(), "host memory");
-      cudaFreeHost(memory.data);
-      memory.data = nullptr;
-      memory.bytes = 0;
-      check(cudaMallocHost(&memory.data, total + total / 8), "host memory");
-      memory.bytes = total + total / 8;
+    if (total > memory.size()) {
+      finish_();
+      memory = {};
+      memory = PinnedBuffer<char>(total + total / 8);
     }
-    char* at = memory.data;
+    char* at = memory.data();
     std::vector<Communicator::Message> messages;
     for (const Parcel& parcel : parcels) {
       messages.push_back({parcel.rank, at, parcel.bytes});
@@ -104,8 +110,7 @@ class HostTransport : public Transport {
     return messages;
   }
 
-  Communicator& communicator_;
-  Pinned out_, in_;
+  PinnedBuffer<char> out_, in_;
 };
 
 // NVIDIA's library, loaded if it is there; its few functions are declared here.
@@ -119,7 +124,7 @@ class Nccl {
 
   int (*get_unique_id)(Id*) = nullptr;
   int (*comm_init_rank)(Comm*, int ranks, Id, int rank) = nullptr;
-  int (*comm_destroy)(Comm) = nullptr;
+  int (*comm_abort)(Comm) = nullptr;
   int (*group_start)() = nullptr;
   int (*group_end)() = nullptr;
   int (*send)(const void*, std::size_t count, int type, int peer, Comm, cudaStream_t) = nullptr;
@@ -148,7 +153,7 @@ class Nccl {
     };
     find(get_unique_id, "ncclGetUniqueId");
     find(comm_init_rank, "ncclCommInitRank");
-    find(comm_destroy, "ncclCommDestroy");
+    find(comm_abort, "ncclCommAbort");
     find(group_start, "ncclGroupStart");
     find(group_end, "ncclGroupEnd");
     find(send, "ncclSend");
@@ -161,31 +166,79 @@ class Nccl {
 // From GPU to GPU, without the host.
 class NcclTransport : public Transport {
  public:
-  explicit NcclTransport(Communicator& communicator) : nccl_(*Nccl::get()) {
+  // Collective.
+  NcclTransport(Communicator& communicator, Finish finish)
+      : Transport(communicator, std::move(finish)), nccl_(*Nccl::get()) {
     Nccl::Id id{};
-    if (communicator.rank() == 0) nccl_.check(nccl_.get_unique_id(&id), "identifier");
+    together(communicator, [&] {
+      if (communicator.rank() == 0) nccl_.check(nccl_.get_unique_id(&id), "identifier");
+    });
     std::vector<Nccl::Id> all(static_cast<std::size_t>(communicator.ranks()));
     communicator.gather(&id, all.data(), sizeof id);
-    nccl_.check(nccl_.comm_init_rank(&comm_, communicator.ranks(), all[0], communicator.rank()),
-                "start");
+    const auto comm = std::make_shared<Nccl::Comm>();
+    const int status = watched([&nccl = nccl_, comm, ranks = communicator.ranks(), id = all[0],
+                                rank = communicator.rank()] {
+      return nccl.comm_init_rank(comm.get(), ranks, id, rank);
+    });
+    comm_ = *comm;
+    together(communicator, [&] { nccl_.check(status, "start"); });
   }
-  ~NcclTransport() override { nccl_.comm_destroy(comm_); }
+  // Destroying a communicator may wait for the other ranks; aborting it does not. Nothing is on its
+  // way any more, unless there was a failure.
+  ~NcclTransport() override { abandon(); }
 
   std::string name() const override { return "NCCL"; }
 
   void exchange(const Parcels& sent, const Parcels& received, cudaStream_t stream) override {
     if (sent.empty() && received.empty()) return;
-    nccl_.check(nccl_.group_start(), "exchange");
-    for (const Parcel& p : sent)
-      nccl_.check(nccl_.send(p.data, p.bytes, Nccl::kBytes, p.rank, comm_, stream), "send");
-    for (const Parcel& p : received)
-      nccl_.check(nccl_.recv(p.data, p.bytes, Nccl::kBytes, p.rank, comm_, stream), "receive");
-    nccl_.check(nccl_.group_end(), "exchange");
+    const auto start = [&nccl = nccl_, comm = comm_, sent, received, stream] {
+      int status = nccl.group_start();
+      for (const Parcel& p : sent)
+        if (!status) status = nccl.send(p.data, p.bytes, Nccl::kBytes, p.rank, comm, stream);
+      for (const Parcel& p : received)
+        if (!status) status = nccl.recv(p.data, p.bytes, Nccl::kBytes, p.rank, comm, stream);
+      const int end = nccl.group_end();
+      return status ? status : end;
+    };
+    nccl_.check(are_connected(sent, received) ? start() : watched(start), "exchange");
+  }
+
+  void abandon() noexcept override {
+    if (comm_) nccl_.comm_abort(std::exchange(comm_, nullptr));
   }
 
  private:
+  // Two ranks are connected by their first parcel. The call that starts the exchange waits for the
+  // other rank then.
+  bool are_connected(const Parcels& sent, const Parcels& received) {
+    const std::size_t before = connected_.size();
+    for (const Parcel& p : sent) connected_.insert({p.rank, true});
+    for (const Parcel& p : received) connected_.insert({p.rank, false});
+    return connected_.size() == before;
+  }
+  // The library cannot be asked to give up a call that waits for another rank. A thread makes it,
+  // so that this one can watch the others; after a failure the thread is left behind.
+  template <class Call>
+  int watched(Call call) {
+    int device;
+    check(cudaGetDevice(&device), "device");
+    struct Outcome {
+      std::atomic<bool> there{false};
+      int status = 0;
+    };
+    const auto outcome = std::make_shared<Outcome>();
+    std::thread([call = std::move(call), outcome, device] {
+      cudaSetDevice(device);
+      outcome->status = call();
+      outcome->there = true;
+    }).detach();
+    communicator_.watchdog().wait([&] { return outcome->there.load(); });
+    return outcome->status;
+  }
+
   const Nccl& nccl_;
   Nccl::Comm comm_ = nullptr;
+  std::set<std::pair<int, bool>> connected_;  // rank, and whether parcels go there
 };
 
 }  // namespace manymove::dpd

@@ -23,10 +23,11 @@ Kernels kernels() {
           &cycle_kernel<K, Lanes, Threads, Blocks, Mode::strip>};
 }
 
+// Its functions are called with the device current.
 class CudaEngine final : public Engine {
  public:
   CudaEngine(State state, int device)
-      : state_(std::move(state)), local_(state_.local()), device_(select_device(device)) {
+      : state_(std::move(state)), local_(state_.local()), device_(device) {
     const Geometry& g = state_.geometry;
     const std::size_t slots = state_.data.ids.size();
     for (int k = 0; k < 2; ++k) {
@@ -49,7 +50,6 @@ class CudaEngine final : public Engine {
     state_.data.cells = {};  // the device has them
     state_.data.ids = {};
   }
-  ~CudaEngine() override { cudaSetDevice(device_); }
 
   void enqueue(std::uint64_t cycles) override { enqueue(cycles, nullptr, nullptr); }
   void enqueue(std::uint64_t cycles, const HostParticles& host) override {
@@ -62,7 +62,7 @@ class CudaEngine final : public Engine {
   bool same_positions(const HostParticles& host) const override {
     compare(host);
     compared_.wait();
-    return *same_.word();
+    return *same_.get();
   }
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
     if (!host.double_precision || sampling_.every) {
@@ -75,12 +75,11 @@ class CudaEngine final : public Engine {
     compare(host);
     enqueue(cycles, &host, &trace_.data()->differs);
     compared_.wait();
-    if (!*same_.word())
+    if (!*same_.get())
       std::tie(state_.data.origin, state_.data.counters.cycles, last_write_, now_) = before;
-    return *same_.word();
+    return *same_.get();
   }
   void write_positions(const HostParticles& host) override {
-    use();
     const auto kernel = host.double_precision ? &write_kernel<double> : &write_kernel<float>;
     const Cells range = cells_here();
     kernel<<<blocks_of(range.end), kThreads, 0, stream_>>>(state_.geometry, host_write(&host),
@@ -89,7 +88,6 @@ class CudaEngine final : public Engine {
   }
 
   std::vector<std::uint32_t> contact_histogram(double bin_width, int bins) const override {
-    use();
     DeviceBuffer<std::uint32_t> row(bins);
     row.clear(stream_);
     look_at_neighbours();
@@ -101,7 +99,6 @@ class CudaEngine final : public Engine {
   }
 
   void set_sampling(const Sampling& sampling) override {
-    use();
     DeviceBuffer<std::uint32_t> ring((kRing + 1) * sampling.bins);
     if (sampling.bins) ring.clear(stream_);
     ring_.swap(ring);
@@ -113,7 +110,6 @@ class CudaEngine final : public Engine {
   }
 
   std::vector<std::uint32_t> take_rows(std::vector<std::uint64_t>& cycles) override {
-    use();
     if (ring_used_) collect_rows();
     cycles = std::exchange(row_cycles_, {});
     return std::exchange(rows_, {});
@@ -121,7 +117,6 @@ class CudaEngine final : public Engine {
 
   Counters counters() const override {
     if (waiting_) {
-      use();
       check(cudaStreamSynchronize(stream_), "cycle");
       tally_.download(&seen_, stream_);
       waiting_ = false;
@@ -139,7 +134,6 @@ class CudaEngine final : public Engine {
   std::uint64_t state_hash() const override { return hash_of(state_, snapshot()); }
 
   Snapshot snapshot() const override {
-    use();
     Snapshot data;
     data.counters = counters();
     data.origin = state_.data.origin;
@@ -156,7 +150,6 @@ class CudaEngine final : public Engine {
   }
 
   std::array<double, 2> bond_order(double reach) const override {
-    use();
     const auto reach2 = static_cast<float>(reach * reach / (state_.unit * state_.unit));
     look_at_neighbours();
     const Cells range = cells_here();
@@ -172,20 +165,16 @@ class CudaEngine final : public Engine {
  private:
   static constexpr std::size_t kRing = 1024;  // rows kept on the device before they are fetched
 
-  void use() const { check(cudaSetDevice(device_), "device"); }
-
   void compare(const HostParticles& host) const {
-    use();
     const auto kernel = host.double_precision ? &compare_kernel<double> : &compare_kernel<float>;
     const int n = static_cast<int>(state_.particles), block = kCompared * kThreads;
-    kernel<<<(n + block - 1) / block, kThreads, 0, stream_>>>(host, n, trace_.data(), same_.word());
+    kernel<<<(n + block - 1) / block, kThreads, 0, stream_>>>(host, n, trace_.data(), same_.get());
     check(cudaGetLastError(), "launch");
     compared_.record(stream_);
   }
 
   // The last cycle writes the positions to `host`, unless that is null; see Buffers::skip.
   void enqueue(std::uint64_t cycles, const HostParticles* host, const unsigned int* skip) {
-    use();
     waiting_ = true;
     const Geometry& g = state_.geometry;
     for (std::uint64_t i = 0; i < cycles; ++i) {
@@ -298,9 +287,7 @@ class CudaEngine final : public Engine {
     // turns.
     const int warps = (set_cells(g) * lanes * 83 / 100 + 31) / 32 + 1;
     threads_ = std::min(most, std::max(2, warps) * 32);
-    cudaFuncAttributes compiled;
-    check(cudaFuncGetAttributes(&compiled, kernels_.plain), "kernel");
-    overlap_ = compiled.ptxVersion >= 90;
+    overlap_ = waits_for_former_kernel(kernels_.plain);
   }
   void count_pairs(const Sampling& sampling, std::uint32_t* row) const {
     const Cells range = cells_here();
@@ -346,7 +333,7 @@ class CudaEngine final : public Engine {
   mutable Tally seen_{};          // the tally as last fetched
   mutable bool waiting_ = false;  // for cycles on their way
   DeviceBuffer<Trace> trace_;
-  HostFlag same_;
+  MappedMemory<unsigned> same_;
   Event compared_;
   std::uint64_t last_write_ = kNever;  // cycle of the last write_positions()
   DeviceBuffer<double2> sums_;
@@ -363,10 +350,51 @@ class CudaEngine final : public Engine {
   std::vector<std::uint64_t> row_cycles_;
 };
 
+// Leaves the caller's current device as it was.
+class GuardedEngine final : public Engine {
+ public:
+  GuardedEngine(State state, int device)
+      : engine_(device, [&] { return std::make_unique<CudaEngine>(std::move(state), device); }) {}
+
+  void enqueue(std::uint64_t cycles) override { engine_->enqueue(cycles); }
+  void enqueue(std::uint64_t cycles, const HostParticles& host) override {
+    engine_->enqueue(cycles, host);
+  }
+  bool same_positions(const HostParticles& host) const override {
+    return engine_->same_positions(host);
+  }
+  bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
+    return engine_->enqueue_if_same(cycles, host);
+  }
+  void write_positions(const HostParticles& host) override { engine_->write_positions(host); }
+  void set_sampling(const Sampling& sampling) override { engine_->set_sampling(sampling); }
+  std::vector<std::uint32_t> take_rows(std::vector<std::uint64_t>& cycles) override {
+    return engine_->take_rows(cycles);
+  }
+  std::vector<std::uint32_t> contact_histogram(double bin_width, int bins) const override {
+    return engine_->contact_histogram(bin_width, bins);
+  }
+  Counters counters() const override { return engine_->counters(); }
+  Grid grid() const override { return engine_->grid(); }
+  Repair repair() const override { return engine_->repair(); }
+  std::size_t particles() const override { return engine_->particles(); }
+  double occupied() const override { return engine_->occupied(); }
+  void positions(double* xy) const override { engine_->positions(xy); }
+  std::array<double, 2> bond_order(double reach) const override {
+    return engine_->bond_order(reach);
+  }
+  double max_overlap() const override { return engine_->max_overlap(); }
+  std::uint64_t state_hash() const override { return engine_->state_hash(); }
+  Snapshot snapshot() const override { return engine_->snapshot(); }
+
+ private:
+  OnDevice<Engine> engine_;
+};
+
 }  // namespace
 
 std::unique_ptr<Engine> make_cuda_engine(State state, int device) {
-  return std::make_unique<CudaEngine>(std::move(state), device);
+  return std::make_unique<GuardedEngine>(std::move(state), device);
 }
 
 }  // namespace manymove::harddisk

@@ -12,50 +12,6 @@
 namespace manymove::harddisk {
 namespace {
 
-// Host memory that the GPU copies from and to by itself: its own, or shared with another process.
-class PinnedBuffer {
- public:
-  explicit PinnedBuffer(std::size_t bytes) : own_(true) {
-    check(cudaHostAlloc(&data_, bytes, cudaHostAllocDefault), "host memory");
-  }
-  // Copies work, if more slowly, where a system does not register such memory.
-  PinnedBuffer(void* shared, std::size_t bytes) : data_(shared) {
-    registered_ = cudaHostRegister(data_, bytes, cudaHostRegisterDefault) == cudaSuccess;
-    if (!registered_) cudaGetLastError();
-  }
-  ~PinnedBuffer() {
-    if (own_)
-      cudaFreeHost(data_);
-    else if (registered_)
-      cudaHostUnregister(data_);
-  }
-  PinnedBuffer(const PinnedBuffer&) = delete;
-  PinnedBuffer& operator=(const PinnedBuffer&) = delete;
-  std::byte* data() const { return static_cast<std::byte*>(data_); }
-
- private:
-  void* data_ = nullptr;
-  bool own_ = false, registered_ = false;
-};
-
-// Its blocks are started before those of other streams, of which a tile at the edge must not wait
-// for all.
-class UrgentStream {
- public:
-  UrgentStream() {
-    int least, greatest;
-    check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "stream");
-    check(cudaStreamCreateWithPriority(&stream_, cudaStreamDefault, greatest), "stream");
-  }
-  ~UrgentStream() { cudaStreamDestroy(stream_); }
-  UrgentStream(const UrgentStream&) = delete;
-  UrgentStream& operator=(const UrgentStream&) = delete;
-  operator cudaStream_t() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
-
 class Traffic {
  public:
   explicit Traffic(const State& state)
@@ -79,7 +35,7 @@ class Traffic {
   void exchange(int rows, Position* cells, std::int32_t* ids) {
     event_.wait();
     const std::size_t row = row_ * kSlotBytes;
-    const auto bytes = [&](bool shared, std::byte& word, const PinnedBuffer& buffer, int way,
+    const auto bytes = [&](bool shared, std::byte& word, const Rows& buffer, int way,
                            int count) {
       return shared ? RankRing::Bytes{&word, 1}
                     : RankRing::Bytes{message(buffer, way), count * row};
@@ -97,6 +53,8 @@ class Traffic {
   void finish(cudaStream_t work) { follow(work, stream_); }
 
  private:
+  using Rows = PinnedBuffer<std::byte>;
+
   std::size_t largest() const { return margin_ * row_ * kSlotBytes; }
 
   // A neighbour on the same machine reads what this rank sends where it lies, and is told by a
@@ -105,18 +63,18 @@ class Traffic {
   void allocate() {
     const std::size_t bytes = 4 * largest();
     const RankRing::Shared shared = ranks_.share(bytes);
-    in_ = std::make_unique<PinnedBuffer>(bytes);
-    const auto use = [&](std::unique_ptr<PinnedBuffer>& buffer, void* memory) {
-      buffer = memory ? std::make_unique<PinnedBuffer>(memory, bytes) : nullptr;
+    in_ = std::make_unique<Rows>(bytes);
+    const auto use = [&](std::unique_ptr<Rows>& buffer, void* memory) {
+      buffer = memory ? std::make_unique<Rows>(static_cast<std::byte*>(memory), bytes) : nullptr;
       return buffer ? buffer.get() : in_.get();
     };
-    out_ = shared.mine ? std::make_unique<PinnedBuffer>(shared.mine, bytes)
-                       : std::make_unique<PinnedBuffer>(bytes);
+    out_ = shared.mine ? std::make_unique<Rows>(static_cast<std::byte*>(shared.mine), bytes)
+                       : std::make_unique<Rows>(bytes);
     from_[0] = use(below_, shared.below);
     from_[1] = shared.above == shared.below ? from_[0] : use(above_, shared.above);
   }
   // To the rank below (0) or above (1).
-  std::byte* message(const PinnedBuffer& buffer, int way) const {
+  std::byte* message(const Rows& buffer, int way) const {
     return buffer.data() + (2 * turn_ + way) * largest();
   }
 
@@ -143,11 +101,12 @@ class Traffic {
   RankRing& ranks_;
   std::size_t row_;  // slots
   int margin_;
-  std::unique_ptr<PinnedBuffer> out_, in_, below_, above_;
-  PinnedBuffer* from_[2] = {nullptr, nullptr};  // where what comes from below and above lies
+  std::unique_ptr<Rows> out_, in_, below_, above_;
+  Rows* from_[2] = {nullptr, nullptr};  // where what comes from below and above lies
   int turn_ = 0;
   std::byte word_[4]{};
-  UrgentStream stream_;
+  // Tiles at the edge must not wait for all blocks of tiles inside.
+  Stream stream_{Priority::highest};
   Event event_, order_;
   Crossing c_{};
 };

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/common/watchdog.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <cstring>
+#include <utility>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace manymove;
+
+namespace {
+
+class PythonPost final : public Post {
+ public:
+  PythonPost(nb::callable send, nb::callable receive)
+      : send_(std::move(send)), receive_(std::move(receive)) {}
+  void send(int rank, const Notice& notice) override {
+    nb::gil_scoped_acquire gil;
+    send_(rank, nb::bytes(&notice, sizeof notice));
+  }
+  bool receive(Notice& notice) override {
+    nb::gil_scoped_acquire gil;
+    const nb::object found = receive_();
+    if (found.is_none()) return false;
+    const auto bytes = nb::cast<nb::bytes>(found);
+    if (bytes.size() != sizeof notice) throw nb::value_error("a notice of another size");
+    std::memcpy(&notice, bytes.data(), sizeof notice);
+    return true;
+  }
+
+ private:
+  nb::callable send_, receive_;
+};
+
+// Other threads of Python run while this one rests, whether or not it has Python's lock.
+class PythonClock final : public Clock {
+ public:
+  void rest(double seconds) override {
+    nb::gil_scoped_acquire mine;
+    nb::gil_scoped_release others;
+    Clock::rest(seconds);
+  }
+};
+
+// Parts that a watchdog refers to, made before it.
+struct Parts {
+  Parts(nb::callable send, nb::callable receive) : post(std::move(send), std::move(receive)) {}
+  PythonPost post;
+  PythonClock clock;
+};
+
+struct PythonWatchdog final : Parts, Watchdog {
+  PythonWatchdog(int rank, int ranks, nb::callable send, nb::callable receive)
+      : Parts(std::move(send), std::move(receive)),
+        Watchdog(rank, ranks, post, Watchdog::timeout(), &clock) {}
+};
+
+}  // namespace
+
+void bind_watchdog(nb::module_& module) {
+  nb::exception<RankFailure>(module, "RankFailure", PyExc_RuntimeError);
+  module.def("timeout", &Watchdog::timeout,
+             "Seconds of MANYMOVE_TIMEOUT. Raises ValueError if it is not a positive number.");
+  nb::class_<Watchdog>(module, "Watchdog", "How ranks that wait notice a silent one; watchdog.h.");
+  nb::class_<PythonWatchdog, Watchdog>(module, "PythonWatchdog")
+      .def(nb::init<int, int, nb::callable, nb::callable>(), "rank"_a, "ranks"_a, "send"_a,
+           "receive"_a,
+           "send(rank, notice) and receive() carry 512 bytes and never block; receive returns None "
+           "if there is nothing. The limit is that of MANYMOVE_TIMEOUT.")
+      .def_prop_rw("limit", &Watchdog::limit, &Watchdog::set_limit, "Seconds.")
+      .def("can_go_on", &Watchdog::can_go_on)
+      .def(
+          "wait",
+          [](PythonWatchdog& watchdog, const nb::callable& done) {
+            watchdog.wait([&done] { return nb::cast<bool>(done()); });
+          },
+          "done"_a, "Calls done() until it is true.")
+      .def("look", &Watchdog::look)
+      .def("fail", &Watchdog::fail, "text"_a);
+}
