@@ -1,7 +1,8 @@
 # make demo   installs everything into .venv, simulates hard disks on the device that is there and
 #             says where the picture is
 # make test   installs everything into .venv and runs the test suite
-# make sanitize   the tests of the CPU engines with AddressSanitizer and UndefinedBehaviorSanitizer
+# make sanitize   runs the C++ tests and the tests of the CPU engines with AddressSanitizer and
+#             UndefinedBehaviorSanitizer, and the C++ tests with ThreadSanitizer
 # make docs   builds the documentation into build/docs; a warning is an error
 # make lint   checks format and style;  make format mends the format;  make clean starts afresh
 #
@@ -31,6 +32,9 @@ else
   demo-device := $(if $(and $(NVCC),$(GPU)),cuda,cpu)
 endif
 cpu-cmake := -Ccmake.define.MANYMOVE_CUDA=OFF
+test-cmake := -Ccmake.define.MANYMOVE_TESTS=ON \
+	-Ccmake.define.MANYMOVE_TESTS_DIR="$(CURDIR)/build/cxx"
+plot-cmake := -Ccmake.define.MANYMOVE_TESTS=OFF
 cuda-cmake := -Ccmake.define.MANYMOVE_CUDA=$(or $(CUDA),AUTO) \
 	-Ccmake.define.CMAKE_CUDA_ARCHITECTURES="$(ARCH)"
 
@@ -49,7 +53,8 @@ demo: $(VENV)/.$(demo-device)-plot
 	@ls out/*.png
 
 test: $(VENV)/.$(test-device)-test
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest $(PYTEST_ARGS)
+	MANYMOVE_CXX_TESTS="$(CURDIR)/build/cxx/manymove_tests" \
+		PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 # GCC's runtime libraries have to be in the process before Python is. The first finding ends it.
 sanitize: $(VENV)/.$(test-device)-test
@@ -69,7 +74,7 @@ docs: $(VENV)/.$(test-device)-test $(VENV)/.docs
 # .venv/.DEVICE-EXTRA marks what is installed. CUDA serves where the CPU build would do, and the
 # extra "test" contains "plot", so one installation may satisfy several marks.
 sources := CMakeLists.txt pyproject.toml \
-	$(shell find plugins lammps_ext -name __pycache__ -prune -o \( -type d -o -type f \) -print)
+	$(shell find plugins lammps_ext tests/cxx -name __pycache__ -prune -o \( -type d -o -type f \) -print)
 marks-cuda-test := cuda-test cuda-plot cpu-test cpu-plot
 marks-cuda-plot := cuda-plot cpu-plot
 marks-cpu-test := cpu-test cpu-plot
@@ -79,7 +84,8 @@ marks := $(addprefix $(VENV)/.,$(marks-cuda-test))
 $(marks): $(VENV)/.%: $(sources) $(VENV)/.tools
 	@echo "Compiling and installing manymove ($*) into $(VENV) ..."
 	$(PIP) install --no-build-isolation -Cbuild-dir=build/{wheel_tag}-$(word 1,$(subst -, ,$*)) \
-		$($(word 1,$(subst -, ,$*))-cmake) '.[$(word 2,$(subst -, ,$*))]'
+		$($(word 1,$(subst -, ,$*))-cmake) $($(word 2,$(subst -, ,$*))-cmake) \
+		'.[$(word 2,$(subst -, ,$*))]'
 	@rm -f $(marks)
 	@touch $(addprefix $(VENV)/.,$(marks-$*))
 
@@ -114,7 +120,7 @@ $(VENV)/.docs: pyproject.toml $(VENV)/.pip
 	@touch $@
 
 # ---- style -------------------------------------------------------------------------------------
-cxx-sources = $(shell find plugins hoomd_ext lammps_ext \
+cxx-sources = $(shell find plugins hoomd_ext lammps_ext tests/cxx \
 	-name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh')
 
 # The pinned versions stand in pyproject.toml, in the extra "lint".

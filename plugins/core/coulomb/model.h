@@ -197,7 +197,9 @@ MM_HD Trial propose(const Rules& r, std::uint32_t particle, std::uint64_t sweep,
     t.inside = fused(z, z, fused(y, y, x * x)) <= r.wall2;
   }
   const double u = (static_cast<double>(word[3]) + 0.5) * 0x1p-32;
-  t.most = static_cast<std::int64_t>(-logarithm(u) / (abs_of(s.charge) * r.strength));
+  const double most = -logarithm(u) / (abs_of(s.charge) * r.strength);
+  // No integer holds it where ions hardly interact; every change is accepted then.
+  t.most = most < 0x1p63 ? static_cast<std::int64_t>(most) : INT64_MAX;
   return t;
 }
 

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Logarithms, exponentials, roots and normal variables against the standard library's in long
+// double, over the whole range in which they are used, with the errors that their comments state.
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "core/adsorption/model.h"
+#include "core/coulomb/model.h"
+#include "core/dpd/model.h"
+#include "support/test.h"
+
+using namespace manymove;
+
+namespace {
+
+constexpr long double kPi = 3.14159265358979323846264338327950288L;
+
+// Random words and those at the ends.
+std::vector<std::uint32_t> words(int count) {
+  std::vector<std::uint32_t> result = {0, 1, 2, 3, 0x7ffffffe, 0x7fffffff, 0x80000000, 0xfffffffe,
+                                       0xffffffff};
+  for (int bit = 0; bit < 32; ++bit) result.push_back(1u << bit);
+  std::mt19937 random(4);
+  for (int k = 0; k < count; ++k) result.push_back(static_cast<std::uint32_t>(random()));
+  return result;
+}
+
+long double relative(long double value, long double exact) {
+  return std::abs((value - exact) / exact);
+}
+
+// Numbers from first to last, each by the same factor larger, and their neighbours.
+template <class F, class Check>
+void for_range(F first, F last, int count, Check check) {
+  const long double factor = std::pow(static_cast<long double>(last) / first, 1.0L / count);
+  long double x = first;
+  for (int k = 0; k < count; ++k, x *= factor) check(static_cast<F>(x));
+  check(last);
+}
+
+}  // namespace
+
+TEST("the logarithm of a uniform random number is exact to 1e-15") {
+  for (const std::uint32_t word : words(200000)) {
+    const double u = (word + 0.5) * 0x1p-32;  // 2^-33 ... 1 - 2^-33
+    CHECK(relative(coulomb::logarithm(u), std::log(static_cast<long double>(u))) < 1e-15L);
+  }
+}
+
+TEST("the logarithm is exact to 1e-15 from the smallest normal number to the largest below one") {
+  const auto check = [](double a) {
+    const long double exact = std::log(static_cast<long double>(a));
+    CHECK(relative(coulomb::logarithm(a), exact) < 1e-15L);
+  };
+  for_range(std::numeric_limits<double>::min(), 0.99, 100000, check);
+  for (int k = 1; k <= 53; ++k) check(1 - std::ldexp(1.0, -k));
+  for (const double turn : {std::sqrt(0.5), 0.5, 0.25})
+    for (const double a : {turn, std::nextafter(turn, 0.0), std::nextafter(turn, 1.0)}) check(a);
+}
+
+TEST("no logarithm lets a trial's limit be negative") {
+  coulomb::Rules rules{};
+  rules.strength = 1e-10;
+  rules.wall2 = 1;
+  for (std::uint32_t particle = 0; particle < 100000; ++particle)
+    CHECK(coulomb::propose(rules, particle, 0, {0, 0, 0, -2}).most >= 0);
+}
+
+TEST("the guess of an inverse root is good to 8e-7, its step in float32 to two units") {
+  // Squared distances in units: from 1 to those across the longest cell, and far beyond.
+  for_range(1e-30f, 1e30f, 500000, [](float a) {
+    const long double exact = 1 / std::sqrt(static_cast<long double>(a));
+    CHECK(relative(coulomb::guessed_inverse_root(a), exact) < 8e-7L);
+    CHECK(relative(coulomb::inverse_root_single(a), exact) < 2.5e-7L);
+  });
+}
+
+TEST("an inverse root in float64 is good to about an ulp") {
+  for_range(1e-30, 1e30, 500000, [](double a) {
+    const long double exact = 1 / std::sqrt(static_cast<long double>(a));
+    CHECK(relative(coulomb::inverse_root(a), exact) < 3.4e-16L);
+  });
+}
+
+TEST("the nearest image is at most half the box away") {
+  for (const float extent : {1024.0f, 16777216.0f, 10000000.0f}) {
+    std::mt19937 random(5);
+    for (int k = 0; k < 100000; ++k) {
+      const auto d = static_cast<float>(
+          std::nearbyint((static_cast<double>(random()) * 0x1p-32 - 0.5) * 2 * extent));
+      const float near = coulomb::nearest<float>(d, extent, 1 / extent);
+      CHECK(std::abs(near) <= extent / 2);
+      CHECK_EQUAL(std::fmod(near - d, extent), 0.0f);
+    }
+  }
+}
+
+TEST("a normal variable is that of Box and Muller, to 1e-6") {
+  const auto some = words(300);
+  for (const std::uint32_t a : some)
+    for (const std::uint32_t b : some) {
+      const long double u = static_cast<long double>(a >> 1 | 1u) * 0x1p-31L,
+                        y = static_cast<long double>(static_cast<std::int32_t>(b | 1u)) * 0x1p-31L;
+      const long double exact = std::sqrt(-2 * std::log(u)) * std::sin(kPi / 2 * y);
+      CHECK(std::abs(dpd::gaussian(a, b) - exact) < 1e-6L);
+    }
+}
+
+TEST("a normal variable is finite, at most 6.56, and as likely as its opposite") {
+  float most = 0;
+  for (const std::uint32_t a : words(1000)) {
+    for (const std::uint32_t b : words(30)) {
+      const float x = dpd::gaussian(a, b);
+      CHECK(std::abs(x) < 6.56f);
+      CHECK_EQUAL(dpd::gaussian(a, 0u - (b | 1u)), -x);
+      most = std::max(most, x);
+    }
+  }
+  CHECK(most > 6.55f);
+}
+
+TEST("the mean of normal variables is 0, of their squares 1, of their fourth powers 3") {
+  // At five standard errors each, with the seed fixed; false alarms: two in a million.
+  constexpr int n = 1000000;
+  const dpd::NoiseKey key = dpd::noise_key(6, 7);
+  double sum = 0, squares = 0, fourth = 0;
+  for (int k = 0; k < n; ++k) {
+    const double x = dpd::pair_noise(key, static_cast<std::uint32_t>(k), 0xffffffffu);
+    sum += x;
+    squares += x * x;
+    fourth += x * x * x * x;
+  }
+  CHECK(std::abs(sum / n) < 5 / std::sqrt(n));
+  CHECK(std::abs(squares / n - 1) < 5 * std::sqrt(2.0 / n));
+  CHECK(std::abs(fourth / n - 3) < 5 * std::sqrt(96.0 / n));
+}
+
+TEST("a power is that of the standard library, and 0 at the cutoff and below 2^-120") {
+  const auto check = [](float base, float exponent) {
+    const long double exact = std::pow(static_cast<long double>(base), exponent);
+    const float value = dpd::power(base, exponent);
+    if (exact > 0x1p-119L)
+      CHECK(relative(value, exact) < 4e-7L);
+    else
+      CHECK(value <= 0x1p-118f);
+  };
+  for (const float exponent : {0.0f, 0.01f, 0.25f, 0.5f, 1.0f, 2.0f, 7.5f, 100.0f}) {
+    CHECK_EQUAL(dpd::power(0.0f, exponent), 0.0f);
+    check(1.0f, exponent);
+    check(std::nextafter(1.0f, 0.0f), exponent);
+    for_range(0x1p-24f, 1.0f, 2000, [&](float base) { check(base, exponent); });
+  }
+  CHECK_EQUAL(dpd::power(0.5f, 121.0f), 0.0f);
+}
+
+TEST("a power in float64 is that of the standard library, and 0 below 2^-1000") {
+  const auto check = [](double base, double exponent) {
+    const long double exact = std::pow(static_cast<long double>(base), exponent);
+    const double value = dpd::power(base, exponent);
+    if (exact > 0x1p-999L)
+      CHECK(relative(value, exact) < 2e-15L);
+    else
+      CHECK(value <= 0x1p-998);
+  };
+  for (const double exponent : {0.0, 0.01, 0.25, 0.5, 1.0, 2.0, 7.5, 100.0}) {
+    CHECK_EQUAL(dpd::power(0.0, exponent), 0.0);
+    check(1.0, exponent);
+    check(std::nextafter(1.0, 0.0), exponent);
+    for_range(0x1p-53, 1.0, 2000, [&](double base) { check(base, exponent); });
+  }
+  CHECK_EQUAL(dpd::power(0.5, 1001.0), 0.0);
+}
+
+TEST("an exponential in float32 has a relative error of 2e-7, and is 0 below normal numbers") {
+  for (float x = -87; x < 80; x += 0.00037f)
+    CHECK(relative(adsorption::exponential(x), std::exp(static_cast<long double>(x))) < 2e-7L);
+  CHECK_EQUAL(adsorption::exponential(0.0f), 1.0f);
+  CHECK_EQUAL(adsorption::exponential(-88.0f), 0.0f);
+  CHECK_EQUAL(adsorption::exponential(-std::numeric_limits<float>::infinity()), 0.0f);
+  CHECK_EQUAL(adsorption::exponential(1e30f), adsorption::exponential(80.0f));
+}
+
+TEST("an exponential in float64 has a relative error of 5e-16, and is 0 below e^-700") {
+  for (double x = -699.9; x < 80; x += 0.0017)
+    CHECK(relative(adsorption::exponential(x), std::exp(static_cast<long double>(x))) < 5e-16L);
+  CHECK_EQUAL(adsorption::exponential(0.0), 1.0);
+  CHECK_EQUAL(adsorption::exponential(-701.0), 0.0);
+  CHECK_EQUAL(adsorption::exponential(-std::numeric_limits<double>::infinity()), 0.0);
+  CHECK_EQUAL(adsorption::exponential(1e300), adsorption::exponential(80.0));
+}
+
+TEST("a forbidden place has weight zero, and Metropolis never goes there") {
+  CHECK_EQUAL(adsorption::weight(1 / 300.0f, 1e15f), 0.0f);
+  CHECK_EQUAL(adsorption::weight(1 / 300.0, 1e15), 0.0);
+  CHECK(!adsorption::metropolis(1 / 300.0, 1e15, 0u));
+  CHECK(adsorption::metropolis(1 / 300.0, 0.0, 0x7fffffffu));
+  // exp(-1) of the words accept a cost of kT.
+  const auto limit = static_cast<std::uint32_t>(std::exp(-1.0) * 0x1p32);
+  CHECK(adsorption::metropolis(1.0, 1.0, limit - 2));
+  CHECK(!adsorption::metropolis(1.0, 1.0, limit + 2));
+}
+
+TEST("the weights of the cubic spline add up to one, anywhere between two points") {
+  for (double t = 0; t < 1; t += 1e-4) {
+    double w[4];
+    adsorption::cubic_weights(t, w);
+    CHECK(std::abs(w[0] + w[1] + w[2] + w[3] - 1) < 1e-15);
+    // And their centre is the place.
+    CHECK(std::abs(-w[0] + w[2] + 2 * w[3] - t) < 1e-15);
+  }
+}
+
+TEST("a place of the grid is between its points, at both ends of the cell") {
+  for (const int points : {4, 100, 1000}) {
+    CHECK_EQUAL(adsorption::grid_place<float>(0, points).point, 0);
+    CHECK_EQUAL(adsorption::grid_place<float>(0, points).fraction, 0.0f);
+    CHECK_EQUAL(adsorption::grid_place<float>(0xffffffffu, points).point, points - 1);
+    for (const std::uint32_t place : words(1000)) {
+      const auto at = adsorption::grid_place<double>(place, points);
+      CHECK(at.fraction >= 0 && at.fraction < 1);
+      CHECK(std::abs((at.point + at.fraction) / points - place * 0x1p-32) < 0x1p-24 / points);
+    }
+  }
+}
+
+TEST("no lane of weight zero is chosen, wherever the random number falls") {
+  // Sums as a butterfly over 32 lanes leaves them.
+  std::mt19937 random(8);
+  for (int round = 0; round < 2000; ++round) {
+    float level[6][32];
+    bool any = false;
+    for (float& w : level[0]) {
+      w = random() % 4 ? 0.0f : static_cast<float>(random()) * (random() % 2 ? 1e-30f : 1.0f);
+      any |= w > 0;
+    }
+    if (!any) continue;
+    for (int n = 0; n < 5; ++n)
+      for (int lane = 0; lane < 32; ++lane)
+        level[n + 1][lane] = level[n][lane] + level[n][lane ^ (16 >> n)];
+    const auto partial = [&](int n, int lane) { return level[n][lane]; };
+    for (const double share : {0.0, 0.3, 0.999999, 1.0}) {
+      auto rest = static_cast<float>(share) * level[5][0];
+      CHECK(level[0][adsorption::choose_lane(rest, partial)] > 0);
+    }
+  }
+}
+
+TEST("of a lane's own weights the last that is not zero takes what rounding leaves over") {
+  const float weights[] = {0, 1, 2, 0};
+  CHECK_EQUAL(adsorption::choose_own(0.0f, weights, 4), 1);
+  CHECK_EQUAL(adsorption::choose_own(0.999f, weights, 4), 1);
+  CHECK_EQUAL(adsorption::choose_own(1.0f, weights, 4), 2);
+  CHECK_EQUAL(adsorption::choose_own(3.5f, weights, 4), 2);
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// deliver() and collect() among ranks that are threads of this process.
+#include <string>
+#include <vector>
+
+#include "support/ranks.h"
+#include "support/test.h"
+
+using namespace manymove;
+using test::run_communicators;
+
+namespace {
+
+// What rank `from` has for rank `to`: of another length each time, and none for some.
+std::vector<std::int64_t> letter(int from, int to) {
+  std::vector<std::int64_t> values;
+  for (int k = 0; k < (3 * from + to) % 4; ++k) values.push_back(1000 * from + 10 * to + k);
+  return values;
+}
+
+}  // namespace
+
+TEST("deliver brings what each rank has for this one, in the order of ranks") {
+  for (const int ranks : {1, 2, 3, 5})
+    run_communicators(ranks, [&](Communicator& communicator) {
+      const int self = communicator.rank();
+      std::vector<std::vector<std::int64_t>> sent;
+      for (int r = 0; r < ranks; ++r) sent.push_back(letter(self, r));
+      std::vector<std::int64_t> numbers, expected;
+      const auto all = deliver(communicator, sent, &numbers);
+      for (int r = 0; r < ranks; ++r) {
+        const auto part = letter(r, self);
+        CHECK_EQUAL(numbers[static_cast<std::size_t>(r)], static_cast<std::int64_t>(part.size()));
+        expected.insert(expected.end(), part.begin(), part.end());
+      }
+      CHECK(all == expected);
+    });
+}
+
+TEST("deliver of empty messages alone brings nothing, from one rank or from several") {
+  for (const int ranks : {1, 4})
+    run_communicators(ranks, [&](Communicator& communicator) {
+      const std::vector<std::vector<double>> none(static_cast<std::size_t>(ranks));
+      std::vector<std::int64_t> numbers;
+      CHECK(deliver(communicator, none, &numbers).empty());
+      CHECK(numbers == std::vector<std::int64_t>(static_cast<std::size_t>(ranks), 0));
+    });
+}
+
+TEST("collect brings what all ranks have, in the order of ranks") {
+  run_communicators(4, [&](Communicator& communicator) {
+    // Rank 2 has nothing.
+    const int self = communicator.rank();
+    const std::vector<int> mine(self == 2 ? 0u : static_cast<std::size_t>(self + 1), self);
+    CHECK(collect(communicator, mine) == std::vector<int>({0, 1, 1, 3, 3, 3, 3}));
+  });
+}
+
+TEST("a thousand deliveries one after the other do not mix") {
+  run_communicators(3, [&](Communicator& communicator) {
+    for (int round = 0; round < 1000; ++round) {
+      std::vector<std::vector<int>> sent(3);
+      for (int r = 0; r < 3; ++r)
+        sent[static_cast<std::size_t>(r)].assign(static_cast<std::size_t>((round + r) % 3), round);
+      for (const int value : deliver(communicator, sent)) CHECK_EQUAL(value, round);
+    }
+  });
+}
+
+TEST("a rank that throws ends the deliveries of the others, with its own error first") {
+  for (const int culprit : {0, 1, 2})
+    CHECK_THROWS(run_communicators(3,
+                                   [&](Communicator& communicator) {
+                                     collect(communicator, std::vector<int>{1});
+                                     if (communicator.rank() == culprit)
+                                       throw std::runtime_error("this one");
+                                     collect(communicator, std::vector<int>{2});
+                                   }),
+                 std::runtime_error, "this one");
+}
