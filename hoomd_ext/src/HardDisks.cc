@@ -365,7 +365,7 @@ std::uint64_t HardDisks::state_hash() {
   return engine_->state_hash();
 }
 
-std::vector<std::uint32_t> HardDisks::contact_histogram(double bin_width, int bins) {
+std::vector<std::uint64_t> HardDisks::contact_histogram(double bin_width, int bins) {
   prepare();
   return engine_->contact_histogram(bin_width, bins);
 }

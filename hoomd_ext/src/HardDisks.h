@@ -46,7 +46,7 @@ class HardDisks : public hoomd::Integrator {
   // Of the present configuration.
   std::size_t overlaps();
   std::uint64_t state_hash();
-  std::vector<std::uint32_t> contact_histogram(double bin_width, int bins);
+  std::vector<std::uint64_t> contact_histogram(double bin_width, int bins);
   double packing_fraction();
   double diameter() { return common(diameter_, "diameters"); }
   harddisk::Repair repaired() const { return repaired_; }

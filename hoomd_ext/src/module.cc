@@ -35,6 +35,6 @@ PYBIND11_MODULE(_manymove, module) {
                              })
       .def("contact_histogram", [](HardDisks& self, double bin_width, int bins) {
         const auto counts = self.contact_histogram(bin_width, bins);
-        return py::array_t<std::uint32_t>(static_cast<py::ssize_t>(counts.size()), counts.data());
+        return py::array_t<std::uint64_t>(static_cast<py::ssize_t>(counts.size()), counts.data());
       });
 }

@@ -50,9 +50,10 @@ struct WarpSystem {
     profile = reinterpret_cast<unsigned long long*>(near + w.slots);
     sites = reinterpret_cast<Site*>(profile + m.bins);
     counts = reinterpret_cast<int*>(sites + w.slots);
-    const std::size_t first = static_cast<std::size_t>(id) * w.slots;
+    const std::size_t first = static_cast<std::size_t>(id) * w.slots,
+                      of_system = static_cast<std::size_t>(id) * m.species;
     for (int b = lane; b < m.bins; b += 32) profile[b] = 0;
-    if (lane < m.species) counts[lane] = w.counts[id * m.species + lane];
+    if (lane < m.species) counts[lane] = w.counts[of_system + lane];
     for (int slot = lane; slot < w.slots; slot += 32) put(slot, w.sites[first + slot]);
     energy = w.energies[id];
     __syncwarp();
@@ -67,7 +68,7 @@ struct WarpSystem {
     __syncwarp();
     const std::size_t first = static_cast<std::size_t>(id) * w.slots;
     for (int slot = lane; slot < w.slots; slot += 32) w.sites[first + slot] = sites[slot];
-    if (lane < m.species) w.counts[id * m.species + lane] = counts[lane];
+    if (lane < m.species) w.counts[static_cast<std::size_t>(id) * m.species + lane] = counts[lane];
     if (lane == 0) w.energies[id] = energy;
     if (w.measure)
       for (int b = lane; b < m.bins; b += 32)

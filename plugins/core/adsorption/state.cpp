@@ -76,6 +76,8 @@ void check_method(const Parameters& p) {
   if (p.exchange > 0 && p.method != Method::metropolis && p.method != Method::plj)
     refuse("insertions and deletions go with the methods metropolis and plj");
   if (p.systems < 1) refuse("there must be at least one system");
+  if (p.systems > kMostSystems)
+    refuse(text_of(p.systems, " systems are too many, at most ", kMostSystems, " are possible"));
   if (p.groups < 1 || p.groups > p.systems) refuse("groups must be from 1 to the systems");
   if (p.bins < 0 || p.bins > 1024) refuse(text_of("bins must be from 1 to 1024, got ", p.bins));
   if (p.bins && !p.direction[0] && !p.direction[1] && !p.direction[2])

@@ -219,7 +219,9 @@ class Card {
                                                         inside_count.data(), device_ions.data());
     const auto kernel = state.rules.periodic ? &pairs_kernel<true> : &pairs_kernel<false>;
     const int in_shared = size <= 8192 ? size : 0;
-    const unsigned slices = std::clamp(4096 / blocks(), 1, blocks() / 2 + 1);
+    // A block counts at most 2^31 pairs in 32 bits.
+    const unsigned slices =
+        std::clamp(std::max(4096 / blocks(), blocks() / 65536 + 1), 1, blocks() / 2 + 1);
     kernel<<<dim3(blocks(), slices), kThreads, in_shared * sizeof(unsigned), stream_>>>(
         state.rules, b, inside.data(), inside_count.data(), in_shared, device_counts.data());
     check(cudaGetLastError(), "launch");

@@ -111,7 +111,7 @@ class CpuEngine final : public ResidentBase {
     rows_.cells =
         cells_of(settings_, static_cast<double>(everywhere), ranks_ ? &ranks_->here() : nullptr);
     rows_.lanes = lanes_of(ranks_ ? static_cast<int>(everywhere / ranks_->ranks()) : count_);
-    rows_.plain = is_plain(settings_, links_.has_specials());
+    rows_.plain = is_plain(settings_, links_.any_specials());
     step_ = step;
     lists_built_ = -1;
     expired_ = true;
@@ -515,7 +515,7 @@ class CpuEngine final : public ResidentBase {
     rows_.bonded = {};
     const TagTable& slots = links_.slots();
     if (slots.size() == 0) return;
-    const Partners bonds = links_.bonds().view(), specials = links_.specials().view();
+    const Partners bonds = links_.bonds(), specials = links_.specials();
     slot_.resize(position_.size());
     where_.assign(static_cast<std::size_t>(slots.size()), -1);
     for_each_range(pool_, static_cast<int>(slot_.size()), [&](int first, int last) {

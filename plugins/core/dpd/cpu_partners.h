@@ -2,6 +2,8 @@
 // Bonds and special neighbors of a rank's particles, for the resident engine on the CPU.
 #pragma once
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "cpu_resident.h"
@@ -49,131 +51,124 @@ class TagTable {
   int size_ = 0;
 };
 
-// A bond or a special neighbor, seen from one end.
+// A bond or a special neighbor, seen from one end. In a list of them, those of one particle follow
+// each other, in the order in which the host program has them.
 struct Link {
   std::uint32_t tag, partner;
   std::int32_t kind;  // type of the bond, or kind of special neighbor
 };
+using Links = std::vector<Link>;
 
-// Links by slot, those of a particle in the order in which the host program has them.
-class LinkLists {
- public:
-  bool empty() const { return links_.empty(); }
-  std::size_t size() const { return links_.size(); }
+template <class Kind>
+Links links_of(int count, const std::uint32_t* tag, const int* first, const std::uint32_t* partner,
+               const Kind* kind) {
+  Links links;
+  for (int i = 0; first && i < count; ++i)
+    for (int k = first[i]; k < first[i + 1]; ++k) links.push_back({tag[i], partner[k], kind[k]});
+  return links;
+}
 
-  template <class Kind>
-  void take(int count, const std::uint32_t* tag, const int* first, const std::uint32_t* partner,
-            const Kind* kind) {
-    links_.clear();
-    for (int i = 0; first && i < count; ++i)
-      for (int k = first[i]; k < first[i + 1]; ++k)
-        links_.push_back({tag[i], partner[k], static_cast<std::int32_t>(kind[k])});
+// Calls work(link, slot of its tag).
+template <class Work>
+void for_each_slot(const Links& links, const TagTable& slots, Work work) {
+  std::uint32_t tag = 0;
+  int slot = -1;
+  for (const Link& link : links) {
+    if (slot < 0 || link.tag != tag) slot = slots.find(tag = link.tag);
+    work(link, static_cast<std::size_t>(slot));
   }
+}
 
-  // Links of particles with another rank in to[slot] go there (-1: they stay), and those of
-  // particles that come here follow. Returns whether there were any.
-  bool travel(const TagTable& slots, const std::vector<int>& to, Communicator& communicator) {
-    std::vector<std::vector<Link>> leaving(static_cast<std::size_t>(communicator.ranks()));
-    std::size_t stay = 0;
-    for_each(slots, [&](const Link& link, int slot) {
-      const int rank = to[static_cast<std::size_t>(slot)];
-      if (rank < 0)
-        links_[stay++] = link;
-      else
-        leaving[static_cast<std::size_t>(rank)].push_back(link);
-    });
-    const bool changed = stay < links_.size();
-    links_.resize(stay);
-    const std::vector<Link> arrived = deliver(communicator, leaving);
-    links_.insert(links_.end(), arrived.begin(), arrived.end());
-    return changed || !arrived.empty();
-  }
+// By slot.
+struct PartnerLists {
+  std::vector<int> first, kind;
+  std::vector<std::uint32_t> partner;
 
-  void number(TagTable& slots, bool partners) const {
-    for (const Link& link : links_) {
-      slots.add(link.tag);
-      if (partners) slots.add(link.partner);
-    }
-  }
-  // Partners become slots where `as_slots`, else they stay tags.
-  void sort(const TagTable& slots, bool as_slots) {
-    first_.assign(static_cast<std::size_t>(slots.size()) + 1, 0);
-    for_each(slots, [&](const Link&, int slot) { ++first_[static_cast<std::size_t>(slot) + 1]; });
-    for (std::size_t k = 1; k < first_.size(); ++k) first_[k] += first_[k - 1];
-    std::vector<int> next = first_;
-    kind_.resize(links_.size());
-    partner_.resize(links_.size());
-    for_each(slots, [&](const Link& link, int slot) {
-      const auto k = static_cast<std::size_t>(next[static_cast<std::size_t>(slot)]++);
-      kind_[k] = link.kind;
-      partner_[k] = as_slots ? static_cast<std::uint32_t>(slots.find(link.partner)) : link.partner;
+  // Tags become slots, of partners too where `as_slots`.
+  void take(const Links& links, const TagTable& slots, bool as_slots) {
+    first.assign(static_cast<std::size_t>(slots.size()) + 1, 0);
+    for_each_slot(links, slots, [&](const Link&, std::size_t slot) { ++first[slot + 1]; });
+    for (std::size_t k = 1; k < first.size(); ++k) first[k] += first[k - 1];
+    std::vector<int> next = first;
+    kind.resize(links.size());
+    partner.resize(links.size());
+    for_each_slot(links, slots, [&](const Link& link, std::size_t slot) {
+      const auto k = static_cast<std::size_t>(next[slot]++);
+      kind[k] = link.kind;
+      partner[k] = as_slots ? static_cast<std::uint32_t>(slots.find(link.partner)) : link.partner;
     });
   }
-  Partners view() const { return {first_.data(), partner_.data(), kind_.data()}; }
-
- private:
-  // Calls work(link, slot); links of one particle follow each other.
-  template <class Work>
-  void for_each(const TagTable& slots, Work work) const {
-    std::uint32_t tag = 0;
-    int slot = -1;
-    for (const Link& link : links_) {
-      if (link.tag != tag) slot = slots.find(tag = link.tag);
-      work(link, slot);
-    }
-  }
-
-  std::vector<Link> links_;
-  std::vector<int> first_, kind_;
-  std::vector<std::uint32_t> partner_;
+  Partners view() const { return {first.data(), partner.data(), kind.data()}; }
 };
 
-// Those of the rank's particles, which take them along when they go to another rank. Slots are of
-// these particles and of their partners.
+// The bonds and the special neighbors of a rank's particles, which take them along when they go to
+// another rank. Slots are of these particles and of their partners.
 class RankLinks {
  public:
   // communicator: null for one rank; otherwise all ranks make the same calls.
   void take(int count, const Topology& t, Communicator* communicator) {
-    bonds_.take(count, t.tag, t.first_bond, t.bond_partner, t.bond_type);
-    specials_.take(count, t.tag, t.first_special, t.special_partner, t.special_kind);
+    bonds_ = links_of(count, t.tag, t.first_bond, t.bond_partner, t.bond_type);
+    specials_ = links_of(count, t.tag, t.first_special, t.special_partner, t.special_kind);
     std::int64_t anywhere[2] = {!bonds_.empty(), !specials_.empty()};
     if (communicator) communicator->maximum(anywhere, 2);
-    has_bonds_ = anywhere[0] != 0;
-    has_specials_ = anywhere[1] != 0;
+    any_bonds_ = anywhere[0] != 0;
+    any_specials_ = anywhere[1] != 0;
     number();
   }
 
   // Whether any rank has some.
-  bool has_specials() const { return has_specials_; }
-  const TagTable& slots() const { return slots_; }
-  const LinkLists& bonds() const { return bonds_; }
-  const LinkLists& specials() const { return specials_; }
+  bool any_specials() const { return any_specials_; }
+  // Ends of bonds, and special neighbors, of this rank.
+  std::size_t size() const { return bonds_.size() + specials_.size(); }
 
-  // Before travel(), of a particle that goes to another rank.
+  const TagTable& slots() const { return slots_; }
+  Partners bonds() const { return bonds_by_slot_.view(); }
+  Partners specials() const { return specials_by_slot_.view(); }
+
+  // Before travel(), for each particle that goes to another rank.
   void leave(std::uint32_t tag, int rank) {
     if (const int slot = slots_.find(tag); slot >= 0) to_[static_cast<std::size_t>(slot)] = rank;
   }
   void travel(Communicator& communicator) {
     bool changed = false;
-    if (has_bonds_) changed = bonds_.travel(slots_, to_, communicator);
-    if (has_specials_) changed = specials_.travel(slots_, to_, communicator) || changed;
+    if (any_bonds_) changed = travel(bonds_, communicator);
+    if (any_specials_) changed = travel(specials_, communicator) || changed;
     if (changed) number();
   }
 
  private:
+  // Returns whether some went or came.
+  bool travel(Links& links, Communicator& communicator) const {
+    std::vector<Links> leaving(static_cast<std::size_t>(communicator.ranks()));
+    Links stay;
+    stay.reserve(links.size());
+    for_each_slot(links, slots_, [&](const Link& link, std::size_t slot) {
+      (to_[slot] < 0 ? stay : leaving[static_cast<std::size_t>(to_[slot])]).push_back(link);
+    });
+    const Links come = deliver(communicator, leaving);
+    const bool changed = stay.size() < links.size() || !come.empty();
+    links = std::move(stay);
+    links.insert(links.end(), come.begin(), come.end());
+    return changed;
+  }
+
   void number() {
     slots_.clear();
-    bonds_.number(slots_, true);
-    specials_.number(slots_, false);
-    bonds_.sort(slots_, true);
-    specials_.sort(slots_, false);
+    for (const Link& link : bonds_) {
+      slots_.add(link.tag);
+      slots_.add(link.partner);
+    }
+    for (const Link& link : specials_) slots_.add(link.tag);
+    bonds_by_slot_.take(bonds_, slots_, true);
+    specials_by_slot_.take(specials_, slots_, false);
     to_.assign(static_cast<std::size_t>(slots_.size()), -1);
   }
 
   TagTable slots_;
-  LinkLists bonds_, specials_;
-  std::vector<int> to_;  // rank, by slot
-  bool has_bonds_ = false, has_specials_ = false;
+  Links bonds_, specials_;
+  PartnerLists bonds_by_slot_, specials_by_slot_;
+  std::vector<int> to_;  // rank to which a particle goes, by slot; -1: it stays
+  bool any_bonds_ = false, any_specials_ = false;
 };
 
 }  // namespace manymove::dpd

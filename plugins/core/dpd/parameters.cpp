@@ -86,7 +86,7 @@ Cells cells_of(const Settings& s, double count, const Part* here) {
   widths_of(s.box, width);
   for (int a = 0; a < 3; ++a) {
     const double frame = s.box.periodic[a] ? width[a] : 2 * width[a];
-    cells.count[a] = std::clamp(static_cast<int>(frame / (reach * (1 + 1e-6))), 1, 1024);
+    cells.count[a] = static_cast<int>(std::clamp(frame / (reach * (1 + 1e-6)), 1.0, 1024.0));
   }
   const auto total = [&] {
     return static_cast<double>(cells.count[0]) * cells.count[1] * cells.count[2];

@@ -87,19 +87,19 @@ class CudaEngine final : public Engine {
     check(cudaGetLastError(), "launch");
   }
 
-  std::vector<std::uint32_t> contact_histogram(double bin_width, int bins) const override {
-    DeviceBuffer<std::uint32_t> row(bins);
+  std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const override {
+    DeviceBuffer<std::uint64_t> row(bins);
     row.clear(stream_);
     look_at_neighbours();
     count_pairs({bin_width, bins, 0, 0}, row.data());
     check(cudaGetLastError(), "launch");
-    std::vector<std::uint32_t> counts(bins);
+    std::vector<std::uint64_t> counts(bins);
     row.download(counts.data(), stream_);
     return counts;
   }
 
   void set_sampling(const Sampling& sampling) override {
-    DeviceBuffer<std::uint32_t> ring((kRing + 1) * sampling.bins);
+    DeviceBuffer<std::uint64_t> ring((kRing + 1) * sampling.bins);
     if (sampling.bins) ring.clear(stream_);
     ring_.swap(ring);
     sampling_ = sampling;
@@ -109,7 +109,7 @@ class CudaEngine final : public Engine {
     row_cycles_.clear();
   }
 
-  std::vector<std::uint32_t> take_rows(std::vector<std::uint64_t>& cycles) override {
+  std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) override {
     if (ring_used_) collect_rows();
     cycles = std::exchange(row_cycles_, {});
     return std::exchange(rows_, {});
@@ -289,7 +289,7 @@ class CudaEngine final : public Engine {
     threads_ = std::min(most, std::max(2, warps) * 32);
     overlap_ = waits_for_former_kernel(kernels_.plain);
   }
-  void count_pairs(const Sampling& sampling, std::uint32_t* row) const {
+  void count_pairs(const Sampling& sampling, std::uint64_t* row) const {
     const Cells range = cells_here();
     histogram_kernel<<<blocks_of(range.end - range.first), kThreads,
                        sampling.bins * sizeof(std::uint32_t), stream_>>>(
@@ -316,10 +316,10 @@ class CudaEngine final : public Engine {
     const std::size_t bins = sampling_.bins, count = ring_used_ * bins;
     rows_.resize(rows_.size() + count);
     ring_.download(rows_.data() + rows_.size() - count, stream_, count);
-    check(cudaMemcpyAsync(ring_.data(), ring_.data() + count, bins * sizeof(std::uint32_t),
+    check(cudaMemcpyAsync(ring_.data(), ring_.data() + count, bins * sizeof(std::uint64_t),
                           cudaMemcpyDeviceToDevice, stream_),
           "rows");
-    check(cudaMemsetAsync(ring_.data() + bins, 0, count * sizeof(std::uint32_t), stream_), "rows");
+    check(cudaMemsetAsync(ring_.data() + bins, 0, count * sizeof(std::uint64_t), stream_), "rows");
     ring_used_ = 0;
   }
 
@@ -337,7 +337,7 @@ class CudaEngine final : public Engine {
   Event compared_;
   std::uint64_t last_write_ = kNever;  // cycle of the last write_positions()
   DeviceBuffer<double2> sums_;
-  DeviceBuffer<std::uint32_t> ring_;
+  DeviceBuffer<std::uint64_t> ring_;
   std::unique_ptr<Traffic> traffic_;  // of a strip
   Kernels kernels_;
   int threads_;
@@ -346,7 +346,7 @@ class CudaEngine final : public Engine {
   Sampling sampling_;
   bool incomplete_ = false;  // the row that is being filled began late
   std::size_t ring_used_ = 0;
-  std::vector<std::uint32_t> rows_;
+  std::vector<std::uint64_t> rows_;
   std::vector<std::uint64_t> row_cycles_;
 };
 

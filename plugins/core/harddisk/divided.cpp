@@ -48,11 +48,11 @@ class DividedEngine final : public Engine {
     rows_.clear();
     row_cycles_.clear();
   }
-  std::vector<std::uint32_t> take_rows(std::vector<std::uint64_t>& cycles) override {
+  std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) override {
     cycles = std::exchange(row_cycles_, {});
     return std::exchange(rows_, {});
   }
-  std::vector<std::uint32_t> contact_histogram(double bin_width, int bins) const override {
+  std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const override {
     return on_all(ranks_, [&] { return sum_of(part_->contact_histogram(bin_width, bins)); });
   }
 
@@ -128,12 +128,8 @@ class DividedEngine final : public Engine {
     ranks_.sum(&mine, 1);
     return mine;
   }
-  std::vector<std::uint32_t> sum_of(std::vector<std::uint32_t> counts) const {
-    if (counts.empty()) return counts;
-    std::vector<std::uint64_t> sums(counts.begin(), counts.end());
-    ranks_.sum(sums.data(), sums.size());
-    std::transform(sums.begin(), sums.end(), counts.begin(),
-                   [](std::uint64_t sum) { return static_cast<std::uint32_t>(sum); });
+  std::vector<std::uint64_t> sum_of(std::vector<std::uint64_t> counts) const {
+    if (!counts.empty()) ranks_.sum(counts.data(), counts.size());
     return counts;
   }
 
@@ -141,8 +137,7 @@ class DividedEngine final : public Engine {
   State whole_;
   RankRing& ranks_;
   Counters before_, counters_;
-  std::vector<std::uint32_t> rows_;
-  std::vector<std::uint64_t> row_cycles_;
+  std::vector<std::uint64_t> rows_, row_cycles_;
 };
 
 }  // namespace

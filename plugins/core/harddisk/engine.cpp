@@ -90,7 +90,7 @@ class CpuEngine final : public Engine {
     for (Worker& worker : workers_) worker.bins.assign(sampling.bins, 0);
   }
 
-  std::vector<std::uint32_t> take_rows(std::vector<std::uint64_t>& cycles) override {
+  std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) override {
     cycles = std::exchange(row_cycles_, {});
     return std::exchange(rows_, {});
   }
@@ -115,14 +115,15 @@ class CpuEngine final : public Engine {
     last_write_ = state_.data.counters.cycles;
   }
 
-  std::vector<std::uint32_t> contact_histogram(double bin_width, int bins) const override {
+  std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const override {
     const ContactBins law = contact_bins(state_.geometry, {bin_width, bins, 0, 0});
     std::vector<std::vector<std::uint32_t>> parts(pool_.size(), std::vector<std::uint32_t>(bins));
     look_at_neighbours();
     count_pairs(law, [&](int thread) { return parts[thread].data(); });
-    for (int thread = 1; thread < pool_.size(); ++thread)
-      for (int i = 0; i < bins; ++i) parts[0][i] += parts[thread][i];
-    return std::move(parts[0]);
+    std::vector<std::uint64_t> counts(static_cast<std::size_t>(bins));
+    for (const auto& part : parts)
+      std::transform(part.begin(), part.end(), counts.begin(), counts.begin(), std::plus<>());
+    return counts;
   }
 
   Counters counters() const override { return state_.data.counters; }
@@ -320,7 +321,7 @@ class CpuEngine final : public Engine {
   mutable std::vector<std::byte> messages_[4];  // to below, above; from below, above
   Sampling sampling_;
   bool incomplete_ = false;  // the row that is being filled began late
-  std::vector<std::uint32_t> row_, rows_;
+  std::vector<std::uint64_t> row_, rows_;
   std::vector<std::uint64_t> row_cycles_;
   std::uint64_t written_ = 0, last_write_ = kNever;  // trace and cycle of write_positions()
 };

@@ -72,8 +72,7 @@ struct Repair {
 };
 
 // Histogram of pair distances from contact on (section 4), accumulated every `every` cycles, a row
-// every `record` cycles (a multiple of `every`). Counts have 32 bits, a sample adds up
-// to 3 N.
+// every `record` cycles (a multiple of `every`). A sample adds up to 3 N.
 struct Sampling {
   double bin_width = 0;  // in diameters
   int bins = 0;
@@ -150,10 +149,10 @@ class MANYMOVE_API Engine {
   // rows).
   virtual void set_sampling(const Sampling& sampling) = 0;
   // Finished rows, [rows][bins], and the cycle at which each ended; they are handed over once.
-  virtual std::vector<std::uint32_t> take_rows(std::vector<std::uint64_t>& cycles) = 0;
+  virtual std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) = 0;
 
   // Pairs by distance in the present configuration.
-  virtual std::vector<std::uint32_t> contact_histogram(double bin_width, int bins) const = 0;
+  virtual std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const = 0;
 
   virtual Counters counters() const = 0;
   virtual Grid grid() const = 0;

@@ -503,7 +503,7 @@ struct Cells {
 
 // One thread per cell; the block's histogram is in shared memory.
 __global__ void histogram_kernel(const Geometry g, const Cells range, const ContactBins law,
-                                 const Position* cells, std::uint32_t* row_of_bins) {
+                                 const Position* cells, std::uint64_t* row_of_bins) {
   extern __shared__ std::uint32_t bins[];
   for (int i = threadIdx.x; i < law.bins; i += blockDim.x) bins[i] = 0;
   __syncthreads();
@@ -520,7 +520,9 @@ __global__ void histogram_kernel(const Geometry g, const Cells range, const Cont
   }
   __syncthreads();
   for (int i = threadIdx.x; i < law.bins; i += blockDim.x)
-    if (bins[i]) atomicAdd(&row_of_bins[i], bins[i]);
+    if (bins[i])
+      atomicAdd(reinterpret_cast<unsigned long long*>(&row_of_bins[i]),
+                static_cast<unsigned long long>(bins[i]));
 }
 
 // One thread per cell; sums[block] in a fixed order.

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The largest systems: what is beyond them is an error that says so, before memory is asked for.
+// docs/clusters.md has the same limits. And counts of all ranks that 32 bits do not hold.
+#include <limits>
+#include <vector>
+
+#include "core/adsorption/engine.h"
+#include "core/coulomb/engine.h"
+#include "core/dpd/parameters.h"
+#include "core/harddisk/divided.h"
+#include "support/ranks.h"
+#include "support/test.h"
+
+using namespace manymove;
+
+namespace {
+
+dpd::Settings fluid(const std::vector<dpd::PairCoefficients>& coefficients) {
+  dpd::Settings s{};
+  for (int a = 0; a < 3; ++a) {
+    s.box.extent[a] = 8;
+    s.box.periodic[a] = true;
+  }
+  s.pairs = {1, coefficients.data(), 1, {1, 0, 0, 0}, false};
+  s.cutoff = 1;
+  s.skin = 0.3;
+  s.time_step = 0.01;
+  s.force_to_acceleration = 1;
+  s.mass = {0, 1};
+  return s;
+}
+
+adsorption::Parameters adsorbates() {
+  adsorption::Parameters p;
+  for (double& edge : p.framework.cell) edge = 30;
+  p.framework.fractional = {0, 0, 0};
+  p.framework.kind = {0};
+  p.species.resize(1);
+  p.species[0].molecules = p.species[0].capacity = 1;
+  p.species[0].with_framework = {{100, 3}};
+  p.pairs = {{100, 3}};
+  p.grid = {8, 8, 8};
+  return p;
+}
+
+}  // namespace
+
+TEST("DPD has at most 2^30 - 1 particles on a rank") {
+  const std::vector<dpd::PairCoefficients> coefficients(4, {25, 4.5, 3, 1, 1});
+  const auto engine = dpd::make_engine(fluid(coefficients), "cpu", 1);
+  dpd::HostArrays arrays{};
+  for (const int count : {1 << 30, std::numeric_limits<int>::max(), -1}) {
+    arrays.count = count;
+    CHECK_THROWS(engine->upload(arrays, {}, 0), std::invalid_argument,
+                 "at most 1073741823 particles, ghosts included, on one rank");
+  }
+}
+
+TEST("hard disks are at most 2e9, in at most 30000 cells along each edge") {
+  const double one[2] = {0, 0};
+  harddisk::Parameters p;
+  p.box[0] = p.box[1] = 40000;
+  CHECK_THROWS(harddisk::make_engine(one, 2'000'000'001, p, "cpu", 1), std::invalid_argument,
+               "at most 2e9 disks, got 2000000001");
+  CHECK_THROWS(harddisk::make_engine(one, 1, p, "cpu", 1), std::invalid_argument,
+               "holds more than 30000 cells");
+}
+
+TEST("an electrolyte has at most 2^30 ions") {
+  coulomb::Ions ions{};
+  ions.count = (std::size_t(1) << 30) + 1;
+  coulomb::Parameters p;
+  p.radius = 1e6;
+  p.bjerrum_length = 1;
+  CHECK_THROWS(coulomb::make_engine(ions, p, "cpu", 1), std::invalid_argument, "too many ions");
+}
+
+TEST("adsorbates are at most 16384 in a system, and systems at most 2^30") {
+  adsorption::Parameters p = adsorbates();
+  p.systems = (1 << 30) + 1;
+  CHECK_THROWS(adsorption::make_engine(p, "cpu", 1), std::invalid_argument,
+               "1073741825 systems are too many");
+  p.systems = 1;
+  p.species[0].molecules = p.species[0].capacity = 16385;
+  CHECK_THROWS(adsorption::make_engine(p, "cpu", 1), std::invalid_argument,
+               "16385 molecules in a system are too many");
+}
+
+TEST("pairs of disks of all ranks may be more than 2^32") {
+  // What each rank counts is given.
+  class Part final : public harddisk::Engine {
+   public:
+    void enqueue(std::uint64_t) override { rows_ = {0xffffffffu, 1, 5'000'000'000u, 0}; }
+    std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) override {
+      cycles.assign(rows_.size() / 2, 100);
+      return std::exchange(rows_, {});
+    }
+    std::vector<std::uint64_t> contact_histogram(double, int) const override {
+      return {0xffffffffu, 7};
+    }
+    harddisk::Counters counters() const override { return {}; }
+    void set_sampling(const harddisk::Sampling&) override {}
+    harddisk::Grid grid() const override { return {}; }
+    harddisk::Repair repair() const override { return {}; }
+    std::size_t particles() const override { return 0; }
+    double occupied() const override { return 0; }
+    void positions(double*) const override {}
+    std::array<double, 2> bond_order(double) const override { return {}; }
+    double max_overlap() const override { return 0; }
+    std::uint64_t state_hash() const override { return 0; }
+    harddisk::Snapshot snapshot() const override { return {}; }
+    void enqueue(std::uint64_t, const harddisk::HostParticles&) override {}
+    bool same_positions(const harddisk::HostParticles&) const override { return false; }
+    bool enqueue_if_same(std::uint64_t, const harddisk::HostParticles&) override { return false; }
+    void write_positions(const harddisk::HostParticles&) override {}
+
+   private:
+    std::vector<std::uint64_t> rows_;
+  };
+  test::run_ranks(3, [](test::Mailboxes& mail, int rank) {
+    harddisk::State whole;
+    whole.ranks = std::make_shared<test::InProcessRing>(mail, rank);
+    const auto engine = harddisk::make_divided_engine(std::make_unique<Part>(), whole);
+    CHECK(engine->contact_histogram(0.1, 2) == std::vector<std::uint64_t>({3 * 0xffffffffull, 21}));
+    engine->enqueue(100);
+    std::vector<std::uint64_t> cycles;
+    CHECK(engine->take_rows(cycles) ==
+          std::vector<std::uint64_t>({3 * 0xffffffffull, 3, 15'000'000'000ull, 0}));
+    CHECK(cycles == std::vector<std::uint64_t>({100, 100}));
+  });
+}

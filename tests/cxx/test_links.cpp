@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Bonds and special neighbors on several ranks: rows and the table of tags, which the GPUs use, and
+// the lists of a rank on the CPU.
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "core/dpd/cpu_partners.h"
+#include "core/dpd/links.h"
+#include "support/ranks.h"
+#include "support/test.h"
+
+using namespace manymove;
+using namespace manymove::dpd;
+
+namespace {
+
+// As atomicCAS of a GPU.
+struct Claim {
+  bool operator()(std::uint64_t* entry, std::uint64_t value) const {
+    std::uint64_t empty = 0;
+    return std::atomic_ref<std::uint64_t>(*entry).compare_exchange_strong(empty, value);
+  }
+};
+
+struct Table {
+  explicit Table(std::int64_t particles) : bits(TagIndex::bits_for(particles)) {
+    entries.assign(std::size_t(1) << bits, 0);
+  }
+  TagIndex view() { return {entries.data(), bits}; }
+  int bits;
+  std::vector<std::uint64_t> entries;
+};
+
+// A ring of particles with tags step, 2 step, ...: each is bonded to the next with type 1 and to
+// the last with type 2; special neighbors are the next two on both sides. Rank r of `ranks` has
+// every ranks-th.
+struct Ring {
+  Ring(std::uint32_t particles, std::uint32_t step, int rank, int ranks) {
+    const auto tag_of = [&](std::uint32_t k) { return step * (k % particles + 1); };
+    for (auto k = static_cast<std::uint32_t>(rank); k < particles;
+         k += static_cast<std::uint32_t>(ranks)) {
+      tag.push_back(tag_of(k));
+      const std::uint32_t next = tag_of(k + 1), last = tag_of(k + particles - 1);
+      for (const auto& [partner, type] : {std::pair(next, 1), std::pair(last, 2)}) {
+        bond_partner.push_back(partner);
+        bond_type.push_back(type);
+      }
+      for (const std::uint32_t distance : {1u, 2u, particles - 1, particles - 2}) {
+        special_partner.push_back(tag_of(k + distance));
+        special_kind.push_back(distance == 1 || distance == particles - 1 ? 1 : 2);
+      }
+      first_bond.push_back(static_cast<int>(bond_partner.size()));
+      first_special.push_back(static_cast<int>(special_partner.size()));
+    }
+  }
+  int count() const { return static_cast<int>(tag.size()); }
+  Topology topology() const {
+    Topology t{};
+    t.tag = tag.data();
+    t.first_bond = first_bond.data();
+    t.bond_partner = bond_partner.data();
+    t.bond_type = bond_type.data();
+    t.first_special = first_special.data();
+    t.special_partner = special_partner.data();
+    t.special_kind = special_kind.data();
+    return t;
+  }
+
+  std::vector<std::uint32_t> tag, bond_partner, special_partner;
+  std::vector<int> first_bond{0}, bond_type, first_special{0};
+  std::vector<std::uint8_t> special_kind;
+};
+
+// What a rank has of one particle: partners' tags and kinds, in order.
+using Entries = std::vector<std::pair<std::uint32_t, int>>;
+Entries bonds_of(const RankLinks& links, std::uint32_t tag) {
+  Entries entries;
+  const Partners bonds = links.bonds();
+  const int slot = links.slots().find(tag);
+  for (int k = bonds.first[slot]; k < bonds.first[slot + 1]; ++k) {
+    // The slot leads back to the tag.
+    std::uint32_t partner = 0;
+    for (std::uint32_t t = 7; t <= 7 * 1200; t += 7)
+      if (links.slots().find(t) == static_cast<int>(bonds.partner[k])) partner = t;
+    entries.emplace_back(partner, bonds.kind[k]);
+  }
+  return entries;
+}
+Entries specials_of(const RankLinks& links, std::uint32_t tag) {
+  Entries entries;
+  const Partners specials = links.specials();
+  const int slot = links.slots().find(tag);
+  for (int k = specials.first[slot]; k < specials.first[slot + 1]; ++k)
+    entries.emplace_back(specials.partner[k], specials.kind[k]);
+  return entries;
+}
+
+}  // namespace
+
+TEST("a table of tags finds particles, and no others, whatever the order in which they are added") {
+  std::mt19937 random(1);
+  for (const int count : {0, 1, 2, 31, 32, 33, 1000, 65536}) {
+    std::vector<std::uint32_t> tags(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < tags.size(); ++i)  // odd ones, in any order, up to 2^32 - 1
+      tags[i] = static_cast<std::uint32_t>(i) * 0x9E3779B2u | 1u;
+    std::vector<std::uint32_t> order(tags.size());
+    std::iota(order.begin(), order.end(), 0u);
+    for (int round = 0; round < 3; ++round) {
+      std::shuffle(order.begin(), order.end(), random);
+      Table table(count);
+      CHECK(table.entries.size() >= 2 * tags.size());
+      const TagIndex index = table.view();
+      for (const std::uint32_t i : order) index.add(tags[i], i, Claim{});
+      for (std::uint32_t i = 0; i < tags.size(); ++i) CHECK_EQUAL(index.find(tags[i]), i);
+      for (std::uint32_t tag = 2; tag < 2000; tag += 2)
+        CHECK_EQUAL(index.find(tag), TagIndex::kMissing);
+    }
+  }
+}
+
+TEST("a table of tags holds the largest tags, and tags that all want one place") {
+  std::vector<std::uint32_t> tags{0xffffffffu, 0xfffffffeu, 0x80000000u, 0x7fffffffu, 1};
+  for (std::uint32_t tag = 2; tags.size() < 500; ++tag)
+    if (tag * 0x9E3779B1u >> 22 == 0x3ff) tags.push_back(tag);  // the last place of 1024
+  Table table(static_cast<std::int64_t>(tags.size()));
+  CHECK_EQUAL(table.bits, 10);
+  const TagIndex index = table.view();
+  for (std::uint32_t i = 0; i < tags.size(); ++i) index.add(tags[i], i, Claim{});
+  for (std::uint32_t i = 0; i < tags.size(); ++i) CHECK_EQUAL(index.find(tags[i]), i);
+  CHECK_EQUAL(index.find(0xfffffffdu), TagIndex::kMissing);
+}
+
+TEST("many threads fill a table of tags with what one thread finds") {
+  constexpr std::uint32_t kThreads = 4, kTags = 40000;
+  Table table(kTags);
+  const TagIndex index = table.view();
+  std::vector<std::thread> threads;
+  for (std::uint32_t t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      for (std::uint32_t i = t; i < kTags; i += kThreads) index.add(3 * i + 1, i, Claim{});
+    });
+  for (auto& thread : threads) thread.join();
+  for (std::uint32_t i = 0; i < kTags; ++i) CHECK_EQUAL(index.find(3 * i + 1), i);
+}
+
+TEST("the size of a table of tags follows the particles of a rank, up to the most of one") {
+  for (const std::int64_t particles : {0, 1, 32, 33, 1000, 1 << 20, (1 << 30) - 1}) {
+    const std::int64_t entries = std::int64_t(1) << TagIndex::bits_for(particles);
+    CHECK(entries >= 2 * particles);
+    CHECK(entries <= std::max<std::int64_t>(4 * particles, 64));
+  }
+  CHECK_EQUAL(TagIndex::bits_for((1 << 30) - 1), 31);
+}
+
+TEST("rows have a particle's links in the order of the host, and empty ones where it has none") {
+  const int first_bond[] = {0, 2, 2, 3}, bond_type[] = {4, 1, 9};
+  const std::uint32_t bond_partner[] = {0xffffffffu, 20, 30};
+  const int first_special[] = {0, 0, 1, 4};
+  const std::uint32_t special_partner[] = {50, 60, 70, 80};
+  const std::uint8_t special_kind[] = {1, 2, 3, 1};
+  Topology t{};
+  t.first_bond = first_bond;
+  t.bond_partner = bond_partner;
+  t.bond_type = bond_type;
+  t.first_special = first_special;
+  t.special_partner = special_partner;
+  t.special_kind = special_kind;
+  CHECK_EQUAL(most_links(3, first_bond), 2);
+  CHECK_EQUAL(most_links(3, first_special), 3);
+  LinkRows rows{nullptr, 2, 3};
+  CHECK_EQUAL(rows.words(), 6u);
+  std::vector<LinkWord> words = rows_of(3, t, rows);
+  CHECK_EQUAL(words.size(), std::size_t(18));
+  rows.word = words.data();
+  const auto check = [](LinkSpan span, const Entries& expected) {
+    CHECK_EQUAL(span.last - span.first, static_cast<std::ptrdiff_t>(expected.size()));
+    for (std::size_t k = 0; k < expected.size(); ++k) {
+      CHECK_EQUAL(partner_of(span.first[k]), expected[k].first);
+      CHECK_EQUAL(static_cast<int>(kind_of(span.first[k])), expected[k].second);
+    }
+  };
+  check(rows.bonds_of(0), {{0xffffffffu, 4}, {20, 1}});
+  check(rows.bonds_of(1), {});
+  check(rows.bonds_of(2), {{30, 9}});
+  check(rows.specials_of(0), {});
+  check(rows.specials_of(1), {{50, 1}});
+  check(rows.specials_of(2), {{60, 2}, {70, 3}, {80, 1}});
+}
+
+TEST("a row that travels behind a record is the same in another seat") {
+  struct alignas(16) Record {
+    double value[4];
+  };
+  const Ring ring(10, 7, 0, 1);
+  LinkRows from{nullptr, 2, 4}, to = from;
+  std::vector<LinkWord> here = rows_of(ring.count(), ring.topology(), from);
+  std::vector<LinkWord> there(5 * from.words(), 0);
+  from.word = here.data();
+  to.word = there.data();
+  const std::size_t bytes = bytes_with_row(sizeof(Record), from);
+  CHECK_EQUAL(bytes, std::size_t(32 + 7 * 8 + 8));
+  alignas(16) char parcel[3 * 96];
+  CHECK(3 * bytes <= sizeof parcel);
+  const std::uint32_t leaving[] = {9, 0, 4}, seats[] = {3, 1, 0};
+  for (std::size_t k = 0; k < 3; ++k)
+    copy_row(from.row(leaving[k]), from.words(), row_behind(parcel + k * bytes, sizeof(Record)));
+  for (std::size_t k = 0; k < 3; ++k)
+    copy_row(row_behind(parcel + k * bytes, sizeof(Record)), to.words(), to.row(seats[k]));
+  for (std::size_t k = 0; k < 3; ++k)
+    CHECK(std::equal(from.row(leaving[k]), from.row(leaving[k]) + from.words(), to.row(seats[k])));
+  CHECK(std::all_of(to.row(2), to.row(3), [](LinkWord word) { return word == 0; }));
+  CHECK(std::all_of(to.row(4), to.row(5), [](LinkWord word) { return word == 0; }));
+  // Without links records follow each other as they are.
+  CHECK_EQUAL(bytes_with_row(sizeof(Record), LinkRows{}), sizeof(Record));
+  CHECK(rows_of(10, ring.topology(), LinkRows{}).empty());
+}
+
+TEST("each of four ranks holds a quarter of the bonds, before and after particles travel") {
+  constexpr int kRanks = 4;
+  constexpr std::uint32_t kParticles = 1200;
+  test::run_communicators(kRanks, [](Communicator& communicator) {
+    const int rank = communicator.rank();
+    const Ring ring(kParticles, 7, rank, kRanks);
+    RankLinks links;
+    links.take(ring.count(), ring.topology(), &communicator);
+    CHECK_EQUAL(links.size(), std::size_t(6 * kParticles / kRanks));
+    // Own particles, and partners of bonds, which are those of two other ranks.
+    CHECK_EQUAL(links.slots().size(), static_cast<int>(3 * kParticles / kRanks));
+    // Every third particle goes on to the next rank, ten times: to where it is known by counting.
+    std::vector<std::uint32_t> tags = ring.tag;
+    for (int round = 0; round < 10; ++round) {
+      std::vector<std::vector<std::uint32_t>> leaving(kRanks);
+      std::vector<std::uint32_t> stay;
+      const int next = (rank + 1) % kRanks;
+      for (const std::uint32_t tag : tags) {
+        if ((tag / 7 + static_cast<std::uint32_t>(round)) % 3 != 0) {
+          stay.push_back(tag);
+          continue;
+        }
+        leaving[static_cast<std::size_t>(next)].push_back(tag);
+        links.leave(tag, next);
+      }
+      const auto come = deliver(communicator, leaving);
+      links.travel(communicator);
+      tags = stay;
+      tags.insert(tags.end(), come.begin(), come.end());
+      CHECK_EQUAL(links.size(), 6 * tags.size());
+    }
+    for (const std::uint32_t tag : tags) {
+      const auto at = [&](std::uint32_t distance) {
+        return (tag / 7 - 1 + distance) % kParticles * 7 + 7;
+      };
+      CHECK(bonds_of(links, tag) == Entries({{at(1), 1}, {at(kParticles - 1), 2}}));
+      CHECK(specials_of(links, tag) ==
+            Entries({{at(1), 1}, {at(2), 2}, {at(kParticles - 1), 1}, {at(kParticles - 2), 2}}));
+    }
+  });
+}
+
+TEST("ranks without links take part when those of others travel") {
+  test::run_communicators(3, [](Communicator& communicator) {
+    const Ring ring(5, 7, 0, 1), none(0, 7, 0, 1);
+    const bool first = communicator.rank() == 0;
+    const Ring& mine = first ? ring : none;
+    RankLinks links;
+    links.take(mine.count(), mine.topology(), &communicator);
+    CHECK(links.any_specials());
+    for (const std::uint32_t tag : mine.tag) links.leave(tag, 2);
+    links.travel(communicator);
+    CHECK_EQUAL(links.size(), std::size_t(communicator.rank() == 2 ? 30 : 0));
+    CHECK_EQUAL(links.slots().size(), communicator.rank() == 2 ? 5 : 0);
+  });
+}
+
+TEST("homes are found by tag, with messages of the size of a rank's own particles") {
+  constexpr int kRanks = 4, kCount = 1000;
+  // Sent at most: own tags, questions and answers, of 12 bytes each.
+  class Counted : public Communicator {
+   public:
+    explicit Counted(Communicator& inner) : inner_(inner) {}
+    int rank() const override { return inner_.rank(); }
+    int ranks() const override { return inner_.ranks(); }
+    void maximum(std::int64_t* values, int count) override { inner_.maximum(values, count); }
+    void gather(const void* mine, void* all, std::size_t bytes) override {
+      inner_.gather(mine, all, bytes);
+    }
+    void transpose(const std::int64_t* to, std::int64_t* from) override {
+      inner_.transpose(to, from);
+    }
+    void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) override {
+      for (const Message& message : sent) bytes += message.bytes;
+      inner_.exchange(sent, received);
+    }
+    std::size_t bytes = 0;
+
+   private:
+    Communicator& inner_;
+  };
+  test::run_communicators(kRanks, [](Communicator& communicator) {
+    const auto rank = static_cast<std::uint32_t>(communicator.rank());
+    const auto tag_of = [](std::uint32_t rank, std::uint32_t i) {
+      return 0xffffffffu - 4294967u * (i % 250) - 1000003u * (i / 250) - 17u * rank;
+    };
+    std::vector<std::uint32_t> tags, asked;
+    for (std::uint32_t i = 0; i < kCount; ++i) tags.push_back(tag_of(rank, i));
+    for (std::uint32_t i = 0; i < kCount; ++i) asked.push_back(tag_of((rank + i) % kRanks, i));
+    Counted counted(communicator);
+    const auto homes = find_homes(counted, asked, kCount, tags.data());
+    for (std::uint32_t i = 0; i < kCount; ++i) {
+      CHECK_EQUAL(homes[i].rank, static_cast<int>((rank + i) % kRanks));
+      CHECK_EQUAL(homes[i].index, static_cast<int>(i));
+    }
+    CHECK(counted.bytes <= 3 * 12 * kCount);
+  });
+}
+
+TEST("a tag that no rank has is an error on all ranks, which names it") {
+  std::atomic<int> errors = 0;
+  test::run_communicators(3, [&](Communicator& communicator) {
+    const std::uint32_t mine[] = {10u + static_cast<std::uint32_t>(communicator.rank())};
+    std::vector<std::uint32_t> asked{11};
+    if (communicator.rank() == 2) asked.push_back(99);
+    CHECK_THROWS(find_homes(communicator, asked, 1, mine), std::runtime_error,
+                 "particle 99 is on no rank");
+    ++errors;
+  });
+  CHECK_EQUAL(errors.load(), 3);
+}
