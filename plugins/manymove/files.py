@@ -90,7 +90,8 @@ def make_folder(path: PathLike) -> None:
     """Make a folder and those above it, unless they exist; durable like their files."""
     path = Path(path)
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    os.makedirs(path, exist_ok=True)
+    if not path.is_dir():
+        os.makedirs(path, exist_ok=True)
     for folder in missing:
         sync_folder(folder.parent)
 
@@ -100,6 +101,8 @@ def sync(path: PathLike) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
     finally:
         os.close(descriptor)
 
