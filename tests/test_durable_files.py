@@ -348,7 +348,7 @@ def test_a_run_whose_power_is_cut_anywhere_ends_the_same(name, command, tmp_path
         materialize(recorder.cut(calls).random_image(random), cut)
         assert command(name, cut / "new" / "folder", "--resume") == 0, capfd.readouterr().err
         same(whole, cut / "new" / "folder")
-    for calls in random.choice(first, 5, replace=False):  # none or, if the renaming came through, one
+    for calls in random.choice(first, 5, replace=False):  # perhaps there is one
         cut = tmp_path / f"early {calls}"
         materialize(recorder.cut(calls).random_image(random), cut)
         if command(name, cut / "new" / "folder", "--resume") == 2:

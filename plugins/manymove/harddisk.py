@@ -450,9 +450,7 @@ class HardDisks(Simulation):
             self._write(path, state, keep_previous)
         else:
             whole = ranks.gather_rows(state, self.cells[1])
-            ranks.together(
-                lambda: whole and self._write(path, whole, keep_previous), patient=True
-            )
+            ranks.together(lambda: whole and self._write(path, whole, keep_previous), patient=True)
 
     def _write(self, path: Path, state: dict[str, Any], keep_previous: bool) -> None:
         header = {
