@@ -462,10 +462,17 @@ class Adsorption(Simulation, Averages):
 
     # ---- checkpoints -----------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint; the file is replaced only when the new one is complete.
+    def save(self, path: str | os.PathLike[str], *, keep_previous: bool = False) -> None:
+        """Write a checkpoint; the file is replaced only when the new one is on the disk.
 
         It holds everything that trajectory and averages depend on.
+
+        Args:
+            path: of the file.
+            keep_previous: keep the file that is replaced, as ``<path>.previous``.
+
+        Raises:
+            OSError: the file cannot be written; the old one is still there.
         """
         state = self._engine.snapshot()
         header = {
@@ -477,7 +484,7 @@ class Adsorption(Simulation, Averages):
             "adapted_at": self._adapted_at,
             "max_displacement": state.pop("max_displacement"),
         }
-        checkpoint.write(path, _KIND, header, **state)
+        checkpoint.write(path, _KIND, header, keep_previous=keep_previous, **state)
 
     @classmethod
     def load(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import job, report
+from manymove import files, job, report
 from manymove.adsorption_replica import Replica, Result, Settings
 from manymove.averages import MULTIPLE, Pooled
 from manymove.replicas import World
@@ -50,15 +50,16 @@ def _share(settings: Settings, world: World) -> list[Result]:
 
 def _number_of_parts(settings: Settings, world: World) -> int:
     """Of the systems: one for each rank, or those that the checkpoints are of."""
-    settings.output.mkdir(parents=True, exist_ok=True)
-    found = list(settings.output.glob("checkpoint-*.state"))
+    files.make_folder(settings.output)
+    found = settings.output.glob("checkpoint-*.state*")  # a damaged one may have its predecessor
+    parts = {int(path.name.split(".")[0].partition("-")[2]) for path in found}
     if settings.resume:
-        return len(found) or world.size
+        return len(parts) or world.size
     if settings.systems < world.size:
         raise ValueError(f"--systems is {settings.systems}, fewer than the {world.size} ranks")
-    for old in found:  # of an earlier run on more ranks
-        if world.rank == 0 and int(old.stem.partition("-")[2]) >= world.size:
-            old.unlink()
+    for part in parts:  # of an earlier run on more ranks
+        if world.rank == 0 and part >= world.size:
+            files.remove(*settings.output.glob(f"checkpoint-{part}.*"))
     return world.size
 
 

@@ -132,9 +132,9 @@ class Replica(job.Replica):
         )  # fmt: skip
 
     def _resumed(self) -> Adsorption:
-        self._require_state()
-        a = Adsorption.load(self._state, device=self._device, threads=self._threads)
-        records, _ = checkpoint.read_records(self._records_file, columns=3)
+        records_file, state = self._newest()
+        a = Adsorption.load(state, device=self._device, threads=self._threads)
+        records, _ = checkpoint.read_records(records_file, columns=3)
         self._records = [tuple(row) for row in records if row[0] <= a.samples]
         self._refuse_others({"--" + name: pair for name, pair in self._held_and_asked(a).items()})
         return a
@@ -194,7 +194,7 @@ class Replica(job.Replica):
 
     def _write_records(self, a: Adsorption) -> None:
         self._record(a)  # the state may be of the last step before it
-        checkpoint.write_records(self._records_file, np.array(self._records).reshape(-1, 3))
+        self._replace_records(np.array(self._records).reshape(-1, 3))
 
     def _found(self, a: Adsorption) -> dict[str, Any]:
         return {

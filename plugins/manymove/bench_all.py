@@ -18,7 +18,7 @@ from typing import Any
 from manymove import bench
 from manymove.bench_process import report_of
 from manymove.devices import on_gpu
-from manymove.report import need_matplotlib, write_json
+from manymove.report import need_matplotlib, write_json, write_picture
 
 Row = dict[str, Any]
 
@@ -365,8 +365,7 @@ def plot(path: Path, summary: Sequence[Row]) -> None:
         panel.xaxis.set_minor_formatter(NullFormatter())
         panel.grid(alpha=0.3)
         panel.legend(frameon=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
+    write_picture(path, figure, dpi=120)
 
 
 if __name__ == "__main__":

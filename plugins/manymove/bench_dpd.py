@@ -23,7 +23,7 @@ from manymove import bench, bench_dpd_variants
 from manymove.bench_dpd_variants import Case, Variant
 from manymove.devices import usable_cores
 from manymove.lammps import host
-from manymove.report import need_matplotlib, write_json
+from manymove.report import need_matplotlib, write_json, write_picture
 
 GPU_SIZES = [100_000, 2_000_000]
 CPU_SIZES = [24_000]
@@ -269,8 +269,7 @@ def plot(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         fontsize="small",
         frameon=False,
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
+    write_picture(path, figure, dpi=120)
 
 
 def _entries(panels: Any) -> tuple[list[Any], list[str]]:

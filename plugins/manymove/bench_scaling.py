@@ -23,7 +23,7 @@ from typing import Any
 from manymove import _core, bench
 from manymove.bench_process import report_of
 from manymove.devices import usable_cores
-from manymove.report import need_matplotlib, write_json
+from manymove.report import need_matplotlib, write_json, write_picture
 
 Row = dict[str, Any]
 
@@ -407,5 +407,4 @@ def plot(path: Path, rows: Sequence[Row]) -> None:
         for panel in (speed, efficiency):
             panel.set_xticks(ticks, [str(n) for n in ticks])
             panel.grid(alpha=0.3)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
+    write_picture(path, figure, dpi=120)

@@ -1,4 +1,4 @@
-"""Checkpoint files: a header and arrays, whole or not at all.
+"""Checkpoint files: a header and arrays, whole or not at all (see `manymove.files`).
 
 They are NumPy archives (.npz) that are not compressed. Each member has a CRC-32, which is looked at
 to the last byte: a damaged file is refused, or its damage is in bytes that mean nothing.
@@ -11,10 +11,11 @@ import os
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from manymove import files
 
 FORMAT = 1
 _RECORDS = "records"
@@ -22,27 +23,38 @@ _RECORDS = "records"
 PathLike = str | os.PathLike[str]
 
 
-def write(path: PathLike, kind: str, header: Mapping[str, Any], **arrays: np.ndarray) -> None:
-    """Write a file; the old one is replaced only when the new one is complete.
+def write(
+    path: PathLike,
+    kind: str,
+    header: Mapping[str, Any],
+    *,
+    keep_previous: bool = False,
+    **arrays: np.ndarray,
+) -> None:
+    """Write a file; the old one is replaced only when the new one is complete and on the disk.
 
     Args:
         path: of the file.
         kind: what it holds, for instance "hard disks".
         header: anything that JSON can hold.
+        keep_previous: keep the old file as `files.previous(path)`.
         arrays: the rest, by name.
     """
-    path = Path(path)
     text = json.dumps({"kind": kind, "format": FORMAT, **header})
-    partial = path.with_name(path.name + ".partial")
+    with files.replace(path, keep_previous=keep_previous) as file:
+        np.savez(file, header=text, **arrays)
+
+
+def damage(path: PathLike) -> str | None:
+    """Why a file cannot be a checkpoint of any kind; None if all its checksums are right."""
     try:
-        with open(partial, "wb") as file:
-            np.savez(file, header=text, **arrays)
-        os.replace(partial, path)
-    except BaseException as error:
-        partial.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno and error.filename is None:  # a full disk
-            error.filename = os.fspath(path)
-        raise
+        with zipfile.ZipFile(path) as archive:
+            broken = archive.testzip()
+    except OSError as error:
+        return f"{os.fspath(path)}: {error.strerror or error}"
+    except Exception as error:  # of many types
+        return f"{os.fspath(path)} is damaged: {error}"
+    return f"{os.fspath(path)} is damaged: wrong checksum of {broken}" if broken else None
 
 
 @contextmanager
@@ -86,9 +98,12 @@ def read(
         return header, arrays
 
 
-def write_records(path: PathLike, records: np.ndarray, **about: Any) -> None:
+def write_records(
+    path: PathLike, records: np.ndarray, *, keep_previous: bool = False, **about: Any
+) -> None:
     """The same for one array of float64, and anything about it that JSON can hold."""
-    write(path, _RECORDS, {"about": about}, records=np.asarray(records, dtype=np.float64))
+    records = np.asarray(records, dtype=np.float64)
+    write(path, _RECORDS, {"about": about}, keep_previous=keep_previous, records=records)
 
 
 def read_records(path: PathLike, columns: int | None = None) -> tuple[np.ndarray, dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from manymove import arguments, report
+from manymove import arguments, files, report
 from manymove.analysis.pressure import blocking_error
 from manymove.devices import device_name
 from manymove.lammps import host
@@ -150,8 +150,9 @@ def run(fluid: Fluid, output: Path, quiet: bool = False) -> dict[str, Any]:
         RuntimeError: LAMMPS, its MPI or the plugin is missing, or LAMMPS stopped with an error.
     """
     command = host.command(fluid.ranks)
-    output.mkdir(parents=True, exist_ok=True)
-    (output / "in.dpd").write_text(deck(fluid))
+    files.make_folder(output)
+    with files.replace(output / "in.dpd") as file:
+        file.write(deck(fluid).encode())
     command += ["-in", "in.dpd", "-log", "log.lammps", "-nocite"]
     lines = []
     with (
@@ -182,6 +183,9 @@ def run(fluid: Fluid, output: Path, quiet: bool = False) -> dict[str, Any]:
             errors[0] if errors else "LAMMPS stopped: " + "".join(lines[-3:]).strip()
         )
     summary = _summarise(fluid, output, "".join(lines))
+    for name in ("thermo.csv", "final.data"):  # LAMMPS does not sync what it writes
+        files.sync(output / name)
+    files.sync_folder(output)
     report.write_json(output / "summary.json", summary)
     return summary
 

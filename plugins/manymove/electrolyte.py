@@ -397,10 +397,17 @@ class Electrolyte(Simulation):
 
     # ---- checkpoints -----------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint; the file is replaced only when the new one is complete.
+    def save(self, path: str | os.PathLike[str], *, keep_previous: bool = False) -> None:
+        """Write a checkpoint; the file is replaced only when the new one is on the disk.
 
         It holds everything that the trajectory depends on, and the pair correlations so far.
+
+        Args:
+            path: of the file.
+            keep_previous: keep the file that is replaced, as ``<path>.previous``.
+
+        Raises:
+            OSError: the file cannot be written; the old one is still there.
         """
         state = self._engine.snapshot()
         arrays = {"positions": state["positions"], "types": self._types}
@@ -414,7 +421,7 @@ class Electrolyte(Simulation):
             "start_energy": self._start_energy,
             "sampling": None if self._sampling is None else self._sampling.header(),
         }
-        checkpoint.write(path, _KIND, header, **arrays)
+        checkpoint.write(path, _KIND, header, keep_previous=keep_previous, **arrays)
 
     @classmethod
     def load(

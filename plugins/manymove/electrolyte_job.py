@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import job, report
+from manymove import files, job, report
 from manymove.analysis import pressure
 from manymove.analysis.dressed_ion import DressedIons, dressed_ions
 from manymove.electrolyte_replica import Replica, Result, Settings
@@ -38,7 +38,7 @@ def _share(settings: Settings, world: World) -> list[Result]:
         raise ValueError(
             f"--device {settings.device} is for one process, there are {world.size} ranks"
         )
-    settings.output.mkdir(parents=True, exist_ok=True)
+    files.make_folder(settings.output)
     mine = world.share(range(settings.replicas))
     return job.run_share(
         settings,

@@ -143,9 +143,9 @@ class Replica(job.Replica):
         return engine
 
     def _resumed(self) -> Electrolyte:
-        self._require_state()
-        engine = Electrolyte.load(self._state, device=self._device, threads=self._threads)
-        self._earlier = checkpoint.read_records(self._records_file)[0][: engine.sweep]
+        records, state = self._newest()
+        engine = Electrolyte.load(state, device=self._device, threads=self._threads)
+        self._earlier = checkpoint.read_records(records)[0][: engine.sweep]
         self._check(engine)
         return engine
 
@@ -208,7 +208,7 @@ class Replica(job.Replica):
         return np.concatenate((self._earlier, engine.energies))
 
     def _write_records(self, engine: Electrolyte) -> None:
-        checkpoint.write_records(self._records_file, self._energies(engine))
+        self._replace_records(self._energies(engine))
 
     def _found(self, engine: Electrolyte) -> dict[str, Any]:
         equilibrate, sampling = self._settings.equilibrate, engine.pair_sampling

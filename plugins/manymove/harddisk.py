@@ -430,22 +430,31 @@ class HardDisks(Simulation):
 
     # ---- checkpoints -----------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint; the file is replaced only when the new one is complete.
+    def save(self, path: str | os.PathLike[str], *, keep_previous: bool = False) -> None:
+        """Write a checkpoint; the file is replaced only when the new one is on the disk.
 
         It holds everything that the trajectory depends on. Pressure records are the caller's. With
         several ranks the first one writes it, the same file as of one rank; any number of ranks can
         go on from it.
+
+        Args:
+            path: of the file.
+            keep_previous: keep the file that is replaced, as ``<path>.previous``.
+
+        Raises:
+            OSError: the file cannot be written; the old one is still there.
         """
         path, ranks, state = Path(path), self._ranks, self._engine.snapshot()
         if ranks is None:
-            self._write(path, state)
+            self._write(path, state, keep_previous)
         else:
             with ranks.collective():
                 whole = ranks.gather_rows(state, self.cells[1])
-                ranks.together(lambda: whole and self._write(path, whole), patient=True)
+                ranks.together(
+                    lambda: whole and self._write(path, whole, keep_previous), patient=True
+                )
 
-    def _write(self, path: Path, state: dict[str, Any]) -> None:
+    def _write(self, path: Path, state: dict[str, Any], keep_previous: bool) -> None:
         header = {
             "parameters": {
                 **self._parameters,  # and what was chosen for the defaults among them
@@ -462,7 +471,8 @@ class HardDisks(Simulation):
             "per_cycle": self._per_cycle,
             "last_cycle": self._last_cycle,
         }
-        checkpoint.write(path, _KIND, header, cells=state["cells"], ids=state["ids"])
+        arrays = {"cells": state["cells"], "ids": state["ids"]}
+        checkpoint.write(path, _KIND, header, keep_previous=keep_previous, **arrays)
 
     @classmethod
     def load(

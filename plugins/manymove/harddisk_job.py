@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import job, report
+from manymove import files, job, report
 from manymove.analysis import pressure
 from manymove.analysis.reference import published, published_pressure
 from manymove.harddisk_replica import Replica, Result, Settings
@@ -52,7 +52,7 @@ def _share(settings: Settings, world: World, ranks: Ranks | None) -> list[Result
 
 def _prepare(settings: Settings) -> Frame | None:
     """The folder for the results and the start that was asked for."""
-    settings.output.mkdir(parents=True, exist_ok=True)
+    files.make_folder(settings.output)
     if settings.input is None:
         return None
     trajectories = settings.output.resolve() / "trajectory*.gsd"

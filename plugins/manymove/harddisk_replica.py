@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -103,6 +104,8 @@ class Replica(job.Replica):
         self._earlier = np.empty((0, 2))  # records of the runs that this one resumes: sweeps, P*
         self._equilibrated: float | None = None  # sweeps where the equilibration ended
         self._sampling = False
+        self._trajectory: TrajectoryWriter | None = None
+        self._mark: dict[str, Any] | None = None  # up to where the trajectory is durable
         self._where = {"device": device, "threads": threads, "comm": ranks and ranks.communicator}
 
     # ---- what ranks that share a system do together ----------------------------------------------
@@ -152,11 +155,12 @@ class Replica(job.Replica):
     def _resumed(self) -> HardDisks:
         s, state = self._settings, self._state
 
-        def earlier() -> tuple[np.ndarray, dict[str, Any]]:
-            self._require_state()
-            return checkpoint.read_records(self._records_file, columns=2)
+        def earlier() -> tuple[Path, np.ndarray, dict[str, Any]]:
+            records, state = self._newest()
+            return state, *checkpoint.read_records(records, columns=2)
 
-        records, about = self._once(earlier) or (None, {})
+        state, records, about = self._once(earlier) or (state, None, {})
+        self._mark = about.get("trajectory")
         engine = HardDisks.load(state, **self._where)
         asked, ended = self._shared((about.get("equilibrate"), about.get("equilibrated")))
         if ended is not None and ended <= engine.sweeps:  # the records may be ahead of the state
@@ -198,9 +202,7 @@ class Replica(job.Replica):
         engine.sample_pressure(every=1, record=max(1, s.sweeps // RECORDS))
         self._sampling = True
         name = "trajectory.gsd" if self._index == 0 else f"trajectory-{self._index}.gsd"
-        trajectory = self._once(
-            lambda: TrajectoryWriter(s.output / name, engine.box, engine.diameter, resume=s.resume)
-        )
+        trajectory = self._trajectory = self._once(lambda: self._opened(s.output / name, engine))
         with trajectory or nullcontext():
             last_step = self._shared(trajectory and trajectory.last_step)
             frames = min(s.frames, s.sweeps)
@@ -212,6 +214,15 @@ class Replica(job.Replica):
                     self._append(trajectory, engine, step)
                     last_step = step
             self._advance(engine, self._equilibrated + s.sweeps)
+
+    def _opened(self, path: Path, engine: HardDisks) -> TrajectoryWriter:
+        """The trajectory, new or as it was at the checkpoint: frames that were appended after it
+        may be torn by a power cut, and are made again."""
+        trajectory = TrajectoryWriter(path, engine.box, engine.diameter, mark=self._mark)
+        if trajectory.shortened:
+            after = f"frames after step {trajectory.last_step}, the last checkpoint's"
+            print(f"manymove: {path}: {after}, are made again", file=sys.stderr)
+        return trajectory
 
     def _append(self, trajectory: TrajectoryWriter | None, engine: HardDisks, step: int) -> None:
         positions, psi6, moves = engine.positions, abs(engine.psi6()), float(engine.trial_moves)
@@ -225,14 +236,18 @@ class Replica(job.Replica):
         return np.concatenate((self._earlier, new))
 
     def _write_records(self, engine: HardDisks) -> None:
-        self._once(
-            lambda: checkpoint.write_records(
-                self._records_file,
+        def write() -> None:
+            # Frames are synced here and not when they are made, because there may be many.
+            if self._trajectory is not None:
+                self._mark = self._trajectory.sync()
+            self._replace_records(
                 self._records(engine),
                 equilibrate=self._settings.equilibrate,
                 equilibrated=self._equilibrated,
+                trajectory=self._mark,
             )
-        )
+
+        self._once(write)
 
     def _found(self, engine: HardDisks) -> dict[str, Any]:
         records = self._records(engine)

@@ -4,13 +4,18 @@ over threads and ranks, each an engine from its start to its last move, with che
 from __future__ import annotations
 
 import math
+import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
+from manymove import checkpoint, files
 from manymove.channel import RankLost
 from manymove.progress import Interrupted, MovesBar, StopRequest
 from manymove.replicas import World, run_concurrently, share_of_threads
@@ -86,6 +91,7 @@ class Replica(ABC):
         self._seed = settings.seed + index
         self._state = settings.output / f"checkpoint-{index}.state"
         self._records_file = self._state.with_suffix(".records")
+        self._whole: set[Path] = set()  # of these two, those worth keeping when they are replaced
         self._earlier_moves = 0  # of the runs that this one resumes
         self._saved = 0.0  # when the last checkpoint was written
 
@@ -164,13 +170,47 @@ class Replica(ABC):
             self._save(engine)
 
     def _save(self, engine: Any) -> None:
+        """Records come first, so that they are never behind the state; each file is durable before
+        the next one is touched, and its predecessor is kept."""
         self._write_records(engine)
-        engine.save(self._state)
+        engine.save(self._state, keep_previous=self._state in self._whole)
+        self._whole.add(self._state)
         self._saved = time.time()
 
-    def _require_state(self) -> None:
-        if not self._state.is_file():
+    def _replace_records(self, records: np.ndarray, **about: Any) -> None:
+        if not self._settings.resume and not self._whole:
+            # An earlier run in this folder: its state must not meet the records of this one.
+            both = (self._state, self._records_file)
+            files.remove(*both, *map(files.previous, both))
+        keep = self._records_file in self._whole
+        checkpoint.write_records(self._records_file, records, keep_previous=keep, **about)
+        self._whole.add(self._records_file)
+
+    def _newest(self) -> tuple[Path, Path]:
+        """The records and the state to resume from: the newest that are whole.
+
+        Raises:
+            FileNotFoundError: there is no checkpoint.
+            ValueError: the last one and the one before it are damaged.
+        """
+        last = (self._records_file, self._state)
+        before = tuple(map(files.previous, last))
+        if not (self._state.is_file() or before[1].is_file()):
             raise FileNotFoundError(f"--resume: no checkpoint {self._state}")
+        damage = cache(checkpoint.damage)
+        self._whole = {path for path in last if not damage(path)}
+        # Newer records serve an older state, because what is ahead of it is dropped.
+        for pair in (last, (last[0], before[1]), before):
+            if not any(map(damage, pair)):
+                break
+        else:
+            if not before[1].is_file():
+                return last  # reading it says what is wrong
+            raise ValueError(f"--resume: {'; '.join(filter(None, map(damage, (*last, *before))))}")
+        if pair != last:
+            wrong = "; ".join(filter(None, map(damage, last)))
+            print(f"manymove: {wrong}; going on from {pair[1]}", file=sys.stderr)
+        return pair
 
     def _refuse_others(
         self, held_and_asked: dict[str, tuple[Any, Any]], tolerance: float | None = None

@@ -11,7 +11,7 @@ import numpy as np
 
 from manymove.analysis.pressure import PressureEstimate
 from manymove.analysis.reference import published
-from manymove.report import need_matplotlib
+from manymove.report import need_matplotlib, write_picture
 
 _DISKS_DRAWN_AS_CIRCLES = 100_000
 _INCHES = 9.0
@@ -89,7 +89,7 @@ def configuration(
         fontsize=10,
     )
     _colour_wheel(figure)
-    figure.savefig(path, dpi=200)
+    write_picture(path, figure, dpi=200)
 
 
 def _psi6_colours(psi6: np.ndarray) -> np.ndarray:
@@ -170,7 +170,7 @@ def pressure_against_sweeps(
         ylim=(low - margin, high + margin),
     )
     axes.legend(fontsize=8)
-    figure.savefig(path, dpi=160)
+    write_picture(path, figure, dpi=160)
 
 
 def equation_of_state(
@@ -203,4 +203,4 @@ def equation_of_state(
         xticks=sorted({*ours[:, 0]}),
     )
     axes.legend(fontsize=8)
-    figure.savefig(path, dpi=160)
+    write_picture(path, figure, dpi=160)

@@ -9,6 +9,7 @@ import numpy as np
 
 from manymove.averages import Profile
 from manymove.plots import new_figure
+from manymove.report import write_picture
 
 
 def energy(path: str | Path, records: np.ndarray, summary: dict[str, Any]) -> None:
@@ -29,7 +30,7 @@ def energy(path: str | Path, records: np.ndarray, summary: dict[str, Any]) -> No
     axes.axhline(value, color="k", lw=1, label=f"mean {value:.6g} +- {error:.2g} K")
     axes.set(xlabel="steps", ylabel=r"$E / k_B$ of a system (K)")
     axes.legend(fontsize=8)
-    figure.savefig(path, dpi=160)
+    write_picture(path, figure, dpi=160)
 
 
 def profile(path: str | Path, result: Profile, temperature: float) -> None:
@@ -50,7 +51,7 @@ def profile(path: str | Path, result: Profile, temperature: float) -> None:
                    color="C3")  # fmt: skip
     right.set_ylabel(r"$\beta F$", color="C3")
     axes.yaxis.label.set_color("C0")
-    figure.savefig(path, dpi=160)
+    write_picture(path, figure, dpi=160)
 
 
 def isotherm(path: str | Path, summary: dict[str, Any]) -> None:
@@ -68,4 +69,4 @@ def isotherm(path: str | Path, summary: dict[str, Any]) -> None:
                       lw=0.8, capsize=3, label=f"{name} in {summary['framework']}")  # fmt: skip
     axes.set(xlabel="pressure (bar)", ylabel="loading (mol/kg)", xscale="log")
     axes.legend(fontsize=8)
-    figure.savefig(path, dpi=160)
+    write_picture(path, figure, dpi=160)

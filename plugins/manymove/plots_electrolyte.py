@@ -10,6 +10,7 @@ from manymove.analysis.dressed_ion import DressedIons, charge_density, potential
 from manymove.electrolyte_replica import Result, Settings
 from manymove.pair_correlations import PairCorrelations
 from manymove.plots import new_figure
+from manymove.report import write_picture
 
 
 def all_of(
@@ -56,7 +57,7 @@ def energy(path: Path, series: list[np.ndarray]) -> None:
         axes.plot(np.arange(1, one.size + 1), one, lw=0.8)
     axes.set_xlabel("sweeps measured")
     axes.set_ylabel("energy per ion / kT")
-    figure.savefig(path, dpi=150)
+    write_picture(path, figure, dpi=150)
 
 
 def autocorrelation(path: Path, series: list[np.ndarray]) -> None:
@@ -71,7 +72,7 @@ def autocorrelation(path: Path, series: list[np.ndarray]) -> None:
     axes.axhline(0, color="grey", lw=0.8)
     axes.set_xlabel("n / sweeps")
     axes.set_ylabel("C_n of the energy")
-    figure.savefig(path, dpi=150)
+    write_picture(path, figure, dpi=150)
 
 
 def pair_correlations(path: Path, found: PairCorrelations) -> None:
@@ -84,7 +85,7 @@ def pair_correlations(path: Path, found: PairCorrelations) -> None:
     axes.set_ylabel("g(r)")
     axes.set_ylim(0, min(12.0, 1.05 * float(np.nanmax(found.g))))
     axes.legend()
-    figure.savefig(path, dpi=150)
+    write_picture(path, figure, dpi=150)
 
 
 def far_field(path: Path, found: PairCorrelations, dressed: DressedIons) -> None:
@@ -106,7 +107,7 @@ def far_field(path: Path, found: PairCorrelations, dressed: DressedIons) -> None
         f"Debye length {dressed.debye_length:.2f} Å, bare {dressed.bare_debye_length:.2f} Å"
     )
     axes.legend(title="around")
-    figure.savefig(path, dpi=150)
+    write_picture(path, figure, dpi=150)
 
 
 def asymptote(dressed: DressedIons, species: int, r: np.ndarray) -> np.ndarray:
@@ -127,4 +128,4 @@ def valences(path: Path, found: PairCorrelations, dressed: DressedIons) -> None:
     axes.set_xlabel("ρ / e Å⁻³")
     axes.set_ylabel("U / kT")
     axes.legend(title="valence of the second")
-    figure.savefig(path, dpi=150)
+    write_picture(path, figure, dpi=150)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from manymove import files
 
 if TYPE_CHECKING:
     from manymove.job import Result, Settings
@@ -65,14 +66,23 @@ def of_all(settings: Settings, results: Sequence[Result], ranks: int) -> dict[st
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Replace the file at once, so that a reader never sees half of it; folders are made."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(path.name + ".new")
-    new.write_text(json.dumps(content, indent=2) + "\n")
-    os.replace(new, path)
+    files.make_folder(path.parent)
+    with files.replace(path) as file:
+        file.write((json.dumps(content, indent=2) + "\n").encode())
 
 
 def write_csv(path: Path, header: str, rows: np.ndarray, formats: str | list[str]) -> None:
-    np.savetxt(path, rows, fmt=formats, delimiter=",", header=header, comments="")
+    """Replace a table at once."""
+    with files.replace(path) as file:
+        np.savetxt(file, rows, fmt=formats, delimiter=",", header=header, comments="")
+
+
+def write_picture(path: str | Path, figure: Any, dpi: int) -> None:
+    """Replace a picture at once, in the format that its name ends with; folders are made."""
+    path = Path(path)
+    files.make_folder(path.parent)
+    with files.replace(path) as file:
+        figure.savefig(file, format=path.suffix[1:] or "png", dpi=dpi)
 
 
 @contextmanager

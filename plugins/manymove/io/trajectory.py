@@ -9,16 +9,26 @@ from __future__ import annotations
 
 import math
 import os
+import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import gsd.hoomd
 import numpy as np
 
+from manymove import files
+
 _BOX = "manymove/box"
 _DIAMETER = "manymove/diameter"
 _ROUNDING = 1e-6  # relative, of float32 positions and boxes
+# The layout of GSD files, versions 1 and 2: https://gsd.readthedocs.io/en/stable/file-layer.html
+_HEADER = 256  # bytes; the magic number, then location and entries of the index
+_INDEX = np.dtype(  # of an entry, which is unused where the location is 0
+    {"names": ["frame", "location"], "formats": ["<u8", "<i8"], "offsets": [0, 16], "itemsize": 32}
+)
 
 
 @dataclass(frozen=True)
@@ -141,6 +151,38 @@ def _logged(frame: gsd.hoomd.Frame, name: str, stored: np.ndarray) -> np.ndarray
     return logged if np.allclose(logged, stored, rtol=_ROUNDING, atol=0) else stored
 
 
+def _restore(path: Path, mark: Mapping[str, Any]) -> bool:
+    """Put a file back to the bytes that it had at a mark; whether it had others.
+
+    An append writes after the end of the file and into unused entries of the index. When the index
+    is full, a longer one is made after the end, and the header says where; the shorter one stays.
+    Therefore the header, the size and the number of frames determine the bytes.
+    """
+    header = bytes.fromhex(mark["header"])
+    start, allocated = struct.unpack_from("<QQ", header, 8)
+    with open(path, "r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        same = file.seek(0) == 0 and file.read(_HEADER) == header and size == mark["size"]
+        file.seek(start)
+        data = file.read(allocated * _INDEX.itemsize)
+        index = np.frombuffer(data, _INDEX, len(data) // _INDEX.itemsize)
+        used = (index["location"] > 0) & (index["frame"] < mark["frames"])
+        entries = len(used) if used.all() else int(np.argmin(used))
+        if size < mark["size"] or not entries or index["frame"][entries - 1] + 1 != mark["frames"]:
+            raise ValueError(f"{path}: not the trajectory that the checkpoint was written with")
+        rest = start + entries * _INDEX.itemsize
+        unused = bytes(start + len(data) - rest)
+        if same and data.endswith(unused):
+            return False
+        file.truncate(mark["size"])
+        file.seek(rest)
+        file.write(unused)
+        file.seek(0)
+        file.write(header)
+    files.sync(path)
+    return True
+
+
 class TrajectoryWriter:
     """Appends configurations of equal disks to a GSD file.
 
@@ -154,13 +196,16 @@ class TrajectoryWriter:
         box: (Lx, Ly).
         diameter: of all disks.
         resume: append to the file if it exists rather than replace it.
+        mark: of `sync`; the same, but frames that were appended after it are dropped: after a power
+            cut any part of them may be missing.
 
     Raises:
         OSError: the file cannot be made.
-        ValueError: the file to append to is no GSD file, or a damaged one.
+        ValueError: the file to append to is no GSD file, or a damaged one, or not that of the mark.
 
     Attributes:
         last_step: step of the last frame in the file; -1 before the first.
+        shortened: whether there was anything after the mark.
     """
 
     def __init__(
@@ -170,17 +215,24 @@ class TrajectoryWriter:
         diameter: float = 1.0,
         *,
         resume: bool = False,
+        mark: Mapping[str, Any] | None = None,
     ) -> None:
         path = Path(path)
-        if not (resume and path.is_file()):
-            partial = path.with_name(path.name + ".partial")
-            gsd.hoomd.open(str(partial), "w").close()
-            os.replace(partial, path)  # who is killed leaves a whole file or none
+        self.shortened = False
+        self.last_step = mark["last_step"] if mark else -1
+        if not (path.is_file() and (mark["frames"] if mark else resume)):
+            with files.replace(path) as file:
+                gsd.hoomd.open(file.name, "w").close()
+        elif mark:
+            self.shortened = _restore(path, mark)
         try:
             self._file = gsd.hoomd.open(str(path), "r+")
-            self.last_step = int(self._file[-1].configuration.step) if len(self._file) else -1
+            self._frames = len(self._file)
+            if self._frames:
+                self.last_step = int(self._file[-1].configuration.step)
         except Exception as error:  # of many types, for a damaged file
             raise ValueError(f"{path}: not a readable GSD file ({error})") from error
+        self._path = path
         self._box = box
         self._diameter = diameter
 
@@ -209,12 +261,31 @@ class TrajectoryWriter:
         frame.log[_BOX] = np.array(self._box, dtype=np.float64)
         frame.log[_DIAMETER] = np.array([self._diameter], dtype=np.float64)
         self._file.append(frame)
-        self._file.flush()  # before a checkpoint says that it is there
+        self._file.flush()  # so that a process that is killed has written it
+        self._frames += 1
         self.last_step = step
 
+    def sync(self) -> dict[str, Any]:
+        """Wait until all frames are on the disk.
+
+        Returns:
+            a mark, which JSON can hold: with it a writer drops what comes after.
+        """
+        files.sync(self._path)
+        with open(self._path, "rb") as file:
+            header = file.read(_HEADER)
+            size = file.seek(0, os.SEEK_END)
+        return {
+            "frames": self._frames,
+            "last_step": self.last_step,
+            "size": size,
+            "header": header.hex(),
+        }
+
     def close(self) -> None:
-        """Finish the file."""
+        """Finish the file, and wait until it is on the disk."""
         self._file.close()
+        files.sync(self._path)
 
     def __enter__(self) -> TrajectoryWriter:
         return self
