@@ -45,6 +45,9 @@ class DividedEngine final : public Engine {
     export_positions(whole_, part_->snapshot(), xy);
     ranks_.sum(xy, 2 * whole_.particles);
   }
+  std::vector<DiskPosition> own_positions() const override {
+    return disk_positions(whole_, part_->snapshot());
+  }
   std::array<double, 2> bond_order(double reach) const override {
     auto psi = part_->bond_order(reach);
     ranks_.sum(psi.data(), psi.size());
