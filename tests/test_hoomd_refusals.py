@@ -152,3 +152,32 @@ def test_another_layout_of_the_particles_is_refused(fluid, monkeypatch):
     monkeypatch.setattr(action, "_Array", Wide)
     with pytest.raises(RuntimeError, match="do not lie in memory as manymove expects: position f"):
         simulation.run(0)
+
+
+def test_threads_can_be_set_until_the_simulation_runs():
+    simulation = simulation_of((np.zeros((1, 2)), (5.0, 5.0)))
+    disks = add_disks(simulation, threads=1)
+    disks.threads = 2
+    assert disks.threads == 2
+    with pytest.raises(ValueError, match="threads must be positive"):
+        disks.threads = 0
+    simulation.run(1)
+    with pytest.raises(hoomd.error.MutabilityError):
+        disks.threads = 1
+    assert disks.threads == 2
+
+
+def test_particles_out_of_the_plane_are_refused():
+    simulation = simulation_of((np.array([[-1.0, 0.0], [1.0, 0.0]]), (5.0, 5.0)))
+    with simulation.state.cpu_local_snapshot as data:
+        data.particles.position[data.particles.rtag[1], 2] = 0.25
+    add_disks(simulation)
+    with pytest.raises(ValueError, match=r"z = 0 .*the particle with tag 1 has z = 0\.25"):
+        simulation.run(1)
+
+
+def test_an_overlap_names_repair_depth():
+    simulation = simulation_of((np.array([[0.0, 0.0], [0.5, 0.0]]), (5.0, 5.0)))
+    add_disks(simulation)
+    with pytest.raises(ValueError, match=r"overlap by 0\.5.* more than repair_depth = 0\.0001"):
+        simulation.run(1)

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "Compat.h"
+#include "Peers.h"
 #include "Ranks.h"
+#include "core/common/rendezvous.h"
 
 namespace manymove::host {
 
@@ -19,6 +21,8 @@ using hoomd::Scalar;
 using hoomd::Scalar4;
 
 namespace {
+
+using Point = std::array<double, 2>;
 
 double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
@@ -52,6 +56,7 @@ HardDisks::HardDisks(std::shared_ptr<hoomd::SystemDefinition> system, int thread
     : Integrator(system, Scalar(0)),
       threads_(threads),
       ranks_(ranks_of(*m_exec_conf)),
+      peers_(peers_of(*m_exec_conf)),
       diameter_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()),
       max_displacement_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()) {
   if (gpus_of(*m_exec_conf).size() > 1)
@@ -99,6 +104,7 @@ double HardDisks::common(const std::vector<double>& values, const char* what) co
 
 void HardDisks::prepRun(std::uint64_t timestep) {
   timestep_ = timestep;
+  check_plane();
   prepare();
   at_start_ = total();
   noticed_ = false;
@@ -156,12 +162,50 @@ void HardDisks::check_system() const {
         "hoomd.manymove.HardDisks needs the tags 0 to N - 1: particles have been removed");
 }
 
-void HardDisks::make_engine() {
+// A snapshot of a 2D box may have particles above and below the plane.
+void HardDisks::check_plane() const {
+  if (m_sysdef->getNDimensions() != 2) return;
+  struct Found {
+    std::int64_t tag;
+    double z;
+  } found{-1, 0};
+  {
+    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+                                        access_mode::read);
+    const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
+                                        access_mode::read);
+    for (unsigned int i = 0; i < m_pdata->getN(); ++i)
+      if (position.data[i].z != 0 && (found.tag < 0 || tag.data[i] < found.tag))
+        found = {tag.data[i], static_cast<double>(position.data[i].z)};
+  }
+  if (peers_) {
+    std::vector<Found> all(static_cast<std::size_t>(peers_->ranks()));
+    peers_->gather(&found, all.data(), sizeof found);
+    for (const Found& other : all)
+      if (other.tag >= 0 && (found.tag < 0 || other.tag < found.tag)) found = other;
+  }
+  if (found.tag >= 0)
+    throw std::invalid_argument("hoomd.manymove.HardDisks needs z = 0 in a 2D box: the particle with tag " +
+                                std::to_string(found.tag) + " has z = " + std::to_string(found.z));
+}
+
+harddisk::Parameters HardDisks::parameters() const {
   harddisk::Parameters parameters;
   const auto size = m_pdata->getGlobalBox().getL();
   parameters.box[0] = static_cast<double>(size.x);
   parameters.box[1] = static_cast<double>(size.y);
   parameters.diameter = diameter();
+  return parameters;
+}
+
+double HardDisks::largest_displacement() const {
+  check_system();
+  return harddisk::largest_displacement(parameters());
+}
+
+void HardDisks::make_engine() {
+  check_plane();
+  harddisk::Parameters parameters = this->parameters();
   parameters.max_displacement = common(max_displacement_, "d");
   parameters.moves_per_cell = moves_per_cell_;
   parameters.rounds = rounds();
@@ -225,8 +269,18 @@ std::vector<double> HardDisks::positions_by_tag() const {
 }
 
 // ---- several ranks ----
-// The engine's strips are not HOOMD-blue's domains: after a step every rank gets all positions,
-// puts its particles there, and HOOMD-blue sends those that have left the domain to the next one.
+// The engine's strips are not HOOMD-blue's domains: after a step every rank fetches the positions of
+// its particles, and HOOMD-blue sends those that have left the domain to the next one.
+
+namespace {
+
+// HOOMD-blue's precision may round a coordinate up to the edge of the box, which is outside.
+Scalar in_box(double r, Scalar length) {
+  const Scalar edge = length / 2, rounded = static_cast<Scalar>(r);
+  return rounded < edge ? rounded : std::nextafter(edge, Scalar(0));
+}
+
+}  // namespace
 
 void HardDisks::update_spread() {
   if (!fits() || !same_on_all_ranks()) make_engine();
@@ -241,26 +295,16 @@ void HardDisks::update_spread() {
   seconds_ = seconds_since(started_);
 }
 
-// A position in HOOMD-blue's precision, in the box.
-Scalar HardDisks::coordinate_left(unsigned int tag, int axis) const {
-  const auto size = m_pdata->getGlobalBox().getL();
-  const Scalar edge = (axis == 0 ? size.x : size.y) / 2;
-  const auto r = static_cast<Scalar>(left_[2 * std::size_t{tag} + static_cast<std::size_t>(axis)]);
-  return r < edge ? r : std::nextafter(edge, Scalar(0));
-}
-
 bool HardDisks::same_on_all_ranks() const {
-  std::uint64_t moved = 0;
-  if (left_.size() == 2 * std::size_t{m_pdata->getNGlobal()}) {
-    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+                                      access_mode::read);
+  const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
                                         access_mode::read);
-    const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
-                                        access_mode::read);
-    for (unsigned int i = 0; i < m_pdata->getN(); ++i)
-      moved += position.data[i].x != coordinate_left(tag.data[i], 0) ||
-               position.data[i].y != coordinate_left(tag.data[i], 1);
-  } else {
-    moved = 1;
+  const unsigned int n = m_pdata->getN();
+  std::uint64_t moved = left_.size() != n;
+  for (const Left& left : left_) {
+    const unsigned int i = index.data[left.tag];  // not below n on other ranks
+    moved += i >= n || position.data[i].x != left.x || position.data[i].y != left.y;
   }
   ranks_->sum(&moved, 1);
   return moved == 0;
@@ -268,57 +312,66 @@ bool HardDisks::same_on_all_ranks() const {
 
 // A particle goes to the next domain only, and its image is found by the nearest way.
 int HardDisks::cycles_between_migrations() const {
-  int cycles = engine_->cycles_between_writes();
-#if defined(ENABLE_MPI)
   const auto mine = m_pdata->getBox().getL(), all = m_pdata->getGlobalBox().getL();
   const harddisk::Grid grid = engine_->grid();
   const double domain[2] = {static_cast<double>(mine.x), static_cast<double>(mine.y)};
-  int narrowest = cycles;
+  int cycles = engine_->cycles_between_writes();
   for (int a = 0; a < 2; ++a)
     if (domain[a] < static_cast<double>(a == 0 ? all.x : all.y))
-      narrowest = std::min(narrowest, static_cast<int>(domain[a] / grid.cell_width[a]));
-  MPI_Allreduce(&narrowest, &cycles, 1, MPI_INT, MPI_MIN, m_exec_conf->getMPICommunicator());
-#endif
-  if (cycles < 1)
+      cycles = std::min(cycles, static_cast<int>(domain[a] / grid.cell_width[a]));
+  std::int64_t fewest = -cycles;
+  peers_->maximum(&fewest, 1);
+  if (fewest > -1)
     throw std::invalid_argument(
         "hoomd.manymove.HardDisks: a rank's domain is narrower than a cell: take fewer ranks");
-  return cycles;
+  return static_cast<int>(-fewest);
 }
 
 void HardDisks::migrate() {
 #if defined(ENABLE_MPI)
-  left_.resize(2 * std::size_t{m_pdata->getNGlobal()});
-  engine_->positions(left_.data());
+  Rendezvous<Point> meeting(*peers_, m_pdata->getNGlobal());
+  for (const harddisk::DiskPosition& disk : engine_->own_positions())
+    meeting.bring(disk.disk, disk.xy);
+  meeting.meet();
+  // Of the particles that this rank has at the moment, in HOOMD-blue's order.
+  const auto fetch = [&] {
+    const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
+                                        access_mode::read);
+    return meeting.fetch(tag.data, m_pdata->getN());
+  };
+
   const auto size = m_pdata->getGlobalBox().getL();
   const auto whole = m_pdata->getBox().getPeriodic();  // along an axis that is not divided
   {
+    const std::vector<Point> to = fetch();
     const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
                                         access_mode::readwrite);
     const ArrayHandle<int3> image(m_pdata->getImages(), access_location::host,
                                   access_mode::readwrite);
-    const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
-                                        access_mode::read);
     // HOOMD-blue itself brings what crosses the edge of a divided axis to the other side.
-    const auto move = [&](Scalar& r, int& turn, Scalar to, Scalar length, bool undivided) {
-      const Scalar way = to - r;
+    const auto move = [](Scalar& r, int& turn, double to, Scalar length, bool undivided) {
+      const Scalar way = in_box(to, length) - r;
       const int n = way > length / 2 ? -1 : way < -length / 2 ? 1 : 0;
       if (undivided) turn += n;
-      r = undivided ? to : to + static_cast<Scalar>(n) * length;
+      r = in_box(to, length) + (undivided ? Scalar(0) : static_cast<Scalar>(n) * length);
     };
-    for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
-      move(position.data[i].x, image.data[i].x, coordinate_left(tag.data[i], 0), size.x, whole.x);
-      move(position.data[i].y, image.data[i].y, coordinate_left(tag.data[i], 1), size.y, whole.y);
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      move(position.data[i].x, image.data[i].x, to[i][0], size.x, whole.x);
+      move(position.data[i].y, image.data[i].y, to[i][1], size.y, whole.y);
     }
   }
   m_comm->forceMigrate();
   m_comm->communicate(timestep_);
-  // To the last bit: crossing an edge rounds.
+  // To the last bit: crossing an edge rounds. Particles have come from other ranks.
+  const std::vector<Point> now = fetch();
   const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
                                       access_mode::readwrite);
   const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host, access_mode::read);
-  for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
-    position.data[i].x = coordinate_left(tag.data[i], 0);
-    position.data[i].y = coordinate_left(tag.data[i], 1);
+  left_.resize(now.size());
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    left_[i] = {tag.data[i], in_box(now[i][0], size.x), in_box(now[i][1], size.y)};
+    position.data[i].x = left_[i].x;
+    position.data[i].y = left_[i].y;
   }
 #endif
 }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/common/communicator.h"
 #include "core/harddisk/engine.h"
 
 namespace manymove::host {
@@ -48,7 +49,9 @@ class HardDisks : public hoomd::Integrator {
   std::uint64_t state_hash();
   std::vector<std::uint64_t> contact_histogram(double bin_width, int bins);
   double packing_fraction();
-  double diameter() { return common(diameter_, "diameters"); }
+  double diameter() const { return common(diameter_, "diameters"); }
+  // The largest displacement of the present box.
+  double largest_displacement() const;
   harddisk::Repair repaired() const { return repaired_; }
 
  private:
@@ -65,14 +68,16 @@ class HardDisks : public hoomd::Integrator {
   bool fits() const;  // the engine, but for the positions
   void make_engine();
   void check_system() const;
+  // Collective.
+  void check_plane() const;
+  harddisk::Parameters parameters() const;  // those of the box and of the disks
   double common(const std::vector<double>& values, const char* what) const;
   std::vector<double> positions_by_tag() const;
-  // Particles that are spread over several ranks.
+  // Particles that are spread over several ranks. All calls are collective.
   void update_spread();
   bool same_on_all_ranks() const;
   void migrate();
   int cycles_between_migrations() const;
-  hoomd::Scalar coordinate_left(unsigned int tag, int axis) const;
   // Waits for the GPU; moves of all engines so far.
   harddisk::Counters total();
   int rounds() const;
@@ -80,7 +85,12 @@ class HardDisks : public hoomd::Integrator {
 
   const int threads_;
   const std::shared_ptr<harddisk::RankRing> ranks_;  // null: this one is alone
-  std::vector<double> left_;  // positions by tag that were left with HOOMD-blue's ranks
+  const std::unique_ptr<Communicator> peers_;        // the same ranks
+  struct Left {
+    unsigned int tag;
+    hoomd::Scalar x, y;
+  };
+  std::vector<Left> left_;  // this rank's particles as the last migration left them
   std::vector<double> diameter_, max_displacement_;  // by type
   int moves_per_cell_ = 4, sweeps_per_step_ = 4;
   double repair_depth_ = 1e-4;

@@ -9,7 +9,7 @@ import os
 from hoomd.data.parameterdicts import ParameterDict, TypeParameterDict
 from hoomd.data.typeconverter import OnlyTypes
 from hoomd.data.typeparam import TypeParameter
-from hoomd.error import DataAccessError
+from hoomd.error import DataAccessError, MutabilityError
 from hoomd.logging import log
 from hoomd.manymove import _manymove
 from hoomd.manymove import pressure as _pressure
@@ -62,8 +62,8 @@ class HardDisks(Integrator):
         sweeps_per_step (int): Checkerboard sweeps in a time step.
         repair_depth (float): Overlaps up to this depth, in diameters, are mended when positions are
             read. Positions in single precision (GSD files) have such overlaps.
-        threads (int): Threads of the CPU engine. `None`: all that the process may use, one where
-            there are several ranks or partitions.
+        threads (int): Number of threads of the CPU engine (default: all cores that the process
+            may use, or one thread where there are several ranks or partitions).
 
     The box is cut into cells a diameter wide or a little more, the cells into four sets, and all
     cells of a set are updated at once: `nselect` trial moves of a cell's disks in random order,
@@ -82,14 +82,14 @@ class HardDisks(Integrator):
     parameters here, the same on every CPU and GPU. Positions that others change between two time
     steps are noticed and taken over, at the cost of a copy through the host.
 
-    The box must be 2D and rectangular and at least three diameters wide; all particle types must
-    have the same diameter and the same `d`.
+    The box must be 2D and rectangular and at least three diameters wide, with all particles at
+    z = 0; all particle types must have the same diameter and the same `d`.
 
     On several MPI ranks the trajectory is that of one. The engine divides the box into strips of
-    its own, whose inactive borders move with the grid. After a step every rank gets all positions
-    and HOOMD-blue migrates its particles; that costs little on CPUs and much on GPUs, where
-    ``sweeps_per_step`` should be large (once in a step, or in as many shifts of the grid as a
-    domain is cells wide).
+    its own, whose inactive borders move with the grid. After a step every rank fetches the
+    positions of its particles and HOOMD-blue migrates them; that costs little on CPUs and much on
+    GPUs, where ``sweeps_per_step`` should be large (once in a step, or in as many shifts of the
+    grid as a domain is cells wide).
 
     Example::
 
@@ -101,23 +101,24 @@ class HardDisks(Integrator):
         shape (TypeParameter[``particle type``, dict]): ``diameter`` (float, **required**)
             :math:`[\mathrm{length}]`.
         d (TypeParameter[``particle type``, float]): Half edge of the square of trial displacements
-            :math:`[\mathrm{length}]`, at most a cell's width.
+            :math:`[\mathrm{length}]`, at most `max_d`.
         nselect (int): Trial moves in each occupied cell in a checkerboard sweep.
         sweeps_per_step (int): Checkerboard sweeps in a time step.
         repair_depth (float): Overlaps up to this depth, in diameters, are mended.
+        threads (int): Number of threads of the CPU engine, or `None`. It cannot be changed while
+            the integrator is attached.
 
     Raises:
-        ValueError: (at the start of a run) the box or the types are not as said above; two disks
-            overlap by more than `repair_depth`: the message has their tags and the depth; the box
-            is too small for so many ranks.
+        ValueError: (at the start of a run) the box, the types or the particles are not as said
+            above; `d` is larger than `max_d`; two disks overlap by more than `repair_depth`: the
+            message has their tags and the depth; the box is too small for so many ranks.
+        hoomd.error.MutabilityError: `threads` is set while the integrator is attached.
     """
 
     def __init__(
         self, default_d=0.1, nselect=4, sweeps_per_step=4, repair_depth=1e-4, threads=None
     ):
-        if threads is not None and operator.index(threads) < 1:
-            raise ValueError(f"threads must be at least 1, got {threads}")
-        self._threads = threads
+        self.threads = threads
         self._param_dict.update(
             ParameterDict(
                 nselect=_count("nselect", 1024),
@@ -138,6 +139,18 @@ class HardDisks(Integrator):
             ]
         )
 
+    @property
+    def threads(self):
+        return self._threads
+
+    @threads.setter
+    def threads(self, value):
+        if self._attached:
+            raise MutabilityError("threads")
+        if value is not None and operator.index(value) < 1:
+            raise ValueError(f"threads must be at least 1, got {value}")
+        self._threads = value
+
     def _attach_hook(self):
         simulation = self._simulation
         simulation._warn_if_seed_unset()
@@ -148,6 +161,15 @@ class HardDisks(Integrator):
             threads = len(os.sched_getaffinity(0)) if alone else 1
         self._cpp_obj = _manymove.HardDisks(simulation.state._cpp_sys_def, threads)
         super()._attach_hook()
+
+    @property
+    def max_d(self):
+        r"""float: Largest `d` that the present box allows :math:`[\mathrm{length}]`: the width of
+        its narrowest cells, one diameter or a little more. Available while the integrator is
+        attached."""
+        if not self._attached:
+            raise DataAccessError("max_d")
+        return self._cpp_obj.max_d
 
     @log(category="sequence", requires_run=True)
     def translate_moves(self):

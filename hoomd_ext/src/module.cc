@@ -25,6 +25,7 @@ PYBIND11_MODULE(_manymove, module) {
       .def_property_readonly("state_hash", &HardDisks::state_hash)
       .def_property_readonly("packing_fraction", &HardDisks::packing_fraction)
       .def_property_readonly("diameter", &HardDisks::diameter)
+      .def_property_readonly("max_d", &HardDisks::largest_displacement)
       .def_property_readonly("repaired",
                              [](const HardDisks& self) {
                                const auto repair = self.repaired();

@@ -13,6 +13,7 @@ class _Solve(hoomd.custom.Action):
     def __init__(self, target, solver, max_translation_move):
         self.target = target
         self.solver = solver
+        self.max_translation_move = max_translation_move
         self.tuned = False
         self._integrator = None
         self._seen = (0, 0)
@@ -22,7 +23,6 @@ class _Solve(hoomd.custom.Action):
             target=target,
             get_x=self._get_d,
             set_x=self._set_d,
-            domain=(1e-6, max_translation_move),
         )
 
     def _get_acceptance(self):
@@ -52,6 +52,8 @@ class _Solve(hoomd.custom.Action):
         if accepted + rejected == 0:
             return
         self._acceptance = accepted / (accepted + rejected)
+        largest = min(self.max_translation_move, self._integrator.max_d)
+        self._definition.domain = (1e-6, largest)
         self.tuned = self.solver.solve([self._definition])
 
 
@@ -62,8 +64,11 @@ class MoveSize(hoomd.tune.CustomTuner):
         trigger (hoomd.trigger.trigger_like): When to tune.
         target (float): Wanted acceptance, in (0, 1).
         solver (hoomd.tune.RootSolver): How; see also `scale_solver` and `secant_solver`.
-        max_translation_move (float): Largest `d` to try; cells are a diameter wide, and `d` is at
-            most that.
+        max_translation_move (float): Largest `d` to try. The tuner never exceeds
+            `HardDisks.max_d`, whatever is given here.
+
+    In a dilute system the acceptance stays above the target at the largest `d`. The tuner then
+    keeps that `d`, and `tuned` remains False.
 
     Stop tuning before a production run: detailed balance needs a constant `d`. Every change of `d`
     makes the engine read all positions again.

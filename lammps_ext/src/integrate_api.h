@@ -3,7 +3,7 @@
 // the release of 22 Jul 2025; a source tree's own header is taken where there is one.
 #pragma once
 
-#if __has_include("verlet.h")
+#if __has_include("verlet.h") && !defined(MANYMOVE_RESTATED)
 #include "verlet.h"
 #else
 

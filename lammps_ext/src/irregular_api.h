@@ -3,7 +3,7 @@
 // installed headers leave out; a source tree's own header is taken where there is one.
 #pragma once
 
-#if __has_include("irregular.h")
+#if __has_include("irregular.h") && !defined(MANYMOVE_RESTATED)
 #include "irregular.h"
 #else
 

@@ -2,7 +2,7 @@
 #include "resident_verlet.h"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "atom.h"
@@ -28,9 +28,21 @@ using namespace LAMMPS_NS;
 
 namespace {
 
-constexpr char kName[] = "manymove/verlet";
-// What fixes see: they take a run style whose name does not begin with "verlet" for rRESPA.
-constexpr char kNameForFixes[] = "verlet/manymove";
+// Fixes take a run style whose name does not begin with "verlet" for rRESPA. While LAMMPS' own
+// Verlet lets them act, they find a name that does. The style's own name is back at the end of the
+// scope, also if an error ends it.
+class NameForFixes {
+ public:
+  explicit NameForFixes(Update* update)
+      : update_(update), own_name_(std::exchange(update->integrate_style, name_)) {}
+  ~NameForFixes() { update_->integrate_style = own_name_; }
+  NameForFixes(const NameForFixes&) = delete;
+
+ private:
+  char name_[16] = "verlet/manymove";
+  Update* update_;
+  char* own_name_;
+};
 
 std::string why_no_gpus() {
   const std::string here = manymove::why_no_cuda_devices();
@@ -85,17 +97,10 @@ bool VerletManymove::has_gpus() const {
 // ---- around a run ----
 
 void VerletManymove::init() {
-  name_style(kNameForFixes);
   Verlet::init();
   if (triclinic != domain->triclinic || virial_style != (force->newton_pair ? 2 : 1) ||
       pair_compute_flag != (force->pair && force->pair->compute_flag ? 1 : 0))
     error->all(FLERR, "Run style manymove/verlet was built for another LAMMPS");
-}
-
-void VerletManymove::name_style(const char* name) {
-  if (strcmp(update->integrate_style, name) == 0) return;
-  delete[] update->integrate_style;
-  update->integrate_style = utils::strdup(name);
 }
 
 void VerletManymove::setup(int flag) {
@@ -103,13 +108,17 @@ void VerletManymove::setup(int flag) {
   deck_ = std::make_unique<ResidentDeck>(lmp);
   const std::string device = place(deck_->unserved());  // before the table of output begins
   if (update->nsteps > 0) rent(device);
-  Verlet::setup(flag);
+  {
+    const NameForFixes name(update);
+    Verlet::setup(flag);
+  }
   stale_ = false;
   move_in();
 }
 
 void VerletManymove::setup_minimal(int flag) {
   if (stale_ && !flag) refresh_neighbours(nullptr);
+  const NameForFixes name(update);
   Verlet::setup_minimal(flag);
   stale_ = false;
 }
@@ -123,7 +132,6 @@ void VerletManymove::cleanup() {
   residence_.reset();
   deck_.reset();
   Verlet::cleanup();
-  name_style(kName);
 }
 
 // ---- where to run ----
@@ -190,6 +198,7 @@ std::string VerletManymove::place(const std::string& unserved) {
 
 void VerletManymove::run_on_host(int steps) {
   if (stale_) refresh_neighbours(nullptr);
+  const NameForFixes name(update);
   Verlet::run(steps);
 }
 

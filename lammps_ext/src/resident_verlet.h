@@ -25,7 +25,6 @@ class VerletManymove : public Verlet {
   void cleanup() override;
 
  private:
-  void name_style(const char* name);
   std::string place(const std::string& unserved);
   bool has_gpus() const;
   void rent(const std::string& device);

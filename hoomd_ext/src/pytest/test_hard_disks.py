@@ -6,6 +6,7 @@ with those of its engine, bit for bit.
 """
 
 import math
+import os
 import pickle
 
 import gsd.hoomd
@@ -14,7 +15,7 @@ import hoomd.manymove
 import numpy as np
 import pytest
 from hoomd.conftest import logging_check, operation_pickling_check, pickling_check
-from hoomd.error import DataAccessError, TypeConversionError
+from hoomd.error import DataAccessError, MutabilityError, TypeConversionError
 from hoomd.logging import Logger, LoggerCategories
 from hoomd.manymove.pytest.conftest import (
     SEED,
@@ -121,6 +122,56 @@ def test_a_displacement_beyond_the_cells_is_refused(disks):
         simulation.run(0)
     mc.d["A"] = 0.5
     simulation.run(1)
+
+
+@pytest.mark.parametrize("diameter", [1.0, 0.37])
+def test_max_d_is_the_largest_displacement(disks, diameter):
+    positions, box = hexagonal(8, 10, 0.3)
+    simulation, mc = disks(
+        positions * diameter, np.array(box) * diameter, diameter=diameter, d=0.1 * diameter
+    )
+    with pytest.raises(DataAccessError):
+        _ = mc.max_d
+    simulation.run(0)
+    largest = mc.max_d
+    cells = np.floor(np.array(box))
+    assert largest == pytest.approx(diameter * (np.array(box) / cells).min(), rel=1e-12)
+    mc.d["A"] = largest
+    simulation.run(1)
+    mc.d["A"] = 1.01 * largest
+    assert mc.max_d == largest
+    with pytest.raises(ValueError, match="at most the cell width"):
+        simulation.run(1)
+
+
+@pytest.mark.cpu
+def test_threads_can_be_set_until_the_integrator_is_attached(disks, device):
+    simulation, mc = disks(*hexagonal(40, 40, 0.7))
+    assert mc.threads is None
+    with pytest.raises(ValueError, match="threads must be at least 1"):
+        mc.threads = 0
+    mc.threads = 2
+    assert mc.threads == 2
+    simulation.run(1)
+    with pytest.raises(MutabilityError):
+        mc.threads = 1
+    assert mc.threads == 2
+    simulation.operations.integrator = None
+    mc.threads = 1
+    simulation.operations.integrator = mc
+    simulation.run(1)
+
+
+@pytest.mark.cpu
+def test_threads_set_before_attaching_are_used(disks, device):
+    at_work = {}
+    for threads in (1, 3):
+        simulation, mc = disks(*hexagonal(40, 40, 0.7), threads=2)
+        mc.threads = threads
+        before = len(os.listdir("/proc/self/task"))
+        simulation.run(1)
+        at_work[threads] = len(os.listdir("/proc/self/task")) - before
+    assert at_work[3] - at_work[1] == 2
 
 
 def test_pickling(disks, simulation_factory, snapshot_of):

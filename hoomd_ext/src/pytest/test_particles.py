@@ -237,6 +237,7 @@ def test_deep_overlaps_are_refused_with_the_pair(disks, depth):
     simulation, _ = disks(positions, box)
     with pytest.raises(ValueError, match="17 and 42 overlap by") as error:
         simulation.run(0)
+    assert "diameters, more than repair_depth = 0.0001" in str(error.value)
     (said,) = re.findall(r"overlap by (\S+) diameters", str(error.value))
     assert float(said) == pytest.approx(depth, abs=1e-6)
     np.testing.assert_array_equal(positions_of(simulation), positions)
@@ -316,6 +317,20 @@ def test_disks_that_an_updater_puts_outside_the_box_are_refused(disks):
             simulation.run(1)
         with simulation.state.cpu_local_snapshot as data:
             data.particles.position[data.particles.rtag[7], 0] = good
+    simulation.run(1)
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_particles_out_of_the_plane_are_refused(disks, later):
+    simulation, _ = disks(*hexagonal(8, 8, 0.3))
+    if later:
+        simulation.run(1)
+    with simulation.state.cpu_local_snapshot as data:
+        data.particles.position[data.particles.rtag[[9, 5]], 2] = 0.25
+    with pytest.raises(ValueError, match=r"z = 0 .*the particle with tag 5 has z = 0\.25"):
+        simulation.run(1)
+    with simulation.state.cpu_local_snapshot as data:
+        data.particles.position[data.particles.rtag[[9, 5]], 2] = 0
     simulation.run(1)
 
 

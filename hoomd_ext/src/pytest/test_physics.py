@@ -37,6 +37,19 @@ def test_the_tuner_reaches_an_acceptance(disks, solver, target):
     assert accepted / (accepted + rejected) == pytest.approx(target, abs=0.04)
 
 
+@pytest.mark.parametrize("solver", ["scale_solver", "secant_solver"])
+def test_the_tuner_stops_at_the_width_of_a_cell(disks, solver):
+    """Few moves collide in a dilute system, however large they are."""
+    simulation, mc = disks(*hexagonal(10, 10, 0.05), d=0.4)
+    tuner = getattr(hoomd.manymove.tune.MoveSize, solver)(
+        trigger=hoomd.trigger.Periodic(2), target=0.1, max_translation_move=20.0
+    )
+    simulation.operations.tuners.append(tuner)
+    simulation.run(40)
+    assert mc.d["A"] == mc.max_d
+    assert not tuner.tuned
+
+
 def test_the_tuner_sets_all_types(disks):
     simulation, mc = disks(*hexagonal(8, 8, 0.6), types=("A", "B"), typeid=np.arange(64) % 2)
     tuner = hoomd.manymove.tune.MoveSize.scale_solver(

@@ -69,6 +69,9 @@ class DividedEngine final : public Engine {
       ranks_.sum(xy, 2 * whole_.particles);
     });
   }
+  std::vector<DiskPosition> own_positions() const override {
+    return disk_positions(whole_, part_->snapshot());
+  }
   std::array<double, 2> bond_order(double reach) const override {
     return on_all(ranks_, [&] {
       auto psi = part_->bond_order(reach);

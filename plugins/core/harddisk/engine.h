@@ -116,6 +116,11 @@ class MANYMOVE_API RankRing {
   virtual void sum(std::uint64_t* values, std::size_t count) = 0;
 };
 
+struct DiskPosition {
+  std::uint32_t disk;  // its index in the input
+  std::array<double, 2> xy;
+};
+
 // To be used by one thread at a time. What a CUDA engine does is ordered with the legacy default
 // stream of its device, where host programs work.
 class MANYMOVE_API Engine {
@@ -163,6 +168,15 @@ class MANYMOVE_API Engine {
 
   // [N][2], in the order of the input, in [-L/2, L/2).
   virtual void positions(double* xy) const = 0;
+  // Of this rank's disks, in no particular order; not collective. An undivided engine has all.
+  virtual std::vector<DiskPosition> own_positions() const {
+    std::vector<DiskPosition> own(particles());
+    std::vector<double> xy(2 * own.size());
+    positions(xy.data());
+    for (std::size_t i = 0; i < own.size(); ++i)
+      own[i] = {static_cast<std::uint32_t>(i), {xy[2 * i], xy[2 * i + 1]}};
+    return own;
+  }
   // Mean of psi_6 over the disks, with neighbours closer than `reach` (at most twice the cell
   // width).
   virtual std::array<double, 2> bond_order(double reach) const = 0;
@@ -210,6 +224,10 @@ MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot& strip, std::siz
                                                  const Parameters& parameters,
                                                  const std::string& device, int threads,
                                                  std::shared_ptr<RankRing> ranks);
+
+// The largest max_displacement that an engine accepts: the width of its narrowest cells. Depends on
+// the box, the diameter and the cell width. Throws std::invalid_argument if these are bad.
+MANYMOVE_API double largest_displacement(Parameters parameters);
 
 // Pairs of disks closer than `diameter` by more than rounding; xy: [N][2]. Of a heap of hundreds
 // not all.

@@ -289,9 +289,11 @@ State make_state(const double* xy, std::size_t particles, const Parameters& para
     return count;
   };
   const auto depth = [&] { return 1 - std::sqrt(nearest2 / s.geometry.contact); };
+  const double most = s.parameters.repair_depth;
   const auto complain = [&](const char* why) {
     const std::string text =
-        text_of("disks ", worst[0], " and ", worst[1], " overlap by ", depth(), " diameters", why);
+        text_of("disks ", worst[0], " and ", worst[1], " overlap by ", depth(), " diameters",
+                depth() > most ? text_of(", more than repair_depth = ", most) : why);
     throw OverlapError(text, worst[0], worst[1], depth());
   };
   if (!fill_cells(s, r)) {
@@ -305,7 +307,7 @@ State make_state(const double* xy, std::size_t particles, const Parameters& para
   const std::size_t count = inspect();
   if (count == 0) return s;
   s.repair = {count, depth()};
-  if (s.repair.depth > s.parameters.repair_depth) complain("");
+  if (s.repair.depth > most) complain("");
   // Push a little farther apart than contact, so that rounding to the grid makes no new overlap.
   for (double margin : {4e-6, 2e-6, 1e-6}) {
     r.assign(xy, xy + 2 * particles);
@@ -471,6 +473,24 @@ void export_positions(const State& s, const Snapshot& data, double* xy) {
     xy[2 * static_cast<std::size_t>(id)] = coordinate(f, 0, x);
     xy[2 * static_cast<std::size_t>(id) + 1] = coordinate(f, 1, y);
   });
+}
+
+std::vector<DiskPosition> disk_positions(const State& s, const Snapshot& data) {
+  const Frame f = frame_of(s, data.origin);
+  std::vector<DiskPosition> disks;
+  for_disks(s, data, [&](std::int32_t id, std::int64_t x, std::int64_t y) {
+    disks.push_back({static_cast<std::uint32_t>(id), {coordinate(f, 0, x), coordinate(f, 1, y)}});
+  });
+  return disks;
+}
+
+double largest_displacement(Parameters parameters) {
+  parameters.max_displacement = 0;
+  State state;
+  state.parameters = parameters;
+  choose_grid(state);
+  const Grid grid = grid_of(state);
+  return std::min(grid.cell_width[0], grid.cell_width[1]);
 }
 
 std::size_t count_overlaps(const double* xy, std::size_t particles, const double box[2],

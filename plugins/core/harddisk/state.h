@@ -42,6 +42,7 @@ Frame frame_of(const State& state, const std::array<std::int64_t, 2>& origin);
 inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
 double reach_of(const State& state, std::uint64_t from, std::uint64_t to);
 void export_positions(const State& state, const Snapshot& data, double* xy);
+std::vector<DiskPosition> disk_positions(const State& state, const Snapshot& data);
 double deepest_overlap(const State& state, const Snapshot& data);
 std::uint64_t hash_of(const State& state, const Snapshot& data);
 // The same in two steps, for what is in several places.

@@ -11,6 +11,7 @@ from typing import Any
 
 import hoomd
 import numpy as np
+from hoomd.error import MutabilityError
 
 from manymove.devices import thread_count
 
@@ -26,9 +27,11 @@ class EngineAction(hoomd.custom.Action):
 
     Args:
         threads: of an engine on a CPU device; default all cores. Where several simulations share a
-            machine, one per MPI rank for instance, each should have its part.
+            machine, one per MPI rank for instance, each should have its part. It can be set until
+            the simulation runs.
 
     Raises:
+        hoomd.error.MutabilityError: `threads` is set while the action is attached to a simulation.
         ValueError: (when the simulation runs) the box is tilted or has not these dimensions; the
             particles are spread over several MPI ranks; there are none, or their tags have gaps.
     """
@@ -38,8 +41,19 @@ class EngineAction(hoomd.custom.Action):
 
     def __init__(self, threads: int | None = None) -> None:
         super().__init__()
-        self._threads = thread_count(threads)
         self._forget()
+        self.threads = threads
+
+    @property
+    def threads(self) -> int:
+        """Number of threads of an engine on a CPU device; None sets the number of cores."""
+        return self._threads
+
+    @threads.setter
+    def threads(self, value: int | None) -> None:
+        if self._attached:
+            raise MutabilityError("threads")
+        self._threads = thread_count(value)
 
     @abstractmethod
     def _begin(self, timestep: int) -> None:

@@ -65,7 +65,6 @@ class CoulombMC(EngineAction):
             "bjerrum_length": arguments.positive("bjerrum_length", bjerrum_length),
             "max_displacement": max_displacement,
             "precision": precision,
-            "threads": self._threads,
         }
         self._radius = radius
         self._sweeps = arguments.count("sweeps_per_step", sweeps_per_step, most=10**6)
@@ -158,6 +157,7 @@ class CoulombMC(EngineAction):
             # A step has fewer sweeps than 2**20, so that no random number is used twice.
             first_sweep=max(timestep << 20, self._past_sweep),
             device=self._device,
+            threads=self.threads,
             **self._options,
         )
         self._made_with, self._kinds = made_with, kinds

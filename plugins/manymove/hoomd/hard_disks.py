@@ -65,13 +65,14 @@ class HardDisks(EngineAction):
         threads: of the engine on a CPU device; default all cores. Where several simulations share a
             machine, one per MPI rank for instance, each should have its part.
 
-    All but `threads` may be set between runs, or during one by another action.
+    All but `threads` may be set between runs, or during one by another action; `threads` can be
+    set until the simulation runs.
 
     Raises:
         ValueError: an argument is out of range. When the simulation runs: the box is not
             two-dimensional, is tilted or below three diameters; disks overlap by more than
             `repair_depth` (a `manymove.harddisk.OverlapError`, which names the pair and its depth);
-            a particle is outside the box; `d` is above the width of a cell; particles are spread
+            a particle is outside the box or not at z = 0; `d` is above the width of a cell; particles are spread
             over several MPI ranks; on a GPU device, manymove was compiled without CUDA.
         TypeError: a number of something is not an integer.
     """
@@ -272,6 +273,12 @@ class HardDisks(EngineAction):
     def _positions(self) -> np.ndarray:
         """HOOMD-blue's positions in host memory, float (N, 2), by tag."""
         (positions,) = self._by_tag("position")
+        off = np.flatnonzero(positions[:, 2])
+        if off.size:
+            raise ValueError(
+                "manymove.hoomd needs z = 0 in a two-dimensional box: the particle with tag "
+                f"{off[0]} has z = {positions[off[0], 2]}"
+            )
         return np.ascontiguousarray(positions[:, :2])
 
     # ---- counting --------------------------------------------------------------------------------

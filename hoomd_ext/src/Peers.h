@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The MPI ranks of a HOOMD-blue partition, for messages between any two of them.
+#pragma once
+
+#include <memory>
+
+#include "core/common/communicator.h"
+
+namespace hoomd {
+class ExecutionConfiguration;
+}
+
+namespace manymove::host {
+
+// Null in a build of HOOMD-blue without MPI, and where there is one rank.
+std::unique_ptr<Communicator> peers_of(const hoomd::ExecutionConfiguration& configuration);
+
+}  // namespace manymove::host
