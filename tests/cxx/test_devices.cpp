@@ -285,11 +285,25 @@ TEST("devices that end are waited for") {
   CHECK_EQUAL(runtime.current, 0);
 }
 
+TEST("what is enqueued runs ahead by two calls of pace at most") {
+  Chain chain;
+  int polls = 0;
+  runtime.work[Chain::work(1)] = [&] { return ++polls < 5 ? cudaErrorNotReady : cudaSuccess; };
+  chain.watch->pace();
+  chain.watch->pace();
+  CHECK_EQUAL(polls, 0);
+  chain.watch->pace();
+  CHECK_EQUAL(polls, 5);
+  CHECK_EQUAL(runtime.current, 0);
+}
+
 TEST("a device that fails ends the kernels of the others, and is named") {
   Chain chain;
   chain.wait_on(0);
   runtime.work[Chain::work(1)] = [] { return cudaErrorIllegalAddress; };
   CHECK_THROWS(chain.watch->wait(), std::runtime_error, "cuda:1: an illegal memory access");
+  CHECK(chain.watch->busy());
+  chain.watch->stop();
   CHECK(!chain.watch->busy());
   CHECK_EQUAL(chain.ended[0], 50u);
   CHECK_EQUAL(runtime.current, 0);
@@ -302,6 +316,7 @@ TEST("devices that wait for each other without progress are ended after the limi
   const auto start = std::chrono::steady_clock::now();
   CHECK_THROWS(chain.watch->wait(), std::runtime_error, "for 0.5 s (MANYMOVE_TIMEOUT)");
   CHECK(std::chrono::steady_clock::now() - start >= std::chrono::milliseconds(500));
+  chain.watch->stop();
   CHECK(!chain.watch->busy());
 }
 

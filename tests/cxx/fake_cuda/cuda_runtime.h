@@ -51,7 +51,18 @@ struct Runtime {
   int ptx_version = 90;                // of all kernels
   std::map<const void*, int> device_of;  // of memory
   std::map<void*, std::function<cudaError_t()>> work;  // of streams
+  std::map<void*, void*> recorded;  // of events: their streams
   std::vector<std::string> log;
+
+  cudaError_t stream_state(void* stream) {
+    const auto at = work.find(stream);
+    return at == work.end() ? cudaSuccess : at->second();
+  }
+  // An event is done when its stream is.
+  cudaError_t event_state(void* event) {
+    const auto at = recorded.find(event);
+    return at == recorded.end() ? cudaSuccess : stream_state(at->second);
+  }
 };
 inline Runtime runtime;
 
@@ -165,8 +176,7 @@ inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
                     " " + std::to_string(reinterpret_cast<std::uintptr_t>(stream)));
 }
 inline cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  const auto work = fake::runtime.work.find(stream);
-  return work == fake::runtime.work.end() ? cudaSuccess : work->second();
+  return fake::runtime.stream_state(stream);
 }
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   char* made = nullptr;
@@ -175,7 +185,11 @@ inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   return status;
 }
 inline cudaError_t cudaEventDestroy(cudaEvent_t event) { return fake::drop(event); }
-inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  fake::runtime.recorded[event] = stream;
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventQuery(cudaEvent_t event) { return fake::runtime.event_state(event); }
 inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t) { return cudaSuccess; }
 inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
