@@ -20,6 +20,7 @@ namespace manymove::coulomb {
 namespace {
 
 constexpr int kRing = 256;  // sweeps whose tallies the device keeps
+constexpr int kPace = 16;   // sweeps between looks at several devices; some 26 launches each
 constexpr std::size_t kMostEnergies = 1 << 20;
 
 // One schedule of the sweep.
@@ -380,6 +381,7 @@ class CudaEngine final : public Engine {
       }
     } catch (const std::exception& error) {  // some of the sweeps have been made
       failure_ = error.what();
+      if (watch_) watch_->stop();
       throw;
     }
   }
@@ -450,7 +452,10 @@ class CudaEngine final : public Engine {
 
   void run_batch(int sweeps) {
     for (const auto& card : cards_) card->clear_tallies();
-    for (int k = 0; k < sweeps; ++k) enqueue(k);
+    for (int k = 0; k < sweeps; ++k) {
+      enqueue(k);
+      if (watch_ && k % kPace == 0) watch_->pace();
+    }
     check(cudaGetLastError(), "launch");
     fresh_ = false;
     if (watch_) watch_->wait();
