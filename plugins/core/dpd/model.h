@@ -33,7 +33,7 @@ MM_HD NoiseKey noise_key(std::uint64_t seed, std::uint64_t step) {
 
 // A normal variable from two random words by Box and Muller: sqrt(-2 ln u) sin(pi y / 2) with u
 // uniform in (0, 1) and y in (-1, 1). Both are odd integers times 2^-31, so that the distribution
-// is symmetric and the largest value 6.56; u is rounded to float32. Absolute error below 1e-6.
+// is symmetric and the largest value 6.56; u is rounded to float32. Absolute error below 2e-6.
 MM_HD float gaussian(std::uint32_t for_radius, std::uint32_t for_angle) {
   const auto n = static_cast<float>(static_cast<std::int32_t>(for_radius >> 1 | 1u));
   // n = 2^e (1 + z) with 1 + z between sqrt(1/2) and sqrt(2)
