@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 from ranks_program import small
 
+from manymove import HardDisks
+from manymove.packing import random_packing
 from manymove.ranks import Ranks
 
 
@@ -47,6 +49,7 @@ def failing(comm, names: tuple[str, ...], ranks: tuple[int, ...]) -> dict:
     for name in names:
         disks = small(comm)
         disks.run_cycles(5)
+        comm.barrier()  # all have left that call
         if comm.rank in ranks:
 
             def fail(*arguments, name=name) -> None:
@@ -74,7 +77,7 @@ def two_fail(comm, folder: Path) -> dict:
 
 def start_fails(comm, folder: Path) -> dict:
     """An allocation of one rank fails while the ranks divide the disks; later ones can start."""
-    before = np.empty
+    before, disks = np.empty, random_packing(1200, 0.698, seed=1)
     if comm.rank == 1:
 
         def empty(shape, *arguments, **settings):
@@ -83,7 +86,7 @@ def start_fails(comm, folder: Path) -> dict:
             return before(shape, *arguments, **settings)
 
         np.empty = empty
-    found = message(lambda: small(comm))
+    found = message(lambda: HardDisks(*disks, seed=9, device="cpu", tile=5, comm=comm))
     np.empty = before
     return {"found": found, "later": small(comm).state_hash}
 

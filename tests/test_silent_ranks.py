@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 import silent_program
 from commands import CLEAN, COMMAND, MPIEXEC, summary_of
+from conftest import limits_address_space
 from dpd_decks import fluid, resident, system
 from lammps_host import needs_lammps
 from test_lost_ranks import arguments, ranks_of, until
@@ -29,6 +30,7 @@ pytest.importorskip("mpi4py")
 pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
 PROGRAM = Path(silent_program.__file__)
 LIMIT = 2  # seconds, MANYMOVE_TIMEOUT
+MEMORY = 450_000  # kilobytes
 SOON = 20  # seconds on a busy machine, well below the default of 60
 PYTHON = os.path.basename(sys.executable).encode()
 
@@ -126,6 +128,22 @@ def test_a_rank_that_is_stopped_alone_is_named(job, tmp_path):
     said = run.end(LIMIT + SOON + 20 * ("decompose" not in JOBS[job]))  # after its own replica
     assert run.process.returncode != 0
     assert f"error: rank 1 of 2 has been silent for {LIMIT} s (MANYMOVE_TIMEOUT)" in said
+
+
+@needs_lammps
+@limits_address_space
+def test_memory_that_one_rank_of_lammps_does_not_get(tmp_path):
+    deck = system("block 0 4 0 4 0 4", 32000) + fluid("mixed") + resident("cpu")
+    (tmp_path / "in").write_text(deck + "neigh_modify one 10000\nrun 1\n")
+    *launcher, lmp = host.command(2)
+    little = f'test "$PMI_RANK" = 0 || ulimit -v {MEMORY}; exec "$@"'
+    words = [*launcher, "sh", "-c", little, "sh", lmp, "-in", "in", "-nocite"]
+    end = subprocess.run(
+        words, cwd=tmp_path, env=host.environment(), capture_output=True, text=True, timeout=100
+    )
+    assert end.returncode != 0
+    text = end.stdout + end.stderr
+    assert re.search(r"ERROR.*on cpu: rank 1 of 2: out of memory for \d+ atoms", text), text
 
 
 def lammps(ranks: int, folder: Path, steps: int) -> Job:

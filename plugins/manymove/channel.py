@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import pickle
 import threading
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ _ANSWER = 0.2  # seconds between two answers of a rank that computes
 
 _keys: dict[str, int] = {}  # attributes of communicators, by purpose
 _channels: list[Channel] = []  # what these attributes are indices of
+atexit.register(_channels.clear)
 
 
 class Channel:

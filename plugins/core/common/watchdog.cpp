@@ -164,6 +164,9 @@ void Watchdog::read() {
       case Notice::kAnswer:
         if (notice.number == question_) answers_[sender] = notice.waited;
         break;
+      case Notice::kLeft:
+        everyone_ = false;
+        break;
       default:
         state_[sender] = notice.kind == Notice::kFailed ? State::failed : State::heard;
         if (notice.number < origin_) origin_ = notice.number, text_ = notice.text;
@@ -201,7 +204,11 @@ void Watchdog::settle(Notice::Kind kind) {
   const double most = std::min(kGrace, limit_);
   for (read(); !everyone() && count.seconds() < most; read()) clock_->rest(1e-3);
   over_ = true;
-  everyone_ = everyone();
+  if (!everyone()) {
+    everyone_ = false;
+    notice.kind = Notice::kLeft;
+    tell_others(notice);
+  }
   throw RankFailure(text_, everyone_);
 }
 
