@@ -345,7 +345,8 @@ class HardDisks(Simulation):
     @property
     def positions(self) -> np.ndarray:
         """float64 (N, 2), in the order of the input, in [-L/2, L/2)."""
-        return self._engine.positions().reshape(self.N, 2)
+        with self._ranks.collective() if self._ranks else nullcontext():
+            return self._engine.positions().reshape(self.N, 2)
 
     @property
     def repaired(self) -> dict[str, Any]:
@@ -444,12 +445,12 @@ class HardDisks(Simulation):
         Raises:
             OSError: the file cannot be written; the old one is still there.
         """
-        path, ranks, state = Path(path), self._ranks, self._engine.snapshot()
+        path, ranks = Path(path), self._ranks
         if ranks is None:
-            self._write(path, state, keep_previous)
+            self._write(path, self._engine.snapshot(), keep_previous)
         else:
             with ranks.collective():
-                whole = ranks.gather_rows(state, self.cells[1])
+                whole = ranks.gather_rows(self._engine.snapshot(), self.cells[1])
                 ranks.together(
                     lambda: whole and self._write(path, whole, keep_previous), patient=True
                 )
