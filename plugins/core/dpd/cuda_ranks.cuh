@@ -177,8 +177,8 @@ class CudaRanks : public CudaEngine<P> {
 
   void finish(const char* what) const override { wait_(cudaStream_t(stream_), what); }
   void finish_all() const {
-    for (const cudaStream_t stream : {cudaStream_t(first_stream_), cudaStream_t(last_stream_),
-                                      cudaStream_t(stream_)})
+    for (const cudaStream_t stream :
+         {cudaStream_t(first_stream_), cudaStream_t(last_stream_), cudaStream_t(stream_)})
       wait_(stream, "step");
   }
 
@@ -200,8 +200,8 @@ class CudaRanks : public CudaEngine<P> {
     cudaMemsetAsync(&control_.data()->expired, 0xff, sizeof(Control::expired), rescue_stream_);
     settles(rescue_stream_);
     transport_->abandon();
-    for (const cudaStream_t stream : {cudaStream_t(first_stream_), cudaStream_t(last_stream_),
-                                      cudaStream_t(stream_)})
+    for (const cudaStream_t stream :
+         {cudaStream_t(first_stream_), cudaStream_t(last_stream_), cudaStream_t(stream_)})
       settles(stream);
   }
 
@@ -570,7 +570,7 @@ class CudaRanks : public CudaEngine<P> {
   // In answers_ once the event is there.
   void answer() {
     answer_kernel<<<1, 1, 0, work_>>>(control_.data(), census_.data(), bounds_.data(),
-                                     answers_.get());
+                                      answers_.get());
     launched();
     answered_.record(work_);
   }
