@@ -14,7 +14,7 @@ from manymove import _core
 
 T = TypeVar("T")
 
-RankLost = _core.RankFailure  # raised by all ranks, with the same message
+RankLost = _core.RankLost  # raised by all ranks, with the same message
 
 _NOTICES = 7100  # tag
 _ANSWER = 0.2  # seconds between two answers of a rank that computes
@@ -41,7 +41,7 @@ class Channel:
         self.comm = communicator.Dup()
         self.rank: int = communicator.rank
         self.size: int = communicator.size
-        self.watchdog = _core.PythonWatchdog(self.rank, self.size, *_post(MPI, self.comm))
+        self.watchdog = _core.Watchdog(self.rank, self.size, *_post(MPI, self.comm))
         self._unfinished: list[Any] = []  # what MPI may still touch after a failure
         self._common: BaseException | None = None  # the last error that all ranks have raised
 

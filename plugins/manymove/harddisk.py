@@ -345,7 +345,8 @@ class HardDisks(Simulation):
     @property
     def positions(self) -> np.ndarray:
         """float64 (N, 2), in the order of the input, in [-L/2, L/2)."""
-        return self._engine.positions().reshape(self.N, 2)
+        with self._ranks.collective() if self._ranks else nullcontext():
+            return self._engine.positions().reshape(self.N, 2)
 
     @property
     def repaired(self) -> dict[str, Any]:
@@ -437,12 +438,12 @@ class HardDisks(Simulation):
         several ranks the first one writes it, the same file as of one rank; any number of ranks can
         go on from it.
         """
-        path, ranks, state = Path(path), self._ranks, self._engine.snapshot()
+        path, ranks = Path(path), self._ranks
         if ranks is None:
-            self._write(path, state)
+            self._write(path, self._engine.snapshot())
         else:
             with ranks.collective():
-                whole = ranks.gather_rows(state, self.cells[1])
+                whole = ranks.gather_rows(self._engine.snapshot(), self.cells[1])
                 ranks.together(lambda: whole and self._write(path, whole), patient=True)
 
     def _write(self, path: Path, state: dict[str, Any]) -> None:

@@ -116,8 +116,7 @@ void Watchdog::ask() {
 void Watchdog::judge() {
   if (waited_ >= next_question_)
     if (const std::string ranks = silent(); !ranks.empty())
-      fail(text_of(ranks, " silent for ", limit_, " s (MANYMOVE_TIMEOUT): dead, hanging, stopped, or "
-                   "computing for longer than that"));
+      fail(text_of(ranks, " silent for ", limit_, " s (MANYMOVE_TIMEOUT): ended, hanging or stopped"));
   // The ranks begin to wait at slightly different times.
   const auto waits_for_long = [&](float waited) { return waited >= 0.9 * limit_; };
   answers_[static_cast<std::size_t>(rank_)] = static_cast<float>(waited_);
