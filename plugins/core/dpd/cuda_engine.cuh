@@ -490,7 +490,7 @@ class CudaEngine : public ResidentBase {
 
   Stream stream_;
   std::string name_;
-  double unit_;  // of forces
+  double unit_;                                                             // of forces
   const bool overlap_ = waits_for_former_kernel(kernel_of<true, true>(1));  // of steps
   DeviceBuffer<PairLaw<Real>> laws_;
   DeviceBuffer<Real> half_kicks_;

@@ -35,8 +35,7 @@ class Traffic {
   void exchange(int rows, Position* cells, std::int32_t* ids) {
     event_.wait();
     const std::size_t row = row_ * kSlotBytes;
-    const auto bytes = [&](bool shared, std::byte& word, const Rows& buffer, int way,
-                           int count) {
+    const auto bytes = [&](bool shared, std::byte& word, const Rows& buffer, int way, int count) {
       return shared ? RankRing::Bytes{&word, 1}
                     : RankRing::Bytes{message(buffer, way), count * row};
     };
