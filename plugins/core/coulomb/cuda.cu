@@ -20,6 +20,7 @@ namespace manymove::coulomb {
 namespace {
 
 constexpr int kRing = 256;  // sweeps whose tallies the device keeps
+constexpr int kPace = 16;   // sweeps between looks at several devices; some 26 launches each
 constexpr std::size_t kMostEnergies = 1 << 20;
 
 // One schedule of the sweep.
@@ -65,9 +66,7 @@ Schedule schedule_for(int eta) {
 class Card {
  public:
   Card(const State& state, const Schedule& schedule, int device)
-      : device_(current(device)),
-        schedule_(schedule),
-        n_(static_cast<int>(state.sites.size())) {
+      : device_(current(device)), schedule_(schedule), n_(static_cast<int>(state.sites.size())) {
     check(cudaFuncSetAttribute(schedule.brush, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(schedule.memory)),
           "shared memory for a group");
@@ -378,6 +377,7 @@ class CudaEngine final : public Engine {
       }
     } catch (const std::exception& error) {  // some of the sweeps have been made
       failure_ = error.what();
+      if (watch_) watch_->stop();
       throw;
     }
   }
@@ -448,7 +448,10 @@ class CudaEngine final : public Engine {
 
   void run_batch(int sweeps) {
     for (const auto& card : cards_) card->clear_tallies();
-    for (int k = 0; k < sweeps; ++k) enqueue(k);
+    for (int k = 0; k < sweeps; ++k) {
+      enqueue(k);
+      if (watch_ && k % kPace == 0) watch_->pace();
+    }
     check(cudaGetLastError(), "launch");
     fresh_ = false;
     if (watch_) watch_->wait();
@@ -525,9 +528,8 @@ class CudaEngine final : public Engine {
 
 std::unique_ptr<Engine> make_cuda_engine(State state, const std::vector<int>& devices) {
   check_choice(state, devices);
-  return std::make_unique<GuardedEngine>(devices.front(), [&] {
-    return std::make_unique<CudaEngine>(std::move(state), devices);
-  });
+  return std::make_unique<GuardedEngine>(
+      devices.front(), [&] { return std::make_unique<CudaEngine>(std::move(state), devices); });
 }
 
 }  // namespace manymove::coulomb

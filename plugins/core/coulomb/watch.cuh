@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Devices that decide one chain together wait for each other inside their kernels, which a fault of
-// one of them would leave waiting forever. The host watches all of them. The kernels know nothing of
-// it: to end them, the host overwrites the counters that they wait for.
+// one of them would leave waiting forever. The host watches all of them. The kernels know nothing
+// of it: to end them, the host overwrites the counters that they wait for.
 #pragma once
 
 #include <chrono>
@@ -27,39 +27,43 @@ class Watch {
     shares_.push_back(std::make_unique<Share>(device, work, decided));
   }
 
-  // Waits until all that is enqueued in the streams is done. Throws std::runtime_error when a device
-  // has failed, or when no counter has changed for the limit. The kernels are then made to end, and
-  // what they leave is wrong.
+  // Waits until all that is enqueued in the streams is done. Throws std::runtime_error when a
+  // device has failed, or when no counter has changed for the limit; stop() is to be called then.
   void wait() {
-    using Clock = std::chrono::steady_clock;
-    Patience<> patience(limit_);
-    const auto start = Clock::now();
-    auto next_look = start + kLook;
-    for (;;) {
-      const Status status = poll();
-      if (!status.failed.empty()) end(status.failed);
-      if (!status.busy) return;
-      const auto now = Clock::now();
-      bool progress = false;
-      if (now >= next_look) {
-        next_look = now + kLook;
-        progress = look();
-      }
-      if (patience.is_over(progress))
-        end(text_of("no device has decided a trial for ", limit_, " s (MANYMOVE_TIMEOUT)"));
-      // The first sweeps may take microseconds each; a batch takes a part of a second.
-      if (now - start < std::chrono::milliseconds(10))
-        std::this_thread::yield();
-      else
-        std::this_thread::sleep_for(std::chrono::microseconds(20));
-    }
+    wait([](const Share& share) { return cudaStreamQuery(share.work); });
   }
 
-  bool busy() const { return poll().busy; }
+  // The same, but waits only for what was enqueued before the last call but one: a launch blocks
+  // when a thousand others are waiting, and nobody would watch the devices meanwhile.
+  void pace() {
+    turn_ = 1 - turn_;
+    wait([this](const Share& share) { return cudaEventQuery(share.reached[turn_]); });
+    const DeviceGuard guard;
+    for (const auto& share : shares_) {
+      check(cudaSetDevice(share->device), "device");
+      share->reached[turn_].record(share->work);
+    }
+  }
+  // Makes the kernels end; what they leave is wrong. They are told that all groups are decided,
+  // again and again: groups that are decided meanwhile, and sweeps that begin, write the counters
+  // too. Returns when all streams are done, or after ten seconds.
+  void stop() {
+    Patience<> patience(10);
+    while (busy() && !patience.is_over(false)) {
+      on_side([](Share& share) {
+        *static_cast<volatile unsigned*>(share.word.get()) = ~0u;
+        cudaMemcpyAsync(share.decided, share.word.get(), sizeof(unsigned), cudaMemcpyHostToDevice,
+                        share.side);
+      });
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+  bool busy() const {
+    return poll([](const Share& share) { return cudaStreamQuery(share.work); }).busy;
+  }
 
  private:
   static constexpr std::chrono::milliseconds kLook{100};
-  static constexpr double kGrace = 10;  // seconds in which kernels that are told to end should
 
   struct Share {
     Share(int device, cudaStream_t work, unsigned* decided)
@@ -70,16 +74,19 @@ class Watch {
     unsigned known = 0;
     Stream side{Priority::lowest, cudaStreamNonBlocking};  // its copies overtake the kernels
     MappedMemory<unsigned> word;
+    Event reached[2];
   };
   struct Status {
     bool busy = false;
     std::string failed;  // which device, and how; empty if none has
   };
 
-  Status poll() const {
+  // state: a function of a share, what CUDA says of the work that is waited for.
+  template <class State>
+  Status poll(const State& state) const {
     Status status;
     for (const auto& share : shares_) {
-      const cudaError_t error = cudaStreamQuery(share->work);
+      const cudaError_t error = state(*share);
       if (error == cudaErrorNotReady)
         status.busy = true;
       else if (error != cudaSuccess && status.failed.empty())
@@ -89,13 +96,40 @@ class Watch {
     return status;
   }
 
+  template <class State>
+  void wait(const State& state) {
+    using Clock = std::chrono::steady_clock;
+    Patience<> patience(limit_);
+    const auto start = Clock::now();
+    auto next_look = start + kLook;
+    for (;;) {
+      const Status status = poll(state);
+      if (!status.failed.empty()) fail(status.failed);
+      if (!status.busy) return;
+      const auto now = Clock::now();
+      bool progress = false;
+      if (now >= next_look) {
+        next_look = now + kLook;
+        progress = look();
+      }
+      if (patience.is_over(progress))
+        fail(text_of("no device has decided a trial for ", limit_, " s (MANYMOVE_TIMEOUT)"));
+      // The first sweeps may take microseconds each; a batch takes a part of a second.
+      if (now - start < std::chrono::milliseconds(10))
+        std::this_thread::yield();
+      else
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
+
   // Calls step(share) for each share whose last copy is done. What fails here fails in the next
   // poll, too.
   template <class Step>
   void on_side(const Step& step) {
     const DeviceGuard guard;
     for (const auto& share : shares_)
-      if (cudaStreamQuery(share->side) == cudaSuccess && cudaSetDevice(share->device) == cudaSuccess)
+      if (cudaStreamQuery(share->side) == cudaSuccess &&
+          cudaSetDevice(share->device) == cudaSuccess)
         step(*share);
     cudaGetLastError();
   }
@@ -113,22 +147,12 @@ class Watch {
     return progress;
   }
 
-  // Tells all kernels that all groups are decided, again and again: groups that are decided
-  // meanwhile, and sweeps that begin, write the counters too.
-  [[noreturn]] void end(const std::string& why) {
-    Patience<> patience(kGrace);
-    while (busy() && !patience.is_over(false)) {
-      on_side([](Share& share) {
-        *static_cast<volatile unsigned*>(share.word.get()) = ~0u;
-        cudaMemcpyAsync(share.decided, share.word.get(), sizeof(unsigned), cudaMemcpyHostToDevice,
-                        share.side);
-      });
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
+  [[noreturn]] static void fail(const std::string& why) {
     throw std::runtime_error("CUDA: a chain on several devices: " + why);
   }
 
   double limit_;
+  int turn_ = 0;
   std::vector<std::unique_ptr<Share>> shares_;
 };
 

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A stand-in for the CUDA runtime, without any device: memory is the host's, calls are logged, and
+// a test says what fails. Its functions are C++ ones, which do not clash with the real library's.
+#pragma once
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#define CUDART_VERSION 13000
+
+enum cudaError_t {
+  cudaSuccess,
+  cudaErrorMemoryAllocation,
+  cudaErrorNoDevice,
+  cudaErrorInsufficientDriver,
+  cudaErrorInvalidValue,
+  cudaErrorNotReady,
+  cudaErrorIllegalAddress
+};
+enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDefault };
+enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeDevice };
+using cudaStream_t = struct FakeStream*;
+using cudaEvent_t = struct FakeEvent*;
+struct cudaDeviceProp {
+  char name[256];
+  int major, minor, multiProcessorCount;
+  std::size_t totalGlobalMem;
+};
+struct cudaPointerAttributes {
+  cudaMemoryType type;
+  int device;
+};
+struct cudaFuncAttributes {
+  int ptxVersion;
+};
+constexpr unsigned cudaHostAllocMapped = 2, cudaHostAllocPortable = 1, cudaHostRegisterDefault = 0,
+                   cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
+
+namespace fake {
+
+struct Runtime {
+  int devices = 4, current = 0;
+  int sets = 0;                          // of the current device
+  int live = 0;                          // blocks of memory, registrations, streams and events
+  int allocations = 0, failing = 0;      // what is made; which of them fails, from 1
+  std::string failing_call;              // a call that fails, by its name
+  int ptx_version = 90;                  // of all kernels
+  std::map<const void*, int> device_of;  // of memory
+  std::map<void*, std::function<cudaError_t()>> work;  // of streams
+  std::map<void*, void*> recorded;                     // of events: their streams
+  std::vector<std::string> log;
+
+  cudaError_t stream_state(void* stream) {
+    const auto at = work.find(stream);
+    return at == work.end() ? cudaSuccess : at->second();
+  }
+  // An event is done when its stream is.
+  cudaError_t event_state(void* event) {
+    const auto at = recorded.find(event);
+    return at == recorded.end() ? cudaSuccess : stream_state(at->second);
+  }
+};
+inline Runtime runtime;
+
+inline cudaError_t call(const std::string& name, const std::string& of = "") {
+  runtime.log.push_back(name + of + " on device " + std::to_string(runtime.current));
+  return name == runtime.failing_call ? cudaErrorIllegalAddress : cudaSuccess;
+}
+template <class T>
+cudaError_t make(T** made, std::size_t bytes) {
+  if (++runtime.allocations == runtime.failing) return cudaErrorMemoryAllocation;
+  ++runtime.live;
+  void* const memory = std::calloc(1, bytes);
+  runtime.device_of[memory] = runtime.current;
+  *made = static_cast<T*>(memory);
+  return cudaSuccess;
+}
+inline cudaError_t drop(void* made) {
+  --runtime.live;
+  // As in the runtime, where memory belongs to a device.
+  const bool here = runtime.device_of.at(made) == runtime.current;
+  std::free(made);
+  return here ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+}  // namespace fake
+
+inline cudaError_t cudaGetLastError() { return cudaSuccess; }
+inline const char* cudaGetErrorString(cudaError_t e) {
+  return e == cudaErrorMemoryAllocation ? "out of memory" : "an illegal memory access";
+}
+inline cudaError_t cudaGetDevice(int* device) {
+  *device = fake::runtime.current;
+  return cudaSuccess;
+}
+inline cudaError_t cudaSetDevice(int device) {
+  if (device < 0 || device >= fake::runtime.devices) return cudaErrorInvalidValue;
+  ++fake::runtime.sets;
+  fake::runtime.current = device;
+  return cudaSuccess;
+}
+inline cudaError_t cudaGetDeviceCount(int* count) {
+  *count = fake::runtime.devices;
+  return *count ? cudaSuccess : cudaErrorNoDevice;
+}
+inline cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
+  *p = {"device", device, 0, 100, 1};
+  return fake::call("properties");
+}
+inline cudaError_t cudaDeviceSynchronize() { return fake::call("wait for the device"); }
+inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* a, const void* memory) {
+  const auto at = fake::runtime.device_of.find(memory);
+  const bool known = at != fake::runtime.device_of.end();
+  *a = {known ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered, known ? at->second : -2};
+  return cudaSuccess;
+}
+template <class T>
+cudaError_t cudaMalloc(T** memory, std::size_t bytes) {
+  return fake::make(memory, bytes);
+}
+inline cudaError_t cudaFree(void* memory) { return fake::drop(memory); }
+inline cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* all) {
+  *free = 1, *all = 2;
+  return cudaSuccess;
+}
+template <class T>
+cudaError_t cudaHostAlloc(T** memory, std::size_t bytes, unsigned) {
+  return fake::make(memory, bytes);
+}
+inline cudaError_t cudaFreeHost(void* memory) { return fake::drop(memory); }
+inline cudaError_t cudaHostRegister(void*, std::size_t, unsigned) {
+  if (++fake::runtime.allocations == fake::runtime.failing) return cudaErrorInvalidValue;
+  ++fake::runtime.live;
+  return cudaSuccess;
+}
+inline cudaError_t cudaHostUnregister(void*) {
+  --fake::runtime.live;
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
+  std::memcpy(to, from, bytes);
+  return fake::call("copy");
+}
+inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
+                                   cudaStream_t) {
+  std::memcpy(to, from, bytes);
+  return fake::call("copy in a stream");
+}
+inline cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t) {
+  std::memset(to, value, bytes);
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetStreamPriorityRange(int* lowest, int* highest) {
+  *lowest = 0, *highest = -5;
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags,
+                                                int priority) {
+  fake::call("stream",
+             " of priority " + std::to_string(priority) + ", flags " + std::to_string(flags));
+  char* made = nullptr;
+  const cudaError_t status = fake::make(&made, 1);
+  *stream = reinterpret_cast<cudaStream_t>(made);
+  return status;
+}
+inline cudaError_t cudaStreamDestroy(cudaStream_t stream) { return fake::drop(stream); }
+inline cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return fake::call("wait for stream",
+                    " " + std::to_string(reinterpret_cast<std::uintptr_t>(stream)));
+}
+inline cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return fake::runtime.stream_state(stream);
+}
+inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  char* made = nullptr;
+  const cudaError_t status = fake::make(&made, 1);
+  *event = reinterpret_cast<cudaEvent_t>(made);
+  return status;
+}
+inline cudaError_t cudaEventDestroy(cudaEvent_t event) { return fake::drop(event); }
+inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  fake::runtime.recorded[event] = stream;
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventQuery(cudaEvent_t event) { return fake::runtime.event_state(event); }
+inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
+  attributes->ptxVersion = fake::runtime.ptx_version;
+  return cudaSuccess;
+}

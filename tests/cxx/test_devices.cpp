@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the CUDA engines stand on, with a stand-in for the CUDA runtime: needs neither a GPU nor the
+// CUDA toolkit. The sources are compiled in a namespace of their own, beside those of the core.
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#define manymove manymove_on_fake_cuda
+#include "core/common/devices.cu"
+#include "core/coulomb/watch.cuh"
+#undef manymove
+
+#include "support/test.h"
+
+using namespace manymove_on_fake_cuda;
+using fake::runtime;
+using manymove_on_fake_cuda::coulomb::Watch;
+
+namespace {
+
+// Notes the device that is current when it is made, used and destroyed.
+struct Engine {
+  explicit Engine(std::vector<int>& devices) : devices(devices) { note(); }
+  virtual ~Engine() { note(); }
+  int use(bool fails) {
+    note();
+    cudaSetDevice(3);
+    if (fails) throw std::runtime_error("fails");
+    return 7;
+  }
+  void note() { devices.push_back(runtime.current); }
+  std::vector<int>& devices;
+  DeviceBuffer<int> memory{1};
+};
+
+// What an engine owns, in the order in which it is made.
+struct Owners {
+  Stream stream, urgent{Priority::highest, cudaStreamNonBlocking};
+  DeviceBuffer<int> device{3};
+  MappedMemory<unsigned> word;
+  PinnedBuffer<char> pinned{10};
+  Event event;
+};
+constexpr int kOwned = 6;
+
+void kernel() {}
+
+}  // namespace
+
+TEST("a device guard restores the current device, whatever became current meanwhile") {
+  runtime.current = 1;
+  {
+    const DeviceGuard guard(2);
+    CHECK_EQUAL(runtime.current, 2);
+    cudaSetDevice(3);
+  }
+  CHECK_EQUAL(runtime.current, 1);
+  {
+    const DeviceGuard guard;
+    cudaSetDevice(0);
+  }
+  CHECK_EQUAL(runtime.current, 1);
+  try {
+    const DeviceGuard guard(0);
+    throw 1;
+  } catch (int) {
+  }
+  CHECK_EQUAL(runtime.current, 1);
+  CHECK_THROWS(DeviceGuard(9), std::runtime_error, "device");
+  CHECK_EQUAL(runtime.current, 1);
+}
+
+TEST("a device guard sets nothing where the device is current already") {
+  runtime.current = 2;
+  {
+    const DeviceGuard guard(2);
+  }
+  CHECK_EQUAL(runtime.sets, 0);
+}
+
+TEST("an engine is made, used and destroyed on its device, and the caller's is restored") {
+  std::vector<int> devices;
+  runtime.current = 1;
+  {
+    OnDevice<Engine> engine(2, [&] { return std::make_unique<Engine>(devices); });
+    CHECK_EQUAL(runtime.current, 1);
+    CHECK_EQUAL(engine->use(false), 7);
+    CHECK_EQUAL(runtime.current, 1);
+    CHECK_THROWS(engine->use(true), std::runtime_error, "fails");
+    CHECK_EQUAL(runtime.current, 1);
+    runtime.current = 0;  // by another library
+    CHECK_EQUAL(engine->use(false), 7);
+    CHECK_EQUAL(runtime.current, 0);
+  }
+  CHECK_EQUAL(runtime.current, 0);
+  CHECK(devices == std::vector<int>(5, 2));
+  CHECK_EQUAL(runtime.live, 0);
+}
+
+TEST("an engine without a device's number stays on the device that was current") {
+  std::vector<int> devices;
+  runtime.current = 3;
+  OnDevice<Engine> engine(-1, [&] { return std::make_unique<Engine>(devices); });
+  runtime.current = 1;
+  engine->use(false);
+  CHECK(devices == std::vector<int>(2, 3));
+  CHECK_EQUAL(runtime.current, 1);
+}
+
+TEST("the current device is restored when an engine cannot be made") {
+  std::vector<int> devices;
+  runtime.current = 1;
+  runtime.failing = 1;
+  const auto make = [&] { return std::make_unique<Engine>(devices); };
+  CHECK_THROWS(OnDevice<Engine>(2, make), DeviceMemoryError, "the GPU has no");
+  CHECK_EQUAL(runtime.current, 1);
+  CHECK_THROWS(OnDevice<Engine>(4, make), std::invalid_argument, "\"cuda:4\" does not exist: 4");
+  CHECK_EQUAL(runtime.current, 1);
+  runtime.devices = 0;
+  CHECK_THROWS(OnDevice<Engine>(0, make), std::invalid_argument, "the driver shows no GPU");
+}
+
+TEST("whatever allocation fails, the owners made before it are released") {
+  {
+    const Owners owners;
+  }
+  CHECK_EQUAL(runtime.allocations, kOwned);
+  CHECK_EQUAL(runtime.live, 0);
+  for (int n = 1; n <= kOwned; ++n) {
+    runtime.allocations = 0;
+    runtime.failing = n;
+    CHECK_THROWS(Owners(), std::bad_alloc, "");
+    CHECK_EQUAL(runtime.allocations, n);
+    CHECK_EQUAL(runtime.live, 0);
+  }
+}
+
+TEST("streams have the priority and the flags that were asked for") {
+  const Stream usual, urgent(Priority::highest), apart(Priority::lowest, cudaStreamNonBlocking);
+  CHECK(runtime.log == std::vector<std::string>({"stream of priority 0, flags 0 on device 0",
+                                                 "stream of priority -5, flags 0 on device 0",
+                                                 "stream of priority 0, flags 1 on device 0"}));
+}
+
+TEST("page-locked memory moves with its owner, and mapped objects begin with their initial value") {
+  struct Report {
+    int step = 5;
+  };
+  {
+    const MappedMemory<Report> report;
+    CHECK_EQUAL(report->step, 5);
+    PinnedBuffer<char> a(3);
+    a[2] = 'x';
+    PinnedBuffer<char> b = std::move(a);
+    CHECK_EQUAL(b.size(), 3u);
+    CHECK(b[2] == 'x');
+    b = PinnedBuffer<char>(7);
+    CHECK_EQUAL(b.size(), 7u);
+  }
+  CHECK_EQUAL(runtime.live, 0);
+}
+
+TEST("memory of another owner is registered, or used as it is where that is refused") {
+  char memory[8];
+  for (const int failing : {0, 1}) {
+    runtime.allocations = 0;
+    runtime.failing = failing;
+    {
+      const PinnedBuffer<char> shared(memory, sizeof memory);
+      CHECK(shared.data() == memory);
+      CHECK_EQUAL(runtime.live, failing ? 0 : 1);
+    }
+    CHECK_EQUAL(runtime.live, 0);
+  }
+}
+
+TEST("only code for compute capability 9.0 and above waits for the former kernel") {
+  for (const int version : {80, 86, 89, 90, 100, 120}) {
+    runtime.ptx_version = version;
+    CHECK_EQUAL(waits_for_former_kernel(&kernel), version >= 90);
+  }
+}
+
+TEST("an array is copied after the work in its producer's stream, on the array's device") {
+  int host = 0;
+  runtime.current = 2;
+  DeviceBuffer<int> array(1);
+  *array.data() = 11;
+  runtime.current = 1;
+  const auto calls = [&](std::optional<std::uintptr_t> stream) {
+    runtime.log.clear();
+    copy_from_device(&host, array.data(), sizeof host, stream);
+    return runtime.log;
+  };
+  using Log = std::vector<std::string>;
+  CHECK(calls(77) == Log({"wait for stream 77 on device 2", "copy on device 2"}));
+  CHECK_EQUAL(host, 11);
+  CHECK(calls(1) == Log({"wait for stream 1 on device 2", "copy on device 2"}));
+  CHECK(calls(0) == Log({"copy on device 2"}));
+  CHECK(calls({}) == Log({"wait for the device on device 2", "copy on device 2"}));
+  CHECK_EQUAL(runtime.current, 1);
+  for (const char* const call : {"wait for stream", "copy"}) {
+    runtime.failing_call = call;
+    CHECK_THROWS(calls(77), std::runtime_error, "copy of an input array");
+    CHECK_EQUAL(runtime.current, 1);
+  }
+  runtime.failing_call.clear();
+  CHECK_THROWS(copy_from_device(&host, &host, sizeof host, 1), std::invalid_argument,
+               "not in the memory of a CUDA device");
+  copy_from_device(&host, nullptr, 0, 1);
+  runtime.current = 2;  // where the array is freed
+}
+
+TEST("looking for devices leaves the current one as it is") {
+  runtime.current = 3;
+  CHECK_EQUAL(cuda_devices().size(), 4u);
+  CHECK(why_no_cuda_devices().empty());
+  CHECK_EQUAL(runtime.current, 3);
+  CHECK_EQUAL(runtime.sets, 0);
+}
+
+namespace {
+
+struct FakeClock {
+  using duration = std::chrono::duration<double>;
+  using time_point = std::chrono::time_point<FakeClock, duration>;
+  static time_point now() { return time_point(duration(seconds)); }
+  static inline double seconds = 0;
+};
+
+// Two devices; what their streams answer is up to the test.
+struct Chain {
+  Chain() {
+    setenv("MANYMOVE_TIMEOUT", "0.5", 1);
+    watch = std::make_unique<Watch>();
+    for (int d = 0; d < 2; ++d) {
+      cudaSetDevice(d);
+      watch->add(d, work(d), &decided[d]);
+    }
+    cudaSetDevice(0);
+  }
+  static cudaStream_t work(int d) { return reinterpret_cast<cudaStream_t>(16 + d); }
+  // As 50 sweeps whose kernels wait for the other device: each ends when the device's counter says
+  // that all is decided, and the next one begins at 0.
+  void wait_on(int d) {
+    runtime.work[work(d)] = [this, d] {
+      if (ended[d] < 50 && decided[d] == ~0u) ++ended[d], decided[d] = 0;
+      return ended[d] < 50 ? cudaErrorNotReady : cudaSuccess;
+    };
+  }
+  unsigned decided[2] = {}, ended[2] = {};
+  std::unique_ptr<Watch> watch;
+};
+
+}  // namespace
+
+TEST("a wait without progress ends after the limit, and a job's suspension does not count") {
+  Patience<FakeClock> patience(60);
+  for (int k = 0; k < 59; ++k) {
+    FakeClock::seconds += k == 30 ? 1e6 : 1;
+    CHECK(!patience.is_over(false));
+  }
+  CHECK(!patience.is_over(true));
+  int polls = 0;
+  for (; polls < 1000 && !patience.is_over(false); ++polls) FakeClock::seconds += 0.5;
+  CHECK_EQUAL(polls, 120);
+}
+
+TEST("the limit of a wait is MANYMOVE_TIMEOUT") {
+  unsetenv("MANYMOVE_TIMEOUT");
+  CHECK_EQUAL(timeout_seconds(), 60.0);
+  setenv("MANYMOVE_TIMEOUT", "2.5", 1);
+  CHECK_EQUAL(timeout_seconds(), 2.5);
+  for (const char* const bad : {"", "0", "-1", "soon", "1 s", "inf"}) {
+    setenv("MANYMOVE_TIMEOUT", bad, 1);
+    CHECK_THROWS(timeout_seconds(), std::invalid_argument, "MANYMOVE_TIMEOUT is \"");
+  }
+}
+
+TEST("devices that end are waited for") {
+  Chain chain;
+  int polls = 0;
+  runtime.work[Chain::work(1)] = [&] { return ++polls < 5 ? cudaErrorNotReady : cudaSuccess; };
+  chain.watch->wait();
+  CHECK_EQUAL(polls, 5);
+  CHECK_EQUAL(runtime.current, 0);
+}
+
+TEST("what is enqueued runs ahead by two calls of pace at most") {
+  Chain chain;
+  int polls = 0;
+  runtime.work[Chain::work(1)] = [&] { return ++polls < 5 ? cudaErrorNotReady : cudaSuccess; };
+  chain.watch->pace();
+  chain.watch->pace();
+  CHECK_EQUAL(polls, 0);
+  chain.watch->pace();
+  CHECK_EQUAL(polls, 5);
+  CHECK_EQUAL(runtime.current, 0);
+}
+
+TEST("a device that fails ends the kernels of the others, and is named") {
+  Chain chain;
+  chain.wait_on(0);
+  runtime.work[Chain::work(1)] = [] { return cudaErrorIllegalAddress; };
+  CHECK_THROWS(chain.watch->wait(), std::runtime_error, "cuda:1: an illegal memory access");
+  CHECK(chain.watch->busy());
+  chain.watch->stop();
+  CHECK(!chain.watch->busy());
+  CHECK_EQUAL(chain.ended[0], 50u);
+  CHECK_EQUAL(runtime.current, 0);
+}
+
+TEST("devices that wait for each other without progress are ended after the limit") {
+  Chain chain;
+  chain.wait_on(0);
+  chain.wait_on(1);
+  const auto start = std::chrono::steady_clock::now();
+  CHECK_THROWS(chain.watch->wait(), std::runtime_error, "for 0.5 s (MANYMOVE_TIMEOUT)");
+  CHECK(std::chrono::steady_clock::now() - start >= std::chrono::milliseconds(500));
+  chain.watch->stop();
+  CHECK(!chain.watch->busy());
+}
+
+TEST("devices that decide slowly are not given up") {
+  Chain chain;
+  const auto start = std::chrono::steady_clock::now();
+  runtime.work[Chain::work(1)] = [&] {
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    chain.decided[1] = static_cast<unsigned>(4 * seconds);
+    return seconds < 1.5 ? cudaErrorNotReady : cudaSuccess;
+  };
+  chain.watch->wait();
+  CHECK_EQUAL(chain.decided[1], 6u);
+}
