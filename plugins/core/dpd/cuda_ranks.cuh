@@ -8,30 +8,10 @@
 #include <numeric>
 
 #include "cuda_engine.cuh"
+#include "hosts.cuh"
 #include "peers.cuh"
-#include "ranks.cuh"
 
 namespace manymove::dpd {
-
-// A copy of what the device knows, for the host; and how many particles each box has.
-struct Answers {
-  Control control;
-  Census census;
-  Bounds bounds;
-  unsigned soonest;  // as in Census
-  unsigned* total;   // [ranks], host memory as well
-};
-
-__global__ void answer_kernel(const Control* control, const Census* census, const Bounds* bounds,
-                              Answers* answers) {
-  answers->control = *control;
-  answers->census = *census;
-  answers->bounds = *bounds;
-}
-__global__ void forget_kernel(Control* control, Census* census) {
-  if (!given_up(*control)) *control = {kNever, 0, 0};
-  *census = {__float_as_uint(kForGood), 0, 0, 0};
-}
 
 template <class P>
 class CudaRanks : public CudaEngine<P> {

@@ -31,9 +31,9 @@ class Traffic {
     copy(message(*out_, 1), true, margin_ + rows - c.to_above, c.to_above, cells, ids);
     event_.record(stream_);
   }
-  // Exchanges them for those of the neighbors, which go into the margins in stream(). Waits for this
-  // rank's GPU alone, whose faults end the wait and are told to all ranks by the divided engine, and
-  // for the neighbors through ranks_, whose watchdog hears of theirs.
+  // Exchanges them for those of the neighbors, which go into the margins in stream(). Waits for
+  // this rank's GPU alone, whose faults end the wait and are told to all ranks by the divided
+  // engine, and for the neighbors through ranks_, whose watchdog hears of theirs.
   void exchange(int rows, Position* cells, std::int32_t* ids) {
     event_.wait();
     const std::size_t row = row_ * kSlotBytes;
