@@ -15,28 +15,24 @@ from pathlib import Path
 
 import pytest
 from dpd_decks import END, fluid, resident, state, system
-from lammps_host import Run, needs_lammps
+from lammps_host import Run, needs_lammps, run_lammps
 from test_lost_ranks import ranks_of
 
 from manymove import _core
 from manymove.lammps import host
 
-pytestmark = [
-    needs_lammps,
-    pytest.mark.gpu,
-    pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device"),
-]
+pytestmark = needs_lammps
 
 PROGRAM = Path(__file__).with_name("dpd_fault_program.py")
 TIMEOUT = 3  # seconds of MANYMOVE_TIMEOUT
 TRANSPORTS = ["host", "shared", "peer"]
 
 
-@pytest.fixture(params=[1, 2], ids=["one GPU", "two GPUs"])
+@pytest.fixture(params=[pytest.param(n, marks=pytest.mark.gpu, id=f"GPUs: {n}") for n in (1, 2)])
 def gpus(request: pytest.FixtureRequest) -> dict[str, str]:
     """Environment variables with which LAMMPS sees so many GPUs."""
     if len(_core.cuda_devices()) < request.param:
-        pytest.skip("one CUDA device")
+        pytest.skip(f"fewer than {request.param} CUDA devices")
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0,1").split(",")
     return {"CUDA_VISIBLE_DEVICES": ",".join(visible[: request.param])}
 
@@ -67,6 +63,8 @@ def faults(
     return {int(r): (float(seconds), error) for r, seconds, error in said}
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")
 def test_a_fault_of_the_gpu_ends_a_run(tmp_path):
     ((seconds, error),) = faults(deck(1, ""), "trap", 0, 1, {}, tmp_path).values()
     assert seconds < 10
@@ -91,6 +89,13 @@ def test_memory_that_one_rank_lacks_is_an_error_of_all(gpus, tmp_path):
     errors = faults(text, "full", 1, 2, gpus, tmp_path)
     (error,) = {error for _, error in errors.values()}
     assert re.search("out of memory|has no .* MB left", error), error
+
+
+def test_a_particle_that_one_rank_refuses_is_an_error_of_all(device, tmp_path):
+    text = system() + fluid() + "variable most atom 1e308*10\nset atom 7 vx v_most\n"
+    run = run_lammps(text + resident(device) + "run 4\n", tmp_path, ranks=2, fails=True)
+    assert re.search(r"ERROR: Run style manymove/verlet on .*: particle 7 at ", run.output)
+    assert "ERROR on proc" not in run.output
 
 
 # ---- silence and suspension ----
