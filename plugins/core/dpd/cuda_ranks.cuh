@@ -6,6 +6,7 @@
 #include <cub/device/device_scan.cuh>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "cuda_engine.cuh"
 #include "hosts.cuh"
@@ -221,7 +222,16 @@ class CudaRanks : public CudaEngine<P> {
     }
     ensure(place_, ghosts);
     if (owned <= owned_capacity_) return;
-    owned_capacity_ = owned + owned / 16 + 1024;
+    const int before = std::exchange(owned_capacity_, owned + owned / 16 + 1024);
+    try {
+      reserve_owned();
+    } catch (...) {
+      owned_capacity_ = before;
+      throw;
+    }
+    lists_lost_ = true;
+  }
+  void reserve_owned() {
     ensure(rest_, owned_capacity_);
     ensure(force_, owned_capacity_);
     ensure(image_, owned_capacity_);
@@ -236,13 +246,13 @@ class CudaRanks : public CudaEngine<P> {
     reserve_links();
     ensure(partial_, (blocks_for(owned_capacity_, kThreads / kMostLanes) + 2) * kTallies);
     if (capacity_ > 0) grow_lists(capacity_, true);
-    lists_lost_ = true;
   }
 
   void grow_lists(int entries, bool anew = false) {
     const int capacity = (entries + kGroup - 1) / kGroup * kGroup;
     if (capacity <= capacity_ && !anew) return;
     finish_all();
+    capacity_ = 0;
     entry_ = {};
     entry_ = DeviceBuffer<unsigned>(static_cast<std::size_t>(capacity) *
                                     static_cast<unsigned>(owned_capacity_));
