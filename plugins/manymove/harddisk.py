@@ -51,7 +51,8 @@ class HardDisks(Simulation):
 
     Args:
         positions: float32 or float64 (N, 2), C-contiguous, in [-L/2, L/2]; NumPy, or anything with
-            DLPack or ``__cuda_array_interface__``. Float64 in host memory is not copied.
+            DLPack or ``__cuda_array_interface__``, read after the work of the CUDA stream that it
+            names. Float64 in host memory is not copied.
         box: (Lx, Ly), at least three diameters each; the origin is at the centre.
         diameter: d.
         max_displacement: moves are uniform in a square from -max_displacement to max_displacement

@@ -66,8 +66,8 @@ int main(int, char** arguments) {
     std::printf("%s\n", error.what());
     watch.stop();
   }
-  std::printf("%.2f\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-                            .count());
+  std::printf("%.2f\n",
+              std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   std::fflush(stdout);
   // What waits would never come back.
   if (watch.busy()) std::_Exit(3);
