@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Hard disks divided among ranks: strips of whole rows of tiles.
+#include "core/harddisk/strip.h"
+
+#include <cmath>
+#include <vector>
+
+#include "core/harddisk/state.h"
+#include "support/test.h"
+
+using namespace manymove;
+using namespace manymove::harddisk;
+
+namespace {
+
+Geometry geometry_of(double width, double height, int tile, std::uint64_t seed) {
+  Parameters parameters;
+  parameters.box[0] = width;
+  parameters.box[1] = height;
+  parameters.tile = tile;
+  parameters.seed = seed;
+  const double xy[2] = {0, 0};
+  return make_state(xy, 1, parameters).geometry;
+}
+
+// Calls check(strips, geometry) for several boxes and numbers of ranks.
+template <class Check>
+void for_each_division(Check check) {
+  const struct {
+    double width, height;
+    int tile;
+  } boxes[] = {{20, 60, 6}, {30, 100, 8}, {12, 217, 9}, {40, 77.7, 12}};
+  for (const auto& box : boxes) {
+    const Geometry g = geometry_of(box.width, box.height, box.tile, 11);
+    for (const int ranks : {2, 3, 5}) {
+      std::vector<Strip> strips;
+      try {
+        for (int r = 0; r < ranks; ++r) strips.emplace_back(g, r, ranks);
+      } catch (const std::invalid_argument&) {
+        CHECK(ranks > 2);
+        continue;
+      }
+      check(strips, g);
+    }
+  }
+}
+
+void check_tiling(const std::vector<Strip>& strips, const Geometry& g) {
+  int rows = 0, tile_rows = 0;
+  for (std::size_t r = 0; r < strips.size(); ++r) {
+    const Strip& above = strips[(r + 1) % strips.size()];
+    CHECK_EQUAL((strips[r].first_row() + strips[r].rows()) % g.cells[1], above.first_row());
+    CHECK(strips[r].rows() + 2 * strips[r].margin() <= strips[r].capacity());
+    rows += strips[r].rows();
+    tile_rows += strips[r].tile_rows();
+  }
+  CHECK_EQUAL(rows, g.cells[1]);
+  CHECK_EQUAL(tile_rows, g.tiles[1]);
+}
+
+}  // namespace
+
+TEST("the first strips are the rows of the grid, each once") {
+  for_each_division([](const std::vector<Strip>& strips, const Geometry& g) {
+    check_tiling(strips, g);
+    const auto first = first_strips(g, static_cast<int>(strips.size()));
+    for (std::size_t r = 0; r < strips.size(); ++r) CHECK_EQUAL(first[r], strips[r].first_row());
+    CHECK_EQUAL(first[0], 0);
+    CHECK_EQUAL(first.back(), g.cells[1]);
+  });
+}
+
+TEST("over ten thousand cycles the strips tile the rows, and neighbours agree on what crosses") {
+  for_each_division([](std::vector<Strip>& strips, const Geometry& g) {
+    const std::size_t ranks = strips.size();
+    for (std::uint64_t cycle = 0; cycle < 10000; ++cycle) {
+      const Draw draw = draw_cycle(g, cycle);
+      std::vector<Crossing> crossing;
+      for (Strip& strip : strips) crossing.push_back(strip.advance(draw));
+      check_tiling(strips, g);
+      for (std::size_t r = 0; r < ranks; ++r) {
+        const Crossing &here = crossing[r], &above = crossing[(r + 1) % ranks];
+        CHECK_EQUAL(here.to_above, above.from_below);
+        CHECK_EQUAL(here.from_above, above.to_below);
+        for (const int rows : {here.to_below, here.to_above, here.from_below, here.from_above})
+          CHECK(rows >= 0 && rows <= strips[r].margin());
+        CHECK(strips[r].waiting_below() + strips[r].waiting_above() <= strips[r].tile_rows());
+      }
+    }
+  });
+}
+
+TEST("over ten thousand cycles a tile's old rows are in the strip or in what crosses to it") {
+  for_each_division([](std::vector<Strip>& strips, const Geometry& g) {
+    for (std::uint64_t cycle = 0; cycle < 10000; ++cycle) {
+      const Draw draw = draw_cycle(g, cycle);
+      for (Strip& strip : strips) {
+        const int old_rows = strip.rows();
+        const Crossing crossing = strip.advance(draw);
+        const Draw local = strip.local(draw);
+        const int lowest = strip.margin() - crossing.from_below,
+                  highest = strip.margin() + old_rows + crossing.from_above;
+        int waiting_below = 0, waiting_above = 0;
+        for (int t = 0; t < strip.tile_rows(); ++t) {
+          const Part part = strip.part(t);
+          const TileBounds b = tile_bounds(part, part.first_tile);
+          // land() reads from a tile's first row to two beyond its last own one.
+          const int first = b.first[1] + local.shift_cells[1], last = first + b.size[1] + 1;
+          CHECK(first >= lowest && last < highest);
+          CHECK(first >= 0 && last < strip.capacity());
+          const bool below = first < strip.margin();
+          waiting_below += below;
+          waiting_above += !below && last >= strip.margin() + old_rows;
+        }
+        CHECK_EQUAL(strip.waiting_below(), waiting_below);
+        CHECK_EQUAL(strip.waiting_above(), waiting_above);
+      }
+    }
+  });
+}
+
+TEST("a box that is too small for so many ranks is refused, with how many it allows") {
+  const Geometry g = geometry_of(20, 60, 6, 11);
+  CHECK_THROWS(Strip(g, 0, 50), std::invalid_argument, "the box is too small for 50 ranks");
+  int most = 1;
+  while (true) try {
+      Strip(g, 0, most + 1);
+      ++most;
+    } catch (const std::invalid_argument&) {
+      break;
+    }
+  CHECK(most > 1);
+  CHECK_THROWS(Strip(g, 0, 50), std::invalid_argument, ("allow " + std::to_string(most)).c_str());
+}
+
+TEST("the tiles of a grid are its columns and rows, each once") {
+  for (const int cells : {6, 7, 41, 1000, 65536})
+    for (const int tiles : {1, 2, 3})
+      for (const int axis : {0, 1}) {
+        const int of_cells[2] = {axis ? 5 : cells, axis ? cells : 5},
+                  of_tiles[2] = {axis ? 1 : tiles, axis ? tiles : 1};
+        int next = 0;
+        for (int tile = 0; tile < tiles; ++tile) {
+          const TileBounds b = tile_bounds(of_cells, of_tiles, tile);
+          CHECK_EQUAL(b.first[axis], next);
+          CHECK(b.size[axis] >= cells / tiles && b.size[axis] <= cells / tiles + 1);
+          next += b.size[axis];
+        }
+        CHECK_EQUAL(next, cells);
+      }
+}
+
+TEST("a shift of the grid is an even number of units within the box") {
+  for (const bool along_axis : {false, true}) {
+    Geometry g = geometry_of(20, 60, 6, 12);
+    g.shift_along_axis = along_axis;
+    for (std::uint64_t cycle = 0; cycle < 10000; ++cycle) {
+      const Draw draw = draw_cycle(g, cycle);
+      for (int a = 0; a < 2; ++a) {
+        CHECK(draw.shift_cells[a] >= 0 && draw.shift_cells[a] < g.cells[a]);
+        CHECK(draw.shift_rest[a] >= 0 && draw.shift_rest[a] < 2 * g.half[a]);
+        CHECK_EQUAL(std::fmod(draw.shift_rest[a], 2.0f), 0.0f);
+      }
+    }
+  }
+}
