@@ -98,7 +98,7 @@ struct TagIndex {
 
   static constexpr std::uint32_t kMissing = 0xffffffffu;
 
-  // Of a table for so many particles.
+  // The size of a table for this many particles.
   static int bits_for(std::int64_t particles) {
     int bits = 6;
     while (std::int64_t(1) << bits < 2 * particles) ++bits;

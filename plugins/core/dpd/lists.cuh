@@ -114,8 +114,9 @@ __global__ void reorder_kernel(int count, Cells cells, const __grid_constant__ M
   if (i == count - 1) range[cell].y = count;
 }
 
-// Special neighbors of a particle. One rank: entries first[home] to before first[home + 1] of
-// `link`, by index of the host. Several ranks: a row, by seat; first is null.
+// Special neighbors of each particle. On one rank, those of the particle with this index of the
+// host are entries first[home] to before first[home + 1] of `link`. On several ranks, first is null
+// and they are in the row of the particle's seat.
 struct Specials {
   const int* first;
   const LinkWord* link;

@@ -24,7 +24,7 @@ struct Places {
     return k < first[blockIdx.y + 1] ? static_cast<int>(k) : -1;
   }
   __device__ T& mine() const { return data[blockIdx.y][blockIdx.x * kSorters + threadIdx.x]; }
-  // The same where more follows each record, and so many bytes lie from one to the next.
+  // The same for records that are followed by more: `apart` bytes lie from one to the next.
   __device__ T& mine(std::size_t apart) const {
     char* const first = reinterpret_cast<char*>(data[blockIdx.y]);
     return *reinterpret_cast<T*>(first + apart * (blockIdx.x * kSorters + threadIdx.x));
@@ -187,7 +187,7 @@ __global__ void census_kernel(int count, Cells cells, unsigned open,
   note_soonest(steps, &census->soonest);
 }
 
-// What a particle has, on its way to another rank. Its row of links follows where there are some.
+// What a particle takes along to another rank. Its row of links follows where there are links.
 template <class P>
 struct alignas(16) Traveller {
   typename P::Position position;
@@ -398,15 +398,16 @@ __global__ void see_kernel(int count, int first, Cells cells,
   mark_cell(cells, k, first, count, key, range);
 }
 
-struct ClaimEntry {  // of a TagIndex, by many threads
+// Takes an empty entry of a TagIndex, for which many threads compete.
+struct ClaimEntry {
   __device__ bool operator()(std::uint64_t* entry, std::uint64_t value) const {
     static_assert(sizeof(unsigned long long) == sizeof *entry);
     return atomicCAS(reinterpret_cast<unsigned long long*>(entry), 0ull,
                      static_cast<unsigned long long>(value)) == 0;
   }
 };
-// Bonds of the rank's particles in the order of particles, as the steps read them, room for the
-// same number of them for each: partners are indices there, tags in the rows.
+// Bonds as the steps read them: in the order of particles, with as much room for each particle as
+// in the rows. Partners are indices here; in the rows they are tags.
 struct BondsInOrder {
   int2* range;  // of each particle in the others
   unsigned* index;
