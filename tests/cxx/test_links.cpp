@@ -336,7 +336,7 @@ TEST("a tag that no rank has is an error on all ranks, which names it") {
 }
 
 TEST("an upload sends no bonds to other ranks, and the steps find them where the particles go") {
-  constexpr int kRanks = 4, kEach = 300;
+  constexpr int kRanks = 4, kEach = 30;
   constexpr double kEdge = 12;
   test::run_communicators(kRanks, [](Communicator& communicator) {
     Counted counted(communicator);
