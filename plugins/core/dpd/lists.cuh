@@ -124,7 +124,8 @@ struct Specials {
   unsigned excluded;  // bit k: pairs of kind k are left out
 
   __device__ LinkSpan of(unsigned home) const {
-    return first ? LinkSpan{link + first[home], link + first[home + 1]} : rows.specials_of(home);
+    if (!first) return rows.specials_of(home);
+    return {link + first[home], static_cast<unsigned>(first[home + 1] - first[home])};
   }
 };
 
@@ -209,9 +210,10 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
       unsigned entry = static_cast<unsigned>(index[b]);
       in = in && !belongs_to_other(a.lists, static_cast<unsigned>(i), entry);
       if (special) {
-        for (const LinkWord* s = specials.first; s < specials.last; ++s) {
-          if (!in || partner_of(*s) != tag[b]) continue;
-          const unsigned kind = kind_of(*s);
+        for (unsigned s = 0; s < specials.count; ++s) {
+          const LinkWord link = specials.first[s];
+          if (!in || partner_of(link) != tag[b]) continue;
+          const unsigned kind = kind_of(link);
           if (a.specials.excluded >> kind & 1u) in = false;
           entry = (entry & kIndexBits) | kind << 30;
         }

@@ -421,8 +421,8 @@ __global__ void know_bonded_kernel(int count, LinkRows links, const unsigned* se
   if (i >= count) return;
   const LinkSpan bonds = links.bonds_of(seat[i]);
   const int first = i * static_cast<int>(links.bonds);
-  range[i] = {first, first + static_cast<int>(bonds.last - bonds.first)};
-  if (bonds.first != bonds.last) known.add(tag[i], static_cast<unsigned>(i), ClaimEntry{});
+  range[i] = {first, first + static_cast<int>(bonds.count)};
+  if (bonds.count > 0) known.add(tag[i], static_cast<unsigned>(i), ClaimEntry{});
 }
 // One thread per ghost; the rows of ghosts are elsewhere.
 template <class P>
