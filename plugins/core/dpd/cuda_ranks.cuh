@@ -304,7 +304,7 @@ class CudaRanks : public CudaEngine<P> {
 
   // ---- links ----
 
-  // Room for those of owned_capacity_ particles; what is there is kept.
+  // Makes room for the links of owned_capacity_ particles and keeps those that are there.
   void reserve_links() {
     const auto room = static_cast<std::size_t>(owned_capacity_);
     if (room * links_.bonds > static_cast<std::size_t>(std::numeric_limits<int>::max()))
@@ -339,7 +339,7 @@ class CudaRanks : public CudaEngine<P> {
     return {bond_range_.data(), bond_index_.data(), bond_type_.data()};
   }
 
-  // An empty one, for so many particles.
+  // An empty table with room for this many particles.
   TagIndex tag_index(std::int64_t particles) {
     const int bits = TagIndex::bits_for(particles);
     const auto entries = static_cast<std::size_t>(1) << bits;

@@ -24,7 +24,7 @@ struct Places {
     return k < first[blockIdx.y + 1] ? static_cast<int>(k) : -1;
   }
   __device__ T& mine() const { return data[blockIdx.y][blockIdx.x * kSorters + threadIdx.x]; }
-  // The same where more follows each record, and so many bytes lie from one to the next.
+  // The same for records that are followed by more: `apart` bytes lie from one to the next.
   __device__ T& mine(std::size_t apart) const {
     char* const first = reinterpret_cast<char*>(data[blockIdx.y]);
     return *reinterpret_cast<T*>(first + apart * (blockIdx.x * kSorters + threadIdx.x));
@@ -187,7 +187,7 @@ __global__ void census_kernel(int count, Cells cells, unsigned open,
   note_soonest(steps, &census->soonest);
 }
 
-// What a particle has, on its way to another rank. Its row of links follows where there are some.
+// What a particle takes along to another rank. Its row of links follows where there are links.
 template <class P>
 struct alignas(16) Traveller {
   typename P::Position position;
@@ -429,15 +429,16 @@ __global__ void see_kernel(int count, int first, Cells cells,
   mark_cell(cells, k, first, count, key, range);
 }
 
-struct ClaimEntry {  // of a TagIndex, by many threads
+// Takes an empty entry of a TagIndex, for which many threads compete.
+struct ClaimEntry {
   __device__ bool operator()(std::uint64_t* entry, std::uint64_t value) const {
     static_assert(sizeof(unsigned long long) == sizeof *entry);
     return atomicCAS(reinterpret_cast<unsigned long long*>(entry), 0ull,
                      static_cast<unsigned long long>(value)) == 0;
   }
 };
-// Bonds of the rank's particles in the order of particles, as the steps read them, room for the
-// same number of them for each: partners are indices there, tags in the rows.
+// Bonds as the steps read them: in the order of particles, with as much room for each particle as
+// in the rows. Partners are indices here; in the rows they are tags.
 struct BondsInOrder {
   int2* range;  // of each particle in the others
   unsigned* index;
@@ -451,8 +452,8 @@ __global__ void know_bonded_kernel(int count, LinkRows links, const unsigned* se
   if (i >= count) return;
   const LinkSpan bonds = links.bonds_of(seat[i]);
   const int first = i * static_cast<int>(links.bonds);
-  range[i] = {first, first + static_cast<int>(bonds.last - bonds.first)};
-  if (bonds.first != bonds.last) known.add(tag[i], static_cast<unsigned>(i), ClaimEntry{});
+  range[i] = {first, first + static_cast<int>(bonds.count)};
+  if (bonds.count > 0) known.add(tag[i], static_cast<unsigned>(i), ClaimEntry{});
 }
 // One thread per ghost; the rows of ghosts are elsewhere.
 template <class P>
