@@ -28,7 +28,7 @@ for commands in json.load(sys.stdin):
         answers.append(None)
     except Exception as error:
         answers.append(str(error))
-    lmp.commands_string("variable own equal is_active(run,manymove/verlet)")
+    lmp.commands_string("variable own equal is_active(run_style,manymove/verlet)")
     answers.append(lmp.extract_variable("own"))
 styles = {kind: lmp.available_styles(kind) for kind in ("compute", "fix")}
 print(json.dumps([answers, styles]))
@@ -79,7 +79,7 @@ def test_the_name_is_its_own_after_errors(device, tmp_path, monkeypatch):
 
 def test_the_name_is_its_own_during_a_run(tmp_path):
     more = """
-variable own equal is_active(run,manymove/verlet)
+variable own equal is_active(run_style,manymove/verlet)
 thermo_style custom step v_own
 thermo 1
 run 4
