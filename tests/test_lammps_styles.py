@@ -1,5 +1,5 @@
-"""What `run_style manymove/verlet` does with names of styles: its own, which other commands of LAMMPS
-see, and those of the computes and fixes that it takes for readers of a rank's own atoms."""
+"""What `run_style manymove/verlet` does with names of styles: its own, which other commands see, and
+those of the computes and fixes that it takes for readers of a rank's own atoms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from dpd_decks import compare, fluid, resident, system
+from dpd_decks import compare, fluid, system
 from lammps_host import needs_lammps
 
 from manymove.lammps import host
@@ -62,7 +62,7 @@ def failing(step: int) -> str:
 
 @pytest.mark.parametrize("device", ["cpu", "auto"])
 def test_the_name_is_its_own_after_errors(device, tmp_path, monkeypatch):
-    """In the setup and in the run, with the particles on the device (cpu) and on the host (auto)."""
+    """In the setup and in the run, with particles on the device (cpu) and on the host (auto)."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     groups = [
         system() + fluid() + f"run_style manymove/verlet device {device}\nrun 2\n",

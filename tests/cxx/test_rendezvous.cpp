@@ -17,7 +17,9 @@ using Value = std::array<double, 2>;
 Value value_of(std::uint32_t tag, int round) { return {tag + 0.5, 1000.0 * round + tag}; }
 
 // Scatters tags among ranks, differently for those who bring and those who ask.
-int bringer(std::uint32_t tag, int ranks) { return static_cast<int>(tag * 2654435761u >> 8) % ranks; }
+int bringer(std::uint32_t tag, int ranks) {
+  return static_cast<int>(tag * 2654435761u >> 8) % ranks;
+}
 int asker(std::uint32_t tag, int ranks) { return static_cast<int>(tag * 40503u >> 4) % ranks; }
 
 }  // namespace
