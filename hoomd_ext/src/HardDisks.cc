@@ -185,8 +185,9 @@ void HardDisks::check_plane() const {
       if (other.tag >= 0 && (found.tag < 0 || other.tag < found.tag)) found = other;
   }
   if (found.tag >= 0)
-    throw std::invalid_argument("hoomd.manymove.HardDisks needs z = 0 in a 2D box: the particle with tag " +
-                                std::to_string(found.tag) + " has z = " + std::to_string(found.z));
+    throw std::invalid_argument(
+        "hoomd.manymove.HardDisks needs z = 0 in a 2D box: the particle with tag " +
+        std::to_string(found.tag) + " has z = " + std::to_string(found.z));
 }
 
 harddisk::Parameters HardDisks::parameters() const {
@@ -269,8 +270,8 @@ std::vector<double> HardDisks::positions_by_tag() const {
 }
 
 // ---- several ranks ----
-// The engine's strips are not HOOMD-blue's domains: after a step every rank fetches the positions of
-// its particles, and HOOMD-blue sends those that have left the domain to the next one.
+// The engine's strips are not HOOMD-blue's domains: after a step every rank fetches the positions
+// of its particles, and HOOMD-blue sends those that have left the domain to the next one.
 
 namespace {
 

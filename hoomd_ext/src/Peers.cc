@@ -61,9 +61,7 @@ class Peers final : public Communicator {
   }
 
   // The only place where this class waits for other ranks.
-  void wait(int count, MPI_Request* requests) {
-    MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
-  }
+  void wait(int count, MPI_Request* requests) { MPI_Waitall(count, requests, MPI_STATUSES_IGNORE); }
 
   MPI_Comm communicator_;
   int rank_ = 0, ranks_ = 1;
