@@ -149,8 +149,8 @@ TEST("the memory of candidates holds the next multiple of eight, and does not sh
   for (const int number : {1, 8, 9, 1000, 3}) {
     const Candidates candidates = memory.with_room_for(number);
     for (int k = 0; k < (number + 7) / 8 * 8; ++k) {
-      for (float* values : {candidates.x, candidates.y, candidates.z, candidates.radius,
-                            candidates.square})
+      for (float* values :
+           {candidates.x, candidates.y, candidates.z, candidates.radius, candidates.square})
         values[k] = 1;
       candidates.index[k] = 1;
       candidates.in[k] = 1;

@@ -71,8 +71,7 @@ class InProcess final : public Communicator {
     const auto n = static_cast<std::size_t>(count);
     std::vector<std::int64_t> all(n * static_cast<std::size_t>(ranks()));
     gather(values, all.data(), n * sizeof *values);
-    for (std::size_t k = 0; k < all.size(); ++k)
-      values[k % n] = std::max(values[k % n], all[k]);
+    for (std::size_t k = 0; k < all.size(); ++k) values[k % n] = std::max(values[k % n], all[k]);
   }
   void gather(const void* mine, void* all, std::size_t bytes) override {
     for (int r = 0; r < ranks(); ++r) mail_.send(rank_, r, mine, bytes);
