@@ -17,7 +17,7 @@ struct DeviceTally {
   unsigned full, stuck;
 };
 
-// A warp's shared memory.
+// A point in shared memory, padded so that one access reads it whole.
 template <class F>
 struct alignas(4 * sizeof(F)) SharedPoint {
   F x, y, z, unused;

@@ -7,8 +7,7 @@
 namespace manymove::coulomb {
 namespace {
 
-// ---- the particles of host programs
-// --------------------------------------------------------------
+// ---- the particles of host programs ----
 
 template <class Real>
 __global__ void trace_kernel(HostParticles host, int n, unsigned long long* sum) {
@@ -26,8 +25,7 @@ __global__ void write_kernel(Rules r, double3 axis_unit, HostParticles host, int
   if (i < n) write_ion<Real>(r, unit, host, i, site[i], left[i]);
 }
 
-// ---- measurements
-// --------------------------------------------------------------------------------
+// ---- measurements ----
 
 // Twice the energy in quanta, into tally.low and tally.high; always in float64.
 template <bool Periodic>

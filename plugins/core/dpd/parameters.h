@@ -27,10 +27,11 @@ void look_ahead(Cells& cells, double time_step, std::int64_t steps);
 
 Shorts shorts_of(const Settings& settings);
 
-// Threads that share the list of one particle, each with every so-manieth group of kGroup entries;
-// their sums are added pairwise. A function of the number of particles alone, since it decides
-// about the rounding.
+// Entries of a neighbor list are read in groups of this size. Lane l of a particle takes the groups
+// l, l + lanes, l + 2 lanes, ..., and the sums of its lanes are added pairwise.
 constexpr int kGroup = 4;
+// Lanes (threads) that share the list of one particle. It is a function of the number of particles
+// alone, because it determines the order of the sums and therefore their rounding.
 int lanes_of(int count);
 
 template <class P>

@@ -166,7 +166,7 @@ MM_HD TileBounds tile_bounds(const int cells[2], const int tiles[2], int tile) {
   return b;
 }
 
-// Where a kernel works that has but a strip of the grid in its local storage (strip.h).
+// Maps the local rows and tiles of a strip (strip.h) to those of the whole grid.
 struct Part {
   int cells[2], tiles[2];  // of the whole grid
   int first_tile;          // of those that are to be done
