@@ -1,53 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "mpi_communicator.h"
 
-#include <algorithm>
-
 using namespace LAMMPS_NS;
-
-namespace {
-
-constexpr int kTag = 0x6d6d;
-constexpr std::size_t kMost = std::size_t(1) << 30;  // bytes of one message: MPI counts in int
-
-}  // namespace
-
-MpiCommunicator::MpiCommunicator(MPI_Comm world) : world_(world) {
-  MPI_Comm_rank(world, &rank_);
-  MPI_Comm_size(world, &ranks_);
-}
+using manymove::MpiChannel;
 
 void MpiCommunicator::maximum(std::int64_t* values, int count) {
-  MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_INT64_T, MPI_MAX, world_);
+  channel_.reduce(values, static_cast<std::size_t>(count), MPI_INT64_T, MPI_MAX);
 }
 
 void MpiCommunicator::gather(const void* mine, void* all, std::size_t bytes) {
-  const int count = static_cast<int>(bytes);
-  MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, world_);
+  channel_.gather(mine, all, bytes);
 }
 
 void MpiCommunicator::transpose(const std::int64_t* to, std::int64_t* from) {
-  MPI_Alltoall(to, 1, MPI_INT64_T, from, 1, MPI_INT64_T, world_);
+  channel_.transpose(to, from);
 }
 
 void MpiCommunicator::exchange(const std::vector<Message>& sent,
                                const std::vector<Message>& received) {
-  std::vector<MPI_Request> requests;
-  const auto in_pieces = [&](const std::vector<Message>& messages, auto start) {
+  constexpr int kTag = 1;
+  const auto tagged = [](const std::vector<Message>& messages) {
+    std::vector<MpiChannel::Message> all;
+    all.reserve(messages.size());
     for (const Message& message : messages)
-      for (std::size_t from = 0; from < message.bytes; from += kMost) {
-        const auto bytes = static_cast<int>(std::min(kMost, message.bytes - from));
-        start(static_cast<char*>(message.data) + from, bytes, message.rank,
-              &requests.emplace_back());
-      }
+      all.push_back({message.rank, kTag, message.data, message.bytes});
+    return all;
   };
-  in_pieces(received, [this](char* data, int bytes, int rank, MPI_Request* request) {
-    MPI_Irecv(data, bytes, MPI_BYTE, rank, kTag, world_, request);
-  });
-  in_pieces(sent, [this](char* data, int bytes, int rank, MPI_Request* request) {
-    MPI_Isend(data, bytes, MPI_BYTE, rank, kTag, world_, request);
-  });
-  MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+  channel_.exchange(tagged(sent), tagged(received));
 }
 
 int LAMMPS_NS::rank_on_host(MPI_Comm world) {

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "residence.h"
 
-#include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <new>
 #include <stdexcept>
-#include <thread>
 
 #include "atom.h"
 #include "comm.h"
@@ -72,30 +69,41 @@ void Residence::make_engine() {
   });
 }
 
+// A phase that all ranks enter together. They leave it together, with the same error if there is
+// one, and LAMMPS can report it as an error of all ranks unless one of them does not answer.
 template <class Call>
 void Residence::guarded(Call call) {
   std::string what;
-  bool everywhere = comm->nprocs == 1;
+  bool everywhere = true;
   try {
-    return call();
-  } catch (const std::bad_alloc& failure) {
-    what = "out of memory for " + std::to_string(atom->nlocal) + " atoms";
-    if (std::strcmp(failure.what(), "std::bad_alloc") != 0)
-      what += std::string(": ") + failure.what();
+    if (comm->nprocs == 1) return with_size(call);
+    return manymove::collective(communicator_, [&] { with_size(call); });
   } catch (const manymove::dpd::LostParticle& failure) {
     what = std::string("Lost atoms: ") + failure.what();
-    everywhere = true;
+  } catch (const manymove::RankFailure& failure) {
+    what = failure.what();
+    everywhere = failure.everyone;
   } catch (const std::exception& failure) {
     what = failure.what();
   }
   what = "Run style manymove/verlet on " + (engine_ ? engine_->device() : device_) + ": " + what;
   if (everywhere) error->all(FLERR, what);
-  // The other ranks wait for this one until LAMMPS ends them; the launcher may end before it has
-  // passed on what LAMMPS says then.
-  std::fprintf(stderr, "ERROR on proc %d: %s\n", comm->me, what.c_str());
-  std::fflush(stderr);
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
   error->one(FLERR, what);
+}
+
+// Says for how many atoms memory is missing.
+template <class Call>
+void Residence::with_size(Call call) {
+  try {
+    call();
+  } catch (const manymove::Agreed&) {
+    throw;
+  } catch (const std::bad_alloc& failure) {
+    std::string what = "out of memory for " + std::to_string(atom->nlocal) + " atoms";
+    if (std::strcmp(failure.what(), "std::bad_alloc") != 0)
+      what += std::string(": ") + failure.what();
+    throw std::runtime_error(what);
+  }
 }
 
 HostArrays Residence::arrays() {

@@ -52,6 +52,8 @@ class Residence : protected Pointers {
   manymove::dpd::HostArrays arrays();
   template <class Call>
   void guarded(Call call);
+  template <class Call>
+  void with_size(Call call);
 
   ResidentDeck& deck_;
   const Wishes wishes_;

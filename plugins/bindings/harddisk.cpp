@@ -103,10 +103,12 @@ class Ranks final : public RankRing {
   explicit Ranks(nb::object object)
       : object_(std::move(object)),
         rank_(nb::cast<int>(object_.attr("rank"))),
-        ranks_(nb::cast<int>(object_.attr("size"))) {}
+        ranks_(nb::cast<int>(object_.attr("size"))),
+        watchdog_(nb::cast<manymove::Watchdog&>(object_.attr("watchdog"))) {}
 
   int rank() const override { return rank_; }
   int ranks() const override { return ranks_; }
+  manymove::Watchdog& watchdog() override { return watchdog_; }
   Shared share(std::size_t bytes) override {
     nb::gil_scoped_acquire gil;
     const auto at = nb::cast<std::array<std::uintptr_t, 3>>(object_.attr("share")(bytes));
@@ -138,6 +140,7 @@ class Ranks final : public RankRing {
 
   nb::object object_;
   int rank_, ranks_;
+  manymove::Watchdog& watchdog_;  // of object_
 };
 
 }  // namespace

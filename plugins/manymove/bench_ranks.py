@@ -8,6 +8,7 @@ have the same disks or as many systems in all; in weak scaling as many on each r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +20,7 @@ from manymove.adsorption_fill import filling_systems
 from manymove.averages import MULTIPLE
 from manymove.harddisk import HardDisks
 from manymove.packing import random_packing
-from manymove.ranks import TIMEOUT, Ranks
+from manymove.ranks import Ranks
 from manymove.replicas import World
 from manymove.report import write_json
 
@@ -177,7 +178,7 @@ def _everyone(world: World, ranks: Sequence[int]) -> Ranks | None:
             f"--ranks is {','.join(map(str, ranks))}; mpirun started {world.size}, it must be from "
             "1 to that"
         )
-    return Ranks.of(world.communicator, TIMEOUT)
+    return Ranks.of(world.communicator)
 
 
 def _write(world: World, report: dict[str, Any], json_file: Path | None) -> dict[str, Any]:
@@ -246,7 +247,7 @@ def _on_some(
     def task() -> tuple[bench.Variant | None, Ranks | None]:
         if world.rank >= count:
             return None, None
-        return make(some, count), Ranks.of(some, TIMEOUT)
+        return make(some, count), Ranks.of(some)
 
     return everyone.together(task, patient=True) if everyone else task()
 
@@ -265,10 +266,10 @@ def _disks(
     settings: dict[str, Any],
     melt: int,
 ) -> bench.Variant:
-    ranks = Ranks.of(some, TIMEOUT)
+    ranks = Ranks.of(some)
     positions, box = _repeat(*found, blocks) if found else (None, None)
-    box = ranks.first(box, patient=True) if ranks else box
-    engine = HardDisks(positions, box, comm=some, timeout=10 * TIMEOUT, **settings)
+    box = ranks.first(box) if ranks else box
+    engine = HardDisks(positions, box, comm=some, **settings)
     engine.run(melt)  # copies part
     variant = _named(bench.standalone(engine), count)
     variant.settings |= {"particles": engine.N, "cells": list(engine.cells)}
@@ -277,7 +278,7 @@ def _disks(
 
 def _systems(some: Any, count: int, engine: Adsorption, total: int) -> bench.Variant:
     """The moves of all ranks: a run ends with that of the last one."""
-    ranks = Ranks.of(some, 10 * TIMEOUT)
+    ranks = Ranks.of(some)
 
     def run(steps: int) -> tuple[int, int]:
         states, accepted = engine.trial_states, engine.acceptance_counts[0]
@@ -325,14 +326,17 @@ def _time(
 ) -> list[dict[str, Any]]:
     """Results of the variants that this rank is part of."""
     variants = [(variant, ranks) for variant, ranks in all_variants if variant]
-    for variant, ranks in variants:
-        variant.sweeps = 16  # a cycle at least
-        variant.calibrate(seconds, ranks.first if ranks else float)
+    answering = everyone.answering if everyone else nullcontext  # ranks that have fewer variants
+    with answering():
+        for variant, ranks in variants:
+            variant.sweeps = 16  # a cycle at least
+            variant.calibrate(seconds, ranks.first if ranks else float)
     for _ in range(repeats):
         if everyone:
-            everyone.first(None, patient=True)
-        for variant, ranks in variants:
-            if ranks:
-                ranks.any(False)  # all begin together
-            variant.time()
+            everyone.first(None)
+        with answering():
+            for variant, ranks in variants:
+                if ranks:
+                    ranks.any(False)  # all begin together
+                variant.time()
     return [variant.result() for variant, _ in variants]

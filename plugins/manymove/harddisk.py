@@ -22,7 +22,7 @@ from manymove import tuning as _tuning
 from manymove.analysis.pressure import PressureEstimate, estimate
 from manymove.packing import hexagonal_packing, random_packing, square_packing
 from manymove.pressure_sampling import PressureSampling
-from manymove.ranks import TIMEOUT, Ranks
+from manymove.ranks import Ranks
 from manymove.simulation import Simulation
 from manymove.tuning import Tuning
 
@@ -78,7 +78,8 @@ class HardDisks(Simulation):
             in strips along y, each on a GPU by its rank on the machine, or on its part of the cores
             (docs/theory/hard_disks.md, section 9). The trajectory is that of one rank, bit for bit.
             `positions` are those of rank 0, the others' are not looked at (None will do).
-        timeout: seconds that a rank waits for another one in a run before it gives up.
+        timeout: seconds after which ranks give up one that neither ends their wait nor answers
+            (default MANYMOVE_TIMEOUT, or 60). Time for which the job is suspended does not count.
 
     With `comm` all ranks have the same settings and make the same calls in the same order: runs,
     `save`, `load`, `positions`, `state_hash`, `psi6()`, `max_overlap()` and `sample_pressure`
@@ -92,7 +93,8 @@ class HardDisks(Simulation):
             lie in a heap, a bad one of them).
         ValueError: a bad box, diameter, position (outside, NaN), shape, layout, setting or device.
         TypeError: positions are no array or neither float32 nor float64; comm is no communicator.
-        RankLost: (a RuntimeError of manymove.ranks) another rank has died or does something else.
+        RankLost: (a RuntimeError of manymove.ranks, on all ranks) a rank is silent or has failed,
+            or the ranks do not make the same calls. The object cannot be used afterwards.
         MemoryError: the device has not enough memory.
 
     An object is not to be used by several threads at once; different objects may be.
@@ -118,7 +120,7 @@ class HardDisks(Simulation):
         shift_along_axis: bool = False,
         repair_depth: float = 1e-4,
         comm: Any = None,
-        timeout: float = TIMEOUT,
+        timeout: float | None = None,
     ) -> None:
         self._parameters: dict[str, Any] = {
             "box": arguments.edges(box, 2),
@@ -143,9 +145,10 @@ class HardDisks(Simulation):
                 )
             )
         else:
-            self._divide(lambda: _core.HardDisks.first_snapshot(positions, self._parameters))
+            with self._ranks.collective():
+                self._divide(lambda: _core.HardDisks.first_snapshot(positions, self._parameters))
 
-    def _join(self, comm: Any, timeout: float, device: str, threads: int | None) -> None:
+    def _join(self, comm: Any, timeout: float | None, device: str, threads: int | None) -> None:
         """The other ranks, and this one's device and threads."""
         self._ranks = Ranks.of(comm, timeout)
         if self._ranks is not None:
@@ -160,7 +163,7 @@ class HardDisks(Simulation):
         ranks = self._ranks
         settings = ranks.all(self._parameters)
         if any(other != settings[0] for other in settings):
-            raise ValueError("the ranks of comm have different settings")
+            raise ranks.all_raise(ValueError("the ranks of comm have different settings"))
         edges = ranks.together(lambda: _core.HardDisks.strip_rows(self._parameters, ranks.size))
         found = ranks.together(lambda: whole() if ranks.rank == 0 else None, patient=True)
         snapshot, particles, repaired = found or (None, 0, (0, 0.0))
@@ -174,14 +177,7 @@ class HardDisks(Simulation):
             "first_row": edges[ranks.rank],
         }
         make = _core.HardDisks.from_strip
-        self._adopt(
-            ranks.together(
-                lambda: make(
-                    strip, particles, self._parameters, self._device, self._threads, ranks
-                ),
-                patient=True,
-            )
-        )
+        self._adopt(make(strip, particles, self._parameters, self._device, self._threads, ranks))
         self._repaired = repaired
 
     def _adopt(self, engine: _core.HardDisks) -> None:
@@ -269,7 +265,10 @@ class HardDisks(Simulation):
 
     def _run_cycles(self, cycles: int, callback: Callable[[HardDisks], None] | None) -> None:
         before, ranks = self.trial_moves, self._ranks
-        with ranks.interrupts() if ranks else nullcontext() as check_interrupt:
+        with (
+            ranks.collective() if ranks else nullcontext(),
+            ranks.interrupts() if ranks else nullcontext() as check_interrupt,
+        ):
             for done in self._pieces(cycles, self._engine.run, ranks.first if ranks else None):
                 self._per_cycle = (self.trial_moves - before) / done
                 self._last_cycle = self.trial_moves - before if cycles == 1 else 0
@@ -442,8 +441,9 @@ class HardDisks(Simulation):
         if ranks is None:
             self._write(path, state)
         else:
-            whole = ranks.gather_rows(state, self.cells[1])
-            ranks.together(lambda: whole and self._write(path, whole), patient=True)
+            with ranks.collective():
+                whole = ranks.gather_rows(state, self.cells[1])
+                ranks.together(lambda: whole and self._write(path, whole), patient=True)
 
     def _write(self, path: Path, state: dict[str, Any]) -> None:
         header = {
@@ -471,7 +471,7 @@ class HardDisks(Simulation):
         device: str = "auto",
         threads: int | None = None,
         comm: Any = None,
-        timeout: float = TIMEOUT,
+        timeout: float | None = None,
     ) -> HardDisks:
         """Go on from a checkpoint: the same trajectory, bit for bit, on whatever devices and ranks.
 
@@ -500,7 +500,8 @@ class HardDisks(Simulation):
                 _core.HardDisks.check_snapshot(*read[:3])
                 return *read[:2], (0, 0.0)
 
-            self._divide(whole)
+            with ranks.collective():
+                self._divide(whole)
         self._goal = run["goal"]
         self._per_cycle = run["per_cycle"]
         self._last_cycle = run["last_cycle"]

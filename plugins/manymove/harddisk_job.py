@@ -12,7 +12,7 @@ from manymove.analysis import pressure
 from manymove.analysis.reference import published, published_pressure
 from manymove.harddisk_replica import Replica, Result, Settings
 from manymove.io import Frame, read_frame
-from manymove.ranks import TIMEOUT, RankLost, Ranks
+from manymove.ranks import Ranks
 from manymove.replicas import World
 from manymove.report import number
 
@@ -27,7 +27,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     Raises:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
     """
-    ranks = Ranks.of(world.communicator, TIMEOUT) if settings.decompose else None
+    ranks = Ranks.of(world.communicator) if settings.decompose else None
     results = job.on_all_ranks(world, lambda: _share(settings, world, ranks))
     summary = summarise(settings, results, world.size)
     if world.rank == 0:
@@ -38,18 +38,15 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
 def _share(settings: Settings, world: World, ranks: Ranks | None) -> list[Result]:
     """What this rank runs; of a system that all share, the first rank has the result."""
     mine = [0] if ranks else world.share(range(settings.replicas))
-    try:
-        frame = ranks.together(lambda: _prepare(settings)) if ranks else _prepare(settings)
-        results = job.run_share(
-            settings,
-            world,
-            mine,
-            lambda *where: Replica(*where, frame, ranks),
-            f"{settings.particles:,} disks at {settings.packing_fraction:.4g}",
-            (settings.sweeps + settings.equilibrate) * settings.particles * len(mine),
-        )
-    except RankLost as error:
-        ranks.abort(str(error))
+    frame = ranks.together(lambda: _prepare(settings)) if ranks else _prepare(settings)
+    results = job.run_share(
+        settings,
+        world,
+        mine,
+        lambda *where: Replica(*where, frame, ranks),
+        f"{settings.particles:,} disks at {settings.packing_fraction:.4g}",
+        (settings.sweeps + settings.equilibrate) * settings.particles * len(mine),
+    )
     return [] if ranks and world.rank > 0 else results
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from manymove.channel import RankLost
 from manymove.progress import Interrupted, MovesBar, StopRequest
 from manymove.replicas import World, run_concurrently, share_of_threads
 
@@ -220,12 +221,14 @@ def run_share(
         ]
         quiet = settings.quiet or world.rank > 0
         bar = MovesBar(description, moves, quiet=quiet)
+
+        def show() -> None:
+            bar.show(sum(replica.moves for replica in replicas))
+            _ = stop.requested  # other ranks may ask whether this one is alive
+
         try:
             return run_concurrently(
-                [replica.run for replica in replicas],
-                len(threads),
-                stop,
-                lambda: bar.show(sum(replica.moves for replica in replicas)),
+                [replica.run for replica in replicas], len(threads), stop, show
             )
         finally:
             bar.close()
@@ -234,20 +237,26 @@ def run_share(
 def on_all_ranks(world: World, share: Callable[[], list[Any]]) -> list[Any]:
     """The results of all replicas in their order, on every rank.
 
-    An error on one rank is the error of all, or the others would wait for it for ever.
+    If some ranks fail, all raise the error of the lowest of them. If a rank is silent, or ranks that
+    share a system have lost one, all processes end.
     """
     failure: Exception | None = None
     results: list[Any] = []
     try:
-        results = share()
-    except Exception as error:
-        failure = error
-    failures = world.failures(failure)
-    if failure is not None:
-        raise failure
-    if failures:
-        raise RuntimeError(failures[0])
-    return sorted(world.gather(results), key=lambda result: result.replica)
+        try:
+            results = share()
+        except RankLost:
+            raise
+        except Exception as error:
+            failure = error
+        failures = world.failures(failure)
+        if failure is not None and failures[0] == str(failure):
+            raise failure
+        if failures:
+            raise RuntimeError(failures[0])
+        return sorted(world.gather(results), key=lambda result: result.replica)
+    except RankLost as error:
+        world.abort(str(error))
 
 
 def run_in_turn(

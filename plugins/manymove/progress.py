@@ -31,7 +31,7 @@ class StopRequest:
 
     @property
     def requested(self) -> bool:
-        return self._event.is_set() or self._elsewhere()
+        return self._elsewhere() or self._event.is_set()
 
     def request(self) -> None:
         self._event.set()

@@ -5,60 +5,59 @@ from __future__ import annotations
 import math
 import mmap
 import os
-import pickle
 import signal
-import sys
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, NoReturn, TypeVar
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar
 
 import numpy as np
 
+from manymove import _core
+from manymove.channel import Channel, RankLost
 from manymove.replicas import World
+
+__all__ = ["RankLost", "Ranks"]
 
 T = TypeVar("T")
 
-TIMEOUT = 50.0  # seconds that a rank waits for another in a run
 _DOWN, _UP, _ROWS = 7101, 7102, 7103  # tags
 _LARGEST = 1 << 30  # bytes of a message
-
-
-class RankLost(RuntimeError):
-    """Another rank does not answer: it has died, or is not making the same calls."""
 
 
 class Ranks:
     """The ranks of an mpi4py communicator that share a system.
 
     All of them make the same calls in the same order. The communicator may be used for other things
-    in between.
+    in between: messages go through a duplicate of it.
 
     Args:
         communicator: of mpi4py, with at least two ranks.
-        timeout: seconds after which a silent rank is given up, in a run and in what observes.
+        timeout: seconds after which a silent rank is given up (default MANYMOVE_TIMEOUT, or 60).
+
+    Raises:
+        ValueError: timeout is not positive.
     """
 
     shares_memory = True  # with neighbours on the same machine
 
-    def __init__(self, communicator: Any, timeout: float = TIMEOUT) -> None:
-        if not timeout > 0:
+    def __init__(self, communicator: Any, timeout: float | None = None) -> None:
+        if timeout is None:
+            timeout = _core.timeout()
+        elif not 0 < timeout < math.inf:
             raise ValueError(f"timeout must be positive, got {timeout}")
-        from mpi4py import MPI
-
-        self._mpi = MPI
-        self.communicator = self._comm = communicator
+        self.communicator = communicator
         self._timeout = timeout
-        self._memory: list[np.ndarray | None] = []
-        self._lost: list[Any] | None = None  # what an unfinished message may still touch
+        self._channel = Channel.of(communicator, "ranks")
+        self._comm, self._mpi = self._channel.comm, self._channel.mpi
+        self._memory: list[np.ndarray] = []
         self.rank: int = communicator.rank
         self.size: int = communicator.size
         self.world = World.of(communicator)
 
     @classmethod
-    def of(cls, communicator: Any, timeout: float) -> Ranks | None:
+    def of(cls, communicator: Any, timeout: float | None = None) -> Ranks | None:
         """Those of a communicator; None if there is no other rank.
 
         Raises:
@@ -70,13 +69,12 @@ class Ranks:
             raise TypeError(f"comm must be a communicator of mpi4py, got {communicator!r}")
         return cls(communicator, timeout) if communicator.size > 1 else None
 
-    def abort(self, message: str) -> NoReturn:
-        """End the processes of all ranks, with a message on the standard error."""
-        print(f"manymove: error: {message}", file=sys.stderr, flush=True)
-        self._comm.Abort(2)
-        raise SystemExit(2)
-
     # ---- what the engine asks for ----------------------------------------------------------------
+
+    @property
+    def watchdog(self) -> Any:
+        """Of the waits of these ranks, for engines of the core."""
+        return self._watched.watchdog.core
 
     def exchange(
         self,
@@ -98,76 +96,77 @@ class Ranks:
         if to_above.size:
             sends.append(comm.Isend([to_above, byte], above, _UP))
         try:
-            self._wait(receives + sends)
-        except RankLost:
+            self._watched.wait(receives + sends)
+        except BaseException:
             for receive in receives:  # the engine's memory may not last as long as MPI
                 receive.Cancel()
             raise
 
     def sum_in_place(self, values: np.ndarray) -> None:
         """The sums over all ranks, float64 or uint64."""
-        self._sum(values, patient=False)
+        self._watched.sum(values)
 
     def share(self, size: int) -> tuple[int, int, int]:
         """Addresses of `size` bytes that this rank's neighbours can read, and of those of the ranks
         below and above; 0 where they are on another machine."""
         if not self.shares_memory:
             return 0, 0, 0
-        path = f"/dev/shm/manymove-{uuid.uuid4().hex}"
-        mine = _mapped(path, size, os.O_CREAT | os.O_EXCL)
-        paths = self.all(path)
-        neighbours = ((self.rank - 1) % self.size, (self.rank + 1) % self.size)
-        reached = {rank: _mapped(paths[rank], size) for rank in neighbours}
-        reached = {rank: memory for rank, memory in reached.items() if memory is not None}
-        others = self.all(set(reached))
-        if mine is not None:
-            os.unlink(path)
-        mutual = {r: m for r, m in reached.items() if mine is not None and self.rank in others[r]}
-        self._memory += [mine, *mutual.values()]
+        mine, name = _anonymous(size)
+        try:
+            memory = _mapped(mine, size)
+            names = self.all(name)
+            neighbours = ((self.rank - 1) % self.size, (self.rank + 1) % self.size)
+            reached = {rank: _opened(names[rank], size) for rank in neighbours}
+            reached = {rank: other for rank, other in reached.items() if other is not None}
+            others = self.all(set(reached))  # nobody closes before all have opened
+        finally:
+            if mine is not None:
+                os.close(mine)
+        mutual = {r: m for r, m in reached.items() if memory is not None and self.rank in others[r]}
+        if not mutual:
+            return 0, 0, 0
+        self._memory += [memory, *mutual.values()]
         below, above = (mutual[r].ctypes.data if r in mutual else 0 for r in neighbours)
-        return mine.ctypes.data if mutual else 0, below, above
+        return memory.ctypes.data, below, above
 
     # ---- agreement -------------------------------------------------------------------------------
 
-    def first(self, value: T, patient: bool = False) -> T:
-        """Rank 0's value, on every rank. Patient: however long rank 0 takes."""
-        data = pickle.dumps(value) if self.rank == 0 else b""
-        size = np.array([len(data)], dtype=np.int64)
-        self._wait([self._comm.Ibcast(size)], size, patient=patient)
-        message = np.empty(size[0], np.uint8)
-        if self.rank == 0:
-            message[:] = np.frombuffer(data, np.uint8)
-        self._wait([self._comm.Ibcast(message)], message)
-        return pickle.loads(message.tobytes())
+    @property
+    def _watched(self) -> Channel:
+        """The channel, which objects of other timeouts may use as well."""
+        self._channel.watchdog.limit = self._timeout
+        return self._channel
 
-    def all(self, value: T, patient: bool = False) -> list[T]:
+    def first(self, value: T) -> T:
+        """Rank 0's value, on every rank."""
+        return self._watched.first(value)
+
+    def all(self, value: T) -> list[T]:
         """The values of all ranks, on every rank."""
-        data = np.frombuffer(pickle.dumps(value), dtype=np.uint8).copy()
-        size, sizes = np.array([data.size], np.int64), np.empty(self.size, np.int64)
-        self._wait([self._comm.Iallgather(size, sizes)], size, sizes, patient=patient)
-        everything = np.empty(sizes.sum(), np.uint8)
-        shape = (sizes.tolist(), np.concatenate(([0], np.cumsum(sizes)[:-1])).tolist())
-        self._wait([self._comm.Iallgatherv(data, [everything, shape])], data, everything)
-        return [
-            pickle.loads(everything[start : start + count].tobytes())
-            for count, start in zip(*shape, strict=True)
-        ]
+        return self._watched.all(value)
 
     def together(self, task: Callable[[], T], patient: bool = False) -> T:
-        """This rank's result of a task that all ranks have; if it fails on one, it fails on all."""
-        result, error = None, None
-        try:
-            result = task()
-        except Exception as failure:
-            if isinstance(failure, RankLost):
-                raise
-            error = failure
-        failed = np.array([error is not None], dtype=np.uint64)
-        self._sum(failed, patient)
-        if failed[0]:
-            told = [e for e in self.all(_picklable(error)) if e is not None]
-            raise error if error is not None else told[0]
-        return result  # type: ignore[return-value]
+        """This rank's result of a task that all ranks have, without calls of these ranks. If it
+        fails on some, all raise what the lowest of them has raised.
+
+        Args:
+            task: of this rank.
+            patient: the task may take longer than half the timeout.
+        """
+        return self._watched.together(task, patient)
+
+    def collective(self) -> AbstractContextManager[None]:
+        """Around calls that all ranks make together: an error of a single rank becomes RankLost on
+        all of them, with its message."""
+        return self._watched.collective()
+
+    def all_raise(self, error: BaseException) -> BaseException:
+        """The error, marked as one that all ranks raise now."""
+        return self._channel.all_raise(error)
+
+    def answering(self) -> AbstractContextManager[None]:
+        """While this rank computes for long without the others, a thread answers them."""
+        return self._watched.answering()
 
     def any(self, flag: bool) -> bool:
         """Whether it is true on one of the ranks."""
@@ -186,7 +185,7 @@ class Ranks:
 
         def check() -> None:
             if self.any(bool(pressed)):
-                raise KeyboardInterrupt
+                raise self.all_raise(KeyboardInterrupt())
 
         try:
             yield check
@@ -248,60 +247,52 @@ class Ranks:
         data = array.view(np.uint8)
         for start in range(0, data.size, _LARGEST):
             part = data[start : start + _LARGEST]
-            self._wait([self._comm.Isend([part, self._mpi.BYTE], rank, _ROWS)], patient=True)
+            self._watched.wait([self._comm.Isend([part, self._mpi.BYTE], rank, _ROWS)], part)
 
     def _receive(self, array: np.ndarray, rank: int) -> None:
         data = array.view(np.uint8)
         for start in range(0, data.size, _LARGEST):
             part = data[start : start + _LARGEST]
-            self._wait([self._comm.Irecv([part, self._mpi.BYTE], rank, _ROWS)], patient=True)
-
-    # ---- waiting ---------------------------------------------------------------------------------
-
-    def _sum(self, values: np.ndarray, patient: bool) -> None:
-        mine = values.copy()
-        self._wait([self._comm.Iallreduce(mine, values)], mine, values, patient=patient)
-
-    def _wait(self, requests: list[Any], *memory: np.ndarray, patient: bool = False) -> None:
-        if self._lost is not None:
-            raise RankLost("another rank was lost before")
-        test = self._mpi.Request.Testall
-        for _ in range(100):
-            if test(requests):
-                return
-        began = time.monotonic()
-        while not test(requests):
-            waited = time.monotonic() - began
-            if waited > (math.inf if patient else self._timeout):
-                self._lost = [requests, memory]
-                raise RankLost(
-                    f"rank {self.rank} of {self.size} has waited {waited:.0f} s for another rank: "
-                    "it has died or does not make the same calls"
-                )
-            # Ranks may share a core; those that have waited for long may as well sleep.
-            time.sleep(0 if waited < 0.01 else 1e-4 if waited < 1 else 1e-2)
+            self._watched.wait([self._comm.Irecv([part, self._mpi.BYTE], rank, _ROWS)], part)
 
 
-def _mapped(path: str, size: int, flags: int = 0) -> np.ndarray | None:
-    """Memory that processes of a machine share; None where there is none of this name."""
+# Memory without a name in any file system, so that nothing of it is left behind: other processes of
+# the same user and machine find it among the open files of its owner.
+def _anonymous(size: int) -> tuple[int | None, tuple[str, str] | None]:
+    """Such a file, and where others find it and what it is called there; None where there is no
+    such memory."""
+    label = f"manymove-{uuid.uuid4().hex}"
     try:
-        file = os.open(path, os.O_RDWR | flags, 0o600)
+        file = os.memfd_create(label)
+    except (AttributeError, OSError):
+        return None, None
+    try:
+        os.posix_fallocate(file, 0, size)
+    except OSError:
+        os.close(file)
+        return None, None
+    return file, (f"/proc/{os.getpid()}/fd/{file}", label)
+
+
+def _opened(name: tuple[str, str] | None, size: int) -> np.ndarray | None:
+    """Another process's memory; None if it is not on this machine."""
+    if name is None:
+        return None
+    path, label = name
+    try:
+        if label not in os.readlink(path):
+            return None
+        file = os.open(path, os.O_RDWR)
     except OSError:
         return None
     try:
-        if flags:
-            os.posix_fallocate(file, 0, size)
-        return np.frombuffer(mmap.mmap(file, size), np.uint8)
-    except OSError:
-        if flags:
-            os.unlink(path)
-        return None
+        return _mapped(file, size)
     finally:
         os.close(file)
 
 
-def _picklable(error: Exception | None) -> Exception | None:
+def _mapped(file: int | None, size: int) -> np.ndarray | None:
     try:
-        return pickle.loads(pickle.dumps(error))
-    except Exception:
-        return RuntimeError(str(error))
+        return None if file is None else np.frombuffer(mmap.mmap(file, size), np.uint8)
+    except OSError:
+        return None

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import platform
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
 
 from manymove import _core
+from manymove.channel import Channel, RankLost
 from manymove.devices import on_gpu, usable_cores
 from manymove.progress import StopRequest
 
@@ -104,29 +109,36 @@ class World:
 
     @classmethod
     def of(cls, everyone: Any) -> World:
-        """The ranks of a communicator of mpi4py."""
-        from mpi4py import MPI
-
-        machine = everyone.Split_type(MPI.COMM_TYPE_SHARED)
-        mine = usable_cores()
+        """The ranks of a communicator of mpi4py. Collective."""
+        rank, mine = everyone.rank, (_machine(), usable_cores())
+        all_ranks = Channel.of(everyone, "world").all(mine) if everyone.size > 1 else [mine]
+        local_rank = sum(machine == mine[0] for machine, _ in all_ranks[:rank])
         # Ranks bound to cores of their own keep them; those with the same cores divide them.
-        sharing = machine.allgather(mine).count(mine)
-        cores = max(1, len(mine) // sharing)
-        return cls(everyone.rank, everyone.size, machine.rank, cores, everyone)
+        cores = max(1, len(mine[1]) // all_ranks.count(mine))
+        return cls(rank, everyone.size, local_rank, cores, everyone)
+
+    @property
+    def _channel(self) -> Channel | None:
+        return Channel.of(self.communicator, "world") if self.size > 1 else None
 
     def share(self, items: Sequence[T]) -> list[T]:
         """The items that fall to this rank."""
         return list(items[self.rank :: self.size])
 
     def gather(self, items: list[T]) -> list[T]:
-        """The items of all ranks, on every rank."""
-        if self.communicator is None:
+        """The items of all ranks, on every rank, however long the others compute.
+
+        Raises:
+            RankLost: another rank is silent: it neither comes here nor asks its `stop_request`.
+        """
+        if self._channel is None:
             return items
-        return [item for part in self.communicator.allgather(items) for item in part]
+        return [item for part in self._channel.all(items) for item in part]
 
     def stop_request(self) -> StopRequest:
-        """Of the user, or of another rank that has failed."""
-        return StopRequest(_Listener(self.communicator)) if self.communicator else StopRequest()
+        """Of the user, or of another rank that has failed. Asking it tells ranks that wait that
+        this one is alive."""
+        return StopRequest(_Listener(self._channel)) if self._channel else StopRequest()
 
     def failures(self, mine: Exception | None) -> list[str]:
         """What has failed on the ranks, in their order; each calls it at the end of its part.
@@ -134,17 +146,24 @@ class World:
         A rank that fails tells the others, whose `stop_request` then asks them to stop: they come
         here soon, with their checkpoints written.
         """
-        if self.communicator is None:
+        channel = self._channel
+        if channel is None:
             return [] if mine is None else [str(mine)]
         others = [rank for rank in range(self.size) if rank != self.rank]
-        told = [self.communicator.isend(None, rank, _FAILED) for rank in others if mine is not None]
+        nothing = np.empty(0, np.uint8)
+        told = [channel.comm.Isend(nothing, r, _FAILED) for r in others if mine is not None]
         failed = self.gather([(self.rank, str(mine))] if mine is not None else [])
-        for rank, _ in failed:
-            if rank != self.rank:
-                self.communicator.recv(source=rank, tag=_FAILED)
-        for message in told:
-            message.wait()
+        heard = [channel.comm.Irecv(nothing, r, _FAILED) for r, _ in failed if r != self.rank]
+        channel.wait(told + heard)
         return [text for _, text in failed]
+
+    def abort(self, message: str) -> NoReturn:
+        """End the processes of all ranks, one that is silent included, with a message on the
+        standard error."""
+        print(f"manymove: error: {message}", file=sys.stderr, flush=True)
+        if self.communicator is not None:
+            self.communicator.Abort(2)
+        raise SystemExit(2)
 
     def device(self, wanted: str) -> str:
         """This rank's device: with "auto" and "cuda", GPUs are dealt out by local rank."""
@@ -154,19 +173,32 @@ class World:
         return wanted
 
 
-class _Listener:
-    """Whether another rank has failed; may be asked by several threads."""
+def _machine() -> str:
+    """The same for all processes of a machine, and for no others."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read()
+    except OSError:
+        return platform.node()
 
-    def __init__(self, communicator: Any) -> None:
-        self._communicator = communicator
+
+class _Listener:
+    """Whether another rank has failed; may be asked by several threads. Answers ranks that wait."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
         self._heard, self._next = False, 0.0
         self._lock = threading.Lock()
 
     def __call__(self) -> bool:
         with self._lock:
             if not self._heard and (now := time.monotonic()) >= self._next:
-                self._heard = self._communicator.iprobe(tag=_FAILED)
                 self._next = now + _LISTEN
+                try:
+                    self._channel.look()
+                    self._heard = self._channel.comm.Iprobe(tag=_FAILED)
+                except RankLost:  # the next wait raises it again
+                    self._heard = True
             return self._heard
 
 

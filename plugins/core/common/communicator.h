@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What an engine asks of the processes that it is shared among. Whoever starts it on several ranks
 // implements this with the MPI at hand; the core knows none. All ranks make the same calls in the
-// same order.
+// same order, and an implementation waits through its watchdog.
+//
+// An error of a single rank becomes one of all ranks: together() and collective() below.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <vector>
+
+#include "api.h"
+#include "watchdog.h"
 
 namespace manymove {
 
-class Communicator {
+class MANYMOVE_API Communicator {
  public:
   struct Message {
     int rank;  // of the other side; a rank is never its own
@@ -22,6 +28,7 @@ class Communicator {
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int ranks() const = 0;
+  virtual Watchdog& watchdog() = 0;
 
   // The largest of all ranks, in place of each value.
   virtual void maximum(std::int64_t* values, int count) = 0;
@@ -32,6 +39,43 @@ class Communicator {
   // Messages that the other sides expect, with sizes that they know.
   virtual void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) = 0;
 };
+
+// Collective. Throws, on all ranks, the error of the lowest rank that has one: an exception of the
+// same type as far as it is std::invalid_argument, std::logic_error, std::runtime_error or
+// std::bad_alloc, with the same text. Null: this rank has none.
+MANYMOVE_API void agree(Communicator& communicator, std::exception_ptr error);
+
+// Throws `error` if all ranks throw it anyway; else tells the others, and throws RankFailure.
+[[noreturn]] MANYMOVE_API void fail(Watchdog& watchdog, std::exception_ptr error);
+
+// Runs a task that makes no collective calls. Afterwards all ranks have succeeded, or all throw as
+// agree() says. Collective; the communicator can be used again after an error.
+template <class Task>
+void together(Communicator& communicator, Task&& task) {
+  std::exception_ptr error;
+  try {
+    task();
+  } catch (const Agreed&) {
+    throw;
+  } catch (...) {
+    error = std::current_exception();
+  }
+  agree(communicator, error);
+}
+
+// Runs a task with collective calls in it. Afterwards all ranks have succeeded, or all throw: what
+// they throw together, or the error of a single rank as RankFailure, of which the others hear where
+// they wait for it. After a RankFailure the communicator cannot be used again.
+template <class Task>
+void collective(Communicator& communicator, Task&& task) {
+  try {
+    task();
+    std::int64_t nothing = 0;
+    communicator.maximum(&nothing, 1);  // nobody leaves before all have succeeded
+  } catch (...) {
+    fail(communicator.watchdog(), std::current_exception());
+  }
+}
 
 // What rank r has put into sent[this rank], in the order of ranks; numbers[r], if asked for, is how
 // many there are.

@@ -3,7 +3,9 @@
 // libstdc++ beside another.
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <type_traits>
 
@@ -29,6 +31,15 @@ std::string text_of(const Parts&... parts) {
   std::string text;
   (append_text(text, parts), ...);
   return text;
+}
+
+// As much as fits, with a zero at the end; a character of several bytes is not cut.
+template <std::size_t Size>
+void copy_text(char (&to)[Size], const std::string& text) {
+  std::size_t length = std::min(text.size(), Size - 1);
+  while (length > 0 && length < text.size() && (text[length] & 0xc0) == 0x80) --length;
+  std::memcpy(to, text.data(), length);
+  to[length] = '\0';
 }
 
 }  // namespace manymove

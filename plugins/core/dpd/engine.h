@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "../common/watchdog.h"
 #include "pairs.h"
 
 namespace manymove {
@@ -128,7 +129,7 @@ struct EngineCounters {
 };
 
 // All ranks throw it together.
-struct LostParticle : std::runtime_error {
+struct LostParticle : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };
 

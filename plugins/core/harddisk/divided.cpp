@@ -4,8 +4,26 @@
 #include <algorithm>
 #include <utility>
 
+#include "../common/communicator.h"
+
 namespace manymove::harddisk {
 namespace {
+
+// A call that all ranks make and that ends with a sum over all of them, so that none has left when
+// another fails.
+template <class Task>
+auto on_all(RankRing& ranks, Task task) {
+  try {
+    return task();
+  } catch (...) {
+    fail(ranks.watchdog(), std::current_exception());
+  }
+}
+
+void meet(RankRing& ranks) {
+  std::uint64_t nothing = 0;
+  ranks.sum(&nothing, 1);
+}
 
 class DividedEngine final : public Engine {
  public:
@@ -17,9 +35,11 @@ class DividedEngine final : public Engine {
         counters_(before_) {}
 
   void enqueue(std::uint64_t cycles) override {
-    part_->enqueue(cycles);
-    add_up_counters();
-    add_up_rows();
+    on_all(ranks_, [&] {
+      part_->enqueue(cycles);
+      add_up_rows();
+      add_up_counters();
+    });
   }
   Counters counters() const override { return counters_; }
 
@@ -33,37 +53,50 @@ class DividedEngine final : public Engine {
     return std::exchange(rows_, {});
   }
   std::vector<std::uint32_t> contact_histogram(double bin_width, int bins) const override {
-    return sum_of(part_->contact_histogram(bin_width, bins));
+    return on_all(ranks_, [&] { return sum_of(part_->contact_histogram(bin_width, bins)); });
   }
 
   Grid grid() const override { return part_->grid(); }
   Repair repair() const override { return {}; }  // the whole was mended before it was divided
   std::size_t particles() const override { return whole_.particles; }
-  double occupied() const override { return sum_of(part_->occupied()); }
+  double occupied() const override {
+    return on_all(ranks_, [&] { return sum_of(part_->occupied()); });
+  }
   void positions(double* xy) const override {
-    std::fill_n(xy, 2 * whole_.particles, 0.0);
-    export_positions(whole_, part_->snapshot(), xy);
-    ranks_.sum(xy, 2 * whole_.particles);
+    on_all(ranks_, [&] {
+      std::fill_n(xy, 2 * whole_.particles, 0.0);
+      export_positions(whole_, part_->snapshot(), xy);
+      ranks_.sum(xy, 2 * whole_.particles);
+    });
   }
   std::array<double, 2> bond_order(double reach) const override {
-    auto psi = part_->bond_order(reach);
-    ranks_.sum(psi.data(), psi.size());
-    return psi;
+    return on_all(ranks_, [&] {
+      auto psi = part_->bond_order(reach);
+      ranks_.sum(psi.data(), psi.size());
+      return psi;
+    });
   }
   double max_overlap() const override {
-    std::vector<double> xy(2 * whole_.particles);
-    positions(xy.data());
-    return sum_of(ranks_.rank() == 0 ? deepest_overlap(whole_, xy.data()) : 0.0);
+    return on_all(ranks_, [&] {
+      std::vector<double> xy(2 * whole_.particles);
+      positions(xy.data());
+      return sum_of(ranks_.rank() == 0 ? deepest_overlap(whole_, xy.data()) : 0.0);
+    });
   }
   std::uint64_t state_hash() const override {
-    std::uint64_t sum = sum_over_disks(whole_, part_->snapshot());
-    ranks_.sum(&sum, 1);
-    return hash_of(sum, counters_);
+    return on_all(ranks_, [&] {
+      std::uint64_t sum = sum_over_disks(whole_, part_->snapshot());
+      ranks_.sum(&sum, 1);
+      return hash_of(sum, counters_);
+    });
   }
   Snapshot snapshot() const override {
-    Snapshot strip = part_->snapshot();
-    strip.counters = counters_;
-    return strip;
+    return on_all(ranks_, [&] {
+      Snapshot strip = part_->snapshot();
+      strip.counters = counters_;
+      meet(ranks_);
+      return strip;
+    });
   }
 
   void enqueue(std::uint64_t, const HostParticles&) override { refuse(); }
@@ -114,8 +147,15 @@ class DividedEngine final : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_divided_engine(std::unique_ptr<Engine> part, State whole) {
-  return std::make_unique<DividedEngine>(std::move(part), std::move(whole));
+std::unique_ptr<Engine> make_divided_engine(
+    RankRing& ranks, const std::function<std::unique_ptr<Engine>(State& whole)>& make) {
+  return on_all(ranks, [&]() -> std::unique_ptr<Engine> {
+    State whole;
+    auto part = make(whole);
+    auto engine = std::make_unique<DividedEngine>(std::move(part), std::move(whole));
+    meet(ranks);
+    return engine;
+  });
 }
 
 }  // namespace manymove::harddisk

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "state.h"
@@ -17,8 +19,9 @@ inline void exchange(RankRing& ranks, std::vector<std::byte> message[4]) {
   ranks.exchange(bytes, bytes + 2);
 }
 
-// Answers for all ranks together. `part` moves the disks of this rank and counts those; `whole` is
-// its state without the disks.
-std::unique_ptr<Engine> make_divided_engine(std::unique_ptr<Engine> part, State whole);
+// Answers for all ranks together. `make` returns the engine that moves the disks of this rank and
+// counts those, and sets `whole` to its state without the disks. Collective.
+std::unique_ptr<Engine> make_divided_engine(
+    RankRing& ranks, const std::function<std::unique_ptr<Engine>(State& whole)>& make);
 
 }  // namespace manymove::harddisk

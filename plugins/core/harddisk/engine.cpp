@@ -361,14 +361,14 @@ std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t partic
 std::unique_ptr<Engine> make_engine(const Snapshot& strip, std::size_t particles,
                                     const Parameters& parameters, const std::string& device,
                                     int threads, std::shared_ptr<RankRing> ranks) {
-  State whole;
-  auto part = engine_on(device, threads, [&] {
-    State state = make_state(strip, particles, parameters, ranks);
-    whole = state;
-    whole.data = {};
-    return state;
+  return make_divided_engine(*ranks, [&](State& whole) {
+    return engine_on(device, threads, [&] {
+      State state = make_state(strip, particles, parameters, ranks);
+      whole = state;
+      whole.data = {};
+      return state;
+    });
   });
-  return make_divided_engine(std::move(part), std::move(whole));
 }
 
 #if !defined(MANYMOVE_HAVE_CUDA)

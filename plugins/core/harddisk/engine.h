@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../common/api.h"
+#include "../common/watchdog.h"
 
 namespace manymove::harddisk {
 
@@ -90,7 +91,7 @@ struct HostParticles {
 };
 
 // The other ranks of a system that is divided among several; all of them make the same calls in the
-// same order. An implementation throws when a rank is lost.
+// same order. An implementation waits through its watchdog.
 class MANYMOVE_API RankRing {
  public:
   struct Bytes {
@@ -101,6 +102,7 @@ class MANYMOVE_API RankRing {
   virtual ~RankRing() = default;
   virtual int rank() const = 0;
   virtual int ranks() const = 0;
+  virtual Watchdog& watchdog() = 0;
   // Host memory of so many bytes that the ranks below and above can read, and theirs; null where
   // they cannot, for instance on another machine. It lasts as long as this object.
   struct Shared {
@@ -201,9 +203,10 @@ MANYMOVE_API std::vector<int> strip_rows(const Parameters& parameters, int ranks
 MANYMOVE_API Snapshot strip_of(const Snapshot& whole, const Parameters& parameters, int rank,
                                int ranks);
 // One rank's engine, from its strip of a snapshot. The trajectory is that of an engine of the
-// whole. enqueue(), positions(), bond_order(), contact_histogram(), max_overlap(), occupied() and
-// state_hash() are made by all ranks together and answer for the whole; snapshot() is that of the
-// strip. A host program's particles are not supported (std::logic_error).
+// whole. This call, enqueue(), positions(), bond_order(), contact_histogram(), max_overlap(),
+// occupied(), snapshot() and state_hash() are made by all ranks together: all succeed or all throw
+// the same RankFailure. They answer for the whole, but for snapshot(), which is that of the strip.
+// A host program's particles are not supported (std::logic_error).
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot& strip, std::size_t particles,
                                                  const Parameters& parameters,
                                                  const std::string& device, int threads,

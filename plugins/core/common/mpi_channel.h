@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the engines' ranks say to each other through MPI, for the adaptors of host programs: included
+// where <mpi.h> is at hand (the core itself knows no MPI), and C++17 as HOOMD-blue is.
+//
+// All waits are those of a watchdog over non-blocking calls, on a duplicate of the host's
+// communicator, so that no message is taken for one of the host's.
+#pragma once
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <list>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "watchdog.h"
+
+namespace manymove {
+
+class MpiChannel final : public Post {
+ public:
+  struct Message {
+    int rank, tag;
+    void* data;
+    std::size_t bytes;
+  };
+
+  // The one for a communicator of the host program. The first call for a communicator duplicates
+  // it, which is a collective call; the duplicate stays with it as an attribute, and is never freed:
+  // that would be a collective call too. After an agreed error the next call makes another one;
+  // after one that not all ranks know of, it throws this error again.
+  static MpiChannel& of(MPI_Comm host) {
+    static const int key = [] {
+      int made;
+      MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &made, nullptr);
+      return made;
+    }();
+    void* found;
+    int exists;
+    MPI_Comm_get_attr(host, key, &found, &exists);
+    if (exists && static_cast<MpiChannel*>(found)->watchdog_.can_go_on())
+      return *static_cast<MpiChannel*>(found);
+    auto* made = new MpiChannel(host);
+    MPI_Comm_set_attr(host, key, made);
+    return *made;
+  }
+
+  int rank() const { return watchdog_.rank(); }
+  int ranks() const { return watchdog_.ranks(); }
+  Watchdog& watchdog() { return watchdog_; }
+
+  // In place of each value its reduction over all ranks.
+  template <class T>
+  void reduce(T* values, std::size_t count, MPI_Datatype type, MPI_Op operation) {
+    for (std::size_t first = 0; first < count; first += kMost / sizeof(T)) {
+      const std::size_t here = std::min(kMost / sizeof(T), count - first);
+      auto op = begin(values + first, here * sizeof(T), here * sizeof(T));
+      MPI_Iallreduce(op->in.data(), op->out.data(), static_cast<int>(here), type, operation, comm_,
+                     op->new_request());
+      finish(op);
+      std::memcpy(values + first, op->out.data(), here * sizeof(T));
+    }
+  }
+
+  // all[r] is rank r's; each has so many bytes.
+  void gather(const void* mine, void* all, std::size_t bytes) {
+    const auto ranks = static_cast<std::size_t>(this->ranks());
+    for (std::size_t first = 0; first < bytes; first += kMost) {
+      const std::size_t here = std::min(kMost, bytes - first);
+      auto operation = begin(static_cast<const char*>(mine) + first, here, ranks * here);
+      const auto count = static_cast<int>(here);
+      MPI_Iallgather(operation->in.data(), count, MPI_BYTE, operation->out.data(), count, MPI_BYTE,
+                     comm_, operation->new_request());
+      finish(operation);
+      for (std::size_t r = 0; r < ranks; ++r)
+        std::memcpy(static_cast<char*>(all) + r * bytes + first, operation->out.data() + r * here,
+                    here);
+    }
+  }
+
+  // from[r] is what rank r has in to[this rank].
+  void transpose(const std::int64_t* to, std::int64_t* from) {
+    const std::size_t bytes = static_cast<std::size_t>(ranks()) * sizeof *to;
+    auto operation = begin(to, bytes, bytes);
+    MPI_Ialltoall(operation->in.data(), 1, MPI_INT64_T, operation->out.data(), 1, MPI_INT64_T,
+                  comm_, operation->new_request());
+    finish(operation);
+    std::memcpy(from, operation->out.data(), bytes);
+  }
+
+  // Messages that the other sides expect, with sizes that they know; tags from 1.
+  void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) {
+    auto operation = std::make_unique<Operation>();
+    const auto in_pieces = [&](const Message& message, auto start) {
+      for (std::size_t from = 0; from < message.bytes; from += kMost)
+        start(static_cast<char*>(message.data) + from,
+              static_cast<int>(std::min(kMost, message.bytes - from)), MPI_BYTE, message.rank,
+              message.tag, comm_, operation->new_request());
+    };
+    for (const Message& message : received) in_pieces(message, MPI_Irecv);
+    operation->receives = operation->requests.size();
+    for (const Message& message : sent) in_pieces(message, MPI_Isend);
+    finish(operation);
+  }
+
+  // ---- notices ----
+
+  // Copies of what MPI has not taken yet stay here.
+  void send(int rank, const Notice& notice) override {
+    outbox_.remove_if([](Outgoing& old) { return is_done(old.request); });
+    Outgoing& mine = outbox_.emplace_back();
+    mine.notice = notice;
+    MPI_Isend(&mine.notice, sizeof notice, MPI_BYTE, rank, kNotices, comm_, &mine.request);
+  }
+  bool receive(Notice& notice) override {
+    int found;
+    MPI_Message message;
+    MPI_Improbe(MPI_ANY_SOURCE, kNotices, comm_, &found, &message, MPI_STATUS_IGNORE);
+    if (!found) return false;
+    MPI_Mrecv(&notice, sizeof notice, MPI_BYTE, &message, MPI_STATUS_IGNORE);  // is here already
+    return true;
+  }
+
+ private:
+  static constexpr int kNotices = 0;                         // tag
+  static constexpr std::size_t kMost = std::size_t(1) << 30;  // bytes at once: MPI counts in int
+
+  struct Outgoing {
+    Notice notice;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+
+  // Collective calls work on copies: MPI may write to them long after a wait has failed.
+  struct Operation {
+    std::vector<char> in, out;
+    std::vector<MPI_Request> requests;
+    std::size_t receives = 0;
+    MPI_Request* new_request() { return &requests.emplace_back(MPI_REQUEST_NULL); }
+  };
+
+  explicit MpiChannel(MPI_Comm host)
+      : comm_(duplicate(host)), watchdog_(rank_in(comm_), size_of(comm_), *this) {}
+
+  static MPI_Comm duplicate(MPI_Comm host) {
+    MPI_Comm copy;
+    MPI_Comm_dup(host, &copy);
+    return copy;
+  }
+  static int rank_in(MPI_Comm comm) {
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    return rank;
+  }
+  static int size_of(MPI_Comm comm) {
+    int size;
+    MPI_Comm_size(comm, &size);
+    return size;
+  }
+  static bool is_done(MPI_Request& request) {
+    int done;
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    return done != 0;
+  }
+
+  static std::unique_ptr<Operation> begin(const void* in, std::size_t bytes, std::size_t out) {
+    auto operation = std::make_unique<Operation>();
+    operation->in.resize(bytes);
+    operation->out.resize(out);
+    std::memcpy(operation->in.data(), in, bytes);
+    return operation;
+  }
+
+  void finish(std::unique_ptr<Operation>& operation) {
+    auto& requests = operation->requests;
+    try {
+      watchdog_.wait([&] {
+        int done;
+        MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done,
+                    MPI_STATUSES_IGNORE);
+        return done != 0;
+      });
+    } catch (...) {
+      // The memory of messages is the caller's and may not last: receives are given up. What
+      // MPI still has of the rest is never freed.
+      for (std::size_t k = 0; k < operation->receives; ++k)
+        if (requests[k] != MPI_REQUEST_NULL) MPI_Cancel(&requests[k]), is_done(requests[k]);
+      operation.release();
+      throw;
+    }
+  }
+
+  MPI_Comm comm_;
+  std::list<Outgoing> outbox_;
+  Watchdog watchdog_;
+};
+
+}  // namespace manymove
