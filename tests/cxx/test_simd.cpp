@@ -22,7 +22,8 @@ TEST("MANYMOVE_SIMD names a level that runs, or the error says what is wrong wit
     try {
       CHECK(simd_level_name(simd_level()) == level);
     } catch (const std::runtime_error& error) {
-      CHECK(std::string(error.what()) == "MANYMOVE_SIMD=" + level + " does not run on this machine");
+      CHECK(std::string(error.what()) ==
+            "MANYMOVE_SIMD=" + level + " does not run on this machine");
     }
   }
 }

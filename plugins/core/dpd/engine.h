@@ -116,7 +116,8 @@ struct Topology {
   const std::uint8_t* special_kind;
 };
 
-// Sums over all pairs and over all bonds; virial in the order xx, yy, zz, xy, xz, yz.
+// Sums over all pairs and over all bonds, of several ranks this one's share; virial in the order
+// xx, yy, zz, xy, xz, yz.
 struct Tally {
   double pair_energy = 0, pair_virial[6] = {};
   double bond_energy = 0, bond_virial[6] = {};
