@@ -240,7 +240,9 @@ def test_memory_that_ranks_share_does_not_outlive_them(tmp_path):
     before = set(Path("/dev/shm").iterdir())
     with pytest.raises(AssertionError):
         found(2, "dies_in_share", tmp_path)
-    assert not {file.name for file in set(Path("/dev/shm").iterdir()) - before if "manymove" in file.name}
+    assert not {
+        file.name for file in set(Path("/dev/shm").iterdir()) - before if "manymove" in file.name
+    }
 
 
 @pytest.mark.parametrize("value", ["0", "-3", "soon", "nan"])

@@ -227,9 +227,7 @@ def run_share(
             _ = stop.requested  # other ranks may ask whether this one is alive
 
         try:
-            return run_concurrently(
-                [replica.run for replica in replicas], len(threads), stop, show
-            )
+            return run_concurrently([replica.run for replica in replicas], len(threads), stop, show)
         finally:
             bar.close()
 
