@@ -142,9 +142,9 @@ TEST("a job that is suspended as a whole continues, however long and however oft
   Meeting meet(3);
   const Texts said = simulation.run([&](int rank, Watchdog& watchdog) {
     for (int k = 1; k <= 5; ++k) {
-      // Not all at the same instant, some in a wait and one at work.
-      simulation.stop(rank, simulation.now() + 2 + 0.3 * rank, 1e5 * k + 0.1 * rank);
-      if (rank == 2) simulation.rest(rank, 4);
+      // Not all at the same instant, some in a wait in which they have asked, and one at work.
+      simulation.stop(rank, simulation.now() + 0.6 * kLimit + 0.1 * rank, 1e5 * k + 0.1 * rank);
+      if (rank == 2) simulation.rest(rank, 0.9 * kLimit);
       meet(watchdog);
     }
   });
