@@ -142,8 +142,8 @@ class Channel:
         ]
 
     def together(self, task: Callable[[], T], patient: bool = False) -> T:
-        """This rank's result of a task without calls of this channel. If it fails on some ranks, all
-        raise what the lowest of them has raised.
+        """This rank's result of a task without calls of this channel. If it fails on some
+        ranks, all raise what the lowest of them has raised.
 
         Args:
             task: of this rank.

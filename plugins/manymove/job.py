@@ -267,9 +267,7 @@ def run_share(
             _ = stop.requested  # other ranks may ask whether this one is alive
 
         try:
-            return run_concurrently(
-                [replica.run for replica in replicas], len(threads), stop, show
-            )
+            return run_concurrently([replica.run for replica in replicas], len(threads), stop, show)
         finally:
             bar.close()
 
@@ -277,8 +275,8 @@ def run_share(
 def on_all_ranks(world: World, share: Callable[[], list[Any]]) -> list[Any]:
     """The results of all replicas in their order, on every rank.
 
-    If some ranks fail, all raise the error of the lowest of them. If a rank is silent, or ranks that
-    share a system have lost one, all processes end.
+    If some ranks fail, all raise the error of the lowest of them. If a rank is silent, or ranks
+    that share a system have lost one, all processes end.
     """
     failure: Exception | None = None
     results: list[Any] = []

@@ -113,7 +113,7 @@ class Simulation {
   std::condition_variable changed_;
   int running_ = 0;
   double now_ = 0;
-  std::vector<double> wake_;  // [rank]
+  std::vector<double> wake_;                                 // [rank]
   std::vector<std::deque<std::pair<double, Notice>>> mail_;  // [rank], when it arrives
   std::vector<std::pair<double, double>> stopped_;
 };
@@ -131,7 +131,8 @@ class Meeting {
   int ranks_, entered_ = 0;
 };
 
-const char* kSilent = "rank 1 of 3 has been silent for 8 s (MANYMOVE_TIMEOUT): ended, hanging or stopped";
+const char* kSilent =
+    "rank 1 of 3 has been silent for 8 s (MANYMOVE_TIMEOUT): ended, hanging or stopped";
 using Texts = std::vector<std::string>;
 
 }  // namespace
@@ -141,9 +142,9 @@ TEST("a job that is suspended as a whole continues, however long and however oft
   Meeting meet(3);
   const Texts said = simulation.run([&](int rank, Watchdog& watchdog) {
     for (int k = 1; k <= 5; ++k) {
-      // Not all at the same instant, some in a wait and one at work.
-      simulation.stop(rank, simulation.now() + 2 + 0.3 * rank, 1e5 * k + 0.1 * rank);
-      if (rank == 2) simulation.rest(rank, 4);
+      // Not all at the same instant, some in a wait in which they have asked, and one at work.
+      simulation.stop(rank, simulation.now() + 0.6 * kLimit + 0.1 * rank, 1e5 * k + 0.1 * rank);
+      if (rank == 2) simulation.rest(rank, 0.9 * kLimit);
       meet(watchdog);
     }
   });
@@ -173,7 +174,8 @@ TEST("a single silent rank is named on all ranks, on itself when it wakes") {
   CHECK(ended[1] < 1001);
 }
 
-TEST("a rank that is stopped for less than the limit, or answers while it computes, is waited for") {
+TEST(
+    "a rank that is stopped for less than the limit, or answers while it computes, is waited for") {
   Simulation simulation(2);
   Meeting meet(2);
   simulation.stop(1, 5, 5 + 0.9 * kLimit);
@@ -224,8 +226,9 @@ TEST("ranks that wait for one another are an error that says so") {
     simulation.rest(rank, rank);  // at different times
     (rank == 0 ? another : meet)(watchdog);
   });
-  CHECK(said == Texts(3, "all 3 ranks have waited for one another for 8 s (MANYMOVE_TIMEOUT): "
-                         "they do not make the same calls"));
+  CHECK(said == Texts(3,
+                      "all 3 ranks have waited for one another for 8 s (MANYMOVE_TIMEOUT): "
+                      "they do not make the same calls"));
   CHECK(simulation.now() < 3 * kLimit);
 }
 
@@ -261,8 +264,9 @@ TEST("what done() throws passes through a wait, which may be made again") {
   Simulation simulation(1);
   const Texts said = simulation.run([&](int, Watchdog& watchdog) {
     int polls = 0;
-    CHECK_THROWS(watchdog.wait([&] { return ++polls == 500 ? throw std::logic_error("stop") : false; }),
-                 std::logic_error, "stop");
+    CHECK_THROWS(
+        watchdog.wait([&] { return ++polls == 500 ? throw std::logic_error("stop") : false; }),
+        std::logic_error, "stop");
     watchdog.wait([] { return true; });
   });
   CHECK(said == Texts(1));
@@ -331,11 +335,15 @@ TEST("a task that fails on some ranks fails on all with the lowest rank's error 
   const Texts said = with_communicators(4, [](Communicator& all) {
     const auto fails = [&](auto error, auto as_error, const char* text) {
       using Error = decltype(as_error);
-      CHECK_THROWS(together(all, [&] { if (all.rank() % 2) error(all.rank()); }), Error, text);
-      
+      CHECK_THROWS(together(all,
+                            [&] {
+                              if (all.rank() % 2) error(all.rank());
+                            }),
+                   Error, text);
     };
     const auto name = [](int rank) { return "rank " + std::to_string(rank); };
-    fails([&](int r) { throw std::invalid_argument(name(r)); }, std::invalid_argument(""), "rank 1");
+    fails([&](int r) { throw std::invalid_argument(name(r)); }, std::invalid_argument(""),
+          "rank 1");
     fails([&](int r) { throw std::runtime_error(name(r)); }, std::runtime_error(""), "rank 1");
     fails([&](int r) { throw std::out_of_range(name(r)); }, std::logic_error(""), "rank 1");
     fails([&](int) { throw std::bad_alloc(); }, std::bad_alloc(), "out of memory");
@@ -362,8 +370,9 @@ TEST("an error of one rank in a collective phase is one of all ranks") {
 
 TEST("what all ranks throw together passes through a collective phase") {
   const Texts said = with_communicators(2, [](Communicator& all) {
-    CHECK_THROWS(collective(all, [&] { together(all, [] { throw std::invalid_argument("wrong"); }); }),
-                 std::invalid_argument, "wrong");
+    CHECK_THROWS(
+        collective(all, [&] { together(all, [] { throw std::invalid_argument("wrong"); }); }),
+        std::invalid_argument, "wrong");
     collective(all, [] {});
   });
   CHECK(said == Texts(2));
