@@ -1,5 +1,5 @@
-"""What `run_style manymove/verlet` does with names of styles: its own, which other commands see, and
-those of the computes and fixes that it takes for readers of a rank's own atoms."""
+"""What `run_style manymove/verlet` does with names of styles: with its own, which other commands
+see, and with those of the computes and fixes that it takes for readers of a rank's own atoms."""
 
 from __future__ import annotations
 
