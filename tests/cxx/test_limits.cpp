@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The largest systems: what is beyond them is an error that says so, before memory is asked for.
 // docs/clusters.md has the same limits. And counts of all ranks that 32 bits do not hold.
+#include <array>
 #include <limits>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/adsorption/engine.h"
