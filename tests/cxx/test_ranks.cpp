@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// deliver() and collect() among ranks that are threads of this process.
+// deliver() among ranks that are threads of this process.
 #include <string>
 #include <vector>
 
@@ -47,15 +47,6 @@ TEST("deliver of empty messages alone brings nothing, from one rank or from seve
     });
 }
 
-TEST("collect brings what all ranks have, in the order of ranks") {
-  run_communicators(4, [&](Communicator& communicator) {
-    // Rank 2 has nothing.
-    const int self = communicator.rank();
-    const std::vector<int> mine(self == 2 ? 0u : static_cast<std::size_t>(self + 1), self);
-    CHECK(collect(communicator, mine) == std::vector<int>({0, 1, 1, 3, 3, 3, 3}));
-  });
-}
-
 TEST("a thousand deliveries one after the other do not mix") {
   run_communicators(3, [&](Communicator& communicator) {
     for (int round = 0; round < 1000; ++round) {
@@ -71,10 +62,10 @@ TEST("a rank that throws ends the deliveries of the others, with its own error f
   for (const int culprit : {0, 1, 2})
     CHECK_THROWS(run_communicators(3,
                                    [&](Communicator& communicator) {
-                                     collect(communicator, std::vector<int>{1});
+                                     deliver(communicator, std::vector<std::vector<int>>(3, {1}));
                                      if (communicator.rank() == culprit)
                                        throw std::runtime_error("this one");
-                                     collect(communicator, std::vector<int>{2});
+                                     deliver(communicator, std::vector<std::vector<int>>(3, {2}));
                                    }),
                  std::runtime_error, "this one");
 }
