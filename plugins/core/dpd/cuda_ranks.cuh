@@ -232,16 +232,8 @@ class CudaRanks : public CudaEngine<P> {
     lists_lost_ = true;
   }
   void reserve_owned() {
-    ensure(rest_, owned_capacity_);
-    ensure(force_, owned_capacity_);
-    ensure(image_, owned_capacity_);
-    ensure(built_image_, owned_capacity_);
-    ensure(home_, owned_capacity_);
-    ensure(seat_, owned_capacity_);
-    ensure(seat_there_, owned_capacity_);
-    ensure(left_seat_, owned_capacity_);
-    ensure(tag_, owned_capacity_);
-    ensure(number_, owned_capacity_);
+    const auto each = [&](auto&... buffer) { (ensure(buffer, owned_capacity_), ...); };
+    each(rest_, force_, image_, built_image_, home_, seat_, seat_there_, left_seat_, tag_, number_);
     ensure(staging_, std::max(owned_capacity_, hosts_));
     reserve_links();
     ensure(partial_, (blocks_for(owned_capacity_, kThreads / kMostLanes) + 2) * kTallies);
