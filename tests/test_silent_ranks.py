@@ -41,7 +41,7 @@ JOBS = {
     "disks": "disks --particles 1000 --sweeps 15000 --equilibrate 5 --frames 1 --replicas 2",
     "electrolyte": "electrolyte --ions 64 --debye-length 28.53 --sweeps 3000 --equilibrate 5 "
     "--replicas 2",
-    "adsorption": "adsorption --molecules 2 --systems 4 --steps 30000 --equilibrate 5 "
+    "adsorption": "adsorption --molecules 2 --systems 4 --steps 600000 --equilibrate 5 "
     "--grid-spacing 0.5 --method pmc",
 }
 

@@ -191,8 +191,8 @@ void Residence::remember() {
 }
 
 void Residence::accept_changes() {
-  int changed = fingerprint() != fingerprint_;
-  MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_INT, MPI_MAX, world);
+  std::int64_t changed = fingerprint() != fingerprint_;
+  guarded([&] { communicator_.maximum(&changed, 1); });
   if (changed) upload();
   body_.clear();
 }
