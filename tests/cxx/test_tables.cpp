@@ -132,7 +132,7 @@ TEST("a tag table is empty after clear") {
 TEST("partners come by slot, those of a particle in the order of the links") {
   TagTable slots;
   for (const std::uint32_t tag : {50u, 10u, 30u}) slots.add(tag);
-  const std::vector<Link> links = {{10, 30, 1}, {30, 10, 1}, {10, 50, 2}, {50, 10, 2}};
+  const std::vector<Link> links = {{10, 30, 1}, {10, 50, 2}, {30, 10, 1}, {50, 10, 2}};
   PartnerLists bonds, specials;
   bonds.take(links, slots, true);
   specials.take(links, slots, false);
@@ -149,8 +149,8 @@ TEST("the memory of candidates holds the next multiple of eight, and does not sh
   for (const int number : {1, 8, 9, 1000, 3}) {
     const Candidates candidates = memory.with_room_for(number);
     for (int k = 0; k < (number + 7) / 8 * 8; ++k) {
-      for (float* values : {candidates.x, candidates.y, candidates.z, candidates.radius,
-                            candidates.square})
+      for (float* values :
+           {candidates.x, candidates.y, candidates.z, candidates.radius, candidates.square})
         values[k] = 1;
       candidates.index[k] = 1;
       candidates.in[k] = 1;
