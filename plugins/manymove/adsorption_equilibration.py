@@ -11,7 +11,7 @@ import numpy as np
 
 from manymove import arguments
 
-_MOMENTS = 32  # of a round of the equilibration at which loading and test molecules are compared
+_MOMENTS = 100  # of a round of the equilibration at which loading and test molecules are compared
 _ROUNDS = 6  # each twice as long as the one before: 63 times the first in all
 _AGREEMENT = 2.0  # standard errors that end the equilibration
 _LONGEST = 2**62

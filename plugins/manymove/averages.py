@@ -70,10 +70,14 @@ class Averages:
     _comparison: Comparison
 
     def _compared(self) -> np.ndarray:
-        """(2, species, systems): mean loadings and those from test molecules, at some moments."""
+        """(2, species, systems): mean loadings, and those from test molecules at some moments. The
+        former are over all steps of the averages, or over these moments before there are any."""
         if not self._comparison.moments:
             raise RuntimeError("nothing compared yet: call compare_loading")
-        return self._comparison.sums / self._comparison.moments
+        both = self._comparison.sums / self._comparison.moments
+        if self._samples:
+            both[0] = self._means()[_OF_SPECIES : _OF_SPECIES + both.shape[1]]
+        return both
 
     @property
     def _systems(self) -> int:
@@ -230,7 +234,7 @@ class Averages:
         return [_estimate(values) for values in self._compared()[1]]
 
     def loading_agrees(self, errors: float = 3.0) -> bool | None:
-        """Whether loading and test molecules agree, at the moments of `compare_loading`.
+        """Whether the loading and that from test molecules agree.
 
         Args:
             errors: standard errors that they may differ by.
@@ -243,13 +247,18 @@ class Averages:
             molecules, tests = self._compared()
         except RuntimeError:
             return None
-        differences = [_estimate(d) for d in molecules - tests]
-        if any(abs(d.value) > errors * d.error for d in differences):
-            return False
-        loadings = molecules.mean(axis=1)
-        if all(d.error <= _NOISE * n for d, n in zip(differences, loadings, strict=True)):
-            return True
-        return None
+        agree: bool | None = True
+        for loadings, others in zip(molecules, tests, strict=True):
+            d = _estimate(loadings - others)
+            # Rare molecules: the states cannot tell more than if all were independent.
+            states = self._systems * (self._samples or self._comparison.moments)
+            least = math.sqrt(others.mean() / states)
+            error = math.nan if math.isnan(d.error) else max(least, d.error)
+            if abs(d.value) > errors * error:
+                return False
+            if not error <= _NOISE * loadings.mean():
+                agree = None
+        return agree
 
     @property
     def heat_of_adsorption(self) -> Estimate:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated
@@ -453,4 +454,5 @@ def _fail(message: str, code: int) -> int:
 
 def main() -> None:
     """Entry point of the command `manymove`."""
+    warnings.formatwarning = lambda message, *_: f"manymove: warning: {message}\n"
     sys.exit(run())
