@@ -46,9 +46,7 @@ def test_capacity_grows_and_leaves_no_trace(method):
 @on_gpu
 @pytest.mark.parametrize("precision", ["mixed", "double"])
 def test_capacity_grows_on_the_gpu_as_on_the_cpu(precision):
-    runs = [
-        filled(capacity=[2, 1], device=where, precision=precision) for where in ("cpu", "cuda")
-    ]
+    runs = [filled(capacity=[2, 1], device=where, precision=precision) for where in ("cpu", "cuda")]
     assert state(runs[0]) == state(runs[1])
     assert runs[0].capacity == runs[1].capacity
 

@@ -70,8 +70,8 @@ FORCE_FIELDS: dict[str, dict[str, Any]] = {
         "published_energy_K": (-1984.827, 1.49),
         "published_heat_kJ_per_mol": (19.26605, 0.0104),
         "source": "RASPA3's manual (github.com/iRASPA/RASPA3, docs/manual/examples_basic.md), "
-        "basic examples 6 to 8: the same coordinates, cutoff and shift, fugacity coefficient 1. Its "
-        "loading is sampled once a cycle of max(N, 20) steps, which makes it 2.6 % too low. "
+        "basic examples 6 to 8: the same coordinates, cutoff and shift, fugacity coefficient 1. "
+        "Its loading is sampled once a cycle of max(N, 20) steps, which makes it 2.6 % too low. "
         "Its mol/kg are not used: they count oxygen with the mass of silicon.",
     },
     "TraPPE-zeo, 298 K": {
@@ -217,7 +217,8 @@ def main() -> None:
     parser.add_argument("what", choices=("measure", "raspa", "draw"))
     parser.add_argument("results", type=Path)
     parser.add_argument("--systems", type=int, default=1056)
-    parser.add_argument("--steps", type=int, default=100000, help="of the first round of equilibration, and to measure")
+    parser.add_argument("--steps", type=int, default=100000,
+                        help="of the first round of equilibration, and to measure")  # fmt: skip
     parser.add_argument("--insertions", type=int, default=20000, help="of test molecules")
     parser.add_argument("--raspa-seconds", type=float, default=120.0)
     parser.add_argument("--processes", type=int, default=None)

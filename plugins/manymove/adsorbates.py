@@ -121,9 +121,7 @@ def mixed_laws(
     for (a, b), law in cross.items():
         for name in (a, b):
             if name not in names:
-                raise ValueError(
-                    f'cross has "{name}", but the adsorbates are {", ".join(names)}'
-                )
+                raise ValueError(f'cross has "{name}", but the adsorbates are {", ".join(names)}')
         if tuple(cross.get((b, a), law)) != tuple(law):
             raise ValueError(f"cross has two laws for {a} and {b}")
     laws = []

@@ -31,7 +31,7 @@ from manymove.adsorption_input import (
     known_method,
     per_species,
 )
-from manymove.averages import DRIFT, MULTIPLE, Averages, Estimate, Profile, Run
+from manymove.averages import DRIFT, MULTIPLE, Averages, Estimate, Profile
 from manymove.frameworks import Framework, read_framework
 from manymove.simulation import Simulation
 
@@ -170,7 +170,8 @@ class Adsorption(Simulation, Equilibration, Averages):
         else:
             fugacities = fugacities_of(fugacity, species)
             if method not in OPEN_METHODS:
-                raise ValueError(f"open systems need one of the methods {' and '.join(OPEN_METHODS)}")
+                which = " and ".join(OPEN_METHODS)
+                raise ValueError(f"open systems need one of the methods {which}")
             if not 0 < exchange < 1:
                 raise ValueError(f"exchange must lie between 0 and 1, got {exchange}")
             rooms = [0] * len(species)  # the engine estimates them
@@ -326,9 +327,7 @@ class Adsorption(Simulation, Equilibration, Averages):
         fugacities = fugacities_of(fugacity, p["species"])
         activities = [activity_of(f, self._volume, p["temperature"]) for f in fugacities]
         self._engine.set_activities(activities)
-        species = [
-            {**s, "activity": z} for s, z in zip(p["species"], activities, strict=True)
-        ]
+        species = [{**s, "activity": z} for s, z in zip(p["species"], activities, strict=True)]
         self._parameters = {**p, "species": species}
         self._about = {**self._about, "fugacity": fugacities, "began": self.steps}
         self._adapted_at = (0, 0)

@@ -71,7 +71,7 @@ def fugacities_of(value: Any, species: Sequence[Adsorbate]) -> list[float]:
 
 
 def activity_of(fugacity: float, volume: float, temperature: float) -> float:
-    """beta f V, the mean number of molecules of an ideal gas, from bar, cubic angstrom and kelvin."""
+    """beta f V, the mean number of molecules of an ideal gas, from bar, angstrom^3 and kelvin."""
     return fugacity * 1e5 * volume * 1e-30 / (BOLTZMANN * temperature)
 
 

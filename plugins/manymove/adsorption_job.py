@@ -256,8 +256,8 @@ def _write_isotherm(path: Path, runs: Sequence[dict[str, Any]]) -> None:
 
 def isotherm_table(summary: dict[str, Any]) -> str:
     """The lines printed after `--isotherm`."""
-    head = ("pressure (bar)", "fugacity (bar)", "molecules", "by test molecules", "loading (mol/kg)",
-            "equilibrated")  # fmt: skip
+    head = ("pressure (bar)", "fugacity (bar)", "molecules", "by test molecules",
+            "loading (mol/kg)", "equilibrated")  # fmt: skip
     several = len(summary["adsorbates"]) > 1
     table = [(*head, "adsorbate") if several else head]
     for p, f, name, n, n_error, t, t_error, q, q_error, equilibrated in _rows(summary["runs"]):

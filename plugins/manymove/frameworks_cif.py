@@ -93,8 +93,8 @@ def _check_sites(structure: Any, source: str) -> None:
     unknown = [s.label for s in structure.sites if not np.isfinite(s.fract.tolist()).all()]
     if unknown:
         raise ValueError(
-            f"{source}: site {_some(unknown)} has no coordinates ('?' or '.'): give them, or delete "
-            "the site if it is not part of the framework"
+            f"{source}: site {_some(unknown)} has no coordinates ('?' or '.'): give them, or "
+            "delete the site if it is not part of the framework"
         )
     disordered = [s for s in structure.sites if s.disorder_group != 0]
     groups = sorted({s.disorder_group for s in disordered})

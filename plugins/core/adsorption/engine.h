@@ -121,7 +121,7 @@ class MANYMOVE_API Engine {
   virtual Counters counters() const = 0;
   virtual GridInfo grid_info() const = 0;
   virtual std::vector<int> capacities() const = 0;  // of each species, at present
-  virtual std::size_t molecules() const = 0;  // that set_positions() takes
+  virtual std::size_t molecules() const = 0;        // that set_positions() takes
   virtual Snapshot snapshot() const = 0;
   // Framework energies at places of the box, xyz: [count][3]: from the grid, and summed over the
   // atoms.
