@@ -14,6 +14,7 @@ _MOMENTS = 100  # of a round of the equilibration at which loading and test mole
 _ROUNDS = 6  # each twice as long as the one before: 63 times the first in all
 _AGREEMENT = 2.0  # standard errors that end the equilibration
 _LONGEST = 2**62
+_MOST_TESTS = 2**24  # at a time
 
 
 @dataclass
@@ -46,6 +47,11 @@ class Comparison:
             int(header[name]) for name in ("moments", "first", "began")
         )
         self.round = None if header["round"] is None else int(header["round"])
+
+
+def test_molecules(steps: int) -> int:
+    """As many as steps since the last comparison, which cost a third of these."""
+    return min(max(1, steps), _MOST_TESTS)
 
 
 class Equilibration:
@@ -117,7 +123,7 @@ class Equilibration:
             length = now.first << now.round
             while now.moments < _MOMENTS:
                 self._relax_to(now.began + length * (now.moments + 1) // _MOMENTS, callback)
-                self.compare_loading(max(1, length // _MOMENTS))
+                self.compare_loading(test_molecules(length // _MOMENTS))
             agree = self.loading_agrees(_AGREEMENT)
             if agree or now.round + 1 == _ROUNDS or self.systems == 1:
                 self._forget_comparison(first=now.first)

@@ -13,6 +13,7 @@ import numpy as np
 from manymove import checkpoint, job
 from manymove.adsorbates import METHANE, Adsorbate, mixed_laws
 from manymove.adsorption import Adsorption
+from manymove.adsorption_equilibration import test_molecules
 from manymove.adsorption_input import barrier_of, grid_points
 from manymove.averages import MULTIPLE, Run
 from manymove.job import at_least
@@ -215,7 +216,7 @@ class Replica(job.Replica):
             a.equilibrate_loading(s.equilibrate, callback=self._pause)
         while True:
             if is_open and a.comparisons < a.samples // every:
-                a.compare_loading(every)
+                a.compare_loading(test_molecules(every))
             if a.samples == s.steps:
                 break
             target = min(s.steps, (a.samples // every + 1) * every)
