@@ -120,7 +120,7 @@ def test_scripts_and_decks_in_commands_exist(page):
 SMALLER = {
     "16384": "1024",
     "4096": "256",
-    'interpolation="cubic"': 'interpolation="cubic", grid_spacing=0.5',
+    "systems=16": "systems=16, grid_spacing=0.5",
 }
 
 
