@@ -315,13 +315,16 @@ class GuardedEngine final : public Engine {
   double max_displacement() const override { return engine_->max_displacement(); }
   void set_positions(const double* positions) override { engine_->set_positions(positions); }
   void reset_averages() override { engine_->reset_averages(); }
+  void set_activities(const std::vector<double>& activities) override {
+    engine_->set_activities(activities);
+  }
   std::vector<double> insert_test_molecules(std::uint32_t insertions, int species,
                                             bool empty) override {
     return engine_->insert_test_molecules(insertions, species, empty);
   }
   Counters counters() const override { return engine_->counters(); }
   GridInfo grid_info() const override { return engine_->grid_info(); }
-  int slots() const override { return engine_->slots(); }
+  std::vector<int> capacities() const override { return engine_->capacities(); }
   std::size_t molecules() const override { return engine_->molecules(); }
   Snapshot snapshot() const override { return engine_->snapshot(); }
   void framework_energies(const double* xyz, std::size_t count, int species, bool direct,
