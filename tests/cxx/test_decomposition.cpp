@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <random>
+#include <stdexcept>
+#include <vector>
 
 #include "core/dpd/parameters.h"
 #include "support/ranks.h"

@@ -2,6 +2,7 @@
 // Each CPU engine for a few steps on four threads, and shared among ranks of this process: what
 // ThreadSanitizer looks at. The threads must not show in the result.
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <random>

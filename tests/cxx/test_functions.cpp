@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Logarithms, exponentials, roots and normal variables against the standard library's in long
 // double, over the whole range in which they are used, with the errors that their comments state.
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <random>
 #include <vector>

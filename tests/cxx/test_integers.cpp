@@ -2,8 +2,10 @@
 // Integers and roundings at their limits: what makes sums and decisions the same everywhere.
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <random>
+#include <vector>
 
 #include "core/adsorption/model.h"
 #include "core/common/macros.h"

@@ -2,8 +2,10 @@
 // The largest systems: what is beyond them is an error that says so, before memory is asked for.
 // docs/clusters.md has the same limits. And counts of all ranks that 32 bits do not hold.
 #include <array>
+#include <cstdint>
 #include <limits>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 

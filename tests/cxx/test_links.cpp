@@ -5,8 +5,10 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 #include <random>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Values by tag among ranks that are threads of this process.
 #include <array>
+#include <cstdint>
 #include <vector>
 
 #include "core/common/rendezvous.h"

@@ -3,12 +3,15 @@
 // time, and a clock that advances when all of them rest. Nothing here depends on the machine.
 #include "core/common/watchdog.h"
 
+#include <algorithm>
 #include <cmath>
 #include <condition_variable>
+#include <cstdint>
 #include <cstdlib>
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>

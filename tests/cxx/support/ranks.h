@@ -3,6 +3,8 @@
 // promise.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <exception>
