@@ -91,7 +91,7 @@ void Residence::guarded(Call call) {
   error->one(FLERR, what);
 }
 
-// Says for how many atoms memory is missing.
+// The message says for how many atoms memory is missing.
 template <class Call>
 void Residence::with_size(Call call) {
   try {

@@ -29,7 +29,7 @@ struct State {
 
 // Checks everything; no grid and no molecules yet.
 State make_state(const Parameters& parameters);
-// energies: [species][z][y][x] of the unit cell. Blocks the pockets, and settles the capacities.
+// energies: [species][z][y][x] of the unit cell. Blocks the pockets, and sets the capacities.
 void finish_grid(State& state, std::vector<double>&& energies);
 GridWork grid_work(const State& state, int species);
 // Takes over the caller's molecules, or another engine's.

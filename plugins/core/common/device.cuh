@@ -50,7 +50,7 @@ inline int existing_device(int device) {
   return device;
 }
 
-// Restores the calling thread's current device at its end, whatever becomes current meanwhile.
+// Its destructor restores the device that was current for the calling thread.
 class DeviceGuard {
  public:
   DeviceGuard() noexcept : known_(cudaGetDevice(&before_) == cudaSuccess) {}
@@ -191,8 +191,8 @@ class PinnedBuffer {
           "host memory");
     data_ = static_cast<T*>(memory);
   }
-  // Registers memory that somebody else owns and that outlives this object. Copies work, if more
-  // slowly, where a system does not register such memory.
+  // Registers memory of another owner, which must outlive this object. If the system refuses to
+  // register such memory, copies still work, only more slowly.
   PinnedBuffer(T* memory, std::size_t count) : data_(memory), count_(count) {
     registered_ =
         cudaHostRegister(data_, count * sizeof(T), cudaHostRegisterDefault) == cudaSuccess;
