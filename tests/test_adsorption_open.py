@@ -73,7 +73,7 @@ def test_a_system_that_cannot_grow_ends_the_run(tmp_path):
 
 
 def test_capacity_is_estimated_from_the_pores():
-    """One molecule in 20 cubic angstrom, as was taken once, is 2,131 in the box of MFI."""
+    """The earlier estimate, one molecule in 20 cubic angstrom, is 2,131 in the box of MFI."""
     a = Adsorption("MFI", 0, method="plj", systems=1, fugacity=1.0, grid_spacing=0.3, seed=1,
                    device="cpu", threads=1)  # fmt: skip
     assert 124 < a.capacity[0] < 300

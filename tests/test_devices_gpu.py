@@ -127,7 +127,7 @@ def test_no_call_changes_the_current_device(cupy, calls_of, current, other):
         assert cupy.cuda.runtime.getDevice() == current
         for name, _ in calls_of(cupy, other):
             assert cupy.cuda.runtime.getDevice() == current, name
-        # And the other library's own work goes where it was.
+        # The other library continues to use its own device.
         assert cupy.zeros(3).device.id == current
 
 
@@ -185,7 +185,7 @@ class Offered:
             self.array = array
 
     def __dlpack__(self, **arguments):
-        # As libraries do that ignore whose stream comes next.
+        # Some libraries ignore the consumer's stream in this way.
         return self.array.__dlpack__(stream=-1)
 
     def __dlpack_device__(self):

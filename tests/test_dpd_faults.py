@@ -1,4 +1,4 @@
-"""Faults of GPUs and silent ranks under `run_style manymove/verlet` end in an error that is told.
+"""Faults of GPUs and silent ranks under `run_style manymove/verlet` end the run with an error.
 
 Two ranks share one GPU, or have one each where there are two.
 """

@@ -234,7 +234,7 @@ def test_a_file_system_that_syncs_no_folders_is_no_error(tmp_path, monkeypatch):
 
 
 def test_a_trajectory_is_put_back_to_its_last_synced_frame(tmp_path, monkeypatch):
-    """Whatever was lost of what came later, in which gsd moves its index to another place."""
+    """Also if later changes, in which gsd moves its index to another place, were lost in part."""
     root = tmp_path / "root"
     root.mkdir()
     random = np.random.default_rng(2)
@@ -316,7 +316,7 @@ def command(monkeypatch):
 
 
 def same(one, other):
-    """The same results."""
+    """The runs have the same results."""
     for key in SAME:
         assert summary_of(one).get(key) == summary_of(other).get(key), key
     if "energy_per_ion_kT" in summary_of(one):  # a resumed engine sums the energy in another order
@@ -430,7 +430,7 @@ def shorter(data):
 
 
 def flipped(data):
-    """One bit of the longest array."""
+    """Flips one bit of the longest array."""
     with np.load(io.BytesIO(data)) as file:
         longest = max((file[name].tobytes() for name in file.files), key=len)
     changed = bytearray(data)

@@ -69,6 +69,6 @@ int main(int, char** arguments) {
   std::printf("%.2f\n",
               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   std::fflush(stdout);
-  // What waits would never come back.
+  // A wait for these kernels would never return.
   if (watch.busy()) std::_Exit(3);
 }
