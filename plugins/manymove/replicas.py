@@ -33,6 +33,7 @@ _LAUNCHERS = (
 _REPLICAS_PER_GPU = 16
 _FAILED = 7104  # tag of the message that a rank has failed
 _LISTEN = 0.2  # seconds between two looks for such a message
+_HEARD = 0.5  # seconds for the launcher to print a rank's message before the rank aborts all
 
 
 def _launched() -> tuple[int, int | None, str]:
@@ -119,7 +120,9 @@ class World:
 
     @property
     def _channel(self) -> Channel | None:
-        return Channel.of(self.communicator, "world") if self.size > 1 else None
+        if self.communicator is None or self.size == 1:
+            return None
+        return Channel.of(self.communicator, "world")
 
     def share(self, items: Sequence[T]) -> list[T]:
         """The items that fall to this rank."""
@@ -162,6 +165,7 @@ class World:
         standard error."""
         print(f"manymove: error: {message}", file=sys.stderr, flush=True)
         if self.communicator is not None:
+            time.sleep(_HEARD)
             self.communicator.Abort(2)
         raise SystemExit(2)
 
@@ -174,10 +178,11 @@ class World:
 
 
 def _machine() -> str:
-    """A name that all processes of a machine share, and no others."""
+    """A name that all processes of a machine share, and no others. Containers of one kernel with
+    different host names count as different machines."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
-            return file.read()
+            return file.read() + platform.node()
     except OSError:
         return platform.node()
 
