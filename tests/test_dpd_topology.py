@@ -126,7 +126,7 @@ fix nve all nve
 @pytest.mark.parametrize("newton", ["on", "off"])
 @pytest.mark.parametrize("ends", [(3.8, 4.2), (4.2, 3.8)])
 def test_a_chain_across_the_face_between_ranks(newton, ends, device, tmp_path):
-    # It goes through the whole box, so that each rank has some and all of it in turn.
+    # The chain moves through the whole box, so that each rank has a part and all of it in turn.
     deck = PAIR.replace("NEWTON", newton).replace("LEFT", str(ends[0]))
     deck = deck.replace("RIGHT", str(ends[1])) + resident(device) + THERMO + "run 300\n" + END
     one, many = one_and_many(deck, "2 1 1", device, tmp_path)

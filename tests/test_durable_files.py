@@ -130,7 +130,7 @@ KEEPING = ("disks", "electrolyte", "adsorption", "records")
 def test_a_power_cut_at_any_call_of_a_save_leaves_a_whole_file(
     name, keep, links, tmp_path, monkeypatch
 ):
-    """The old one or the new one, and where it is kept the one before."""
+    """The file is the old one or the new one; where it is kept, the one before is there too."""
     save, load, file = SAVES[name]
     options = {"keep_previous": True} if keep else {}
     root = tmp_path / "root"
@@ -358,7 +358,7 @@ def test_a_run_whose_power_is_cut_anywhere_ends_the_same(name, command, tmp_path
 
 
 def saved_after(calls, name):
-    """How many calls it took until a file was there for sure."""
+    """The number of calls after which a file is certainly there."""
     for k, (kind, folder, *more) in enumerate(calls):
         if kind == "names" and any(path.endswith(name) for path in more[0]):
             return next(n for n in range(k, len(calls)) if calls[n] == ("sync", folder)) + 1
@@ -404,7 +404,7 @@ def test_a_damaged_checkpoint_is_replaced_by_the_one_before(
         capfd.readouterr()
         assert command(name, folder, "--resume") == 0
         told = capfd.readouterr().err.splitlines()[0]
-        assert told.endswith(f"; going on from {folder / 'checkpoint-0.state.previous'}")
+        assert told.endswith(f"; continuing from {folder / 'checkpoint-0.state.previous'}")
         assert all(str(path) in told for path in damaged)
         same(tmp_path / "whole", folder)
 

@@ -91,7 +91,7 @@ run 4
 
 # ---- readers of a rank's own atoms ----
 
-# In packages (here EXTRA-FIX) that a LAMMPS may be built without.
+# These are in packages (here EXTRA-FIX) without which LAMMPS may have been built.
 OPTIONAL = {"temp/csvr"}
 # Ghost atoms or neighbor lists are needed for the values of these.
 READERS_OF_GHOSTS = {

@@ -96,7 +96,7 @@ _EXAMPLE = (
 def _adsorbate(entry: dict[str, Any]) -> Adsorbate:
     known = fields(Adsorbate)
     if not isinstance(entry, dict):
-        raise ValueError(f"{entry!r} is no object with names and values")
+        raise ValueError(f"{entry!r} is not an object with names and values")
     for name in entry:
         if name not in {f.name for f in known}:
             raise ValueError(f'unknown "{name}"')

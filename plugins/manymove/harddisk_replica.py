@@ -221,7 +221,7 @@ class Replica(job.Replica):
         trajectory = TrajectoryWriter(path, engine.box, engine.diameter, mark=self._mark)
         if trajectory.shortened:
             after = f"frames after step {trajectory.last_step}, the last checkpoint's"
-            print(f"manymove: {path}: {after}, are made again", file=sys.stderr)
+            print(f"manymove: {path}: {after}, are computed again", file=sys.stderr)
         return trajectory
 
     def _append(self, trajectory: TrajectoryWriter | None, engine: HardDisks, step: int) -> None:

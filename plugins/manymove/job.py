@@ -209,7 +209,7 @@ class Replica(ABC):
             raise ValueError(f"--resume: {'; '.join(filter(None, map(damage, (*last, *before))))}")
         if pair != last:
             wrong = "; ".join(filter(None, map(damage, last)))
-            print(f"manymove: {wrong}; going on from {pair[1]}", file=sys.stderr)
+            print(f"manymove: {wrong}; continuing from {pair[1]}", file=sys.stderr)
         return pair
 
     def _refuse_others(
