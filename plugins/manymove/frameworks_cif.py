@@ -26,7 +26,7 @@ def structure_of(text: str, source: str) -> Any:
     try:
         found = [gemmi.make_small_structure_from_block(block) for block in document]
     except (ValueError, RuntimeError) as error:  # gemmi raises both
-        raise ValueError(f"{source} is not a CIF file: {error}") from None
+        raise ValueError(f"{source} is no CIF file: {error}") from None
     if any(_is_cartesian(block) for block in document):
         raise ValueError(
             f"{source} has Cartesian coordinates (_atom_site_Cartn_x): write fractional ones "
@@ -59,7 +59,7 @@ def _parsed(text: str, source: str) -> Any:
                 raise error
             document = gemmi.cif.read_string(mended)
         except (ValueError, RuntimeError):
-            raise ValueError(f"{source} is not a CIF file: {error}") from None
+            raise ValueError(f"{source} is no CIF file: {error}") from None
     numbers = _some([str(n) for n in lines])
     _warn(f"{source}: a comma after a quoted string is not CIF and was ignored (line {numbers})")
     return document
