@@ -174,7 +174,7 @@ def adsorption(
     molecules: Annotated[
         str | None,
         typer.Option(
-            help="Molecules per system; one number per species; default 32, 0 with --isotherm."
+            help="Molecules per system and species, comma-separated; default 32, 0 with --isotherm."
         ),
     ] = None,
     temperature: Annotated[float, typer.Option(help="In kelvin.")] = 300.0,
