@@ -47,10 +47,11 @@ endif
 .PHONY: demo test sanitize docs lint format clean
 
 demo: $(VENV)/.$(demo-device)-plot
-	$(BIN)/manymove disks $(demo-size) --packing-fraction 0.698 --seed 1 --device auto --output out/
+	$(BIN)/manymove disks $(demo-size) --packing-fraction 0.698 --seed 1 --device auto \
+		--output out/demo --overwrite
 	@echo "A demonstration: this is short against the relaxation time, and the error with it too small."
 	@echo "Long runs give P* = 9.171 at this density. The pictures of the disks and of the pressure:"
-	@ls out/*.png
+	@ls out/demo/*.png
 
 test: $(VENV)/.$(test-device)-test
 	MANYMOVE_CXX_TESTS="$(CURDIR)/build/cxx/manymove_tests" \

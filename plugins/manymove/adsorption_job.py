@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import files, job, report
+from manymove import job, report
 from manymove.adsorption_replica import Replica, Result, Settings
 from manymove.averages import MULTIPLE, Pooled
 from manymove.replicas import World
@@ -25,7 +25,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     Raises:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
     """
-    results = job.on_all_ranks(world, lambda: _share(settings, world))
+    results = job.on_all_ranks(settings, world, lambda: _share(settings, world))
     summary = summarise(settings, results, world.size)
     if world.rank == 0:
         write_outputs(settings, results, summary)
@@ -50,16 +50,14 @@ def _share(settings: Settings, world: World) -> list[Result]:
 
 def _number_of_parts(settings: Settings, world: World) -> int:
     """Of the systems: one for each rank, or those that the checkpoints are of."""
-    files.make_folder(settings.output)
-    found = settings.output.glob("checkpoint-*.state*")  # a damaged one may have its predecessor
-    parts = {int(path.name.split(".")[0].partition("-")[2]) for path in found}
     if settings.resume:
+        found = settings.output.glob(
+            "checkpoint-*.state*"
+        )  # a damaged one may have its predecessor
+        parts = {int(path.name.split(".")[0].partition("-")[2]) for path in found}
         return len(parts) or world.size
     if settings.systems < world.size:
         raise ValueError(f"--systems is {settings.systems}, fewer than the {world.size} ranks")
-    for part in parts:  # of an earlier run on more ranks
-        if world.rank == 0 and part >= world.size:
-            files.remove(*settings.output.glob(f"checkpoint-{part}.*"))
     return world.size
 
 
@@ -180,6 +178,7 @@ def run_isotherm(
     points = [
         replace(settings, pressure=p, output=settings.output / f"pressure_{p:g}") for p in pressures
     ]
+    job.claim(settings, world)
     runs, complete = job.run_in_turn(run, points, world)
     summary = {
         "framework": settings.framework,

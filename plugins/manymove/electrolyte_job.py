@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import files, job, report
+from manymove import job, report
 from manymove.analysis import pressure
 from manymove.analysis.dressed_ion import DressedIons, dressed_ions
 from manymove.electrolyte_replica import Replica, Result, Settings
@@ -23,7 +23,11 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     Raises:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
     """
-    results = job.on_all_ranks(world, lambda: _share(settings, world))
+    if "," in settings.device and world.size > 1:
+        raise ValueError(
+            f"--device {settings.device} is for one process, there are {world.size} ranks"
+        )
+    results = job.on_all_ranks(settings, world, lambda: _share(settings, world))
     dressed, why_not = fit(settings, results)
     summary = summarise(settings, results, world.size, dressed, why_not)
     if world.rank == 0:
@@ -33,12 +37,6 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
 
 def _share(settings: Settings, world: World) -> list[Result]:
     """What this rank runs."""
-    several = "," in settings.device  # GPUs, which share one chain after the other
-    if several and world.size > 1:
-        raise ValueError(
-            f"--device {settings.device} is for one process, there are {world.size} ranks"
-        )
-    files.make_folder(settings.output)
     mine = world.share(range(settings.replicas))
     return job.run_share(
         settings,
@@ -47,7 +45,7 @@ def _share(settings: Settings, world: World) -> list[Result]:
         Replica,
         f"{settings.ions:,} ions {settings.valences[0]:+d}:{settings.valences[1]:+d}",
         (settings.sweeps + settings.equilibrate) * settings.ions * len(mine),
-        at_once=1 if several else None,
+        at_once=1 if "," in settings.device else None,  # GPUs share one chain after the other
     )
 
 

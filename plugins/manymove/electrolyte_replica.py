@@ -168,7 +168,7 @@ class Replica(job.Replica):
         self._refuse_others({"ions per cubic angstrom": (density, s.density)}, 1e-6)
         if s.max_displacement is not None:
             held_and_asked = (engine.max_displacement, s.max_displacement)
-            self._refuse_others({"--max-displacement": held_and_asked}, 1e-5)
+            self._refuse_others({"--max-displacement": held_and_asked}, 1e-3)
         sampling = engine.pair_sampling
         if sampling is None:
             return

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from manymove import files, job, report
+from manymove import job, report
 from manymove.analysis import pressure
 from manymove.analysis.reference import published, published_pressure
 from manymove.harddisk_replica import Replica, Result, Settings
@@ -28,7 +29,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
     """
     ranks = Ranks.of(world.communicator) if settings.decompose else None
-    results = job.on_all_ranks(world, lambda: _share(settings, world, ranks))
+    results = job.on_all_ranks(settings, world, lambda: _share(settings, world, ranks))
     summary = summarise(settings, results, world.size)
     if world.rank == 0:
         write_outputs(settings, results, summary)
@@ -38,7 +39,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
 def _share(settings: Settings, world: World, ranks: Ranks | None) -> list[Result]:
     """What this rank runs; of a system that all share, the first rank has the result."""
     mine = [0] if ranks else world.share(range(settings.replicas))
-    frame = ranks.together(lambda: _prepare(settings)) if ranks else _prepare(settings)
+    frame = ranks.together(lambda: _start(settings)) if ranks else _start(settings)
     results = job.run_share(
         settings,
         world,
@@ -50,17 +51,10 @@ def _share(settings: Settings, world: World, ranks: Ranks | None) -> list[Result
     return [] if ranks and world.rank > 0 else results
 
 
-def _prepare(settings: Settings) -> Frame | None:
-    """The folder for the results and the start that was asked for."""
-    files.make_folder(settings.output)
-    if settings.input is None:
+def _start(settings: Settings) -> Frame | None:
+    """The start that was asked for."""
+    if settings.input is None or settings.resume:
         return None
-    trajectories = settings.output.resolve() / "trajectory*.gsd"
-    if settings.input.resolve().match(str(trajectories)) and not settings.resume:
-        raise ValueError(
-            f"--input {settings.input} would be replaced by the new trajectory: "
-            "choose another --output"
-        )
     return read_frame(settings.input)
 
 
@@ -195,6 +189,7 @@ def run_equation_of_state(
     Returns:
         the summary, and whether all ran to their end.
     """
+    job.claim(replace(settings[0], output=output), world)
     runs, complete = job.run_in_turn(run, settings, world)
     summary = {
         "particles": settings[0].particles,

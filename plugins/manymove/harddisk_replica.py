@@ -53,6 +53,13 @@ class Settings(job.Settings):
             raise ValueError(
                 f"--packing-fraction is {self.packing_fraction}; it lies between 0 and 1"
             )
+        if self.input is not None and not self.resume:
+            trajectories = self.output.resolve() / "trajectory*.gsd"
+            if self.input.resolve().match(str(trajectories)):
+                raise ValueError(
+                    f"--input {self.input} would be replaced by the new trajectory: "
+                    "choose another --output"
+                )
         if self.decompose and self.replicas > 1:
             raise ValueError(f"--decompose shares one system; --replicas is {self.replicas}")
 
@@ -218,7 +225,13 @@ class Replica(job.Replica):
     def _opened(self, path: Path, engine: HardDisks) -> TrajectoryWriter:
         """The trajectory, new or as it was at the checkpoint: frames that were appended after it
         may be torn by a power cut, and are made again."""
-        trajectory = TrajectoryWriter(path, engine.box, engine.diameter, mark=self._mark)
+        trajectory = TrajectoryWriter(
+            path,
+            engine.box,
+            engine.diameter,
+            mark=self._mark,
+            overwrite=self._settings.resume,  # without a mark all its frames are after the state
+        )
         if trajectory.shortened:
             after = f"frames after step {trajectory.last_step}, the last checkpoint's"
             print(f"manymove: {path}: {after}, are made again", file=sys.stderr)

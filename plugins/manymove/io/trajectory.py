@@ -195,11 +195,13 @@ class TrajectoryWriter:
         path: of the file.
         box: (Lx, Ly).
         diameter: of all disks.
-        resume: append to the file if it exists rather than replace it.
+        resume: append to the file if it exists.
         mark: of `sync`; the same, but frames that were appended after it are dropped: after a power
             cut any part of them may be missing.
+        overwrite: replace the file if it exists.
 
     Raises:
+        FileExistsError: the file exists, and none of the three above says what to do with it.
         OSError: the file cannot be made.
         ValueError: the file to append to is no GSD file, or a damaged one, or not that of the mark.
 
@@ -216,8 +218,13 @@ class TrajectoryWriter:
         *,
         resume: bool = False,
         mark: Mapping[str, Any] | None = None,
+        overwrite: bool = False,
     ) -> None:
         path = Path(path)
+        if path.exists() and not (resume or mark or overwrite):
+            raise FileExistsError(
+                f"{path} exists: resume=True appends to it, overwrite=True replaces it"
+            )
         self.shortened = False
         self.last_step = mark["last_step"] if mark else -1
         if not (path.is_file() and (mark["frames"] if mark else resume)):
