@@ -11,6 +11,8 @@ import numpy as np
 
 from manymove import job, report
 from manymove.adsorption_replica import Replica, Result, Settings
+from manymove.analysis import pressure
+from manymove.analysis.relaxation import relaxation_time
 from manymove.averages import MULTIPLE, Pooled
 from manymove.replicas import World
 from manymove.report import number
@@ -86,8 +88,18 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
             summary["b_star"] = number(pooled.b_star)
         if settings.pressure is not None:
             summary |= _open_results(pooled)
+    energies = _energy_records(results)
+    drift = pressure.drift([energies[:, 1]]) if len(energies) else (math.nan, math.nan)
+    every = float(energies[0, 0]) if len(energies) else 1.0
     return {
         **summary,
+        **report.equilibration(
+            min(r.samples for r in results),
+            "steps",
+            {"the energy": relaxation_time([energies[:, 1]], every)},
+            [("the energy", *map(number, drift), " K")],
+            None,
+        ),
         "framework": settings.framework,
         "adsorbates": [b.name for b in settings.adsorbates],
         "molecules": list(settings.molecules),
@@ -218,7 +230,7 @@ def table(summary: dict[str, Any]) -> str:
     s = summary
 
     def energy(name: str) -> str:
-        return report.with_error(s[f"{name}_K"], s[f"{name}_error_K"], ".2f")
+        return report.with_error(s[f"{name}_K"], s[f"{name}_error_K"])
 
     what = ", ".join(f"{n} {name}" for n, name in zip(s["molecules"], s["adsorbates"], strict=True))
     rows = [("systems", f"{s['systems']:,} with {what} in {s['framework']}")]
@@ -229,6 +241,7 @@ def table(summary: dict[str, Any]) -> str:
             rows.append(("plain / recycled", both))
         if s["b_star"] is not None:
             rows.append(("b*", f"{s['b_star']:.2f}"))
+    rows += report.warning_rows(s)
     done = f"{s['steps']:,} after {s['equilibration_steps']:,}{report.stopped(s)}"
     rows.append(("steps", done))
     if s["acceptance"] is not None:

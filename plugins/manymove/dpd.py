@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from manymove import arguments, files, output_folder, report
-from manymove.analysis.pressure import blocking_error
+from manymove.analysis.pressure import blocking_error, drift
+from manymove.analysis.relaxation import relaxation_time
 from manymove.cli_options import OPTIONS_FILE
 from manymove.devices import device_name
 from manymove.lammps import host
@@ -299,6 +300,14 @@ def _summarise(
         summary[name] = float(records[name].mean()) if len(records) else None
         summary[f"{name}_error"] = report.number(error)
         summary[f"{name}_error_converged"] = bool(converged)
+    every = float(records["step"][1] - records["step"][0]) if len(records) > 1 else 1.0
+    summary |= report.equilibration(
+        step - fluid.equilibrate,
+        "steps",
+        {name: relaxation_time([records[name]], every) for name in _MEASURED_QUANTITIES},
+        [(name, *map(report.number, drift([records[name]])), "") for name in _MEASURED_QUANTITIES],
+        all(summary[f"{name}_error_converged"] for name in _MEASURED_QUANTITIES),
+    )
     measured = text.partition(_MEASURED)[2]
     seconds = sum(map(float, re.findall(r"Loop time of ([\d.eE+-]+) on", measured)))
     steps = step - max(begun, fluid.equilibrate)
@@ -337,15 +346,14 @@ def table(summary: dict[str, Any]) -> str:
     def measured(name: str) -> str:
         if summary[name] is None:
             return "not measured yet"
-        error = summary[f"{name}_error"]
-        text = f"{summary[name]:.5g}" + (f" +- {error:.2g}" if error is not None else "")
-        return text if summary[f"{name}_error_converged"] else f"{text} (too short for an error)"
+        return report.with_error(summary[name], summary[f"{name}_error"])
 
     rows = [
         ("particles", f"{summary['particles']:,} in a box {summary['box'][0]:.5g} wide"),
         ("temperature", f"{measured('temperature')}, set {summary['set_temperature']:g}"),
         ("pressure", measured("pressure")),
         ("potential energy", measured("potential_energy")),
+        *report.warning_rows(summary),
         ("steps", f"{summary['steps']:,} after {summary['equilibration_steps']:,}"),
         (
             "speed",

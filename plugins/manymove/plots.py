@@ -174,13 +174,14 @@ def pressure_against_sweeps(
 
 
 def equation_of_state(
-    path: str | Path, points: Sequence[tuple[float, float, float]], N: int
+    path: str | Path, points: Sequence[tuple[float, float, float, bool]], N: int
 ) -> None:
     """Picture of P* against packing fraction, the paper's points (Table 2) beside ours.
 
     Args:
         path: of the PNG file.
-        points: (packing fraction, P*, error) of each run.
+        points: (packing fraction, P*, error, whether the run is equilibrated and its error
+            converged); otherwise the point is hollow.
         N: number of disks.
     """
     figure, axes = new_figure(7.0, 4.6)
@@ -195,12 +196,18 @@ def equation_of_state(
             fractions, values, errors, fmt="s--", ms=6 if same else 4, mfc="none", lw=0.8,
             color=f"C{index}", alpha=1.0 if same else 0.5, label=f"paper, N = {int(size):,}",
         )  # fmt: skip
-    ours = np.array(points)
-    axes.errorbar(*ours.T, fmt="o", ms=5, capsize=3, color="k", label=f"this run, N = {N:,}")
+    for good in (True, False):
+        ours = np.array([point[:3] for point in points if point[3] == good])
+        if len(ours):
+            label = f"this run, N = {N:,}" + ("" if good else ", not equilibrated")
+            axes.errorbar(
+                *ours.T, fmt="o", ms=5, capsize=3, color="k", mfc="k" if good else "none",
+                label=label,
+            )  # fmt: skip
     axes.set(
         xlabel=r"packing fraction $\phi$",
         ylabel=r"$P^* = \beta P d^2$",
-        xticks=sorted({*ours[:, 0]}),
+        xticks=sorted({point[0] for point in points}),
     )
     axes.legend(fontsize=8)
     write_picture(path, figure, dpi=160)

@@ -11,7 +11,6 @@ from types import FrameType, TracebackType
 
 from tqdm import tqdm
 
-
 LINE_EVERY = 60.0  # seconds between two lines of progress, where there is no terminal
 
 
