@@ -11,6 +11,7 @@ from commands import SMALL, summary_of
 from lammps_host import needs_lammps
 
 from manymove import cli, report
+from manymove.analysis.reference import virial_pressure
 from manymove.analysis.relaxation import relaxation_time
 from manymove.harddisk_job import known_relaxation
 
@@ -119,3 +120,26 @@ def test_points_that_are_not_equilibrated_are_hollow(tmp_path, monkeypatch):
     points = [(0.5, 3.0, 0.1, True), (0.7, 9.0, 0.1, False)]
     plots.equation_of_state(tmp_path / "a.png", points, 100)
     assert faces == ["k", "none"]
+
+
+def test_the_virial_series_is_that_of_the_dilute_gas():
+    assert virial_pressure(0.65) is None
+    value, error = virial_pressure(0.01)
+    assert value == pytest.approx(0.04 / np.pi * (1 + 0.02 + 0.782004 * 0.02**2), rel=1e-5)
+    assert error < 1e-5
+    value, error = virial_pressure(0.5)
+    assert value == pytest.approx(2.6141, abs=2e-4) and error < 2e-4
+
+
+def test_a_short_equation_of_state_agrees_with_the_literature(tmp_path, monkeypatch, capsys):
+    """What `make demo` does, smaller; 4 standard errors: one false alarm in 8,000 seeds."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    options = "--particles 1024 --sweeps 5000 --equilibrate 1000 --seed 1 --device cpu"
+    options += f" --equation-of-state --packing-fractions 0.3,0.5 --output {tmp_path}"
+    assert cli.run(["disks", *options.split()]) == 0
+    assert "literature" in capsys.readouterr().out
+    for run in summary_of(tmp_path)["runs"]:
+        literature, uncertainty = run["literature_pressure"]
+        error = np.hypot(run["pressure_error"], uncertainty)
+        assert run["pressure"] == pytest.approx(literature, abs=4 * error)
+        assert run["warnings"] == []

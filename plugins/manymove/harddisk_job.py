@@ -11,7 +11,7 @@ import numpy as np
 
 from manymove import job, report
 from manymove.analysis import pressure
-from manymove.analysis.reference import published, published_pressure
+from manymove.analysis.reference import literature_pressure, published, published_pressure
 from manymove.analysis.relaxation import relaxation_time
 from manymove.harddisk_replica import Replica, Result, Settings
 from manymove.io import Frame, read_frame
@@ -73,7 +73,7 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "sweeps",
         {
             "psi_6": psi6_time([r.psi6_course for r in started]),
-            "psi_6 at this density (table)": known_relaxation(
+            "psi_6 as tabulated near freezing": known_relaxation(
                 settings.particles, settings.packing_fraction
             ),
         },
@@ -81,6 +81,7 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
         pooled.plateau if pooled else None,
     )
     paper = published_pressure(settings.particles, settings.packing_fraction)
+    literature = literature_pressure(settings.particles, settings.packing_fraction)
     return {
         "pressure": pooled.value if pooled else None,
         "pressure_error": number(pooled.error) if pooled else None,
@@ -91,6 +92,7 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
         **relaxation,
         "near_freezing": _near_freezing(settings.packing_fraction),
         "paper_pressure": list(paper) if paper else None,
+        "literature_pressure": list(literature) if literature else None,
         "packing_fraction": settings.packing_fraction,
         "particles": settings.particles,
         "box": list(first.box),
@@ -190,7 +192,7 @@ def _write_pictures(settings: Settings, measured: list[Result]) -> None:
         settings.output / "pressure.png",
         [(r.record_sweeps, r.records) for r in measured],
         pressure.pool([r.estimate for r in measured]),
-        published_pressure(settings.particles, settings.packing_fraction),
+        literature_pressure(settings.particles, settings.packing_fraction),
     )
 
 
@@ -203,8 +205,8 @@ def table(summary: dict[str, Any]) -> str:
     rows += report.warning_rows(s)
     if s["near_freezing"]:
         rows.append(("near freezing", "errors of one run are too small by a factor of 1.2 to 2"))
-    if s["paper_pressure"]:
-        rows.append(("literature, P*", report.with_error(*s["paper_pressure"])))
+    if s["literature_pressure"]:
+        rows.append(("literature, P*", report.with_error(*s["literature_pressure"])))
     done = f"{s['sweeps']:,.0f} after {s['equilibration_sweeps']:,.0f}{report.stopped(s)}"
     rows.append(("sweeps", done))
     if s["trial_moves"]:
@@ -270,7 +272,10 @@ def equation_of_state_table(summary: dict[str, Any]) -> str:
     for r in summary["runs"]:
         ours, paper = (
             "-" if pair[0] is None else report.with_error(*pair)
-            for pair in ((r["pressure"], r["pressure_error"]), r["paper_pressure"] or (None, None))
+            for pair in (
+                (r["pressure"], r["pressure_error"]),
+                r["literature_pressure"] or (None, None),
+            )
         )
         lines.append(f"{r['packing_fraction']:<18.4f}{ours:14}{paper:14}{report.status(r)}")
     return "\n".join(lines)
