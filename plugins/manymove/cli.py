@@ -26,6 +26,7 @@ from manymove.cli_options import (
     help_without_command,
     number,
     numbers,
+    of_option,
     resumable,
     to_store,
 )
@@ -254,6 +255,8 @@ def adsorption(
 
     world = World.connect()
     del options["context"]
+    with of_option("--adsorbates"):
+        species = read_adsorbates(adsorbates)
     counts = [number("--molecules", word, int) for word in molecules.split(",")]
     if systems == "auto":
         from manymove.adsorption_fill import filling_systems
@@ -267,7 +270,7 @@ def adsorption(
         "given": given,
         "folder": output,
         "molecules": counts,
-        "adsorbates": read_adsorbates(adsorbates),
+        "adsorbates": species,
         "systems": count,
         "cells": _triple("--cells", cells),
         "barrier": _barrier(barrier),
@@ -410,8 +413,16 @@ def _of_input(
 ) -> tuple[int, float]:
     """Number of disks and packing fraction of the file; contradicting options are refused."""
     from manymove.io import read_frame
+    from manymove.replicas import launched_rank
 
-    frame = read_frame(path)
+    with of_option("--input"):
+        frame = read_frame(path)
+    if len(frame.types) > 1 and launched_rank() == 0:
+        print(
+            f"manymove: --input {path} has particles of the types {', '.join(frame.types)}; all "
+            "have one diameter and are simulated as one kind of disks",
+            file=sys.stderr,
+        )
     count = len(frame.positions)
     fraction = count * math.pi * frame.diameter**2 / (4 * frame.box[0] * frame.box[1])
     if particles not in (None, count):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,6 +37,17 @@ Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace the results that --output holds.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bar and no table.")]
+
+
+@contextmanager
+def of_option(option: str, containing: str = "") -> Iterator[None]:
+    """Inside, errors of files name the option; with `containing` those whose message has it."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        if containing not in str(error):
+            raise
+        raise ValueError(f"{option}: {error}") from error
 
 
 def number(option: str, word: str, kind: type) -> Any:

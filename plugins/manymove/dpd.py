@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import arguments, files, output_folder, report
+from manymove import arguments, files, output_folder, report, sizes
 from manymove.analysis.pressure import blocking_error, drift
 from manymove.analysis.relaxation import relaxation_time
 from manymove.cli_options import OPTIONS_FILE
@@ -96,6 +96,13 @@ class Fluid:
             object.__setattr__(self, "checkpoint_steps", every)
         arguments.one_of("precision", self.precision, arguments.PRECISIONS)
         arguments.one_of("device", self.device, tuple(RUN_STYLES))
+        sizes.refuse(
+            f"--particles {self.particles}, --ranks {self.ranks} and --steps {self.steps}",
+            500.0 * self.particles + 5e7 * self.ranks,  # bytes, LAMMPS and its MPI included
+            float(self.particles) * (self.steps + self.equilibrate),
+            "particle-steps",
+            self.device,
+        )
         if self.edge < 2 * self.cutoff:
             raise ValueError(
                 f"the box of {self.particles} particles at density {self.density:g} is "

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import checkpoint, job
+from manymove import checkpoint, job, sizes
 from manymove.arguments import PRECISIONS
 from manymove.electrolyte import METHODS, Electrolyte
 from manymove.ions import Salt
@@ -62,6 +62,13 @@ class Settings(job.Settings):
         if self.geometry == "periodic" and self.margin is not None:
             raise ValueError("--margin is for --geometry sphere")
         _ = self.salt
+        sizes.refuse(
+            f"--ions {self.ions} and --sweeps {self.sweeps}",
+            100.0 * self.ions,  # bytes
+            float(self.ions) ** 2 * (self.sweeps + self.equilibrate) * self.replicas,
+            "pair terms",
+            self.device,
+        )
         name, value = (
             ("--debye-length", self.debye_length)
             if self.concentration is None

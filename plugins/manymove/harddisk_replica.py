@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from manymove import checkpoint, job
+from manymove import checkpoint, job, sizes
 from manymove.analysis import pressure
 from manymove.analysis.pressure import PressureEstimate
 from manymove.harddisk import HardDisks
@@ -54,6 +54,13 @@ class Settings(job.Settings):
             raise ValueError(
                 f"--packing-fraction is {self.packing_fraction}; it lies between 0 and 1"
             )
+        sizes.refuse(
+            f"--particles {self.particles} and --sweeps {self.sweeps}",
+            100.0 * self.particles,  # bytes
+            float(self.particles) * (self.sweeps + self.equilibrate) * self.replicas,
+            "trial moves",
+            self.device,
+        )
         if self.input is not None and not self.resume:
             trajectories = self.output.resolve() / "trajectory*.gsd"
             if self.input.resolve().match(str(trajectories)):

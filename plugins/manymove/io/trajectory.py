@@ -40,12 +40,14 @@ class Frame:
         box: (Lx, Ly).
         diameter: of all disks.
         step: time step of the frame.
+        types: names of the types that particles have.
     """
 
     positions: np.ndarray
     box: tuple[float, float]
     diameter: float
     step: int
+    types: tuple[str, ...] = ()
 
 
 def read_frame(path: str | Path, index: int = -1) -> Frame:
@@ -134,6 +136,7 @@ def _disks(frame: gsd.hoomd.Frame) -> Frame:
         (float(box[0]), float(box[1])),
         float(diameter),
         int(frame.configuration.step),
+        tuple(str(frame.particles.types[k]) for k in np.unique(frame.particles.typeid)),
     )
 
 
