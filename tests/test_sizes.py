@@ -1,4 +1,4 @@
-"""What cannot fit or end is refused at once; files are named with their option; progress in a pipe."""
+"""What cannot fit or end is refused at once; errors name the option; progress in a pipe."""
 
 from __future__ import annotations
 

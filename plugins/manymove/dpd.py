@@ -127,8 +127,8 @@ def deck(fluid: Fluid, step: int = 0) -> str:
     """The input deck for LAMMPS; it writes thermo.csv, final.data and restart files.
 
     A restart file holds positions and velocities of whole steps. Within a run the forces are those
-    of velocities of the half step; at its start they are computed again. Therefore files are written
-    between runs, and a run that starts from one has the bits of the run that went on.
+    of velocities of the half step; at its start they are computed again. Therefore files are
+    written between runs, and a run that starts from one has the bits of the run that went on.
 
     Args:
         fluid: what to simulate.

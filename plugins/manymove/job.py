@@ -290,8 +290,8 @@ def run_share(
 def on_all_ranks(settings: Settings, world: World, share: Callable[[], list[Any]]) -> list[Any]:
     """The results of all replicas in their order, on every rank.
 
-    If some ranks fail, all raise the error of the lowest of them. If a rank is silent, or ranks that
-    share a system have lost one, all processes end.
+    If some ranks fail, all raise the error of the lowest of them. If a rank is silent, or ranks
+    that share a system have lost one, all processes end.
     """
     claim(settings, world)
     failure: Exception | None = None

@@ -157,7 +157,7 @@ def equilibration(
     for what, drift, error, of in drifts:
         if drift is not None and error is not None and abs(drift) > 3 * error:
             warnings.append(
-                f"not equilibrated: {what} changes by {drift:+.5f} +- {error:.5f}{of} from the "
+                f"not equilibrated: {what} changes by {with_error(drift, error)}{of} from the "
                 f"first half of the {unit} to the second: raise --equilibrate"
             )
     if slowest is not None and length < ENOUGH * known[slowest]:

@@ -59,8 +59,5 @@ def memory_of_this_machine() -> float:
 
 
 def _bytes(count: float) -> str:
-    for unit in ("kB", "MB", "GB", "TB"):
-        count /= 1000
-        if count < 1000:
-            break
-    return f"{count:.3g} {unit}"
+    exponent = 4 if count >= 1e12 else 3 if count >= 1e9 else 2
+    return f"{count / 1000**exponent:.3g} {' kMGT'[exponent]}B"

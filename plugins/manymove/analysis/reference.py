@@ -34,8 +34,8 @@ def published_pressure(N: int, packing_fraction: float) -> tuple[float, float] |
 
 
 def virial_pressure(packing_fraction: float) -> tuple[float, float] | None:
-    """P* by the Pade approximants [4/5] and [5/4] of the virial series, and by how much they differ;
-    None beyond `VIRIAL_LIMIT`."""
+    """P* by the Pade approximants [4/5] and [5/4] of the virial series, and their difference; None
+    beyond `VIRIAL_LIMIT`."""
     if not 0 < packing_fraction <= VIRIAL_LIMIT:
         return None
     one, other = (_pade(numerator, 2 * packing_fraction) for numerator in (4, 5))
