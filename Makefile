@@ -58,14 +58,23 @@ test: $(VENV)/.$(test-device)-test
 		PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 # GCC's runtime libraries have to be in the process before Python is. The first finding ends it.
+# ThreadSanitizer has the C++ tests alone.
+threads := build/sanitize-threads
 sanitize: $(VENV)/.$(test-device)-test
 	$(PIP) install --no-build-isolation --no-deps --upgrade --target build/sanitize \
 		-Cbuild-dir=build/sanitize-objects -Ccmake.build-type=RelWithDebInfo -Cinstall.strip=false \
-		-Ccmake.define.MANYMOVE_SANITIZE=address,undefined $(cpu-cmake) .
+		-Ccmake.define.MANYMOVE_SANITIZE=address,undefined $(cpu-cmake) \
+		-Ccmake.define.MANYMOVE_TESTS=ON .
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 		PYTHONPATH="$(CURDIR)/build/sanitize" PATH="$(CURDIR)/$(BIN):$$PATH" \
+		MANYMOVE_CXX_TESTS="$(CURDIR)/build/sanitize-objects/manymove_tests" \
 		$(BIN)/python -m pytest -m 'not gpu' $(PYTEST_ARGS)
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S tests/cxx -B $(threads) -DMANYMOVE_CUDA=OFF \
+		-DMANYMOVE_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build $(threads) -j $$(getconf _NPROCESSORS_ONLN)
+	MANYMOVE_CXX_TESTS="$(CURDIR)/$(threads)/manymove_tests" TSAN_OPTIONS=halt_on_error=1 \
+		$(BIN)/python -m pytest tests/test_cxx.py
 
 docs: $(VENV)/.$(test-device)-test $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -c docs . build/docs
@@ -75,7 +84,8 @@ docs: $(VENV)/.$(test-device)-test $(VENV)/.docs
 # .venv/.DEVICE-EXTRA marks what is installed. CUDA serves where the CPU build would do, and the
 # extra "test" contains "plot", so one installation may satisfy several marks.
 sources := CMakeLists.txt pyproject.toml \
-	$(shell find plugins lammps_ext tests/cxx -name __pycache__ -prune -o \( -type d -o -type f \) -print)
+	$(shell find plugins lammps_ext tests/cxx -name __pycache__ -prune -o \
+	\( -type d -o -type f \) -print)
 marks-cuda-test := cuda-test cuda-plot cpu-test cpu-plot
 marks-cuda-plot := cuda-plot cpu-plot
 marks-cpu-test := cpu-test cpu-plot

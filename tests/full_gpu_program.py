@@ -10,7 +10,7 @@ import contextlib
 import ctypes
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from conftest import lattice
@@ -21,16 +21,27 @@ from manymove.ions import Salt
 # Each of them needs more than this, in one piece or in several.
 LEFT = 4_000_000
 
+TRAP = b"""
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry trap_now() { trap; }
+"""
+
 
 class Gpu:
-    """The first GPU's memory, by the driver."""
+    """One GPU, the first by default, in the context that CUDA's runtime has too, by the driver."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: int = 0) -> None:
         self._driver = ctypes.CDLL("libcuda.so.1")
-        context = ctypes.c_void_p()
+        self._context = ctypes.c_void_p()
         self._call("cuInit", 0)
-        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
-        self._call("cuCtxSetCurrent", context)
+        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), device)
+        self.select()
+
+    def select(self) -> None:
+        """For the calling thread."""
+        self._call("cuCtxSetCurrent", self._context)
 
     def _call(self, name: str, *arguments) -> None:
         status = getattr(self._driver, name)(*arguments)
@@ -42,6 +53,20 @@ class Gpu:
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         self._call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
         return free.value
+
+    def trap(self) -> Callable[[], None]:
+        """Loads a kernel that faults. Returns what launches it in a stream of its own."""
+        module, kernel, stream = (ctypes.c_void_p() for _ in range(3))
+        self._call("cuModuleLoadData", ctypes.byref(module), TRAP)
+        self._call("cuModuleGetFunction", ctypes.byref(kernel), module, b"trap_now")
+        nonblocking = 1
+        self._call("cuStreamCreate", ctypes.byref(stream), nonblocking)
+
+        def launch() -> None:
+            self.select()
+            self._call("cuLaunchKernel", kernel, 1, 1, 1, 1, 1, 1, 0, stream, None, None)
+
+        return launch
 
     @contextlib.contextmanager
     def full(self, left: int) -> Iterator[None]:

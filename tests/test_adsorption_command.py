@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
@@ -186,3 +187,152 @@ def test_raspa_has_the_same_force_field():
     )  # fmt: skip
     theirs = system.compute_total_energies().potential_energy() * 10 / GAS_CONSTANT  # 10 J/mol
     assert theirs == pytest.approx(float(field + pairs), rel=1e-6)
+
+
+# ---- isotherms -----------------------------------------------------------------------------------
+
+OPEN = [word for word in SMALL if word not in ("--molecules", "4")]
+DENSE = [*OPEN, "--steps", "4000", "--equilibrate", "300", "--isotherm"]
+
+
+def isotherm_rows(folder) -> list[dict[str, str]]:
+    with open(folder / "isotherm.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_isotherm_implies_its_method_and_refuses_others(tmp_path, capsys):
+    assert adsorption(*DENSE, "1", "--steps", 10, "--output", tmp_path) == 0
+    (run,) = summary_of(tmp_path)["runs"]
+    assert run["method"] == "plj" and run["molecules"] == [0]
+    for words, message in (
+        (["--method", "mdp"], "--method is mdp; --isotherm needs insertions"),
+        (["--capacity", "1,2"], "capacity needs one number for each of 1 adsorbates"),
+    ):
+        assert adsorption(*DENSE, "1", *words, "--output", tmp_path / "other") == 2
+        assert message in capsys.readouterr().err
+    assert adsorption(*SMALL, "--capacity", "9", "--output", tmp_path / "closed") == 2
+    assert "--capacity is for --isotherm" in capsys.readouterr().err
+
+
+def test_points_of_an_isotherm_go_on_from_each_other(tmp_path):
+    """The second begins with the molecules that the first ended with, though nothing equilibrates
+    it."""
+    assert adsorption(*DENSE, "20,21", "--equilibrate", 0, "--output", tmp_path) == 0
+    first, second = (
+        np.loadtxt(tmp_path / f"pressure_{p}/energy.csv", delimiter=",", skiprows=1)[:, 1]
+        for p in (20, 21)
+    )
+    assert abs(first[0]) < 0.1 * abs(first[-1])
+    assert second[0] == pytest.approx(first[-1], rel=0.05)
+    runs = summary_of(tmp_path)["runs"]
+    assert [r["equilibration_steps"] for r in runs] == [0, 0]
+    assert all(0 < r["acceptance"] < 1 and r["trial_states"] < 20 * 4000 for r in runs)
+
+
+def test_an_isotherm_says_whether_it_is_equilibrated(tmp_path, capsys):
+    """Not where nothing equilibrates a dense point; where something does, both sides agree."""
+    words = [word for word in DENSE if word != "--quiet"]
+    found = {}
+    for folder, equilibrate in (("cold", 0), ("relaxed", 1000)):
+        output = tmp_path / folder
+        assert adsorption(*words, "30", "--steps", 6000, "--systems", 60, "--equilibrate",
+                          equilibrate, "--output", output) == 0  # fmt: skip
+        table = capsys.readouterr().out
+        (run,), (row,) = summary_of(output)["runs"], isotherm_rows(output)
+        found[folder] = run
+        n, test = run["loading_molecules"][0], run["test_molecules_loading"][0]
+        assert float(row["loading_molecules"]) == pytest.approx(n, rel=1e-6)
+        assert float(row["test_molecules_loading"]) == pytest.approx(test, rel=1e-6)
+        assert (
+            row["equilibrated"] == {True: "yes", False: "no", None: "unknown"}[run["equilibrated"]]
+        )
+        assert f"{n:.5g} +- " in table and f"{test:.5g} +- " in table
+        assert ("not equilibrated: the loading differs" in table) == (folder == "cold")
+    cold, relaxed = found["cold"], found["relaxed"]
+    assert (cold["equilibrated"], relaxed["equilibrated"]) == (False, True)
+    assert cold["test_molecules_loading"][0] > cold["loading_molecules"][0]
+    (fugacity,) = relaxed["fugacity_bar"]
+    full = Adsorption("LTA", 50, method="plj", fugacity=fugacity, systems=60, grid_spacing=0.5,
+                      seed=99, device="cpu", threads=2)  # fmt: skip
+    full.equilibrate(20000)
+    full.run(10000)
+    value, error = relaxed["loading_molecules"][0], relaxed["loading_error_molecules"][0]
+    assert agrees(value, error, full.loading[0].value, full.loading[0].error)
+    value, error = cold["loading_molecules"][0], cold["loading_error_molecules"][0]
+    assert not agrees(value, error, full.loading[0].value, full.loading[0].error)
+    assert relaxed["equilibration_steps"] in [1000 * (2**k - 1) for k in range(1, 7)]
+
+
+def test_an_isotherm_resumes_where_it_was_stopped(tmp_path):
+    """Also where the point that it was to go on with had not begun."""
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert adsorption(*DENSE, "1,20", "--output", whole) == 0
+    assert adsorption(*DENSE, "1", "--output", parts) == 0
+    assert adsorption(*DENSE, "1,20", "--output", parts, "--resume") == 0
+    for a, b in zip(*(summary_of(folder)["runs"] for folder in (whole, parts)), strict=True):
+        assert a["state_hash"] == b["state_hash"]
+        assert a["test_molecules_loading"] == b["test_molecules_loading"]
+        assert a["equilibration_steps"] == b["equilibration_steps"]
+
+
+def test_isotherm_of_a_mixture(tmp_path):
+    laws = {"O": [100.0, 3.3], "Si": None}
+    gas = {"epsilon": 120, "sigma": 3.4, "framework": laws, "critical_temperature": 150.0,
+           "critical_pressure": 49.0, "acentric_factor": 0.0}  # fmt: skip
+    path = tmp_path / "species.json"
+    path.write_text(json.dumps([{"name": n, **gas} for n in ("one", "two")]))
+    words = [*DENSE, "2,10", "--adsorbates", path, "--steps", 1000]
+    for folder, more in (("estimated", []), ("given", ["--capacity", "1,1"])):
+        assert adsorption(*words, *more, "--output", tmp_path / folder) == 0
+        rows = isotherm_rows(tmp_path / folder)
+        assert [(r["pressure_bar"], r["adsorbate"]) for r in rows] == [
+            ("2", "one"), ("2", "two"), ("10", "one"), ("10", "two"),
+        ]  # fmt: skip
+    one, other = (summary_of(tmp_path / folder)["runs"] for folder in ("estimated", "given"))
+    assert [r["state_hash"] for r in one] == [r["state_hash"] for r in other]
+
+
+def test_points_that_are_not_equilibrated_are_hollow(tmp_path, monkeypatch):
+    plots = pytest.importorskip("manymove.plots_adsorption")
+    drawn = []
+    original = plots.new_figure
+
+    def new_figure(*size):
+        figure, axes = original(*size)
+        drawn.append(axes)
+        return figure, axes
+
+    monkeypatch.setattr(plots, "new_figure", new_figure)
+    summary = {
+        "framework": "LTA", "adsorbates": ["CH4"], "pressure_bar": [1.0, 2.0, 3.0],
+        "loading_mol_per_kg": [[1.0], [2.0], [2.5]], "equilibrated": [True, False, None],
+        "loading_error_mol_per_kg": [[0.1], [0.1], [0.1]],
+    }  # fmt: skip
+    plots.isotherm(tmp_path / "isotherm.png", summary)
+    hollow = [line for line in drawn[0].lines if line.get_markerfacecolor() == "white"]
+    assert [list(line.get_xdata()) for line in hollow] == [[2.0, 3.0], []]
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"name": "a", "epsilon": 1, "sigma": 3}, '"framework" is missing'),
+        ({"name": "a", "epsilon": 1, "sigma": 3, "framework": {}, "mass": 4}, 'unknown "mass"'),
+        ({"name": "a", "epsilon": 1, "sigma": 3, "framework": {"O": [1]}}, "and sigma with O"),
+        ("methane", "'methane' is no object"),
+    ],
+)
+def test_adsorbates_that_cannot_be_read_are_told_the_format(entry, message, tmp_path, capsys):
+    path = tmp_path / "species.json"
+    path.write_text(json.dumps(entry))
+    assert adsorption(*SMALL, "--adsorbates", path, "--output", tmp_path / "out") == 2
+    error = capsys.readouterr().err
+    assert message in error and '"framework": {"O": [115.0, 3.47], "Si": null}' in error
+
+
+def test_the_cubic_grid_is_the_default(tmp_path):
+    words = [word for word in SMALL if word not in ("--interpolation", "cubic")]
+    assert adsorption(*words, "--steps", 1, "--equilibrate", 0, "--output", tmp_path) == 0
+    assert Adsorption.load(tmp_path / "checkpoint-0.state").settings["interpolation"] == "cubic"
+    a = Adsorption("LTA", 1, systems=1, seed=1, grid_spacing=0.5, device="cpu", threads=1)
+    assert a.settings["interpolation"] == "cubic"

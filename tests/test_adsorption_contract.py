@@ -282,12 +282,6 @@ def test_too_many_molecules_find_no_place(device):
         assert time.process_time() - began < 5
 
 
-def test_full_open_system_says_so():
-    a = make("plj", 0, fugacity=500.0, capacity=2)
-    with pytest.raises(RuntimeError, match="raise the capacity"):
-        a.run(5000)
-
-
 def test_empty_systems_have_no_grid_error():
     a = make("plj", 0, fugacity=1e-9, capacity=3)
     a.run(10)

@@ -24,7 +24,11 @@ def sentences():
 @pytest.mark.parametrize("sentence", sentences())
 def test_cxx(sentence):
     done = subprocess.run(
-        [PROGRAM, sentence], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300
+        [PROGRAM, sentence],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
     )
     if done.returncode == 77:
         pytest.skip(done.stdout.strip())

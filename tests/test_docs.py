@@ -120,7 +120,7 @@ def test_scripts_and_decks_in_commands_exist(page):
 SMALLER = {
     "16384": "1024",
     "4096": "256",
-    'interpolation="cubic"': 'interpolation="cubic", grid_spacing=0.5',
+    "systems=16": "systems=16, grid_spacing=0.5",
 }
 
 
@@ -153,11 +153,11 @@ STYLE_PAGES = {
     for kind, style in lammps.STYLES
 }
 SOURCES = {
-    "pair manymove/dpd": "pair_dpd.cpp",
-    "bond manymove/harmonic": "bond_harmonic.cpp",
-    "fix manymove/wall": "fix_wall.cpp",
-    "fix manymove/coulomb": "fix_coulomb.cpp",
-    "fix manymove/wrmc": "fix_wrmc.cpp",
+    "pair manymove/dpd": "pair_manymove_dpd.cpp",
+    "bond manymove/harmonic": "bond_manymove_harmonic.cpp",
+    "fix manymove/wall": "fix_manymove_wall.cpp",
+    "fix manymove/coulomb": "fix_manymove_coulomb.cpp",
+    "fix manymove/wrmc": "fix_manymove_wrmc.cpp",
     "run manymove/verlet": "resident_verlet.cpp",
 }
 FIRST = ("units", "boundary", "atom_style", "comm_modify", "newton")

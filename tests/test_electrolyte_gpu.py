@@ -58,9 +58,8 @@ def test_many_groups_beyond_what_runs_at_a_time():
 
 @pytest.mark.parametrize("ions, shares", [(100, 2), (1500, 2), (1500, 3)])
 @pytest.mark.parametrize("build", [trivalent, dense])
-def test_shares_of_a_chain_make_the_same_chain(monkeypatch, build, ions, shares):
+def test_shares_of_a_chain_make_the_same_chain(build, ions, shares):
     """Several grids that deal the groups among them, here side by side on one device."""
-    monkeypatch.setenv("MANYMOVE_TEST_ONE_DEVICE", "1")
     one = build(ions, precision="double", device="cuda:0")
     several = build(ions, precision="double", device="cuda:" + ",".join(shares * "0"))
     for sweeps in (1, 3, 300):
@@ -75,8 +74,7 @@ def test_shares_of_a_chain_make_the_same_chain(monkeypatch, build, ions, shares)
     assert several.state_hash == one.state_hash
 
 
-def test_shares_that_do_not_fit_side_by_side_are_refused(monkeypatch):
-    monkeypatch.setenv("MANYMOVE_TEST_ONE_DEVICE", "1")
+def test_shares_that_do_not_fit_side_by_side_are_refused():
     with pytest.raises(ValueError, match="too many ions for shares"):
         trivalent(400_000, device="cuda:0,0")
 
@@ -84,7 +82,6 @@ def test_shares_that_do_not_fit_side_by_side_are_refused(monkeypatch):
 @pytest.mark.parametrize(
     "device, options, message",
     [
-        ("cuda:0,0", {}, "named twice"),
         ("cuda:0,99", {}, 'device "cuda:99" does not exist'),
         ("cuda:" + ",".join(9 * "0"), {}, "up to 8 devices"),
         ("cuda:0,1", {"method": "reduction"}, "only method brush"),

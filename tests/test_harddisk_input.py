@@ -256,7 +256,9 @@ def test_many_disks_on_one_spot_are_refused(device):
 
 def test_the_worst_pair_is_the_one_named(device):
     positions = np.array([[0.0, 0.0], [0.9, 0.0], [3.0, 0.0], [3.0, 0.7], [-3.0, -3.0]])
-    with pytest.raises(OverlapError, match=r"disks 2 and 3 overlap by 0\.3.*repair_depth = 0\.0001"):
+    with pytest.raises(
+        OverlapError, match=r"disks 2 and 3 overlap by 0\.3.*repair_depth = 0\.0001"
+    ):
         make((positions, (12.0, 12.0)), device)
 
 

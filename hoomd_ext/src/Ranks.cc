@@ -24,8 +24,9 @@ class Ranks final : public harddisk::RankRing {
   void exchange(const Bytes out[2], const Bytes in[2]) override {
     constexpr int kDown = 1, kUp = 2;  // tags
     const int below = (rank() + ranks() - 1) % ranks(), above = (rank() + 1) % ranks();
-    channel_.exchange({{below, kDown, out[0].data, out[0].size}, {above, kUp, out[1].data, out[1].size}},
-                      {{below, kUp, in[0].data, in[0].size}, {above, kDown, in[1].data, in[1].size}});
+    channel_.exchange(
+        {{below, kDown, out[0].data, out[0].size}, {above, kUp, out[1].data, out[1].size}},
+        {{below, kUp, in[0].data, in[0].size}, {above, kDown, in[1].data, in[1].size}});
   }
 
   void sum(double* values, std::size_t count) override {

@@ -35,7 +35,7 @@ namespace {
 
 using Theirs = LAMMPS_NS::FixAddForce;
 using Ours = restated::FixAddForceLayout;
-#define MANYMOVE_SAME(theirs, ours)                          \
+#define MANYMOVE_SAME(theirs, ours)                                 \
   static_assert(offsetof(Theirs, theirs) == offsetof(Ours, ours) && \
                     sizeof(Theirs::theirs) == sizeof(Ours::ours),   \
                 "addforce_api.h does not have the layout of this LAMMPS' fix addforce")
@@ -57,9 +57,9 @@ MANYMOVE_SAME(region, region);
 
 // The others take the place of headers that an installed LAMMPS of this release does not have.
 #if MANYMOVE_LAMMPS_VERSION == 20250722
-#define MANYMOVE_SAME(type, member)                                                             \
-  static_assert(offsetof(LAMMPS_NS::type, member) == offsetof(restated::type, member) &&        \
-                    sizeof(LAMMPS_NS::type::member) == sizeof(restated::type::member),          \
+#define MANYMOVE_SAME(type, member)                                                      \
+  static_assert(offsetof(LAMMPS_NS::type, member) == offsetof(restated::type, member) && \
+                    sizeof(LAMMPS_NS::type::member) == sizeof(restated::type::member),   \
                 "integrate_api.h does not have the layout of this LAMMPS' " #type)
 MANYMOVE_SAME(Integrate, eflag);
 MANYMOVE_SAME(Integrate, vflag);

@@ -4,13 +4,13 @@
 #include <cstring>
 #include <string>
 
-#include "bond_harmonic.h"
-#include "fix_coulomb.h"
-#include "fix_wall.h"
-#include "fix_wrmc.h"
+#include "bond_manymove_harmonic.h"
+#include "fix_manymove_coulomb.h"
+#include "fix_manymove_wall.h"
+#include "fix_manymove_wrmc.h"
 #include "lammps.h"
 #include "lmptype.h"
-#include "pair_dpd.h"
+#include "pair_manymove_dpd.h"
 #include "plugin_api.h"
 
 #if defined(MANYMOVE_RUN_STYLE)

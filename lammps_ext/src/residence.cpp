@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "residence.h"
 
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <stdexcept>
+#include <thread>
 
 #include "atom.h"
 #include "comm.h"
@@ -88,6 +91,10 @@ void Residence::guarded(Call call) {
   }
   what = "Run style manymove/verlet on " + (engine_ ? engine_->device() : device_) + ": " + what;
   if (everywhere) error->all(FLERR, what);
+  // LAMMPS aborts all ranks at once, and the launcher may end before it has passed on the message.
+  std::fprintf(stderr, "ERROR on proc %d: %s\n", comm->me, what.c_str());
+  std::fflush(stderr);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
   error->one(FLERR, what);
 }
 
@@ -191,8 +198,8 @@ void Residence::remember() {
 }
 
 void Residence::accept_changes() {
-  int changed = fingerprint() != fingerprint_;
-  MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_INT, MPI_MAX, world);
+  std::int64_t changed = fingerprint() != fingerprint_;
+  guarded([&] { communicator_.maximum(&changed, 1); });
   if (changed) upload();
   body_.clear();
 }

@@ -160,6 +160,7 @@ void bind_adsorption(nb::module_& module) {
           },
           "positions"_a)
       .def("reset_averages", &Engine::reset_averages)
+      .def("set_activities", &Engine::set_activities, "activities"_a)
       .def(
           "insert_test_molecules",
           [](Engine& e, std::uint32_t insertions, int species, bool empty) {
@@ -179,6 +180,6 @@ void bind_adsorption(nb::module_& module) {
           "xyz"_a, "species"_a, "direct"_a)
       .def_prop_ro("counters", [](const Engine& e) { return counters_tuple(e.counters()); })
       .def_prop_ro("grid", &grid_dict)
-      .def_prop_ro("slots", &Engine::slots)
+      .def_prop_ro("capacities", &Engine::capacities)
       .def("snapshot", &snapshot_dict);
 }

@@ -111,7 +111,7 @@ class Ranks final : public RankRing {
   manymove::Watchdog& watchdog() override { return watchdog_; }
   Shared share(std::size_t bytes) override {
     nb::gil_scoped_acquire gil;
-    const auto at = nb::cast<std::array<std::uintptr_t, 3>>(object_.attr("share")(bytes));
+    const auto at = nb::cast<std::array<std::uintptr_t, 3>>(ask("share", bytes));
     return {reinterpret_cast<void*>(at[0]), reinterpret_cast<void*>(at[1]),
             reinterpret_cast<void*>(at[2])};
   }
@@ -120,7 +120,7 @@ class Ranks final : public RankRing {
     const auto view = [](const Bytes& b) {
       return view_of(static_cast<std::uint8_t*>(b.data), b.size);
     };
-    object_.attr("exchange")(view(out[0]), view(out[1]), view(in[0]), view(in[1]));
+    ask("exchange", view(out[0]), view(out[1]), view(in[0]), view(in[1]));
   }
   void sum(double* values, std::size_t count) override { sum_in_place(values, count); }
   void sum(std::uint64_t* values, std::size_t count) override { sum_in_place(values, count); }
@@ -135,7 +135,17 @@ class Ranks final : public RankRing {
   template <class T>
   void sum_in_place(T* values, std::size_t count) {
     nb::gil_scoped_acquire gil;
-    object_.attr("sum_in_place")(view_of(values, count));
+    ask("sum_in_place", view_of(values, count));
+  }
+  // Other ranks hear of an exception by its type and message, without the lines of code.
+  template <class... Arguments>
+  nb::object ask(const char* method, const Arguments&... arguments) {
+    try {
+      return object_.attr(method)(arguments...);
+    } catch (const nb::python_error& error) {
+      throw std::runtime_error(nb::cast<std::string>(error.type().attr("__name__")) + ": " +
+                               nb::cast<std::string>(nb::str(error.value())));
+    }
   }
 
   nb::object object_;

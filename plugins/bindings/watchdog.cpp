@@ -45,39 +45,43 @@ class PythonClock final : public Clock {
   }
 };
 
-// Parts that a watchdog refers to, made before it.
-struct Parts {
-  Parts(nb::callable send, nb::callable receive) : post(std::move(send), std::move(receive)) {}
+// A watchdog with what it refers to.
+struct PythonWatchdog {
+  PythonWatchdog(int rank, int ranks, nb::callable send, nb::callable receive)
+      : post(std::move(send), std::move(receive)),
+        watchdog(rank, ranks, post, Watchdog::timeout(), &clock) {}
   PythonPost post;
   PythonClock clock;
-};
-
-struct PythonWatchdog final : Parts, Watchdog {
-  PythonWatchdog(int rank, int ranks, nb::callable send, nb::callable receive)
-      : Parts(std::move(send), std::move(receive)),
-        Watchdog(rank, ranks, post, Watchdog::timeout(), &clock) {}
+  Watchdog watchdog;
 };
 
 }  // namespace
 
 void bind_watchdog(nb::module_& module) {
-  nb::exception<RankFailure>(module, "RankFailure", PyExc_RuntimeError);
+  nb::exception<RankFailure>(module, "RankLost", PyExc_RuntimeError);
   module.def("timeout", &Watchdog::timeout,
              "Seconds of MANYMOVE_TIMEOUT. Raises ValueError if it is not a positive number.");
-  nb::class_<Watchdog>(module, "Watchdog", "How ranks that wait notice a silent one; watchdog.h.");
-  nb::class_<PythonWatchdog, Watchdog>(module, "PythonWatchdog")
+  nb::class_<Watchdog>(module, "CoreWatchdog", "For engines of the core.");
+  nb::class_<PythonWatchdog>(module, "Watchdog", "Notices that another rank is silent; watchdog.h.")
       .def(nb::init<int, int, nb::callable, nb::callable>(), "rank"_a, "ranks"_a, "send"_a,
            "receive"_a,
            "send(rank, notice) and receive() carry 512 bytes and never block; receive returns None "
            "if there is nothing. The limit is that of MANYMOVE_TIMEOUT.")
-      .def_prop_rw("limit", &Watchdog::limit, &Watchdog::set_limit, "Seconds.")
-      .def("can_go_on", &Watchdog::can_go_on)
+      .def_prop_ro(
+          "core", [](PythonWatchdog& w) -> Watchdog& { return w.watchdog; },
+          nb::rv_policy::reference_internal)
+      .def_prop_rw(
+          "limit", [](const PythonWatchdog& w) { return w.watchdog.limit(); },
+          [](PythonWatchdog& w, double seconds) { w.watchdog.set_limit(seconds); }, "Seconds.")
+      .def("can_go_on", [](const PythonWatchdog& w) { return w.watchdog.can_go_on(); })
       .def(
           "wait",
-          [](PythonWatchdog& watchdog, const nb::callable& done) {
-            watchdog.wait([&done] { return nb::cast<bool>(done()); });
+          [](PythonWatchdog& w, const nb::callable& done) {
+            w.watchdog.wait([&done] { return nb::cast<bool>(done()); });
           },
           "done"_a, "Calls done() until it is true.")
-      .def("look", &Watchdog::look)
-      .def("fail", &Watchdog::fail, "text"_a);
+      .def("look", [](PythonWatchdog& w) { w.watchdog.look(); })
+      .def(
+          "fail", [](PythonWatchdog& w, const std::string& text) { w.watchdog.fail(text); },
+          "text"_a);
 }

@@ -111,7 +111,19 @@ def _log_coefficient(z: float, a: float, b: float) -> float:
 def mixed_laws(
     adsorbates: Sequence[Adsorbate], cross: Mapping[tuple[str, str], tuple[float, float]]
 ) -> list[tuple[float, float]]:
-    """(epsilon, sigma) of each two species, row by row; Lorentz and Berthelot where not given."""
+    """(epsilon, sigma) of each two species, row by row; Lorentz and Berthelot where not given.
+
+    Raises:
+        ValueError: `cross` names a species that is not there, or has a pair twice with different
+            numbers.
+    """
+    names = [b.name for b in adsorbates]
+    for (a, b), law in cross.items():
+        for name in (a, b):
+            if name not in names:
+                raise ValueError(f'cross has "{name}", but the adsorbates are {", ".join(names)}')
+        if tuple(cross.get((b, a), law)) != tuple(law):
+            raise ValueError(f"cross has two laws for {a} and {b}")
     laws = []
     for a in adsorbates:
         for b in adsorbates:

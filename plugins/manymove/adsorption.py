@@ -11,20 +11,32 @@ import hashlib
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from manymove import _core, arguments, checkpoint
-from manymove.adsorbates import BOLTZMANN, METHANE, Adsorbate, mixed_laws
+from manymove.adsorbates import METHANE, Adsorbate, mixed_laws
+from manymove.adsorption_equilibration import Equilibration
+from manymove.adsorption_input import (
+    BARRIER,
+    METHODS,
+    OPEN_METHODS,
+    SPACING,
+    activity_of,
+    barrier_of,
+    direction_of,
+    fugacities_of,
+    grid_points,
+    known_method,
+    per_species,
+)
 from manymove.averages import DRIFT, MULTIPLE, Averages, Estimate, Profile
 from manymove.frameworks import Framework, read_framework
 from manymove.simulation import Simulation
 
 __all__ = ["METHODS", "Adsorbate", "Adsorption", "Estimate", "Framework", "Profile"]
 
-METHODS = ("metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj")
 _KIND = "adsorption"  # of checkpoints
 _ARRAYS = {
     "sites": np.uint32,
@@ -35,11 +47,9 @@ _ARRAYS = {
 }
 _TUNE = 256  # steps between two changes of the displacement
 _GROUPS = 128  # of systems with a profile of their own, at most
-_SPACING = {"linear": 0.08, "cubic": 0.2}  # angstrom
-_BARRIER = 20  # kT: pockets behind higher barriers are blocked, no molecule starts higher
 
 
-class Adsorption(Simulation, Averages):
+class Adsorption(Simulation, Equilibration, Averages):
     """Adsorbed molecules in a rigid framework: many independent systems at once.
 
     A *step* tries to move one molecule of every system. The trajectory is a function of the input
@@ -68,10 +78,10 @@ class Adsorption(Simulation, Averages):
             `manymove.adsorption_fill` knows how many fill a device.
         max_displacement: along each axis, in angstrom. Default 0.65; `equilibrate` adapts that of
             methods with one proposal unless it is given here.
-        interpolation: of the framework's energies on a grid: "linear" as in the paper, or "cubic"
-            (a tricubic spline of asinh(E / 8000 K), which a far coarser grid serves).
-        grid_spacing: in angstrom, at most; one number, or one for each axis. Default 0.08 for
-            linear and 0.2 for cubic.
+        interpolation: of the framework's energies on a grid: "cubic" (default; a tricubic spline of
+            asinh(E / 8000 K)), or "linear" as in the paper, which needs a far finer grid.
+        grid_spacing: in angstrom, at most; one number, or one for each axis. Default 0.2 for
+            cubic and 0.08 for linear.
         precision: "mixed" (float32 energies, float64 sums) or "double".
         barrier: in kelvin; regions that molecules can leave only over higher framework energies are
             blocked for all methods, and molecules start below it. Default 20 T; None blocks
@@ -81,7 +91,9 @@ class Adsorption(Simulation, Averages):
         fugacity: in bar, one number per species: opens the systems to a gas (methods "metropolis"
             and "plj"). Default None, a fixed number of molecules.
         exchange: share of insertions and deletions among the steps of an open system.
-        capacity: most molecules of a system, one number per species; only for open systems.
+        capacity: molecules of a system that an open one has room for at its start, one number per
+            species. Default an estimate from the volume of the pores. It grows when a system needs
+            more, and has no influence on the trajectory.
         positions: float64 (systems, molecules, 3) in angstrom, to start from, species by species.
             Default random places.
         seed: an integer in [0, 2**64).
@@ -112,7 +124,7 @@ class Adsorption(Simulation, Averages):
         proposals: int | None = None,
         systems: int | None = None,
         max_displacement: float | None = None,
-        interpolation: str = "linear",
+        interpolation: str = "cubic",
         grid_spacing: float | Sequence[float] | None = None,
         precision: str = "mixed",
         barrier: float | str | None = "auto",
@@ -129,12 +141,12 @@ class Adsorption(Simulation, Averages):
         if not isinstance(framework, Framework):
             framework = read_framework(framework)
         species = [adsorbates] if isinstance(adsorbates, Adsorbate) else list(adsorbates)
-        counts = _per_species("molecules", molecules, species)
+        counts = per_species("molecules", molecules, species)
         if any(count < 0 for count in counts) or (fugacity is None and sum(counts) == 0):
             raise ValueError(f"molecules must be positive, got {molecules}")
         if known_method(method) not in MULTIPLE and proposals is not None:
             raise ValueError(f'method "{method}" has one proposal per step: leave out proposals')
-        arguments.one_of("interpolation", interpolation, tuple(_SPACING))
+        arguments.one_of("interpolation", interpolation, tuple(SPACING))
         arguments.one_of("precision", precision, arguments.PRECISIONS)
         arguments.positive_and_finite("temperature", temperature)
         arguments.positive_and_finite("cutoff", cutoff)
@@ -156,13 +168,18 @@ class Adsorption(Simulation, Averages):
             if capacity is not None:
                 raise ValueError("capacity is for open systems: give a fugacity")
         else:
-            fugacities = [float(f) for f in _as_list(fugacity, species, "fugacity")]
-            if any(not 0 < f < math.inf for f in fugacities):
-                raise ValueError(f"fugacity must be positive and finite, got {fugacity}")
+            fugacities = fugacities_of(fugacity, species)
+            if method not in OPEN_METHODS:
+                which = " and ".join(OPEN_METHODS)
+                raise ValueError(f"open systems need one of the methods {which}")
             if not 0 < exchange < 1:
                 raise ValueError(f"exchange must lie between 0 and 1, got {exchange}")
-            most = math.ceil(volume / 20) if capacity is None else capacity
-            rooms = _per_species("capacity", most, species)
+            rooms = [0] * len(species)  # the engine estimates them
+            if capacity is not None:
+                given = per_species("capacity", capacity, species)
+                if min(given) < 1:
+                    raise ValueError(f"capacity must be positive, got {capacity}")
+                rooms = [max(room, count) for room, count in zip(given, counts, strict=True)]
         self._framework = framework
         self._about: dict[str, Any] = {
             "framework": framework.name,
@@ -176,6 +193,7 @@ class Adsorption(Simulation, Averages):
             "profile": profile,
             "mass": framework.mass * math.prod(cells),
             "adapt": max_displacement is None and method not in MULTIPLE,
+            "began": 0,  # step at which the present fugacity was set
         }
         self._parameters: dict[str, Any] = {
             "cell": tuple(float(edge) for edge in framework.cell),
@@ -187,8 +205,8 @@ class Adsorption(Simulation, Averages):
             "species": [
                 {
                     "molecules": count,
-                    "capacity": max(room, count),
-                    "activity": f * 1e5 * volume * 1e-30 / (BOLTZMANN * temperature),
+                    "capacity": room,
+                    "activity": activity_of(f, volume, temperature),
                     "with_framework": [s.with_element(e) for e in elements],
                 }
                 for s, count, room, f in zip(species, counts, rooms, fugacities, strict=True)
@@ -205,7 +223,7 @@ class Adsorption(Simulation, Averages):
             "cubic": interpolation == "cubic",
             "double_precision": precision == "double",
             "barrier": barrier or 0.0,
-            "hill": barrier or _BARRIER * temperature,
+            "hill": barrier or BARRIER * temperature,
             "direction": direction_of(profile),
             "bins": 0 if profile is None else bins,
             "groups": min(systems, _GROUPS),
@@ -227,6 +245,7 @@ class Adsorption(Simulation, Averages):
     def _adopt(self, engine: _core.Adsorption) -> None:
         super()._adopt(engine)
         self._adapted_at = (0, 0)  # acceptance counts when the displacement was last adapted
+        self._forget_comparison()
 
     # ---- running ---------------------------------------------------------------------------------
 
@@ -249,6 +268,10 @@ class Adsorption(Simulation, Averages):
         """
         end = self.steps + arguments.steps("steps", steps)
         self._engine.reset_averages()
+        self._forget_comparison()
+        self._relax_to(end, callback)
+
+    def _relax_to(self, end: int, callback: Callable[[Adsorption], None] | None) -> None:
         while self.steps < end:
             piece = end - self.steps
             if self._about["adapt"]:
@@ -274,7 +297,7 @@ class Adsorption(Simulation, Averages):
 
         Raises:
             TypeError, ValueError: steps is not an integer, or negative.
-            RuntimeError: an open system is full; raise its capacity.
+            RuntimeError, ValueError: an open system outgrows the memory of the device.
             KeyboardInterrupt: on Ctrl-C; the state is that of a whole step.
         """
         self._run(arguments.steps("steps", steps), True, callback)
@@ -285,6 +308,30 @@ class Adsorption(Simulation, Averages):
         for _ in self._pieces(steps, lambda some: self._engine.run(some, measure)):
             if callback is not None:
                 callback(self)
+
+    def set_fugacity(self, fugacity: float | Sequence[float]) -> None:
+        """Bring open systems into contact with another gas; their molecules stay where they are.
+
+        The averages and the counts of moves begin anew, the random numbers go on. An isotherm is a
+        loop over fugacities of this, `equilibrate_loading` and `run`.
+
+        Args:
+            fugacity: in bar, one number per species.
+
+        Raises:
+            ValueError: the systems are closed, or a fugacity is not positive.
+        """
+        if self._about["fugacity"] is None:
+            raise ValueError("the systems are closed: they have no fugacity")
+        p = self._parameters
+        fugacities = fugacities_of(fugacity, p["species"])
+        activities = [activity_of(f, self._volume, p["temperature"]) for f in fugacities]
+        self._engine.set_activities(activities)
+        species = [{**s, "activity": z} for s, z in zip(p["species"], activities, strict=True)]
+        self._parameters = {**p, "species": species}
+        self._about = {**self._about, "fugacity": fugacities, "began": self.steps}
+        self._adapted_at = (0, 0)
+        self._forget_comparison()
 
     # ---- what there is ---------------------------------------------------------------------------
 
@@ -356,6 +403,11 @@ class Adsorption(Simulation, Averages):
         return self._engine.counters[1]
 
     @property
+    def equilibration_steps(self) -> int:
+        """Of each system, since the present fugacity was set, without those of the averages."""
+        return self.steps - self._about["began"] - self.samples
+
+    @property
     def samples(self) -> int:
         """Steps that the averages are over."""
         return self._engine.counters[6]
@@ -363,7 +415,7 @@ class Adsorption(Simulation, Averages):
     @property
     def trial_moves(self) -> int:
         """Steps of all systems but insertions and deletions."""
-        return self.steps * self.systems - self._engine.counters[3]
+        return (self.steps - self._about["began"]) * self.systems - self._engine.counters[3]
 
     @property
     def accepted_moves(self) -> int:
@@ -384,7 +436,8 @@ class Adsorption(Simulation, Averages):
     @property
     def grid(self) -> dict[str, Any]:
         """Of the unit cell: `points` along each edge, `bytes`, the `lowest` energy in kelvin, and
-        as shares of its points those `blocked` and those `open` to molecules, below the barrier."""
+        as shares of its points those `blocked` and those `open` to molecules: below the barrier and
+        within reach, or, without a barrier, below 20 T."""
         info = self._engine.grid
         info["blocked"], info["open"] = info.pop("blocked_share"), info.pop("open_share")
         return info
@@ -400,15 +453,23 @@ class Adsorption(Simulation, Averages):
         """float64 (systems, molecules, 3) in angstrom, in [0, L), species by species; NaN where an
         open system has no molecule."""
         snapshot = self._engine.snapshot()
-        sites = snapshot["sites"].reshape(self.systems, self._engine.slots, 3)
+        sites, present = self._sites(snapshot)
         places = sites * (np.array(self.box) * 2.0**-32)
-        first = 0
-        for kind, species in enumerate(self._parameters["species"]):
-            slots = np.arange(species["capacity"])
-            counts = snapshot["counts"].reshape(self.systems, -1)[:, kind]
-            places[:, first : first + len(slots)][slots >= counts[:, None]] = np.nan
-            first += len(slots)
+        places[~present] = np.nan
         return places
+
+    def _sites(self, snapshot: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+        """Sites (systems, slots, 3), and in which slots there is a molecule."""
+        counts = snapshot["counts"].reshape(self.systems, -1)
+        present = [
+            np.arange(room) < counts[:, kind, None] for kind, room in enumerate(self.capacity)
+        ]
+        return snapshot["sites"].reshape(self.systems, -1, 3), np.concatenate(present, axis=1)
+
+    @property
+    def capacity(self) -> list[int]:
+        """Molecules of each species that a system has room for at present."""
+        return self._engine.capacities
 
     @property
     def energies(self) -> np.ndarray:
@@ -426,8 +487,9 @@ class Adsorption(Simulation, Averages):
         """16 hexadecimal digits from all molecules and counters; the same on every machine."""
         s = self._engine.snapshot()
         digest = hashlib.sha256(repr(s["counters"]).encode())
-        for name in ("sites", "counts"):
-            digest.update(np.ascontiguousarray(s[name]).tobytes())
+        sites, present = self._sites(s)
+        digest.update(sites[present].tobytes())
+        digest.update(np.ascontiguousarray(s["counts"]).tobytes())
         return digest.hexdigest()[:16]
 
     def on_hills(self) -> int:
@@ -455,7 +517,7 @@ class Adsorption(Simulation, Averages):
 
     def _places(self) -> list[np.ndarray]:
         """Positions of each species, (all, 3)."""
-        ends = np.cumsum([s["capacity"] for s in self._parameters["species"]])
+        ends = np.cumsum(self.capacity)
         parts = np.split(self.positions, ends[:-1], axis=1)
         parts = [part.reshape(-1, 3) for part in parts]
         return [np.ascontiguousarray(part[~np.isnan(part[:, 0])]) for part in parts]
@@ -475,16 +537,28 @@ class Adsorption(Simulation, Averages):
             OSError: the file cannot be written; the old one is still there.
         """
         state = self._engine.snapshot()
+        species = [
+            {**s, "capacity": room}
+            for s, room in zip(self._parameters["species"], self.capacity, strict=True)
+        ]
         header = {
-            "parameters": self._parameters,
+            "parameters": {**self._parameters, "species": species},
             "about": self._about,
             "elements": self._framework.elements,
             "mass": self._framework.mass,
             "counters": state.pop("counters"),
             "adapted_at": self._adapted_at,
             "max_displacement": state.pop("max_displacement"),
+            "comparison": self._comparison.header,
         }
-        checkpoint.write(path, _KIND, header, keep_previous=keep_previous, **state)
+        checkpoint.write(
+            path,
+            _KIND,
+            header,
+            keep_previous=keep_previous,
+            comparison=self._comparison.sums,
+            **state,
+        )
 
     @classmethod
     def load(
@@ -496,13 +570,14 @@ class Adsorption(Simulation, Averages):
             OSError: the file cannot be read.
             ValueError: it is no checkpoint of adsorption, or a damaged one.
         """
-        header, arrays = checkpoint.read(path, _KIND, _ARRAYS)
+        header, arrays = checkpoint.read(path, _KIND, _ARRAYS, {"comparison": np.float64})
         with checkpoint.refused(path, _KIND):
+            sums = arrays.pop("comparison", None)
             state: dict[str, Any] = dict(arrays)
             state["counters"] = tuple(header["counters"])
             state["max_displacement"] = float(header["max_displacement"])
             accepted, moves = (int(n) for n in header["adapted_at"])
-            parameters, about = header["parameters"], header["about"]
+            parameters, about = header["parameters"], {"began": 0, **header["about"]}
             for name in ("cell", "cells", "grid", "direction"):
                 parameters[name] = tuple(parameters[name])
             parameters["pairs"] = [tuple(law) for law in parameters["pairs"]]
@@ -520,61 +595,7 @@ class Adsorption(Simulation, Averages):
         self._settle(device, threads)
         self._adopt(_core.Adsorption.from_snapshot(state, parameters, self._device, self._threads))
         self._adapted_at = (accepted, moves)
+        if sums is not None:
+            with checkpoint.refused(path, _KIND):
+                self._comparison.restore(header["comparison"], sums)
         return self
-
-
-def known_method(method: str) -> str:
-    """Refuses a method that there is not."""
-    if method not in METHODS:
-        raise ValueError(f'unknown method "{method}": expected one of {", ".join(METHODS)}')
-    return method
-
-
-def barrier_of(barrier: float | str | None, temperature: float) -> float | None:
-    """In kelvin; "auto" is 20 T."""
-    return _BARRIER * temperature if barrier == "auto" else barrier
-
-
-def grid_points(
-    cell: tuple[float, float, float], spacing: float | Sequence[float] | None, interpolation: str
-) -> tuple[int, ...]:
-    """Points of the grid along each edge of the unit cell."""
-    wanted = _SPACING[interpolation] if spacing is None else spacing
-    spacings = list(wanted) if isinstance(wanted, Sequence) else 3 * [wanted]
-    if len(spacings) != 3 or not all(0 < h < math.inf for h in spacings):
-        raise ValueError(f"grid_spacing must be positive and finite, got {spacing}")
-    if not all(edge / h < 2**31 for edge, h in zip(cell, spacings, strict=True)):
-        raise ValueError(f"grid_spacing {spacing} makes more than 2^31 points")
-    return tuple(max(4, math.ceil(edge / h - 1e-9)) for edge, h in zip(cell, spacings, strict=True))
-
-
-def _as_list(value: Any, species: Sequence[Adsorbate], name: str) -> list[Any]:
-    values = list(value) if isinstance(value, (Sequence, np.ndarray)) else [value]
-    if not species:
-        raise ValueError("there must be at least one adsorbate")
-    if len(values) != len(species):
-        raise ValueError(f"{name} needs one number for each of {len(species)} adsorbates")
-    return values
-
-
-def _per_species(name: str, value: Any, species: Sequence[Adsorbate]) -> list[int]:
-    values = _as_list(value, species, name)
-    for number in values:
-        if arguments.integer(name, number) >= 2**31:
-            raise ValueError(f"{name} must be below 2**31, got {number}")
-    return [int(number) for number in values]
-
-
-def direction_of(profile: str | tuple[int, int, int] | None) -> tuple[int, int, int]:
-    if profile is None:
-        return (0, 0, 1)
-    if isinstance(profile, str):
-        if profile not in ("x", "y", "z"):
-            raise ValueError(f'profile must be "x", "y", "z" or Miller indices, got "{profile}"')
-        return tuple(int(axis == profile) for axis in ("x", "y", "z"))
-    indices = tuple(profile)
-    if len(indices) != 3 or not all(isinstance(i, Integral) and abs(i) < 100 for i in indices):
-        raise ValueError(f"profile must be three Miller indices below 100, got {profile}")
-    if not any(indices):
-        raise ValueError("profile must not be (0, 0, 0)")
-    return tuple(int(i) for i in indices)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from manymove import _core, arguments, devices
-from manymove.adsorption import known_method
+from manymove.adsorption_input import known_method
 
 _SERIAL, _PER_THREAD = 16, 64
 _WARP = 32  # systems of a warp of pmc

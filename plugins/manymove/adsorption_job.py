@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from manymove import job, report
+from manymove.adsorption_input import OPEN_METHODS
 from manymove.adsorption_replica import Replica, Result, Settings
 from manymove.analysis import pressure
 from manymove.analysis.relaxation import relaxation_time
@@ -58,6 +60,8 @@ def _number_of_parts(settings: Settings, world: World) -> int:
         )  # a damaged one may have its predecessor
         parts = {int(path.name.split(".")[0].partition("-")[2]) for path in found}
         return len(parts) or world.size
+    if settings.start is not None:
+        return len(list(settings.start.glob("checkpoint-*.state")))
     if settings.systems < world.size:
         raise ValueError(f"--systems is {settings.systems}, fewer than the {world.size} ranks")
     return world.size
@@ -87,12 +91,11 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
         if settings.method == "mdp-dj":
             summary["b_star"] = number(pooled.b_star)
         if settings.pressure is not None:
-            summary |= _open_results(pooled)
+            summary |= _open_results(pooled, results)
     energies = _energy_records(results)
     drift = pressure.drift([energies[:, 1]]) if len(energies) else (math.nan, math.nan)
     every = float(energies[0, 0]) if len(energies) else 1.0
     return {
-        **summary,
         **report.equilibration(
             min(r.samples for r in results),
             "steps",
@@ -100,6 +103,7 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
             [("the energy", *map(number, drift), " K")],
             None,
         ),
+        **summary,  # `equilibrated` of open systems compares the loading
         "framework": settings.framework,
         "adsorbates": [b.name for b in settings.adsorbates],
         "molecules": list(settings.molecules),
@@ -128,18 +132,25 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
     }
 
 
-def _open_results(pooled: Pooled) -> dict[str, Any]:
-    results: dict[str, Any] = {
+def _open_results(pooled: Pooled, results: list[Result]) -> dict[str, Any]:
+    summary: dict[str, Any] = {
         "loading_molecules": [n.value for n in pooled.loading],
         "loading_error_molecules": [number(n.error) for n in pooled.loading],
         "loading_mol_per_kg": [n.value for n in pooled.loading_mol_per_kg],
         "loading_error_mol_per_kg": [number(n.error) for n in pooled.loading_mol_per_kg],
+        "equilibrated": pooled.loading_agrees(),
     }
+    if any(r.comparisons for r in results):
+        tests = pooled.loading_from_test_molecules
+        summary |= {
+            "test_molecules_loading": [n.value for n in tests],
+            "test_molecules_loading_error": [number(n.error) for n in tests],
+        }
     if len(pooled.loading) == 1:
         heat = pooled.heat_of_adsorption
-        results["heat_of_adsorption_kJ_per_mol"] = number(heat.value)
-        results["heat_of_adsorption_error_kJ_per_mol"] = number(heat.error)
-    return results
+        summary["heat_of_adsorption_kJ_per_mol"] = number(heat.value)
+        summary["heat_of_adsorption_error_kJ_per_mol"] = number(heat.error)
+    return summary
 
 
 def _energy_records(results: list[Result]) -> np.ndarray:
@@ -179,6 +190,8 @@ def run_isotherm(
 ) -> tuple[dict[str, Any], bool]:
     """Run the pressures (bar) one after the other, each in its folder, and plot the loading.
 
+    Every point begins with the molecules that the one before ended with.
+
     Returns:
         the summary, and whether all ran to their end.
 
@@ -187,9 +200,18 @@ def run_isotherm(
     """
     if any(not 0 < p < math.inf for p in pressures):
         raise ValueError(f"--isotherm is {list(pressures)}; pressures must be positive (bar)")
-    points = [
-        replace(settings, pressure=p, output=settings.output / f"pressure_{p:g}") for p in pressures
-    ]
+    if settings.method not in OPEN_METHODS:
+        raise ValueError(
+            f"--method is {settings.method}; --isotherm needs insertions, which "
+            f"{' and '.join(OPEN_METHODS)} have (plj is the default)"
+        )
+    points: list[Settings] = []
+    for p in pressures:
+        output = settings.output / f"pressure_{p:g}"
+        # A point that an interrupted isotherm has not come to begins where the one before ended.
+        resume = settings.resume and (not points or _begun(output))
+        start = points[-1].output if points and not resume else None
+        points.append(replace(settings, pressure=p, output=output, resume=resume, start=start))
     job.claim(settings, world)
     runs, complete = job.run_in_turn(run, points, world)
     summary = {
@@ -199,11 +221,13 @@ def run_isotherm(
         "pressure_bar": [r["pressure_bar"] for r in runs],
         "loading_mol_per_kg": [r.get("loading_mol_per_kg") for r in runs],
         "loading_error_mol_per_kg": [r.get("loading_error_mol_per_kg") for r in runs],
+        "equilibrated": [r.get("equilibrated") for r in runs],
         "runs": runs,
         **report.made_by(),
     }
     if world.rank == 0:
         report.write_json(settings.output / "summary.json", summary)
+        _write_isotherm(settings.output / "isotherm.csv", runs)
         if complete:
             with report.pictures(settings.quiet):
                 from manymove import plots_adsorption as plots
@@ -212,16 +236,62 @@ def run_isotherm(
     return summary, complete
 
 
+def _begun(output: Path) -> bool:
+    """Whether a point of an isotherm has a checkpoint."""
+    return any(output.glob("checkpoint-*.state"))
+
+
+def _rows(runs: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
+    """Of each pressure and species what isotherm.csv has; NaN for what there is not."""
+    for r in runs:
+        for kind, name in enumerate(r["adsorbates"]):
+            values = [r[key][kind] if key in r else None for key in _OF_SPECIES]
+            numbers = [math.nan if value is None else value for value in values]
+            status = _STATUS[r.get("equilibrated")]
+            yield [r["pressure_bar"], r["fugacity_bar"][kind], name, *numbers, status]
+
+
+_OF_SPECIES = (
+    "loading_molecules", "loading_error_molecules", "test_molecules_loading",
+    "test_molecules_loading_error", "loading_mol_per_kg", "loading_error_mol_per_kg",
+)  # fmt: skip
+_STATUS = {True: "yes", False: "no", None: "unknown"}
+
+
+def _write_isotherm(path: Path, runs: Sequence[dict[str, Any]]) -> None:
+    names = ("pressure_bar", "fugacity_bar", "adsorbate", *_OF_SPECIES, "equilibrated")
+    lines = [",".join(names)]
+    for row in _rows(runs):
+        lines.append(",".join(word if isinstance(word, str) else f"{word:.8g}" for word in row))
+    path.write_text("\n".join(lines) + "\n")
+
+
 def isotherm_table(summary: dict[str, Any]) -> str:
     """The lines printed after `--isotherm`."""
-    lines = [f"{'pressure (bar)':16}{'fugacity (bar)':16}loading (mol/kg)"]
-    for r in summary["runs"]:
-        loadings = zip(
-            r.get("loading_mol_per_kg", []), r.get("loading_error_mol_per_kg", []), strict=True
+    head = ("pressure (bar)", "fugacity (bar)", "molecules", "by test molecules",
+            "loading (mol/kg)", "equilibrated")  # fmt: skip
+    several = len(summary["adsorbates"]) > 1
+    table = [(*head, "adsorbate") if several else head]
+    for p, f, name, n, n_error, t, t_error, q, q_error, equilibrated in _rows(summary["runs"]):
+        pairs = ((n, n_error), (t, t_error), (q, q_error))
+        row = (f"{p:g}", f"{f:.5g}", *(f"{v:.5g} +- {e:.2g}" for v, e in pairs), equilibrated)
+        table.append((*row, name) if several else row)
+    widths = [max(map(len, column)) + 2 for column in zip(*table, strict=True)]
+    lines = [
+        "".join(f"{word:{w}}" for word, w in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
+    states = set(summary["equilibrated"])
+    if False in states:
+        lines.append(
+            "not equilibrated: the loading differs from that of test molecules by more than three "
+            "standard errors; raise --equilibrate"
         )
-        text = ", ".join(f"{n:.5g} +- {e if e is not None else math.nan:.2g}" for n, e in loadings)
-        fugacity = ", ".join(f"{f:.5g}" for f in r["fugacity_bar"])
-        lines.append(f"{r['pressure_bar']:<16g}{fugacity:16}{text or '-'}")
+    if None in states:
+        lines.append(
+            "unknown: the error of the comparison is above 3 % of the loading; raise --systems or "
+            "--steps"
+        )
     return "\n".join(lines)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,9 @@ import numpy as np
 
 from manymove import checkpoint, job, sizes
 from manymove.adsorbates import METHANE, Adsorbate, mixed_laws
-from manymove.adsorption import Adsorption, barrier_of, grid_points
+from manymove.adsorption import Adsorption
+from manymove.adsorption_equilibration import test_molecules
+from manymove.adsorption_input import barrier_of, grid_points
 from manymove.averages import MULTIPLE, Run
 from manymove.cli_options import of_option
 from manymove.job import at_least
@@ -32,6 +34,7 @@ class Settings(job.Settings):
     systems: int
     options: dict[str, Any]  # other arguments of manymove.Adsorption
     pressure: float | None = None  # bar; the systems are open
+    start: Path | None = None  # the folder of a run whose last states these systems begin with
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -73,7 +76,8 @@ class Settings(job.Settings):
 
 
 def read_adsorbates(path: Path | None) -> list[Adsorbate]:
-    """Methane, or what a JSON file lists: the attributes of `Adsorbate` for each species.
+    """Methane, or what a JSON file lists: the attributes of `Adsorbate` for each species, as
+    docs/adsorbates.md has them.
 
     Raises:
         OSError: the file cannot be read.
@@ -83,13 +87,36 @@ def read_adsorbates(path: Path | None) -> list[Adsorbate]:
         return [METHANE]
     try:
         entries = json.loads(path.read_text())
-        species = []
-        for entry in entries if isinstance(entries, list) else [entries]:
-            laws = {e: None if law is None else tuple(law) for e, law in entry["framework"].items()}
-            species.append(Adsorbate(**{**entry, "framework": laws}))
-        return species
-    except (TypeError, KeyError, ValueError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{path} does not list adsorbates: {error}") from None
+        return [_adsorbate(e) for e in (entries if isinstance(entries, list) else [entries])]
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise ValueError(
+            f"--adsorbates: {path} does not list adsorbates: {error}; expected {_EXAMPLE}, or a "
+            "list of these: energies in kelvin, lengths in angstrom"
+        ) from None
+
+
+_EXAMPLE = (
+    '{"name": "CH4", "epsilon": 148.0, "sigma": 3.73, '
+    '"framework": {"O": [115.0, 3.47], "Si": null}, "critical_temperature": 190.564, '
+    '"critical_pressure": 45.992, "acentric_factor": 0.01142}'
+)
+
+
+def _adsorbate(entry: dict[str, Any]) -> Adsorbate:
+    known = fields(Adsorbate)
+    if not isinstance(entry, dict):
+        raise ValueError(f"{entry!r} is no object with names and values")
+    for name in entry:
+        if name not in {f.name for f in known}:
+            raise ValueError(f'unknown "{name}"')
+    for f in known:
+        if f.default is MISSING and f.name not in entry:
+            raise ValueError(f'"{f.name}" is missing')
+    laws = {e: None if law is None else tuple(law) for e, law in entry["framework"].items()}
+    for element, law in laws.items():
+        if law is not None and len(law) != 2:
+            raise ValueError(f'"framework" needs epsilon and sigma with {element}, or null')
+    return Adsorbate(**{**entry, "framework": laws})
 
 
 @dataclass(frozen=True)
@@ -103,6 +130,7 @@ class Result(job.Result):
     trial_states: int = 0
     steps: int = 0
     samples: int = 0
+    comparisons: int = 0
     seconds: float = 0.0  # of this session, in the engine
     proposals: int = 0
     box: tuple[float, ...] = ()
@@ -134,6 +162,10 @@ class Replica(job.Replica):
 
     def _started(self) -> Adsorption:
         s = self._settings
+        if s.start is not None:
+            a = Adsorption.load(s.start / self._state.name, self._device, self._threads)
+            a.set_fugacity(s.fugacity)
+            return a
         with of_option("--framework", containing=s.framework):
             return Adsorption(
                 s.framework, list(s.molecules), adsorbates=list(s.adsorbates), method=s.method,
@@ -165,6 +197,7 @@ class Replica(job.Replica):
         }
         if asked["profile"] is None:
             del asked["bins"]
+        asked.pop("capacity", None)  # leaves no trace
         spacing = asked.pop("grid_spacing", None)
         same = {
             name.replace("_", "-"): (held[name], _plain(value)) for name, value in asked.items()
@@ -176,17 +209,26 @@ class Replica(job.Replica):
         laws = [b.with_element(e) for b in s.adsorbates for e in elements]
         held_and_asked = (held["laws"], [*mixed_laws(s.adsorbates, {}), *laws])
         same["adsorbates (epsilon, sigma)"] = tuple([*map(list, each)] for each in held_and_asked)
-        if a.samples:
-            same["equilibrate"] = (a.steps - a.samples, s.equilibrate)
         if s.pressure is not None:
             same["isotherm (fugacity)"] = (held["fugacity"], s.fugacity)
+            if a.first_round:
+                same["equilibrate"] = (a.first_round, s.equilibrate)
+        elif a.samples:
+            same["equilibrate"] = (a.equilibration_steps, s.equilibrate)
         return same
 
     def _course(self, a: Adsorption) -> None:
         s, every = self._settings, self._every
-        if a.steps < s.equilibrate:
+        is_open = s.pressure is not None
+        if not is_open and a.steps < s.equilibrate:
             a.equilibrate(s.equilibrate - a.steps, callback=self._pause)
-        while a.samples < s.steps:
+        elif is_open and s.equilibrate and a.samples == 0:
+            a.equilibrate_loading(s.equilibrate, callback=self._pause)
+        while True:
+            if is_open and a.comparisons < a.samples // every:
+                a.compare_loading(test_molecules(every))
+            if a.samples == s.steps:
+                break
             target = min(s.steps, (a.samples // every + 1) * every)
             a.run(target - a.samples, callback=self._pause)
             self._record(a)
@@ -213,8 +255,9 @@ class Replica(job.Replica):
             "records": np.array(self._records).reshape(-1, 3),
             "exchange_acceptance": a.exchange_acceptance,
             "trial_states": a.trial_states,
-            "steps": a.steps,
+            "steps": a.samples + a.equilibration_steps,
             "samples": a.samples,
+            "comparisons": a.comparisons,
             "seconds": a.seconds,
             "proposals": a.proposals,
             "box": a.box,

@@ -15,11 +15,13 @@ import numpy as np
 
 from manymove import arguments
 from manymove.adsorbates import AVOGADRO, BOLTZMANN, GAS_CONSTANT
+from manymove.adsorption_equilibration import Comparison
 
 MULTIPLE = ("mup", "mdp", "mdp-dj")  # methods with several proposals per step
 # Rows of the engine's sums (core/adsorption/model.h).
 _PLAIN, _WASTE, _WASTE_SQUARED, _JUMP, _SQUARED, _NUMBER, _NUMBER_SQUARED, _CROSS = range(8)
 _OF_SPECIES, DRIFT, _SUMS = 8, 12, 13
+_NOISE = 0.03  # of the loading: a comparison with a larger error tells nothing
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,17 @@ class Averages:
     _engine: Any
     _parameters: dict[str, Any]
     _about: dict[str, Any]
+    _comparison: Comparison
+
+    def _compared(self) -> np.ndarray:
+        """(2, species, systems): mean loadings, and those from test molecules at some moments. The
+        former are over all steps of the averages, or over these moments before there are any."""
+        if not self._comparison.moments:
+            raise RuntimeError("nothing compared yet: call compare_loading")
+        both = self._comparison.sums / self._comparison.moments
+        if self._samples:
+            both[0] = self._means()[_OF_SPECIES : _OF_SPECIES + both.shape[1]]
+        return both
 
     @property
     def _systems(self) -> int:
@@ -91,7 +104,8 @@ class Averages:
     @property
     def snapshot(self) -> Run:
         """For `Pooled`; later steps do not change it."""
-        return self._parameters, self._about, self._engine.snapshot()
+        compared = self._compared() if self._comparison.moments else None
+        return self._parameters, self._about, {**self._engine.snapshot(), "compared": compared}
 
     def mean_energies(self) -> tuple[float, float]:
         """The values of `energy_plain` and `energy_waste_recycled`; NaN for what there is not.
@@ -210,6 +224,43 @@ class Averages:
         return [Estimate(n.value * unit, n.error * unit) for n in self.loading]
 
     @property
+    def loading_from_test_molecules(self) -> list[Estimate]:
+        """beta f V <exp(-U / T)> of each species, by test molecules at the moments of
+        `compare_loading`: the same as `loading` in equilibrium.
+
+        Raises:
+            RuntimeError: nothing was compared.
+        """
+        return [_estimate(values) for values in self._compared()[1]]
+
+    def loading_agrees(self, errors: float = 3.0) -> bool | None:
+        """Whether the loading and that from test molecules agree.
+
+        Args:
+            errors: standard errors that they may differ by.
+
+        Returns:
+            None where there is nothing to compare, or where the standard error of the difference
+            is above 3 % of the loading.
+        """
+        try:
+            molecules, tests = self._compared()
+        except RuntimeError:
+            return None
+        agree: bool | None = True
+        for loadings, others in zip(molecules, tests, strict=True):
+            d = _estimate(loadings - others)
+            # Rare molecules: the states cannot tell more than if all were independent.
+            states = self._systems * (self._samples or self._comparison.moments)
+            least = math.sqrt(others.mean() / states)
+            error = math.nan if math.isnan(d.error) else max(least, d.error)
+            if abs(d.value) > errors * error:
+                return False
+            if not error <= _NOISE * loadings.mean():
+                agree = None
+        return agree
+
+    @property
     def heat_of_adsorption(self) -> Estimate:
         """Isosteric heat in kJ/mol from the fluctuations of an open system of one species,
         RT - (<EN> - <E><N>) / (<N^2> - <N>^2); its error by leaving out systems one by one.
@@ -294,6 +345,13 @@ class Pooled(Averages):
             "groups": sum(p["groups"] for p, _, _ in runs),
         }
         self._engine = _Gathered([(p["systems"], state) for p, _, state in runs])
+        self._parts = [state.get("compared") for _, _, state in runs]
+
+    def _compared(self) -> np.ndarray:
+        present = [part for part in self._parts if part is not None]
+        if not present:
+            raise RuntimeError("nothing was compared")
+        return np.concatenate(present, axis=2)
 
 
 class _Gathered:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import pickle
 import threading
 from collections.abc import Callable, Iterator
@@ -14,13 +15,14 @@ from manymove import _core
 
 T = TypeVar("T")
 
-RankLost = _core.RankFailure  # raised by all ranks, with the same message
+RankLost = _core.RankLost  # raised by all ranks, with the same message
 
 _NOTICES = 7100  # tag
 _ANSWER = 0.2  # seconds between two answers of a rank that computes
 
 _keys: dict[str, int] = {}  # attributes of communicators, by purpose
 _channels: list[Channel] = []  # what these attributes are indices of
+atexit.register(_channels.clear)
 
 
 class Channel:
@@ -41,7 +43,7 @@ class Channel:
         self.comm = communicator.Dup()
         self.rank: int = communicator.rank
         self.size: int = communicator.size
-        self.watchdog = _core.PythonWatchdog(self.rank, self.size, *_post(MPI, self.comm))
+        self.watchdog = _core.Watchdog(self.rank, self.size, *_post(MPI, self.comm))
         self._unfinished: list[Any] = []  # what MPI may still touch after a failure
         self._common: BaseException | None = None  # the last error that all ranks have raised
 
@@ -140,8 +142,8 @@ class Channel:
         ]
 
     def together(self, task: Callable[[], T], patient: bool = False) -> T:
-        """This rank's result of a task without calls of this channel. If it fails on some ranks, all
-        raise what the lowest of them has raised.
+        """This rank's result of a task without calls of this channel. If it fails on some
+        ranks, all raise what the lowest of them has raised.
 
         Args:
             task: of this rank.

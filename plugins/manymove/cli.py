@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -46,7 +47,9 @@ PAPER_FRACTIONS = "0.698,0.702,0.706,0.710,0.714,0.718"
 
 
 @app.command()
-@resumable("sweeps", "equilibrate", "device", "threads", "checkpoint", "frames")
+@resumable(
+    "sweeps", "equilibrate", "device", "threads", "checkpoint", "frames", "packing_fractions"
+)
 def disks(
     context: typer.Context,
     particles: Annotated[
@@ -189,17 +192,23 @@ def dpd(
 
 
 @app.command()
-@resumable("steps", "equilibrate", "device", "threads", "checkpoint")
+@resumable("steps", "equilibrate", "isotherm", "device", "threads", "checkpoint")
 def adsorption(
     context: typer.Context,
     framework: Annotated[str, typer.Option(help="MFI, LTA or the path of a CIF file.")] = "MFI",
     molecules: Annotated[
-        str, typer.Option(help="In each system; per species, separated by commas.")
-    ] = "32",
+        str | None,
+        typer.Option(
+            help="In each system, per species, separated by commas; 32, or 0 with --isotherm."
+        ),
+    ] = None,
     temperature: Annotated[float, typer.Option(help="In kelvin.")] = 300.0,
     method: Annotated[
-        str, typer.Option(help="metropolis (CPU), pmc, plj, mup, mdp or mdp-dj.")
-    ] = "mdp",
+        str | None,
+        typer.Option(
+            help="metropolis (CPU), pmc, plj, mup, mdp or mdp-dj; mdp, or plj with --isotherm."
+        ),
+    ] = None,
     proposals: Annotated[
         int | None, typer.Option(help="States per step of mup and mdp; 64 by default.")
     ] = None,
@@ -207,10 +216,25 @@ def adsorption(
         str, typer.Option(help="Independent ones, pooled; auto: as many as fill the device.")
     ] = "1024",
     steps: Annotated[int, typer.Option(help="Steps measured, of each system.")] = 100_000,
-    equilibrate: Annotated[int, typer.Option(help="Steps before that.")] = 20_000,
+    equilibrate: Annotated[
+        int,
+        typer.Option(
+            help="Steps before that; with --isotherm in the first of up to six rounds, each twice "
+            "as long as the one before, until loading and test molecules agree."
+        ),
+    ] = 20_000,
     isotherm: Annotated[
         str | None,
-        typer.Option(help="Pressures in bar, separated by commas: open systems (plj)."),
+        typer.Option(
+            help="Pressures in bar, separated by commas: open systems, each point from the last."
+        ),
+    ] = None,
+    capacity: Annotated[
+        str | None,
+        typer.Option(
+            help="Of --isotherm: molecules of each species that a system has room for at the "
+            "start; estimated by default, and it grows."
+        ),
     ] = None,
     profile: Annotated[
         str | None, typer.Option(help="P and F along x, y, z or Miller indices such as 1,1,0.")
@@ -226,9 +250,9 @@ def adsorption(
     max_displacement: Annotated[
         float | None, typer.Option(help="Along each axis, in angstrom; 0.65, or adapted.")
     ] = None,
-    interpolation: Annotated[str, typer.Option(help="Of the grid: linear or cubic.")] = "linear",
+    interpolation: Annotated[str, typer.Option(help="Of the grid: cubic or linear.")] = "cubic",
     grid_spacing: Annotated[
-        float | None, typer.Option(help="In angstrom; 0.08 (linear) or 0.2 (cubic).")
+        float | None, typer.Option(help="In angstrom; 0.2 (cubic) or 0.08 (linear).")
     ] = None,
     precision: Precision = "mixed",
     barrier: Annotated[
@@ -257,6 +281,12 @@ def adsorption(
     del options["context"]
     with of_option("--adsorbates"):
         species = read_adsorbates(adsorbates)
+    if capacity is not None and isotherm is None:
+        raise ValueError("--capacity is for --isotherm, the only run with insertions")
+    if method is None:
+        method = "mdp" if isotherm is None else "plj"
+    if molecules is None:
+        molecules = "32" if isotherm is None else ",".join("0" for _ in species)
     counts = [number("--molecules", word, int) for word in molecules.split(",")]
     if systems == "auto":
         from manymove.adsorption_fill import filling_systems
@@ -270,6 +300,8 @@ def adsorption(
         "given": given,
         "folder": output,
         "molecules": counts,
+        "method": method,
+        "capacity": capacity and [number("--capacity", word, int) for word in capacity.split(",")],
         "adsorbates": species,
         "systems": count,
         "cells": _triple("--cells", cells),
@@ -486,4 +518,5 @@ def _fail(message: str, code: int) -> int:
 
 def main() -> None:
     """Entry point of the command `manymove`."""
+    warnings.formatwarning = lambda message, *_: f"manymove: warning: {message}\n"
     sys.exit(run())

@@ -40,8 +40,9 @@ class Electrolyte(Simulation):
 
     Args:
         positions: float32 or float64 (N, 3), C-contiguous, in angstrom, in any order of species;
-            NumPy, or anything with DLPack or ``__cuda_array_interface__``. They are rounded to a
-            grid of radius / 2**23 (or the longest edge / 2**24), on which differences are exact.
+            NumPy, or anything with DLPack or ``__cuda_array_interface__``, read after the work of
+            the CUDA stream that it names. They are rounded to a grid of radius / 2**23 (or the
+            longest edge / 2**24), on which differences are exact.
         types: integers (N,), the species of each ion.
         species: the kinds of ions; the system must be neutral.
         radius: of a spherical cell whose hard wall keeps all centres within; or

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from manymove.frameworks_cif import structure_of
+
 SHIPPED = ("MFI", "LTA")  # in data/, with their citations
 _CLOSEST = 0.5  # angstrom: atoms closer than this are one atom twice
 
@@ -86,11 +88,16 @@ def read_framework(source: str | os.PathLike[str]) -> Framework:
     Raises:
         ImportError: gemmi is not installed.
         OSError: the file cannot be read.
-        ValueError: it does not parse, has no atoms, several blocks with atoms, partially occupied
-            or overlapping sites, or a lattice without right angles.
+        ValueError: it does not parse, has no atoms, several blocks with atoms, sites that are
+            partially occupied, overlap, exclude each other or have no fractional coordinates, a
+            symmetry that would have to be guessed, or a lattice without right angles.
+
+    Warns:
+        UserWarning: what may not be meant: water or a disorder group in the framework, operations
+            that were derived from the number of the space group, text that is not quite CIF.
     """
     try:
-        import gemmi
+        import gemmi  # noqa: F401
     except ImportError as error:
         raise ImportError("CIF files need gemmi: pip install 'manymove[adsorption]'") from error
 
@@ -104,15 +111,7 @@ def read_framework(source: str | os.PathLike[str]) -> Framework:
                 f"no framework {source}: expected {', '.join(SHIPPED)} or the path of a CIF file"
             )
         text, name = path.read_text(errors="replace"), path.stem
-    try:
-        document = gemmi.cif.read_string(text)
-        structures = [gemmi.make_small_structure_from_block(block) for block in document]
-    except (ValueError, RuntimeError) as error:  # gemmi raises both
-        raise ValueError(f"{source} is no CIF file: {error}") from None
-    structures = [s for s in structures if len(s.sites)]
-    if len(structures) != 1:
-        raise ValueError(f"{source} has {len(structures)} blocks with atoms, expected one")
-    return _from_structure(name, structures[0])
+    return _from_structure(name, structure_of(text, str(source)))
 
 
 def _from_structure(name: str, structure: object) -> Framework:

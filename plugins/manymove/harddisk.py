@@ -51,7 +51,8 @@ class HardDisks(Simulation):
 
     Args:
         positions: float32 or float64 (N, 2), C-contiguous, in [-L/2, L/2]; NumPy, or anything with
-            DLPack or ``__cuda_array_interface__``. Float64 in host memory is not copied.
+            DLPack or ``__cuda_array_interface__``, read after the work of the CUDA stream that it
+            names. Float64 in host memory is not copied.
         box: (Lx, Ly), at least three diameters each; the origin is at the centre.
         diameter: d.
         max_displacement: moves are uniform in a square from -max_displacement to max_displacement
@@ -345,7 +346,8 @@ class HardDisks(Simulation):
     @property
     def positions(self) -> np.ndarray:
         """float64 (N, 2), in the order of the input, in [-L/2, L/2)."""
-        return self._engine.positions().reshape(self.N, 2)
+        with self._ranks.collective() if self._ranks else nullcontext():
+            return self._engine.positions().reshape(self.N, 2)
 
     @property
     def repaired(self) -> dict[str, Any]:
@@ -444,12 +446,12 @@ class HardDisks(Simulation):
         Raises:
             OSError: the file cannot be written; the old one is still there.
         """
-        path, ranks, state = Path(path), self._ranks, self._engine.snapshot()
+        path, ranks = Path(path), self._ranks
         if ranks is None:
-            self._write(path, state, keep_previous)
+            self._write(path, self._engine.snapshot(), keep_previous)
         else:
             with ranks.collective():
-                whole = ranks.gather_rows(state, self.cells[1])
+                whole = ranks.gather_rows(self._engine.snapshot(), self.cells[1])
                 ranks.together(
                     lambda: whole and self._write(path, whole, keep_previous), patient=True
                 )

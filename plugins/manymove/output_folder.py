@@ -12,7 +12,7 @@ from manymove import files
 # The names of all files that commands write, and of the folders of runs made in turn.
 _FILES = (
     "summary.json", "options.json", "checkpoint-*", "trajectory.gsd", "trajectory-*.gsd",
-    "pressure.csv", "energy.csv", "g.csv", "profile.csv", "thermo.csv",
+    "pressure.csv", "energy.csv", "g.csv", "profile.csv", "isotherm.csv", "thermo.csv",
     "in.dpd", "log.lammps", "final.data", "configuration.png", "pressure.png",
     "equation_of_state.png", "energy.png", "autocorrelation.png", "g.png", "far_field.png",
     "valences.png", "profile.png", "isotherm.png",

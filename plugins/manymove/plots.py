@@ -175,16 +175,14 @@ def pressure_against_sweeps(
     write_picture(path, figure, dpi=160)
 
 
-def equation_of_state(
-    path: str | Path, points: Sequence[tuple[float, float, float, bool]], N: int
-) -> None:
+def equation_of_state(path: str | Path, points: Sequence[tuple[Any, ...]], N: int) -> None:
     """Picture of P* against packing fraction, with the paper's points (Table 2) and, at
     lower densities, the virial series.
 
     Args:
         path: of the PNG file.
-        points: (packing fraction, P*, error, whether the run is equilibrated and its error
-            converged); otherwise the point is hollow.
+        points: (packing fraction, P*, error) of each run, and False where it is not equilibrated
+            or its error not converged: such a point is hollow.
         N: number of disks.
     """
     figure, axes = new_figure(7.0, 4.6)
@@ -206,7 +204,7 @@ def equation_of_state(
                 color=f"C{index}", alpha=1.0 if same else 0.5, label=f"paper, N = {int(size):,}",
             )  # fmt: skip
     for good in (True, False):
-        ours = np.array([point[:3] for point in points if point[3] == good])
+        ours = np.array([point[:3] for point in points if all(point[3:]) == good])
         if len(ours):
             label = f"this run, N = {N:,}" + ("" if good else ", not equilibrated")
             axes.errorbar(

@@ -55,7 +55,8 @@ def profile(path: str | Path, result: Profile, temperature: float) -> None:
 
 
 def isotherm(path: str | Path, summary: dict[str, Any]) -> None:
-    """Picture of the loading against pressure.
+    """Picture of the loading against pressure; points that are not known to be equilibrated are
+    hollow.
 
     Args:
         path: of the PNG file.
@@ -64,9 +65,17 @@ def isotherm(path: str | Path, summary: dict[str, Any]) -> None:
     figure, axes = new_figure(7.0, 4.2)
     loadings = np.array(summary["loading_mol_per_kg"]).T
     errors = np.array(summary["loading_error_mol_per_kg"], dtype=float).T
-    for name, loading, error in zip(summary["adsorbates"], loadings, errors, strict=True):
-        axes.errorbar(summary["pressure_bar"], loading, np.nan_to_num(error), fmt="o-", ms=4,
-                      lw=0.8, capsize=3, label=f"{name} in {summary['framework']}")  # fmt: skip
+    pressures = np.array(summary["pressure_bar"])
+    hollow = np.array([state is not True for state in summary["equilibrated"]])
+    for k, (name, loading, error) in enumerate(
+        zip(summary["adsorbates"], loadings, errors, strict=True)
+    ):
+        axes.errorbar(pressures, loading, np.nan_to_num(error), fmt="o-", ms=4, mfc=f"C{k}",
+                      color=f"C{k}", lw=0.8, capsize=3,
+                      label=f"{name} in {summary['framework']}")  # fmt: skip
+        axes.plot(pressures[hollow], loading[hollow], "o", ms=4, mfc="white", mec=f"C{k}", zorder=3)
+    if hollow.any():
+        axes.plot([], [], "o", ms=4, mfc="white", mec="k", label="not known to be equilibrated")
     axes.set(xlabel="pressure (bar)", ylabel="loading (mol/kg)", xscale="log")
     axes.legend(fontsize=8)
     write_picture(path, figure, dpi=160)

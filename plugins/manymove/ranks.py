@@ -73,8 +73,8 @@ class Ranks:
 
     @property
     def watchdog(self) -> Any:
-        """Of the waits of these ranks."""
-        return self._watched.watchdog
+        """Of the waits of these ranks, for engines of the core."""
+        return self._watched.watchdog.core
 
     def exchange(
         self,

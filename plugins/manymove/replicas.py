@@ -33,6 +33,7 @@ _LAUNCHERS = (
 _REPLICAS_PER_GPU = 16
 _FAILED = 7104  # tag of the message that a rank has failed
 _LISTEN = 0.2  # seconds between two looks for such a message
+_HEARD = 0.5  # seconds in which a launcher passes on what a rank prints before it aborts all
 
 
 def _launched() -> tuple[int, int | None, str]:
@@ -124,7 +125,9 @@ class World:
 
     @property
     def _channel(self) -> Channel | None:
-        return Channel.of(self.communicator, "world") if self.size > 1 else None
+        if self.communicator is None or self.size == 1:
+            return None
+        return Channel.of(self.communicator, "world")
 
     def share(self, items: Sequence[T]) -> list[T]:
         """The items that fall to this rank."""
@@ -167,6 +170,7 @@ class World:
         standard error."""
         print(f"manymove: error: {message}", file=sys.stderr, flush=True)
         if self.communicator is not None:
+            time.sleep(_HEARD)
             self.communicator.Abort(2)
         raise SystemExit(2)
 
@@ -179,10 +183,11 @@ class World:
 
 
 def _machine() -> str:
-    """The same for all processes of a machine, and for no others."""
+    """The same for all processes of a machine, and for no others. Containers of one kernel count
+    as machines of their own where they have names of their own."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
-            return file.read()
+            return file.read() + platform.node()
     except OSError:
         return platform.node()
 

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <random>
+#include <stdexcept>
+#include <vector>
 
 #include "core/dpd/parameters.h"
 #include "support/ranks.h"
@@ -74,57 +77,57 @@ TEST("the parts of all ranks fill the frame") {
 }
 
 TEST("every position is in one part, that of its owner, on both sides of each cut") {
-  for_each_decomposition(
-      [](const Decomposition& decomposition, const Settings&, std::mt19937& random) {
-        std::vector<std::uint32_t> edges[3];
-        for (const Part& part : decomposition.parts())
-          for (int a = 0; a < 3; ++a)
-            for (const std::uint32_t u : {part.low[a], part.low[a] - 1,
-                                          part.low[a] + part.beyond[a],
-                                          static_cast<std::uint32_t>(random())})
-              edges[a].push_back(u);
-        for (int k = 0; k < 300; ++k) {
-          std::uint32_t at[3];
-          for (int a = 0; a < 3; ++a) at[a] = edges[a][random() % edges[a].size()];
-          int owners = 0;
-          for (const Part& part : decomposition.parts()) owners += is_in(part, at[0], at[1], at[2]);
-          CHECK_EQUAL(owners, 1);
-          const int owner = decomposition.owner(at[0], at[1], at[2]);
-          CHECK(is_in(decomposition.parts()[static_cast<std::size_t>(owner)], at[0], at[1], at[2]));
-          // All ranks say the same.
-          CHECK_EQUAL(decomposition.sum(owner), std::int64_t{owner} * decomposition.ranks());
-        }
-      });
+  for_each_decomposition([](const Decomposition& decomposition, const Settings&,
+                            std::mt19937& random) {
+    std::vector<std::uint32_t> edges[3];
+    for (const Part& part : decomposition.parts())
+      for (int a = 0; a < 3; ++a)
+        for (const std::uint32_t u : {part.low[a], part.low[a] - 1, part.low[a] + part.beyond[a],
+                                      static_cast<std::uint32_t>(random())})
+          edges[a].push_back(u);
+    for (int k = 0; k < 300; ++k) {
+      std::uint32_t at[3];
+      for (int a = 0; a < 3; ++a) at[a] = edges[a][random() % edges[a].size()];
+      int owners = 0;
+      for (const Part& part : decomposition.parts()) owners += is_in(part, at[0], at[1], at[2]);
+      CHECK_EQUAL(owners, 1);
+      const int owner = decomposition.owner(at[0], at[1], at[2]);
+      CHECK(is_in(decomposition.parts()[static_cast<std::size_t>(owner)], at[0], at[1], at[2]));
+      // All ranks say the same.
+      CHECK_EQUAL(decomposition.sum(owner), std::int64_t{owner} * decomposition.ranks());
+    }
+  });
 }
 
 TEST("a rank knows what is within cutoff and skin of its part, and its owner is a neighbour") {
-  for_each_decomposition([](const Decomposition& decomposition, const Settings& settings,
-                            std::mt19937& random) {
-    BoxFrame straight{settings.box};
-    std::fill_n(straight.box.low, 3, 0.0);
-    const auto self = static_cast<std::size_t>(decomposition.rank());
-    const Part& part = decomposition.parts()[self];
-    const auto uniform = [&] { return static_cast<double>(random()) * 0x1p-32; };
-    for (int k = 0; k < 1000; ++k) {
-      double way[3], norm = 0, fraction[3];
-      for (double& x : way) {
-        x = 2 * uniform() - 1;
-        norm += x * x;
-      }
-      for (double& x : way) x *= (settings.cutoff + settings.skin) / std::sqrt(norm);
-      straight.to_fractions(way, fraction);
-      std::uint32_t at[3];
-      for (int a = 0; a < 3; ++a) {
-        const auto inside = static_cast<std::uint32_t>(
-            k % 2 ? uniform() * part.beyond[a] : random() % 2 ? 0 : part.beyond[a]);
-        const double frame = settings.box.periodic[a] ? fraction[a] : fraction[a] / 2;
-        at[a] = part.low[a] + inside + static_cast<std::uint32_t>(std::llrint(frame * 0x1p32));
-      }
-      CHECK(is_in(decomposition.here(), at[0], at[1], at[2]));
-      const int owner = decomposition.owner(at[0], at[1], at[2]);
-      CHECK(owner == decomposition.rank() || knows(decomposition.neighbours(), owner));
-    }
-  });
+  for_each_decomposition(
+      [](const Decomposition& decomposition, const Settings& settings, std::mt19937& random) {
+        BoxFrame straight{settings.box};
+        std::fill_n(straight.box.low, 3, 0.0);
+        const auto self = static_cast<std::size_t>(decomposition.rank());
+        const Part& part = decomposition.parts()[self];
+        const auto uniform = [&] { return static_cast<double>(random()) * 0x1p-32; };
+        for (int k = 0; k < 1000; ++k) {
+          double way[3], norm = 0, fraction[3];
+          for (double& x : way) {
+            x = 2 * uniform() - 1;
+            norm += x * x;
+          }
+          for (double& x : way) x *= (settings.cutoff + settings.skin) / std::sqrt(norm);
+          straight.to_fractions(way, fraction);
+          std::uint32_t at[3];
+          for (int a = 0; a < 3; ++a) {
+            const auto inside = static_cast<std::uint32_t>(k % 2 ? uniform() * part.beyond[a]
+                                                           : random() % 2 ? 0
+                                                                          : part.beyond[a]);
+            const double frame = settings.box.periodic[a] ? fraction[a] : fraction[a] / 2;
+            at[a] = part.low[a] + inside + static_cast<std::uint32_t>(std::llrint(frame * 0x1p32));
+          }
+          CHECK(is_in(decomposition.here(), at[0], at[1], at[2]));
+          const int owner = decomposition.owner(at[0], at[1], at[2]);
+          CHECK(owner == decomposition.rank() || knows(decomposition.neighbours(), owner));
+        }
+      });
 }
 
 TEST("if a rank is another one's neighbour, the other is its neighbour too") {
@@ -163,10 +166,8 @@ TEST("what two parts have in common is the same seen from either, and adds up to
 TEST("every resident particle finds its home, wherever the hosts have it") {
   for (const int ranks : {1, 2, 5})
     run_communicators(ranks, [&](Communicator& communicator) {
-      const Settings settings = settings_of({ranks, 1, 1}, true, 0, 7);
-      const Decomposition decomposition(settings, communicator);
-      // Particle `tag` is with host tag % 7 % ranks and resident on rank tag % 11 % ranks; rank 0 of
-      // several hosts none at all.
+      // Particle `tag` is with host tag % 7 % ranks and resident on rank tag % 11 % ranks; rank 0
+      // of several hosts none at all.
       const auto host = [&](std::uint32_t tag) {
         const int r = static_cast<int>(tag % 7) % ranks;
         return ranks > 1 && r == 0 ? 1 : r;
@@ -186,26 +187,13 @@ TEST("every resident particle finds its home, wherever the hosts have it") {
           which.push_back(k);
         }
       const auto homes =
-          decomposition.find_homes(resident, static_cast<int>(hosted.size()), hosted.data());
+          find_homes(communicator, resident, static_cast<int>(hosted.size()), hosted.data());
       CHECK_EQUAL(homes.size(), resident.size());
       for (std::size_t i = 0; i < homes.size(); ++i) {
         CHECK_EQUAL(homes[i].rank, host(resident[i]));
         CHECK_EQUAL(homes[i].index, index[which[i]]);
       }
     });
-}
-
-TEST("a particle that no host has is named") {
-  CHECK_THROWS(run_communicators(2,
-                                 [](Communicator& communicator) {
-                                   const Settings settings =
-                                       settings_of({2, 1, 1}, true, 0, 7);
-                                   const Decomposition decomposition(settings, communicator);
-                                   const std::uint32_t tag[] = {4, 5};
-                                   decomposition.find_homes({4, 77}, communicator.rank() ? 0 : 2,
-                                                            tag);
-                                 }),
-               std::runtime_error, "particle 77 is on no host");
 }
 
 TEST("a grid that does not fit the ranks is refused, and so are parts without width") {

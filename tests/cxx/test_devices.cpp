@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -16,8 +17,8 @@
 #include "support/test.h"
 
 using namespace manymove_on_fake_cuda;
-using manymove_on_fake_cuda::coulomb::Watch;
 using fake::runtime;
+using manymove_on_fake_cuda::coulomb::Watch;
 
 namespace {
 
@@ -75,7 +76,9 @@ TEST("a device guard restores the current device, whatever became current meanwh
 
 TEST("a device guard sets nothing where the device is current already") {
   runtime.current = 2;
-  { const DeviceGuard guard(2); }
+  {
+    const DeviceGuard guard(2);
+  }
   CHECK_EQUAL(runtime.sets, 0);
 }
 
@@ -122,7 +125,9 @@ TEST("the current device is restored when an engine cannot be made") {
 }
 
 TEST("whatever allocation fails, the owners made before it are released") {
-  { const Owners owners; }
+  {
+    const Owners owners;
+  }
   CHECK_EQUAL(runtime.allocations, kOwned);
   CHECK_EQUAL(runtime.live, 0);
   for (int n = 1; n <= kOwned; ++n) {

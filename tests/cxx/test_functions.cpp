@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Logarithms, exponentials, roots and normal variables against the standard library's in long
 // double, over the whole range in which they are used, with the errors that their comments state.
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <random>
 #include <vector>
@@ -19,8 +21,8 @@ constexpr long double kPi = 3.14159265358979323846264338327950288L;
 
 // Random words and those at the ends.
 std::vector<std::uint32_t> words(int count) {
-  std::vector<std::uint32_t> result = {0, 1, 2, 3, 0x7ffffffe, 0x7fffffff, 0x80000000, 0xfffffffe,
-                                       0xffffffff};
+  std::vector<std::uint32_t> result = {0,          1,          2,          3,         0x7ffffffe,
+                                       0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
   for (int bit = 0; bit < 32; ++bit) result.push_back(1u << bit);
   std::mt19937 random(4);
   for (int k = 0; k < count; ++k) result.push_back(static_cast<std::uint32_t>(random()));

@@ -2,8 +2,10 @@
 // Integers and roundings at their limits: what makes sums and decisions the same everywhere.
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <random>
+#include <vector>
 
 #include "core/adsorption/model.h"
 #include "core/common/macros.h"
@@ -118,8 +120,7 @@ TEST("a sum of potentials does not depend on the order, even where it wraps on t
   const coulomb::Rules rules = rules_of(46);
   std::mt19937_64 random(3);
   std::vector<std::int64_t> terms;
-  for (int k = 0; k < 1000; ++k)
-    terms.push_back(static_cast<std::int64_t>(random()) | 1);
+  for (int k = 0; k < 1000; ++k) terms.push_back(static_cast<std::int64_t>(random()) | 1);
   for (int k = 0; k < 1000; ++k)
     terms.push_back(coulomb::potential_term(rules, k % 2 ? 1 : -1, 1.0 + k));
   std::int64_t forwards = 0, backwards = 0;
@@ -132,9 +133,8 @@ TEST("a sum of potentials does not depend on the order, even where it wraps on t
 
 TEST("the energy since the start survives a snapshot, beyond 64 bits and below zero") {
   const __int128 huge = static_cast<__int128>(kMost) * 1000;
-  for (const __int128 change :
-       {__int128{0}, __int128{1}, __int128{-1}, __int128{0xffffffff}, -(__int128{1} << 32), huge,
-        -huge, static_cast<__int128>(kLeast)}) {
+  for (const __int128 change : {__int128{0}, __int128{1}, __int128{-1}, __int128{0xffffffff},
+                                -(__int128{1} << 32), huge, -huge, static_cast<__int128>(kLeast)}) {
     coulomb::State state;
     state.change = change;
     const coulomb::Snapshot snapshot = coulomb::snapshot_of(state);

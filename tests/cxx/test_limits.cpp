@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The largest systems: what is beyond them is an error that says so, before memory is asked for.
 // docs/clusters.md has the same limits. And counts of all ranks that 32 bits do not hold.
+#include <array>
+#include <cstdint>
 #include <limits>
+#include <memory>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "core/adsorption/engine.h"
@@ -118,9 +123,11 @@ TEST("pairs of disks of all ranks may be more than 2^32") {
     std::vector<std::uint64_t> rows_;
   };
   test::run_ranks(3, [](test::Mailboxes& mail, int rank) {
-    harddisk::State whole;
-    whole.ranks = std::make_shared<test::InProcessRing>(mail, rank);
-    const auto engine = harddisk::make_divided_engine(std::make_unique<Part>(), whole);
+    const auto ring = std::make_shared<test::InProcessRing>(mail, rank);
+    const auto engine = harddisk::make_divided_engine(*ring, [&](harddisk::State& whole) {
+      whole.ranks = ring;
+      return std::make_unique<Part>();
+    });
     CHECK(engine->contact_histogram(0.1, 2) == std::vector<std::uint64_t>({3 * 0xffffffffull, 21}));
     engine->enqueue(100);
     std::vector<std::uint64_t> cycles;

@@ -2,9 +2,13 @@
 // Bonds and special neighbors on several ranks: rows and the table of tags, which the GPUs use, and
 // the lists of a rank on the CPU.
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cmath>
+#include <cstdint>
 #include <numeric>
 #include <random>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -73,6 +77,30 @@ struct Ring {
   std::vector<std::uint32_t> tag, bond_partner, special_partner;
   std::vector<int> first_bond{0}, bond_type, first_special{0};
   std::vector<std::uint8_t> special_kind;
+};
+
+// A communicator that counts the bytes of its messages.
+class Counted : public Communicator {
+ public:
+  explicit Counted(Communicator& inner) : inner_(inner) {}
+  int rank() const override { return inner_.rank(); }
+  int ranks() const override { return inner_.ranks(); }
+  Watchdog& watchdog() override { return inner_.watchdog(); }
+  void maximum(std::int64_t* values, int count) override { inner_.maximum(values, count); }
+  void gather(const void* mine, void* all, std::size_t bytes) override {
+    inner_.gather(mine, all, bytes);
+  }
+  void transpose(const std::int64_t* to, std::int64_t* from) override {
+    inner_.transpose(to, from);
+  }
+  void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) override {
+    for (const Message& message : sent) bytes += message.bytes;
+    inner_.exchange(sent, received);
+  }
+  std::size_t bytes = 0;
+
+ private:
+  Communicator& inner_;
 };
 
 // What a rank has of one particle: partners' tags and kinds, in order.
@@ -177,7 +205,7 @@ TEST("rows have a particle's links in the order of the host, and empty ones wher
   CHECK_EQUAL(words.size(), std::size_t(18));
   rows.word = words.data();
   const auto check = [](LinkSpan span, const Entries& expected) {
-    CHECK_EQUAL(span.last - span.first, static_cast<std::ptrdiff_t>(expected.size()));
+    CHECK_EQUAL(span.count, expected.size());
     for (std::size_t k = 0; k < expected.size(); ++k) {
       CHECK_EQUAL(partner_of(span.first[k]), expected[k].first);
       CHECK_EQUAL(static_cast<int>(kind_of(span.first[k])), expected[k].second);
@@ -279,27 +307,6 @@ TEST("ranks without links take part when those of others travel") {
 TEST("homes are found by tag, with messages of the size of a rank's own particles") {
   constexpr int kRanks = 4, kCount = 1000;
   // Sent at most: own tags, questions and answers, of 12 bytes each.
-  class Counted : public Communicator {
-   public:
-    explicit Counted(Communicator& inner) : inner_(inner) {}
-    int rank() const override { return inner_.rank(); }
-    int ranks() const override { return inner_.ranks(); }
-    void maximum(std::int64_t* values, int count) override { inner_.maximum(values, count); }
-    void gather(const void* mine, void* all, std::size_t bytes) override {
-      inner_.gather(mine, all, bytes);
-    }
-    void transpose(const std::int64_t* to, std::int64_t* from) override {
-      inner_.transpose(to, from);
-    }
-    void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) override {
-      for (const Message& message : sent) bytes += message.bytes;
-      inner_.exchange(sent, received);
-    }
-    std::size_t bytes = 0;
-
-   private:
-    Communicator& inner_;
-  };
   test::run_communicators(kRanks, [](Communicator& communicator) {
     const auto rank = static_cast<std::uint32_t>(communicator.rank());
     const auto tag_of = [](std::uint32_t rank, std::uint32_t i) {
@@ -329,4 +336,57 @@ TEST("a tag that no rank has is an error on all ranks, which names it") {
     ++errors;
   });
   CHECK_EQUAL(errors.load(), 3);
+}
+
+TEST("an upload sends no bonds to other ranks, and the steps find them where the particles go") {
+  constexpr int kRanks = 4, kEach = 30;
+  constexpr double kEdge = 12;
+  test::run_communicators(kRanks, [](Communicator& communicator) {
+    Counted counted(communicator);
+    const std::vector<PairCoefficients> coefficients(4, {25, 4.5, 3, 1, 1});
+    Settings s{};
+    for (int a = 0; a < 3; ++a) {
+      s.box.extent[a] = kEdge;
+      s.box.periodic[a] = true;
+      s.grid.cut[a] =
+          a == 0 ? std::vector<double>{0, 0.25, 0.5, 0.75, 1} : std::vector<double>{0, 1};
+    }
+    s.grid.rank = {0, 1, 2, 3};
+    s.pairs = {1, coefficients.data(), 1, {1, 0, 0.5, 1}, true};
+    s.cutoff = 1;
+    s.skin = 0.3;
+    s.time_step = 0.01;
+    s.force_to_acceleration = 1;
+    s.mass = {0, 1};
+    s.bonds = {{0, 0}, {20, 0.1}, {20, 0.1}};
+    const auto engine = make_engine(s, "cpu", 1, &counted);
+
+    // A closed chain along x, of which each rank has a quarter; all go to the next part of the box.
+    Ring ring(kRanks * kEach, 7, communicator.rank(), kRanks);
+    std::vector<std::array<double, 3>> r(kEach), v(kEach, {kEdge, 0, 0});
+    for (std::size_t i = 0; i < kEach; ++i)
+      r[i] = {kEdge * (ring.tag[i] / 7 - 0.5) / (kRanks * kEach), 6, 6};
+    const std::vector<int> type(kEach, 1);
+    const std::vector<std::uint32_t> flags(kEach, kIntegrated);
+    HostArrays arrays{};
+    arrays.count = kEach;
+    arrays.position = reinterpret_cast<double (*)[3]>(r.data());
+    arrays.velocity = reinterpret_cast<double (*)[3]>(v.data());
+    Topology topology = ring.topology();
+    topology.type = type.data();
+    topology.flags = flags.data();
+    engine->upload(arrays, topology, 0);
+    CHECK_EQUAL(counted.bytes, std::size_t(0));
+    engine->advance(25, nullptr);
+    engine->download(arrays);
+    const double momentum = [&] {
+      double sum = 0;
+      for (const auto& each : v) sum += each[0];
+      std::vector<double> all(kRanks);
+      communicator.gather(&sum, all.data(), sizeof sum);
+      return std::accumulate(all.begin(), all.end(), 0.0);
+    }();
+    CHECK(std::abs(momentum / (kRanks * kEach) - kEdge) < 1e-9);
+    CHECK(engine->tally().bond_energy > 0);
+  });
 }

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "support/ranks.h"
@@ -147,7 +150,8 @@ TEST("a device that has failed on one rank is an error of all ranks that share m
   run_communicators(3, [&](Communicator& communicator) {
     ExportedMemory<StandIn> exported(communicator, on(communicator, 2, "finish"));
     CommonMemory<StandIn> common(communicator, on(communicator, 0, "finish"));
-    for (PeerMemory* memory : {static_cast<PeerMemory*>(&exported), static_cast<PeerMemory*>(&common)})
+    for (PeerMemory* memory :
+         {static_cast<PeerMemory*>(&exported), static_cast<PeerMemory*>(&common)})
       try {
         memory->allocate(kBytes);
       } catch (const Agreed&) {
@@ -168,7 +172,8 @@ TEST("exported memory of a rank that ends first is freed after the others have c
     communicator.maximum(&nothing, 1);
     CHECK_EQUAL(before, 3u);
     CHECK_EQUAL(bank.blocks(), 3u);
-    for (int r = 0; r < 3 && memory; ++r) memory->of_rank(r)[communicator.rank()] = 1;  // still there
+    for (int r = 0; r < 3 && memory; ++r)
+      memory->of_rank(r)[communicator.rank()] = 1;  // still there
     communicator.maximum(&nothing, 1);
     memory.reset();
     ExportedMemory<StandIn> next(communicator, {});

@@ -2,6 +2,7 @@
 #include "core/common/philox.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "core/dpd/model.h"
 #include "core/harddisk/model.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // deliver() among ranks that are threads of this process.
+#include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 

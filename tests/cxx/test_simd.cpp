@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/common/simd.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <stdexcept>
+#include <string>
 
 #include "core/common/text.h"
 #include "support/test.h"
@@ -22,7 +25,8 @@ TEST("MANYMOVE_SIMD names a level that runs, or the error says what is wrong wit
     try {
       CHECK(simd_level_name(simd_level()) == level);
     } catch (const std::runtime_error& error) {
-      CHECK(std::string(error.what()) == "MANYMOVE_SIMD=" + level + " does not run on this machine");
+      CHECK(std::string(error.what()) ==
+            "MANYMOVE_SIMD=" + level + " does not run on this machine");
     }
   }
 }

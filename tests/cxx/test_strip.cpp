@@ -3,6 +3,8 @@
 #include "core/harddisk/strip.h"
 
 #include <cmath>
+#include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 #include "core/harddisk/state.h"

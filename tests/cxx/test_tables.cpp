@@ -2,6 +2,7 @@
 // Sorting by keys, tables of tags, lists of partners and the memory of candidates: what DPD's lists
 // on the CPU stand on.
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <random>
 #include <unordered_map>

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "core/dpd/cpu_threads.h"
@@ -40,7 +41,9 @@ class Record {
 void run(ThreadPool& pool, int items, Record& record) {
   pool.run(
       items,
-      [](void* context, int item, int thread) { static_cast<Record*>(context)->note(item, thread); },
+      [](void* context, int item, int thread) {
+        static_cast<Record*>(context)->note(item, thread);
+      },
       &record);
 }
 
@@ -88,13 +91,14 @@ TEST("a hundred thousand short runs of a thread pool come to an end") {
   ThreadPool pool(3);
   std::atomic<int> done{0};
   for (int run = 0; run < 100000; ++run)
-    pool.run(
-        2, [](void* context, int, int) { ++*static_cast<std::atomic<int>*>(context); }, &done);
+    pool.run(2, [](void* context, int, int) { ++*static_cast<std::atomic<int>*>(context); }, &done);
   CHECK_EQUAL(done.load(), 200000);
 }
 
 TEST("a thread pool that is never used, and one of no threads, end") {
-  { ThreadPool unused(4); }
+  {
+    ThreadPool unused(4);
+  }
   ThreadPool none(0);
   CHECK_EQUAL(none.size(), 1);
   Record record(5, 1);

@@ -136,8 +136,9 @@ void translate(System<F>& s, std::uint64_t step, std::uint32_t which, Tally& tal
   if (s.w.measure && s.m.bins) count_place(s.w, s.id, s.sites[slot], 1);
 }
 
+// False, with the system as it was, where an insertion is accepted for which there is no slot.
 template <class F, bool Wide>
-void exchange(System<F>& s, std::uint64_t step, Tally& tally) {
+bool exchange(System<F>& s, std::uint64_t step, Tally& tally) {
   std::uint32_t word[4], place[4];
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::exchange);
   const auto species =
@@ -152,16 +153,17 @@ void exchange(System<F>& s, std::uint64_t step, Tally& tally) {
     const F difference = lowest_of(pair_difference<F, Wide>(s, species, &p, nullptr, -1) +
                                        framework_energy(s.m, species, fresh),
                                    F(kForbidden));
-    if (!accept_insertion(s.m.beta, difference, activity, n, word[3])) return;
+    if (!accept_insertion(s.m.beta, difference, activity, n, word[3])) return true;
     if (first + n == s.m.first_slot[species + 1]) {
-      tally.full = true;
-      return;
+      tally.full |= 1u << species;
+      --tally.exchanges;
+      return false;
     }
     s.put(first + n, fresh);
     ++s.counts[species];
     s.energy += static_cast<double>(difference);
   } else {
-    if (n == 0) return;
+    if (n == 0) return true;
     const int slot =
         first + static_cast<int>(uniform_below(word[2], static_cast<std::uint32_t>(n)));
     const Point<F> p = to_point(s.m, s.sites[slot]);
@@ -170,28 +172,31 @@ void exchange(System<F>& s, std::uint64_t step, Tally& tally) {
                    framework_energy(s.m, species, s.sites[slot]);
     if (!accept_deletion(s.m.beta, -lost, activity, n, word[3])) {
       s.refresh(slot);
-      return;
+      return true;
     }
     s.put(slot, s.sites[first + n - 1]);
     --s.counts[species];
     s.energy -= static_cast<double>(lost);
   }
   ++tally.accepted_exchanges;
+  return true;
 }
 
 template <class F, bool Wide>
 void run_single(const Work<F>& w, int system, const Scratch<F>& scratch, Tally& tally) {
   System<F> s(w, system, scratch);
-  for (std::uint64_t t = w.first_step; t < w.first_step + w.steps; ++t) {
+  std::uint64_t t = w.again ? w.reached[system] : w.first_step;
+  for (; t < w.first_step + w.steps; ++t) {
     const CommonDraw draw = common_draw(w.m.key, t);
-    if (draw.kind < w.m.exchange)
-      exchange<F, Wide>(s, t, tally);
-    else
+    if (draw.kind >= w.m.exchange)
       translate<F, Wide>(s, t, draw.molecule, tally);
+    else if (!exchange<F, Wide>(s, t, tally))
+      break;
     if (w.measure) measure_state(w, system, s.energy, s.counts);
     if ((t + 1) % kRefresh == 0) renew_energy(w, system, total_energy(s), s.energy);
   }
   w.energies[system] = s.energy;
+  if (w.reached) w.reached[system] = t;
 }
 
 // ---- pmc: kTogether systems in SIMD lanes ----
@@ -458,15 +463,15 @@ void place_any(const Work<F>& w, int first, void* memory, Tally& tally) {
       counts[b] = 0;
     }
     System<F> s(w, system, c);
+    std::uint64_t molecule = 0;  // of all species: places must not depend on capacities
     for (int b = 0; b < w.m.species; ++b)
-      for (int i = 0; i < wanted[b] && !tally.stuck; ++i) {
+      for (int i = 0; i < wanted[b] && !tally.stuck; ++i, ++molecule) {
         const int slot = w.m.first_slot[b] + i;
         F best = F(kForbidden);
         for (std::uint32_t round = 0; round < kPlaceRounds && !(best < F(0)); ++round) {
           for (int l = 0; l < kWidth; ++l) {
             std::uint32_t word[4];
-            random_words(word, w.m.key, static_cast<std::uint64_t>(slot),
-                         static_cast<std::uint32_t>(system),
+            random_words(word, w.m.key, molecule, static_cast<std::uint32_t>(system),
                          round * kWidth + static_cast<std::uint32_t>(l), Purpose::place);
             c.proposals[l] = {word[0], word[1], word[2]};
           }

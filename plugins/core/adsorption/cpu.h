@@ -12,7 +12,7 @@ inline constexpr int kMostProposals = 512;
 
 struct Tally {
   std::uint64_t accepted = 0, exchanges = 0, accepted_exchanges = 0;
-  bool full = false;   // an insertion met the capacity
+  unsigned full = 0;   // species, a bit each, that had no slot left for an insertion
   bool stuck = false;  // a molecule found no place
 };
 
@@ -36,6 +36,9 @@ struct Work {
   double* energies;        // [systems]
   double* sums;            // [kSums][systems]
   std::uint64_t* profile;  // [groups][bins]
+  // Of open systems, [systems]: the step that each has reached, where it goes on if `again`.
+  std::uint64_t* reached;
+  bool again;
 };
 
 // Whether a step's proposals are anywhere in the box. Those of mup are, but every other step that

@@ -27,6 +27,8 @@ class CudaEngine final : public Engine {
     energies_ = DeviceBuffer<double>(d.energies.size());
     sums_ = DeviceBuffer<double>(d.sums.size());
     profile_ = DeviceBuffer<std::uint64_t>(d.profile.size());
+    if (state_.parameters.exchange > 0)
+      reached_ = DeviceBuffer<std::uint64_t>(state_.parameters.systems);
     if (state_.parameters.method == Method::pmc) {
       choose_memory();
       planes_ = DeviceBuffer<std::uint32_t>(d.sites.size());
@@ -45,14 +47,16 @@ class CudaEngine final : public Engine {
   }
 
   void run(std::uint64_t steps, bool measure) override {
-    tally_.clear(stream_);
-    Work<F> w = work();
-    w.measure = measure;
-    w.steps = steps;
-    launch(w);
-    const Tally tally = fetch_tally();
-    count_steps(state_, steps, measure, tally);
-    check_capacity(tally);
+    const auto start = [&](bool again) {
+      tally_.clear(stream_);
+      Work<F> w = work();
+      w.measure = measure;
+      w.steps = steps;
+      w.again = again;
+      launch(w);
+      return fetch_tally();
+    };
+    run_whole(state_, steps, measure, start, [&](unsigned full) { enlarge(full); });
   }
 
   void set_max_displacement(double angstrom) override {
@@ -75,6 +79,10 @@ class CudaEngine final : public Engine {
     if (profile_.size()) profile_.clear(stream_);
     state_.data.counters.samples = 0;
   }
+  void set_activities(const std::vector<double>& activities) override {
+    adsorption::set_activities(state_, activities);
+    reset_averages();
+  }
 
   std::vector<double> insert_test_molecules(std::uint32_t insertions, int species,
                                             bool empty) override {
@@ -92,10 +100,11 @@ class CudaEngine final : public Engine {
 
   Counters counters() const override { return state_.data.counters; }
   GridInfo grid_info() const override { return state_.info; }
-  int slots() const override { return state_.slots; }
+  std::vector<int> capacities() const override { return adsorption::capacities(state_); }
   std::size_t molecules() const override { return molecules_of(state_.parameters); }
 
   Snapshot snapshot() const override {
+    check_whole(state_);
     Snapshot s = state_.data;
     s.sites.resize(3 * sites_.size());
     s.counts.resize(counts_.size());
@@ -135,6 +144,7 @@ class CudaEngine final : public Engine {
     w.energies = energies_.data();
     w.sums = sums_.data();
     w.profile = profile_.data();
+    w.reached = reached_.data();
     return w;
   }
 
@@ -150,6 +160,16 @@ class CudaEngine final : public Engine {
       multiple()<<<blocks(), threads_, shared_, stream_>>>(w, tally);
     }
     check(cudaGetLastError(), "launch");
+  }
+
+  void enlarge(unsigned full) {
+    state_.data.sites.resize(3 * sites_.size());
+    sites_.download(reinterpret_cast<Site*>(state_.data.sites.data()), stream_);
+    grow(state_, full);
+    choose_warps();
+    sites_ = DeviceBuffer<Site>(state_.data.sites.size() / 3);
+    sites_.upload(reinterpret_cast<const Site*>(state_.data.sites.data()), stream_);
+    state_.data.sites = {};
   }
 
   auto single() const { return pmc_shared_ ? &pmc_kernel<F, true> : &pmc_kernel<F, false>; }
@@ -267,7 +287,7 @@ class CudaEngine final : public Engine {
     check(cudaGetLastError(), "launch");
     DeviceTally t;
     tally_.download(&t, stream_);
-    return {t.accepted, t.exchanges, t.accepted_exchanges, t.full != 0, t.stuck != 0};
+    return {t.accepted, t.exchanges, t.accepted_exchanges, t.full, t.stuck != 0};
   }
 
   State state_;  // without the arrays, which the device has
@@ -277,7 +297,7 @@ class CudaEngine final : public Engine {
   DeviceBuffer<Site> sites_;
   DeviceBuffer<std::int32_t> counts_;
   DeviceBuffer<double> energies_, sums_;
-  DeviceBuffer<std::uint64_t> profile_;
+  DeviceBuffer<std::uint64_t> profile_, reached_;
   DeviceBuffer<std::uint32_t> planes_;
   DeviceBuffer<DeviceTally> tally_;
   int threads_ = 0;
@@ -295,13 +315,16 @@ class GuardedEngine final : public Engine {
   double max_displacement() const override { return engine_->max_displacement(); }
   void set_positions(const double* positions) override { engine_->set_positions(positions); }
   void reset_averages() override { engine_->reset_averages(); }
+  void set_activities(const std::vector<double>& activities) override {
+    engine_->set_activities(activities);
+  }
   std::vector<double> insert_test_molecules(std::uint32_t insertions, int species,
                                             bool empty) override {
     return engine_->insert_test_molecules(insertions, species, empty);
   }
   Counters counters() const override { return engine_->counters(); }
   GridInfo grid_info() const override { return engine_->grid_info(); }
-  int slots() const override { return engine_->slots(); }
+  std::vector<int> capacities() const override { return engine_->capacities(); }
   std::size_t molecules() const override { return engine_->molecules(); }
   Snapshot snapshot() const override { return engine_->snapshot(); }
   void framework_energies(const double* xyz, std::size_t count, int species, bool direct,

@@ -57,10 +57,10 @@ class CpuEngine final : public Engine {
       : state_(std::move(state)),
         pool_(threads),
         level_(functions_for<F>(simd_level())),
-        tallies_(pool_.size()),
-        scratch_(pool_.size()) {
-    for (Scratch& s : scratch_) s = Scratch(scratch_bytes(state_.slots, sizeof(F)));
+        tallies_(pool_.size()) {
     fill_grid();
+    make_scratch();
+    if (state_.parameters.exchange > 0) reached_.resize(state_.parameters.systems);
     if (molecules) {
       molecules(state_);
       if (state_.data.counters.steps == 0) sum_energies();  // a snapshot has its own
@@ -74,22 +74,28 @@ class CpuEngine final : public Engine {
   }
 
   void run(std::uint64_t steps, bool measure) override {
-    Work<F> w = work();
-    w.steps = steps;
-    w.measure = measure;
-    for (Slot& t : tallies_) t.tally = {};
-    each_batch([&](int first, int thread) {
-      level_.run(w, first, scratch_[thread].get(), tallies_[thread].tally);
+    const auto launch = [&](bool again) {
+      Work<F> w = work();
+      w.steps = steps;
+      w.measure = measure;
+      w.again = again;
+      for (Slot& t : tallies_) t.tally = {};
+      each_batch([&](int first, int thread) {
+        level_.run(w, first, scratch_[thread].get(), tallies_[thread].tally);
+      });
+      Tally sum;
+      for (const Slot& t : tallies_) {
+        sum.accepted += t.tally.accepted;
+        sum.exchanges += t.tally.exchanges;
+        sum.accepted_exchanges += t.tally.accepted_exchanges;
+        sum.full |= t.tally.full;
+      }
+      return sum;
+    };
+    run_whole(state_, steps, measure, launch, [&](unsigned full) {
+      grow(state_, full);
+      make_scratch();
     });
-    Tally sum;
-    for (const Slot& t : tallies_) {
-      sum.accepted += t.tally.accepted;
-      sum.exchanges += t.tally.exchanges;
-      sum.accepted_exchanges += t.tally.accepted_exchanges;
-      sum.full |= t.tally.full;
-    }
-    count_steps(state_, steps, measure, sum);
-    check_capacity(sum);
   }
 
   void set_max_displacement(double angstrom) override {
@@ -106,6 +112,10 @@ class CpuEngine final : public Engine {
     std::fill(state_.data.profile.begin(), state_.data.profile.end(), 0);
     state_.data.counters.samples = 0;
   }
+  void set_activities(const std::vector<double>& activities) override {
+    adsorption::set_activities(state_, activities);
+    reset_averages();
+  }
 
   std::vector<double> insert_test_molecules(std::uint32_t insertions, int species,
                                             bool empty) override {
@@ -121,9 +131,12 @@ class CpuEngine final : public Engine {
 
   Counters counters() const override { return state_.data.counters; }
   GridInfo grid_info() const override { return state_.info; }
-  int slots() const override { return state_.slots; }
+  std::vector<int> capacities() const override { return adsorption::capacities(state_); }
   std::size_t molecules() const override { return molecules_of(state_.parameters); }
-  Snapshot snapshot() const override { return state_.data; }
+  Snapshot snapshot() const override {
+    check_whole(state_);
+    return state_.data;
+  }
 
   void framework_energies(const double* xyz, std::size_t count, int species, bool direct,
                           double* energies) const override {
@@ -143,7 +156,6 @@ class CpuEngine final : public Engine {
     void operator()(void* p) const { std::free(p); }
   };
   struct Scratch : std::unique_ptr<void, Free> {
-    Scratch() = default;
     explicit Scratch(std::size_t bytes)
         : std::unique_ptr<void, Free>(std::aligned_alloc(64, (bytes + 63) / 64 * 64)) {
       if (!*this) throw std::bad_alloc();
@@ -158,9 +170,15 @@ class CpuEngine final : public Engine {
     w.energies = d.energies.data();
     w.sums = d.sums.data();
     w.profile = d.profile.data();
+    w.reached = reached_.empty() ? nullptr : reached_.data();
     return w;
   }
 
+  void make_scratch() {
+    scratch_.clear();
+    for (std::size_t i = 0; i < tallies_.size(); ++i)
+      scratch_.emplace_back(scratch_bytes(state_.slots, sizeof(F)));
+  }
   void sum_energies() {
     const Work<F> w = work();
     each_batch([&](int first, int thread) { level_.energies(w, first, scratch_[thread].get()); });
@@ -201,6 +219,7 @@ class CpuEngine final : public Engine {
   Level<F> level_;
   std::vector<Slot> tallies_;
   std::vector<Scratch> scratch_;
+  std::vector<std::uint64_t> reached_;
 };
 
 template <class F>

@@ -32,7 +32,7 @@ struct Framework {
 
 struct Species {
   int molecules = 0;
-  int capacity = 0;                          // of insertions; `molecules` without
+  int capacity = 0;                          // room at the start of an open system; 0: an estimate
   double activity = 0;                       // beta f V, for exchange steps
   std::vector<LennardJones> with_framework;  // per kind of framework atom; epsilon 0: none
 };
@@ -91,7 +91,7 @@ struct GridInfo {
   std::size_t bytes;
   double lowest;         // K, of all species
   double blocked_share;  // of the unit cell's volume that is below the barrier, but out of reach
-  double open_share;     // that is below it and within reach
+  double open_share;     // that is below it and within reach; without one, below the hill
 };
 
 // To be used by one thread at a time.
@@ -100,7 +100,9 @@ class MANYMOVE_API Engine {
   virtual ~Engine() = default;
 
   // Steps of every system; each tries to move, insert or delete one molecule. Blocks until done.
-  // measure: add to the averages.
+  // measure: add to the averages. Capacities grow as they must, which leaves no trace in the
+  // trajectory; throws std::runtime_error or std::invalid_argument where they cannot, and the
+  // engine is of no further use.
   virtual void run(std::uint64_t steps, bool measure) = 0;
   virtual void set_max_displacement(double angstrom) = 0;
   virtual double max_displacement() const = 0;
@@ -108,6 +110,9 @@ class MANYMOVE_API Engine {
   // std::invalid_argument for one in a pocket or on a hill, with the state as it was.
   virtual void set_positions(const double* positions) = 0;
   virtual void reset_averages() = 0;
+  // Another gas, beta f V of each species, around open systems: the averages, and the counters of
+  // moves, begin at zero.
+  virtual void set_activities(const std::vector<double>& activities) = 0;
   // Test insertions of a molecule of a species at uniform places of the box: per system, the sums
   // of exp(-beta dU) and of dU exp(-beta dU). empty: in the framework alone.
   virtual std::vector<double> insert_test_molecules(std::uint32_t insertions, int species,
@@ -115,8 +120,8 @@ class MANYMOVE_API Engine {
 
   virtual Counters counters() const = 0;
   virtual GridInfo grid_info() const = 0;
-  virtual int slots() const = 0;              // of a system's molecules
-  virtual std::size_t molecules() const = 0;  // that set_positions() takes
+  virtual std::vector<int> capacities() const = 0;  // of each species, at present
+  virtual std::size_t molecules() const = 0;        // that set_positions() takes
   virtual Snapshot snapshot() const = 0;
   // Framework energies at places of the box, xyz: [count][3]: from the grid, and summed over the
   // atoms.

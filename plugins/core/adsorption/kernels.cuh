@@ -204,7 +204,7 @@ __device__ inline void add_tally(DeviceTally* tally, const LocalTally& t) {
   if (t.exchanges) atomicAdd(&tally->exchanges, static_cast<unsigned long long>(t.exchanges));
   if (t.accepted_exchanges)
     atomicAdd(&tally->accepted_exchanges, static_cast<unsigned long long>(t.accepted_exchanges));
-  if (t.full) atomicOr(&tally->full, 1u);
+  if (t.full) atomicOr(&tally->full, t.full);
 }
 
 template <class F>
@@ -235,8 +235,9 @@ __device__ void translate(WarpSystem<F>& s, std::uint64_t step, std::uint32_t wh
   __syncwarp();
 }
 
+// False, with the system as it was, where an insertion is accepted for which there is no slot.
 template <class F>
-__device__ void exchange(WarpSystem<F>& s, std::uint64_t step, LocalTally& tally) {
+__device__ bool exchange(WarpSystem<F>& s, std::uint64_t step, LocalTally& tally) {
   std::uint32_t word[4];
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::exchange);
   const auto species =
@@ -251,10 +252,11 @@ __device__ void exchange(WarpSystem<F>& s, std::uint64_t step, LocalTally& tally
     const Point<F> p = to_point(s.m, fresh);
     const F pairs = pair_difference(s, species, true, false, p, p, -1);
     const F difference = lowest_of(pairs + framework_energy(s.m, species, fresh), F(kForbidden));
-    if (!accept_insertion(s.m.beta, difference, activity, n, word[3])) return;
+    if (!accept_insertion(s.m.beta, difference, activity, n, word[3])) return true;
     if (first + n == s.m.first_slot[species + 1]) {
-      tally.full = 1;
-      return;
+      tally.full |= 1u << species;
+      --tally.exchanges;
+      return false;
     }
     __syncwarp();
     if (s.lane == 0) {
@@ -263,14 +265,14 @@ __device__ void exchange(WarpSystem<F>& s, std::uint64_t step, LocalTally& tally
     }
     s.energy += static_cast<double>(difference);
   } else {
-    if (n == 0) return;
+    if (n == 0) return true;
     const int slot =
         first + static_cast<int>(uniform_below(word[2], static_cast<std::uint32_t>(n)));
     const Site old = s.sites[slot];
     const Point<F> p = to_point(s.m, old);
     const F pairs = pair_difference(s, species, false, true, p, p, slot);
     const F lost = pairs + framework_energy(s.m, species, old);
-    if (!accept_deletion(s.m.beta, -lost, activity, n, word[3])) return;
+    if (!accept_deletion(s.m.beta, -lost, activity, n, word[3])) return true;
     const Site last = s.sites[first + n - 1];
     __syncwarp();
     if (s.lane == 0) {
@@ -281,6 +283,7 @@ __device__ void exchange(WarpSystem<F>& s, std::uint64_t step, LocalTally& tally
   }
   ++tally.accepted_exchanges;
   __syncwarp();
+  return true;
 }
 
 // The system of this warp, or none.
@@ -299,14 +302,16 @@ __global__ void __launch_bounds__(kThreads)
   Averages a = load_averages(w, system);
   LocalTally counted;
   CommonDraw mine{};
-  for (std::uint64_t t = w.first_step; t < w.first_step + w.steps; ++t) {
-    const auto turn = static_cast<int>((t - w.first_step) % 32);
+  const std::uint64_t first = w.again ? w.reached[system] : w.first_step;
+  std::uint64_t t = first;
+  for (; t < w.first_step + w.steps; ++t) {
+    const auto turn = static_cast<int>((t - first) % 32);
     if (turn == 0) mine = common_draw(w.m.key, t + static_cast<std::uint64_t>(s.lane));
     const std::uint32_t which = __shfl_sync(kAll, mine.molecule, turn);
-    if (__shfl_sync(kAll, mine.kind, turn) < w.m.exchange)
-      exchange(s, t, counted);
-    else
+    if (__shfl_sync(kAll, mine.kind, turn) >= w.m.exchange)
       translate(s, t, which, counted);
+    else if (!exchange(s, t, counted))
+      break;
     if (w.measure) {
       measure_state(a, s.energy);
       if (w.m.exchange && s.lane == 0) measure_counts(w, system, s.energy, s.counts);
@@ -315,6 +320,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   s.store();
   if (s.lane == 0) {
+    if (w.reached) w.reached[system] = t;
     store_averages(w, system, a);
     add_tally(tally, counted);
   }

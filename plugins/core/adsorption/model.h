@@ -76,8 +76,8 @@ MM_HD float reciprocal(float x) {
 }
 MM_HD double reciprocal(double x) { return 1.0 / x; }
 
-// e^x by 2^n 2^f, relative error 2e-7 (float) or 5e-16; zero up to e^-87 (float) or e^-700, near the
-// smallest normal number, and not beyond e^80: sums of weights stay finite.
+// e^x by 2^n 2^f, relative error 2e-7 (float) or 5e-16; zero up to e^-87 (float) or e^-700, near
+// the smallest normal number, and not beyond e^80: sums of weights stay finite.
 MM_HD float exponential(float x) {
   x = lowest_of(x, 80.0f);
   const float rounded = fused(x, 1.44269504f, 12582912.0f);  // 1.5 * 2^23: n is in the low bits

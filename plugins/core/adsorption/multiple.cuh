@@ -260,8 +260,9 @@ __global__ void __launch_bounds__(kThreads)
   __syncwarp();
   if (s.lane < w.m.species) s.counts[s.lane] = 0;
   __syncwarp();
+  std::uint64_t molecule = 0;  // of all species: places must not depend on capacities
   for (int b = 0; b < w.m.species; ++b)
-    for (int i = 0; i < wanted[b]; ++i) {
+    for (int i = 0; i < wanted[b]; ++i, ++molecule) {
       // Where one system finds no room, the others are given up.
       const unsigned stuck =
           s.lane == 0 ? *static_cast<const volatile unsigned*>(&tally->stuck) : 0;
@@ -270,8 +271,7 @@ __global__ void __launch_bounds__(kThreads)
       F best = F(kForbidden);
       for (std::uint32_t round = 0; round < kPlaceRounds && !(best < F(0)); ++round) {
         std::uint32_t word[4];
-        random_words(word, w.m.key, static_cast<std::uint64_t>(slot),
-                     static_cast<std::uint32_t>(system),
+        random_words(word, w.m.key, molecule, static_cast<std::uint32_t>(system),
                      round * kWidth + static_cast<std::uint32_t>(s.lane), Purpose::place);
         const Site site{word[0], word[1], word[2]};
         F energy;

@@ -55,15 +55,16 @@ void check_molecules(const Parameters& p) {
   std::int64_t slots = 0;
   for (const Species& s : p.species) {
     for (const LennardJones& law : s.with_framework) check_law(law);
-    if (s.molecules < 0 || s.capacity < s.molecules)
+    if (s.molecules < 0 || (s.capacity < s.molecules && (s.capacity || !(p.exchange > 0))))
       refuse("the number of molecules must be from 0 to the capacity");
     if (p.exchange > 0 && !positive(s.activity))
       refuse("exchange needs a fugacity of each species");
     slots += s.capacity;
   }
-  if (slots < 1) refuse("there must be at least one molecule");
-  if (slots > 16384)
-    refuse(text_of(slots, " molecules in a system are too many, at most 16384 are possible"));
+  if (slots < 1 && !(p.exchange > 0)) refuse("there must be at least one molecule");
+  if (slots > kMostSlots)
+    refuse(text_of(slots, " molecules in a system are too many, at most ", kMostSlots,
+                   " are possible"));
 }
 
 void check_method(const Parameters& p) {
@@ -283,11 +284,9 @@ State make_state(const Parameters& parameters) {
   check_grid(p);
   for (int a = 0; a < 3; ++a) s.edge[a] = p.framework.cell[a] * p.cells[a];
   check_displacement(s, p.max_displacement);
-  for (const Species& b : p.species) s.slots += b.capacity;
   collect_images(s);
   const auto systems = static_cast<std::size_t>(p.systems);
   s.data.max_displacement = p.max_displacement;
-  s.data.sites.assign(3 * systems * s.slots, 0);
   s.data.energies.assign(systems, 0);
   s.data.sums.assign(kSums * systems, 0);
   s.data.profile.assign(static_cast<std::size_t>(p.groups) * p.bins, 0);
@@ -311,25 +310,29 @@ void finish_grid(State& s, std::vector<double>&& energies) {
     const double* e = energies.data() + b * values;
     s.info.lowest = std::min(s.info.lowest, *std::min_element(e, e + values));
     std::unique_ptr<Pockets> pockets;
-    if (p.barrier > 0) {
-      pockets = std::make_unique<Pockets>(e, p.grid, p.barrier);
-      std::size_t blocked = 0, open = 0;
-      for (std::size_t i = 0; i < values; ++i) {
-        blocked += pockets->blocked(i);
-        open += pockets->open(i);
-      }
-      if (open == 0)
-        refuse(text_of("no channel for species ", b, " leads through the framework below ",
-                       p.barrier, " K: raise the barrier or block nothing"));
-      const double share = static_cast<double>(p.species.size() * values);
-      s.info.blocked_share += static_cast<double>(blocked) / share;
-      s.info.open_share += static_cast<double>(open) / share;
+    if (p.barrier > 0) pockets = std::make_unique<Pockets>(e, p.grid, p.barrier);
+    std::vector<bool> open(values);
+    std::size_t blocked = 0, opened = 0;
+    for (std::size_t i = 0; i < values; ++i) {
+      open[i] = pockets ? pockets->open(i) : e[i] < p.hill;
+      blocked += pockets && pockets->blocked(i);
+      opened += open[i];
     }
+    if (pockets && opened == 0)
+      refuse(text_of("no channel for species ", b, " leads through the framework below ", p.barrier,
+                     " K: raise the barrier or block nothing"));
+    const double share = static_cast<double>(p.species.size() * values);
+    s.info.blocked_share += static_cast<double>(blocked) / share;
+    s.info.open_share += static_cast<double>(opened) / share;
+    if (Species& species = s.parameters.species[b]; species.capacity == 0 && p.exchange > 0)
+      species.capacity =
+          std::max(species.molecules, estimated_capacity(s, static_cast<int>(b), open));
     if (p.double_precision)
       store(s, e, pockets.get(), s.double_grid.data() + b * padded);
     else
       store(s, e, pockets.get(), s.grid.data() + b * padded);
   }
+  make_room(s);
 }
 
 GridWork grid_work(const State& s, int species) {
@@ -493,7 +496,9 @@ Work<F> make_work(const State& s, const F* grid) {
           nullptr,
           nullptr,
           nullptr,
-          nullptr};
+          nullptr,
+          nullptr,
+          false};
 }
 
 template Model<float> make_model(const State&, const float*);
@@ -505,6 +510,8 @@ void check_species(const State& s, int species) {
   if (species < 0 || static_cast<std::size_t>(species) >= s.parameters.species.size())
     refuse(text_of("there is no species ", species));
 }
+
+namespace {
 
 void count_steps(State& s, std::uint64_t steps, bool measure, const Tally& tally) {
   const Parameters& p = s.parameters;
@@ -519,18 +526,47 @@ void count_steps(State& s, std::uint64_t steps, bool measure, const Tally& tally
   if (measure) c.samples += steps;
 }
 
+}  // namespace
+
+void run_whole(State& s, std::uint64_t steps, bool measure,
+               const std::function<Tally(bool)>& launch,
+               const std::function<void(unsigned)>& enlarge) {
+  check_whole(s);
+  Tally sum;
+  for (bool again = false;; again = true) {
+    const Tally part = launch(again);
+    sum.accepted += part.accepted;
+    sum.exchanges += part.exchanges;
+    sum.accepted_exchanges += part.accepted_exchanges;
+    s.torn = part.full != 0;
+    if (!s.torn) break;
+    enlarge(part.full);
+  }
+  count_steps(s, steps, measure, sum);
+}
+
+void check_whole(const State& s) {
+  if (s.torn)
+    throw std::runtime_error(
+        "some systems stopped before the end of a run for want of room: go back to a checkpoint");
+}
+
+void set_activities(State& s, const std::vector<double>& activities) {
+  Parameters& p = s.parameters;
+  if (!(p.exchange > 0)) refuse("the systems are closed: they have no fugacity");
+  if (activities.size() != p.species.size()) refuse("a fugacity of each species is needed");
+  for (const double activity : activities)
+    if (!positive(activity)) refuse("a fugacity must be positive and finite");
+  for (std::size_t b = 0; b < activities.size(); ++b) p.species[b].activity = activities[b];
+  Counters& c = s.data.counters;
+  c = {c.steps, 0, 0, 0, 0, c.insertions, 0};
+}
+
 void check_placed(const State& s, const Tally& tally) {
   if (tally.stuck)
     throw std::runtime_error(
         text_of("too many molecules: not all of ", s.slots,
                 " find a place in the box; fewer molecules or more unit cells are needed"));
-}
-
-void check_capacity(const Tally& tally) {
-  if (tally.full)
-    throw std::runtime_error(
-        "an insertion was due with all slots taken: the averages are not those of the fugacity; "
-        "raise the capacity");
 }
 
 }  // namespace manymove::adsorption

@@ -2,6 +2,7 @@
 // What the two engines share on the host: checks, the framework, its grid and pockets.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -21,13 +22,14 @@ struct State {
   std::vector<double> double_grid;
   GridInfo info{};
   Snapshot data;
+  bool torn = false;  // some systems had to stop before the end of a run
 
   std::size_t grid_values() const;  // of one species, without the repeated planes
 };
 
 // Checks everything; no grid and no molecules yet.
 State make_state(const Parameters& parameters);
-// energies: [species][z][y][x] of the unit cell. Blocks the pockets.
+// energies: [species][z][y][x] of the unit cell. Blocks the pockets, and settles the capacities.
 void finish_grid(State& state, std::vector<double>&& energies);
 GridWork grid_work(const State& state, int species);
 // Takes over the caller's molecules, or another engine's.
@@ -53,10 +55,28 @@ const F* host_grid(const State& state) {
 }
 
 void check_species(const State& state, int species);
-// After a run.
-void count_steps(State& state, std::uint64_t steps, bool measure, const Tally& tally);
+// Runs all systems for some steps. launch(again): those that are there, or those that stopped for
+// want of a slot, as far as they get. enlarge(full) makes room for the species of these bits.
+void run_whole(State& state, std::uint64_t steps, bool measure,
+               const std::function<Tally(bool)>& launch,
+               const std::function<void(unsigned)>& enlarge);
+// Throws where some systems had to stop before the end of a run.
+void check_whole(const State& state);
 // Throws what a tally tells.
 void check_placed(const State& state, const Tally& tally);
-void check_capacity(const Tally& tally);
+void set_activities(State& state, const std::vector<double>& activities);
+
+// ---- capacity.cpp ----
+
+inline constexpr int kMostSlots = 16384;  // of a system
+
+// How many spheres of a species' diameter a scan of the pores of the box places. open: of the unit
+// cell, [z][y][x].
+int estimated_capacity(const State& state, int species, const std::vector<bool>& open);
+// After the capacities have changed: `sites` for them, without molecules.
+void make_room(State& state);
+// More slots for the species of these bits, with the molecules where they are.
+void grow(State& state, unsigned full);
+std::vector<int> capacities(const State& state);
 
 }  // namespace manymove::adsorption

@@ -80,8 +80,8 @@ void fail(Watchdog& watchdog, std::exception_ptr error) {
     throw;
   } catch (...) {
   }
-  watchdog.fail(text_of("rank ", watchdog.rank(), " of ", watchdog.ranks(), ": ",
-                        message_of(error).text));
+  watchdog.fail(
+      text_of("rank ", watchdog.rank(), " of ", watchdog.ranks(), ": ", message_of(error).text));
 }
 
 }  // namespace manymove

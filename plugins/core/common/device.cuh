@@ -194,8 +194,8 @@ class PinnedBuffer {
   // Registers memory that somebody else owns and that outlives this object. Copies work, if more
   // slowly, where a system does not register such memory.
   PinnedBuffer(T* memory, std::size_t count) : data_(memory), count_(count) {
-    registered_ = cudaHostRegister(data_, count * sizeof(T), cudaHostRegisterDefault) ==
-                  cudaSuccess;
+    registered_ =
+        cudaHostRegister(data_, count * sizeof(T), cudaHostRegisterDefault) == cudaSuccess;
     if (!registered_) cudaGetLastError();
   }
   PinnedBuffer(PinnedBuffer&& other) noexcept { swap(other); }
@@ -281,7 +281,8 @@ class Stream {
 
 // Whether a kernel may be launched while the one before it in its stream still runs (programmatic
 // stream serialization). Only code compiled for compute capability 9.0 and above contains the
-// instructions that wait for the former kernel's end; other code would read what is not yet written.
+// instructions that wait for the former kernel's end; other code would read what is not yet
+// written.
 template <class Kernel>
 bool waits_for_former_kernel(Kernel* kernel) {
   cudaFuncAttributes compiled;

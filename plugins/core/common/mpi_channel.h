@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the engines' ranks say to each other through MPI, for the adaptors of host programs: included
-// where <mpi.h> is at hand (the core itself knows no MPI), and C++17 as HOOMD-blue is.
+// What the engines' ranks say to each other through MPI, for the adaptors of host programs:
+// included where <mpi.h> is at hand (the core itself knows no MPI), and C++17 as HOOMD-blue is.
 //
 // All waits are those of a watchdog over non-blocking calls, on a duplicate of the host's
 // communicator, so that no message is taken for one of the host's.
@@ -30,9 +30,9 @@ class MpiChannel final : public Post {
   };
 
   // The one for a communicator of the host program. The first call for a communicator duplicates
-  // it, which is a collective call; the duplicate stays with it as an attribute, and is never freed:
-  // that would be a collective call too. After an agreed error the next call makes another one;
-  // after one that not all ranks know of, it throws this error again.
+  // it, which is a collective call; the duplicate stays with it as an attribute, and is never
+  // freed: that would be a collective call too. After an agreed error the next call makes another
+  // one; after one that not all ranks know of, it throws this error again.
   static MpiChannel& of(MPI_Comm host) {
     static const int key = [] {
       int made;
@@ -126,7 +126,7 @@ class MpiChannel final : public Post {
   }
 
  private:
-  static constexpr int kNotices = 0;                         // tag
+  static constexpr int kNotices = 0;                          // tag
   static constexpr std::size_t kMost = std::size_t(1) << 30;  // bytes at once: MPI counts in int
 
   struct Outgoing {
@@ -179,8 +179,7 @@ class MpiChannel final : public Post {
     try {
       watchdog_.wait([&] {
         int done;
-        MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done,
-                    MPI_STATUSES_IGNORE);
+        MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
         return done != 0;
       });
     } catch (...) {

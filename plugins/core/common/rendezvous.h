@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Values by tag, from the ranks that have them to the ranks that need them, where neither knows the
-// other: tags are divided evenly among the ranks, and each keeps the values of its share in between.
+// other: tags are divided evenly among the ranks, and each keeps the values of its share in
+// between.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +12,8 @@
 
 namespace manymove {
 
-// All calls but bring() are collective. A rank's memory grows with the tags that it brings, asks for
-// or keeps, and with the number of ranks, never with the number of all tags. Value is trivially
+// All calls but bring() are collective. A rank's memory grows with the tags that it brings, asks
+// for or keeps, and with the number of ranks, never with the number of all tags. Value is trivially
 // copyable.
 template <class Value>
 class Rendezvous {

@@ -116,8 +116,8 @@ void Watchdog::ask() {
 void Watchdog::judge() {
   if (waited_ >= next_question_)
     if (const std::string ranks = silent(); !ranks.empty())
-      fail(text_of(ranks, " silent for ", limit_, " s (MANYMOVE_TIMEOUT): dead, hanging, stopped, or "
-                   "computing for longer than that"));
+      fail(text_of(ranks, " silent for ", limit_,
+                   " s (MANYMOVE_TIMEOUT): ended, hanging or stopped"));
   // The ranks begin to wait at slightly different times.
   const auto waits_for_long = [&](float waited) { return waited >= 0.9 * limit_; };
   answers_[static_cast<std::size_t>(rank_)] = static_cast<float>(waited_);
@@ -165,6 +165,9 @@ void Watchdog::read() {
       case Notice::kAnswer:
         if (notice.number == question_) answers_[sender] = notice.waited;
         break;
+      case Notice::kLeft:
+        everyone_ = false;
+        break;
       default:
         state_[sender] = notice.kind == Notice::kFailed ? State::failed : State::heard;
         if (notice.number < origin_) origin_ = notice.number, text_ = notice.text;
@@ -194,15 +197,18 @@ void Watchdog::settle(Notice::Kind kind) {
   Notice notice{kind, rank_, origin_, 0, {}};
   copy_text(notice.text, text_);
   tell_others(notice);
-  state_[static_cast<std::size_t>(rank_)] =
-      kind == Notice::kFailed ? State::failed : State::heard;
+  state_[static_cast<std::size_t>(rank_)] = kind == Notice::kFailed ? State::failed : State::heard;
   const auto is_running = [](State state) { return state == State::running; };
   const auto everyone = [&] { return std::none_of(state_.begin(), state_.end(), is_running); };
   Count count(*clock_, limit_);
   const double most = std::min(kGrace, limit_);
   for (read(); !everyone() && count.seconds() < most; read()) clock_->rest(1e-3);
   over_ = true;
-  everyone_ = everyone();
+  if (!everyone()) {
+    everyone_ = false;
+    notice.kind = Notice::kLeft;
+    tell_others(notice);
+  }
   throw RankFailure(text_, everyone_);
 }
 

@@ -40,7 +40,8 @@ struct Notice {
     kQuestion,  // are you alive?
     kAnswer,    // to the question of this number
     kFailed,    // this rank has failed by itself
-    kHeard      // this rank ends because it has heard that rank `number` has failed
+    kHeard,     // this rank ends because it has heard that rank `number` has failed
+    kLeft       // this rank has ended without hearing from all others
   };
   std::int32_t kind, sender, number;
   float waited;    // in an answer: counted seconds in the present wait; negative outside of one
@@ -135,7 +136,7 @@ class MANYMOVE_API Watchdog {
   std::int32_t question_ = 0;
   std::vector<float> answers_;  // [rank], to the present question; NaN: none yet
   // Of failures
-  bool over_ = false, everyone_ = false;
+  bool over_ = false, everyone_ = true;
   std::vector<State> state_;  // [rank]
   int origin_;                // the lowest rank that is known to have failed by itself
   std::string text_;          // of its failure

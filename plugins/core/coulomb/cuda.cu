@@ -66,9 +66,7 @@ Schedule schedule_for(int eta) {
 class Card {
  public:
   Card(const State& state, const Schedule& schedule, int device)
-      : device_(current(device)),
-        schedule_(schedule),
-        n_(static_cast<int>(state.sites.size())) {
+      : device_(current(device)), schedule_(schedule), n_(static_cast<int>(state.sites.size())) {
     check(cudaFuncSetAttribute(schedule.brush, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(schedule.memory)),
           "shared memory for a group");
@@ -532,9 +530,8 @@ class CudaEngine final : public Engine {
 
 std::unique_ptr<Engine> make_cuda_engine(State state, const std::vector<int>& devices) {
   check_choice(state, devices);
-  return std::make_unique<GuardedEngine>(devices.front(), [&] {
-    return std::make_unique<CudaEngine>(std::move(state), devices);
-  });
+  return std::make_unique<GuardedEngine>(
+      devices.front(), [&] { return std::make_unique<CudaEngine>(std::move(state), devices); });
 }
 
 }  // namespace manymove::coulomb

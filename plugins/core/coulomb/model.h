@@ -138,8 +138,8 @@ MM_HD std::int64_t potential_term_single(const Rules& r, float charge, float dis
   return to_fixed(charge * inverse_root_single(distance2), r.magic);
 }
 
-// ln(a) for a normal number 0 < a < 1, from IEEE operations alone: 2 artanh((m - 1) / (m + 1)), to a
-// relative error of 1e-15.
+// ln(a) for a normal number 0 < a < 1, from IEEE operations alone: 2 artanh((m - 1) / (m + 1)), to
+// a relative error of 1e-15.
 MM_HD double logarithm(double a) {
   const std::uint64_t bits = bits_of(a);
   int exponent = static_cast<int>(bits >> 52) - 1023;

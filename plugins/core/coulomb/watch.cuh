@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Devices that decide one chain together wait for each other inside their kernels, which a fault of
-// one of them would leave waiting forever. The host watches all of them. The kernels know nothing of
-// it: to end them, the host overwrites the counters that they wait for.
+// one of them would leave waiting forever. The host watches all of them. The kernels know nothing
+// of it: to end them, the host overwrites the counters that they wait for.
 #pragma once
 
 #include <chrono>
@@ -27,9 +27,11 @@ class Watch {
     shares_.push_back(std::make_unique<Share>(device, work, decided));
   }
 
-  // Waits until all that is enqueued in the streams is done. Throws std::runtime_error when a device
-  // has failed, or when no counter has changed for the limit; stop() is to be called then.
-  void wait() { wait([](const Share& share) { return cudaStreamQuery(share.work); }); }
+  // Waits until all that is enqueued in the streams is done. Throws std::runtime_error when a
+  // device has failed, or when no counter has changed for the limit; stop() is to be called then.
+  void wait() {
+    wait([](const Share& share) { return cudaStreamQuery(share.work); });
+  }
 
   // The same, but waits only for what was enqueued before the last call but one: a launch blocks
   // when a thousand others are waiting, and nobody would watch the devices meanwhile.
@@ -42,9 +44,9 @@ class Watch {
       share->reached[turn_].record(share->work);
     }
   }
-  // Makes the kernels end; what they leave is wrong. They are told that all groups are decided, again
-  // and again: groups that are decided meanwhile, and sweeps that begin, write the counters too.
-  // Returns when all streams are done, or after ten seconds.
+  // Makes the kernels end; what they leave is wrong. They are told that all groups are decided,
+  // again and again: groups that are decided meanwhile, and sweeps that begin, write the counters
+  // too. Returns when all streams are done, or after ten seconds.
   void stop() {
     Patience<> patience(10);
     while (busy() && !patience.is_over(false)) {
@@ -126,7 +128,8 @@ class Watch {
   void on_side(const Step& step) {
     const DeviceGuard guard;
     for (const auto& share : shares_)
-      if (cudaStreamQuery(share->side) == cudaSuccess && cudaSetDevice(share->device) == cudaSuccess)
+      if (cudaStreamQuery(share->side) == cudaSuccess &&
+          cudaSetDevice(share->device) == cudaSuccess)
         step(*share);
     cudaGetLastError();
   }

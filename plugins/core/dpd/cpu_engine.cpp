@@ -78,27 +78,37 @@ class CpuEngine final : public ResidentBase {
   std::string transport() const override { return ranks_ ? "MPI" : ""; }
 
   void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override {
-    check_topology(arrays.count, topology);
-    const auto n = static_cast<std::size_t>(arrays.count);
-    std::vector<Position> position(n);
-    std::vector<Velocity> velocity(n);
-    std::vector<Force> force(n);
-    std::vector<Image> image(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      int images[3] = {};
-      if (arrays.image) std::copy_n(arrays.image[i], 3, images);
-      const double* v = arrays.velocity[i];
-      if (!enter_frame<P>(frame_, arrays.position[i], position[i], images) ||
-          !std::isfinite(v[0] + v[1] + v[2]))
-        refuse_particle(topology.tag[i], arrays.position[i]);
-      image[i] = {images[0], images[1], images[2]};
-      position[i].kind = static_cast<std::uint32_t>(topology.type[i]) | topology.flags[i] << 16;
-      velocity[i] = {static_cast<Real>(v[0]), static_cast<Real>(v[1]), static_cast<Real>(v[2]),
-                     topology.tag[i]};
-      if (arrays.force)
-        force[i] = {static_cast<Real>(arrays.force[i][0]), static_cast<Real>(arrays.force[i][1]),
-                    static_cast<Real>(arrays.force[i][2])};
-    }
+    const auto n = static_cast<std::size_t>(std::max(arrays.count, 0));
+    std::vector<Position> position;
+    std::vector<Velocity> velocity;
+    std::vector<Force> force;
+    std::vector<Image> image;
+    const auto enter = [&] {
+      check_topology(arrays.count, topology);
+      position.resize(n);
+      velocity.resize(n);
+      force.resize(n);
+      image.resize(n);
+      for (std::size_t i = 0; i < n; ++i) {
+        int images[3] = {};
+        if (arrays.image) std::copy_n(arrays.image[i], 3, images);
+        const double* v = arrays.velocity[i];
+        if (!enter_frame<P>(frame_, arrays.position[i], position[i], images) ||
+            !std::isfinite(v[0] + v[1] + v[2]))
+          refuse_particle(topology.tag[i], arrays.position[i]);
+        image[i] = {images[0], images[1], images[2]};
+        position[i].kind = static_cast<std::uint32_t>(topology.type[i]) | topology.flags[i] << 16;
+        velocity[i] = {static_cast<Real>(v[0]), static_cast<Real>(v[1]), static_cast<Real>(v[2]),
+                       topology.tag[i]};
+        if (arrays.force)
+          force[i] = {static_cast<Real>(arrays.force[i][0]), static_cast<Real>(arrays.force[i][1]),
+                      static_cast<Real>(arrays.force[i][2])};
+      }
+    };
+    if (ranks_)
+      together(ranks_->communicator(), enter);
+    else
+      enter();
     links_.take(arrays.count, topology, ranks_ ? &ranks_->communicator() : nullptr);
     position_ = std::move(position);
     velocity_ = std::move(velocity);

@@ -485,10 +485,11 @@ class CudaEngine : public ResidentBase {
   }
 
   Stream stream_;
-  const double limit_ = Watchdog::timeout();  // seconds without an answer
+  const double limit_ = timeout_seconds();  // without an answer of the GPU
   std::string name_;
   double unit_;  // of forces
-  const bool overlap_ = waits_for_former_kernel(kernel_of<true, true>(1));  // of steps
+  // Of a step's kernel with the end of the one before it.
+  const bool overlap_ = waits_for_former_kernel(kernel_of<true, true>(1));
   DeviceBuffer<PairLaw<Real>> laws_;
   DeviceBuffer<Real> half_kicks_;
   DeviceBuffer<BondLaw<Real>> bond_laws_;

@@ -6,32 +6,13 @@
 #include <cub/device/device_scan.cuh>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "cuda_engine.cuh"
+#include "hosts.cuh"
 #include "peers.cuh"
-#include "ranks.cuh"
 
 namespace manymove::dpd {
-
-// A copy of what the device knows, for the host; and how many particles each box has.
-struct Answers {
-  Control control;
-  Census census;
-  Bounds bounds;
-  unsigned soonest;  // as in Census
-  unsigned* total;   // [ranks], host memory as well
-};
-
-__global__ void answer_kernel(const Control* control, const Census* census, const Bounds* bounds,
-                              Answers* answers) {
-  answers->control = *control;
-  answers->census = *census;
-  answers->bounds = *bounds;
-}
-__global__ void forget_kernel(Control* control, Census* census) {
-  if (!given_up(*control)) *control = {kNever, 0, 0};
-  *census = {__float_as_uint(kForGood), 0, 0, 0};
-}
 
 template <class P>
 class CudaRanks : public CudaEngine<P> {
@@ -177,8 +158,8 @@ class CudaRanks : public CudaEngine<P> {
 
   void finish(const char* what) const override { wait_(cudaStream_t(stream_), what); }
   void finish_all() const {
-    for (const cudaStream_t stream : {cudaStream_t(first_stream_), cudaStream_t(last_stream_),
-                                      cudaStream_t(stream_)})
+    for (const cudaStream_t stream :
+         {cudaStream_t(first_stream_), cudaStream_t(last_stream_), cudaStream_t(stream_)})
       wait_(stream, "step");
   }
 
@@ -200,8 +181,8 @@ class CudaRanks : public CudaEngine<P> {
     cudaMemsetAsync(&control_.data()->expired, 0xff, sizeof(Control::expired), rescue_stream_);
     settles(rescue_stream_);
     transport_->abandon();
-    for (const cudaStream_t stream : {cudaStream_t(first_stream_), cudaStream_t(last_stream_),
-                                      cudaStream_t(stream_)})
+    for (const cudaStream_t stream :
+         {cudaStream_t(first_stream_), cudaStream_t(last_stream_), cudaStream_t(stream_)})
       settles(stream);
   }
 
@@ -241,28 +222,29 @@ class CudaRanks : public CudaEngine<P> {
     }
     ensure(place_, ghosts);
     if (owned <= owned_capacity_) return;
-    owned_capacity_ = owned + owned / 16 + 1024;
-    ensure(rest_, owned_capacity_);
-    ensure(force_, owned_capacity_);
-    ensure(image_, owned_capacity_);
-    ensure(built_image_, owned_capacity_);
-    ensure(home_, owned_capacity_);
-    ensure(seat_, owned_capacity_);
-    ensure(seat_there_, owned_capacity_);
-    ensure(left_seat_, owned_capacity_);
-    ensure(tag_, owned_capacity_);
-    ensure(number_, owned_capacity_);
+    const int before = std::exchange(owned_capacity_, owned + owned / 16 + 1024);
+    try {
+      reserve_owned();
+    } catch (...) {
+      owned_capacity_ = before;
+      throw;
+    }
+    lists_lost_ = true;
+  }
+  void reserve_owned() {
+    const auto each = [&](auto&... buffer) { (ensure(buffer, owned_capacity_), ...); };
+    each(rest_, force_, image_, built_image_, home_, seat_, seat_there_, left_seat_, tag_, number_);
     ensure(staging_, std::max(owned_capacity_, hosts_));
     reserve_links();
     ensure(partial_, (blocks_for(owned_capacity_, kThreads / kMostLanes) + 2) * kTallies);
     if (capacity_ > 0) grow_lists(capacity_, true);
-    lists_lost_ = true;
   }
 
   void grow_lists(int entries, bool anew = false) {
     const int capacity = (entries + kGroup - 1) / kGroup * kGroup;
     if (capacity <= capacity_ && !anew) return;
     finish_all();
+    capacity_ = 0;
     entry_ = {};
     entry_ = DeviceBuffer<unsigned>(static_cast<std::size_t>(capacity) *
                                     static_cast<unsigned>(owned_capacity_));
@@ -314,7 +296,7 @@ class CudaRanks : public CudaEngine<P> {
 
   // ---- links ----
 
-  // Room for those of owned_capacity_ particles; what is there is kept.
+  // Makes room for the links of owned_capacity_ particles and keeps those that are there.
   void reserve_links() {
     const auto room = static_cast<std::size_t>(owned_capacity_);
     if (room * links_.bonds > static_cast<std::size_t>(std::numeric_limits<int>::max()))
@@ -349,7 +331,7 @@ class CudaRanks : public CudaEngine<P> {
     return {bond_range_.data(), bond_index_.data(), bond_type_.data()};
   }
 
-  // An empty one, for so many particles.
+  // An empty table with room for this many particles.
   TagIndex tag_index(std::int64_t particles) {
     const int bits = TagIndex::bits_for(particles);
     const auto entries = static_cast<std::size_t>(1) << bits;
@@ -570,7 +552,7 @@ class CudaRanks : public CudaEngine<P> {
   // In answers_ once the event is there.
   void answer() {
     answer_kernel<<<1, 1, 0, work_>>>(control_.data(), census_.data(), bounds_.data(),
-                                     answers_.get());
+                                      answers_.get());
     launched();
     answered_.record(work_);
   }

@@ -241,10 +241,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
 
   const Part& own() const { return ranks_.parts()[static_cast<std::size_t>(ranks_.rank())]; }
   Absent absent() const { return {control_.data(), own()}; }
-  Leaves<P> leaves() const {
-    return {own(), parts_.data(),
-            state_[now_].position.data()};
-  }
+  Leaves<P> leaves() const { return {own(), parts_.data(), state_[now_].position.data()}; }
   Travellers<P> particles(State& state, DeviceBuffer<unsigned>& seat) const {
     return {state.position.data(), state.velocity.data(), seat.data()};
   }
@@ -406,8 +403,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     if (ghosts_ == 0) return;
     const int blocks = blocks_for(ghosts_, kSorters);
     ghost_key_kernel<P><<<this->grid_of(t.from), kSorters, 0, work_>>>(
-        t.from, cells_, base_.motion, ghost_.data(), key_[0].data(), order_[0].data(),
-        absent());
+        t.from, cells_, base_.motion, ghost_.data(), key_[0].data(), order_[0].data(), absent());
     launched();
     sort(ghosts_, 0, 3 * cells_.bits);
     see_kernel<P><<<blocks, kSorters, 0, work_>>>(

@@ -116,7 +116,8 @@ struct Topology {
   const std::uint8_t* special_kind;
 };
 
-// Sums over all pairs and over all bonds; virial in the order xx, yy, zz, xy, xz, yz.
+// Sums over all pairs and over all bonds, of several ranks this one's share; virial in the order
+// xx, yy, zz, xy, xz, yz.
 struct Tally {
   double pair_energy = 0, pair_virial[6] = {};
   double bond_energy = 0, bond_virial[6] = {};
@@ -132,9 +133,16 @@ struct LostParticle : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };
 
-// On several ranks all make the same calls. Host arrays and topology are those of the rank's own
-// particles at upload, wherever these go later. What one rank throws the others do not hear of, but
-// for LostParticle.
+// On several ranks upload(), advance(), download(), rehome() and make_engine() are collective: all
+// ranks call them in the same order, and destroy engines in the same order, within collective() of
+// communicator.h. Host arrays and topology are those of the rank's own particles at upload,
+// wherever these go later.
+//
+// All errors are collective. What ranks agree on they throw together, an Agreed of the type below,
+// with the text of the lowest rank that has the error: refused particles, memory that is missing at
+// upload, LostParticle. upload() can be called again after it. Anything else (a fault of a GPU,
+// memory that is missing later, a silent rank) is a RankFailure on all ranks; the engine can only
+// be destroyed then, and so can every other object that uses the communicator.
 class ResidentEngine {
  public:
   virtual ~ResidentEngine() = default;

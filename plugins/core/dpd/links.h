@@ -23,7 +23,8 @@ MM_HD std::uint32_t partner_of(LinkWord link) { return static_cast<std::uint32_t
 MM_HD std::uint32_t kind_of(LinkWord link) { return static_cast<std::uint32_t>(link >> 32); }
 
 struct LinkSpan {
-  const LinkWord *first, *last;
+  const LinkWord* first;
+  std::uint32_t count;
 };
 
 // A row has a word with two numbers, of bonds (low half) and of special neighbors, then room for
@@ -42,11 +43,11 @@ struct LinkRows {
   }
   MM_HD LinkSpan bonds_of(std::uint32_t seat) const {
     const LinkWord* r = row(seat);
-    return {r + 1, r + 1 + static_cast<std::uint32_t>(r[0])};
+    return {r + 1, static_cast<std::uint32_t>(r[0])};
   }
   MM_HD LinkSpan specials_of(std::uint32_t seat) const {
-    const LinkWord *r = row(seat), *first = r + 1 + bonds;
-    return {first, first + static_cast<std::uint32_t>(r[0] >> 32)};
+    const LinkWord* r = row(seat);
+    return {r + 1 + bonds, static_cast<std::uint32_t>(r[0] >> 32)};
   }
 };
 
@@ -98,7 +99,7 @@ struct TagIndex {
 
   static constexpr std::uint32_t kMissing = 0xffffffffu;
 
-  // Of a table for so many particles.
+  // The size of a table for this many particles.
   static int bits_for(std::int64_t particles) {
     int bits = 6;
     while (std::int64_t(1) << bits < 2 * particles) ++bits;

@@ -119,8 +119,9 @@ __global__ void reorder_kernel(int count, Cells cells, const __grid_constant__ M
   if (i == count - 1) range[cell].y = count;
 }
 
-// Special neighbors of a particle. One rank: entries first[home] to before first[home + 1] of
-// `link`, by index of the host. Several ranks: a row, by seat; first is null.
+// Special neighbors of each particle. On one rank, those of the particle with this index of the
+// host are entries first[home] to before first[home + 1] of `link`. On several ranks, first is null
+// and they are in the row of the particle's seat.
 struct Specials {
   const int* first;
   const LinkWord* link;
@@ -128,7 +129,8 @@ struct Specials {
   unsigned excluded;  // bit k: pairs of kind k are left out
 
   __device__ LinkSpan of(unsigned home) const {
-    return first ? LinkSpan{link + first[home], link + first[home + 1]} : rows.specials_of(home);
+    if (!first) return rows.specials_of(home);
+    return {link + first[home], static_cast<unsigned>(first[home + 1] - first[home])};
   }
 };
 
@@ -213,9 +215,10 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
       unsigned entry = static_cast<unsigned>(index[b]);
       in = in && !belongs_to_other(a.lists, static_cast<unsigned>(i), entry);
       if (special) {
-        for (const LinkWord* s = specials.first; s < specials.last; ++s) {
-          if (!in || partner_of(*s) != tag[b]) continue;
-          const unsigned kind = kind_of(*s);
+        for (unsigned s = 0; s < specials.count; ++s) {
+          const LinkWord link = specials.first[s];
+          if (!in || partner_of(link) != tag[b]) continue;
+          const unsigned kind = kind_of(link);
           if (a.specials.excluded >> kind & 1u) in = false;
           entry = (entry & kIndexBits) | kind << 30;
         }

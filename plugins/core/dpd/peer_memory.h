@@ -129,11 +129,11 @@ class ExportedMemory final : public PeerMemory {
     communicator_.gather(&offer, offers.data(), sizeof offer);
     bool valid = true;
     for (const Offer& each : offers) valid = valid && each.valid;
-    const bool opened = valid && succeeds([&] {
-      for (std::size_t r = 0; r < offers.size(); ++r)
-        of_rank_[r] =
-            static_cast<char*>(r == rank() ? mine_ : machine_.open(offers[r].handle));
-    });
+    const bool opened =
+        valid && succeeds([&] {
+          for (std::size_t r = 0; r < offers.size(); ++r)
+            of_rank_[r] = static_cast<char*>(r == rank() ? mine_ : machine_.open(offers[r].handle));
+        });
     if (everywhere(opened)) return true;
     close();
     everywhere(true);  // again, all close before any frees

@@ -121,8 +121,7 @@ class PeerTransport : public Transport {
     too_large_ = bytes;
     const bool opens_again = make_room(kGrain);
     together(communicator_, [&] {
-      if (!opens_again)
-        throw std::runtime_error("the memory of other ranks does not open again");
+      if (!opens_again) throw std::runtime_error("the memory of other ranks does not open again");
     });
   }
   void abandon() noexcept override { *static_cast<volatile unsigned*>(given_up_.get()) = 1; }
@@ -225,9 +224,8 @@ inline std::unique_ptr<Transport> make_transport(Communicator& communicator,
       share = share || std::memcmp(all[i].uuid, all[j].uuid, sizeof mine.uuid) == 0;
   }
   const auto refuse = [&](const char* why) {
-    together(communicator, [&] {
-      throw std::invalid_argument("transport " + wish + " cannot serve: " + why);
-    });
+    together(communicator,
+             [&] { throw std::invalid_argument("transport " + wish + " cannot serve: " + why); });
   };
   const auto peers = [&](auto memory, const char* name) -> std::unique_ptr<Transport> {
     auto transport = std::make_unique<PeerTransport>(communicator, finish, std::move(memory), name);

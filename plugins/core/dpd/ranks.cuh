@@ -24,7 +24,7 @@ struct Places {
     return k < first[blockIdx.y + 1] ? static_cast<int>(k) : -1;
   }
   __device__ T& mine() const { return data[blockIdx.y][blockIdx.x * kSorters + threadIdx.x]; }
-  // The same where more follows each record, and so many bytes lie from one to the next.
+  // The same for records that are followed by more: `apart` bytes lie from one to the next.
   __device__ T& mine(std::size_t apart) const {
     char* const first = reinterpret_cast<char*>(data[blockIdx.y]);
     return *reinterpret_cast<T*>(first + apart * (blockIdx.x * kSorters + threadIdx.x));
@@ -187,7 +187,7 @@ __global__ void census_kernel(int count, Cells cells, unsigned open,
   note_soonest(steps, &census->soonest);
 }
 
-// What a particle has, on its way to another rank. Its row of links follows where there are some.
+// What a particle takes along to another rank. Its row of links follows where there are links.
 template <class P>
 struct alignas(16) Traveller {
   typename P::Position position;
@@ -429,15 +429,16 @@ __global__ void see_kernel(int count, int first, Cells cells,
   mark_cell(cells, k, first, count, key, range);
 }
 
-struct ClaimEntry {  // of a TagIndex, by many threads
+// Takes an empty entry of a TagIndex, for which many threads compete.
+struct ClaimEntry {
   __device__ bool operator()(std::uint64_t* entry, std::uint64_t value) const {
     static_assert(sizeof(unsigned long long) == sizeof *entry);
     return atomicCAS(reinterpret_cast<unsigned long long*>(entry), 0ull,
                      static_cast<unsigned long long>(value)) == 0;
   }
 };
-// Bonds of the rank's particles in the order of particles, as the steps read them, room for the
-// same number of them for each: partners are indices there, tags in the rows.
+// Bonds as the steps read them: in the order of particles, with as much room for each particle as
+// in the rows. Partners are indices here; in the rows they are tags.
 struct BondsInOrder {
   int2* range;  // of each particle in the others
   unsigned* index;
@@ -451,8 +452,8 @@ __global__ void know_bonded_kernel(int count, LinkRows links, const unsigned* se
   if (i >= count) return;
   const LinkSpan bonds = links.bonds_of(seat[i]);
   const int first = i * static_cast<int>(links.bonds);
-  range[i] = {first, first + static_cast<int>(bonds.last - bonds.first)};
-  if (bonds.first != bonds.last) known.add(tag[i], static_cast<unsigned>(i), ClaimEntry{});
+  range[i] = {first, first + static_cast<int>(bonds.count)};
+  if (bonds.count > 0) known.add(tag[i], static_cast<unsigned>(i), ClaimEntry{});
 }
 // One thread per ghost; the rows of ghosts are elsewhere.
 template <class P>
@@ -533,69 +534,26 @@ __global__ void unpack_kernel(Shorts shorts, const unsigned* place,
   short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
 }
 
-// ---- to the hosts ----
+// ---- what the host asks for ----
 
-__global__ void live_kernel(int count, int rank, unsigned* seat, Home* home) {
-  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (i >= count) return;
-  seat[i] = static_cast<unsigned>(i);
-  home[i] = {rank, i};
-}
-__global__ void rehome_kernel(int count, const unsigned* seat, const Home* to, Home* home) {
-  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (i < count) home[seat[i]] = to[i];
-}
+// A copy of what the device knows, for the host; and how many particles each box has.
+struct Answers {
+  Control control;
+  Census census;
+  Bounds bounds;
+  unsigned soonest;  // as in Census
+  unsigned* total;   // [ranks], host memory as well
+};
 
-// Particles of this host, to their places there. Values: Velocity or Vector.
-template <class P>
-__global__ void stay_position_kernel(int count, BoxFrame frame, int self, Homes homes,
-                                     const typename P::Position* position, double (*to)[3]) {
-  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (i >= count) return;
-  const Home home = homes.of(i);
-  if (home.rank == self) leave_frame<P>(frame, position[i], to[home.index]);
+__global__ void answer_kernel(const Control* control, const Census* census, const Bounds* bounds,
+                              Answers* answers) {
+  answers->control = *control;
+  answers->census = *census;
+  answers->bounds = *bounds;
 }
-template <class Values>
-__global__ void stay_vector_kernel(int count, int self, Homes homes, const Values* values,
-                                   double (*to)[3]) {
-  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (i >= count) return;
-  const Home home = homes.of(i);
-  if (home.rank != self) return;
-  double* place = to[home.index];
-  place[0] = values[i].x;
-  place[1] = values[i].y;
-  place[2] = values[i].z;
-}
-__global__ void stay_image_kernel(int count, int self, Homes homes, const int3* image, int3* to) {
-  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (i >= count) return;
-  const Home home = homes.of(i);
-  if (home.rank == self) to[home.index] = image[homes.seat[i]];
-}
-
-template <class P>
-__global__ void depart_kernel(int count, BoxFrame frame, const unsigned* who, Homes homes,
-                              const int3* image, const typename P::Position* position,
-                              const typename P::Velocity* velocity,
-                              const Vector<typename P::Real>* force, Arrival* to) {
-  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (k >= count) return;
-  const unsigned i = who[k];
-  const int3 crossed = image[homes.seat[i]];
-  Arrival a;
-  a.index = homes.of(static_cast<int>(i)).index;
-  a.image[0] = crossed.x;
-  a.image[1] = crossed.y;
-  a.image[2] = crossed.z;
-  leave_frame<P>(frame, position[i], a.position);
-  a.velocity[0] = velocity[i].x;
-  a.velocity[1] = velocity[i].y;
-  a.velocity[2] = velocity[i].z;
-  a.force[0] = force[i].x;
-  a.force[1] = force[i].y;
-  a.force[2] = force[i].z;
-  to[k] = a;
+__global__ void forget_kernel(Control* control, Census* census) {
+  if (!given_up(*control)) *control = {kNever, 0, 0};
+  *census = {__float_as_uint(kForGood), 0, 0, 0};
 }
 
 }  // namespace manymove::dpd

@@ -176,10 +176,9 @@ class NcclTransport : public Transport {
     std::vector<Nccl::Id> all(static_cast<std::size_t>(communicator.ranks()));
     communicator.gather(&id, all.data(), sizeof id);
     const auto comm = std::make_shared<Nccl::Comm>();
-    const int status = watched([&nccl = nccl_, comm, ranks = communicator.ranks(), id = all[0],
-                                rank = communicator.rank()] {
-      return nccl.comm_init_rank(comm.get(), ranks, id, rank);
-    });
+    const int status = watched(
+        [&nccl = nccl_, comm, ranks = communicator.ranks(), id = all[0],
+         rank = communicator.rank()] { return nccl.comm_init_rank(comm.get(), ranks, id, rank); });
     comm_ = *comm;
     together(communicator, [&] { nccl_.check(status, "start"); });
   }

@@ -2,16 +2,14 @@
 // How a host waits for its GPU.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <stdexcept>
-#include <string>
 #include <thread>
 
 #include "../common/communicator.h"
 #include "../common/device.cuh"
+#include "../common/patience.h"
 #include "../common/text.h"
-#include "../common/watchdog.h"
 
 namespace manymove::dpd {
 
@@ -27,25 +25,8 @@ bool has_ended(Work work, const char* what) {
   return state == cudaSuccess;
 }
 
-// Counts the seconds of a wait from its own polls. A poll adds at most one second, so that a job
-// that was suspended finds little time gone when it is woken.
-class WaitClock {
- public:
-  double seconds() {
-    const Time now = std::chrono::steady_clock::now();
-    seconds_ += std::min(std::chrono::duration<double>(now - last_).count(), 1.0);
-    last_ = now;
-    return seconds_;
-  }
-
- private:
-  using Time = std::chrono::steady_clock::time_point;
-  Time last_ = std::chrono::steady_clock::now();
-  double seconds_ = 0;
-};
-
 // An engine alone waits for `advanced`. Polls it tightly; once in a millisecond without it, which a
-// GPU at work never reaches, asks the stream for faults. Throws after `limit` counted seconds, or
+// GPU at work seldom takes, asks the stream for faults. Throws after `limit` seconds of this, or
 // five seconds after interrupted() has become true.
 template <class Advanced>
 void wait_alone(const Advanced& advanced, cudaStream_t stream, double limit, const char* what,
@@ -54,14 +35,20 @@ void wait_alone(const Advanced& advanced, cudaStream_t stream, double limit, con
     if (advanced()) return;
     std::this_thread::yield();
   }
-  WaitClock clock;
-  for (double next = 1e-3; !advanced(); std::this_thread::yield()) {
-    const double waited = clock.seconds();
-    if (waited < next) continue;
-    next = waited + 1e-3;
+  using Time = std::chrono::steady_clock;
+  constexpr auto kLook = std::chrono::milliseconds(1);
+  constexpr double kGrace = 5;
+  Patience<> patience(limit), of_user(kGrace);
+  bool asked = false;
+  for (auto next = Time::now() + kLook; !advanced(); std::this_thread::yield()) {
+    if (Time::now() < next) continue;
+    next = Time::now() + kLook;
     has_ended(stream, what);
-    if (interrupted && waited < limit - 5 && interrupted()) limit = waited + 5;
-    if (waited > limit)
+    asked = asked || (interrupted && interrupted());
+    if (of_user.is_over(!asked))
+      throw std::runtime_error(text_of(
+          "CUDA: ", what, ": interrupted, but the GPU has not answered for ", kGrace, " s"));
+    if (patience.is_over(false))
       throw std::runtime_error(text_of("CUDA: ", what, ": the GPU has not answered for ", limit,
                                        " s (MANYMOVE_TIMEOUT)"));
   }
@@ -78,11 +65,11 @@ class RankWaits {
   template <class Work>
   void operator()(Work work, const char* what) const {
     const auto done = [&] { return has_ended(work, what); };
-    WaitClock clock;
+    Patience<> patience(0.2);
     for (int k = 1; !done(); ++k) {
       if (k % 64) continue;
       watchdog_.look();
-      if (clock.seconds() > 0.2) return watchdog_.wait(done);
+      if (patience.is_over(false)) return watchdog_.wait(done);
       std::this_thread::yield();
     }
   }
@@ -94,9 +81,9 @@ class RankWaits {
 // After a failure: waits for what is left in the stream, not for ever. False if it has not ended;
 // after a fault of the device nothing is left.
 inline bool settles(cudaStream_t stream) {
-  WaitClock clock;
+  Patience<> patience(5);
   cudaError_t state;
-  while ((state = cudaStreamQuery(stream)) == cudaErrorNotReady && clock.seconds() < 5)
+  while ((state = cudaStreamQuery(stream)) == cudaErrorNotReady && !patience.is_over(false))
     std::this_thread::yield();
   cudaGetLastError();
   return state != cudaErrorNotReady;

@@ -368,10 +368,10 @@ class GuardedEngine final : public Engine {
   }
   void write_positions(const HostParticles& host) override { engine_->write_positions(host); }
   void set_sampling(const Sampling& sampling) override { engine_->set_sampling(sampling); }
-  std::vector<std::uint32_t> take_rows(std::vector<std::uint64_t>& cycles) override {
+  std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) override {
     return engine_->take_rows(cycles);
   }
-  std::vector<std::uint32_t> contact_histogram(double bin_width, int bins) const override {
+  std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const override {
     return engine_->contact_histogram(bin_width, bins);
   }
   Counters counters() const override { return engine_->counters(); }

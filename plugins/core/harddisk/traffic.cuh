@@ -31,12 +31,13 @@ class Traffic {
     copy(message(*out_, 1), true, margin_ + rows - c.to_above, c.to_above, cells, ids);
     event_.record(stream_);
   }
-  // Exchanges them for those of the neighbours, which go into the margins in stream().
+  // Exchanges them for those of the neighbors, which go into the margins in stream(). Waits for
+  // this rank's GPU alone, whose faults end the wait and are told to all ranks by the divided
+  // engine, and for the neighbors through ranks_, whose watchdog hears of theirs.
   void exchange(int rows, Position* cells, std::int32_t* ids) {
     event_.wait();
     const std::size_t row = row_ * kSlotBytes;
-    const auto bytes = [&](bool shared, std::byte& word, const Rows& buffer, int way,
-                           int count) {
+    const auto bytes = [&](bool shared, std::byte& word, const Rows& buffer, int way, int count) {
       return shared ? RankRing::Bytes{&word, 1}
                     : RankRing::Bytes{message(buffer, way), count * row};
     };
@@ -57,9 +58,9 @@ class Traffic {
 
   std::size_t largest() const { return margin_ * row_ * kSlotBytes; }
 
-  // A neighbour on the same machine reads what this rank sends where it lies, and is told by a
-  // message of one byte. Two places take turns: who has answered the next message has read this
-  // one.
+  // A neighbor on the same machine reads what this rank sends where it lies, and is told by a
+  // message of one byte. Double buffered: message n + 1 from a neighbor proves that it has read
+  // message n.
   void allocate() {
     const std::size_t bytes = 4 * largest();
     const RankRing::Shared shared = ranks_.share(bytes);
@@ -105,7 +106,7 @@ class Traffic {
   Rows* from_[2] = {nullptr, nullptr};  // where what comes from below and above lies
   int turn_ = 0;
   std::byte word_[4]{};
-  // Tiles at the edge must not wait for all blocks of tiles inside.
+  // High priority: tiles at the edge must not queue behind those inside.
   Stream stream_{Priority::highest};
   Event event_, order_;
   Crossing c_{};

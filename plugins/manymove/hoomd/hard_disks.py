@@ -72,8 +72,9 @@ class HardDisks(EngineAction):
         ValueError: an argument is out of range. When the simulation runs: the box is not
             two-dimensional, is tilted or below three diameters; disks overlap by more than
             `repair_depth` (a `manymove.harddisk.OverlapError`, which names the pair and its depth);
-            a particle is outside the box or not at z = 0; `d` is above the width of a cell; particles are spread
-            over several MPI ranks; on a GPU device, manymove was compiled without CUDA.
+            a particle is outside the box or not at z = 0; `d` is above the width of a cell;
+            particles are spread over several MPI ranks; on a GPU device, manymove was compiled
+            without CUDA.
         TypeError: a number of something is not an integer.
     """
 

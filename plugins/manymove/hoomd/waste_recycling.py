@@ -13,7 +13,7 @@ import numpy as np
 from hoomd.logging import log
 
 from manymove import _core, arguments
-from manymove.adsorption import direction_of
+from manymove.adsorption_input import direction_of
 from manymove.averages import MULTIPLE, Pooled
 from manymove.hoomd.action import EngineAction
 

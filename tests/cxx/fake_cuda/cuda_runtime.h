@@ -44,14 +44,14 @@ namespace fake {
 
 struct Runtime {
   int devices = 4, current = 0;
-  int sets = 0;                        // of the current device
-  int live = 0;                        // blocks of memory, registrations, streams and events
-  int allocations = 0, failing = 0;    // what is made; which of them fails, from 1
-  std::string failing_call;            // a call that fails, by its name
-  int ptx_version = 90;                // of all kernels
+  int sets = 0;                          // of the current device
+  int live = 0;                          // blocks of memory, registrations, streams and events
+  int allocations = 0, failing = 0;      // what is made; which of them fails, from 1
+  std::string failing_call;              // a call that fails, by its name
+  int ptx_version = 90;                  // of all kernels
   std::map<const void*, int> device_of;  // of memory
   std::map<void*, std::function<cudaError_t()>> work;  // of streams
-  std::map<void*, void*> recorded;  // of events: their streams
+  std::map<void*, void*> recorded;                     // of events: their streams
   std::vector<std::string> log;
 
   cudaError_t stream_state(void* stream) {
@@ -162,9 +162,10 @@ inline cudaError_t cudaDeviceGetStreamPriorityRange(int* lowest, int* highest) {
   *lowest = 0, *highest = -5;
   return cudaSuccess;
 }
-inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
-  fake::call("stream", " of priority " + std::to_string(priority) + ", flags " +
-                           std::to_string(flags));
+inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags,
+                                                int priority) {
+  fake::call("stream",
+             " of priority " + std::to_string(priority) + ", flags " + std::to_string(flags));
   char* made = nullptr;
   const cudaError_t status = fake::make(&made, 1);
   *stream = reinterpret_cast<cudaStream_t>(made);

@@ -2,6 +2,8 @@
 // Before philox.h, which finds the product of vectors there.
 #include "core/common/vec.h"
 
+#include <cstdint>
+
 #include "core/common/philox.h"
 #include "support/known_answers.h"
 #include "support/level.h"

@@ -2,6 +2,7 @@
 #include "level.h"
 
 #include <cstdlib>
+#include <stdexcept>
 
 #include "core/common/simd.h"
 

@@ -3,50 +3,65 @@
 // promise.
 #pragma once
 
-#include <condition_variable>
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/common/communicator.h"
+#include "core/common/watchdog.h"
 #include "core/harddisk/engine.h"
 
 namespace manymove::test {
 
-// Messages from each rank to each other one, in order.
+// Messages from each rank to each other one, in order, and the notices of their watchdogs.
 class Mailboxes {
  public:
-  explicit Mailboxes(int ranks) : ranks_(ranks) {}
-  int ranks() const { return ranks_; }
+  explicit Mailboxes(int ranks) : notices_(static_cast<std::size_t>(ranks)) {}
+  int ranks() const { return static_cast<int>(notices_.size()); }
 
-  void send(int from, int to, const void* data, std::size_t bytes) {
+  void put(int from, int to, const void* data, std::size_t bytes) {
     const auto* first = static_cast<const char*>(data);
     std::lock_guard lock(mutex_);
     box_[{from, to}].emplace_back(first, first + bytes);
-    changed_.notify_all();
   }
-  // Throws if a rank has ended by an error while this one waits, or if the sizes differ.
-  void receive(int from, int to, void* data, std::size_t bytes) {
-    std::unique_lock lock(mutex_);
+  // False if there is no message yet. Throws if there is none and a rank has ended by an error, or
+  // if the message has another size.
+  bool take(int from, int to, void* data, std::size_t bytes) {
+    std::lock_guard lock(mutex_);
     auto& messages = box_[{from, to}];
-    changed_.wait(lock, [&] { return !messages.empty() || lost_; });
-    if (messages.empty()) throw std::runtime_error("a rank is lost");
+    if (messages.empty() && lost_) throw std::runtime_error("a rank is lost");
+    if (messages.empty()) return false;
     if (messages.front().size() != bytes) throw std::logic_error("a message of another size");
     if (bytes) std::memcpy(data, messages.front().data(), bytes);
-    messages.erase(messages.begin());
+    messages.pop_front();
+    return true;
+  }
+  void put_notice(int to, const Notice& notice) {
+    std::lock_guard lock(mutex_);
+    notices_[static_cast<std::size_t>(to)].push_back(notice);
+  }
+  bool take_notice(int to, Notice& notice) {
+    std::lock_guard lock(mutex_);
+    auto& notices = notices_[static_cast<std::size_t>(to)];
+    if (notices.empty()) return false;
+    notice = notices.front();
+    notices.pop_front();
+    return true;
   }
   void lose() {
     std::lock_guard lock(mutex_);
     lost_ = true;
-    changed_.notify_all();
   }
-  // Whether something was sent that no rank received.
+  // Whether all messages were received.
   bool empty() const {
     for (const auto& [way, messages] : box_)
       if (!messages.empty()) return false;
@@ -54,60 +69,80 @@ class Mailboxes {
   }
 
  private:
-  int ranks_;
   std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::pair<int, int>, std::vector<std::vector<char>>> box_;
+  std::map<std::pair<int, int>, std::deque<std::vector<char>>> box_;
+  std::vector<std::deque<Notice>> notices_;
   bool lost_ = false;
+};
+
+// One rank's access to the mailboxes; it waits through its watchdog.
+class Rank final : public Post {
+ public:
+  Rank(Mailboxes& mail, int rank)
+      : mail_(mail), rank_(rank), watchdog_(rank, mail.ranks(), *this, 60) {}
+  int rank() const { return rank_; }
+  int ranks() const { return mail_.ranks(); }
+  Watchdog& watchdog() { return watchdog_; }
+
+  void put(int to, const void* data, std::size_t bytes) { mail_.put(rank_, to, data, bytes); }
+  void take(int from, void* data, std::size_t bytes) {
+    watchdog_.wait([&] { return mail_.take(from, rank_, data, bytes); });
+  }
+  void send(int to, const Notice& notice) override { mail_.put_notice(to, notice); }
+  bool receive(Notice& notice) override { return mail_.take_notice(rank_, notice); }
+
+ private:
+  Mailboxes& mail_;
+  int rank_;
+  Watchdog watchdog_;
 };
 
 class InProcess final : public Communicator {
  public:
-  InProcess(Mailboxes& mail, int rank) : mail_(mail), rank_(rank) {}
-  int rank() const override { return rank_; }
-  int ranks() const override { return mail_.ranks(); }
-  Watchdog& watchdog() override { throw std::logic_error("nobody watches these ranks"); }
+  InProcess(Mailboxes& mail, int rank) : rank_(mail, rank) {}
+  int rank() const override { return rank_.rank(); }
+  int ranks() const override { return rank_.ranks(); }
+  Watchdog& watchdog() override { return rank_.watchdog(); }
 
   void maximum(std::int64_t* values, int count) override {
     const auto n = static_cast<std::size_t>(count);
     std::vector<std::int64_t> all(n * static_cast<std::size_t>(ranks()));
     gather(values, all.data(), n * sizeof *values);
-    for (std::size_t k = 0; k < all.size(); ++k)
-      values[k % n] = std::max(values[k % n], all[k]);
+    for (std::size_t k = 0; k < all.size(); ++k) values[k % n] = std::max(values[k % n], all[k]);
   }
   void gather(const void* mine, void* all, std::size_t bytes) override {
-    for (int r = 0; r < ranks(); ++r) mail_.send(rank_, r, mine, bytes);
+    for (int r = 0; r < ranks(); ++r) rank_.put(r, mine, bytes);
     for (int r = 0; r < ranks(); ++r)
-      mail_.receive(r, rank_, static_cast<char*>(all) + static_cast<std::size_t>(r) * bytes, bytes);
+      rank_.take(r, static_cast<char*>(all) + static_cast<std::size_t>(r) * bytes, bytes);
   }
   void transpose(const std::int64_t* to, std::int64_t* from) override {
-    for (int r = 0; r < ranks(); ++r) mail_.send(rank_, r, to + r, sizeof *to);
-    for (int r = 0; r < ranks(); ++r) mail_.receive(r, rank_, from + r, sizeof *from);
+    for (int r = 0; r < ranks(); ++r) rank_.put(r, to + r, sizeof *to);
+    for (int r = 0; r < ranks(); ++r) rank_.take(r, from + r, sizeof *from);
   }
   void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) override {
-    for (const Message& m : sent) mail_.send(rank_, m.rank, m.data, m.bytes);
-    for (const Message& m : received) mail_.receive(m.rank, rank_, m.data, m.bytes);
+    for (const Message& m : sent) rank_.put(m.rank, m.data, m.bytes);
+    for (const Message& m : received) rank_.take(m.rank, m.data, m.bytes);
   }
 
  private:
-  Mailboxes& mail_;
-  int rank_;
+  Rank rank_;
 };
 
 // Hard disks' ranks.
 class InProcessRing final : public harddisk::RankRing {
  public:
-  InProcessRing(Mailboxes& mail, int rank) : mail_(mail), rank_(rank) {}
-  int rank() const override { return rank_; }
-  int ranks() const override { return mail_.ranks(); }
+  InProcessRing(Mailboxes& mail, int rank) : rank_(mail, rank) {}
+  int rank() const override { return rank_.rank(); }
+  int ranks() const override { return rank_.ranks(); }
+  Watchdog& watchdog() override { return rank_.watchdog(); }
 
   void exchange(const Bytes out[2], const Bytes in[2]) override {
-    const int below = (rank_ + ranks() - 1) % ranks(), above = (rank_ + 1) % ranks();
-    if (out[0].size) mail_.send(rank_, below, out[0].data, out[0].size);
-    if (out[1].size) mail_.send(rank_, above, out[1].data, out[1].size);
+    const int below = (rank() + ranks() - 1) % ranks(), above = (rank() + 1) % ranks();
+    if (out[0].size) rank_.put(below, out[0].data, out[0].size);
+    if (out[1].size) rank_.put(above, out[1].data, out[1].size);
     // Two ranks are neighbours at both edges: what one sends below comes from above first.
-    if (in[1].size) mail_.receive(above, rank_, in[1].data, in[1].size);
-    if (in[0].size) mail_.receive(below, rank_, in[0].data, in[0].size);
+    if (in[1].size) rank_.take(above, in[1].data, in[1].size);
+    if (in[0].size) rank_.take(below, in[0].data, in[0].size);
   }
   void sum(double* values, std::size_t count) override { sum_of(values, count); }
   void sum(std::uint64_t* values, std::size_t count) override { sum_of(values, count); }
@@ -115,17 +150,16 @@ class InProcessRing final : public harddisk::RankRing {
  private:
   template <class T>
   void sum_of(T* values, std::size_t count) {
-    for (int r = 0; r < ranks(); ++r) mail_.send(rank_, r, values, count * sizeof(T));
+    for (int r = 0; r < ranks(); ++r) rank_.put(r, values, count * sizeof(T));
     std::vector<T> theirs(count);
     std::fill_n(values, count, T{});
     for (int r = 0; r < ranks(); ++r) {
-      mail_.receive(r, rank_, theirs.data(), count * sizeof(T));
+      rank_.take(r, theirs.data(), count * sizeof(T));
       for (std::size_t k = 0; k < count; ++k) values[k] += theirs[k];
     }
   }
 
-  Mailboxes& mail_;
-  int rank_;
+  Rank rank_;
 };
 
 // Runs rank(mail, r) on a thread for each rank and throws the error of the first rank that had one

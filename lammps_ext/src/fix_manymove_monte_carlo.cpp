@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "fix_monte_carlo.h"
+#include "fix_manymove_monte_carlo.h"
 
 #include <mpi.h>
 

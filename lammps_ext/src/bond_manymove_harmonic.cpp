@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "bond_harmonic.h"
+#include "bond_manymove_harmonic.h"
 
 #include <cmath>
 #include <cstring>

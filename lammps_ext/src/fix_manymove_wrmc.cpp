@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "fix_wrmc.h"
+#include "fix_manymove_wrmc.h"
 
 #include <algorithm>
 #include <cmath>

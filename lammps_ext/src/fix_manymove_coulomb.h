@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/coulomb/engine.h"
-#include "fix_monte_carlo.h"
+#include "fix_manymove_monte_carlo.h"
 
 namespace LAMMPS_NS {
 

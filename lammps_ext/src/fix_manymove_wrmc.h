@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/adsorption/engine.h"
-#include "fix_monte_carlo.h"
+#include "fix_manymove_monte_carlo.h"
 
 namespace LAMMPS_NS {
 

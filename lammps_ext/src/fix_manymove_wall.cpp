@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "fix_wall.h"
+#include "fix_manymove_wall.h"
 
 #include <algorithm>
 #include <iterator>

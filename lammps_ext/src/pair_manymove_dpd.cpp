@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "pair_dpd.h"
+#include "pair_manymove_dpd.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "fix_coulomb.h"
+#include "fix_manymove_coulomb.h"
 
 #include <mpi.h>
 

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How many molecules a system has room for: a guess at the start, and growth.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+#include "../common/text.h"
+#include "state.h"
+
+namespace manymove::adsorption {
+namespace {
+
+constexpr double kScan = 0.4;  // angstrom between two points of the scan, about
+// Of all species together. A guess beyond this is not worth the memory; systems may grow beyond.
+constexpr int kMostGuessed = 2048;
+
+double apart(double a, double b, double edge) {
+  const double d = std::abs(a - b);
+  return std::min(d, edge - d);
+}
+
+}  // namespace
+
+int estimated_capacity(const State& s, int species, const std::vector<bool>& open) {
+  const Parameters& p = s.parameters;
+  const std::size_t kinds = p.species.size();
+  const double sigma = p.pairs[species * kinds + species].sigma;
+  const int most = kMostGuessed / static_cast<int>(kinds);
+  const int cells = p.cells[0] * p.cells[1] * p.cells[2];
+  int stride[3];
+  double spacing[3];
+  for (int a = 0; a < 3; ++a) {
+    spacing[a] = p.framework.cell[a] / p.grid[a];
+    stride[a] = std::max(1, static_cast<int>(kScan / spacing[a]));
+  }
+  std::vector<std::array<double, 3>> spheres;
+  const auto fits = [&](const std::array<double, 3>& at) {
+    return std::none_of(spheres.rbegin(), spheres.rend(), [&](const std::array<double, 3>& other) {
+      double squared = 0;
+      for (int a = 0; a < 3; ++a) {
+        const double d = apart(at[a], other[a], p.framework.cell[a]);
+        squared += d * d;
+      }
+      return squared < sigma * sigma;
+    });
+  };
+  for (int z = 0; z < p.grid[2]; z += stride[2])
+    for (int y = 0; y < p.grid[1]; y += stride[1])
+      for (int x = 0; x < p.grid[0]; x += stride[0]) {
+        if (!open[(static_cast<std::size_t>(z) * p.grid[1] + y) * p.grid[0] + x]) continue;
+        const std::array<double, 3> at{x * spacing[0], y * spacing[1], z * spacing[2]};
+        if (!fits(at)) continue;
+        spheres.push_back(at);
+        if (static_cast<std::int64_t>(spheres.size()) * cells >= most) return most;
+      }
+  return std::max(1, static_cast<int>(spheres.size()) * cells);
+}
+
+void make_room(State& s) {
+  const std::vector<int> all = capacities(s);
+  s.slots = std::accumulate(all.begin(), all.end(), 0);
+  s.data.sites.assign(3 * static_cast<std::size_t>(s.parameters.systems) * s.slots, 0);
+}
+
+void grow(State& s, unsigned full) {
+  const std::vector<int> before = capacities(s);
+  const int slots = s.slots;
+  std::int64_t wanted = 0;
+  for (std::size_t b = 0; b < before.size(); ++b)
+    wanted += before[b] + (full >> b & 1u ? before[b] / 2 + 16 : 0);
+  if (wanted > kMostSlots)
+    throw std::runtime_error(text_of("a system needs room for more than ", kMostSlots,
+                                     " molecules: take fewer unit cells"));
+  for (std::size_t b = 0; b < before.size(); ++b)
+    if (full >> b & 1u) s.parameters.species[b].capacity += before[b] / 2 + 16;
+  const std::vector<std::uint32_t> old = std::exchange(s.data.sites, {});
+  make_room(s);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(s.parameters.systems); ++i) {
+    const std::uint32_t* from = old.data() + 3 * i * slots;
+    std::uint32_t* to = s.data.sites.data() + 3 * i * s.slots;
+    for (std::size_t b = 0; b < before.size(); ++b) {
+      std::copy_n(from, 3 * before[b], to);
+      from += 3 * before[b];
+      to += 3 * s.parameters.species[b].capacity;
+    }
+  }
+}
+
+std::vector<int> capacities(const State& s) {
+  std::vector<int> all;
+  for (const Species& b : s.parameters.species) all.push_back(b.capacity);
+  return all;
+}
+
+}  // namespace manymove::adsorption

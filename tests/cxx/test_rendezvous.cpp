@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Values by tag among ranks that are threads of this process.
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/common/rendezvous.h"
+#include "support/ranks.h"
+#include "support/test.h"
+
+using namespace manymove;
+using test::run_communicators;
+
+namespace {
+
+using Value = std::array<double, 2>;
+
+Value value_of(std::uint32_t tag, int round) { return {tag + 0.5, 1000.0 * round + tag}; }
+
+// Scatters tags among ranks, differently for those who bring and those who ask.
+int bringer(std::uint32_t tag, int ranks) {
+  return static_cast<int>(tag * 2654435761u >> 8) % ranks;
+}
+int asker(std::uint32_t tag, int ranks) { return static_cast<int>(tag * 40503u >> 4) % ranks; }
+
+}  // namespace
+
+TEST("a rendezvous brings each value to who asks for its tag, in the order of the questions") {
+  for (const int ranks : {1, 2, 3, 5})
+    for (const std::uint32_t tags : {1u, 4u, 7u, 1000u})
+      run_communicators(ranks, [&](Communicator& communicator) {
+        const int self = communicator.rank();
+        Rendezvous<Value> meeting(communicator, tags);
+        for (int round = 0; round < 2; ++round) {
+          std::vector<std::uint32_t> wanted;
+          for (std::uint32_t tag = 0; tag < tags; ++tag) {
+            if (bringer(tag, ranks) == self) meeting.bring(tag, value_of(tag, round));
+            if (asker(tag, ranks) == self) wanted.insert(wanted.begin(), tag);
+          }
+          meeting.meet();
+          for (int times = 0; times < 2; ++times) {
+            const auto found = meeting.fetch(wanted.data(), wanted.size());
+            CHECK_EQUAL(found.size(), wanted.size());
+            for (std::size_t i = 0; i < wanted.size(); ++i)
+              CHECK(found[i] == value_of(wanted[i], round));
+          }
+        }
+      });
+}
+
+TEST("a rendezvous answers a tag that several ranks ask for, and a rank that asks for none") {
+  run_communicators(3, [&](Communicator& communicator) {
+    const int self = communicator.rank();
+    Rendezvous<Value> meeting(communicator, 10);
+    for (std::uint32_t tag = 0; self == 1 && tag < 10; ++tag) meeting.bring(tag, value_of(tag, 0));
+    meeting.meet();
+    const std::vector<std::uint32_t> wanted =
+        self == 2 ? std::vector<std::uint32_t>() : std::vector<std::uint32_t>{9, 0, 9, 4};
+    const auto found = meeting.fetch(wanted.data(), wanted.size());
+    CHECK_EQUAL(found.size(), wanted.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(found[i] == value_of(wanted[i], 0));
+  });
+}
+
+namespace {
+
+// Counts what a rank sends.
+class Counting final : public Communicator {
+ public:
+  explicit Counting(Communicator& inner) : inner_(inner) {}
+  std::size_t sent = 0;
+
+  int rank() const override { return inner_.rank(); }
+  int ranks() const override { return inner_.ranks(); }
+  Watchdog& watchdog() override { return inner_.watchdog(); }
+  void maximum(std::int64_t* values, int count) override { inner_.maximum(values, count); }
+  void gather(const void* mine, void* all, std::size_t bytes) override {
+    inner_.gather(mine, all, bytes);
+  }
+  void transpose(const std::int64_t* to, std::int64_t* from) override {
+    inner_.transpose(to, from);
+  }
+  void exchange(const std::vector<Message>& out, const std::vector<Message>& in) override {
+    for (const Message& message : out) sent += message.bytes;
+    inner_.exchange(out, in);
+  }
+
+ private:
+  Communicator& inner_;
+};
+
+}  // namespace
+
+TEST("what a rank sends in a rendezvous grows with its own tags, not with all") {
+  constexpr std::uint32_t kOwn = 500;
+  for (const int ranks : {2, 4, 8})
+    run_communicators(ranks, [&](Communicator& inner) {
+      Counting communicator(inner);
+      Rendezvous<Value> meeting(communicator, kOwn * static_cast<std::uint32_t>(ranks));
+      std::vector<std::uint32_t> own;
+      for (std::uint32_t i = 0; i < kOwn; ++i)
+        own.push_back(i * static_cast<std::uint32_t>(ranks) +
+                      static_cast<std::uint32_t>(communicator.rank()));
+      for (const std::uint32_t tag : own) meeting.bring(tag, value_of(tag, 0));
+      meeting.meet();
+      meeting.fetch(own.data(), own.size());
+      CHECK(communicator.sent <= kOwn * (24 + 4 + 16));
+    });
+}

@@ -1,0 +1,91 @@
+"""What the ranks of a HOOMD-blue simulation of hard disks send each other: a library that is loaded
+before MPI counts the reductions of arrays as long as all particles."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
+CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "PRTE", "OMPI"))}
+MPIEXEC = shutil.which("mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
+COMPILER = shutil.which(os.environ.get("CC", "gcc"))
+HEADER = Path(sys.prefix) / "include/mpi.h"
+pytestmark = pytest.mark.skipif(
+    not (MPIEXEC and COMPILER and HEADER.exists() and hoomd.version.mpi_enabled), reason="no MPI"
+)
+
+SIDE = 60
+COUNTER = f"""
+#include <mpi.h>
+#include <stdio.h>
+static int large;
+static void note(int count) {{ large += count >= {SIDE * SIDE}; }}
+int MPI_Allreduce(const void* in, void* out, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm) {{
+  note(n);
+  return PMPI_Allreduce(in, out, n, t, op, comm);
+}}
+int MPI_Iallreduce(const void* in, void* out, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm,
+                   MPI_Request* request) {{
+  note(n);
+  return PMPI_Iallreduce(in, out, n, t, op, comm, request);
+}}
+int MPI_Finalize(void) {{
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) printf("large %d\\n", large);
+  fflush(stdout);
+  return PMPI_Finalize();
+}}
+"""
+SCRIPT = f"""
+import sys, hoomd, hoomd.manymove, numpy
+simulation = hoomd.Simulation(hoomd.device.CPU(), seed=1)
+start = hoomd.Snapshot()
+if start.communicator.rank == 0:
+    start.configuration.box, start.particles.N = 2 * [1.2 * {SIDE}] + 4 * [0], {SIDE}**2
+    start.particles.types = ["A"]
+    sites = 1.2 * numpy.indices(({SIDE}, {SIDE})).reshape(2, -1).T
+    start.particles.position[:, :2] = sites - 0.6 * ({SIDE} - 1)
+simulation.create_state_from_snapshot(start)
+simulation.operations.integrator = disks = hoomd.manymove.HardDisks(sweeps_per_step=100)
+disks.shape["A"] = dict(diameter=1.0)
+simulation.run(int(sys.argv[1]))
+"""
+
+
+def large_reductions(counter, steps, folder):
+    command = [MPIEXEC, "-n", "2", sys.executable, "-c", SCRIPT, str(steps)]
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**CLEAN, "LD_PRELOAD": str(counter)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("large ")]
+    return int(line.split()[1])
+
+
+def test_no_array_as_long_as_all_particles_travels_in_a_step(tmp_path):
+    pytest.importorskip("hoomd.manymove")
+    source, counter = tmp_path / "counter.c", tmp_path / "counter.so"
+    source.write_text(COUNTER)
+    library = Path(sys.prefix) / "lib"
+    subprocess.run(
+        [
+            *(COMPILER, "-shared", "-fPIC", f"-I{HEADER.parent}", source, "-o", counter),
+            *(f"-L{library}", "-lmpi", f"-Wl,-rpath,{library}"),
+        ],
+        check=True,
+    )
+    start = large_reductions(counter, 0, tmp_path)
+    assert start > 0  # the engine is made from all positions
+    assert large_reductions(counter, 10, tmp_path) == start
