@@ -1,5 +1,5 @@
-# make demo   installs everything into .venv, simulates hard disks on the device that is there and
-#             says where the picture is
+# make demo   installs everything into .venv, measures the equation of state of hard disks on the
+#             device that is there and prints the paths of the pictures
 # make test   installs everything into .venv and runs the test suite
 # make sanitize   runs the C++ tests and the tests of the CPU engines with AddressSanitizer and
 #             UndefinedBehaviorSanitizer, and the C++ tests with ThreadSanitizer
@@ -39,7 +39,7 @@ cuda-cmake := -Ccmake.define.MANYMOVE_CUDA=$(or $(CUDA),AUTO) \
 	-Ccmake.define.CMAKE_CUDA_ARCHITECTURES="$(ARCH)"
 
 ifeq ($(and $(GPU),$(filter cuda,$(demo-device))),)
-  demo-size := --particles 16384 --sweeps 40000 --equilibrate 20000
+  demo-size := --particles 4096 --sweeps 60000 --equilibrate 5000
 else
   demo-size := --particles 65536 --sweeps 20000 --equilibrate 5000
 endif
@@ -47,10 +47,11 @@ endif
 .PHONY: demo test sanitize docs lint format clean
 
 demo: $(VENV)/.$(demo-device)-plot
-	$(BIN)/manymove disks $(demo-size) --packing-fraction 0.698 --seed 1 --device auto --output out/
-	@echo "A demonstration: this is short against the relaxation time, and the error with it too small."
-	@echo "Long runs give P* = 9.171 at this density. The pictures of the disks and of the pressure:"
-	@ls out/*.png
+	$(BIN)/manymove disks $(demo-size) --equation-of-state --packing-fractions 0.3,0.4,0.5,0.55,0.6 \
+		--seed 1 --device auto --output out/demo --overwrite
+	@echo "Between the liquid and the solid (0.70 to 0.72) 65,536 disks need one to ten million sweeps."
+	@echo "The pictures of the equation of state, and of the disks and the pressure at 0.6:"
+	@ls out/demo/*.png out/demo/packing_fraction_0.6/*.png
 
 test: $(VENV)/.$(test-device)-test
 	MANYMOVE_CXX_TESTS="$(CURDIR)/build/cxx/manymove_tests" \

@@ -11,7 +11,7 @@ from manymove import cli
 
 HUGE = "9" * 30
 BAD_OPTIONS = [
-    ("disks --particles " + HUGE, "N is 999"),
+    ("disks --particles " + HUGE, "of memory, and there are"),
     ("disks --particles 1e3", "--particles"),
     ("disks --particles 1", "box too small"),
     ("disks --packing-fraction nan", "--packing-fraction is nan"),

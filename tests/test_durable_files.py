@@ -98,7 +98,7 @@ def save_picture(path, number):
 
 
 def save_trajectory(path, number):
-    with TrajectoryWriter(path, (5.0 + number, 5.0)) as trajectory:
+    with TrajectoryWriter(path, (5.0 + number, 5.0), overwrite=True) as trajectory:
         mark = trajectory.sync()
     assert mark["frames"] == 0
     return 0
@@ -457,7 +457,8 @@ def test_a_damaged_checkpoint_does_not_push_out_the_good_one(command, broken_off
 def test_a_new_run_does_not_mix_with_the_checkpoints_of_an_earlier_one(command, tmp_path):
     assert command("electrolyte", tmp_path, "--seed", "1") == 0
     options = [*RUNS["electrolyte"].split(), "--device", "cpu", "--quiet", "--seed", "2"]
-    assert cli.run(["electrolyte", *options, "--output", str(tmp_path)]) == 0  # saved once
+    options += ["--overwrite", "--output", str(tmp_path)]
+    assert cli.run(["electrolyte", *options]) == 0  # saved once
     assert sorted(path.name for path in tmp_path.glob("checkpoint*")) == [
         "checkpoint-0.records",
         "checkpoint-0.state",

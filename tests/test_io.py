@@ -55,7 +55,7 @@ def test_a_trajectory_can_be_continued(tmp_path):
     for step in (1, 2):
         with TrajectoryWriter(path, (5.0, 5.0), resume=True) as trajectory:
             trajectory.append(np.zeros((1, 2)), step=step)
-    with TrajectoryWriter(path, (5.0, 5.0)) as trajectory:
+    with TrajectoryWriter(path, (5.0, 5.0), overwrite=True) as trajectory:
         trajectory.append(np.zeros((1, 2)), step=3)
     with gsd.hoomd.open(str(path), "r") as file:
         assert [one.configuration.step for one in file] == [3]

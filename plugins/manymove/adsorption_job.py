@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from manymove import files, job, report
+from manymove import job, report
 from manymove.adsorption_input import OPEN_METHODS
 from manymove.adsorption_replica import Replica, Result, Settings
+from manymove.analysis import pressure
+from manymove.analysis.relaxation import relaxation_time
 from manymove.averages import MULTIPLE, Pooled
 from manymove.replicas import World
 from manymove.report import number
@@ -27,7 +29,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     Raises:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
     """
-    results = job.on_all_ranks(world, lambda: _share(settings, world))
+    results = job.on_all_ranks(settings, world, lambda: _share(settings, world))
     summary = summarise(settings, results, world.size)
     if world.rank == 0:
         write_outputs(settings, results, summary)
@@ -52,18 +54,15 @@ def _share(settings: Settings, world: World) -> list[Result]:
 
 def _number_of_parts(settings: Settings, world: World) -> int:
     """Of the systems: one for each rank, or those that the checkpoints are of."""
-    files.make_folder(settings.output)
-    found = settings.output.glob("checkpoint-*.state*")  # includes predecessors of damaged ones
-    parts = {int(path.name.split(".")[0].partition("-")[2]) for path in found}
     if settings.resume:
+        # Includes the predecessors of damaged ones.
+        found = settings.output.glob("checkpoint-*.state*")
+        parts = {int(path.name.split(".")[0].partition("-")[2]) for path in found}
         return len(parts) or world.size
     if settings.start is not None:
         return len(list(settings.start.glob("checkpoint-*.state")))
     if settings.systems < world.size:
         raise ValueError(f"--systems is {settings.systems}, fewer than the {world.size} ranks")
-    for part in parts:  # of an earlier run on more ranks
-        if world.rank == 0 and part >= world.size:
-            files.remove(*settings.output.glob(f"checkpoint-{part}.*"))
     return world.size
 
 
@@ -92,8 +91,18 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
             summary["b_star"] = number(pooled.b_star)
         if settings.pressure is not None:
             summary |= _open_results(pooled, results)
+    energies = _energy_records(results)
+    drift = pressure.drift([energies[:, 1]]) if len(energies) else (math.nan, math.nan)
+    every = float(energies[0, 0]) if len(energies) else 1.0
     return {
-        **summary,
+        **report.equilibration(
+            min(r.samples for r in results),
+            "steps",
+            {"the energy": relaxation_time([energies[:, 1]], every)},
+            [("the energy", *map(number, drift), " K")],
+            None,
+        ),
+        **summary,  # `equilibrated` of open systems compares the loading
         "framework": settings.framework,
         "adsorbates": [b.name for b in settings.adsorbates],
         "molecules": list(settings.molecules),
@@ -202,6 +211,7 @@ def run_isotherm(
         resume = settings.resume and (not points or _begun(output))
         start = points[-1].output if points and not resume else None
         points.append(replace(settings, pressure=p, output=output, resume=resume, start=start))
+    job.claim(settings, world)
     runs, complete = job.run_in_turn(run, points, world)
     summary = {
         "framework": settings.framework,
@@ -289,7 +299,7 @@ def table(summary: dict[str, Any]) -> str:
     s = summary
 
     def energy(name: str) -> str:
-        return report.with_error(s[f"{name}_K"], s[f"{name}_error_K"], ".2f")
+        return report.with_error(s[f"{name}_K"], s[f"{name}_error_K"])
 
     what = ", ".join(f"{n} {name}" for n, name in zip(s["molecules"], s["adsorbates"], strict=True))
     rows = [("systems", f"{s['systems']:,} with {what} in {s['framework']}")]
@@ -300,6 +310,7 @@ def table(summary: dict[str, Any]) -> str:
             rows.append(("plain / recycled", both))
         if s["b_star"] is not None:
             rows.append(("b*", f"{s['b_star']:.2f}"))
+    rows += report.warning_rows(s)
     done = f"{s['steps']:,} after {s['equilibration_steps']:,}{report.stopped(s)}"
     rows.append(("steps", done))
     if s["acceptance"] is not None:

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from manymove import checkpoint, job
+from manymove import checkpoint, job, sizes
 from manymove.adsorbates import METHANE, Adsorbate, mixed_laws
 from manymove.adsorption import Adsorption
 from manymove.adsorption_equilibration import test_molecules
 from manymove.adsorption_input import barrier_of, grid_points
 from manymove.averages import MULTIPLE, Run
+from manymove.cli_options import of_option
 from manymove.job import at_least
 
 RECORDS = 200  # of the energy in a complete run, about
@@ -46,6 +47,14 @@ class Settings(job.Settings):
             at_least(option, value, least)
             if value >= 2**63:
                 raise ValueError(f"{option} is {value}; it must be below 2**63")
+
+        sizes.refuse(
+            f"--systems {self.systems} and --steps {self.steps}",
+            24.0 * self.systems * sum(self.molecules),  # bytes
+            float(self.systems) * (self.steps + self.equilibrate) * self.states_per_step,
+            "trial states",
+            self.device,
+        )
 
     def systems_of(self, part: int, parts: int) -> int:
         """How many of the systems are in a part."""
@@ -157,11 +166,12 @@ class Replica(job.Replica):
             a = Adsorption.load(s.start / self._state.name, self._device, self._threads)
             a.set_fugacity(s.fugacity)
             return a
-        return Adsorption(
-            s.framework, list(s.molecules), adsorbates=list(s.adsorbates), method=s.method,
-            systems=self._systems, fugacity=s.fugacity, seed=self._seed, device=self._device,
-            threads=self._threads, **s.options,
-        )  # fmt: skip
+        with of_option("--framework", containing=s.framework):
+            return Adsorption(
+                s.framework, list(s.molecules), adsorbates=list(s.adsorbates), method=s.method,
+                systems=self._systems, fugacity=s.fugacity, seed=self._seed, device=self._device,
+                threads=self._threads, **s.options,
+            )  # fmt: skip
 
     def _resumed(self) -> Adsorption:
         records_file, state = self._newest()

@@ -7,7 +7,7 @@ import sys
 import warnings
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,6 +17,7 @@ from manymove.cli_options import (
     Device,
     MovesPerCell,
     Output,
+    Overwrite,
     Precision,
     Quiet,
     Replicas,
@@ -26,6 +27,9 @@ from manymove.cli_options import (
     help_without_command,
     number,
     numbers,
+    of_option,
+    resumable,
+    to_store,
 )
 
 # The engine, NumPy and the file formats are imported when a command runs, so that --help and a
@@ -43,7 +47,11 @@ PAPER_FRACTIONS = "0.698,0.702,0.706,0.710,0.714,0.718"
 
 
 @app.command()
+@resumable(
+    "sweeps", "equilibrate", "device", "threads", "checkpoint", "frames", "packing_fractions"
+)
 def disks(
+    context: typer.Context,
     particles: Annotated[
         int | None, typer.Option(help="Number of disks N; 65536 unless --input is given.")
     ] = None,
@@ -60,7 +68,7 @@ def disks(
     equilibrate: Annotated[int, typer.Option(help="Sweeps before that, likewise.")] = 5000,
     seed: Seed = 1,
     device: Device = "auto",
-    output: Output = Path("out"),
+    output: Output = Path("out/disks"),
     input_: Annotated[
         Path | None, typer.Option("--input", help="Start from the last frame of a GSD file.")
     ] = None,
@@ -80,6 +88,7 @@ def disks(
     frames: Annotated[int, typer.Option(help="Frames of the trajectory, equally spaced.")] = 10,
     checkpoint: Checkpoint = 600.0,
     resume: Resume = False,
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
     equation_of_state: Annotated[
         bool,
@@ -105,14 +114,16 @@ def disks(
     from manymove.replicas import World
 
     world = World.connect()
-    del options["equation_of_state"], options["packing_fractions"]
-    if input_ is not None:
+    if input_ is not None and not resume:
         particles, packing_fraction = _of_input(input_, particles, packing_fraction)
-    options["particles"] = 65536 if particles is None else particles
-    options["packing_fraction"] = 0.698 if packing_fraction is None else packing_fraction
+    options |= {"particles": particles, "packing_fraction": packing_fraction}
     if replicas is None:
         options["replicas"] = 1 if decompose else world.size
-    settings = Settings(input=options.pop("input_"), **options)
+    given = to_store(options)
+    options["particles"] = 65536 if particles is None else particles
+    options["packing_fraction"] = 0.698 if packing_fraction is None else packing_fraction
+    del options["context"], options["equation_of_state"], options["packing_fractions"]
+    settings = Settings(input=options.pop("input_"), given=given, folder=output, **options)
     if packing_fractions is not None and not equation_of_state:
         raise ValueError("--packing-fractions is for --equation-of-state")
     if equation_of_state:
@@ -124,16 +135,18 @@ def disks(
             replace(settings, packing_fraction=phi, output=output / f"packing_fraction_{phi:g}")
             for phi in numbers("--packing-fractions", packing_fractions or PAPER_FRACTIONS, float)
         ]
-        summary, complete = job.run_equation_of_state(runs, output, world)
+        summary, _ = job.run_equation_of_state(runs, output, world)
         text = job.equation_of_state_table(summary)
     else:
-        summary, complete = job.run(settings, world)
+        summary, _ = job.run(settings, world)
         text = job.table(summary)
-    return _end(text, complete, output, quiet or world.rank > 0)
+    return _end("disks", text, summary, output, quiet or world.rank > 0)
 
 
 @app.command()
+@resumable("steps", "device", "threads", "ranks")
 def dpd(
+    context: typer.Context,
     particles: Annotated[int, typer.Option(help="Number of particles N.")] = 100_000,
     density: Annotated[float, typer.Option(help="N / V.")] = 3.0,
     steps: Annotated[int, typer.Option(help="Steps measured.")] = 1000,
@@ -151,25 +164,37 @@ def dpd(
     ] = "auto",
     ranks: Annotated[int, typer.Option(help="MPI processes.")] = 1,
     threads: Annotated[int, typer.Option(help="Of each of them, on a CPU.")] = 1,
-    output: Output = Path("out"),
+    output: Output = Path("out/dpd"),
+    checkpoint_steps: Annotated[
+        int, typer.Option(help="Between restart files; by default a twentieth of the run.")
+    ] = 0,
+    resume: Resume = False,
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> int:
     """Simulate a fluid of dissipative particles in the installed LAMMPS.
 
-    Writes the deck in.dpd, log.lammps, thermo.csv, final.data and summary.json into --output.
+    Writes the deck in.dpd, log.lammps, thermo.csv, final.data, restart files and summary.json into
+    --output. Ctrl-C stops it; --resume continues from the last restart file, with the same bits in
+    double precision.
     """
     options = dict(locals())
     from manymove import dpd as fluids
     from manymove.replicas import require_one_process
 
     require_one_process("manymove dpd", "--ranks says how many LAMMPS has")
-    del options["output"], options["quiet"]
-    summary = fluids.run(fluids.Fluid(**options), output, quiet)
-    return _end(fluids.table(summary), True, output, quiet)
+    for name in ("context", "output", "quiet", "resume", "overwrite"):
+        del options[name]
+    fluid = fluids.Fluid(**options)
+    given = to_store(options | {"checkpoint_steps": fluid.checkpoint_steps})
+    summary = fluids.run(fluid, output, quiet, resume=resume, overwrite=overwrite, given=given)
+    return _end("dpd", fluids.table(summary), summary, output, quiet)
 
 
 @app.command()
+@resumable("steps", "equilibrate", "isotherm", "device", "threads", "checkpoint")
 def adsorption(
+    context: typer.Context,
     framework: Annotated[str, typer.Option(help="MFI, LTA or the path of a CIF file.")] = "MFI",
     molecules: Annotated[
         str | None,
@@ -236,9 +261,10 @@ def adsorption(
     seed: Seed = 1,
     device: Device = "auto",
     threads: Threads = None,
-    output: Output = Path("out"),
+    output: Output = Path("out/adsorption"),
     checkpoint: Checkpoint = 600.0,
     resume: Resume = False,
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> int:
     """Simulate adsorbed molecules by (waste-recycling) Monte Carlo.
@@ -252,7 +278,9 @@ def adsorption(
     from manymove.replicas import World
 
     world = World.connect()
-    species = read_adsorbates(adsorbates)
+    del options["context"]
+    with of_option("--adsorbates"):
+        species = read_adsorbates(adsorbates)
     if capacity is not None and isotherm is None:
         raise ValueError("--capacity is for --isotherm, the only run with insertions")
     if method is None:
@@ -267,7 +295,10 @@ def adsorption(
         count = world.size * share
     else:
         count = number("--systems", systems, int)
+    given = to_store(options | {"systems": str(count)})
     options |= {
+        "given": given,
+        "folder": output,
         "molecules": counts,
         "method": method,
         "capacity": capacity and [number("--capacity", word, int) for word in capacity.split(",")],
@@ -283,12 +314,12 @@ def adsorption(
     settings = Settings(options=options, **of_the_job)  # the rest are the engine's
     if isotherm is not None:
         pressures = numbers("--isotherm", isotherm, float)
-        summary, complete = job.run_isotherm(settings, pressures, world)
+        summary, _ = job.run_isotherm(settings, pressures, world)
         text = job.isotherm_table(summary)
     else:
-        summary, complete = job.run(settings, world)
+        summary, _ = job.run(settings, world)
         text = job.table(summary)
-    return _end(text, complete, output, quiet or world.rank > 0)
+    return _end("adsorption", text, summary, output, quiet or world.rank > 0)
 
 
 def _triple(option: str, text: str | None) -> tuple[int, int, int] | None:
@@ -307,7 +338,9 @@ def _barrier(text: str) -> float | str | None:
 
 
 @app.command()
+@resumable("sweeps", "equilibrate", "device", "threads", "checkpoint")
 def electrolyte(
+    context: typer.Context,
     ions: Annotated[int, typer.Option(help="Number of ions of both species.")] = 4096,
     valences: Annotated[tuple[int, int], typer.Option(help="Of the two species.")] = (3, -1),
     diameter: Annotated[
@@ -347,9 +380,10 @@ def electrolyte(
     ] = "auto",
     threads: Threads = None,
     replicas: Replicas = None,
-    output: Output = Path("out"),
+    output: Output = Path("out/electrolyte"),
     checkpoint: Checkpoint = 600.0,
     resume: Resume = False,
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> int:
     """Simulate charged hard spheres and measure their energy, g(r) and dressed valences.
@@ -363,6 +397,8 @@ def electrolyte(
     from manymove.replicas import World
 
     world = World.connect()
+    del options["context"]
+    given = to_store(options)
     if debye_length is None and concentration is None:
         options["debye_length"] = 28.53
     if diameters is not None and diameter is not None:
@@ -372,16 +408,36 @@ def electrolyte(
     options["diameters"] = diameters or (same, same)
     if replicas is None:
         options["replicas"] = world.size
-    settings = Settings(**options)
-    summary, complete = job.run(settings, world)
-    return _end(job.table(summary), complete, output, quiet or world.rank > 0)
+    settings = Settings(given=given | {"replicas": options["replicas"]}, **options)
+    summary, _ = job.run(settings, world)
+    return _end("electrolyte", job.table(summary), summary, output, quiet or world.rank > 0)
 
 
-def _end(table: str, complete: bool, output: Path, quiet: bool) -> int:
-    """Say what a job has found; the exit code."""
-    if not quiet:
-        print(f"{table}\nresults in {output}/")
-    return 0 if complete else 130
+def _end(name: str, table: str, summary: dict[str, Any], output: Path, quiet: bool) -> int:
+    """Say what a job has found, or, if it was stopped, how to continue it; the exit code."""
+    from manymove.replicas import launched_rank
+
+    if summary["complete"]:
+        if not quiet:
+            print(f"{table}\nresults in {output}/")
+        return 0
+    if launched_rank() == 0:
+        ranks = 1 if name == "dpd" else _ranks(summary)
+        start = f"mpirun -n {ranks} " if ranks > 1 else ""
+        again = f"{start}manymove {name} --resume --output {output}"
+        state = any(output.glob("**/checkpoint-*"))
+        print(
+            f"manymove: stopped early; results and checkpoint are in {output}/, and this "
+            f"continues: {again}"
+            if state
+            else "manymove: stopped before the first checkpoint; there is nothing to resume",
+            file=sys.stderr,
+        )
+    return 130
+
+
+def _ranks(summary: dict[str, Any]) -> int:
+    return summary.get("ranks") or max(run["ranks"] for run in summary["runs"])
 
 
 def _of_input(
@@ -389,8 +445,16 @@ def _of_input(
 ) -> tuple[int, float]:
     """Number of disks and packing fraction of the file; contradicting options are refused."""
     from manymove.io import read_frame
+    from manymove.replicas import launched_rank
 
-    frame = read_frame(path)
+    with of_option("--input"):
+        frame = read_frame(path)
+    if len(frame.types) > 1 and launched_rank() == 0:
+        print(
+            f"manymove: --input {path} has particles of the types {', '.join(frame.types)}; all "
+            "have one diameter and are simulated as one kind of disks",
+            file=sys.stderr,
+        )
     count = len(frame.positions)
     fraction = count * math.pi * frame.diameter**2 / (4 * frame.box[0] * frame.box[1])
     if particles not in (None, count):

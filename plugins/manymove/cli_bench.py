@@ -28,9 +28,23 @@ Decorrelation = Annotated[
     int, typer.Option(help="Also run this many sweeps for the autocorrelation time of psi_6.")
 ]
 BenchSeed = Annotated[int, typer.Option(help="Of the random numbers.")]
-JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the results to this file.")]
+
+
+def _new_file(path: Path | None) -> Path | None:
+    if path is not None and path.exists():
+        raise FileExistsError(f"{path} holds results: remove it, or choose another name")
+    return path
+
+
+JsonFile = Annotated[
+    Path | None,
+    typer.Option("--json", help="Write the results to this new file.", callback=_new_file),
+]
 PlotFile = Annotated[
-    Path | None, typer.Option("--plot", help="Picture of the speeds against the size.")
+    Path | None,
+    typer.Option(
+        "--plot", help="Picture of the speeds against the size, a new file.", callback=_new_file
+    ),
 ]
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from manymove import files, job, report
+from manymove import job, report
 from manymove.analysis import pressure
 from manymove.analysis.dressed_ion import DressedIons, dressed_ions
+from manymove.analysis.relaxation import relaxation_time
 from manymove.electrolyte_replica import Replica, Result, Settings
 from manymove.replicas import World
 from manymove.report import number, with_error
@@ -23,7 +24,11 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     Raises:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
     """
-    results = job.on_all_ranks(world, lambda: _share(settings, world))
+    if "," in settings.device and world.size > 1:
+        raise ValueError(
+            f"--device {settings.device} is for one process, there are {world.size} ranks"
+        )
+    results = job.on_all_ranks(settings, world, lambda: _share(settings, world))
     dressed, why_not = fit(settings, results)
     summary = summarise(settings, results, world.size, dressed, why_not)
     if world.rank == 0:
@@ -33,12 +38,6 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
 
 def _share(settings: Settings, world: World) -> list[Result]:
     """What this rank runs."""
-    several = "," in settings.device  # GPUs, which share one chain after the other
-    if several and world.size > 1:
-        raise ValueError(
-            f"--device {settings.device} is for one process, there are {world.size} ranks"
-        )
-    files.make_folder(settings.output)
     mine = world.share(range(settings.replicas))
     return job.run_share(
         settings,
@@ -47,7 +46,7 @@ def _share(settings: Settings, world: World) -> list[Result]:
         Replica,
         f"{settings.ions:,} ions {settings.valences[0]:+d}:{settings.valences[1]:+d}",
         (settings.sweeps + settings.equilibrate) * settings.ions * len(mine),
-        at_once=1 if several else None,
+        at_once=1 if "," in settings.device else None,  # GPUs share one chain after the other
     )
 
 
@@ -78,11 +77,19 @@ def summarise(
     trial_moves = sum(r.trial_moves for r in started)
     moves = sum(r.session_moves for r in started)
     drifts = [abs(r.energy_drift / r.energy) for r in started if r.energy and r.energy_drift]
+    relaxation = report.equilibration(
+        min(r.sweeps for r in results),
+        "sweeps",
+        {"the energy": relaxation_time(per_ion, 1.0)},
+        [("the energy per ion", number(drift), number(drift_error), " kT")],
+        pooled.plateau if pooled else None,
+    )
     time_, time_reason = _autocorrelation(per_ion)
     return {
         "energy_per_ion_kT": pooled.value if pooled else None,
         "energy_per_ion_error": number(pooled.error) if pooled else None,
         "energy_per_ion_error_converged": pooled.plateau if pooled else None,
+        **relaxation,
         "equilibration_drift": number(drift),
         "equilibration_drift_error": number(drift_error),
         "autocorrelation_time": time_,
@@ -197,12 +204,9 @@ def table(summary: dict[str, Any]) -> str:
     if s["debye_length"]:
         rows.append(("bare Debye length", f"{s['debye_length']:.5g} A"))
     if s["energy_per_ion_kT"] is not None:
-        value = with_error(s["energy_per_ion_kT"], s["energy_per_ion_error"], ".6f")
-        note = "" if s["energy_per_ion_error_converged"] else " (too short for a reliable error)"
-        rows.append(("energy per ion", f"{value} kT{note}"))
-    rows += report.not_equilibrated(
-        "the energy per ion", s["equilibration_drift"], s["equilibration_drift_error"], " kT"
-    )
+        value = with_error(s["energy_per_ion_kT"], s["energy_per_ion_error"])
+        rows.append(("energy per ion", f"{value} kT"))
+    rows += report.warning_rows(s)
     if s["autocorrelation_time"] is not None:
         rows.append(("autocorrelation", f"{s['autocorrelation_time']:.2f} sweeps"))
     rows += _dressed_rows(s)
@@ -226,7 +230,7 @@ def _dressed_rows(s: dict[str, Any]) -> list[tuple[str, str]]:
         return [("renormalized", f"not fitted: {s['renormalized_missing']}")]
 
     def and_error(value: float, error: float | None) -> str:
-        return f"{value:.4g}" + ("" if error is None else f" +- {error:.2g}")
+        return f"{value:.4g}" if error is None else with_error(value, error)
 
     rows = [("Debye length", and_error(d["debye_length"], d["debye_length_error"]) + " A")]
     if d["pole_debye_length"] is not None:

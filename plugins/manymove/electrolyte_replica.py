@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import checkpoint, job
+from manymove import checkpoint, job, sizes
 from manymove.arguments import PRECISIONS
 from manymove.electrolyte import METHODS, Electrolyte
 from manymove.ions import Salt
@@ -62,6 +62,13 @@ class Settings(job.Settings):
         if self.geometry == "periodic" and self.margin is not None:
             raise ValueError("--margin is for --geometry sphere")
         _ = self.salt
+        sizes.refuse(
+            f"--ions {self.ions} and --sweeps {self.sweeps}",
+            100.0 * self.ions,  # bytes
+            float(self.ions) ** 2 * (self.sweeps + self.equilibrate) * self.replicas,
+            "pair terms",
+            self.device,
+        )
         name, value = (
             ("--debye-length", self.debye_length)
             if self.concentration is None
@@ -168,7 +175,7 @@ class Replica(job.Replica):
         self._refuse_others({"ions per cubic angstrom": (density, s.density)}, 1e-6)
         if s.max_displacement is not None:
             held_and_asked = (engine.max_displacement, s.max_displacement)
-            self._refuse_others({"--max-displacement": held_and_asked}, 1e-5)
+            self._refuse_others({"--max-displacement": held_and_asked}, 1e-3)
         sampling = engine.pair_sampling
         if sampling is None:
             return

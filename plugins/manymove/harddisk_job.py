@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from manymove import files, job, report
+from manymove import job, report
 from manymove.analysis import pressure
-from manymove.analysis.reference import published, published_pressure
+from manymove.analysis.reference import literature_pressure, published, published_pressure
+from manymove.analysis.relaxation import relaxation_time
 from manymove.harddisk_replica import Replica, Result, Settings
 from manymove.io import Frame, read_frame
 from manymove.ranks import Ranks
@@ -28,7 +31,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
     """
     ranks = Ranks.of(world.communicator) if settings.decompose else None
-    results = job.on_all_ranks(world, lambda: _share(settings, world, ranks))
+    results = job.on_all_ranks(settings, world, lambda: _share(settings, world, ranks))
     summary = summarise(settings, results, world.size)
     if world.rank == 0:
         write_outputs(settings, results, summary)
@@ -38,7 +41,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
 def _share(settings: Settings, world: World, ranks: Ranks | None) -> list[Result]:
     """What this rank runs; of a system that all share, the first rank has the result."""
     mine = [0] if ranks else world.share(range(settings.replicas))
-    frame = ranks.together(lambda: _prepare(settings)) if ranks else _prepare(settings)
+    frame = ranks.together(lambda: _start(settings)) if ranks else _start(settings)
     results = job.run_share(
         settings,
         world,
@@ -50,17 +53,10 @@ def _share(settings: Settings, world: World, ranks: Ranks | None) -> list[Result
     return [] if ranks and world.rank > 0 else results
 
 
-def _prepare(settings: Settings) -> Frame | None:
-    """The folder for the results and the start that was asked for."""
-    files.make_folder(settings.output)
-    if settings.input is None:
+def _start(settings: Settings) -> Frame | None:
+    """The start that was asked for."""
+    if settings.input is None or settings.resume:
         return None
-    trajectories = settings.output.resolve() / "trajectory*.gsd"
-    if settings.input.resolve().match(str(trajectories)) and not settings.resume:
-        raise ValueError(
-            f"--input {settings.input} would be replaced by the new trajectory: "
-            "choose another --output"
-        )
     return read_frame(settings.input)
 
 
@@ -72,7 +68,20 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
     pooled = pressure.pool(estimates) if estimates else None
     seconds = report.seconds_of(started)
     drift, drift_error = pressure.drift([r.records for r in started if r.records.size])
+    relaxation = report.equilibration(
+        min(r.sweeps for r in results),
+        "sweeps",
+        {
+            "psi_6": psi6_time([r.psi6_course for r in started]),
+            "psi_6 as tabulated near freezing": known_relaxation(
+                settings.particles, settings.packing_fraction
+            ),
+        },
+        [("P*", number(drift), number(drift_error), "")],
+        pooled.plateau if pooled else None,
+    )
     paper = published_pressure(settings.particles, settings.packing_fraction)
+    literature = literature_pressure(settings.particles, settings.packing_fraction)
     return {
         "pressure": pooled.value if pooled else None,
         "pressure_error": number(pooled.error) if pooled else None,
@@ -80,7 +89,10 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "pressure_drift": number(drift),
         "pressure_drift_error": number(drift_error),
         "pressure_records": pooled.records if pooled else 0,
+        **relaxation,
+        "near_freezing": _near_freezing(settings.packing_fraction),
         "paper_pressure": list(paper) if paper else None,
+        "literature_pressure": list(literature) if literature else None,
         "packing_fraction": settings.packing_fraction,
         "particles": settings.particles,
         "box": list(first.box),
@@ -101,6 +113,36 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "start": None if settings.input else settings.start,
         **report.of_all(settings, results, ranks),
     }
+
+
+def psi6_time(courses: list[np.ndarray]) -> float | None:
+    """Relaxation time of the global psi_6 in sweeps; of its modulus where it has a direction."""
+    n = min((len(course) for course in courses), default=0)
+    if n < 2:
+        return None
+    ends = np.linspace(courses[0][0, 0], courses[0][n - 1, 0], n)  # a longer run has longer steps
+    series = []
+    for course in courses:
+        parts = (np.interp(ends, course[:n, 0], course[:n, part]) for part in (1, 2))
+        series.append(next(parts) + 1j * next(parts))
+    if abs(np.mean(np.abs(series))) > 0.5:
+        return relaxation_time([np.abs(each) for each in series], ends[1] - ends[0])
+    return relaxation_time(series, ends[1] - ends[0], mean=0.0)
+
+
+def _near_freezing(packing_fraction: float) -> bool:
+    """Where the liquid, the hexatic phase and the solid meet."""
+    return 0.695 <= packing_fraction <= 0.722
+
+
+def known_relaxation(particles: int, packing_fraction: float) -> float | None:
+    """The autocorrelation time of psi_6 in sweeps near freezing, as docs/benchmarks/hard_disks.md
+    has it at 0.698: 1.6e5 with 4,096 disks and 7e5 with 65,536, therefore as the root of the
+    number; fewer disks relax as their area. None at other densities."""
+    if not _near_freezing(packing_fraction):
+        return None
+    ratio = particles / 4096
+    return 1.6e5 * (ratio if ratio < 1 else math.sqrt(ratio))
 
 
 def _summarise_replica(result: Result) -> dict[str, Any]:
@@ -150,7 +192,7 @@ def _write_pictures(settings: Settings, measured: list[Result]) -> None:
         settings.output / "pressure.png",
         [(r.record_sweeps, r.records) for r in measured],
         pressure.pool([r.estimate for r in measured]),
-        published_pressure(settings.particles, settings.packing_fraction),
+        literature_pressure(settings.particles, settings.packing_fraction),
     )
 
 
@@ -159,12 +201,12 @@ def table(summary: dict[str, Any]) -> str:
     s = summary
     rows = [("disks", f"{s['particles']:,} at packing fraction {s['packing_fraction']:.6g}")]
     if s["pressure"] is not None:
-        value = report.with_error(s["pressure"], s["pressure_error"], ".5f")
-        note = "" if s["pressure_error_converged"] else " (too short a run for a reliable error)"
-        rows.append(("pressure P*", value + note))
-    rows += report.not_equilibrated("P*", s["pressure_drift"], s["pressure_drift_error"])
-    if s["paper_pressure"]:
-        rows.append(("paper, P*", "{:.5f} +- {:.5f}".format(*s["paper_pressure"])))
+        rows.append(("pressure P*", report.with_error(s["pressure"], s["pressure_error"])))
+    rows += report.warning_rows(s)
+    if s["near_freezing"]:
+        rows.append(("near freezing", "errors of one run are too small by a factor of 1.2 to 2"))
+    if s["literature_pressure"]:
+        rows.append(("literature, P*", report.with_error(*s["literature_pressure"])))
     done = f"{s['sweeps']:,.0f} after {s['equilibration_sweeps']:,.0f}{report.stopped(s)}"
     rows.append(("sweeps", done))
     if s["trial_moves"]:
@@ -195,6 +237,7 @@ def run_equation_of_state(
     Returns:
         the summary, and whether all ran to their end.
     """
+    job.claim(replace(settings[0], output=output), world)
     runs, complete = job.run_in_turn(run, settings, world)
     summary = {
         "particles": settings[0].particles,
@@ -202,12 +245,13 @@ def run_equation_of_state(
         "packing_fractions": [r["packing_fraction"] for r in runs],
         "pressure": [r["pressure"] for r in runs],
         "pressure_error": [r["pressure_error"] for r in runs],
+        "status": [report.status(r) for r in runs],
         "paper": published()["citation"],
         "runs": runs,
         **report.made_by(),
     }
     points = [
-        (r["packing_fraction"], r["pressure"], r["pressure_error"] or 0.0)
+        (r["packing_fraction"], r["pressure"], r["pressure_error"] or 0.0, not r["warnings"])
         for r in runs
         if r["pressure"] is not None
     ]
@@ -224,10 +268,14 @@ def run_equation_of_state(
 
 def equation_of_state_table(summary: dict[str, Any]) -> str:
     """The lines printed after `--equation-of-state`."""
-    lines = ["packing fraction  P*        error    paper"]
+    lines = [f"{'packing fraction':18}{'P*':14}{'literature':14}status"]
     for r in summary["runs"]:
-        value = "-" if r["pressure"] is None else f"{r['pressure']:.5f}"
-        error = "-" if r["pressure_error"] is None else f"{r['pressure_error']:.5f}"
-        paper = "{:.5f} +- {:.5f}".format(*r["paper_pressure"]) if r["paper_pressure"] else ""
-        lines.append(f"{r['packing_fraction']:<16.4f}  {value:<8}  {error:<7}  {paper}")
+        ours, paper = (
+            "-" if pair[0] is None else report.with_error(*pair)
+            for pair in (
+                (r["pressure"], r["pressure_error"]),
+                r["literature_pressure"] or (None, None),
+            )
+        )
+        lines.append(f"{r['packing_fraction']:<18.4f}{ours:14}{paper:14}{report.status(r)}")
     return "\n".join(lines)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from manymove import checkpoint, job
+from manymove import checkpoint, job, sizes
 from manymove.analysis import pressure
 from manymove.analysis.pressure import PressureEstimate
 from manymove.harddisk import HardDisks
@@ -24,6 +24,7 @@ from manymove.ranks import Ranks
 T = TypeVar("T")
 
 RECORDS = 512  # pressure records of a complete run, about
+LOOKS = 64  # at psi_6 in a complete run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +54,20 @@ class Settings(job.Settings):
             raise ValueError(
                 f"--packing-fraction is {self.packing_fraction}; it lies between 0 and 1"
             )
+        sizes.refuse(
+            f"--particles {self.particles} and --sweeps {self.sweeps}",
+            100.0 * self.particles,  # bytes
+            float(self.particles) * (self.sweeps + self.equilibrate) * self.replicas,
+            "trial moves",
+            self.device,
+        )
+        if self.input is not None and not self.resume:
+            trajectories = self.output.resolve() / "trajectory*.gsd"
+            if self.input.resolve().match(str(trajectories)):
+                raise ValueError(
+                    f"--input {self.input} would be replaced by the new trajectory: "
+                    "choose another --output"
+                )
         if self.decompose and self.replicas > 1:
             raise ValueError(f"--decompose shares one system; --replicas is {self.replicas}")
 
@@ -71,6 +86,7 @@ class Result(job.Result):
     repaired: dict[str, Any] = field(default_factory=dict)
     records: np.ndarray = field(default_factory=lambda: np.empty(0))
     record_sweeps: np.ndarray = field(default_factory=lambda: np.empty(0))
+    psi6_course: np.ndarray = field(default_factory=lambda: np.empty((0, 3)))  # sweeps, Re, Im
     positions: np.ndarray | None = None  # of replica 0, for the picture
 
     @property
@@ -102,6 +118,7 @@ class Replica(job.Replica):
         self._ranks = ranks
         self._writes = ranks is None or ranks.rank == 0
         self._earlier = np.empty((0, 2))  # records of the runs that this one resumes: sweeps, P*
+        self._psi6: list[list[float]] = []  # sweeps measured, real and imaginary part
         self._equilibrated: float | None = None  # sweeps where the equilibration ended
         self._sampling = False
         self._trajectory: TrajectoryWriter | None = None
@@ -166,6 +183,10 @@ class Replica(job.Replica):
         if ended is not None and ended <= engine.sweeps:  # the records may be ahead of the state
             self._refuse_others({"--equilibrate": (asked, s.equilibrate)})
             self._equilibrated = ended
+        if self._equilibrated is not None:
+            measured = engine.sweeps - self._equilibrated
+            course = self._shared(about.get("psi6")) or []
+            self._psi6 = [look for look in course if look[0] <= measured]
         if records is not None:
             # The sweeps of a record that ends with the checkpoint may be rounded up.
             self._earlier = records[records[:, 0] <= engine.sweeps * (1 + 1e-12)]
@@ -205,12 +226,19 @@ class Replica(job.Replica):
         trajectory = self._trajectory = self._once(lambda: self._opened(s.output / name, engine))
         with trajectory or nullcontext():
             last_step = self._shared(trajectory and trajectory.last_step)
-            frames = min(s.frames, s.sweeps)
-            for k in range(1, frames + 1):
-                done = s.sweeps * k / frames
+            frames, looks = min(s.frames, s.sweeps), min(LOOKS, s.sweeps)
+            of_frames = {s.sweeps * k / frames for k in range(1, frames + 1)}
+            of_looks = {s.sweeps * k / looks for k in range(1, looks + 1)}
+            for done in sorted(of_frames | of_looks):
                 step = round(s.equilibrate + done)
-                if step > last_step:
+                frame = done in of_frames and step > last_step
+                look = done in of_looks and done > (self._psi6[-1][0] if self._psi6 else 0)
+                if frame or look:
                     self._advance(engine, self._equilibrated + done)
+                if look:
+                    psi6 = engine.psi6()
+                    self._psi6.append([done, psi6.real, psi6.imag])
+                if frame:
                     self._append(trajectory, engine, step)
                     last_step = step
             self._advance(engine, self._equilibrated + s.sweeps)
@@ -218,7 +246,13 @@ class Replica(job.Replica):
     def _opened(self, path: Path, engine: HardDisks) -> TrajectoryWriter:
         """The trajectory, new or as it was at the checkpoint: a power cut may have damaged later
         frames, therefore they are computed again."""
-        trajectory = TrajectoryWriter(path, engine.box, engine.diameter, mark=self._mark)
+        trajectory = TrajectoryWriter(
+            path,
+            engine.box,
+            engine.diameter,
+            mark=self._mark,
+            overwrite=self._settings.resume,  # without a mark all its frames are after the state
+        )
         if trajectory.shortened:
             after = f"frames after step {trajectory.last_step}, the last checkpoint's"
             print(f"manymove: {path}: {after}, are computed again", file=sys.stderr)
@@ -245,6 +279,7 @@ class Replica(job.Replica):
                 equilibrate=self._settings.equilibrate,
                 equilibrated=self._equilibrated,
                 trajectory=self._mark,
+                psi6=self._psi6,
             )
 
         self._once(write)
@@ -261,6 +296,7 @@ class Replica(job.Replica):
             "psi6": abs(engine.psi6()),
             "max_overlap": engine.max_overlap(),
             "repaired": engine.repaired,
+            "psi6_course": np.array(self._psi6).reshape(-1, 3),
             "records": records[:, 1],
             "record_sweeps": records[:, 0],
             "positions": engine.positions if self._index == 0 else None,

@@ -8,22 +8,28 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from manymove import checkpoint, files
+from manymove import checkpoint, files, output_folder, report
 from manymove.channel import RankLost
+from manymove.cli_options import OPTIONS_FILE
 from manymove.progress import Interrupted, MovesBar, StopRequest
 from manymove.replicas import World, run_concurrently, share_of_threads
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What the user asked for; the options of the commands say what each means."""
+    """What the user asked for; the options of the commands say what each means.
+
+    Attributes:
+        given: the options of the command, stored for `--resume`.
+        folder: of the command, where `output` is that of one of several runs.
+    """
 
     equilibrate: int
     seed: int
@@ -33,6 +39,9 @@ class Settings:
     checkpoint: float
     resume: bool
     quiet: bool
+    overwrite: bool = False
+    given: dict[str, Any] | None = None
+    folder: Path | None = None
 
     def __post_init__(self) -> None:
         at_least("--equilibrate", self.equilibrate, 0)
@@ -93,6 +102,7 @@ class Replica(ABC):
         self._records_file = self._state.with_suffix(".records")
         self._whole: set[Path] = set()  # those of the two files that are undamaged
         self._earlier_moves = 0  # of the runs that this one resumes
+        self._stored = False  # whether the options are
         self._saved = 0.0  # when the last checkpoint was written
 
     def run(self) -> Result:
@@ -101,6 +111,7 @@ class Replica(ABC):
             engine = self._resumed() if self._settings.resume else self._started()
         except (Interrupted, KeyboardInterrupt):
             return self.Result(self._index, self._seed, complete=False)
+        files.make_folder(self._settings.output)
         began = self._saved = time.time()
         self._earlier_moves = self._moves(engine)
         try:
@@ -178,6 +189,10 @@ class Replica(ABC):
         self._saved = time.time()
 
     def _replace_records(self, records: np.ndarray, **about: Any) -> None:
+        s = self._settings
+        if self._index == 0 and s.given is not None and not self._stored:
+            report.write_json((s.folder or s.output) / OPTIONS_FILE, s.given)
+            self._stored = True
         if not self._settings.resume and not self._whole:
             # The state of an earlier run in this folder must not be combined with new records.
             both = (self._state, self._records_file)
@@ -272,12 +287,13 @@ def run_share(
             bar.close()
 
 
-def on_all_ranks(world: World, share: Callable[[], list[Any]]) -> list[Any]:
+def on_all_ranks(settings: Settings, world: World, share: Callable[[], list[Any]]) -> list[Any]:
     """The results of all replicas in their order, on every rank.
 
     If some ranks fail, all raise the error of the lowest of them. If a rank is silent, or ranks
     that share a system have lost one, all processes end.
     """
+    claim(settings, world)
     failure: Exception | None = None
     results: list[Any] = []
     try:
@@ -297,17 +313,48 @@ def on_all_ranks(world: World, share: Callable[[], list[Any]]) -> list[Any]:
         world.abort(str(error))
 
 
+def claim(settings: Settings, world: World) -> None:
+    """Make sure that the output folder may be written, by the first rank for all. Collective.
+
+    Raises:
+        OSError, ValueError: as `output_folder.claim`.
+    """
+
+    def refusal() -> Exception | None:
+        try:
+            output_folder.claim(
+                settings.output, resume=settings.resume, overwrite=settings.overwrite
+            )
+        except (OSError, ValueError) as error:
+            return error
+        return None
+
+    error = _of_first(world, refusal)
+    if error is not None:
+        raise error
+
+
+def _of_first(world: World, task: Callable[[], Any]) -> Any:
+    """The result of a task on the first rank, on every rank. Collective."""
+    try:
+        return world.gather([task()] if world.rank == 0 else [])[0]
+    except RankLost as error:
+        world.abort(str(error))
+
+
 def run_in_turn(
     run: Callable[[Any, World], tuple[dict[str, Any], bool]], settings: Iterable[Any], world: World
 ) -> tuple[list[dict[str, Any]], bool]:
-    """Run jobs one after the other, until one is stopped early.
+    """Run jobs one after the other, until one is stopped early. Those of a resumed command that
+    have no checkpoint yet start from the beginning.
 
     Returns:
         their summaries, and whether all ran to their end.
     """
     summaries, complete = [], True
     for one in settings:
-        summary, complete = run(one, world)
+        begun = _of_first(world, lambda: any(one.output.glob("checkpoint-*.state*")))  # noqa: B023
+        summary, complete = run(replace(one, resume=one.resume and begun), world)
         summaries.append(summary)
         if not complete:
             break

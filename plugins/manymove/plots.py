@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from manymove.analysis.pressure import PressureEstimate
-from manymove.analysis.reference import published
+from manymove.analysis.reference import VIRIAL_LIMIT, published, virial_pressure
 from manymove.report import need_matplotlib, write_picture
 
 _DISKS_DRAWN_AS_CIRCLES = 100_000
@@ -160,7 +160,9 @@ def pressure_against_sweeps(
     )
     axes.axhline(estimate.value, color="k", lw=1, label=f"mean {estimate}")
     if reference is not None:
-        axes.axhline(reference[0], color="C3", ls="--", lw=1, label=f"paper {reference[0]:.5g}")
+        axes.axhline(
+            reference[0], color="C3", ls="--", lw=1, label=f"literature {reference[0]:.5g}"
+        )
     everything = np.concatenate([records for _, records in series])
     low, high = np.percentile(everything, [1, 99])
     margin = 0.3 * (high - low) + 1e-6
@@ -173,34 +175,46 @@ def pressure_against_sweeps(
     write_picture(path, figure, dpi=160)
 
 
-def equation_of_state(
-    path: str | Path, points: Sequence[tuple[float, float, float]], N: int
-) -> None:
-    """Picture of P* against packing fraction, the paper's points (Table 2) beside ours.
+def equation_of_state(path: str | Path, points: Sequence[tuple[Any, ...]], N: int) -> None:
+    """Picture of P* against packing fraction, with the paper's points (Table 2) and, at
+    lower densities, the virial series.
 
     Args:
         path: of the PNG file.
-        points: (packing fraction, P*, error) of each run.
+        points: (packing fraction, P*, error) of each run, and False where it is not equilibrated
+            or its error not converged: such a point is hollow.
         N: number of disks.
     """
     figure, axes = new_figure(7.0, 4.6)
+    range_ = [point[0] for point in points]
+    if min(range_) < VIRIAL_LIMIT:
+        curve = np.linspace(min(range_), min(max(range_), VIRIAL_LIMIT), 50)
+        values = [virial_pressure(fraction)[0] for fraction in curve]
+        axes.plot(curve, values, lw=1, label="virial series (Clisby and McCoy, 2006)")
     table = published()
-    fractions = np.array(table["packing_fractions"])
-    for index, (size, row) in enumerate(
-        sorted(table["MPMC"].items(), key=lambda item: int(item[0]))
-    ):
-        values, errors = np.array(row).T
-        same = int(size) == N
-        axes.errorbar(
-            fractions, values, errors, fmt="s--", ms=6 if same else 4, mfc="none", lw=0.8,
-            color=f"C{index}", alpha=1.0 if same else 0.5, label=f"paper, N = {int(size):,}",
-        )  # fmt: skip
-    ours = np.array(points)
-    axes.errorbar(*ours.T, fmt="o", ms=5, capsize=3, color="k", label=f"this run, N = {N:,}")
+    if max(range_) > VIRIAL_LIMIT:
+        fractions = np.array(table["packing_fractions"])
+        for index, (size, row) in enumerate(
+            sorted(table["MPMC"].items(), key=lambda item: int(item[0]))
+        ):
+            values, errors = np.array(row).T
+            same = int(size) == N
+            axes.errorbar(
+                fractions, values, errors, fmt="s--", ms=6 if same else 4, mfc="none", lw=0.8,
+                color=f"C{index}", alpha=1.0 if same else 0.5, label=f"paper, N = {int(size):,}",
+            )  # fmt: skip
+    for good in (True, False):
+        ours = np.array([point[:3] for point in points if all(point[3:]) == good])
+        if len(ours):
+            label = f"this run, N = {N:,}" + ("" if good else ", not equilibrated")
+            axes.errorbar(
+                *ours.T, fmt="o", ms=5, capsize=3, color="k", mfc="k" if good else "none",
+                label=label,
+            )  # fmt: skip
     axes.set(
         xlabel=r"packing fraction $\phi$",
         ylabel=r"$P^* = \beta P d^2$",
-        xticks=sorted({*ours[:, 0]}),
+        xticks=sorted({point[0] for point in points}),
     )
     axes.legend(fontsize=8)
     write_picture(path, figure, dpi=160)

@@ -9,7 +9,7 @@ import numpy as np
 
 from manymove.averages import Profile
 from manymove.plots import new_figure
-from manymove.report import write_picture
+from manymove.report import with_error, write_picture
 
 
 def energy(path: str | Path, records: np.ndarray, summary: dict[str, Any]) -> None:
@@ -27,7 +27,7 @@ def energy(path: str | Path, records: np.ndarray, summary: dict[str, Any]) -> No
         axes.plot(records[:, 0], records[:, 2], ".", ms=3, alpha=0.6, label="waste-recycled")
     value, error = summary["energy_K"], summary["energy_error_K"] or 0.0
     axes.axhspan(value - error, value + error, color="k", alpha=0.15, lw=0)
-    axes.axhline(value, color="k", lw=1, label=f"mean {value:.6g} +- {error:.2g} K")
+    axes.axhline(value, color="k", lw=1, label=f"mean {with_error(value, error)} K")
     axes.set(xlabel="steps", ylabel=r"$E / k_B$ of a system (K)")
     axes.legend(fontsize=8)
     write_picture(path, figure, dpi=160)

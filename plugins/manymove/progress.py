@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
 
 from tqdm import tqdm
+
+LINE_EVERY = 60.0  # seconds between two lines of progress, where there is no terminal
 
 
 class Interrupted(Exception):
@@ -64,19 +68,28 @@ class StopRequest:
 
 
 class MovesBar:
-    """Progress bar in trial moves: moves/s and the time left. Shown on a terminal only.
+    """Progress in trial moves or steps: a bar on a terminal, elsewhere a line a minute on standard
+    error.
 
     Args:
         description: words before the bar.
-        total: trial moves of the whole job.
+        total: trial moves or steps of the whole job.
+        unit: what is counted.
         quiet: show nothing.
     """
 
-    def __init__(self, description: str, total: int, *, quiet: bool = False) -> None:
+    def __init__(
+        self, description: str, total: int, *, unit: str = "moves", quiet: bool = False
+    ) -> None:
+        self._words = (description, unit)
+        self._total = max(total, 1)
+        self._quiet = quiet
+        self._began = self._said = time.monotonic()
+        self._first: int | None = None  # moves of earlier sessions
         self._bar = tqdm(
             desc=description,
             total=total,
-            unit=" moves",
+            unit=f" {unit}",
             unit_scale=True,
             dynamic_ncols=True,
             disable=True if quiet else None,
@@ -84,8 +97,24 @@ class MovesBar:
         )
 
     def show(self, moves: int) -> None:
-        """Set the number of trial moves done."""
-        self._bar.update(min(moves, self._bar.total) - self._bar.n)
+        """Set the number of moves done."""
+        moves = min(moves, self._total)
+        self._first = moves if self._first is None else self._first
+        if not self._bar.disable:
+            self._bar.update(moves - self._bar.n)
+            return
+        now = time.monotonic()
+        if self._quiet or now - self._said < LINE_EVERY:
+            return
+        self._said = now
+        description, unit = self._words
+        rate = (moves - self._first) / (now - self._began)
+        left = f"{(self._total - moves) / rate / 60:.0f} min left" if rate else "no estimate yet"
+        print(
+            f"{description}: {moves / self._total:.0%}, {rate:.3g} {unit}/s, {left}",
+            file=sys.stderr,
+            flush=True,
+        )
 
     def close(self) -> None:
         self._bar.close()

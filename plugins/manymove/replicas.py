@@ -52,6 +52,11 @@ def launched_rank() -> int:
     return _launched()[0]
 
 
+def launched_size() -> int:
+    """Number of ranks according to the launcher, 1 if it does not tell."""
+    return _launched()[1] or 1
+
+
 def require_one_process(command: str, instead: str) -> None:
     """Refuse several ranks, which would all write the same files, where a command is for one.
 

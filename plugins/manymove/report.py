@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -113,18 +113,82 @@ def lines(rows: Sequence[tuple[str, str]]) -> str:
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
 
-def with_error(value: float, error: float | None, digits: str) -> str:
-    return f"{value:{digits}} +- {'?' if error is None else format(error, digits)}"
+def with_error(value: float, error: float | None) -> str:
+    """A value with its standard error in units of its last digit, such as 9.200(8).
+
+    The error has one digit, or two if the first of them is 1 and the second is not 0.
+    """
+    if error is None or not (math.isfinite(error) and math.isfinite(value)):
+        return f"{value:.6g}(?)"
+    if error <= 0:
+        return f"{value:.6g}(0)"
+    digits, exponent = f"{error:.1e}".split("e")
+    decimals = max(0, -int(exponent) + (digits[0] == "1" and digits[2] != "0"))
+    return f"{value:.{decimals}f}({round(error * 10**decimals)})"
 
 
-def not_equilibrated(
-    what: str, drift: float | None, error: float | None, unit: str = ""
-) -> list[tuple[str, str]]:
-    """A line of the table where the second half of a run differs from the first."""
-    if drift is None or not abs(drift) > 3 * error:
-        return []
-    text = f"{what} changes by {drift:+.5f} +- {error:.5f}{unit} from the first half of the sweeps"
-    return [("not equilibrated", f"{text} to the second: raise --equilibrate")]
+# ---- equilibrium -------------------------------------------------------------------------------
+
+ENOUGH = 20  # relaxation times that a run should be long
+
+
+def equilibration(
+    length: float,
+    unit: str,
+    times: Mapping[str, float | None],
+    drifts: Sequence[tuple[str, float | None, float | None, str]],
+    converged: bool | None,
+) -> dict[str, Any]:
+    """What a summary says about equilibrium.
+
+    Args:
+        length: of the measured part of the run.
+        unit: of the length: sweeps or steps.
+        times: relaxation times by what relaxes; None where there are too few records.
+        drifts: what, second half of the records less the first, its error, unit.
+        converged: whether the blocking error of the result has; None if it is not by blocking.
+
+    Returns:
+        `equilibrated` (None if there are too few records to tell), `relaxation_time`, `warnings`.
+    """
+    known = {what: time for what, time in times.items() if time is not None}
+    slowest = max(known, key=lambda what: known[what], default=None)
+    warnings = []
+    for what, drift, error, of in drifts:
+        if drift is not None and error is not None and abs(drift) > 3 * error:
+            warnings.append(
+                f"not equilibrated: {what} changes by {with_error(drift, error)}{of} from the "
+                f"first half of the {unit} to the second: raise --equilibrate"
+            )
+    if slowest is not None and length < ENOUGH * known[slowest]:
+        warnings.append(
+            f"not equilibrated: {length:,.0f} {unit} are {length / known[slowest]:.2g} relaxation "
+            f"times of {slowest} ({known[slowest]:.2g} {unit} or more); {ENOUGH} are needed: raise "
+            f"--{unit} and --equilibrate"
+        )
+    equilibrated = None if slowest is None and not warnings else not warnings
+    if equilibrated is None:
+        warnings.append("too few records to tell whether the run is equilibrated")
+    elif converged is False:
+        warnings.append("error not converged: the run is too short for a reliable error")
+    return {
+        "equilibrated": equilibrated,
+        "relaxation_time": None if slowest is None else known[slowest],
+        "warnings": warnings,
+    }
+
+
+def warning_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """The lines of a table of one run."""
+    return [("warning", text) for text in summary["warnings"]]
+
+
+def status(summary: dict[str, Any]) -> str:
+    """One run in a table of several: "ok", or what its own table warns of."""
+    kinds = dict.fromkeys(text.partition(":")[0] for text in summary["warnings"])
+    return "; ".join(
+        "too few records" if kind.startswith("too few records") else kind for kind in kinds
+    ) or ("ok" if summary["complete"] else "stopped early")
 
 
 def stopped(summary: dict[str, Any]) -> str:

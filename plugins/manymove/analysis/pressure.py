@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.polynomial import Polynomial
 
+from manymove.report import with_error
+
 # Chosen with examples/hard_disks/pressure_bias.py: on model distributions with the slope and the
 # curvature of hard disks between 0.698 and 0.718 the contact value is wrong by 3e-6 (relative) at
 # most; its counting noise is 17.8 / sqrt(pairs per diameter at contact).
@@ -43,7 +45,7 @@ class PressureEstimate:
     plateau: bool = field(default=True)
 
     def __str__(self) -> str:
-        return f"{self.value:.5f} +- {self.error:.5f}"
+        return with_error(self.value, self.error)
 
 
 @functools.cache

@@ -40,12 +40,14 @@ class Frame:
         box: (Lx, Ly).
         diameter: of all disks.
         step: time step of the frame.
+        types: names of the types that particles have.
     """
 
     positions: np.ndarray
     box: tuple[float, float]
     diameter: float
     step: int
+    types: tuple[str, ...] = ()
 
 
 def read_frame(path: str | Path, index: int = -1) -> Frame:
@@ -134,6 +136,7 @@ def _disks(frame: gsd.hoomd.Frame) -> Frame:
         (float(box[0]), float(box[1])),
         float(diameter),
         int(frame.configuration.step),
+        tuple(str(frame.particles.types[k]) for k in np.unique(frame.particles.typeid)),
     )
 
 
@@ -195,11 +198,13 @@ class TrajectoryWriter:
         path: of the file.
         box: (Lx, Ly).
         diameter: of all disks.
-        resume: append to the file if it exists rather than replace it.
+        resume: append to the file if it exists.
         mark: result of `sync`; append after it, and drop the frames that follow it, because any
             part of them may be missing after a power cut.
+        overwrite: replace the file if it exists.
 
     Raises:
+        FileExistsError: the file exists, and none of the three above says what to do with it.
         OSError: the file cannot be made.
         ValueError: the file to append to is no GSD file, or a damaged one, or not that of the mark.
 
@@ -216,8 +221,13 @@ class TrajectoryWriter:
         *,
         resume: bool = False,
         mark: Mapping[str, Any] | None = None,
+        overwrite: bool = False,
     ) -> None:
         path = Path(path)
+        if path.exists() and not (resume or mark or overwrite):
+            raise FileExistsError(
+                f"{path} exists: resume=True appends to it, overwrite=True replaces it"
+            )
         self.shortened = False
         self.last_step = mark["last_step"] if mark else -1
         if not (path.is_file() and (mark["frames"] if mark else resume)):

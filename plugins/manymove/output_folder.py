@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The folder that a command writes its results into."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from manymove import files
+
+# The names of all files that commands write, and of the folders of runs made in turn.
+_FILES = (
+    "summary.json", "options.json", "checkpoint-*", "trajectory.gsd", "trajectory-*.gsd",
+    "pressure.csv", "energy.csv", "g.csv", "profile.csv", "isotherm.csv", "thermo.csv",
+    "in.dpd", "log.lammps", "final.data", "configuration.png", "pressure.png",
+    "equation_of_state.png", "energy.png", "autocorrelation.png", "g.png", "far_field.png",
+    "valences.png", "profile.png", "isotherm.png",
+)  # fmt: skip
+_RUNS = ("packing_fraction_*", "pressure_*")
+_NAMED = 3  # in the message
+
+
+def results_in(folder: Path) -> list[Path]:
+    """The files of earlier runs in a folder, those of runs made in turn included."""
+    runs = [run for pattern in _RUNS for run in folder.glob(pattern) if run.is_dir()]
+    return sorted(
+        path
+        for place in (folder, *runs)
+        for pattern in _FILES
+        for path in place.glob(pattern)
+        if path.is_file()
+    )
+
+
+def claim(folder: Path, *, resume: bool, overwrite: bool) -> None:
+    """Make sure that a run may write into a folder; the folder is not made yet.
+
+    Args:
+        folder: `--output`.
+        resume: the run continues the one in the folder.
+        overwrite: remove the results of earlier runs.
+
+    Raises:
+        FileExistsError: the folder holds results, which nobody said to continue or to overwrite.
+        OSError: the folder cannot be made or written.
+        ValueError: the run is to resume and to overwrite.
+    """
+    if resume and overwrite:
+        raise ValueError("--resume continues the run that --overwrite would remove: give one")
+    place = next(p for p in (folder, *folder.absolute().parents) if p.exists())
+    if not place.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), f"--output {folder}")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), f"--output {folder}")
+    found = [] if resume else results_in(folder)
+    if found and not overwrite:
+        names = ", ".join(str(path.relative_to(folder)) for path in found[:_NAMED])
+        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        raise FileExistsError(
+            f"{folder} holds results ({names}{more}): --resume continues that run, --overwrite "
+            "replaces it, and another --output keeps it"
+        )
+    for place in {path.parent for path in found}:
+        files.remove(*(path for path in found if path.parent == place))

@@ -1,0 +1,124 @@
+"""Results are never replaced silently, and `--resume` knows the options of the run."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from commands import SMALL, summary_of
+from lammps_host import needs_lammps
+
+from manymove import cli
+from manymove.io import TrajectoryWriter
+
+COMMANDS = [pytest.param(name, marks=needs_lammps if name == "dpd" else ()) for name in SMALL]
+
+
+@pytest.fixture(autouse=True)
+def no_pictures(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # they take long
+
+
+def run(name, output, *options):
+    few = [] if "--resume" in options else SMALL[name].split()
+    words = [name, *few, "--device", "cpu", "--quiet", "--output", str(output)]
+    return cli.run([*words, *map(str, options)])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_results_are_replaced_only_if_that_is_said(name, tmp_path, capfd):
+    assert run(name, tmp_path) == 0
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert run(name, tmp_path, "--seed", 2) == 2
+    error = capfd.readouterr().err
+    assert error.count("\n") == 1 and f"{tmp_path} holds results (" in error
+    for way in ("--resume", "--overwrite", "another --output"):
+        assert way in error
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    (tmp_path / "notes.txt").write_text("mine")
+    assert run(name, tmp_path, "--seed", 2, "--overwrite") == 0
+    assert summary_of(tmp_path)["seed"] == 2
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert run(name, tmp_path, "--overwrite", "--resume") == 2
+    assert "give one" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_default_folder_is_that_of_the_command(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.run([name, *SMALL[name].split(), "--device", "cpu", "--quiet"]) == 0
+    assert (tmp_path / "out" / name / "summary.json").is_file()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "disks --input none.gsd",
+        "disks --max-displacement -1",
+        "disks --packing-fraction 0.8",
+        "disks --equation-of-state --packing-fractions 0.8",
+        "disks --resume",
+        "electrolyte --debye-length 1.0",
+        "electrolyte --resume",
+        "adsorption --framework FAU",
+        "adsorption --isotherm 1 --method plj --framework FAU",
+        "adsorption --method mcmc",
+        "dpd --particles 10",
+        "dpd --resume",
+    ],
+)
+def test_a_failed_check_leaves_no_folder(line, tmp_path):
+    name, *options = line.split()
+    words = [*SMALL[name].split(), "--device", "cpu", "--quiet", "--output", str(tmp_path / "a/b")]
+    assert cli.run([name, *words, *options]) == 2
+    assert not (tmp_path / "a").exists()
+
+
+def test_runs_in_turn_are_protected_and_resumed(tmp_path, capfd):
+    states = ["--equation-of-state", "--packing-fractions", "0.5,0.6"]
+    assert run("disks", tmp_path, *states) == 0
+    (tmp_path / "summary.json").unlink()
+    assert run("disks", tmp_path, *states) == 2
+    assert "packing_fraction_0.5/" in capfd.readouterr().err
+    for path in (tmp_path / "packing_fraction_0.6").iterdir():  # as if it had not begun
+        path.unlink()
+    assert run("disks", tmp_path, "--resume", "--sweeps", 4) == 0
+    assert summary_of(tmp_path)["packing_fractions"] == [0.5, 0.6]
+    assert [each["sweeps"] >= 4 for each in summary_of(tmp_path)["runs"]] == [True, True]
+
+
+@pytest.mark.parametrize("name", ["disks", "electrolyte", "adsorption"])
+def test_resume_takes_the_options_of_the_run(name, tmp_path, capfd):
+    length = "--steps" if name == "adsorption" else "--sweeps"
+    options = ["--seed", 7, "--max-displacement", 0.1]
+    assert run(name, tmp_path / "whole", *options, length, 8) == 0
+    assert run(name, tmp_path / "two", *options) == 0
+    assert run(name, tmp_path / "two", "--resume", length, 8, "--threads", 1) == 0
+    one, other = summary_of(tmp_path / "whole"), summary_of(tmp_path / "two")
+    assert one["state_hash"] == other["state_hash"] and other["seed"] == 7
+    # The length is that of the last session.
+    assert json.loads((tmp_path / "two/options.json").read_text())[length[2:]] == 8
+    assert run(name, tmp_path / "two", "--resume", "--seed", 1) == 2
+    assert "options.json has --seed 7, not 1" in capfd.readouterr().err
+
+
+def test_a_trajectory_is_replaced_only_if_that_is_said(tmp_path):
+    path = tmp_path / "a.gsd"
+    with TrajectoryWriter(path, (5.0, 5.0)) as trajectory:
+        trajectory.append(np.zeros((2, 2)), step=1)
+    before = path.read_bytes()
+    with pytest.raises(FileExistsError, match="overwrite=True replaces it"):
+        TrajectoryWriter(path, (5.0, 5.0))
+    assert path.read_bytes() == before
+    with TrajectoryWriter(path, (5.0, 5.0), overwrite=True) as trajectory:
+        assert trajectory.last_step == -1
+
+
+def test_results_of_benchmarks_are_not_replaced(tmp_path, capfd):
+    for option in ("--json", "--plot"):
+        (tmp_path / "old").write_text("old")
+        assert cli.run(["bench", "disks", option, str(tmp_path / "old")]) == 2
+        assert "old holds results: remove it, or choose another name" in capfd.readouterr().err
+        assert (tmp_path / "old").read_text() == "old"
