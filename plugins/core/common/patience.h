@@ -7,11 +7,9 @@
 
 namespace manymove {
 
-// What one poll adds to the seconds of a wait, however long it took: at most a second, and at most a
-// sixteenth of the limit, so that the time for which a job is suspended does not count.
-inline double counted(double seconds, double limit) {
-  return std::min({seconds, 1.0, limit / 16});
-}
+// What one poll adds to the seconds of a wait, however long it took: at most a second, and at most
+// a sixteenth of the limit, so that the time for which a job is suspended does not count.
+inline double counted(double seconds, double limit) { return std::min({seconds, 1.0, limit / 16}); }
 
 // Counts the seconds between polls since the last progress.
 template <class Clock = std::chrono::steady_clock>

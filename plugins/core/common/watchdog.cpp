@@ -39,8 +39,7 @@ void Clock::rest(double seconds) {
 // when it is woken. The share of the limit leaves the others time to wake and to answer.
 class Watchdog::Count {
  public:
-  Count(Clock& clock, double limit)
-      : clock_(clock), limit_(limit), last_(clock.now()) {}
+  Count(Clock& clock, double limit) : clock_(clock), limit_(limit), last_(clock.now()) {}
   double seconds() {
     const double now = clock_.now();
     seconds_ += counted(now - last_, limit_);
