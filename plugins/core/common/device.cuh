@@ -50,7 +50,8 @@ inline int existing_device(int device) {
   return device;
 }
 
-// Restores the calling thread's current device at its end, whatever becomes current meanwhile.
+// Restores the calling thread's current device at its end, whatever becomes current meanwhile. With
+// CUDA 12 and later this makes a context on that device if it had none.
 class DeviceGuard {
  public:
   DeviceGuard() noexcept : known_(cudaGetDevice(&before_) == cudaSuccess) {}
