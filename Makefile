@@ -4,7 +4,7 @@
 # make sanitize   runs the C++ tests and the tests of the CPU engines with AddressSanitizer and
 #             UndefinedBehaviorSanitizer, and the C++ tests with ThreadSanitizer
 # make docs   builds the documentation into build/docs; a warning is an error
-# make lint   checks format and style;  make format mends the format;  make clean starts afresh
+# make lint   checks format and style;  make format formats;  make clean removes what was built
 #
 # Needed: Python >= 3.10 with its headers, a C++20 compiler, make. CMake and ninja are fetched as
 # wheels where they are missing. PYTHON=..., CUDA=ON|OFF and ARCH=... override what is found.
@@ -57,7 +57,7 @@ test: $(VENV)/.$(test-device)-test
 		PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 # GCC's runtime libraries have to be in the process before Python is. The first finding ends it.
-# ThreadSanitizer has the C++ tests alone.
+# ThreadSanitizer runs the C++ tests only.
 threads := build/sanitize-threads
 sanitize: $(VENV)/.$(test-device)-test
 	$(PIP) install --no-build-isolation --no-deps --upgrade --target build/sanitize \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A recorder of what is done to files, and the folders that a power cut may leave of it.
+"""A recorder of changes of files, and the folders that a power cut may leave after them.
 
 The model is POSIX's, with nothing that a file system gives besides:
 - A write is on the disk when its file was synced. Until then it may be there, or not, or in part,
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 SECTOR = 512  # bytes, which are written as a whole or not at all
-FOLDER = -1  # in place of the number of a file
+FOLDER = -1  # stands for the number of a file
 Image = dict[str, bytes | None]  # paths from the root; None: a folder
 
 
@@ -79,7 +79,7 @@ class Recorder:
         return len(self._contents) - 1
 
     def _relative(self, path: Any) -> str | None:
-        """The path from the root; None of what is elsewhere."""
+        """The path from the root; None for paths that are elsewhere."""
         if isinstance(path, int):
             path = os.readlink(f"/proc/self/fd/{path}")
         path = Path(os.path.abspath(path))
@@ -206,7 +206,7 @@ class _Raw(io.FileIO):
 
 
 class Disk:
-    """What is on the disk for sure, and what may be."""
+    """The part that is certainly on the disk, and the part that may be."""
 
     def __init__(self, names: dict[str, int], contents: list[bytes]) -> None:
         self._names, self._contents = names, contents
@@ -269,7 +269,7 @@ class Disk:
 
 
 def image_of(root: Path) -> Image:
-    """What is really there."""
+    """The actual contents of a folder."""
     image: Image = {}
     for path in sorted(root.rglob("*")):
         image[str(path.relative_to(root))] = None if path.is_dir() else path.read_bytes()

@@ -44,7 +44,7 @@ def asleep(comm, folder: Path) -> dict:
 
 
 def failing(comm, names: tuple[str, ...], ranks: tuple[int, ...]) -> dict:
-    """Errors in what the engines ask of some of their ranks, in runs and in what observes."""
+    """Errors of some ranks in calls of the engines, during runs and during observations."""
     found = {}
     for name in names:
         disks = small(comm)
@@ -92,7 +92,7 @@ def start_fails(comm, folder: Path) -> dict:
 
 
 def tasks_fail(comm, folder: Path) -> list[str]:
-    """Of several errors at once all raise that of the lowest rank, and go on."""
+    """If several ranks fail at once, all raise the error of the lowest one and continue."""
     ranks = Ranks.of(comm)
 
     def task() -> None:

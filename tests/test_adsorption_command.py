@@ -215,8 +215,8 @@ def test_isotherm_implies_its_method_and_refuses_others(tmp_path, capsys):
 
 
 def test_points_of_an_isotherm_go_on_from_each_other(tmp_path):
-    """The second begins with the molecules that the first ended with, though nothing equilibrates
-    it."""
+    """The second point begins with the final molecules of the first one, also without equilibration
+    steps."""
     assert adsorption(*DENSE, "20,21", "--equilibrate", 0, "--output", tmp_path) == 0
     first, second = (
         np.loadtxt(tmp_path / f"pressure_{p}/energy.csv", delimiter=",", skiprows=1)[:, 1]
@@ -230,7 +230,7 @@ def test_points_of_an_isotherm_go_on_from_each_other(tmp_path):
 
 
 def test_an_isotherm_says_whether_it_is_equilibrated(tmp_path, capsys):
-    """Not where nothing equilibrates a dense point; where something does, both sides agree."""
+    """A dense point without equilibration steps is not; with them both sides agree."""
     words = [word for word in DENSE if word != "--quiet"]
     found = {}
     for folder, equilibrate in (("cold", 0), ("relaxed", 1000)):
@@ -264,7 +264,7 @@ def test_an_isotherm_says_whether_it_is_equilibrated(tmp_path, capsys):
 
 
 def test_an_isotherm_resumes_where_it_was_stopped(tmp_path):
-    """Also where the point that it was to go on with had not begun."""
+    """Also if the next point had not begun."""
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert adsorption(*DENSE, "1,20", "--output", whole) == 0
     assert adsorption(*DENSE, "1", "--output", parts) == 0
@@ -319,7 +319,7 @@ def test_points_that_are_not_equilibrated_are_hollow(tmp_path, monkeypatch):
         ({"name": "a", "epsilon": 1, "sigma": 3}, '"framework" is missing'),
         ({"name": "a", "epsilon": 1, "sigma": 3, "framework": {}, "mass": 4}, 'unknown "mass"'),
         ({"name": "a", "epsilon": 1, "sigma": 3, "framework": {"O": [1]}}, "and sigma with O"),
-        ("methane", "'methane' is no object"),
+        ("methane", "'methane' is not an object"),
     ],
 )
 def test_adsorbates_that_cannot_be_read_are_told_the_format(entry, message, tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""CIF files as they are found: what is read, with a warning or without, and what is refused."""
+"""CIF files that are read, with a warning or without, and those that are refused."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_checkpoint_of_a_grown_system_goes_on(tmp_path, device):
 
 
 def test_a_system_that_cannot_grow_ends_the_run(tmp_path):
-    """An ideal gas of 30,000 molecules, from 11,000 on."""
+    """An ideal gas of 30,000 molecules that starts with 11,000."""
     places = np.random.default_rng(1).random((1, 11000, 3)) * (8.5, 9.0, 10.0)
     a = make("plj", 11000, adsorbates=NOTHING, fugacity=1.62e6, systems=1, positions=places)
     with pytest.raises(RuntimeError, match="more than 16384 molecules"):
@@ -73,7 +73,7 @@ def test_a_system_that_cannot_grow_ends_the_run(tmp_path):
 
 
 def test_capacity_is_estimated_from_the_pores():
-    """One molecule in 20 cubic angstrom, as was taken once, is 2,131 in the box of MFI."""
+    """The earlier estimate, one molecule in 20 cubic angstrom, is 2,131 in the box of MFI."""
     a = Adsorption("MFI", 0, method="plj", systems=1, fugacity=1.0, grid_spacing=0.3, seed=1,
                    device="cpu", threads=1)  # fmt: skip
     assert 124 < a.capacity[0] < 300

@@ -339,15 +339,12 @@ LAUNCHED = {  # what tells rank 0 of 4, or only that there are ranks
 
 
 class Communicator:
-    """As much of mpi4py's as a rank needs to join the others."""
+    """The part of an mpi4py communicator and of a channel that a rank needs to join the others."""
 
     def __init__(self, size):
         self.rank, self.size = size - 1, size
 
-    def Split_type(self, kind):
-        return self
-
-    def allgather(self, item):
+    def all(self, item):
         return [item] * self.size
 
 
@@ -360,7 +357,8 @@ def launched(monkeypatch):
     def launch(variables, size):
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
-        mpi = types.SimpleNamespace(COMM_WORLD=Communicator(size), COMM_TYPE_SHARED=0)
+        mpi = types.SimpleNamespace(COMM_WORLD=Communicator(size))
+        monkeypatch.setattr(replicas.Channel, "of", lambda communicator, purpose: communicator)
         module = types.SimpleNamespace(MPI=mpi) if size else None
         monkeypatch.setitem(sys.modules, "mpi4py", module)
 

@@ -1,4 +1,4 @@
-"""Devices and streams, as far as no GPU is needed; tests/cxx/test_devices.cpp has the rest."""
+"""Devices and streams without a GPU; tests/cxx/test_devices.cpp has further tests of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_stream_that_the_cuda_array_interface_does_not_allow_is_refused(stream
 
 @pytest.mark.parametrize("face", [{}, {"stream": None}, {"stream": 1}, {"stream": 0x7F00DEADBEEF}])
 def test_allowed_streams_are_taken(face):
-    # The array itself cannot be read, for want of a device or because nothing is there.
+    # The array cannot be read, because there is no device or nothing at its address.
     with pytest.raises((RuntimeError, ValueError), match="CUDA"):
         make((OnDevice(**face), (9.0, 9.0)))
 

@@ -1,4 +1,4 @@
-"""Faults of GPUs and silent ranks under `run_style manymove/verlet` end in an error that is told.
+"""Faults of GPUs and silent ranks under `run_style manymove/verlet` end the run with an error.
 
 Two ranks share one GPU, or have one each where there are two.
 """
@@ -30,7 +30,7 @@ TRANSPORTS = ["host", "shared", "peer"]
 
 @pytest.fixture(params=[pytest.param(n, marks=pytest.mark.gpu, id=f"GPUs: {n}") for n in (1, 2)])
 def gpus(request: pytest.FixtureRequest) -> dict[str, str]:
-    """Environment variables with which LAMMPS sees so many GPUs."""
+    """Environment variables with which LAMMPS sees this number of GPUs."""
     if len(_core.cuda_devices()) < request.param:
         pytest.skip(f"fewer than {request.param} CUDA devices")
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0,1").split(",")

@@ -81,7 +81,7 @@ def test_bonds_and_special_neighbors_travel_with_particles(newton, processors, d
     one, many = one_and_many(deck + "run 60\n" + END, processors, device, tmp_path)
     assert_close(state(many), state(one), 1e-6)
     assert one.thermo()["Press"] == pytest.approx(many.thermo()["Press"], rel=1e-6)
-    # A third of the particles have come to another part of the box at least.
+    # At least a third of the particles have moved to another part of the box.
     width = 6 / int(processors.split()[0])
     before, after = (np.floor(pick(one, "xu", file=f) / width) for f in ("first", "end"))
     assert np.mean(before != after) > 1 / 3
@@ -89,7 +89,7 @@ def test_bonds_and_special_neighbors_travel_with_particles(newton, processors, d
 
 @pytest.mark.parametrize("last", [2**31 - 2, 2**31 - 1000])
 def test_ids_up_to_the_largest(last, device, tmp_path):
-    # They are spread over all numbers that LAMMPS has for them. No memory may follow the largest.
+    # The IDs are spread over all that LAMMPS allows. Memory must not depend on the largest one.
     start = as_data(CHAINS, tmp_path, lambda k: last - 4_000_037 * (k - 1))
     deck = start + resident(device) + THERMO + "run 30\n" + END
     one, many = one_and_many(deck, "2 1 1", device, tmp_path)
@@ -126,7 +126,7 @@ fix nve all nve
 @pytest.mark.parametrize("newton", ["on", "off"])
 @pytest.mark.parametrize("ends", [(3.8, 4.2), (4.2, 3.8)])
 def test_a_chain_across_the_face_between_ranks(newton, ends, device, tmp_path):
-    # It goes through the whole box, so that each rank has some and all of it in turn.
+    # The chain moves through the whole box, so that each rank has a part and all of it in turn.
     deck = PAIR.replace("NEWTON", newton).replace("LEFT", str(ends[0]))
     deck = deck.replace("RIGHT", str(ends[1])) + resident(device) + THERMO + "run 300\n" + END
     one, many = one_and_many(deck, "2 1 1", device, tmp_path)
@@ -136,7 +136,7 @@ def test_a_chain_across_the_face_between_ranks(newton, ends, device, tmp_path):
 
 
 def test_ranks_without_bonds(device, tmp_path):
-    # Only a corner of the box has some, that of one of four ranks; the flow takes them on.
+    # Only the corner of one of four ranks has bonds, which the flow carries to the other ranks.
     deck = CHAINS.replace("create_bonds many all all", "create_bonds many corner corner")
     corner = (
         "region corner block 0 2 0 2 INF INF\ngroup corner region corner\nspecial_bonds lj 0 1 1"

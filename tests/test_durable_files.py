@@ -130,7 +130,7 @@ KEEPING = ("disks", "electrolyte", "adsorption", "records")
 def test_a_power_cut_at_any_call_of_a_save_leaves_a_whole_file(
     name, keep, links, tmp_path, monkeypatch
 ):
-    """The old one or the new one, and where it is kept the one before."""
+    """The file is the old one or the new one; where it is kept, the one before is there too."""
     save, load, file = SAVES[name]
     options = {"keep_previous": True} if keep else {}
     root = tmp_path / "root"
@@ -234,7 +234,7 @@ def test_a_file_system_that_syncs_no_folders_is_no_error(tmp_path, monkeypatch):
 
 
 def test_a_trajectory_is_put_back_to_its_last_synced_frame(tmp_path, monkeypatch):
-    """Whatever was lost of what came later, in which gsd moves its index to another place."""
+    """Also if later changes, in which gsd moves its index to another place, were lost in part."""
     root = tmp_path / "root"
     root.mkdir()
     random = np.random.default_rng(2)
@@ -316,7 +316,7 @@ def command(monkeypatch):
 
 
 def same(one, other):
-    """The same results."""
+    """The runs have the same results."""
     for key in SAME:
         assert summary_of(one).get(key) == summary_of(other).get(key), key
     if "energy_per_ion_kT" in summary_of(one):  # a resumed engine sums the energy in another order
@@ -358,7 +358,7 @@ def test_a_run_whose_power_is_cut_anywhere_ends_the_same(name, command, tmp_path
 
 
 def saved_after(calls, name):
-    """How many calls it took until a file was there for sure."""
+    """The number of calls after which a file is certainly there."""
     for k, (kind, folder, *more) in enumerate(calls):
         if kind == "names" and any(path.endswith(name) for path in more[0]):
             return next(n for n in range(k, len(calls)) if calls[n] == ("sync", folder)) + 1
@@ -404,7 +404,7 @@ def test_a_damaged_checkpoint_is_replaced_by_the_one_before(
         capfd.readouterr()
         assert command(name, folder, "--resume") == 0
         told = capfd.readouterr().err.splitlines()[0]
-        assert told.endswith(f"; going on from {folder / 'checkpoint-0.state.previous'}")
+        assert told.endswith(f"; continuing from {folder / 'checkpoint-0.state.previous'}")
         assert all(str(path) in told for path in damaged)
         same(tmp_path / "whole", folder)
 
@@ -430,7 +430,7 @@ def shorter(data):
 
 
 def flipped(data):
-    """One bit of the longest array."""
+    """Flips one bit of the longest array."""
     with np.load(io.BytesIO(data)) as file:
         longest = max((file[name].tobytes() for name in file.files), key=len)
     changed = bytearray(data)

@@ -1,5 +1,5 @@
-"""What `run_style manymove/verlet` does with names of styles: with its own, which other commands
-see, and with those of the computes and fixes that it takes for readers of a rank's own atoms."""
+"""How `run_style manymove/verlet` treats names of styles: its own, which other commands see, and
+those of the computes and fixes that it treats as readers of a rank's own atoms."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ run 4
 
 # ---- readers of a rank's own atoms ----
 
-# In packages (here EXTRA-FIX) that a LAMMPS may be built without.
+# These are in packages (here EXTRA-FIX) without which LAMMPS may have been built.
 OPTIONAL = {"temp/csvr"}
 # Ghost atoms or neighbor lists are needed for the values of these.
 READERS_OF_GHOSTS = {
@@ -118,7 +118,7 @@ def test_the_styles_that_read_own_atoms_only_are_styles_of_this_lammps(tmp_path)
 
 
 def test_other_styles_find_the_ghosts_of_the_present_step(tmp_path):
-    """A style that is not in the list is taken for a reader of ghosts, whatever it is."""
+    """Every style that is not in the list is treated as a reader of ghosts."""
     computes = {
         "coord": "coord/atom cutoff 0.8",
         "centro": "centro/atom 6",

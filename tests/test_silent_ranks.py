@@ -34,7 +34,7 @@ MEMORY = 450_000  # kilobytes
 SOON = 20  # seconds on a busy machine, well below the default of 60
 PYTHON = os.path.basename(sys.executable).encode()
 
-# Of some seconds, so that there is time to stop them.
+# They take some seconds, so that there is time to stop them.
 JOBS = {
     "decomposed disks": "disks --particles 3000 --sweeps 6000 --equilibrate 5 --frames 1 "
     "--decompose",

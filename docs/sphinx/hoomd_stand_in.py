@@ -21,7 +21,7 @@ HOOMD = {
     "hoomd.custom": ["Action"],
     "hoomd.operation": ["Integrator"],
     "hoomd.tune": ["CustomTuner", "ManualTuneDefinition", "ScaleSolver", "SecantSolver"],
-    "hoomd.error": ["DataAccessError"],
+    "hoomd.error": ["DataAccessError", "MutabilityError"],
     "hoomd.data": [],
     "hoomd.data.parameterdicts": ["ParameterDict", "TypeParameterDict"],
     "hoomd.data.typeconverter": ["OnlyTypes"],

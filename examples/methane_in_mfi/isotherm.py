@@ -82,7 +82,7 @@ FORCE_FIELDS: dict[str, dict[str, Any]] = {
         "published": {p: (q * MASS, e * MASS) for p, (q, e) in _SHAH_298.items()},
         "source": "M. S. Shah, M. Tsapatsis, J. I. Siepmann, Langmuir 31, 12268 (2015), Gibbs "
         "ensemble, as tabulated in github.com/dejac001/adsorption_isotherm_fitting; tail "
-        "corrections instead of our shift, and other coordinates: conventions that are unlike",
+        "corrections instead of our shift, and other coordinates: different conventions",
     },
     "TraPPE-zeo, 343 K": {
         "adsorbate": trappe_zeo((148.0, 3.73)),
@@ -218,7 +218,7 @@ def main() -> None:
     parser.add_argument("results", type=Path)
     parser.add_argument("--systems", type=int, default=1056)
     parser.add_argument("--steps", type=int, default=100000,
-                        help="of the first round of equilibration, and to measure")  # fmt: skip
+                        help="of the first equilibration round and of the measurement")  # fmt: skip
     parser.add_argument("--insertions", type=int, default=20000, help="of test molecules")
     parser.add_argument("--raspa-seconds", type=float, default=120.0)
     parser.add_argument("--processes", type=int, default=None)

@@ -334,7 +334,7 @@ void HardDisks::migrate() {
   for (const harddisk::DiskPosition& disk : engine_->own_positions())
     meeting.bring(disk.disk, disk.xy);
   meeting.meet();
-  // Of the particles that this rank has at the moment, in HOOMD-blue's order.
+  // The particles that this rank has at the moment, in HOOMD-blue's order.
   const auto tags_here = [&] {
     const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
                                         access_mode::read);
@@ -365,8 +365,8 @@ void HardDisks::migrate() {
   m_comm->forceMigrate();
   m_comm->communicate(timestep_);
 
-  // HOOMD-blue keeps the order of those that stayed and appends those that came. Where it does
-  // otherwise, the rest is fetched like those that came.
+  // HOOMD-blue keeps the order of particles that stayed and appends those that came. If the order
+  // is different, the remaining ones are fetched like those that came.
   const std::vector<unsigned int> after = tags_here();
   std::vector<Point> now;
   for (auto old = before.begin(); now.size() < after.size(); ++old) {

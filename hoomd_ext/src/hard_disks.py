@@ -109,9 +109,9 @@ class HardDisks(Integrator):
             the integrator is attached.
 
     Raises:
-        ValueError: (at the start of a run) the box, the types or the particles are not as said
-            above; `d` is larger than `max_d`; two disks overlap by more than `repair_depth`: the
-            message has their tags and the depth; the box is too small for so many ranks.
+        ValueError: (at the start of a run) the box, the types or the particles are not as described
+            above; `d` is larger than `max_d`; two disks overlap by more than `repair_depth` (the
+            message has their tags and the depth); the box is too small for so many ranks.
         hoomd.error.MutabilityError: `threads` is set while the integrator is attached.
     """
 
@@ -165,8 +165,8 @@ class HardDisks(Integrator):
     @property
     def max_d(self):
         r"""float: Largest `d` that the present box allows :math:`[\mathrm{length}]`: the width of
-        its narrowest cells, one diameter or a little more. Available while the integrator is
-        attached."""
+        its narrowest cells, which is slightly more than one diameter. Available while the
+        integrator is attached."""
         if not self._attached:
             raise DataAccessError("max_d")
         return self._cpp_obj.max_d

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Compiles only if the classes that this plugin restates have the layout of LAMMPS' own. It is part
-// of the build where LAMMPS' source tree is given, and makes no code.
+// of the build if LAMMPS' source tree is given, and generates no code.
 #include <mpi.h>
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 #include "fix.h"
 #include "lmptype.h"
 #include "pointers.h"
-// The members are not public; nothing is done with them but to look where they are.
+// The members are not public; only their offsets are read.
 #define private public
 #define protected public
 #include "fix_addforce.h"
 #include "irregular.h"
 #include "verlet.h"
-// The restated classes, under another namespace's name.
+// The restated classes, in another namespace.
 namespace restated {
 using namespace LAMMPS_NS;
 }
@@ -30,7 +30,7 @@ using namespace LAMMPS_NS;
 
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
 
-// That of fix addforce is used with every LAMMPS.
+// The class of fix addforce is restated for every LAMMPS.
 namespace {
 
 using Theirs = LAMMPS_NS::FixAddForce;
@@ -55,7 +55,7 @@ MANYMOVE_SAME(region, region);
 
 }  // namespace
 
-// The others take the place of headers that an installed LAMMPS of this release does not have.
+// The other classes replace headers that an installed LAMMPS of this release does not have.
 #if MANYMOVE_LAMMPS_VERSION == 20250722
 #define MANYMOVE_SAME(type, member)                                                      \
   static_assert(offsetof(LAMMPS_NS::type, member) == offsetof(restated::type, member) && \

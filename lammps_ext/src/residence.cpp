@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "residence.h"
 
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <stdexcept>
+#include <thread>
 
 #include "atom.h"
 #include "comm.h"
@@ -88,10 +91,14 @@ void Residence::guarded(Call call) {
   }
   what = "Run style manymove/verlet on " + (engine_ ? engine_->device() : device_) + ": " + what;
   if (everywhere) error->all(FLERR, what);
+  // LAMMPS aborts all ranks at once, and the launcher may end before it has passed on the message.
+  std::fprintf(stderr, "ERROR on proc %d: %s\n", comm->me, what.c_str());
+  std::fflush(stderr);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
   error->one(FLERR, what);
 }
 
-// Says for how many atoms memory is missing.
+// The message says for how many atoms memory is missing.
 template <class Call>
 void Residence::with_size(Call call) {
   try {

@@ -443,7 +443,7 @@ void ResidentDeck::read_bonds() {
   for (int i = 0; i < n; ++i) first_bond_[i + 1] += first_bond_[i];
 }
 
-// Each end goes to the rank that has its particle, and those of this rank's particles come.
+// Sends each end to the rank that has its particle, and receives those of this rank's particles.
 void ResidentDeck::deliver_bonds(std::vector<BondEnd>& ends) const {
   std::string what;
   bool everywhere = true;

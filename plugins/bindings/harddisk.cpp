@@ -150,7 +150,7 @@ class Ranks final : public RankRing {
 
   nb::object object_;
   int rank_, ranks_;
-  manymove::Watchdog& watchdog_;  // of object_
+  manymove::Watchdog& watchdog_;  // belongs to object_
 };
 
 }  // namespace

@@ -100,7 +100,7 @@ inline Positions read_positions(const nb::object& object, std::size_t columns = 
   if (is_double && !on_device) return p;
   const std::size_t n = columns * shape[0];
   p.storage.resize(n);
-  // Without Python's lock, which functions of the host in the producer's stream may need.
+  // Python's lock is released, because host functions in the producer's stream may need it.
   const auto fetch = [&](void* to, std::size_t bytes) {
     const nb::gil_scoped_release release;
     copy_from_device(to, data, bytes, stream);

@@ -45,7 +45,7 @@ class PythonClock final : public Clock {
   }
 };
 
-// A watchdog with what it refers to.
+// A watchdog with the post that it refers to.
 struct PythonWatchdog {
   PythonWatchdog(int rank, int ranks, nb::callable send, nb::callable receive)
       : post(std::move(send), std::move(receive)),
@@ -61,7 +61,7 @@ void bind_watchdog(nb::module_& module) {
   nb::exception<RankFailure>(module, "RankLost", PyExc_RuntimeError);
   module.def("timeout", &Watchdog::timeout,
              "Seconds of MANYMOVE_TIMEOUT. Raises ValueError if it is not a positive number.");
-  nb::class_<Watchdog>(module, "CoreWatchdog", "For engines of the core.");
+  nb::class_<Watchdog>(module, "CoreWatchdog", "The watchdog that engines of the core use.");
   nb::class_<PythonWatchdog>(module, "Watchdog", "Notices that another rank is silent; watchdog.h.")
       .def(nb::init<int, int, nb::callable, nb::callable>(), "rank"_a, "ranks"_a, "send"_a,
            "receive"_a,

@@ -111,11 +111,10 @@ def _log_coefficient(z: float, a: float, b: float) -> float:
 def mixed_laws(
     adsorbates: Sequence[Adsorbate], cross: Mapping[tuple[str, str], tuple[float, float]]
 ) -> list[tuple[float, float]]:
-    """(epsilon, sigma) of each two species, row by row; Lorentz and Berthelot where not given.
+    """(epsilon, sigma) of each pair of species, row by row; by default Lorentz-Berthelot rules.
 
     Raises:
-        ValueError: `cross` names a species that is not there, or has a pair twice with different
-            numbers.
+        ValueError: `cross` names an unknown species, or has a pair twice with different numbers.
     """
     names = [b.name for b in adsorbates]
     for (a, b), law in cross.items():

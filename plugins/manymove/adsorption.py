@@ -78,10 +78,10 @@ class Adsorption(Simulation, Equilibration, Averages):
             `manymove.adsorption_fill` knows how many fill a device.
         max_displacement: along each axis, in angstrom. Default 0.65; `equilibrate` adapts that of
             methods with one proposal unless it is given here.
-        interpolation: of the framework's energies on a grid: "cubic" (default; a tricubic spline of
-            asinh(E / 8000 K)), or "linear" as in the paper, which needs a far finer grid.
-        grid_spacing: in angstrom, at most; one number, or one for each axis. Default 0.2 for
-            cubic and 0.08 for linear.
+        interpolation: method for the grid of framework energies: "cubic" (default; a tricubic
+            spline of asinh(E / 8000 K)), or "linear" as in the paper, with a far finer grid.
+        grid_spacing: largest spacing of the grid in angstrom; one number, or one for each axis
+            (default 0.2 for cubic and 0.08 for linear).
         precision: "mixed" (float32 energies, float64 sums) or "double".
         barrier: in kelvin; regions that molecules can leave only over higher framework energies are
             blocked for all methods, and molecules start below it. Default 20 T; None blocks
@@ -91,9 +91,9 @@ class Adsorption(Simulation, Equilibration, Averages):
         fugacity: in bar, one number per species: opens the systems to a gas (methods "metropolis"
             and "plj"). Default None, a fixed number of molecules.
         exchange: share of insertions and deletions among the steps of an open system.
-        capacity: molecules of a system that an open one has room for at its start, one number per
-            species. Default an estimate from the volume of the pores. It grows when a system needs
-            more, and has no influence on the trajectory.
+        capacity: initial number of molecules for which an open system has memory, one number per
+            species (default: an estimate from the volume of the pores). It grows when a system
+            needs more, and does not influence the trajectory.
         positions: float64 (systems, molecules, 3) in angstrom, to start from, species by species.
             Default random places.
         seed: an integer in [0, 2**64).
@@ -312,11 +312,11 @@ class Adsorption(Simulation, Equilibration, Averages):
     def set_fugacity(self, fugacity: float | Sequence[float]) -> None:
         """Bring open systems into contact with another gas; their molecules stay where they are.
 
-        The averages and the counts of moves begin anew, the random numbers go on. An isotherm is a
-        loop over fugacities of this, `equilibrate_loading` and `run`.
+        The averages and the counts of moves are reset, the sequence of random numbers is not. For
+        an isotherm, call this, `equilibrate_loading` and `run` for each fugacity.
 
         Args:
-            fugacity: in bar, one number per species.
+            fugacity: fugacity in bar, one number per species.
 
         Raises:
             ValueError: the systems are closed, or a fugacity is not positive.
@@ -404,7 +404,7 @@ class Adsorption(Simulation, Equilibration, Averages):
 
     @property
     def equilibration_steps(self) -> int:
-        """Of each system, since the present fugacity was set, without those of the averages."""
+        """Steps of each system since the present fugacity was set, except those of the averages."""
         return self.steps - self._about["began"] - self.samples
 
     @property
@@ -459,7 +459,7 @@ class Adsorption(Simulation, Equilibration, Averages):
         return places
 
     def _sites(self, snapshot: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-        """Sites (systems, slots, 3), and in which slots there is a molecule."""
+        """Sites (systems, slots, 3), and whether there is a molecule in each slot."""
         counts = snapshot["counts"].reshape(self.systems, -1)
         present = [
             np.arange(room) < counts[:, kind, None] for kind, room in enumerate(self.capacity)
@@ -468,7 +468,7 @@ class Adsorption(Simulation, Equilibration, Averages):
 
     @property
     def capacity(self) -> list[int]:
-        """Molecules of each species that a system has room for at present."""
+        """Number of molecules of each species for which a system has memory at present."""
         return self._engine.capacities
 
     @property
@@ -530,8 +530,8 @@ class Adsorption(Simulation, Equilibration, Averages):
         It holds everything that trajectory and averages depend on.
 
         Args:
-            path: of the file.
-            keep_previous: keep the file that is replaced, as ``<path>.previous``.
+            path: path of the file.
+            keep_previous: keep the replaced file as ``<path>.previous``.
 
         Raises:
             OSError: the file cannot be written; the old one is still there.

@@ -1,4 +1,4 @@
-"""When an open system holds as many molecules as its gas wants it to."""
+"""Equilibration of open systems: the loading is compared with that by test molecules."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ import numpy as np
 
 from manymove import arguments
 
-_MOMENTS = 100  # of a round of the equilibration at which loading and test molecules are compared
-_ROUNDS = 6  # each twice as long as the one before: 63 times the first in all
-_AGREEMENT = 2.0  # standard errors that end the equilibration
+_MOMENTS = 100  # comparisons of loading and test molecules in a round of the equilibration
+_ROUNDS = 6  # each is twice as long as the one before, all together 63 times the first
+_AGREEMENT = 2.0  # difference in standard errors below which the equilibration ends
 _LONGEST = 2**62
-_MOST_TESTS = 2**24  # at a time
+_MOST_TESTS = 2**24  # test molecules in one comparison
 
 
 @dataclass
 class Comparison:
-    """Loadings and test molecules of the same states, and where an equilibration stands.
+    """Loadings and test molecules of the same states, and the progress of an equilibration.
 
     Attributes:
-        sums: (2, species, systems), over the moments: molecules, and beta f V <exp(-U / T)>.
-        moments: how many.
-        first: steps of the first round of the equilibration; 0: there was none.
-        round: the present one; None when the equilibration is over.
-        began: the step at which the round began.
+        sums: sums over the comparisons, (2, species, systems): numbers of molecules, and
+            beta f V <exp(-U / T)>.
+        moments: number of comparisons.
+        first: steps of the first round of the equilibration; 0 if there was none.
+        round: index of the present round; None when the equilibration is over.
+        began: step at which the round began.
     """
 
     sums: np.ndarray
@@ -37,11 +38,11 @@ class Comparison:
 
     @property
     def header(self) -> dict[str, Any]:
-        """For a checkpoint, what is not an array."""
+        """The values for the header of a checkpoint: all except the array."""
         return {name: getattr(self, name) for name in ("moments", "first", "round", "began")}
 
     def restore(self, header: dict[str, Any], sums: np.ndarray) -> None:
-        """From a checkpoint."""
+        """Take the values from a checkpoint."""
         self.sums = sums.reshape(self.sums.shape)
         self.moments, self.first, self.began = (
             int(header[name]) for name in ("moments", "first", "began")
@@ -50,12 +51,12 @@ class Comparison:
 
 
 def test_molecules(steps: int) -> int:
-    """As many as steps since the last comparison, which cost a third of these."""
+    """One per step since the last comparison: together they cost a third of the steps."""
     return min(max(1, steps), _MOST_TESTS)
 
 
 class Equilibration:
-    """The equilibration of `manymove.Adsorption` in contact with a gas; not for use by itself."""
+    """The part of `manymove.Adsorption` that equilibrates open systems; not for separate use."""
 
     _engine: Any
     _parameters: dict[str, Any]
@@ -74,7 +75,7 @@ class Equilibration:
         """Compare the present loading with test molecules, for `loading_from_test_molecules`.
 
         Args:
-            insertions: of test molecules of each species into each system.
+            insertions: number of test molecules of each species for each system.
 
         Raises:
             ValueError: insertions is not positive, or the systems are closed.
@@ -96,17 +97,17 @@ class Equilibration:
         """Run open systems until loading and test molecules agree, and forget the averages.
 
         In a system that is in equilibrium with its gas, <N> = beta f V <exp(-U / T)> with U the
-        energy of a test molecule (B. Widom, J. Chem. Phys. 39, 2808 (1963)). Rounds of the
-        equilibration become twice as long each until both sides agree over a whole round, within
-        two standard errors that are below 3 % of the loading; six rounds at most. After an
-        interruption the next call continues.
+        energy of a test molecule (B. Widom, J. Chem. Phys. 39, 2808 (1963)). Each round
+        of the equilibration is twice as long as the one before, until both sides agree over a whole
+        round within two standard errors, and the standard error is below 3 % of the loading. There
+        are at most six rounds. After an interruption the next call continues.
 
         Args:
-            steps: of every system in the first round, at least 1.
+            steps: number of steps of every system in the first round, at least 1.
             callback: as in `equilibrate`.
 
         Returns:
-            whether they agree; None where the errors are too large to tell.
+            whether they agree; None if the errors are too large to decide.
 
         Raises:
             TypeError, ValueError: steps is not a positive integer, or the systems are closed.
@@ -132,7 +133,7 @@ class Equilibration:
 
     @property
     def first_round(self) -> int:
-        """Steps that `equilibrate_loading` was called with; 0 without."""
+        """Steps of the first round of `equilibrate_loading`; 0 if it was not called."""
         return self._comparison.first
 
     @property

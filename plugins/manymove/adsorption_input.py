@@ -1,4 +1,4 @@
-"""What the arguments of `manymove.Adsorption` mean, and which are refused."""
+"""Conversion and validation of the arguments of `manymove.Adsorption`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ BARRIER = 20  # kT: pockets behind higher barriers are blocked, no molecule star
 
 
 def known_method(method: str) -> str:
-    """Refuses a method that there is not."""
+    """Return the method; raise ValueError if it is unknown."""
     if method not in METHODS:
         raise ValueError(f'unknown method "{method}": expected one of {", ".join(METHODS)}')
     return method
 
 
 def barrier_of(barrier: float | str | None, temperature: float) -> float | None:
-    """In kelvin; "auto" is 20 T."""
+    """The barrier in kelvin; "auto" is 20 T."""
     return BARRIER * temperature if barrier == "auto" else barrier
 
 
@@ -63,7 +63,7 @@ def per_species(name: str, value: Any, species: Sequence[Adsorbate]) -> list[int
 
 
 def fugacities_of(value: Any, species: Sequence[Adsorbate]) -> list[float]:
-    """In bar, of each species."""
+    """The fugacity of each species in bar."""
     fugacities = [float(f) for f in as_list(value, species, "fugacity")]
     if any(not 0 < f < math.inf for f in fugacities):
         raise ValueError(f"fugacity must be positive and finite, got {value}")

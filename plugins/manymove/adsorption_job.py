@@ -53,7 +53,7 @@ def _share(settings: Settings, world: World) -> list[Result]:
 def _number_of_parts(settings: Settings, world: World) -> int:
     """Of the systems: one for each rank, or those that the checkpoints are of."""
     files.make_folder(settings.output)
-    found = settings.output.glob("checkpoint-*.state*")  # a damaged one may have its predecessor
+    found = settings.output.glob("checkpoint-*.state*")  # includes predecessors of damaged ones
     parts = {int(path.name.split(".")[0].partition("-")[2]) for path in found}
     if settings.resume:
         return len(parts) or world.size
@@ -180,7 +180,7 @@ def run_isotherm(
 ) -> tuple[dict[str, Any], bool]:
     """Run the pressures (bar) one after the other, each in its folder, and plot the loading.
 
-    Every point begins with the molecules that the one before ended with.
+    Every point begins with the molecules with which the one before ended.
 
     Returns:
         the summary, and whether all ran to their end.
@@ -198,7 +198,7 @@ def run_isotherm(
     points: list[Settings] = []
     for p in pressures:
         output = settings.output / f"pressure_{p:g}"
-        # A point that an interrupted isotherm has not come to begins where the one before ended.
+        # A point that an interrupted isotherm has not reached begins where the one before ended.
         resume = settings.resume and (not points or _begun(output))
         start = points[-1].output if points and not resume else None
         points.append(replace(settings, pressure=p, output=output, resume=resume, start=start))
@@ -231,7 +231,7 @@ def _begun(output: Path) -> bool:
 
 
 def _rows(runs: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
-    """Of each pressure and species what isotherm.csv has; NaN for what there is not."""
+    """Rows of isotherm.csv for each pressure and species; missing numbers are NaN."""
     for r in runs:
         for kind, name in enumerate(r["adsorbates"]):
             values = [r[key][kind] if key in r else None for key in _OF_SPECIES]

@@ -33,7 +33,7 @@ class Settings(job.Settings):
     systems: int
     options: dict[str, Any]  # other arguments of manymove.Adsorption
     pressure: float | None = None  # bar; the systems are open
-    start: Path | None = None  # the folder of a run whose last states these systems begin with
+    start: Path | None = None  # folder of a run with whose last states these systems begin
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,7 +96,7 @@ _EXAMPLE = (
 def _adsorbate(entry: dict[str, Any]) -> Adsorbate:
     known = fields(Adsorbate)
     if not isinstance(entry, dict):
-        raise ValueError(f"{entry!r} is no object with names and values")
+        raise ValueError(f"{entry!r} is not an object with names and values")
     for name in entry:
         if name not in {f.name for f in known}:
             raise ValueError(f'unknown "{name}"')
@@ -187,7 +187,7 @@ class Replica(job.Replica):
         }
         if asked["profile"] is None:
             del asked["bins"]
-        asked.pop("capacity", None)  # leaves no trace
+        asked.pop("capacity", None)  # does not influence the results
         spacing = asked.pop("grid_spacing", None)
         same = {
             name.replace("_", "-"): (held[name], _plain(value)) for name, value in asked.items()

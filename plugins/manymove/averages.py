@@ -21,7 +21,7 @@ MULTIPLE = ("mup", "mdp", "mdp-dj")  # methods with several proposals per step
 # Rows of the engine's sums (core/adsorption/model.h).
 _PLAIN, _WASTE, _WASTE_SQUARED, _JUMP, _SQUARED, _NUMBER, _NUMBER_SQUARED, _CROSS = range(8)
 _OF_SPECIES, DRIFT, _SUMS = 8, 12, 13
-_NOISE = 0.03  # of the loading: a comparison with a larger error tells nothing
+_NOISE = 0.03  # of the loading: a comparison with a larger error decides nothing
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Averages:
     _comparison: Comparison
 
     def _compared(self) -> np.ndarray:
-        """(2, species, systems): mean loadings, and those from test molecules at some moments. The
-        former are over all steps of the averages, or over these moments before there are any."""
+        """Mean loadings and those from test molecules, (2, species, systems). The former are over
+        all steps of the averages, or over the comparisons while there are no such steps."""
         if not self._comparison.moments:
             raise RuntimeError("nothing compared yet: call compare_loading")
         both = self._comparison.sums / self._comparison.moments
@@ -237,7 +237,7 @@ class Averages:
         """Whether the loading and that from test molecules agree.
 
         Args:
-            errors: standard errors that they may differ by.
+            errors: largest difference in standard errors.
 
         Returns:
             None where there is nothing to compare, or where the standard error of the difference
@@ -250,7 +250,7 @@ class Averages:
         agree: bool | None = True
         for loadings, others in zip(molecules, tests, strict=True):
             d = _estimate(loadings - others)
-            # Rare molecules: the states cannot tell more than if all were independent.
+            # For rare molecules the error is at least that of as many independent states.
             states = self._systems * (self._samples or self._comparison.moments)
             least = math.sqrt(others.mean() / states)
             error = math.nan if math.isnan(d.error) else max(least, d.error)

@@ -326,10 +326,10 @@ def _time(
 ) -> list[dict[str, Any]]:
     """Results of the variants that this rank is part of."""
     variants = [(variant, ranks) for variant, ranks in all_variants if variant]
-    answering = everyone.answering if everyone else nullcontext  # ranks that have fewer variants
+    answering = everyone.answering if everyone else nullcontext  # for ranks with fewer variants
     with answering():
         for variant, ranks in variants:
-            variant.sweeps = 16  # a cycle at least
+            variant.sweeps = 16  # at least one cycle
             variant.calibrate(seconds, ranks.first if ranks else float)
     for _ in range(repeats):
         if everyone:

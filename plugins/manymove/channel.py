@@ -20,8 +20,8 @@ RankLost = _core.RankLost  # raised by all ranks, with the same message
 _NOTICES = 7100  # tag
 _ANSWER = 0.2  # seconds between two answers of a rank that computes
 
-_keys: dict[str, int] = {}  # attributes of communicators, by purpose
-_channels: list[Channel] = []  # what these attributes are indices of
+_keys: dict[str, int] = {}  # attributes of communicators, by purpose: indices of _channels
+_channels: list[Channel] = []
 atexit.register(_channels.clear)
 
 
@@ -44,8 +44,8 @@ class Channel:
         self.rank: int = communicator.rank
         self.size: int = communicator.size
         self.watchdog = _core.Watchdog(self.rank, self.size, *_post(MPI, self.comm))
-        self._unfinished: list[Any] = []  # what MPI may still touch after a failure
-        self._common: BaseException | None = None  # the last error that all ranks have raised
+        self._unfinished: list[Any] = []  # requests and memory that MPI may use after a failure
+        self._common: BaseException | None = None  # last error that all ranks have raised
 
     @classmethod
     def of(cls, communicator: Any, purpose: str) -> Channel:
@@ -54,7 +54,7 @@ class Channel:
         Collective.
 
         Raises:
-            RankLost: it has failed, and some rank does not know.
+            RankLost: the channel has failed, and some rank has not noticed it.
         """
         from mpi4py import MPI
 
@@ -70,7 +70,7 @@ class Channel:
     # ---- waiting ---------------------------------------------------------------------------------
 
     def wait(self, requests: list[Any], *memory: Any) -> None:
-        """Until all requests are complete, which use this memory."""
+        """Wait until all requests, which use this memory, are complete."""
         test = self.mpi.Request.Testall
         try:
             self.watchdog.wait(lambda: test(requests))
@@ -79,7 +79,7 @@ class Channel:
             raise
 
     def look(self) -> None:
-        """Answers ranks that wait for this one; for a rank that computes for long.
+        """Answer ranks that wait for this one, while it computes for long.
 
         Raises:
             RankLost: another rank has failed.
@@ -88,7 +88,7 @@ class Channel:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """While this rank computes for long, without a call of this channel, a thread answers."""
+        """A context in which a thread answers while this rank computes without channel calls."""
         stop = threading.Event()
 
         def answer() -> None:
@@ -112,7 +112,7 @@ class Channel:
     # ---- agreement -------------------------------------------------------------------------------
 
     def sum(self, values: np.ndarray) -> None:
-        """In place of the values their sums over all ranks."""
+        """Replace the values by their sums over all ranks."""
         mine, sums = values.copy(), np.empty_like(values)
         self.wait([self.comm.Iallreduce(mine, sums)], mine, sums)
         values[...] = sums
@@ -143,7 +143,7 @@ class Channel:
 
     def together(self, task: Callable[[], T], patient: bool = False) -> T:
         """This rank's result of a task without calls of this channel. If it fails on some
-        ranks, all raise what the lowest of them has raised.
+        ranks, all raise the error of the lowest of them.
 
         Args:
             task: of this rank.
@@ -169,14 +169,14 @@ class Channel:
         return result  # type: ignore[return-value]
 
     def all_raise(self, error: Any) -> Any:
-        """The error, marked as one that all ranks raise now."""
+        """Mark the error as one that all ranks raise now, and return it."""
         self._common = error
         return error
 
     @contextmanager
     def collective(self) -> Iterator[None]:
-        """Around calls that all ranks make together, the last of which is a call of this channel:
-        an error of a single rank becomes RankLost on all of them, with its message."""
+        """A context for calls that all ranks make together, the last of which is a call of this
+        channel: an error of a single rank becomes RankLost on all of them, with its message."""
         try:
             yield
         except BaseException as error:
@@ -192,8 +192,8 @@ class Channel:
 
 
 def _post(mpi: Any, comm: Any) -> tuple[Callable[[int, bytes], None], Callable[[], bytes | None]]:
-    """What a watchdog sends and receives with."""
-    sent: list[tuple[Any, bytes]] = []  # and not taken yet
+    """The functions with which a watchdog sends and receives."""
+    sent: list[tuple[Any, bytes]] = []  # messages that are not yet received
 
     def send(rank: int, notice: bytes) -> None:
         sent[:] = [one for one in sent if not one[0].Test()]

@@ -52,7 +52,7 @@ def damage(path: PathLike) -> str | None:
             broken = archive.testzip()
     except OSError as error:
         return f"{os.fspath(path)}: {error.strerror or error}"
-    except Exception as error:  # of many types
+    except Exception as error:  # damage has many types of errors
         return f"{os.fspath(path)} is damaged: {error}"
     return f"{os.fspath(path)} is damaged: wrong checksum of {broken}" if broken else None
 

@@ -174,14 +174,14 @@ def adsorption(
     molecules: Annotated[
         str | None,
         typer.Option(
-            help="In each system, per species, separated by commas; 32, or 0 with --isotherm."
+            help="Molecules per system and species, comma-separated; default 32, 0 with --isotherm."
         ),
     ] = None,
     temperature: Annotated[float, typer.Option(help="In kelvin.")] = 300.0,
     method: Annotated[
         str | None,
         typer.Option(
-            help="metropolis (CPU), pmc, plj, mup, mdp or mdp-dj; mdp, or plj with --isotherm."
+            help="metropolis (CPU), pmc, plj, mup, mdp or mdp-dj; default mdp, plj with --isotherm."
         ),
     ] = None,
     proposals: Annotated[
@@ -194,21 +194,21 @@ def adsorption(
     equilibrate: Annotated[
         int,
         typer.Option(
-            help="Steps before that; with --isotherm in the first of up to six rounds, each twice "
-            "as long as the one before, until loading and test molecules agree."
+            help="Equilibration steps; with --isotherm those of the first of up to six rounds, "
+            "each twice as long as the one before, until loading and test molecules agree."
         ),
     ] = 20_000,
     isotherm: Annotated[
         str | None,
         typer.Option(
-            help="Pressures in bar, separated by commas: open systems, each point from the last."
+            help="Pressures in bar, separated by commas; every point starts from the one before."
         ),
     ] = None,
     capacity: Annotated[
         str | None,
         typer.Option(
-            help="Of --isotherm: molecules of each species that a system has room for at the "
-            "start; estimated by default, and it grows."
+            help="With --isotherm: initial capacity of a system in molecules per species; "
+            "estimated by default, grows as needed."
         ),
     ] = None,
     profile: Annotated[
@@ -225,9 +225,9 @@ def adsorption(
     max_displacement: Annotated[
         float | None, typer.Option(help="Along each axis, in angstrom; 0.65, or adapted.")
     ] = None,
-    interpolation: Annotated[str, typer.Option(help="Of the grid: cubic or linear.")] = "cubic",
+    interpolation: Annotated[str, typer.Option(help="Grid: cubic or linear.")] = "cubic",
     grid_spacing: Annotated[
-        float | None, typer.Option(help="In angstrom; 0.2 (cubic) or 0.08 (linear).")
+        float | None, typer.Option(help="Spacing in angstrom; default 0.2 (cubic), 0.08 (linear).")
     ] = None,
     precision: Precision = "mixed",
     barrier: Annotated[

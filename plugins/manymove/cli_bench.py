@@ -140,7 +140,7 @@ def bench_adsorption(
     systems: Annotated[
         int | None, typer.Option(help="Of each variant; by default what fills the device.")
     ] = None,
-    interpolation: Annotated[str, typer.Option(help="Of the grid: cubic or linear.")] = "cubic",
+    interpolation: Annotated[str, typer.Option(help="Grid: cubic or linear.")] = "cubic",
     grid_spacing: Annotated[float | None, typer.Option(help="In angstrom.")] = None,
     precision: Annotated[str, typer.Option(help="mixed or double.")] = "mixed",
     device: Device = "auto",

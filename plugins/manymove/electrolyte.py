@@ -404,8 +404,8 @@ class Electrolyte(Simulation):
         It holds everything that the trajectory depends on, and the pair correlations so far.
 
         Args:
-            path: of the file.
-            keep_previous: keep the file that is replaced, as ``<path>.previous``.
+            path: path of the file.
+            keep_previous: keep the replaced file as ``<path>.previous``.
 
         Raises:
             OSError: the file cannot be written; the old one is still there.

@@ -2,8 +2,8 @@
 """Files that survive a kill, a full disk and a power cut.
 
 A file is written under another name, synced, and renamed; then its folder is synced. A rename is
-atomic, and a folder that was synced keeps it. Therefore the name always belongs to a whole file,
-the old one or the new one. Calls that a signal interrupts are repeated by Python (PEP 475).
+atomic, and syncing the folder makes it durable. Therefore the name always refers to a complete
+file, the old one or the new one. Python repeats calls that a signal has interrupted (PEP 475).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PathLike = str | os.PathLike[str]
 
 @contextmanager
 def replace(path: PathLike, *, keep_previous: bool = False) -> Iterator[BinaryIO]:
-    """A new file, which takes the name when the block ends and is durable then.
+    """A new file, which gets the name when the block ends and is then durable.
 
     If the block or a system call fails, the old file stays and the new one is removed.
 
@@ -59,8 +59,8 @@ def previous(path: PathLike) -> Path:
 
 
 def _keep(path: Path) -> None:
-    """Give a file a second name, which stays when the first one is taken; there is no moment
-    without the first. File systems without hard links get a copy."""
+    """Give a file a second name, which remains when the first name is given to another file. The
+    first name exists at every moment. A file system without hard links gets a copy."""
     link = path.with_name(path.name + ".link")
     try:
         with contextlib.suppress(FileNotFoundError):
@@ -73,13 +73,13 @@ def _keep(path: Path) -> None:
                 copy.flush()
                 os.fsync(copy.fileno())
         os.replace(link, previous(path))
-    finally:  # it is still there after an error, and if both names were of one file already
+    finally:  # the link remains after an error, or if both names were of one file already
         with contextlib.suppress(OSError):
             os.unlink(link)
 
 
 def remove(*paths: Path) -> None:
-    """Remove files of one folder, those that exist; they do not come back after a power cut."""
+    """Remove those files of one folder that exist; a power cut does not bring them back."""
     for path in paths:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
@@ -87,7 +87,7 @@ def remove(*paths: Path) -> None:
 
 
 def make_folder(path: PathLike) -> None:
-    """Make a folder and those above it, unless they exist; durable like their files."""
+    """Make a folder and its parents unless they exist, and make them durable."""
     path = Path(path)
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     if not path.is_dir():
@@ -97,7 +97,7 @@ def make_folder(path: PathLike) -> None:
 
 
 def sync(path: PathLike) -> None:
-    """Wait until the contents of a file, whoever wrote them, are on the disk."""
+    """Wait until the contents of a file are on the disk, also if another program wrote them."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -112,6 +112,6 @@ def sync_folder(path: PathLike) -> None:
     try:
         sync(path)
     except OSError as error:
-        # Some network file systems sync names by themselves and refuse to be asked.
+        # Some network file systems sync names by themselves and refuse the call.
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise

@@ -93,8 +93,9 @@ def read_framework(source: str | os.PathLike[str]) -> Framework:
             symmetry that would have to be guessed, or a lattice without right angles.
 
     Warns:
-        UserWarning: what may not be meant: water or a disorder group in the framework, operations
-            that were derived from the number of the space group, text that is not quite CIF.
+        UserWarning: the file may not describe the framework that is meant: water or a disorder
+            group in it, operations derived from the number of the space group, or an error in
+            the syntax.
     """
     try:
         import gemmi  # noqa: F401

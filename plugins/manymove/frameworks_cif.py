@@ -1,4 +1,4 @@
-"""CIF files as they are found: what can be read from them safely, and what is refused or told."""
+"""Reading of CIF files, with errors or warnings where their contents are ambiguous."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 _BOND = 1.25  # times the sum of the covalent radii: closer atoms are bonded
-_OXO = 1.85  # angstrom: a metal's only oxygen that is closer is no water
-_MOST_NAMED = 5  # sites in a message
+_OXO = 1.85  # angstrom: the only oxygen of a metal is not water if it is closer
+_MOST_NAMED = 5  # number of sites that a message names
 
 
 def structure_of(text: str, source: str) -> Any:
@@ -46,8 +46,8 @@ def structure_of(text: str, source: str) -> Any:
 
 
 def _parsed(text: str, source: str) -> Any:
-    """gemmi's document. Where it fails for a comma after a quoted string at the end of a line, as
-    programs write it after authors, that comma is left out."""
+    """gemmi's document. Some programs write a comma after a quoted string at the end of a line, for
+    example after authors; where gemmi fails because of it, that comma is left out."""
     import gemmi
 
     try:
@@ -61,7 +61,7 @@ def _parsed(text: str, source: str) -> Any:
         except (ValueError, RuntimeError):
             raise ValueError(f"{source} is no CIF file: {error}") from None
     numbers = _some([str(n) for n in lines])
-    _warn(f"{source}: a comma after a quoted string is no CIF and was ignored (line {numbers})")
+    _warn(f"{source}: a comma after a quoted string is not CIF and was ignored (line {numbers})")
     return document
 
 
@@ -89,7 +89,7 @@ def _is_cartesian(block: Any) -> bool:
 
 
 def _check_sites(structure: Any, source: str) -> None:
-    """Refuse coordinates that are not there and atoms that exclude each other."""
+    """Refuse missing coordinates and atoms that exclude each other."""
     unknown = [s.label for s in structure.sites if not np.isfinite(s.fract.tolist()).all()]
     if unknown:
         raise ValueError(
@@ -109,7 +109,7 @@ def _check_sites(structure: Any, source: str) -> None:
 
 
 def _tell_water(structure: Any, source: str) -> None:
-    """Oxygen that, besides hydrogen, is bonded to nothing or to one metal only is water."""
+    """Warn of water: oxygen that is bonded to at most one metal and otherwise only to hydrogen."""
     import gemmi
 
     radii = [site.element.covalent_r for site in structure.sites]

@@ -79,8 +79,8 @@ class HardDisks(Simulation):
             in strips along y, each on a GPU by its rank on the machine, or on its part of the cores
             (docs/theory/hard_disks.md, section 9). The trajectory is that of one rank, bit for bit.
             `positions` are those of rank 0, the others' are not looked at (None will do).
-        timeout: seconds after which ranks give up one that neither ends their wait nor answers
-            (default MANYMOVE_TIMEOUT, or 60). Time for which the job is suspended does not count.
+        timeout: seconds of waiting after which a silent rank is an error (default
+            MANYMOVE_TIMEOUT, or 60). Time for which the job is suspended does not count.
 
     With `comm` all ranks have the same settings and make the same calls in the same order: runs,
     `save`, `load`, `positions`, `state_hash`, `psi6()`, `max_overlap()` and `sample_pressure`
@@ -440,8 +440,8 @@ class HardDisks(Simulation):
         go on from it.
 
         Args:
-            path: of the file.
-            keep_previous: keep the file that is replaced, as ``<path>.previous``.
+            path: path of the file.
+            keep_previous: keep the replaced file as ``<path>.previous``.
 
         Raises:
             OSError: the file cannot be written; the old one is still there.

@@ -105,7 +105,7 @@ class Replica(job.Replica):
         self._equilibrated: float | None = None  # sweeps where the equilibration ended
         self._sampling = False
         self._trajectory: TrajectoryWriter | None = None
-        self._mark: dict[str, Any] | None = None  # up to where the trajectory is durable
+        self._mark: dict[str, Any] | None = None  # the durable part of the trajectory
         self._where = {"device": device, "threads": threads, "comm": ranks and ranks.communicator}
 
     # ---- what ranks that share a system do together ----------------------------------------------
@@ -216,12 +216,12 @@ class Replica(job.Replica):
             self._advance(engine, self._equilibrated + s.sweeps)
 
     def _opened(self, path: Path, engine: HardDisks) -> TrajectoryWriter:
-        """The trajectory, new or as it was at the checkpoint: frames that were appended after it
-        may be torn by a power cut, and are made again."""
+        """The trajectory, new or as it was at the checkpoint: a power cut may have damaged later
+        frames, therefore they are computed again."""
         trajectory = TrajectoryWriter(path, engine.box, engine.diameter, mark=self._mark)
         if trajectory.shortened:
             after = f"frames after step {trajectory.last_step}, the last checkpoint's"
-            print(f"manymove: {path}: {after}, are made again", file=sys.stderr)
+            print(f"manymove: {path}: {after}, are computed again", file=sys.stderr)
         return trajectory
 
     def _append(self, trajectory: TrajectoryWriter | None, engine: HardDisks, step: int) -> None:
@@ -237,7 +237,7 @@ class Replica(job.Replica):
 
     def _write_records(self, engine: HardDisks) -> None:
         def write() -> None:
-            # Frames are synced here and not when they are made, because there may be many.
+            # Frames are synced here and not when they are appended, because there may be many.
             if self._trajectory is not None:
                 self._mark = self._trajectory.sync()
             self._replace_records(

@@ -91,7 +91,7 @@ class Replica(ABC):
         self._seed = settings.seed + index
         self._state = settings.output / f"checkpoint-{index}.state"
         self._records_file = self._state.with_suffix(".records")
-        self._whole: set[Path] = set()  # of these two, those worth keeping when they are replaced
+        self._whole: set[Path] = set()  # those of the two files that are undamaged
         self._earlier_moves = 0  # of the runs that this one resumes
         self._saved = 0.0  # when the last checkpoint was written
 
@@ -179,7 +179,7 @@ class Replica(ABC):
 
     def _replace_records(self, records: np.ndarray, **about: Any) -> None:
         if not self._settings.resume and not self._whole:
-            # An earlier run in this folder: its state must not meet the records of this one.
+            # The state of an earlier run in this folder must not be combined with new records.
             both = (self._state, self._records_file)
             files.remove(*both, *map(files.previous, both))
         keep = self._records_file in self._whole
@@ -199,17 +199,17 @@ class Replica(ABC):
             raise FileNotFoundError(f"--resume: no checkpoint {self._state}")
         damage = cache(checkpoint.damage)
         self._whole = {path for path in last if not damage(path)}
-        # Newer records serve an older state, because what is ahead of it is dropped.
+        # Newer records fit an older state, because the rows after that state are dropped.
         for pair in (last, (last[0], before[1]), before):
             if not any(map(damage, pair)):
                 break
         else:
             if not before[1].is_file():
-                return last  # reading it says what is wrong
+                return last  # reading it raises the error
             raise ValueError(f"--resume: {'; '.join(filter(None, map(damage, (*last, *before))))}")
         if pair != last:
             wrong = "; ".join(filter(None, map(damage, last)))
-            print(f"manymove: {wrong}; going on from {pair[1]}", file=sys.stderr)
+            print(f"manymove: {wrong}; continuing from {pair[1]}", file=sys.stderr)
         return pair
 
     def _refuse_others(

@@ -34,7 +34,7 @@ class Ranks:
 
     Args:
         communicator: of mpi4py, with at least two ranks.
-        timeout: seconds after which a silent rank is given up (default MANYMOVE_TIMEOUT, or 60).
+        timeout: seconds after which a silent rank is an error (default MANYMOVE_TIMEOUT, or 60).
 
     Raises:
         ValueError: timeout is not positive.
@@ -73,7 +73,7 @@ class Ranks:
 
     @property
     def watchdog(self) -> Any:
-        """Of the waits of these ranks, for engines of the core."""
+        """The watchdog of the waits of these ranks, for engines of the core."""
         return self._watched.watchdog.core
 
     def exchange(
@@ -118,7 +118,7 @@ class Ranks:
             neighbours = ((self.rank - 1) % self.size, (self.rank + 1) % self.size)
             reached = {rank: _opened(names[rank], size) for rank in neighbours}
             reached = {rank: other for rank, other in reached.items() if other is not None}
-            others = self.all(set(reached))  # nobody closes before all have opened
+            others = self.all(set(reached))  # no rank closes before all have opened
         finally:
             if mine is not None:
                 os.close(mine)
@@ -147,7 +147,7 @@ class Ranks:
 
     def together(self, task: Callable[[], T], patient: bool = False) -> T:
         """This rank's result of a task that all ranks have, without calls of these ranks. If it
-        fails on some, all raise what the lowest of them has raised.
+        fails on some, all raise the error of the lowest of them.
 
         Args:
             task: of this rank.
@@ -156,16 +156,16 @@ class Ranks:
         return self._watched.together(task, patient)
 
     def collective(self) -> AbstractContextManager[None]:
-        """Around calls that all ranks make together: an error of a single rank becomes RankLost on
-        all of them, with its message."""
+        """A context for calls that all ranks make together: an error of a single rank becomes
+        RankLost on all of them, with its message."""
         return self._watched.collective()
 
     def all_raise(self, error: BaseException) -> BaseException:
-        """The error, marked as one that all ranks raise now."""
+        """Mark the error as one that all ranks raise now, and return it."""
         return self._channel.all_raise(error)
 
     def answering(self) -> AbstractContextManager[None]:
-        """While this rank computes for long without the others, a thread answers them."""
+        """A context in which a thread answers the others while this rank computes without them."""
         return self._watched.answering()
 
     def any(self, flag: bool) -> bool:
@@ -256,11 +256,11 @@ class Ranks:
             self._watched.wait([self._comm.Irecv([part, self._mpi.BYTE], rank, _ROWS)], part)
 
 
-# Memory without a name in any file system, so that nothing of it is left behind: other processes of
-# the same user and machine find it among the open files of its owner.
+# The memory has no name in any file system, so that a killed process leaves nothing behind. Other
+# processes of the same user and machine find it among the open files of its owner.
 def _anonymous(size: int) -> tuple[int | None, tuple[str, str] | None]:
-    """Such a file, and where others find it and what it is called there; None where there is no
-    such memory."""
+    """Such a file with its path and label for other processes; None if the system has no such
+    memory."""
     label = f"manymove-{uuid.uuid4().hex}"
     try:
         file = os.memfd_create(label)

@@ -33,6 +33,7 @@ _LAUNCHERS = (
 _REPLICAS_PER_GPU = 16
 _FAILED = 7104  # tag of the message that a rank has failed
 _LISTEN = 0.2  # seconds between two looks for such a message
+_HEARD = 0.5  # seconds for the launcher to print a rank's message before the rank aborts all
 
 
 def _launched() -> tuple[int, int | None, str]:
@@ -109,7 +110,7 @@ class World:
 
     @classmethod
     def of(cls, everyone: Any) -> World:
-        """The ranks of a communicator of mpi4py. Collective."""
+        """The ranks of an mpi4py communicator. All ranks call this together."""
         rank, mine = everyone.rank, (_machine(), usable_cores())
         all_ranks = Channel.of(everyone, "world").all(mine) if everyone.size > 1 else [mine]
         local_rank = sum(machine == mine[0] for machine, _ in all_ranks[:rank])
@@ -119,7 +120,9 @@ class World:
 
     @property
     def _channel(self) -> Channel | None:
-        return Channel.of(self.communicator, "world") if self.size > 1 else None
+        if self.communicator is None or self.size == 1:
+            return None
+        return Channel.of(self.communicator, "world")
 
     def share(self, items: Sequence[T]) -> list[T]:
         """The items that fall to this rank."""
@@ -129,15 +132,15 @@ class World:
         """The items of all ranks, on every rank, however long the others compute.
 
         Raises:
-            RankLost: another rank is silent: it neither comes here nor asks its `stop_request`.
+            RankLost: another rank is silent: it neither makes this call nor asks `stop_request`.
         """
         if self._channel is None:
             return items
         return [item for part in self._channel.all(items) for item in part]
 
     def stop_request(self) -> StopRequest:
-        """Of the user, or of another rank that has failed. Asking it tells ranks that wait that
-        this one is alive."""
+        """A request by the user, or by another rank that has failed. Asking it tells ranks that
+        wait that this one is alive."""
         return StopRequest(_Listener(self._channel)) if self._channel else StopRequest()
 
     def failures(self, mine: Exception | None) -> list[str]:
@@ -162,6 +165,7 @@ class World:
         standard error."""
         print(f"manymove: error: {message}", file=sys.stderr, flush=True)
         if self.communicator is not None:
+            time.sleep(_HEARD)
             self.communicator.Abort(2)
         raise SystemExit(2)
 
@@ -174,16 +178,18 @@ class World:
 
 
 def _machine() -> str:
-    """The same for all processes of a machine, and for no others."""
+    """A name that all processes of a machine share, and no others. Containers of one kernel with
+    different host names count as different machines."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
-            return file.read()
+            return file.read() + platform.node()
     except OSError:
         return platform.node()
 
 
 class _Listener:
-    """Whether another rank has failed; may be asked by several threads. Answers ranks that wait."""
+    """Whether another rank has failed. Several threads may ask; each time, waiting ranks get an
+    answer."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel

@@ -72,13 +72,13 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 
 def write_csv(path: Path, header: str, rows: np.ndarray, formats: str | list[str]) -> None:
-    """Replace a table at once."""
+    """Replace a table atomically."""
     with files.replace(path) as file:
         np.savetxt(file, rows, fmt=formats, delimiter=",", header=header, comments="")
 
 
 def write_picture(path: str | Path, figure: Any, dpi: int) -> None:
-    """Replace a picture at once, in the format that its name ends with; folders are made."""
+    """Replace a picture atomically, in the format of its suffix; missing folders are made."""
     path = Path(path)
     files.make_folder(path.parent)
     with files.replace(path) as file:

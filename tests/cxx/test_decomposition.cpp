@@ -99,7 +99,7 @@ TEST("every position is in one part, that of its owner, on both sides of each cu
   });
 }
 
-TEST("a rank knows what is within cutoff and skin of its part, and its owner is a neighbour") {
+TEST("a rank knows what is within cutoff and skin of its part, and its owner is a neighbor") {
   for_each_decomposition(
       [](const Decomposition& decomposition, const Settings& settings, std::mt19937& random) {
         BoxFrame straight{settings.box};
@@ -130,7 +130,7 @@ TEST("a rank knows what is within cutoff and skin of its part, and its owner is 
       });
 }
 
-TEST("if a rank is another one's neighbour, the other is its neighbour too") {
+TEST("if a rank is another one's neighbor, the other is its neighbor too") {
   for_each_decomposition([](const Decomposition& decomposition, const Settings&, std::mt19937&) {
     const int ranks = decomposition.ranks(), self = decomposition.rank();
     std::vector<std::int64_t> mine(static_cast<std::size_t>(ranks)), theirs(mine);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the CUDA engines stand on, with a stand-in for the CUDA runtime: needs neither a GPU nor the
-// CUDA toolkit. The sources are compiled in a namespace of their own, beside those of the core.
+// The foundations of the CUDA engines, with a stand-in for the CUDA runtime: these tests need
+// neither a GPU nor the CUDA toolkit. The sources are compiled in a separate namespace.
 #include <chrono>
 #include <cstdlib>
 #include <memory>

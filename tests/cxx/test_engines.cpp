@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Each CPU engine for a few steps on four threads, and shared among ranks of this process: what
-// ThreadSanitizer looks at. The threads must not show in the result.
+// Each CPU engine for a few steps on four threads, and shared among ranks of this process, also
+// for ThreadSanitizer. The number of threads must not influence the result.
 #include <cmath>
 #include <cstdint>
 #include <memory>

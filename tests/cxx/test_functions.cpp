@@ -33,7 +33,7 @@ long double relative(long double value, long double exact) {
   return std::abs((value - exact) / exact);
 }
 
-// Numbers from first to last, each by the same factor larger, and their neighbours.
+// Numbers from first to last, each by the same factor larger, and their neighbors.
 template <class F, class Check>
 void for_range(F first, F last, int count, Check check) {
   const long double factor = std::pow(static_cast<long double>(last) / first, 1.0L / count);
@@ -215,7 +215,7 @@ TEST("the weights of the cubic spline add up to one, anywhere between two points
     double w[4];
     adsorption::cubic_weights(t, w);
     CHECK(std::abs(w[0] + w[1] + w[2] + w[3] - 1) < 1e-15);
-    // And their centre is the place.
+    // Their center is the place.
     CHECK(std::abs(-w[0] + w[2] + 2 * w[3] - t) < 1e-15);
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The largest systems: what is beyond them is an error that says so, before memory is asked for.
-// docs/clusters.md has the same limits. And counts of all ranks that 32 bits do not hold.
+// The largest systems: a larger one is refused with an error before memory is allocated.
+// docs/clusters.md has the same limits. Also tested: counts of all ranks that exceed 32 bits.
 #include <array>
 #include <cstdint>
 #include <limits>

@@ -258,7 +258,7 @@ TEST("each of four ranks holds a quarter of the bonds, before and after particle
     CHECK_EQUAL(links.size(), std::size_t(6 * kParticles / kRanks));
     // Own particles, and partners of bonds, which are those of two other ranks.
     CHECK_EQUAL(links.slots().size(), static_cast<int>(3 * kParticles / kRanks));
-    // Every third particle goes on to the next rank, ten times: to where it is known by counting.
+    // Every third particle goes to the next rank, ten times; counting tells where it must be.
     std::vector<std::uint32_t> tags = ring.tag;
     for (int round = 0; round < 10; ++round) {
       std::vector<std::vector<std::uint32_t>> leaving(kRanks);

@@ -72,7 +72,7 @@ TEST("the first strips are the rows of the grid, each once") {
   });
 }
 
-TEST("over ten thousand cycles the strips tile the rows, and neighbours agree on what crosses") {
+TEST("over ten thousand cycles the strips tile the rows, and neighbors agree on what crosses") {
   for_each_division([](std::vector<Strip>& strips, const Geometry& g) {
     const std::size_t ranks = strips.size();
     for (std::uint64_t cycle = 0; cycle < 10000; ++cycle) {

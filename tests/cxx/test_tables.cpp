@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sorting by keys, tables of tags, lists of partners and the memory of candidates: what DPD's lists
-// on the CPU stand on.
+// Sorting by keys, tables of tags, lists of partners and the memory of candidates: the foundations
+// of DPD's lists on the CPU.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many molecules a system has room for: a guess at the start, and growth.
+// The number of molecules for which a system has room: an initial estimate, and growth.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,8 +13,8 @@
 namespace manymove::adsorption {
 namespace {
 
-constexpr double kScan = 0.4;  // angstrom between two points of the scan, about
-// Of all species together. A guess beyond this is not worth the memory; systems may grow beyond.
+constexpr double kScan = 0.4;  // approximate distance of two points of the scan in angstrom
+// Largest estimate for all species together, which limits the memory; systems may grow beyond it.
 constexpr int kMostGuessed = 2048;
 
 double apart(double a, double b, double edge) {

@@ -136,7 +136,7 @@ void translate(System<F>& s, std::uint64_t step, std::uint32_t which, Tally& tal
   if (s.w.measure && s.m.bins) count_place(s.w, s.id, s.sites[slot], 1);
 }
 
-// False, with the system as it was, where an insertion is accepted for which there is no slot.
+// Returns false and leaves the system unchanged if an accepted insertion finds no free slot.
 template <class F, bool Wide>
 bool exchange(System<F>& s, std::uint64_t step, Tally& tally) {
   std::uint32_t word[4], place[4];

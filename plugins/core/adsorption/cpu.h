@@ -36,7 +36,7 @@ struct Work {
   double* energies;        // [systems]
   double* sums;            // [kSums][systems]
   std::uint64_t* profile;  // [groups][bins]
-  // Of open systems, [systems]: the step that each has reached, where it goes on if `again`.
+  // [systems], for open systems: the step that each has reached and from which `again` continues.
   std::uint64_t* reached;
   bool again;
 };

@@ -100,9 +100,9 @@ class MANYMOVE_API Engine {
   virtual ~Engine() = default;
 
   // Steps of every system; each tries to move, insert or delete one molecule. Blocks until done.
-  // measure: add to the averages. Capacities grow as they must, which leaves no trace in the
-  // trajectory; throws std::runtime_error or std::invalid_argument where they cannot, and the
-  // engine is of no further use.
+  // measure: add to the averages. Capacities grow as needed, which does not influence the
+  // trajectory. Throws std::runtime_error or std::invalid_argument if they cannot grow; the engine
+  // cannot be used afterwards.
   virtual void run(std::uint64_t steps, bool measure) = 0;
   virtual void set_max_displacement(double angstrom) = 0;
   virtual double max_displacement() const = 0;
@@ -110,8 +110,8 @@ class MANYMOVE_API Engine {
   // std::invalid_argument for one in a pocket or on a hill, with the state as it was.
   virtual void set_positions(const double* positions) = 0;
   virtual void reset_averages() = 0;
-  // Another gas, beta f V of each species, around open systems: the averages, and the counters of
-  // moves, begin at zero.
+  // Sets beta f V of each species for open systems. Averages and counters of moves are reset to
+  // zero.
   virtual void set_activities(const std::vector<double>& activities) = 0;
   // Test insertions of a molecule of a species at uniform places of the box: per system, the sums
   // of exp(-beta dU) and of dU exp(-beta dU). empty: in the framework alone.

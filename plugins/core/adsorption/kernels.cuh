@@ -235,7 +235,7 @@ __device__ void translate(WarpSystem<F>& s, std::uint64_t step, std::uint32_t wh
   __syncwarp();
 }
 
-// False, with the system as it was, where an insertion is accepted for which there is no slot.
+// Returns false and leaves the system unchanged if an accepted insertion finds no free slot.
 template <class F>
 __device__ bool exchange(WarpSystem<F>& s, std::uint64_t step, LocalTally& tally) {
   std::uint32_t word[4];

@@ -548,7 +548,7 @@ void run_whole(State& s, std::uint64_t steps, bool measure,
 void check_whole(const State& s) {
   if (s.torn)
     throw std::runtime_error(
-        "some systems stopped before the end of a run for want of room: go back to a checkpoint");
+        "some systems stopped before the end of a run for lack of memory: go back to a checkpoint");
 }
 
 void set_activities(State& s, const std::vector<double>& activities) {

@@ -29,7 +29,7 @@ struct State {
 
 // Checks everything; no grid and no molecules yet.
 State make_state(const Parameters& parameters);
-// energies: [species][z][y][x] of the unit cell. Blocks the pockets, and settles the capacities.
+// energies: [species][z][y][x] of the unit cell. Blocks the pockets, and sets the capacities.
 void finish_grid(State& state, std::vector<double>&& energies);
 GridWork grid_work(const State& state, int species);
 // Takes over the caller's molecules, or another engine's.
@@ -55,14 +55,15 @@ const F* host_grid(const State& state) {
 }
 
 void check_species(const State& state, int species);
-// Runs all systems for some steps. launch(again): those that are there, or those that stopped for
-// want of a slot, as far as they get. enlarge(full) makes room for the species of these bits.
+// Runs all systems for some steps. launch(again) runs all of them, or only those that stopped
+// because they had no free slot, as far as the slots suffice. enlarge(full) makes room for the
+// species of these bits.
 void run_whole(State& state, std::uint64_t steps, bool measure,
                const std::function<Tally(bool)>& launch,
                const std::function<void(unsigned)>& enlarge);
-// Throws where some systems had to stop before the end of a run.
+// Throws if some systems had to stop before the end of a run.
 void check_whole(const State& state);
-// Throws what a tally tells.
+// Throws the error that a tally reports.
 void check_placed(const State& state, const Tally& tally);
 void set_activities(State& state, const std::vector<double>& activities);
 

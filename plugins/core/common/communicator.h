@@ -45,7 +45,7 @@ class MANYMOVE_API Communicator {
 // std::bad_alloc, with the same text. Null: this rank has none.
 MANYMOVE_API void agree(Communicator& communicator, std::exception_ptr error);
 
-// Throws `error` if all ranks throw it anyway; else tells the others, and throws RankFailure.
+// Throws `error` if all ranks throw it; otherwise tells the other ranks, and throws RankFailure.
 [[noreturn]] MANYMOVE_API void fail(Watchdog& watchdog, std::exception_ptr error);
 
 // Runs a task that makes no collective calls. Afterwards all ranks have succeeded, or all throw as
@@ -71,7 +71,7 @@ void collective(Communicator& communicator, Task&& task) {
   try {
     task();
     std::int64_t nothing = 0;
-    communicator.maximum(&nothing, 1);  // nobody leaves before all have succeeded
+    communicator.maximum(&nothing, 1);  // no rank leaves before all have succeeded
   } catch (...) {
     fail(communicator.watchdog(), std::current_exception());
   }

@@ -50,8 +50,8 @@ inline int existing_device(int device) {
   return device;
 }
 
-// Restores the calling thread's current device at its end, whatever becomes current meanwhile. With
-// CUDA 12 and later this makes a context on that device if it had none.
+// Its destructor restores the device that was current for the calling thread. With CUDA 12 and later
+// this makes a context on that device if it had none.
 class DeviceGuard {
  public:
   DeviceGuard() noexcept : known_(cudaGetDevice(&before_) == cudaSuccess) {}
@@ -192,8 +192,8 @@ class PinnedBuffer {
           "host memory");
     data_ = static_cast<T*>(memory);
   }
-  // Registers memory that somebody else owns and that outlives this object. Copies work, if more
-  // slowly, where a system does not register such memory.
+  // Registers memory of another owner, which must outlive this object. If the system refuses to
+  // register such memory, copies still work, only more slowly.
   PinnedBuffer(T* memory, std::size_t count) : data_(memory), count_(count) {
     registered_ =
         cudaHostRegister(data_, count * sizeof(T), cudaHostRegisterDefault) == cudaSuccess;

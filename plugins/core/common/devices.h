@@ -24,9 +24,9 @@ std::vector<Device> cuda_devices();
 std::string why_no_cuda_devices();
 // Between host and devices, by the engines of this process until now.
 std::uint64_t copied_bytes();
-// Copies an array from memory of any CUDA device, after the work of whoever produced it: a handle
-// of the CUDA stream that this work is in (1 is the legacy default stream, 2 the calling thread's),
-// 0 if the array is complete. Without a stream all work of the array's device is waited for. Throws
+// Copies an array from memory of any CUDA device, after the work of its producer: a handle of the
+// CUDA stream with this work (1 is the legacy default stream, 2 the calling thread's), or 0 if the
+// array is complete. Without a stream all work of the array's device is waited for. Throws
 // std::invalid_argument if it is no memory of a device, std::runtime_error for CUDA's errors.
 void copy_from_device(void* host, const void* device, std::size_t bytes,
                       std::optional<std::uintptr_t> stream);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the engines' ranks say to each other through MPI, for the adaptors of host programs:
-// included where <mpi.h> is at hand (the core itself knows no MPI), and C++17 as HOOMD-blue is.
+// Messages of the engines' ranks through MPI, for the adaptors of host programs: included where
+// <mpi.h> is available (the core itself does not use MPI), and C++17 as HOOMD-blue is.
 //
 // All waits are those of a watchdog over non-blocking calls, on a duplicate of the host's
-// communicator, so that no message is taken for one of the host's.
+// communicator, so that messages are not confused with the host's.
 #pragma once
 
 #include <mpi.h>
@@ -53,7 +53,7 @@ class MpiChannel final : public Post {
   int ranks() const { return watchdog_.ranks(); }
   Watchdog& watchdog() { return watchdog_; }
 
-  // In place of each value its reduction over all ranks.
+  // Replaces each value by its reduction over all ranks.
   template <class T>
   void reduce(T* values, std::size_t count, MPI_Datatype type, MPI_Op operation) {
     for (std::size_t first = 0; first < count; first += kMost / sizeof(T)) {

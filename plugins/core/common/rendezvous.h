@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Values by tag, from the ranks that have them to the ranks that need them, where neither knows the
-// other: tags are divided evenly among the ranks, and each keeps the values of its share in
-// between.
+// Brings values by tag from the ranks that have them to the ranks that need them, where neither
+// knows the other: tags are divided evenly among the ranks, and each keeps the values of its share
+// in between.
 #pragma once
 
 #include <cstddef>

@@ -112,7 +112,7 @@ void Watchdog::ask() {
   tell_others(notice);
 }
 
-// Of the present question.
+// Evaluates the answers to the present question.
 void Watchdog::judge() {
   if (waited_ >= next_question_)
     if (const std::string ranks = silent(); !ranks.empty())

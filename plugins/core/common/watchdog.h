@@ -6,8 +6,8 @@
 // one poll adds little however long it took: a job that is suspended as a whole continues when it
 // is woken. All ranks throw the same RankFailure, a silent one as soon as it wakes.
 //
-// The protocol knows neither MPI nor a device: whoever starts an engine on several ranks gives it a
-// Post. It makes no collective call, and its destructor sends nothing.
+// The protocol uses neither MPI nor a device: the caller that starts an engine on several ranks
+// provides a Post. It makes no collective call, and its destructor sends nothing.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace manymove {
 
-// Marks an exception that all ranks throw together, so that nobody needs to be told of it.
+// Marks an exception that all ranks throw together, so that no rank needs to be told of it.
 struct MANYMOVE_API Agreed {
   virtual ~Agreed() = default;
 };
@@ -130,12 +130,12 @@ class MANYMOVE_API Watchdog {
   Clock* clock_;
   std::uint32_t waits_ = 0;
   double next_look_ = 0;
-  // Of the present wait
+  // State of the present wait
   double waited_ = -1;        // negative outside of one
   double next_question_ = 0;  // counted seconds
   std::int32_t question_ = 0;
   std::vector<float> answers_;  // [rank], to the present question; NaN: none yet
-  // Of failures
+  // State of failures
   bool over_ = false, everyone_ = true;
   std::vector<State> state_;  // [rank]
   int origin_;                // the lowest rank that is known to have failed by itself

@@ -20,7 +20,7 @@ namespace manymove::coulomb {
 namespace {
 
 constexpr int kRing = 256;  // sweeps whose tallies the device keeps
-constexpr int kPace = 16;   // sweeps between looks at several devices; some 26 launches each
+constexpr int kPace = 16;   // sweeps between polls of several devices; about 26 launches each
 constexpr std::size_t kMostEnergies = 1 << 20;
 
 // One schedule of the sweep.

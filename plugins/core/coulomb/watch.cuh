@@ -35,7 +35,7 @@ class Watch {
   }
 
   // The same, but waits only for what was enqueued before the last call but one: a launch blocks
-  // when a thousand others are waiting, and nobody would watch the devices meanwhile.
+  // when a thousand others are waiting, and the devices would not be watched meanwhile.
   void pace() {
     turn_ = 1 - turn_;
     wait([this](const Share& share) { return cudaEventQuery(share.reached[turn_]); });

@@ -520,7 +520,7 @@ class CpuEngine final : public ResidentBase {
 
   // ---- bonds ----
 
-  // Where those are that have some, and their partners.
+  // Places of the particles that have links, and of their partners.
   void find_partners() {
     rows_.bonded = {};
     const TagTable& slots = links_.slots();

@@ -116,7 +116,7 @@ class RankLinks {
     number();
   }
 
-  // Whether any rank has some.
+  // Whether any rank has links.
   bool any_specials() const { return any_specials_; }
   // Ends of bonds, and special neighbors, of this rank.
   std::size_t size() const { return bonds_.size() + specials_.size(); }
@@ -137,7 +137,7 @@ class RankLinks {
   }
 
  private:
-  // Returns whether some went or came.
+  // Returns whether links were sent or received.
   bool travel(Links& links, Communicator& communicator) const {
     std::vector<Links> leaving(static_cast<std::size_t>(communicator.ranks()));
     Links stay;

@@ -488,7 +488,7 @@ class CudaEngine : public ResidentBase {
   const double limit_ = Watchdog::timeout();  // without an answer of the GPU
   std::string name_;
   double unit_;  // of forces
-  // Of a step's kernel with the end of the one before it.
+  // Overlap of a step's kernel with the end of the one before it.
   const bool overlap_ = waits_for_former_kernel(kernel_of<true, true>(1));
   DeviceBuffer<PairLaw<Real>> laws_;
   DeviceBuffer<Real> half_kicks_;

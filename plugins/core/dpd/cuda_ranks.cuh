@@ -188,7 +188,7 @@ class CudaRanks : public CudaEngine<P> {
 
   // ---- memory ----
 
-  // Freeing memory waits for all kernels, and nobody would watch the other ranks meanwhile.
+  // Freeing memory waits for all kernels, and the other ranks would not be watched meanwhile.
   template <class T, class Count>
   void ensure(DeviceBuffer<T>& buffer, Count count) {
     const auto wanted = static_cast<std::size_t>(count);

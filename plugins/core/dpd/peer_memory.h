@@ -142,7 +142,7 @@ class ExportedMemory final : public PeerMemory {
   }
 
  private:
-  // Memory that cannot be had is no error of the run: another transport serves.
+  // Missing memory is not an error of the run, because another transport can be used.
   template <class Task>
   static bool succeeds(const Task& task) {
     try {
@@ -163,7 +163,7 @@ class ExportedMemory final : public PeerMemory {
 };
 
 // One file in memory, which all ranks map. It has no name at any time, so that nothing is left
-// behind wherever a rank dies. Machine:
+// behind when a rank dies. Machine:
 //   void finish();                                as above
 //   void* map(void* memory, std::size_t bytes);   what the device calls it; null if it cannot
 //   void unmap(void* memory) noexcept;
@@ -220,7 +220,7 @@ class CommonMemory final : public PeerMemory {
   };
 
   File create(Offer& offer) const {
-    // Nothing else limits such a file: as much as is usual for /dev/shm, half of the memory.
+    // Nothing else limits such a file. The limit is the usual one of /dev/shm, half of the memory.
     const auto pages = static_cast<std::size_t>(std::max(sysconf(_SC_PHYS_PAGES), 0L));
     if (bytes_ / static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) > pages / 2) return {};
     File file(memfd_create("manymove", MFD_CLOEXEC));

@@ -182,8 +182,8 @@ class NcclTransport : public Transport {
     comm_ = *comm;
     together(communicator, [&] { nccl_.check(status, "start"); });
   }
-  // Destroying a communicator may wait for the other ranks; aborting it does not. Nothing is on its
-  // way any more, unless there was a failure.
+  // Destroying a communicator may wait for the other ranks; aborting it does not. No message is in
+  // flight any more, unless there was a failure.
   ~NcclTransport() override { abandon(); }
 
   std::string name() const override { return "NCCL"; }

@@ -78,8 +78,8 @@ class RankWaits {
   Watchdog& watchdog_;
 };
 
-// After a failure: waits for what is left in the stream, not for ever. False if it has not ended;
-// after a fault of the device nothing is left.
+// After a failure: waits for the remaining work in the stream, but not forever. Returns false if it
+// has not ended; after a fault of the device no work remains.
 inline bool settles(cudaStream_t stream) {
   Patience<> patience(5);
   cudaError_t state;

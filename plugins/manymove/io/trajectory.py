@@ -152,7 +152,7 @@ def _logged(frame: gsd.hoomd.Frame, name: str, stored: np.ndarray) -> np.ndarray
 
 
 def _restore(path: Path, mark: Mapping[str, Any]) -> bool:
-    """Put a file back to the bytes that it had at a mark; whether it had others.
+    """Restore a file to its bytes at a mark, and return whether they were different.
 
     An append writes after the end of the file and into unused entries of the index. When the index
     is full, a longer one is made after the end, and the header says where; the shorter one stays.
@@ -196,8 +196,8 @@ class TrajectoryWriter:
         box: (Lx, Ly).
         diameter: of all disks.
         resume: append to the file if it exists rather than replace it.
-        mark: of `sync`; the same, but frames that were appended after it are dropped: after a power
-            cut any part of them may be missing.
+        mark: result of `sync`; append after it, and drop the frames that follow it, because any
+            part of them may be missing after a power cut.
 
     Raises:
         OSError: the file cannot be made.
@@ -269,7 +269,7 @@ class TrajectoryWriter:
         """Wait until all frames are on the disk.
 
         Returns:
-            a mark, which JSON can hold: with it a writer drops what comes after.
+            a mark, which JSON can hold and with which a writer drops later frames.
         """
         files.sync(self._path)
         with open(self._path, "rb") as file:

@@ -51,6 +51,12 @@ int main(int, char** arguments) {
   }
   Buffers buffers{};
   buffers.decided = decided.data();
+  // A kernel that is loaded at its first launch would wait for those at work.
+  for (const auto kernel : {reinterpret_cast<const void*>(&trap_kernel),
+                            reinterpret_cast<const void*>(&count_slowly_kernel)}) {
+    cudaFuncAttributes attributes;
+    check(cudaFuncGetAttributes(&attributes, kernel), "kernel");
+  }
   const unsigned sweeps = other == "counts slowly" ? 1 : 256, groups = 4;
   for (unsigned k = 0; k < sweeps; ++k) {
     wait_kernel<<<1, 1, 0, streams[0]>>>(buffers, devices, groups - 1);
@@ -69,6 +75,6 @@ int main(int, char** arguments) {
   std::printf("%.2f\n",
               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   std::fflush(stdout);
-  // What waits would never come back.
+  // A wait for these kernels would never return.
   if (watch.busy()) std::_Exit(3);
 }

@@ -140,7 +140,7 @@ class InProcessRing final : public harddisk::RankRing {
     const int below = (rank() + ranks() - 1) % ranks(), above = (rank() + 1) % ranks();
     if (out[0].size) rank_.put(below, out[0].data, out[0].size);
     if (out[1].size) rank_.put(above, out[1].data, out[1].size);
-    // Two ranks are neighbours at both edges: what one sends below comes from above first.
+    // Two ranks are neighbors at both edges: what one sends below comes from above first.
     if (in[1].size) rank_.take(above, in[1].data, in[1].size);
     if (in[0].size) rank_.take(below, in[0].data, in[0].size);
   }
