@@ -227,10 +227,12 @@ def watch(tmp_path_factory) -> Path:
     if nvcc is None:
         pytest.skip("no nvcc")
     program = tmp_path_factory.mktemp("watch") / "watch"
+    plugins = TESTS.parent / "plugins"
     subprocess.run(
         [
             *(nvcc, "-std=c++20", "-arch=native", "--expt-relaxed-constexpr"),
-            *("-I", TESTS.parent / "plugins", "-o", program, TESTS / "cxx" / "gpu" / "watch.cu"),
+            *("-I", plugins, "-o", program, TESTS / "cxx" / "gpu" / "watch.cu"),
+            plugins / "core" / "common" / "watchdog.cpp",
         ],
         check=True,
     )

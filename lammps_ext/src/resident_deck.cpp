@@ -445,14 +445,29 @@ void ResidentDeck::read_bonds() {
 
 // Sends each end to the rank that has its particle, and receives those of this rank's particles.
 void ResidentDeck::deliver_bonds(std::vector<BondEnd>& ends) const {
-  MpiCommunicator communicator(world);
-  std::vector<std::uint32_t> particles;
-  for (const BondEnd& end : ends) particles.push_back(end.particle);
-  const auto homes = manymove::dpd::find_homes(communicator, particles, atom->nlocal, tag_.data());
-  std::vector<std::vector<BondEnd>> sent(static_cast<std::size_t>(comm->nprocs));
-  for (std::size_t k = 0; k < ends.size(); ++k)
-    sent[static_cast<std::size_t>(homes[k].rank)].push_back(ends[k]);
-  ends = manymove::deliver(communicator, sent);
+  std::string what;
+  bool everywhere = true;
+  try {
+    MpiCommunicator communicator(world);
+    return manymove::collective(communicator, [&] {
+      std::vector<std::uint32_t> particles;
+      for (const BondEnd& end : ends) particles.push_back(end.particle);
+      const auto homes =
+          manymove::dpd::find_homes(communicator, particles, atom->nlocal, tag_.data());
+      std::vector<std::vector<BondEnd>> sent(static_cast<std::size_t>(comm->nprocs));
+      for (std::size_t k = 0; k < ends.size(); ++k)
+        sent[static_cast<std::size_t>(homes[k].rank)].push_back(ends[k]);
+      ends = manymove::deliver(communicator, sent);
+    });
+  } catch (const manymove::RankFailure& failure) {
+    what = failure.what();
+    everywhere = failure.everyone;
+  } catch (const std::exception& failure) {
+    what = failure.what();
+  }
+  what = "Run style manymove/verlet: " + what;
+  if (everywhere) error->all(FLERR, what);
+  error->one(FLERR, what);
 }
 
 // Lists of one rank have indices of 32 bits.

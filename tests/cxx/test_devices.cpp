@@ -9,6 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "core/common/watchdog.h"
+namespace manymove_on_fake_cuda {
+using manymove::Watchdog;
+}
+
 #define manymove manymove_on_fake_cuda
 #include "core/common/devices.cu"
 #include "core/coulomb/watch.cuh"
@@ -268,17 +273,6 @@ TEST("a wait without progress ends after the limit, and a job's suspension does 
   int polls = 0;
   for (; polls < 1000 && !patience.is_over(false); ++polls) FakeClock::seconds += 0.5;
   CHECK_EQUAL(polls, 120);
-}
-
-TEST("the limit of a wait is MANYMOVE_TIMEOUT") {
-  unsetenv("MANYMOVE_TIMEOUT");
-  CHECK_EQUAL(timeout_seconds(), 60.0);
-  setenv("MANYMOVE_TIMEOUT", "2.5", 1);
-  CHECK_EQUAL(timeout_seconds(), 2.5);
-  for (const char* const bad : {"", "0", "-1", "soon", "1 s", "inf"}) {
-    setenv("MANYMOVE_TIMEOUT", bad, 1);
-    CHECK_THROWS(timeout_seconds(), std::invalid_argument, "MANYMOVE_TIMEOUT is \"");
-  }
 }
 
 TEST("devices that end are waited for") {

@@ -50,7 +50,8 @@ inline int existing_device(int device) {
   return device;
 }
 
-// Its destructor restores the device that was current for the calling thread.
+// Its destructor restores the device that was current for the calling thread. With CUDA 12 and
+// later this makes a context on that device if it had none.
 class DeviceGuard {
  public:
   DeviceGuard() noexcept : known_(cudaGetDevice(&before_) == cudaSuccess) {}

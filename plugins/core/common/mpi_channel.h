@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "watchdog.h"
+#include "communicator.h"
 
 namespace manymove {
 
@@ -195,6 +195,42 @@ class MpiChannel final : public Post {
   MPI_Comm comm_;
   std::list<Outgoing> outbox_;
   Watchdog watchdog_;
+};
+
+// The ranks of the host program's communicator.
+class MpiCommunicator final : public Communicator {
+ public:
+  // Collective.
+  explicit MpiCommunicator(MPI_Comm host) : channel_(MpiChannel::of(host)) {}
+
+  int rank() const override { return channel_.rank(); }
+  int ranks() const override { return channel_.ranks(); }
+  Watchdog& watchdog() override { return channel_.watchdog(); }
+
+  void maximum(std::int64_t* values, int count) override {
+    channel_.reduce(values, static_cast<std::size_t>(count), MPI_INT64_T, MPI_MAX);
+  }
+  void gather(const void* mine, void* all, std::size_t bytes) override {
+    channel_.gather(mine, all, bytes);
+  }
+  void transpose(const std::int64_t* to, std::int64_t* from) override {
+    channel_.transpose(to, from);
+  }
+  void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) override {
+    channel_.exchange(tagged(sent), tagged(received));
+  }
+
+ private:
+  static std::vector<MpiChannel::Message> tagged(const std::vector<Message>& messages) {
+    constexpr int kTag = 3;  // apart from those of other users of the channel
+    std::vector<MpiChannel::Message> all;
+    all.reserve(messages.size());
+    for (const Message& message : messages)
+      all.push_back({message.rank, kTag, message.data, message.bytes});
+    return all;
+  }
+
+  MpiChannel& channel_;
 };
 
 }  // namespace manymove

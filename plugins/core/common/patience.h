@@ -4,28 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstdlib>
-#include <stdexcept>
-#include <string>
 
 namespace manymove {
 
-// Seconds of the environment variable MANYMOVE_TIMEOUT, 60 by default. Throws std::invalid_argument
-// that names the variable.
-inline double timeout_seconds() {
-  const char* const text = std::getenv("MANYMOVE_TIMEOUT");
-  if (!text) return 60;
-  char* end;
-  const double seconds = std::strtod(text, &end);
-  if (end == text || *end || !std::isfinite(seconds) || seconds <= 0)
-    throw std::invalid_argument("MANYMOVE_TIMEOUT is \"" + std::string(text) +
-                                "\"; it must be a positive number of seconds");
-  return seconds;
-}
+// What one poll adds to the seconds of a wait, however long it took: at most a second, and at most
+// a sixteenth of the limit, so that the time for which a job is suspended does not count.
+inline double counted(double seconds, double limit) { return std::min({seconds, 1.0, limit / 16}); }
 
-// Counts the seconds between polls since the last progress. One poll adds at most a second, and at
-// most a sixteenth of the limit, so that the time for which a job is suspended does not count.
+// Counts the seconds between polls since the last progress.
 template <class Clock = std::chrono::steady_clock>
 class Patience {
  public:
@@ -35,7 +21,7 @@ class Patience {
     const auto now = Clock::now();
     const double step = std::chrono::duration<double>(now - last_).count();
     last_ = now;
-    waited_ = progress ? 0 : waited_ + std::min({step, 1.0, limit_ / 16});
+    waited_ = progress ? 0 : waited_ + counted(step, limit_);
     return waited_ >= limit_;
   }
 

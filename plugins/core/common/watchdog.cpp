@@ -8,6 +8,7 @@
 #include <limits>
 #include <thread>
 
+#include "patience.h"
 #include "text.h"
 
 namespace manymove {
@@ -38,18 +39,17 @@ void Clock::rest(double seconds) {
 // when it is woken. The share of the limit leaves the others time to wake and to answer.
 class Watchdog::Count {
  public:
-  Count(Clock& clock, double limit)
-      : clock_(clock), most_(std::min(1.0, limit / 16)), last_(clock.now()) {}
+  Count(Clock& clock, double limit) : clock_(clock), limit_(limit), last_(clock.now()) {}
   double seconds() {
     const double now = clock_.now();
-    seconds_ += std::min(now - last_, most_);
+    seconds_ += counted(now - last_, limit_);
     last_ = now;
     return seconds_;
   }
 
  private:
   Clock& clock_;
-  double most_, last_, seconds_ = 0;
+  double limit_, last_, seconds_ = 0;
 };
 
 double Watchdog::timeout() {

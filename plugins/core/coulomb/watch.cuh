@@ -13,13 +13,14 @@
 #include "../common/device.cuh"
 #include "../common/patience.h"
 #include "../common/text.h"
+#include "../common/watchdog.h"
 
 namespace manymove::coulomb {
 
 class Watch {
  public:
   // Throws std::invalid_argument for a bad MANYMOVE_TIMEOUT.
-  Watch() : limit_(timeout_seconds()) {}
+  Watch() : limit_(Watchdog::timeout()) {}
 
   // A share of the chain: work is its stream, *decided the device's counter of decided groups, for
   // which its kernels wait. The device must be current.

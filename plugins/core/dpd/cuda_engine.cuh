@@ -485,7 +485,7 @@ class CudaEngine : public ResidentBase {
   }
 
   Stream stream_;
-  const double limit_ = timeout_seconds();  // without an answer of the GPU
+  const double limit_ = Watchdog::timeout();  // without an answer of the GPU
   std::string name_;
   double unit_;  // of forces
   // Overlap of a step's kernel with the end of the one before it.

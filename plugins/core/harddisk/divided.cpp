@@ -9,8 +9,8 @@
 namespace manymove::harddisk {
 namespace {
 
-// A call that all ranks make and that ends with a sum over all of them, so that none has left when
-// another fails.
+// A call that all ranks make and that ends with a sum over all of them, or is followed by another
+// exchange, so that none has left when another fails.
 template <class Task>
 auto on_all(RankRing& ranks, Task task) {
   try {
@@ -70,7 +70,7 @@ class DividedEngine final : public Engine {
     });
   }
   std::vector<DiskPosition> own_positions() const override {
-    return disk_positions(whole_, part_->snapshot());
+    return on_all(ranks_, [&] { return disk_positions(whole_, part_->snapshot()); });
   }
   std::array<double, 2> bond_order(double reach) const override {
     return on_all(ranks_, [&] {

@@ -168,8 +168,8 @@ class MANYMOVE_API Engine {
 
   // [N][2], in the order of the input, in [-L/2, L/2).
   virtual void positions(double* xy) const = 0;
-  // The places of this rank's disks, in no particular order; not collective. An undivided engine
-  // has all disks.
+  // The places of this rank's disks, in no particular order; not collective, but other ranks hear
+  // of an error in their next collective call. An undivided engine has all disks.
   virtual std::vector<DiskPosition> own_positions() const {
     std::vector<DiskPosition> own(particles());
     std::vector<double> xy(2 * own.size());
