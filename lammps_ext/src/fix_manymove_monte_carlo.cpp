@@ -85,14 +85,19 @@ std::vector<FixMonteCarlo::Particle> FixMonteCarlo::gather(bool of_group) const 
                       atom->q_flag ? atom->q[i] : 0,
                       {atom->x[i][0], atom->x[i][1], atom->x[i][2]},
                       0});
-  constexpr int kNumbers = sizeof(Particle) / sizeof(double);
-  const int number = kNumbers * static_cast<int>(mine.size());
+  if (atom->natoms > MAXSMALLINT)
+    error->all(FLERR, "{}: {} atoms are too many, at most {}", name_, atom->natoms, MAXSMALLINT);
+  MPI_Datatype particle;
+  MPI_Type_contiguous(sizeof(Particle), MPI_BYTE, &particle);
+  MPI_Type_commit(&particle);
+  const int number = static_cast<int>(mine.size());
   std::vector<int> count(comm->nprocs), first(comm->nprocs);
   MPI_Gather(&number, 1, MPI_INT, count.data(), 1, MPI_INT, 0, world);
   for (int rank = 1; rank < comm->nprocs; ++rank) first[rank] = first[rank - 1] + count[rank - 1];
-  std::vector<Particle> all(comm->me == 0 ? (first.back() + count.back()) / kNumbers : 0);
-  MPI_Gatherv(mine.data(), number, MPI_DOUBLE, all.data(), count.data(), first.data(), MPI_DOUBLE,
-              0, world);
+  std::vector<Particle> all(comm->me == 0 ? first.back() + count.back() : 0);
+  MPI_Gatherv(mine.data(), number, particle, all.data(), count.data(), first.data(), particle, 0,
+              world);
+  MPI_Type_free(&particle);
   std::sort(all.begin(), all.end(),
             [](const Particle& a, const Particle& b) { return a.tag < b.tag; });
   return all;

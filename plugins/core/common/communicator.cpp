@@ -68,8 +68,9 @@ void agree(Communicator& communicator, std::exception_ptr error) {
       throw Common<std::logic_error>(first.text);
     case Message::kOutOfMemory:
       throw Common<std::bad_alloc>(first.text);
-    default:
-      throw Common<std::runtime_error>(first.text);
+    default:  // such as a device that has failed
+      throw Common<std::runtime_error>(
+          text_of("rank ", ranks - worst, " of ", ranks, ": ", first.text).c_str());
   }
 }
 

@@ -42,7 +42,8 @@ class MANYMOVE_API Communicator {
 
 // Collective. Throws, on all ranks, the error of the lowest rank that has one: an exception of the
 // same type as far as it is std::invalid_argument, std::logic_error, std::runtime_error or
-// std::bad_alloc, with the same text. Null: this rank has none.
+// std::bad_alloc, with the same text, after the rank's number for a std::runtime_error. Null: this
+// rank has none.
 MANYMOVE_API void agree(Communicator& communicator, std::exception_ptr error);
 
 // Throws `error` if all ranks throw it; otherwise tells the other ranks, and throws RankFailure.

@@ -53,6 +53,15 @@ class MpiChannel final : public Post {
   int ranks() const { return watchdog_.ranks(); }
   Watchdog& watchdog() { return watchdog_; }
 
+  // Replaces each value by the largest of all ranks.
+  void maximum(std::int64_t* values, std::size_t count) {
+    if (!is_direct(count * sizeof *values)) return reduce(values, count, MPI_INT64_T, MPI_MAX);
+    std::vector<std::int64_t> all(count * static_cast<std::size_t>(ranks()));
+    gather(values, all.data(), count * sizeof *values);
+    for (std::size_t k = 0; k < all.size(); ++k)
+      values[k % count] = std::max(values[k % count], all[k]);
+  }
+
   // Replaces each value by its reduction over all ranks.
   template <class T>
   void reduce(T* values, std::size_t count, MPI_Datatype type, MPI_Op operation) {
@@ -68,6 +77,7 @@ class MpiChannel final : public Post {
 
   // all[r] is rank r's; each has so many bytes.
   void gather(const void* mine, void* all, std::size_t bytes) {
+    if (is_direct(bytes)) return send_all(mine, 0, all, bytes);
     const auto ranks = static_cast<std::size_t>(this->ranks());
     for (std::size_t first = 0; first < bytes; first += kMost) {
       const std::size_t here = std::min(kMost, bytes - first);
@@ -84,6 +94,7 @@ class MpiChannel final : public Post {
 
   // from[r] is what rank r has in to[this rank].
   void transpose(const std::int64_t* to, std::int64_t* from) {
+    if (is_direct(sizeof *to)) return send_all(to, sizeof *to, from, sizeof *to);
     const std::size_t bytes = static_cast<std::size_t>(ranks()) * sizeof *to;
     auto operation = begin(to, bytes, bytes);
     MPI_Ialltoall(operation->in.data(), 1, MPI_INT64_T, operation->out.data(), 1, MPI_INT64_T,
@@ -126,7 +137,7 @@ class MpiChannel final : public Post {
   }
 
  private:
-  static constexpr int kNotices = 0;                          // tag
+  static constexpr int kNotices = 0, kDirect = 4;             // tags; callers have 1 to 3
   static constexpr std::size_t kMost = std::size_t(1) << 30;  // bytes at once: MPI counts in int
 
   struct Outgoing {
@@ -164,6 +175,31 @@ class MpiChannel final : public Post {
     int done;
     MPI_Test(&request, &done, MPI_STATUS_IGNORE);
     return done != 0;
+  }
+
+  // A few ranks exchange small values by messages, because MPI's non-blocking collective calls take
+  // longer and every build of DPD's neighbor lists waits for several of them.
+  bool is_direct(std::size_t bytes) const { return ranks() <= 16 && bytes <= 4096; }
+  // Sends `bytes` bytes from mine + r * stride to rank r; all + r * bytes is what rank r sends.
+  void send_all(const void* mine, std::size_t stride, void* all, std::size_t bytes) {
+    const auto ranks = static_cast<std::size_t>(this->ranks()),
+               self = static_cast<std::size_t>(rank());
+    auto operation = begin(mine, stride ? stride * ranks : bytes, bytes * ranks);
+    const auto count = static_cast<int>(bytes);
+    char *out = operation->out.data(), *in = operation->in.data();
+    const auto with_others = [&](auto start) {
+      for (std::size_t r = 0; r < ranks; ++r)
+        if (r != self) start(r, static_cast<int>(r), operation->new_request());
+    };
+    with_others([&](std::size_t r, int other, MPI_Request* request) {
+      MPI_Irecv(out + r * bytes, count, MPI_BYTE, other, kDirect, comm_, request);
+    });
+    with_others([&](std::size_t r, int other, MPI_Request* request) {
+      MPI_Isend(in + r * stride, count, MPI_BYTE, other, kDirect, comm_, request);
+    });
+    std::memcpy(out + self * bytes, in + self * stride, bytes);
+    finish(operation);
+    std::memcpy(all, operation->out.data(), operation->out.size());
   }
 
   static std::unique_ptr<Operation> begin(const void* in, std::size_t bytes, std::size_t out) {
@@ -208,7 +244,7 @@ class MpiCommunicator final : public Communicator {
   Watchdog& watchdog() override { return channel_.watchdog(); }
 
   void maximum(std::int64_t* values, int count) override {
-    channel_.reduce(values, static_cast<std::size_t>(count), MPI_INT64_T, MPI_MAX);
+    channel_.maximum(values, static_cast<std::size_t>(count));
   }
   void gather(const void* mine, void* all, std::size_t bytes) override {
     channel_.gather(mine, all, bytes);
