@@ -122,6 +122,7 @@ class MpiChannel final : public Post {
 
   // Copies of what MPI has not taken yet stay here.
   void send(int rank, const Notice& notice) override {
+    reserve_.reset();
     outbox_.remove_if([](Outgoing& old) { return is_done(old.request); });
     Outgoing& mine = outbox_.emplace_back();
     mine.notice = notice;
@@ -229,6 +230,8 @@ class MpiChannel final : public Post {
   }
 
   MPI_Comm comm_;
+  // MPI needs memory to tell the others that there is none: it is given back at the first notice.
+  std::unique_ptr<char[]> reserve_{new char[std::size_t(1) << 22]};
   std::list<Outgoing> outbox_;
   Watchdog watchdog_;
 };
