@@ -222,7 +222,7 @@ def watch(tmp_path_factory) -> Path:
     "other, message, most",
     [
         ("is silent", "no device has decided a trial for 2 s (MANYMOVE_TIMEOUT)", 5),
-        ("traps", "cuda:0: ", 2),
+        ("traps", "cuda:0: ", 5),
         ("counts slowly", "", 10),
     ],
 )

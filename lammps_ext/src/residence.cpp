@@ -89,7 +89,7 @@ void Residence::guarded(Call call) {
   } catch (const std::exception& failure) {
     what = failure.what();
   }
-  what = "Run style manymove/verlet on " + (engine_ ? engine_->device() : device_) + ": " + what;
+  what = "Run style manymove/verlet on " + wishes_.device + ": " + what;
   if (everywhere) error->all(FLERR, what);
   // LAMMPS aborts all ranks at once, and the launcher may end before it has passed on the message.
   std::fprintf(stderr, "ERROR on proc %d: %s\n", comm->me, what.c_str());
