@@ -6,7 +6,7 @@ import inspect
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from docutils import nodes
@@ -46,6 +46,8 @@ def section(name: str, function: Callable) -> str:
 def options_of(function: Callable) -> Iterator[str]:
     hints = get_type_hints(function, include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
+        if get_origin(hints[name]) is not Annotated:  # Typer's context
+            continue
         kind, option = get_args(hints[name])
         # In an annotation Typer takes a name given to Option for its default, until it is used.
         names = [n for n in (option.default, *(option.param_decls or ())) if str(n)[:1] == "-"]
