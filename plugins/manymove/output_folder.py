@@ -42,7 +42,7 @@ def claim(folder: Path, *, resume: bool, overwrite: bool) -> None:
         overwrite: remove the results of earlier runs.
 
     Raises:
-        FileExistsError: the folder holds results, which nobody said to continue or to overwrite.
+        FileExistsError: it holds results, and neither `resume` nor `overwrite` was asked for.
         OSError: the folder cannot be made or written.
         ValueError: the run is to resume and to overwrite.
     """
