@@ -53,11 +53,11 @@ def _parsed(text: str, source: str) -> Any:
     try:
         return gemmi.cif.read_string(text)
     except (ValueError, RuntimeError) as error:
-        mended, lines = _without_commas(text)
+        repaired, lines = _without_commas(text)
         try:
             if not lines:
                 raise error
-            document = gemmi.cif.read_string(mended)
+            document = gemmi.cif.read_string(repaired)
         except (ValueError, RuntimeError):
             raise ValueError(f"{source} is no CIF file: {error}") from None
     numbers = _some([str(n) for n in lines])

@@ -178,8 +178,8 @@ class MpiChannel final : public Post {
     return done != 0;
   }
 
-  // A few ranks exchange small values by messages, because MPI's non-blocking collective calls take
-  // longer and every build of DPD's neighbor lists waits for several of them.
+  // A few ranks exchange small values by plain messages, which need no schedule as MPI's
+  // non-blocking collective calls do: every build of DPD's neighbor lists waits for several.
   bool is_direct(std::size_t bytes) const { return ranks() <= 16 && bytes <= 4096; }
   // Sends `bytes` bytes from mine + r * stride to rank r; all + r * bytes is what rank r sends.
   void send_all(const void* mine, std::size_t stride, void* all, std::size_t bytes) {
