@@ -227,7 +227,7 @@ class NcclTransport : public Transport {
     };
     const auto outcome = std::make_shared<Outcome>();
     std::thread([call = std::move(call), outcome, device] {
-      cudaSetDevice(device);
+      select_device(device);
       outcome->status = call();
       outcome->there = true;
     }).detach();
