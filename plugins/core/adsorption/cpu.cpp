@@ -431,7 +431,7 @@ void run_multiple(const Work<F>& w, int system, const Scratch<F>& scratch, Tally
 }
 
 template <class F>
-void run_any(const Work<F>& w, int first, void* memory, Tally& tally) {
+void run_systems(const Work<F>& w, int first, void* memory, Tally& tally) {
   const Scratch<F> scratch(memory, w.slots);
   if (w.method == Method::pmc) {
     run_together(w, first, scratch, tally);
@@ -451,7 +451,7 @@ void run_any(const Work<F>& w, int first, void* memory, Tally& tally) {
 // Each molecule goes to the best of kWidth random places below the hill, of as many rounds as it
 // takes to find one where it is bound at all.
 template <class F>
-void place_any(const Work<F>& w, int first, void* memory, Tally& tally) {
+void place_molecules(const Work<F>& w, int first, void* memory, Tally& tally) {
   const Scratch<F> c(memory, w.slots);
   // Where one system finds no room, the others are not tried.
   for (int system = first; system < w.systems && system < first + kTogether && !tally.stuck;
@@ -490,7 +490,7 @@ void place_any(const Work<F>& w, int first, void* memory, Tally& tally) {
 }
 
 template <class F>
-void sum_any(const Work<F>& w, int first, void* memory) {
+void sum_energies(const Work<F>& w, int first, void* memory) {
   const Scratch<F> c(memory, w.slots);
   for (int system = first; system < w.systems && system < first + kTogether; ++system)
     w.energies[system] = total_energy(System<F>(w, system, c));
@@ -499,7 +499,7 @@ void sum_any(const Work<F>& w, int first, void* memory) {
 // ---- test molecules ----
 
 template <class F>
-void test_any(const TestWork<F>& t, int system, void* memory) {
+void insert_test_molecules(const TestWork<F>& t, int system, void* memory) {
   const Work<F>& w = t.work;
   const Scratch<F> c(memory, w.slots);
   System<F> s(w, system, c);
@@ -531,30 +531,6 @@ void test_any(const TestWork<F>& t, int system, void* memory) {
   }
 }
 
-}  // namespace
-
-void run_systems(const Work<float>& w, int first, void* scratch, Tally& tally) {
-  run_any(w, first, scratch, tally);
-}
-void run_systems(const Work<double>& w, int first, void* scratch, Tally& tally) {
-  run_any(w, first, scratch, tally);
-}
-void place_molecules(const Work<float>& w, int first, void* scratch, Tally& tally) {
-  place_any(w, first, scratch, tally);
-}
-void place_molecules(const Work<double>& w, int first, void* scratch, Tally& tally) {
-  place_any(w, first, scratch, tally);
-}
-void sum_energies(const Work<float>& w, int first, void* scratch) { sum_any(w, first, scratch); }
-void sum_energies(const Work<double>& w, int first, void* scratch) { sum_any(w, first, scratch); }
-void insert_test_molecules(const TestWork<float>& t, int system, void* scratch) {
-  test_any(t, system, scratch);
-}
-void insert_test_molecules(const TestWork<double>& t, int system, void* scratch) {
-  test_any(t, system, scratch);
-}
-
-// near: [count], room for the images close to the row.
 void fill_row(const GridWork& g, int row, int layer, std::int32_t* near, double* energies) {
   const double y = mul_rn(static_cast<double>(row), g.spacing[1]);
   const double z = mul_rn(static_cast<double>(layer), g.spacing[2]);
@@ -574,5 +550,16 @@ void fill_row(const GridWork& g, int row, int layer, std::int32_t* near, double*
                                   mul_rn(static_cast<double>(p), g.spacing[0]), y, z);
   }
 }
+
+template <class F>
+Kernels<F> kernels_of() {
+  return {&run_systems<F>, &place_molecules<F>, &sum_energies<F>, &insert_test_molecules<F>,
+          &fill_row};
+}
+
+}  // namespace
+
+void use(Kernels<float>& kernels) { kernels = kernels_of<float>(); }
+void use(Kernels<double>& kernels) { kernels = kernels_of<double>(); }
 
 }  // namespace manymove::adsorption::MANYMOVE_SIMD

@@ -199,8 +199,6 @@ class PairLoop {
   Batch<F> batch_;
 };
 
-}  // namespace
-
 void add_rows(const PairTable& table, const Particles& particles, const NeighbourList& list,
               const NoiseKey& key, const Rows& rows, const PairTally* tally) {
   if (table.double_precision)
@@ -226,12 +224,15 @@ void draw_tea_noise(const NoiseKey& key, int count, const std::uint32_t* signatu
   for (int n = 0; n < count; ++n) noise[n] = tea_pair_noise(signature_i[n], signature_j[n], words);
 }
 
-void raise(int count, const float* base, float exponent, float* result) {
+template <class F>
+void raise(int count, const F* base, F exponent, F* result) {
   for (int n = 0; n < count; ++n) result[n] = power(base[n], exponent);
 }
 
-void raise(int count, const double* base, double exponent, double* result) {
-  for (int n = 0; n < count; ++n) result[n] = power(base[n], exponent);
+}  // namespace
+
+void use(Kernels& kernels) {
+  kernels = {&add_rows, &draw_noise, &draw_tea_noise, &raise<float>, &raise<double>};
 }
 
 }  // namespace manymove::dpd::MANYMOVE_SIMD

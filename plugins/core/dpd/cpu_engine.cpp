@@ -18,21 +18,6 @@ namespace manymove::dpd {
 namespace {
 
 template <class P>
-ResidentKernels<P> resident_kernels() {
-  ResidentKernels<P> kernels;
-  const SimdLevel level = simd_level();
-  baseline::use(kernels);
-#if defined(MANYMOVE_HAVE_AVX2)
-  if (level == SimdLevel::avx2) avx2::use(kernels);
-#endif
-#if defined(MANYMOVE_HAVE_AVX512)
-  if (level == SimdLevel::avx512) avx512::use(kernels);
-#endif
-  (void)level;
-  return kernels;
-}
-
-template <class P>
 class CpuEngine final : public ResidentBase {
   using Real = typename P::Real;
   using Position = typename P::Position;
@@ -64,7 +49,7 @@ class CpuEngine final : public ResidentBase {
       : ResidentBase(settings),
         pool_(threads),
         shares_(pool_.size()),
-        kernels_(resident_kernels<P>()),
+        kernels_(best_level<ResidentKernels<P>>(MANYMOVE_LEVELS)),
         laws_(laws_of<P>(settings.pairs)),
         half_kicks_(half_kicks_of<P>(settings)),
         bond_laws_(bond_laws_of<P>(settings)),

@@ -8,7 +8,6 @@
 #include <numeric>
 #include <vector>
 
-#include "../common/simd.h"
 #include "../common/thread_pool.h"
 #include "cpu.h"
 #include "functions.h"
@@ -17,29 +16,7 @@
 namespace manymove::dpd {
 namespace {
 
-struct Kernels {
-  decltype(&baseline::add_rows) add_rows;
-  decltype(&baseline::draw_noise) draw_noise;
-  decltype(&baseline::draw_tea_noise) draw_tea_noise;
-  void (*raise_float)(int, const float*, float, float*);
-  void (*raise_double)(int, const double*, double, double*);
-};
-
-Kernels kernels() {
-  const SimdLevel level = simd_level();
-#if defined(MANYMOVE_HAVE_AVX512)
-  if (level == SimdLevel::avx512)
-    return {&avx512::add_rows, &avx512::draw_noise, &avx512::draw_tea_noise, &avx512::raise,
-            &avx512::raise};
-#endif
-#if defined(MANYMOVE_HAVE_AVX2)
-  if (level == SimdLevel::avx2)
-    return {&avx2::add_rows, &avx2::draw_noise, &avx2::draw_tea_noise, &avx2::raise, &avx2::raise};
-#endif
-  (void)level;
-  return {&baseline::add_rows, &baseline::draw_noise, &baseline::draw_tea_noise, &baseline::raise,
-          &baseline::raise};
-}
+Kernels kernels() { return best_level<Kernels>(MANYMOVE_LEVELS); }
 
 constexpr int kRows = 256;            // of a block: what a thread takes at a time
 constexpr int kBlocksPerThread = 64;  // in a wave: bounds the memory
@@ -110,7 +87,7 @@ struct PairForces::State {
   const NeighbourList* list;
   const PairTally* tally;
   NoiseKey key;
-  decltype(&baseline::add_rows) add_rows;
+  decltype(Kernels::add_rows) add_rows;
   int reacting, first_block, blocks_in_wave;
   double (*force)[3];
   Interval owned, ghosts;  // that the wave contributes to
