@@ -1,5 +1,5 @@
-"""The Monte Carlo fixes in LAMMPS on several ranks: a rank that is silent is named by the others, one
-that computes for long is waited for, and a job that is suspended as a whole continues."""
+"""The Monte Carlo fixes in LAMMPS on several ranks: a rank that is silent is named by the others,
+one that computes for long is waited for, and a job that is suspended as a whole continues."""
 
 from __future__ import annotations
 

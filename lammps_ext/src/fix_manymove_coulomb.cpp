@@ -138,9 +138,9 @@ void FixManymoveCoulomb::follow(const std::vector<Particle>& ions,
     parameters_.first_sweep = static_cast<std::uint64_t>(totals_[0]);
     std::copy_n(domain->prd, 3, parameters_.box);
     const std::vector<std::int32_t> species(ions.size(), 0);
-    engine_ = manymove::coulomb::make_engine({position.data(), valence.data(), sizes.data(),
-                                              species.data(), ions.size(), tags.data()},
-                                             parameters_, device_, threads_);
+    engine_ = manymove::coulomb::make_engine(
+        {position.data(), valence.data(), sizes.data(), species.data(), ions.size(), tags.data()},
+        parameters_, device_, threads_);
     valence_ = std::move(valence);
     sizes_ = std::move(sizes);
     tags_ = std::move(tags);

@@ -36,7 +36,7 @@ class FixManymoveCoulomb : public FixMonteCarlo {
   std::vector<double> diameter_;  // by atom type, from 1
 
   std::vector<double> totals_ = std::vector<double>(3);  // sweeps, trial moves, accepted moves
-  std::optional<double> energy_;                         // of the engine's ions, once it is asked for
+  std::optional<double> energy_;  // of the engine's ions, once it is asked for
 
   // On rank 0:
   std::unique_ptr<manymove::coulomb::Engine> engine_;

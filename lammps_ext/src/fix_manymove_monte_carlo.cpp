@@ -78,15 +78,17 @@ void FixMonteCarlo::check_surroundings() const {
   if (update->whichflag == 2) error->all(FLERR, "{} does not work with minimize", name_);
   for (const Fix* other : modify->get_fix_list())
     if (other->box_change & ~BOX_CHANGE_DOMAIN)
-      error->all(FLERR,
-                 "{}: fix {} ({}) changes the box, which must be constant; remove it (unfix {}), or "
-                 "use a style that keeps the box, such as fix nvt",
-                 name_, other->id, other->style, other->id);
+      error->all(
+          FLERR,
+          "{}: fix {} ({}) changes the box, which must be constant; remove it (unfix {}), or "
+          "use a style that keeps the box, such as fix nvt",
+          name_, other->id, other->style, other->id);
   if (domain->nonperiodic == 2)
-    error->all(FLERR,
-               "{}: a shrink-wrapped boundary changes the box, which must be constant; use boundary "
-               "p or f",
-               name_);
+    error->all(
+        FLERR,
+        "{}: a shrink-wrapped boundary changes the box, which must be constant; use boundary "
+        "p or f",
+        name_);
   if (domain->triclinic) error->all(FLERR, "{} does not work with triclinic boxes", name_);
   if (domain->dimension != 3) error->all(FLERR, "{} needs three dimensions", name_);
   if (comm->nprocs > 1 && comm->style != Comm::BRICK)
@@ -136,8 +138,9 @@ std::vector<FixMonteCarlo::Particle> FixMonteCarlo::gather(bool of_group) const 
   return all;
 }
 
-// The task has a thread of its own, so that the one that calls MPI is free to answer, whatever MPI's
-// level of thread support. If another rank fails meanwhile, this one ends when the task is done.
+// The task has a thread of its own, so that the one that calls MPI is free to answer, whatever
+// MPI's level of thread support. If another rank fails meanwhile, this one ends when the task is
+// done.
 void FixMonteCarlo::on_first_rank(const std::function<void()>& task) const {
   if (comm->nprocs == 1) return task();
   manymove::together(*ranks_, [&] {

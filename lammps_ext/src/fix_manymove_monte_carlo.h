@@ -56,8 +56,8 @@ class FixMonteCarlo : public Fix {
 
   const std::string name_;  // of the style, at the beginning of messages
   std::uint64_t seed_;
-  int count_;                     // sweeps or steps at a time
-  std::string device_ = "auto";   // on rank 0 then "cpu" or "cuda:<index>"
+  int count_;                    // sweeps or steps at a time
+  std::string device_ = "auto";  // on rank 0 then "cpu" or "cuda:<index>"
   int threads_ = 1;
   mutable std::optional<MpiCommunicator> ranks_;  // within collectively()
 };

@@ -118,10 +118,11 @@ void FixManymoveWRMC::init() {
   for (int axis = 0; axis < 3; ++axis) {
     const double edge = domain->prd[axis];
     if (edge < 2 * cutoff_)
-      error->all(FLERR,
-                 "{}: the box is {} wide along {}, less than twice the cutoff of {}; use a larger box "
-                 "or a shorter cutoff",
-                 name_, edge, "xyz"[axis], cutoff_);
+      error->all(
+          FLERR,
+          "{}: the box is {} wide along {}, less than twice the cutoff of {}; use a larger box "
+          "or a shorter cutoff",
+          name_, edge, "xyz"[axis], cutoff_);
     if (displacement_ >= edge / 2)
       error->all(FLERR, "{}: displacement {} must be below half the box, {} along {}", name_,
                  displacement_, edge / 2, "xyz"[axis]);
@@ -204,8 +205,8 @@ auto FixManymoveWRMC::translated(const std::vector<Particle>& atoms, const Call&
         "atom ", static_cast<tagint>(a.tag), " at (", a.x[0], ", ", a.x[1], ", ", a.x[2], ") is ",
         failure.pocket ? text_of("in a pocket of the framework, which atoms cannot enter or leave")
                        : text_of("where the framework's energy is ", failure.energy / energy_),
-        "; the group's atoms must be where it is below ", kBarrier, " kT = ",
-        kBarrier * force->boltz * temperature_, " and a channel can be reached"));
+        "; the group's atoms must be where it is below ", kBarrier,
+        " kT = ", kBarrier * force->boltz * temperature_, " and a channel can be reached"));
   } catch (const NoChannelError&) {
     throw std::invalid_argument(
         text_of("no channel leads through the atoms outside the group where their energy is below ",
@@ -309,7 +310,9 @@ void FixManymoveWRMC::make_steps(std::vector<Particle>& atoms) {
 void FixManymoveWRMC::summarize(const Snapshot& state) {
   const auto samples = static_cast<double>(state.counters.samples);
   // Before the first step the averages are those of the start alone.
-  const auto mean = [&](Sum sum) { return samples > 0 ? state.sums[sum] / samples : state.energies[0]; };
+  const auto mean = [&](Sum sum) {
+    return samples > 0 ? state.sums[sum] / samples : state.energies[0];
+  };
   const double plain = mean(kPlain), waste = mean(kWaste);
   double best = method_ < 2 ? plain : waste;
   if (parameters_.moments && samples > 0 && mean(kJump) > 0) {

@@ -164,8 +164,8 @@ void check_inside(const State& s, std::size_t i, const double* xyz) {
   if (p.periodic) {
     for (int a = 0; a < 3; ++a)
       if (std::abs(xyz[a]) > p.box[a] / 2 * (1 + 1e-7))
-        reject(name_of(s, i), " is outside the box: ", "xyz"[a], " = ", xyz[a], ", half the edge is ",
-               p.box[a] / 2);
+        reject(name_of(s, i), " is outside the box: ", "xyz"[a], " = ", xyz[a],
+               ", half the edge is ", p.box[a] / 2);
   } else {
     const double r = std::sqrt(xyz[0] * xyz[0] + xyz[1] * xyz[1] + xyz[2] * xyz[2]);
     if (r > p.radius * (1 + 1e-7))
