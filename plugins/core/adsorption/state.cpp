@@ -315,8 +315,9 @@ void finish_grid(State& s, std::vector<double>&& energies) {
       opened += open[i];
     }
     if (pockets && opened == 0)
-      refuse("no channel for species ", b, " leads through the framework below ", p.barrier,
-             " K: raise the barrier or block nothing");
+      throw NoChannelError(text_of("no channel for species ", b,
+                                   " leads through the framework below ", p.barrier,
+                                   " K: raise the barrier or block nothing"));
     const double share = static_cast<double>(p.species.size() * values);
     s.info.blocked_share += static_cast<double>(blocked) / share;
     s.info.open_share += static_cast<double>(opened) / share;
@@ -395,10 +396,11 @@ Site checked_site(const State& s, const double* xyz, int species, int molecule, 
   const Site site = to_site(s, xyz);
   const auto [energy, pocket] = energy_at(s, species, site);
   if (pocket || !(energy < s.parameters.hill))
-    refuse(who(),
-           pocket ? " is in a pocket that molecules cannot reach"
-                  : text_of(" is on a hill, at ", energy, " K"),
-           " (at ", xyz[0], ", ", xyz[1], ", ", xyz[2], ")");
+    throw PlaceError(text_of(who(),
+                             pocket ? " is in a pocket that molecules cannot reach"
+                                    : text_of(" is on a hill, at ", energy, " K"),
+                             " (at ", xyz[0], ", ", xyz[1], ", ", xyz[2], ")"),
+                     molecule, pocket, energy);
   return site;
 }
 

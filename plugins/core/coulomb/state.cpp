@@ -15,6 +15,15 @@ void require_positive(const char* name, double value) {
     refuse(name, " must be positive and finite, got ", value);
 }
 
+// Ions in messages.
+std::string name_of(const State& s, std::size_t i) {
+  return s.atom_id.empty() ? text_of("ion ", i) : text_of("atom ", s.atom_id[i]);
+}
+std::string names_of(const State& s, std::size_t i, std::size_t j) {
+  return s.atom_id.empty() ? text_of("ions ", i, " and ", j)
+                           : text_of("atoms ", s.atom_id[i], " and ", s.atom_id[j]);
+}
+
 void choose_units(State& s) {
   const Parameters& p = s.parameters;
   Rules& r = s.rules;
@@ -89,14 +98,15 @@ void read_ions(State& s, const Ions& ions) {
   s.sites.resize(n);
   s.radius.resize(n);
   s.species.assign(ions.species, ions.species + n);
+  if (ions.atom_id) s.atom_id.assign(ions.atom_id, ions.atom_id + n);
   for (std::size_t i = 0; i < n; ++i) {
     const double q = ions.valence[i], d = ions.diameter[i];
     if (q == 0 || !std::isfinite(q))
-      refuse("ion ", i, " has valence ", q, "; it must not be 0 and be finite");
+      refuse(name_of(s, i), " has valence ", q, "; it must not be 0 and be finite");
     if (static_cast<double>(static_cast<float>(q)) != q)
-      refuse("ion ", i, " has valence ", q, ", which float32 cannot hold exactly");
+      refuse(name_of(s, i), " has valence ", q, ", which float32 cannot hold exactly");
     if (!(d > 0) || !std::isfinite(d))
-      refuse("ion ", i, " has diameter ", d, "; it must be positive and finite");
+      refuse(name_of(s, i), " has diameter ", d, "; it must be positive and finite");
     sum += q;
     magnitude += std::abs(q);
     most = std::max(most, std::abs(q));
@@ -145,16 +155,16 @@ Site rounded(const State& s, const double* xyz, Site site) {
 void check_inside(const State& s, std::size_t i, const double* xyz) {
   const Parameters& p = s.parameters;
   for (int a = 0; a < 3; ++a)
-    if (!std::isfinite(xyz[a])) refuse("ion ", i, " has a position that is not finite");
+    if (!std::isfinite(xyz[a])) refuse(name_of(s, i), " has a position that is not finite");
   if (p.periodic) {
     for (int a = 0; a < 3; ++a)
       if (std::abs(xyz[a]) > p.box[a] / 2 * (1 + 1e-7))
-        refuse("ion ", i, " is outside the box: ", "xyz"[a], " = ", xyz[a], ", half the edge is ",
-               p.box[a] / 2);
+        refuse(name_of(s, i), " is outside the box: ", "xyz"[a], " = ", xyz[a],
+               ", half the edge is ", p.box[a] / 2);
   } else {
     const double r = std::sqrt(xyz[0] * xyz[0] + xyz[1] * xyz[1] + xyz[2] * xyz[2]);
     if (r > p.radius * (1 + 1e-7))
-      refuse("ion ", i, " is outside the spherical cell: at ", r, " from the centre, radius ",
+      refuse(name_of(s, i), " is outside the spherical cell: at ", r, " from the centre, radius ",
              p.radius);
   }
 }
@@ -210,8 +220,9 @@ void separate(State& s) {
                                                                 s.sites[i].z, s.sites[j]));
     // Two roundings, of half a unit along each axis each.
     if (contact - distance > 1.8 * s.unit || !nudge(s, lists, static_cast<int>(i)))
-      throw OverlapError(text_of("ions ", i, " and ", j, " overlap: their distance is ", distance,
-                                 ", contact is at ", contact));
+      throw OverlapError(text_of(names_of(s, i, static_cast<std::size_t>(j)),
+                                 " overlap: their distance is ", distance, ", contact is at ",
+                                 contact));
   }
 }
 
