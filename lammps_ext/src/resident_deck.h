@@ -25,6 +25,10 @@ class ResidentDeck : protected Pointers {
   // The commands that no engine serves, separated by commas; empty if all are served.
   const std::string& unserved() const { return unserved_; }
 
+  // What LAMMPS' own Verlet tolerates but an engine reports as an error during the run; empty if
+  // there is nothing.
+  std::string risk() const;
+
   // Of the present time step's length.
   manymove::dpd::Settings settings();
 

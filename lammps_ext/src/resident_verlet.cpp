@@ -106,7 +106,7 @@ void VerletManymove::init() {
 void VerletManymove::setup(int flag) {
   residence_.reset();
   deck_ = std::make_unique<ResidentDeck>(lmp);
-  const std::string device = place(deck_->unserved());  // before the table of output begins
+  const std::string device = place();  // before the table of output begins
   if (update->nsteps > 0) rent(device);
   {
     const NameForFixes name(update);
@@ -141,7 +141,7 @@ void VerletManymove::run(int steps) {
   if (!residence_ || moved_in_ != update->ntimestep) {
     residence_.reset();
     deck_ = std::make_unique<ResidentDeck>(lmp);
-    if (steps > 0) rent(place(deck_->unserved()));
+    if (steps > 0) rent(place());
     move_in();
   }
   moved_in_ = -1;
@@ -154,9 +154,8 @@ void VerletManymove::run(int steps) {
 // An engine on the device, without particles yet.
 void VerletManymove::rent(const std::string& device) {
   if (device.empty() || atom->natoms == 0) return;
-  const int threads = threads_ ? threads_ : comm->nthreads;
   residence_ = std::make_unique<Residence>(
-      lmp, *deck_, Residence::Wishes{device, threads, transport_, overlap_});
+      lmp, *deck_, Residence::Wishes{device, threads(), transport_, overlap_});
   const std::string text = residence_->transport();
   if (comm->me == 0 && text != said_about_transport_)
     utils::logmesg(lmp, "Run style manymove/verlet: ghosts travel through " + text + "\n");
@@ -169,19 +168,26 @@ void VerletManymove::move_in() {
   moved_in_ = update->ntimestep;
 }
 
-// "cpu" or "cuda", or "" for the host; says which, once for several runs.
-std::string VerletManymove::place(const std::string& unserved) {
-  const bool gpus = device_ != "cpu" && has_gpus();
-  const std::string device = device_ != "auto" ? device_
-                             : gpus            ? "cuda"
-                             : threads_ > 1    ? "cpu"
-                                               : "";
+int VerletManymove::threads() const { return threads_ ? threads_ : comm->nthreads; }
+
+// "cpu" or "cuda", or "" for the host; says which, once for several runs. Several ranks of one
+// thread each are faster with LAMMPS' own Verlet than with the engine for the CPU.
+std::string VerletManymove::place() {
+  const bool gpus = device_ != "cpu" && has_gpus(), any = device_ == "auto";
+  const bool engine_is_fast = comm->nprocs == 1 || threads() > 1;
+  const std::string device = !any ? device_ : gpus ? "cuda" : engine_is_fast ? "cpu" : "";
+  std::string unserved = deck_->unserved();
+  if (any && device == "cpu" && unserved.empty()) unserved = deck_->risk();
   const bool stays = !device.empty() && unserved.empty();
   std::string text = "Run style manymove/verlet";
-  if (device.empty())
-    text += ": no CUDA device (" + why_no_gpus() + "), the particles stay on the host";
+  if (any && !gpus && (stays || device.empty()))
+    text += ": no CUDA device (" + why_no_gpus() + "), ";
   else if (stays)
-    text += ": the particles are on " + (gpus ? manymove::cuda_devices()[0].name : device);
+    text += ": ";
+  if (device.empty())
+    text += "the particles stay on the host";
+  else if (stays)
+    text += "the particles are on " + (gpus ? manymove::cuda_devices()[0].name : device);
   else
     text += " cannot keep the particles on the device: " + unserved +
             ". Every step of this run goes through the host, at the speed of LAMMPS' own Verlet "

@@ -25,7 +25,8 @@ class VerletManymove : public Verlet {
   void cleanup() override;
 
  private:
-  std::string place(const std::string& unserved);
+  std::string place();
+  int threads() const;
   bool has_gpus() const;
   void rent(const std::string& device);
   void move_in();
@@ -41,7 +42,7 @@ class VerletManymove : public Verlet {
   void let_others_act(const ResidentDeck& deck, Residence& residence);
 
   std::string device_ = "auto";     // auto, cuda, cpu
-  int threads_ = 0;                 // of LAMMPS
+  int threads_ = 0;                 // 0: those of LAMMPS
   std::string transport_ = "auto";  // of Settings
   bool overlap_ = true;
   std::string said_, said_about_transport_;  // in earlier runs
