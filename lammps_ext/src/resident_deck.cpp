@@ -312,7 +312,7 @@ void ResidentDeck::check_readers() {
     if (!kOwnAtomsOnly.count(fix->style)) reads_neighbours_ = true;
 
   const std::set<std::string> of_velocities{"temp", "pressure", "pe", "ke"};
-  reads_positions_ = !body_forces_.empty();
+  reads_positions_ = false;
   for (int k = 0; k < modify->ncompute; ++k)
     if (!of_velocities.count(modify->compute[k]->style)) reads_positions_ = true;
   Variable* variables = input->variable;
@@ -320,6 +320,19 @@ void ResidentDeck::check_readers() {
   for (int k = 0; k < count; ++k)
     if (variables->equalstyle(k) || variables->atomstyle(k) || variables->vectorstyle(k))
       reads_positions_ = true;
+}
+
+// Where there are body forces, LAMMPS adds them to the forces, and some depend on positions.
+unsigned ResidentDeck::read_by_thermo() const {
+  return reads_positions_ || has_body_forces() ? kEverything : kVelocities | kForces;
+}
+
+unsigned ResidentDeck::read_by(const Fix* fix) const {
+  const std::string style = fix->style;
+  if (style == "momentum") return kVelocities | kPositions;
+  const bool thermostat = style == "temp/berendsen" || style == "temp/csld" ||
+                          style == "temp/csvr" || style == "temp/rescale";
+  return thermostat && !reads_positions_ ? kVelocities : kEverything;
 }
 
 std::string ResidentDeck::risk() const {

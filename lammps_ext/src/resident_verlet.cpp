@@ -44,6 +44,8 @@ class NameForFixes {
   char* own_name_;
 };
 
+bool is_due(const Fix* fix, bigint step) { return step % std::max(fix->nevery, 1) == 0; }
+
 std::string why_no_gpus() {
   const std::string here = manymove::why_no_cuda_devices();
   return here.empty() ? "another rank sees none" : here;
@@ -215,8 +217,10 @@ void VerletManymove::run_on_device(ResidentDeck& deck, Residence& residence, int
   const bigint first = update->ntimestep, last = first + steps, earlier_builds = neighbor->ncalls;
   const std::uint64_t copied_before = manymove::copied_bytes();
   std::uint64_t copied_in_steps = 0;
+  unsigned what = kEverything;
   while (update->ntimestep < last) {
     if (timer->is_timeout()) {
+      if (what != kEverything) read(deck, residence, kEverything);
       update->nsteps = static_cast<int>(update->ntimestep - first);
       break;
     }
@@ -227,9 +231,11 @@ void VerletManymove::run_on_device(ResidentDeck& deck, Residence& residence, int
     stale_ = true;
     timer->stamp(Timer::PAIR);
     const bool in_time = update->ntimestep == stop;
-    read(deck, residence, stop == last || !in_time || !only_thermo_is_due(deck));
+    ev_set(update->ntimestep);
+    what = stop == last || !in_time ? kEverything : what_is_read(deck);
+    read(deck, residence, what);
     timer->stamp(Timer::COMM);
-    if (in_time) let_others_act(deck, residence);
+    if (in_time) let_others_act(deck, residence, what);
   }
   neighbor->ncalls = earlier_builds + residence.builds();
   if (comm->me == 0 && manymove::copied_bytes() != copied_before)
@@ -251,28 +257,29 @@ bigint VerletManymove::next_stop(const ResidentDeck& deck, bigint last) const {
   return stop;
 }
 
-bool VerletManymove::a_fix_is_due(const ResidentDeck& deck) const {
-  const auto& fixes = deck.end_of_step();
-  return std::any_of(fixes.begin(), fixes.end(), [this](const Fix* fix) {
-    return update->ntimestep % std::max(fix->nevery, 1) == 0;
-  });
+bool VerletManymove::wants_values_per_atom() const {
+  return (eflag & ENERGY_ATOM) != 0 || (vflag & (VIRIAL_ATOM | VIRIAL_CENTROID)) != 0;
 }
 
-bool VerletManymove::only_thermo_is_due(const ResidentDeck& deck) const {
+// In the present step, by output and by fixes at the end of steps.
+unsigned VerletManymove::what_is_read(const ResidentDeck& deck) const {
   const bigint now = update->ntimestep;
-  return !deck.thermo_reads_positions() && !a_fix_is_due(deck) && output->next_dump_any != now &&
-         output->next_restart != now;
+  if (wants_values_per_atom() || output->next_dump_any == now || output->next_restart == now)
+    return kEverything;
+  unsigned what = output->next == now ? deck.read_by_thermo() : 0;
+  for (const Fix* fix : deck.end_of_step())
+    if (is_due(fix, now)) what |= deck.read_by(fix);
+  return what;
 }
 
 // Makes the host's arrays and sums those of the present step.
-void VerletManymove::read(const ResidentDeck& deck, Residence& residence, bool positions) {
-  residence.download(positions);
-  ev_set(update->ntimestep);
-  const bool per_atom =
-      (eflag & ENERGY_ATOM) != 0 || (vflag & (VIRIAL_ATOM | VIRIAL_CENTROID)) != 0;
-  if (per_atom || deck.somebody_reads_neighbours() || output->next_dump_any == update->ntimestep)
+void VerletManymove::read(const ResidentDeck& deck, Residence& residence, unsigned what) {
+  residence.download(what);
+  const bool per_atom = wants_values_per_atom();
+  if (what == kEverything &&
+      (per_atom || deck.somebody_reads_neighbours() || output->next_dump_any == update->ntimestep))
     refresh_neighbours(&residence);
-  if (modify->n_post_force_any) modify->post_force(vflag);
+  if ((what & kForces) && modify->n_post_force_any) modify->post_force(vflag);
   if (per_atom) return tally_per_atom(deck);
 
   const manymove::dpd::Tally tally = residence.tally();
@@ -343,7 +350,7 @@ void VerletManymove::bring_home(Residence& residence) {
   comm->borders();
   if (triclinic) domain->lamda2x(atom->nlocal + atom->nghost);
   residence.rehome();
-  residence.download(false);  // LAMMPS left the forces behind
+  residence.download(kVelocities | kForces);  // LAMMPS left the forces behind
   // What computes have by atom is of other atoms, or of none: commands between runs ask anew.
   for (int k = 0; k < modify->ncompute; ++k) {
     Compute* compute = modify->compute[k];
@@ -352,10 +359,11 @@ void VerletManymove::bring_home(Residence& residence) {
   }
 }
 
-void VerletManymove::let_others_act(const ResidentDeck& deck, Residence& residence) {
+void VerletManymove::let_others_act(const ResidentDeck& deck, Residence& residence, unsigned what) {
   const bigint step = update->ntimestep;
-  if (a_fix_is_due(deck)) {
-    residence.remember();
+  const auto& fixes = deck.end_of_step();
+  if (std::any_of(fixes.begin(), fixes.end(), [&](const Fix* fix) { return is_due(fix, step); })) {
+    residence.remember(what);
     modify->end_of_step();
     residence.accept_changes();
     timer->stamp(Timer::MODIFY);

@@ -170,6 +170,28 @@ class CpuEngine final : public ResidentBase {
     for (const Arrival& arrival : deliver(ranks_->communicator(), leaving)) arrival.enter(arrays);
   }
 
+  void set_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) override {
+    const auto set_all = [&](const auto& velocity_of) {
+      for_each_range(pool_, count_, [&](int first, int last) {
+        for (int i = first; i < last; ++i) {
+          const auto& v = velocity_of(i);
+          velocity_[i].x = static_cast<Real>(v[0]);
+          velocity_[i].y = static_cast<Real>(v[1]);
+          velocity_[i].z = static_cast<Real>(v[2]);
+        }
+      });
+    };
+    const auto check = [&] { check_velocities(count, tag, velocity); };
+    if (ranks_) {
+      together(ranks_->communicator(), check);
+      const auto fetched = fetch_from_homes(ranks_->communicator(), home_, velocity);
+      set_all([&](int i) -> const auto& { return fetched[static_cast<std::size_t>(i)]; });
+    } else {
+      check();
+      set_all([&](int i) -> const auto& { return velocity[home_[i].index]; });
+    }
+  }
+
   void rehome(int count, const std::uint32_t* tag) override {
     std::vector<std::uint32_t> resident(static_cast<std::size_t>(count_));
     for (int i = 0; i < count_; ++i) resident[i] = velocity_[i].tag;

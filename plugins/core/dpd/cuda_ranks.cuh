@@ -130,6 +130,34 @@ class CudaRanks : public CudaEngine<P> {
     throw;
   }
 
+  // Lists are built anew: if they turned out to have expired, the steps since the last build would
+  // be taken again, from the velocities that were there then.
+  void set_velocities(int count, const std::uint32_t* tag, const Triple* velocity) override try {
+    Communicator& communicator = ranks_.communicator();
+    together(communicator, [&] { this->check_velocities(count, tag, velocity); });
+    std::vector<unsigned> seat(static_cast<std::size_t>(count_));
+    std::vector<Home> by_seat(static_cast<std::size_t>(seats_)), homes;
+    if (count_ > 0) {
+      this->fetch(seat_, seat.data(), seat.size());
+      this->fetch(home_, by_seat.data(), by_seat.size());
+    }
+    for (const unsigned s : seat) homes.push_back(by_seat[s]);
+    const auto fetched = fetch_from_homes(communicator, homes, velocity);
+    work_ = stream_;
+    lists_hold_ = false;
+    forget();
+    if (count_ == 0) return;
+    ensure(staging_, count_);
+    copy_in(staging_.data(), fetched.data(), fetched.size() * sizeof(Triple), stream_);
+    set_velocity_kernel<<<blocks_for(count_), kThreads, 0, stream_>>>(
+        count_, nullptr, staging_.data(), rest_.data());
+    launched();
+    finish("upload");
+  } catch (...) {
+    failed();
+    throw;
+  }
+
   void rehome(int count, const std::uint32_t* tag) override try {
     std::vector<std::uint32_t> resident(static_cast<std::size_t>(count_));
     if (count_ > 0) this->fetch(tag_, resident.data(), resident.size());
