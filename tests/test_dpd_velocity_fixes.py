@@ -105,7 +105,7 @@ def test_a_run_that_a_fix_ends_leaves_all_arrays_current(device, tmp_path):
 
 def test_a_velocity_that_is_not_finite_is_an_error(device, tmp_path):
     deck = system() + fluid() + "group one id 7\ncompute t one temp\n"
-    deck += "compute_modify t extra/dof 0\nfix r one temp/berendsen 1 1e308 1e308 1e-10\n"
+    deck += "compute_modify t extra/dof 0\nfix r one temp/berendsen 1e308 1e308 1e-10\n"
     deck += "fix_modify r temp t\n" + resident(device) + "run 4\n"
     run = run_lammps(deck, tmp_path, fails=True)
     assert "the velocity of particle 7 is not finite" in run.output, run.output
