@@ -158,6 +158,14 @@ def test_bad_bond_coefficients(coefficients, message, tmp_path):
     assert re.search(message, run_lammps(deck, tmp_path, fails=True).output)
 
 
+# What LAMMPS says of its own sources.
+DESCRIPTOR = (
+    "const char* _ZN9LAMMPS_NS6LAMMPS14git_descriptorEv(void);"
+    'const char* _ZN9LAMMPS_NS6LAMMPS14git_descriptorEv(void) {{ return "{}"; }}'
+)
+UNKNOWN = "this is 20250722 of an unknown update. Its styles are not loaded.*needs the source tree"
+
+
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 @pytest.mark.parametrize(
     ("code", "message"),
@@ -170,8 +178,13 @@ def test_bad_bond_coefficients(coefficients, message, tmp_path):
             "int lammps_extract_setting(void* p, const char* k) { return p && k ? 2 : 0; }",
             "this one has integers of other sizes",
         ),
+        (DESCRIPTOR.format("(unknown)"), UNKNOWN),
+        (DESCRIPTOR.format("stable_22Jul2025_update4-12-g0123456789"), UNKNOWN),
+        (DESCRIPTOR.format("patch_22Jul2025-modified"), UNKNOWN),
+        (DESCRIPTOR.format("stable_22Jul2025_update5"), "this is 20250722 update 5.*LAMMPS_DIR"),
+        (DESCRIPTOR.format("stable_22Jul2025"), r"this is 20250722\. Its styles are not loaded"),
     ],
-    ids=["date", "integers"],
+    ids=["date", "integers", "no git", "between releases", "modified", "update", "no update"],
 )
 def test_another_lammps_is_refused_politely(code, message, tmp_path):
     # A LAMMPS that says something else of itself, by a library in front of the real one.

@@ -17,6 +17,9 @@ class FixManymoveWall;
 class PairManymoveDPD;
 class Region;
 
+// What is read from the particles; positions with images.
+enum ReadArrays : unsigned { kVelocities = 1, kForces = 2, kPositions = 4, kEverything = 7 };
+
 class ResidentDeck : protected Pointers {
  public:
   // Reads the deck of the run that is set up.
@@ -24,6 +27,10 @@ class ResidentDeck : protected Pointers {
 
   // The commands that no engine serves, separated by commas; empty if all are served.
   const std::string& unserved() const { return unserved_; }
+
+  // What LAMMPS' own Verlet tolerates but an engine reports as an error during the run; empty if
+  // there is nothing.
+  std::string risk() const;
 
   // Of the present time step's length.
   manymove::dpd::Settings settings();
@@ -46,8 +53,10 @@ class ResidentDeck : protected Pointers {
   // Whether computes, or fixes at the end of a step, may look at ghost atoms or neighbour lists.
   bool somebody_reads_neighbours() const { return reads_neighbours_; }
 
-  // Whether thermodynamic output may need more of the particles than velocities and forces.
-  bool thermo_reads_positions() const { return reads_positions_; }
+  // What thermodynamic output may read, and a fix at the end of a step. A fix that does not need
+  // everything changes velocities at most.
+  unsigned read_by_thermo() const;
+  unsigned read_by(const Fix* fix) const;
 
  private:
   struct BodyForce {

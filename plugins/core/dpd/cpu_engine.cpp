@@ -3,6 +3,7 @@
 // particles, as on the GPU: forces, both halves of the kick, and the way to the next positions,
 // which are kept apart from the present ones.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <new>
@@ -83,8 +84,7 @@ class CpuEngine final : public ResidentBase {
           refuse_particle(topology.tag[i], arrays.position[i]);
         image[i] = {images[0], images[1], images[2]};
         position[i].kind = static_cast<std::uint32_t>(topology.type[i]) | topology.flags[i] << 16;
-        velocity[i] = {static_cast<Real>(v[0]), static_cast<Real>(v[1]), static_cast<Real>(v[2]),
-                       topology.tag[i]};
+        velocity[i] = {Real(v[0]), Real(v[1]), Real(v[2]), topology.tag[i]};
         if (arrays.force)
           force[i] = {static_cast<Real>(arrays.force[i][0]), static_cast<Real>(arrays.force[i][1]),
                       static_cast<Real>(arrays.force[i][2])};
@@ -133,14 +133,9 @@ class CpuEngine final : public ResidentBase {
       Arrival arrival;
       arrival.index = home_[i].index;
       leave_frame<P>(frame_, position_[i], arrival.position);
-      const Velocity& v = velocity_[i];
-      set(arrival.velocity, v.x, v.y, v.z);
-      const Force& f = force_[i];
-      set(arrival.force, f.x, f.y, f.z);
-      const Image& image = image_[i];
-      arrival.image[0] = image.x;
-      arrival.image[1] = image.y;
-      arrival.image[2] = image.z;
+      set(arrival.velocity, velocity_[i]);
+      set(arrival.force, force_[i]);
+      set(arrival.image, image_[i]);
       return arrival;
     };
     const auto stays = [&](int i) { return !ranks_ || home_[i].rank == rank(); };
@@ -155,6 +150,23 @@ class CpuEngine final : public ResidentBase {
     for (const Arrival& arrival : deliver(ranks_->communicator(), leaving)) arrival.enter(arrays);
   }
 
+  void set_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) override {
+    const auto check = [&] { check_velocities(count, tag, velocity); };
+    std::vector<std::array<double, 3>> fetched;
+    if (ranks_) {
+      together(ranks_->communicator(), check);
+      fetched = fetch_from_homes(ranks_->communicator(), home_, velocity);
+    } else {
+      check();
+    }
+    for_each_range(pool_, count_, [&](int first, int last) {
+      for (int i = first; i < last; ++i) {
+        const double* v = ranks_ ? fetched[i].data() : velocity[home_[i].index];
+        velocity_[i] = {Real(v[0]), Real(v[1]), Real(v[2]), velocity_[i].tag};
+      }
+    });
+  }
+
   void rehome(int count, const std::uint32_t* tag) override {
     std::vector<std::uint32_t> resident(static_cast<std::size_t>(count_));
     for (int i = 0; i < count_; ++i) resident[i] = velocity_[i].tag;
@@ -164,10 +176,9 @@ class CpuEngine final : public ResidentBase {
   EngineCounters counters() const override { return counters_; }
 
  private:
-  static void set(double to[3], Real x, Real y, Real z) {
-    to[0] = static_cast<double>(x);
-    to[1] = static_cast<double>(y);
-    to[2] = static_cast<double>(z);
+  template <class T, class Values>
+  static void set(T (&to)[3], const Values& values) {
+    to[0] = values.x, to[1] = values.y, to[2] = values.z;
   }
 
   // ---- steps ----

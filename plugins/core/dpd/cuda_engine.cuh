@@ -156,6 +156,16 @@ class CudaEngine : public ResidentBase {
     }
   }
 
+  void set_velocities(int count, const std::uint32_t* tag, const Triple* velocity) override {
+    check_velocities(count, tag, velocity);
+    if (count_ == 0) return;
+    send(velocity);
+    set_velocity_kernel<<<blocks_for(count_), kThreads, 0, stream_>>>(
+        count_, home_[home_now_].data(), staging_.data(), velocity_[now_].data());
+    launched();
+    finish("upload");
+  }
+
   // The only host has its particles where they were.
   void rehome(int, const std::uint32_t*) override {
     throw std::logic_error("particles of one rank stay where they are");

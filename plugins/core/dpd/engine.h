@@ -133,10 +133,10 @@ struct LostParticle : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };
 
-// On several ranks upload(), advance(), download(), rehome() and make_engine() are collective: all
-// ranks call them in the same order, and destroy engines in the same order, within collective() of
-// communicator.h. Host arrays and topology are those of the rank's own particles at upload,
-// wherever these go later.
+// On several ranks upload(), advance(), download(), set_velocities(), rehome() and make_engine()
+// are collective: all ranks call them in the same order, and destroy engines in the same order,
+// within collective() of communicator.h. Host arrays and topology are those of the rank's own
+// particles at upload, wherever these go later.
 //
 // All errors are collective. What ranks agree on they throw together, an Agreed of the type below,
 // with the text of the lowest rank that has the error: refused particles, memory that is missing at
@@ -167,6 +167,12 @@ class ResidentEngine {
 
   // In the order of upload(), or of rehome().
   virtual void download(const HostArrays& arrays) = 0;
+
+  // Replaces the velocities of time step step() by those of the host's particles, which are
+  // tag[count], in the order of download(). Nothing else changes, and neighbor lists are kept where
+  // that is possible. Throws std::invalid_argument for a velocity that is not finite, and leaves
+  // all velocities as they were.
+  virtual void set_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) = 0;
 
   // Particles have other places among the hosts, this rank's are tag[count] now.
   virtual void rehome(int count, const std::uint32_t* tag) = 0;

@@ -2,6 +2,7 @@
 // What the resident engines have in common: whose turn it is, what is checked, what is counted.
 #pragma once
 
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <unordered_set>
@@ -29,6 +30,13 @@ class ResidentBase : public ResidentEngine {
   [[noreturn]] static void refuse_particle(std::uint32_t tag, const double r[3]) {
     throw std::invalid_argument(text_of("particle ", tag, " at (", r[0], ", ", r[1], ", ", r[2],
                                         ") is outside the box, or not at a finite place"));
+  }
+  static void check_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) {
+    for (int i = 0; i < count; ++i) {
+      const double* v = velocity[i];
+      if (!std::isfinite(v[0] + v[1] + v[2]))
+        throw std::invalid_argument(text_of("the velocity of particle ", tag[i], " is not finite"));
+    }
   }
   [[noreturn]] void lose_particle(std::uint32_t tag) const {
     throw LostParticle(text_of("particle ", tag, " was lost before step ", step_,
