@@ -26,7 +26,8 @@ using manymove::dpd::PairCoefficients;
 namespace {
 
 constexpr int kMinimization = 2;  // Update::whichflag
-// Restart files begin with this where others had a temperature: they hold the numbers of draws.
+// Settings in restart files begin with this; those without the number of the draw begin with a
+// temperature.
 constexpr double kWithDraws = -1;
 
 template <class T>
@@ -131,7 +132,7 @@ const std::uint32_t* PairManymoveDPD::tags() {
 
 // ---- random numbers ----
 
-// Nothing is drawn during minimization. Numbers are those of steps, as long as steps do not repeat.
+// The number is the step unless steps were repeated. Nothing is drawn during minimization.
 std::uint64_t PairManymoveDPD::draw() {
   const bool in_setup = std::exchange(setting_up_, false);
   const std::int64_t step = update->ntimestep;
@@ -421,5 +422,6 @@ void* PairManymoveDPD::extract(const char* name, int& dim) {
 double PairManymoveDPD::memory_usage() {
   return Pair::memory_usage() + (forces_ ? forces_->bytes() : 0.0) +
          static_cast<double>(table_.capacity() * sizeof(PairCoefficients)) +
-         static_cast<double>(short_tags_.capacity() * sizeof(std::uint32_t));
+         static_cast<double>(short_tags_.capacity() * sizeof(std::uint32_t)) +
+         static_cast<double>(image_.capacity() * sizeof(image_[0]));
 }
