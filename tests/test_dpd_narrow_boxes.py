@@ -24,7 +24,9 @@ BOXES = {
 }
 
 
-def system(box: str, temperature: float = 0.0, style: str = "manymove/dpd", before: str = "") -> str:
+def system(
+    box: str, temperature: float = 0.0, style: str = "manymove/dpd", before: str = ""
+) -> str:
     shape, atoms = BOXES[box]
     tail = "precision double" if style == "manymove/dpd" else ""
     return f"""
@@ -135,7 +137,7 @@ def test_a_particle_and_its_own_images_leave_each_other_alone(tmp_path):
 
 def test_the_temperature_is_that_of_the_fluid(tmp_path):
     """Ten particles in a box of 1.5 cutoffs, over 100 independent stretches of 10 time units."""
-    deck = f"""
+    deck = """
 units lj
 comm_modify vel yes
 region box block 0 1.5 0 1.5 0 1.5
