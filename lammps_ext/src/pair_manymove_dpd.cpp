@@ -78,8 +78,11 @@ void PairManymoveDPD::compute(int eflag, int vflag) {
 void PairManymoveDPD::add_forces(std::uint64_t number, const manymove::dpd::PairTally* tally) {
   const int all = atom->nlocal + atom->nghost;
   const manymove::dpd::Particles particles{
-      atom->nlocal, reinterpret_cast<const double (*)[3]>(atom->x[0]),
-      reinterpret_cast<const double (*)[3]>(atom->v[0]), atom->type, tags(),
+      atom->nlocal,
+      reinterpret_cast<const double (*)[3]>(atom->x[0]),
+      reinterpret_cast<const double (*)[3]>(atom->v[0]),
+      atom->type,
+      tags(),
       image_.empty() ? nullptr : reinterpret_cast<const int (*)[3]>(image_.data())};
   const manymove::dpd::NeighbourList neighbours{list->inum, list->ilist, list->numneigh,
                                                 list->firstneigh};
@@ -169,8 +172,7 @@ void PairManymoveDPD::find_images() {
 // A ghost's image is that of the atom or ghost that it is a copy of, and the periods between these.
 int PairManymoveDPD::pack_forward_comm(int n, int* list, double* buffer, int, int* pbc) {
   for (int k = 0; k < n; ++k)
-    for (int a = 0; a < 3; ++a)
-      *buffer++ = image_[list[k]][a] + (narrow_[a] ? pbc[a] : 0);
+    for (int a = 0; a < 3; ++a) *buffer++ = image_[list[k]][a] + (narrow_[a] ? pbc[a] : 0);
   return 3 * n;
 }
 

@@ -58,11 +58,11 @@ class PairManymoveDPD : public Pair {
   double **a_ = nullptr, **gamma_ = nullptr, **sigma_ = nullptr, **cut_ = nullptr,
          **exponent_ = nullptr;
   double largest_cutoff_ = 0;
-  bool setting_up_ = false;         // the next forces are those at the beginning of a run
-  std::int64_t drawn_step_ = -1;    // the last step for which random numbers were drawn
-  bool drawn_in_setup_ = false;     // there, at the beginning of a run
-  std::int64_t draws_ahead_ = 0;    // number of a draw, less its step
-  bool narrow_[3] = {};             // edges shorter than twice the cutoff
+  bool setting_up_ = false;                // the next forces are those at the beginning of a run
+  std::int64_t drawn_step_ = -1;           // the last step for which random numbers were drawn
+  bool drawn_in_setup_ = false;            // there, at the beginning of a run
+  std::int64_t draws_ahead_ = 0;           // number of a draw, less its step
+  bool narrow_[3] = {};                    // edges shorter than twice the cutoff
   std::vector<std::array<int, 3>> image_;  // of Particles; empty if no edge is narrow
   std::unique_ptr<manymove::dpd::PairForces> forces_;
   std::vector<manymove::dpd::PairCoefficients> table_;

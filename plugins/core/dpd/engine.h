@@ -182,9 +182,10 @@ class ResidentEngine {
 };
 
 // Throws std::invalid_argument that names what is wrong: a periodic box narrower than twice the
-// cutoff (particles meet the nearest images of others only), more than 65,535 types, coefficients that are not finite.
-// device: "cpu", "cuda" or "cuda:k", the k-th; threads are those of the CPU. communicator: of the
-// ranks that settings.grid names, null for one; it must live as long as the engine.
+// cutoff (particles meet the nearest images of others only), more than 65,535 types, coefficients
+// that are not finite. device: "cpu", "cuda" or "cuda:k", the k-th; threads are those of the CPU.
+// communicator: of the ranks that settings.grid names, null for one; it must live as long as the
+// engine.
 std::unique_ptr<ResidentEngine> make_engine(const Settings& settings, const std::string& device,
                                             int threads, Communicator* communicator = nullptr);
 
