@@ -60,11 +60,6 @@ BAD = {
     f"{COEFF} 1 1 25.0 4.5\nrun 0": r"pair_coeff 1 2 is missing|coeffs are not set",
     f"comm_modify vel no\n{GOOD}run 0": "comm_modify vel yes",
     f"run_style respa 2 2 pair 2\n{GOOD}run 0": "run_style respa",
-    f"{GOOD}pair_coeff * * 25.0 4.5 2.1\nrun 0": "is 4 wide along x, less than twice the largest "
-    "cutoff 2.1",
-    f"{GOOD}change_box all triclinic\nchange_box all xy final 2.0 boundary p p p\n"
-    "pair_coeff * * 25.0 4.5 1.9\nrun 0": r"is 3\.57\d* wide along x",
-    f"{GOOD}fix shrink all deform 1 x final 0 1.5 remap x\nrun 100": "wide along x",
     "pair_style zero 1.0\npair_coeff * *\nchange_box all boundary f p p\n"
     "fix w all manymove/wall xlo 0\nrun_style respa 2 2\nrun 0": "wall does not work with "
     "run_style respa",

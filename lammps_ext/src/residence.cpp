@@ -150,7 +150,7 @@ void Residence::upload() {
     from.force = reinterpret_cast<double (*)[3]>(force.data());
   }
   body_.clear();
-  guarded([&] { engine_->upload(from, deck_.topology(), update->ntimestep); });
+  guarded([&] { engine_->upload(from, deck_.topology(), {update->ntimestep, deck_.draw()}); });
 }
 
 bigint Residence::advance(bigint stop) {

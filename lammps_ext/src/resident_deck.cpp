@@ -407,6 +407,8 @@ Settings ResidentDeck::settings() {
   return settings;
 }
 
+std::uint64_t ResidentDeck::draw() { return pair_->draw(); }
+
 bool ResidentDeck::acts_on(const BodyForce& body, int i) const {
   const double* x = atom->x[i];
   return (atom->mask[i] & body.fix->groupbit) &&

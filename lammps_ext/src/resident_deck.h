@@ -42,6 +42,8 @@ class ResidentDeck : protected Pointers {
   const std::vector<std::uint32_t>& tags() const { return tag_; }
   bool is_integrated(int i) const { return (flags_[i] & manymove::dpd::kIntegrated) != 0; }
   manymove::dpd::Topology topology() const;
+  // Number of the present step's random numbers.
+  std::uint64_t draw();
 
   // The sum of all body forces on local atom i where it is now.
   void body_force(int i, double sum[3]) const;

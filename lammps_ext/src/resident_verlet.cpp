@@ -227,6 +227,7 @@ void VerletManymove::run_on_device(ResidentDeck& deck, Residence& residence, int
     const bigint stop = next_stop(deck, last);
     const std::uint64_t copied = manymove::copied_bytes();
     update->ntimestep = residence.advance(stop);
+    deck.draw();  // counts those of the steps just made
     copied_in_steps += manymove::copied_bytes() - copied;
     stale_ = true;
     timer->stamp(Timer::PAIR);

@@ -124,10 +124,20 @@ class PairLoop {
     }
   }
 
+  void draw_for_images() {
+    Batch<F>& b = batch_;
+    for (int n = 0; n < b.count; ++n) {
+      const std::uint32_t i = b.tag_i[n], j = b.tag_j[n];
+      const std::uint32_t image = image_of_pair(particles_.image[b.j[n]], i, j);
+      if (image) b.noise[n] = static_cast<F>(pair_noise(image_key(key_, image), i, j));
+    }
+  }
+
   template <bool general>
   void evaluate() {
     Batch<F>& b = batch_;
     draw(key_, b.count, b.tag_i, b.tag_j, b.noise);
+    if (particles_.image) draw_for_images();
     for (int n = 0; n < b.count; ++n) {
       const PairLaw<F> law{b.a[n], b.gamma[n], b.sigma[n], b.inverse_cutoff[n],
                            b.weight_exponent[n]};

@@ -63,7 +63,7 @@ class CpuEngine final : public ResidentBase {
   std::string device() const override { return "cpu"; }
   std::string transport() const override { return ranks_ ? "MPI" : ""; }
 
-  void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override {
+  void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
     const auto n = static_cast<std::size_t>(std::max(arrays.count, 0));
     std::vector<Position> position;
     std::vector<Velocity> velocity;
@@ -107,7 +107,7 @@ class CpuEngine final : public ResidentBase {
         cells_of(settings_, static_cast<double>(everywhere), ranks_ ? &ranks_->here() : nullptr);
     rows_.lanes = lanes_of(ranks_ ? static_cast<int>(everywhere / ranks_->ranks()) : count_);
     rows_.plain = is_plain(settings_, links_.any_specials());
-    step_ = step;
+    set_clock(clock);
     lists_built_ = -1;
     expired_ = true;
     lost_ = 0;

@@ -20,8 +20,8 @@ class GuardedEngine final : public ResidentEngine {
 
   std::string device() const override { return engine_->device(); }
   std::string transport() const override { return engine_->transport(); }
-  void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override {
-    engine_->upload(arrays, topology, step);
+  void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
+    engine_->upload(arrays, topology, clock);
   }
   void advance(std::int64_t steps, bool (*interrupted)()) override {
     engine_->advance(steps, interrupted);

@@ -67,10 +67,10 @@ class CudaEngine : public ResidentBase {
 
   std::string device() const override { return name_; }
 
-  void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override {
+  void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
     check_topology(arrays.count, topology);
     count_ = arrays.count;
-    step_ = step;
+    set_clock(clock);
     tally_ = {};
     const auto n = static_cast<std::size_t>(count_);
     allocate(n);

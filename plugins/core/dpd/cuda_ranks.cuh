@@ -57,13 +57,13 @@ class CudaRanks : public CudaEngine<P> {
 
   std::string transport() const override { return transport_->name(); }
 
-  void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override try {
+  void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override try {
     Communicator& communicator = ranks_.communicator();
     together(communicator, [&] { this->check_topology(arrays.count, topology); });
     work_ = stream_;
     hosts_ = count_ = seats_ = arrays.count;
     ghosts_ = outer_ = near_ = seats_left_ = 0;
-    step_ = step;
+    this->set_clock(clock);
     tally_ = {};
     lists_hold_ = false;
     now_ = 0;

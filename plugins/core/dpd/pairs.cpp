@@ -161,7 +161,7 @@ PairForces::PairForces(int threads) : state_(std::make_unique<State>(threads)) {
 PairForces::~PairForces() = default;
 
 void PairForces::add(const PairTable& table, const Particles& particles, const NeighbourList& list,
-                     std::uint64_t seed, std::uint64_t step, int reacting, double (*force)[3],
+                     std::uint64_t seed, std::uint64_t draw, int reacting, double (*force)[3],
                      double* energy, const PairTally* tally) {
   State& s = *state_;
   const int blocks = (list.count + kRows - 1) / kRows, wave = static_cast<int>(s.wave.size());
@@ -169,7 +169,7 @@ void PairForces::add(const PairTable& table, const Particles& particles, const N
   s.particles = &particles;
   s.list = &list;
   s.tally = tally;
-  s.key = noise_key(seed, step);
+  s.key = noise_key(seed, draw);
   s.add_rows = kernels().add_rows;
   s.reacting = reacting;
   s.force = force;

@@ -47,8 +47,12 @@ class ResidentBase : public ResidentEngine {
     throw std::runtime_error(text_of("a bond of particle ", tag, " is longer at step ", step_,
                                      " than cutoff and skin: its partner is missing"));
   }
+  void set_clock(Clock clock) {
+    step_ = clock.step;
+    draws_ahead_ = clock.draw - static_cast<std::uint64_t>(clock.step);
+  }
   NoiseKey key_of(std::int64_t step) const {
-    return noise_key(settings_.seed, static_cast<std::uint64_t>(step));
+    return noise_key(settings_.seed, static_cast<std::uint64_t>(step) + draws_ahead_);
   }
   // List entries have 30 bits for an index: of a rank's own particles and its ghosts together.
   static int checked_count(std::int64_t particles) {
@@ -92,6 +96,7 @@ class ResidentBase : public ResidentEngine {
   EngineCounters counters_;
 
  private:
+  std::uint64_t draws_ahead_ = 0;  // of the steps, modulo 2^64
   std::vector<PairCoefficients> coefficients_;
 };
 
