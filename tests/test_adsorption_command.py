@@ -12,7 +12,7 @@ import pytest
 from adsorption_model import agrees, nearest, pair_energy
 from commands import CLEAN, COMMAND, MPIEXEC, summary_of
 
-from manymove import Adsorption, bench_raspa, cli
+from manymove import Adsorption, bench_raspa, cli, report
 from manymove.adsorbates import GAS_CONSTANT, METHANE
 from manymove.adsorption_fill import filling_systems, systems_of_multiprocessor
 from manymove.frameworks import read_framework
@@ -243,10 +243,10 @@ def test_an_isotherm_says_whether_it_is_equilibrated(tmp_path, capsys):
         n, test = run["loading_molecules"][0], run["test_molecules_loading"][0]
         assert float(row["loading_molecules"]) == pytest.approx(n, rel=1e-6)
         assert float(row["test_molecules_loading"]) == pytest.approx(test, rel=1e-6)
-        assert (
-            row["equilibrated"] == {True: "yes", False: "no", None: "unknown"}[run["equilibrated"]]
-        )
-        assert f"{n:.5g} +- " in table and f"{test:.5g} +- " in table
+        assert row["status"] == ("ok" if folder == "relaxed" else "not equilibrated")
+        assert f"  {row['status']}\n" in table
+        for key, value in (("loading_error_molecules", n), ("test_molecules_loading_error", test)):
+            assert report.with_error(value, run[key][0]) in table
         assert ("not equilibrated: the loading differs" in table) == (folder == "cold")
     cold, relaxed = found["cold"], found["relaxed"]
     assert (cold["equilibrated"], relaxed["equilibrated"]) == (False, True)
@@ -305,7 +305,8 @@ def test_points_that_are_not_equilibrated_are_hollow(tmp_path, monkeypatch):
     monkeypatch.setattr(plots, "new_figure", new_figure)
     summary = {
         "framework": "LTA", "adsorbates": ["CH4"], "pressure_bar": [1.0, 2.0, 3.0],
-        "loading_mol_per_kg": [[1.0], [2.0], [2.5]], "equilibrated": [True, False, None],
+        "loading_mol_per_kg": [[1.0], [2.0], [2.5]],
+        "status": ["ok", "not equilibrated", "loading not compared"],
         "loading_error_mol_per_kg": [[0.1], [0.1], [0.1]],
     }  # fmt: skip
     plots.isotherm(tmp_path / "isotherm.png", summary)

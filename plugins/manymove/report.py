@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -181,6 +181,11 @@ def equilibration(
 def warning_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """The lines of a table of one run."""
     return [("warning", text) for text in summary["warnings"]]
+
+
+def warning_lines(runs: Iterable[tuple[str, dict[str, Any]]]) -> list[str]:
+    """The lines below a table of several runs: the name of a run, and what it warns of."""
+    return [f"{name}: {text}" for name, summary in runs for text in summary["warnings"]]
 
 
 def status(summary: dict[str, Any]) -> str:
