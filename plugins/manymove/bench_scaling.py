@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from manymove import _core, bench
+from manymove import _core, bench, bench_status
 from manymove.bench_process import report_of
 from manymove.devices import usable_cores
 from manymove.report import need_matplotlib, write_json, write_picture
@@ -260,6 +260,7 @@ def run(
                 report["results"] += curve
                 if json_file is not None:
                     write_json(json_file, report)
+    bench_status.print_warnings(report["results"])
     if not report["results"]:
         raise RuntimeError(f"nothing was measured: {plan.failures[0]}")
     if plot_file is not None:
@@ -278,6 +279,7 @@ def _curve(plan: Plan, name: str, weak: bool, size: int) -> list[Row]:
             "curve": _title(algorithm, weak, found),
             **{key: found.pop(key) for key in ("ranks", "size", "rate", "lowest", "highest")},
             "unit": algorithm.unit,
+            "warnings": found.pop("warnings"),
         }
         row["measured"] = found
         rows.append(row)
@@ -329,7 +331,7 @@ def _launcher() -> list[str]:
 
 HEADER = (
     f"{'algorithm':<12} {'scaling':<7} {'size':<28} {'ranks':>5} {'rate':>9} {'spread':>6} "
-    "efficiency"
+    f"{'efficiency':>10}  {'status':<{bench_status.WIDTH}}"
 )
 
 
@@ -337,7 +339,8 @@ def _row(row: Row) -> str:
     spread = (row["highest"] - row["lowest"]) / 2 / row["rate"]
     return (
         f"{row['algorithm']:<12} {row['scaling']:<7} {row['curve']:<28} {row['ranks']:>5} "
-        f"{row['rate']:>9.4g} {spread:>6.1%} {row['efficiency']:>10.1%}  [{row['unit']}]"
+        f"{row['rate']:>9.4g} {spread:>6.1%} {row['efficiency']:>10.1%}  "
+        f"{bench_status.status(row):<{bench_status.WIDTH}}  [{row['unit']}]"
     )
 
 
@@ -357,6 +360,7 @@ def read(files: Sequence[Path], plot_file: Path | None) -> list[Row]:
         except (ValueError, KeyError, TypeError):
             raise ValueError(f"{file} is no file of manymove bench scaling") from None
         rows += found
+    bench_status.print_warnings(rows)
     if plot_file is not None:
         plot(plot_file, rows)
     return rows
@@ -371,6 +375,8 @@ def plot(path: Path, rows: Sequence[Row]) -> None:
     need_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+
+    from manymove.plots import hollow
 
     names = [name for name in ALGORITHMS if any(row["algorithm"] == name for row in rows)]
     figure = Figure(figsize=(3.7 * len(names), 6.4), layout="constrained")
@@ -397,6 +403,8 @@ def plot(path: Path, rows: Sequence[Row]) -> None:
                 )
                 values = [row[key] for row in points]
                 panel.errorbar(ranks, values, (low, high), label=f"{kind}, {curve}", **style)
+                warned = [bool(row.get("warnings")) for row in points]
+                hollow(panel, ranks, values, warned, style["fmt"][0], style["color"])
             ideal = points[0]["rate"] / ranks[0]
             speed.plot(ranks, [ideal * n for n in ranks], ":", color=f"C{k}", lw=1)
         speed.set(title=ALGORITHMS[name].title, ylabel=ALGORITHMS[name].unit)

@@ -333,7 +333,10 @@ def bench_scaling(
     seed: BenchSeed = 1,
     json_file: JsonFile = None,
     plot_file: Annotated[
-        Path | None, typer.Option("--plot", help="Picture of speeds and efficiencies.")
+        Path | None,
+        typer.Option(
+            "--plot", help="Picture of speeds and efficiencies, a new file.", callback=_new_file
+        ),
     ] = None,
     read: Annotated[
         list[Path] | None,
