@@ -124,18 +124,20 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
 
 def _equilibration(settings: Settings, results: list[Result], pooled: Pooled) -> dict[str, Any]:
     """`equilibrated`, `relaxation_time` and `warnings`: of the energy, and in open systems of the
-    loading, which is compared with that by test molecules."""
+    loading, which is compared with that by test molecules. There the equilibration is as long as
+    that needs, and its steps count, because errors are over independent systems."""
+    is_open = settings.pressure is not None
     energies = _energy_records(results)
     drift = pressure.drift([energies[:, 1]]) if len(energies) else (math.nan, math.nan)
     every = float(energies[0, 0]) if len(energies) else 1.0
     found = report.equilibration(
-        min(r.samples for r in results),
+        min(r.steps if is_open else r.samples for r in results),
         "steps",
         {"the energy": relaxation_time([energies[:, 1]], every)},
         [("the energy", *map(number, drift), " K")],
         None,
     )
-    if settings.pressure is not None:
+    if is_open:
         agrees = pooled.loading_agrees()
         if agrees is not True:
             found["warnings"].append(_TOO_NOISY if agrees is None else _DISAGREES)
