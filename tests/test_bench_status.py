@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import bench_all_parts
 import numpy as np
 import pytest
+from documents import ROOT
 from lammps_host import needs_lammps
 
 from manymove import bench, bench_adsorption, bench_all, bench_dpd, bench_scaling, bench_status, cli
@@ -147,3 +149,44 @@ def test_the_picture_of_scaling_is_not_replaced(tmp_path, capsys):
     assert cli.run(["bench", "scaling", *words.split()]) == 2
     assert "old.png holds results: remove it, or choose another name" in capsys.readouterr().err
     assert (tmp_path / "old.png").read_text() == "old"
+
+
+# ---- no counter that flatters ------------------------------------------------------------------
+
+
+def test_the_fastest_is_not_the_one_with_the_most_proposals():
+    """mdp tries 63 states in a step: it has more trial states per second, but fewer steps."""
+    rows = [
+        {"molecules": 32, "method": method, "device": "cpu", "precision": "mixed",
+         "steps_per_second": steps, "trial_states_per_second": states, "lowest": states,
+         "highest": states, "warnings": []}
+        for method, steps, states in (("pmc", 10.0, 10.0), ("mdp", 1.0, 63.0), ("RASPA3", 2.0, 2.0))
+    ]  # fmt: skip
+    (entry,) = bench_all.summarise(bench_all.PARTS["adsorption"], rows)
+    assert entry["ours"]["rate"] == 10 and entry["ratio"] == 5 and entry["unit"] == "steps/s"
+
+
+def test_adsorbates_are_counted_in_steps(tmp_path, capsys):
+    words = ADSORPTION.replace("pmc", "metropolis,mdp") + " --proposals 32 --seconds 0.01"
+    serial, mdp = measured(words, tmp_path)
+    ratio = mdp["trial_states_per_second"] / 31 / serial["trial_states_per_second"]
+    assert mdp["ratio_to_serial"] == pytest.approx(ratio)
+    assert f"{mdp['steps_per_second']:>9.3g}" in capsys.readouterr().out
+    assert bench_scaling.ALGORITHMS["adsorption"].unit == "steps/s"
+
+
+def test_scaling_of_adsorbates_is_counted_in_steps(monkeypatch):
+    row = {"systems": 5, "proposals": 64, "trial_states_per_second": 630.0, "lowest": 63.0,
+           "highest": 6300.0}  # fmt: skip
+    plan = bench_scaling.Plan([1], False, [], "auto", 3, 0.1, 1, 0.0)
+    monkeypatch.setattr(bench_scaling.Plan, "run", lambda *_: [row])
+    (found,) = bench_scaling.ALGORITHMS["adsorption"].run(plan, True, 5)
+    assert [found[key] for key in ("rate", "lowest", "highest")] == [10.0, 1.0, 100.0]
+
+
+def test_no_page_counts_the_states_of_several_proposals():
+    pages = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md"), ROOT / "README.md"]
+    if not (ROOT / "docs").is_dir():
+        pytest.skip("there is no documentation beside the tests")
+    wrong = re.compile(r"states/s\b|states per second|states a second", re.IGNORECASE)
+    assert [str(page) for page in pages if wrong.search(page.read_text())] == []

@@ -332,7 +332,7 @@ def table(summary: dict[str, Any]) -> str:
             ("acceptance", f"{s['acceptance']:.2%}, displacement up to {step:.3g} angstrom")
         )
     rows.append(
-        ("speed", f"{s['trial_states_per_second'] or 0:.4g} trial states/s, {s['seconds']:.1f} s")
+        ("speed", f"{s['steps_per_second'] or 0:.4g} steps/s of a system, {s['seconds']:.1f} s")
     )
     rows.append(("device", f"{s['device']} ({s['device_name']})"))
     if s["grid_error"] is not None:

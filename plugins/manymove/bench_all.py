@@ -162,8 +162,8 @@ PARTS = {
         "pair terms/s", lambda row: False, _electrolyte,
     ),
     "adsorption": Part(
-        "adsorbates", [32, 128], [32, 128], "molecules", "trial_states_per_second",
-        "trial states/s", lambda row: row["method"] == "RASPA3", _adsorption,
+        "adsorbates", [32, 128], [32, 128], "molecules", "steps_per_second",
+        "steps/s", lambda row: row["method"] == "RASPA3", _adsorption,
     ),
 }  # fmt: skip
 

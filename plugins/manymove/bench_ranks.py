@@ -306,7 +306,7 @@ def _systems(some: Any, count: int, engine: Adsorption, total: int) -> bench.Var
 
 
 _ADSORPTION_HEADER = (
-    f"{'molecules':>9}  {'variant':<44} {'systems':>8} {'states/s':>9}  {'spread':>6}  "
+    f"{'molecules':>9}  {'variant':<44} {'systems':>8} {'steps/s':>9}  {'spread':>6}  "
     f"{'accepted':>8}  {'status':<{bench_status.WIDTH}}  efficiency"
 )
 
@@ -314,10 +314,11 @@ _ADSORPTION_HEADER = (
 def _adsorption_row(r: dict[str, Any]) -> str:
     rate = r["trial_states_per_second"]
     spread = (r["highest"] - r["lowest"]) / 2 / rate
+    states = r["proposals"] - 1  # tried in a step
     name = r["method"] + (f" {r['proposals']}" if r["method"] in MULTIPLE else "")
     name += f", {r['variant']}"
     return (
-        f"{r['molecules']:>9}  {name:<44} {r['systems']:>8} {rate:>9.3g}  {spread:>6.1%}  "
+        f"{r['molecules']:>9}  {name:<44} {r['systems']:>8} {rate / states:>9.3g}  {spread:>6.1%}  "
         f"{r['acceptance']:>8.2%}  {bench_status.status(r):<{bench_status.WIDTH}}  "
         f"{r['efficiency']:>9.1%}"
     )

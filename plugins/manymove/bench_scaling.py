@@ -140,7 +140,10 @@ def _adsorption(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
     words += ["--systems", size] if size else []
     what = f"adsorption, {_label(weak, size)}"
     for row in plan.run(what, plan.bench(max(plan.ranks), *words)):
-        yield {**row, "size": row["systems"], "rate": row["trial_states_per_second"]}
+        states = row["proposals"] - 1  # tried in a step
+        speeds = {"rate": row["trial_states_per_second"]}
+        speeds |= {end: row[end] for end in ("lowest", "highest")}
+        yield {**row, "size": row["systems"], **{k: v / states for k, v in speeds.items()}}
 
 
 def _ranks(count: int) -> str:
@@ -175,7 +178,7 @@ ALGORITHMS = {
         {"cpu": [8192], "cuda": [1_048_576]}, {"cpu": [8192], "cuda": [1_048_576]}, _electrolyte,
     ),
     "adsorption": Algorithm(
-        "Adsorbates", "systems", "trial states/s", {"cpu": [0], "cuda": [0]},
+        "Adsorbates", "systems", "steps/s", {"cpu": [0], "cuda": [0]},
         {"cpu": [0], "cuda": [0]}, _adsorption,
     ),
 }  # fmt: skip
@@ -407,7 +410,7 @@ def plot(path: Path, rows: Sequence[Row]) -> None:
                 hollow(panel, ranks, values, warned, style["fmt"][0], style["color"])
             ideal = points[0]["rate"] / ranks[0]
             speed.plot(ranks, [ideal * n for n in ranks], ":", color=f"C{k}", lw=1)
-        speed.set(title=ALGORITHMS[name].title, ylabel=ALGORITHMS[name].unit)
+        speed.set(title=ALGORITHMS[name].title, ylabel=points[0]["unit"])
         speed.set_ylim(bottom=0)
         speed.legend(fontsize=7, frameon=False)
         efficiency.axhline(0.9, color="k", lw=0.8, ls=":")
