@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -87,9 +88,11 @@ def write_picture(path: str | Path, figure: Any, dpi: int) -> None:
 
 @contextmanager
 def pictures(quiet: bool) -> Iterator[None]:
-    """Inside, a missing matplotlib is no error."""
+    """Inside, a missing matplotlib is no error, and empty bins give no warnings."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            yield
     except ImportError as error:
         if not quiet:
             print(f"no pictures: {error}")
