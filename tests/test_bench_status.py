@@ -22,7 +22,9 @@ BENCHMARKS = [
     "disks --sizes 64 --threads 1 --equilibrate 2",
     "electrolyte --sizes 64 --threads 1 --equilibrate 2 --precision mixed",
     ADSORPTION,
-    pytest.param("dpd --sizes 800 --equilibrate 600 --ranks 1 --precision mixed", marks=needs_lammps),
+    pytest.param(
+        "dpd --sizes 800 --equilibrate 600 --ranks 1 --precision mixed", marks=needs_lammps
+    ),
     "scaling --algorithms electrolyte --weak --sizes 64 --ranks 1",
 ]
 

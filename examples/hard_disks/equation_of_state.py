@@ -111,9 +111,10 @@ def run(options: argparse.Namespace) -> None:
             report["results"].sort(key=lambda r: (r["packing_fraction"], r["start"]))
             options.file.write_text(json.dumps(report, indent=1) + "\n")
             paper = published_pressure(options.particles, result["packing_fraction"])
+            value = with_error(result["pressure"], result["pressure_error"])
             print(
                 f"{result['packing_fraction']:.4f} {result['start']:<7}"
-                f" P* {with_error(result['pressure'], result['pressure_error'])}  paper {with_error(*paper) if paper else None}"
+                f" P* {value}  paper {with_error(*paper) if paper else None}"
                 f"  quarters {np.round(result['quarters'], 4)}"
                 f"  |psi_6| {result['psi6']:.3f}  {time.perf_counter() - began:.0f} s",
                 flush=True,

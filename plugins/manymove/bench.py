@@ -197,8 +197,8 @@ def time_in_turn(variants: Sequence[Variant], repeats: int, seconds: float) -> N
 
 
 HEADER = (
-    f"{'disks':>9}  {'variant':<44} {'moves/s':>9}  {'spread':>6}  {'ns/move':>8}  {'accepted':>8}  "
-    f"{'status':<{bench_status.WIDTH}}"
+    f"{'disks':>9}  {'variant':<44} {'moves/s':>9}  {'spread':>6}  {'ns/move':>8}  "
+    f"{'accepted':>8}  {'status':<{bench_status.WIDTH}}"
 )
 
 

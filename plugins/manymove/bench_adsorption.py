@@ -243,8 +243,8 @@ def _row(r: dict[str, Any]) -> str:
     rate = r["trial_states_per_second"]
     spread = (r["highest"] - r["lowest"]) / 2 / rate
     line = (
-        f"{r['molecules']:>9}  {r['variant']:<24} {r['systems']:>8} {r['steps_per_second']:>9.3g}  {spread:>6.1%}  "
-        f"{r['acceptance']:>8.2%}  {r['figure_of_merit'] or math.nan:>9.3g}  "
+        f"{r['molecules']:>9}  {r['variant']:<24} {r['systems']:>8} {r['steps_per_second']:>9.3g}  "
+        f"{spread:>6.1%}  {r['acceptance']:>8.2%}  {r['figure_of_merit'] or math.nan:>9.3g}  "
         f"{bench_status.status(r):<{bench_status.WIDTH}}"
     )
     if "merit_ratio_to_serial" in r:

@@ -207,7 +207,9 @@ def _hot(temperature: float) -> list[str]:
     """The warning of a fluid that is not at its temperature."""
     if abs(temperature - 1) <= bench_dpd_variants.MELTED:
         return []
-    return [f"not equilibrated: the temperature is {temperature:.3g} instead of 1: raise --equilibrate"]
+    return [
+        f"not equilibrated: the temperature is {temperature:.3g} instead of 1: raise --equilibrate"
+    ]
 
 
 def _ratio(variant: Variant, peer: Variant) -> dict[str, float]:

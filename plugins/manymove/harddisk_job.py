@@ -305,7 +305,5 @@ def equation_of_state_table(summary: dict[str, Any]) -> str:
             )
         )
         lines.append(f"{r['packing_fraction']:<18.4f}{ours:14}{paper:14}{report.status(r)}")
-    lines += report.warning_lines(
-        (f"{r['packing_fraction']:.4f}", r) for r in summary["runs"]
-    )
+    lines += report.warning_lines((f"{r['packing_fraction']:.4f}", r) for r in summary["runs"])
     return "\n".join(lines)

@@ -171,15 +171,13 @@ def equilibration(
     }
 
 
-def drifting(
-    unit: str, what: str, drift: float | None, error: float | None, of: str
-) -> list[str]:
+def drifting(unit: str, what: str, drift: float | None, error: float | None, of: str) -> list[str]:
     """The warning of something that drifts; the arguments are those of `equilibration`."""
     if drift is None or error is None or not abs(drift) > 3 * error:
         return []
     return [
-        f"not equilibrated: {what} changes by {with_error(drift, error)}{of} from the first half of "
-        f"the {unit} to the second: raise --equilibrate"
+        f"not equilibrated: {what} changes by {with_error(drift, error)}{of} from the first half "
+        f"of the {unit} to the second: raise --equilibrate"
     ]
 
 
@@ -189,8 +187,8 @@ def too_short(length: float, unit: str, what: str, time: float, option: str) -> 
     if length >= ENOUGH * time:
         return []
     return [
-        f"not equilibrated: {length:,.0f} {unit} are {length / time:.2g} relaxation times of {what} "
-        f"({time:.2g} {unit} or more); {ENOUGH} are needed: raise {option} and --equilibrate"
+        f"not equilibrated: {length:,.0f} {unit} are {length / time:.2g} relaxation times of "
+        f"{what} ({time:.2g} {unit} or more); {ENOUGH} are needed: raise {option} and --equilibrate"
     ]
 
 
