@@ -75,6 +75,7 @@ def test_warnings_and_status():
 def test_known_times_are_those_of_the_benchmarks():
     assert known_relaxation(4096, 0.698) == pytest.approx(1.6e5)
     assert known_relaxation(65536, 0.698) == pytest.approx(7e5, rel=0.1)
+    assert known_relaxation(256, 0.71) == pytest.approx(4e4)  # 32 times 1e4 were too few
     assert known_relaxation(4096, 0.65) is None
 
 
