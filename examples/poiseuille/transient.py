@@ -16,6 +16,7 @@ import numpy as np
 
 from manymove.bench import machine
 from manymove.lammps import host
+from manymove.report import with_error
 
 TIMESTEP, WINDOW = 0.01, 0.5  # profiles are averaged over t - WINDOW to t + WINDOW
 BLOCK, EVERY = 50, 2  # steps between records of the deck, and between its samples
@@ -214,7 +215,7 @@ def main() -> None:
     comparison = Comparison(np.array(profiles), z, times, options)
     viscosity, error = comparison.fit()
     degrees = int(comparison.real.sum())
-    print(f"kinematic viscosity {viscosity:.4f} +- {error:.4f}")
+    print(f"kinematic viscosity {with_error(viscosity, error)}")
     rows = []
     for time, chi in zip(times, comparison.chi_square(viscosity), strict=True):
         rows.append({"time": time, "chi_square": chi, "degrees": degrees, "p": tail(chi, degrees)})

@@ -16,6 +16,7 @@ import numpy as np
 from manymove import arguments
 from manymove.adsorbates import AVOGADRO, BOLTZMANN, GAS_CONSTANT
 from manymove.adsorption_equilibration import Comparison
+from manymove.report import with_error
 
 MULTIPLE = ("mup", "mdp", "mdp-dj")  # methods with several proposals per step
 # Rows of the engine's sums (core/adsorption/model.h).
@@ -32,7 +33,7 @@ class Estimate:
     error: float
 
     def __str__(self) -> str:
-        return f"{self.value:.6g} +- {self.error:.2g}"
+        return with_error(self.value, self.error)
 
 
 @dataclass(frozen=True)

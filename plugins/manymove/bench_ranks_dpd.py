@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from manymove import _core, bench
+from manymove import _core, bench, bench_status
 from manymove.bench_dpd_variants import MELTED, WARM_UP, Case, Session, more
 from manymove.lammps import host
 from manymove.report import write_json
@@ -107,6 +107,7 @@ def measure(
         "steps_per_repeat": steps,
         "microseconds_per_step": particles / median(rates),
         "temperature": temperature,
+        "warnings": bench_status.of_timing(min(took for took, _ in runs)),
         "precision": precision,
         "skin": skin,
         "processors": list(grid(ranks)),

@@ -43,6 +43,7 @@ app = typer.Typer(
 )
 app.add_typer(cli_bench.app, name="bench")
 
+STOPPED = -1  # of a job that has told of its interruption; Typer makes 130 of Ctrl-C elsewhere
 PAPER_FRACTIONS = "0.698,0.702,0.706,0.710,0.714,0.718"
 
 
@@ -433,7 +434,7 @@ def _end(name: str, table: str, summary: dict[str, Any], output: Path, quiet: bo
             else "manymove: stopped before the first checkpoint; there is nothing to resume",
             file=sys.stderr,
         )
-    return 130
+    return STOPPED
 
 
 def _ranks(summary: dict[str, Any]) -> int:
@@ -494,7 +495,10 @@ def run(arguments: list[str] | None = None) -> int:
     0: done. 2: a mistake of the user's or of the machine, told in one line. 130: interrupted.
     """
     try:
-        return app(arguments, standalone_mode=False) or 0
+        code = app(arguments, standalone_mode=False) or 0
+        if code == 130:
+            return _fail("interrupted", 130)
+        return 130 if code == STOPPED else code
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", 130)
     except MemoryError as error:

@@ -179,9 +179,9 @@ def bench_adsorption(
     json_file: JsonFile = None,
     plot_file: PlotFile = None,
 ) -> int:
-    """Time adsorption: trial states per second and 1 / (variance x seconds) of each method.
+    """Time adsorption: steps per second and 1 / (variance x seconds) of each method.
 
-    Under mpirun, one method with the systems divided among the ranks: trial states per second.
+    Under mpirun, one method with the systems divided among the ranks: steps per second.
     """
     options = lists(locals(), molecules=int, methods=str, ranks=int)
     from manymove import bench_adsorption, bench_ranks
@@ -333,7 +333,10 @@ def bench_scaling(
     seed: BenchSeed = 1,
     json_file: JsonFile = None,
     plot_file: Annotated[
-        Path | None, typer.Option("--plot", help="Picture of speeds and efficiencies.")
+        Path | None,
+        typer.Option(
+            "--plot", help="Picture of speeds and efficiencies, a new file.", callback=_new_file
+        ),
     ] = None,
     read: Annotated[
         list[Path] | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,10 @@ def fit(settings: Settings, results: list[Result]) -> tuple[DressedIons | None, 
     if not correlations:
         return None, "nothing was measured"
     try:
-        return dressed_ions(correlations, settings.bjerrum_length), None
+        with warnings.catch_warnings():
+            # A short run has empty bins; what is not finite then is an error or not a number.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return dressed_ions(correlations, settings.bjerrum_length), None
     except ValueError as error:
         return None, str(error)
 

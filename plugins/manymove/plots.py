@@ -28,6 +28,16 @@ def new_figure(width: float, height: float) -> tuple[Any, Any]:
     return figure, figure.add_subplot()
 
 
+def hollow(
+    axes: Any, x: Sequence[float], y: Sequence[float], warned: Sequence[bool], marker: str,
+    color: str,
+) -> None:  # fmt: skip
+    """Draw again, hollow, those points of a line that have a warning."""
+    points = [(a, b) for a, b, bad in zip(x, y, warned, strict=True) if bad]
+    if points:
+        axes.plot(*zip(*points, strict=True), marker, mfc="white", mec=color, zorder=3)
+
+
 def local_psi6(positions: np.ndarray, box: tuple[float, float]) -> np.ndarray:
     """Local bond-orientational order psi_6 with the six nearest disks, complex (N,), by freud.
 
