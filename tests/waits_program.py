@@ -57,14 +57,17 @@ def lost_message(comm, folder: Path) -> dict:
     from manymove import channel
     from manymove.ranks import Ranks
 
-    ranks, nothing, words = Ranks.of(comm), np.empty(0, np.uint8), np.zeros(4000, np.uint8)
-    if comm.rank == comm.size - 1:
-        stop(folder)
-        return {"found": message(lambda: ranks.any(True))}
-    found = message(lambda: ranks.exchange(nothing, nothing, nothing, words))
-    wake(folder)
-    memory = weakref.ref(words)
-    del ranks, words
+    def lose() -> tuple[str, weakref.ref]:
+        ranks, nothing, words = Ranks.of(comm), np.empty(0, np.uint8), np.zeros(4000, np.uint8)
+        if comm.rank == comm.size - 1:
+            stop(folder)
+            return message(lambda: ranks.any(True)), weakref.ref(words)
+        found = message(lambda: ranks.exchange(nothing, nothing, nothing, words))
+        return found, weakref.ref(words)
+
+    found, memory = lose()
+    if comm.rank == 0:
+        wake(folder)
     channel._channels.clear()
     gc.collect()
     return {"found": found, "kept": memory() is not None}

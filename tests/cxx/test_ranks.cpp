@@ -97,7 +97,8 @@ TEST("memory of a delivery that was lost is not used again") {
   };
   test::Mailboxes mail(2);
   Losing communicator(mail);
-  CHECK_THROWS(deliver(communicator, std::vector<std::vector<char>>(2)), std::runtime_error, "lost");
+  CHECK_THROWS(deliver(communicator, std::vector<std::vector<char>>(2)), std::runtime_error,
+               "lost");
   std::vector<std::vector<char>> later;
   for (int k = 0; k < 100; ++k) {
     later.emplace_back(300);

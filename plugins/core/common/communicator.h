@@ -84,8 +84,8 @@ void collective(Communicator& communicator, Task&& task) {
   }
 }
 
-// MPI may still write to the memory of messages whose exchange has failed. Moves containers to where
-// they are never freed, and leaves empty ones.
+// MPI may still write to the memory of messages whose exchange has failed. Moves containers to
+// where they are never freed, and leaves empty ones.
 template <class... Containers>
 void keep_for_ever(Containers&... containers) {
   (static_cast<void>(new Containers(std::move(containers))), ...);

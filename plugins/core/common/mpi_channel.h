@@ -181,8 +181,8 @@ class MpiChannel final : public Post {
     void send(int rank, const Notice& notice) override {
       const volatile char& arrived = arrived_[static_cast<std::size_t>(rank)];
       if (notice.kind == Notice::kQuestion && arrived)
-        answers_.push_back({Notice::kAnswer, rank, notice.number,
-                            std::numeric_limits<float>::infinity(), {}});
+        answers_.push_back(
+            {Notice::kAnswer, rank, notice.number, std::numeric_limits<float>::infinity(), {}});
     }
     bool receive(Notice& notice) override {
       if (answers_.empty()) return false;
