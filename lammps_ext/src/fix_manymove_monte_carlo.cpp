@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <exception>
 #include <future>
 #include <stdexcept>
 
@@ -107,19 +106,11 @@ void FixMonteCarlo::check_surroundings() const {
 // ---- collective calls ----
 
 void FixMonteCarlo::collectively(const std::function<void()>& task) {
-  std::string what;
-  bool everyone = true;
-  try {
+  reported(lmp, name_, [&] {
     ranks_.emplace(world);
     if (comm->nprocs == 1) return task();
-    return manymove::collective(*ranks_, task);
-  } catch (const manymove::RankFailure& failure) {
-    what = failure.what();
-    everyone = failure.everyone;
-  } catch (const std::exception& failure) {
-    what = failure.what();
-  }
-  end_run(lmp, name_ + ": " + what, everyone);
+    manymove::collective(*ranks_, task);
+  });
 }
 
 std::vector<FixMonteCarlo::Particle> FixMonteCarlo::gather(bool of_group) const {

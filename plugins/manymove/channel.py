@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
+import math
 import pickle
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +21,7 @@ T = TypeVar("T")
 RankLost = _core.RankLost  # raised by all ranks, with the same message
 
 _NOTICES = 7100  # tag
+_QUESTION, _ANSWERED = 0, 1  # kinds of notices, watchdog.h
 _ANSWER = 0.2  # seconds between two answers of a rank that computes
 
 _keys: dict[str, int] = {}  # attributes of communicators, by purpose: indices of _channels
@@ -34,17 +38,19 @@ class Channel:
 
     Args:
         communicator: of mpi4py. The constructor duplicates it, which is a collective call.
+
+    Raises:
+        RankLost: some rank does not make this call within the limit.
     """
 
     def __init__(self, communicator: Any) -> None:
         from mpi4py import MPI
 
         self.mpi = MPI
-        self.comm = communicator.Dup()
+        self.comm = _duplicate(MPI, communicator)
         self.rank: int = communicator.rank
         self.size: int = communicator.size
         self.watchdog = _core.Watchdog(self.rank, self.size, *_post(MPI, self.comm))
-        self._unfinished: list[Any] = []  # requests and memory that MPI may use after a failure
         self._common: BaseException | None = None  # last error that all ranks have raised
 
     @classmethod
@@ -71,12 +77,7 @@ class Channel:
 
     def wait(self, requests: list[Any], *memory: Any) -> None:
         """Wait until all requests, which use this memory, are complete."""
-        test = self.mpi.Request.Testall
-        try:
-            self.watchdog.wait(lambda: test(requests))
-        except BaseException:
-            self._unfinished.append((requests, memory))
-            raise
+        _wait(self.mpi, self.watchdog, requests, *memory)
 
     def look(self) -> None:
         """Answer ranks that wait for this one, while it computes for long.
@@ -189,6 +190,39 @@ class Channel:
                 if isinstance(error, Exception):
                     raise failure from error
             raise
+
+
+def _wait(mpi: Any, watchdog: Any, requests: list[Any], *memory: Any) -> None:
+    """Wait until all requests, which use this memory, are complete. If that fails, MPI may still
+    write to the memory, also while Python ends: it is never freed."""
+    test = mpi.Request.Testall
+    try:
+        watchdog.wait(lambda: test(requests))
+    except BaseException:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object((requests, memory)))
+        raise
+
+
+def _duplicate(mpi: Any, communicator: Any) -> Any:
+    """A duplicate, which all ranks make together. No rank can be asked before there is one: a rank
+    is known to be alive once its byte has come."""
+    size: int = communicator.size
+    mine, arrived = np.ones(size, np.uint8), np.zeros(size, np.uint8)
+    answers: list[bytes] = []
+
+    def send(rank: int, notice: bytes) -> None:
+        kind, _, number = struct.unpack_from("iii", notice)
+        if kind == _QUESTION and arrived[rank]:  # it waits as this one does
+            answers.append(struct.pack("iiif496x", _ANSWERED, rank, number, math.inf))
+
+    watchdog = _core.Watchdog(
+        communicator.rank, size, send, lambda: answers.pop() if answers else None
+    )
+    shape = ([1] * size, list(range(size)))
+    roll_call = communicator.Ialltoallv([mine, shape, mpi.BYTE], [arrived, shape, mpi.BYTE])
+    copy, made = communicator.Idup()
+    _wait(mpi, watchdog, [roll_call, made], mine, arrived, copy)
+    return copy
 
 
 def _post(mpi: Any, comm: Any) -> tuple[Callable[[int, bytes], None], Callable[[], bytes | None]]:

@@ -83,24 +83,23 @@ class Ranks:
         from_below: np.ndarray,
         from_above: np.ndarray,
     ) -> None:
-        """Bytes to and from the next ranks below and above, around the box; empty ones rest."""
+        """Bytes to and from the next ranks below and above, around the box; empty ones rest.
+
+        Raises:
+            RankLost: MPI may still write to the last two, whose memory must never be freed.
+        """
         below, above = (self.rank - 1) % self.size, (self.rank + 1) % self.size
         byte, comm = self._mpi.BYTE, self._comm
-        receives, sends = [], []
+        requests = []
         if from_below.size:
-            receives.append(comm.Irecv([from_below, byte], below, _UP))
+            requests.append(comm.Irecv([from_below, byte], below, _UP))
         if from_above.size:
-            receives.append(comm.Irecv([from_above, byte], above, _DOWN))
+            requests.append(comm.Irecv([from_above, byte], above, _DOWN))
         if to_below.size:
-            sends.append(comm.Isend([to_below, byte], below, _DOWN))
+            requests.append(comm.Isend([to_below, byte], below, _DOWN))
         if to_above.size:
-            sends.append(comm.Isend([to_above, byte], above, _UP))
-        try:
-            self._watched.wait(receives + sends)
-        except BaseException:
-            for receive in receives:  # the engine's memory may not last as long as MPI
-                receive.Cancel()
-            raise
+            requests.append(comm.Isend([to_above, byte], above, _UP))
+        self._watched.wait(requests, to_below, to_above, from_below, from_above)
 
     def sum_in_place(self, values: np.ndarray) -> None:
         """The sums over all ranks, float64 or uint64."""

@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "api.h"
@@ -36,7 +38,8 @@ class MANYMOVE_API Communicator {
   virtual void gather(const void* mine, void* all, std::size_t bytes) = 0;
   // from[r] is what rank r has in to[this rank].
   virtual void transpose(const std::int64_t* to, std::int64_t* from) = 0;
-  // Messages that the other sides expect, with sizes that they know.
+  // Messages that the other sides expect, with sizes that they know. If this throws, the memory of
+  // what was to be received must never be freed: see keep_for_ever().
   virtual void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) = 0;
 };
 
@@ -45,6 +48,9 @@ class MANYMOVE_API Communicator {
 // std::bad_alloc, with the same text, after the rank's number for a std::runtime_error. Null: this
 // rank has none.
 MANYMOVE_API void agree(Communicator& communicator, std::exception_ptr error);
+
+// How many lower ranks have the same name, such as that of their host. Collective.
+MANYMOVE_API int rank_among_namesakes(Communicator& communicator, const std::string& name);
 
 // Throws `error` if all ranks throw it; otherwise tells the other ranks, and throws RankFailure.
 [[noreturn]] MANYMOVE_API void fail(Watchdog& watchdog, std::exception_ptr error);
@@ -78,6 +84,13 @@ void collective(Communicator& communicator, Task&& task) {
   }
 }
 
+// MPI may still write to the memory of messages whose exchange has failed. Moves containers to
+// where they are never freed, and leaves empty ones.
+template <class... Containers>
+void keep_for_ever(Containers&... containers) {
+  (static_cast<void>(new Containers(std::move(containers))), ...);
+}
+
 // What rank r has put into sent[this rank], in the order of ranks; numbers[r], if asked for, is how
 // many there are.
 template <class T>
@@ -102,7 +115,12 @@ std::vector<T> deliver(Communicator& communicator, const std::vector<std::vector
       out.push_back({static_cast<int>(r), const_cast<T*>(sent[r].data()), to[r] * sizeof(T)});
     if (from[r]) in.push_back({static_cast<int>(r), at, from[r] * sizeof(T)});
   }
-  communicator.exchange(out, in);
+  try {
+    communicator.exchange(out, in);
+  } catch (...) {
+    keep_for_ever(all);
+    throw;
+  }
   if (numbers) *numbers = std::move(from);
   return all;
 }

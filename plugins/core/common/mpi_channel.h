@@ -3,7 +3,8 @@
 // <mpi.h> is available (the core itself does not use MPI), and C++17 as HOOMD-blue is.
 //
 // All waits are those of a watchdog over non-blocking calls, on a duplicate of the host's
-// communicator, so that messages are not confused with the host's.
+// communicator, so that messages are not confused with the host's. Making the duplicate is such a
+// wait too.
 #pragma once
 
 #include <mpi.h>
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <list>
 #include <memory>
 #include <utility>
@@ -103,7 +105,8 @@ class MpiChannel final : public Post {
     std::memcpy(from, operation->out.data(), bytes);
   }
 
-  // Messages that the other sides expect, with sizes that they know; tags from 1.
+  // Messages that the other sides expect, with sizes that they know; tags from 1. If this throws,
+  // MPI may still write to the memory of what was to be received.
   void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) {
     auto operation = std::make_unique<Operation>();
     const auto in_pieces = [&](const Message& message, auto start) {
@@ -113,7 +116,6 @@ class MpiChannel final : public Post {
               message.tag, comm_, operation->new_request());
     };
     for (const Message& message : received) in_pieces(message, MPI_Irecv);
-    operation->receives = operation->requests.size();
     for (const Message& message : sent) in_pieces(message, MPI_Isend);
     finish(operation);
   }
@@ -150,17 +152,64 @@ class MpiChannel final : public Post {
   struct Operation {
     std::vector<char> in, out;
     std::vector<MPI_Request> requests;
-    std::size_t receives = 0;
     MPI_Request* new_request() { return &requests.emplace_back(MPI_REQUEST_NULL); }
   };
 
   explicit MpiChannel(MPI_Comm host)
       : comm_(duplicate(host)), watchdog_(rank_in(comm_), size_of(comm_), *this) {}
 
+  // All ranks make a duplicate. No rank can be asked before there is one: a rank is known to be
+  // alive once its byte has come.
+  class RollCall final : public Post {
+   public:
+    explicit RollCall(MPI_Comm host)
+        : bytes_(static_cast<std::size_t>(size_of(host)), 1), ones_(bytes_.size(), 1) {
+      for (std::size_t r = 0; r < bytes_.size(); ++r) places_.push_back(static_cast<int>(r));
+      arrived_.resize(bytes_.size());
+      MPI_Ialltoallv(bytes_.data(), ones_.data(), places_.data(), MPI_CHAR, arrived_.data(),
+                     ones_.data(), places_.data(), MPI_CHAR, host, &requests_[0]);
+      MPI_Comm_idup(host, &copy_, &requests_[1]);
+    }
+    bool is_done() {
+      int done;
+      MPI_Testall(2, requests_, &done, MPI_STATUSES_IGNORE);
+      return done != 0;
+    }
+    MPI_Comm copy() const { return copy_; }
+
+    // Answers for the ranks that have arrived and wait as this one does.
+    void send(int rank, const Notice& notice) override {
+      const volatile char& arrived = arrived_[static_cast<std::size_t>(rank)];
+      if (notice.kind == Notice::kQuestion && arrived)
+        answers_.push_back(
+            {Notice::kAnswer, rank, notice.number, std::numeric_limits<float>::infinity(), {}});
+    }
+    bool receive(Notice& notice) override {
+      if (answers_.empty()) return false;
+      notice = answers_.back();
+      answers_.pop_back();
+      return true;
+    }
+
+   private:
+    std::vector<char> bytes_, arrived_;
+    std::vector<int> ones_, places_;
+    MPI_Comm copy_ = MPI_COMM_NULL;
+    MPI_Request requests_[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    std::vector<Notice> answers_;
+  };
+
   static MPI_Comm duplicate(MPI_Comm host) {
-    MPI_Comm copy;
-    MPI_Comm_dup(host, &copy);
-    return copy;
+    const double limit = Watchdog::timeout();
+    auto call = std::make_unique<RollCall>(host);
+    Watchdog watchdog(rank_in(host), size_of(host), *call, limit);
+    try {
+      watchdog.wait([&] { return call->is_done(); });
+    } catch (...) {
+      call.release();  // MPI may still write there
+      throw;
+    }
+    return call->copy();
   }
   static int rank_in(MPI_Comm comm) {
     int rank;
@@ -220,11 +269,7 @@ class MpiChannel final : public Post {
         return done != 0;
       });
     } catch (...) {
-      // The memory of messages is the caller's and may not last: receives are given up. What
-      // MPI still has of the rest is never freed.
-      for (std::size_t k = 0; k < operation->receives; ++k)
-        if (requests[k] != MPI_REQUEST_NULL) MPI_Cancel(&requests[k]), is_done(requests[k]);
-      operation.release();
+      operation.release();  // MPI may still write there
       throw;
     }
   }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "../common/communicator.h"
 #include "state.h"
 
 namespace manymove::harddisk {
@@ -16,7 +17,12 @@ inline constexpr std::size_t kSlotBytes = sizeof(Position) + sizeof(std::int32_t
 inline void exchange(RankRing& ranks, std::vector<std::byte> message[4]) {
   RankRing::Bytes bytes[4];
   for (int k = 0; k < 4; ++k) bytes[k] = {message[k].data(), message[k].size()};
-  ranks.exchange(bytes, bytes + 2);
+  try {
+    ranks.exchange(bytes, bytes + 2);
+  } catch (...) {
+    keep_for_ever(message[2], message[3]);
+    throw;
+  }
 }
 
 // Answers for all ranks together. `make` returns the engine that moves the disks of this rank and

@@ -37,16 +37,21 @@ class Traffic {
   void exchange(int rows, Position* cells, std::int32_t* ids) {
     event_.wait();
     const std::size_t row = row_ * kSlotBytes;
-    const auto bytes = [&](bool shared, std::byte& word, const Rows& buffer, int way, int count) {
-      return shared ? RankRing::Bytes{&word, 1}
+    const auto bytes = [&](bool shared, int word, const Rows& buffer, int way, int count) {
+      return shared ? RankRing::Bytes{in_->data() + 4 * largest() + word, 1}
                     : RankRing::Bytes{message(buffer, way), count * row};
     };
     const bool below = from_[0] != in_.get(), above = from_[1] != in_.get();  // share memory
-    const RankRing::Bytes out[2] = {bytes(below, word_[0], *out_, 0, c_.to_below),
-                                    bytes(above, word_[1], *out_, 1, c_.to_above)};
-    const RankRing::Bytes in[2] = {bytes(below, word_[2], *in_, 1, c_.from_below),
-                                   bytes(above, word_[3], *in_, 0, c_.from_above)};
-    ranks_.exchange(out, in);
+    const RankRing::Bytes out[2] = {bytes(below, 0, *out_, 0, c_.to_below),
+                                    bytes(above, 1, *out_, 1, c_.to_above)};
+    const RankRing::Bytes in[2] = {bytes(below, 2, *in_, 1, c_.from_below),
+                                   bytes(above, 3, *in_, 0, c_.from_above)};
+    try {
+      ranks_.exchange(out, in);
+    } catch (...) {
+      new auto(in_);  // MPI may still write there: this owner is never destroyed
+      throw;
+    }
     copy(message(*from_[0], 1), false, margin_ - c_.from_below, c_.from_below, cells, ids);
     copy(message(*from_[1], 0), false, margin_ + rows, c_.from_above, cells, ids);
   }
@@ -64,7 +69,7 @@ class Traffic {
   void allocate() {
     const std::size_t bytes = 4 * largest();
     const RankRing::Shared shared = ranks_.share(bytes);
-    in_ = std::make_unique<Rows>(bytes);
+    in_ = std::make_shared<Rows>(bytes + 4);  // the last four: words of neighbors
     const auto use = [&](std::unique_ptr<Rows>& buffer, void* memory) {
       buffer = memory ? std::make_unique<Rows>(static_cast<std::byte*>(memory), bytes) : nullptr;
       return buffer ? buffer.get() : in_.get();
@@ -102,10 +107,10 @@ class Traffic {
   RankRing& ranks_;
   std::size_t row_;  // slots
   int margin_;
-  std::unique_ptr<Rows> out_, in_, below_, above_;
+  std::unique_ptr<Rows> out_, below_, above_;
+  std::shared_ptr<Rows> in_;
   Rows* from_[2] = {nullptr, nullptr};  // where what comes from below and above lies
   int turn_ = 0;
-  std::byte word_[4]{};
   // High priority: tiles at the edge must not queue behind those inside.
   Stream stream_{Priority::highest};
   Event event_, order_;

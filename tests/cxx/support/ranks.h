@@ -61,6 +61,11 @@ class Mailboxes {
     std::lock_guard lock(mutex_);
     lost_ = true;
   }
+  // Forgets messages that were given up.
+  void clear() {
+    std::lock_guard lock(mutex_);
+    box_.clear();
+  }
   // Whether all messages were received.
   bool empty() const {
     for (const auto& [way, messages] : box_)
