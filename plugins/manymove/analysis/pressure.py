@@ -18,8 +18,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from manymove.report import with_error
-
 # Chosen with examples/hard_disks/pressure_bias.py: on model distributions with the slope and the
 # curvature of hard disks between 0.698 and 0.718 the contact value is wrong by 3e-6 (relative) at
 # most; its counting noise is 17.8 / sqrt(pairs per diameter at contact).
@@ -45,6 +43,9 @@ class PressureEstimate:
     plateau: bool = field(default=True)
 
     def __str__(self) -> str:
+        # The HOOMD-blue component contains this file and works without the package.
+        from manymove.report import with_error
+
         return with_error(self.value, self.error)
 
 
