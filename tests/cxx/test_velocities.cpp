@@ -61,7 +61,7 @@ class Share {
     topology.type = type.data();
     topology.tag = tag.data();
     topology.flags = flags.data();
-    engine->upload(arrays(), topology, 0);
+    engine->upload(arrays(), topology, {});
   }
 
   HostArrays arrays() {
