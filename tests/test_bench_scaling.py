@@ -127,7 +127,7 @@ def test_what_fails_or_hangs_leaves_a_gap(tmp_path, capsys):
     sleeper.chmod(0o755)
     began = time.monotonic()
     file.unlink()
-    assert scaling(*words, "--launcher", sleeper, "--limit", 2, "--json", file) == 2
+    assert scaling(*words, "--launcher", sleeper, "--limit", 5, "--json", file) == 2
     assert "nothing was measured: disks, 16384 a rank: not done" in capsys.readouterr().err
     assert time.monotonic() - began < 30
     (failure,) = json.loads(file.read_text())["failures"]
