@@ -78,8 +78,11 @@ def measure(
     style = f"manymove/verlet device cuda transport {transport}" if device == "cuda" else "verlet"
     session = Session(host.command(ranks), host.environment())
     try:
+        # LAMMPS looks up the variable of `thermo` only when it initializes a run, which the later
+        # runs leave out (`pre no`).
         said = session.ask(
-            deck(case, cubes, ranks, style, skin, precision) + f"thermo {MELT}\nrun {MELT}\n"
+            f"{deck(case, cubes, ranks, style, skin, precision)}"
+            f"variable output equal {MELT}+(step>={MELT})\nthermo v_output\nrun {MELT}\n"
         )
         runs: list[tuple[float, float]] = []
         steps = 5 * WARM_UP
@@ -127,7 +130,7 @@ def _timed(session: Session, done: int, steps: int) -> tuple[float, float]:
     said = session.ask(
         f"variable output equal (step<{begin})*{begin}"
         f"+(step>={begin}&&step<{middle})*{middle}+(step>={middle})*{end + 1}\n"
-        f"thermo v_output\nrun {end - done} pre no\n"
+        f"run {end - done} pre no\n"
     )
     records = RECORD.findall(said)
     _, first, second, third = (float(seconds) for _, seconds in records)
