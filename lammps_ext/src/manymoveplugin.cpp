@@ -63,7 +63,7 @@ bool fits(void* lammps) {
       "The manymove plugin was built for LAMMPS " +
       name_of(MANYMOVE_LAMMPS_VERSION, MANYMOVE_LAMMPS_UPDATE) + ", " + why +
       ". Its styles are not loaded; build it for this LAMMPS (-DLAMMPS_DIR=...)" +
-      (unknown ? ", of which it needs the source tree because updates change LAMMPS' classes" : "");
+      (unknown ? ", which must name its source tree because updates change LAMMPS' classes" : "");
   lammps_error(lammps, kWarning, why.c_str());
   return false;
 }

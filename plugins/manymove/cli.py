@@ -43,7 +43,8 @@ app = typer.Typer(
 )
 app.add_typer(cli_bench.app, name="bench")
 
-STOPPED = -1  # of a job that has told of its interruption; Typer makes 130 of Ctrl-C elsewhere
+# Exit code of a job that has reported its interruption. Typer returns 130 for Ctrl-C elsewhere.
+STOPPED = -1
 PAPER_FRACTIONS = "0.698,0.702,0.706,0.710,0.714,0.718"
 
 

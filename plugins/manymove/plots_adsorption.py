@@ -75,7 +75,7 @@ def isotherm(path: str | Path, summary: dict[str, Any]) -> None:
         hollow(axes, pressures, loading, warned, "o", f"C{k}")
     if any(warned):
         axes.plot(
-            [], [], "o", ms=4, mfc="white", mec="k", label="not equilibrated, or not known to be"
+            [], [], "o", ms=4, mfc="white", mec="k", label="not known to be equilibrated"
         )
     axes.set(xlabel="pressure (bar)", ylabel="loading (mol/kg)", xscale="log")
     axes.legend(fontsize=8)
