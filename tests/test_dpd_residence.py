@@ -84,7 +84,7 @@ def test_without_a_gpu_auto_is_the_engine_for_the_cpu(way, name, tmp_path, monke
 
 @pytest.mark.parametrize(("threads", "stays"), [(1, False), (2, True)])
 def test_several_ranks_of_one_thread_are_lammps_verlet(threads, stays, tmp_path, monkeypatch):
-    """They are faster there than with the engine."""
+    """LAMMPS' verlet is faster than the engine there."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     deck = DECKS["bonds"] + resident("auto") + "run 4\n"
     run = run_with(deck, tmp_path, ranks=2, OMP_NUM_THREADS=str(threads))

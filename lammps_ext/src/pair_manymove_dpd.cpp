@@ -150,7 +150,8 @@ std::uint64_t PairManymoveDPD::draw() {
   return static_cast<std::uint64_t>(step + draws_ahead_);
 }
 
-// Finds which images of their particles the ghosts are, if the box is narrower than twice the cutoff.
+// Finds which images of their particles the ghosts are, if an edge is shorter than twice the
+// cutoff.
 void PairManymoveDPD::find_images() {
   const double* h = domain->h;
   double height[3] = {h[0], h[1], h[2]};

@@ -368,10 +368,12 @@ std::string ResidentDeck::risk() const {
     };
     if (!domain->periodicity[axis] && std::none_of(walls_.begin(), walls_.end(), closes))
       return std::string("device auto with the face ") + "xyz"[axis] + (high ? "hi" : "lo") +
-             ", which is not periodic and has no fix manymove/wall of all atoms (device cpu keeps them)";
+             ", which is not periodic and has no fix manymove/wall of all atoms (device cpu keeps "
+             "them)";
   }
   if (comm->nprocs > 1 && force->bond && comm->cutghostuser > neighbor->cutneighmax)
-    return "device auto with bonds and a comm_modify cutoff above cutoff and skin (device cpu keeps them)";
+    return "device auto with bonds and a comm_modify cutoff above cutoff and skin (device cpu "
+           "keeps them)";
   return "";
 }
 

@@ -13,7 +13,7 @@ WIDTH = 16  # of the column: "timing too short"
 
 
 def of_timing(seconds: float) -> list[str]:
-    """The warning of a benchmark whose shortest timed run took so many seconds, if it is too short."""
+    """The warning of a benchmark whose shortest timed run took so many seconds, if any."""
     if seconds >= SHORTEST:
         return []
     return [

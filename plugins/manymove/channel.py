@@ -204,8 +204,8 @@ def _wait(mpi: Any, watchdog: Any, requests: list[Any], *memory: Any) -> None:
 
 
 def _duplicate(mpi: Any, communicator: Any) -> Any:
-    """A duplicate of a communicator, which all ranks make together. Ranks cannot be asked whether they
-    are alive before it exists: a rank is known to be alive once its byte has arrived."""
+    """A duplicate of a communicator, which all ranks make together. Ranks cannot be asked whether
+    they are alive before it exists: a rank is known to be alive once its byte has arrived."""
     size: int = communicator.size
     mine, arrived = np.ones(size, np.uint8), np.zeros(size, np.uint8)
     answers: list[bytes] = []

@@ -351,7 +351,7 @@ class HardDisks(Simulation):
 
     @property
     def repaired(self) -> dict[str, Any]:
-        """Overlaps of the input that were repaired: their `count`, and the `depth` of the deepest."""
+        """Repaired overlaps of the input: their `count`, and the `depth` of the deepest."""
         count, depth = self._repaired
         return {"count": count, "depth": depth}
 

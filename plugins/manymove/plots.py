@@ -158,9 +158,7 @@ def pressure_against_sweeps(
         color = f"C{index % 10}"
         running = np.cumsum(records) / np.arange(1, len(records) + 1)
         axes.plot(sweeps, records, ".", ms=2, alpha=0.4, color=color)
-        axes.plot(
-            sweeps, running, lw=1.5, color=color, label="running mean" if not index else None
-        )
+        axes.plot(sweeps, running, lw=1.5, color=color, label="running mean" if not index else None)
     axes.axhspan(
         estimate.value - estimate.error,
         estimate.value + estimate.error,

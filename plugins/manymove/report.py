@@ -182,8 +182,8 @@ def drifting(unit: str, what: str, drift: float | None, error: float | None, of:
 
 
 def too_short(length: float, unit: str, what: str, time: float, option: str) -> list[str]:
-    """The warning of a run of this length if it is shorter than ENOUGH relaxation times of a quantity,
-    else nothing. option: the one that makes the run longer."""
+    """The warning of a run of this length if it is shorter than ENOUGH relaxation times of a
+    quantity. option: the one that makes the run longer."""
     if length >= ENOUGH * time:
         return []
     return [

@@ -31,7 +31,7 @@ struct Particles {
   const int* type;
   const std::uint32_t* tag;
   // Periods of the box from the particle with this tag to a ghost of it, along each edge; 0 for
-  // owned particles and along edges that are not narrower than twice the cutoff. Null if no edge is.
+  // owned particles and along edges of at least twice the cutoff. Null if all edges are so long.
   const int (*image)[3];
 };
 
