@@ -158,7 +158,7 @@ DESCRIPTOR = (
     "const char* _ZN9LAMMPS_NS6LAMMPS14git_descriptorEv(void);"
     'const char* _ZN9LAMMPS_NS6LAMMPS14git_descriptorEv(void) {{ return "{}"; }}'
 )
-UNKNOWN = "this is 20250722 of an unknown update. Its styles are not loaded.*must be its source tree"
+UNKNOWN = "this is 20250722 of an unknown update. Its styles are not.*must be its source tree"
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")

@@ -62,7 +62,7 @@ bool fits(void* lammps) {
   why = "The manymove plugin was built for LAMMPS " +
         name_of(MANYMOVE_LAMMPS_VERSION, MANYMOVE_LAMMPS_UPDATE) + ", " + why +
         ". Its styles are not loaded; build it for this LAMMPS (-DLAMMPS_DIR=...)" +
-        (unknown ? "; LAMMPS_DIR must be its source tree because updates change LAMMPS' classes" : "");
+        (unknown ? "; LAMMPS_DIR must be its source tree, because updates change classes" : "");
   lammps_error(lammps, kWarning, why.c_str());
   return false;
 }

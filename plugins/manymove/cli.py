@@ -164,8 +164,8 @@ def dpd(
     device: Annotated[
         str, typer.Option(help="auto, cpu or cuda: with several ranks a GPU each.")
     ] = "auto",
-    ranks: Annotated[int, typer.Option(help="MPI processes.")] = 1,
-    threads: Annotated[int, typer.Option(help="Of each of them, on a CPU.")] = 1,
+    ranks: Annotated[int, typer.Option(help="Number of MPI processes.")] = 1,
+    threads: Annotated[int, typer.Option(help="Threads of each MPI process, on a CPU.")] = 1,
     output: Output = Path("out/dpd"),
     checkpoint_steps: Annotated[
         int, typer.Option(help="Between restart files; by default a twentieth of the run.")
