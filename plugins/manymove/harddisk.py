@@ -420,8 +420,10 @@ class HardDisks(Simulation):
 
     @property
     def pressure(self) -> PressureEstimate:
-        """P* = beta P d^2 with its statistical error, by blocking of the records. At packing fractions
-        from 0.695 to 0.722 this error is too small for most runs; `manymove disks` corrects for that.
+        """P* = beta P d^2 with its statistical error, by blocking of the records.
+
+        At packing fractions from 0.695 to 0.722 this error is too small for most runs; the command
+        `manymove disks` multiplies it by a factor.
 
         Raises:
             RuntimeError: nothing was sampled.
