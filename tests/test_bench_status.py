@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables and pictures of benchmarks have the status that the table of a run has."""
+"""Tables and pictures of benchmarks show warnings as tables of runs do."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_hot_fluid_is_told():
 
 @pytest.fixture
 def hollow(monkeypatch):
-    """What is drawn hollow: pairs of x and y."""
+    """The points that are drawn hollow: pairs of x and y."""
     axes = pytest.importorskip("matplotlib.axes")
     drawn = []
     plot = axes.Axes.plot
@@ -153,11 +153,11 @@ def test_the_picture_of_scaling_is_not_replaced(tmp_path, capsys):
     assert (tmp_path / "old.png").read_text() == "old"
 
 
-# ---- no counter that flatters ------------------------------------------------------------------
+# ---- speeds of methods with several proposals --------------------------------------------------
 
 
 def test_the_fastest_is_not_the_one_with_the_most_proposals():
-    """mdp tries 63 states in a step: it has more trial states per second, but fewer steps."""
+    """A step of mdp tries 63 states: mdp has more trial states per second, but fewer steps."""
     rows = [
         {"molecules": 32, "method": method, "device": "cpu", "precision": "mixed",
          "steps_per_second": steps, "trial_states_per_second": states, "lowest": states,

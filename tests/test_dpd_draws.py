@@ -1,4 +1,4 @@
-"""Which draw of random numbers the forces of DPD are computed with: every draw is used once."""
+"""Random numbers of DPD: each draw is used for one set of forces only."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def lammps(request, device, tmp_path):
 
 RUNS = {
     "run 12": [list(range(13))],
-    # A run that continues has the forces that it continues from.
+    # A run that continues begins with the forces that the run before ended with.
     "run 1\nrun 2": [[0, 1], [1, 2, 3]],
     "run 1\nrun 2 pre no": [[0, 1], [1, 2, 3]],
     "run 0\nrun 1": [[0], [0, 1]],
@@ -85,7 +85,7 @@ RUNS = {
     # A second run of no steps is another draw.
     "run 0\nrun 0\nrun 0": [[0], [1], [2]],
     "run 1\nrun 0\nrun 0\nrun 1": [[0, 1], [1], [2], [2, 3]],
-    # Steps are labels: going back does not repeat the random numbers.
+    # Going back to an earlier step does not repeat the random numbers.
     "run 1\nreset_timestep 0\nrun 1": [[0, 1], [2, 3]],
     "run 3\nreset_timestep 0\nrun 1 pre no": [[0, 1, 2, 3], [3, 5]],
     "run 0\nreset_timestep 0\nrun 0": [[0], [1]],
@@ -119,7 +119,7 @@ BEFORE = {
 
 @pytest.mark.parametrize("commands", BEFORE, ids=lambda text: text.replace("\n", "; "))
 def test_restart_files_hold_the_number_of_the_draw(commands, lammps, tmp_path):
-    """What is read continues as what was written does."""
+    """A run from a restart file continues as the run that wrote it does."""
     written = f"write_restart {tmp_path}/state\n"
     whole = lammps(f"{PAIR}OUTPUT\n{commands}\n{written}run 2\n")
     read = f"atom_modify map array\nread_restart {tmp_path}/state\ncomm_modify vel yes\nOUTPUT\n"

@@ -153,12 +153,12 @@ def test_bad_bond_coefficients(coefficients, message, tmp_path):
     assert re.search(message, run_lammps(deck, tmp_path, fails=True).output)
 
 
-# What LAMMPS says of its own sources.
+# LAMMPS' own messages about its sources.
 DESCRIPTOR = (
     "const char* _ZN9LAMMPS_NS6LAMMPS14git_descriptorEv(void);"
     'const char* _ZN9LAMMPS_NS6LAMMPS14git_descriptorEv(void) {{ return "{}"; }}'
 )
-UNKNOWN = "this is 20250722 of an unknown update. Its styles are not loaded.*needs the source tree"
+UNKNOWN = "this is 20250722 of an unknown update. Its styles are not.*must be its source tree"
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")

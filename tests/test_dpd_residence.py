@@ -1,5 +1,5 @@
-"""What decides whether `run_style manymove/verlet` keeps particles with an engine: LAMMPS' OPENMP
-package, `device auto` without a GPU, and decks that LAMMPS runs though the engine would not."""
+"""When `run_style manymove/verlet` keeps the particles in an engine: with LAMMPS' OPENMP package,
+with `device auto` without a GPU, and in decks that LAMMPS runs although the engine would not."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_without_a_gpu_auto_is_the_engine_for_the_cpu(way, name, tmp_path, monke
 
 @pytest.mark.parametrize(("threads", "stays"), [(1, False), (2, True)])
 def test_several_ranks_of_one_thread_are_lammps_verlet(threads, stays, tmp_path, monkeypatch):
-    """They are faster there than with the engine."""
+    """LAMMPS' verlet is faster than the engine there."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     deck = DECKS["bonds"] + resident("auto") + "run 4\n"
     run = run_with(deck, tmp_path, ranks=2, OMP_NUM_THREADS=str(threads))
@@ -128,7 +128,7 @@ def test_auto_leaves_a_deck_that_may_lose_particles_on_the_host(walls, face, tmp
     auto = run_lammps(deck + resident("auto") + "run 20\n", tmp_path)
     assert "on 1 procs for 20 steps with 1 atoms" in auto.output
     (warning,) = (line for line in auto.output.splitlines() if WARNING in line)
-    assert f"device auto at the face {face}" in warning
+    assert f"device auto with the face {face}" in warning
     cpu = run_lammps(deck + resident("cpu") + "run 20\n", tmp_path, fails=True)
     assert "Lost atoms: particle 1" in cpu.output
 
@@ -145,4 +145,4 @@ def test_auto_leaves_long_bonds_of_several_ranks_on_the_host(tmp_path, monkeypat
     deck = DECKS["bonds"] + far + "create_bonds single/bond 1 1 2\n" + resident("auto")
     deck = deck.replace(BONDS, BONDS + far)
     run = run_with(deck + "run 2\n", tmp_path, ranks=2, OMP_NUM_THREADS="2")
-    assert "device auto with comm_modify cutoff" in run.output
+    assert "device auto with bonds and a comm_modify cutoff" in run.output

@@ -177,7 +177,7 @@ def test_bench_refuses_too_few_repeats(capsys):
 
 @pytest.mark.parametrize("size", ["--ions 256 --sweeps 30", "--ions 16 --sweeps 2"])
 def test_a_run_too_short_for_its_fit_prints_no_warnings(size, tmp_path):
-    """Its bins are empty, which is told by the fit, or by its numbers."""
+    """Its bins are empty: the fit fails with a message, or its numbers are NaN."""
     words = f"electrolyte {size} --equilibrate 1 --device cpu --threads 1 --output {tmp_path}"
     with warnings.catch_warnings():
         warnings.simplefilter("error")

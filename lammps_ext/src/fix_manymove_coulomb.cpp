@@ -120,7 +120,7 @@ std::vector<double> FixManymoveCoulomb::centered(const std::vector<Particle>& io
   return position;
 }
 
-// Makes the engine that of these ions at these positions.
+// Gives these ions at these positions to the engine, or makes a new engine if others have changed.
 void FixManymoveCoulomb::follow(const std::vector<Particle>& ions,
                                 const std::vector<double>& position) {
   std::vector<double> valence, sizes;

@@ -44,10 +44,10 @@ class FixMonteCarlo : public Fix {
   // one that is silent for MANYMOVE_TIMEOUT seconds is named by the others.
   void collectively(const std::function<void()>& task);
 
-  // On rank 0, by tag: the atoms of the group, or all others. Empty on the other ranks.
+  // The atoms of the group, or all others, in the order of tags on rank 0; empty on other ranks.
   std::vector<Particle> gather(bool of_group) const;
   // Runs a task on rank 0, for however long it takes: rank 0 answers the ranks that wait for it.
-  // The task makes no call of MPI or LAMMPS. Its error becomes one of all ranks.
+  // The task must not call MPI or LAMMPS. Its error becomes an error of all ranks.
   void on_first_rank(const std::function<void()>& task) const;
   // Replaces the values by those of rank 0.
   void spread(std::vector<double>& values) const;
@@ -57,7 +57,7 @@ class FixMonteCarlo : public Fix {
   const std::string name_;  // of the style, at the beginning of messages
   std::uint64_t seed_;
   int count_;                    // sweeps or steps at a time
-  std::string device_ = "auto";  // on rank 0 then "cpu" or "cuda:<index>"
+  std::string device_ = "auto";  // after choose_device(), on rank 0, "cpu" or "cuda:<index>"
   int threads_ = 1;
   mutable std::optional<MpiCommunicator> ranks_;  // within collectively()
 };

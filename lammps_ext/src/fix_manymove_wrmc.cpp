@@ -194,7 +194,7 @@ void FixManymoveWRMC::make_engine() {
   spread(results_);
 }
 
-// The engine's errors in the words and units of the deck.
+// Repeats the engine's errors in the terms and units of the deck.
 template <class Call>
 auto FixManymoveWRMC::translated(const std::vector<Particle>& atoms, const Call& call) const {
   try {
@@ -205,8 +205,8 @@ auto FixManymoveWRMC::translated(const std::vector<Particle>& atoms, const Call&
         "atom ", static_cast<tagint>(a.tag), " at (", a.x[0], ", ", a.x[1], ", ", a.x[2], ") is ",
         failure.pocket ? text_of("in a pocket of the framework, which atoms cannot enter or leave")
                        : text_of("where the framework's energy is ", failure.energy / energy_),
-        "; the group's atoms must be where it is below ", kBarrier,
-        " kT = ", kBarrier * force->boltz * temperature_, " and a channel can be reached"));
+        "; the group's atoms must be in channels where the framework's energy is below ", kBarrier,
+        " kT = ", kBarrier * force->boltz * temperature_));
   } catch (const NoChannelError&) {
     throw std::invalid_argument(
         text_of("no channel leads through the atoms outside the group where their energy is below ",

@@ -59,11 +59,10 @@ bool fits(void* lammps) {
            lammps_extract_setting(lammps, "imageint") != static_cast<int>(sizeof(imageint)))
     why = "this one has integers of other sizes (LAMMPS_SMALLBIG, LAMMPS_BIGBIG)";
   if (why.empty()) return true;
-  why =
-      "The manymove plugin was built for LAMMPS " +
-      name_of(MANYMOVE_LAMMPS_VERSION, MANYMOVE_LAMMPS_UPDATE) + ", " + why +
-      ". Its styles are not loaded; build it for this LAMMPS (-DLAMMPS_DIR=...)" +
-      (unknown ? ", of which it needs the source tree because updates change LAMMPS' classes" : "");
+  why = "The manymove plugin was built for LAMMPS " +
+        name_of(MANYMOVE_LAMMPS_VERSION, MANYMOVE_LAMMPS_UPDATE) + ", " + why +
+        ". Its styles are not loaded; build it for this LAMMPS (-DLAMMPS_DIR=...)" +
+        (unknown ? "; LAMMPS_DIR must be its source tree, because updates change classes" : "");
   lammps_error(lammps, kWarning, why.c_str());
   return false;
 }

@@ -150,7 +150,8 @@ std::uint64_t PairManymoveDPD::draw() {
   return static_cast<std::uint64_t>(step + draws_ahead_);
 }
 
-// Which images of their particles the ghosts are, where a box is narrower than twice the cutoff.
+// Finds which images of their particles the ghosts are, if an edge is shorter than twice the
+// cutoff.
 void PairManymoveDPD::find_images() {
   const double* h = domain->h;
   double height[3] = {h[0], h[1], h[2]};
@@ -169,7 +170,7 @@ void PairManymoveDPD::find_images() {
   comm->forward_comm(this);
 }
 
-// A ghost's image is that of the atom or ghost that it is a copy of, and the periods between these.
+// A ghost's image is that of the atom or ghost that it copies, plus the periods between the two.
 int PairManymoveDPD::pack_forward_comm(int n, int* list, double* buffer, int, int* pbc) {
   for (int k = 0; k < n; ++k)
     for (int a = 0; a < 3; ++a) *buffer++ = image_[list[k]][a] + (narrow_[a] ? pbc[a] : 0);

@@ -38,7 +38,7 @@ class PairManymoveDPD : public Pair {
 
   // Number of the present step's draw, the same on all ranks. Forces of one step are computed with
   // the same random numbers, also in a run that continues from this step. A second run of no steps
-  // at one step, and steps that go back, have numbers that were not used before.
+  // at the same step, and earlier steps after reset_timestep, have numbers not used before.
   std::uint64_t draw();
   // The law of this step, valid until the next call.
   manymove::dpd::PairTable table();
@@ -61,7 +61,7 @@ class PairManymoveDPD : public Pair {
   bool setting_up_ = false;                // the next forces are those at the beginning of a run
   std::int64_t drawn_step_ = -1;           // the last step for which random numbers were drawn
   bool drawn_in_setup_ = false;            // there, at the beginning of a run
-  std::int64_t draws_ahead_ = 0;           // number of a draw, less its step
+  std::int64_t draws_ahead_ = 0;           // number of a draw minus its step
   bool narrow_[3] = {};                    // edges shorter than twice the cutoff
   std::vector<std::array<int, 3>> image_;  // of Particles; empty if no edge is narrow
   std::unique_ptr<manymove::dpd::PairForces> forces_;

@@ -43,7 +43,7 @@ class Digest {
   }
 
  private:
-  static constexpr int kChains = 4;  // that do not wait for each other
+  static constexpr int kChains = 4;  // independent ones, for instruction-level parallelism
   static void mix(std::uint64_t& state, std::uint64_t word) {
     state = (state ^ word) * 0x9e3779b97f4a7c15u;
     state ^= state >> 29;

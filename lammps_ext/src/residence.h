@@ -30,7 +30,7 @@ class Residence : protected Pointers {
   std::string transport() const { return engine_->transport(); }
   manymove::dpd::Tally tally() const { return engine_->tally(); }
 
-  // Of the present step: what the host's arrays hold.
+  // Gives the host's arrays of the present step to the engine.
   void upload();
   // Returns the step that was reached; before `stop` if LAMMPS' timer has run out.
   bigint advance(bigint stop);
@@ -40,8 +40,9 @@ class Residence : protected Pointers {
   // The host's atoms are on other ranks now, or in another order.
   void rehome();
 
-  // Before somebody acts on the host's arrays, of which `what` is current, and after: takes over
-  // what has changed. Unless all arrays are current, only velocities may change.
+  // remember() is called before others act on the host's arrays, of which `what` is current, and
+  // accept_changes() afterwards, which gives the engine what has changed. Unless all arrays are
+  // current, only velocities may change.
   void remember(unsigned what);
   void accept_changes();
 
@@ -63,7 +64,7 @@ class Residence : protected Pointers {
   MpiCommunicator communicator_;
   std::unique_ptr<manymove::dpd::ResidentEngine> engine_;
   double time_step_ = 0;                       // of engine_
-  std::vector<std::array<int, 3>> image_;      // of LAMMPS' packed ones
+  std::vector<std::array<int, 3>> image_;      // LAMMPS' images, unpacked
   std::vector<std::array<double, 3>> body_;    // body forces within atom->f
   std::uint64_t velocities_ = 0, others_ = 0;  // fingerprints
   bool only_velocities_ = false;               // may have changed

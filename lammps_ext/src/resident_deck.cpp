@@ -74,7 +74,7 @@ double extent(const Region* region, int axis, bool high) {
   return extents[axis][high];
 }
 
-// The variant of the OPENMP package differs only in its threads.
+// The variant of the OPENMP package differs only by its threads.
 bool is_nve(const Fix* fix) {
   const std::string style = fix->style;
   return style == "nve" || style == "nve/omp";
@@ -344,7 +344,7 @@ void ResidentDeck::check_readers() {
       reads_positions_ = true;
 }
 
-// Where there are body forces, LAMMPS adds them to the forces, and some depend on positions.
+// If there are body forces, LAMMPS adds them to the forces, and some depend on positions.
 unsigned ResidentDeck::read_by_thermo() const {
   return reads_positions_ || has_body_forces() ? kEverything : kVelocities | kForces;
 }
@@ -368,11 +368,13 @@ std::string ResidentDeck::risk() const {
              });
     };
     if (!domain->periodicity[axis] && std::none_of(walls_.begin(), walls_.end(), closes))
-      return std::string("device auto at the face ") + "xyz"[axis] + (high ? "hi" : "lo") +
-             ", which is neither periodic nor a fix manymove/wall of all atoms";
+      return std::string("device auto with the face ") + "xyz"[axis] + (high ? "hi" : "lo") +
+             ", which is not periodic and has no fix manymove/wall of all atoms (device cpu keeps "
+             "them)";
   }
   if (comm->nprocs > 1 && force->bond && comm->cutghostuser > neighbor->cutneighmax)
-    return "device auto with comm_modify cutoff for long bonds";
+    return "device auto with bonds and a comm_modify cutoff above cutoff and skin (device cpu "
+           "keeps them)";
   return "";
 }
 

@@ -33,11 +33,11 @@ class ResidentDeck : protected Pointers {
   // there is nothing.
   std::string risk() const;
 
-  // Of the present time step's length.
+  // With the present length of the time step.
   manymove::dpd::Settings settings();
 
-  // What belongs to particles, read anew from the host's arrays. Collective; throws
-  // std::runtime_error, perhaps on some ranks alone.
+  // Reads what belongs to particles from the host's arrays. Collective; throws std::runtime_error,
+  // possibly on some ranks only.
   void read_particles(MpiCommunicator& communicator);
   // Of these tags and groups alone: the same particles, perhaps on other ranks.
   void read_tags();
@@ -54,11 +54,11 @@ class ResidentDeck : protected Pointers {
   // Fixes that act at the end of steps that are multiples of their nevery.
   const std::vector<Fix*>& end_of_step() const { return end_of_step_; }
 
-  // Whether computes, or fixes at the end of a step, may look at ghost atoms or neighbour lists.
+  // Whether computes, or fixes at the end of a step, may look at ghost atoms or neighbor lists.
   bool somebody_reads_neighbours() const { return reads_neighbours_; }
 
-  // What thermodynamic output may read, and a fix at the end of a step. A fix that does not need
-  // everything changes velocities at most.
+  // What thermodynamic output, or a fix at the end of a step, may read: bits of ReadArrays. A fix
+  // that does not need everything changes no more than velocities.
   unsigned read_by_thermo() const;
   unsigned read_by(const Fix* fix) const;
 

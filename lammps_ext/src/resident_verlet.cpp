@@ -175,8 +175,8 @@ void VerletManymove::move_in() {
 
 int VerletManymove::threads() const { return threads_ ? threads_ : comm->nthreads; }
 
-// "cpu" or "cuda", or "" for the host; says which, once for several runs. Several ranks of one
-// thread each are faster with LAMMPS' own Verlet than with the engine for the CPU.
+// Returns "cpu", "cuda", or "" for the host, and logs it, once for several runs. Several ranks of
+// one thread each are faster with LAMMPS' own Verlet than with the engine for the CPU.
 std::string VerletManymove::place() {
   const bool gpus = device_ != "cpu" && has_gpus(), any = device_ == "auto";
   const bool engine_is_fast = comm->nprocs == 1 || threads() > 1;
@@ -230,7 +230,7 @@ void VerletManymove::run_on_device(ResidentDeck& deck, Residence& residence, int
     const bigint stop = next_stop(deck, last);
     const std::uint64_t copied = manymove::copied_bytes();
     update->ntimestep = residence.advance(stop);
-    deck.draw();  // counts those of the steps just made
+    deck.draw();  // counts the draws of the steps just made
     copied_in_steps += manymove::copied_bytes() - copied;
     stale_ = true;
     timer->stamp(Timer::PAIR);
@@ -265,7 +265,7 @@ bool VerletManymove::wants_values_per_atom() const {
   return (eflag & ENERGY_ATOM) != 0 || (vflag & (VIRIAL_ATOM | VIRIAL_CENTROID)) != 0;
 }
 
-// In the present step, by output and by fixes at the end of steps.
+// What output and fixes at the end of steps read in the present step.
 unsigned VerletManymove::what_is_read(const ResidentDeck& deck) const {
   const bigint now = update->ntimestep;
   if (wants_values_per_atom() || output->next_dump_any == now || output->next_restart == now)

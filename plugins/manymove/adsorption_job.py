@@ -123,9 +123,9 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
 
 
 def _equilibration(settings: Settings, results: list[Result], pooled: Pooled) -> dict[str, Any]:
-    """`equilibrated`, `relaxation_time` and `warnings`: of the energy, and in open systems of the
-    loading, which is compared with that by test molecules. There the equilibration is as long as
-    that needs, and its steps count, because errors are over independent systems."""
+    """`equilibrated`, `relaxation_time` and `warnings`. They judge the energy and, in open systems,
+    the loading, which is compared with that by test molecules. In open systems the equilibration
+    lasts until these agree; its steps count, because errors are over independent systems."""
     is_open = settings.pressure is not None
     energies = _energy_records(results)
     drift = pressure.drift([energies[:, 1]]) if len(energies) else (math.nan, math.nan)
@@ -147,7 +147,7 @@ def _equilibration(settings: Settings, results: list[Result], pooled: Pooled) ->
 
 
 _DISAGREES = (
-    "not equilibrated: the loading differs from that of test molecules by more than three standard "
+    "not equilibrated: the loading differs from that by test molecules by more than three standard "
     "errors: raise --equilibrate"
 )
 _TOO_NOISY = (
@@ -332,7 +332,7 @@ def table(summary: dict[str, Any]) -> str:
             ("acceptance", f"{s['acceptance']:.2%}, displacement up to {step:.3g} angstrom")
         )
     rows.append(
-        ("speed", f"{s['steps_per_second'] or 0:.4g} steps/s of a system, {s['seconds']:.1f} s")
+        ("speed", f"{s['steps_per_second'] or 0:.4g} steps/s of all systems, {s['seconds']:.1f} s")
     )
     rows.append(("device", f"{s['device']} ({s['device_name']})"))
     if s["grid_error"] is not None:

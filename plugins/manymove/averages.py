@@ -41,7 +41,7 @@ class Profile:
     """Where molecules are along a direction, in one period of the framework.
 
     Attributes:
-        position: (bins,), centres of the bins, in angstrom along an axis, otherwise as a fraction
+        position: (bins,), centers of the bins, in angstrom along an axis, otherwise as a fraction
             of the period.
         probability: P, (bins,), adds up to one.
         probability_error: (bins,), over groups of systems.

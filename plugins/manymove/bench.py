@@ -44,7 +44,7 @@ class Variant:
     accepted_moves: int = 0
     sweeps: int = 1  # of one timed run
     shortest: int = 0  # of a run that is taken off: what a program spends on a beginning
-    look: Callable[[], None] = lambda: None  # at what was measured, after each timed run
+    look: Callable[[], None] = lambda: None  # called after each timed run
 
     def calibrate(self, seconds: float, agree: Callable[[float], float] = float) -> None:
         """Choose the number of sweeps that takes `seconds`, from a run at least a fifth as long.
@@ -286,12 +286,12 @@ def add_decorrelation(
     result: dict[str, Any], variant: Variant, psi6: Callable[[], complex], sweeps: int
 ) -> None:
     """Add the integrated autocorrelation time of the global psi_6 to a row, in sweeps and in
-    seconds, with the length of the run that it is from, and a warning if that is too short.
+    seconds, the length of the run that it is from, and a warning if that run is too short.
 
     Args:
-        result: of the variant.
-        variant: runs the disks on.
-        psi6: of its present configuration.
+        result: row of the variant, to which keys are added.
+        variant: what runs the disks.
+        psi6: returns the global psi_6 of the present configuration.
         sweeps: length of the run.
     """
     N, rate = result["particles"], result["trial_moves_per_second"]

@@ -166,8 +166,8 @@ def run(
 
 def _mark_unrelaxed(results: list[dict[str, Any]]) -> None:
     """Add the warning of rows that are not equilibrated. All methods sample one ensemble, and
-    random starts relax downward in energy: such a row's energy is more than 4 standard errors above
-    the lowest."""
+    random starts relax downward in energy: the energy of such a row is more than 4 standard errors
+    above the lowest."""
     measured = [r for r in results if r.get("energy_error_K")]
     lowest = min(measured, key=lambda r: r["energy_K"], default=None)
     for r in measured:

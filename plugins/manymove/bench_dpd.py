@@ -1,6 +1,6 @@
 """Speed of DPD: `manymove bench dpd`.
 
-Every variant has the same fluid, melted from a random start; it chooses its fastest neighbour skin
+Every variant has the same fluid, melted from a random start; it chooses its fastest neighbor skin
 and is then timed, in turn with the others, by the difference of a long and a short run. Ours:
 pair_style manymove/dpd in LAMMPS' verlet and in run_style manymove/verlet, on MPI ranks and threads
 of the CPU, and the latter on a GPU.
@@ -64,7 +64,7 @@ def run(
         densities: rho.
         cutoffs: r_c.
         timestep: of velocity Verlet.
-        skins: of neighbour lists (HOOMD-blue's buffer); each variant takes its fastest.
+        skins: of neighbor lists (HOOMD-blue's buffer); each variant takes its fastest.
         weight_exponent: s of ours; LAMMPS' dpd has 1.
         device: "cpu" or "cuda" for the variants there, "auto" for all that there are.
         precisions: of ours, "mixed" and "double".
@@ -204,7 +204,7 @@ def _time(
 
 
 def _hot(temperature: float) -> list[str]:
-    """The warning of a fluid that is not at its temperature."""
+    """The warning of a fluid whose temperature is not the set one."""
     if abs(temperature - 1) <= bench_dpd_variants.MELTED:
         return []
     return [

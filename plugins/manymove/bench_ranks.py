@@ -227,8 +227,8 @@ def _repeat(
     positions: np.ndarray, box: tuple[float, float], copies: tuple[int, int]
 ) -> tuple[np.ndarray, tuple[float, float]]:
     """A periodic system several times, side by side."""
-    centres = [(np.arange(n) - 0.5 * (n - 1)) * edge for n, edge in zip(copies, box, strict=True)]
-    shifts = np.stack(np.meshgrid(*centres, indexing="ij"), axis=-1).reshape(-1, 1, 2)
+    centers = [(np.arange(n) - 0.5 * (n - 1)) * edge for n, edge in zip(copies, box, strict=True)]
+    shifts = np.stack(np.meshgrid(*centers, indexing="ij"), axis=-1).reshape(-1, 1, 2)
     return (positions + shifts).reshape(-1, 2), (box[0] * copies[0], box[1] * copies[1])
 
 

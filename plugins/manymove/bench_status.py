@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The status of what a benchmark has measured, by the mechanism of `manymove.report`."""
+"""Warnings and status of the rows of benchmarks, as `manymove.report` has them for runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WIDTH = 16  # of the column: "timing too short"
 
 
 def of_timing(seconds: float) -> list[str]:
-    """What is wrong with a benchmark whose shortest timed run took so many seconds."""
+    """The warning of a benchmark whose shortest timed run took so many seconds, if any."""
     if seconds >= SHORTEST:
         return []
     return [
@@ -23,11 +23,11 @@ def of_timing(seconds: float) -> list[str]:
 
 
 def status(row: dict[str, Any]) -> str:
-    """A row in its table; files of earlier versions have none."""
+    """The status of a row in its table; rows of files of earlier versions have no warnings."""
     return report.status({"complete": True, **row}) if "warnings" in row else "not recorded"
 
 
 def print_warnings(rows: Sequence[dict[str, Any]]) -> None:
-    """The lines below a table: what its rows warn of, each once."""
+    """Print the warnings of the rows below their table, each once."""
     for text in dict.fromkeys(text for row in rows for text in row.get("warnings", ())):
         print(f"warning: {text}")

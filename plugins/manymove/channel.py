@@ -40,7 +40,7 @@ class Channel:
         communicator: of mpi4py. The constructor duplicates it, which is a collective call.
 
     Raises:
-        RankLost: some rank does not make this call within the limit.
+        RankLost: a rank does not make this call within the limit.
     """
 
     def __init__(self, communicator: Any) -> None:
@@ -204,15 +204,15 @@ def _wait(mpi: Any, watchdog: Any, requests: list[Any], *memory: Any) -> None:
 
 
 def _duplicate(mpi: Any, communicator: Any) -> Any:
-    """A duplicate, which all ranks make together. No rank can be asked before there is one: a rank
-    is known to be alive once its byte has come."""
+    """A duplicate of a communicator, which all ranks make together. Ranks cannot be asked whether
+    they are alive before it exists: a rank is known to be alive once its byte has arrived."""
     size: int = communicator.size
     mine, arrived = np.ones(size, np.uint8), np.zeros(size, np.uint8)
     answers: list[bytes] = []
 
     def send(rank: int, notice: bytes) -> None:
         kind, _, number = struct.unpack_from("iii", notice)
-        if kind == _QUESTION and arrived[rank]:  # it waits as this one does
+        if kind == _QUESTION and arrived[rank]:  # that rank waits as this one does
             answers.append(struct.pack("iiif496x", _ANSWERED, rank, number, math.inf))
 
     watchdog = _core.Watchdog(

@@ -43,7 +43,8 @@ app = typer.Typer(
 )
 app.add_typer(cli_bench.app, name="bench")
 
-STOPPED = -1  # of a job that has told of its interruption; Typer makes 130 of Ctrl-C elsewhere
+# Exit code of a job that has reported its interruption. Typer returns 130 for Ctrl-C elsewhere.
+STOPPED = -1
 PAPER_FRACTIONS = "0.698,0.702,0.706,0.710,0.714,0.718"
 
 
@@ -163,8 +164,8 @@ def dpd(
     device: Annotated[
         str, typer.Option(help="auto, cpu or cuda: with several ranks a GPU each.")
     ] = "auto",
-    ranks: Annotated[int, typer.Option(help="MPI processes.")] = 1,
-    threads: Annotated[int, typer.Option(help="Of each of them, on a CPU.")] = 1,
+    ranks: Annotated[int, typer.Option(help="Number of MPI processes.")] = 1,
+    threads: Annotated[int, typer.Option(help="Threads of each MPI process, on a CPU.")] = 1,
     output: Output = Path("out/dpd"),
     checkpoint_steps: Annotated[
         int, typer.Option(help="Between restart files; by default a twentieth of the run.")

@@ -133,7 +133,7 @@ def _continued(options: dict[str, Any], changeable: tuple[str, ...]) -> dict[str
     others = stored.keys() - {parameter.name for parameter in context.command.params}
     if others:
         names = ", ".join(sorted(f"--{name.rstrip('_').replace('_', '-')}" for name in others))
-        raise ValueError(f"--resume: {path} is of another command, which has {names}")
+        raise ValueError(f"--resume: {path} is from another command, which has {names}")
     for parameter in context.command.params:
         name = parameter.name
         if name not in stored:

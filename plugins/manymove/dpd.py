@@ -25,7 +25,7 @@ CLOSEST = 10  # steps between two of them, if a run has so many: each makes part
 _MEASURED = "manymove: measured from here"  # in LAMMPS' output
 _MEASURED_QUANTITIES = ("temperature", "pressure", "potential_energy")
 _TITLE = ",".join(("step", *_MEASURED_QUANTITIES))
-# By device. On a CPU several ranks of one thread each are faster with LAMMPS' own.
+# By device. On a CPU several ranks of one thread each are faster with LAMMPS' own verlet.
 RUN_STYLES = {
     "auto": "manymove/verlet",
     "cpu": "manymove/verlet device cpu",
@@ -52,11 +52,11 @@ class Fluid:
         equilibrate: steps before that.
         seed: of start and random forces.
         precision: "mixed" or "double".
-        device: "cuda" keeps the particles on a GPU (of each rank), "cpu" in an engine for the CPU
-            (several ranks of one thread each use LAMMPS' own verlet), "auto" is "cuda" where there
-            is a GPU, else "cpu".
-        ranks: MPI processes.
-        threads: of each of them, on a CPU.
+        device: "cuda" keeps the particles on a GPU (of each rank), "cpu" keeps them in an engine
+            for the CPU (several ranks of one thread each use LAMMPS' own verlet), "auto" is "cuda"
+            where there is a GPU, else "cpu".
+        ranks: number of MPI processes.
+        threads: number of threads of each process, on a CPU.
         checkpoint_steps: between restart files. At each of them LAMMPS starts a new run, from which
             a resumed run continues with the same bits; by default a twentieth of the whole run, and
             at least 100.

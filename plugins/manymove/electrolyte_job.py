@@ -52,13 +52,13 @@ def _share(settings: Settings, world: World) -> list[Result]:
 
 
 def fit(settings: Settings, results: list[Result]) -> tuple[DressedIons | None, str | None]:
-    """Renormalised parameters, or why there are none."""
+    """Renormalized parameters, or why there are none."""
     correlations = [r.correlations for r in results if r.correlations is not None]
     if not correlations:
         return None, "nothing was measured"
     try:
         with warnings.catch_warnings():
-            # A short run has empty bins; what is not finite then is an error or not a number.
+            # A short run has empty bins. Then the fit raises an error, or its numbers are NaN.
             warnings.simplefilter("ignore", RuntimeWarning)
             return dressed_ions(correlations, settings.bjerrum_length), None
     except ValueError as error:

@@ -148,12 +148,12 @@ def known_relaxation(particles: int, packing_fraction: float) -> float | None:
 
 
 def error_factor(particles: int, packing_fraction: float, sweeps: float) -> float:
-    """What a blocking error near freezing is multiplied with, for the relaxations that a run is too
-    short to show: sqrt(1 + 20 tau / sweeps) with tau of `known_relaxation`, 3 at most; elsewhere 1.
+    """Factor of the blocking error near freezing, for the relaxations that a run is too short to
+    show: sqrt(1 + 20 tau / sweeps) with tau of `known_relaxation`, at most 3; elsewhere 1.
 
     Measured on pieces of long chains (docs/benchmarks/hard_disks_physics.md): blocking errors are
-    too small by up to 3.2 below 2 tau, 1.9 at 8 tau and 1.2 at 34 tau. With the factor 7 % of the
-    pieces or fewer are off by more than two errors.
+    too small by a factor of up to 3.2 below 2 tau, 1.9 at 8 tau and 1.2 at 34 tau. With this factor
+    at most 7 % of the pieces are off by more than two errors.
     """
     tau = known_relaxation(particles, packing_fraction)
     if tau is None or not sweeps:
@@ -162,7 +162,7 @@ def error_factor(particles: int, packing_fraction: float, sweeps: float) -> floa
 
 
 def _estimate(settings: Settings, result: Result) -> pressure.PressureEstimate | None:
-    """The pressure of a replica."""
+    """The pressure of a replica; its error contains the factor near freezing."""
     found = result.estimate
     if found is None:
         return None
@@ -244,10 +244,9 @@ def table(summary: dict[str, Any]) -> str:
         rows.append(("device", f"{s['device']} ({s['device_name']})"))
         rows.append(("deepest overlap", f"{s['max_overlap']:.3g} diameters"))
     if s["repaired"].get("count"):
-        mended = s["repaired"]
-        rows.append(
-            ("mended at start", f"{mended['count']} overlaps up to {mended['depth']:.2g} diameters")
-        )
+        repaired = s["repaired"]
+        text = f"{repaired['count']} overlaps up to {repaired['depth']:.2g} diameters"
+        rows.append(("repaired at start", text))
     if s["decomposed"]:
         rows.append(("ranks", f"{s['ranks']} share the system"))
     if len(s["replicas"]) > 1:

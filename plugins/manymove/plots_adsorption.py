@@ -74,9 +74,7 @@ def isotherm(path: str | Path, summary: dict[str, Any]) -> None:
                       label=f"{name} in {summary['framework']}")  # fmt: skip
         hollow(axes, pressures, loading, warned, "o", f"C{k}")
     if any(warned):
-        axes.plot(
-            [], [], "o", ms=4, mfc="white", mec="k", label="not equilibrated, or not known to be"
-        )
+        axes.plot([], [], "o", ms=4, mfc="white", mec="k", label="not known to be equilibrated")
     axes.set(xlabel="pressure (bar)", ylabel="loading (mol/kg)", xscale="log")
     axes.legend(fontsize=8)
     write_picture(path, figure, dpi=160)

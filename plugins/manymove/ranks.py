@@ -40,7 +40,7 @@ class Ranks:
         ValueError: timeout is not positive.
     """
 
-    shares_memory = True  # with neighbours on the same machine
+    shares_memory = True  # with neighbors on the same machine
 
     def __init__(self, communicator: Any, timeout: float | None = None) -> None:
         if timeout is None:
@@ -83,10 +83,12 @@ class Ranks:
         from_below: np.ndarray,
         from_above: np.ndarray,
     ) -> None:
-        """Bytes to and from the next ranks below and above, around the box; empty ones rest.
+        """Exchange bytes with the next ranks below and above, around the box. Nothing is sent or
+        received for empty arrays.
 
         Raises:
-            RankLost: MPI may still write to the last two, whose memory must never be freed.
+            RankLost: a rank is silent. MPI may still write to `from_below` and `from_above`, whose
+                memory must never be freed.
         """
         below, above = (self.rank - 1) % self.size, (self.rank + 1) % self.size
         byte, comm = self._mpi.BYTE, self._comm
@@ -106,7 +108,7 @@ class Ranks:
         self._watched.sum(values)
 
     def share(self, size: int) -> tuple[int, int, int]:
-        """Addresses of `size` bytes that this rank's neighbours can read, and of those of the ranks
+        """Addresses of `size` bytes that this rank's neighbors can read, and of those of the ranks
         below and above; 0 where they are on another machine."""
         if not self.shares_memory:
             return 0, 0, 0
@@ -114,8 +116,8 @@ class Ranks:
         try:
             memory = _mapped(mine, size)
             names = self.all(name)
-            neighbours = ((self.rank - 1) % self.size, (self.rank + 1) % self.size)
-            reached = {rank: _opened(names[rank], size) for rank in neighbours}
+            neighbors = ((self.rank - 1) % self.size, (self.rank + 1) % self.size)
+            reached = {rank: _opened(names[rank], size) for rank in neighbors}
             reached = {rank: other for rank, other in reached.items() if other is not None}
             others = self.all(set(reached))  # no rank closes before all have opened
         finally:
@@ -125,7 +127,7 @@ class Ranks:
         if not mutual:
             return 0, 0, 0
         self._memory += [memory, *mutual.values()]
-        below, above = (mutual[r].ctypes.data if r in mutual else 0 for r in neighbours)
+        below, above = (mutual[r].ctypes.data if r in mutual else 0 for r in neighbors)
         return memory.ctypes.data, below, above
 
     # ---- agreement -------------------------------------------------------------------------------

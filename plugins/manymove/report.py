@@ -88,7 +88,7 @@ def write_picture(path: str | Path, figure: Any, dpi: int) -> None:
 
 @contextmanager
 def pictures(quiet: bool) -> Iterator[None]:
-    """Inside, a missing matplotlib is no error, and empty bins give no warnings."""
+    """A context in which a missing matplotlib is no error and empty bins give no warnings."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -172,7 +172,7 @@ def equilibration(
 
 
 def drifting(unit: str, what: str, drift: float | None, error: float | None, of: str) -> list[str]:
-    """The warning of something that drifts; the arguments are those of `equilibration`."""
+    """The warning of a quantity that drifts; the arguments are those of `equilibration`."""
     if drift is None or error is None or not abs(drift) > 3 * error:
         return []
     return [
@@ -182,8 +182,8 @@ def drifting(unit: str, what: str, drift: float | None, error: float | None, of:
 
 
 def too_short(length: float, unit: str, what: str, time: float, option: str) -> list[str]:
-    """The warning of a run that is shorter than so many relaxation times of what relaxes; none of a
-    longer one. The option is the one that makes it longer."""
+    """The warning of a run of this length if it is shorter than ENOUGH relaxation times of a
+    quantity. option: the one that makes the run longer."""
     if length >= ENOUGH * time:
         return []
     return [
@@ -198,7 +198,7 @@ def warning_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def warning_lines(runs: Iterable[tuple[str, dict[str, Any]]]) -> list[str]:
-    """The lines below a table of several runs: the name of a run, and what it warns of."""
+    """The lines below a table of several runs: the name of each run and its warnings."""
     return [f"{name}: {text}" for name, summary in runs for text in summary["warnings"]]
 
 

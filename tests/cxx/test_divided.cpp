@@ -15,7 +15,7 @@ using namespace manymove::harddisk;
 
 namespace {
 
-// An engine whose snapshot is an error on one of the ranks.
+// An engine whose snapshot fails on one of the ranks.
 class OnePart final : public Engine {
  public:
   explicit OnePart(bool fails) : fails_(fails) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What ranks say to each other through a communicator, among threads of this process.
+// Communication of ranks, which are threads of this process.
 #include <cstdint>
 #include <stdexcept>
 #include <string>

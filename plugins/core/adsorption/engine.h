@@ -14,13 +14,13 @@
 
 namespace manymove::adsorption {
 
-// A molecule is where it cannot be.
+// A molecule is in a pocket or on a hill.
 struct MANYMOVE_API PlaceError : std::invalid_argument {
   PlaceError(const std::string& text, int molecule, bool pocket, double energy)
       : std::invalid_argument(text), molecule(molecule), pocket(pocket), energy(energy) {}
-  int molecule;   // of its system, from 0
+  int molecule;   // index in its system, from 0
   bool pocket;    // behind the barrier; otherwise on a hill
-  double energy;  // of the framework there, in kelvin; of no meaning in a pocket
+  double energy;  // of the framework there, in kelvin; meaningless in a pocket
 };
 
 // No channel leads through the framework below the barrier.

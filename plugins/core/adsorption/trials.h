@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Methods with one proposal per step: what a trial draws and decides, once for CPU and GPU. The
-// system, System of system.h or WarpSystem of kernels.cuh, adds up energies and stores the result;
-// on the GPU all lanes of a warp come here together. It has, beside what is named there,
-//   pair_change(species, to, from, slot): change of the pair energy when the molecule of a slot
-//   goes
-//     from one place to another; `to` or `from` is null if it appears or vanishes
-//   field_change(species, fresh, old): the same of the energy with the framework
+// Methods with one proposal per step: what a trial draws and decides, written once for CPU and GPU.
+// The system (System of system.h or WarpSystem of kernels.cuh) adds up energies and stores the
+// result; on the GPU all lanes of a warp call these functions together. Besides its public members
+// a system has
+//   pair_change(species, to, from, slot): change of the pair energy when the molecule of this slot
+//     moves between two places; `to` or `from` is null if it vanishes or appears
+//   field_change(species, fresh, old): the change of the energy with the framework
 //   move(slot, site), insert(species, site), remove(species, slot), count_place(site)
-//   sync(): no lane goes on before all are there; around move(), which one lane does
+//   sync(): a barrier of the lanes, needed around move(), which is done by one lane
 #pragma once
 
 #include "model.h"

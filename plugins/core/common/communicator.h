@@ -49,7 +49,7 @@ class MANYMOVE_API Communicator {
 // rank has none.
 MANYMOVE_API void agree(Communicator& communicator, std::exception_ptr error);
 
-// How many lower ranks have the same name, such as that of their host. Collective.
+// Number of lower ranks with the same name, for instance of their host. Collective.
 MANYMOVE_API int rank_among_namesakes(Communicator& communicator, const std::string& name);
 
 // Throws `error` if all ranks throw it; otherwise tells the other ranks, and throws RankFailure.
@@ -84,8 +84,8 @@ void collective(Communicator& communicator, Task&& task) {
   }
 }
 
-// MPI may still write to the memory of messages whose exchange has failed. Moves containers to
-// where they are never freed, and leaves empty ones.
+// Moves containers to memory that is never freed and leaves empty ones, because MPI may still write
+// to the memory of messages whose exchange has failed.
 template <class... Containers>
 void keep_for_ever(Containers&... containers) {
   (static_cast<void>(new Containers(std::move(containers))), ...);

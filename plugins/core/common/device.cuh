@@ -51,16 +51,16 @@ inline int existing_device(int device) {
   return device;
 }
 
-// The calling thread's context, null if it has none: to ask makes none.
+// The calling thread's context, null if it has none. This call creates none.
 CUcontext current_context() noexcept;
 void restore_context(CUcontext context) noexcept;
 // Makes a device current for the calling thread, by its primary context alone. The device that
-// cudaSetDevice has set stays what it was: it is current again as soon as the thread's context is
+// cudaSetDevice has set does not change: it is current again when the thread's context is
 // restored, even if there was none.
 cudaError_t select_device(int device) noexcept;
 
-// Its destructor restores the context that the calling thread had, or that it had none:
-// cudaSetDevice would make one on a device that nobody uses, which costs some 0.5 GB there.
+// Its destructor restores the context that the calling thread had, or none if it had none.
+// cudaSetDevice would create one on a device that is not used, which costs some 0.5 GB there.
 class DeviceGuard {
  public:
   DeviceGuard() noexcept : before_(current_context()) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What users say of where an engine runs.
+// The names of devices and the numbers of threads that users give.
 #pragma once
 
 #include <string>

@@ -8,8 +8,8 @@ namespace manymove {
 
 namespace {
 
-// A function of the driver, which the runtime has loaded: nothing is linked with its library. Null
-// where there is no driver.
+// A function of the driver, null where there is none. The runtime has loaded the driver, so that
+// nothing needs to be linked with its library.
 template <class Function>
 Function* driver_function(const char* name) {
   void* found = nullptr;
@@ -24,7 +24,7 @@ Function* driver_function(const char* name) {
   return status == cudaSuccess ? reinterpret_cast<Function*>(found) : nullptr;
 }
 
-// Held as long as the process lives, as the runtime holds those that it makes.
+// Retained until the process ends, like the primary contexts that the runtime retains.
 CUcontext primary_context(int device) {
   static std::mutex mutex;
   static std::vector<CUcontext> contexts;

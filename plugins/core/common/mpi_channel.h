@@ -158,8 +158,8 @@ class MpiChannel final : public Post {
   explicit MpiChannel(MPI_Comm host)
       : comm_(duplicate(host)), watchdog_(rank_in(comm_), size_of(comm_), *this) {}
 
-  // All ranks make a duplicate. No rank can be asked before there is one: a rank is known to be
-  // alive once its byte has come.
+  // All ranks make a duplicate. Ranks cannot be asked whether they are alive before it exists: a
+  // rank is known to be alive once its byte has arrived.
   class RollCall final : public Post {
    public:
     explicit RollCall(MPI_Comm host)
@@ -177,7 +177,7 @@ class MpiChannel final : public Post {
     }
     MPI_Comm copy() const { return copy_; }
 
-    // Answers for the ranks that have arrived and wait as this one does.
+    // Answers in place of the ranks whose byte has arrived, which wait as this one does.
     void send(int rank, const Notice& notice) override {
       const volatile char& arrived = arrived_[static_cast<std::size_t>(rank)];
       if (notice.kind == Notice::kQuestion && arrived)

@@ -13,8 +13,8 @@ struct Guests {
 };
 
 struct Kernels {
-  // By how much the guests from begin to end, without the trial's own index, change the potential
-  // of a trial, and the least squared distance from where it leads, not below rounding.
+  // Change of a trial's potential by the guests from begin to end, without the trial's own index,
+  // and the least squared distance of the new place from them, not below rounding.
   std::int64_t (*change_of)(const Rules& r, bool double_precision, const Guests& g,
                             std::size_t begin, std::size_t end, std::size_t self, const Site& from,
                             const Site& to, float& nearest2);

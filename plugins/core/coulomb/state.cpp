@@ -164,7 +164,7 @@ void check_inside(const State& s, std::size_t i, const double* xyz) {
   } else {
     const double r = std::sqrt(xyz[0] * xyz[0] + xyz[1] * xyz[1] + xyz[2] * xyz[2]);
     if (r > p.radius * (1 + 1e-7))
-      refuse(name_of(s, i), " is outside the spherical cell: at ", r, " from the centre, radius ",
+      refuse(name_of(s, i), " is outside the spherical cell: at ", r, " from the center, radius ",
              p.radius);
   }
 }

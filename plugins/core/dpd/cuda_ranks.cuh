@@ -131,8 +131,8 @@ class CudaRanks : public CudaEngine<P> {
     throw;
   }
 
-  // Lists are built anew: if they turned out to have expired, the steps since the last build would
-  // be taken again, from the velocities that were there then.
+  // Lists are rebuilt: if they turned out to have expired, the steps since the last build would be
+  // repeated from the old velocities.
   void set_velocities(int count, const std::uint32_t* tag, const Triple* velocity) override try {
     Communicator& communicator = ranks_.communicator();
     together(communicator, [&] { this->check_velocities(count, tag, velocity); });

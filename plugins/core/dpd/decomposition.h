@@ -71,7 +71,7 @@ class Decomposition {
 std::vector<Home> find_homes(Communicator& communicator, const std::vector<std::uint32_t>& asked,
                              int count, const std::uint32_t* tag);
 
-// value[home.index] of the rank home.rank, for each of the homes; all ranks call it.
+// value[home.index] of the rank home.rank, for each of the homes. Collective.
 std::vector<std::array<double, 3>> fetch_from_homes(Communicator& communicator,
                                                     const std::vector<Home>& homes,
                                                     const double (*value)[3]);

@@ -38,7 +38,7 @@ MM_HD NoiseKey noise_key(std::uint64_t seed, std::uint64_t draw) {
 }
 
 // In a periodic box narrower than twice the cutoff, several images of one particle can be neighbors
-// of another, and each of these pairs has random numbers of its own: those of this key. image: of
+// of another. Each of these pairs has its own random numbers, from this key. image: result of
 // image_of_pair(), not 0.
 MM_HD NoiseKey image_key(const NoiseKey& step, std::uint32_t image) {
   std::uint32_t word[4] = {step.mask[0], step.mask[1], image, 0x676d69u /* "img" */};

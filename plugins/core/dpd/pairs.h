@@ -30,8 +30,8 @@ struct Particles {
   const double (*velocity)[3];
   const int* type;
   const std::uint32_t* tag;
-  // Periods of the box from the particle of this tag to a ghost, along each edge; 0 for the owned
-  // and along edges with room for one image within the cutoff. Null if there is room along all.
+  // Periods of the box from the particle with this tag to a ghost of it, along each edge; 0 for
+  // owned particles and along edges of at least twice the cutoff. Null if all edges are so long.
   const int (*image)[3];
 };
 

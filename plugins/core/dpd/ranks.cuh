@@ -311,8 +311,9 @@ struct Depths {
   }
 };
 
-// The core: cells whose particles have no neighbour in, and are in nobody's reach from, other
-// parts. Deep: with such cells alone around them. here: the part, grown by the reach of lists.
+// The core: cells whose particles have no neighbors in other parts and are not within the reach of
+// particles there. Deep: cells that are surrounded by such cells only. here: the part, grown by the
+// reach of lists.
 inline Depths depths_of(const Cells& cells, const Part& own, const Part& here) {
   Depths depths;
   auto& [core, deep] = depths;

@@ -96,7 +96,7 @@ class ResidentBase : public ResidentEngine {
   EngineCounters counters_;
 
  private:
-  std::uint64_t draws_ahead_ = 0;  // of the steps, modulo 2^64
+  std::uint64_t draws_ahead_ = 0;  // number of a draw minus its step, modulo 2^64
   std::vector<PairCoefficients> coefficients_;
 };
 

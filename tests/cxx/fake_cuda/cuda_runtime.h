@@ -62,7 +62,7 @@ struct Runtime {
   std::vector<std::string> log;
 
   int current() const { return context < 0 ? chosen : context; }
-  // What needs a context makes one on the device that was set.
+  // A call that needs a context makes one on the device that was set.
   int device() {
     context = current();
     used.insert(context);
