@@ -57,6 +57,8 @@ def test_an_interrupt_of_a_benchmark_is_one_line(name):
         [*COMMAND, "bench", name, "--device", "cpu", "--seconds", "5"],
         env=CLEAN | {"PYTHONUNBUFFERED": "1"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True,
+        # Shells start jobs in the background with this signal ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     process.stdout.readline()  # a title: it has begun
     process.send_signal(signal.SIGINT)

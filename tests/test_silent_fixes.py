@@ -83,13 +83,13 @@ def test_sweeps_that_take_longer_than_the_limit_are_waited_for(tmp_path):
     ions.run(100)
     began = time.monotonic()
     ions.run(1000)
-    sweeps = int(3 * LIMIT * 1000 / (time.monotonic() - began))
+    sweeps = int(4 * LIMIT * 1000 / (time.monotonic() - began))
     began = time.monotonic()
     job = start(coulomb(tmp_path, sweeps, 1), 2, tmp_path)
     said = job.end(200)
     assert job.process.returncode == 0, said
     assert re.search(rf"^ +1 +{sweeps} ", said, re.MULTILINE), said
-    assert time.monotonic() - began > 2 * LIMIT
+    assert time.monotonic() - began > LIMIT
 
 
 _RANK = """
