@@ -86,7 +86,7 @@ class Ranks:
         """Bytes to and from the next ranks below and above, around the box; empty ones rest.
 
         Raises:
-            RankLost: MPI may still write to the last two, whose memory must never be freed.
+            RankLost: MPI may still use these bytes, whose memory must never be freed.
         """
         below, above = (self.rank - 1) % self.size, (self.rank + 1) % self.size
         byte, comm = self._mpi.BYTE, self._comm
