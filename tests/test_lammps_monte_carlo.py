@@ -118,7 +118,8 @@ def test_two_fixes_of_one_model_sample_together(tmp_path):
 def test_the_energy_at_step_0_is_that_of_the_start(ranks, tmp_path):
     data = trivalent(100, periodic=True, device="cpu")
     fix = "1000 1 3 7.117 7.5 7.5 precision double device cpu"
-    run = run_lammps(deck_of(tmp_path, data, fix, steps=1).replace("run 1\n", "run 0\n"), tmp_path)
+    deck = deck_of(tmp_path, data, fix, steps=1).replace("run 1\n", "run 0\n")
+    run = run_lammps(deck, tmp_path, ranks)
     exact = pair_energy(positions(run), run.dump()["q"], BJERRUM, data.box)
     assert run.thermo()["f_mc[4]"][0] == pytest.approx(exact, rel=1e-5)
 

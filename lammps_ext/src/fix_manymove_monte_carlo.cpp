@@ -123,7 +123,7 @@ std::vector<FixMonteCarlo::Particle> FixMonteCarlo::gather(bool of_group) const 
                          {atom->x[i][0], atom->x[i][1], atom->x[i][2]},
                          comm->me,
                          0});
-  std::vector<Particle> all = manymove::deliver(*ranks_, sent);
+  std::vector<Particle> all = manymove::deliver(*ranks_, std::move(sent));
   std::sort(all.begin(), all.end(),
             [](const Particle& a, const Particle& b) { return a.tag < b.tag; });
   return all;
@@ -153,7 +153,7 @@ void FixMonteCarlo::leave(const std::vector<Particle>& atoms) const {
   std::vector<std::vector<Particle>> sent(static_cast<std::size_t>(comm->nprocs));
   for (const Particle& a : atoms)
     if (a.moved) sent[static_cast<std::size_t>(a.rank)].push_back(a);
-  const std::vector<Particle> mine = manymove::deliver(*ranks_, sent);
+  const std::vector<Particle> mine = manymove::deliver(*ranks_, std::move(sent));
   for (int i = 0; i < atom->nlocal; ++i) {
     const auto tag = static_cast<double>(atom->tag[i]);
     const auto at =

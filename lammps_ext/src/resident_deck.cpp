@@ -517,7 +517,7 @@ void ResidentDeck::deliver_bonds(MpiCommunicator& communicator, std::vector<Bond
   std::vector<std::vector<BondEnd>> sent(static_cast<std::size_t>(comm->nprocs));
   for (std::size_t k = 0; k < ends.size(); ++k)
     sent[static_cast<std::size_t>(homes[k].rank)].push_back(ends[k]);
-  ends = manymove::deliver(communicator, sent);
+  ends = manymove::deliver(communicator, std::move(sent));
 }
 
 // Lists of one rank have indices of 32 bits.

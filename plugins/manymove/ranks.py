@@ -87,8 +87,8 @@ class Ranks:
         received for empty arrays.
 
         Raises:
-            RankLost: a rank is silent. MPI may still write to `from_below` and `from_above`, whose
-                memory must never be freed.
+            RankLost: a rank is silent. MPI may still use the memory of all four arrays, which must
+                never be freed.
         """
         below, above = (self.rank - 1) % self.size, (self.rank + 1) % self.size
         byte, comm = self._mpi.BYTE, self._comm

@@ -62,8 +62,8 @@ class Losing final : public RankRing {
   int rank() const override { return 0; }
   int ranks() const override { return 1; }
   Watchdog& watchdog() override { return rank_.watchdog(); }
-  void exchange(const Bytes[2], const Bytes in[2]) override {
-    for (int k = 0; k < 2; ++k) lost.push_back(in[k].data);
+  void exchange(const Bytes out[2], const Bytes in[2]) override {
+    for (int k = 0; k < 2; ++k) lost.insert(lost.end(), {out[k].data, in[k].data});
     throw std::runtime_error("lost");
   }
   void sum(double*, std::size_t) override {}

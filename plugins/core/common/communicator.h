@@ -38,8 +38,8 @@ class MANYMOVE_API Communicator {
   virtual void gather(const void* mine, void* all, std::size_t bytes) = 0;
   // from[r] is what rank r has in to[this rank].
   virtual void transpose(const std::int64_t* to, std::int64_t* from) = 0;
-  // Messages that the other sides expect, with sizes that they know. If this throws, the memory of
-  // what was to be received must never be freed: see keep_for_ever().
+  // Messages that the other sides expect, with sizes that they know. If this throws, their memory
+  // must never be freed: see keep_for_ever().
   virtual void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) = 0;
 };
 
@@ -84,8 +84,8 @@ void collective(Communicator& communicator, Task&& task) {
   }
 }
 
-// Moves containers to memory that is never freed and leaves empty ones, because MPI may still write
-// to the memory of messages whose exchange has failed.
+// Moves containers to memory that is never freed and leaves empty ones, because MPI may still read
+// and write the memory of messages whose exchange has failed.
 template <class... Containers>
 void keep_for_ever(Containers&... containers) {
   (static_cast<void>(new Containers(std::move(containers))), ...);
@@ -94,7 +94,7 @@ void keep_for_ever(Containers&... containers) {
 // What rank r has put into sent[this rank], in the order of ranks; numbers[r], if asked for, is how
 // many there are.
 template <class T>
-std::vector<T> deliver(Communicator& communicator, const std::vector<std::vector<T>>& sent,
+std::vector<T> deliver(Communicator& communicator, std::vector<std::vector<T>> sent,
                        std::vector<std::int64_t>* numbers = nullptr) {
   const auto ranks = static_cast<std::size_t>(communicator.ranks());
   const auto self = static_cast<std::size_t>(communicator.rank());
@@ -112,13 +112,13 @@ std::vector<T> deliver(Communicator& communicator, const std::vector<std::vector
       continue;
     }
     if (to[r])
-      out.push_back({static_cast<int>(r), const_cast<T*>(sent[r].data()), to[r] * sizeof(T)});
+      out.push_back({static_cast<int>(r), sent[r].data(), to[r] * sizeof(T)});
     if (from[r]) in.push_back({static_cast<int>(r), at, from[r] * sizeof(T)});
   }
   try {
     communicator.exchange(out, in);
   } catch (...) {
-    keep_for_ever(all);
+    keep_for_ever(all, sent);
     throw;
   }
   if (numbers) *numbers = std::move(from);

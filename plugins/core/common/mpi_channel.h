@@ -106,7 +106,7 @@ class MpiChannel final : public Post {
   }
 
   // Messages that the other sides expect, with sizes that they know; tags from 1. If this throws,
-  // MPI may still write to the memory of what was to be received.
+  // MPI may still read and write their memory.
   void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) {
     auto operation = std::make_unique<Operation>();
     const auto in_pieces = [&](const Message& message, auto start) {

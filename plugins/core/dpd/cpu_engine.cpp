@@ -147,7 +147,8 @@ class CpuEngine final : public ResidentBase {
     std::vector<std::vector<Arrival>> leaving(ranks_->ranks());
     for (int i = 0; i < count_; ++i)
       if (!stays(i)) leaving[static_cast<std::size_t>(home_[i].rank)].push_back(arrival_of(i));
-    for (const Arrival& arrival : deliver(ranks_->communicator(), leaving)) arrival.enter(arrays);
+    for (const Arrival& arrival : deliver(ranks_->communicator(), std::move(leaving)))
+      arrival.enter(arrays);
   }
 
   void set_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) override {
@@ -426,7 +427,7 @@ class CpuEngine final : public ResidentBase {
       leaving[static_cast<std::size_t>(to)].push_back(traveller);
       links_.leave(velocity_[i].tag, to);
     }
-    const auto arrived = deliver(ranks_->communicator(), leaving);
+    const auto arrived = deliver(ranks_->communicator(), std::move(leaving));
     links_.travel(ranks_->communicator());
     count_ = checked_count(static_cast<std::int64_t>(stay + arrived.size()));
     const auto n = static_cast<std::size_t>(count_);
@@ -460,7 +461,7 @@ class CpuEngine final : public ResidentBase {
       }
       ghosts_to_[r] = static_cast<std::int64_t>(leaving[r].size());
     }
-    const auto arrived = deliver(ranks_->communicator(), leaving, &ghosts_from_);
+    const auto arrived = deliver(ranks_->communicator(), std::move(leaving), &ghosts_from_);
     checked_count(static_cast<std::int64_t>(position_.size() + arrived.size()));
     for (const Ghost& ghost : arrived) {
       position_.push_back(ghost.position);
@@ -500,7 +501,7 @@ class CpuEngine final : public ResidentBase {
     try {
       ranks_->communicator().exchange(out, in);
     } catch (...) {
-      keep_for_ever(arrived);
+      keep_for_ever(leaving, arrived);
       throw;
     }
     for_each_range(pool_, static_cast<int>(arrived.size()), [&](int first, int last) {

@@ -20,7 +20,7 @@ inline void exchange(RankRing& ranks, std::vector<std::byte> message[4]) {
   try {
     ranks.exchange(bytes, bytes + 2);
   } catch (...) {
-    keep_for_ever(message[2], message[3]);
+    keep_for_ever(message[0], message[1], message[2], message[3]);
     throw;
   }
 }

@@ -110,7 +110,7 @@ class MANYMOVE_API RankRing {
   virtual Shared share(std::size_t) { return {nullptr, nullptr, nullptr}; }
   // Sends to the ranks below (first) and above, around the box, and fills what comes from there.
   // Both ends know the sizes; nothing need be sent where one is 0. If this throws, the memory of
-  // `in` must never be freed: see keep_for_ever() in communicator.h.
+  // both must never be freed: see keep_for_ever() in communicator.h.
   virtual void exchange(const Bytes out[2], const Bytes in[2]) = 0;
   // Replaces the values by their sums over all ranks; those of integers wrap around.
   virtual void sum(double* values, std::size_t count) = 0;
