@@ -115,7 +115,8 @@ def test_a_velocity_that_is_not_finite_is_an_error(device, tmp_path):
 @pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")
 @pytest.mark.parametrize(
     ("fix", "bytes_per_step"),
-    # Velocities down and up; for momentum also positions (24) and images (12) down.
+    # Velocities down and up; for momentum also positions (24) and images (12) down. At a few steps
+    # the temperature is already within the window of temp/rescale, and nothing goes up.
     [("rescale", 48), ("berendsen", 48), ("momentum", 84)],
 )
 def test_only_what_is_needed_is_copied(fix, bytes_per_step, tmp_path):
@@ -127,4 +128,4 @@ def test_only_what_is_needed_is_copied(fix, bytes_per_step, tmp_path):
     in_steps, steps, for_others = np.array(found, dtype=int)[-1]
     assert steps == 400
     assert in_steps < 1000 * steps
-    assert for_others == pytest.approx(400 * 1028 * bytes_per_step, rel=0.05)
+    assert for_others == pytest.approx(400 * 1028 * bytes_per_step, rel=0.1)

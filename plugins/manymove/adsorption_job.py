@@ -140,7 +140,8 @@ def _equilibration(settings: Settings, results: list[Result], pooled: Pooled) ->
     if is_open:
         agrees = pooled.loading_agrees()
         if agrees is not True:
-            found["warnings"].append(_TOO_NOISY if agrees is None else _DISAGREES)
+            unknown = _TOO_NOISY if any(r.comparisons for r in results) else _NOTHING_YET
+            found["warnings"].append(unknown if agrees is None else _DISAGREES)
         states = (found["equilibrated"], agrees)
         found["equilibrated"] = False if False in states else None if None in states else True
     return found
@@ -150,6 +151,7 @@ _DISAGREES = (
     "not equilibrated: the loading differs from that by test molecules by more than three standard "
     "errors: raise --equilibrate"
 )
+_NOTHING_YET = "loading not compared: the run ended before the first insertion of test molecules"
 _TOO_NOISY = (
     "loading not compared: the error of the comparison with test molecules is above 3 % of the "
     "loading: raise --systems or --steps"

@@ -229,7 +229,7 @@ def table(summary: dict[str, Any]) -> str:
     if s["pressure"] is not None:
         rows.append(("pressure P*", report.with_error(s["pressure"], s["pressure_error"])))
     rows += report.warning_rows(s)
-    if s["pressure_error_factor"] > 1:
+    if s["pressure"] is not None and s["pressure_error_factor"] > 1:
         factor = f"the blocking error is multiplied by {s['pressure_error_factor']:.2g}"
         rows.append(("near freezing", f"{factor}, for relaxations longer than the run shows"))
     if s["literature_pressure"]:
