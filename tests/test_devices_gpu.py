@@ -244,7 +244,7 @@ def watch(tmp_path_factory) -> Path:
         [
             *(nvcc, "-std=c++20", "-arch=native", "--expt-relaxed-constexpr"),
             *("-I", plugins, "-o", program, TESTS / "cxx" / "gpu" / "watch.cu"),
-            plugins / "core" / "common" / "watchdog.cpp",
+            *(plugins / "core" / "common" / name for name in ("watchdog.cpp", "devices.cu")),
         ],
         check=True,
     )
