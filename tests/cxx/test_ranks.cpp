@@ -86,8 +86,7 @@ TEST("memory of a delivery that was lost is not used again") {
       from[0] = to[0];
       from[1] = 300;
     }
-    void exchange(const std::vector<Message>& sent,
-                  const std::vector<Message>& received) override {
+    void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) override {
       lost = {sent.at(0).data, received.at(0).data};
       throw std::runtime_error("lost");
     }

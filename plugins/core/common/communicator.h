@@ -111,8 +111,7 @@ std::vector<T> deliver(Communicator& communicator, std::vector<std::vector<T>> s
       std::copy(sent[r].begin(), sent[r].end(), at);
       continue;
     }
-    if (to[r])
-      out.push_back({static_cast<int>(r), sent[r].data(), to[r] * sizeof(T)});
+    if (to[r]) out.push_back({static_cast<int>(r), sent[r].data(), to[r] * sizeof(T)});
     if (from[r]) in.push_back({static_cast<int>(r), at, from[r] * sizeof(T)});
   }
   try {
