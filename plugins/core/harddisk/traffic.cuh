@@ -3,6 +3,7 @@
 // memory, in a stream of their own, beside the cycle's tiles that need none of them.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <type_traits>
 
@@ -49,7 +50,8 @@ class Traffic {
     try {
       ranks_.exchange(out, in);
     } catch (...) {
-      new auto(in_);  // MPI may still write there: this owner is never destroyed
+      // MPI may still use them: these owners are never destroyed. Shared memory is another's.
+      new std::array{shares_ ? nullptr : out_, in_};
       throw;
     }
     copy(message(*from_[0], 1), false, margin_ - c_.from_below, c_.from_below, cells, ids);
@@ -69,13 +71,14 @@ class Traffic {
   void allocate() {
     const std::size_t bytes = 4 * largest();
     const RankRing::Shared shared = ranks_.share(bytes);
+    shares_ = shared.mine != nullptr;
     in_ = std::make_shared<Rows>(bytes + 4);  // the last four: words of neighbors
     const auto use = [&](std::unique_ptr<Rows>& buffer, void* memory) {
       buffer = memory ? std::make_unique<Rows>(static_cast<std::byte*>(memory), bytes) : nullptr;
       return buffer ? buffer.get() : in_.get();
     };
-    out_ = shared.mine ? std::make_unique<Rows>(static_cast<std::byte*>(shared.mine), bytes)
-                       : std::make_unique<Rows>(bytes);
+    out_ = shared.mine ? std::make_shared<Rows>(static_cast<std::byte*>(shared.mine), bytes)
+                       : std::make_shared<Rows>(bytes);
     from_[0] = use(below_, shared.below);
     from_[1] = shared.above == shared.below ? from_[0] : use(above_, shared.above);
   }
@@ -107,8 +110,9 @@ class Traffic {
   RankRing& ranks_;
   std::size_t row_;  // slots
   int margin_;
-  std::unique_ptr<Rows> out_, below_, above_;
-  std::shared_ptr<Rows> in_;
+  std::unique_ptr<Rows> below_, above_;
+  std::shared_ptr<Rows> out_, in_;
+  bool shares_ = false;                 // out_ is memory that neighbors read
   Rows* from_[2] = {nullptr, nullptr};  // where what comes from below and above lies
   int turn_ = 0;
   // High priority: tiles at the edge must not queue behind those inside.
