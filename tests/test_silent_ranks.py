@@ -177,8 +177,8 @@ def test_lammps_that_was_suspended_continues(ranks, tmp_path):
 @needs_lammps
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_a_rank_of_lammps_that_is_stopped_alone_is_named(ranks, tmp_path):
-    # Output needs sums over the ranks, for which LAMMPS waits without a watchdog. After that of step
-    # 100, for which lammps() waits, the next is at 100,000.
+    # Output needs sums over the ranks, for which LAMMPS waits without a watchdog. After that of
+    # step 100, for which lammps() waits, the next is at 100,000.
     once = "variable s equal logfreq(100,1,1000000)\nthermo v_s\n"
     job = lammps(ranks, tmp_path, 10**8, once)
     job.send(signal.SIGSTOP, last_only=True)
