@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from manymove import Adsorption
-from manymove.adsorbates import Adsorbate
-from manymove.frameworks import Framework
+from manymove.adsorption.adsorbates import Adsorbate
+from manymove.adsorption.frameworks import Framework
 
 CUTOFF = 4.0
 GAS = Adsorbate("Ar", epsilon=120.0, sigma=3.0, framework={"O": (160.0, 2.6), "Si": None})

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from manymove import bench_all
+from manymove.bench import suite
 
 
 def row(size, variant, rate, spread=0.0):
@@ -69,7 +69,7 @@ RUNS = {
 }
 
 PARTS = {
-    name: bench_all.Part(
+    name: suite.Part(
         name, [10, 99], [10, 99], "particles", "trial_moves_per_second", "trial moves/s",
         lambda row: row["variant"].startswith("HPMC"), run,
     )
@@ -77,5 +77,5 @@ PARTS = {
 }  # fmt: skip
 
 if __name__ == "__main__":
-    bench_all.PARTS = PARTS
-    sys.exit(bench_all.work(sys.argv[1], json.loads(sys.argv[2]), Path(sys.argv[3])))
+    suite.PARTS = PARTS
+    sys.exit(suite.work(sys.argv[1], json.loads(sys.argv[2]), Path(sys.argv[3])))

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from manymove import HardDisks, _core
-from manymove.packing import random_packing
+from manymove.hard_particles.packing import random_packing
 
 # Of each single comparison with a law; a test says how many it makes.
 FALSE_ALARM = 1e-6

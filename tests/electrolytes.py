@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from manymove import Electrolyte
-from manymove.ions import Salt
+from manymove.analysis.ions import Salt
 
 DILUTE = {"bjerrum_length": 7.117}
 

@@ -16,7 +16,7 @@ import numpy as np
 from conftest import lattice
 
 from manymove import Adsorption, Electrolyte, HardDisks
-from manymove.ions import Salt
+from manymove.analysis.ions import Salt
 
 # Each of them needs more than this, in one piece or in several.
 LEFT = 4_000_000

@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 
 from manymove import Adsorption, Electrolyte, HardDisks, _core
-from manymove.ions import Salt
+from manymove.analysis.ions import Salt
+from manymove.hard_particles.packing import random_packing
 from manymove.lammps import host
-from manymove.packing import random_packing
 
 PARTS = 4
 

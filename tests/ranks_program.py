@@ -18,8 +18,8 @@ import numpy as np
 from conftest import lattice
 
 from manymove import HardDisks
-from manymove.packing import random_packing
-from manymove.ranks import Ranks
+from manymove.hard_particles.packing import random_packing
+from manymove.jobs.ranks import Ranks
 
 CASES = {
     "defaults": (1500, 0.698, {"tile": 9}),

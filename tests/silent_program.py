@@ -16,8 +16,8 @@ import numpy as np
 from ranks_program import small
 
 from manymove import HardDisks
-from manymove.packing import random_packing
-from manymove.ranks import Ranks
+from manymove.hard_particles.packing import random_packing
+from manymove.jobs.ranks import Ranks
 
 
 def message(task) -> str:

@@ -14,11 +14,13 @@ from adsorption_model import agrees, nearest, pair_energy
 from commands import CLEAN, COMMAND, MPIEXEC, summary_of
 from documents import ROOT
 
-from manymove import Adsorption, bench_raspa, cli, report
-from manymove.adsorbates import GAS_CONSTANT, METHANE
-from manymove.adsorption_fill import filling_systems, systems_of_multiprocessor
-from manymove.adsorption_replica import read_adsorbates
-from manymove.frameworks import read_framework
+from manymove import Adsorption, cli
+from manymove.adsorption.adsorbates import GAS_CONSTANT, METHANE
+from manymove.adsorption.frameworks import read_framework
+from manymove.adsorption.occupancy import filling_systems, systems_of_multiprocessor
+from manymove.adsorption.replica import read_adsorbates
+from manymove.analysis.notation import with_error
+from manymove.bench import raspa
 
 SMALL = [
     "--framework", "LTA", "--molecules", "4", "--systems", "20", "--steps", "300",
@@ -179,7 +181,7 @@ def test_raspa_has_the_same_force_field():
     """Its energy of molecules in the same places is that of the sum over the atoms."""
     raspalib = pytest.importorskip("raspalib", exc_type=ImportError)
     moves = raspalib.MCMoveProbabilities(translation_probability=1.0)
-    system = bench_raspa.methane_system(raspalib, read_framework("MFI"), 3, moves)
+    system = raspa.methane_system(raspalib, read_framework("MFI"), 3, moves)
     places = np.array([atom.position for atom in system.atom_data[-3:]])
     a = Adsorption("MFI", 3, method="plj", systems=1, interpolation="cubic", barrier=None,
                    precision="double", seed=1, device="cpu", threads=1)  # fmt: skip
@@ -249,7 +251,7 @@ def test_an_isotherm_says_whether_it_is_equilibrated(tmp_path, capsys):
         assert row["status"] == ("ok" if folder == "relaxed" else "not equilibrated")
         assert f"  {row['status']}\n" in table
         for key, value in (("loading_error_molecules", n), ("test_molecules_loading_error", test)):
-            assert report.with_error(value, run[key][0]) in table
+            assert with_error(value, run[key][0]) in table
         assert ("not equilibrated: the loading differs" in table) == (folder == "cold")
     cold, relaxed = found["cold"], found["relaxed"]
     assert (cold["equilibrated"], relaxed["equilibrated"]) == (False, True)
@@ -296,7 +298,7 @@ def test_isotherm_of_a_mixture(tmp_path):
 
 
 def test_points_that_are_not_equilibrated_are_hollow(tmp_path, monkeypatch):
-    plots = pytest.importorskip("manymove.plots_adsorption")
+    plots = pytest.importorskip("manymove.adsorption.plots")
     drawn = []
     original = plots.new_figure
 

@@ -13,10 +13,10 @@ from adsorption_model import GAS, make, nearest, pair_energy, small_framework
 from conftest import runnable_simd_levels
 
 from manymove import Adsorption, _core
-from manymove.adsorbates import Adsorbate
 from manymove.adsorption import METHODS
-from manymove.averages import Pooled
-from manymove.frameworks import Framework, read_framework
+from manymove.adsorption.adsorbates import Adsorbate
+from manymove.adsorption.averages import Pooled
+from manymove.adsorption.frameworks import Framework, read_framework
 
 MULTIPLE = ("mup", "mdp", "mdp-dj")
 BIG = Adsorbate("big", 100.0, 5.0, {"O": (100.0, 5.5), "Si": None})

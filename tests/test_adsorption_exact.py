@@ -15,8 +15,8 @@ import pytest
 from adsorption_model import CUTOFF, GAS, agrees, field, make, nearest, pair_energy, places
 
 from manymove import Adsorption
-from manymove.adsorbates import BOLTZMANN, GAS_CONSTANT, METHANE, Adsorbate
 from manymove.adsorption import METHODS
+from manymove.adsorption.adsorbates import BOLTZMANN, GAS_CONSTANT, METHANE, Adsorbate
 
 T = 300.0
 

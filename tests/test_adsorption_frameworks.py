@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from manymove.frameworks import Framework, read_framework
+from manymove.adsorption.frameworks import Framework, read_framework
 
 HEAD = """data_test
 _cell_length_a {a}

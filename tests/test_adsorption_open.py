@@ -12,8 +12,8 @@ from adsorption_model import GAS, agrees, make
 from test_adsorption_contract import on_gpu, state
 
 from manymove import Adsorption
-from manymove.adsorbates import Adsorbate, mixed_laws
-from manymove.averages import Pooled
+from manymove.adsorption.adsorbates import Adsorbate, mixed_laws
+from manymove.adsorption.averages import Pooled
 
 KRYPTON = Adsorbate("Kr", 160.0, 3.3, GAS.framework)
 NOTHING = Adsorbate("ideal", 0.0, 3.0, {"O": None, "Si": None})

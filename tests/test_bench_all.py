@@ -8,13 +8,14 @@ from pathlib import Path
 import bench_all_parts
 import pytest
 
-from manymove import bench, bench_all, cli
+from manymove import cli
+from manymove.bench import harness, suite
 
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(bench_all, "PARTS", bench_all_parts.PARTS)
-    monkeypatch.setattr(bench_all, "WORKER", [sys.executable, str(Path(bench_all_parts.__file__))])
+    monkeypatch.setattr(suite, "PARTS", bench_all_parts.PARTS)
+    monkeypatch.setattr(suite, "WORKER", [sys.executable, str(Path(bench_all_parts.__file__))])
 
 
 def run(tmp_path, parts, *more):
@@ -27,7 +28,7 @@ def run(tmp_path, parts, *more):
 
 def test_summary_sets_the_best_of_ours_beside_the_best_peer():
     rows = [*bench_all_parts.ROWS[10], *bench_all_parts.ROWS[99]]
-    first, second = bench_all.summarise(bench_all_parts.PARTS["disks"], rows)
+    first, second = suite.summarise(bench_all_parts.PARTS["disks"], rows)
     assert (first["size"], first["ours"]["variant"], first["ours"]["rate"]) == (10, "cuda:0", 90.0)
     assert first["ours"]["spread"] == pytest.approx(0.25)
     assert first["peer"] == {
@@ -100,7 +101,7 @@ def test_what_cannot_be_is_refused(arguments, message, capsys):
 def test_parts_pass_on_what_benchmarks_take(monkeypatch):
     """No benchmark's signature has changed: its checks are reached."""
     common = {"device": "cpu", "repeats": 2, "seconds": 1.0, "seed": 1}
-    for part in bench_all.PARTS.values():
+    for part in suite.PARTS.values():
         for size in {*part.gpu_sizes, *part.cpu_sizes}:
             with pytest.raises(ValueError, match="a spread needs at least 3"):
                 part.run(size=size, **common)
@@ -113,8 +114,8 @@ def test_runs_shorter_than_a_cycle_are_timed_until_one_is_done():
         moves = next(cycles)
         return moves, moves // 2
 
-    variant = bench.Variant("cycles", run, {})
-    bench.time_in_turn([variant], repeats=3, seconds=1e-9)
+    variant = harness.Variant("cycles", run, {})
+    harness.time_in_turn([variant], repeats=3, seconds=1e-9)
     assert all(rate > 0 for rate in variant.rates) and variant.trial_moves == 21
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from lammps_host import needs_lammps
 
-from manymove import _core, bench_dpd, bench_dpd_hoomd, bench_dpd_variants, cli
+from manymove import _core, cli
+from manymove.bench import dpd, dpd_hoomd, dpd_variants
 from manymove.lammps import host
 
 QUICK = ["--repeats", "3", "--seconds", "0.05", "--melt", "600", "--ranks", "1"]
@@ -94,7 +95,7 @@ else:
 def fake_hoomd(folder: Path, monkeypatch, broken: bool = False) -> None:
     script = folder / "hoomd.py"
     script.write_text(FAKE_HOOMD.format(broken=broken))
-    monkeypatch.setattr(bench_dpd_variants, "HOOMD", [sys.executable, str(script)])
+    monkeypatch.setattr(dpd_variants, "HOOMD", [sys.executable, str(script)])
 
 
 @needs_lammps
@@ -137,7 +138,7 @@ def test_hoomd_makes_the_fluid_that_is_asked_for():
     tuning = {"timestep": 0.005, "buffers": [0.2, 0.3], "melt": 600}
     first = {**fluid, **tuning, "seed": 1, "warm_up": 5, "tuning_seconds": 0.1}
     lines = iter([json.dumps(first), json.dumps({"steps": 20}), json.dumps({"steps": 40})])
-    chosen, *runs = bench_dpd_hoomd.answer(lines)
+    chosen, *runs = dpd_hoomd.answer(lines)
     assert chosen["buffer"] in first["buffers"] and chosen["rate"] > 0
     assert len(runs) == 2
     for run in runs:
@@ -154,38 +155,38 @@ def test_hoomd_makes_the_fluid_that_is_asked_for():
     ],
 )
 def test_why_lammps_ended_is_told(output, why):
-    assert bench_dpd_variants.why_not(output).startswith(why)
+    assert dpd_variants.why_not(output).startswith(why)
 
 
 def test_what_a_run_takes_once_is_not_counted():
-    assert bench_dpd_variants.more(2.0, 7.0) == 5.0
+    assert dpd_variants.more(2.0, 7.0) == 5.0
     # Somebody else had the processor in the short run.
-    assert bench_dpd_variants.more(9.0, 7.0) == pytest.approx(0.7)
+    assert dpd_variants.more(9.0, 7.0) == pytest.approx(0.7)
 
 
 def test_choosing_a_skin_takes_no_longer_than_a_timed_run():
-    assert bench_dpd_variants.tuning_steps(1e-4, 2.0) == 200
-    assert bench_dpd_variants.tuning_steps(0.02, 2.0) == 100
-    assert bench_dpd_variants.tuning_steps(1.0, 2.0) == bench_dpd_variants.FEWEST_STEPS
+    assert dpd_variants.tuning_steps(1e-4, 2.0) == 200
+    assert dpd_variants.tuning_steps(0.02, 2.0) == 100
+    assert dpd_variants.tuning_steps(1.0, 2.0) == dpd_variants.FEWEST_STEPS
 
 
 @needs_lammps
 def test_what_was_timed_before_a_failure_is_kept(tmp_path, monkeypatch):
-    melt = bench_dpd_variants.melt
+    melt = dpd_variants.melt
 
     def fail(case, *arguments):
         if case.particles == 700:
             raise RuntimeError("it does not melt")
         melt(case, *arguments)
 
-    monkeypatch.setattr(bench_dpd_variants, "melt", fail)
+    monkeypatch.setattr(dpd_variants, "melt", fail)
     file = tmp_path / "dpd.json"
     assert cli.run(["bench", "dpd", "--sizes", "600,700", *QUICK, "--json", str(file)]) == 2
     assert {row["particles"] for row in json.loads(file.read_text())["results"]} == {600}
 
 
 def test_what_hoomd_cannot_do_is_a_failure():
-    (reply,) = bench_dpd_hoomd.answer(iter(['{"particles": 1}']))
+    (reply,) = dpd_hoomd.answer(iter(['{"particles": 1}']))
     assert reply["failure"]
 
 
@@ -260,9 +261,9 @@ def test_a_gpu_that_is_missing_is_told(capsys):
 
 
 def test_every_case_of_figure_11_fits_its_box():
-    for density in bench_dpd.FIGURE_11["densities"]:
-        for cutoff in bench_dpd.FIGURE_11["cutoffs"]:
-            for particles in bench_dpd.FIGURE_11["sizes"]:
-                case = bench_dpd.Case(particles, density, cutoff, 0.005, (0.3,), 1.0, 1)
+    for density in dpd.FIGURE_11["densities"]:
+        for cutoff in dpd.FIGURE_11["cutoffs"]:
+            for particles in dpd.FIGURE_11["sizes"]:
+                case = dpd.Case(particles, density, cutoff, 0.005, (0.3,), 1.0, 1)
                 # Groot and Warren: a = 75 kT / rho in units of the cutoff
                 assert case.a * cutoff * density * cutoff**3 == pytest.approx(75)

@@ -10,8 +10,9 @@ import time
 import pytest
 from commands import COMMAND, MPIEXEC
 
-from manymove import bench_scaling, cli
-from manymove.bench_ranks_dpd import grid
+from manymove import cli
+from manymove.bench import scaling as bench_scaling
+from manymove.bench.dpd_ranks import grid
 from manymove.lammps import host
 
 SMALL = ["--device", "cpu", "--seconds", "0.01"]

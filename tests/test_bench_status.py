@@ -12,7 +12,8 @@ import pytest
 from documents import ROOT
 from lammps_host import needs_lammps
 
-from manymove import bench, bench_adsorption, bench_all, bench_dpd, bench_scaling, bench_status, cli
+from manymove import cli
+from manymove.bench import adsorption, dpd, harness, scaling, status, suite
 
 ADSORPTION = (
     "adsorption --framework LTA --molecules 4 --methods pmc --systems 8 --grid-spacing 0.5 "
@@ -41,7 +42,7 @@ def test_a_timing_that_is_too_short_says_so(words, tmp_path, capfd):
     rows = measured(f"{words} --seconds 0.001", tmp_path)
     printed = capfd.readouterr().out
     for row in rows:
-        assert "timing too short" in bench_status.status(row)
+        assert "timing too short" in status.status(row)
         assert any("raise --seconds" in text for text in row["warnings"])
     table, _, below = printed.partition("warning: ")
     assert "status" in table and table.count("timing too short") >= len(rows)
@@ -58,7 +59,7 @@ def test_a_decorrelation_time_of_a_short_run_says_so(tmp_path, capfd):
     pytest.importorskip("pymbar")
     words = "disks --sizes 1024 --threads 1 --equilibrate 200 --seconds 0.4 --decorrelation 300"
     row = measured(words, tmp_path)[0]
-    assert bench_status.status(row) == "not equilibrated"
+    assert status.status(row) == "not equilibrated"
     assert "relaxation times of psi_6" in row["warnings"][0]
     assert "raise --decorrelation" in capfd.readouterr().out
 
@@ -75,7 +76,7 @@ def test_energies_that_drift_are_told():
     for slope, drifts in ((0.0, False), (-1.0, True)):
         engine = Engine()
         engine.sums = np.zeros(16)
-        timed = bench_adsorption.Timed(engine, bench.Variant("", lambda n: (n, n), {}), 0.0)
+        timed = adsorption.Timed(engine, harness.Variant("", lambda n: (n, n), {}), 0.0)
         for look in range(4):
             engine.samples += 100
             engine.sums = engine.sums + 100 * (slope * look + 0.1 * random.normal(size=16))
@@ -85,8 +86,8 @@ def test_energies_that_drift_are_told():
 
 
 def test_a_hot_fluid_is_told():
-    assert bench_dpd._hot(1.05) == []
-    assert "the temperature is 1.2 instead of 1" in bench_dpd._hot(1.2)[0]
+    assert dpd._hot(1.05) == []
+    assert "the temperature is 1.2 instead of 1" in dpd._hot(1.2)[0]
 
 
 @pytest.fixture
@@ -105,15 +106,15 @@ def hollow(monkeypatch):
     return drawn
 
 
-SHORT = bench_status.of_timing(0.01)
+SHORT = status.of_timing(0.01)
 
 
 def test_speeds_that_are_not_reliable_are_hollow(hollow, tmp_path):
     rows = [dict(row) for row in bench_all_parts.ROWS[10]]
     rows[1]["warnings"] = SHORT
-    summary = bench_all.summarise(bench_all_parts.PARTS["disks"], rows)
-    assert bench_status.status(summary[0]) == "timing too short"
-    bench_all.plot(tmp_path / "all.png", summary)
+    summary = suite.summarise(bench_all_parts.PARTS["disks"], rows)
+    assert status.status(summary[0]) == "timing too short"
+    suite.plot(tmp_path / "all.png", summary)
     assert hollow == [(10, 90.0)]
 
 
@@ -123,7 +124,7 @@ def test_speeds_of_dpd_that_are_not_reliable_are_hollow(hollow, tmp_path):
          "million_particle_steps_per_second": 2.0 * n}
         for n, warnings in ((100, []), (200, SHORT))
     ]  # fmt: skip
-    bench_dpd.plot(tmp_path / "dpd.png", rows)
+    dpd.plot(tmp_path / "dpd.png", rows)
     assert hollow == [(200, 400.0)]
 
 
@@ -137,7 +138,7 @@ def test_efficiencies_that_are_not_reliable_are_hollow(hollow, tmp_path, capsys)
     old = {k: v for k, v in rows[0].items() if k != "warnings"} | {"ranks": 4}
     file = tmp_path / "scaling.json"
     file.write_text(json.dumps({"results": [*rows, old]}))
-    bench_scaling.read([file], tmp_path / "scaling.png")
+    scaling.read([file], tmp_path / "scaling.png")
     assert hollow == [(2, 20.0), (2, 1.0)]
     printed = capsys.readouterr().out
     for word in (" ok ", "timing too short", "not recorded", "raise --seconds"):
@@ -164,7 +165,7 @@ def test_the_fastest_is_not_the_one_with_the_most_proposals():
          "highest": states, "warnings": []}
         for method, steps, states in (("pmc", 10.0, 10.0), ("mdp", 1.0, 63.0), ("RASPA3", 2.0, 2.0))
     ]  # fmt: skip
-    (entry,) = bench_all.summarise(bench_all.PARTS["adsorption"], rows)
+    (entry,) = suite.summarise(suite.PARTS["adsorption"], rows)
     assert entry["ours"]["rate"] == 10 and entry["ratio"] == 5 and entry["unit"] == "steps/s"
 
 
@@ -174,15 +175,15 @@ def test_adsorbates_are_counted_in_steps(tmp_path, capsys):
     ratio = mdp["trial_states_per_second"] / 31 / serial["trial_states_per_second"]
     assert mdp["ratio_to_serial"] == pytest.approx(ratio)
     assert f"{mdp['steps_per_second']:>9.3g}" in capsys.readouterr().out
-    assert bench_scaling.ALGORITHMS["adsorption"].unit == "steps/s"
+    assert scaling.ALGORITHMS["adsorption"].unit == "steps/s"
 
 
 def test_scaling_of_adsorbates_is_counted_in_steps(monkeypatch):
     row = {"systems": 5, "proposals": 64, "trial_states_per_second": 630.0, "lowest": 63.0,
            "highest": 6300.0}  # fmt: skip
-    plan = bench_scaling.Plan([1], False, [], "auto", 3, 0.1, 1, 0.0)
-    monkeypatch.setattr(bench_scaling.Plan, "run", lambda *_: [row])
-    (found,) = bench_scaling.ALGORITHMS["adsorption"].run(plan, True, 5)
+    plan = scaling.Plan([1], False, [], "auto", 3, 0.1, 1, 0.0)
+    monkeypatch.setattr(scaling.Plan, "run", lambda *_: [row])
+    (found,) = scaling.ALGORITHMS["adsorption"].run(plan, True, 5)
     assert [found[key] for key in ("rate", "lowest", "highest")] == [10.0, 1.0, 100.0]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from manymove import bench
+from manymove.bench import harness
 
 
 class Machine:
@@ -21,8 +21,8 @@ class Machine:
 @pytest.mark.parametrize("cycle", [1, 24])
 def test_length_of_a_timed_run_does_not_count_the_start_of_a_device(monkeypatch, cycle):
     machine = Machine(cycle)
-    monkeypatch.setattr(bench.time, "perf_counter", lambda: machine.now)
-    variant = bench.Variant("", machine.run, {})
+    monkeypatch.setattr(harness.time, "perf_counter", lambda: machine.now)
+    variant = harness.Variant("", machine.run, {})
     variant.calibrate(0.5)
     assert variant.sweeps == pytest.approx(600, rel=0.02 + cycle / 100)
     variant.time()
@@ -31,8 +31,8 @@ def test_length_of_a_timed_run_does_not_count_the_start_of_a_device(monkeypatch,
 
 def test_length_of_a_timed_run_is_what_the_ranks_agree_on(monkeypatch):
     machine = Machine(1)
-    monkeypatch.setattr(bench.time, "perf_counter", lambda: machine.now)
-    variant = bench.Variant("", machine.run, {})
+    monkeypatch.setattr(harness.time, "perf_counter", lambda: machine.now)
+    variant = harness.Variant("", machine.run, {})
     variant.calibrate(0.5, lambda elapsed: 2 * elapsed)  # another rank is half as fast
     assert variant.sweeps == pytest.approx(300, rel=0.02)
 
@@ -45,8 +45,8 @@ def test_what_a_run_spends_on_its_beginning_is_not_counted(monkeypatch):
         machine.started = False
         return machine.run(sweeps)
 
-    monkeypatch.setattr(bench.time, "perf_counter", lambda: machine.now)
-    variant = bench.Variant("", run, {}, sweeps=16, shortest=16)
+    monkeypatch.setattr(harness.time, "perf_counter", lambda: machine.now)
+    variant = harness.Variant("", run, {}, sweeps=16, shortest=16)
     variant.calibrate(0.5)
     variant.time()
     assert variant.rates == [pytest.approx(10_000)]

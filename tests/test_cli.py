@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from commands import CLEAN, COMMAND, MPIEXEC, summary_of
 
-from manymove import cli, replicas
-from manymove.replicas import World
+from manymove import cli
+from manymove.jobs import world as replicas
+from manymove.jobs.world import World
 
 KEYS = {
     "pressure",

@@ -308,10 +308,10 @@ def exported() -> list[tuple[ModuleType, str]]:
     import manymove.adsorption
     import manymove.analysis
     import manymove.electrolyte
-    import manymove.harddisk
+    import manymove.hard_particles
     import manymove.io
 
-    modules = (manymove, manymove.harddisk, manymove.electrolyte, manymove.adsorption)
+    modules = (manymove, manymove.hard_particles, manymove.electrolyte, manymove.adsorption)
     modules += (manymove.analysis, manymove.io)
     public = [(m, n) for m in modules for n in m.__all__]
     return [(m, n) for m, n in public if inspect.isclass(getattr(m, n)) or callable(getattr(m, n))]

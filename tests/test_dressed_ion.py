@@ -18,8 +18,8 @@ from manymove.analysis import (
     hypernetted_chain,
     potential_of_mean_force,
 )
-from manymove.ions import debye_length
-from manymove.pair_correlations import PairCorrelations
+from manymove.analysis.ions import debye_length
+from manymove.analysis.pair_correlations import PairCorrelations
 
 BJERRUM, DIAMETER, BARE = 7.117, 7.5, (3.0, -1.0)
 DENSITY = 1 / (4 * math.pi * BJERRUM * 3 * 28.53**2)  # ions; the mean of z^2 is 3
@@ -111,10 +111,10 @@ def test_parameters_come_back(offset):
 
 def test_pictures_of_the_far_field(tmp_path):
     pytest.importorskip("matplotlib")
-    from manymove import plots_electrolyte
+    from manymove.electrolyte import plots
 
     found = dressed_ions(measured(), BJERRUM)
-    for draw in (plots_electrolyte.far_field, plots_electrolyte.valences):
+    for draw in (plots.far_field, plots.valences):
         draw(tmp_path / "picture.png", measured(), found)
         assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
     # The straight lines are what the charge densities tend to.
@@ -122,7 +122,7 @@ def test_pictures_of_the_far_field(tmp_path):
     rho = charge_density(known.g, DENSITIES, BARE)
     at = int(np.searchsorted(known.r, 250))
     for species in (0, 1):
-        line = plots_electrolyte.asymptote(found, species, known.r[at])
+        line = plots.asymptote(found, species, known.r[at])
         assert math.log(abs(known.r[at] * rho[species, at])) == pytest.approx(line, abs=0.02)
 
 

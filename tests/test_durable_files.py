@@ -16,20 +16,12 @@ import pytest
 from commands import summary_of
 from power_cuts import Recorder, image_of, materialize
 
-from manymove import (
-    Adsorption,
-    Electrolyte,
-    HardDisks,
-    checkpoint,
-    cli,
-    files,
-    job,
-    report,
-    simulation,
-)
+from manymove import Adsorption, Electrolyte, HardDisks, checkpoint, cli, files, simulation
+from manymove.analysis.ions import Salt
+from manymove.hard_particles.packing import random_packing
 from manymove.io import TrajectoryWriter
-from manymove.ions import Salt
-from manymove.packing import random_packing
+from manymove.jobs import figures, report
+from manymove.jobs import replica as job
 
 # ---- one file ----------------------------------------------------------------------------------
 
@@ -93,7 +85,7 @@ def save_csv(path, number):
 
 
 def save_picture(path, number):
-    report.write_picture(path, Figure(), dpi=number)
+    figures.write_picture(path, Figure(), dpi=number)
     return number
 
 

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from commands import CLEAN, COMMAND, MPIEXEC, summary_of
 
-from manymove import cli, electrolyte_job, replicas
+from manymove import cli
+from manymove.electrolyte import job
+from manymove.jobs import world
 
 SMALL = ["--ions", 128, "--sweeps", 60, "--equilibrate", 20, "--device", "cpu", "--quiet"]
 KEYS = {
@@ -116,7 +118,7 @@ def test_two_processes_make_the_replicas_of_one(tmp_path):
 
 
 def test_ranks_do_not_share_chains_over_several_gpus(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(replicas.World, "connect", lambda: replicas.World(size=2))
+    monkeypatch.setattr(world.World, "connect", lambda: world.World(size=2))
     assert electrolyte(*SMALL, "--device", "cuda:0,1", "--output", tmp_path) == 2
     assert "is for one process, there are 2 ranks" in capsys.readouterr().err
 
@@ -129,7 +131,7 @@ def test_autocorrelation_time_is_that_of_equation_10():
     series[0] = 0.0
     for k in range(1, series.size):
         series[k] = series[k - 1] / 2 + random.normal()
-    found, missing = electrolyte_job._autocorrelation([series])
+    found, missing = job._autocorrelation([series])
     assert missing is None
     assert found == pytest.approx(statistical_inefficiency(series) / 2, rel=0.01)
     assert found == pytest.approx(1.5, rel=0.05)

@@ -12,8 +12,8 @@ import pytest
 from electrolytes import dense, trivalent
 
 from manymove import Electrolyte
+from manymove.analysis.ions import Salt, Species, random_box, random_sphere
 from manymove.electrolyte import IonOverlapError
-from manymove.ions import Salt, Species, random_box, random_sphere
 
 PAIR = [Species(1, 4.0), Species(-1, 4.0)]
 APART = np.array([[0, 0, 0], [6.0, 0, 0]])

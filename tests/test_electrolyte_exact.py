@@ -15,8 +15,8 @@ from electrolytes import dense, pair_energy, trivalent
 
 from manymove import Electrolyte
 from manymove.analysis import hypernetted_chain
-from manymove.ions import Salt, Species, debye_length
-from manymove.pair_correlations import distance_distribution
+from manymove.analysis.ions import Salt, Species, debye_length
+from manymove.analysis.pair_correlations import distance_distribution
 
 
 @pytest.mark.parametrize("precision", ["mixed", "double"])

@@ -10,10 +10,13 @@ import pytest
 from commands import SMALL, summary_of
 from lammps_host import needs_lammps
 
-from manymove import bench_adsorption, bench_status, cli, report
+from manymove import cli
+from manymove.analysis.notation import with_error
 from manymove.analysis.reference import virial_pressure
 from manymove.analysis.relaxation import relaxation_time
-from manymove.harddisk_job import known_relaxation
+from manymove.bench import adsorption, status
+from manymove.hard_particles.job import known_relaxation
+from manymove.jobs import report
 
 COMMANDS = [pytest.param(name, marks=needs_lammps if name == "dpd" else ()) for name in SMALL]
 
@@ -32,7 +35,7 @@ COMMANDS = [pytest.param(name, marks=needs_lammps if name == "dpd" else ()) for 
     ],
 )
 def test_numbers_are_printed_with_the_error_of_their_last_digit(value, error, text):
-    assert report.with_error(value, error) == text
+    assert with_error(value, error) == text
 
 
 def series(tau, n, seed=1):
@@ -107,7 +110,7 @@ def test_points_that_are_not_equilibrated_are_hollow(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     from matplotlib.axes import Axes
 
-    from manymove import plots
+    from manymove.hard_particles import plots
 
     faces = []
     errorbar = Axes.errorbar
@@ -153,6 +156,6 @@ def test_benchmarks_mark_methods_that_are_not_equilibrated():
         for m, (e, d) in energies.items()
     ]
     rows.append({"method": "RASPA3", "warnings": []})
-    bench_adsorption._mark_unrelaxed(rows)
-    assert list(map(bench_status.status, rows)) == ["ok", "not equilibrated", "ok", "ok"]
+    adsorption._mark_unrelaxed(rows)
+    assert list(map(status.status, rows)) == ["ok", "not equilibrated", "ok", "ok"]
     assert "the energy of pmc is 143(5) K above that of mdp" in rows[1]["warnings"][0]

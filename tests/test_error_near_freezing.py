@@ -12,8 +12,8 @@ from commands import summary_of
 
 from manymove import HardDisks, cli
 from manymove.analysis.pressure import blocking_error
-from manymove.harddisk_job import error_factor, known_relaxation
-from manymove.packing import random_packing
+from manymove.hard_particles.job import error_factor, known_relaxation
+from manymove.hard_particles.packing import random_packing
 
 
 def test_the_factor_is_that_of_the_relaxations_that_are_missing():

@@ -11,7 +11,7 @@ from dpd_decks import DECKS, resident
 from lammps_host import needs_lammps, run_lammps
 
 from manymove import Adsorption, Electrolyte, HardDisks, _core
-from manymove.ions import Salt
+from manymove.analysis.ions import Salt
 
 pytestmark = [
     pytest.mark.gpu,

@@ -9,7 +9,7 @@ import pytest
 from conftest import lattice, runnable_simd_levels
 
 from manymove import HardDisks, _core
-from manymove.harddisk import hexagonal_packing, random_packing, square_packing
+from manymove.hard_particles import hexagonal_packing, random_packing, square_packing
 
 LEVELS = runnable_simd_levels()
 

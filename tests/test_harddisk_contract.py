@@ -15,7 +15,7 @@ from conftest import closest_distance, limits_address_space
 from hard_disks import make
 
 from manymove import HardDisks
-from manymove.harddisk import hexagonal_packing, random_packing, square_packing
+from manymove.hard_particles import hexagonal_packing, random_packing, square_packing
 
 
 def assert_valid(disks):
@@ -201,7 +201,7 @@ INTERRUPTED = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it
 from manymove import HardDisks
-from manymove.harddisk import random_packing
+from manymove.hard_particles import random_packing
 positions, box = random_packing(int(sys.argv[2]), 0.65, seed=1)
 disks = HardDisks(positions, box, seed=1, device=sys.argv[1], threads=2)
 disks.run(1)

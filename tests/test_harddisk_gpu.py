@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from manymove import HardDisks, _core
-from manymove.harddisk import random_packing
+from manymove.hard_particles import random_packing
 
 pytestmark = [
     pytest.mark.gpu,

@@ -11,7 +11,7 @@ from conftest import closest_distance, lattice
 from hard_disks import make
 
 from manymove import _core
-from manymove.harddisk import OverlapError, hexagonal_packing
+from manymove.hard_particles import OverlapError, hexagonal_packing
 
 
 class DLPackOnly:

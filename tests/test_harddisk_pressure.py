@@ -16,7 +16,7 @@ from conftest import lattice, neighbour_pairs
 
 from manymove import HardDisks
 from manymove.analysis.pressure import BINS, DELTA_R
-from manymove.harddisk import hexagonal_packing, random_packing, square_packing
+from manymove.hard_particles import hexagonal_packing, random_packing, square_packing
 
 KOLAFA_ROTTNER = {  # powers of x = phi / (1 - phi)
     0: 1.0,

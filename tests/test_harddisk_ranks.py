@@ -19,7 +19,7 @@ import ranks_program
 from commands import CLEAN, COMMAND, MPIEXEC, summary_of
 
 from manymove import HardDisks, _core
-from manymove.ranks import Ranks
+from manymove.jobs.ranks import Ranks
 
 pytest.importorskip("mpi4py")
 pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")

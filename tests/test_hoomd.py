@@ -13,7 +13,7 @@ from conftest import lattice
 from test_harddisk_pressure import compressibility_factor
 
 from manymove.analysis.pressure import estimate
-from manymove.harddisk import OverlapError, hexagonal_packing, random_packing
+from manymove.hard_particles import OverlapError, hexagonal_packing, random_packing
 
 hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
 from hoomd_disks import (  # noqa: E402

@@ -4,8 +4,8 @@ import gsd.hoomd
 import numpy as np
 import pytest
 
+from manymove.hard_particles.packing import random_packing
 from manymove.io import TrajectoryWriter, read_frame
-from manymove.packing import random_packing
 
 
 def frame(**changes):

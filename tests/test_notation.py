@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from manymove.averages import Estimate
+from manymove.adsorption.averages import Estimate
 
 ROOT = Path(__file__).parents[1]
 PLACES = ("README.md", "CHANGELOG.md", "docs", "examples", "plugins", "hoomd_ext", "lammps_ext")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from manymove import _core
-from manymove.packing import hexagonal_packing, random_packing, square_packing
+from manymove.hard_particles.packing import hexagonal_packing, random_packing, square_packing
 
 
 def closest_pair(positions, box):

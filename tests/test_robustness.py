@@ -24,11 +24,11 @@ from commands import SMALL
 from damage import damaged, damaged_words
 
 from manymove import Adsorption, Electrolyte, HardDisks, checkpoint, cli
-from manymove.adsorbates import METHANE, Adsorbate
-from manymove.frameworks import Framework, read_framework
+from manymove.adsorption.adsorbates import METHANE, Adsorbate
+from manymove.adsorption.frameworks import Framework, read_framework
+from manymove.analysis.ions import Salt, Species
+from manymove.hard_particles.packing import random_packing
 from manymove.io import TrajectoryWriter, read_frame
-from manymove.ions import Salt, Species
-from manymove.packing import random_packing
 
 MEMORY = 4 << 30  # bytes of address space beyond the present, where a file might ask for more
 

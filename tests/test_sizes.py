@@ -9,7 +9,8 @@ import gsd.hoomd
 import pytest
 from commands import SMALL
 
-from manymove import cli, progress, sizes
+from manymove import cli
+from manymove.jobs import progress, sizes
 
 
 @pytest.mark.parametrize(

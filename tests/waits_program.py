@@ -38,7 +38,7 @@ def wake(folder: Path) -> None:
 
 def start_of_ranks(comm, folder: Path) -> dict:
     """The last rank stops before the ranks duplicate their communicator."""
-    from manymove.ranks import Ranks
+    from manymove.jobs.ranks import Ranks
 
     if comm.rank == comm.size - 1:
         stop(folder)
@@ -54,8 +54,8 @@ def lost_message(comm, folder: Path) -> dict:
     """Memory into which MPI may still write lasts longer than everything that used it."""
     import numpy as np
 
-    from manymove import channel
-    from manymove.ranks import Ranks
+    from manymove.jobs import channel
+    from manymove.jobs.ranks import Ranks
 
     def lose() -> tuple[str, weakref.ref]:
         ranks, nothing, words = Ranks.of(comm), np.empty(0, np.uint8), np.zeros(4000, np.uint8)

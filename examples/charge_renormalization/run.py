@@ -18,10 +18,11 @@ import numpy as np
 from manymove import Electrolyte
 from manymove.analysis import charge_density, dressed_ions, potential_of_mean_force
 from manymove.analysis.autocorrelation import autocorrelation_time
+from manymove.analysis.ions import Salt
+from manymove.analysis.notation import with_error
+from manymove.analysis.pair_correlations import PairCorrelations
 from manymove.bench import machine
-from manymove.ions import Salt
-from manymove.pair_correlations import PairCorrelations
-from manymove.report import with_error, write_json
+from manymove.jobs.report import write_json
 
 DEBYE_LENGTH, DIAMETER, BJERRUM = 28.53, 7.5, 7.117
 BIN_WIDTH, FARTHEST = 0.25, 400.0  # of g(r), in angstrom

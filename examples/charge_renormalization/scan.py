@@ -19,9 +19,9 @@ import numpy as np
 
 from manymove import Electrolyte
 from manymove.analysis import dressed_ions
+from manymove.analysis.ions import Salt
 from manymove.bench import machine
-from manymove.ions import Salt
-from manymove.report import write_json
+from manymove.jobs.report import write_json
 
 BJERRUM = 7.117
 DIAMETERS = (5.0, 7.5, 10.0)

@@ -24,10 +24,10 @@ import figures
 import numpy as np
 
 from manymove import Adsorption
-from manymove.adsorbates import Adsorbate
-from manymove.adsorption_fill import filling_systems
+from manymove.adsorption.adsorbates import Adsorbate
+from manymove.adsorption.occupancy import filling_systems
+from manymove.analysis.notation import with_error
 from manymove.bench import machine
-from manymove.report import with_error
 
 PROPOSALS = (32, 64, 128, 256, 512)
 LOADINGS = (32, 64, 96, 128)

@@ -2,9 +2,35 @@
 
 from importlib.metadata import version
 
-from manymove.adsorption import Adsorption
-from manymove.electrolyte import Electrolyte
-from manymove.harddisk import HardDisks
+from manymove import _renamed
+from manymove.adsorption import METHANE, Adsorbate, Adsorption, Framework, read_framework
+from manymove.electrolyte import Electrolyte, Salt, Species
+from manymove.hard_particles import (
+    HardDisks,
+    OverlapError,
+    hexagonal_packing,
+    random_packing,
+    square_packing,
+)
+from manymove.jobs.channel import RankLost
 
 __version__ = version("manymove")
-__all__ = ["Adsorption", "Electrolyte", "HardDisks", "__version__"]
+__all__ = [
+    "METHANE",
+    "Adsorbate",
+    "Adsorption",
+    "Electrolyte",
+    "Framework",
+    "HardDisks",
+    "OverlapError",
+    "RankLost",
+    "Salt",
+    "Species",
+    "__version__",
+    "hexagonal_packing",
+    "random_packing",
+    "read_framework",
+    "square_packing",
+]
+
+__getattr__ = _renamed.modules_of("manymove")

@@ -24,9 +24,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from manymove.analysis.ions import debye_length
 from manymove.analysis.ornstein_zernike import IntegralEquation, continue_pair_correlations
-from manymove.ions import debye_length
-from manymove.pair_correlations import PairCorrelations
+from manymove.analysis.pair_correlations import PairCorrelations
 
 _LEAST_POINTS = 8
 _LINEAR = 0.1  # kT, up to which |U| counts as small

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manymove.ions import debye_length
+from manymove.analysis.ions import debye_length
 
 _PAIRS = ((0, 0), (0, 1), (1, 1))
 _TOLERANCE = 1e-9  # of h - c, which is of order 1

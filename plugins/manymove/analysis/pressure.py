@@ -44,7 +44,7 @@ class PressureEstimate:
 
     def __str__(self) -> str:
         # The HOOMD-blue component contains this file and works without the package.
-        from manymove.report import with_error
+        from manymove.analysis.notation import with_error
 
         return with_error(self.value, self.error)
 

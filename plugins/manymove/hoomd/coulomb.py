@@ -11,9 +11,9 @@ import numpy as np
 from hoomd.logging import log
 
 from manymove import arguments
-from manymove.electrolyte import Electrolyte
+from manymove.analysis.ions import Species
+from manymove.electrolyte.simulation import Electrolyte
 from manymove.hoomd.action import EngineAction
-from manymove.ions import Species
 
 
 class CoulombMC(EngineAction):

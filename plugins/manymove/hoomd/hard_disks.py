@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from hoomd.logging import log
 
-import manymove
-from manymove import _core, arguments
+from manymove import _core, arguments, hard_particles
 from manymove.analysis.pressure import BINS, DELTA_R, pressure_from_histogram
 from manymove.hoomd.action import EngineAction
 
@@ -71,7 +70,7 @@ class HardDisks(EngineAction):
     Raises:
         ValueError: an argument is out of range. When the simulation runs: the box is not
             two-dimensional, is tilted or below three diameters; disks overlap by more than
-            `repair_depth` (a `manymove.harddisk.OverlapError`, which names the pair and its depth);
+            `repair_depth` (a `manymove.OverlapError`, which names the pair and its depth);
             a particle is outside the box or not at z = 0; `d` is above the width of a cell;
             particles are spread over several MPI ranks; on a GPU device, manymove was compiled
             without CUDA.
@@ -268,7 +267,7 @@ class HardDisks(EngineAction):
         # A step has fewer cycles than 2**20, so that no random number is used twice.
         first_cycle = max(timestep << 20, self._past_cycle)
         positions = self._positions()
-        self._engine = manymove.HardDisks(positions, first_cycle=first_cycle, **present)
+        self._engine = hard_particles.HardDisks(positions, first_cycle=first_cycle, **present)
         self._made_with = present
 
     def _positions(self) -> np.ndarray:

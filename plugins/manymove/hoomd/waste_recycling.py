@@ -13,8 +13,8 @@ import numpy as np
 from hoomd.logging import log
 
 from manymove import _core, arguments
-from manymove.adsorption_input import direction_of
-from manymove.averages import MULTIPLE, Pooled
+from manymove.adsorption.averages import MULTIPLE, Pooled
+from manymove.adsorption.input import direction_of
 from manymove.hoomd.action import EngineAction
 
 _METHODS = ("pmc", "plj", *MULTIPLE)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Names of version 0.1, which work for one release more with a DeprecationWarning."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+MODULES = {
+    "manymove.adsorbates": "manymove.adsorption.adsorbates",
+    "manymove.averages": "manymove.adsorption.averages",
+    "manymove.frameworks": "manymove.adsorption.frameworks",
+    "manymove.harddisk": "manymove.hard_particles",
+    "manymove.ions": "manymove.analysis.ions",
+    "manymove.packing": "manymove.hard_particles.packing",
+    "manymove.pair_correlations": "manymove.analysis.pair_correlations",
+    "manymove.plots": "manymove.hard_particles.plots",
+    "manymove.ranks": "manymove.jobs.ranks",
+    "manymove.replicas": "manymove.jobs.world",
+    "manymove.report": "manymove.jobs.report",
+    "manymove.tuning": "manymove.hard_particles.tuning",
+}
+
+
+def warn(old: str, new: str, depth: int) -> None:
+    """Say what a name is called now, `depth` calls above this one."""
+    warnings.warn(
+        f"{old} is called {new} now; the old name goes with the next release",
+        DeprecationWarning,
+        stacklevel=depth + 1,
+    )
+
+
+class _Finder(MetaPathFinder, Loader):
+    """Finds a module of `MODULES` where it is now."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        return ModuleSpec(name, self) if name in MODULES else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        name = module.__name__
+        warn(name, MODULES[name], 2)
+        sys.modules[name] = importlib.import_module(MODULES[name])
+
+
+def modules_of(package: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a package whose modules have moved."""
+
+    def find(name: str) -> Any:
+        if f"{package}.{name}" in MODULES:
+            return importlib.import_module(f"{package}.{name}")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return find
+
+
+sys.meta_path.append(_Finder())

@@ -1,0 +1,385 @@
+"""What many independent systems of adsorbates give on average, with errors over the systems.
+
+Equations are those of J. Kim, J. M. Rodgers, M. Athènes, B. Smit, J. Chem. Theory Comput. 7, 3208
+(2011).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from manymove import arguments
+from manymove.adsorption.adsorbates import AVOGADRO, BOLTZMANN, GAS_CONSTANT
+from manymove.adsorption.equilibration import Comparison
+from manymove.analysis.notation import with_error
+
+MULTIPLE = ("mup", "mdp", "mdp-dj")  # methods with several proposals per step
+# Rows of the engine's sums (core/adsorption/model.h).
+_PLAIN, _WASTE, _WASTE_SQUARED, _JUMP, _SQUARED, _NUMBER, _NUMBER_SQUARED, _CROSS = range(8)
+_OF_SPECIES, DRIFT, _SUMS = 8, 12, 13
+_NOISE = 0.03  # of the loading: a comparison with a larger error decides nothing
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An average and its standard error over independent systems; NaN for a single one."""
+
+    value: float
+    error: float
+
+    def __str__(self) -> str:
+        return with_error(self.value, self.error)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Where molecules are along a direction, in one period of the framework.
+
+    Attributes:
+        position: (bins,), centers of the bins, in angstrom along an axis, otherwise as a fraction
+            of the period.
+        probability: P, (bins,), adds up to one.
+        probability_error: (bins,), over groups of systems.
+        free_energy: F / k_B = -T ln P in kelvin (Eq. 4), its lowest value zero; infinite where
+            nobody was.
+        free_energy_error: (bins,).
+    """
+
+    position: np.ndarray
+    probability: np.ndarray
+    probability_error: np.ndarray
+    free_energy: np.ndarray
+    free_energy_error: np.ndarray
+
+
+# What the averages of a run are made from: the engine's parameters, what else the object was made
+# with, and the engine's snapshot.
+Run = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
+
+
+class Averages:
+    """The averages of `manymove.Adsorption`; not for use by itself."""
+
+    _engine: Any
+    _parameters: dict[str, Any]
+    _about: dict[str, Any]
+    _comparison: Comparison
+
+    def _compared(self) -> np.ndarray:
+        """Mean loadings and those from test molecules, (2, species, systems). The former are over
+        all steps of the averages, or over the comparisons while there are no such steps."""
+        if not self._comparison.moments:
+            raise RuntimeError("nothing compared yet: call compare_loading")
+        both = self._comparison.sums / self._comparison.moments
+        if self._samples:
+            both[0] = self._means()[_OF_SPECIES : _OF_SPECIES + both.shape[1]]
+        return both
+
+    @property
+    def _systems(self) -> int:
+        return self._parameters["systems"]
+
+    @property
+    def _samples(self) -> int:
+        return self._engine.counters[6]
+
+    @property
+    def _volume(self) -> float:
+        """Of the box, in cubic angstrom."""
+        return math.prod(self._parameters["cell"]) * math.prod(self._parameters["cells"])
+
+    def _sums(self) -> np.ndarray:
+        return self._engine.snapshot()["sums"].reshape(_SUMS, self._systems)
+
+    def _means(self) -> np.ndarray:
+        """(sums, systems)."""
+        if self._samples == 0:
+            raise RuntimeError("nothing measured yet: call run")
+        return self._sums() / self._samples
+
+    @property
+    def snapshot(self) -> Run:
+        """For `Pooled`; later steps do not change it."""
+        compared = self._compared() if self._comparison.moments else None
+        return self._parameters, self._about, {**self._engine.snapshot(), "compared": compared}
+
+    def mean_energies(self) -> tuple[float, float]:
+        """The values of `energy_plain` and `energy_waste_recycled`; NaN for what there is not.
+
+        Raises:
+            RuntimeError: nothing was measured.
+        """
+        plain, recycled = self._means()[[_PLAIN, _WASTE]].mean(axis=1)
+        return plain, recycled if self._about["method"] in MULTIPLE else math.nan
+
+    @property
+    def energy_plain(self) -> Estimate:
+        """Mean energy of a system in kelvin over the states after each step.
+
+        Raises:
+            RuntimeError: nothing was measured.
+        """
+        return _estimate(self._means()[_PLAIN])
+
+    @property
+    def energy_waste_recycled(self) -> Estimate:
+        """The same over all proposals with their weights (section 4.3, step 4).
+
+        Raises:
+            RuntimeError: nothing was measured, or the method has one proposal per step.
+        """
+        means = self._means()
+        if self._about["method"] not in MULTIPLE:
+            raise RuntimeError(f'method "{self._about["method"]}" has no waste to recycle')
+        return _estimate(means[_WASTE])
+
+    @property
+    def b_star(self) -> float:
+        """b* of the energy by Eq. 8; NaN where it is undetermined.
+
+        Raises:
+            RuntimeError: nothing was measured, or the method is not "mdp-dj".
+        """
+        means = self._means().mean(axis=1)
+        if self._about["method"] != "mdp-dj":
+            raise RuntimeError('b* is measured by method "mdp-dj" only')
+        half_jump = 0.5 * means[_JUMP]
+        return float(
+            (means[_WASTE_SQUARED] - means[_WASTE] ** 2) / half_jump if half_jump else math.nan
+        )
+
+    def energy_optimal(self, b: float | None = None) -> Estimate:
+        """(1 - b) <E>_MC + b <E>_WRMC, Eq. 6.
+
+        Args:
+            b: default `b_star`.
+        """
+        means = self._means()
+        b = self.b_star if b is None else b
+        return _estimate((1 - b) * means[_PLAIN] + b * means[_WASTE])
+
+    @property
+    def energy(self) -> Estimate:
+        """Mean energy of a system in kelvin, by the method's own estimator: plain, waste-recycled
+        ("mup", "mdp") or optimal ("mdp-dj")."""
+        if self._about["method"] == "mdp-dj":
+            return self.energy_optimal()
+        return (
+            self.energy_waste_recycled if self._about["method"] in MULTIPLE else self.energy_plain
+        )
+
+    @property
+    def profile(self) -> Profile:
+        """P and F along the chosen direction; each step adds the moved molecule, with all its
+        proposals where there are several.
+
+        Raises:
+            RuntimeError: nothing was measured, or no profile was asked for.
+        """
+        p = self._parameters
+        if not p["bins"]:
+            raise RuntimeError("no profile was asked for: give profile=")
+        if self._samples == 0:
+            raise RuntimeError("nothing measured yet: call run")
+        counts = self._engine.snapshot()["profile"].reshape(p["groups"], p["bins"]).astype(float)
+        parts = counts[counts.sum(axis=1) > 0]
+        parts /= parts.sum(axis=1, keepdims=True)
+        mean = counts.sum(axis=0) / counts.sum()
+        error = (
+            parts.std(axis=0, ddof=1) / math.sqrt(len(parts)) if len(parts) > 1 else mean * np.nan
+        )
+        along = [axis for axis in range(3) if p["direction"][axis]]
+        period = p["cell"][along[0]] if sorted(p["direction"]) == [0, 0, 1] else 1.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            free_energy = -self._parameters["temperature"] * np.log(mean / mean.max())
+            free_energy_error = self._parameters["temperature"] * error / mean
+        return Profile(
+            (np.arange(p["bins"]) + 0.5) * (period / p["bins"]),
+            mean, error, free_energy, free_energy_error,
+        )  # fmt: skip
+
+    # ---- open systems and test molecules ---------------------------------------------------------
+
+    @property
+    def loading(self) -> list[Estimate]:
+        """Mean number of molecules of each species in a system.
+
+        Raises:
+            RuntimeError: nothing was measured.
+        """
+        species = self._parameters["species"]
+        if not self._parameters["exchange"]:
+            return [Estimate(float(s["molecules"]), 0.0) for s in species]
+        means = self._means()
+        return [_estimate(means[_OF_SPECIES + kind]) for kind in range(len(species))]
+
+    @property
+    def loading_mol_per_kg(self) -> list[Estimate]:
+        """The same in mol per kg of framework."""
+        unit = 1000 / self._about["mass"]
+        return [Estimate(n.value * unit, n.error * unit) for n in self.loading]
+
+    @property
+    def loading_from_test_molecules(self) -> list[Estimate]:
+        """beta f V <exp(-U / T)> of each species, by test molecules at the moments of
+        `compare_loading`: the same as `loading` in equilibrium.
+
+        Raises:
+            RuntimeError: nothing was compared.
+        """
+        return [_estimate(values) for values in self._compared()[1]]
+
+    def loading_agrees(self, errors: float = 3.0) -> bool | None:
+        """Whether the loading and that from test molecules agree.
+
+        Args:
+            errors: largest difference in standard errors.
+
+        Returns:
+            None where there is nothing to compare, or where the standard error of the difference
+            is above 3 % of the loading.
+        """
+        try:
+            molecules, tests = self._compared()
+        except RuntimeError:
+            return None
+        agree: bool | None = True
+        for loadings, others in zip(molecules, tests, strict=True):
+            d = _estimate(loadings - others)
+            # For rare molecules the error is at least that of as many independent states.
+            states = self._systems * (self._samples or self._comparison.moments)
+            least = math.sqrt(others.mean() / states)
+            error = math.nan if math.isnan(d.error) else max(least, d.error)
+            if abs(d.value) > errors * error:
+                return False
+            if not error <= _NOISE * loadings.mean():
+                agree = None
+        return agree
+
+    @property
+    def heat_of_adsorption(self) -> Estimate:
+        """Isosteric heat in kJ/mol from the fluctuations of an open system of one species,
+        RT - (<EN> - <E><N>) / (<N^2> - <N>^2); its error by leaving out systems one by one.
+
+        Raises:
+            RuntimeError: nothing was measured, the system is closed, or has several species.
+        """
+        if not self._parameters["exchange"] or len(self._parameters["species"]) > 1:
+            raise RuntimeError("the heat of adsorption needs an open system of one species")
+        m = self._means()
+        total = m.sum(axis=1)
+
+        def heat(mean: np.ndarray) -> np.ndarray:
+            covariance = mean[_CROSS] - mean[_PLAIN] * mean[_NUMBER]
+            variance = mean[_NUMBER_SQUARED] - mean[_NUMBER] ** 2
+            return (self._parameters["temperature"] - covariance / variance) * GAS_CONSTANT / 1000
+
+        value, n = float(heat(total / self._systems)), self._systems
+        if n == 1:
+            return Estimate(value, math.nan)
+        left_out = heat((total[:, None] - m) / (n - 1))
+        return Estimate(value, float(np.sqrt((n - 1) * left_out.var())))
+
+    def insert_test_molecules(self, insertions: int, species: int = 0) -> Estimate:
+        """Widom's <exp(-U / T)> of a test molecule in the present configurations.
+
+        B. Widom, J. Chem. Phys. 39, 2808 (1963). The excess chemical potential is -T ln of it.
+
+        Args:
+            insertions: into each system, at uniform places of the box.
+            species: index of the adsorbate.
+
+        Raises:
+            ValueError: insertions is not positive, or there is no such species.
+        """
+        arguments.count("insertions", insertions)
+        sums = self._engine.insert_test_molecules(insertions, species, False)
+        return _estimate(sums.reshape(-1, 2)[:, 0] / insertions)
+
+    def henry(self, insertions: int = 10000, species: int = 0) -> tuple[Estimate, Estimate]:
+        """Henry coefficient in mol/(kg Pa) and heat of adsorption in kJ/mol at infinite dilution.
+
+        From test molecules in the empty framework: K = <exp(-U / T)> V / (k_B T) per mass, and
+        RT - <U exp(-U / T)> / <exp(-U / T)>.
+
+        Args:
+            insertions: for each system.
+            species: index of the adsorbate.
+
+        Raises:
+            ValueError: as `insert_test_molecules`.
+        """
+        arguments.count("insertions", insertions)
+        sums = self._engine.insert_test_molecules(insertions, species, True)
+        factors, energies = sums.reshape(-1, 2).T / insertions
+        mass = self._about["mass"] / AVOGADRO * 1e-3  # kg
+        unit = (
+            self._volume * 1e-30 / (BOLTZMANN * self._parameters["temperature"] * AVOGADRO * mass)
+        )
+        coefficient = _estimate(factors * unit)
+        mean = energies.sum() / factors.sum()
+        spread = _estimate((energies - mean * factors) / factors.mean()).error
+        kilojoule = GAS_CONSTANT / 1000
+        return coefficient, Estimate(
+            float(self._parameters["temperature"] - mean) * kilojoule, spread * kilojoule
+        )
+
+
+class Pooled(Averages):
+    """The averages of several runs of like systems, of the ranks of a job for instance.
+
+    Args:
+        runs: their `snapshot`, with the same parameters besides seeds and numbers of systems.
+    """
+
+    def __init__(self, runs: Sequence[Run]):
+        parameters, about, _ = runs[0]
+        self._about = about
+        self._parameters = {
+            **parameters,
+            "systems": sum(p["systems"] for p, _, _ in runs),
+            "groups": sum(p["groups"] for p, _, _ in runs),
+        }
+        self._engine = _Gathered([(p["systems"], state) for p, _, state in runs])
+        self._parts = [state.get("compared") for _, _, state in runs]
+
+    def _compared(self) -> np.ndarray:
+        present = [part for part in self._parts if part is not None]
+        if not present:
+            raise RuntimeError("nothing was compared")
+        return np.concatenate(present, axis=2)
+
+
+class _Gathered:
+    """Snapshots side by side, as an engine gives one; sums count as if all had as many samples."""
+
+    def __init__(self, snapshots: list[tuple[int, dict[str, Any]]]) -> None:
+        samples = [state["counters"][6] for _, state in snapshots]
+        most = max(samples)
+        present = [pair for pair, n in zip(snapshots, samples, strict=True) if n]
+        sums = [s["sums"].reshape(_SUMS, n) * (most / s["counters"][6]) for n, s in present] or [
+            np.zeros((_SUMS, 0))
+        ]
+        totals = np.sum([s["counters"] for _, s in snapshots], axis=0)
+        self.counters = (*(int(n) for n in totals[:6]), most)
+        self._snapshot = {
+            "counters": self.counters,
+            "sums": np.concatenate(sums, axis=1).ravel(),
+            "profile": np.concatenate([s["profile"] for _, s in snapshots]),
+        }
+
+    def snapshot(self) -> dict[str, Any]:
+        return self._snapshot
+
+
+def _estimate(values: np.ndarray) -> Estimate:
+    """Mean over systems and its standard error."""
+    n = len(values)
+    return Estimate(
+        float(values.mean()), float(values.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
+    )

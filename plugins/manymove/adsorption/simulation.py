@@ -1,0 +1,601 @@
+"""Waste-recycling Monte Carlo of adsorbates in rigid frameworks.
+
+Method: J. Kim, J. M. Rodgers, M. Athènes, B. Smit, "Molecular Monte Carlo simulations using
+graphics processing units: To waste recycle or not?", J. Chem. Theory Comput. 7, 3208 (2011).
+Sections and equations below are that paper's; docs/theory/adsorption.md has the proofs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from manymove import _core, arguments, checkpoint
+from manymove.adsorption.adsorbates import METHANE, Adsorbate, mixed_laws
+from manymove.adsorption.averages import DRIFT, MULTIPLE, Averages, Estimate, Profile
+from manymove.adsorption.equilibration import Equilibration
+from manymove.adsorption.frameworks import Framework, read_framework
+from manymove.adsorption.input import (
+    BARRIER,
+    METHODS,
+    OPEN_METHODS,
+    SPACING,
+    activity_of,
+    barrier_of,
+    direction_of,
+    fugacities_of,
+    grid_points,
+    known_method,
+    per_species,
+)
+from manymove.simulation import Simulation
+
+__all__ = ["METHODS", "Adsorbate", "Adsorption", "Estimate", "Framework", "Profile"]
+
+_KIND = "adsorption"  # of checkpoints
+_ARRAYS = {
+    "sites": np.uint32,
+    "counts": np.int32,
+    "energies": np.float64,
+    "sums": np.float64,
+    "profile": np.uint64,
+}
+_TUNE = 256  # steps between two changes of the displacement
+_GROUPS = 128  # of systems with a profile of their own, at most
+
+
+class Adsorption(Simulation, Equilibration, Averages):
+    """Adsorbed molecules in a rigid framework: many independent systems at once.
+
+    A *step* tries to move one molecule of every system. The trajectory is a function of the input
+    and the seed, the same on every CPU and GPU. Lengths are in angstrom, energies in kelvin.
+
+    Methods (section 4):
+
+    - "metropolis": one proposal, plain loops, on one core per system: the reference (CPU only).
+    - "pmc": the same, a GPU thread or a SIMD lane per system.
+    - "plj": the same, a warp or 32 lanes share each system's pair sum.
+    - "mup": multiple proposals, uniform in the box (section 4.3).
+    - "mdp": multiple proposals along two random walks (section 4.4).
+    - "mdp-dj": the same with the optimal estimator of Delmas and Jourdain (Eqs. 6 to 8).
+
+    Args:
+        framework: "MFI", "LTA", the path of a CIF file, or a `Framework`.
+        molecules: in each system; one number per species. With a fugacity, those of the start.
+        adsorbates: one species or up to four.
+        cross: {(name, name): (epsilon, sigma)} between species; otherwise Lorentz and Berthelot.
+        temperature: in kelvin.
+        cutoff: in angstrom; potentials are shifted to zero there (Eq. 1).
+        cells: unit cells along each axis; default the fewest that make the box twice the cutoff.
+        method: see above.
+        proposals: N_prop, the old state among them; a power of two from 32 to 512. Default 64.
+        systems: independent ones. Default 1024, and 16384 for "pmc"; `filling_systems` of
+            `manymove.adsorption.occupancy` knows how many fill a device.
+        max_displacement: along each axis, in angstrom. Default 0.65; `equilibrate` adapts that of
+            methods with one proposal unless it is given here.
+        interpolation: method for the grid of framework energies: "cubic" (default; a tricubic
+            spline of asinh(E / 8000 K)), or "linear" as in the paper, with a far finer grid.
+        grid_spacing: largest spacing of the grid in angstrom; one number, or one for each axis
+            (default 0.2 for cubic and 0.08 for linear).
+        precision: "mixed" (float32 energies, float64 sums) or "double".
+        barrier: in kelvin; regions that molecules can leave only over higher framework energies are
+            blocked for all methods, and molecules start below it. Default 20 T; None blocks
+            nothing.
+        profile: "x", "y", "z" or Miller indices (h, k, l): where P is taken along. Default none.
+        bins: of the profile, in one unit cell (a period).
+        fugacity: in bar, one number per species: opens the systems to a gas (methods "metropolis"
+            and "plj"). Default None, a fixed number of molecules.
+        exchange: share of insertions and deletions among the steps of an open system.
+        capacity: initial number of molecules for which an open system has memory, one number per
+            species (default: an estimate from the volume of the pores). It grows when a system
+            needs more, and does not influence the trajectory.
+        positions: float64 (systems, molecules, 3) in angstrom, to start from, species by species.
+            Default random places.
+        seed: an integer in [0, 2**64).
+        device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
+        threads: of the CPU engine; default all cores.
+
+    Raises:
+        ValueError: bad input; a molecule of `positions` in a blocked pocket or on a hill.
+        ImportError: a CIF file without gemmi.
+        OSError: a CIF file that cannot be read.
+        MemoryError: grid or systems do not fit into the memory.
+        RuntimeError: too many molecules: some find no place.
+
+    An object is not to be used by several threads at once; different objects may be.
+    """
+
+    def __init__(
+        self,
+        framework: str | os.PathLike[str] | Framework,
+        molecules: int | Sequence[int],
+        *,
+        adsorbates: Adsorbate | Sequence[Adsorbate] = METHANE,
+        cross: Mapping[tuple[str, str], tuple[float, float]] | None = None,
+        temperature: float = 300.0,
+        cutoff: float = 12.0,
+        cells: tuple[int, int, int] | None = None,
+        method: str = "mdp",
+        proposals: int | None = None,
+        systems: int | None = None,
+        max_displacement: float | None = None,
+        interpolation: str = "cubic",
+        grid_spacing: float | Sequence[float] | None = None,
+        precision: str = "mixed",
+        barrier: float | str | None = "auto",
+        profile: str | tuple[int, int, int] | None = None,
+        bins: int = 100,
+        fugacity: float | Sequence[float] | None = None,
+        exchange: float = 0.5,
+        capacity: int | Sequence[int] | None = None,
+        positions: Any = None,
+        seed: int,
+        device: str = "auto",
+        threads: int | None = None,
+    ) -> None:
+        if not isinstance(framework, Framework):
+            framework = read_framework(framework)
+        species = [adsorbates] if isinstance(adsorbates, Adsorbate) else list(adsorbates)
+        counts = per_species("molecules", molecules, species)
+        if any(count < 0 for count in counts) or (fugacity is None and sum(counts) == 0):
+            raise ValueError(f"molecules must be positive, got {molecules}")
+        if known_method(method) not in MULTIPLE and proposals is not None:
+            raise ValueError(f'method "{method}" has one proposal per step: leave out proposals')
+        arguments.one_of("interpolation", interpolation, tuple(SPACING))
+        arguments.one_of("precision", precision, arguments.PRECISIONS)
+        arguments.positive_and_finite("temperature", temperature)
+        arguments.positive_and_finite("cutoff", cutoff)
+        barrier = barrier_of(barrier, temperature)
+        if barrier is not None and not 0 < barrier < math.inf:
+            raise ValueError(f"barrier must be positive and finite, or None, got {barrier}")
+        cells = framework.cells_for(cutoff) if cells is None else tuple(int(n) for n in cells)
+        if not all(0 < n <= 1000 for n in cells):
+            raise ValueError(
+                f"cells must be from 1 to 1000 along each axis (for a cutoff of {cutoff:g})"
+            )
+        bins = arguments.count("bins", bins, most=1024)
+        systems = arguments.count_or_default("systems", systems)
+        systems = systems or (16384 if method == "pmc" else 1024)
+        elements = sorted(set(framework.elements))
+        volume = math.prod(n * edge for n, edge in zip(cells, framework.cell, strict=True))
+        rooms, fugacities = counts, [0.0] * len(species)
+        if fugacity is None:
+            if capacity is not None:
+                raise ValueError("capacity is for open systems: give a fugacity")
+        else:
+            fugacities = fugacities_of(fugacity, species)
+            if method not in OPEN_METHODS:
+                which = " and ".join(OPEN_METHODS)
+                raise ValueError(f"open systems need one of the methods {which}")
+            if not 0 < exchange < 1:
+                raise ValueError(f"exchange must lie between 0 and 1, got {exchange}")
+            rooms = [0] * len(species)  # the engine estimates them
+            if capacity is not None:
+                given = per_species("capacity", capacity, species)
+                if min(given) < 1:
+                    raise ValueError(f"capacity must be positive, got {capacity}")
+                rooms = [max(room, count) for room, count in zip(given, counts, strict=True)]
+        self._framework = framework
+        self._about: dict[str, Any] = {
+            "framework": framework.name,
+            "formula": framework.formula,
+            "adsorbates": [s.name for s in species],
+            "method": method,
+            "interpolation": interpolation,
+            "precision": precision,
+            "barrier": barrier,
+            "fugacity": None if fugacity is None else fugacities,
+            "profile": profile,
+            "mass": framework.mass * math.prod(cells),
+            "adapt": max_displacement is None and method not in MULTIPLE,
+            "began": 0,  # step at which the present fugacity was set
+        }
+        self._parameters: dict[str, Any] = {
+            "cell": tuple(float(edge) for edge in framework.cell),
+            "fractional": [float(x) for x in np.ravel(framework.fractional)],
+            "kind": [elements.index(e) for e in framework.elements],
+            "cells": cells,
+            "temperature": float(temperature),
+            "cutoff": float(cutoff),
+            "species": [
+                {
+                    "molecules": count,
+                    "capacity": room,
+                    "activity": activity_of(f, volume, temperature),
+                    "with_framework": [s.with_element(e) for e in elements],
+                }
+                for s, count, room, f in zip(species, counts, rooms, fugacities, strict=True)
+            ],
+            "pairs": mixed_laws(species, cross or {}),
+            "method": "mdp" if method == "mdp-dj" else method,
+            "moments": method == "mdp-dj",
+            "proposals": arguments.count_or_default("proposals", proposals) or 64,
+            "systems": systems,
+            "max_displacement": arguments.positive_or_default("max_displacement", max_displacement)
+            or 0.65,
+            "exchange": 0.0 if fugacity is None else float(exchange),
+            "grid": grid_points(framework.cell, grid_spacing, interpolation),
+            "cubic": interpolation == "cubic",
+            "double_precision": precision == "double",
+            "barrier": barrier or 0.0,
+            "hill": barrier or BARRIER * temperature,
+            "direction": direction_of(profile),
+            "bins": 0 if profile is None else bins,
+            "groups": min(systems, _GROUPS),
+            "seed": arguments.uint64("seed", seed),
+        }
+        self._settle(device, threads)
+        where = (self._parameters, self._device, self._threads)
+        if positions is None:
+            engine = _core.Adsorption.create(*where)
+        else:
+            start = np.ascontiguousarray(positions, dtype=np.float64)
+            if start.shape != (systems, sum(counts), 3):
+                raise ValueError(
+                    f"positions must have shape ({systems}, {sum(counts)}, 3), not {start.shape}"
+                )
+            engine = _core.Adsorption.from_positions(start.reshape(-1, 3), *where)
+        self._adopt(engine)
+
+    def _adopt(self, engine: _core.Adsorption) -> None:
+        super()._adopt(engine)
+        self._adapted_at = (0, 0)  # acceptance counts when the displacement was last adapted
+        self._forget_comparison()
+
+    # ---- running ---------------------------------------------------------------------------------
+
+    def equilibrate(self, steps: int, callback: Callable[[Adsorption], None] | None = None) -> None:
+        """Run without adding to the averages, and forget those there are.
+
+        "mup" makes every other step with displaced proposals meanwhile: by uniform ones alone a
+        dense system hardly relaxes.
+
+        Methods with one proposal adapt the displacement so that half the moves are accepted, unless
+        it was given.
+
+        Args:
+            steps: of every system, at least 0.
+            callback: called with this object every tenth of a second or so, and at the end.
+
+        Raises:
+            TypeError, ValueError: steps is not an integer, or negative.
+            KeyboardInterrupt: on Ctrl-C; the state is that of a whole step.
+        """
+        end = self.steps + arguments.steps("steps", steps)
+        self._engine.reset_averages()
+        self._forget_comparison()
+        self._relax_to(end, callback)
+
+    def _relax_to(self, end: int, callback: Callable[[Adsorption], None] | None) -> None:
+        while self.steps < end:
+            piece = end - self.steps
+            if self._about["adapt"]:
+                piece = min(piece, _TUNE - self.steps % _TUNE)
+            self._run(piece, False, callback)
+            if self._about["adapt"] and self.steps % _TUNE == 0:
+                accepted, trials = np.subtract(self.acceptance_counts, self._adapted_at)
+                self._adapted_at = self.acceptance_counts
+                if trials:
+                    self._adapt(accepted / trials)
+
+    def _adapt(self, acceptance: float) -> None:
+        present = self.max_displacement
+        wanted = present * min(1.5, max(0.67, 0.5 + acceptance))
+        self._engine.set_max_displacement(min(max(wanted, 0.01), 0.49 * min(self.box)))
+
+    def run(self, steps: int, callback: Callable[[Adsorption], None] | None = None) -> None:
+        """Run on and add every step to the averages.
+
+        Args:
+            steps: of every system, at least 0.
+            callback: as in `equilibrate`.
+
+        Raises:
+            TypeError, ValueError: steps is not an integer, or negative.
+            RuntimeError, ValueError: an open system outgrows the memory of the device.
+            KeyboardInterrupt: on Ctrl-C; the state is that of a whole step.
+        """
+        self._run(arguments.steps("steps", steps), True, callback)
+
+    def _run(
+        self, steps: int, measure: bool, callback: Callable[[Adsorption], None] | None
+    ) -> None:
+        for _ in self._pieces(steps, lambda some: self._engine.run(some, measure)):
+            if callback is not None:
+                callback(self)
+
+    def set_fugacity(self, fugacity: float | Sequence[float]) -> None:
+        """Bring open systems into contact with another gas; their molecules stay where they are.
+
+        The averages and the counts of moves are reset, the sequence of random numbers is not. For
+        an isotherm, call this, `equilibrate_loading` and `run` for each fugacity.
+
+        Args:
+            fugacity: fugacity in bar, one number per species.
+
+        Raises:
+            ValueError: the systems are closed, or a fugacity is not positive.
+        """
+        if self._about["fugacity"] is None:
+            raise ValueError("the systems are closed: they have no fugacity")
+        p = self._parameters
+        fugacities = fugacities_of(fugacity, p["species"])
+        activities = [activity_of(f, self._volume, p["temperature"]) for f in fugacities]
+        self._engine.set_activities(activities)
+        species = [{**s, "activity": z} for s, z in zip(p["species"], activities, strict=True)]
+        self._parameters = {**p, "species": species}
+        self._about = {**self._about, "fugacity": fugacities, "began": self.steps}
+        self._adapted_at = (0, 0)
+        self._forget_comparison()
+
+    # ---- what there is ---------------------------------------------------------------------------
+
+    @property
+    def framework(self) -> Framework:
+        return self._framework
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was made with, by the names of the arguments, defaults filled in; of the
+        framework and the adsorbates the names, with `laws`, (epsilon, sigma) of each two species
+        and of each species with each element, and `grid`, the points of the grid."""
+        p, about = self._parameters, self._about
+        both = {**about, **p, "method": about["method"], "barrier": about["barrier"]}
+        names = (
+            "framework", "adsorbates", "temperature", "cutoff", "cells", "method", "proposals",
+            "systems", "max_displacement", "interpolation", "grid", "precision", "barrier",
+            "profile", "bins", "fugacity", "seed",
+        )  # fmt: skip
+        return {
+            **{name: both[name] for name in names},
+            "molecules": [species["molecules"] for species in p["species"]],
+            "laws": [*p["pairs"], *(law for s in p["species"] for law in s["with_framework"])],
+        }
+
+    @property
+    def box(self) -> tuple[float, float, float]:
+        """Edges of the box, in angstrom."""
+        p = self._parameters
+        return tuple(n * edge for n, edge in zip(p["cells"], p["cell"], strict=True))
+
+    @property
+    def cells(self) -> tuple[int, int, int]:
+        """Unit cells along each axis."""
+        return self._parameters["cells"]
+
+    @property
+    def temperature(self) -> float:
+        """In kelvin."""
+        return self._parameters["temperature"]
+
+    @property
+    def method(self) -> str:
+        return self._about["method"]
+
+    @property
+    def systems(self) -> int:
+        """Independent systems."""
+        return self._parameters["systems"]
+
+    @property
+    def proposals(self) -> int:
+        """States per step, the old one among them; 2 for methods with one proposal."""
+        return self._parameters["proposals"] if self.method in MULTIPLE else 2
+
+    @property
+    def max_displacement(self) -> float:
+        """Along each axis, in angstrom."""
+        return self._engine.max_displacement
+
+    @property
+    def steps(self) -> int:
+        """Of each system, those of the equilibration included."""
+        return self._engine.counters[0]
+
+    @property
+    def trial_states(self) -> int:
+        """Proposed states of all systems."""
+        return self._engine.counters[1]
+
+    @property
+    def equilibration_steps(self) -> int:
+        """Steps of each system since the present fugacity was set, except those of the averages."""
+        return self.steps - self._about["began"] - self.samples
+
+    @property
+    def samples(self) -> int:
+        """Steps that the averages are over."""
+        return self._engine.counters[6]
+
+    @property
+    def trial_moves(self) -> int:
+        """Steps of all systems but insertions and deletions."""
+        return (self.steps - self._about["began"]) * self.systems - self._engine.counters[3]
+
+    @property
+    def accepted_moves(self) -> int:
+        """Steps that moved a molecule."""
+        return self._engine.counters[2]
+
+    @property
+    def acceptance_counts(self) -> tuple[int, int]:
+        """`accepted_moves` and `trial_moves`."""
+        return self.accepted_moves, self.trial_moves
+
+    @property
+    def exchange_acceptance(self) -> float:
+        """The share of accepted insertions and deletions; NaN where there are none."""
+        _, _, _, exchanges, accepted, *_ = self._engine.counters
+        return accepted / exchanges if exchanges else math.nan
+
+    @property
+    def grid(self) -> dict[str, Any]:
+        """Of the unit cell: `points` along each edge, `bytes`, the `lowest` energy in kelvin, and
+        as shares of its points those `blocked` and those `open` to molecules: below the barrier and
+        within reach, or, without a barrier, below 20 T."""
+        info = self._engine.grid
+        info["blocked"], info["open"] = info.pop("blocked_share"), info.pop("open_share")
+        return info
+
+    @property
+    def counts(self) -> np.ndarray:
+        """int32 (systems, species), molecules."""
+        counts = self._engine.snapshot()["counts"]
+        return counts.reshape(self.systems, len(self._parameters["species"]))
+
+    @property
+    def positions(self) -> np.ndarray:
+        """float64 (systems, molecules, 3) in angstrom, in [0, L), species by species; NaN where an
+        open system has no molecule."""
+        snapshot = self._engine.snapshot()
+        sites, present = self._sites(snapshot)
+        places = sites * (np.array(self.box) * 2.0**-32)
+        places[~present] = np.nan
+        return places
+
+    def _sites(self, snapshot: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+        """Sites (systems, slots, 3), and whether there is a molecule in each slot."""
+        counts = snapshot["counts"].reshape(self.systems, -1)
+        present = [
+            np.arange(room) < counts[:, kind, None] for kind, room in enumerate(self.capacity)
+        ]
+        return snapshot["sites"].reshape(self.systems, -1, 3), np.concatenate(present, axis=1)
+
+    @property
+    def capacity(self) -> list[int]:
+        """Number of molecules of each species for which a system has memory at present."""
+        return self._engine.capacities
+
+    @property
+    def energies(self) -> np.ndarray:
+        """float64 (systems,), present energies in kelvin."""
+        return self._engine.snapshot()["energies"]
+
+    @property
+    def energy_drift(self) -> float:
+        """Largest error in kelvin of an energy that was carried along, against its sum from scratch
+        every 4096 steps, since the averages began."""
+        return float(self._sums()[DRIFT].max())
+
+    @property
+    def state_hash(self) -> str:
+        """16 hexadecimal digits from all molecules and counters; the same on every machine."""
+        s = self._engine.snapshot()
+        digest = hashlib.sha256(repr(s["counters"]).encode())
+        sites, present = self._sites(s)
+        digest.update(sites[present].tobytes())
+        digest.update(np.ascontiguousarray(s["counts"]).tobytes())
+        return digest.hexdigest()[:16]
+
+    def on_hills(self) -> int:
+        """Molecules of all systems at framework energies above the barrier (20 T without one)."""
+        total = 0
+        for kind, places in enumerate(self._places()):
+            energies = self._engine.framework_energies(places, kind, False)
+            total += int((energies >= self._parameters["hill"]).sum())
+        return total
+
+    def grid_error(self, molecules: int = 4096) -> tuple[float, float]:
+        """What interpolation does to the energy: relative error of the framework energy, summed
+        over up to so many of the present molecules, and the root mean square error per molecule in
+        kelvin, both against sums over the atoms; NaN where there is no molecule."""
+        grid, direct = [], []
+        for kind, places in enumerate(self._places()):
+            some = places[:: max(1, len(places) // molecules)]
+            grid.append(self._engine.framework_energies(some, kind, False))
+            direct.append(self._engine.framework_energies(some, kind, True))
+        a, b = np.concatenate(grid), np.concatenate(direct)
+        if not len(a):
+            return math.nan, math.nan
+        with np.errstate(invalid="ignore", divide="ignore"):  # no interaction at all
+            return float(a.sum() / b.sum() - 1), float(np.sqrt(((a - b) ** 2).mean()))
+
+    def _places(self) -> list[np.ndarray]:
+        """Positions of each species, (all, 3)."""
+        ends = np.cumsum(self.capacity)
+        parts = np.split(self.positions, ends[:-1], axis=1)
+        parts = [part.reshape(-1, 3) for part in parts]
+        return [np.ascontiguousarray(part[~np.isnan(part[:, 0])]) for part in parts]
+
+    # ---- checkpoints -----------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str], *, keep_previous: bool = False) -> None:
+        """Write a checkpoint; the file is replaced only when the new one is on the disk.
+
+        It holds everything that trajectory and averages depend on.
+
+        Args:
+            path: path of the file.
+            keep_previous: keep the replaced file as ``<path>.previous``.
+
+        Raises:
+            OSError: the file cannot be written; the old one is still there.
+        """
+        state = self._engine.snapshot()
+        species = [
+            {**s, "capacity": room}
+            for s, room in zip(self._parameters["species"], self.capacity, strict=True)
+        ]
+        header = {
+            "parameters": {**self._parameters, "species": species},
+            "about": self._about,
+            "elements": self._framework.elements,
+            "mass": self._framework.mass,
+            "counters": state.pop("counters"),
+            "adapted_at": self._adapted_at,
+            "max_displacement": state.pop("max_displacement"),
+            "comparison": self._comparison.header,
+        }
+        checkpoint.write(
+            path,
+            _KIND,
+            header,
+            keep_previous=keep_previous,
+            comparison=self._comparison.sums,
+            **state,
+        )
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], device: str = "auto", threads: int | None = None
+    ) -> Adsorption:
+        """Go on from a checkpoint: the same trajectory, bit for bit, on whatever device.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: it is no checkpoint of adsorption, or a damaged one.
+        """
+        header, arrays = checkpoint.read(path, _KIND, _ARRAYS, {"comparison": np.float64})
+        with checkpoint.refused(path, _KIND):
+            sums = arrays.pop("comparison", None)
+            state: dict[str, Any] = dict(arrays)
+            state["counters"] = tuple(header["counters"])
+            state["max_displacement"] = float(header["max_displacement"])
+            accepted, moves = (int(n) for n in header["adapted_at"])
+            parameters, about = header["parameters"], {"began": 0, **header["about"]}
+            for name in ("cell", "cells", "grid", "direction"):
+                parameters[name] = tuple(parameters[name])
+            parameters["pairs"] = [tuple(law) for law in parameters["pairs"]]
+            for species in parameters["species"]:
+                species["with_framework"] = [tuple(law) for law in species["with_framework"]]
+            framework = Framework(
+                about["framework"],
+                parameters["cell"],
+                np.array(parameters["fractional"]).reshape(-1, 3),
+                tuple(header["elements"]),
+                float(header["mass"]),
+            )
+        self = cls.__new__(cls)
+        self._framework, self._parameters, self._about = framework, parameters, about
+        self._settle(device, threads)
+        self._adopt(_core.Adsorption.from_snapshot(state, parameters, self._device, self._threads))
+        self._adapted_at = (accepted, moves)
+        if sums is not None:
+            with checkpoint.refused(path, _KIND):
+                self._comparison.restore(header["comparison"], sums)
+        return self

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Numbers with their errors as the field prints them."""
+
+from __future__ import annotations
+
+import math
+
+
+def with_error(value: float, error: float | None) -> str:
+    """A value with its standard error in units of its last digit, such as 9.200(8).
+
+    The error has one digit, or two if the first of them is 1 and the second is not 0.
+    """
+    if error is None or not (math.isfinite(error) and math.isfinite(value)):
+        return f"{value:.6g}(?)"
+    if error <= 0:
+        return f"{value:.6g}(0)"
+    digits, exponent = f"{error:.1e}".split("e")
+    decimals = max(0, -int(exponent) + (digits[0] == "1" and digits[2] != "0"))
+    return f"{value:.{decimals}f}({round(error * 10**decimals)})"

@@ -1,0 +1,353 @@
+"""Speed of hard disks that MPI ranks share, and of adsorbates whose systems they divide:
+`mpiexec -n R manymove bench disks --ranks 1,2,...`, and the same for `adsorption`.
+
+Numbers of ranks are timed in turn, disks from the same melted configuration. In strong scaling all
+have the same disks or as many systems in all; in weak scaling as many on each rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from manymove.adsorption.averages import MULTIPLE
+from manymove.adsorption.occupancy import filling_systems
+from manymove.adsorption.simulation import Adsorption
+from manymove.bench import harness, status
+from manymove.bench.disk_variants import standalone
+from manymove.bench.disks import HEADER, row
+from manymove.hard_particles.packing import random_packing
+from manymove.hard_particles.simulation import HardDisks
+from manymove.jobs.ranks import Ranks
+from manymove.jobs.report import write_json
+from manymove.jobs.world import World
+
+T = TypeVar("T")
+
+LARGEST_PACKING = 1 << 16  # larger systems are copies of a smaller one, side by side
+
+
+def disks(
+    world: World,
+    *,
+    sizes: Sequence[int],
+    ranks: Sequence[int],
+    weak: bool,
+    packing_fraction: float,
+    device: str,
+    threads: int | None,
+    max_displacement: float | None,
+    moves_per_cell: int | None,
+    melt: int,
+    repeats: int,
+    seconds: float,
+    seed: int,
+    json_file: Path | None,
+) -> dict[str, Any]:
+    """Time every size on every number of ranks; rank 0 prints a table and writes the JSON file.
+
+    Args:
+        world: all ranks, at least the largest number of `ranks`.
+        sizes: numbers of disks; with `weak` of each rank.
+        ranks: numbers of ranks; efficiencies are relative to the first.
+        threads: of each CPU rank; None for its part of the cores.
+        device, packing_fraction, max_displacement, moves_per_cell, melt, repeats, seconds, seed,
+        json_file: as for `manymove.bench.disks.run`.
+
+    Returns:
+        what the JSON file holds, on rank 0.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    harness.check(repeats, seconds, melt, 0)
+    everyone = _everyone(world, ranks)
+    rows: list[dict[str, Any]] = []
+    if world.rank == 0:
+        print(f"{HEADER}  efficiency")
+    settings = {
+        "max_displacement": max_displacement,
+        "moves_per_cell": moves_per_cell,
+        "seed": seed,
+        "device": world.device(device),
+        "threads": world.cores if threads is None else threads,
+    }
+    for N in sizes:
+        found = _on_first(everyone, lambda N=N: _melted(N, packing_fraction, settings, melt))
+
+        def make(some: Any, count: int, found: Any = found) -> harness.Variant:
+            blocks = _blocks(count) if weak else (1, 1)
+            return _disks(some, count, found, blocks, settings, melt)
+
+        variants = [_on_some(world, everyone, count, make) for count in ranks]
+        results = _time(variants, everyone, repeats, seconds)
+        _add_efficiency(results, weak)
+        if world.rank == 0:
+            for result in results:
+                print(f"{row(result)}  {result['efficiency']:>9.1%}", flush=True)
+        rows += results
+    if world.rank == 0:
+        status.print_warnings(rows)
+    report = {**harness.machine(), "packing_fraction": packing_fraction, "melt": melt}
+    return _write(world, {**report, "world": world.size, "results": rows}, json_file)
+
+
+def adsorption(
+    world: World,
+    *,
+    framework: str,
+    molecules: Sequence[int],
+    method: str,
+    proposals: int,
+    systems: int | None,
+    ranks: Sequence[int],
+    weak: bool,
+    interpolation: str,
+    grid_spacing: float | None,
+    precision: str,
+    device: str,
+    threads: int | None,
+    equilibrate: int,
+    repeats: int,
+    seconds: float,
+    seed: int,
+    json_file: Path | None,
+) -> dict[str, Any]:
+    """Time systems that ranks divide, on every number of ranks; rank 0 prints and writes.
+
+    Args:
+        world: all ranks, at least the largest number of `ranks`.
+        systems: in all; with `weak` of each rank. None for what fills the devices of all ranks.
+        ranks: numbers of ranks; efficiencies are relative to the first.
+        threads: of each CPU rank; None for its part of the cores.
+        framework, molecules, method, proposals, interpolation, grid_spacing, precision, device,
+        equilibrate, repeats, seconds, seed, json_file: as for `manymove.bench.adsorption.run`.
+
+    Returns:
+        what the JSON file holds, on rank 0.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    harness.check(repeats, seconds, equilibrate, 0)
+    everyone = _everyone(world, ranks)
+    where, threads = world.device(device), world.cores if threads is None else threads
+    settings = {
+        "interpolation": interpolation,
+        "grid_spacing": grid_spacing,
+        "precision": precision,
+        "device": where,
+        "threads": threads,
+        "method": method,
+        "proposals": proposals if method in MULTIPLE else None,
+    }
+    rows: list[dict[str, Any]] = []
+    if world.rank == 0:
+        print(_ADSORPTION_HEADER)
+    for N in molecules:
+        each = filling_systems(method, N, where, precision, threads)
+        if everyone:
+            each = everyone.first(each)
+        total = systems
+        if total is None:
+            total = each if weak else each * max(ranks)
+        if not weak and total < max(ranks):
+            raise ValueError(f"--systems is {total}, fewer than the {max(ranks)} ranks")
+
+        def make(some: Any, count: int, N: int = N, total: int = total) -> harness.Variant:
+            mine = total if weak else len(range(total)[world.rank :: count])
+            engine = Adsorption(framework, N, systems=mine, seed=seed + world.rank, **settings)
+            engine.equilibrate(equilibrate)
+            return _systems(some, count, engine, total * count if weak else total)
+
+        variants = [_on_some(world, everyone, count, make) for count in ranks]
+        results = _time(variants, everyone, repeats, seconds)
+        _add_efficiency(results, weak)
+        for result in results:
+            result["trial_states_per_second"] = result.pop("trial_moves_per_second")
+            if world.rank == 0:
+                print(_adsorption_row(result), flush=True)
+        rows += results
+    if world.rank == 0:
+        status.print_warnings(rows)
+    report = {**harness.machine(), "framework": framework, "equilibrate": equilibrate}
+    return _write(world, {**report, "world": world.size, "results": rows}, json_file)
+
+
+def _everyone(world: World, ranks: Sequence[int]) -> Ranks | None:
+    if not ranks or min(ranks) < 1 or max(ranks) > world.size:
+        raise ValueError(
+            f"--ranks is {','.join(map(str, ranks))}; mpirun started {world.size}, it must be from "
+            "1 to that"
+        )
+    return Ranks.of(world.communicator)
+
+
+def _write(world: World, report: dict[str, Any], json_file: Path | None) -> dict[str, Any]:
+    if json_file is not None and world.rank == 0:
+        write_json(json_file, report)
+    return report
+
+
+def _add_efficiency(results: list[dict[str, Any]], weak: bool) -> None:
+    base = results[0]["trial_moves_per_second"] / results[0]["ranks"] if results else 0.0
+    for result in results:
+        result["efficiency"] = result["trial_moves_per_second"] / result["ranks"] / base
+        result["scaling"] = "weak" if weak else "strong"
+
+
+def _blocks(count: int) -> tuple[int, int]:
+    """Blocks along x and y, as many as ranks, as square as can be; not wider than high."""
+    across = max(n for n in range(1, count + 1) if count % n == 0 and n * n <= count)
+    return across, count // across
+
+
+def _copies(N: int) -> int:
+    """Copies along each axis that make up N disks."""
+    copies = 1
+    while N // copies**2 > LARGEST_PACKING and N % (2 * copies) ** 2 == 0:
+        copies *= 2
+    return copies
+
+
+def _melted(
+    N: int, packing_fraction: float, settings: dict[str, Any], melt: int
+) -> tuple[np.ndarray, tuple[float, float]]:
+    copies = _copies(N)
+    positions, box = random_packing(N // copies**2, packing_fraction, seed=settings["seed"])
+    engine = HardDisks(positions, box, **settings)
+    if melt:
+        engine.run(melt)
+    return _repeat(engine.positions, box, (copies, copies))
+
+
+def _repeat(
+    positions: np.ndarray, box: tuple[float, float], copies: tuple[int, int]
+) -> tuple[np.ndarray, tuple[float, float]]:
+    """A periodic system several times, side by side."""
+    centers = [(np.arange(n) - 0.5 * (n - 1)) * edge for n, edge in zip(copies, box, strict=True)]
+    shifts = np.stack(np.meshgrid(*centers, indexing="ij"), axis=-1).reshape(-1, 1, 2)
+    return (positions + shifts).reshape(-1, 2), (box[0] * copies[0], box[1] * copies[1])
+
+
+def _on_first(everyone: Ranks | None, task: Callable[[], T]) -> T | None:
+    """The result of a task for rank 0, there."""
+    if everyone is None:
+        return task()
+    return everyone.together(lambda: task() if everyone.rank == 0 else None, patient=True)
+
+
+def _on_some(
+    world: World,
+    everyone: Ranks | None,
+    count: int,
+    make: Callable[[Any, int], harness.Variant],
+) -> tuple[harness.Variant | None, Ranks | None]:
+    """What `make` makes of the communicator of the first `count` ranks, on these."""
+    some = None
+    if everyone:
+        everyone.any(False)  # a split has no limit of its own: all ranks are there when it begins
+        some = world.communicator.Split(int(world.rank >= count))
+
+    def task() -> tuple[harness.Variant | None, Ranks | None]:
+        if world.rank >= count:
+            return None, None
+        return make(some, count), Ranks.of(some)
+
+    return everyone.together(task, patient=True) if everyone else task()
+
+
+def _named(variant: harness.Variant, count: int) -> harness.Variant:
+    variant.name = f"{count} rank{'s' if count > 1 else ''}, {variant.name}"
+    variant.settings["ranks"] = count
+    return variant
+
+
+def _disks(
+    some: Any,
+    count: int,
+    found: Any,
+    blocks: tuple[int, int],
+    settings: dict[str, Any],
+    melt: int,
+) -> harness.Variant:
+    ranks = Ranks.of(some)
+    positions, box = _repeat(*found, blocks) if found else (None, None)
+    box = ranks.first(box) if ranks else box
+    engine = HardDisks(positions, box, comm=some, **settings)
+    engine.run(melt)  # copies part
+    variant = _named(standalone(engine), count)
+    variant.settings |= {"particles": engine.N, "cells": list(engine.cells)}
+    return variant
+
+
+def _systems(some: Any, count: int, engine: Adsorption, total: int) -> harness.Variant:
+    """The moves of all ranks: a run ends with that of the last one."""
+    ranks = Ranks.of(some)
+
+    def run(steps: int) -> tuple[int, int]:
+        states, accepted = engine.trial_states, engine.acceptance_counts[0]
+        engine.run(steps)
+        moves = [engine.trial_states - states, engine.acceptance_counts[0] - accepted]
+        both = np.array(moves, dtype=np.uint64)
+        if ranks:
+            ranks.sum_in_place(both)
+        return int(both[0]), int(both[1])
+
+    name = engine.device if engine.device != "cpu" else engine.device_name
+    settings = {
+        "device": engine.device,
+        "device_name": engine.device_name,
+        "method": engine.method,
+        "proposals": engine.proposals,
+        "molecules": int(engine.counts[0].sum()),
+        "systems": total,
+    }
+    return _named(harness.Variant(name, run, settings), count)
+
+
+_ADSORPTION_HEADER = (
+    f"{'molecules':>9}  {'variant':<44} {'systems':>8} {'steps/s':>9}  {'spread':>6}  "
+    f"{'accepted':>8}  {'status':<{status.WIDTH}}  efficiency"
+)
+
+
+def _adsorption_row(r: dict[str, Any]) -> str:
+    rate = r["trial_states_per_second"]
+    spread = (r["highest"] - r["lowest"]) / 2 / rate
+    states = r["proposals"] - 1  # tried in a step
+    name = r["method"] + (f" {r['proposals']}" if r["method"] in MULTIPLE else "")
+    name += f", {r['variant']}"
+    return (
+        f"{r['molecules']:>9}  {name:<44} {r['systems']:>8} {rate / states:>9.3g}  {spread:>6.1%}  "
+        f"{r['acceptance']:>8.2%}  {status.status(r):<{status.WIDTH}}  "
+        f"{r['efficiency']:>9.1%}"
+    )
+
+
+def _time(
+    all_variants: list[tuple[harness.Variant | None, Ranks | None]],
+    everyone: Ranks | None,
+    repeats: int,
+    seconds: float,
+) -> list[dict[str, Any]]:
+    """Results of the variants that this rank is part of."""
+    variants = [(variant, ranks) for variant, ranks in all_variants if variant]
+    answering = everyone.answering if everyone else nullcontext  # for ranks with fewer variants
+    with answering():
+        for variant, ranks in variants:
+            variant.sweeps = 16  # at least one cycle
+            variant.calibrate(seconds, ranks.first if ranks else float)
+    for _ in range(repeats):
+        if everyone:
+            everyone.first(None)
+        with answering():
+            for variant, ranks in variants:
+                if ranks:
+                    ranks.any(False)  # all begin together
+                variant.time()
+    return [variant.result() for variant, _ in variants]

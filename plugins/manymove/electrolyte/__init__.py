@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Electrolytes by brush Metropolis Monte Carlo."""
+
+from manymove.analysis.ions import Salt, Species
+from manymove.electrolyte.simulation import METHODS, WATER_300K, Electrolyte
+
+__all__ = ["METHODS", "WATER_300K", "Electrolyte", "Salt", "Species"]

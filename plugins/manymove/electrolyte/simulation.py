@@ -1,0 +1,477 @@
+"""Canonical Monte Carlo of charged hard spheres, with no approximation of the energy.
+
+Method: Y. Liang, X. Xing, Y. Li, "A GPU-based large-scale Monte Carlo simulation method for systems
+with long-range interactions" (2017). Sections, equations and tables below are that paper's;
+docs/theory/coulomb.md has the proof that the parallel schedule makes the sequential chain.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from manymove import _core, arguments, checkpoint
+from manymove.analysis.ions import Salt, Species, debye_length, random_box, random_sphere
+from manymove.analysis.pair_correlations import PairCorrelations, PairSampling
+from manymove.simulation import Simulation
+
+__all__ = ["Electrolyte", "IonOverlapError", "PairCorrelations", "Salt", "Species"]
+
+IonOverlapError = _core.IonOverlapError
+
+WATER_300K = 7.117  # Bjerrum length in angstrom: relative permittivity 78.3, 300 K
+METHODS = ("brush", "reduction", "serial")
+_KIND = "an electrolyte"  # of checkpoints
+_MOST_SWEEPS = 1 << 20  # whose energies the engine keeps
+
+
+class Electrolyte(Simulation):
+    """The primitive model: ions as charged hard spheres, by sequential Metropolis Monte Carlo.
+
+    A *sweep* tries to move every ion once, in the order of the input. The energy of a trial is
+    summed over all pairs, without cutoff or mesh. The chain is the sequential one, whatever
+    `method`, device, `threads` or `threads_per_particle`: with ``precision="double"`` decision by
+    decision; with ``"mixed"`` up to the rounding of energy differences, some 1e-6 kT, which decides
+    otherwise in about one trial of a million. In "mixed" runs of one kind of device repeat exactly.
+
+    Args:
+        positions: float32 or float64 (N, 3), C-contiguous, in angstrom, in any order of species;
+            NumPy, or anything with DLPack or ``__cuda_array_interface__``, read after the work of
+            the CUDA stream that it names. They are rounded to a grid of radius / 2**23 (or the
+            longest edge / 2**24), on which differences are exact.
+        types: integers (N,), the species of each ion.
+        species: the kinds of ions; the system must be neutral.
+        radius: of a spherical cell whose hard wall keeps all centers within; or
+        box: (Lx, Ly, Lz) of a periodic box centered on the origin, with the nearest image of each
+            ion only (no Ewald sum: meant for boxes much longer than the screening length).
+        bjerrum_length: l_B = beta e^2 / (4 pi epsilon), in angstrom; default water at 300 K.
+        max_displacement: moves are uniform in a cube, this far along each axis. Default a sixth of
+            the domain's size, radius / 3 or L / 6: a cube of a third of it (section 5.2).
+        short_displacement, short_fraction: the same for a share of the moves, chosen at random.
+        precision: "mixed" (float32 pair terms, exact sums) or "double".
+        method: "brush" (section 3), "reduction" (section 4) or "serial" (CPU only), to compare.
+        threads_per_particle: eta, 1, 2, 4, 8 or 16 threads of a GPU per trial (Table 1); chosen
+            from N.
+        seed: an integer in [0, 2**64).
+        first_sweep: where `sweep` begins. Random numbers belong to a seed and a sweep.
+        device: "auto" (a GPU if there is one), "cpu", "cuda", "cuda:<index>", or several GPUs of
+            this machine that share the chain, "cuda:0,1" (method "brush"): the same chain, at a
+            million ions 1.9 times as fast on two, at 100,000 not faster. They must have peer access
+            to each other, and no two processes should have such chains on the same GPUs under CUDA
+            MPS.
+        threads: of the CPU engine; default all cores.
+
+    Raises:
+        IonOverlapError: (a ValueError) two ions overlap; the message names them.
+        ValueError: ions that are not neutral, outside the cell, of valence 0, or any other bad
+            number, shape or layout.
+        TypeError: positions are no array or neither float32 nor float64.
+        MemoryError: the device has not enough memory.
+
+    An object is not to be used by several threads at once; different objects may be.
+    """
+
+    def __init__(
+        self,
+        positions: Any,
+        types: Any,
+        species: Sequence[Species],
+        *,
+        radius: float | None = None,
+        box: tuple[float, float, float] | None = None,
+        bjerrum_length: float = WATER_300K,
+        max_displacement: float | None = None,
+        short_displacement: float | None = None,
+        short_fraction: float = 0.0,
+        precision: str = "mixed",
+        method: str = "brush",
+        threads_per_particle: int | None = None,
+        seed: int,
+        first_sweep: int = 0,
+        device: str = "auto",
+        threads: int | None = None,
+    ) -> None:
+        if (radius is None) == (box is None):
+            raise ValueError("give either a radius or a box")
+        if (short_displacement is None) != (short_fraction == 0):
+            raise ValueError("short_displacement and short_fraction go together")
+        self._species = tuple(species)
+        self._types = _types(types, len(self._species))
+        self._parameters: dict[str, Any] = {
+            "radius": None if radius is None else float(radius),
+            "box": None if box is None else arguments.edges(box, 3),
+            "bjerrum_length": float(bjerrum_length),
+            "max_displacement": arguments.positive_or_default("max_displacement", max_displacement),
+            "short_displacement": arguments.positive_or_default(
+                "short_displacement", short_displacement
+            ),
+            "short_fraction": float(short_fraction),
+            "precision": arguments.one_of("precision", precision, arguments.PRECISIONS),
+            "method": arguments.one_of("method", method, METHODS),
+            "threads_per_particle": arguments.count_or_default(
+                "threads_per_particle", threads_per_particle
+            ),
+            "seed": arguments.uint64("seed", seed),
+            "first_sweep": arguments.uint64("first_sweep", first_sweep),
+        }
+        self._settle(device, threads, several=True)
+        self._adopt(
+            _core.Electrolyte.from_positions(
+                positions, *self._columns(), self._parameters, self._device, self._threads
+            )
+        )
+
+    @classmethod
+    def random(
+        cls,
+        salt: Salt,
+        *,
+        radius: float | None = None,
+        box: tuple[float, float, float] | None = None,
+        seed: int,
+        **options: Any,
+    ) -> Electrolyte:
+        """Ions at random places without overlaps, at any density up to that of a face-centered
+        cubic lattice with the largest diameter, less what does not fit along the wall.
+
+        Args:
+            salt: species and numbers of ions.
+            radius, box: as above.
+            seed: of the places and of the chain.
+            options: the other arguments of the class.
+
+        Raises:
+            ValueError: too dense, or as above.
+        """
+        if (radius is None) == (box is None):
+            raise ValueError("give either a radius or a box")
+        ions, diameter = sum(salt.counts), max(s.diameter for s in salt.species)
+        if radius is not None:
+            positions = random_sphere(ions, radius, diameter, seed)
+        else:
+            assert box is not None
+            positions = random_box(ions, box, diameter, seed)
+        types = np.repeat(np.arange(len(salt.counts)), salt.counts)
+        return cls(positions, types, salt.species, radius=radius, box=box, seed=seed, **options)
+
+    def _columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Valence, diameter and species of each ion, as the engine wants them."""
+        valence = np.array([s.valence for s in self._species], dtype=float)[self._types]
+        diameter = np.array([s.diameter for s in self._species], dtype=float)[self._types]
+        return valence, diameter, self._types
+
+    def _adopt(self, engine: _core.Electrolyte) -> None:
+        super()._adopt(engine)
+        self._start_energy: float | None = None  # of the sweep that changes are counted from
+        self._sampling: PairSampling | None = None
+        self._energies: list[np.ndarray] = []
+
+    # ---- running ---------------------------------------------------------------------------------
+
+    def run(self, sweeps: int, callback: Callable[[Electrolyte], None] | None = None) -> None:
+        """Run on by a number of sweeps.
+
+        Args:
+            sweeps: trial moves per ion, at least 0.
+            callback: called with this object every tenth of a second or so (or after each sweep,
+                if that takes longer), and at the end.
+
+        Raises:
+            TypeError: sweeps is not an integer.
+            ValueError: sweeps is negative.
+            KeyboardInterrupt: on Ctrl-C, after the sweep that is under way.
+        """
+        for _ in self._pieces(arguments.steps("sweeps", sweeps), self._engine.run, self._most):
+            self._collect_energies()
+            if self._sampling is not None and self.sweep % self._sampling.every == 0:
+                self._sampling.take(self._engine)
+            if callback is not None:
+                callback(self)
+
+    def _most(self, sweeps: int) -> int:
+        """So many, or less: the engine keeps the energies, and pairs are sampled in between."""
+        if self._sampling is not None:
+            sweeps = min(sweeps, self._sampling.every - self.sweep % self._sampling.every)
+        return min(sweeps, _MOST_SWEEPS)
+
+    # ---- what there is ---------------------------------------------------------------------------
+
+    @property
+    def N(self) -> int:
+        """Number of ions."""
+        return self._engine.particles
+
+    @property
+    def species(self) -> tuple[Species, ...]:
+        return self._species
+
+    @property
+    def types(self) -> np.ndarray:
+        """int32 (N,), the species of each ion."""
+        return self._types.copy()
+
+    @property
+    def radius(self) -> float | None:
+        """Of the spherical cell, or None."""
+        return self._parameters["radius"]
+
+    @property
+    def box(self) -> tuple[float, float, float] | None:
+        """Of the periodic system, or None."""
+        return self._parameters["box"]
+
+    @property
+    def volume(self) -> float:
+        """Of the cell or the box, in cubic angstrom."""
+        if self.box is not None:
+            return math.prod(self.box)
+        return 4 / 3 * math.pi * float(self.radius or 0) ** 3
+
+    @property
+    def bjerrum_length(self) -> float:
+        return self._parameters["bjerrum_length"]
+
+    @property
+    def debye_length(self) -> float:
+        """Bare, from the mean densities (Eq. 5), in angstrom."""
+        counts = np.bincount(self._types, minlength=len(self._species))
+        return debye_length(
+            counts / self.volume, [s.valence for s in self._species], self.bjerrum_length
+        )
+
+    @property
+    def precision(self) -> str:
+        return self._parameters["precision"]
+
+    @property
+    def method(self) -> str:
+        return self._parameters["method"]
+
+    @property
+    def max_displacement(self) -> float:
+        """Largest displacement along an axis, as realized."""
+        return self._engine.max_displacement
+
+    @property
+    def threads_per_particle(self) -> int:
+        """eta in use; 1 on a CPU."""
+        return self._engine.threads_per_particle
+
+    @property
+    def sweep(self) -> int:
+        """Sweeps done, counted from `first_sweep`."""
+        return self._engine.counters[0]
+
+    @property
+    def evaluated_moves(self) -> int:
+        """Trial moves whose energy was computed; the others left the cell or hit an ion that
+        cannot have moved away."""
+        return self._engine.counters[3]
+
+    @property
+    def positions(self) -> np.ndarray:
+        """float64 (N, 3), in the order of the input."""
+        return self._engine.positions().reshape(self.N, 3)
+
+    def set_positions(self, positions: Any) -> None:
+        """Put the same ions elsewhere; counters and random numbers go on, energies begin anew.
+
+        Raises:
+            IonOverlapError, ValueError, TypeError: as for the class; the old positions are kept.
+        """
+        self._engine.set_positions(positions)
+        self._engine.take_energies()
+        self._start_energy, self._energies = None, []
+
+    def max_overlap(self) -> float:
+        """Depth of the deepest overlap, in contact distances; 0 if none."""
+        return self._engine.max_overlap()
+
+    # ---- energy ----------------------------------------------------------------------------------
+
+    @property
+    def energy(self) -> float:
+        """Total energy in kT: computed from all pairs when first asked for, and followed since."""
+        if self._start_energy is None:
+            self._start_energy = self._engine.energy() - self._engine.energy_change
+        return self._start_energy + self._engine.energy_change
+
+    @property
+    def energies(self) -> np.ndarray:
+        """float64 (K,), the energy in kT after each sweep since this object was made or loaded, or
+        since `forget_energies`."""
+        return np.concatenate([np.empty(0), *self._energies]) + (
+            self.energy - self._engine.energy_change
+        )
+
+    def forget_energies(self) -> None:
+        """Begin `energies` anew; a long run that nobody asks for them keeps eight bytes a sweep."""
+        self._energies = []
+
+    def _collect_energies(self) -> None:
+        """From the engine; pieces are joined with no larger ones, so that there are few."""
+        self._energies.append(self._engine.take_energies())
+        while len(self._energies) > 1 and self._energies[-2].size <= self._energies[-1].size:
+            self._energies[-2:] = [np.concatenate(self._energies[-2:])]
+
+    def energy_drift(self) -> float:
+        """Compute the energy anew from all pairs, in float64, and go on from that.
+
+        Returns:
+            By how much the followed energy was off, in kT.
+        """
+        followed, exact = self.energy, self._engine.energy()
+        self._start_energy = exact - self._engine.energy_change
+        return followed - exact
+
+    # ---- pair correlations -----------------------------------------------------------------------
+
+    def sample_pair_correlations(
+        self,
+        every: int | None,
+        *,
+        bin_width: float = 0.25,
+        farthest: float | None = None,
+        margin: float | None = None,
+    ) -> None:
+        """Sample the pair correlation functions of all species in the runs that follow.
+
+        Args:
+            every: sweeps between samples; None stops sampling. What was sampled is dropped.
+            bin_width: in angstrom.
+            farthest: longest distance, in angstrom; default the interior's diameter or half the
+                shortest edge, at most 20 bare Debye lengths.
+            margin: ions this near to the wall are left out; default ten bare Debye lengths, as in
+                the paper, or half the radius if that is less. Must be None in a periodic box.
+
+        Raises:
+            ValueError: a number that is out of range.
+            TypeError: every is not an integer.
+        """
+        if every is None:
+            self._sampling = None
+            return
+        every = arguments.count("every", every)
+        if self.box is not None:
+            if margin is not None:
+                raise ValueError("a periodic box has no wall: margin must be None")
+            interior, most = None, min(self.box) / 2
+        else:
+            radius = float(self.radius or 0)
+            if margin is None:
+                margin = min(10 * self.debye_length, radius / 2)
+            if not 0 <= margin < radius:
+                raise ValueError(f"margin must be from 0 to below {radius}, got {margin}")
+            interior, most = radius - margin, 2 * (radius - margin)
+        if not 0 < bin_width <= most:
+            raise ValueError(f"bin_width must be positive and at most {most:.6g}, got {bin_width}")
+        if farthest is None:
+            farthest = min(most, 20 * self.debye_length)
+        if not bin_width <= farthest <= most * (1 + 1e-12):
+            raise ValueError(f"farthest must be from bin_width to {most:.6g}, got {farthest}")
+        wanted = farthest / bin_width * (1 + 1e-12)
+        if wanted > 1_000_000:
+            raise ValueError(f"{wanted:.6g} bins are too many: raise bin_width")
+        bins = int(wanted)
+        valences = tuple(s.valence for s in self._species)
+        self._sampling = PairSampling(every, bin_width, bins, interior, self.box, valences)
+
+    @property
+    def pair_sampling(self) -> PairSampling | None:
+        """What `sample_pair_correlations` was asked for, and the number of samples so far."""
+        return self._sampling
+
+    @property
+    def pair_correlations(self) -> PairCorrelations:
+        """g_ab(r) from everything sampled.
+
+        Raises:
+            RuntimeError: nothing was sampled.
+        """
+        if self._sampling is None:
+            raise RuntimeError("nothing sampled: call sample_pair_correlations(every=...) and run")
+        return self._sampling.result()
+
+    # ---- checkpoints -----------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str], *, keep_previous: bool = False) -> None:
+        """Write a checkpoint; the file is replaced only when the new one is on the disk.
+
+        It holds everything that the trajectory depends on, and the pair correlations so far.
+
+        Args:
+            path: path of the file.
+            keep_previous: keep the replaced file as ``<path>.previous``.
+
+        Raises:
+            OSError: the file cannot be written; the old one is still there.
+        """
+        state = self._engine.snapshot()
+        arrays = {"positions": state["positions"], "types": self._types}
+        if self._sampling is not None:
+            arrays |= self._sampling.arrays()
+        header = {
+            "parameters": {**self._parameters, "max_displacement": self.max_displacement},
+            "species": [(s.valence, s.diameter) for s in self._species],
+            "counters": state["counters"],
+            "change": state["change"],
+            "start_energy": self._start_energy,
+            "sampling": None if self._sampling is None else self._sampling.header(),
+        }
+        checkpoint.write(path, _KIND, header, keep_previous=keep_previous, **arrays)
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], device: str = "auto", threads: int | None = None
+    ) -> Electrolyte:
+        """Go on from a checkpoint: the same trajectory, bit for bit, on the same kind of device,
+        and with ``precision="double"`` on any.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: it is no checkpoint of an electrolyte, or a damaged one.
+        """
+        self = cls.__new__(cls)
+        header, arrays = checkpoint.read(
+            path, _KIND, {"positions": np.float32, "types": np.int32}, PairSampling.TYPES
+        )
+        with checkpoint.refused(path, _KIND):
+            self._species = tuple(Species(*one) for one in header["species"])
+            self._types = _types(arrays["types"], len(self._species))
+            self._parameters = header["parameters"]
+            if self._parameters["box"] is not None:
+                self._parameters["box"] = tuple(self._parameters["box"])
+            arguments.one_of("precision", self._parameters["precision"], arguments.PRECISIONS)
+            state = {
+                "positions": arrays["positions"],
+                "counters": tuple(header["counters"]),
+                "change": tuple(header["change"]),
+            }
+            sampling = header["sampling"]
+            if sampling is not None:
+                sampling = PairSampling.restored(sampling, arrays)
+            start_energy = header["start_energy"]
+            if start_energy is not None and not math.isfinite(start_energy):
+                raise ValueError(f"start_energy is {start_energy}")
+        self._settle(device, threads, several=True)
+        self._adopt(
+            _core.Electrolyte.from_snapshot(
+                state, *self._columns(), self._parameters, self._device, self._threads
+            )
+        )
+        self._start_energy = start_energy
+        self._sampling = sampling
+        return self
+
+
+def _types(types: Any, species: int) -> np.ndarray:
+    array = np.asarray(types)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError("types must be integers of shape (N,)")
+    if array.size and not (array.min() >= 0 and array.max() < species):
+        raise ValueError(f"types must be from 0 to {species - 1}, the species given")
+    return np.ascontiguousarray(array, dtype=np.int32)

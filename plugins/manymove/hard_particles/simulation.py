@@ -1,0 +1,603 @@
+"""Massively parallel Monte Carlo (MPMC) of hard disks.
+
+Method: J. A. Anderson, E. Jankowski, T. L. Grubb, M. Engel, S. C. Glotzer, "Massively parallel
+Monte Carlo for many-particle simulations on GPUs", J. Comput. Phys. 254, 27 (2013). Sections,
+equations and tables below are that paper's; docs/theory/hard_disks.md has the proof for the
+schedule used here.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manymove import _core, arguments, checkpoint
+from manymove.analysis.pressure import PressureEstimate, estimate
+from manymove.hard_particles import tuning as _tuning
+from manymove.hard_particles.packing import hexagonal_packing, random_packing, square_packing
+from manymove.hard_particles.sampling import PressureSampling
+from manymove.hard_particles.tuning import Tuning
+from manymove.jobs.ranks import Ranks
+from manymove.simulation import Simulation
+
+__all__ = [
+    "HardDisks",
+    "OverlapError",
+    "Tuning",
+    "hexagonal_packing",
+    "random_packing",
+    "square_packing",
+]
+
+OverlapError = _core.OverlapError
+
+_KIND = "hard disks"  # of checkpoints
+_NEIGHBOUR_REACH = 1.5  # diameters; the first shell, for psi6
+
+
+class HardDisks(Simulation):
+    """Hard disks of one diameter in a periodic box, moved by checkerboard Monte Carlo.
+
+    The box is cut into cells at least a diameter wide, the cells into four sets, and all cells of a
+    set are updated at once (Algorithm 1). The grid is shifted at random after `rounds` passes over
+    the sets; that is a *cycle*. A *sweep* is N trial moves, one per disk on average. The trajectory
+    is a function of the input and the seed, the same on every CPU and GPU.
+
+    Args:
+        positions: float32 or float64 (N, 2), C-contiguous, in [-L/2, L/2]; NumPy, or anything with
+            DLPack or ``__cuda_array_interface__``, read after the work of the CUDA stream that it
+            names. Float64 in host memory is not copied.
+        box: (Lx, Ly), at least three diameters each; the origin is at the center.
+        diameter: d.
+        max_displacement: moves are uniform in a square from -max_displacement to max_displacement
+            along each axis. Default 0.16 d. Kept to eight significant bits.
+        moves_per_cell: n_m, trial moves of a cell's disks per visit. Default 4.
+        rounds: passes over the four sets in a cycle. Default 4; with n_m = 4 that makes at most 16
+            trial moves of a disk between two shifts.
+        tile: widest tile in cells. A tile is what a GPU block or a CPU thread works on during a
+            cycle; its first column and row are frozen for that cycle. Default from N.
+        cell_width: wanted width of a cell, from d to below sqrt(2) d. Default d.
+        seed: an integer in [0, 2**64).
+        first_cycle: where `cycle` begins. Random numbers belong to a seed and a cycle: who goes on
+            from positions instead of a checkpoint begins where the last run ended.
+        device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
+        threads: of the CPU engine; default all cores.
+        shuffle_particles: without, sampling is wrong (Table 1); for the ablation.
+        shuffle_sets: without, detailed balance is lost (section 2.4); for the ablation.
+        shift_along_axis: shift the grid as the paper does, along one axis by less than half a cell,
+            instead of anywhere. As right and slower to decorrelate; cell lists keep more of their
+            order, which Table 1 is about.
+        repair_depth: overlaps in the input up to this depth, in diameters, are mended by pushing
+            disks apart and reported in `repaired`. float32 files of large boxes have such overlaps.
+        comm: a communicator of mpi4py, for instance ``MPI.COMM_WORLD``: its ranks share the system,
+            in strips along y, each on a GPU by its rank on the machine, or on its part of the cores
+            (docs/theory/hard_disks.md, section 9). The trajectory is that of one rank, bit for bit.
+            `positions` are those of rank 0, the others' are not looked at (None will do).
+        timeout: seconds of waiting after which a silent rank is an error (default
+            MANYMOVE_TIMEOUT, or 60). Time for which the job is suspended does not count.
+
+    With `comm` all ranks have the same settings and make the same calls in the same order: runs,
+    `save`, `load`, `positions`, `state_hash`, `psi6()`, `max_overlap()` and `sample_pressure`
+    (the first time) are made together; counters, `acceptance` and what was sampled are known to
+    each. An error in one of these calls on one rank is raised on all; ``python -m mpi4py script``
+    ends all ranks after one elsewhere.
+
+    Raises:
+        OverlapError: (a ValueError) two disks overlap by more than `repair_depth`, or cannot be
+            pushed apart; the message names the worst pair and its depth (where hundreds of disks
+            lie in a heap, a bad one of them).
+        ValueError: a bad box, diameter, position (outside, NaN), shape, layout, setting or device.
+        TypeError: positions are no array or neither float32 nor float64; comm is no communicator.
+        RankLost: (a RuntimeError, on all ranks) a rank is silent or has failed,
+            or the ranks do not make the same calls. The object cannot be used afterwards.
+        MemoryError: the device has not enough memory.
+
+    An object is not to be used by several threads at once; different objects may be.
+    """
+
+    def __init__(
+        self,
+        positions: Any,
+        box: tuple[float, float],
+        diameter: float = 1.0,
+        *,
+        max_displacement: float | None = None,
+        moves_per_cell: int | None = None,
+        rounds: int | None = None,
+        tile: int | None = None,
+        cell_width: float | None = None,
+        seed: int,
+        first_cycle: int = 0,
+        device: str = "auto",
+        threads: int | None = None,
+        shuffle_particles: bool = True,
+        shuffle_sets: bool = True,
+        shift_along_axis: bool = False,
+        repair_depth: float = 1e-4,
+        comm: Any = None,
+        timeout: float | None = None,
+    ) -> None:
+        self._parameters: dict[str, Any] = {
+            "box": arguments.edges(box, 2),
+            "diameter": float(diameter),
+            "max_displacement": arguments.positive_or_default("max_displacement", max_displacement),
+            "moves_per_cell": arguments.count_or_default("moves_per_cell", moves_per_cell),
+            "rounds": arguments.count_or_default("rounds", rounds),
+            "tile": arguments.count_or_default("tile", tile),
+            "cell_width": arguments.positive_or_default("cell_width", cell_width),
+            "shuffle_particles": bool(shuffle_particles),
+            "shuffle_sets": bool(shuffle_sets),
+            "shift_along_axis": bool(shift_along_axis),
+            "seed": arguments.uint64("seed", seed),
+            "first_cycle": arguments.uint64("first_cycle", first_cycle),
+            "repair_depth": arguments.not_negative("repair_depth", repair_depth),
+        }
+        self._join(comm, timeout, device, threads)
+        if self._ranks is None:
+            self._adopt(
+                _core.HardDisks.from_positions(
+                    positions, self._parameters, self._device, self._threads
+                )
+            )
+        else:
+            with self._ranks.collective():
+                self._divide(lambda: _core.HardDisks.first_snapshot(positions, self._parameters))
+
+    def _join(self, comm: Any, timeout: float | None, device: str, threads: int | None) -> None:
+        """The other ranks, and this one's device and threads."""
+        self._ranks = Ranks.of(comm, timeout)
+        if self._ranks is not None:
+            device = self._ranks.world.device(device)
+            if threads is None:
+                threads = self._ranks.world.cores
+        self._settle(device, threads)
+
+    def _divide(self, whole: Callable[[], tuple[dict[str, Any], int, tuple[int, float]]]) -> None:
+        """Give each rank its strip of what rank 0 has: a snapshot, the number of disks, and what
+        was mended."""
+        ranks = self._ranks
+        settings = ranks.all(self._parameters)
+        if any(other != settings[0] for other in settings):
+            raise ranks.all_raise(ValueError("the ranks of comm have different settings"))
+        edges = ranks.together(lambda: _core.HardDisks.strip_rows(self._parameters, ranks.size))
+        found = ranks.together(lambda: whole() if ranks.rank == 0 else None, patient=True)
+        snapshot, particles, repaired = found or (None, 0, (0, 0.0))
+        shared = (snapshot["counters"], snapshot["origin"], snapshot["ids"].size) if snapshot else 0
+        particles, repaired, shared = ranks.first((particles, repaired, shared))
+        strip: dict[str, Any] = ranks.scatter_rows(snapshot, edges, shared[2] // edges[-1])
+        snapshot = found = None
+        strip |= {
+            "counters": shared[0],
+            "origin": shared[1],
+            "first_row": edges[ranks.rank],
+        }
+        make = _core.HardDisks.from_strip
+        self._adopt(make(strip, particles, self._parameters, self._device, self._threads, ranks))
+        self._repaired = repaired
+
+    def _adopt(self, engine: _core.HardDisks) -> None:
+        super()._adopt(engine)
+        self._repaired = engine.repair
+        self._grid = engine.grid
+        self._goal = self.trial_moves / self.N  # sweeps asked for so far
+        self._per_cycle = 0.0  # trial moves, as last measured
+        self._last_cycle = 0
+        self._sampling: PressureSampling | None = None
+
+    # ---- running ---------------------------------------------------------------------------------
+
+    def run(self, sweeps: float, callback: Callable[[HardDisks], None] | None = None) -> None:
+        """Run on by a number of sweeps, to the nearest whole cycle.
+
+        What rounding leaves over is made up for by the next call, so that many short runs add up.
+
+        Args:
+            sweeps: N trial moves each, at least 0.
+            callback: called with this object every tenth of a second or so, and at the end.
+
+        Raises:
+            ValueError: sweeps is negative or not finite.
+            KeyboardInterrupt: on Ctrl-C, within a second; the state is that of a whole cycle.
+        """
+        if not (math.isfinite(sweeps) and sweeps >= 0):
+            raise ValueError(f"sweeps must be finite and not negative, got {sweeps}")
+        self._goal += sweeps
+        self._run_to(self._goal, callback)
+
+    def run_until(self, sweeps: float, callback: Callable[[HardDisks], None] | None = None) -> None:
+        """Run until `self.sweeps` is as near to `sweeps` as whole cycles allow.
+
+        A run that was interrupted and goes on ends at the same cycle as one that was not. Nothing
+        happens if `self.sweeps` is beyond already.
+
+        Raises:
+            ValueError: sweeps is not finite.
+            KeyboardInterrupt: as in `run`.
+        """
+        if not math.isfinite(sweeps):
+            raise ValueError(f"sweeps must be finite, got {sweeps}")
+        if sweeps > self.sweeps:
+            self._goal = sweeps
+        self._run_to(sweeps, callback)
+
+    def _run_to(self, sweeps: float, callback: Callable[[HardDisks], None] | None) -> None:
+        try:
+            while (missing := sweeps * self.N - self.trial_moves) > 0.5 * self._cycle_moves():
+                known = self._per_cycle > 0
+                cycles = int((0.95 if known else 0.8) * missing / self._cycle_moves()) - 2
+                self._run_cycles(max(1, cycles), callback)
+        except BaseException:
+            self._goal = self.sweeps
+            raise
+
+    def _cycle_moves(self) -> float:
+        """Trial moves of the last cycle if it ran alone, or of an average one, or a first guess."""
+        if self._last_cycle:
+            return self._last_cycle
+        if self._per_cycle:
+            return self._per_cycle
+        g = self._grid
+        active = math.prod(c - t for c, t in zip(g["cells"], g["tiles"], strict=True))
+        return max(1.0, active * self._engine.occupied() * g["rounds"] * g["moves_per_cell"])
+
+    def run_cycles(self, cycles: int, callback: Callable[[HardDisks], None] | None = None) -> None:
+        """Run a number of cycles, each a shift of the grid and `rounds` passes over the four sets.
+
+        Args:
+            cycles: at least 0.
+            callback: as in `run`.
+
+        Raises:
+            TypeError: cycles is not an integer.
+            ValueError: cycles is negative.
+            KeyboardInterrupt: as in `run`.
+        """
+        cycles = arguments.steps("cycles", cycles)
+        try:
+            self._run_cycles(cycles, callback)
+        finally:
+            self._goal = self.sweeps
+
+    def _run_cycles(self, cycles: int, callback: Callable[[HardDisks], None] | None) -> None:
+        before, ranks = self.trial_moves, self._ranks
+        with (
+            ranks.collective() if ranks else nullcontext(),
+            ranks.interrupts() if ranks else nullcontext() as check_interrupt,
+        ):
+            for done in self._pieces(cycles, self._engine.run, ranks.first if ranks else None):
+                self._per_cycle = (self.trial_moves - before) / done
+                self._last_cycle = self.trial_moves - before if cycles == 1 else 0
+                if callback is not None and ranks:
+                    ranks.together(lambda: callback(self))
+                elif callback is not None:
+                    callback(self)
+                if ranks:
+                    check_interrupt()
+
+    # ---- what there is ---------------------------------------------------------------------------
+
+    @property
+    def N(self) -> int:
+        """Number of disks."""
+        return self._engine.particles
+
+    @property
+    def box(self) -> tuple[float, float]:
+        """(Lx, Ly)."""
+        return self._parameters["box"]
+
+    @property
+    def diameter(self) -> float:
+        """d."""
+        return self._parameters["diameter"]
+
+    @property
+    def packing_fraction(self) -> float:
+        """N pi d^2 / (4 Lx Ly)."""
+        lx, ly = self.box
+        return self.N * math.pi * self.diameter**2 / (4 * lx * ly)
+
+    @property
+    def max_displacement(self) -> float:
+        """Largest displacement along an axis, as realized."""
+        return self._grid["max_displacement"]
+
+    @property
+    def moves_per_cell(self) -> int:
+        """n_m, trial moves per visit of a cell."""
+        return self._grid["moves_per_cell"]
+
+    @property
+    def rounds(self) -> int:
+        """Passes over the four sets between two shifts of the grid."""
+        return self._grid["rounds"]
+
+    @property
+    def tile(self) -> int:
+        """Widest tile, in cells."""
+        return self._grid["tile"]
+
+    @property
+    def cells(self) -> tuple[int, int]:
+        """Cells along x and y."""
+        return self._grid["cells"]
+
+    @property
+    def ranks(self) -> int:
+        """Ranks that share the system; 1 without `comm`."""
+        return self._ranks.size if self._ranks else 1
+
+    @property
+    def cycle(self) -> int:
+        """Cycles done, each with one shift of the grid, counted from `first_cycle`."""
+        return self._engine.counters[0]
+
+    @property
+    def sweeps(self) -> float:
+        """Trial moves per disk; visits to empty cells are none."""
+        return self.trial_moves / self.N
+
+    @property
+    def positions(self) -> np.ndarray:
+        """float64 (N, 2), in the order of the input, in [-L/2, L/2)."""
+        with self._ranks.collective() if self._ranks else nullcontext():
+            return self._engine.positions().reshape(self.N, 2)
+
+    @property
+    def repaired(self) -> dict[str, Any]:
+        """Repaired overlaps of the input: their `count`, and the `depth` of the deepest."""
+        count, depth = self._repaired
+        return {"count": count, "depth": depth}
+
+    def max_overlap(self) -> float:
+        """Depth of the deepest overlap, in diameters, from `positions` in float64; 0 if none."""
+        return self._engine.max_overlap()
+
+    def psi6(self) -> complex:
+        """Global bond-orientational order: the mean over disks of exp(6 i theta) averaged over the
+        neighbors within 1.5 diameters."""
+        return complex(*self._engine.bond_order(_NEIGHBOUR_REACH * self.diameter))
+
+    # ---- pressure --------------------------------------------------------------------------------
+
+    def sample_pressure(self, every: float | None, record: float | None = None) -> None:
+        """Sample the pair distances near contact in the runs that follow (section 4).
+
+        Args:
+            every: sweeps between samples, to the nearest whole cycle and at least one (14 sweeps or
+                so with the default settings); None stops sampling.
+            record: sweeps per record, to a whole number of samples; default ten samples. At most
+                2**32 / 3 N samples, which the counts of a record have room for.
+
+        Raises:
+            ValueError: not positive and finite.
+        """
+        for name, value in (("every", every), ("record", record)):
+            if value is not None and not 0 < value < 1e15:
+                raise ValueError(f"{name} must be positive and below 1e15 sweeps, got {value}")
+        self._sampling = None
+        if every is None:
+            self._engine.set_sampling(0.0, 0, 0, 0)
+            return
+        sweeps_per_cycle = (self._per_cycle or self._cycle_moves()) / self.N
+        cycles = max(1, round(every / sweeps_per_cycle))
+        samples = 10 if record is None else round(record / sweeps_per_cycle / cycles)
+        # No bin has more pairs than 3 N, six neighbors a disk.
+        samples = max(1, min(samples, (2**32 - 1) // (3 * self.N)))
+        self._sampling = PressureSampling(
+            self._engine, cycles, samples, self.N, self.packing_fraction
+        )
+
+    def _collected(self) -> PressureSampling:
+        if self._sampling is None:
+            raise RuntimeError("nothing sampled: call sample_pressure(every=...) and run")
+        self._sampling.collect()
+        return self._sampling
+
+    @property
+    def pressure_records(self) -> np.ndarray:
+        """float64 (K,), P* = beta P d^2 of each finished record."""
+        return self._collected().records
+
+    @property
+    def pressure_sweeps(self) -> np.ndarray:
+        """float64 (K,), sweeps at the end of each record."""
+        first = self._parameters["first_cycle"]
+        cycles = self._collected().cycles - first
+        return cycles * (self.sweeps / max(1, self.cycle - first))
+
+    @property
+    def pair_histogram(self) -> np.ndarray:
+        """uint64 (77,), pairs by distance from contact on, in bins of 2**-10 diameters, summed over
+        all finished records."""
+        return self._collected().histogram.copy()
+
+    @property
+    def pressure(self) -> PressureEstimate:
+        """P* = beta P d^2 with its statistical error, by blocking of the records.
+
+        At packing fractions from 0.695 to 0.722 this error is too small for most runs; the command
+        `manymove disks` multiplies it by a factor.
+
+        Raises:
+            RuntimeError: nothing was sampled.
+        """
+        records = self.pressure_records
+        if not len(records):
+            raise RuntimeError("no pressure record is finished: run longer")
+        return estimate(records)
+
+    # ---- checkpoints -----------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str], *, keep_previous: bool = False) -> None:
+        """Write a checkpoint; the file is replaced only when the new one is on the disk.
+
+        It holds everything that the trajectory depends on. Pressure records are the caller's. With
+        several ranks the first one writes it, the same file as of one rank; any number of ranks can
+        go on from it.
+
+        Args:
+            path: path of the file.
+            keep_previous: keep the replaced file as ``<path>.previous``.
+
+        Raises:
+            OSError: the file cannot be written; the old one is still there.
+        """
+        path, ranks = Path(path), self._ranks
+        if ranks is None:
+            self._write(path, self._engine.snapshot(), keep_previous)
+        else:
+            with ranks.collective():
+                whole = ranks.gather_rows(self._engine.snapshot(), self.cells[1])
+                ranks.together(
+                    lambda: whole and self._write(path, whole, keep_previous), patient=True
+                )
+
+    def _write(self, path: Path, state: dict[str, Any], keep_previous: bool) -> None:
+        header = {
+            "parameters": {
+                **self._parameters,  # and what was chosen for the defaults among them
+                "max_displacement": self.max_displacement,
+                "moves_per_cell": self.moves_per_cell,
+                "rounds": self.rounds,
+                "tile": self.tile,
+                "cell_width": self._parameters["cell_width"] or self.diameter,
+            },
+            "particles": self.N,
+            "counters": state["counters"],
+            "origin": state["origin"],
+            "goal": self._goal,
+            "per_cycle": self._per_cycle,
+            "last_cycle": self._last_cycle,
+        }
+        arrays = {"cells": state["cells"], "ids": state["ids"]}
+        checkpoint.write(path, _KIND, header, keep_previous=keep_previous, **arrays)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        device: str = "auto",
+        threads: int | None = None,
+        comm: Any = None,
+        timeout: float | None = None,
+    ) -> HardDisks:
+        """Go on from a checkpoint: the same trajectory, bit for bit, on whatever devices and ranks.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: it is no checkpoint of hard disks, or a damaged one; the box is too small
+                for so many ranks.
+        """
+        self = cls.__new__(cls)
+        self._join(comm, timeout, device, threads)
+        if self._ranks is None:
+            state, particles, self._parameters, run = _read_checkpoint(path)
+            self._adopt(
+                _core.HardDisks.from_snapshot(
+                    state, particles, self._parameters, self._device, self._threads
+                )
+            )
+        else:
+            ranks = self._ranks
+            read = ranks.together(
+                lambda: _read_checkpoint(path) if ranks.rank == 0 else None, patient=True
+            )
+            self._parameters, run = ranks.first(read and read[2:])
+
+            def whole() -> tuple[dict[str, Any], int, tuple[int, float]]:
+                _core.HardDisks.check_snapshot(*read[:3])
+                return *read[:2], (0, 0.0)
+
+            with ranks.collective():
+                self._divide(whole)
+        self._goal = run["goal"]
+        self._per_cycle = run["per_cycle"]
+        self._last_cycle = run["last_cycle"]
+        return self
+
+    # ---- tuning ----------------------------------------------------------------------------------
+
+    def tune(
+        self,
+        max_displacements: Iterable[float] = (0.08, 0.12, 0.16, 0.2, 0.26),
+        moves_per_cell: Iterable[int] = (4, 8, 16),
+        *,
+        sweeps: float = 20000,
+        every: float | None = None,
+    ) -> list[Tuning]:
+        """Find and adopt the displacement and n_m that decorrelate fastest in wall time (section
+        3.3), before a production run.
+
+        As in the paper: displacements are compared at the present n_m, then n_m at the best of
+        them, each by the autocorrelation time of the global psi_6. `rounds` follows n_m, so that a
+        disk has about as many trial moves between two shifts as before. The disks stay where they
+        are; the counters start again from zero. Needs pymbar.
+
+        Args:
+            max_displacements: in diameters.
+            moves_per_cell: values of n_m.
+            sweeps: length of each trial; fifty autocorrelation times or more make it reliable.
+            every: sweeps between two values of psi_6; default a thousandth of `sweeps`.
+
+        Returns:
+            Every setting tried, the adopted one first.
+
+        Raises:
+            ValueError: no value given, or one out of range; the system is shared by several ranks.
+        """
+        if self._ranks is not None:
+            raise ValueError("tune works on one rank: tune a smaller system, then divide")
+        chosen, tried = _tuning.tune(
+            self, self._with, max_displacements, moves_per_cell, sweeps, every
+        )
+        self._parameters = chosen._parameters
+        self._adopt(chosen._engine)
+        return tried
+
+    def _with(self, max_displacement: float, moves_per_cell: int, per_shift: int) -> HardDisks:
+        """A new engine of the same disks with other settings."""
+        p = self._parameters
+        return HardDisks(
+            self.positions,
+            self.box,
+            self.diameter,
+            max_displacement=max_displacement,
+            moves_per_cell=moves_per_cell,
+            rounds=min(16, max(1, per_shift // moves_per_cell)),
+            tile=self.tile,
+            cell_width=p["cell_width"] or None,
+            seed=p["seed"],
+            device=self._device,
+            threads=self._threads or None,
+            shuffle_particles=p["shuffle_particles"],
+            shuffle_sets=p["shuffle_sets"],
+            shift_along_axis=p["shift_along_axis"],
+        )
+
+
+def _read_checkpoint(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, Any], int, dict[str, Any], dict[str, float]]:
+    """The snapshot, the number of disks, the parameters, and where the run was."""
+    header, arrays = checkpoint.read(path, _KIND, {"cells": np.float32, "ids": np.int32})
+    with checkpoint.refused(path, _KIND):
+        state: dict[str, Any] = {
+            **arrays,
+            "counters": tuple(header["counters"]),
+            "origin": tuple(header["origin"]),
+        }
+        particles = arguments.count("particles", header["particles"])
+        parameters = header["parameters"]
+        parameters["box"] = tuple(parameters["box"])
+        run = {key: float(header[key]) for key in ("goal", "per_cycle", "last_cycle")}
+        for key, value in run.items():
+            if not 0 <= value < math.inf:
+                raise ValueError(f"{key} is {value}")
+    return state, particles, parameters, run

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What all pictures have in common. They need matplotlib (the extra "plot")."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from manymove import files
+
+
+def need_matplotlib() -> None:
+    """Refuse a picture that was asked for before anything is run.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError("pictures need matplotlib: pip install 'manymove[plot]'") from error
+
+
+def new_figure(width: float, height: float) -> tuple[Any, Any]:
+    """Figure and axes of so many inches, without a display."""
+    need_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.add_subplot()
+
+
+def hollow(
+    axes: Any, x: Sequence[float], y: Sequence[float], warned: Sequence[bool], marker: str,
+    color: str,
+) -> None:  # fmt: skip
+    """Draw hollow markers over those points of a line that have a warning."""
+    points = [(a, b) for a, b, bad in zip(x, y, warned, strict=True) if bad]
+    if points:
+        axes.plot(*zip(*points, strict=True), marker, mfc="white", mec=color, zorder=3)
+
+
+def write_picture(path: str | Path, figure: Any, dpi: int) -> None:
+    """Replace a picture atomically, in the format of its suffix; missing folders are made."""
+    path = Path(path)
+    files.make_folder(path.parent)
+    with files.replace(path) as file:
+        figure.savefig(file, format=path.suffix[1:] or "png", dpi=dpi)
+
+
+@contextmanager
+def pictures(quiet: bool) -> Iterator[None]:
+    """A context in which a missing matplotlib is no error and empty bins give no warnings."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            yield
+    except ImportError as error:
+        if not quiet:
+            print(f"no pictures: {error}")

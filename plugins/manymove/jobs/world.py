@@ -1,0 +1,257 @@
+"""Independent replicas over threads and MPI ranks."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+
+from manymove import _core
+from manymove.devices import on_gpu, usable_cores
+from manymove.jobs.channel import Channel, RankLost
+from manymove.jobs.progress import StopRequest
+
+T = TypeVar("T")
+
+# Environment variables with the rank of a process and the number of ranks: of Open MPI, of MPICH
+# and Intel MPI, of MVAPICH, of a step of Slurm's (an mpirun within one comes first). PMIx tells
+# the rank only.
+_LAUNCHERS = (
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+)
+_REPLICAS_PER_GPU = 16
+_FAILED = 7104  # tag of the message that a rank has failed
+_LISTEN = 0.2  # seconds between two looks for such a message
+_HEARD = 0.5  # seconds for the launcher to print a rank's message before the rank aborts all
+
+
+def _launched() -> tuple[int, int | None, str]:
+    """Rank and number of ranks (None if not told) according to the launcher, before MPI is
+    initialized, and the variable that tells."""
+    for rank, size in _LAUNCHERS:
+        if size in os.environ:
+            return int(os.environ.get(rank, "0")), int(os.environ[size]), size
+    if "PMIX_RANK" in os.environ:
+        return int(os.environ["PMIX_RANK"]), None, "PMIX_RANK"
+    return 0, 1, ""
+
+
+def launched_rank() -> int:
+    """Rank of this process according to its launcher, before MPI is initialized."""
+    return _launched()[0]
+
+
+def launched_size() -> int:
+    """Number of ranks according to the launcher, 1 if it does not tell."""
+    return _launched()[1] or 1
+
+
+def require_one_process(command: str, instead: str) -> None:
+    """Refuse several ranks, which would all write the same files, where a command is for one.
+
+    Raises:
+        RuntimeError: a launcher started this process with others.
+    """
+    rank, size, _ = _launched()
+    if rank > 0 or size not in (1, None):
+        raise RuntimeError(
+            f"{command} is for one process, mpirun or srun started {size or 'several'}: {instead}"
+        )
+
+
+@dataclass(frozen=True)
+class World:
+    """The MPI ranks that share a job; a single process is a world of one.
+
+    Attributes:
+        rank, size: of this process among all.
+        local_rank: among those of the same machine.
+        cores: CPU cores that fall to this process, at least 1.
+    """
+
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
+    cores: int = field(default_factory=lambda: len(usable_cores()))
+    communicator: Any = None
+
+    @classmethod
+    def connect(cls) -> World:
+        """Join the other ranks if the process was started by mpirun, srun or the like.
+
+        Raises:
+            ImportError: it was, with several ranks, but mpi4py is not installed.
+            RuntimeError: it was, but the MPI of mpi4py does not see the other ranks, and all would
+                write the same files.
+        """
+        rank, launched, variable = _launched()
+        if launched == 1:
+            return cls()
+        told = f"{launched} ranks" if launched else f"{variable} = {rank}"
+        try:
+            from mpi4py import MPI
+        except ImportError as error:
+            raise ImportError(
+                f"started by mpirun or srun with {told}, which needs mpi4py: "
+                f"pip install 'manymove[mpi]' (or unset {variable}, for runs of their own)"
+            ) from error
+        if MPI.COMM_WORLD.size == 1 and (rank > 0 or launched):
+            raise RuntimeError(
+                f"started by mpirun or srun with {told}, but mpi4py sees one: use the launcher of "
+                f"its MPI (srun: --mpi=pmix or pmi2), or unset {variable} for runs of their own"
+            )
+        try:
+            return cls.of(MPI.COMM_WORLD)
+        except RankLost as error:
+            cls(communicator=MPI.COMM_WORLD).abort(str(error))
+
+    @classmethod
+    def of(cls, everyone: Any) -> World:
+        """The ranks of an mpi4py communicator. All ranks call this together."""
+        rank, mine = everyone.rank, (_machine(), usable_cores())
+        all_ranks = Channel.of(everyone, "world").all(mine) if everyone.size > 1 else [mine]
+        local_rank = sum(machine == mine[0] for machine, _ in all_ranks[:rank])
+        # Ranks bound to cores of their own keep them; those with the same cores divide them.
+        cores = max(1, len(mine[1]) // all_ranks.count(mine))
+        return cls(rank, everyone.size, local_rank, cores, everyone)
+
+    @property
+    def _channel(self) -> Channel | None:
+        if self.communicator is None or self.size == 1:
+            return None
+        return Channel.of(self.communicator, "world")
+
+    def share(self, items: Sequence[T]) -> list[T]:
+        """The items that fall to this rank."""
+        return list(items[self.rank :: self.size])
+
+    def gather(self, items: list[T]) -> list[T]:
+        """The items of all ranks, on every rank, however long the others compute.
+
+        Raises:
+            RankLost: another rank is silent: it neither makes this call nor asks `stop_request`.
+        """
+        if self._channel is None:
+            return items
+        return [item for part in self._channel.all(items) for item in part]
+
+    def stop_request(self) -> StopRequest:
+        """A request by the user, or by another rank that has failed. Asking it tells ranks that
+        wait that this one is alive."""
+        return StopRequest(_Listener(self._channel)) if self._channel else StopRequest()
+
+    def failures(self, mine: Exception | None) -> list[str]:
+        """What has failed on the ranks, in their order; each calls it at the end of its part.
+
+        A rank that fails tells the others, whose `stop_request` then asks them to stop: they come
+        here soon, with their checkpoints written.
+        """
+        channel = self._channel
+        if channel is None:
+            return [] if mine is None else [str(mine)]
+        others = [rank for rank in range(self.size) if rank != self.rank]
+        nothing = np.empty(0, np.uint8)
+        told = [channel.comm.Isend(nothing, r, _FAILED) for r in others if mine is not None]
+        failed = self.gather([(self.rank, str(mine))] if mine is not None else [])
+        heard = [channel.comm.Irecv(nothing, r, _FAILED) for r, _ in failed if r != self.rank]
+        channel.wait(told + heard)
+        return [text for _, text in failed]
+
+    def abort(self, message: str) -> NoReturn:
+        """End the processes of all ranks, one that is silent included, with a message on the
+        standard error."""
+        print(f"manymove: error: {message}", file=sys.stderr, flush=True)
+        if self.communicator is not None:
+            time.sleep(_HEARD)
+            self.communicator.Abort(2)
+        raise SystemExit(2)
+
+    def device(self, wanted: str) -> str:
+        """This rank's device: with "auto" and "cuda", GPUs are dealt out by local rank."""
+        gpus = len(_core.cuda_devices())
+        if self.size > 1 and gpus and wanted in ("auto", "cuda"):
+            return f"cuda:{self.local_rank % gpus}"
+        return wanted
+
+
+def _machine() -> str:
+    """A name that all processes of a machine share, and no others. Containers of one kernel with
+    different host names count as different machines."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read() + platform.node()
+    except OSError:
+        return platform.node()
+
+
+class _Listener:
+    """Whether another rank has failed. Several threads may ask; each time, waiting ranks get an
+    answer."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._heard, self._next = False, 0.0
+        self._lock = threading.Lock()
+
+    def __call__(self) -> bool:
+        with self._lock:
+            if not self._heard and (now := time.monotonic()) >= self._next:
+                self._next = now + _LISTEN
+                try:
+                    self._channel.look()
+                    self._heard = self._channel.comm.Iprobe(tag=_FAILED)
+                except RankLost:  # the next wait raises it again
+                    self._heard = True
+            return self._heard
+
+
+def share_of_threads(
+    device: str, threads: int | None, replicas: int, cores: int
+) -> list[int | None]:
+    """Threads of each concurrent engine, one entry per replica that runs at the same time.
+
+    CPU engines share `threads` (by default all cores); engines on a GPU leave the choice to the
+    engine.
+    """
+    if on_gpu(device):
+        return [threads] * min(replicas, _REPLICAS_PER_GPU)
+    total = threads or cores
+    concurrent = min(replicas, total)
+    return [total // concurrent + (i < total % concurrent) for i in range(concurrent)]
+
+
+def run_concurrently(
+    tasks: Sequence[Callable[[], T]],
+    workers: int,
+    stop: StopRequest,
+    show: Callable[[], None],
+) -> list[T]:
+    """Run the tasks in at most `workers` threads; `show` is called several times a second.
+
+    The first exception stops the other tasks and is raised.
+    """
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        futures = [pool.submit(task) for task in tasks]
+        pending = set(futures)
+        try:
+            while pending:
+                done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
+                show()
+                for future in done:
+                    future.result()
+        except BaseException:
+            stop.request()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [future.result() for future in futures]
