@@ -9,7 +9,7 @@ import signal
 
 import processes
 import pytest
-from commands import COMMAND, MPIEXEC, arguments, summary_of
+from commands import COMMAND, arguments, summary_of
 from dpd_decks import fluid, resident, system
 from lammps_host import needs_lammps, start_lammps
 from processes import Job
@@ -27,12 +27,6 @@ SHORT = {
     "adsorption": "--molecules 2 --systems 5 --steps 600 --equilibrate 50 --grid-spacing 0.5 "
     "--method pmc",
 }
-
-
-@pytest.fixture
-def mpiexec() -> list[str]:
-    pytest.importorskip("mpi4py")
-    return [MPIEXEC or pytest.skip("no mpiexec"), "-n", "2"]
 
 
 @pytest.mark.parametrize("command", LONG)

@@ -62,7 +62,6 @@ def test_a_job_that_was_suspended_continues(job, tmp_path):
         if suspended:
             run.until(checkpoints(job, folder))
             run.suspend()
-            assert run.process.poll() is None
         said = run.end(100)
         assert run.process.returncode == 0, said
         hashes.append(summary_of(folder)["state_hash"])

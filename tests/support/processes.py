@@ -24,7 +24,8 @@ LIMITED = {"MANYMOVE_TIMEOUT": str(LIMIT)}
 
 
 def run(command: Iterable[object], **options: Any) -> subprocess.CompletedProcess[str]:
-    """Runs a program to its end; one that hangs fails the test."""
+    """Runs a program to its end; one that hangs fails the test. The environment is that in which
+    the tests began, unless `env` is given."""
     defaults = {"env": CLEAN, "capture_output": True, "text": True, "timeout": 100}
     return subprocess.run([*map(str, command)], **{**defaults, **options})
 
@@ -36,14 +37,17 @@ def start(command: Iterable[object], **options: Any) -> subprocess.Popen[str]:
 
 
 def until(
-    condition: Callable[[], object], process: subprocess.Popen[str], seconds: float = WAIT
+    condition: Callable[[], object],
+    process: subprocess.Popen[str],
+    seconds: float = WAIT,
+    interval: float = 0.02,
 ) -> None:
     """Waits for a condition that a running process brings about."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert process.poll() is None, process.communicate()[0]
+        assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
-        time.sleep(0.02)
+        time.sleep(interval)
 
 
 def programs() -> dict[int, tuple[int, bytes]]:
@@ -93,10 +97,11 @@ class Job:
             os.kill(pid, number)
             time.sleep(0.2)  # schedulers do not reach all hosts at once
 
-    def suspend(self) -> None:
+    def suspend(self, seconds: float = LIMIT + 2) -> None:
         """All ranks, for longer than the limit."""
         self.send(signal.SIGSTOP)
-        time.sleep(LIMIT + 2)
+        time.sleep(seconds)
+        assert self.process.poll() is None
         self.send(signal.SIGCONT)
 
     def end(self, seconds: float = WAIT) -> str:
@@ -129,12 +134,15 @@ def on_ranks(ranks: int) -> list[str | None]:
     return [MPIEXEC, "-n", str(ranks)]
 
 
-def found(program: str, ranks: int, task: str, folder: Path, **environment: object) -> list[Any]:
-    """What each rank of a program of this folder has written; whether it ended with an error is
-    up to the task."""
+def found(
+    program: str, ranks: int, task: str, folder: Path, fails: bool = True, **environment: object
+) -> list[Any]:
+    """What each rank of a program of this folder has written; the program may end with an error
+    unless `fails` is false."""
     variables = {name: str(value) for name, value in environment.items()}
     command = [*on_ranks(ranks), sys.executable, SUPPORT / program, task, folder]
     end = run(command, env={**CLEAN, **variables})
+    assert fails or end.returncode == 0, end.stdout + end.stderr
     files = [folder / f"{task}-{rank}.json" for rank in range(ranks)]
     assert all(file.exists() for file in files), end.stdout + end.stderr
     return [json.loads(file.read_text()) for file in files]
