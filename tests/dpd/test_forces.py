@@ -284,7 +284,7 @@ pair_write 1 2 50 r 0.1 1.3 table soft
 """
     tables, locals_ = [], []
     for style, tail in (("dpd", ""), ("manymove/dpd", "precision double")):
-        run = run_lammps(system(atoms=200) + fluid(style, 0.0, tail) + columns, tmp_path)
+        run = run_lammps(system(atoms=200) + plain_fluid(style, 0.0, tail) + columns, tmp_path)
         lines = (run.directory / "pairs").read_text().split("ITEM: ENTRIES")[1].splitlines()[1:]
         locals_.append(np.array([[float(w) for w in line.split()[1:]] for line in lines]))
         rows = [line.split() for line in (run.directory / "table").read_text().splitlines()]
