@@ -4,7 +4,7 @@ from importlib.metadata import version
 
 from manymove import _renamed
 from manymove.adsorption import METHANE, Adsorbate, Adsorption, Framework, read_framework
-from manymove.electrolyte import Electrolyte, Salt, Species
+from manymove.electrolyte import Electrolyte, IonOverlapError, Salt, Species
 from manymove.hard_particles import (
     HardDisks,
     OverlapError,
@@ -22,6 +22,7 @@ __all__ = [
     "Electrolyte",
     "Framework",
     "HardDisks",
+    "IonOverlapError",
     "OverlapError",
     "RankLost",
     "Salt",
