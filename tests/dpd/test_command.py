@@ -7,7 +7,7 @@ import json
 import pytest
 from lammps_host import needs_lammps
 
-from manymove import dpd
+from manymove.dpd import fluid as dpd
 from manymove.lammps import host
 
 
