@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import warnings
 
 import numpy as np
+import processes
 import pytest
-from commands import CLEAN, COMMAND, MPIEXEC, summary_of
+from commands import COMMAND, summary_of
 
 from manymove import cli
 from manymove.electrolyte import job
@@ -88,17 +88,16 @@ def test_replicas_have_seeds_of_their_own_and_are_pooled(tmp_path):
     assert summary["energy_per_ion_kT"] == pytest.approx(mean)
 
 
-def test_two_processes_make_the_replicas_of_one(tmp_path):
+def test_two_processes_make_the_replicas_of_one(mpiexec, tmp_path):
     """One replica per rank; the pooled results are those of the same replicas in one process."""
-    launcher = [MPIEXEC or pytest.skip("no mpiexec"), "-n", "2"]
     command = [*COMMAND, "electrolyte", *map(str, SMALL)]
     command += ["--threads", "1", "--precision", "double"]
 
     def run(folder, *prefix_and_options, launcher=()):
         arguments = [*launcher, *command, *prefix_and_options, "--output", tmp_path / folder]
-        return subprocess.run(arguments, env=CLEAN, timeout=120, capture_output=True, text=True)
+        return processes.run(arguments, timeout=120)
 
-    both = run("ranks", launcher=launcher)
+    both = run("ranks", launcher=mpiexec)
     if "but mpi4py sees one" in both.stderr:
         pytest.skip("mpiexec and mpi4py are of different MPIs")
     assert both.returncode == 0, both.stderr
@@ -112,7 +111,7 @@ def test_two_processes_make_the_replicas_of_one(tmp_path):
 
     # An error on one rank ends both, with one line.
     (tmp_path / "ranks" / "checkpoint-1.state").unlink()
-    broken = run("ranks", "--resume", launcher=launcher)
+    broken = run("ranks", "--resume", launcher=mpiexec)
     assert broken.returncode == 2
     assert "no checkpoint" in broken.stderr and "checkpoint-1.state" in broken.stderr
 

@@ -14,9 +14,10 @@ import time
 
 import gsd.hoomd
 import numpy as np
+import processes
 import pytest
 from commands import summary_of
-from lammps_host import needs_lammps
+from lammps_host import environment, needs_lammps
 
 from manymove import cli
 from manymove.lammps import host
@@ -157,11 +158,8 @@ def test_a_fluid_in_lammps_that_is_killed_ends_with_the_same_bits(precision, sty
     def launch(folder, deck):
         (tmp_path / folder).mkdir(exist_ok=True)
         (tmp_path / folder / "in").write_text(deck)
-        return subprocess.Popen(
-            [*host.command(), "-in", "in", "-log", "none", "-screen", "none"],
-            cwd=tmp_path / folder,
-            env={**host.environment(), "OMP_NUM_THREADS": "1"},
-        )
+        command = [*host.command(), "-in", "in", "-log", "none", "-screen", "none"]
+        return processes.start(command, cwd=tmp_path / folder, env=environment())
 
     whole = launch("whole", start)
     deck, killed = start, 0
