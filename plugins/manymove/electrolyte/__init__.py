@@ -2,6 +2,15 @@
 """Electrolytes by brush Metropolis Monte Carlo."""
 
 from manymove.analysis.ions import Salt, Species
-from manymove.electrolyte.simulation import METHODS, WATER_300K, Electrolyte
+from manymove.analysis.pair_correlations import PairCorrelations
+from manymove.electrolyte.simulation import METHODS, WATER_300K, Electrolyte, IonOverlapError
 
-__all__ = ["METHODS", "WATER_300K", "Electrolyte", "Salt", "Species"]
+__all__ = [
+    "METHODS",
+    "WATER_300K",
+    "Electrolyte",
+    "IonOverlapError",
+    "PairCorrelations",
+    "Salt",
+    "Species",
+]
