@@ -230,7 +230,7 @@ def test_an_error_of_lammps_is_passed_on_and_ends_the_object():
     for use in (lambda: fluid.run(1), lambda: fluid.positions, lambda: fluid.temperature):
         with pytest.raises(RuntimeError, match=r"has stopped .* load a checkpoint"):
             use()
-    assert "steps = unknown" in repr(fluid)
+    assert "N = 375" in repr(fluid)
 
 
 def test_several_processes_and_a_missing_plugin_are_refused(monkeypatch):

@@ -79,10 +79,10 @@ class Model:
 
     def __post_init__(self) -> None:
         for name in ("cutoff", "timestep"):
-            arguments.positive_and_finite(name, getattr(self, name))
+            arguments.positive(name, getattr(self, name))
         for name in ("gamma", "temperature", "weight_exponent"):
             arguments.not_negative(name, getattr(self, name))
-        for name in ("a", "gamma", "temperature", "weight_exponent"):
+        for name in ("a", "gamma", "temperature", "cutoff", "weight_exponent", "timestep"):
             if not math.isfinite(getattr(self, name)):
                 raise ValueError(f"{name} must be finite, got {getattr(self, name)}")
         arguments.count("seed", self.seed)
@@ -120,7 +120,7 @@ class Fluid(Model):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        arguments.positive_and_finite("density", self.density)
+        arguments.positive("density", self.density)
         for name in ("particles", "steps", "ranks"):
             arguments.count(name, getattr(self, name))
         arguments.not_negative("checkpoint_every", self.checkpoint_every)

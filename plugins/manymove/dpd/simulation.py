@@ -12,7 +12,6 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import asdict
 from typing import Any, NoReturn
 
@@ -22,7 +21,8 @@ from tqdm.auto import tqdm
 from manymove import arguments, checkpoint, devices
 from manymove.analysis.pressure import PressureEstimate, estimate
 from manymove.dpd import fluid
-from manymove.jobs.world import require_one_process
+from manymove.jobs.progress import StopRequest
+from manymove.jobs.world import require_one_process, run_concurrently
 from manymove.lammps import host
 
 _KIND = "a fluid of dissipative particles"  # of checkpoints
@@ -36,7 +36,6 @@ _ARRAYS = {
 # LAMMPS gives the particles to the engine at multiples of so many steps, which changes the rounding
 # of positions and of sums. That must not depend on the speed of a machine.
 SEGMENT = 500
-_LOOK = 0.1  # seconds between looks at signals and the progress bar
 
 
 class DPDFluid:
@@ -257,7 +256,7 @@ class DPDFluid:
         Raises:
             TypeError: steps is not an integer.
             ValueError: steps is negative.
-            KeyboardInterrupt: on Ctrl-C, after the step that is under way; the state is valid.
+            KeyboardInterrupt: on Ctrl-C or SIGTERM, after the step that is under way; the state is valid.
             RuntimeError: LAMMPS stopped with an error; the object cannot be used afterwards.
         """
         first = self.steps
@@ -270,26 +269,26 @@ class DPDFluid:
                 if callback is not None:
                     callback(self)
 
-    def _run_to(self, stop: int, show: Callable[[], Any]) -> None:
+    def _run_to(self, end: int, show: Callable[[], Any]) -> None:
         started, first, lmp = time.perf_counter(), self.steps, self._lammps
-        # In another thread, so that this one sees Ctrl-C.
-        with ThreadPoolExecutor(1) as pool:
-            piece = pool.submit(self._command, f"run {stop} upto pre no post no")
-            try:
-                while not wait([piece], timeout=_LOOK).done:
-                    show()
-            except BaseException:
+
+        def look() -> None:
+            show()
+            if stop.requested:
                 lmp.force_timeout()  # ends the run after the step that is under way
-                piece.exception()
-                if not self._failed:
-                    self._command("timer timeout off")
-                    if first < self.steps < stop:  # LAMMPS has not summed the virial there
-                        self._set_up(self._by_tag("f"))
-                raise
-            finally:
-                self._seconds += time.perf_counter() - started
-        piece.result()
-        show()
+
+        try:
+            with StopRequest() as stop:
+                command = f"run {end} upto pre no post no"
+                run_concurrently([lambda: self._command(command)], 1, stop, look)
+        finally:
+            self._seconds += time.perf_counter() - started
+            if not self._failed:
+                self._command("timer timeout off")
+                if first < self.steps < end:  # LAMMPS has not summed the virial there
+                    self._set_up(self._by_tag("f"))
+        if stop.requested:
+            raise KeyboardInterrupt
 
     def _command(self, text: str) -> None:
         try:
@@ -351,7 +350,7 @@ class DPDFluid:
     @property
     def steps(self) -> int:
         """Number of time steps done."""
-        return int(self._lammps.extract_global("ntimestep"))
+        return int(self._library.extract_global("ntimestep"))
 
     @property
     def timestep(self) -> int:
@@ -383,7 +382,7 @@ class DPDFluid:
         return {
             "N": str(self.N),
             "box": " x ".join(f"{edge:.6g}" for edge in self.box),
-            "steps": "unknown" if self._failed else str(self.steps),
+            "steps": str(self.steps),
             "device": self.device,
         }
 
