@@ -235,7 +235,7 @@ def deck(fluid: Fluid, step: int = 0) -> str:
 {start}{motion(fluid, fluid.ranks)}{relax}thermo {every}
 {table}print "{_MEASURED}"
 run {fluid.equilibrate + fluid.steps - max(step, fluid.equilibrate)} {then}
-write_data final.data
+{_RESTART}write_data final.data
 """
 
 
