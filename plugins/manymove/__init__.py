@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 from manymove import _renamed
 from manymove.adsorption import METHANE, Adsorbate, Adsorption, Framework, read_framework
+from manymove.dpd import DPDFluid
 from manymove.electrolyte import Electrolyte, IonOverlapError, Salt, Species
 from manymove.hard_particles import (
     HardDisks,
@@ -19,6 +20,7 @@ __all__ = [
     "METHANE",
     "Adsorbate",
     "Adsorption",
+    "DPDFluid",
     "Electrolyte",
     "Framework",
     "HardDisks",
@@ -34,4 +36,4 @@ __all__ = [
     "square_packing",
 ]
 
-__getattr__ = _renamed.modules_of("manymove")
+__getattr__ = _renamed.names_of("manymove")
