@@ -429,7 +429,7 @@ def _summarise(
     settings = asdict(fluid)
     settings["set_temperature"] = settings.pop("temperature")
     settings["N"] = settings.pop("particles")
-    del settings["equilibrate"]
+    del settings["equilibrate"], settings["checkpoint_every"]
     gpu = re.search(r"manymove/verlet: the particles are on (?!cpu$)(.+)", text, re.MULTILINE)
     return {
         **summary,
