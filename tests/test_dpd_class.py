@@ -73,9 +73,9 @@ def test_temperature_and_pressure_are_those_of_the_fluid():
     assert fluid.seconds > 0 and fluid.steps == fluid.timestep == 3500
 
 
-def test_pieces_are_one_run():
+def test_pieces_are_one_run(device):
     seen = []
-    whole, parts = small(), small(threads=1)
+    whole, parts = small(device=device), small(device=device, threads=1)
     whole.run(1200, callback=lambda f: seen.append((f.steps, f.positions.shape)))
     assert seen == [(500, (N, 3)), (1000, (N, 3)), (1200, (N, 3))]
     for steps in (500, 0, 500, 200):
@@ -85,12 +85,12 @@ def test_pieces_are_one_run():
 
 
 @pytest.mark.parametrize("precision", ["mixed", "double"])
-def test_a_loaded_fluid_has_the_same_bits(precision, tmp_path):
+def test_a_loaded_fluid_has_the_same_bits(precision, device, tmp_path):
     """Saving changes nothing, wherever the run was."""
-    fluid, plain = small(precision=precision), small(precision=precision)
+    fluid, plain = (small(precision=precision, device=device) for _ in range(2))
     fluid.run(137)
     fluid.save(tmp_path / "fluid")
-    loaded = DPDFluid.load(tmp_path / "fluid", device="cpu", threads=1)
+    loaded = DPDFluid.load(tmp_path / "fluid", device=device, threads=1)
     assert same(fluid, loaded) and loaded.settings.precision == precision
     plain.run(137)
     for one in (fluid, plain, loaded):
@@ -202,6 +202,7 @@ BOX = (5.0, 5.0, 5.0)
             ValueError,
             "4 positions, but 2 velocities",
         ),
+        (lambda: small(velocities=POINTS), ValueError, "velocities need positions"),
         (lambda: small(a=np.inf), ValueError, "a must be finite"),
         (lambda: small(gamma=-1), ValueError, "gamma must not be negative"),
         (lambda: small(timestep_length=0), ValueError, "timestep_length must be positive"),
