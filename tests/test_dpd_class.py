@@ -141,14 +141,15 @@ def test_a_callback_can_end_a_run():
     assert same(fluid, plain)
 
 
-def test_positions_and_velocities_are_those_given():
+def test_positions_and_velocities_are_those_given(tmp_path):
     rng = np.random.default_rng(1)
     box = (5.0, 6.0, 4.0)
     places = (rng.random((360, 3)) - 0.5) * box
     speeds = rng.normal(size=(360, 3))
-    fluid = DPDFluid(places.tolist(), box, velocities=speeds, seed=1, device="cpu")
+    fluid = DPDFluid(places.tolist(), box, velocities=speeds, seed=np.int64(1), device="cpu")
     assert (fluid.positions == places).all() and (fluid.velocities == speeds).all()
     assert fluid.N == 360 and fluid.box == box and fluid.seed == 1
+    fluid.save(tmp_path / "fluid")
     fluid.run(50)
     moved = fluid.positions - places
     moved -= np.rint(moved / box) * box
@@ -197,6 +198,7 @@ BOX = (5.0, 5.0, 5.0)
         (lambda: DPDFluid(POINTS * np.nan, BOX, seed=1), ValueError, "positions must be finite"),
         (lambda: DPDFluid(POINTS, BOX[:2], seed=1), ValueError, "box must be three edges"),
         (lambda: DPDFluid(POINTS, (5, 5, 1), seed=1), ValueError, "at least twice the cutoff"),
+        (lambda: DPDFluid(POINTS, (-5, 5, 5), seed=1), ValueError, "at least twice the cutoff"),
         (
             lambda: DPDFluid(POINTS, BOX, velocities=POINTS[:2], seed=1),
             ValueError,

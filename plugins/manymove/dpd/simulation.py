@@ -98,7 +98,7 @@ class DPDFluid:
             a, gamma, temperature, cutoff, weight_exponent, timestep_length, seed, precision,
             *_device(device), threads,
         )  # fmt: skip
-        edges = np.array(arguments.edges(box, 3))
+        edges = _edges(box, model.cutoff)
         if isinstance(positions, Integral):
             if velocities is not None:
                 raise ValueError("velocities need positions, not a number of particles")
@@ -181,11 +181,6 @@ class DPDFluid:
     ) -> None:
         """LAMMPS with its commands, with so many particles at random places."""
         self._model, self._low, self._box = model, tuple(map(float, low)), tuple(map(float, edges))
-        if not all(2 * model.cutoff <= edge < math.inf for edge in self._box):
-            raise ValueError(
-                f"box must be finite and at least twice the cutoff {model.cutoff:g} along each "
-                f"axis, got {self._box}"
-            )
         self._record_every = arguments.count("record_every", record_every)
         require_one_process("manymove.DPDFluid", "manymove dpd --ranks starts LAMMPS on several")
         self._N, self._seconds, self._failed = particles, 0.0, ""
@@ -508,9 +503,9 @@ class DPDFluid:
             if any(len(column) != tags.size for column in columns) or records.shape[1:] != (4,):
                 raise ValueError("arrays of different lengths")
             step = arguments.steps("steps", header["steps"])
-            where = (header["low"], header["box"], header["record_every"])
+            edges, low = _edges(header["box"], model.cutoff), [float(x) for x in header["low"]]
             measured = [float(x) for x in header["measured"]]
-        self._start(model, *where, step=step)
+        self._start(model, low, edges, header["record_every"], step=step)
         self._command("atom_modify sort 0 0")
         places, velocities, forces = columns
         self._create(tags, places, velocities)
@@ -527,6 +522,16 @@ def _device(device: str) -> list[str]:
             "and CUDA_VISIBLE_DEVICES selects another one"
         )
     return devices.resolve(device).split(":")[:1]
+
+
+def _edges(box: Iterable[float], cutoff: float) -> np.ndarray:
+    edges = arguments.edges(box, 3)
+    if not all(2 * cutoff <= edge < math.inf for edge in edges):
+        raise ValueError(
+            f"box must be finite and at least twice the cutoff {cutoff:g} along each axis, got "
+            f"{tuple(box)}"
+        )
+    return np.array(edges)
 
 
 def _points(name: str, values: Any) -> np.ndarray:
