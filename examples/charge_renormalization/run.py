@@ -21,7 +21,7 @@ from manymove.analysis.autocorrelation import autocorrelation_time
 from manymove.analysis.ions import Salt
 from manymove.analysis.notation import with_error
 from manymove.analysis.pair_correlations import PairCorrelations
-from manymove.bench import machine
+from manymove.bench.harness import machine
 from manymove.jobs.report import write_json
 
 DEBYE_LENGTH, DIAMETER, BJERRUM = 28.53, 7.5, 7.117

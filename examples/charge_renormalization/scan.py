@@ -20,7 +20,7 @@ import numpy as np
 from manymove import Electrolyte
 from manymove.analysis import dressed_ions
 from manymove.analysis.ions import Salt
-from manymove.bench import machine
+from manymove.bench.harness import machine
 from manymove.jobs.report import write_json
 
 BJERRUM = 7.117

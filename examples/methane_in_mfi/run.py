@@ -27,7 +27,7 @@ from manymove import Adsorption
 from manymove.adsorption.adsorbates import Adsorbate
 from manymove.adsorption.occupancy import filling_systems
 from manymove.analysis.notation import with_error
-from manymove.bench import machine
+from manymove.bench.harness import machine
 
 PROPOSALS = (32, 64, 128, 256, 512)
 LOADINGS = (32, 64, 96, 128)

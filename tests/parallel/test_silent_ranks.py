@@ -1,0 +1,223 @@
+"""A job that is suspended as a whole continues; a rank that is silent alone is an error of all
+ranks that names it; an error of one rank is one of all, with the same message.
+
+The protocol itself is tested in simulated time in tests/cxx/test_watchdog.cpp.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import silent_program
+from commands import CLEAN, COMMAND, MPIEXEC, summary_of
+from dpd_decks import fluid, resident, system
+from lammps_host import needs_lammps
+from machine import limits_address_space
+from processes import LIMIT, SOON, Job, arguments, until
+
+from manymove.lammps import host
+
+pytest.importorskip("mpi4py")
+pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
+PROGRAM = Path(silent_program.__file__)
+MEMORY = 450_000  # kilobytes
+PYTHON = os.path.basename(sys.executable).encode()
+
+# They take some seconds, so that there is time to stop them.
+JOBS = {
+    "decomposed disks": "disks --particles 3000 --sweeps 6000 --equilibrate 5 --frames 1 "
+    "--decompose",
+    "disks": "disks --particles 1000 --sweeps 15000 --equilibrate 5 --frames 1 --replicas 2",
+    "electrolyte": "electrolyte --ions 64 --debye-length 28.53 --sweeps 3000 --equilibrate 5 "
+    "--replicas 2",
+    "adsorption": "adsorption --molecules 2 --systems 4 --steps 600000 --equilibrate 5 "
+    "--grid-spacing 0.5 --method pmc",
+}
+
+
+def found(ranks: int, task: str, folder: Path) -> list:
+    """What each rank found."""
+    end = subprocess.run(
+        [MPIEXEC, "-n", str(ranks), sys.executable, str(PROGRAM), task, str(folder)],
+        env={**CLEAN, "MANYMOVE_TIMEOUT": str(LIMIT)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    files = [folder / f"{task}-{rank}.json" for rank in range(ranks)]
+    assert all(file.exists() for file in files), end.stdout + end.stderr
+    return [json.loads(file.read_text()) for file in files]
+
+
+def command(ranks: int, job: str, folder: Path) -> Job:
+    name, options = JOBS[job].split(" ", 1)
+    words = [*arguments(name, options, folder), "--checkpoint", "0.1"]
+    return Job([MPIEXEC, "-n", str(ranks), *COMMAND, *words], PYTHON, CLEAN)
+
+
+def checkpoints(job: str, folder: Path) -> Callable[[], bool]:
+    number = 1 if "decompose" in JOBS[job] else 2
+    return lambda: len(list(folder.glob("checkpoint-*.state"))) == number
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_job_that_was_suspended_continues(job, tmp_path):
+    hashes = []
+    for folder, suspended in ((tmp_path / "suspended", True), (tmp_path / "not", False)):
+        run = command(2, job, folder)
+        if suspended:
+            until(checkpoints(job, folder), run.process)
+            run.suspend()
+            assert run.process.poll() is None
+        said = run.end(100)
+        assert run.process.returncode == 0, said
+        hashes.append(summary_of(folder)["state_hash"])
+    assert hashes[0] == hashes[1]
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_rank_that_is_stopped_alone_is_named(job, tmp_path):
+    run = command(2, job, tmp_path)
+    until(checkpoints(job, tmp_path), run.process)
+    run.send(signal.SIGSTOP, last_only=True)
+    said = run.end(LIMIT + SOON + 20 * ("decompose" not in JOBS[job]))  # after its own replica
+    assert run.process.returncode != 0
+    assert f"error: rank 1 of 2 has been silent for {LIMIT} s (MANYMOVE_TIMEOUT)" in said
+
+
+@needs_lammps
+@limits_address_space
+def test_memory_that_one_rank_of_lammps_does_not_get(tmp_path):
+    deck = system("block 0 4 0 4 0 4", 32000) + fluid("mixed") + resident("cpu")
+    (tmp_path / "in").write_text(deck + "neigh_modify one 10000\nrun 1\n")
+    *launcher, lmp = host.command(2)
+    little = f'test "$PMI_RANK" = 0 || ulimit -v {MEMORY}; exec "$@"'
+    words = [*launcher, "sh", "-c", little, "sh", lmp, "-in", "in", "-nocite"]
+    end = subprocess.run(
+        words, cwd=tmp_path, env=host.environment(), capture_output=True, text=True, timeout=100
+    )
+    assert end.returncode != 0
+    text = end.stdout + end.stderr
+    assert re.search(r"ERROR.*on cpu: rank 1 of 2: out of memory for \d+ atoms", text), text
+
+
+def lammps(ranks: int, folder: Path, steps: int, thermo: str = "thermo 100\n") -> Job:
+    folder.mkdir(exist_ok=True)
+    deck = system("block 0 6 0 6 0 6", 600) + fluid("mixed") + resident("cpu")
+    deck += f"{thermo}thermo_modify flush yes\nrun {steps}\n"
+    (folder / "in").write_text(deck)
+    *launcher, lmp = host.command(ranks)
+    words = ["-in", str(folder / "in"), "-log", str(folder / "log"), "-nocite"]
+    job = Job([*launcher, lmp, *words], b"lmp", host.environment())
+    log = folder / "log"
+    until(lambda: log.exists() and re.search("^ +100 ", log.read_text(), re.MULTILINE), job.process)
+    return job
+
+
+@needs_lammps
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_lammps_that_was_suspended_continues(ranks, tmp_path):
+    said = []
+    for name in ("suspended", "not"):
+        job = lammps(ranks, tmp_path / name, 4000)
+        if name == "suspended":
+            job.suspend()
+        output = job.end(100)
+        assert job.process.returncode == 0, output
+        said.append(re.findall(r"^ +\d+ .*$", output, re.MULTILINE))
+    assert len(said[0]) > 40 and said[0][:41] == said[1][:41]
+
+
+@needs_lammps
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_a_rank_of_lammps_that_is_stopped_alone_is_named(ranks, tmp_path):
+    # Output needs sums over the ranks, for which LAMMPS waits without a watchdog. After that of
+    # step 100, for which lammps() waits, the next is at 100,000.
+    once = "variable s equal logfreq(100,1,1000000)\nthermo v_s\n"
+    job = lammps(ranks, tmp_path, 10**8, once)
+    job.send(signal.SIGSTOP, last_only=True)
+    said = job.end(LIMIT + SOON)
+    assert job.process.returncode != 0
+    assert f"rank {ranks - 1} of {ranks} has been silent for {LIMIT} s (MANYMOVE_TIMEOUT)" in said
+
+
+# ---- what the ranks' program catches -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_a_rank_that_wakes_ends_with_the_error_of_the_others(ranks, tmp_path):
+    every = found(ranks, "asleep", tmp_path)
+    text = f"RankLost: rank {ranks - 1} of {ranks} has been silent for {LIMIT} s (MANYMOVE_TIMEOUT)"
+    assert every[0]["found"].startswith(text)
+    for rank in every:
+        assert rank["found"] == every[0]["found"]
+        assert rank["again"][0] == every[0]["found"]
+        assert LIMIT <= rank["seconds"] < LIMIT + SOON
+    assert every[0]["again"][1] == every[0]["found"]  # one rank did not answer: no new start
+
+
+def test_an_error_of_one_rank_is_one_of_all(tmp_path):
+    first, second = found(2, "one_fails", tmp_path)
+    assert first == second
+    for name in ("exchange", "positions", "state_hash", "save"):
+        assert first[name].startswith("RankLost: rank 1 of 2: "), first
+        assert f"MemoryError: no memory in {name} of rank 1" in first[name]
+        assert first[f"{name} again"] == first[name]
+
+
+def test_of_two_errors_at_once_all_raise_that_of_the_lowest_rank(tmp_path):
+    every = found(4, "two_fail", tmp_path)
+    assert all(rank == every[0] for rank in every)
+    for name in ("exchange", "positions"):
+        # The second to fail may have heard of the first.
+        assert re.match(rf"RankLost: rank [12] of 4: .*no memory in {name}", every[0][name], re.S)
+    for rank, (text, others) in enumerate(found(3, "tasks_fail", tmp_path)):
+        assert text == "ValueError: wrong on rank 1", rank
+        assert others == [0, 1, 2]
+
+
+def test_a_start_that_fails_on_one_rank_fails_on_all(tmp_path):
+    first, second = found(2, "start_fails", tmp_path)
+    assert first == second
+    assert "no memory for the strip" in first["found"]
+
+
+def test_ranks_that_wait_for_one_another_are_told_so(tmp_path):
+    every = found(2, "mismatch", tmp_path)
+    for rank in every:
+        assert rank["found"] == every[0]["found"]
+        assert "all 2 ranks have waited for one another" in rank["found"]
+        assert rank["seconds"] < 2 * LIMIT + SOON
+
+
+def test_a_rank_that_computes_for_long_is_waited_for(tmp_path):
+    assert found(2, "long_task", tmp_path) == [[None, True]] * 2
+
+
+def test_memory_that_ranks_share_does_not_outlive_them(tmp_path):
+    def files() -> set[str]:
+        return {file.name for file in Path("/dev/shm").iterdir() if "manymove" in file.name}
+
+    before = files()
+    with pytest.raises(AssertionError):
+        found(2, "dies_in_share", tmp_path)
+    assert files() <= before
+
+
+@pytest.mark.parametrize("value", ["0", "-3", "soon", "nan"])
+def test_a_limit_that_is_no_positive_number_is_refused(value):
+    end = subprocess.run(
+        [sys.executable, "-c", "from manymove import _core; _core.timeout()"],
+        env={**CLEAN, "MANYMOVE_TIMEOUT": value},
+        capture_output=True,
+        text=True,
+    )
+    assert f'ValueError: MANYMOVE_TIMEOUT is "{value}"' in end.stderr
