@@ -73,9 +73,9 @@ def test_temperature_and_pressure_are_those_of_the_fluid():
     assert fluid.seconds > 0 and fluid.steps == fluid.timestep == 3500
 
 
-def test_pieces_are_one_run():
+def test_pieces_are_one_run(device):
     seen = []
-    whole, parts = small(), small(threads=1)
+    whole, parts = small(device=device), small(device=device, threads=1)
     whole.run(1200, callback=lambda f: seen.append((f.steps, f.positions.shape)))
     assert seen == [(500, (N, 3)), (1000, (N, 3)), (1200, (N, 3))]
     for steps in (500, 0, 500, 200):
@@ -85,12 +85,12 @@ def test_pieces_are_one_run():
 
 
 @pytest.mark.parametrize("precision", ["mixed", "double"])
-def test_a_loaded_fluid_has_the_same_bits(precision, tmp_path):
+def test_a_loaded_fluid_has_the_same_bits(precision, device, tmp_path):
     """Saving changes nothing, wherever the run was."""
-    fluid, plain = small(precision=precision), small(precision=precision)
+    fluid, plain = (small(precision=precision, device=device) for _ in range(2))
     fluid.run(137)
     fluid.save(tmp_path / "fluid")
-    loaded = DPDFluid.load(tmp_path / "fluid", device="cpu", threads=1)
+    loaded = DPDFluid.load(tmp_path / "fluid", device=device, threads=1)
     assert same(fluid, loaded) and loaded.settings.precision == precision
     plain.run(137)
     for one in (fluid, plain, loaded):
@@ -141,14 +141,15 @@ def test_a_callback_can_end_a_run():
     assert same(fluid, plain)
 
 
-def test_positions_and_velocities_are_those_given():
+def test_positions_and_velocities_are_those_given(tmp_path):
     rng = np.random.default_rng(1)
     box = (5.0, 6.0, 4.0)
     places = (rng.random((360, 3)) - 0.5) * box
     speeds = rng.normal(size=(360, 3))
-    fluid = DPDFluid(places.tolist(), box, velocities=speeds, seed=1, device="cpu")
+    fluid = DPDFluid(places.tolist(), box, velocities=speeds, seed=np.int64(1), device="cpu")
     assert (fluid.positions == places).all() and (fluid.velocities == speeds).all()
     assert fluid.N == 360 and fluid.box == box and fluid.seed == 1
+    fluid.save(tmp_path / "fluid")
     fluid.run(50)
     moved = fluid.positions - places
     moved -= np.rint(moved / box) * box
@@ -197,11 +198,13 @@ BOX = (5.0, 5.0, 5.0)
         (lambda: DPDFluid(POINTS * np.nan, BOX, seed=1), ValueError, "positions must be finite"),
         (lambda: DPDFluid(POINTS, BOX[:2], seed=1), ValueError, "box must be three edges"),
         (lambda: DPDFluid(POINTS, (5, 5, 1), seed=1), ValueError, "at least twice the cutoff"),
+        (lambda: DPDFluid(POINTS, (-5, 5, 5), seed=1), ValueError, "at least twice the cutoff"),
         (
             lambda: DPDFluid(POINTS, BOX, velocities=POINTS[:2], seed=1),
             ValueError,
             "4 positions, but 2 velocities",
         ),
+        (lambda: small(velocities=POINTS), ValueError, "velocities need positions"),
         (lambda: small(a=np.inf), ValueError, "a must be finite"),
         (lambda: small(gamma=-1), ValueError, "gamma must not be negative"),
         (lambda: small(timestep_length=0), ValueError, "timestep_length must be positive"),

@@ -167,13 +167,13 @@ def component(engine: HardDisks, seed: int) -> Made:
 
 
 def python_only(engine: HardDisks, seed: int) -> Made:
-    """manymove.hoomd.HardDisks."""
+    """manymove.hoomd.HardDisksUpdater."""
     import hoomd
 
     import manymove.hoomd
 
     simulation = _simulation(engine, seed)
-    disks = manymove.hoomd.HardDisks(
+    disks = manymove.hoomd.HardDisksUpdater(
         engine.diameter,
         d=engine.max_displacement,
         nselect=engine.moves_per_cell,

@@ -83,9 +83,11 @@ class Model:
         for name in ("gamma", "temperature", "weight_exponent"):
             arguments.not_negative(name, getattr(self, name))
         for name in ("a", "gamma", "temperature", "cutoff", "weight_exponent", "timestep"):
-            if not math.isfinite(getattr(self, name)):
-                raise ValueError(f"{name} must be finite, got {getattr(self, name)}")
-        arguments.count("seed", self.seed)
+            value = float(getattr(self, name))
+            if not math.isfinite(value):
+                raise ValueError(f"{name} must be finite, got {value}")
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "seed", arguments.count("seed", self.seed))
         arguments.one_of("precision", self.precision, arguments.PRECISIONS)
         arguments.one_of("device", self.device, _DEVICES)
         object.__setattr__(self, "threads", thread_count(self.threads))
@@ -429,7 +431,7 @@ def _summarise(
     settings = asdict(fluid)
     settings["set_temperature"] = settings.pop("temperature")
     settings["N"] = settings.pop("particles")
-    del settings["equilibrate"]
+    del settings["equilibrate"], settings["checkpoint_every"]
     gpu = re.search(r"manymove/verlet: the particles are on (?!cpu$)(.+)", text, re.MULTILINE)
     return {
         **summary,

@@ -13,10 +13,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
+from numbers import Integral
 from typing import Any, NoReturn
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from manymove import arguments, checkpoint, devices
 from manymove.analysis.pressure import PressureEstimate, estimate
@@ -49,7 +49,8 @@ class DPDFluid:
     `temperature_average` with the temperature that was set.
 
     Args:
-        positions: float (N, 3), in [-L/2, L/2]; an array or a list.
+        positions: float (N, 3), in [-L/2, L/2], an array or a list; or an integer N for random
+            places.
         box: (Lx, Ly, Lz), at least twice the cutoff each; the origin is at the center.
         velocities: float (N, 3); by default drawn from the Maxwell distribution, without motion of
             the center of mass.
@@ -92,38 +93,31 @@ class DPDFluid:
         device: str = "auto",
         threads: int | None = None,
     ) -> None:
-        model = {
-            "a": a,
-            "gamma": gamma,
-            "temperature": temperature,
-            "cutoff": cutoff,
-            "weight_exponent": weight_exponent,
-            "timestep": arguments.positive_and_finite("timestep_length", timestep_length),
-            "seed": seed,
-            "precision": precision,
-        }
-        self._settle(model, box, record_every, device, threads)
-        if isinstance(positions, _AtRandom):
-            self._N = positions.particles
-            self._start([0.0] * 3, fluid.at_random(self._N, seed))
+        arguments.positive("timestep_length", timestep_length)
+        model = fluid.Model(
+            a, gamma, temperature, cutoff, weight_exponent, timestep_length, seed, precision,
+            *_device(device), threads,
+        )  # fmt: skip
+        edges = _edges(box, model.cutoff)
+        if isinstance(positions, Integral):
+            if velocities is not None:
+                raise ValueError("velocities need positions, not a number of particles")
+            self._start(model, [0.0] * 3, edges, record_every, arguments.count("N", positions))
         else:
-            half = np.array(self._box) / 2
             points = _points("positions", positions)
-            outside = np.flatnonzero((np.abs(points) > half).any(axis=1))
+            outside = np.flatnonzero((np.abs(points) > edges / 2).any(axis=1))
             if outside.size:
                 raise ValueError(
                     f"position {outside[0]} is {points[outside[0]]}, outside [-L/2, L/2]; subtract "
                     "L / 2 from positions in [0, L)"
                 )
-            drawn = velocities is None
-            speeds = np.zeros_like(points) if drawn else _points("velocities", velocities)
+            speeds = 0 * points if velocities is None else _points("velocities", velocities)
             if speeds.shape != points.shape:
                 raise ValueError(f"{len(points)} positions, but {len(speeds)} velocities")
-            self._N = len(points)
-            self._start(list(-half))
-            self._create(np.arange(1, self._N + 1), points, speeds)
+            self._start(model, -edges / 2, edges, record_every)
+            self._create(np.arange(1, len(points) + 1), points, speeds)
         if velocities is None:
-            self._command(fluid.velocities(self._model))
+            self._command(fluid.velocities(model))
         self._set_up()
 
     @classmethod
@@ -138,7 +132,7 @@ class DPDFluid:
         """
         particles = arguments.count("N", N)
         edge = (particles / arguments.positive_and_finite("density", density)) ** (1 / 3)
-        return cls(_AtRandom(particles), (edge,) * 3, seed=seed, **options)
+        return cls(particles, (edge,) * 3, seed=seed, **options)
 
     @classmethod
     def from_gsd(
@@ -176,55 +170,40 @@ class DPDFluid:
             options = {"velocities": found.particles.velocity, **options}
         return cls(found.particles.position, edges, seed=seed, **options)
 
-    def _settle(
+    def _start(
         self,
-        model: dict[str, Any],
-        box: Iterable[float],
+        model: fluid.Model,
+        low: Iterable[float],
+        edges: Iterable[float],
         record_every: int,
-        device: str,
-        threads: int | None,
+        particles: int = 0,
+        step: int = 0,
     ) -> None:
-        """Checked settings, before LAMMPS is started."""
-        self._device = devices.resolve(device)
-        if self._device not in ("cpu", "cuda:0"):
-            raise ValueError(
-                f'device must be "auto", "cpu" or "cuda", got "{device}": LAMMPS takes the first '
-                "GPU, and CUDA_VISIBLE_DEVICES selects another one"
-            )
-        self._model = fluid.Model(**model, device=self._device.split(":")[0], threads=threads)
-        self._box = arguments.edges(box, 3)
-        if not all(2 * self._model.cutoff <= edge < math.inf for edge in self._box):
-            raise ValueError(
-                f"box must be finite and at least twice the cutoff {self._model.cutoff:g} along "
-                f"each axis, got {self._box}"
-            )
+        """LAMMPS with its commands, with so many particles at random places."""
+        self._model, self._low, self._box = model, tuple(map(float, low)), tuple(map(float, edges))
         self._record_every = arguments.count("record_every", record_every)
-        self._failed = ""
-        self._seconds = 0.0
+        require_one_process("manymove.DPDFluid", "manymove dpd --ranks starts LAMMPS on several")
+        self._N, self._seconds, self._failed = particles, 0.0, ""
         self._earlier = np.empty((0, 4))  # records
         self._known: tuple[int, list[float]] | None = None  # a step and its measured quantities
-
-    def _start(self, low: list[float], particles: str = "") -> None:
-        """LAMMPS with its commands, and the particles that a command makes."""
-        require_one_process("manymove.DPDFluid", "manymove dpd --ranks starts LAMMPS on several")
         self._library = host.start()
-        self._table = tempfile.NamedTemporaryFile("r", prefix="manymove-")  # noqa: SIM115
-        self._low = np.array(low)
+        self._table = tempfile.NamedTemporaryFile("r", prefix="manymove-")
         self._command(
             fluid.UNITS
-            + fluid.box(low, self._box)
-            + particles
-            + fluid.motion(self._model)
+            + fluid.box(self._low, self._box)
+            + (fluid.at_random(particles, model.seed) if particles else "")
+            + f"thermo 0\nreset_timestep {step}\n"
+            + fluid.motion(model)
             + fluid.records(self._record_every, self._table.name)
-            + "thermo 0\n"
         )
 
     def _create(self, tags: np.ndarray, places: np.ndarray, velocities: np.ndarray) -> None:
-        lmp, n = self._lammps, self._N
-        columns = (places.ravel().tolist(), velocities.ravel().tolist())
-        lmp.create_atoms(n, tags.tolist(), [1] * n, *columns)
-        if lmp.get_natoms() != n:
-            raise RuntimeError(f"LAMMPS has made {lmp.get_natoms():.0f} of {n} particles")
+        self._N = tags.size
+        lists = (array.ravel().tolist() for array in (places, velocities))
+        self._lammps.create_atoms(self._N, tags.tolist(), [1] * self._N, *lists)
+        made = self._lammps.get_natoms()
+        if made != self._N:
+            raise RuntimeError(f"LAMMPS has made {made:.0f} of {self._N} particles")
 
     def _set_up(self, forces: np.ndarray | None = None) -> None:
         """LAMMPS computes the forces at the velocities of the full step, while those within a run
@@ -256,9 +235,12 @@ class DPDFluid:
         Raises:
             TypeError: steps is not an integer.
             ValueError: steps is negative.
-            KeyboardInterrupt: on Ctrl-C or SIGTERM, after the step that is under way; the state is valid.
+            KeyboardInterrupt: on Ctrl-C or SIGTERM, after the step that is under way; the state is
+                valid.
             RuntimeError: LAMMPS stopped with an error; the object cannot be used afterwards.
         """
+        from tqdm.auto import tqdm
+
         first = self.steps
         end = first + arguments.steps("steps", steps)
         about = {"desc": "DPDFluid", "unit": " steps", "unit_scale": True}
@@ -329,18 +311,18 @@ class DPDFluid:
 
     @property
     def device(self) -> str:
-        """"cpu" or "cuda:0"."""
-        return self._device
+        """ "cpu" or "cuda:0"."""
+        return devices.resolve(self._model.device)
 
     @property
     def device_name(self) -> str:
         """The GPU's name, or the CPU's SIMD level and the number of threads."""
-        return devices.device_name(self._device, self.threads)
+        return devices.device_name(self.device, self.threads)
 
     @property
     def threads(self) -> int:
         """Number of threads of the CPU engine; 1 on a GPU."""
-        return self._model.threads if self._device == "cpu" else 1
+        return self._model.threads if self.device == "cpu" else 1
 
     @property
     def seconds(self) -> float:
@@ -483,7 +465,7 @@ class DPDFluid:
         header = {
             "parameters": model,
             "box": self._box,
-            "low": self._low.tolist(),
+            "low": self._low,
             "record_every": self._record_every,
             "steps": self.steps,
             "measured": self._measured(),
@@ -510,34 +492,46 @@ class DPDFluid:
             RuntimeError: as for the class.
         """
         self = cls.__new__(cls)
+        (kind,) = _device(device)
         header, arrays = checkpoint.read(path, _KIND, _ARRAYS)
         with checkpoint.refused(path, _KIND):
-            self._settle(
-                header["parameters"], header["box"], header["record_every"], device, threads
-            )
-            tags, *columns, self._earlier = (arrays[name] for name in _ARRAYS)
-            self._N = arguments.count("particles", tags.size)
-            if (np.sort(tags) != np.arange(1, self._N + 1)).any():
+            model = fluid.Model(**header["parameters"], device=kind, threads=threads)
+            tags, *columns, records = (arrays[name] for name in _ARRAYS)
+            if (np.sort(tags) != np.arange(1, tags.size + 1)).any():
                 raise ValueError("the tags have gaps")
-            places, velocities, forces = (_points("an array", column) for column in columns)
-            if not len(places) == len(velocities) == len(forces) == self._N:
+            columns = [_points("an array", column) for column in columns]
+            if any(len(column) != tags.size for column in columns) or records.shape[1:] != (4,):
                 raise ValueError("arrays of different lengths")
-            if self._earlier.shape[1:] != (4,):
-                raise ValueError(f"records of shape {self._earlier.shape}")
-            low = [float(x) for x in header["low"]]
-            steps = arguments.steps("steps", header["steps"])
-            self._known = (steps, [float(x) for x in header["measured"]])
-        self._start(low, f"reset_timestep {steps}\natom_modify sort 0 0\n")
+            step = arguments.steps("steps", header["steps"])
+            edges, low = _edges(header["box"], model.cutoff), [float(x) for x in header["low"]]
+            measured = [float(x) for x in header["measured"]]
+        self._start(model, low, edges, header["record_every"], step=step)
+        self._command("atom_modify sort 0 0")
+        places, velocities, forces = columns
         self._create(tags, places, velocities)
         self._set_up(forces[np.argsort(tags)])
+        self._earlier, self._known = records, (step, measured)
         return self
 
 
-class _AtRandom:
-    """Instead of positions: so many particles where LAMMPS' random numbers put them."""
+def _device(device: str) -> list[str]:
+    """What `fluid.Model` calls it."""
+    if devices.resolve(device) not in ("cpu", "cuda:0"):
+        raise ValueError(
+            f'device must be "auto", "cpu" or "cuda", got "{device}": LAMMPS takes the first GPU, '
+            "and CUDA_VISIBLE_DEVICES selects another one"
+        )
+    return devices.resolve(device).split(":")[:1]
 
-    def __init__(self, particles: int) -> None:
-        self.particles = particles
+
+def _edges(box: Iterable[float], cutoff: float) -> np.ndarray:
+    edges = arguments.edges(box, 3)
+    if not all(2 * cutoff <= edge < math.inf for edge in edges):
+        raise ValueError(
+            f"box must be finite and at least twice the cutoff {cutoff:g} along each axis, got "
+            f"{tuple(box)}"
+        )
+    return np.array(edges)
 
 
 def _points(name: str, values: Any) -> np.ndarray:
