@@ -49,6 +49,8 @@ def options_of(function: Callable) -> Iterator[str]:
         if get_origin(hints[name]) is not Annotated:  # Typer's context
             continue
         kind, option = get_args(hints[name])
+        if option.hidden:
+            continue
         # In an annotation Typer takes a name given to Option for its default, until it is used.
         names = [n for n in (option.default, *(option.param_decls or ())) if str(n)[:1] == "-"]
         flag = names[0] if names else f"--{name.replace('_', '-')}"

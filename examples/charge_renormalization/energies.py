@@ -13,7 +13,7 @@ from manymove.analysis import hypernetted_chain
 from manymove.analysis.ions import Salt
 from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import blocking_error
-from manymove.bench import machine
+from manymove.bench.harness import machine
 from manymove.jobs.report import write_json
 
 DIAMETER, BJERRUM_LENGTH = 4.25, 7.1432  # angstrom

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from manymove.analysis.notation import with_error
-from manymove.bench import machine
+from manymove.bench.harness import machine
 from manymove.lammps import host
 
 BINS, CUTOFF_OF_G = 50, 1.5

@@ -20,7 +20,7 @@ import numpy as np
 
 from manymove import HardDisks
 from manymove.analysis.autocorrelation import autocorrelation_time
-from manymove.bench import machine
+from manymove.bench.harness import machine
 from manymove.hard_particles.packing import random_packing
 
 # Displacement, n_m, rounds between two shifts of the grid.

@@ -28,7 +28,7 @@ from manymove import HardDisks
 from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import PressureEstimate, estimate, pool
 from manymove.analysis.reference import published_pressure
-from manymove.bench import machine
+from manymove.bench.harness import machine
 from manymove.hard_particles import plots
 from manymove.hard_particles.packing import random_packing
 

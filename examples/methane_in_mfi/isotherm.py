@@ -20,7 +20,7 @@ from typing import Any
 from manymove import Adsorption
 from manymove.adsorption.adsorbates import GAS_CONSTANT, METHANE, Adsorbate
 from manymove.analysis.notation import with_error
-from manymove.bench import machine
+from manymove.bench.harness import machine
 
 CELLS = 8  # unit cells of the box
 MASS = 5.76806  # kg/mol of unit cells, Si96 O192

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from manymove.analysis.notation import with_error
-from manymove.bench import machine
+from manymove.bench.harness import machine
 from manymove.lammps import host
 
 TIMESTEP, WINDOW = 0.01, 0.5  # profiles are averaged over t - WINDOW to t + WINDOW

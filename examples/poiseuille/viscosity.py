@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from manymove.analysis.notation import with_error
-from manymove.bench import machine
+from manymove.bench.harness import machine
 from manymove.lammps import host
 
 DENSITY, FORCE, HALF = 6.0, 0.055, 6.0

@@ -2,32 +2,62 @@
 
 from __future__ import annotations
 
+import html
 import math
+import os
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn, TypeVar
 
-from manymove import devices
+import numpy as np
+
+from manymove import checkpoint, devices
+
+S = TypeVar("S", bound="Simulation")
+PathLike = str | os.PathLike[str]
+Callback = Callable[[Any], None] | None  # with the object that runs
 
 _PIECE = 0.1  # seconds between looks at callbacks and signals
 
 
+def parameter(name: str, doc: str, where: str = "_parameters") -> Any:
+    """A property: what the dictionary `where` of an object holds under a name."""
+    return property(lambda self: getattr(self, where)[name], doc=doc)
+
+
 class Simulation:
     """An engine of the core on a device, and the parameters it was made with; not for use by
-    itself."""
+    itself.
 
+    A subclass has `_KIND`, what its checkpoints are of, `_COUNTER`, its own name of `timestep`, and
+    `_several`, whether a chain can be on several GPUs.
+    """
+
+    _KIND: ClassVar[str]
+    _COUNTER: ClassVar[str]
+    _several: ClassVar[bool] = False
     _engine: Any
     _parameters: dict[str, Any]
+    _quiet = False  # whether another rank shows the progress
+    box: Any
 
-    def _settle(self, device: Any, threads: int | None, several: bool = False) -> None:
+    def _settle(self, device: Any, threads: int | None) -> None:
         """Choose the device, or several GPUs where the engine can, and the threads."""
-        self._device = devices.resolve(device, several)
+        self._device = devices.resolve(device, self._several)
         self._threads = devices.thread_count(threads)
+
+    def _where(self) -> tuple[dict[str, Any], str, int]:
+        """The last arguments of what makes an engine."""
+        return self._parameters, self._device, self._threads
 
     def _adopt(self, engine: Any) -> None:
         self._engine = engine
         self._seconds = 0.0
         self._pace = 0.0  # of the last piece, per second
+
+    # ---- running ---------------------------------------------------------------------------------
 
     def _pieces(
         self, length: int, run: Callable[[int], Any], limit: Callable[[int], int] | None = None
@@ -55,16 +85,75 @@ class Simulation:
             done += piece
             yield done
 
+    @contextmanager
+    def _watched(
+        self, unit: str, length: float | None, callback: Callback, progress: bool
+    ) -> Iterator[Callback]:
+        """The callback of a run; with `progress` it also moves a bar.
+
+        Args:
+            unit: attribute that the bar counts, such as "sweeps".
+            length: of the run in this unit, if it is known.
+            callback: of the user.
+            progress: show a bar on the standard error, or in the notebook.
+        """
+        if not progress:
+            yield callback
+            return
+        from tqdm.auto import tqdm
+
+        first = getattr(self, unit)
+        name, unit_ = type(self).__name__, f" {unit}"
+        with tqdm(desc=name, total=length, unit=unit_, unit_scale=True, disable=self._quiet) as bar:
+
+            def show(simulation: Any) -> None:
+                done = getattr(self, unit) - first
+                bar.update((done if length is None else min(done, length)) - bar.n)
+                if callback is not None:
+                    callback(simulation)
+
+            yield show
+
+    # ---- what it is ------------------------------------------------------------------------------
+
+    def _place(self) -> dict[str, Any]:
+        """What bounds the system, for `repr`."""
+        return {"box": self.box}
+
+    def _described(self) -> dict[str, str]:
+        """What `repr` and notebooks show."""
+        place = {
+            name: " x ".join(f"{edge:.6g}" for edge in np.atleast_1d(value))
+            if not isinstance(value, str)
+            else value
+            for name, value in self._place().items()
+        }
+        counter = {self._COUNTER: str(self.timestep)}
+        return {"N": str(self.N), **place, **counter, "device": self.device}
+
+    def __repr__(self) -> str:
+        described = ", ".join(f"{name} = {value}" for name, value in self._described().items())
+        return f"<{type(self).__name__}: {described}>"
+
+    def _repr_html_(self) -> str:
+        described = {**self._described(), "device": f"{self.device}, {self.device_name}"}
+        rows = (
+            f"<tr><th>{name}</th><td>{html.escape(value)}</td></tr>"
+            for name, value in described.items()
+        )
+        return f"<table><caption>{type(self).__name__}</caption>{''.join(rows)}</table>"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        name = type(self).__name__
+        raise TypeError(f"{name} objects cannot be copied or pickled: use save() and load()")
+
     @property
     def core(self) -> Any:
         """The engine of `manymove._core`, for adaptors to host programs; whoever changes its state
         through it answers for what this object remembers."""
         return self._engine
 
-    @property
-    def seed(self) -> int:
-        """Of the random numbers."""
-        return self._parameters["seed"]
+    seed: int = parameter("seed", "Seed of the random number generator.")
 
     @property
     def device(self) -> str:
@@ -81,6 +170,17 @@ class Simulation:
     def threads(self) -> int:
         """Threads of the CPU engine; 1 on a GPU."""
         return self._threads if self._device == "cpu" else 1
+
+    @property
+    def N(self) -> int:
+        """Number of particles: disks, ions, or molecules of all systems together."""
+        return self._engine.particles
+
+    @property
+    def timestep(self) -> int:
+        """Counter of the engine: `cycles` of hard disks, `sweeps` of an electrolyte, `steps` of
+        adsorbates; for code that serves all."""
+        return self._engine.counters[0]
 
     @property
     def trial_moves(self) -> int:
@@ -106,3 +206,55 @@ class Simulation:
     def state_hash(self) -> str:
         """16 hexadecimal digits from all positions and counters; the same on every machine."""
         return f"{self._engine.state_hash():016x}"
+
+    # ---- checkpoints -----------------------------------------------------------------------------
+
+    def save(self, path: PathLike, *, keep_previous: bool = False) -> None:
+        """Write a checkpoint; the file is replaced only when the new one is on the disk.
+
+        It contains everything that the trajectory depends on, the averages of adsorbates and the
+        pair correlations of ions; it does not contain pressure records and `energies`. Ranks that
+        share a system write the same file as a single one, and any number of ranks can continue
+        from it.
+
+        Args:
+            path: path of the file.
+            keep_previous: keep the replaced file as ``<path>.previous``.
+
+        Raises:
+            OSError: the file cannot be written; the old one is still there.
+        """
+        self._write(Path(path), self._engine.snapshot(), keep_previous)
+
+    def _write(self, path: Path, state: dict[str, Any], keep_previous: bool) -> None:
+        header, arrays = self._contents(state)
+        header = {"parameters": self._parameters, "counters": state["counters"], **header}
+        checkpoint.write(path, self._KIND, header, keep_previous=keep_previous, **arrays)
+
+    def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of a checkpoint, from the engine's snapshot."""
+        raise NotImplementedError
+
+    @classmethod
+    def load(cls: type[S], path: PathLike, device: str = "auto", threads: int | None = None) -> S:
+        """Continue from a checkpoint.
+
+        The trajectory is the same, bit for bit, on whatever device; that of an electrolyte with
+        ``precision="mixed"`` is the same on the same kind of device.
+
+        Args:
+            path: path of the file.
+            device, threads: as for the class.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: it is no checkpoint of such an object, or a damaged one.
+        """
+        self = cls.__new__(cls)
+        self._settle(device, threads)
+        self._restore(path)
+        return self
+
+    def _restore(self, path: PathLike) -> None:
+        """What a checkpoint holds, on the device that was chosen."""
+        raise NotImplementedError

@@ -28,7 +28,7 @@ if module == "hoomd.manymove":
     simulation.operations.integrator = disks = integrator(sweeps_per_step=100, threads=1)
     disks.shape["A"] = dict(diameter=1.0)
 else:
-    disks = importlib.import_module(module).HardDisks(diameter=1.0, threads=1)
+    disks = importlib.import_module(module).HardDisksUpdater(diameter=1.0, threads=1)
     simulation.operations.updaters.append(hoomd.update.CustomUpdater(1, disks))
 
 

@@ -16,24 +16,13 @@ import numpy as np
 from manymove import arguments
 from manymove.adsorption.adsorbates import AVOGADRO, BOLTZMANN, GAS_CONSTANT
 from manymove.adsorption.equilibration import Comparison
-from manymove.analysis.notation import with_error
+from manymove.analysis.notation import Estimate
 
 MULTIPLE = ("mup", "mdp", "mdp-dj")  # methods with several proposals per step
 # Rows of the engine's sums (core/adsorption/model.h).
 _PLAIN, _WASTE, _WASTE_SQUARED, _JUMP, _SQUARED, _NUMBER, _NUMBER_SQUARED, _CROSS = range(8)
 _OF_SPECIES, DRIFT, _SUMS = 8, 12, 13
 _NOISE = 0.03  # of the loading: a comparison with a larger error decides nothing
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """An average and its standard error over independent systems; NaN for a single one."""
-
-    value: float
-    error: float
-
-    def __str__(self) -> str:
-        return with_error(self.value, self.error)
 
 
 @dataclass(frozen=True)
@@ -164,9 +153,13 @@ class Averages:
         return _estimate((1 - b) * means[_PLAIN] + b * means[_WASTE])
 
     @property
-    def energy(self) -> Estimate:
+    def energy_average(self) -> Estimate:
         """Mean energy of a system in kelvin, by the method's own estimator: plain, waste-recycled
-        ("mup", "mdp") or optimal ("mdp-dj")."""
+        ("mup", "mdp") or optimal ("mdp-dj"); its error is over the systems.
+
+        Raises:
+            RuntimeError: nothing was measured.
+        """
         if self._about["method"] == "mdp-dj":
             return self.energy_optimal()
         return (

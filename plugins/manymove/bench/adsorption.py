@@ -17,14 +17,14 @@ import numpy as np
 
 from manymove.adsorption.averages import MULTIPLE
 from manymove.adsorption.frameworks import read_framework
+from manymove.adsorption.input import METHODS
 from manymove.adsorption.occupancy import filling_systems
-from manymove.adsorption.simulation import METHODS, Adsorption
+from manymove.adsorption.simulation import Adsorption
 from manymove.analysis.notation import with_error
 from manymove.bench import raspa as bench_raspa
-from manymove.bench import status
-from manymove.bench.harness import Variant, check, machine, time_in_turn
+from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
 from manymove.devices import on_gpu
-from manymove.jobs.report import drifting, write_json
+from manymove.jobs.report import drifting
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Timed:
     def result(self) -> dict[str, Any]:
         a, row = self.engine, self.variant.result()
         seconds = a.seconds - self.seconds_before
-        error = a.energy.error
+        error = a.energy_average.error
         accepted, moves = a.acceptance_counts
         return {
             "molecules": a.counts[0].sum().item(),
@@ -69,7 +69,7 @@ class Timed:
             "repeats": row["repeats"],
             "acceptance": accepted / moves,
             "max_displacement": a.max_displacement,
-            "energy_K": a.energy.value,
+            "energy_K": a.energy_average.value,
             "energy_error_K": error,
             "measured_seconds": seconds,
             # 1 / (variance x seconds), in 1 / (K^2 s)
@@ -101,22 +101,9 @@ def run(
     json_file: Path | None,
     raspa: bool = False,
 ) -> dict[str, Any]:
-    """Time every number of molecules, print a table, write the JSON file.
+    """Time every size, print a table, and write the JSON file after each size.
 
-    Args:
-        framework, interpolation, grid_spacing, precision, seed: as for `manymove.Adsorption`.
-        molecules: numbers in a system.
-        methods: of `manymove.Adsorption`; "metropolis" runs on one core.
-        proposals: of those methods that have several.
-        systems: of each variant; None for what fills its device.
-        device: "auto", "cpu", "cuda" or "cuda:<index>".
-        cpu: time the CPU engine as well.
-        threads: of the CPU engine.
-        equilibrate: steps before anything is timed.
-        repeats: timed runs per variant, at least 3.
-        seconds: least length of a timed run.
-        json_file: where the results go; None for nowhere.
-        raspa: time RASPA3 as well, where raspalib is installed.
+    The arguments are the options of `manymove bench adsorption`; None stands for their defaults.
 
     Returns:
         what the JSON file holds.
@@ -135,8 +122,8 @@ def run(
         "seed": seed,
     }
     devices = [device, *(["cpu"] if cpu and on_gpu(device) else [])]
-    rows: list[dict[str, Any]] = []
-    print(_HEADER)
+    about = {"framework": framework, **settings, "equilibrate": equilibrate}
+    report = Report(TABLE, json_file, **about)
     for N in molecules:
         timed = [
             _timed(framework, N, method, count, where, systems, threads, equilibrate, settings)
@@ -156,14 +143,8 @@ def run(
                 r["ratio_to_serial"] = r["steps_per_second"] / serial[0]["steps_per_second"]
                 if r["figure_of_merit"] is not None:
                     r["merit_ratio_to_serial"] = r["figure_of_merit"] / serial[0]["figure_of_merit"]
-            print(_row(r))
-        rows += results
-    status.print_warnings(rows)
-    report = {**machine(), "framework": framework, **settings, "equilibrate": equilibrate,
-              "results": rows}  # fmt: skip
-    if json_file is not None:
-        write_json(json_file, report)
-    return report
+        report.add(results)
+    return report.end()
 
 
 def _mark_unrelaxed(results: list[dict[str, Any]]) -> None:
@@ -234,21 +215,21 @@ def _timed(
     return timed
 
 
-_HEADER = (
-    f"{'molecules':>9}  {'variant':<24} {'systems':>8} {'steps/s':>9}  {'spread':>6}  "
-    f"{'accepted':>8}  {'1/(K^2 s)':>9}  "
-    f"{'status':<{status.WIDTH}}"
+def _merit_words(row: dict[str, Any]) -> str:
+    ratio = row.get("merit_ratio_to_serial")
+    return "" if ratio is None else f"merit {ratio:.3g} times serial"
+
+
+TABLE = Table(
+    (
+        ("molecules", ">9", "molecules"),
+        ("variant", "<24", "variant"),
+        ("systems", ">8", "systems"),
+        ("steps/s", ">9.3g", "steps_per_second"),
+        ("spread", ">6.1%", spread("trial_states_per_second")),
+        ("accepted", ">8.2%", "acceptance"),
+        ("1/(K^2 s)", ">9.3g", lambda row: row["figure_of_merit"] or math.nan),
+        STATUS,
+    ),
+    _merit_words,
 )
-
-
-def _row(r: dict[str, Any]) -> str:
-    rate = r["trial_states_per_second"]
-    spread = (r["highest"] - r["lowest"]) / 2 / rate
-    line = (
-        f"{r['molecules']:>9}  {r['variant']:<24} {r['systems']:>8} {r['steps_per_second']:>9.3g}  "
-        f"{spread:>6.1%}  {r['acceptance']:>8.2%}  {r['figure_of_merit'] or math.nan:>9.3g}  "
-        f"{status.status(r):<{status.WIDTH}}"
-    )
-    if "merit_ratio_to_serial" in r:
-        line += f"  merit {r['merit_ratio_to_serial']:.3g} times serial"
-    return line.rstrip()

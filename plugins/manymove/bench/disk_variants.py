@@ -97,6 +97,14 @@ def add_decorrelation(
     )
 
 
+def decorrelation_words(row: dict[str, Any]) -> list[str]:
+    """What `add_decorrelation` found, for a table."""
+    if "decorrelation_sweeps" not in row:
+        return []
+    sweeps, seconds = row["decorrelation_sweeps"], row["decorrelation_seconds"]
+    return [f"psi_6 decorrelates in {sweeps:.3g} sweeps, {seconds:.3g} s"]
+
+
 def standalone(engine: HardDisks) -> Variant:
     def run(sweeps: int) -> tuple[int, int]:
         trial, accepted = engine.trial_moves, engine.accepted_moves
@@ -159,13 +167,13 @@ def component(engine: HardDisks, seed: int) -> Made:
 
 
 def python_only(engine: HardDisks, seed: int) -> Made:
-    """manymove.hoomd.HardDisks."""
+    """manymove.hoomd.HardDisksUpdater."""
     import hoomd
 
     import manymove.hoomd
 
     simulation = _simulation(engine, seed)
-    disks = manymove.hoomd.HardDisks(
+    disks = manymove.hoomd.HardDisksUpdater(
         engine.diameter,
         d=engine.max_displacement,
         nselect=engine.moves_per_cell,

@@ -12,12 +12,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from manymove.bench import status
-from manymove.bench.disk_variants import add_decorrelation, hpmc, melted_engines, standalone
-from manymove.bench.harness import Variant, check, machine, time_in_turn
+from manymove.bench.disk_variants import (
+    add_decorrelation,
+    decorrelation_words,
+    hpmc,
+    melted_engines,
+    standalone,
+)
+from manymove.bench.harness import (
+    STATUS,
+    Report,
+    Table,
+    Variant,
+    check,
+    spread,
+    time_in_turn,
+)
 from manymove.devices import on_gpu
 from manymove.hard_particles.simulation import HardDisks
-from manymove.jobs.report import write_json
 
 GPU_SIZES = [4096, 16384, 65536, 262144, 1048576]
 CPU_SIZES = [4096, 16384, 65536]
@@ -39,20 +51,9 @@ def run(
     seed: int,
     json_file: Path | None,
 ) -> dict[str, Any]:
-    """Time every size, print a table, write the JSON file.
+    """Time every size, print a table, and write the JSON file after each size.
 
-    Args:
-        sizes: numbers of disks; None for the usual ones of the device.
-        packing_fraction: of all, up to 0.72.
-        device: "auto", "cpu", "cuda" or "cuda:<index>".
-        threads: CPU variants; None for the engine's choice.
-        max_displacement, moves_per_cell: None for the engine's choice.
-        melt: sweeps from the random packing before anything is timed.
-        repeats: timed runs per variant, at least 3.
-        seconds: least length of a timed run.
-        decorrelation: sweeps run for the autocorrelation time of the global psi_6; 0 leaves it out.
-        seed: of packing and engines.
-        json_file: where the results go; None for nowhere.
+    The arguments are the options of `manymove bench disks`; None stands for their defaults.
 
     Returns:
         what the JSON file holds.
@@ -61,8 +62,7 @@ def run(
         ValueError: an argument is out of range.
     """
     check(repeats, seconds, melt, decorrelation)
-    rows: list[dict[str, Any]] = []
-    print(HEADER)
+    report = Report(TABLE, json_file, packing_fraction=packing_fraction, melt=melt)
     for N in sizes or (GPU_SIZES if on_gpu(device) else CPU_SIZES):
         engines = melted_engines(
             N,
@@ -83,38 +83,27 @@ def run(
             peer = results[-1]["trial_moves_per_second"]
             for result in results[:-1]:
                 result["ratio_to_hoomd"] = result["trial_moves_per_second"] / peer
-        for result in results:
-            print(row(result))
-        rows += results
-    status.print_warnings(rows)
-    report = {**machine(), "packing_fraction": packing_fraction, "melt": melt, "results": rows}
-    if json_file is not None:
-        write_json(json_file, report)
-    return report
+        report.add(results)
+    return report.end()
 
 
-HEADER = (
-    f"{'disks':>9}  {'variant':<44} {'moves/s':>9}  {'spread':>6}  {'ns/move':>8}  "
-    f"{'accepted':>8}  {'status':<{status.WIDTH}}"
+def _ending(row: dict[str, Any]) -> str:
+    words = []
+    if "ratio_to_hoomd" in row:
+        words = [f"{row['ratio_to_hoomd']:.1f} times HOOMD-blue"]
+    return "  ".join([*words, *decorrelation_words(row)])
+
+
+COLUMNS = (
+    ("disks", ">9", "particles"),
+    ("variant", "<44", "variant"),
+    ("moves/s", ">9.3g", "trial_moves_per_second"),
+    ("spread", ">6.1%", spread("trial_moves_per_second")),
+    ("ns/move", ">8.3g", "nanoseconds_per_trial_move"),
+    ("accepted", ">8.2%", "acceptance"),
+    STATUS,
 )
-
-
-def row(result: dict[str, Any]) -> str:
-    rate = result["trial_moves_per_second"]
-    spread = (result["highest"] - result["lowest"]) / 2 / rate
-    line = (
-        f"{result['particles']:>9}  {result['variant']:<44} {rate:>9.3g}  {spread:>6.1%}  "
-        f"{result['nanoseconds_per_trial_move']:>8.3g}  {result['acceptance']:>8.2%}  "
-        f"{status.status(result):<{status.WIDTH}}"
-    )
-    if "ratio_to_hoomd" in result:
-        line += f"  {result['ratio_to_hoomd']:.1f} times HOOMD-blue"
-    if "decorrelation_sweeps" in result:
-        line += (
-            f"  psi_6 decorrelates in {result['decorrelation_sweeps']:.3g} sweeps, "
-            f"{result['decorrelation_seconds']:.3g} s"
-        )
-    return line
+TABLE = Table(COLUMNS, _ending)
 
 
 def _hpmc(engine: HardDisks, seed: int) -> list[Variant]:

@@ -12,17 +12,16 @@ from statistics import median
 from typing import Any
 
 from manymove import devices
-from manymove.bench import status
 from manymove.bench.disk_variants import (
     add_decorrelation,
     component,
+    decorrelation_words,
     hpmc,
     melted_engines,
     python_only,
     standalone,
 )
-from manymove.bench.harness import Variant, check, machine, time_in_turn
-from manymove.jobs.report import write_json
+from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
 
 GPU_SIZES = [65536, 1048576]
 CPU_SIZES = [16384]
@@ -42,21 +41,9 @@ def run(
     seed: int,
     json_file: Path | None,
 ) -> dict[str, Any]:
-    """Time every size, print a table, write the JSON file.
+    """Time every size, print a table, and write the JSON file after each size.
 
-    Args:
-        sizes: numbers of disks; None for the usual ones of the device.
-        packing_fraction: of all, up to 0.72.
-        device: "auto", "cpu", "cuda" or "cuda:<index>".
-        threads: of our CPU engines; None for their choice. HPMC has one rank.
-        max_displacement: along an axis; None for the engine's choice.
-        melt: sweeps from the random packing before anything is timed.
-        repeats: timed runs per variant, at least 3.
-        seconds: least length of a timed run.
-        decorrelation: sweeps run for the autocorrelation time of the global psi_6 of the standalone
-            engine and of HPMC at its best; 0 leaves it out.
-        seed: of packing, engines and simulations.
-        json_file: where the results go; None for nowhere.
+    The arguments are the options of `manymove bench hoomd`; None stands for their defaults.
 
     Returns:
         what the JSON file holds.
@@ -78,9 +65,9 @@ def run(
         raise ValueError(
             f"this HOOMD-blue {hoomd.version.version} is built without GPU: use --device cpu"
         )
-    rows: list[dict[str, Any]] = []
     absent: dict[str, str] = {}
-    print(HEADER)
+    about = {"packing_fraction": packing_fraction, "melt": melt, "absent": absent}
+    report = Report(TABLE, json_file, **about)
     for N in sizes or (GPU_SIZES if on_gpu else CPU_SIZES):
         (engine,) = melted_engines(
             N, packing_fraction, device, [threads], max_displacement, None, melt, seed
@@ -108,22 +95,11 @@ def run(
         if decorrelation:
             for k in (0,) if best is None else (0, best):
                 add_decorrelation(results[k], variants[k], psi6[k], decorrelation)
-        for result in results:
-            print(_row(result))
-        rows += results
-    status.print_warnings(rows)
+        report.add(results)
+    found = report.end()
     for reason in absent.values():
         print(f"left out: {reason}")
-    report = {
-        **machine(),
-        "packing_fraction": packing_fraction,
-        "melt": melt,
-        "results": rows,
-        "absent": absent,
-    }
-    if json_file is not None:
-        write_json(json_file, report)
-    return report
+    return found
 
 
 def _ratio(name: str, variant: Variant, other: Variant) -> dict[str, Any]:
@@ -133,26 +109,27 @@ def _ratio(name: str, variant: Variant, other: Variant) -> dict[str, Any]:
     return {key: median(ratios), f"{key}_lowest": min(ratios), f"{key}_highest": max(ratios)}
 
 
-HEADER = (
-    f"{'disks':>9}  {'variant':<44} {'moves/s':>9}  {'spread':>6}  {'accepted':>8}  "
-    f"{'status':<{status.WIDTH}}  {'/ standalone':<24}  / HPMC at its best"
+def _ratio_words(name: str) -> Callable[[dict[str, Any]], str]:
+    key = f"ratio_to_{name}"
+
+    def words(row: dict[str, Any]) -> str:
+        if key not in row:
+            return ""
+        return f"{row[key]:.3g} ({row[f'{key}_lowest']:.3g} to {row[f'{key}_highest']:.3g})"
+
+    return words
+
+
+TABLE = Table(
+    (
+        ("disks", ">9", "particles"),
+        ("variant", "<44", "variant"),
+        ("moves/s", ">9.3g", "trial_moves_per_second"),
+        ("spread", ">6.1%", spread("trial_moves_per_second")),
+        ("accepted", ">8.2%", "acceptance"),
+        STATUS,
+        ("/ standalone", "<24", _ratio_words("standalone")),
+        ("/ HPMC at its best", "<24", _ratio_words("hpmc")),
+    ),
+    lambda row: "".join(decorrelation_words(row)),
 )
-
-
-def _row(result: dict[str, Any]) -> str:
-    rate = result["trial_moves_per_second"]
-    spread = (result["highest"] - result["lowest"]) / 2 / rate
-    line = (
-        f"{result['particles']:>9}  {result['variant']:<44} {rate:>9.3g}  {spread:>6.1%}  "
-        f"{result['acceptance']:>8.2%}  {status.status(result):<{status.WIDTH}}"
-    )
-    for key in ("ratio_to_standalone", "ratio_to_hpmc"):
-        if key in result:
-            extremes = f"({result[f'{key}_lowest']:.3g} to {result[f'{key}_highest']:.3g})"
-            line += f"  {f'{result[key]:.3g} {extremes}':<24}"
-    if "decorrelation_sweeps" in result:
-        line += (
-            f"  psi_6 decorrelates in {result['decorrelation_sweeps']:.3g} sweeps, "
-            f"{result['decorrelation_seconds']:.3g} s"
-        )
-    return line.rstrip()

@@ -14,16 +14,16 @@ import itertools
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from manymove.bench import dpd_variants, harness, status
+from manymove.bench import dpd_variants, status
 from manymove.bench.dpd_variants import Case, Variant
+from manymove.bench.harness import Report, Table, check, spread
 from manymove.devices import usable_cores
-from manymove.jobs.figures import need_matplotlib, write_picture
-from manymove.jobs.report import write_json
+from manymove.jobs.figures import hollow, need_matplotlib, new_panels, write_picture
 from manymove.lammps import host
 
 GPU_SIZES = [100_000, 2_000_000]
@@ -60,24 +60,7 @@ def run(
 ) -> dict[str, Any]:
     """Time every size at every density and cutoff, print a table, write the JSON file after each.
 
-    Args:
-        sizes: numbers of particles; None for the usual ones of the machine.
-        densities: rho.
-        cutoffs: r_c.
-        timestep: of velocity Verlet.
-        skins: of neighbor lists (HOOMD-blue's buffer); each variant takes its fastest.
-        weight_exponent: s of ours; LAMMPS' dpd has 1.
-        device: "cpu" or "cuda" for the variants there, "auto" for all that there are.
-        precisions: of ours, "mixed" and "double".
-        ranks: MPI processes of the variants on the CPU; None for as many as there are cores.
-        threads: of our variants with one rank.
-        lammps: executables to look for dpd/kk and dpd/gpu in, beside those that are found.
-        melt: steps from the random start before anything is timed, at least 100.
-        repeats: timed runs per variant, at least 3.
-        seconds: least length of a timed run.
-        seed: of start and random forces.
-        json_file: where the results go; None for nowhere.
-        plot_file: picture of the speeds; None for none.
+    The arguments are the options of `manymove bench dpd`; None stands for their defaults.
 
     Returns:
         what the JSON file holds.
@@ -87,7 +70,7 @@ def run(
         RuntimeError: LAMMPS, its MPI or the plugin is missing, or the fluid does not melt.
         ImportError: a picture is asked for and matplotlib is not installed.
     """
-    harness.check(repeats, seconds, melt, 0)
+    check(repeats, seconds, melt, 0)
     if melt < SHORTEST_MELT:
         raise ValueError(
             f"--equilibrate is {melt}; the random start needs at least {SHORTEST_MELT} steps"
@@ -114,9 +97,7 @@ def run(
         for density, cutoff, N in itertools.product(densities, cutoffs, sizes)
     ]
     hoomd, absent = dpd_variants.hoomd() if device != "cpu" else ("", "")
-    rows: list[dict[str, Any]] = []
-    report = {
-        **harness.machine(),
+    about = {
         "timestep": timestep,
         "skins": list(skins),
         "weight_exponent": weight_exponent,
@@ -124,9 +105,8 @@ def run(
         "cores": cores,
         "absent": absent,
         "lammps": lammps_version(),
-        "results": rows,
     }
-    print(HEADER)
+    report = Report(TABLE, json_file, **about)
     with tempfile.TemporaryDirectory() as folder:
         for case in cases:
             start = Path(folder) / "melted.restart"
@@ -139,18 +119,13 @@ def run(
             if device != "cpu":
                 variants += dpd_variants.accelerated(lammps)
                 variants += [dpd_variants.hoomd_variant(hoomd, melt)] if hoomd else []
-            results = _time(case, variants, start, repeats, seconds)
-            for result in results:
-                print(_row(result), flush=True)
-            rows += results
-            if json_file is not None:
-                write_json(json_file, report)
+            report.add(_time(case, variants, start, repeats, seconds))
             if plot_file is not None:
-                plot(plot_file, rows)
-    status.print_warnings(rows)
+                plot(plot_file, report.rows)
+    found = report.end()
     if absent:
         print(f"left out: HOOMD-blue, {absent}")
-    return report
+    return found
 
 
 def _where(device: str) -> tuple[bool, bool]:
@@ -219,27 +194,43 @@ def _ratio(variant: Variant, peer: Variant) -> dict[str, float]:
     return {"median": median(ratios), "lowest": min(ratios), "highest": max(ratios)}
 
 
-HEADER = (
-    f"{'particles':>9}  {'rho':>4}  {'r_c':>4}  {'variant':<64} {'skin':>4} {'MPS':>9}  "
-    f"{'spread':>6}  {'T':>6}  {'status':<{status.WIDTH}}  ratio to peers"
-)
+def _unless_failed(key: str | Callable[[dict[str, Any]], Any], form: str) -> Any:
+    """A column that is empty in the row of a variant that failed."""
+
+    def cell(row: dict[str, Any]) -> str:
+        if "failure" in row:
+            return ""
+        return f"{row[key] if isinstance(key, str) else key(row):{form}}"
+
+    return cell
 
 
-def _row(result: dict[str, Any]) -> str:
-    line = (
-        f"{result['particles']:>9}  {result['density']:>4g}  {result['cutoff']:>4g}  "
-        f"{result['variant']:<64} "
+def _peers(row: dict[str, Any]) -> str:
+    if "failure" in row:
+        return f"failed: {row['failure']}"
+    return "  ".join(
+        f"{ratio['median']:.3g} ({ratio['lowest']:.3g} to {ratio['highest']:.3g}) times "
+        f"{name.removeprefix('pair_style ')}"
+        for name, ratio in row.get("ratios", {}).items()
     )
-    if "failure" in result:
-        return f"{line}failed: {result['failure']}"
-    rate = result["million_particle_steps_per_second"]
-    spread = (result["highest"] - result["lowest"]) / 2 / rate
-    line += f"{result['skin']:>4g} {rate:>9.4g}  {spread:>6.1%}  {result['temperature']:>6.3f}"
-    line += f"  {status.status(result):<{status.WIDTH}}"
-    for name, ratio in result.get("ratios", {}).items():
-        extremes = f"({ratio['lowest']:.3g} to {ratio['highest']:.3g})"
-        line += f"  {ratio['median']:.3g} {extremes} times {name.removeprefix('pair_style ')}"
-    return line.rstrip()
+
+
+_RATE = "million_particle_steps_per_second"
+TABLE = Table(
+    (
+        ("particles", ">9", "particles"),
+        ("rho", ">4g", "density"),
+        ("r_c", ">4g", "cutoff"),
+        ("variant", "<64", "variant"),
+        ("skin", ">4", _unless_failed("skin", "g")),
+        ("MPS", ">9", _unless_failed(_RATE, ".4g")),
+        ("spread", ">6", _unless_failed(spread(_RATE), ".1%")),
+        ("T", ">6", _unless_failed("temperature", ".3f")),
+        ("status", f"<{status.WIDTH}", _unless_failed(status.status, "")),
+    ),
+    _peers,
+    "ratio to peers",
+)
 
 
 def plot(path: Path, rows: Sequence[dict[str, Any]]) -> None:
@@ -248,21 +239,16 @@ def plot(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    need_matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    from manymove.jobs.figures import hollow
-
     rows = [row for row in rows if "failure" not in row]
     densities = sorted({row["density"] for row in rows})
     cutoffs = sorted({row["cutoff"] for row in rows})
     names = list(dict.fromkeys(row["variant"] for row in rows))
-    figure = Figure(
-        figsize=(max(4.5, 3.6 * len(densities)), 0.8 + 2.9 * len(cutoffs)), layout="constrained"
+    figure, panels = new_panels(
+        (max(4.5, 3.6 * len(densities)), 0.8 + 2.9 * len(cutoffs)),
+        (len(cutoffs), len(densities)),
+        sharex=True,
+        sharey=True,
     )
-    FigureCanvasAgg(figure)
-    panels = figure.subplots(len(cutoffs), len(densities), sharex=True, sharey=True, squeeze=False)
     for (i, cutoff), (j, density) in itertools.product(enumerate(cutoffs), enumerate(densities)):
         panel = panels[i][j]
         panel.set_title(f"$\\rho$ = {density:g}, $r_c$ = {cutoff:g}")

@@ -12,10 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from manymove.analysis.ions import Salt
-from manymove.bench import harness, status
+from manymove.bench.harness import (
+    STATUS,
+    Report,
+    Table,
+    Variant,
+    check,
+    spread,
+    time_in_turn,
+)
 from manymove.devices import on_gpu
 from manymove.electrolyte.simulation import WATER_300K, Electrolyte
-from manymove.jobs.report import write_json
 
 GPU_SIZES = [16384, 131072, 1048576]
 CPU_SIZES = [4096, 16384]
@@ -37,21 +44,9 @@ def run(
     seed: int,
     json_file: Path | None,
 ) -> dict[str, Any]:
-    """Time every size, print a table, write the JSON file.
+    """Time every size, print a table, and write the JSON file after each size.
 
-    Args:
-        sizes: numbers of ions, multiples of four; None for the usual ones of the device.
-        debye_length, diameter: of the 3:-1 salt, in angstrom.
-        device: "auto", "cpu", "cuda" or "cuda:<index>".
-        threads: CPU variants; None for the engine's choice.
-        methods: of "brush", "reduction" and "serial".
-        precisions: of "mixed" and "double".
-        threads_per_particle: GPU variants; None for the engine's choice.
-        equilibrate: sweeps from the random start before anything is timed.
-        repeats: timed runs per variant, at least 3.
-        seconds: least length of a timed run (one sweep at least).
-        seed: of start and chain.
-        json_file: where the results go; None for nowhere.
+    The arguments are the options of `manymove bench electrolyte`; None stands for their defaults.
 
     Returns:
         what the JSON file holds.
@@ -59,9 +54,15 @@ def run(
     Raises:
         ValueError: an argument is out of range.
     """
-    harness.check(repeats, seconds, equilibrate, 0)
-    rows: list[dict[str, Any]] = []
-    print(HEADER)
+    check(repeats, seconds, equilibrate, 0)
+    about = {
+        "salt": "3:-1",
+        "debye_length": debye_length,
+        "diameter": diameter,
+        "bjerrum_length": WATER_300K,
+        "equilibrate": equilibrate,
+    }
+    report = Report(TABLE, json_file, **about)
     for ions in sizes or (GPU_SIZES if on_gpu(device) else CPU_SIZES):
         salt = Salt.of(ions, (3, -1), (diameter, diameter))
         radius = (3 * ions / salt.density(debye_length, WATER_300K) / (4 * math.pi)) ** (1 / 3)
@@ -78,7 +79,7 @@ def run(
                 method=method,
                 threads_per_particle=eta,
                 seed=seed,
-                first_sweep=start.sweep,
+                first_sweep=start.sweeps,
                 device=device,
                 threads=count,
             )
@@ -90,36 +91,22 @@ def run(
             for count in (threads if start.device == "cpu" and threads else [None])
         ]
         variants = [_variant(engine) for engine in engines]
-        harness.time_in_turn(variants, repeats, seconds)
-        for engine, variant in zip(engines, variants, strict=True):
-            result = {"ions": ions, "radius": radius, **_result(engine, variant)}
-            print(_row(result))
-            rows.append(result)
-    status.print_warnings(rows)
-    report = {
-        **harness.machine(),
-        "salt": "3:-1",
-        "debye_length": debye_length,
-        "diameter": diameter,
-        "bjerrum_length": WATER_300K,
-        "equilibrate": equilibrate,
-        "results": rows,
-    }
-    if json_file is not None:
-        write_json(json_file, report)
-    return report
+        time_in_turn(variants, repeats, seconds)
+        timed = zip(engines, variants, strict=True)
+        report.add([{"ions": ions, "radius": radius, **_result(*pair)} for pair in timed])
+    return report.end()
 
 
-def _variant(engine: Electrolyte) -> harness.Variant:
+def _variant(engine: Electrolyte) -> Variant:
     def run(sweeps: int) -> tuple[int, int]:
         before = engine.trial_moves, engine.accepted_moves
         engine.core.run(sweeps)
         return engine.trial_moves - before[0], engine.accepted_moves - before[1]
 
-    return harness.Variant("", run, {})
+    return Variant("", run, {})
 
 
-def _result(engine: Electrolyte, variant: harness.Variant) -> dict[str, Any]:
+def _result(engine: Electrolyte, variant: Variant) -> dict[str, Any]:
     timed = variant.result()
     per_sweep = engine.N / timed["trial_moves_per_second"]
     evaluated = engine.evaluated_moves / engine.trial_moves
@@ -144,21 +131,24 @@ def _result(engine: Electrolyte, variant: harness.Variant) -> dict[str, Any]:
     }
 
 
-HEADER = (
-    f"{'ions':>9}  {'variant':<40} {'s/sweep':>9}  {'spread':>6}  {'accepted':>8}  "
-    f"{'computed':>8}  {'pairs/s':>8}  status"
-)
+def _name(row: dict[str, Any]) -> str:
+    name = f"{row['device']}, {row['method']}, {row['precision']}"
+    if row["device"] == "cpu":
+        name += f", {row['threads']} thread{'s' if row['threads'] != 1 else ''}"
+    elif row["method"] == "brush":
+        name += f", eta {row['threads_per_particle']}"
+    return name
 
 
-def _row(r: dict[str, Any]) -> str:
-    name = f"{r['device']}, {r['method']}, {r['precision']}"
-    if r["device"] == "cpu":
-        name += f", {r['threads']} thread{'s' if r['threads'] != 1 else ''}"
-    elif r["method"] == "brush":
-        name += f", eta {r['threads_per_particle']}"
-    spread = (r["highest"] - r["lowest"]) / 2 / r["seconds_per_sweep"]
-    return (
-        f"{r['ions']:>9}  {name:<40} {r['seconds_per_sweep']:>9.4g}  {spread:>6.1%}  "
-        f"{r['acceptance']:>8.2%}  {r['evaluated_share']:>8.2%}  "
-        f"{r['pair_terms_per_second']:>8.3g}  {status.status(r)}"
+TABLE = Table(
+    (
+        ("ions", ">9", "ions"),
+        ("variant", "<40", _name),
+        ("s/sweep", ">9.4g", "seconds_per_sweep"),
+        ("spread", ">6.1%", spread("seconds_per_sweep")),
+        ("accepted", ">8.2%", "acceptance"),
+        ("computed", ">8.2%", "evaluated_share"),
+        ("pairs/s", ">8.3g", "pair_terms_per_second"),
+        STATUS,
     )
+)

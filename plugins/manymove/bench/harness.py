@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -14,7 +15,9 @@ from typing import Any
 
 from manymove.bench import status
 from manymove.info import collect
-from manymove.jobs.report import made_by
+from manymove.jobs.report import made_by, write_json
+
+Row = dict[str, Any]
 
 
 @dataclass
@@ -111,6 +114,77 @@ def time_in_turn(variants: Sequence[Variant], repeats: int, seconds: float) -> N
     for _ in range(repeats):
         for variant in variants:
             variant.time()
+
+
+def spread(key: str) -> Callable[[Row], float]:
+    """Half the distance of the extremes of a row, relative to what `key` names."""
+    return lambda row: (row["highest"] - row["lowest"]) / 2 / row[key]
+
+
+@dataclass(frozen=True)
+class Table:
+    """How the rows of a benchmark are printed.
+
+    Attributes:
+        columns: title, format specification, and the key of the row or a function of the row.
+        ending: what follows the columns in a row.
+        ending_title: what follows the titles.
+    """
+
+    columns: Sequence[tuple[str, str, str | Callable[[Row], Any]]]
+    ending: Callable[[Row], str] = lambda row: ""
+    ending_title: str = ""
+
+    @property
+    def header(self) -> str:
+        aligned = (re.match(r"[<>]\d+", form)[0] for _, form, _ in self.columns)  # type: ignore[index]
+        titles = (f"{column[0]:{form}}" for column, form in zip(self.columns, aligned, strict=True))
+        return "  ".join([*titles, self.ending_title]).rstrip()
+
+    def line(self, row: Row) -> str:
+        values = ((row[key] if isinstance(key, str) else key(row)) for _, _, key in self.columns)
+        cells = (f"{v:{form}}" for v, (_, form, _) in zip(values, self.columns, strict=True))
+        return "  ".join([*cells, self.ending(row)]).rstrip()
+
+
+STATUS = ("status", f"<{status.WIDTH}", status.status)  # the column
+
+
+class Report:
+    """The results of a benchmark: a printed table and, after each size, a JSON file.
+
+    `rows` are all rows so far.
+
+    Args:
+        table: of the rows.
+        json_file: where the results go; None for nowhere.
+        silent: print and write nothing, as all ranks but the first.
+        about: what the file says besides machine and rows.
+    """
+
+    def __init__(
+        self, table: Table, json_file: Path | None, *, silent: bool = False, **about: Any
+    ) -> None:
+        self._table, self._file, self._silent = table, json_file, silent
+        self.rows: list[Row] = []
+        self._content = {**machine(), **about, "results": self.rows}
+        if not silent:
+            print(table.header)
+
+    def add(self, rows: Sequence[Row]) -> None:
+        self.rows += rows
+        if self._silent:
+            return
+        for row in rows:
+            print(self._table.line(row), flush=True)
+        if self._file is not None:
+            write_json(self._file, self._content)
+
+    def end(self) -> dict[str, Any]:
+        """Print the warnings. Returns what the file holds."""
+        if not self._silent:
+            status.print_warnings(self.rows)
+        return self._content
 
 
 def machine() -> dict[str, Any]:

@@ -17,13 +17,12 @@ import numpy as np
 from manymove.adsorption.averages import MULTIPLE
 from manymove.adsorption.occupancy import filling_systems
 from manymove.adsorption.simulation import Adsorption
-from manymove.bench import harness, status
 from manymove.bench.disk_variants import standalone
-from manymove.bench.disks import HEADER, row
+from manymove.bench.disks import COLUMNS
+from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread
 from manymove.hard_particles.packing import random_packing
 from manymove.hard_particles.simulation import HardDisks
 from manymove.jobs.ranks import Ranks
-from manymove.jobs.report import write_json
 from manymove.jobs.world import World
 
 T = TypeVar("T")
@@ -50,13 +49,7 @@ def disks(
 ) -> dict[str, Any]:
     """Time every size on every number of ranks; rank 0 prints a table and writes the JSON file.
 
-    Args:
-        world: all ranks, at least the largest number of `ranks`.
-        sizes: numbers of disks; with `weak` of each rank.
-        ranks: numbers of ranks; efficiencies are relative to the first.
-        threads: of each CPU rank; None for its part of the cores.
-        device, packing_fraction, max_displacement, moves_per_cell, melt, repeats, seconds, seed,
-        json_file: as for `manymove.bench.disks.run`.
+    The arguments are `world`, all ranks, and the options of `manymove bench disks`.
 
     Returns:
         what the JSON file holds, on rank 0.
@@ -64,11 +57,10 @@ def disks(
     Raises:
         ValueError: an argument is out of range.
     """
-    harness.check(repeats, seconds, melt, 0)
+    check(repeats, seconds, melt, 0)
     everyone = _everyone(world, ranks)
-    rows: list[dict[str, Any]] = []
-    if world.rank == 0:
-        print(f"{HEADER}  efficiency")
+    about = {"packing_fraction": packing_fraction, "melt": melt, "world": world.size}
+    report = Report(_DISKS, json_file, silent=world.rank > 0, **about)
     settings = {
         "max_displacement": max_displacement,
         "moves_per_cell": moves_per_cell,
@@ -79,21 +71,15 @@ def disks(
     for N in sizes:
         found = _on_first(everyone, lambda N=N: _melted(N, packing_fraction, settings, melt))
 
-        def make(some: Any, count: int, found: Any = found) -> harness.Variant:
+        def make(some: Any, count: int, found: Any = found) -> Variant:
             blocks = _blocks(count) if weak else (1, 1)
             return _disks(some, count, found, blocks, settings, melt)
 
         variants = [_on_some(world, everyone, count, make) for count in ranks]
         results = _time(variants, everyone, repeats, seconds)
         _add_efficiency(results, weak)
-        if world.rank == 0:
-            for result in results:
-                print(f"{row(result)}  {result['efficiency']:>9.1%}", flush=True)
-        rows += results
-    if world.rank == 0:
-        status.print_warnings(rows)
-    report = {**harness.machine(), "packing_fraction": packing_fraction, "melt": melt}
-    return _write(world, {**report, "world": world.size, "results": rows}, json_file)
+        report.add(results)
+    return report.end()
 
 
 def adsorption(
@@ -117,15 +103,9 @@ def adsorption(
     seed: int,
     json_file: Path | None,
 ) -> dict[str, Any]:
-    """Time systems that ranks divide, on every number of ranks; rank 0 prints and writes.
+    """Time every size on every number of ranks; rank 0 prints a table and writes the JSON file.
 
-    Args:
-        world: all ranks, at least the largest number of `ranks`.
-        systems: in all; with `weak` of each rank. None for what fills the devices of all ranks.
-        ranks: numbers of ranks; efficiencies are relative to the first.
-        threads: of each CPU rank; None for its part of the cores.
-        framework, molecules, method, proposals, interpolation, grid_spacing, precision, device,
-        equilibrate, repeats, seconds, seed, json_file: as for `manymove.bench.adsorption.run`.
+    The arguments are `world`, all ranks, and the options of `manymove bench adsorption`.
 
     Returns:
         what the JSON file holds, on rank 0.
@@ -133,7 +113,7 @@ def adsorption(
     Raises:
         ValueError: an argument is out of range.
     """
-    harness.check(repeats, seconds, equilibrate, 0)
+    check(repeats, seconds, equilibrate, 0)
     everyone = _everyone(world, ranks)
     where, threads = world.device(device), world.cores if threads is None else threads
     settings = {
@@ -145,9 +125,8 @@ def adsorption(
         "method": method,
         "proposals": proposals if method in MULTIPLE else None,
     }
-    rows: list[dict[str, Any]] = []
-    if world.rank == 0:
-        print(_ADSORPTION_HEADER)
+    about = {"framework": framework, "equilibrate": equilibrate, "world": world.size}
+    report = Report(_ADSORPTION, json_file, silent=world.rank > 0, **about)
     for N in molecules:
         each = filling_systems(method, N, where, precision, threads)
         if everyone:
@@ -158,7 +137,7 @@ def adsorption(
         if not weak and total < max(ranks):
             raise ValueError(f"--systems is {total}, fewer than the {max(ranks)} ranks")
 
-        def make(some: Any, count: int, N: int = N, total: int = total) -> harness.Variant:
+        def make(some: Any, count: int, N: int = N, total: int = total) -> Variant:
             mine = total if weak else len(range(total)[world.rank :: count])
             engine = Adsorption(framework, N, systems=mine, seed=seed + world.rank, **settings)
             engine.equilibrate(equilibrate)
@@ -169,13 +148,8 @@ def adsorption(
         _add_efficiency(results, weak)
         for result in results:
             result["trial_states_per_second"] = result.pop("trial_moves_per_second")
-            if world.rank == 0:
-                print(_adsorption_row(result), flush=True)
-        rows += results
-    if world.rank == 0:
-        status.print_warnings(rows)
-    report = {**harness.machine(), "framework": framework, "equilibrate": equilibrate}
-    return _write(world, {**report, "world": world.size, "results": rows}, json_file)
+        report.add(results)
+    return report.end()
 
 
 def _everyone(world: World, ranks: Sequence[int]) -> Ranks | None:
@@ -185,12 +159,6 @@ def _everyone(world: World, ranks: Sequence[int]) -> Ranks | None:
             "1 to that"
         )
     return Ranks.of(world.communicator)
-
-
-def _write(world: World, report: dict[str, Any], json_file: Path | None) -> dict[str, Any]:
-    if json_file is not None and world.rank == 0:
-        write_json(json_file, report)
-    return report
 
 
 def _add_efficiency(results: list[dict[str, Any]], weak: bool) -> None:
@@ -245,15 +213,15 @@ def _on_some(
     world: World,
     everyone: Ranks | None,
     count: int,
-    make: Callable[[Any, int], harness.Variant],
-) -> tuple[harness.Variant | None, Ranks | None]:
+    make: Callable[[Any, int], Variant],
+) -> tuple[Variant | None, Ranks | None]:
     """What `make` makes of the communicator of the first `count` ranks, on these."""
     some = None
     if everyone:
         everyone.any(False)  # a split has no limit of its own: all ranks are there when it begins
         some = world.communicator.Split(int(world.rank >= count))
 
-    def task() -> tuple[harness.Variant | None, Ranks | None]:
+    def task() -> tuple[Variant | None, Ranks | None]:
         if world.rank >= count:
             return None, None
         return make(some, count), Ranks.of(some)
@@ -261,7 +229,7 @@ def _on_some(
     return everyone.together(task, patient=True) if everyone else task()
 
 
-def _named(variant: harness.Variant, count: int) -> harness.Variant:
+def _named(variant: Variant, count: int) -> Variant:
     variant.name = f"{count} rank{'s' if count > 1 else ''}, {variant.name}"
     variant.settings["ranks"] = count
     return variant
@@ -274,7 +242,7 @@ def _disks(
     blocks: tuple[int, int],
     settings: dict[str, Any],
     melt: int,
-) -> harness.Variant:
+) -> Variant:
     ranks = Ranks.of(some)
     positions, box = _repeat(*found, blocks) if found else (None, None)
     box = ranks.first(box) if ranks else box
@@ -285,7 +253,7 @@ def _disks(
     return variant
 
 
-def _systems(some: Any, count: int, engine: Adsorption, total: int) -> harness.Variant:
+def _systems(some: Any, count: int, engine: Adsorption, total: int) -> Variant:
     """The moves of all ranks: a run ends with that of the last one."""
     ranks = Ranks.of(some)
 
@@ -307,30 +275,34 @@ def _systems(some: Any, count: int, engine: Adsorption, total: int) -> harness.V
         "molecules": int(engine.counts[0].sum()),
         "systems": total,
     }
-    return _named(harness.Variant(name, run, settings), count)
+    return _named(Variant(name, run, settings), count)
 
 
-_ADSORPTION_HEADER = (
-    f"{'molecules':>9}  {'variant':<44} {'systems':>8} {'steps/s':>9}  {'spread':>6}  "
-    f"{'accepted':>8}  {'status':<{status.WIDTH}}  efficiency"
+_EFFICIENCY = ("efficiency", ">10.1%", "efficiency")
+_DISKS = Table((*COLUMNS, _EFFICIENCY))
+
+
+def _method(row: dict[str, Any]) -> str:
+    proposals = f" {row['proposals']}" if row["method"] in MULTIPLE else ""
+    return f"{row['method']}{proposals}, {row['variant']}"
+
+
+_ADSORPTION = Table(
+    (
+        ("molecules", ">9", "molecules"),
+        ("variant", "<44", _method),
+        ("systems", ">8", "systems"),
+        ("steps/s", ">9.3g", lambda row: row["trial_states_per_second"] / (row["proposals"] - 1)),
+        ("spread", ">6.1%", spread("trial_states_per_second")),
+        ("accepted", ">8.2%", "acceptance"),
+        STATUS,
+        _EFFICIENCY,
+    )
 )
 
 
-def _adsorption_row(r: dict[str, Any]) -> str:
-    rate = r["trial_states_per_second"]
-    spread = (r["highest"] - r["lowest"]) / 2 / rate
-    states = r["proposals"] - 1  # tried in a step
-    name = r["method"] + (f" {r['proposals']}" if r["method"] in MULTIPLE else "")
-    name += f", {r['variant']}"
-    return (
-        f"{r['molecules']:>9}  {name:<44} {r['systems']:>8} {rate / states:>9.3g}  {spread:>6.1%}  "
-        f"{r['acceptance']:>8.2%}  {status.status(r):<{status.WIDTH}}  "
-        f"{r['efficiency']:>9.1%}"
-    )
-
-
 def _time(
-    all_variants: list[tuple[harness.Variant | None, Ranks | None]],
+    all_variants: list[tuple[Variant | None, Ranks | None]],
     everyone: Ranks | None,
     repeats: int,
     seconds: float,

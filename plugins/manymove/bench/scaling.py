@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from manymove import _core
-from manymove.bench import harness, status
+from manymove.bench import status
+from manymove.bench.harness import STATUS, Report, Table, check, spread
 from manymove.bench.process import report_of
 from manymove.devices import usable_cores
-from manymove.jobs.figures import need_matplotlib, write_picture
-from manymove.jobs.report import write_json
+from manymove.jobs.figures import hollow, need_matplotlib, new_panels, write_picture
 
 Row = dict[str, Any]
 
@@ -40,7 +40,7 @@ SKINS = {"cpu": 0.3, "cuda": 0.35}  # of DPD: the best of one GPU and of four
 
 @dataclass(frozen=True)
 class Plan:
-    """What the user asked for; `manymove.bench.scaling.run` says what each means."""
+    """What the user asked for; the options of `manymove bench scaling`."""
 
     ranks: Sequence[int]
     on_gpu: bool
@@ -212,23 +212,7 @@ def run(
 ) -> dict[str, Any]:
     """Time each algorithm on each number of ranks, print a table, write file and picture.
 
-    Args:
-        algorithms: of "disks", "dpd", "electrolyte" and "adsorption".
-        ranks: numbers of GPUs, or of CPU ranks (threads for electrolytes); None for the powers of
-            two up to all. Efficiencies are relative to the first.
-        weak, strong: which of them.
-        sizes: of one algorithm: with `weak` of each rank, with `strong` in all; None for the usual
-            ones. Ions of one rank in weak scaling; of R ranks they are sqrt(R) times as many.
-        device: "auto", "cpu" or "cuda".
-        launcher: of MPI processes, up to its "-n"; None for the mpiexec of this environment. DPD
-            takes the one of LAMMPS, electrolytes need none.
-        transport: of run_style manymove/verlet.
-        repeats: timed runs per variant, at least 3.
-        seconds: least length of a timed run.
-        limit: seconds in all; what is not done then is left out.
-        seed: of starts and engines.
-        json_file: where the results go, anew after each curve; None for nowhere.
-        plot_file: picture of speeds and efficiencies; None for none.
+    The arguments are the options of `manymove bench scaling`; None stands for their defaults.
 
     Returns:
         what the JSON file holds: a row for each point, with what the measurement said, and what
@@ -239,7 +223,7 @@ def run(
         RuntimeError: there is no launcher, or nothing could be measured.
         ImportError: a picture is asked for and matplotlib is not installed.
     """
-    harness.check(repeats, seconds, 0, 0)
+    check(repeats, seconds, 0, 0)
     for name in algorithms:
         if name not in ALGORITHMS:
             raise ValueError(f'--algorithms has "{name}"; there are {", ".join(ALGORITHMS)}')
@@ -256,25 +240,18 @@ def run(
         words = _launcher()
     deadline = time.monotonic() + limit
     plan = Plan(ranks, on_gpu, words, transport, repeats, seconds, seed, deadline)
-    report: dict[str, Any] = {
-        **harness.machine(), "ranks": ranks, "repeats": repeats, "seconds": seconds, "seed": seed,
-        "results": [], "failures": plan.failures,
-    }  # fmt: skip
+    about = {"ranks": ranks, "repeats": repeats, "seconds": seconds, "seed": seed}
+    report = Report(TABLE, json_file, **about, failures=plan.failures)
     for name in algorithms:
         for kind in ["weak"] * weak + ["strong"] * strong:
             usual = getattr(ALGORITHMS[name], kind)["cuda" if on_gpu else "cpu"]
             for size in usual if sizes is None else sizes:
-                curve = _curve(plan, name, kind == "weak", size)
-                print("\n".join([HEADER, *map(_row, curve)]), flush=True)
-                report["results"] += curve
-                if json_file is not None:
-                    write_json(json_file, report)
-    status.print_warnings(report["results"])
-    if not report["results"]:
+                report.add(_curve(plan, name, kind == "weak", size))
+    if not report.rows:
         raise RuntimeError(f"nothing was measured: {plan.failures[0]}")
     if plot_file is not None:
-        plot(plot_file, report["results"])
-    return report
+        plot(plot_file, report.rows)
+    return report.end()
 
 
 def _curve(plan: Plan, name: str, weak: bool, size: int) -> list[Row]:
@@ -338,19 +315,19 @@ def _launcher() -> list[str]:
     return [found]
 
 
-HEADER = (
-    f"{'algorithm':<12} {'scaling':<7} {'size':<28} {'ranks':>5} {'rate':>9} {'spread':>6} "
-    f"{'efficiency':>10}  {'status':<{status.WIDTH}}"
+TABLE = Table(
+    (
+        ("algorithm", "<12", "algorithm"),
+        ("scaling", "<7", "scaling"),
+        ("size", "<28", "curve"),
+        ("ranks", ">5", "ranks"),
+        ("rate", ">9.4g", "rate"),
+        ("spread", ">6.1%", spread("rate")),
+        ("efficiency", ">10.1%", "efficiency"),
+        STATUS,
+    ),
+    lambda row: f"[{row['unit']}]",
 )
-
-
-def _row(row: Row) -> str:
-    spread = (row["highest"] - row["lowest"]) / 2 / row["rate"]
-    return (
-        f"{row['algorithm']:<12} {row['scaling']:<7} {row['curve']:<28} {row['ranks']:>5} "
-        f"{row['rate']:>9.4g} {spread:>6.1%} {row['efficiency']:>10.1%}  "
-        f"{status.status(row):<{status.WIDTH}}  [{row['unit']}]"
-    )
 
 
 def read(files: Sequence[Path], plot_file: Path | None) -> list[Row]:
@@ -365,7 +342,7 @@ def read(files: Sequence[Path], plot_file: Path | None) -> list[Row]:
     for file in files:
         try:
             found = json.loads(file.read_text())["results"]
-            print("\n".join([HEADER, *map(_row, found)]))
+            print("\n".join([TABLE.header, *map(TABLE.line, found)]))
         except (ValueError, KeyError, TypeError):
             raise ValueError(f"{file} is no file of manymove bench scaling") from None
         rows += found
@@ -381,16 +358,8 @@ def plot(path: Path, rows: Sequence[Row]) -> None:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    need_matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    from manymove.jobs.figures import hollow
-
     names = [name for name in ALGORITHMS if any(row["algorithm"] == name for row in rows)]
-    figure = Figure(figsize=(3.7 * len(names), 6.4), layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = figure.subplots(2, len(names), squeeze=False, sharex=True)
+    figure, panels = new_panels((3.7 * len(names), 6.4), (2, len(names)), sharex=True)
     ticks = sorted({row["ranks"] for row in rows})
     for (speed, efficiency), name in zip(panels.T, names, strict=True):
         curves: dict[tuple[str, str], list[Row]] = {}

@@ -18,7 +18,7 @@ from typing import Any
 from manymove.bench import disks, harness, status
 from manymove.bench.process import report_of
 from manymove.devices import on_gpu
-from manymove.jobs.figures import need_matplotlib, write_picture
+from manymove.jobs.figures import hollow, need_matplotlib, new_panels, write_picture
 from manymove.jobs.report import write_json
 
 Row = dict[str, Any]
@@ -184,17 +184,8 @@ def run(
 
     What needs a program that is not installed is left out, with the reason; so is what fails, or is
     not done when its time is up, with all sizes that are done kept. A part that fails is tried
-    again without the peers in its process. The JSON file is written after each part.
-
-    Args:
-        parts: of "disks", "hoomd", "dpd", "electrolyte" and "adsorption"; None for all.
-        device: "auto", "cpu", "cuda" or "cuda:<index>".
-        repeats: timed runs per variant, at least 3.
-        seconds: least length of a timed run.
-        limit: seconds that a part may take.
-        seed: of starts and engines.
-        json_file: where the results go; None for nowhere.
-        plot_file: picture of the speeds; None for none.
+    again without the peers in its process. The JSON file is written after each part. The arguments
+    are the options of `manymove bench all`; None stands for their defaults.
 
     Returns:
         what the JSON file holds: the report of each benchmark, a summary row per size, why parts
@@ -234,9 +225,7 @@ def run(
     if not report["summary"]:
         reasons = [*report["absent"].values(), *(f[0] for f in report["failures"].values())]
         raise RuntimeError(f"nothing was measured: {reasons[0]}")
-    print(f"== all\n{HEADER}")
-    for row in report["summary"]:
-        print(_row(row))
+    print("\n".join(["== all", TABLE.header, *map(TABLE.line, report["summary"])]))
     status.print_warnings(report["summary"])
     if plot_file is not None:
         plot(plot_file, report["summary"])
@@ -333,21 +322,25 @@ def _variant(row: Row) -> str:
     return row.get("variant") or ", ".join(row[key] for key in ("device", "method", "precision"))
 
 
-HEADER = (
-    f"{'algorithm':<24}  {'size':>8}  {'ours':<40}  {'rate':>9}  {'spread':>6}  "
-    f"{'status':<{status.WIDTH}}  best peer and ratio"
+def _peer(row: Row) -> str:
+    words = f"[{row['unit']}]"
+    if "peer" not in row:
+        return words
+    return f"{row['ratio']:.3g} times {row['peer']['variant']} ({row['peer']['rate']:.3g})  {words}"
+
+
+TABLE = harness.Table(
+    (
+        ("algorithm", "<24", "algorithm"),
+        ("size", ">8", "size"),
+        ("ours", "<40.40", lambda row: row["ours"]["variant"]),
+        ("rate", ">9.3g", lambda row: row["ours"]["rate"]),
+        ("spread", ">6.1%", lambda row: row["ours"]["spread"]),
+        harness.STATUS,
+    ),
+    _peer,
+    "best peer and ratio",
 )
-
-
-def _row(row: Row) -> str:
-    line = (
-        f"{row['algorithm']:<24}  {row['size']:>8}  {row['ours']['variant'][:40]:<40}  "
-        f"{row['ours']['rate']:>9.3g}  {row['ours']['spread']:>6.1%}  "
-        f"{status.status(row):<{status.WIDTH}}"
-    )
-    if "peer" in row:
-        line += f"  {row['ratio']:.3g} times {row['peer']['variant']} ({row['peer']['rate']:.3g})"
-    return f"{line}  [{row['unit']}]"
 
 
 def plot(path: Path, summary: Sequence[Row]) -> None:
@@ -356,17 +349,11 @@ def plot(path: Path, summary: Sequence[Row]) -> None:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    need_matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    titles = list(dict.fromkeys(row["algorithm"] for row in summary))
+    figure, panels = new_panels((3.6 * len(titles), 3.4), (1, len(titles)))
     from matplotlib.ticker import NullFormatter
 
-    from manymove.jobs.figures import hollow
-
-    titles = list(dict.fromkeys(row["algorithm"] for row in summary))
-    figure = Figure(figsize=(3.6 * len(titles), 3.4), layout="constrained")
-    FigureCanvasAgg(figure)
-    for panel, title in zip(figure.subplots(1, len(titles), squeeze=False)[0], titles, strict=True):
+    for panel, title in zip(panels[0], titles, strict=True):
         rows = [row for row in summary if row["algorithm"] == title]
         for whose, marker in (("ours", "o-"), ("peer", "s--")):
             points = sorted(

@@ -146,7 +146,7 @@ def disks(
 
 
 @app.command()
-@resumable("steps", "device", "threads", "ranks")
+@resumable("steps", "device", "threads", "ranks", "checkpoint_every")
 def dpd(
     context: typer.Context,
     particles: Annotated[int, typer.Option(help="Number of particles N.")] = 100_000,
@@ -165,11 +165,16 @@ def dpd(
         str, typer.Option(help="auto, cpu or cuda: with several ranks a GPU each.")
     ] = "auto",
     ranks: Annotated[int, typer.Option(help="Number of MPI processes.")] = 1,
-    threads: Annotated[int, typer.Option(help="Threads of each MPI process, on a CPU.")] = 1,
+    threads: Threads = None,
     output: Output = Path("out/dpd"),
-    checkpoint_steps: Annotated[
-        int, typer.Option(help="Between restart files; by default a twentieth of the run.")
-    ] = 0,
+    checkpoint_every: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds between restart files (default 600). They are written at the next of "
+            "twenty or more steps of the run that do not depend on time."
+        ),
+    ] = None,
+    checkpoint_steps: Annotated[int, typer.Option(hidden=True)] = 0,
     resume: Resume = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -187,6 +192,8 @@ def dpd(
     require_one_process("manymove dpd", "--ranks says how many LAMMPS has")
     for name in ("context", "output", "quiet", "resume", "overwrite"):
         del options[name]
+    if checkpoint_every is None:  # checkpoint_steps alone: a file at each of them
+        options["checkpoint_every"] = 0.0 if checkpoint_steps else 600.0
     fluid = fluids.Fluid(**options)
     given = to_store(options | {"checkpoint_steps": fluid.checkpoint_steps})
     summary = fluids.run(fluid, output, quiet, resume=resume, overwrite=overwrite, given=given)

@@ -24,15 +24,27 @@ def need_matplotlib() -> None:
         raise ImportError("pictures need matplotlib: pip install 'manymove[plot]'") from error
 
 
-def new_figure(width: float, height: float) -> tuple[Any, Any]:
-    """Figure and axes of so many inches, without a display."""
+def new_panels(
+    inches: tuple[float, float], shape: tuple[int, int] = (1, 1), **options: Any
+) -> tuple[Any, Any]:
+    """Figure (width, height) and its axes as an array (rows, columns), without a display.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
     need_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=inches, layout="constrained")
     FigureCanvasAgg(figure)
-    return figure, figure.add_subplot()
+    return figure, figure.subplots(*shape, squeeze=False, **options)
+
+
+def new_figure(width: float, height: float) -> tuple[Any, Any]:
+    """Figure and axes of so many inches, without a display."""
+    figure, panels = new_panels((width, height))
+    return figure, panels[0, 0]
 
 
 def hollow(
