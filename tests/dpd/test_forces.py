@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from dpd_decks import assert_close, fluid, one_type, plain_fluid, two_types
+from dpd_decks import assert_close, one_type, plain_fluid, two_types
 from lammps_host import DUMP, THERMO, Run, needs_lammps, run_lammps
 from machine import runnable_simd_levels
 
