@@ -97,7 +97,7 @@ class Job:
 
 def command(ranks: int, job: str, folder: Path) -> Job:
     name, options = JOBS[job].split(" ", 1)
-    words = [*arguments(name, options, folder), "--checkpoint", "0.1"]
+    words = [*arguments(name, options, folder), "--checkpoint-every", "0.1"]
     return Job([MPIEXEC, "-n", str(ranks), *COMMAND, *words], PYTHON, CLEAN)
 
 

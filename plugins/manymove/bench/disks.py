@@ -32,7 +32,7 @@ def run(
     threads: Sequence[int] | None,
     max_displacement: float | None,
     moves_per_cell: int | None,
-    melt: int,
+    equilibrate: int,
     repeats: int,
     seconds: float,
     decorrelation: int,
@@ -47,7 +47,7 @@ def run(
         device: "auto", "cpu", "cuda" or "cuda:<index>".
         threads: CPU variants; None for the engine's choice.
         max_displacement, moves_per_cell: None for the engine's choice.
-        melt: sweeps from the random packing before anything is timed.
+        equilibrate: sweeps from the random packing before anything is timed.
         repeats: timed runs per variant, at least 3.
         seconds: least length of a timed run.
         decorrelation: sweeps run for the autocorrelation time of the global psi_6; 0 leaves it out.
@@ -60,7 +60,7 @@ def run(
     Raises:
         ValueError: an argument is out of range.
     """
-    check(repeats, seconds, melt, decorrelation)
+    check(repeats, seconds, equilibrate, decorrelation)
     rows: list[dict[str, Any]] = []
     print(HEADER)
     for N in sizes or (GPU_SIZES if on_gpu(device) else CPU_SIZES):
@@ -71,7 +71,7 @@ def run(
             threads or [None],
             max_displacement,
             moves_per_cell,
-            melt,
+            equilibrate,
             seed,
         )
         variants = [standalone(engine) for engine in engines] + _hpmc(engines[0], seed)
@@ -87,7 +87,12 @@ def run(
             print(row(result))
         rows += results
     status.print_warnings(rows)
-    report = {**machine(), "packing_fraction": packing_fraction, "melt": melt, "results": rows}
+    report = {
+        **machine(),
+        "packing_fraction": packing_fraction,
+        "melt": equilibrate,
+        "results": rows,
+    }
     if json_file is not None:
         write_json(json_file, report)
     return report

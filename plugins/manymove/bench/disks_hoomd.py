@@ -35,7 +35,7 @@ def run(
     device: str,
     threads: int | None,
     max_displacement: float | None,
-    melt: int,
+    equilibrate: int,
     repeats: int,
     seconds: float,
     decorrelation: int,
@@ -50,7 +50,7 @@ def run(
         device: "auto", "cpu", "cuda" or "cuda:<index>".
         threads: of our CPU engines; None for their choice. HPMC has one rank.
         max_displacement: along an axis; None for the engine's choice.
-        melt: sweeps from the random packing before anything is timed.
+        equilibrate: sweeps from the random packing before anything is timed.
         repeats: timed runs per variant, at least 3.
         seconds: least length of a timed run.
         decorrelation: sweeps run for the autocorrelation time of the global psi_6 of the standalone
@@ -65,7 +65,7 @@ def run(
         ImportError: HOOMD-blue is not installed.
         ValueError: an argument is out of range, or a GPU is asked for and HOOMD-blue has none.
     """
-    check(repeats, seconds, melt, decorrelation)
+    check(repeats, seconds, equilibrate, decorrelation)
     if util.find_spec("hoomd") is None:
         raise ImportError(
             "bench hoomd needs HOOMD-blue, which is not installed here; `manymove bench disks` "
@@ -83,7 +83,7 @@ def run(
     print(HEADER)
     for N in sizes or (GPU_SIZES if on_gpu else CPU_SIZES):
         (engine,) = melted_engines(
-            N, packing_fraction, device, [threads], max_displacement, None, melt, seed
+            N, packing_fraction, device, [threads], max_displacement, None, equilibrate, seed
         )
         variants = [standalone(engine)]
         variants[0].name = f"standalone, {variants[0].name}"
@@ -117,7 +117,7 @@ def run(
     report = {
         **machine(),
         "packing_fraction": packing_fraction,
-        "melt": melt,
+        "melt": equilibrate,
         "results": rows,
         "absent": absent,
     }

@@ -51,7 +51,7 @@ def run(
     ranks: Sequence[int] | None,
     threads: Sequence[int],
     lammps: Sequence[Path],
-    melt: int,
+    equilibrate: int,
     repeats: int,
     seconds: float,
     seed: int,
@@ -72,7 +72,7 @@ def run(
         ranks: MPI processes of the variants on the CPU; None for as many as there are cores.
         threads: of our variants with one rank.
         lammps: executables to look for dpd/kk and dpd/gpu in, beside those that are found.
-        melt: steps from the random start before anything is timed, at least 100.
+        equilibrate: steps from the random start before anything is timed, at least 100.
         repeats: timed runs per variant, at least 3.
         seconds: least length of a timed run.
         seed: of start and random forces.
@@ -87,10 +87,10 @@ def run(
         RuntimeError: LAMMPS, its MPI or the plugin is missing, or the fluid does not melt.
         ImportError: a picture is asked for and matplotlib is not installed.
     """
-    harness.check(repeats, seconds, melt, 0)
-    if melt < SHORTEST_MELT:
+    harness.check(repeats, seconds, equilibrate, 0)
+    if equilibrate < SHORTEST_MELT:
         raise ValueError(
-            f"--equilibrate is {melt}; the random start needs at least {SHORTEST_MELT} steps"
+            f"--equilibrate is {equilibrate}; the random start needs at least {SHORTEST_MELT} steps"
         )
     for name, numbers in (("ranks", ranks or [1]), ("threads", threads or [1])):
         if min(numbers) < 1:
@@ -120,7 +120,7 @@ def run(
         "timestep": timestep,
         "skins": list(skins),
         "weight_exponent": weight_exponent,
-        "melt": melt,
+        "melt": equilibrate,
         "cores": cores,
         "absent": absent,
         "lammps": lammps_version(),
@@ -130,7 +130,7 @@ def run(
     with tempfile.TemporaryDirectory() as folder:
         for case in cases:
             start = Path(folder) / "melted.restart"
-            dpd_variants.melt(case, melt, gpu, start)
+            dpd_variants.melt(case, equilibrate, gpu, start)
             variants: list[Variant] = []
             if gpu:
                 variants += dpd_variants.ours_on_gpu(precisions)
@@ -138,7 +138,7 @@ def run(
                 variants += dpd_variants.on_cpu(precisions, ranks or [cores], threads)
             if device != "cpu":
                 variants += dpd_variants.accelerated(lammps)
-                variants += [dpd_variants.hoomd_variant(hoomd, melt)] if hoomd else []
+                variants += [dpd_variants.hoomd_variant(hoomd, equilibrate)] if hoomd else []
             results = _time(case, variants, start, repeats, seconds)
             for result in results:
                 print(_row(result), flush=True)

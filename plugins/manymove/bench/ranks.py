@@ -42,7 +42,7 @@ def disks(
     threads: int | None,
     max_displacement: float | None,
     moves_per_cell: int | None,
-    melt: int,
+    equilibrate: int,
     repeats: int,
     seconds: float,
     seed: int,
@@ -55,8 +55,8 @@ def disks(
         sizes: numbers of disks; with `weak` of each rank.
         ranks: numbers of ranks; efficiencies are relative to the first.
         threads: of each CPU rank; None for its part of the cores.
-        device, packing_fraction, max_displacement, moves_per_cell, melt, repeats, seconds, seed,
-        json_file: as for `manymove.bench.disks.run`.
+        device, packing_fraction, max_displacement, moves_per_cell, equilibrate, repeats, seconds,
+        seed, json_file: as for `manymove.bench.disks.run`.
 
     Returns:
         what the JSON file holds, on rank 0.
@@ -64,7 +64,7 @@ def disks(
     Raises:
         ValueError: an argument is out of range.
     """
-    harness.check(repeats, seconds, melt, 0)
+    harness.check(repeats, seconds, equilibrate, 0)
     everyone = _everyone(world, ranks)
     rows: list[dict[str, Any]] = []
     if world.rank == 0:
@@ -77,11 +77,11 @@ def disks(
         "threads": world.cores if threads is None else threads,
     }
     for N in sizes:
-        found = _on_first(everyone, lambda N=N: _melted(N, packing_fraction, settings, melt))
+        found = _on_first(everyone, lambda N=N: _melted(N, packing_fraction, settings, equilibrate))
 
         def make(some: Any, count: int, found: Any = found) -> harness.Variant:
             blocks = _blocks(count) if weak else (1, 1)
-            return _disks(some, count, found, blocks, settings, melt)
+            return _disks(some, count, found, blocks, settings, equilibrate)
 
         variants = [_on_some(world, everyone, count, make) for count in ranks]
         results = _time(variants, everyone, repeats, seconds)
@@ -92,7 +92,7 @@ def disks(
         rows += results
     if world.rank == 0:
         status.print_warnings(rows)
-    report = {**harness.machine(), "packing_fraction": packing_fraction, "melt": melt}
+    report = {**harness.machine(), "packing_fraction": packing_fraction, "melt": equilibrate}
     return _write(world, {**report, "world": world.size, "results": rows}, json_file)
 
 
@@ -215,13 +215,13 @@ def _copies(N: int) -> int:
 
 
 def _melted(
-    N: int, packing_fraction: float, settings: dict[str, Any], melt: int
+    N: int, packing_fraction: float, settings: dict[str, Any], equilibrate: int
 ) -> tuple[np.ndarray, tuple[float, float]]:
     copies = _copies(N)
     positions, box = random_packing(N // copies**2, packing_fraction, seed=settings["seed"])
     engine = HardDisks(positions, box, **settings)
-    if melt:
-        engine.run(melt)
+    if equilibrate:
+        engine.run(equilibrate)
     return _repeat(engine.positions, box, (copies, copies))
 
 
@@ -273,13 +273,13 @@ def _disks(
     found: Any,
     blocks: tuple[int, int],
     settings: dict[str, Any],
-    melt: int,
+    equilibrate: int,
 ) -> harness.Variant:
     ranks = Ranks.of(some)
     positions, box = _repeat(*found, blocks) if found else (None, None)
     box = ranks.first(box) if ranks else box
     engine = HardDisks(positions, box, comm=some, **settings)
-    engine.run(melt)  # copies part
+    engine.run(equilibrate)  # copies part
     variant = _named(standalone(engine), count)
     variant.settings |= {"particles": engine.N, "cells": list(engine.cells)}
     return variant
