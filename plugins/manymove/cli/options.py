@@ -230,18 +230,21 @@ def _continued(options: dict[str, Any], changeable: list[str]) -> dict[str, Any]
         names = ", ".join(sorted(others))
         raise ValueError(f"--resume: {path} is from another command, which has {names}")
     for flag, held in stored.items():
-        if isinstance(held, list):
-            held = ",".join(map(str, held))
         name = parameters[flag].name
-        held, asked = parameters[flag].process_value(context, held), options[name]
+        held, asked = parameters[flag].process_value(context, _typed(held)), options[name]
         given = context.get_parameter_source(name).name == "COMMANDLINE"
         if given and (name in changeable or held is None):
             continue
         if given and str(held) != str(asked):
-            raise ValueError(f"--resume: {path} has {flag} {held}, not {asked}")
+            raise ValueError(f"--resume: {path} has {flag} {_typed(held)}, not {_typed(asked)}")
         options[name] = Path(held) if name in _PATHS and held is not None else held
     return options
 
 
 def _flag(name: str) -> str:
     return f"--{name.rstrip('_').replace('_', '-')}"
+
+
+def _typed(value: Any) -> Any:
+    """A list as it is typed; any other value as it is."""
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
