@@ -231,7 +231,7 @@ def adsorption(
     if barrier not in ("auto", "none"):
         barrier = number("--barrier", barrier, float)
     of_the_job = {field.name for field in fields(Settings)} | {"context", "isotherm"}
-    of_the_engine = {name: options[name] for name in options.keys() - of_the_job}
+    of_the_engine = {name: v for name, v in options.items() if name not in of_the_job}
     of_the_engine |= {"profile": profile, "barrier": None if barrier == "none" else barrier}
     settings = _settings(
         Settings,
