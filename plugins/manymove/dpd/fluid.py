@@ -323,6 +323,7 @@ def _summarise(
     lammps = re.search(r"LAMMPS \((.+?)\)", text)
     settings = asdict(fluid)
     settings["set_temperature"] = settings.pop("temperature")
+    settings["N"] = settings.pop("particles")
     del settings["equilibrate"]
     gpu = re.search(r"manymove/verlet: the particles are on (?!cpu$)(.+)", text, re.MULTILINE)
     return {
@@ -358,7 +359,7 @@ def table(summary: dict[str, Any]) -> str:
         return with_error(summary[name], summary[f"{name}_error"])
 
     rows = [
-        ("particles", f"{summary['particles']:,} in a box {summary['box'][0]:.5g} wide"),
+        ("particles", f"{summary['N']:,} in a box {summary['box'][0]:.5g} wide"),
         ("temperature", f"{measured('temperature')}, set {summary['set_temperature']:g}"),
         ("pressure", measured("pressure")),
         ("potential energy", measured("potential_energy")),

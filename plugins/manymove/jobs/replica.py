@@ -297,7 +297,10 @@ def run_share(
         return []
     device = world.device(settings.device)
     most = min(len(indices), at_once or len(indices))
-    threads = share_of_threads(device, settings.threads, most, world.cores)
+    given = settings.threads  # of all ranks
+    if given is not None:
+        given = max(1, (given + world.size - 1 - world.rank) // world.size)
+    threads = share_of_threads(device, given, most, world.cores)
     with world.stop_request() as stop:
         replicas = [
             make(index, settings, device, threads[slot % len(threads)], stop)
