@@ -32,9 +32,9 @@ HELP = {
     "density": "Number density N / V in reduced units.",
     "a": "Repulsion parameter a in reduced units.",
     "gamma": "Friction coefficient in reduced units.",
-    "dpd.temperature": "Temperature kT in reduced units.",
-    "dpd.cutoff": "Cutoff radius r_c in reduced units.",
-    "bench_dpd.cutoff": "Cutoff radius r_c in reduced units.",
+    "dpd.temperature": "Temperature in reduced units, kT.",
+    "dpd.cutoff": "Cutoff radius in reduced units, r_c.",
+    "bench_dpd.cutoff": "Cutoff radius in reduced units, r_c.",
     "weight_exponent": "Exponent s of the weight functions.",
     # ---- how, and for how long
     "sweeps": "Length of the measurement in sweeps of N trial moves each.",
