@@ -6,7 +6,20 @@ from __future__ import annotations
 import re
 
 import pytest
-from dpd_decks import BONDS, DECKS, END, STAYS, WALLS, WARNING, fluid, resident, state, system
+from dpd_decks import (
+    BONDS,
+    DECKS,
+    END,
+    STAYS,
+    THROWN,
+    WALLS,
+    WARNING,
+    fluid,
+    one_type,
+    resident,
+    state,
+    system,
+)
 from lammps_host import THERMO, needs_lammps, run_lammps
 
 pytestmark = needs_lammps
@@ -73,24 +86,7 @@ def test_several_ranks_of_one_thread_are_lammps_verlet(threads, stays, tmp_path,
 
 
 # A particle leaves through an open face: LAMMPS deletes it and continues.
-ESCAPE = """
-units lj
-comm_modify vel yes
-boundary p p f
-region box block 0 8 0 8 0 8
-create_box 1 box
-create_atoms 1 single 2 2 6.5
-create_atoms 1 single 6 6 1.5
-mass 1 1.0
-set atom 1 vz 12.0
-pair_style manymove/dpd 0.0 1.0 4711
-pair_coeff 1 1 0.0 0.0
-timestep 0.1
-fix nve all nve
-group first id 1
-{walls}
-thermo_modify lost ignore
-"""
+ESCAPE = one_type(THROWN, pair="0.0 1.0 4711", law="0.0 0.0", before="boundary p p f", timestep=0.1)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +99,7 @@ thermo_modify lost ignore
 )
 def test_auto_leaves_a_deck_that_may_lose_particles_on_the_host(walls, face, tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    deck = ESCAPE.format(walls="group second id 2\n" + walls)
+    deck = ESCAPE + "group second id 2\n" + walls + "thermo_modify lost ignore\n"
     auto = run_lammps(deck + resident("auto") + "run 20\n", tmp_path)
     assert "on 1 procs for 20 steps with 1 atoms" in auto.output
     (warning,) = (line for line in auto.output.splitlines() if WARNING in line)

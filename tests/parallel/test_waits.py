@@ -15,7 +15,7 @@ from pathlib import Path
 import processes
 import pytest
 from commands import CLEAN, MPIEXEC
-from dpd_decks import fluid, resident, system
+from dpd_decks import fluid, one_type, resident, system
 from lammps_host import needs_lammps, run_lammps
 from machine import limits_address_space
 from processes import LIMIT, LIMITED, SOON, Job, on_ranks
@@ -121,25 +121,18 @@ def test_heights_that_differ_between_ranks_are_refused(tmp_path):
     assert "dimension 2 with atoms at different heights" in run.output
 
 
-CHAIN = """
-units lj
-atom_style bond
-comm_modify vel yes
-processors 2 1 1
-region box block 0 20 0 8 0 8
-create_box 1 box bond/types 1 extra/bond/per/atom 2 extra/special/per/atom 4
-create_atoms 1 single 5 4 4
-create_atoms 1 single 15 4 4
-mass 1 1.0
+CHAIN = one_type(
+    "create_atoms 1 single 5 4 4\ncreate_atoms 1 single 15 4 4",
+    "block 0 20 0 8 0 8",
+    before="atom_style bond\nprocessors 2 1 1",
+    bonds="bond/types 1 extra/bond/per/atom 2 extra/special/per/atom 4",
+)
+CHAIN += """
 bond_style manymove/harmonic
 bond_coeff 1 20.0 0.5
 special_bonds lj 0 1 1
 create_bonds single/bond 1 1 2
-pair_style manymove/dpd 0.0 1.0 7 precision double
-pair_coeff * * 25.0 4.5
-neighbor 0.3 bin
 thermo_modify lost/bond ignore
-fix nve all nve
 """
 
 
@@ -185,9 +178,7 @@ def test_an_error_of_one_rank_while_bonds_are_delivered_is_one_of_all(tmp_path):
     )
     deck = CHAIN.replace("0 20 0 8 0 8", "0 20 0 14 0 14").replace("lost/bond ignore", "norm yes")
     deck = re.sub(r"(create_atoms .*\n)+", "create_atoms 1 single 3 4 4\n" + atoms, deck)
-    deck = deck.replace("create_bonds single/bond 1 1 2\n", "").replace(
-        "neighbor 0.3 bin", "neighbor 0.3 bin\ncreate_bonds many all all 1 0.35 0.45"
-    )
+    deck = deck.replace("single/bond 1 1 2", "many all all 1 0.35 0.45")
     deck += resident("cpu") + "run 1\n"
     output = run_lammps(deck, tmp_path, ranks=2, fails=True, LD_PRELOAD=str(library)).output
     error = f"rank 1 of 2: out of memory for {2 * pairs} atoms"
