@@ -88,11 +88,8 @@ def run(
         rows += results
     status.print_warnings(rows)
     report = {
-        **machine(),
-        "packing_fraction": packing_fraction,
-        "melt": equilibrate,
-        "results": rows,
-    }
+        **machine(), "packing_fraction": packing_fraction, "melt": equilibrate, "results": rows
+    }  # fmt: skip
     if json_file is not None:
         write_json(json_file, report)
     return report
