@@ -204,7 +204,7 @@ def bench_dpd(
     figure_11: bool = False,
     ranks: tuple[int, ...] | None = None,
     threads: tuple[int, ...] = (1,),
-    lammps: tuple[Path, ...] = (),
+    lammps: tuple[Path, ...] | None = None,
     equilibrate: int = 1000,
     seconds: float = 2.0,
     **common: Any,
@@ -242,7 +242,7 @@ def bench_scaling(
     launcher: str | None = None,
     transport: str = "auto",
     limit: float = 3600.0,
-    read: tuple[Path, ...] = (),
+    read: tuple[Path, ...] | None = None,
     **common: Any,
 ) -> int:
     """Time weak and strong scaling over GPUs or CPU ranks.

@@ -22,13 +22,8 @@ from manymove.jobs.options import OPTIONS_FILE
 RENAMED = {
     "--checkpoint": "--checkpoint-every", "--melt": "--equilibrate", "--precisions": "--precision"
 }  # fmt: skip
-
-
 # Names of arguments that are not those of their options.
-NAMES = {
-    "precisions": "precision", "densities": "density",
-    "cutoffs": "cutoff", "skins": "skin",
-}  # fmt: skip
+NAMES = {"precisions": "precision", "densities": "density", "cutoffs": "cutoff", "skins": "skin"}
 PER_SPECIES = ("molecules", "capacity", "profile")  # lists in which a value may occur twice
 SEVERAL = ",..."  # ends what stands after an option that takes a list
 
@@ -40,15 +35,12 @@ class Command(TyperCommand):
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         for parameter in self.params:
-            default = parameter.opts[0] if parameter.default is True else parameter.default
-            if parameter.help and default not in (None, False):
-                end = (
-                    f" (default {default:g})."
-                    if type(default) is float
-                    else f" (default {default})."
-                )
-                parameter.help = re.sub(r"( \(default [^()]*\))?\.$", end, parameter.help)
             parameter.show_default = False
+            default = parameter.opts[0] if parameter.default is True else parameter.default
+            if parameter.help and default is not None and default is not False:
+                shown = f"{default:g}" if isinstance(default, float) else default
+                end = f" (default {shown})."
+                parameter.help = re.sub(r"( \(default [^()]*\))?\.$", end, parameter.help)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         names = {name: parameter for parameter in self.params for name in parameter.opts}
@@ -124,7 +116,7 @@ def _option(function: str, parameter: inspect.Parameter) -> inspect.Parameter:
 
         settings |= {"metavar": f"<{each.__name__.lower()}>{SEVERAL}", "callback": read}
         kind = list[str] | None if each is Path else str | None
-        default = default and ",".join(map(str, default))
+        default = ",".join(map(str, default)) if default else None
     flag = _flag(name)
     if default is True:
         flag += f"/--no-{name}"
@@ -149,7 +141,7 @@ def values(
     except ValueError:
         found = ()
     if not found or count not in (None, len(found)):
-        kinds = {int: "integers", float: "numbers"}.get(kind, "words")
+        kinds = {int: "integers" if count else "numbers", float: "numbers"}.get(kind, "words")
         number = {None: "", 2: "two ", 3: "three "}[count]
         raise ValueError(f"{option} is {text!r}; it must be {number}{kinds} separated by commas")
     if distinct and len(set(found)) < len(found):

@@ -50,8 +50,7 @@ class Settings:
         if self.threads is not None:
             at_least("--threads", self.threads, 1)
         if not self.checkpoint_every > 0:
-            every = f"--checkpoint-every is {self.checkpoint_every}"
-            raise ValueError(f"{every}; it must be positive (seconds)")
+            raise ValueError(f"--checkpoint-every is {self.checkpoint_every}; it must be positive")
 
 
 def at_least(option: str, value: int, least: int) -> None:
@@ -297,10 +296,8 @@ def run_share(
         return []
     device = world.device(settings.device)
     most = min(len(indices), at_once or len(indices))
-    given = settings.threads  # of all ranks
-    if given is not None:
-        given = max(1, (given + world.size - 1 - world.rank) // world.size)
-    threads = share_of_threads(device, given, most, world.cores)
+    mine = settings.threads and max(1, -((world.rank - settings.threads) // world.size))
+    threads = share_of_threads(device, mine, most, world.cores)
     with world.stop_request() as stop:
         replicas = [
             make(index, settings, device, threads[slot % len(threads)], stop)
