@@ -27,6 +27,16 @@ def parameter(name: str, doc: str, where: str = "_parameters") -> Any:
     return property(lambda self: getattr(self, where)[name], doc=doc)
 
 
+def counter(index: int, doc: str) -> Any:
+    """A property: one of the counters of an object's engine."""
+    return property(lambda self: self._engine.counters[index], doc=doc)
+
+
+def of_engine(name: str, doc: str) -> Any:
+    """A property: an attribute of an object's engine."""
+    return property(lambda self: getattr(self._engine, name), doc=doc)
+
+
 class Simulation:
     """An engine of the core on a device, and the parameters it was made with; not for use by
     itself.
@@ -60,23 +70,14 @@ class Simulation:
     # ---- running ---------------------------------------------------------------------------------
 
     def _pieces(
-        self, length: int, run: Callable[[int], Any], limit: Callable[[int], int] | None = None
+        self, length: int, run: Callable[[int], Any], limit: Callable[[int], int] = int
     ) -> Iterator[int]:
-        """Run in pieces short enough for callbacks and signals; they leave no trace in the state.
-
-        Args:
-            length: of the run: cycles, sweeps or steps.
-            run: makes so many of them.
-            limit: makes a piece shorter, if it must be.
-
-        Yields:
-            what is done, after each piece.
-        """
+        """Run so many cycles, sweeps or steps in pieces that are short enough for callbacks and
+        signals, and within the limit; yield what is done after each. They leave no trace in the
+        state."""
         done = 0
         while done < length:
-            piece = max(1, min(length - done, int(self._pace * _PIECE)))
-            if limit is not None:
-                piece = limit(piece)
+            piece = limit(max(1, min(length - done, int(self._pace * _PIECE))))
             started = time.perf_counter()
             run(piece)
             elapsed = time.perf_counter() - started
@@ -87,28 +88,20 @@ class Simulation:
 
     @contextmanager
     def _watched(
-        self, unit: str, length: float | None, callback: Callback, progress: bool
+        self, unit: str, length: float, callback: Callback, progress: bool
     ) -> Iterator[Callback]:
-        """The callback of a run; with `progress` it also moves a bar.
-
-        Args:
-            unit: attribute that the bar counts, such as "sweeps".
-            length: of the run in this unit, if it is known.
-            callback: of the user.
-            progress: show a bar on the standard error, or in the notebook.
-        """
+        """The callback of a run of this length; with `progress` it also moves a bar, which counts
+        the attribute `unit`, on the standard error or in the notebook."""
         if not progress:
             yield callback
             return
         from tqdm.auto import tqdm
 
-        first = getattr(self, unit)
-        name, unit_ = type(self).__name__, f" {unit}"
-        with tqdm(desc=name, total=length, unit=unit_, unit_scale=True, disable=self._quiet) as bar:
+        first, words = getattr(self, unit), {"desc": type(self).__name__, "unit": f" {unit}"}
+        with tqdm(total=length, unit_scale=True, disable=self._quiet, **words) as bar:
 
             def show(simulation: Any) -> None:
-                done = getattr(self, unit) - first
-                bar.update((done if length is None else min(done, length)) - bar.n)
+                bar.update(min(getattr(self, unit) - first, length) - bar.n)
                 if callback is not None:
                     callback(simulation)
 
@@ -116,20 +109,14 @@ class Simulation:
 
     # ---- what it is ------------------------------------------------------------------------------
 
-    def _place(self) -> dict[str, Any]:
+    def _place(self) -> dict[str, str]:
         """What bounds the system, for `repr`."""
-        return {"box": self.box}
+        return {"box": " x ".join(f"{edge:.6g}" for edge in self.box)}
 
     def _described(self) -> dict[str, str]:
         """What `repr` and notebooks show."""
-        place = {
-            name: " x ".join(f"{edge:.6g}" for edge in np.atleast_1d(value))
-            if not isinstance(value, str)
-            else value
-            for name, value in self._place().items()
-        }
         counter = {self._COUNTER: str(self.timestep)}
-        return {"N": str(self.N), **place, **counter, "device": self.device}
+        return {"N": str(self.N), **self._place(), **counter, "device": self.device}
 
     def __repr__(self) -> str:
         described = ", ".join(f"{name} = {value}" for name, value in self._described().items())
@@ -137,11 +124,9 @@ class Simulation:
 
     def _repr_html_(self) -> str:
         described = {**self._described(), "device": f"{self.device}, {self.device_name}"}
-        rows = (
-            f"<tr><th>{name}</th><td>{html.escape(value)}</td></tr>"
-            for name, value in described.items()
-        )
-        return f"<table><caption>{type(self).__name__}</caption>{''.join(rows)}</table>"
+        row = "<tr><th>{}</th><td>{}</td></tr>".format
+        rows = "".join(row(name, html.escape(value)) for name, value in described.items())
+        return f"<table><caption>{type(self).__name__}</caption>{rows}</table>"
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         name = type(self).__name__
@@ -171,26 +156,14 @@ class Simulation:
         """Threads of the CPU engine; 1 on a GPU."""
         return self._threads if self._device == "cpu" else 1
 
-    @property
-    def N(self) -> int:
-        """Number of particles: disks, ions, or molecules of all systems together."""
-        return self._engine.particles
-
-    @property
-    def timestep(self) -> int:
-        """Counter of the engine: `cycles` of hard disks, `sweeps` of an electrolyte, `steps` of
-        adsorbates; for code that serves all."""
-        return self._engine.counters[0]
-
-    @property
-    def trial_moves(self) -> int:
-        """Trial moves of all particles."""
-        return self._engine.counters[1]
-
-    @property
-    def accepted_moves(self) -> int:
-        """Trial moves that were accepted."""
-        return self._engine.counters[2]
+    N: int = of_engine(
+        "particles", "Number of particles: disks, ions, or molecules of all systems together."
+    )
+    timestep: int = counter(
+        0, "The engine's own counter: `cycles`, `sweeps` or `steps`, for code that serves all."
+    )
+    trial_moves: int = counter(1, "Trial moves of all particles.")
+    accepted_moves: int = counter(2, "Trial moves that were accepted.")
 
     @property
     def acceptance(self) -> float:
@@ -236,22 +209,30 @@ class Simulation:
         raise NotImplementedError
 
     @classmethod
-    def load(cls: type[S], path: PathLike, device: str = "auto", threads: int | None = None) -> S:
+    def load(
+        cls: type[S],
+        path: PathLike,
+        device: str = "auto",
+        threads: int | None = None,
+        **ranks: Any,
+    ) -> S:
         """Continue from a checkpoint.
 
-        The trajectory is the same, bit for bit, on whatever device; that of an electrolyte with
-        ``precision="mixed"`` is the same on the same kind of device.
+        The trajectory is the same, bit for bit, on whatever devices and ranks; that of an
+        electrolyte with ``precision="mixed"`` is the same on the same kind of device.
 
         Args:
             path: path of the file.
             device, threads: as for the class.
+            ranks: `comm` and `timeout` of hard disks, as for the class.
 
         Raises:
             OSError: the file cannot be read.
-            ValueError: it is no checkpoint of such an object, or a damaged one.
+            ValueError: it is no checkpoint of such an object, or a damaged one; the box is too
+                small for so many ranks.
         """
         self = cls.__new__(cls)
-        self._settle(device, threads)
+        self._settle(device, threads, **ranks)
         self._restore(path)
         return self
 

@@ -23,7 +23,7 @@ KEYS = {
     "pressure",
     "pressure_error",
     "packing_fraction",
-    "particles",
+    "N",
     "sweeps",
     "trial_moves",
     "acceptance",
@@ -50,7 +50,7 @@ def finished(tmp_path_factory):
 def test_summary_has_what_was_asked_for(finished):
     summary = summary_of(finished)
     assert summary.keys() >= KEYS
-    assert summary["particles"] == 256
+    assert summary["N"] == 256
     assert summary["packing_fraction"] == 0.698
     assert summary["seed"] == 1
     assert summary["complete"] is True
@@ -111,7 +111,7 @@ def test_input_takes_the_disks_of_a_file(finished, tmp_path):
     arguments = ["--input", start, "--sweeps", 50, "--equilibrate", 0, "--device", "cpu"]
     assert disks(*arguments, "--output", tmp_path, "--quiet") == 0
     summary = summary_of(tmp_path)
-    assert summary["particles"] == 256
+    assert summary["N"] == 256
     assert summary["packing_fraction"] == pytest.approx(0.698, rel=1e-9)
 
 

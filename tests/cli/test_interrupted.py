@@ -28,7 +28,7 @@ COMMANDS = [pytest.param(name, marks=needs_lammps if name == "dpd" else ()) for 
 def test_an_interrupt_is_one_line_that_says_how_to_continue(name, tmp_path):
     output = tmp_path / "run"
     options = ["--device", "cpu", "--threads", "1", "--output", str(output)]
-    options += [] if name == "dpd" else ["--checkpoint", "0.1"]
+    options += [] if name == "dpd" else ["--checkpoint-every", "0.1"]
     process = start([*COMMAND, name, *LONG[name].split(), *options], stderr=subprocess.PIPE)
     until(lambda: any(output.glob("checkpoint-*")), process, 120)
     process.send_signal(signal.SIGINT)

@@ -18,7 +18,7 @@ from manymove.jobs import world
 SMALL = ["--ions", 128, "--sweeps", 60, "--equilibrate", 20, "--device", "cpu", "--quiet"]
 KEYS = {
     "energy_per_ion_kT",
-    "energy_per_ion_error",
+    "energy_per_ion_error_kT",
     "acceptance",
     "seconds_per_sweep",
     "autocorrelation_time",
@@ -26,7 +26,7 @@ KEYS = {
     "device",
     "seed",
     "state_hash",
-    "energy_drift",
+    "energy_drift_relative",
 }
 
 
@@ -44,14 +44,14 @@ def finished(tmp_path_factory):
 def test_summary_has_what_was_asked_for(finished):
     summary = summary_of(finished)
     assert summary.keys() >= KEYS
-    assert summary["ions"] == 128
+    assert summary["N"] == 128
     assert summary["complete"] is True
     assert summary["sweeps"] == 60
     assert summary["trial_moves"] == (60 + summary["equilibration_sweeps"]) * 128
     assert summary["accepted_moves"] == pytest.approx(
         summary["acceptance"] * summary["trial_moves"]
     )
-    assert summary["debye_length"] == pytest.approx(28.53)
+    assert summary["debye_length_angstrom"] == pytest.approx(28.53)
     assert -1 < summary["energy_per_ion_kT"] < 0
     assert re.fullmatch("[0-9a-f]{16}", summary["state_hash"])
     assert summary["max_overlap"] == 0
@@ -76,7 +76,7 @@ def test_concentration_and_debye_length_say_the_same(tmp_path):
     options += ["--device", "cpu", "--quiet", "--geometry", "periodic", "--output", tmp_path]
     assert electrolyte(*options, "--concentration", 1e-3) == 0
     expected = (8 * np.pi * 7.117 * 6.02214076e-7) ** -0.5
-    assert summary_of(tmp_path)["debye_length"] == pytest.approx(expected)
+    assert summary_of(tmp_path)["debye_length_angstrom"] == pytest.approx(expected)
 
 
 def test_replicas_have_seeds_of_their_own_and_are_pooled(tmp_path):
@@ -104,7 +104,7 @@ def test_two_processes_make_the_replicas_of_one(mpiexec, tmp_path):
     assert run("one", "--replicas", "2").returncode == 0
     ranks, one = summary_of(tmp_path / "ranks"), summary_of(tmp_path / "one")
     assert (ranks["ranks"], one["ranks"]) == (2, 1)
-    for key in ("state_hash", "replicas", "energy_per_ion_kT", "energy_per_ion_error"):
+    for key in ("state_hash", "replicas", "energy_per_ion_kT", "energy_per_ion_error_kT"):
         assert ranks[key] == one[key]
     for name in ("g.csv", "energy.csv"):
         assert (tmp_path / "ranks" / name).read_text() == (tmp_path / "one" / name).read_text()

@@ -150,7 +150,7 @@ def test_the_command_decomposed_gives_the_results_of_one_rank(alone, tmp_path):
 
 def test_a_killed_rank_ends_the_job_and_others_resume_it(alone, tmp_path):
     arguments = [*SMALL, "--output", tmp_path, "--decompose"]
-    job = Job([*on_ranks(2), *COMMAND, *arguments, "--checkpoint", "0.05"])
+    job = Job([*on_ranks(2), *COMMAND, *arguments, "--checkpoint-every", "0.05"])
     job.until(lambda: (tmp_path / "checkpoint-0.state").exists())
     job.send(signal.SIGKILL, last_only=True)
     job.failure()

@@ -82,7 +82,16 @@ def test_a_run_that_is_killed_again_and_again_ends_the_same(name, tmp_path, monk
     resume = []
     for moment in ("after", *random.permutation(["writing", "before", "after", "time"])):
         count = int(random.integers(10, 40))
-        child = [sys.executable, "-c", CHILD, moment, str(count), *cut, "--checkpoint", "1e-9"]
+        child = [
+            sys.executable,
+            "-c",
+            CHILD,
+            moment,
+            str(count),
+            *cut,
+            "--checkpoint-every",
+            "1e-9",
+        ]
         process = subprocess.run([*child, *resume], stderr=subprocess.PIPE, timeout=120)
         assert process.returncode == -signal.SIGKILL, process.stderr.decode()
         resume = ["--resume"]

@@ -31,7 +31,7 @@ SHORT = {
 
 @pytest.mark.parametrize("command", LONG)
 def test_a_killed_rank_ends_the_job(command, mpiexec, tmp_path):
-    words = [*arguments(command, LONG[command], tmp_path), "--checkpoint", "0.1"]
+    words = [*arguments(command, LONG[command], tmp_path), "--checkpoint-every", "0.1"]
     job = Job([*mpiexec, *COMMAND, *words])
     job.until(lambda: len(list(tmp_path.glob("checkpoint-*.state"))) == 2)
     job.send(signal.SIGKILL, last_only=True)
@@ -52,7 +52,7 @@ def test_a_killed_rank_ends_lammps(more, tmp_path):
 def test_an_error_on_one_rank_ends_the_others_soon(command, mpiexec, tmp_path):
     """Not only when they have done their own, which is long here."""
     (tmp_path / "checkpoint-1.state").mkdir()  # rank 1 cannot write there
-    words = [*arguments(command, LONG[command], tmp_path), "--checkpoint", "0.1"]
+    words = [*arguments(command, LONG[command], tmp_path), "--checkpoint-every", "0.1"]
     said = Job([*mpiexec, *COMMAND, *words]).failure()
     assert "manymove: error:" in said and "checkpoint-1" in said
     assert (tmp_path / "checkpoint-0.state").is_file()

@@ -45,7 +45,7 @@ def found(ranks: int, task: str, folder: Path) -> list:
 
 def command(ranks: int, job: str, folder: Path) -> Job:
     name, options = JOBS[job].split(" ", 1)
-    words = [*arguments(name, options, folder), "--checkpoint", "0.1"]
+    words = [*arguments(name, options, folder), "--checkpoint-every", "0.1"]
     return Job([*on_ranks(ranks), *COMMAND, *words], env={**CLEAN, **LIMITED})
 
 

@@ -98,21 +98,13 @@ class Averages:
         return self._parameters, self._about, {**self._engine.snapshot(), "compared": compared}
 
     def mean_energies(self) -> tuple[float, float]:
-        """The values of `energy_plain` and `energy_waste_recycled`; NaN for what there is not.
-
-        Raises:
-            RuntimeError: nothing was measured.
-        """
+        """The values of `energy_plain` and `energy_waste_recycled`; NaN for what there is not."""
         plain, recycled = self._means()[[_PLAIN, _WASTE]].mean(axis=1)
         return plain, recycled if self._about["method"] in MULTIPLE else math.nan
 
     @property
     def energy_plain(self) -> Estimate:
-        """Mean energy of a system in kelvin over the states after each step.
-
-        Raises:
-            RuntimeError: nothing was measured.
-        """
+        """Mean energy of a system in kelvin over the states after each step."""
         return _estimate(self._means()[_PLAIN])
 
     @property
@@ -155,11 +147,7 @@ class Averages:
     @property
     def energy_average(self) -> Estimate:
         """Mean energy of a system in kelvin, by the method's own estimator: plain, waste-recycled
-        ("mup", "mdp") or optimal ("mdp-dj"); its error is over the systems.
-
-        Raises:
-            RuntimeError: nothing was measured.
-        """
+        ("mup", "mdp") or optimal ("mdp-dj"); its error is over the systems."""
         if self._about["method"] == "mdp-dj":
             return self.energy_optimal()
         return (
@@ -200,11 +188,7 @@ class Averages:
 
     @property
     def loading(self) -> list[Estimate]:
-        """Mean number of molecules of each species in a system.
-
-        Raises:
-            RuntimeError: nothing was measured.
-        """
+        """Mean number of molecules of each species in a system."""
         species = self._parameters["species"]
         if not self._parameters["exchange"]:
             return [Estimate(float(s["molecules"]), 0.0) for s in species]
@@ -220,11 +204,7 @@ class Averages:
     @property
     def loading_from_test_molecules(self) -> list[Estimate]:
         """beta f V <exp(-U / T)> of each species, by test molecules at the moments of
-        `compare_loading`: the same as `loading` in equilibrium.
-
-        Raises:
-            RuntimeError: nothing was compared.
-        """
+        `compare_loading`: the same as `loading` in equilibrium."""
         return [_estimate(values) for values in self._compared()[1]]
 
     def loading_agrees(self, errors: float = 3.0) -> bool | None:

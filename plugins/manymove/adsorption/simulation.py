@@ -32,7 +32,7 @@ from manymove.adsorption.input import (
     known_method,
     per_species,
 )
-from manymove.simulation import Callback, PathLike, Simulation, parameter
+from manymove.simulation import Callback, PathLike, Simulation, counter, of_engine, parameter
 
 _ARRAYS = {
     "sites": np.uint32,
@@ -101,7 +101,8 @@ class Adsorption(Simulation, Equilibration, Averages):
         ImportError: a CIF file without gemmi.
         OSError: a CIF file that cannot be read.
         MemoryError: grid or systems do not fit into the memory.
-        RuntimeError: too many molecules: some find no place.
+        RuntimeError: too many molecules: some find no place. All averages raise it, too, while
+            nothing was measured or compared.
 
     An object is not to be used by several threads at once; different objects may be.
     """
@@ -355,9 +356,18 @@ class Adsorption(Simulation, Equilibration, Averages):
     temperature: float = parameter("temperature", "Temperature in kelvin.")
     systems: int = parameter("systems", "Number of independent systems.")
     method: str = parameter("method", "Method, as given.", "_about")
+    max_displacement: float = of_engine("max_displacement", "Along each axis, in angstrom.")
+    capacity: list[int] = of_engine(
+        "capacities",
+        "Number of molecules of each species for which a system has memory at present.",
+    )
+    steps: int = counter(0, "Steps of each system, those of the equilibration included.")
+    trial_states: int = counter(1, "Proposed states of all systems.")
+    accepted_moves: int = counter(2, "Steps that moved a molecule.")
+    samples: int = counter(6, "Steps that the averages are over.")
 
-    def _place(self) -> dict[str, Any]:
-        return {"framework": self._about["framework"], "systems": self.systems}
+    def _place(self) -> dict[str, str]:
+        return {"framework": self._framework.name, "systems": str(self.systems)}
 
     @property
     def N(self) -> int:
@@ -400,39 +410,14 @@ class Adsorption(Simulation, Equilibration, Averages):
         return self._parameters["proposals"] if self.method in MULTIPLE else 2
 
     @property
-    def max_displacement(self) -> float:
-        """Along each axis, in angstrom."""
-        return self._engine.max_displacement
-
-    @property
-    def steps(self) -> int:
-        """Steps of each system, those of the equilibration included."""
-        return self.timestep
-
-    @property
-    def trial_states(self) -> int:
-        """Proposed states of all systems."""
-        return self._engine.counters[1]
-
-    @property
     def equilibration_steps(self) -> int:
         """Steps of each system since the present fugacity was set, except those of the averages."""
         return self.steps - self._about["began"] - self.samples
 
     @property
-    def samples(self) -> int:
-        """Steps that the averages are over."""
-        return self._engine.counters[6]
-
-    @property
     def trial_moves(self) -> int:
         """Steps of all systems but insertions and deletions."""
         return (self.steps - self._about["began"]) * self.systems - self._engine.counters[3]
-
-    @property
-    def accepted_moves(self) -> int:
-        """Steps that moved a molecule."""
-        return self._engine.counters[2]
 
     @property
     def acceptance_counts(self) -> tuple[int, int]:
@@ -477,11 +462,6 @@ class Adsorption(Simulation, Equilibration, Averages):
             np.arange(room) < counts[:, kind, None] for kind, room in enumerate(self.capacity)
         ]
         return snapshot["sites"].reshape(self.systems, -1, 3), np.concatenate(present, axis=1)
-
-    @property
-    def capacity(self) -> list[int]:
-        """Number of molecules of each species for which a system has memory at present."""
-        return self._engine.capacities
 
     @property
     def energies(self) -> np.ndarray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from manymove.analysis.ions import Salt, Species, debye_length, random_box, rand
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pair_correlations import PairCorrelations, PairSampling
 from manymove.analysis.pressure import blocking_error
-from manymove.simulation import Callback, PathLike, Simulation, parameter
+from manymove.simulation import Callback, PathLike, Simulation, counter, of_engine, parameter
 
 IonOverlapError = _core.IonOverlapError
 
@@ -244,9 +245,20 @@ class Electrolyte(Simulation):
     bjerrum_length: float = parameter("bjerrum_length", "l_B, in angstrom.")
     precision: str = parameter("precision", '"mixed" or "double".')
     method: str = parameter("method", '"brush", "reduction" or "serial".')
+    max_displacement: float = of_engine(
+        "max_displacement", "Largest displacement along an axis, as realized."
+    )
+    threads_per_particle: int = of_engine("threads_per_particle", "eta in use; 1 on a CPU.")
+    sweeps: int = counter(0, "Sweeps done, counted from `first_sweep`.")
+    sweep = _renamed.Attribute("sweeps")
+    evaluated_moves: int = counter(
+        3,
+        "Trial moves whose energy was computed; the others left the cell or hit an ion that cannot "
+        "have moved away.",
+    )
 
-    def _place(self) -> dict[str, Any]:
-        return {"radius": self.radius} if self.box is None else {"box": self.box}
+    def _place(self) -> dict[str, str]:
+        return super()._place() if self.radius is None else {"radius": f"{self.radius:.6g}"}
 
     @property
     def species(self) -> tuple[Species, ...]:
@@ -272,29 +284,6 @@ class Electrolyte(Simulation):
         return debye_length(
             counts / self.volume, [s.valence for s in self._species], self.bjerrum_length
         )
-
-    @property
-    def max_displacement(self) -> float:
-        """Largest displacement along an axis, as realized."""
-        return self._engine.max_displacement
-
-    @property
-    def threads_per_particle(self) -> int:
-        """eta in use; 1 on a CPU."""
-        return self._engine.threads_per_particle
-
-    @property
-    def sweeps(self) -> int:
-        """Sweeps done, counted from `first_sweep`."""
-        return self.timestep
-
-    sweep = _renamed.Attribute("sweeps")
-
-    @property
-    def evaluated_moves(self) -> int:
-        """Trial moves whose energy was computed; the others left the cell or hit an ion that
-        cannot have moved away."""
-        return self._engine.counters[3]
 
     @property
     def positions(self) -> np.ndarray:
@@ -438,13 +427,13 @@ class Electrolyte(Simulation):
     def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = {"positions": state["positions"], "types": self._types}
         if self._sampling is not None:
-            arrays |= self._sampling.arrays()
+            arrays |= self._sampling.arrays
         header = {
             "parameters": {**self._parameters, "max_displacement": self.max_displacement},
             "species": [(s.valence, s.diameter) for s in self._species],
             "change": state["change"],
             "start_energy": self._start_energy,
-            "sampling": None if self._sampling is None else self._sampling.header(),
+            "sampling": None if self._sampling is None else asdict(self._sampling),
         }
         return header, arrays
 

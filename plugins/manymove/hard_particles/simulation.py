@@ -23,7 +23,7 @@ from manymove.hard_particles.packing import random_packing
 from manymove.hard_particles.sampling import PressureSampling
 from manymove.hard_particles.tuning import Tuning
 from manymove.jobs.ranks import Ranks
-from manymove.simulation import Callback, PathLike, Simulation, parameter
+from manymove.simulation import Callback, PathLike, Simulation, counter, parameter
 
 OverlapError = _core.OverlapError
 
@@ -328,7 +328,7 @@ class HardDisks(Simulation):
             ranks.collective() if ranks else nullcontext(),
             ranks.interrupts() if ranks else nullcontext() as check_interrupt,
         ):
-            for done in self._pieces(cycles, self._engine.run, ranks.first if ranks else None):
+            for done in self._pieces(cycles, self._engine.run, ranks.first if ranks else int):
                 self._per_cycle = (self.trial_moves - before) / done
                 self._last_cycle = self.trial_moves - before if cycles == 1 else 0
                 if callback is not None and ranks:
@@ -340,6 +340,10 @@ class HardDisks(Simulation):
 
     # ---- what there is ---------------------------------------------------------------------------
 
+    cycles: int = counter(
+        0, "Cycles done, each with one shift of the grid, counted from `first_cycle`."
+    )
+    cycle = _renamed.Attribute("cycles")
     box: tuple[float, float] = parameter("box", "Edges of the box, (Lx, Ly).")
     diameter: float = parameter("diameter", "Diameter of the disks.")
     max_displacement: float = parameter(
@@ -364,13 +368,6 @@ class HardDisks(Simulation):
     def ranks(self) -> int:
         """Ranks that share the system; 1 without `comm`."""
         return self._ranks.size if self._ranks else 1
-
-    @property
-    def cycles(self) -> int:
-        """Cycles done, each with one shift of the grid, counted from `first_cycle`."""
-        return self.timestep
-
-    cycle = _renamed.Attribute("cycles")
 
     @property
     def sweeps(self) -> float:
@@ -495,32 +492,6 @@ class HardDisks(Simulation):
             "last_cycle": self._last_cycle,
         }
         return header, {"cells": state["cells"], "ids": state["ids"]}
-
-    @classmethod
-    def load(
-        cls,
-        path: PathLike,
-        device: str = "auto",
-        threads: int | None = None,
-        comm: Any = None,
-        timeout: float | None = None,
-    ) -> HardDisks:
-        """Continue from a checkpoint: the same trajectory, bit for bit, on whatever devices and
-        ranks.
-
-        Args:
-            path: path of the file.
-            device, threads, comm, timeout: as for the class.
-
-        Raises:
-            OSError: the file cannot be read.
-            ValueError: it is no checkpoint of hard disks, or a damaged one; the box is too small
-                for so many ranks.
-        """
-        self = cls.__new__(cls)
-        self._settle(device, threads, comm, timeout)
-        self._restore(path)
-        return self
 
     def _restore(self, path: PathLike) -> None:
         ranks = self._ranks
