@@ -371,6 +371,7 @@ class Adsorption(Simulation, Equilibration, Averages):
 
     @property
     def N(self) -> int:
+        """Number of molecules of all systems together."""
         if self._about["fugacity"] is not None:
             return int(self.counts.sum())
         return self.systems * sum(one["molecules"] for one in self._parameters["species"])
