@@ -7,6 +7,7 @@ from manymove import _renamed
 from manymove.adsorption import METHANE, Adsorbate, Adsorption, Framework, Profile, read_framework
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import PressureEstimate
+from manymove.dpd import DPDFluid
 from manymove.electrolyte import Electrolyte, IonOverlapError, PairCorrelations, Salt, Species
 from manymove.hard_particles import (
     HardDisks,
@@ -23,6 +24,7 @@ __all__ = [
     "METHANE",
     "Adsorbate",
     "Adsorption",
+    "DPDFluid",
     "Electrolyte",
     "Estimate",
     "Framework",
@@ -44,4 +46,4 @@ __all__ = [
 ]
 
 if not _typing.TYPE_CHECKING:  # otherwise any name would be right for a type checker
-    __getattr__ = _renamed.modules_of("manymove")
+    __getattr__ = _renamed.names_of("manymove")

@@ -23,7 +23,7 @@ def simulation_of(start, device=None, seed=1):
 
 
 def add_disks(simulation, trigger=1, **settings):
-    disks = manymove.hoomd.HardDisks(**{"diameter": 1.0, "threads": 1, **settings})
+    disks = manymove.hoomd.HardDisksUpdater(**{"diameter": 1.0, "threads": 1, **settings})
     simulation.operations.updaters.append(hoomd.update.CustomUpdater(trigger, disks))
     return disks
 

@@ -18,7 +18,7 @@ from manymove.hoomd.action import EngineAction
 _MOST_ROUNDS = 4  # of a cycle; with n_m = 4 that makes at most 16 trial moves between two shifts
 
 
-class HardDisks(EngineAction):
+class HardDisksUpdater(EngineAction):
     """Massively parallel Monte Carlo of hard disks: `manymove.HardDisks` in HOOMD-blue.
 
     A *sweep* here is one pass over the four checkerboard sets: `nselect` trial moves in every
@@ -38,7 +38,7 @@ class HardDisks(EngineAction):
 
         simulation = hoomd.Simulation(device=hoomd.device.auto_select(), seed=1)
         simulation.create_state_from_gsd("disks.gsd")
-        disks = manymove.hoomd.HardDisks(diameter=1.0)
+        disks = manymove.hoomd.HardDisksUpdater(diameter=1.0)
         simulation.operations.updaters.append(
             hoomd.update.CustomUpdater(hoomd.trigger.Periodic(1), disks)
         )
@@ -95,6 +95,12 @@ class HardDisks(EngineAction):
         self.nselect = nselect
         self.sweeps_per_step = sweeps_per_step
         self.repair_depth = repair_depth
+
+    def __repr__(self) -> str:
+        return (
+            f"<HardDisksUpdater: diameter = {self.diameter:g}, d = {self.d:g}, nselect = "
+            f"{self.nselect}, sweeps_per_step = {self.sweeps_per_step}>"
+        )
 
     # ---- settings --------------------------------------------------------------------------------
 
