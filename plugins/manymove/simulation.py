@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,9 +13,9 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 import numpy as np
 
 from manymove import checkpoint, devices
+from manymove.checkpoint import PathLike
 
 S = TypeVar("S", bound="Simulation")
-PathLike = str | os.PathLike[str]
 Callback = Callable[[Any], None] | None  # with the object that runs
 
 _PIECE = 0.1  # seconds between looks at callbacks and signals

@@ -19,7 +19,8 @@ from manymove.analysis.ions import Salt, Species, debye_length, random_box, rand
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pair_correlations import PairCorrelations, PairSampling
 from manymove.analysis.pressure import blocking_error
-from manymove.simulation import Callback, PathLike, Simulation, counter, of_engine, parameter
+from manymove.checkpoint import PathLike
+from manymove.simulation import Callback, Simulation, counter, of_engine, parameter
 
 IonOverlapError = _core.IonOverlapError
 

@@ -18,12 +18,13 @@ import numpy as np
 
 from manymove import _core, _renamed, arguments, checkpoint
 from manymove.analysis.pressure import PressureEstimate, estimate
+from manymove.checkpoint import PathLike
 from manymove.hard_particles import tuning as _tuning
 from manymove.hard_particles.packing import random_packing
 from manymove.hard_particles.sampling import PressureSampling
 from manymove.hard_particles.tuning import Tuning
 from manymove.jobs.ranks import Ranks
-from manymove.simulation import Callback, PathLike, Simulation, counter, parameter
+from manymove.simulation import Callback, Simulation, counter, parameter
 
 OverlapError = _core.OverlapError
 
