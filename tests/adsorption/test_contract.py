@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from adsorption_model import GAS, make, nearest, pair_energy, small_framework, state
+from adsorption_model import GAS, cif, make, nearest, pair_energy, small_framework, state
 from machine import on_gpu, runnable_simd_levels
 
 from manymove import Adsorption
@@ -358,25 +358,6 @@ def test_shipped_frameworks_are_complete(name, formula, cell):
     assert (bonds.sum(axis=1) == 4).all() and (bonds.sum(axis=0) == 2).all()
 
 
-CIF = """data_test
-_cell_length_a 9
-_cell_length_b 9
-_cell_length_c {c}
-_cell_angle_alpha 90
-_cell_angle_beta {beta}
-_cell_angle_gamma 90
-_symmetry_space_group_name_H-M 'P 1'
-loop_
-_atom_site_label
-_atom_site_type_symbol
-_atom_site_fract_x
-_atom_site_fract_y
-_atom_site_fract_z
-_atom_site_occupancy
-{atoms}
-"""
-
-
 @pytest.mark.parametrize(
     ("c", "beta", "atoms", "message"),
     [
@@ -389,7 +370,7 @@ _atom_site_occupancy
 )
 def test_bad_cif_files_are_refused(c, beta, atoms, message, tmp_path):
     path = tmp_path / "test.cif"
-    path.write_text(CIF.format(c=c, beta=beta, atoms=atoms))
+    path.write_text(cif(atoms, (9, 9, c), (90, beta, 90)))
     with pytest.raises(ValueError, match=message):
         read_framework(path)
 
@@ -405,30 +386,11 @@ def test_files_that_are_no_cif(tmp_path):
 
 def test_cif_file_gives_the_same_framework(tmp_path):
     path = tmp_path / "test.cif"
-    path.write_text(CIF.format(c=10, beta=90, atoms="O1 O 0.25 0.5 0.75 1\nSi1 Si 0 0 0 1"))
+    path.write_text(cif("O1 O 0.25 0.5 0.75 1\nSi1 Si 0 0 0 1", (9, 9, 10)))
     f = read_framework(path)
     assert f.elements == ("O", "Si") and f.cell == (9.0, 9.0, 10.0)
     assert f.mass == pytest.approx(15.999 + 28.0855, abs=1e-3)
     assert f.cells_for(12.0) == (3, 3, 3)
-
-
-SKEWED = """data_test
-_cell_length_a {0}
-_cell_length_b {1}
-_cell_length_c {2}
-_cell_angle_alpha {3}
-_cell_angle_beta {4}
-_cell_angle_gamma {5}
-_symmetry_space_group_name_H-M 'P 1'
-loop_
-_atom_site_label
-_atom_site_type_symbol
-_atom_site_fract_x
-_atom_site_fract_y
-_atom_site_fract_z
-O1 O 0.1 0.2 0.3
-Si1 Si 0.65 0.55 0.9
-"""
 
 
 @pytest.mark.parametrize(
@@ -442,7 +404,8 @@ Si1 Si 0.65 0.55 0.9
 def test_crystals_get_a_cell_with_right_angles(edges_and_angles, copies, cell, tmp_path):
     """All atoms within 10 angstrom of an oxygen are as far from it as in the skewed cell."""
     path = tmp_path / "test.cif"
-    path.write_text(SKEWED.format(*edges_and_angles))
+    atoms = "O1 O 0.1 0.2 0.3 1\nSi1 Si 0.65 0.55 0.9 1"
+    path.write_text(cif(atoms, edges_and_angles[:3], edges_and_angles[3:]))
     f = read_framework(path)
     assert f.elements == ("O",) * copies + ("Si",) * copies
     assert sorted(f.cell) == pytest.approx(cell, rel=1e-5)

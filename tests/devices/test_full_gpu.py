@@ -10,14 +10,12 @@ import pytest
 from documents import SUPPORT
 from full_gpu_program import ENGINES, LEFT, Gpu
 from lammps_host import environment, needs_lammps
+from machine import GPU
 from processes import run
 
-from manymove import _core
-
 pytestmark = [
-    pytest.mark.gpu,
+    *GPU,
     pytest.mark.whole_gpu,
-    pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device"),
 ]
 every_engine = pytest.mark.parametrize(
     "engine", [pytest.param(e, marks=needs_lammps if e == "dpd" else ()) for e in ENGINES]

@@ -13,6 +13,7 @@ import pytest
 from documents import ROOT, SUPPORT
 from electrolytes import trivalent
 from hard_disks import lattice
+from machine import GPU
 from processes import LIMITED, run
 
 from manymove import Adsorption, HardDisks, _core
@@ -20,10 +21,7 @@ from manymove.lammps import host
 
 DEVICES = len(_core.cuda_devices())
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(DEVICES == 0, reason="no CUDA device"),
-]
+pytestmark = GPU
 needs_two = pytest.mark.skipif(DEVICES < 2, reason=f"needs two CUDA devices, there are {DEVICES}")
 
 

@@ -15,6 +15,7 @@ import pytest
 from documents import SUPPORT
 from dpd_decks import END, fluid, resident, state, system
 from lammps_host import Run, needs_lammps, run_lammps, start_lammps
+from machine import on_gpu
 from processes import Job
 
 from manymove import _core
@@ -55,8 +56,7 @@ def faults(
     return {int(r): (float(seconds), error) for r, seconds, error in said}
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")
+@on_gpu
 def test_a_fault_of_the_gpu_ends_a_run(tmp_path):
     ((seconds, error),) = faults(deck(1, ""), "trap", 0, 1, {}, tmp_path).values()
     assert seconds < 10

@@ -28,6 +28,7 @@ from dpd_decks import (
     system,
 )
 from lammps_host import THERMO, Run, needs_lammps, run_lammps
+from machine import on_gpu
 
 from manymove import _core
 
@@ -169,10 +170,8 @@ WAYS = {
 }
 
 
-@pytest.mark.gpu
+@on_gpu
 def test_the_way_that_ghosts_take_does_not_change_a_bit(tmp_path):
-    if not _core.cuda_devices():
-        pytest.skip("no CUDA device")
     deck = DECKS["walls and body forces"].replace("precision double", "precision mixed")
     first, *others = (
         run_lammps(deck + resident("cuda", way) + "run 40\n" + END, tmp_path, ranks=2)
@@ -184,11 +183,9 @@ def test_the_way_that_ghosts_take_does_not_change_a_bit(tmp_path):
         assert (state(other) == state(first)).all()
 
 
-@pytest.mark.gpu
+@on_gpu
 def test_more_ghosts_than_expected(tmp_path):
     # All particles are at the faces between ranks, in a tenth of the box and less.
-    if not _core.cuda_devices():
-        pytest.skip("no CUDA device")
     create = "region middle block 14 16 0 12 0 12\ncreate_atoms 1 random 3000 17 middle"
     pair, where = "1.0 1.0 7 precision double", "processors 2 1 1"
     deck = one_type(create, "block 0 30 0 12 0 12", pair, before=where)
@@ -345,11 +342,9 @@ def test_an_exploding_system_is_an_error(device, tmp_path):
     assert re.search(r"ERROR.*(Lost atoms|outside the box)", run.output), run.output
 
 
-@pytest.mark.gpu
+@on_gpu
 def test_nccl_that_cannot_serve_is_an_error(tmp_path):
     devices = len(_core.cuda_devices())
-    if not devices:
-        pytest.skip("no CUDA device")
     deck = system() + fluid() + resident("cuda", "transport nccl") + "run 4\n"
     run = run_lammps(deck, tmp_path, ranks=devices + 1, fails=True)
     assert re.search(

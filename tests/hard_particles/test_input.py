@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from hard_disks import closest_distance, lattice, make
+from machine import on_gpu
 
 from manymove import _core
 from manymove.hard_particles import OverlapError, hexagonal_packing
@@ -203,8 +204,7 @@ def test_without_a_gpu_auto_means_cpu_and_cuda_is_refused():
         make((np.zeros((1, 2)), (9.0, 9.0)), "cuda")
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")
+@on_gpu
 def test_with_a_gpu_auto_means_the_first():
     disks = make((np.zeros((1, 2)), (9.0, 9.0)), "auto")
     assert disks.device == "cuda:0"

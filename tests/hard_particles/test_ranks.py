@@ -17,9 +17,10 @@ import pytest
 import ranks_program
 from commands import CLEAN, COMMAND, MPIEXEC, summary_of
 from documents import SUPPORT
+from machine import on_gpu
 from processes import Job, on_ranks
 
-from manymove import HardDisks, _core
+from manymove import HardDisks
 from manymove.jobs.ranks import Ranks
 
 pytest.importorskip("mpi4py")
@@ -52,8 +53,7 @@ def test_the_trajectory_is_that_of_one_rank(ranks, tmp_path):
     assert_same_trajectories(found(ranks, "trajectories", tmp_path), "cpu")
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")
+@on_gpu
 def test_the_trajectory_is_that_of_one_gpu(tmp_path):
     assert_same_trajectories(found(2, "trajectories", tmp_path, RANKS_DEVICE="cuda"), "cuda")
 
