@@ -45,6 +45,22 @@ def warn(old: str, new: str, depth: int) -> None:
     )
 
 
+class Attribute:
+    """The old name of an attribute, in a class that has it under a new one."""
+
+    def __init__(self, new: str) -> None:
+        self._new = new
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner, self._old = owner.__name__, name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        warn(f"{self._owner}.{self._old}", self._new, 2)
+        return getattr(instance, self._new)
+
+
 class _Finder(MetaPathFinder, Loader):
     """Finds a module of `MODULES` where it is now."""
 

@@ -224,7 +224,6 @@ def test_bench_times_every_variant(tmp_path, capsys):
 
 
 def test_bench_measures_the_decorrelation_when_asked(tmp_path):
-    pytest.importorskip("pymbar")
     results = tmp_path / "bench.json"
     arguments = ["--sizes", "64", "--device", "cpu", "--seconds", "0.02", "--melt", "10"]
     arguments += ["--decorrelation", "2000", "--json", str(results)]
@@ -297,7 +296,6 @@ def test_bench_hoomd_leaves_out_what_is_not_installed(monkeypatch, tmp_path, cap
 
 def test_bench_hoomd_measures_the_decorrelation_when_asked(tmp_path):
     pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
-    pytest.importorskip("pymbar")
     results = tmp_path / "bench.json"
     arguments = [*BENCH_HOOMD, "--sizes", "64", "--decorrelation", "2000"]
     assert cli.run([*arguments, "--json", str(results)]) == 0

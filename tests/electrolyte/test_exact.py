@@ -149,10 +149,10 @@ def test_mixed_precision_flips_few_decisions():
             radius=exact.radius,
             precision="mixed",
             seed=3,
-            first_sweep=exact.sweep,
+            first_sweep=exact.sweeps,
             device="cpu",
         )
-        assert sweep + 1 == exact.sweep
+        assert sweep + 1 == exact.sweeps
         before = exact.positions
         exact.run(1)
         mixed.run(1)
@@ -228,7 +228,7 @@ def test_no_energy_of_a_long_run_is_lost():
     first = ions.energies
     ions.run(1 << 20)
     energies = ions.energies
-    assert energies.size == ions.sweep
+    assert energies.size == ions.sweeps
     assert energies[:3] == pytest.approx(first, rel=1e-12)
     assert energies[-1] == pytest.approx(ions.energy, rel=1e-12)
 

@@ -111,12 +111,12 @@ def test_the_unit_of_length_is_arbitrary(device, fluid, diameter):
 def test_run_stops_at_the_cycle_nearest_to_the_sweeps_asked_for(device, fluid):
     disks = make(fluid, device)
     disks.run(0)
-    assert disks.cycle == 0
+    assert disks.cycles == 0
     goal = 0
     for sweeps in (50, 5, 100.5, 3):
         disks.run(sweeps)
         goal += sweeps
-        assert abs(disks.sweeps - goal) <= 0.6 * disks.sweeps / disks.cycle
+        assert abs(disks.sweeps - goal) <= 0.6 * disks.sweeps / disks.cycles
     assert disks.sweeps == disks.trial_moves / disks.N
     assert 0 < disks.accepted_moves < disks.trial_moves
     assert disks.acceptance == disks.accepted_moves / disks.trial_moves
@@ -127,26 +127,26 @@ def test_many_short_runs_add_up(device, fluid):
     disks = make(fluid, device)
     for _ in range(1000):
         disks.run(0.3)
-    assert disks.sweeps == pytest.approx(300, abs=disks.sweeps / disks.cycle)
+    assert disks.sweeps == pytest.approx(300, abs=disks.sweeps / disks.cycles)
 
 
 def test_run_until_counts_from_the_start_and_never_goes_back(device, fluid):
     disks = make(fluid, device)
     disks.run_until(100)
     reached = disks.trial_moves
-    assert disks.sweeps == pytest.approx(100, abs=disks.sweeps / disks.cycle)
+    assert disks.sweeps == pytest.approx(100, abs=disks.sweeps / disks.cycles)
     disks.run_until(50)
     assert disks.trial_moves == reached
     disks.run(5)  # from where it is
-    assert disks.sweeps == pytest.approx(105, abs=disks.sweeps / disks.cycle)
+    assert disks.sweeps == pytest.approx(105, abs=disks.sweeps / disks.cycles)
 
 
 def test_run_cycles_runs_just_as_many(device, fluid):
     disks = make(fluid, device)
     disks.run_cycles(0)
-    assert disks.cycle == 0
+    assert disks.cycles == 0
     disks.run_cycles(7)
-    assert disks.cycle == 7
+    assert disks.cycles == 7
     with pytest.raises(ValueError, match="cycles must not be negative, got -1"):
         disks.run_cycles(-1)
 
@@ -159,7 +159,7 @@ def test_run_refuses_sweeps_that_are_none(fluid, sweeps):
     if not math.isfinite(sweeps):
         with pytest.raises(ValueError, match="sweeps must be finite"):
             disks.run_until(sweeps)
-    assert disks.cycle == 0
+    assert disks.cycles == 0
 
 
 def test_the_callback_sees_the_run_go_on_and_leaves_no_trace(device, fluid):
@@ -191,10 +191,10 @@ def test_an_exception_in_the_callback_leaves_a_valid_state(device, fluid, except
     stopped = disks.sweeps
     assert stopped < 1e8
     alone = make(fluid, device)
-    alone.run_cycles(disks.cycle)
+    alone.run_cycles(disks.cycles)
     assert alone.state_hash == disks.state_hash
     disks.run(5)  # the rest of the interrupted run is forgotten
-    assert disks.sweeps - stopped == pytest.approx(5, abs=2 * stopped / alone.cycle)
+    assert disks.sweeps - stopped == pytest.approx(5, abs=2 * stopped / alone.cycles)
 
 
 INTERRUPTED = """
@@ -210,7 +210,7 @@ try:
     disks.run(1e12)
 except KeyboardInterrupt:
     print("stopped", flush=True)
-    print(disks.cycle, disks.state_hash, disks.max_overlap(), disks.sweeps > 1, flush=True)
+    print(disks.cycles, disks.state_hash, disks.max_overlap(), disks.sweeps > 1, flush=True)
     disks.run(1)
     print("went on", flush=True)
 """

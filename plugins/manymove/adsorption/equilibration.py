@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from manymove import arguments
+from manymove.simulation import Callback
 
 _MOMENTS = 100  # comparisons of loading and test molecules in a round of the equilibration
 _ROUNDS = 6  # each is twice as long as the one before, all together 63 times the first
@@ -66,6 +68,7 @@ class Equilibration:
     counts: np.ndarray
     loading_agrees: Callable[..., bool | None]
     _relax_to: Callable[..., None]
+    _watched: Callable[..., AbstractContextManager[Callback]]
 
     def _forget_comparison(self, **known: Any) -> None:
         shape = (2, len(self._parameters["species"]), self._parameters["systems"])
@@ -92,7 +95,7 @@ class Equilibration:
         self._comparison.moments += 1
 
     def equilibrate_loading(
-        self, steps: int, callback: Callable[[Any], None] | None = None
+        self, steps: int, callback: Callback = None, *, progress: bool = False
     ) -> bool | None:
         """Run open systems until loading and test molecules agree, and forget the averages.
 
@@ -104,7 +107,7 @@ class Equilibration:
 
         Args:
             steps: number of steps of every system in the first round, at least 1.
-            callback: as in `equilibrate`.
+            callback, progress: as in `equilibrate`.
 
         Returns:
             whether they agree; None if the errors are too large to decide.
@@ -122,9 +125,10 @@ class Equilibration:
         while True:
             now = self._comparison
             length = now.first << now.round
-            while now.moments < _MOMENTS:
-                self._relax_to(now.began + length * (now.moments + 1) // _MOMENTS, callback)
-                self.compare_loading(test_molecules(length // _MOMENTS))
+            with self._watched("steps", now.began + length - self.steps, callback, progress) as w:
+                while now.moments < _MOMENTS:
+                    self._relax_to(now.began + length * (now.moments + 1) // _MOMENTS, w)
+                    self.compare_loading(test_molecules(length // _MOMENTS))
             agree = self.loading_agrees(_AGREEMENT)
             if agree or now.round + 1 == _ROUNDS or self.systems == 1:
                 self._forget_comparison(first=now.first)

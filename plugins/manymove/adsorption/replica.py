@@ -265,7 +265,7 @@ class Replica(replica.Replica):
             "grid": a.grid,
             "grid_error": a.grid_error(),
             "on_hills": a.on_hills(),
-            "energy_drift": a.energy_drift,
+            "energy_drift": a.energy_drift(),
         }
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from manymove import arguments, files
+from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import blocking_error, drift
-from manymove.analysis.relaxation import relaxation_time
 from manymove.devices import device_name, on_gpu, thread_count
 from manymove.jobs import output_folder, report, sizes
 from manymove.jobs.options import OPTIONS_FILE

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from manymove.analysis import pressure
+from manymove.analysis.autocorrelation import autocorrelation_time, relaxation_time
 from manymove.analysis.dressed_ion import DressedIons, dressed_ions
 from manymove.analysis.notation import with_error
-from manymove.analysis.relaxation import relaxation_time
 from manymove.electrolyte.replica import Replica, Result, Settings
 from manymove.jobs import figures, replica, report
 from manymove.jobs.report import number
@@ -142,11 +142,9 @@ def summarise(
 
 def _autocorrelation(per_ion: list[np.ndarray]) -> tuple[float | None, str | None]:
     """T_c = 1/2 + sum C_k (Eq. 10) of the energy in sweeps, averaged over the replicas."""
-    from manymove.analysis.autocorrelation import autocorrelation_time
-
     try:
         times = [0.5 + autocorrelation_time(e, every_lag=True) for e in per_ion]
-    except (ValueError, ImportError) as error:
+    except ValueError as error:
         return None, str(error)
     return (float(np.mean(times)), None) if times else (None, "nothing was measured")
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from manymove.analysis import pressure
+from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.notation import with_error
 from manymove.analysis.reference import literature_pressure, published, published_pressure
-from manymove.analysis.relaxation import relaxation_time
 from manymove.hard_particles.replica import Replica, Result, Settings
 from manymove.io import Frame, read_frame
 from manymove.jobs import figures, replica, report

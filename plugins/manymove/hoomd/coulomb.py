@@ -142,7 +142,7 @@ class CoulombMC(EngineAction):
             if (made_with, kinds) == (self._made_with, self._kinds):
                 self._engine.set_positions(position)
                 return
-            self._past, self._past_sweep = self._moves(), self._engine.sweep
+            self._past, self._past_sweep = self._moves(), self._engine.sweeps
             self._engine = None  # its memory is free for the next one
         species, types = np.unique(
             np.stack((charge, diameter), axis=1), axis=0, return_inverse=True

@@ -268,7 +268,7 @@ class HardDisksUpdater(EngineAction):
 
     def _make(self, present: dict[str, Any], timestep: int) -> None:
         if self._engine is not None:
-            self._past_moves, self._past_cycle = self._moves(), self._engine.cycle
+            self._past_moves, self._past_cycle = self._moves(), self._engine.cycles
             self._engine, self._made_with = None, None  # its memory is free for the next one
         # A step has fewer cycles than 2**20, so that no random number is used twice.
         first_cycle = max(timestep << 20, self._past_cycle)
