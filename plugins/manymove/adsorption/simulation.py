@@ -32,7 +32,7 @@ from manymove.adsorption.input import (
     known_method,
     per_species,
 )
-from manymove.simulation import Callback, PathLike, Simulation, counter, of_engine, parameter
+from manymove.simulation import Callback, MonteCarlo, PathLike, counter, of_engine, parameter
 
 _ARRAYS = {
     "sites": np.uint32,
@@ -45,7 +45,7 @@ _TUNE = 256  # steps between two changes of the displacement
 _GROUPS = 128  # of systems with a profile of their own, at most
 
 
-class Adsorption(Simulation, Equilibration, Averages):
+class Adsorption(MonteCarlo, Equilibration, Averages):
     """Adsorbed molecules in a rigid framework: many independent systems at once.
 
     A *step* tries to move one molecule of every system. The trajectory is a function of the input
