@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from documents import SUPPORT
 from full_gpu_program import ENGINES, LEFT, Gpu
-from lammps_host import needs_lammps
+from lammps_host import environment, needs_lammps
+from processes import run
 
 from manymove import _core
-from manymove.lammps import host
 
 pytestmark = [
     pytest.mark.gpu,
@@ -26,14 +25,8 @@ every_engine = pytest.mark.parametrize(
 
 
 def ask(engine: str, left: int, directory: Path) -> dict:
-    done = subprocess.run(
-        [sys.executable, SUPPORT / "full_gpu_program.py", engine, str(left)],
-        cwd=directory,
-        env={**host.environment(), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    command = [sys.executable, SUPPORT / "full_gpu_program.py", engine, left]
+    done = run(command, cwd=directory, env=environment(), timeout=300)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -13,6 +13,7 @@ import pytest
 from documents import ROOT, SUPPORT
 from electrolytes import trivalent
 from hard_disks import lattice
+from processes import LIMITED, run
 
 from manymove import Adsorption, HardDisks, _core
 from manymove.lammps import host
@@ -34,13 +35,9 @@ def cupy():
 def run_script(script: str, **environment: str) -> list[str]:
     """The lines that a script prints, in a process of its own: faults spoil the CUDA context."""
     path = os.pathsep.join([str(SUPPORT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        env={**host.environment(), "PYTHONPATH": path, **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    variables = {**host.environment(), "PYTHONPATH": path, **environment}
+    done = run(command, env=variables, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
 
@@ -261,13 +258,7 @@ def watch(tmp_path_factory) -> Path:
 )
 def test_kernels_that_wait_for_another_device_are_watched(watch, other, message, most):
     """Two streams of one device in the places of two devices."""
-    done = subprocess.run(
-        [watch, other],
-        env={**os.environ, "MANYMOVE_TIMEOUT": "2"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = run([watch, other], env={**os.environ, **LIMITED})
     assert done.returncode == 0, done.stdout + done.stderr
     *error, seconds = done.stdout.splitlines()
     assert message in "".join(error)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hard_disks import closest_distance, make
 from machine import limits_address_space
+from processes import run, start
 
 from manymove import HardDisks
 from manymove.hard_particles import hexagonal_packing, random_packing, square_packing
@@ -218,12 +219,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("N", [10, 100_000])
 def test_ctrl_c_stops_a_run_within_a_second(device, N):
-    child = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, device, str(N)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    child = start([sys.executable, "-c", INTERRUPTED, device, N], stderr=subprocess.PIPE)
     try:
         assert child.stdout.readline().strip() == "running", child.stderr.read()
         time.sleep(0.5)
@@ -270,14 +266,7 @@ print("went on")
 def test_when_memory_or_threads_run_out_the_process_goes_on(edge, threads, error):
     code = LIMITED.format(edge=edge, threads=threads, error=error)
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=environment,
-        check=True,
-    )
+    done = run([sys.executable, "-c", code], env=environment, check=True)
     assert "refused" in done.stdout
     assert "went on" in done.stdout
 

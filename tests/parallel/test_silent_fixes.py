@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,8 +13,8 @@ import pytest
 from adsorption_decks import deck as gas
 from coulomb_decks import deck_of
 from electrolytes import trivalent
-from lammps_host import needs_lammps
-from processes import LIMIT, SOON, Job, until
+from lammps_host import needs_lammps, start_lammps
+from processes import LIMIT, LIMITED, SOON, Job, run
 
 from manymove.lammps import host
 
@@ -32,14 +31,8 @@ def coulomb(folder: Path, sweeps: int, steps: int) -> str:
 def start(deck: str, ranks: int, folder: Path) -> Job:
     """Waits for the end of the first step if there are several."""
     deck = re.sub("^dump.*\n", "", deck, flags=re.MULTILINE)
-    (folder / "in").write_text("thermo_modify flush yes\nrun".join(deck.rsplit("run", 1)))
-    *launcher, lmp = host.command(ranks)
-    log = folder / "log"
-    words = ["-in", str(folder / "in"), "-log", str(log), "-nocite"]
-    job = Job([*launcher, lmp, *words], b"lmp", {**host.environment(), "OMP_NUM_THREADS": "1"})
-    first = re.compile(r"^ +1 +\d", re.MULTILINE)
-    until(lambda: log.exists() and first.search(log.read_text()), job.process)
-    return job
+    deck = "thermo_modify flush yes\nrun".join(deck.rsplit("run", 1))
+    return start_lammps(deck, folder, ranks, 1, **LIMITED)
 
 
 # A step takes some tenths of a second, or more where it is `longer`.
@@ -57,8 +50,7 @@ def test_a_rank_that_is_stopped_alone_is_named(fix, ranks, tmp_path):
     job = start(DECKS[fix](tmp_path, 10**8, longer=5), ranks, tmp_path)
     time.sleep(0.5)  # for LAMMPS' own work between two steps, where it waits without a limit
     job.send(signal.SIGSTOP, last_only=True)
-    said = job.end(LIMIT + SOON)
-    assert job.process.returncode != 0
+    said = job.failure(LIMIT + SOON)
     assert f"rank {ranks - 1} of {ranks} has been silent for {LIMIT} s (MANYMOVE_TIMEOUT)" in said
 
 
@@ -114,13 +106,7 @@ def test_an_error_of_the_rank_that_computes_is_one_of_all(tmp_path):
         deck = deck_of(tmp_path, trivalent(40, periodic=True, device="cpu"), fix)
         (tmp_path / name).write_text(re.sub("^dump.*\n", "", deck, flags=re.MULTILINE))
     *launcher, _ = host.command(3)
-    subprocess.run(
-        [*launcher, sys.executable, "-c", _RANK],
-        cwd=tmp_path,
-        env=host.environment(),
-        capture_output=True,
-        timeout=100,
-    )
+    run([*launcher, sys.executable, "-c", _RANK], cwd=tmp_path, env=host.environment())
     ranks = [(tmp_path / f"rank{k}").read_text().splitlines() for k in range(3)]
     assert ranks[0] == ranks[1] == ranks[2]
     bad, again, *good = ranks[0]

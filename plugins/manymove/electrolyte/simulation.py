@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -426,13 +427,13 @@ class Electrolyte(MonteCarlo):
     def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = {"positions": state["positions"], "types": self._types}
         if self._sampling is not None:
-            arrays |= self._sampling.arrays()
+            arrays |= self._sampling.arrays
         header = {
             "parameters": {**self._parameters, "max_displacement": self.max_displacement},
             "species": [(s.valence, s.diameter) for s in self._species],
             "change": state["change"],
             "start_energy": self._start_energy,
-            "sampling": None if self._sampling is None else self._sampling.header(),
+            "sampling": None if self._sampling is None else asdict(self._sampling),
         }
         return header, arrays
 
