@@ -9,7 +9,7 @@ import numpy as np
 
 from manymove import arguments
 from manymove.adsorption.averages import Averages, Comparison
-from manymove.simulation import Callback, Simulation
+from manymove.simulation import Callback, MonteCarlo
 
 _MOMENTS = 100  # comparisons of loading and test molecules in a round of the equilibration
 _ROUNDS = 6  # each is twice as long as the one before, all together 63 times the first
@@ -23,7 +23,7 @@ def test_molecules(steps: int) -> int:
     return min(max(1, steps), _MOST_TESTS)
 
 
-class Equilibration(Simulation, Averages):
+class Equilibration(MonteCarlo, Averages):
     """The part of `manymove.Adsorption` that equilibrates open systems; not for separate use."""
 
     counts: np.ndarray
