@@ -1,10 +1,9 @@
-"""What `manymove.HardDisks`, `manymove.Electrolyte` and `manymove.Adsorption` have in common."""
+"""What `HardDisks`, `Electrolyte`, `Adsorption` and `DPDFluid` have in common."""
 
 from __future__ import annotations
 
 import html
 import math
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,9 +13,9 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 import numpy as np
 
 from manymove import checkpoint, devices
+from manymove.checkpoint import PathLike
 
 S = TypeVar("S", bound="Simulation")
-PathLike = str | os.PathLike[str]
 Callback = Callable[[Any], None] | None  # with the object that runs
 
 _PIECE = 0.1  # seconds between looks at callbacks and signals
@@ -38,8 +37,7 @@ def of_engine(name: str, doc: str) -> Any:
 
 
 class Simulation:
-    """An engine of the core on a device, and the parameters it was made with; not for use by
-    itself.
+    """An engine on a device, and the parameters it was made with; not for use by itself.
 
     A subclass has `_KIND`, what its checkpoints are of, `_COUNTER`, its own name of `timestep`, and
     `_several`, whether a chain can be on several GPUs.
@@ -132,12 +130,6 @@ class Simulation:
         name = type(self).__name__
         raise TypeError(f"{name} objects cannot be copied or pickled: use save() and load()")
 
-    @property
-    def core(self) -> Any:
-        """The engine of `manymove._core`, for adaptors to host programs; whoever changes its state
-        through it answers for what this object remembers."""
-        return self._engine
-
     seed: int = parameter("seed", "Seed of the random number generator.")
 
     @property
@@ -162,17 +154,10 @@ class Simulation:
     timestep: int = counter(
         0, "The engine's own counter: `cycles`, `sweeps` or `steps`, for code that serves all."
     )
-    trial_moves: int = counter(1, "Trial moves of all particles.")
-    accepted_moves: int = counter(2, "Trial moves that were accepted.")
-
-    @property
-    def acceptance(self) -> float:
-        """Accepted over trial moves; NaN before the first."""
-        return self.accepted_moves / self.trial_moves if self.trial_moves else math.nan
 
     @property
     def seconds(self) -> float:
-        """Wall time spent on moves since this object was made or loaded."""
+        """Wall time spent in runs since this object was made or loaded, without callbacks."""
         return self._seconds
 
     @property
@@ -185,10 +170,10 @@ class Simulation:
     def save(self, path: PathLike, *, keep_previous: bool = False) -> None:
         """Write a checkpoint; the file is replaced only when the new one is on the disk.
 
-        It contains everything that the trajectory depends on, the averages of adsorbates and the
-        pair correlations of ions; it does not contain pressure records and `energies`. Ranks that
-        share a system write the same file as a single one, and any number of ranks can continue
-        from it.
+        It contains everything that the trajectory depends on, the averages of adsorbates, the pair
+        correlations of ions and the records of a DPD fluid; it does not contain pressure records
+        and `energies`. Ranks that share a system write the same file as a single one, and any
+        number of ranks can continue from it.
 
         Args:
             path: path of the file.
@@ -219,7 +204,8 @@ class Simulation:
         """Continue from a checkpoint.
 
         The trajectory is the same, bit for bit, on whatever devices and ranks; that of an
-        electrolyte with ``precision="mixed"`` is the same on the same kind of device.
+        electrolyte or a DPD fluid with ``precision="mixed"`` is the same on the same kind of
+        device.
 
         Args:
             path: path of the file.
@@ -239,3 +225,21 @@ class Simulation:
     def _restore(self, path: PathLike) -> None:
         """What a checkpoint holds, on the device that was chosen."""
         raise NotImplementedError
+
+
+class MonteCarlo(Simulation):
+    """An engine of the core, which makes trial moves; not for use by itself."""
+
+    @property
+    def core(self) -> Any:
+        """The engine of `manymove._core`, for adaptors to host programs; whoever changes its state
+        through it answers for what this object remembers."""
+        return self._engine
+
+    trial_moves: int = counter(1, "Trial moves of all particles.")
+    accepted_moves: int = counter(2, "Trial moves that were accepted.")
+
+    @property
+    def acceptance(self) -> float:
+        """Accepted over trial moves; NaN before the first."""
+        return self.accepted_moves / self.trial_moves if self.trial_moves else math.nan

@@ -17,6 +17,7 @@ from commands import SMALL, summary_of
 from manymove import cli
 from manymove.cli.options import RENAMED
 from manymove.cli.texts import HELP
+from manymove.jobs.world import World
 
 
 def all_commands(group=None, name=""):
@@ -237,6 +238,13 @@ def test_summaries_have_the_number_of_particles(name, count, tmp_path):
             "_error(?=_|$)", "", key.removesuffix("_converged").removesuffix("_factor")
         )
         assert quantity in summary or f"{quantity}_kT" in summary, key
+
+
+@pytest.mark.parametrize(("threads", "shares"), [(7, [3, 2, 2]), (3, [1, 1, 1]), (1, [1, 1, 1])])
+def test_ranks_divide_the_threads_of_the_command(threads, shares):
+    ranks = [World(rank=rank, size=3, local_rank=rank) for rank in range(3)]
+    assert [world.threads(threads) for world in ranks] == shares
+    assert ranks[0].threads(None) is None  # all cores
 
 
 # ---- the application -----------------------------------------------------------------------------

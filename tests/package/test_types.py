@@ -20,9 +20,9 @@ from pathlib import Path
 
 import manymove
 from manymove import (
-    METHANE, Adsorbate, Adsorption, Electrolyte, Estimate, Framework, HardDisks, IonOverlapError,
-    OverlapError, PairCorrelations, PressureEstimate, Profile, RankLost, Salt, Species, Tuning,
-    hexagonal_packing, random_packing, read_framework, square_packing,
+    METHANE, Adsorbate, Adsorption, DPDFluid, Electrolyte, Estimate, Framework, HardDisks,
+    IonOverlapError, OverlapError, PairCorrelations, PressureEstimate, Profile, RankLost, Salt,
+    Species, Tuning, hexagonal_packing, random_packing, read_framework, square_packing,
 )
 from manymove.analysis import autocorrelation_time
 from manymove.io import Frame, TrajectoryWriter, read_frame
@@ -93,6 +93,19 @@ def adsorption(folder: Path) -> float:
     total: int = gas.N + gas.steps + gas.timestep
     lowest: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = profile.free_energy
     return float(average) + gas.energy + drift + total + sum(values) + float(lowest.min())
+
+
+def dpd(folder: Path) -> float:
+    fluid = DPDFluid.random(375, 3.0, seed=1, precision="double")
+    fluid.run(10, callback=lambda one: print(one.steps), progress=True)
+    fluid.reset_averages()
+    average: Estimate = fluid.temperature_average
+    fluid.save(folder / "fluid.npz")
+    again: DPDFluid = DPDFluid.load(folder / "fluid.npz", threads=1)
+    lx, _, _ = DPDFluid.from_gsd(folder / "fluid.gsd", seed=1).box
+    DPDFluid(again.positions, (lx, lx, lx), velocities=again.velocities, seed=1)
+    total: int = fluid.N + fluid.steps + fluid.timestep + fluid.records.size
+    return float(average) + fluid.energy + fluid.pressure + total
 
 
 manymove.no_such_name  # type: ignore[attr-defined]

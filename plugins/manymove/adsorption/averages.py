@@ -15,7 +15,6 @@ import numpy as np
 
 from manymove import arguments
 from manymove.adsorption.adsorbates import AVOGADRO, BOLTZMANN, GAS_CONSTANT
-from manymove.adsorption.equilibration import Comparison
 from manymove.analysis.notation import Estimate
 
 MULTIPLE = ("mup", "mdp", "mdp-dj")  # methods with several proposals per step
@@ -44,6 +43,39 @@ class Profile:
     probability_error: np.ndarray
     free_energy: np.ndarray
     free_energy_error: np.ndarray
+
+
+@dataclass
+class Comparison:
+    """Loadings and test molecules of the same states, and the progress of an equilibration.
+
+    Attributes:
+        sums: sums over the comparisons, (2, species, systems): numbers of molecules, and
+            beta f V <exp(-U / T)>.
+        moments: number of comparisons.
+        first: steps of the first round of the equilibration; 0 if there was none.
+        round: index of the present round; None when the equilibration is over.
+        began: step at which the round began.
+    """
+
+    sums: np.ndarray
+    moments: int = 0
+    first: int = 0
+    round: int | None = None
+    began: int = 0
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """The values for the header of a checkpoint: all except the array."""
+        return {name: getattr(self, name) for name in ("moments", "first", "round", "began")}
+
+    def restore(self, header: dict[str, Any], sums: np.ndarray) -> None:
+        """Take the values from a checkpoint."""
+        self.sums = sums.reshape(self.sums.shape)
+        self.moments, self.first, self.began = (
+            int(header[name]) for name in ("moments", "first", "began")
+        )
+        self.round = None if header["round"] is None else int(header["round"])
 
 
 # What the averages of a run are made from: the engine's parameters, what else the object was made

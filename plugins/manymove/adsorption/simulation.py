@@ -17,7 +17,7 @@ import numpy as np
 
 from manymove import _core, arguments, checkpoint
 from manymove.adsorption.adsorbates import METHANE, Adsorbate, mixed_laws
-from manymove.adsorption.averages import DRIFT, MULTIPLE, Averages
+from manymove.adsorption.averages import DRIFT, MULTIPLE
 from manymove.adsorption.equilibration import Equilibration
 from manymove.adsorption.frameworks import Framework, read_framework
 from manymove.adsorption.input import (
@@ -32,7 +32,8 @@ from manymove.adsorption.input import (
     known_method,
     per_species,
 )
-from manymove.simulation import Callback, PathLike, Simulation, counter, of_engine, parameter
+from manymove.checkpoint import PathLike
+from manymove.simulation import Callback, counter, of_engine, parameter
 
 _ARRAYS = {
     "sites": np.uint32,
@@ -45,7 +46,7 @@ _TUNE = 256  # steps between two changes of the displacement
 _GROUPS = 128  # of systems with a profile of their own, at most
 
 
-class Adsorption(Simulation, Equilibration, Averages):
+class Adsorption(Equilibration):
     """Adsorbed molecules in a rigid framework: many independent systems at once.
 
     A *step* tries to move one molecule of every system. The trajectory is a function of the input
@@ -371,6 +372,7 @@ class Adsorption(Simulation, Equilibration, Averages):
 
     @property
     def N(self) -> int:
+        """Number of molecules of all systems together."""
         if self._about["fugacity"] is not None:
             return int(self.counts.sum())
         return self.systems * sum(one["molecules"] for one in self._parameters["species"])

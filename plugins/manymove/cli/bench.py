@@ -280,9 +280,6 @@ def bench_all(
       manymove bench all --json all.json --plot all.png
       manymove bench all --parts disks,dpd --limit 120
     """
-    options = gathered(locals())
-    from manymove.bench import suite
-
     _alone("all")
-    suite.run(**options)
+    import_module("manymove.bench.suite").run(**gathered(locals()))
     return 0

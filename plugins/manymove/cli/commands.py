@@ -220,9 +220,8 @@ def adsorption(
     if systems == "auto":
         from manymove.adsorption.occupancy import filling_systems
 
-        where = (options["device"], precision, options["threads"])
-        share = filling_systems(method, max(1, sum(counts)), *where)
-        count = world.size * share
+        where = (options["device"], precision, world.threads(options["threads"]))
+        count = world.size * filling_systems(method, max(1, sum(counts)), *where)
     else:
         count = number("--systems", systems, int)
     if profile is not None and profile not in (("x",), ("y",), ("z",)):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Help texts of options: one for each name, so that an option means the same in all commands.
 
-A text names the quantity, its unit and, where it depends on something else, its default. Defaults
-that are values are added by `manymove.cli.options`. A name with a function in front is the option
-of this function only: there the quantity is the same and the unit or the choice is another.
+A text names the quantity, its unit and, where it is no value, its default; values are added by
+`manymove.cli.options`. A name after a function is the option of this function only, where the same
+quantity has another unit or other choices.
 """
 
 HELP = {

@@ -2,9 +2,8 @@
 """Dissipative particle dynamics in the installed LAMMPS."""
 
 from manymove import _renamed
-from manymove.dpd.fluid import Model
 from manymove.dpd.simulation import DPDFluid
 
-__all__ = ["DPDFluid", "Model"]
+__all__ = ["DPDFluid"]
 
 __getattr__ = _renamed.names_of("manymove.dpd")

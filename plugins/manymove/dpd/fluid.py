@@ -44,19 +44,10 @@ _PATIENCE = 5.0  # seconds after Ctrl-C in which a last restart file may be writ
 
 @dataclass(frozen=True)
 class Model:
-    """Dissipative particles of one kind, in LAMMPS' units lj (mass and k_B are 1), and the engine.
-
-    Equations are those of Y.-H. Tang, G. E. Karniadakis, Comput. Phys. Commun. 185, 2809 (2014).
+    """Forces and engine of dissipative particles, with the names of `manymove.DPDFluid`.
 
     Attributes:
-        a: height of the repulsion, a force (Eq. 3).
-        gamma: friction, a force over a velocity (Eq. 4).
-        temperature: kT.
-        cutoff: r_c.
-        weight_exponent: s of the weights (Eq. 8).
-        timestep: length of a time step of velocity Verlet.
-        seed: seed of the start and of the random forces.
-        precision: "mixed" or "double".
+        timestep: length of a time step.
         device: "cuda" keeps the particles on a GPU (of each rank), "cpu" keeps them in an engine
             for the CPU (several ranks use LAMMPS' own verlet), "auto" is "cuda" where there is a
             GPU, else "cpu".
@@ -106,7 +97,7 @@ class Fluid(Model):
         checkpoint_every: seconds between restart files; 0 writes every one that is possible.
         checkpoint_steps: steps between possible restart files. At each of them LAMMPS starts a new
             run, from which a resumed run continues with the same bits. By default a twentieth of
-            the whole run, and at least 100 and at most 2e10 particle-steps.
+            the whole run, at least 100 steps and at most 2e10 particle-steps.
 
     Raises:
         ValueError: a number that is out of range, or a box below twice the cutoff.

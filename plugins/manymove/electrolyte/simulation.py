@@ -19,7 +19,8 @@ from manymove.analysis.ions import Salt, Species, debye_length, random_box, rand
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pair_correlations import PairCorrelations, PairSampling
 from manymove.analysis.pressure import blocking_error
-from manymove.simulation import Callback, PathLike, Simulation, counter, of_engine, parameter
+from manymove.checkpoint import PathLike
+from manymove.simulation import Callback, MonteCarlo, counter, of_engine, parameter
 
 IonOverlapError = _core.IonOverlapError
 
@@ -28,7 +29,7 @@ METHODS = ("brush", "reduction", "serial")
 _MOST_SWEEPS = 1 << 20  # whose energies the engine keeps
 
 
-class Electrolyte(Simulation):
+class Electrolyte(MonteCarlo):
     """The primitive model: ions as charged hard spheres, by sequential Metropolis Monte Carlo.
 
     A *sweep* tries to move every ion once, in the order of the input. The energy of a trial is

@@ -18,19 +18,20 @@ import numpy as np
 
 from manymove import _core, _renamed, arguments, checkpoint
 from manymove.analysis.pressure import PressureEstimate, estimate
+from manymove.checkpoint import PathLike
 from manymove.hard_particles import tuning as _tuning
 from manymove.hard_particles.packing import random_packing
 from manymove.hard_particles.sampling import PressureSampling
 from manymove.hard_particles.tuning import Tuning
 from manymove.jobs.ranks import Ranks
-from manymove.simulation import Callback, PathLike, Simulation, counter, parameter
+from manymove.simulation import Callback, MonteCarlo, counter, parameter
 
 OverlapError = _core.OverlapError
 
 _NEIGHBOUR_REACH = 1.5  # diameters; the first shell, for psi6
 
 
-class HardDisks(Simulation):
+class HardDisks(MonteCarlo):
     """Hard disks of one diameter in a periodic box, moved by checkerboard Monte Carlo.
 
     The box is cut into cells at least a diameter wide, the cells into four sets, and all cells of a

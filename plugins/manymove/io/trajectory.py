@@ -42,6 +42,8 @@ class Frame:
         step: time step of the frame.
         types: names of the types that particles have.
         typeid: (N,), the index of each particle's type in `types`.
+        velocities: float64 (N, 3); 0 where the file has none.
+        masses: float64 (N,); 1 where the file has none.
     """
 
     positions: np.ndarray
@@ -51,6 +53,8 @@ class Frame:
     step: int
     types: tuple[str, ...]
     typeid: np.ndarray
+    velocities: np.ndarray
+    masses: np.ndarray
 
     @property
     def diameter(self) -> float:
@@ -153,6 +157,8 @@ def _particles(frame: gsd.hoomd.Frame, wanted: int) -> Frame:
         int(frame.configuration.step),
         tuple(str(frame.particles.types[k]) for k in kinds),
         typeid,
+        frame.particles.velocity.astype(np.float64),
+        frame.particles.mass.astype(np.float64),
     )
 
 

@@ -296,8 +296,7 @@ def run_share(
         return []
     device = world.device(settings.device)
     most = min(len(indices), at_once or len(indices))
-    mine = settings.threads and max(1, -((world.rank - settings.threads) // world.size))
-    threads = share_of_threads(device, mine, most, world.cores)
+    threads = share_of_threads(device, world.threads(settings.threads), most, world.cores)
     with world.stop_request() as stop:
         replicas = [
             make(index, settings, device, threads[slot % len(threads)], stop)
