@@ -25,8 +25,10 @@ def simulation_of(start, device=None, seed=1, types=("A", "B")):
 
 
 def on_lattice(side, device=None, seed=1):
-    """side x side disks of one type, 1.2 apart."""
-    sites = 1.2 * np.indices((side, side)).reshape(2, -1).T - 0.6 * (side - 1)
+    """side x side disks of one type, 1.2 apart; only the first rank has memory for their places."""
+    device, sites = device or hoomd.device.CPU(), None
+    if device.communicator.rank == 0:
+        sites = 1.2 * np.indices((side, side)).reshape(2, -1).T - 0.6 * (side - 1)
     return simulation_of((sites, 2 * (1.2 * side,)), device, seed, types="A")
 
 
