@@ -20,11 +20,11 @@ from pathlib import Path
 
 import manymove
 from manymove import (
-    METHANE, Adsorbate, Adsorption, Electrolyte, Estimate, Framework, HardDisks, IonOverlapError,
-    OverlapError, PairCorrelations, PressureEstimate, Profile, RankLost, Salt, Species, Tuning,
-    hexagonal_packing, random_packing, read_framework, square_packing,
+    METHANE, Adsorbate, Adsorption, DPDFluid, Electrolyte, Estimate, Framework, HardDisks,
+    IonOverlapError, OverlapError, PairCorrelations, PressureEstimate, Profile, RankLost, Salt,
+    Species, Tuning, hexagonal_packing, random_packing, read_framework, square_packing,
 )
-from manymove.analysis import autocorrelation_time
+from manymove.analysis import autocorrelation_time, charge_density
 from manymove.io import Frame, TrajectoryWriter, read_frame
 
 
@@ -75,7 +75,9 @@ def electrolyte(folder: Path) -> float:
     radius: float = ions.radius  # type: ignore[assignment]
     drift: float = ions.energy_drift()
     tau = autocorrelation_time(ions.energies)
-    return float(average) + ions.energy + drift + radius + tau + float(found.of(0, 1)[0])
+    rho = charge_density(found.g, found.densities, found.valences)
+    first = float(found.of(0, 1)[0]) + float(rho[0, 0])
+    return float(average) + ions.energy + drift + radius + tau + first
 
 
 def adsorption(folder: Path) -> float:
@@ -93,6 +95,14 @@ def adsorption(folder: Path) -> float:
     total: int = gas.N + gas.steps + gas.timestep
     lowest: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = profile.free_energy
     return float(average) + gas.energy + drift + total + sum(values) + float(lowest.min())
+
+
+def dissipative_particles(folder: Path) -> float:
+    fluid = DPDFluid.random(3000, 3.0, seed=1)
+    fluid.run(10, callback=lambda one: print(one.steps), progress=True)
+    fluid.save(folder / "fluid.npz")
+    again: DPDFluid = DPDFluid.load(folder / "fluid.npz")
+    return float(fluid.energy_average) + fluid.energy + fluid.N + again.timestep
 
 
 manymove.no_such_name  # type: ignore[attr-defined]
