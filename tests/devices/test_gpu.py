@@ -10,11 +10,11 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from documents import ROOT, SUPPORT
+from documents import ROOT
 from electrolytes import trivalent
 from hard_disks import lattice
 from machine import GPU
-from processes import LIMITED, run
+from processes import LIMITED, run, with_support
 
 from manymove import Adsorption, HardDisks, _core
 from manymove.lammps import host
@@ -32,10 +32,8 @@ def cupy():
 
 def run_script(script: str, **environment: str) -> list[str]:
     """The lines that a script prints, in a process of its own: faults spoil the CUDA context."""
-    path = os.pathsep.join([str(SUPPORT), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, "-c", textwrap.dedent(script)]
-    variables = {**host.environment(), "PYTHONPATH": path, **environment}
-    done = run(command, env=variables, timeout=300)
+    done = run(command, env=with_support({**host.environment(), **environment}), timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
 

@@ -44,16 +44,16 @@ def test_the_input_is_not_changed(device, fluid):
     assert np.array_equal(positions, before)
 
 
+class OnDevice:
+    """An array that no GPU has."""
+
+    def __init__(self, **face):
+        whole = {"shape": (3, 2), "typestr": "<f8", "data": (0xDEAD0000, False), "version": 3}
+        self.__cuda_array_interface__ = {**whole, **face}
+
+
 @pytest.mark.skipif(_core.cuda_compiled, reason="this build has CUDA")
 def test_without_cuda_a_cuda_array_is_refused_by_name():
-    class OnDevice:
-        __cuda_array_interface__ = {  # noqa: RUF012
-            "shape": (3, 2),
-            "typestr": "<f8",
-            "data": (0xDEAD0000, False),
-            "version": 3,
-        }
-
     with pytest.raises(RuntimeError, match="a CUDA array, but this build of manymove has no CUDA"):
         make((OnDevice(), (9.0, 9.0)))
 
@@ -68,17 +68,8 @@ def test_without_cuda_a_cuda_array_is_refused_by_name():
     ],
 )
 def test_cuda_arrays_are_checked_before_they_are_read(face, message):
-    class OnDevice:
-        __cuda_array_interface__ = {  # noqa: RUF012
-            "shape": (3, 2),
-            "typestr": "<f8",
-            "data": (0xDEAD0000, False),
-            "version": 3,
-            **face,
-        }
-
     with pytest.raises((ValueError, TypeError), match=message):
-        make((OnDevice(), (9.0, 9.0)))
+        make((OnDevice(**face), (9.0, 9.0)))
 
 
 THREE = np.array([[-3.0, 0.0], [0.0, 0.0], [3.0, 3.0]])

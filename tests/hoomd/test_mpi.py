@@ -5,24 +5,19 @@ import sys
 
 import pytest
 from commands import MPIEXEC
-from processes import on_ranks, run
+from processes import on_ranks, run, with_support
 
 hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
 pytestmark = pytest.mark.skipif(not (MPIEXEC and hoomd.version.mpi_enabled), reason="no MPI")
 
 SCRIPT = """
 import importlib, json, pathlib, sys, hoomd, numpy
+from hoomd_disks import on_lattice
 module, task, per_partition, seed = *sys.argv[1:3], *map(int, sys.argv[3:])
 communicator = hoomd.communicator.Communicator(ranks_per_partition=per_partition or None)
 seed += communicator.partition
-simulation = hoomd.Simulation(hoomd.device.CPU(communicator=communicator), seed=seed)
-start, side = hoomd.Snapshot(communicator), 10 if task == "small" else 60
-if communicator.rank == 0:
-    start.configuration.box, start.particles.N = 2 * [1.2 * side] + 4 * [0], side**2
-    start.particles.types = ["A"]
-    sites = 1.2 * numpy.indices((side, side)).reshape(2, -1).T
-    start.particles.position[:, :2] = sites - 0.6 * (side - 1)
-simulation.create_state_from_snapshot(start)
+side = 10 if task == "small" else 60
+simulation = on_lattice(side, hoomd.device.CPU(communicator=communicator), seed)
 if module == "hoomd.manymove":
     integrator = importlib.import_module(module).HardDisks
     simulation.operations.integrator = disks = integrator(sweeps_per_step=100, threads=1)
@@ -66,7 +61,7 @@ except Exception as error:
 def job(folder, launcher, *arguments):
     """Exit status, and what each rank found."""
     folder.mkdir()
-    end = run([*launcher, sys.executable, "-c", SCRIPT, *arguments], cwd=folder)
+    end = run([*launcher, sys.executable, "-c", SCRIPT, *arguments], cwd=folder, env=with_support())
     return end.returncode, {file.name: json.loads(file.read_text()) for file in folder.iterdir()}
 
 

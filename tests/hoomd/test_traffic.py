@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from commands import CLEAN, MPIEXEC
-from processes import on_ranks, run
+from processes import on_ranks, run, with_support
 
 hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
 COMPILER = shutil.which(os.environ.get("CC", "gcc"))
@@ -43,15 +43,9 @@ int MPI_Finalize(void) {{
 }}
 """
 SCRIPT = f"""
-import sys, hoomd, hoomd.manymove, numpy
-simulation = hoomd.Simulation(hoomd.device.CPU(), seed=1)
-start = hoomd.Snapshot()
-if start.communicator.rank == 0:
-    start.configuration.box, start.particles.N = 2 * [1.2 * {SIDE}] + 4 * [0], {SIDE}**2
-    start.particles.types = ["A"]
-    sites = 1.2 * numpy.indices(({SIDE}, {SIDE})).reshape(2, -1).T
-    start.particles.position[:, :2] = sites - 0.6 * ({SIDE} - 1)
-simulation.create_state_from_snapshot(start)
+import sys, hoomd.manymove
+from hoomd_disks import on_lattice
+simulation = on_lattice({SIDE})
 simulation.operations.integrator = disks = hoomd.manymove.HardDisks(sweeps_per_step=100)
 disks.shape["A"] = dict(diameter=1.0)
 simulation.run(int(sys.argv[1]))
@@ -60,7 +54,9 @@ simulation.run(int(sys.argv[1]))
 
 def large_reductions(counter, steps, folder):
     command = [*on_ranks(2), sys.executable, "-c", SCRIPT, steps]
-    done = run(command, cwd=folder, env={**CLEAN, "LD_PRELOAD": str(counter)}, timeout=120)
+    done = run(
+        command, cwd=folder, env=with_support({**CLEAN, "LD_PRELOAD": str(counter)}), timeout=120
+    )
     assert done.returncode == 0, done.stderr
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("large ")]
     return int(line.split()[1])

@@ -13,7 +13,7 @@ import pytest
 from adsorption_decks import deck as gas
 from coulomb_decks import deck_of
 from electrolytes import trivalent
-from lammps_host import needs_lammps, start_lammps
+from lammps_host import check_suspension, needs_lammps, start_lammps
 from processes import LIMIT, LIMITED, SOON, Job, run
 
 from manymove.lammps import host
@@ -56,16 +56,11 @@ def test_a_rank_that_is_stopped_alone_is_named(fix, ranks, tmp_path):
 
 @pytest.mark.parametrize("fix", DECKS)
 def test_a_job_that_was_suspended_continues(fix, tmp_path):
-    said = []
-    for name in ("suspended", "not"):
+    def launch(name: str) -> Job:
         (tmp_path / name).mkdir()
-        job = start(DECKS[fix](tmp_path / name, 15), 2, tmp_path / name)
-        if name == "suspended":
-            job.suspend()
-        output = job.end(100)
-        assert job.process.returncode == 0, output
-        said.append(re.findall(r"^ +\d+ .*$", output, re.MULTILINE))
-    assert len(said[0]) > 15 and said[0][:16] == said[1][:16]
+        return start(DECKS[fix](tmp_path / name, 15), 2, tmp_path / name)
+
+    check_suspension(launch, 16)
 
 
 def test_sweeps_that_take_longer_than_the_limit_are_waited_for(tmp_path):
@@ -77,8 +72,7 @@ def test_sweeps_that_take_longer_than_the_limit_are_waited_for(tmp_path):
     sweeps = int(4 * LIMIT * 1000 / (time.monotonic() - began))
     began = time.monotonic()
     job = start(coulomb(tmp_path, sweeps, 1), 2, tmp_path)
-    said = job.end(200)
-    assert job.process.returncode == 0, said
+    said = job.success(200)
     assert re.search(rf"^ +1 +{sweeps} ", said, re.MULTILINE), said
     assert time.monotonic() - began > LIMIT
 

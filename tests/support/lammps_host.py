@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -124,6 +124,22 @@ def start_lammps(deck: str, folder: Path, ranks: int, step: int, **variables: st
     job = Job(command, b"lmp", cwd=folder, env=environment(**variables))
     job.until(lambda: log.exists() and line.search(log.read_text()))
     return job
+
+
+def check_suspension(launch: Callable[[str], Job], lines: int) -> None:
+    """A job that is suspended prints the same first lines of thermodynamic output as another.
+
+    Args:
+        launch: starts a job in a folder of this name.
+        lines: how many there are at least.
+    """
+    said = []
+    for name in ("suspended", "not"):
+        job = launch(name)
+        if name == "suspended":
+            job.suspend()
+        said.append(re.findall(r"^ +\d+ .*$", job.success(), re.MULTILINE))
+    assert len(said[0]) >= lines and said[0][:lines] == said[1][:lines]
 
 
 def ask_lammps(script: str, question: object, directory: Path) -> CompletedProcess[str]:

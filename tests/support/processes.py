@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,12 @@ def run(command: Iterable[object], **options: Any) -> subprocess.CompletedProces
     the tests began, unless `env` is given."""
     defaults = {"env": CLEAN, "capture_output": True, "text": True, "timeout": 100}
     return subprocess.run([*map(str, command)], **{**defaults, **options})
+
+
+def with_support(environment: Mapping[str, str] = CLEAN) -> dict[str, str]:
+    """An environment in which scripts import from this folder."""
+    path = os.pathsep.join(filter(None, [str(SUPPORT), environment.get("PYTHONPATH")]))
+    return {**environment, "PYTHONPATH": path}
 
 
 def start(command: Iterable[object], **options: Any) -> subprocess.Popen[str]:
@@ -121,6 +127,12 @@ class Job:
             for pid in ranks & left.keys():
                 if left[pid][1].endswith(self.name):
                     os.kill(pid, signal.SIGKILL)
+
+    def success(self, seconds: float = 100) -> str:
+        """What it printed; one that ends with an error fails the test."""
+        said = self.end(seconds)
+        assert self.process.returncode == 0, said
+        return said
 
     def failure(self, seconds: float = WAIT) -> str:
         """What it printed; one that does not end with an error fails the test."""
