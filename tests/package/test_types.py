@@ -24,7 +24,7 @@ from manymove import (
     IonOverlapError, OverlapError, PairCorrelations, PressureEstimate, Profile, RankLost, Salt,
     Species, Tuning, hexagonal_packing, random_packing, read_framework, square_packing,
 )
-from manymove.analysis import autocorrelation_time
+from manymove.analysis import autocorrelation_time, charge_density
 from manymove.io import Frame, TrajectoryWriter, read_frame
 
 
@@ -75,7 +75,9 @@ def electrolyte(folder: Path) -> float:
     radius: float = ions.radius  # type: ignore[assignment]
     drift: float = ions.energy_drift()
     tau = autocorrelation_time(ions.energies)
-    return float(average) + ions.energy + drift + radius + tau + float(found.of(0, 1)[0])
+    rho = charge_density(found.g, found.densities, found.valences)
+    first = float(found.of(0, 1)[0]) + float(rho[0, 0])
+    return float(average) + ions.energy + drift + radius + tau + first
 
 
 def adsorption(folder: Path) -> float:
