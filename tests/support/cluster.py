@@ -131,9 +131,19 @@ class Host:
         """Sends a signal to these processes, but not to the first one of the host."""
         every = [pid for pid in self.processes(name) if pid not in (self.pid, self._process.pid)]
         assert every, f"no process {name} on {self.name}"
-        for pid in every[-1 if last_only else 0 :]:
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
+        # nsenter stops where what it has started is stopped: it wakes at the second signal.
+        for _ in range(1 + (number == signal.SIGCONT)):
+            for pid in every[-1 if last_only else 0 :]:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            time.sleep(0.1)
+
+    def gone(self, name: str, seconds: float) -> None:
+        """Waits until no process of this name is left."""
+        deadline = time.monotonic() + seconds
+        while left := self.processes(name):
+            assert time.monotonic() < deadline, f"still on {self.name}: {left}"
+            time.sleep(0.1)
 
     def end(self) -> None:
         self._process.send_signal(signal.SIGKILL)
