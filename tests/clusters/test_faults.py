@@ -10,16 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
-from cluster import Cluster, fixture_of, mpi_of
+from cluster import Cluster, fixture_of, lammps_on, mpi_of
 from commands import COMMAND, summary_of
 from dpd_decks import fluid, resident, system
 from lammps_host import needs_lammps
-
-from manymove.lammps import host
 
 LIMIT = 4  # seconds, MANYMOVE_TIMEOUT
 SOON = 30  # seconds on a busy machine, below the default of 60
@@ -29,8 +27,8 @@ LONG = {
     "replicas": "disks --particles 300 --sweeps 100000000 --replicas 4",
 }
 SHORT = {
-    "shared disks": "disks --particles 3000 --sweeps 3000 --decompose",
-    "replicas": "disks --particles 300 --sweeps 40000 --replicas 4",
+    "shared disks": "disks --particles 3000 --sweeps 1000 --decompose",
+    "replicas": "disks --particles 300 --sweeps 15000 --replicas 4",
 }
 # Ranks with replicas wait for each other when they have done their own.
 UNTIL_THEY_WAIT = {"shared disks": LONG["shared disks"], "replicas": SHORT["replicas"]}
@@ -39,14 +37,26 @@ PYTHON = os.path.basename(sys.executable)
 cluster = fixture_of(2)
 
 
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """The state at the end of a short job, on one process."""
+
+    @cache
+    def state_hash(kind: str) -> str:
+        folder = tmp_path_factory.mktemp("undisturbed")
+        words = [*COMMAND, *SHORT[kind].split(), *COMMON, "--output", str(folder)]
+        subprocess.run(words, check=True, timeout=100)
+        return summary_of(folder)["state_hash"]
+
+    return state_hash
+
+
 class Job:
     """A program with two ranks on each of two hosts."""
 
-    def __init__(self, cluster: Cluster, program: list[str], name: str, **environment: str) -> None:
+    def __init__(self, cluster: Cluster, words: list[str], environment: dict, name: str) -> None:
         self.cluster, self.name = cluster, name
-        limited = {"MANYMOVE_TIMEOUT": str(LIMIT), **environment}
-        words, everything = mpi_of("MPICH").on(cluster, 2, **limited)
-        self.process = cluster.start([*words, *program], everything, cwd=cluster.folder)
+        self.process = cluster.start(words, environment, cwd=cluster.folder)
 
     def until(self, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + 60
@@ -64,7 +74,7 @@ class Job:
         deadline = time.monotonic() + seconds
         while self.ranks() and time.monotonic() < deadline:
             time.sleep(0.1)
-        left = {pid: self.cluster_of(pid) for pid in self.ranks()}
+        left = {pid: self.host_of(pid) for pid in self.ranks()}
         try:
             output = self.process.communicate(timeout=max(1, deadline - time.monotonic()))[0]
         except subprocess.TimeoutExpired:
@@ -75,14 +85,20 @@ class Job:
         assert not left, output
         return output
 
-    def cluster_of(self, pid: int) -> str:
+    def host_of(self, pid: int) -> str:
         return next(h.name for h in self.cluster.hosts if pid in h.processes(self.name))
+
+
+def command(cluster: Cluster, program: list[str], **environment: str) -> Job:
+    limited = {"MANYMOVE_TIMEOUT": str(LIMIT), **environment}
+    words, everything = mpi_of("MPICH").on(cluster, 2, **limited)
+    return Job(cluster, [*words, *program], everything, PYTHON)
 
 
 def disks(cluster: Cluster, kind: str, folder: Path, options: str, **environment: str) -> Job:
     """A command, once each replica has a checkpoint."""
     words = [*COMMAND, *options.split(), *COMMON, "--output", str(folder)]
-    job = Job(cluster, words, PYTHON, **environment)
+    job = command(cluster, words, **environment)
     number = 1 if kind == "shared disks" else 4
     job.until(lambda: len(list(folder.glob("checkpoint-*.state"))) == number)
     return job
@@ -98,18 +114,14 @@ def test_a_cable_that_stays_disconnected(kind, cluster, tmp_path):
 
 
 @pytest.mark.parametrize("kind", SHORT)
-def test_a_cable_that_is_connected_again(kind, cluster, tmp_path):
-    hashes = []
-    for folder, disconnected in ((tmp_path / "apart", True), (tmp_path / "whole", False)):
-        job = disks(cluster, kind, folder, SHORT[kind], MANYMOVE_TIMEOUT="60")
-        if disconnected:
-            cluster.hosts[1].plug(False)
-            time.sleep(2)
-            cluster.hosts[1].plug(True)
-        said = job.ends(90)
-        assert job.process.returncode == 0, said
-        hashes.append(summary_of(folder)["state_hash"])
-    assert hashes[0] == hashes[1]
+def test_a_cable_that_is_connected_again(kind, cluster, tmp_path, undisturbed):
+    job = disks(cluster, kind, tmp_path, SHORT[kind], MANYMOVE_TIMEOUT="60")
+    cluster.hosts[1].plug(False)
+    time.sleep(2)
+    cluster.hosts[1].plug(True)
+    said = job.ends(90)
+    assert job.process.returncode == 0, said
+    assert summary_of(tmp_path)["state_hash"] == undisturbed(kind)
 
 
 @pytest.mark.parametrize("kind", LONG)
@@ -130,19 +142,15 @@ def test_a_rank_that_stays_stopped(kind, cluster, tmp_path):
 
 
 @pytest.mark.parametrize("kind", SHORT)
-def test_a_host_that_pauses(kind, cluster, tmp_path):
+def test_a_host_that_pauses(kind, cluster, tmp_path, undisturbed):
     """All its processes stop for less than the limit, as when it lacks memory."""
-    hashes = []
-    for folder, paused in ((tmp_path / "paused", True), (tmp_path / "whole", False)):
-        job = disks(cluster, kind, folder, SHORT[kind], MANYMOVE_TIMEOUT="60")
-        if paused:
-            cluster.hosts[1].signal(signal.SIGSTOP)
-            time.sleep(3)
-            cluster.hosts[1].signal(signal.SIGCONT)
-        said = job.ends(90)
-        assert job.process.returncode == 0, said
-        hashes.append(summary_of(folder)["state_hash"])
-    assert hashes[0] == hashes[1]
+    job = disks(cluster, kind, tmp_path, SHORT[kind], MANYMOVE_TIMEOUT="60")
+    cluster.hosts[1].signal(signal.SIGSTOP)
+    time.sleep(3)
+    cluster.hosts[1].signal(signal.SIGCONT)
+    said = job.ends(90)
+    assert job.process.returncode == 0, said
+    assert summary_of(tmp_path)["state_hash"] == undisturbed(kind)
 
 
 def test_a_host_that_stays_paused(cluster, tmp_path):
@@ -159,7 +167,7 @@ def test_a_host_that_stays_paused(cluster, tmp_path):
 def test_a_full_disk_on_one_host(cluster, tmp_path):
     cluster.hosts[1](f"mount -t tmpfs -o size=16k tmpfs {tmp_path}")
     words = [*COMMAND, *LONG["replicas"].split(), *COMMON, "--output", str(tmp_path)]
-    job = Job(cluster, words, PYTHON)
+    job = command(cluster, words)
     said = job.ends()
     assert job.process.returncode != 0
     assert "manymove: error:" in said and "No space left on device" in said
@@ -170,33 +178,26 @@ def test_a_full_disk_on_one_host(cluster, tmp_path):
     }
 
 
-def test_clocks_that_differ(cluster, tmp_path):
+def test_clocks_that_differ(cluster, tmp_path, undisturbed):
     found = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
     if not found:
         pytest.skip("Debian's package faketime is not installed")
-    hashes = []
-    for name, shift in (("apart", "-3 days"), ("together", "")):
-        folder = tmp_path / name
-        words = [*COMMAND, *SHORT["shared disks"].split(), *COMMON, "--output", str(folder)]
-        preload = f"LD_PRELOAD={found[0]} FAKETIME='{shift}'" if shift else ""
-        on_second = f'test "$(hostname)" = node2 || exec "$@"; {preload} exec "$@"'
-        job = Job(cluster, ["sh", "-c", on_second, "sh", *words], PYTHON)
-        said = job.ends(90)
-        assert job.process.returncode == 0, said
-        hashes.append(summary_of(folder)["state_hash"])
-    assert hashes[0] == hashes[1]
+    words = [*COMMAND, *SHORT["shared disks"].split(), *COMMON, "--output", str(tmp_path)]
+    on_second = f"LD_PRELOAD={found[0]} FAKETIME='-3 days' exec \"$@\""
+    choice = f'test "$(hostname)" != node2 || {on_second}; exec "$@"'
+    job = command(cluster, ["sh", "-c", choice, "sh", *words])
+    said = job.ends(90)
+    assert job.process.returncode == 0, said
+    assert summary_of(tmp_path)["state_hash"] == undisturbed("shared disks")
 
 
 # ---- LAMMPS --------------------------------------------------------------------------------------
 
 
-def lammps(cluster: Cluster, more: str, **environment: str) -> Job:
+def lammps(cluster: Cluster, more: str) -> Job:
     deck = system("block 0 6 0 6 0 6", 648) + fluid("mixed") + more
-    (cluster.folder / "in").write_text(deck)
-    *_, lmp = host.command(2)
-    found = host.environment()
-    environment = {name: found[name] for name in ("LD_LIBRARY_PATH", "LAMMPS_PLUGIN_PATH")} | environment
-    job = Job(cluster, [lmp, "-in", "in", "-log", "log", "-nocite"], "lmp", **environment)
+    words, environment = lammps_on(cluster, 2, deck, "log", MANYMOVE_TIMEOUT=str(LIMIT))
+    job = Job(cluster, words, environment, "lmp")
     log = cluster.folder / "log"
     job.until(lambda: log.exists() and re.search("^ +100 ", log.read_text(), re.MULTILINE))
     return job
@@ -204,7 +205,9 @@ def lammps(cluster: Cluster, more: str, **environment: str) -> Job:
 
 # Output after step 100 comes at step 100,000: until then LAMMPS makes no sums over the ranks, for
 # which it waits without a limit.
-RUN = "variable s equal logfreq(100,1,1000000)\nthermo v_s\nthermo_modify flush yes\nrun 100000000\n"
+RUN = (
+    "variable s equal logfreq(100,1,1000000)\nthermo v_s\nthermo_modify flush yes\nrun 100000000\n"
+)
 
 
 @needs_lammps

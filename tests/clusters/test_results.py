@@ -15,12 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import ranks_program
-from cluster import fixture_of, hosts_file, mpi_of
-from commands import COMMAND, MPIEXEC, summary_of
+from cluster import fixture_of, hosts_file, lammps_on, mpi_of
+from commands import CLEAN, COMMAND, MPIEXEC, summary_of
 from dpd_decks import fluid, resident, system
 from lammps_host import Run, needs_lammps, run_lammps
-
-from manymove.lammps import host
 
 HOSTS = int(os.environ.get("MANYMOVE_HOSTS", "2"))
 RANKS = 2 * HOSTS
@@ -88,7 +86,7 @@ def test_every_way_to_share_disks(mpi, cluster, tmp_path):
 
 # ---- DPD -----------------------------------------------------------------------------------------
 
-DECK = system("block 0 6 0 6 0 6", 648) + fluid("double") + "thermo 1\nthermo_modify format float %.15g\n"
+THERMO = "thermo 1\nthermo_modify format float %.15g\n"
 
 
 @needs_lammps
@@ -96,15 +94,9 @@ DECK = system("block 0 6 0 6 0 6", 648) + fluid("double") + "thermo 1\nthermo_mo
 def test_lammps(style, cluster, tmp_path):
     """Sums of several ranks are rounded in an order of MPI's choice: the fluid is the same for a
     few steps."""
-    deck = DECK + style + "run 20\n"
-    (tmp_path / "in").write_text(deck)
-    words, environment = mpi_of("MPICH").on(cluster, 2)
-    *_, lmp = host.command(2)
-    said = cluster.run(
-        [*words, lmp, "-in", "in", "-log", "none", "-nocite"],
-        {**host.environment(), **environment, "LD_LIBRARY_PATH": host.environment()["LD_LIBRARY_PATH"]},
-        cwd=tmp_path,
-    )
+    deck = system("block 0 6 0 6 0 6", 648) + fluid("double") + THERMO + style + "run 20\n"
+    words, environment = lammps_on(cluster, 2, deck)
+    said = cluster.run(words, environment, cwd=cluster.folder)
     one = run_lammps(deck, tmp_path, ranks=RANKS).thermo()
     many = Run(said, tmp_path).thermo()
     for name, values in one.items():
@@ -122,7 +114,5 @@ def test_the_command_for_dpd(cluster, tmp_path):
     }
     words = ["dpd", "--particles", "3000", "--steps", "100", "--equilibrate", "50"]
     words += ["--ranks", str(RANKS), "--device", "cpu", "--quiet", "--output", str(tmp_path)]
-    mpi = mpi_of("MPICH")
-    _, everything = mpi.on(cluster, 2, **environment)
-    cluster.run([*COMMAND, *words], everything)
+    cluster.run([*COMMAND, *words], {**CLEAN, **environment})
     assert summary_of(tmp_path)["ranks"] == RANKS

@@ -23,6 +23,8 @@ from pathlib import Path
 import pytest
 from commands import CLEAN, MPIEXEC
 
+from manymove.lammps import host as lammps
+
 PROGRAMS = ("ip", "unshare", "nsenter", "setpriv", "mount", "hostname")
 NETWORK = "10.77.0"
 # Signals are sent to processes by their numbers on this machine, which hosts do not see.
@@ -30,8 +32,9 @@ RSH = """#!/bin/sh
 while [ "${{1#-}}" != "$1" ]; do shift; done
 host=$1
 shift
-exec env -i PATH="$PATH" HOME="$HOME" TMPDIR=/dev/shm nsenter --target "$(cat {folder}/$host.pid)" \\
-    --mount --uts --ipc --net --pid -- sh -c "cd {folder}; $*"
+exec env -i PATH="$PATH" HOME="$HOME" TMPDIR=/dev/shm \\
+    nsenter --target "$(cat {folder}/$host.pid)" --mount --uts --ipc --net --pid -- \\
+    sh -c "cd {folder}; $*"
 """
 
 
@@ -44,7 +47,18 @@ def missing() -> str:
             return f"no {program}, which makes the hosts"
     trial = "ip link add bridge type bridge && ip link add name end0 type veth peer name end1"
     made = subprocess.run(
-        ["unshare", "--net", "--uts", "--ipc", "--pid", "--mount-proc", "--fork", "sh", "-c", trial],
+        [
+            "unshare",
+            "--net",
+            "--uts",
+            "--ipc",
+            "--pid",
+            "--mount-proc",
+            "--fork",
+            "sh",
+            "-c",
+            trial,
+        ],
         capture_output=True,
         text=True,
     )
@@ -255,6 +269,18 @@ class Mpi:
         places = f"--map-by ppr:{ranks}:node:OVERSUBSCRIBE --bind-to none".split()
         agent = ["--prtemca", "plm_ssh_agent", str(cluster.rsh), "--hostfile", str(hosts)]
         return [self.mpiexec, *agent, *places, *passed, *number], everything
+
+
+def lammps_on(
+    cluster: Cluster, ranks: int, deck: str, log: str = "none", **environment: str
+) -> tuple[list[str], dict]:
+    """The words that start LAMMPS with so many ranks on each host, and their environment. The deck
+    is in the cluster's folder."""
+    (cluster.folder / "in").write_text(deck)
+    found = lammps.environment()
+    needed = {name: found[name] for name in ("LD_LIBRARY_PATH", "LAMMPS_PLUGIN_PATH")}
+    words, everything = mpi_of("MPICH").on(cluster, ranks, **needed, **environment)
+    return [*words, lammps.command(2)[-1], "-in", "in", "-log", log, "-nocite"], everything
 
 
 def hosts_file(cluster: Cluster, ranks: int, between: str = ":") -> Path:
