@@ -53,8 +53,7 @@ cluster = fixture_of(2)
 
 @pytest.fixture
 def batch(cluster: Cluster) -> Iterator[Callable]:
-    """Runs the lines of a job script with two tasks on each of two hosts. Returns sbatch, which
-    waits for the job's end, and the function that ends what it waits for and returns its output."""
+    """A function that submits the lines of a job script, for two tasks on each of two hosts."""
     folder = cluster.folder
     for name in ("state", "node1", "node2"):
         (folder / name).mkdir()
@@ -75,11 +74,11 @@ def batch(cluster: Cluster) -> Iterator[Callable]:
                 )
             )
 
-    def submit(*lines: str, options: str = "") -> subprocess.Popen:
-        head = ["#!/bin/bash", f"#SBATCH --nodes=2 --ntasks-per-node=2 {options}"]
-        (folder / "job").write_text("\n".join([*head, *lines, ""]))
-        words = ["sbatch", "--wait", f"--output={folder}/out", str(folder / "job")]
-        return cluster.start(words, environment, cwd=folder)
+    def submit(*lines: str) -> None:
+        head = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=2\n"
+        end = f"\necho $? > {folder}/code.part; mv {folder}/code.part {folder}/code\n"
+        (folder / "job").write_text(head + "\n".join(lines) + end)
+        cluster.run(["sbatch", f"--output={folder}/out", str(folder / "job")], environment, folder)
 
     try:
         for where in [cluster.front, *cluster.hosts]:
@@ -91,11 +90,8 @@ def batch(cluster: Cluster) -> Iterator[Callable]:
         start(cluster.front, "slurmctld", "-D")
         for where in cluster.hosts:
             start(where, "slurmd", "-D", "-N", where.name)
-        deadline = time.monotonic() + 60
-        while "idle" not in (states := cluster.front(f"{SINFO.format(folder=folder)} || true")):
-            logs = "".join((folder / f"{name}.log").read_text() for name in ("front", "node1"))
-            assert time.monotonic() < deadline, states + logs
-            time.sleep(0.2)
+        states = f"SLURM_CONF={folder}/slurm.conf sinfo --noheader --Node --format=%T || true"
+        until(lambda: cluster.front(states).split() == ["idle", "idle"])
         yield submit
     finally:
         cluster.end()
@@ -104,13 +100,17 @@ def batch(cluster: Cluster) -> Iterator[Callable]:
             daemon.wait()
 
 
-SINFO = "SLURM_CONF={folder}/slurm.conf sinfo --noheader --nodes=node1,node2 --format=%T"
+def end_of(cluster: Cluster, seconds: float = 100) -> tuple[int, str]:
+    """The exit status of the last command of the job and what all have printed."""
+    until((cluster.folder / "code").exists, seconds)
+    return int((cluster.folder / "code").read_text()), (cluster.folder / "out").read_text()
 
 
-def output(cluster: Cluster, job: subprocess.Popen, seconds: float = 100) -> str:
-    """What the job printed; it ends in time."""
-    job.communicate(timeout=seconds)
-    return (cluster.folder / "out").read_text()
+def until(condition: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize(
@@ -119,9 +119,9 @@ def output(cluster: Cluster, job: subprocess.Popen, seconds: float = 100) -> str
 def test_disks_that_ranks_share(launcher, batch, cluster, tmp_path):
     """Both launchers know the hosts from Slurm."""
     program = " ".join([f'{COMMAND[0]} -c "{COMMAND[2]}"', DISKS, "--sweeps 20 --output"])
-    job = batch("export MPIR_CVAR_CH4_NETMOD=ofi", f"{launcher} {program} {tmp_path}/four")
-    said = output(cluster, job)
-    assert job.returncode == 0, said
+    batch("export MPIR_CVAR_CH4_NETMOD=ofi", f"{launcher} {program} {tmp_path}/four")
+    code, said = end_of(cluster)
+    assert code == 0, said
     assert "messages travel through MPI; ranks 0-1 on node1, 2-3 on node2" in said
     words = [*COMMAND, *DISKS.split(), "--sweeps", "20", "--output", str(tmp_path / "one")]
     subprocess.run(words, check=True, timeout=60)
@@ -135,35 +135,28 @@ def test_lammps(batch, cluster):
     found = host.environment()
     names = ("LD_LIBRARY_PATH", "LAMMPS_PLUGIN_PATH", "MPIR_CVAR_CH4_NETMOD")
     lines = [f"export {name}={found[name]}" for name in names]
-    job = batch(*lines, f"srun --mpi=pmi2 {host.command(2)[-1]} -in in -log none -nocite")
-    said = output(cluster, job)
-    assert job.returncode == 0, said
+    batch(*lines, f"srun --mpi=pmi2 {host.command(2)[-1]} -in in -log none -nocite")
+    code, said = end_of(cluster)
+    assert code == 0, said
     assert "ghosts travel through MPI; ranks 0-1 on node1, 2-3 on node2" in said
 
 
 def test_a_killed_rank_ends_the_step(batch, cluster, tmp_path):
     program = f'{COMMAND[0]} -c "{COMMAND[2]}" {DISKS} --sweeps 100000000 --output {tmp_path}'
-    job = batch(f"srun --mpi=pmi2 --kill-on-bad-exit=1 {program}")
-    until_checkpoint(job, tmp_path)
+    batch(f"srun --mpi=pmi2 --kill-on-bad-exit=1 {program}")
+    until(lambda: list(tmp_path.glob("checkpoint-*.state")))
     cluster.hosts[1].signal(signal.SIGKILL, os.path.basename(sys.executable), last_only=True)
-    output(cluster, job, 60)
-    assert job.returncode != 0
+    code, said = end_of(cluster)
+    assert code != 0, said
 
 
 def test_a_signal_before_the_time_is_up(batch, cluster, tmp_path):
-    """The job of docs/clusters.md writes its checkpoint, which another one resumes."""
+    """The command writes its checkpoint, and --resume would continue it."""
     program = f'{COMMAND[0]} -c "{COMMAND[2]}" {DISKS}'
     srun = f"srun --mpi=pmi2 {program} --output {tmp_path}"
-    job = batch(f"{srun} --sweeps 100000000")
-    until_checkpoint(job, tmp_path)
+    batch(f"{srun} --sweeps 100000000")
+    until(lambda: list(tmp_path.glob("checkpoint-*.state")))
     configuration = f"SLURM_CONF={cluster.folder}/slurm.conf"
     cluster.front(f"{configuration} scancel --signal=TERM 1")
-    said = output(cluster, job, 60)
+    _, said = end_of(cluster)
     assert summary_of(tmp_path)["complete"] is False, said
-
-
-def until_checkpoint(job: subprocess.Popen, folder) -> None:
-    deadline = time.monotonic() + 60
-    while not list(folder.glob("checkpoint-*.state")):
-        assert job.poll() is None and time.monotonic() < deadline
-        time.sleep(0.1)
