@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from importlib.metadata import version
+from itertools import groupby
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -78,6 +80,7 @@ class World:
         rank, size: of this process among all.
         local_rank: among those of the same machine.
         cores: CPU cores that fall to this process, at least 1.
+        hosts: where the ranks are, such as "0-1 on node1, 2-3 on node2"; empty if on one host.
     """
 
     rank: int = 0
@@ -85,6 +88,7 @@ class World:
     local_rank: int = 0
     cores: int = field(default_factory=lambda: len(usable_cores()))
     communicator: Any = None
+    hosts: str = ""
 
     @classmethod
     def connect(cls) -> World:
@@ -112,19 +116,32 @@ class World:
                 f"its MPI (srun: --mpi=pmix or pmi2), or unset {variable} for runs of their own"
             )
         try:
-            return cls.of(MPI.COMM_WORLD)
+            world = cls.of(MPI.COMM_WORLD)
         except RankLost as error:
             cls(communicator=MPI.COMM_WORLD).abort(str(error))
+        if world.hosts and rank == 0:
+            print(f"messages travel through MPI; ranks {world.hosts}", file=sys.stderr)
+        return world
 
     @classmethod
     def of(cls, everyone: Any) -> World:
-        """The ranks of an mpi4py communicator. All ranks call this together."""
-        rank, mine = everyone.rank, (_machine(), usable_cores())
-        all_ranks = Channel.of(everyone, "world").all(mine) if everyone.size > 1 else [mine]
-        local_rank = sum(machine == mine[0] for machine, _ in all_ranks[:rank])
+        """The ranks of an mpi4py communicator. All ranks call this together.
+
+        Raises:
+            RuntimeError: they run different versions of this package.
+        """
+        rank, mine = everyone.rank, (_machine(), usable_cores(), version("manymove"))
+        every = Channel.of(everyone, "world").all(mine) if everyone.size > 1 else [mine]
+        machines = [machine for machine, *_ in every]
+        versions = {number: machine[0] for machine, _, number in every}
+        if len(versions) > 1:
+            text = ", ".join(f"{number} on {host}" for number, host in versions.items())
+            raise RuntimeError(f"the ranks run different versions of manymove: {text}")
         # Ranks bound to cores of their own keep them; those with the same cores divide them.
-        cores = max(1, len(mine[1]) // all_ranks.count(mine))
-        return cls(rank, everyone.size, local_rank, cores, everyone)
+        cores = max(1, len(mine[1]) // every.count(mine))
+        hosts = _by_host(machines) if len(set(machines)) > 1 else ""
+        local_rank = machines[:rank].count(mine[0])
+        return cls(rank, everyone.size, local_rank, cores, everyone, hosts)
 
     @property
     def _channel(self) -> Channel | None:
@@ -189,14 +206,22 @@ class World:
         return of_all and max(1, -((self.rank - of_all) // self.size))
 
 
-def _machine() -> str:
-    """A name that all processes of a machine share, and no others. Containers of one kernel with
-    different host names count as different machines."""
+def _machine() -> tuple[str, str]:
+    """The host's name, and with it what all processes of a machine share, and no others. Containers
+    of one kernel with different host names count as different machines."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
-            return file.read() + platform.node()
+            return platform.node(), file.read()
     except OSError:
-        return platform.node()
+        return platform.node(), ""
+
+
+def _by_host(machines: Sequence[tuple[str, str]]) -> str:
+    parts = []
+    for machine, group in groupby(range(len(machines)), machines.__getitem__):
+        first, *others = group
+        parts.append(f"{first}{f'-{others[-1]}' if others else ''} on {machine[0]}")
+    return ", ".join(parts)
 
 
 class _Listener:

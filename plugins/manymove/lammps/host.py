@@ -57,11 +57,16 @@ def command(ranks: int = 1) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """The environment in which it finds MPI and the plugin; one thread unless it says otherwise."""
+    """The environment in which it finds MPI and the plugin; one thread unless it says otherwise.
+
+    Between hosts MPICH 5.0.2 uses OFI, because with UCX, its default, receives from MPI_ANY_SOURCE
+    hang, as LAMMPS makes them.
+    """
     libraries = [str(_mpich_file("libmpi.so.12").parent), os.environ.get("LD_LIBRARY_PATH", "")]
     plugins = [plugin_directory(), os.environ.get("LAMMPS_PLUGIN_PATH", "")]
     return {
         "OMP_NUM_THREADS": "1",
+        "MPIR_CVAR_CH4_NETMOD": "ofi",
         **os.environ,
         "LD_LIBRARY_PATH": ":".join(filter(None, libraries)),
         "LAMMPS_PLUGIN_PATH": ":".join(filter(None, plugins)),
