@@ -134,13 +134,14 @@ class Simulation:
 
     @property
     def device(self) -> str:
-        """Device of the engine: "cpu", "cuda:<index>", or "cuda:<index>,<index>..." for several GPUs."""
+        """Name of the device: "cpu", "cuda:<index>", or "cuda:<index>,<index>..." for several
+        GPUs."""
         return self._device
 
     @property
     def device_name(self) -> str:
-        """Name of the GPU (with the number of GPUs if there are several), or SIMD level and number of
-        threads of the CPU."""
+        """Name of the GPU (and the number of GPUs if there are several), or the SIMD level and the
+        number of threads of the CPU."""
         return devices.device_name(self._device, self.threads)
 
     @property
@@ -152,12 +153,13 @@ class Simulation:
         "particles", "Number of particles: disks, ions, or molecules of all systems together."
     )
     timestep: int = counter(
-        0, "Counter of the engine (`cycles`, `sweeps` or `steps`), for code that serves all classes."
+        0, "Counter of the engine (`cycles`, `sweeps` or `steps`), for code that serves all."
     )
 
     @property
     def seconds(self) -> float:
-        """Wall time of the runs in seconds since this object was made or loaded, without callbacks."""
+        """Wall time of all runs since this object was made or loaded, in seconds, without
+        callbacks."""
         return self._seconds
 
     @property
@@ -172,8 +174,8 @@ class Simulation:
 
         The checkpoint contains everything that the trajectory depends on, the averages of
         adsorbates, the pair correlations of ions and the records of a DPD fluid. It does not
-        contain pressure records and `energies`. Ranks that share a system write the same file as a single one, and any
-        number of ranks can continue from it.
+        contain pressure records and `energies`. Ranks that share a system write the same file as a
+        single rank, and any number of ranks can continue from it.
 
         Args:
             path: path of the file.

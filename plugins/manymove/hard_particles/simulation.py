@@ -299,8 +299,8 @@ class HardDisks(MonteCarlo):
             raise
 
     def _cycle_moves(self) -> float:
-        """Number of trial moves in the last cycle if it ran alone, else in an average cycle, or, before
-        the first cycle, an estimate."""
+        """Number of trial moves in the last cycle if it ran alone, else in an average cycle; an
+        estimate before the first cycle."""
         if self._last_cycle:
             return self._last_cycle
         if self._per_cycle:
@@ -394,13 +394,13 @@ class HardDisks(MonteCarlo):
         return {"count": count, "depth": depth}
 
     def max_overlap(self) -> float:
-        """Depth of the deepest overlap in diameters, computed from `positions` in float64; 0 if there
-        is none."""
+        """Depth of the deepest overlap in diameters, from `positions` in float64; 0 without
+        overlaps."""
         return self._engine.max_overlap()
 
     def psi6(self) -> complex:
-        """Global bond-orientational order psi_6: the mean over all disks of exp(6 i theta), averaged
-        over the neighbors within 1.5 diameters of each."""
+        """Global bond-orientational order psi_6: the mean over all disks of the average of
+        exp(6 i theta) over the neighbors within 1.5 diameters."""
         return complex(*self._engine.bond_order(_NEIGHBOUR_REACH * self.diameter))
 
     # ---- pressure --------------------------------------------------------------------------------
