@@ -17,7 +17,7 @@ app.callback(invoke_without_command=True)(help_without_command)
 
 
 def _new(name: str) -> Any:
-    """The option of a file that must not exist yet."""
+    """An option for the path of a file that must not exist yet."""
 
     def check(path: Path | None) -> Path | None:
         if path is not None and path.exists():
@@ -34,7 +34,7 @@ def _of_all(
     json_file: Annotated[Path | None, _new("json")] = None,
     plot_file: Annotated[Path | None, _new("plot")] = None,
 ) -> None:
-    """What all benchmarks take."""
+    """The options that all benchmarks have."""
 
 
 def _alone(name: str) -> None:
@@ -44,7 +44,7 @@ def _alone(name: str) -> None:
 
 
 def _timed(part: str, options: dict[str, Any], module: str | None = None) -> int:
-    """Run a benchmark; a picture of the fastest of ours, and of the peers, at each size."""
+    """Run a benchmark, and draw our fastest variant and the peers at each size."""
     from manymove.bench import suite
     from manymove.jobs import figures
 
@@ -75,7 +75,7 @@ def bench_disks(
     """Time hard disks: trial moves per second.
 
     HOOMD-blue's HPMC is timed as well if it is installed. Under mpirun the ranks share the disks,
-    and --threads are those of each rank.
+    and --threads is the number of threads of each rank.
 
     Examples:
       manymove bench disks --sizes 4096,65536 --threads 1,2
@@ -112,7 +112,7 @@ def bench_hoomd(
 ) -> int:
     """Time hard disks inside HOOMD-blue.
 
-    These are the component, the Python-only path and HPMC on one rank.
+    The component, the updater in Python and HPMC are timed on one rank.
 
     Examples:
       manymove bench hoomd --sizes 16384 --threads 1
@@ -247,7 +247,8 @@ def bench_scaling(
 ) -> int:
     """Time weak and strong scaling over GPUs or CPU ranks.
 
-    --sizes are of one algorithm: of each rank with --weak, of all ranks together with --strong.
+    --sizes needs a single algorithm. It is the size of each rank with --weak, and that of all ranks
+    together with --strong.
 
     Examples:
       manymove bench scaling --json scaling.json
