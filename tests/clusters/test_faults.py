@@ -236,3 +236,40 @@ def test_lammps_and_a_killed_rank(style, cluster):
     cluster.hosts[1].signal(signal.SIGKILL, "lmp", last_only=True)
     job.ends()
     assert job.process.returncode != 0
+
+
+# ---- the waits of LAMMPS itself ------------------------------------------------------------------
+
+OFTEN = """
+thermo 1
+thermo_modify flush yes
+run 100000000
+"""
+
+
+@needs_lammps
+def test_lammps_waits_for_a_host_that_is_disconnected(cluster):
+    job = lammps(cluster, OFTEN)
+    cluster.hosts[1].plug(False)
+    said = job.ends(3 * LIMIT + SOON)
+    assert job.process.returncode != 0
+    assert re.search(r"rank 0 \(node1\) has waited in MPI_\w+ and not heard of rank 2", said), said
+
+
+@needs_lammps
+def test_lammps_waits_for_a_rank_that_is_stopped(cluster):
+    job = lammps(cluster, OFTEN)
+    cluster.hosts[1].signal(signal.SIGSTOP, "lmp", last_only=True)
+    said = job.ends(3 * LIMIT + SOON)
+    assert re.search(r"has waited in MPI_\w+ and not heard of rank 3 \(node2\)", said), said
+
+
+@needs_lammps
+def test_lammps_that_is_suspended_as_a_whole_continues(cluster):
+    job = lammps(cluster, OFTEN.replace("100000000", "150"))
+    for number in (signal.SIGSTOP, signal.SIGCONT):
+        for where in cluster.hosts:
+            where.signal(number)
+        time.sleep(2 * LIMIT + 2)
+    said = job.ends(90)
+    assert job.process.returncode == 0, said
