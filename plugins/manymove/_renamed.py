@@ -39,7 +39,7 @@ ATTRIBUTES = {
 def warn(old: str, new: str, depth: int) -> None:
     """Warn of the new name of an object, `depth` calls above this one."""
     warnings.warn(
-        f"{old} is called {new} now; the old name goes with the next release",
+        f"{old} has been renamed to {new}; the old name will be removed in the next release",
         DeprecationWarning,
         stacklevel=depth + 1,
     )

@@ -65,7 +65,7 @@ class DressedIons:
         pole_distance: distance in angstrom up to which the measured g is used.
         offset: largest |g - 1| beyond the window, of order 1 / N, which is due to the fluctuating
             number of counted ions and the fixed total number; g has been divided by it.
-        signal: smallest |U_aa| of the fit at the end of the window, for comparison with `offset`.
+        signal: smallest |U_aa| of the fit at the end of the window, for comparison with the offset.
         window: first and last distance of the fit in angstrom.
         chi_square: of the charge densities in the window against one exponential, per degree of
             freedom; and

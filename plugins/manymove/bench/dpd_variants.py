@@ -95,7 +95,7 @@ class Case:
 
 @dataclass
 class Variant(ABC):
-    """Something to time."""
+    """A program or style that is timed."""
 
     name: str
     settings: dict[str, Any]  # "device" is "cpu" or "cuda"

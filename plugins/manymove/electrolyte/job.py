@@ -28,7 +28,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     """
     if "," in settings.device and world.size > 1:
         raise ValueError(
-            f"--device {settings.device} is for one process, there are {world.size} ranks"
+            f"--device {settings.device} is for one process, but there are {world.size} ranks"
         )
     results = replica.on_all_ranks(settings, world, lambda: _share(settings, world))
     dressed, why_not = fit(settings, results)

@@ -66,7 +66,8 @@ def require_one_process(command: str, instead: str) -> None:
     rank, size, _ = _launched()
     if rank > 0 or size not in (1, None):
         raise RuntimeError(
-            f"{command} is for one process, mpirun or srun started {size or 'several'}: {instead}"
+            f"{command} is for one process, but mpirun or srun has started {size or 'several'}: "
+            f"{instead}"
         )
 
 
