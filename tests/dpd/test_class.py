@@ -265,5 +265,5 @@ def test_the_package_is_imported_without_lammps():
 
 @pytest.mark.parametrize("name", ["Fluid", "deck", "run", "table"])
 def test_old_names_of_the_command_work_with_a_warning(name):
-    with pytest.warns(DeprecationWarning, match=f"manymove.dpd.{name} is called"):
+    with pytest.warns(DeprecationWarning, match=f"manymove.dpd.{name} has been renamed to"):
         assert getattr(manymove.dpd, name) is getattr(command, name)

@@ -46,7 +46,7 @@ def run(
     The arguments are the options of `manymove bench hoomd`; None stands for their defaults.
 
     Returns:
-        what the JSON file holds.
+        the content of the JSON file.
 
     Raises:
         ImportError: HOOMD-blue is not installed.
@@ -103,7 +103,7 @@ def run(
 
 
 def _ratio(name: str, variant: Variant, other: Variant) -> dict[str, Any]:
-    """Of the rates, one ratio per round: their median and extremes."""
+    """Median and extremes of the ratios of the rates, one ratio per round."""
     ratios = [a / b for a, b in zip(variant.rates, other.rates, strict=True)]
     key = f"ratio_to_{name}"
     return {key: median(ratios), f"{key}_lowest": min(ratios), f"{key}_highest": max(ratios)}

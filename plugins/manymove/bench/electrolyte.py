@@ -1,7 +1,7 @@
 """Speed of the Coulomb engines: `manymove bench electrolyte`.
 
-Variants start from the same equilibrated configuration of the paper's 3:-1 salt and are timed in
-turn, so that a change of the machine's clock meets all of them alike.
+Variants start from the same equilibrated configuration of the paper's 3:-1 salt. They are timed in
+turn, so that changes of the machine's clock affect all of them equally.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def run(
     The arguments are the options of `manymove bench electrolyte`; None stands for their defaults.
 
     Returns:
-        what the JSON file holds.
+        the content of the JSON file.
 
     Raises:
         ValueError: an argument is out of range.
@@ -125,8 +125,8 @@ def _result(engine: Electrolyte, variant: Variant) -> dict[str, Any]:
         "acceptance": timed["acceptance"],
         "evaluated_share": evaluated,
         "warnings": timed["warnings"],
-        # A pair term is one ion against another at the old and the new place; only those that are
-        # computed count.
+        # A pair term is that of one ion with another at the old and the new position; only those
+        # that are computed count.
         "pair_terms_per_second": evaluated * engine.N**2 / per_sweep,
     }
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All benchmarks in one go, and the best of ours beside the best of the peers: `bench all`.
+"""All benchmarks, and our fastest variants compared with the fastest peers: `bench all`.
 
-Each part runs in a process of its own, size after size, so that a peer that fails, crashes or hangs
-ends its part at most: `python -m manymove.bench.suite PART REQUEST FILE`.
+Each part runs in a separate process, size after size, so that a peer that fails, crashes or hangs
+ends its own part only: `python -m manymove.bench.suite PART REQUEST FILE`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Row = dict[str, Any]
 
 PEERS = ("hoomd", "raspalib")  # modules of peers that run in the process of a part
 WORKER = [sys.executable, "-m", "manymove.bench.suite"]
-MOST_ON_RANKS = 500_000  # particles; on a machine with a GPU ranks are timed up to there
+MOST_ON_RANKS = 500_000  # particles; on a machine with a GPU ranks are timed up to this size
 
 
 @dataclass(frozen=True)
 class Part:
-    """One benchmark, and what its rows say."""
+    """A benchmark, and the keys of its rows."""
 
     title: str
     gpu_sizes: Sequence[int]
@@ -143,7 +143,7 @@ def _is_hpmc(row: Row) -> bool:
     return row["variant"].startswith("HPMC")
 
 
-# HPMC is timed beside the disks in HOOMD-blue, with several settings.
+# HPMC is timed together with the disks in HOOMD-blue, with several settings.
 PARTS = {
     "disks": Part(
         "hard disks", [65536, 1048576], [4096, 65536], "particles", "trial_moves_per_second",
@@ -182,14 +182,14 @@ def run(
 ) -> dict[str, Any]:
     """Run the benchmarks with their defaults, print a table, write the JSON file and the picture.
 
-    What needs a program that is not installed is left out, with the reason; so is what fails, or is
-    not done when its time is up, with all sizes that are done kept. A part that fails is tried
-    again without the peers in its process. The JSON file is written after each part. The arguments
-    are the options of `manymove bench all`; None stands for their defaults.
+    Parts that need a program that is not installed are left out, with the reason. The same holds
+    for sizes that fail or are not finished at the time limit, while finished sizes are kept. A part
+    that fails is repeated without the peers in its process. The JSON file is written after each
+    part. The arguments are the options of `manymove bench all`; None stands for their defaults.
 
     Returns:
-        what the JSON file holds: the report of each benchmark, a summary row per size, why parts
-        are absent, and what failed.
+        the content of the JSON file: the report of each benchmark, a summary row per size, the
+        reasons why parts are absent, and the failures.
 
     Raises:
         ValueError: an argument is out of range.
@@ -238,7 +238,7 @@ def run(
 def _run_part(
     name: str, sizes: Sequence[int], common: dict[str, Any], limit: float
 ) -> tuple[dict[str, Any], list[str]]:
-    """The report of a part, as far as it came, and what failed."""
+    """The report of a part, which may be incomplete, and its failures."""
     done: dict[str, Any] = {}
     failures: list[str] = []
     deadline = time.monotonic() + limit
@@ -262,7 +262,8 @@ def _run_part(
 
 
 def work(name: str, request: dict[str, Any], file: Path) -> int:
-    """What a part's process does: its sizes, one after the other; the file grows with each."""
+    """Time the sizes of a part one after the other, in its process. The file grows with each
+    size."""
     part = PARTS[name]
     sizes, peers = request.pop("sizes"), request.pop("peers")
     for module in part.hidden if peers else PEERS:
@@ -288,7 +289,7 @@ def work(name: str, request: dict[str, Any], file: Path) -> int:
 
 
 def summarise(part: Part, results: Sequence[Row]) -> list[Row]:
-    """The fastest of ours at each size, the fastest peer and the ratio of the two."""
+    """Our fastest variant at each size, the fastest peer and the ratio of the two."""
     rows = [row for row in results if "failure" not in row]
     summary = []
     for size in dict.fromkeys(row[part.size] for row in rows):

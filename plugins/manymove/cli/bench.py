@@ -40,7 +40,7 @@ def _of_all(
 def _alone(name: str) -> None:
     from manymove.jobs.world import require_one_process
 
-    require_one_process(f"manymove bench {name}", "it starts what it needs itself")
+    require_one_process(f"manymove bench {name}", "it starts its own processes")
 
 
 def _timed(part: str, options: dict[str, Any], module: str | None = None) -> int:

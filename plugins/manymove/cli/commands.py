@@ -158,7 +158,7 @@ def dpd(
     from manymove.dpd import fluid as fluids
     from manymove.jobs.world import require_one_process
 
-    require_one_process("manymove dpd", "--ranks says how many LAMMPS has")
+    require_one_process("manymove dpd", "--ranks sets the number of ranks of LAMMPS")
     for name in ("context", "output", "quiet", "resume", "overwrite"):
         del options[name]
     if checkpoint_every is None:  # checkpoint_steps alone: a file at each of them
@@ -293,7 +293,7 @@ def electrolyte(
 
     world = World.connect()
     if diameters is not None and diameter is not None:
-        raise ValueError("--diameter is of all ions: give either it or --diameters")
+        raise ValueError("--diameter is that of all ions: give either --diameter or --diameters")
     given = to_store(options)
     if debye_length is None and concentration is None:
         debye_length = 28.53
@@ -324,7 +324,7 @@ def _end(name: str, table: str, summary: dict[str, Any], output: Path, quiet: bo
     start = f"mpirun -n {ranks} " if ranks > 1 and name != "dpd" else ""
     if any(output.glob("**/checkpoint-*")):
         say(
-            f"stopped early; results and checkpoint are in {output}/, and this continues: "
+            f"stopped early; results and checkpoint are in {output}/. This command continues: "
             f"{start}manymove {name} --resume --output {output}"
         )
     else:

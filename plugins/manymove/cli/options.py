@@ -146,7 +146,7 @@ def values(
         number = {None: "", 2: "two ", 3: "three "}[count]
         raise ValueError(f"{option} is {text!r}; it must be {number}{kinds} separated by commas")
     if distinct and len(set(found)) < len(found):
-        raise ValueError(f"{option} is {text!r}; one occurs twice")
+        raise ValueError(f"{option} is {text!r}; a value occurs twice")
     return found
 
 
@@ -155,9 +155,7 @@ def number(option: str, word: str, kind: type) -> Any:
     try:
         return kind(word)
     except ValueError:
-        raise ValueError(
-            f'{option} has "{word}", which is not a number of the right kind'
-        ) from None
+        raise ValueError(f'{option} has "{word}", which is not a valid number') from None
 
 
 def say(message: str) -> None:
@@ -215,7 +213,7 @@ def _continued(options: dict[str, Any], changeable: list[str]) -> dict[str, Any]
     try:
         stored = dict(json.loads(path.read_text()))
     except (ValueError, TypeError) as error:
-        raise ValueError(f"--resume: {path} holds no options: {error}") from None
+        raise ValueError(f"--resume: {path} has no options: {error}") from None
     stored = {RENAMED.get(_flag(name), _flag(name)): value for name, value in stored.items()}
     context = options["context"]
     parameters = {parameter.opts[0]: parameter for parameter in context.command.params}

@@ -40,7 +40,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
 
 
 def _share(settings: Settings, world: World, ranks: Ranks | None) -> list[Result]:
-    """What this rank runs; of a system that all share, the first rank has the result."""
+    """Run the replicas of this rank. For a system that all share, the first rank has the result."""
     mine = [0] if ranks else world.share(range(settings.replicas))
     frame = ranks.together(lambda: _start(settings)) if ranks else _start(settings)
     results = replica.run_share(
@@ -55,7 +55,7 @@ def _share(settings: Settings, world: World, ranks: Ranks | None) -> list[Result
 
 
 def _start(settings: Settings) -> Frame | None:
-    """The start that was asked for."""
+    """The requested initial configuration."""
     if settings.input is None or settings.resume:
         return None
     return read_frame(settings.input)
@@ -120,7 +120,7 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
 
 
 def psi6_time(courses: list[np.ndarray]) -> float | None:
-    """Relaxation time of the global psi_6 in sweeps; of its modulus where it has a direction."""
+    """Relaxation time of the global psi_6 in sweeps, or of its modulus if it has a direction."""
     n = min((len(course) for course in courses), default=0)
     if n < 2:
         return None
@@ -135,7 +135,7 @@ def psi6_time(courses: list[np.ndarray]) -> float | None:
 
 
 def _near_freezing(packing_fraction: float) -> bool:
-    """Where the liquid, the hexatic phase and the solid meet."""
+    """Whether the packing fraction is near the transitions of liquid, hexatic phase and solid."""
     return 0.695 <= packing_fraction <= 0.722
 
 
@@ -185,7 +185,7 @@ def _summarise_replica(
 
 
 def write_outputs(settings: Settings, results: list[Result], summary: dict[str, Any]) -> None:
-    """summary.json, the records, and, of a complete run, the pictures."""
+    """Write summary.json, the records, and, for a complete run, the pictures."""
     report.write_json(settings.output / "summary.json", summary)
     measured = [r for r in results if r.records.size]
     if not measured:

