@@ -134,12 +134,12 @@ class HardDisks(MonteCarlo):
             "repair_depth": arguments.not_negative("repair_depth", repair_depth),
         }
         self._settle(device, threads, comm, timeout)
-        found, make = arguments.positions(positions), _core.HardDisks
+        read, make = arguments.positions, _core.HardDisks
         if self._ranks is None:
-            self._adopt(make.from_positions(found, *self._where()))
+            self._adopt(make.from_positions(read(positions), *self._where()))
         else:
             with self._ranks.collective():
-                self._divide(lambda: make.first_snapshot(found, self._parameters))
+                self._divide(lambda: make.first_snapshot(read(positions), self._parameters))
 
     @classmethod
     def random(
@@ -250,7 +250,7 @@ class HardDisks(MonteCarlo):
         Args:
             sweeps: N trial moves each, at least 0.
             callback: called with this object every tenth of a second or so, and at the end.
-            progress: show a progress bar.
+            progress: show a progress bar; of several ranks, which all ask for it, the first does.
 
         Raises:
             ValueError: sweeps is negative or not finite.
