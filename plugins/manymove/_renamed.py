@@ -14,6 +14,7 @@ from typing import Any
 
 MODULES = {
     "manymove.adsorbates": "manymove.adsorption.adsorbates",
+    "manymove.adsorption_fill": "manymove.adsorption.occupancy",
     "manymove.averages": "manymove.adsorption.averages",
     "manymove.frameworks": "manymove.adsorption.frameworks",
     "manymove.harddisk": "manymove.hard_particles",
@@ -81,7 +82,8 @@ def names_of(package: str) -> Callable[[str], Any]:
     def find(name: str) -> Any:
         old = f"{package}.{name}"
         if old in MODULES:
-            return importlib.import_module(old)
+            warn(old, MODULES[old], 2)
+            return importlib.import_module(MODULES[old])
         if old in ATTRIBUTES:
             warn(old, ATTRIBUTES[old], 2)
             module, _, new = ATTRIBUTES[old].rpartition(".")

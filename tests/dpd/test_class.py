@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -256,6 +257,22 @@ def test_what_it_says_of_itself(capfd):
     assert repr(fluid) == "<DPDFluid: N = 375, box = 5 x 5 x 5, steps = 20, device = cpu>"
     assert "<td>5 x 5 x 5</td>" in fluid._repr_html_()
     assert "2 threads" in fluid.device_name and fluid.threads == 2
+
+
+def test_threads_start_lammps_one_after_another(monkeypatch):
+    """Otherwise an instance that is made while another one loads the plugin has no styles of it."""
+    starting = []
+
+    def load(lmp) -> None:
+        starting.append(lmp)
+        time.sleep(0.05)
+        assert starting == [lmp]
+        starting.clear()
+
+    monkeypatch.setattr("lammps.lammps", lambda cmdargs: object())
+    monkeypatch.setattr(host, "load", load)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: host.start(), range(4)))
 
 
 def test_the_package_is_imported_without_lammps():

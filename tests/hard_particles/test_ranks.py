@@ -85,6 +85,7 @@ def test_an_error_is_one_of_all_ranks(tmp_path):
         "least 19 rows of cells, of 36 rows in 2 rows of tiles, allow 1",
         "other settings": "ValueError: the ranks of comm have different settings",
         "overlap": "OverlapError: disks 1 and 41 overlap by 0.15",
+        "no points": "ValueError: positions must be a list of points",
         "no file": "FileNotFoundError",
         "no communicator": "TypeError: comm must be a communicator of mpi4py, got 7",
         "timeout": "ValueError: timeout must be positive, got 0.0",

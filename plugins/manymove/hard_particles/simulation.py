@@ -137,12 +137,12 @@ class HardDisks(MonteCarlo):
             "repair_depth": arguments.not_negative("repair_depth", repair_depth),
         }
         self._settle(device, threads, comm, timeout)
-        found, make = arguments.positions(positions), _core.HardDisks
+        read, make = arguments.positions, _core.HardDisks
         if self._ranks is None:
-            self._adopt(make.from_positions(found, *self._where()))
+            self._adopt(make.from_positions(read(positions), *self._where()))
         else:
             with self._ranks.collective():
-                self._divide(lambda: make.first_snapshot(found, self._parameters))
+                self._divide(lambda: make.first_snapshot(read(positions), self._parameters))
 
     @classmethod
     def random(
@@ -254,7 +254,7 @@ class HardDisks(MonteCarlo):
         Args:
             sweeps: number of sweeps of N trial moves each, at least 0.
             callback: function that is called with this object about every 0.1 s and at the end.
-            progress: show a progress bar.
+            progress: show a progress bar. Several ranks must all ask for it, and the first shows it.
 
         Raises:
             ValueError: sweeps is negative or not finite.

