@@ -254,7 +254,7 @@ class HardDisks(MonteCarlo):
         Args:
             sweeps: number of sweeps of N trial moves each, at least 0.
             callback: function that is called with this object about every 0.1 s and at the end.
-            progress: show a progress bar. Several ranks must all ask for it, and the first shows it.
+            progress: show a progress bar. Several ranks must all ask for it; the first shows it.
 
         Raises:
             ValueError: sweeps is negative or not finite.
