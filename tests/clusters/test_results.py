@@ -25,7 +25,7 @@ RANKS = 2 * HOSTS
 PROGRAM = Path(ranks_program.__file__)
 COMMON = "--device cpu --threads 1 --quiet".split()
 JOBS = {
-    "disks that ranks share": f"disks --particles {750 * HOSTS**2} --sweeps 60 --equilibrate 20 "
+    "disks that ranks share": f"disks --particles {1000 * HOSTS**2} --sweeps 60 --equilibrate 20 "
     "--frames 2 --decompose",
     "replicas of disks": f"disks --particles 300 --sweeps 100 --equilibrate 5 --replicas {RANKS}",
     "electrolytes": "electrolyte --ions 64 --debye-length 28.53 --sweeps 40 --equilibrate 5 "
