@@ -10,7 +10,7 @@ import manymove.hoomd
 
 
 def simulation_of(start, device=None, seed=1, types=("A", "B")):
-    """On any number of ranks; the types in turn."""
+    """A simulation of the disks on any number of ranks, with alternating types."""
     positions, box = start
     simulation = hoomd.Simulation(device or hoomd.device.CPU(), seed=seed)
     snapshot = hoomd.Snapshot(simulation.device.communicator)
@@ -56,7 +56,7 @@ def box_of(simulation):
 
 
 def standalone(simulation, cycles, **settings):
-    """What `manymove.HardDisks` makes of the present state in so many cycles."""
+    """The result of `manymove.HardDisks` for the present state after a number of cycles."""
     disks = manymove.HardDisks(
         positions_of(simulation),
         box_of(simulation),
