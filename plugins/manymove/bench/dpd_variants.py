@@ -437,7 +437,7 @@ HOOMD = [sys.executable, "-m", "manymove.bench.dpd_hoomd"]
 
 @dataclass
 class HoomdVariant(Variant):
-    """md.pair.DPD of HOOMD-blue on a GPU, in a process of its own (bench_dpd_hoomd.py).
+    """md.pair.DPD of HOOMD-blue on a GPU, in a process of its own (dpd_hoomd.py).
 
     It melts a random start of its own, as long as the others, and holds the fluid between runs.
     """
