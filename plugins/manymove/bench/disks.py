@@ -19,15 +19,7 @@ from manymove.bench.disk_variants import (
     melted_engines,
     standalone,
 )
-from manymove.bench.harness import (
-    STATUS,
-    Report,
-    Table,
-    Variant,
-    check,
-    spread,
-    time_in_turn,
-)
+from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
 from manymove.devices import on_gpu
 from manymove.hard_particles.simulation import HardDisks
 
@@ -38,18 +30,18 @@ HPMC_NSELECT = 16  # moves per disk and time step: the fastest of 8 to 32 on an 
 
 def run(
     *,
-    sizes: Sequence[int] | None,
-    packing_fraction: float,
+    sizes: Sequence[int] | None = None,
+    packing_fraction: float = 0.698,
     device: str,
-    threads: Sequence[int] | None,
-    max_displacement: float | None,
-    moves_per_cell: int | None,
-    equilibrate: int,
+    threads: Sequence[int] | None = None,
+    max_displacement: float | None = None,
+    moves_per_cell: int | None = None,
+    equilibrate: int = 200,
     repeats: int,
     seconds: float,
-    decorrelation: int,
+    decorrelation: int = 0,
     seed: int,
-    json_file: Path | None,
+    json_file: Path | None = None,
 ) -> dict[str, Any]:
     """Time every size, print a table, and write the JSON file after each size.
 

@@ -29,17 +29,17 @@ CPU_SIZES = [16384]
 
 def run(
     *,
-    sizes: Sequence[int] | None,
-    packing_fraction: float,
+    sizes: Sequence[int] | None = None,
+    packing_fraction: float = 0.698,
     device: str,
-    threads: int | None,
-    max_displacement: float | None,
-    equilibrate: int,
+    threads: int | None = None,
+    max_displacement: float | None = None,
+    equilibrate: int = 200,
     repeats: int,
     seconds: float,
-    decorrelation: int,
+    decorrelation: int = 0,
     seed: int,
-    json_file: Path | None,
+    json_file: Path | None = None,
 ) -> dict[str, Any]:
     """Time every size, print a table, and write the JSON file after each size.
 

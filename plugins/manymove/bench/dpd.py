@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from manymove.arguments import PRECISIONS
 from manymove.bench import dpd_variants, status
 from manymove.bench.dpd_variants import Case, Variant
 from manymove.bench.harness import Report, Table, check, spread
@@ -34,28 +35,27 @@ FIGURE_11 = {
 }
 SHORTEST_MELT = 100  # steps; earlier, the overlaps of the start have not heated the fluid yet
 DEVICES = ("auto", "cpu", "cuda")
-PRECISIONS = ("mixed", "double")
 
 
 def run(
     *,
-    sizes: Sequence[int] | None,
-    densities: Sequence[float],
-    cutoffs: Sequence[float],
-    timestep: float,
-    skins: Sequence[float],
-    weight_exponent: float,
+    sizes: Sequence[int] | None = None,
+    densities: Sequence[float] = (3.0,),
+    cutoffs: Sequence[float] = (1.0,),
+    timestep: float = 0.005,
+    skins: Sequence[float] = (0.3,),
+    weight_exponent: float = 1.0,
     device: str,
-    precisions: Sequence[str],
-    ranks: Sequence[int] | None,
-    threads: Sequence[int],
-    lammps: Sequence[Path],
-    equilibrate: int,
+    precisions: Sequence[str] = PRECISIONS,
+    ranks: Sequence[int] | None = None,
+    threads: Sequence[int] = (1,),
+    lammps: Sequence[Path] = (),
+    equilibrate: int = 1000,
     repeats: int,
     seconds: float,
     seed: int,
-    json_file: Path | None,
-    plot_file: Path | None,
+    json_file: Path | None = None,
+    plot_file: Path | None = None,
 ) -> dict[str, Any]:
     """Time every size at every density and cutoff, print a table, write the JSON file after each.
 

@@ -12,15 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from manymove.analysis.ions import Salt
-from manymove.bench.harness import (
-    STATUS,
-    Report,
-    Table,
-    Variant,
-    check,
-    spread,
-    time_in_turn,
-)
+from manymove.arguments import PRECISIONS
+from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
 from manymove.devices import on_gpu
 from manymove.electrolyte.simulation import WATER_300K, Electrolyte
 
@@ -30,19 +23,19 @@ CPU_SIZES = [4096, 16384]
 
 def run(
     *,
-    sizes: Sequence[int] | None,
-    debye_length: float,
-    diameter: float,
+    sizes: Sequence[int] | None = None,
+    debye_length: float = 28.53,
+    diameter: float = 7.5,
     device: str,
-    threads: Sequence[int] | None,
-    methods: Sequence[str],
-    precisions: Sequence[str],
-    threads_per_particle: Sequence[int] | None,
-    equilibrate: int,
+    threads: Sequence[int] | None = None,
+    methods: Sequence[str] = ("brush",),
+    precisions: Sequence[str] = PRECISIONS,
+    threads_per_particle: Sequence[int] | None = None,
+    equilibrate: int = 10,
     repeats: int,
     seconds: float,
     seed: int,
-    json_file: Path | None,
+    json_file: Path | None = None,
 ) -> dict[str, Any]:
     """Time every size, print a table, and write the JSON file after each size.
 

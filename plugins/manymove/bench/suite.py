@@ -47,32 +47,13 @@ class Part:
 
 
 def _disks(size: int, **common: Any) -> dict[str, Any]:
-    return disks.run(
-        sizes=[size],
-        packing_fraction=0.698,
-        threads=None,
-        max_displacement=None,
-        moves_per_cell=None,
-        equilibrate=200,
-        decorrelation=0,
-        json_file=None,
-        **common,
-    )
+    return disks.run(sizes=[size], **common)
 
 
 def _hoomd(size: int, **common: Any) -> dict[str, Any]:
     from manymove.bench import disks_hoomd
 
-    return disks_hoomd.run(
-        sizes=[size],
-        packing_fraction=0.698,
-        threads=None,
-        max_displacement=None,
-        equilibrate=200,
-        decorrelation=0,
-        json_file=None,
-        **common,
-    )
+    return disks_hoomd.run(sizes=[size], **common)
 
 
 def _dpd(size: int, device: str, **common: Any) -> dict[str, Any]:
@@ -81,62 +62,21 @@ def _dpd(size: int, device: str, **common: Any) -> dict[str, Any]:
     device = device.partition(":")[0]
     if device == "auto" and on_gpu(device) and size > MOST_ON_RANKS:
         device = "cuda"
-    return dpd.run(
-        sizes=[size],
-        densities=[3.0],
-        cutoffs=[1.0],
-        timestep=0.005,
-        skins=[0.3],
-        weight_exponent=1.0,
-        device=device,
-        precisions=["mixed", "double"],
-        ranks=None,
-        threads=[1],
-        lammps=[],
-        equilibrate=1000,
-        json_file=None,
-        plot_file=None,
-        **common,
-    )
+    return dpd.run(sizes=[size], device=device, **common)
 
 
 def _electrolyte(size: int, **common: Any) -> dict[str, Any]:
     from manymove.bench import electrolyte
 
-    return electrolyte.run(
-        sizes=[size],
-        debye_length=28.53,
-        diameter=7.5,
-        threads=None,
-        methods=["brush"],
-        precisions=["mixed", "double"],
-        threads_per_particle=None,
-        equilibrate=10 if size < MOST_ON_RANKS else 2,
-        json_file=None,
-        **common,
-    )
+    equilibrate = 10 if size < MOST_ON_RANKS else 2
+    return electrolyte.run(sizes=[size], equilibrate=equilibrate, **common)
 
 
 def _adsorption(size: int, device: str, **common: Any) -> dict[str, Any]:
     from manymove.bench import adsorption
 
-    return adsorption.run(
-        device=device,
-        framework="MFI",
-        molecules=[size],
-        methods=["metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj"],
-        proposals=[64],
-        systems=None,
-        interpolation="linear",
-        grid_spacing=None,
-        precision="mixed",
-        cpu=False,
-        threads=None,
-        raspa=True,
-        equilibrate=2000 if on_gpu(device) else 100,
-        json_file=None,
-        **common,
-    )
+    about = {"interpolation": "linear", "equilibrate": 2000 if on_gpu(device) else 100}
+    return adsorption.run(molecules=[size], device=device, raspa=True, **about, **common)
 
 
 def _is_hpmc(row: Row) -> bool:
