@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator, default_rng  # a Ctrl-C during its first import would be lost
 
 AVOGADRO_PER_LITRE = 6.02214076e-4  # ions per cubic angstrom at 1 mol/l (SI, exact)
 
@@ -133,7 +134,7 @@ def random_sphere(ions: int, radius: float, diameter: float, seed: int) -> np.nd
             f"too dense: two ions at least {diameter:.6g} apart have no room in a sphere of radius "
             f"{radius:.6g}"
         )
-    random = np.random.default_rng(seed)
+    random = default_rng(seed)
     least = diameter * (1 + 1e-6) + 8 * radius / 2**23  # room for the engine's rounding
 
     def sites(spacing: float) -> np.ndarray:
@@ -180,7 +181,7 @@ def random_box(
     Raises:
         ValueError: the lattice has fewer sites than ions in the box.
     """
-    random = np.random.default_rng(seed)
+    random = default_rng(seed)
     edges = np.array(box, dtype=float)
     least = diameter * (1 + 1e-6) + 8 * edges.max() / 2**24
     most = np.floor(edges / (math.sqrt(2) * least)).astype(int)
@@ -204,7 +205,7 @@ def random_box(
     return shaken - np.floor(shaken / edges + 0.5) * edges
 
 
-def _shake(random: np.random.Generator, ions: int, gap: float) -> np.ndarray:
+def _shake(random: Generator, ions: int, gap: float) -> np.ndarray:
     """Vectors shorter than half the gap, uniform in a ball."""
     directions = random.normal(size=(ions, 3))
     directions /= np.linalg.norm(directions, axis=1)[:, None]

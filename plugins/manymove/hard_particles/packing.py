@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from numpy.random import Generator, default_rng  # as in analysis/ions.py
 
 from manymove import _core
 
@@ -74,7 +75,7 @@ def random_packing(
         raise ValueError(f"the box {box[0]:.6g} x {box[1]:.6g} is narrower than a disk")
     swollen = diameter * min(_MOST_SWOLLEN, math.sqrt(_SWOLLEN_FRACTION / packing_fraction))
     stages = [(0.7 * final, 100), (min(swollen, *box), 400), (final, 4000)]
-    generator = np.random.default_rng(seed)
+    generator = default_rng(seed)
     for _ in range(_ATTEMPTS):
         positions = (_stratified(N, box[1] / box[0], generator) - 0.5) * box
         for size, passes in stages:
@@ -105,7 +106,7 @@ def _relax(
     return depth
 
 
-def _stratified(N: int, aspect_ratio: float, generator: np.random.Generator) -> np.ndarray:
+def _stratified(N: int, aspect_ratio: float, generator: Generator) -> np.ndarray:
     """Random points in the unit square, (N, 2), about _STRATUM in each of many equal rectangles.
 
     The square is cut into rows and these into rectangles, each as large as its share of the points.
