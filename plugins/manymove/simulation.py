@@ -199,7 +199,8 @@ class Simulation:
         path: PathLike,
         device: str = "auto",
         threads: int | None = None,
-        **ranks: Any,
+        *ranks: Any,
+        **named: Any,
     ) -> S:
         """Continue from a checkpoint.
 
@@ -210,7 +211,7 @@ class Simulation:
         Args:
             path: path of the file.
             device, threads: as for the class.
-            ranks: `comm` and `timeout` of hard disks, as for the class.
+            ranks, named: `comm` and `timeout` of hard disks, as for the class.
 
         Raises:
             OSError: the file cannot be read.
@@ -218,7 +219,7 @@ class Simulation:
                 small for so many ranks.
         """
         self = cls.__new__(cls)
-        self._settle(device, threads, **ranks)
+        self._settle(device, threads, *ranks, **named)
         self._restore(path)
         return self
 
