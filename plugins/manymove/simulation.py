@@ -201,7 +201,8 @@ class Simulation:
         path: PathLike,
         device: str = "auto",
         threads: int | None = None,
-        **ranks: Any,
+        *ranks: Any,
+        **named: Any,
     ) -> S:
         """Create an object from a checkpoint.
 
@@ -212,7 +213,7 @@ class Simulation:
         Args:
             path: path of the file.
             device, threads: arguments of the class.
-            ranks: arguments `comm` and `timeout` of `HardDisks`.
+            ranks, named: arguments `comm` and `timeout` of `HardDisks`.
 
         Raises:
             OSError: the file cannot be read.
@@ -220,7 +221,7 @@ class Simulation:
                 too small for the number of ranks.
         """
         self = cls.__new__(cls)
-        self._settle(device, threads, **ranks)
+        self._settle(device, threads, *ranks, **named)
         self._restore(path)
         return self
 

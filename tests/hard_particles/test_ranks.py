@@ -65,7 +65,7 @@ def test_a_checkpoint_of_two_ranks_goes_on_on_any_number(tmp_path):
     alone.run_cycles(50)
     assert found(2, "save", tmp_path) == 2 * [alone.state_hash]
     assert found(3, "load", tmp_path) == 3 * [2 * [alone.state_hash]]
-    again = HardDisks.load(tmp_path / "ranks.state", device="cpu", threads=1)
+    again = HardDisks.load(tmp_path / "ranks.state", "cpu", 1, None, 5.0)  # without names
     again.run_cycles(50)
     assert again.state_hash == alone.state_hash
 
