@@ -160,6 +160,11 @@ class Host:
             time.sleep(0.1)
 
     def end(self) -> None:
+        """Ends all its processes, and those of the launcher that have started them."""
+        if self._process.poll() is None:
+            for pid in self.processes():
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
 
