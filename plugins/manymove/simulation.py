@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,7 +37,7 @@ def of_engine(name: str, doc: str) -> Any:
     return property(lambda self: getattr(self._engine, name), doc=doc)
 
 
-class Simulation:
+class Simulation(ABC):
     """An engine on a device and its parameters; a base class that is not for separate use.
 
     A subclass defines `_KIND`, the kind of its checkpoints, `_COUNTER`, its own name of `timestep`,
@@ -164,7 +165,8 @@ class Simulation:
 
     @property
     def state_hash(self) -> str:
-        """Hash of all positions and counters, 16 hexadecimal digits, the same on every machine."""
+        """Hash of all positions and counters, 16 hexadecimal digits. Equal trajectories have equal
+        hashes on all machines."""
         return f"{self._engine.state_hash():016x}"
 
     # ---- checkpoints -----------------------------------------------------------------------------
@@ -191,19 +193,12 @@ class Simulation:
         header = {"parameters": self._parameters, "counters": state["counters"], **header}
         checkpoint.write(path, self._KIND, header, keep_previous=keep_previous, **arrays)
 
+    @abstractmethod
     def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of a checkpoint, from the engine's snapshot."""
-        raise NotImplementedError
 
     @classmethod
-    def load(
-        cls: type[S],
-        path: PathLike,
-        device: str = "auto",
-        threads: int | None = None,
-        *ranks: Any,
-        **named: Any,
-    ) -> S:
+    def load(cls: type[S], path: PathLike, device: str = "auto", threads: int | None = None) -> S:
         """Create an object from a checkpoint.
 
         The trajectory continues with the same bits on all devices and any number of ranks. For
@@ -213,21 +208,23 @@ class Simulation:
         Args:
             path: path of the file.
             device, threads: arguments of the class.
-            ranks, named: arguments `comm` and `timeout` of `HardDisks`.
 
         Raises:
             OSError: the file cannot be read.
-            ValueError: the file is not a checkpoint of this class, or it is damaged, or the box is
-                too small for the number of ranks.
+            ValueError: the file is not a checkpoint of this class, or it is damaged.
         """
+        return cls._loaded(path, device, threads)
+
+    @classmethod
+    def _loaded(cls: type[S], path: PathLike, *place: Any) -> S:
         self = cls.__new__(cls)
-        self._settle(device, threads, *ranks, **named)
+        self._settle(*place)
         self._restore(path)
         return self
 
+    @abstractmethod
     def _restore(self, path: PathLike) -> None:
         """Restore the contents of a checkpoint on the chosen device."""
-        raise NotImplementedError
 
 
 class MonteCarlo(Simulation):

@@ -25,7 +25,7 @@ if everyone.rank == 0:
 
 
 def reaches(host: Host, other: Host) -> bool:
-    """Whether the other host answers, if only that nobody listens there."""
+    """Whether the other host answers: no program listens on the port, so it refuses to connect."""
     code = f"import socket; print(socket.socket().connect_ex(('{other.name}', 9)))"
     answer = host(f'timeout 2 {sys.executable} -c "{code}" || true').strip()
     return answer == str(errno.ECONNREFUSED)

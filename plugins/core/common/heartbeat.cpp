@@ -75,11 +75,11 @@ struct Datagram {
   std::int32_t leaves;  // this rank ends by itself
 };
 
-class Heart {
+class Heartbeat {
  public:
-  static Heart& of_process() {
-    static auto& heart = *new Heart;  // its thread may outlive statics
-    return heart;
+  static Heartbeat& of_process() {
+    static auto& heartbeat = *new Heartbeat;  // its thread may outlive statics
+    return heartbeat;
   }
   const Endpoint& endpoint() const { return mine_; }
 
@@ -104,7 +104,7 @@ class Heart {
     double silent = 0;  // seconds
   };
 
-  Heart() {
+  Heartbeat() {
     gethostname(mine_.host, sizeof mine_.host - 1);
     std::random_device random;
     mine_.key = (std::uint64_t(random()) << 32) | random();
@@ -208,10 +208,10 @@ class Heart {
 
 }  // namespace
 
-Endpoint my_endpoint() { return Heart::of_process().endpoint(); }
+Endpoint my_endpoint() { return Heartbeat::of_process().endpoint(); }
 
 void watch_ranks(int rank, const std::vector<Endpoint>& ranks, void (*end)()) {
-  Heart::of_process().start(rank, ranks, end);
+  Heartbeat::of_process().start(rank, ranks, end);
 }
 
 }  // namespace manymove

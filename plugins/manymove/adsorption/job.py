@@ -31,7 +31,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
     """
     results = replica.on_all_ranks(settings, world, lambda: _share(settings, world))
-    summary = summarise(settings, results, world.size)
+    summary = summarize(settings, results, world.size)
     if world.rank == 0:
         write_outputs(settings, results, summary)
     return summary, summary["complete"]
@@ -67,7 +67,7 @@ def _number_of_parts(settings: Settings, world: World) -> int:
     return world.size
 
 
-def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str, Any]:
+def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str, Any]:
     """The content of summary.json."""
     first = results[0]
     pooled = Pooled([r.run for r in results])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator, default_rng  # a Ctrl-C during its first import would be lost
 
-AVOGADRO_PER_LITRE = 6.02214076e-4  # ions per cubic angstrom at 1 mol/l (SI, exact)
+AVOGADRO_PER_LITER = 6.02214076e-4  # ions per cubic angstrom at 1 mol/l (SI, exact)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Salt:
     def density_at(self, concentration: float) -> float:
         """Number of ions per cubic angstrom at a concentration of formula units in mol/l."""
         units = math.gcd(*self.counts)
-        return concentration * AVOGADRO_PER_LITRE * sum(self.counts) / units
+        return concentration * AVOGADRO_PER_LITER * sum(self.counts) / units
 
 
 def debye_length(densities: Sequence[float], valences: Sequence[float], bjerrum: float) -> float:

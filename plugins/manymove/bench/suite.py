@@ -121,6 +121,7 @@ def run(
     plot_file: Path | None,
 ) -> dict[str, Any]:
     """Run the benchmarks with their defaults, print a table, write the JSON file and the picture.
+    Adsorbates use the linear grid, as in the recorded results.
 
     Parts that need a program that is not installed are left out, with the reason. The same holds
     for sizes that fail or are not finished at the time limit, while finished sizes are kept. A part
@@ -159,7 +160,7 @@ def run(
             print(*(f"failed: {failure}" for failure in failures), sep="\n")
         if done.get("results"):
             report["benchmarks"][name] = done
-            report["summary"] += summarise(PARTS[name], done["results"])
+            report["summary"] += summarize(PARTS[name], done["results"])
         if json_file is not None:
             write_json(json_file, report)
     if not report["summary"]:
@@ -228,7 +229,7 @@ def work(name: str, request: dict[str, Any], file: Path) -> int:
 # ---- what is shown -------------------------------------------------------------------------------
 
 
-def summarise(part: Part, results: Sequence[Row]) -> list[Row]:
+def summarize(part: Part, results: Sequence[Row]) -> list[Row]:
     """Our fastest variant at each size, the fastest peer and the ratio of the two."""
     rows = [row for row in results if "failure" not in row]
     summary = []

@@ -54,7 +54,7 @@ def _timed(part: str, options: dict[str, Any], module: str | None = None) -> int
         figures.need_matplotlib()
     results = import_module(f"manymove.bench.{module or part}").run(**options)["results"]
     if plot_file is not None:
-        suite.plot(plot_file, suite.summarise(suite.PARTS[part], results))
+        suite.plot(plot_file, suite.summarize(suite.PARTS[part], results))
     return 0
 
 
@@ -275,7 +275,7 @@ def bench_all(
 ) -> int:
     """Time everything, and every peer that is installed.
 
-    Each benchmark runs with its defaults.
+    Each benchmark runs with its defaults; adsorbates use the linear grid, as in the records.
 
     Examples:
       manymove bench all --json all.json --plot all.png

@@ -329,7 +329,7 @@ def run(
     last = end if complete else _last_restart(output)
     if (output / "thermo.csv").exists():
         _cut_records(output / "thermo.csv", last)
-    summary = _summarise(fluid, output, "".join(lines), complete, step, last)
+    summary = _summarize(fluid, output, "".join(lines), complete, step, last)
     for name in ("thermo.csv", "final.data"):  # LAMMPS does not sync what it writes
         if (output / name).exists():
             files.sync(output / name)
@@ -407,7 +407,7 @@ def _cut_records(path: Path, step: int) -> None:
         file.write("".join(f"{row}\n" for row in (title, *kept)).encode())
 
 
-def _summarise(
+def _summarize(
     fluid: Fluid, output: Path, text: str, complete: bool, begun: int, step: int
 ) -> dict[str, Any]:
     """The content of summary.json after a session from one step to another."""

@@ -32,7 +32,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         )
     results = replica.on_all_ranks(settings, world, lambda: _share(settings, world))
     dressed, why_not = fit(settings, results)
-    summary = summarise(settings, results, world.size, dressed, why_not)
+    summary = summarize(settings, results, world.size, dressed, why_not)
     if world.rank == 0:
         write_outputs(settings, results, summary, dressed)
     return summary, summary["complete"]
@@ -66,7 +66,7 @@ def fit(settings: Settings, results: list[Result]) -> tuple[DressedIons | None, 
         return None, str(error)
 
 
-def summarise(
+def summarize(
     settings: Settings,
     results: list[Result],
     ranks: int,

@@ -33,7 +33,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     """
     ranks = Ranks.of(world.communicator) if settings.decompose else None
     results = replica.on_all_ranks(settings, world, lambda: _share(settings, world, ranks))
-    summary = summarise(settings, results, world.size)
+    summary = summarize(settings, results, world.size)
     if world.rank == 0:
         write_outputs(settings, results, summary)
     return summary, summary["complete"]
@@ -61,7 +61,7 @@ def _start(settings: Settings) -> Frame | None:
     return read_frame(settings.input)
 
 
-def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str, Any]:
+def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str, Any]:
     """The content of summary.json."""
     started = [r for r in results if r.state_hash is not None]
     first = (started or results)[0]
@@ -112,7 +112,7 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "repaired": first.repaired,
         "psi6": first.psi6,
         "decomposed": settings.decompose,
-        "replicas": [_summarise_replica(r, _estimate(settings, r)) for r in results],
+        "replicas": [_summarize_replica(r, _estimate(settings, r)) for r in results],
         "input": str(settings.input) if settings.input else None,
         "start": None if settings.input else settings.start,
         **replica.of_all(settings, results, ranks),
@@ -171,7 +171,7 @@ def _estimate(settings: Settings, result: Result) -> pressure.PressureEstimate |
     return replace(found, error=factor * found.error)
 
 
-def _summarise_replica(
+def _summarize_replica(
     result: Result, estimate: pressure.PressureEstimate | None
 ) -> dict[str, Any]:
     return {

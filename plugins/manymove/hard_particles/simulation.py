@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from manymove import _core, _renamed, arguments, checkpoint
+from manymove import _core, _renamed, arguments
 from manymove.analysis.pressure import PressureEstimate, estimate
 from manymove.checkpoint import PathLike
 from manymove.hard_particles import tuning as _tuning
+from manymove.hard_particles.checkpoints import read_checkpoint
 from manymove.hard_particles.packing import random_packing
 from manymove.hard_particles.sampling import PressureSampling
 from manymove.hard_particles.tuning import Tuning
@@ -28,7 +29,7 @@ from manymove.simulation import Callback, MonteCarlo, counter, parameter
 
 OverlapError = _core.OverlapError
 
-_NEIGHBOUR_REACH = 1.5  # diameters; the first shell, for psi6
+_NEIGHBOR_REACH = 1.5  # diameters; the first shell, for psi6
 
 
 class HardDisks(MonteCarlo):
@@ -227,11 +228,7 @@ class HardDisks(MonteCarlo):
         particles, repaired, shared = ranks.first((particles, repaired, shared))
         strip: dict[str, Any] = ranks.scatter_rows(snapshot, edges, shared[2] // edges[-1])
         snapshot = found = None
-        strip |= {
-            "counters": shared[0],
-            "origin": shared[1],
-            "first_row": edges[ranks.rank],
-        }
+        strip |= {"counters": shared[0], "origin": shared[1], "first_row": edges[ranks.rank]}
         self._adopt(_core.HardDisks.from_strip(strip, particles, *self._where(), ranks))
         self._repaired = repaired
 
@@ -401,7 +398,7 @@ class HardDisks(MonteCarlo):
     def psi6(self) -> complex:
         """Global bond-orientational order psi_6: the mean over all disks of the average of
         exp(6 i theta) over the neighbors within 1.5 diameters."""
-        return complex(*self._engine.bond_order(_NEIGHBOUR_REACH * self.diameter))
+        return complex(*self._engine.bond_order(_NEIGHBOR_REACH * self.diameter))
 
     # ---- pressure --------------------------------------------------------------------------------
 
@@ -486,6 +483,24 @@ class HardDisks(MonteCarlo):
                 lambda: whole and self._write(Path(path), whole, keep_previous), patient=True
             )
 
+    @classmethod
+    def load(
+        cls,
+        path: PathLike,
+        device: str = "auto",
+        threads: int | None = None,
+        comm: Any = None,
+        timeout: float | None = None,
+    ) -> HardDisks:
+        """Create disks from a checkpoint of any number of ranks. The trajectory continues with the
+        same bits on all devices and ranks. Arguments and errors are those of the class, and:
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: the file is not a checkpoint of hard disks, or it is damaged.
+        """
+        return cls._loaded(path, device, threads, comm, timeout)
+
     def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         chosen = ("max_displacement", "moves_per_cell", "rounds", "tile")  # for the defaults
         header = {
@@ -505,11 +520,11 @@ class HardDisks(MonteCarlo):
     def _restore(self, path: PathLike) -> None:
         ranks = self._ranks
         if ranks is None:
-            state, particles, self._parameters, run = _read_checkpoint(path)
+            state, particles, self._parameters, run = read_checkpoint(path, self._KIND)
             self._adopt(_core.HardDisks.from_snapshot(state, particles, *self._where()))
         else:
             read = ranks.together(
-                lambda: _read_checkpoint(path) if ranks.rank == 0 else None, patient=True
+                lambda: read_checkpoint(path, self._KIND) if ranks.rank == 0 else None, patient=True
             )
             self._parameters, run = ranks.first(read and read[2:])
 
@@ -576,24 +591,3 @@ class HardDisks(MonteCarlo):
         return HardDisks(
             self.positions, **settings, device=self._device, threads=self._threads or None
         )
-
-
-def _read_checkpoint(
-    path: PathLike,
-) -> tuple[dict[str, Any], int, dict[str, Any], dict[str, float]]:
-    """The snapshot, the number of disks, the parameters and the progress of the run."""
-    header, arrays = checkpoint.read(path, HardDisks._KIND, {"cells": np.float32, "ids": np.int32})
-    with checkpoint.refused(path, HardDisks._KIND):
-        state: dict[str, Any] = {
-            **arrays,
-            "counters": tuple(header["counters"]),
-            "origin": tuple(header["origin"]),
-        }
-        particles = arguments.count("particles", header["particles"])
-        parameters = header["parameters"]
-        parameters["box"] = tuple(parameters["box"])
-        run = {key: float(header[key]) for key in ("goal", "per_cycle", "last_cycle")}
-        for key, value in run.items():
-            if not 0 <= value < math.inf:
-                raise ValueError(f"{key} is {value}")
-    return state, particles, parameters, run
