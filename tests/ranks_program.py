@@ -5,7 +5,6 @@ Each rank leaves what it found in FOLDER/TASK-RANK.json.
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
 import os
@@ -19,7 +18,6 @@ from conftest import lattice
 
 from manymove import HardDisks
 from manymove.packing import random_packing
-from manymove.ranks import Ranks
 
 CASES = {
     "defaults": (1500, 0.698, {"tile": 9}),
@@ -138,15 +136,6 @@ def errors(comm, folder: Path) -> dict:
     disks.run_cycles(5)
     found["goes on"] = disks.state_hash
     return found
-
-
-def shared(comm, folder: Path) -> list:
-    """What a rank finds in the memory of the ranks below and above, on one machine."""
-    ranks = Ranks.of(comm, 10.0)
-    mine, below, above = ranks.share(100)
-    ctypes.memset(mine, 65 + comm.rank, 100)
-    comm.barrier()
-    return [ctypes.string_at(address, 100).decode() for address in (below, above)]
 
 
 def lost(comm, folder: Path) -> str:

@@ -112,13 +112,6 @@ def test_an_error_is_one_of_all_ranks(tmp_path):
         assert text in first[name], name
 
 
-def test_neighbours_on_one_machine_share_memory(tmp_path):
-    """GPUs send their rows through it."""
-    memory = [100 * letter for letter in "ABC"]
-    expected = [[memory[rank - 1], memory[(rank + 1) % 3]] for rank in range(3)]
-    assert found(3, "shared", tmp_path) == expected
-
-
 def test_a_rank_that_leaves_ends_the_run(tmp_path):
     end = launch(2, sys.executable, PROGRAM, "lost", tmp_path)
     assert end.returncode != 0

@@ -9,7 +9,6 @@
 
 #include "Compat.h"
 #include "Peers.h"
-#include "Ranks.h"
 #include "core/common/rendezvous.h"
 
 namespace manymove::host {
@@ -56,7 +55,6 @@ HardDisks::HardDisks(std::shared_ptr<hoomd::SystemDefinition> system, int thread
     : Integrator(system, Scalar(0)),
       threads_(threads),
       ranks_(ranks_of(*m_exec_conf)),
-      peers_(peers_of(*m_exec_conf)),
       diameter_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()),
       max_displacement_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()) {
   if (gpus_of(*m_exec_conf).size() > 1)
@@ -178,9 +176,9 @@ void HardDisks::check_plane() const {
       if (position.data[i].z != 0 && (found.tag < 0 || tag.data[i] < found.tag))
         found = {tag.data[i], static_cast<double>(position.data[i].z)};
   }
-  if (peers_) {
-    std::vector<Found> all(static_cast<std::size_t>(peers_->ranks()));
-    peers_->gather(&found, all.data(), sizeof found);
+  if (ranks_) {
+    std::vector<Found> all(static_cast<std::size_t>(ranks_->ranks()));
+    ranks_->gather(&found, all.data(), sizeof found);
     for (const Found& other : all)
       if (other.tag >= 0 && (found.tag < 0 || other.tag < found.tag)) found = other;
   }
@@ -225,8 +223,7 @@ void HardDisks::make_engine() {
     const std::size_t particles = m_pdata->getNGlobal();
     if (ranks_) {
       const auto whole = harddisk::make_snapshot(xy.data(), particles, parameters, repaired);
-      const auto strip = harddisk::strip_of(whole, parameters, ranks_->rank(), ranks_->ranks());
-      engine = harddisk::make_engine(strip, particles, parameters, device, threads_, ranks_);
+      engine = harddisk::make_engine(&whole, particles, parameters, device, threads_, *ranks_);
     } else {
       engine = harddisk::make_engine(xy.data(), particles, parameters, device, threads_);
       repaired = engine->repair();
@@ -260,12 +257,13 @@ std::vector<double> HardDisks::positions_by_tag() const {
   const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
                                       access_mode::read);
   const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host, access_mode::read);
+  std::vector<harddisk::DiskPosition> all(m_pdata->getN());
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i] = {tag.data[i],
+              {static_cast<double>(position.data[i].x), static_cast<double>(position.data[i].y)}};
+  if (ranks_) all = collect(*ranks_, all);
   std::vector<double> xy(2 * static_cast<std::size_t>(m_pdata->getNGlobal()));
-  for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
-    xy[2 * std::size_t{tag.data[i]}] = static_cast<double>(position.data[i].x);
-    xy[2 * std::size_t{tag.data[i]} + 1] = static_cast<double>(position.data[i].y);
-  }
-  if (ranks_) ranks_->sum(xy.data(), xy.size());
+  for (const auto& [disk, at] : all) std::copy(at.begin(), at.end(), &xy[2 * std::size_t{disk}]);
   return xy;
 }
 
@@ -321,7 +319,7 @@ int HardDisks::cycles_between_migrations() const {
     if (domain[a] < static_cast<double>(a == 0 ? all.x : all.y))
       cycles = std::min(cycles, static_cast<int>(domain[a] / grid.cell_width[a]));
   std::int64_t fewest = -cycles;
-  peers_->maximum(&fewest, 1);
+  ranks_->maximum(&fewest, 1);
   if (fewest > -1)
     throw std::invalid_argument(
         "hoomd.manymove.HardDisks: a rank's domain is narrower than a cell: take fewer ranks");
@@ -330,7 +328,7 @@ int HardDisks::cycles_between_migrations() const {
 
 void HardDisks::migrate() {
 #if defined(ENABLE_MPI)
-  Rendezvous<Point> meeting(*peers_, m_pdata->getNGlobal());
+  Rendezvous<Point> meeting(*ranks_, m_pdata->getNGlobal());
   for (const harddisk::DiskPosition& disk : engine_->own_positions())
     meeting.bring(disk.disk, disk.xy);
   meeting.meet();

@@ -84,8 +84,7 @@ class HardDisks : public hoomd::Integrator {
   int cycles_per_step() const { return sweeps_per_step_ / rounds(); }
 
   const int threads_;
-  const std::shared_ptr<harddisk::RankRing> ranks_;  // null: this one is alone
-  const std::unique_ptr<Communicator> peers_;        // the same ranks
+  const std::unique_ptr<Communicator> ranks_;  // null: this one is alone
   struct Left {
     unsigned int tag;
     hoomd::Scalar x, y;

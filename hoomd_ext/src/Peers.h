@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The MPI ranks of a HOOMD-blue partition, for messages between any two of them.
+// The MPI ranks of a HOOMD-blue partition.
 #pragma once
 
 #include <memory>

@@ -2,11 +2,11 @@
 // The ranks of LAMMPS for the engines of the core.
 #pragma once
 
-#include "core/common/mpi_channel.h"
+#include "core/common/mpi_host.h"
 
 namespace LAMMPS_NS {
 
-using manymove::MpiCommunicator;
+using MpiCommunicator = manymove::HostCommunicator;
 
 // This rank's number among those of its host.
 int rank_on_host(MPI_Comm world);

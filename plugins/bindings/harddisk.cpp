@@ -76,7 +76,6 @@ nb::dict dict_of(Snapshot s) {
   nb::dict d;
   d["counters"] = counters_tuple(s.counters);
   d["origin"] = nb::make_tuple(s.origin[0], s.origin[1]);
-  d["first_row"] = s.first_row;
   d["cells"] = array_of(std::move(s.cells));
   d["ids"] = array_of(std::move(s.ids));
   return d;
@@ -91,67 +90,10 @@ Snapshot snapshot_from(const nb::dict& d) {
   const auto c = nb::cast<std::array<std::uint64_t, 3>>(d["counters"]);
   s.counters = {c[0], c[1], c[2]};
   s.origin = nb::cast<std::array<std::int64_t, 2>>(d["origin"]);
-  if (d.contains("first_row")) s.first_row = nb::cast<int>(d["first_row"]);
   s.cells = vector_from<float>(d["cells"]);
   s.ids = vector_from<std::int32_t>(d["ids"]);
   return s;
 }
-
-// The other ranks, as an object of manymove.ranks.Ranks reaches them.
-class Ranks final : public RankRing {
- public:
-  explicit Ranks(nb::object object)
-      : object_(std::move(object)),
-        rank_(nb::cast<int>(object_.attr("rank"))),
-        ranks_(nb::cast<int>(object_.attr("size"))),
-        watchdog_(nb::cast<manymove::Watchdog&>(object_.attr("watchdog"))) {}
-
-  int rank() const override { return rank_; }
-  int ranks() const override { return ranks_; }
-  manymove::Watchdog& watchdog() override { return watchdog_; }
-  Shared share(std::size_t bytes) override {
-    nb::gil_scoped_acquire gil;
-    const auto at = nb::cast<std::array<std::uintptr_t, 3>>(ask("share", bytes));
-    return {reinterpret_cast<void*>(at[0]), reinterpret_cast<void*>(at[1]),
-            reinterpret_cast<void*>(at[2])};
-  }
-  void exchange(const Bytes out[2], const Bytes in[2]) override {
-    nb::gil_scoped_acquire gil;
-    const auto view = [](const Bytes& b) {
-      return view_of(static_cast<std::uint8_t*>(b.data), b.size);
-    };
-    ask("exchange", view(out[0]), view(out[1]), view(in[0]), view(in[1]));
-  }
-  void sum(double* values, std::size_t count) override { sum_in_place(values, count); }
-  void sum(std::uint64_t* values, std::size_t count) override { sum_in_place(values, count); }
-
- private:
-  template <class T>
-  static nb::object view_of(T* data, std::size_t count) {
-    // An owner, so that the memory itself is handed over and no copy.
-    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {count}, nb::none()),
-                    nb::rv_policy::reference);
-  }
-  template <class T>
-  void sum_in_place(T* values, std::size_t count) {
-    nb::gil_scoped_acquire gil;
-    ask("sum_in_place", view_of(values, count));
-  }
-  // Other ranks hear of an exception by its type and message, without the lines of code.
-  template <class... Arguments>
-  nb::object ask(const char* method, const Arguments&... arguments) {
-    try {
-      return object_.attr(method)(arguments...);
-    } catch (const nb::python_error& error) {
-      throw std::runtime_error(nb::cast<std::string>(error.type().attr("__name__")) + ": " +
-                               nb::cast<std::string>(nb::str(error.value())));
-    }
-  }
-
-  nb::object object_;
-  int rank_, ranks_;
-  manymove::Watchdog& watchdog_;  // belongs to object_
-};
 
 }  // namespace
 
@@ -190,16 +132,17 @@ void bind_hard_disks(nb::module_& module) {
           },
           "snapshot"_a, "particles"_a, "parameters"_a, "device"_a, "threads"_a)
       .def_static(
-          "from_strip",
-          [](const nb::dict& strip, std::size_t particles, const nb::dict& parameters,
-             const std::string& device, int threads, nb::object ranks) {
-            const auto [s, p] =
-                checkpoint_from(strip, parameters, &snapshot_from, &parameters_from);
-            const auto others = std::make_shared<Ranks>(std::move(ranks));
+          "of_ranks",
+          [](const nb::object& whole, std::size_t particles, const nb::dict& parameters,
+             const std::string& device, int threads, manymove::Communicator& ranks,
+             const std::string& transport) {
+            const Parameters p = parameters_from(parameters);
+            const Snapshot s = whole.is_none() ? Snapshot{} : snapshot_from(nb::cast<nb::dict>(whole));
             nb::gil_scoped_release release;
-            return make_engine(s, particles, p, device, threads, others);
+            return make_engine(&s, particles, p, device, threads, ranks, transport);
           },
-          "strip"_a, "particles"_a, "parameters"_a, "device"_a, "threads"_a, "ranks"_a)
+          "whole"_a.none(), "particles"_a, "parameters"_a, "device"_a, "threads"_a, "ranks"_a,
+          "transport"_a, nb::keep_alive<0, 6>())
       .def_static(
           "first_snapshot",
           [](nb::object positions, const nb::dict& parameters) {
@@ -221,12 +164,6 @@ void bind_hard_disks(nb::module_& module) {
             check_snapshot(s, particles, p);
           },
           "snapshot"_a, "particles"_a, "parameters"_a)
-      .def_static(
-          "strip_rows",
-          [](const nb::dict& parameters, int ranks) {
-            return strip_rows(parameters_from(parameters), ranks);
-          },
-          "parameters"_a, "ranks"_a)
       .def("run", &Engine::run, "cycles"_a, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "set_sampling",

@@ -9,7 +9,7 @@
 
 namespace nb = nanobind;
 
-void bind_watchdog(nb::module_& module);
+void bind_ranks(nb::module_& module);
 void bind_packing(nb::module_& module);
 void bind_hard_disks(nb::module_& module);
 void bind_coulomb(nb::module_& module);
@@ -68,7 +68,7 @@ NB_MODULE(_core, module) {
         return info;
       },
       "How this module was built.");
-  bind_watchdog(module);
+  bind_ranks(module);
   bind_packing(module);
   bind_hard_disks(module);
   bind_coulomb(module);

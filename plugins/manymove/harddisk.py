@@ -159,26 +159,18 @@ class HardDisks(Simulation):
         self._settle(device, threads)
 
     def _divide(self, whole: Callable[[], tuple[dict[str, Any], int, tuple[int, float]]]) -> None:
-        """Give each rank its strip of what rank 0 has: a snapshot, the number of disks, and what
-        was mended."""
+        """Give each rank its part of what rank 0 has: a snapshot, the number of disks, and what
+        was repaired."""
         ranks = self._ranks
         settings = ranks.all(self._parameters)
         if any(other != settings[0] for other in settings):
             raise ranks.all_raise(ValueError("the ranks of comm have different settings"))
-        edges = ranks.together(lambda: _core.HardDisks.strip_rows(self._parameters, ranks.size))
-        found = ranks.together(lambda: whole() if ranks.rank == 0 else None, patient=True)
-        snapshot, particles, repaired = found or (None, 0, (0, 0.0))
-        shared = (snapshot["counters"], snapshot["origin"], snapshot["ids"].size) if snapshot else 0
-        particles, repaired, shared = ranks.first((particles, repaired, shared))
-        strip: dict[str, Any] = ranks.scatter_rows(snapshot, edges, shared[2] // edges[-1])
-        snapshot = found = None
-        strip |= {
-            "counters": shared[0],
-            "origin": shared[1],
-            "first_row": edges[ranks.rank],
-        }
-        make = _core.HardDisks.from_strip
-        self._adopt(make(strip, particles, self._parameters, self._device, self._threads, ranks))
+        snapshot, *rest = ranks.together(
+            lambda: whole() if ranks.rank == 0 else (None, 0, None), patient=True
+        )
+        particles, repaired = ranks.first(rest)
+        make, settle = _core.HardDisks.of_ranks, (self._parameters, self._device, self._threads)
+        self._adopt(make(snapshot, particles, *settle, ranks.core, ranks.transport))
         self._repaired = repaired
 
     def _adopt(self, engine: _core.HardDisks) -> None:
@@ -451,9 +443,9 @@ class HardDisks(Simulation):
             self._write(path, self._engine.snapshot(), keep_previous)
         else:
             with ranks.collective():
-                whole = ranks.gather_rows(self._engine.snapshot(), self.cells[1])
+                whole = self._engine.snapshot()
                 ranks.together(
-                    lambda: whole and self._write(path, whole, keep_previous), patient=True
+                    lambda: ranks.rank or self._write(path, whole, keep_previous), patient=True
                 )
 
     def _write(self, path: Path, state: dict[str, Any], keep_previous: bool) -> None:

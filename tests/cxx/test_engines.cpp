@@ -223,10 +223,10 @@ TEST("hard disks shared among ranks with threads end where those of one engine d
   for (const int ranks : {2, 3}) {
     harddisk::Repair repair;
     const auto start = harddisk::make_snapshot(xy.data(), xy.size() / 2, p, repair);
-    test::run_ranks(ranks, [&](test::Mailboxes& mail, int r) {
+    test::run_communicators(ranks, [&](Communicator& communicator) {
+      const auto* const whole_there = communicator.rank() == 0 ? &start : nullptr;
       const auto engine =
-          harddisk::make_engine(harddisk::strip_of(start, p, r, ranks), xy.size() / 2, p, "cpu", 2,
-                                std::make_shared<test::InProcessRing>(mail, r));
+          harddisk::make_engine(whole_there, xy.size() / 2, p, "cpu", 2, communicator);
       engine->run(30);
       CHECK_EQUAL(engine->state_hash(), whole->state_hash());
       CHECK_EQUAL(engine->counters().accepted_moves, whole->counters().accepted_moves);

@@ -12,7 +12,7 @@
 #include "core/adsorption/engine.h"
 #include "core/coulomb/engine.h"
 #include "core/dpd/parameters.h"
-#include "core/harddisk/divided.h"
+#include "core/harddisk/distributed.h"
 #include "support/ranks.h"
 #include "support/test.h"
 
@@ -122,12 +122,9 @@ TEST("pairs of disks of all ranks may be more than 2^32") {
    private:
     std::vector<std::uint64_t> rows_;
   };
-  test::run_ranks(3, [](test::Mailboxes& mail, int rank) {
-    const auto ring = std::make_shared<test::InProcessRing>(mail, rank);
-    const auto engine = harddisk::make_divided_engine(*ring, [&](harddisk::State& whole) {
-      whole.ranks = ring;
-      return std::make_unique<Part>();
-    });
+  test::run_communicators(3, [](Communicator& ranks) {
+    const auto engine = harddisk::make_distributed_engine(
+        ranks, [](harddisk::State&) { return std::make_unique<Part>(); });
     CHECK(engine->contact_histogram(0.1, 2) == std::vector<std::uint64_t>({3 * 0xffffffffull, 21}));
     engine->enqueue(100);
     std::vector<std::uint64_t> cycles;

@@ -86,7 +86,6 @@ class Counted : public Communicator {
   int rank() const override { return inner_.rank(); }
   int ranks() const override { return inner_.ranks(); }
   Watchdog& watchdog() override { return inner_.watchdog(); }
-  void maximum(std::int64_t* values, int count) override { inner_.maximum(values, count); }
   void gather(const void* mine, void* all, std::size_t bytes) override {
     inner_.gather(mine, all, bytes);
   }

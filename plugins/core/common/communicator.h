@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <utility>
 #include <vector>
 
 #include "api.h"
@@ -30,14 +31,40 @@ class MANYMOVE_API Communicator {
   virtual int ranks() const = 0;
   virtual Watchdog& watchdog() = 0;
 
-  // The largest of all ranks, in place of each value.
-  virtual void maximum(std::int64_t* values, int count) = 0;
   // all[r] is rank r's; each has so many bytes.
   virtual void gather(const void* mine, void* all, std::size_t bytes) = 0;
   // from[r] is what rank r has in to[this rank].
   virtual void transpose(const std::int64_t* to, std::int64_t* from) = 0;
-  // Messages that the other sides expect, with sizes that they know.
+  // Messages that the other sides expect, with sizes that they know (MPI_Alltoallv). Several from
+  // one rank are received in the order in which it sends them.
   virtual void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) = 0;
+
+  // Replaces the values by their maxima over all ranks.
+  void maximum(std::int64_t* values, std::size_t count) {
+    reduce(values, count, [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
+  }
+  // Replaces the values by their sums over all ranks, which are added in the order of ranks.
+  template <class T>
+  void sum(T* values, std::size_t count) {
+    reduce(values, count, [](T a, T b) { return a + b; });
+  }
+
+ private:
+  template <class T, class Operation>
+  void reduce(T* values, std::size_t count, Operation operation) {
+    constexpr std::size_t kAtOnce = 8192;  // limits the memory for the values of all ranks
+    const auto ranks = static_cast<std::size_t>(this->ranks());
+    std::vector<T> all(ranks * std::min(count, kAtOnce));
+    for (std::size_t first = 0; first < count; first += kAtOnce) {
+      const std::size_t number = std::min(kAtOnce, count - first);
+      gather(values + first, all.data(), number * sizeof(T));
+      for (std::size_t k = 0; k < number; ++k) {
+        T result = all[k];
+        for (std::size_t r = 1; r < ranks; ++r) result = operation(result, all[r * number + k]);
+        values[first + k] = result;
+      }
+    }
+  }
 };
 
 // Collective. Throws, on all ranks, the error of the lowest rank that has one: an exception of the
@@ -78,15 +105,15 @@ void collective(Communicator& communicator, Task&& task) {
   }
 }
 
-// What rank r has put into sent[this rank], in the order of ranks; numbers[r], if asked for, is how
-// many there are.
-template <class T>
-std::vector<T> deliver(Communicator& communicator, const std::vector<std::vector<T>>& sent,
-                       std::vector<std::int64_t>* numbers = nullptr) {
+// What rank r has put into sent(this rank), in the order of ranks; numbers[r], if asked for, is how
+// many there are. sent(r) is a vector.
+template <class T, class Sent>
+std::vector<T> deliver_each(Communicator& communicator, const Sent& sent,
+                            std::vector<std::int64_t>* numbers = nullptr) {
   const auto ranks = static_cast<std::size_t>(communicator.ranks());
   const auto self = static_cast<std::size_t>(communicator.rank());
   std::vector<std::int64_t> to(ranks), from(ranks);
-  for (std::size_t r = 0; r < ranks; ++r) to[r] = static_cast<std::int64_t>(sent[r].size());
+  for (std::size_t r = 0; r < ranks; ++r) to[r] = static_cast<std::int64_t>(sent(r).size());
   communicator.transpose(to.data(), from.data());
   std::int64_t total = 0;
   for (const std::int64_t number : from) total += number;
@@ -94,17 +121,33 @@ std::vector<T> deliver(Communicator& communicator, const std::vector<std::vector
   std::vector<Communicator::Message> out, in;
   T* at = all.data();
   for (std::size_t r = 0; r < ranks; at += from[r], ++r) {
+    const std::vector<T>& part = sent(r);
     if (r == self) {
-      std::copy(sent[r].begin(), sent[r].end(), at);
+      std::copy(part.begin(), part.end(), at);
       continue;
     }
     if (to[r])
-      out.push_back({static_cast<int>(r), const_cast<T*>(sent[r].data()), to[r] * sizeof(T)});
+      out.push_back({static_cast<int>(r), const_cast<T*>(part.data()), to[r] * sizeof(T)});
     if (from[r]) in.push_back({static_cast<int>(r), at, from[r] * sizeof(T)});
   }
   communicator.exchange(out, in);
   if (numbers) *numbers = std::move(from);
   return all;
+}
+
+// The same of what is in sent[r].
+template <class T>
+std::vector<T> deliver(Communicator& communicator, const std::vector<std::vector<T>>& sent,
+                       std::vector<std::int64_t>* numbers = nullptr) {
+  const auto part = [&](std::size_t r) -> const std::vector<T>& { return sent[r]; };
+  return deliver_each<T>(communicator, part, numbers);
+}
+
+// What all ranks have, in the order of ranks.
+template <class T>
+std::vector<T> collect(Communicator& communicator, const std::vector<T>& mine) {
+  const auto part = [&](std::size_t) -> const std::vector<T>& { return mine; };
+  return deliver_each<T>(communicator, part);
 }
 
 }  // namespace manymove

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages of the engines' ranks through MPI, for the adaptors of host programs: included where
-// <mpi.h> is available (the core itself does not use MPI), and C++17 as HOOMD-blue is.
+// Messages of the engines' ranks through MPI, for the adaptors of host programs and for Python. The
+// core itself does not use MPI. C++17, as HOOMD-blue is.
 //
 // All waits are those of a watchdog over non-blocking calls, on a duplicate of the host's
 // communicator, so that messages are not confused with the host's.
 #pragma once
 
-#include <mpi.h>
-
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -18,62 +17,45 @@
 #include <vector>
 
 #include "communicator.h"
+#include "mpi_functions.h"
 
 namespace manymove {
 
+// Users of one communicator that do not make the same calls in the same order have a channel each.
+enum class Purpose { engines, jobs };
+
+template <class Handle>
 class MpiChannel final : public Post {
  public:
-  struct Message {
-    int rank, tag;
-    void* data;
-    std::size_t bytes;
-  };
+  using Message = Communicator::Message;
 
   // The one for a communicator of the host program. The first call for a communicator duplicates
   // it, which is a collective call; the duplicate stays with it as an attribute, and is never
   // freed: that would be a collective call too. After an agreed error the next call makes another
-  // one; after one that not all ranks know of, it throws this error again.
-  static MpiChannel& of(MPI_Comm host) {
-    static const int key = [] {
-      int made;
-      MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &made, nullptr);
+  // one; after one that not all ranks know of, it throws this error again. The clock, null for that
+  // of the system, must outlive the process's use of MPI.
+  static MpiChannel& of(const Mpi<Handle>& mpi, Handle host, Purpose purpose = Purpose::engines,
+                        Clock* clock = nullptr) {
+    static const auto keys = [&mpi] {
+      std::array<int, 2> made;
+      for (int& key : made)
+        mpi.check(mpi.Comm_create_keyval(&do_not_copy, &do_not_delete, &key, nullptr));
       return made;
     }();
+    const int key = keys[static_cast<std::size_t>(purpose)];
     void* found;
     int exists;
-    MPI_Comm_get_attr(host, key, &found, &exists);
+    mpi.check(mpi.Comm_get_attr(host, key, &found, &exists));
     if (exists && static_cast<MpiChannel*>(found)->watchdog_.can_go_on())
       return *static_cast<MpiChannel*>(found);
-    auto* made = new MpiChannel(host);
-    MPI_Comm_set_attr(host, key, made);
+    auto* made = new MpiChannel(mpi, host, clock);
+    mpi.check(mpi.Comm_set_attr(host, key, made));
     return *made;
   }
 
   int rank() const { return watchdog_.rank(); }
   int ranks() const { return watchdog_.ranks(); }
   Watchdog& watchdog() { return watchdog_; }
-
-  // Replaces each value by the largest of all ranks.
-  void maximum(std::int64_t* values, std::size_t count) {
-    if (!is_direct(count * sizeof *values)) return reduce(values, count, MPI_INT64_T, MPI_MAX);
-    std::vector<std::int64_t> all(count * static_cast<std::size_t>(ranks()));
-    gather(values, all.data(), count * sizeof *values);
-    for (std::size_t k = 0; k < all.size(); ++k)
-      values[k % count] = std::max(values[k % count], all[k]);
-  }
-
-  // Replaces each value by its reduction over all ranks.
-  template <class T>
-  void reduce(T* values, std::size_t count, MPI_Datatype type, MPI_Op operation) {
-    for (std::size_t first = 0; first < count; first += kMost / sizeof(T)) {
-      const std::size_t here = std::min(kMost / sizeof(T), count - first);
-      auto op = begin(values + first, here * sizeof(T), here * sizeof(T));
-      MPI_Iallreduce(op->in.data(), op->out.data(), static_cast<int>(here), type, operation, comm_,
-                     op->new_request());
-      finish(op);
-      std::memcpy(values + first, op->out.data(), here * sizeof(T));
-    }
-  }
 
   // all[r] is rank r's; each has so many bytes.
   void gather(const void* mine, void* all, std::size_t bytes) {
@@ -83,8 +65,8 @@ class MpiChannel final : public Post {
       const std::size_t here = std::min(kMost, bytes - first);
       auto operation = begin(static_cast<const char*>(mine) + first, here, ranks * here);
       const auto count = static_cast<int>(here);
-      MPI_Iallgather(operation->in.data(), count, MPI_BYTE, operation->out.data(), count, MPI_BYTE,
-                     comm_, operation->new_request());
+      mpi_.check(mpi_.Iallgather(operation->in.data(), count, mpi_.byte, operation->out.data(),
+                                 count, mpi_.byte, comm_, new_request(operation)));
       finish(operation);
       for (std::size_t r = 0; r < ranks; ++r)
         std::memcpy(static_cast<char*>(all) + r * bytes + first, operation->out.data() + r * here,
@@ -97,24 +79,25 @@ class MpiChannel final : public Post {
     if (is_direct(sizeof *to)) return send_all(to, sizeof *to, from, sizeof *to);
     const std::size_t bytes = static_cast<std::size_t>(ranks()) * sizeof *to;
     auto operation = begin(to, bytes, bytes);
-    MPI_Ialltoall(operation->in.data(), 1, MPI_INT64_T, operation->out.data(), 1, MPI_INT64_T,
-                  comm_, operation->new_request());
+    constexpr int count = sizeof *to;
+    mpi_.check(mpi_.Ialltoall(operation->in.data(), count, mpi_.byte, operation->out.data(), count,
+                              mpi_.byte, comm_, new_request(operation)));
     finish(operation);
     std::memcpy(from, operation->out.data(), bytes);
   }
 
-  // Messages that the other sides expect, with sizes that they know; tags from 1.
+  // Messages that the other sides expect, with sizes that they know.
   void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) {
     auto operation = std::make_unique<Operation>();
     const auto in_pieces = [&](const Message& message, auto start) {
       for (std::size_t from = 0; from < message.bytes; from += kMost)
-        start(static_cast<char*>(message.data) + from,
-              static_cast<int>(std::min(kMost, message.bytes - from)), MPI_BYTE, message.rank,
-              message.tag, comm_, operation->new_request());
+        mpi_.check(start(static_cast<char*>(message.data) + from,
+                         static_cast<int>(std::min(kMost, message.bytes - from)), mpi_.byte,
+                         message.rank, kExchange, comm_, new_request(operation)));
     };
-    for (const Message& message : received) in_pieces(message, MPI_Irecv);
+    for (const Message& message : received) in_pieces(message, mpi_.Irecv);
     operation->receives = operation->requests.size();
-    for (const Message& message : sent) in_pieces(message, MPI_Isend);
+    for (const Message& message : sent) in_pieces(message, mpi_.Isend);
     finish(operation);
   }
 
@@ -123,58 +106,69 @@ class MpiChannel final : public Post {
   // Copies of what MPI has not taken yet stay here.
   void send(int rank, const Notice& notice) override {
     reserve_.reset();
-    outbox_.remove_if([](Outgoing& old) { return is_done(old.request); });
+    outbox_.remove_if([this](Outgoing& old) { return is_done(old.request); });
     Outgoing& mine = outbox_.emplace_back();
     mine.notice = notice;
-    MPI_Isend(&mine.notice, sizeof notice, MPI_BYTE, rank, kNotices, comm_, &mine.request);
+    mine.request = mpi_.no_request;
+    mpi_.check(mpi_.Isend(&mine.notice, sizeof notice, mpi_.byte, rank, kNotices, comm_,
+                          &mine.request));
   }
   bool receive(Notice& notice) override {
     int found;
-    MPI_Message message;
-    MPI_Improbe(MPI_ANY_SOURCE, kNotices, comm_, &found, &message, MPI_STATUS_IGNORE);
+    Handle message;
+    mpi_.check(mpi_.Improbe(mpi_.any_source, kNotices, comm_, &found, &message, status_.data()));
     if (!found) return false;
-    MPI_Mrecv(&notice, sizeof notice, MPI_BYTE, &message, MPI_STATUS_IGNORE);  // is here already
+    mpi_.check(mpi_.Mrecv(&notice, sizeof notice, mpi_.byte, &message,
+                          status_.data()));  // is here already
     return true;
   }
 
  private:
-  static constexpr int kNotices = 0, kDirect = 4;             // tags; callers have 1 to 3
+  static constexpr int kNotices = 0, kExchange = 1, kDirect = 2;  // tags
   static constexpr std::size_t kMost = std::size_t(1) << 30;  // bytes at once: MPI counts in int
 
   struct Outgoing {
     Notice notice;
-    MPI_Request request = MPI_REQUEST_NULL;
+    Handle request;
   };
 
   // Collective calls work on copies: MPI may write to them long after a wait has failed.
   struct Operation {
     std::vector<char> in, out;
-    std::vector<MPI_Request> requests;
+    std::vector<Handle> requests;
     std::size_t receives = 0;
-    MPI_Request* new_request() { return &requests.emplace_back(MPI_REQUEST_NULL); }
   };
+  Handle* new_request(std::unique_ptr<Operation>& operation) const {
+    return &operation->requests.emplace_back(mpi_.no_request);
+  }
 
-  explicit MpiChannel(MPI_Comm host)
-      : comm_(duplicate(host)), watchdog_(rank_in(comm_), size_of(comm_), *this) {}
+  MpiChannel(const Mpi<Handle>& mpi, Handle host, Clock* clock)
+      : mpi_(mpi),
+        comm_(duplicate(host)),
+        status_(mpi.status_bytes),
+        watchdog_(rank_in(comm_), size_of(comm_), *this, Watchdog::timeout(), clock) {}
 
-  static MPI_Comm duplicate(MPI_Comm host) {
-    MPI_Comm copy;
-    MPI_Comm_dup(host, &copy);
+  static int do_not_copy(Handle, int, void*, void*, void*, int* copied) { return *copied = 0; }
+  static int do_not_delete(Handle, int, void*, void*) { return 0; }
+
+  Handle duplicate(Handle host) const {
+    Handle copy;
+    mpi_.check(mpi_.Comm_dup(host, &copy));
     return copy;
   }
-  static int rank_in(MPI_Comm comm) {
+  int rank_in(Handle comm) const {
     int rank;
-    MPI_Comm_rank(comm, &rank);
+    mpi_.check(mpi_.Comm_rank(comm, &rank));
     return rank;
   }
-  static int size_of(MPI_Comm comm) {
+  int size_of(Handle comm) const {
     int size;
-    MPI_Comm_size(comm, &size);
+    mpi_.check(mpi_.Comm_size(comm, &size));
     return size;
   }
-  static bool is_done(MPI_Request& request) {
+  bool is_done(Handle& request) {
     int done;
-    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    mpi_.check(mpi_.Test(&request, &done, status_.data()));
     return done != 0;
   }
 
@@ -190,13 +184,13 @@ class MpiChannel final : public Post {
     char *out = operation->out.data(), *in = operation->in.data();
     const auto with_others = [&](auto start) {
       for (std::size_t r = 0; r < ranks; ++r)
-        if (r != self) start(r, static_cast<int>(r), operation->new_request());
+        if (r != self) mpi_.check(start(r, static_cast<int>(r), new_request(operation)));
     };
-    with_others([&](std::size_t r, int other, MPI_Request* request) {
-      MPI_Irecv(out + r * bytes, count, MPI_BYTE, other, kDirect, comm_, request);
+    with_others([&](std::size_t r, int other, Handle* request) {
+      return mpi_.Irecv(out + r * bytes, count, mpi_.byte, other, kDirect, comm_, request);
     });
-    with_others([&](std::size_t r, int other, MPI_Request* request) {
-      MPI_Isend(in + r * stride, count, MPI_BYTE, other, kDirect, comm_, request);
+    with_others([&](std::size_t r, int other, Handle* request) {
+      return mpi_.Isend(in + r * stride, count, mpi_.byte, other, kDirect, comm_, request);
     });
     std::memcpy(out + self * bytes, in + self * stride, bytes);
     finish(operation);
@@ -213,63 +207,62 @@ class MpiChannel final : public Post {
 
   void finish(std::unique_ptr<Operation>& operation) {
     auto& requests = operation->requests;
+    status_.resize(std::max(status_.size(), requests.size() * mpi_.status_bytes));
     try {
       watchdog_.wait([&] {
         int done;
-        MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
+        mpi_.check(mpi_.Testall(static_cast<int>(requests.size()), requests.data(), &done,
+                                status_.data()));
         return done != 0;
       });
     } catch (...) {
       // The memory of messages is the caller's and may not last: receives are given up. What
       // MPI still has of the rest is never freed.
       for (std::size_t k = 0; k < operation->receives; ++k)
-        if (requests[k] != MPI_REQUEST_NULL) MPI_Cancel(&requests[k]), is_done(requests[k]);
+        if (requests[k] != mpi_.no_request) mpi_.Cancel(&requests[k]), is_done(requests[k]);
       operation.release();
       throw;
     }
   }
 
-  MPI_Comm comm_;
+  const Mpi<Handle> mpi_;
+  const Handle comm_;
+  std::vector<char> status_;  // of requests, which nothing asks for
   // MPI needs memory to tell the others that there is none: it is given back at the first notice.
   std::unique_ptr<char[]> reserve_{new char[std::size_t(1) << 22]};
   std::list<Outgoing> outbox_;
   Watchdog watchdog_;
 };
 
-// The ranks of the host program's communicator.
-class MpiCommunicator final : public Communicator {
+// The ranks of a channel.
+template <class Handle>
+class MpiCommunicator : public Communicator {
  public:
-  // Collective.
-  explicit MpiCommunicator(MPI_Comm host) : channel_(MpiChannel::of(host)) {}
+  // limit: seconds of the watchdog in the calls of this object; others may share the channel.
+  MpiCommunicator(MpiChannel<Handle>& channel, double limit) : channel_(channel), limit_(limit) {}
 
   int rank() const override { return channel_.rank(); }
   int ranks() const override { return channel_.ranks(); }
-  Watchdog& watchdog() override { return channel_.watchdog(); }
+  Watchdog& watchdog() override { return channel().watchdog(); }
 
-  void maximum(std::int64_t* values, int count) override {
-    channel_.maximum(values, static_cast<std::size_t>(count));
-  }
   void gather(const void* mine, void* all, std::size_t bytes) override {
-    channel_.gather(mine, all, bytes);
+    channel().gather(mine, all, bytes);
   }
   void transpose(const std::int64_t* to, std::int64_t* from) override {
-    channel_.transpose(to, from);
+    channel().transpose(to, from);
   }
   void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) override {
-    channel_.exchange(tagged(sent), tagged(received));
+    channel().exchange(sent, received);
   }
 
  private:
-  static std::vector<MpiChannel::Message> tagged(const std::vector<Message>& messages) {
-    constexpr int kTag = 3;  // apart from those of other users of the channel
-    std::vector<MpiChannel::Message> all;
-    all.reserve(messages.size());
-    for (const Message& message : messages)
-      all.push_back({message.rank, kTag, message.data, message.bytes});
-    return all;
+  MpiChannel<Handle>& channel() {
+    channel_.watchdog().set_limit(limit_);
+    return channel_;
   }
 
-  MpiChannel& channel_;
+  MpiChannel<Handle>& channel_;
+  const double limit_;
 };
 
 }  // namespace manymove

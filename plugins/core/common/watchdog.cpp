@@ -168,6 +168,9 @@ void Watchdog::read() {
       case Notice::kLeft:
         everyone_ = false;
         break;
+      case Notice::kAlarm:
+        ++alarms_;
+        break;
       default:
         state_[sender] = notice.kind == Notice::kFailed ? State::failed : State::heard;
         if (notice.number < origin_) origin_ = notice.number, text_ = notice.text;
@@ -178,6 +181,24 @@ void Watchdog::read() {
 void Watchdog::heed() {
   read();
   if (origin_ < ranks()) settle(Notice::kHeard);
+}
+
+void Watchdog::raise_alarm() {
+  Notice notice{Notice::kAlarm, rank_, 0, 0, {}};
+  tell_others(notice);
+}
+
+int Watchdog::alarms() {
+  look();
+  return alarms_;
+}
+
+void Watchdog::take_alarms(int number) {
+  wait([&] {
+    read();
+    return alarms_ >= number;
+  });
+  alarms_ -= number;
 }
 
 void Watchdog::fail(const std::string& text) {

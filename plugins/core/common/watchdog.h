@@ -41,7 +41,8 @@ struct Notice {
     kAnswer,    // to the question of this number
     kFailed,    // this rank has failed by itself
     kHeard,     // this rank ends because it has heard that rank `number` has failed
-    kLeft       // this rank has ended without hearing from all others
+    kLeft,      // this rank has ended without hearing from all others
+    kAlarm      // raise_alarm()
   };
   std::int32_t kind, sender, number;
   float waited;    // in an answer: counted seconds in the present wait; negative outside of one
@@ -110,6 +111,13 @@ class MANYMOVE_API Watchdog {
   // lowest. If this rank has heard of a failure before, its own text is dropped.
   [[noreturn]] void fail(const std::string& text);
 
+  // Tells the other ranks that this one would like them to stop soon. Nothing else happens: they may
+  // ask for the number of alarms that have come, which looks as look() does, and take those that
+  // they know to have been raised, for which they wait.
+  void raise_alarm();
+  int alarms();
+  void take_alarms(int number);
+
  private:
   // Seconds of which a single step adds little.
   class Count;
@@ -140,6 +148,7 @@ class MANYMOVE_API Watchdog {
   std::vector<State> state_;  // [rank]
   int origin_;                // the lowest rank that is known to have failed by itself
   std::string text_;          // of its failure
+  int alarms_ = 0;            // that have come and were not taken
 };
 
 }  // namespace manymove

@@ -11,7 +11,7 @@
 
 #include "../common/device.cuh"
 #include "kernels.cuh"
-#include "waits.cuh"
+#include "../parallel/waits.cuh"
 
 namespace manymove::dpd {
 

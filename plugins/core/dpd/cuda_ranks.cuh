@@ -10,7 +10,7 @@
 
 #include "cuda_engine.cuh"
 #include "hosts.cuh"
-#include "peers.cuh"
+#include "../parallel/peers.cuh"
 
 namespace manymove::dpd {
 

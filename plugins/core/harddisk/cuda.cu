@@ -6,7 +6,7 @@
 
 #include "cuda.h"
 #include "kernels.cuh"
-#include "traffic.cuh"
+#include "halo_exchange.cuh"
 
 namespace manymove::harddisk {
 namespace {
@@ -46,7 +46,7 @@ class CudaEngine final : public Engine {
                                  static_cast<int>(bytes)),
             "shared memory for a tile");
     upload();
-    if (state_.strip) traffic_ = std::make_unique<Traffic>(state_);
+    if (state_.strip) halo_ = std::make_unique<HaloExchange>(state_, stream_);
     state_.data.cells = {};  // the device has them
     state_.data.ids = {};
   }
@@ -93,6 +93,7 @@ class CudaEngine final : public Engine {
     look_at_neighbours();
     count_pairs({bin_width, bins, 0, 0}, row.data());
     check(cudaGetLastError(), "launch");
+    finish();
     std::vector<std::uint64_t> counts(bins);
     row.download(counts.data(), stream_);
     return counts;
@@ -200,6 +201,7 @@ class CudaEngine final : public Engine {
       }
     }
     check(cudaGetLastError(), "launch");
+    finish();
   }
 
   void launch(const Draw& draw, const HostParticles* host, const unsigned int* skip) {
@@ -240,21 +242,24 @@ class CudaEngine final : public Engine {
                strip.part(first));
     };
     const int below = strip.waiting_below(), above = strip.tile_rows() - strip.waiting_above();
-    traffic_->fetch(crossing, rows, cells_[now_].data(), ids_[now_].data(), stream_);
+    halo_->collect(crossing, rows, cells_[now_].data(), ids_[now_].data());
     tiles(below, above, stream_);
-    traffic_->exchange(rows, cells_[now_].data(), ids_[now_].data());
-    tiles(0, below, traffic_->stream());
-    tiles(above, strip.tile_rows(), traffic_->stream());
-    traffic_->finish(stream_);
+    halo_->exchange();
+    tiles(0, below, halo_->stream());
+    tiles(above, strip.tile_rows(), halo_->stream());
+    halo_->join();
+    halo_->pace();
   }
 
   // Pairs reach two rows of cells beyond the strip.
   void look_at_neighbours() const {
-    if (!state_.strip) return;
-    const int rows = state_.rows();
-    traffic_->fetch({2, 2, 2, 2}, rows, cells_[now_].data(), ids_[now_].data(), stream_);
-    traffic_->exchange(rows, cells_[now_].data(), ids_[now_].data());
-    traffic_->finish(stream_);
+    if (!halo_) return;
+    halo_->collect({2, 2, 2, 2}, state_.rows(), cells_[now_].data(), ids_[now_].data());
+    halo_->exchange();
+    halo_->join();
+  }
+  void finish() const {
+    if (halo_) halo_->finish();
   }
 
   HostWrite host_write(const HostParticles* host) {
@@ -314,6 +319,7 @@ class CudaEngine final : public Engine {
   // Fetches the finished rows; the one that is being filled becomes the first.
   void collect_rows() {
     const std::size_t bins = sampling_.bins, count = ring_used_ * bins;
+    finish();
     rows_.resize(rows_.size() + count);
     ring_.download(rows_.data() + rows_.size() - count, stream_, count);
     check(cudaMemcpyAsync(ring_.data(), ring_.data() + count, bins * sizeof(std::uint64_t),
@@ -338,7 +344,6 @@ class CudaEngine final : public Engine {
   std::uint64_t last_write_ = kNever;  // cycle of the last write_positions()
   DeviceBuffer<double2> sums_;
   DeviceBuffer<std::uint64_t> ring_;
-  std::unique_ptr<Traffic> traffic_;  // of a strip
   Kernels kernels_;
   int threads_;
   bool overlap_;  // of one cycle's end and the next one's start
@@ -348,6 +353,7 @@ class CudaEngine final : public Engine {
   std::size_t ring_used_ = 0;
   std::vector<std::uint64_t> rows_;
   std::vector<std::uint64_t> row_cycles_;
+  std::unique_ptr<HaloExchange> halo_;  // of a strip; destroyed before the memory that it uses
 };
 
 // Leaves the caller's current device as it was.

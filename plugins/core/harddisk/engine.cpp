@@ -12,7 +12,7 @@
 #include "../common/thread_pool.h"
 #include "cpu.h"
 #include "cuda.h"
-#include "divided.h"
+#include "distributed.h"
 #include "state.h"
 
 namespace manymove::harddisk {
@@ -359,14 +359,26 @@ std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t partic
   return engine_on(device, threads, [&] { return make_state(snapshot, particles, parameters); });
 }
 
-std::unique_ptr<Engine> make_engine(const Snapshot& strip, std::size_t particles,
+std::unique_ptr<Engine> make_engine(const Snapshot* whole, std::size_t particles,
                                     const Parameters& parameters, const std::string& device,
-                                    int threads, std::shared_ptr<RankRing> ranks) {
-  return make_divided_engine(*ranks, [&](State& whole) {
+                                    int threads, Communicator& ranks,
+                                    const std::string& transport) {
+  return make_distributed_engine(ranks, [&](State& part) {
+    std::int64_t kinds[2] = {device == "cpu", device != "cpu"};
+    ranks.maximum(kinds, 2);
+    std::vector<int> edges;
+    together(ranks, [&] {
+      if (kinds[0] && kinds[1])
+        throw std::invalid_argument(
+            "some ranks are to run on CPUs and others on CUDA devices: choose one kind for all");
+      part = make_part(particles, parameters, ranks);
+      part.transport = transport;
+      edges = first_strips(part.geometry, ranks.ranks());
+    });
+    Snapshot strip = deal_out(ranks, whole, edges);
     return engine_on(device, threads, [&] {
-      State state = make_state(strip, particles, parameters, ranks);
-      whole = state;
-      whole.data = {};
+      State state = part;
+      put_in(state, std::move(strip));
       return state;
     });
   });

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "../common/api.h"
-#include "../common/watchdog.h"
+#include "../common/communicator.h"
 
 namespace manymove::harddisk {
 
@@ -87,33 +87,6 @@ struct HostParticles {
   std::int32_t* image;         // [N][3], or null: not kept
   const std::uint32_t* index;  // [N], where disk i stands
   const std::uint32_t* tag;    // [N], the disk that stands there
-};
-
-// The other ranks of a system that is divided among several; all of them make the same calls in the
-// same order. An implementation waits through its watchdog.
-class MANYMOVE_API RankRing {
- public:
-  struct Bytes {
-    void* data;
-    std::size_t size;
-  };
-
-  virtual ~RankRing() = default;
-  virtual int rank() const = 0;
-  virtual int ranks() const = 0;
-  virtual Watchdog& watchdog() = 0;
-  // Host memory of so many bytes that the ranks below and above can read, and theirs; null where
-  // they cannot, for instance on another machine. It lasts as long as this object.
-  struct Shared {
-    void *mine, *below, *above;
-  };
-  virtual Shared share(std::size_t) { return {nullptr, nullptr, nullptr}; }
-  // Sends to the ranks below (first) and above, around the box, and fills what comes from there.
-  // Both ends know the sizes; nothing need be sent where one is 0.
-  virtual void exchange(const Bytes out[2], const Bytes in[2]) = 0;
-  // Replaces the values by their sums over all ranks; those of integers wrap around.
-  virtual void sum(double* values, std::size_t count) = 0;
-  virtual void sum(std::uint64_t* values, std::size_t count) = 0;
 };
 
 struct DiskPosition {
@@ -210,21 +183,20 @@ MANYMOVE_API Snapshot make_snapshot(const double* xy, std::size_t particles,
                                     const Parameters& parameters, Repair& repair);
 MANYMOVE_API void check_snapshot(const Snapshot& snapshot, std::size_t particles,
                                  const Parameters& parameters);
-// The first row of cells of each rank's strip, and after the last the number of rows. Throws
-// std::invalid_argument if the box is too small for so many.
-MANYMOVE_API std::vector<int> strip_rows(const Parameters& parameters, int ranks);
-// A rank's strip of a snapshot.
-MANYMOVE_API Snapshot strip_of(const Snapshot& whole, const Parameters& parameters, int rank,
-                               int ranks);
-// One rank's engine, from its strip of a snapshot. The trajectory is that of an engine of the
-// whole. This call, enqueue(), positions(), bond_order(), contact_histogram(), max_overlap(),
-// occupied(), snapshot() and state_hash() are made by all ranks together: all succeed or all throw
-// the same RankFailure. They answer for the whole, but for snapshot(), which is that of the strip.
-// A host program's particles are not supported (std::logic_error).
-MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot& strip, std::size_t particles,
+// One rank's engine, from a snapshot of the whole, which rank 0 has and has checked; the others may
+// pass null. Parameters are the same on all ranks, and the communicator must outlive the engine.
+// The trajectory is that of an engine of the whole. This call, enqueue(), positions(),
+// bond_order(), contact_histogram(), max_overlap(), occupied(), snapshot() and state_hash() are
+// collective: all ranks succeed or all throw the same error, which is a RankFailure unless it is
+// std::invalid_argument because the ranks cannot share the box or use these devices. They answer for the whole,
+// but snapshot() has cells on rank 0 only. A host program's particles are not supported
+// (std::logic_error). The ranks' devices are all CPUs or all GPUs; transport is how rows go from GPU
+// to GPU: "auto", "peer", "shared", "nccl" or "host", see parallel/transport.cuh.
+MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot* whole, std::size_t particles,
                                                  const Parameters& parameters,
                                                  const std::string& device, int threads,
-                                                 std::shared_ptr<RankRing> ranks);
+                                                 Communicator& ranks,
+                                                 const std::string& transport = "auto");
 
 // The largest max_displacement that an engine accepts: the width of its narrowest cells. Depends on
 // the box, the diameter and the cell width. Throws std::invalid_argument if these are bad.

@@ -376,28 +376,26 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
   return s;
 }
 
-State make_state(const Snapshot& data, std::size_t particles, const Parameters& parameters,
-                 std::shared_ptr<RankRing> ranks) {
+State make_part(std::size_t particles, const Parameters& parameters, Communicator& ranks) {
   State s;
   s.parameters = parameters;
   s.particles = particles;
   choose_grid(s);
-  s.strip.emplace(s.geometry, ranks->rank(), ranks->ranks());
-  s.ranks = std::move(ranks);
-  const std::size_t slots = s.strip->rows() * s.row_slots();
-  if (data.first_row != s.strip->first_row() || data.cells.size() != 2 * slots ||
-      data.ids.size() != slots)
-    reject("this is not the strip of rank ", s.ranks->rank());
-  s.data.counters = data.counters;
-  s.data.origin = data.origin;
-  s.data.cells.assign(2 * s.strip->capacity() * s.row_slots(), kEmpty);
-  s.data.ids.assign(s.strip->capacity() * s.row_slots(), -1);
-  const std::size_t first = s.strip->margin() * s.row_slots();
-  std::copy(data.cells.begin(), data.cells.end(),
-            s.data.cells.begin() + static_cast<std::ptrdiff_t>(2 * first));
-  std::copy(data.ids.begin(), data.ids.end(),
-            s.data.ids.begin() + static_cast<std::ptrdiff_t>(first));
+  s.strip.emplace(s.geometry, ranks.rank(), ranks.ranks());
+  s.ranks = &ranks;
   return s;
+}
+
+void put_in(State& s, Snapshot strip) {
+  const auto in_storage = [&](auto& array, std::size_t row, auto empty) {
+    std::remove_reference_t<decltype(array)> storage(s.strip->capacity() * row, empty);
+    std::copy(array.begin(), array.end(),
+              storage.begin() + static_cast<std::ptrdiff_t>(s.strip->margin() * row));
+    array = std::move(storage);
+  };
+  in_storage(strip.cells, 2 * s.row_slots(), kEmpty);
+  in_storage(strip.ids, s.row_slots(), -1);
+  s.data = std::move(strip);
 }
 
 Snapshot make_snapshot(const double* xy, std::size_t particles, const Parameters& parameters,
@@ -409,27 +407,6 @@ Snapshot make_snapshot(const double* xy, std::size_t particles, const Parameters
 
 void check_snapshot(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters) {
   make_state(snapshot, particles, parameters);
-}
-
-Snapshot strip_of(const Snapshot& whole, const Parameters& parameters, int rank, int ranks) {
-  const std::vector<int> edges = strip_rows(parameters, ranks);
-  const std::size_t slots = whole.ids.size() / static_cast<std::size_t>(edges[ranks]);
-  const auto first = static_cast<std::ptrdiff_t>(edges[rank] * slots);
-  const auto end = static_cast<std::ptrdiff_t>(edges[rank + 1] * slots);
-  Snapshot strip;
-  strip.counters = whole.counters;
-  strip.origin = whole.origin;
-  strip.first_row = edges[rank];
-  strip.cells.assign(whole.cells.begin() + 2 * first, whole.cells.begin() + 2 * end);
-  strip.ids.assign(whole.ids.begin() + first, whole.ids.begin() + end);
-  return strip;
-}
-
-std::vector<int> strip_rows(const Parameters& parameters, int ranks) {
-  State s;
-  s.parameters = parameters;
-  choose_grid(s);
-  return first_strips(s.geometry, ranks);
 }
 
 namespace {

@@ -20,7 +20,8 @@ struct State {
   Snapshot data;  // of a strip: in its local storage
   Repair repair;
   std::optional<Strip> strip;  // of a divided system
-  std::shared_ptr<RankRing> ranks;
+  Communicator* ranks = nullptr;
+  std::string transport;  // between the ranks' GPUs
 
   // Local storage as a grid, and the rows there that are this rank's.
   Geometry local() const { return strip ? strip->local(geometry) : geometry; }
@@ -32,9 +33,10 @@ struct State {
 // Chooses the grid, puts the disks on it, mends shallow overlaps, checks everything.
 State make_state(const double* xy, std::size_t particles, const Parameters& parameters);
 State make_state(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters);
-// From a strip, of which no more is asked than that it has the right size.
-State make_state(const Snapshot& strip, std::size_t particles, const Parameters& parameters,
-                 std::shared_ptr<RankRing> ranks);
+// This rank's part of a system, without its disks, and these. Throws std::invalid_argument if the
+// box is too small for so many ranks.
+State make_part(std::size_t particles, const Parameters& parameters, Communicator& ranks);
+void put_in(State& part, Snapshot strip);
 
 Grid grid_of(const State& state);
 Frame frame_of(const State& state, const std::array<std::int64_t, 2>& origin);

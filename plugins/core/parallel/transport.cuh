@@ -15,7 +15,7 @@
 
 #include "waits.cuh"
 
-namespace manymove::dpd {
+namespace manymove {
 
 // Waits until this rank's GPU has done all that its engine has asked for, or throws.
 using Finish = std::function<void()>;
@@ -240,4 +240,4 @@ class NcclTransport : public Transport {
   std::set<std::pair<int, bool>> connected_;  // rank, and whether parcels go there
 };
 
-}  // namespace manymove::dpd
+}  // namespace manymove

@@ -12,7 +12,7 @@
 #include "peer_memory.h"
 #include "transport.cuh"
 
-namespace manymove::dpd {
+namespace manymove {
 
 constexpr int kMostPeers = 32;
 
@@ -263,4 +263,4 @@ inline std::unique_ptr<Transport> make_transport(Communicator& communicator,
   return std::make_unique<HostTransport>(communicator, finish);
 }
 
-}  // namespace manymove::dpd
+}  // namespace manymove

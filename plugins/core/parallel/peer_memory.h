@@ -17,7 +17,7 @@
 
 #include "../common/communicator.h"
 
-namespace manymove::dpd {
+namespace manymove {
 
 class PeerMemory {
  public:
@@ -265,4 +265,4 @@ class CommonMemory final : public PeerMemory {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace manymove::dpd
+}  // namespace manymove

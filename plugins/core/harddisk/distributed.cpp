@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "divided.h"
+#include "distributed.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "../common/communicator.h"
-
 namespace manymove::harddisk {
 namespace {
 
-// A call that all ranks make and that ends with a sum over all of them, or is followed by another
-// exchange, so that none has left when another fails.
+// A call that all ranks make and that ends with a collective call, or is followed by one, so that
+// none has left when another fails.
 template <class Task>
-auto on_all(RankRing& ranks, Task task) {
+auto on_all(Communicator& ranks, Task task) {
   try {
     return task();
   } catch (...) {
@@ -20,17 +18,25 @@ auto on_all(RankRing& ranks, Task task) {
   }
 }
 
-void meet(RankRing& ranks) {
-  std::uint64_t nothing = 0;
-  ranks.sum(&nothing, 1);
+// The arrays of the ranks' strips as that of all rows, on rank 0.
+template <class T>
+std::vector<T> bring_together(Communicator& ranks, std::vector<T> strip, int first_row,
+                              std::size_t row) {
+  std::vector<std::vector<T>> sent(static_cast<std::size_t>(ranks.ranks()));
+  sent[0] = std::move(strip);
+  std::vector<T> all = deliver(ranks, sent);
+  // The rows begin with those of rank 0's strip.
+  if (ranks.rank() == 0)
+    std::rotate(all.begin(), all.end() - static_cast<std::ptrdiff_t>(first_row * row), all.end());
+  return all;
 }
 
-class DividedEngine final : public Engine {
+class DistributedEngine final : public Engine {
  public:
-  DividedEngine(std::unique_ptr<Engine> part, State whole)
+  DistributedEngine(Communicator& ranks, std::unique_ptr<Engine> part, State whole)
       : part_(std::move(part)),
         whole_(std::move(whole)),
-        ranks_(*whole_.ranks),
+        ranks_(ranks),
         before_(part_->counters()),
         counters_(before_) {}
 
@@ -57,16 +63,15 @@ class DividedEngine final : public Engine {
   }
 
   Grid grid() const override { return part_->grid(); }
-  Repair repair() const override { return {}; }  // the whole was mended before it was divided
+  Repair repair() const override { return {}; }  // the whole was repaired before it was divided
   std::size_t particles() const override { return whole_.particles; }
   double occupied() const override {
     return on_all(ranks_, [&] { return sum_of(part_->occupied()); });
   }
   void positions(double* xy) const override {
     on_all(ranks_, [&] {
-      std::fill_n(xy, 2 * whole_.particles, 0.0);
-      export_positions(whole_, part_->snapshot(), xy);
-      ranks_.sum(xy, 2 * whole_.particles);
+      for (const auto& [disk, at] : collect(ranks_, disk_positions(whole_, part_->snapshot())))
+        std::copy(at.begin(), at.end(), xy + 2 * std::size_t{disk});
     });
   }
   std::vector<DiskPosition> own_positions() const override {
@@ -80,11 +85,9 @@ class DividedEngine final : public Engine {
     });
   }
   double max_overlap() const override {
-    return on_all(ranks_, [&] {
-      std::vector<double> xy(2 * whole_.particles);
-      positions(xy.data());
-      return sum_of(ranks_.rank() == 0 ? deepest_overlap(whole_, xy.data()) : 0.0);
-    });
+    std::vector<double> xy(2 * whole_.particles);
+    positions(xy.data());
+    return deepest_overlap(whole_, xy.data());
   }
   std::uint64_t state_hash() const override {
     return on_all(ranks_, [&] {
@@ -95,10 +98,13 @@ class DividedEngine final : public Engine {
   }
   Snapshot snapshot() const override {
     return on_all(ranks_, [&] {
-      Snapshot strip = part_->snapshot();
-      strip.counters = counters_;
-      meet(ranks_);
-      return strip;
+      Snapshot all = part_->snapshot();
+      const std::size_t row = whole_.row_slots();
+      all.counters = counters_;
+      all.cells = bring_together(ranks_, std::move(all.cells), all.first_row, 2 * row);
+      all.ids = bring_together(ranks_, std::move(all.ids), all.first_row, row);
+      all.first_row = 0;
+      return all;
     });
   }
 
@@ -109,7 +115,7 @@ class DividedEngine final : public Engine {
 
  private:
   [[noreturn]] static void refuse() {
-    throw std::logic_error("a divided engine does not move a host program's particles");
+    throw std::logic_error("an engine of several ranks does not move a host program's particles");
   }
 
   // Each part began with the counts of the whole.
@@ -132,28 +138,56 @@ class DividedEngine final : public Engine {
     return mine;
   }
   std::vector<std::uint64_t> sum_of(std::vector<std::uint64_t> counts) const {
-    if (!counts.empty()) ranks_.sum(counts.data(), counts.size());
+    ranks_.sum(counts.data(), counts.size());
     return counts;
   }
 
   std::unique_ptr<Engine> part_;
   State whole_;
-  RankRing& ranks_;
+  Communicator& ranks_;
   Counters before_, counters_;
   std::vector<std::uint64_t> rows_, row_cycles_;
 };
 
 }  // namespace
 
-std::unique_ptr<Engine> make_divided_engine(
-    RankRing& ranks, const std::function<std::unique_ptr<Engine>(State& whole)>& make) {
-  return on_all(ranks, [&]() -> std::unique_ptr<Engine> {
+Snapshot deal_out(Communicator& ranks, const Snapshot* whole, const std::vector<int>& edges) {
+  const auto number = static_cast<std::size_t>(ranks.ranks());
+  struct Header {
+    Counters counters;
+    std::array<std::int64_t, 2> origin;
+  } header{};
+  std::vector<std::vector<float>> cells(number);
+  std::vector<std::vector<std::int32_t>> ids(number);
+  if (ranks.rank() == 0) {
+    header = {whole->counters, whole->origin};
+    const std::size_t row = whole->ids.size() / static_cast<std::size_t>(edges.back());
+    const auto cut = [&](const auto& array, std::size_t r, std::size_t width) {
+      const auto at = [&](std::size_t k) {
+        return array.begin() + static_cast<std::ptrdiff_t>(edges[k] * width);
+      };
+      return std::vector(at(r), at(r + 1));
+    };
+    for (std::size_t r = 0; r < number; ++r) {
+      cells[r] = cut(whole->cells, r, 2 * row);
+      ids[r] = cut(whole->ids, r, row);
+    }
+  }
+  std::vector<Header> headers(number);
+  ranks.gather(&header, headers.data(), sizeof header);
+  return {headers[0].counters, headers[0].origin, edges[static_cast<std::size_t>(ranks.rank())],
+          deliver(ranks, cells), deliver(ranks, ids)};
+}
+
+std::unique_ptr<Engine> make_distributed_engine(
+    Communicator& ranks, const std::function<std::unique_ptr<Engine>(State& whole)>& make) {
+  std::unique_ptr<Engine> engine;
+  collective(ranks, [&] {
     State whole;
     auto part = make(whole);
-    auto engine = std::make_unique<DividedEngine>(std::move(part), std::move(whole));
-    meet(ranks);
-    return engine;
+    engine = std::make_unique<DistributedEngine>(ranks, std::move(part), std::move(whole));
   });
+  return engine;
 }
 
 }  // namespace manymove::harddisk

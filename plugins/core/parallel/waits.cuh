@@ -11,7 +11,7 @@
 #include "../common/patience.h"
 #include "../common/text.h"
 
-namespace manymove::dpd {
+namespace manymove {
 
 inline cudaError_t state_of(cudaEvent_t event) { return cudaEventQuery(event); }
 inline cudaError_t state_of(cudaStream_t stream) { return cudaStreamQuery(stream); }
@@ -89,4 +89,4 @@ inline bool settles(cudaStream_t stream) {
   return state != cudaErrorNotReady;
 }
 
-}  // namespace manymove::dpd
+}  // namespace manymove
