@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -167,7 +168,7 @@ void HardDisks::check_plane() const {
     std::int64_t tag;
     double z;
   } found{-1, 0};
-  {
+  on_all_ranks([&] {
     const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
                                         access_mode::read);
     const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
@@ -175,13 +176,12 @@ void HardDisks::check_plane() const {
     for (unsigned int i = 0; i < m_pdata->getN(); ++i)
       if (position.data[i].z != 0 && (found.tag < 0 || tag.data[i] < found.tag))
         found = {tag.data[i], static_cast<double>(position.data[i].z)};
-  }
-  if (ranks_) {
+    if (!ranks_) return;
     std::vector<Found> all(static_cast<std::size_t>(ranks_->ranks()));
     ranks_->gather(&found, all.data(), sizeof found);
     for (const Found& other : all)
       if (other.tag >= 0 && (found.tag < 0 || other.tag < found.tag)) found = other;
-  }
+  });
   if (found.tag >= 0)
     throw std::invalid_argument(
         "hoomd.manymove.HardDisks needs z = 0 in a 2D box: the particle with tag " +
@@ -222,7 +222,10 @@ void HardDisks::make_engine() {
   try {
     const std::size_t particles = m_pdata->getNGlobal();
     if (ranks_) {
-      const auto whole = harddisk::make_snapshot(xy.data(), particles, parameters, repaired);
+      harddisk::Snapshot whole;
+      on_each_rank([&] {
+        whole = harddisk::make_snapshot(xy.data(), particles, parameters, repaired);
+      });
       engine = harddisk::make_engine(&whole, particles, parameters, device, threads_, *ranks_);
     } else {
       engine = harddisk::make_engine(xy.data(), particles, parameters, device, threads_);
@@ -254,16 +257,21 @@ void HardDisks::make_engine() {
 }
 
 std::vector<double> HardDisks::positions_by_tag() const {
-  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                      access_mode::read);
-  const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host, access_mode::read);
-  std::vector<harddisk::DiskPosition> all(m_pdata->getN());
-  for (std::size_t i = 0; i < all.size(); ++i)
-    all[i] = {tag.data[i],
-              {static_cast<double>(position.data[i].x), static_cast<double>(position.data[i].y)}};
-  if (ranks_) all = collect(*ranks_, all);
-  std::vector<double> xy(2 * static_cast<std::size_t>(m_pdata->getNGlobal()));
-  for (const auto& [disk, at] : all) std::copy(at.begin(), at.end(), &xy[2 * std::size_t{disk}]);
+  std::vector<double> xy;
+  on_each_rank([&] {
+    xy.resize(2 * static_cast<std::size_t>(m_pdata->getNGlobal()));
+    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+                                        access_mode::read);
+    const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
+                                        access_mode::read);
+    for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
+      xy[2 * std::size_t{tag.data[i]}] = static_cast<double>(position.data[i].x);
+      xy[2 * std::size_t{tag.data[i]} + 1] = static_cast<double>(position.data[i].y);
+    }
+  });
+  on_all_ranks([&] {
+    if (ranks_) ranks_->sum(xy.data(), xy.size());
+  });
   return xy;
 }
 
@@ -295,17 +303,20 @@ void HardDisks::update_spread() {
 }
 
 bool HardDisks::same_on_all_ranks() const {
-  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                      access_mode::read);
-  const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
+  std::uint64_t moved = 0;
+  on_all_ranks([&] {
+    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
                                         access_mode::read);
-  const unsigned int n = m_pdata->getN();
-  std::uint64_t moved = left_.size() != n;
-  for (const Left& left : left_) {
-    const unsigned int i = index.data[left.tag];  // not below n on other ranks
-    moved += i >= n || position.data[i].x != left.x || position.data[i].y != left.y;
-  }
-  ranks_->sum(&moved, 1);
+    const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
+                                          access_mode::read);
+    const unsigned int n = m_pdata->getN();
+    moved = left_.size() != n;
+    for (const Left& left : left_) {
+      const unsigned int i = index.data[left.tag];  // not below n on other ranks
+      moved += i >= n || position.data[i].x != left.x || position.data[i].y != left.y;
+    }
+    ranks_->sum(&moved, 1);
+  });
   return moved == 0;
 }
 
@@ -319,7 +330,7 @@ int HardDisks::cycles_between_migrations() const {
     if (domain[a] < static_cast<double>(a == 0 ? all.x : all.y))
       cycles = std::min(cycles, static_cast<int>(domain[a] / grid.cell_width[a]));
   std::int64_t fewest = -cycles;
-  ranks_->maximum(&fewest, 1);
+  on_all_ranks([&] { ranks_->maximum(&fewest, 1); });
   if (fewest > -1)
     throw std::invalid_argument(
         "hoomd.manymove.HardDisks: a rank's domain is narrower than a cell: take fewer ranks");
@@ -328,22 +339,24 @@ int HardDisks::cycles_between_migrations() const {
 
 void HardDisks::migrate() {
 #if defined(ENABLE_MPI)
-  Rendezvous<Point> meeting(*ranks_, m_pdata->getNGlobal());
-  for (const harddisk::DiskPosition& disk : engine_->own_positions())
-    meeting.bring(disk.disk, disk.xy);
-  meeting.meet();
   // The particles that this rank has at the moment, in HOOMD-blue's order.
   const auto tags_here = [&] {
     const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
                                         access_mode::read);
     return std::vector<unsigned int>(tag.data, tag.data + m_pdata->getN());
   };
-  const std::vector<unsigned int> before = tags_here();
-  const std::vector<Point> to = meeting.fetch(before.data(), before.size());
-
+  std::optional<Rendezvous<Point>> meeting;
+  std::vector<unsigned int> before;
+  std::vector<Point> to;
   const auto size = m_pdata->getGlobalBox().getL();
-  const auto whole = m_pdata->getBox().getPeriodic();  // along an axis that is not divided
-  {
+  on_all_ranks([&] {
+    meeting.emplace(*ranks_, m_pdata->getNGlobal());
+    for (const harddisk::DiskPosition& disk : engine_->own_positions())
+      meeting->bring(disk.disk, disk.xy);
+    meeting->meet();
+    before = tags_here();
+    to = meeting->fetch(before.data(), before.size());
+    const auto whole = m_pdata->getBox().getPeriodic();  // along an axis that is not divided
     const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
                                         access_mode::readwrite);
     const ArrayHandle<int3> image(m_pdata->getImages(), access_location::host,
@@ -359,32 +372,34 @@ void HardDisks::migrate() {
       move(position.data[i].x, image.data[i].x, to[i][0], size.x, whole.x);
       move(position.data[i].y, image.data[i].y, to[i][1], size.y, whole.y);
     }
-  }
+  });
   m_comm->forceMigrate();
   m_comm->communicate(timestep_);
 
-  // HOOMD-blue keeps the order of particles that stayed and appends those that came. If the order
-  // is different, the remaining ones are fetched like those that came.
-  const std::vector<unsigned int> after = tags_here();
-  std::vector<Point> now;
-  for (auto old = before.begin(); now.size() < after.size(); ++old) {
-    old = std::find(old, before.end(), after[now.size()]);
-    if (old == before.end()) break;
-    now.push_back(to[static_cast<std::size_t>(old - before.begin())]);
-  }
-  const std::vector<Point> came =
-      meeting.fetch(after.data() + now.size(), after.size() - now.size());
-  now.insert(now.end(), came.begin(), came.end());
+  on_all_ranks([&] {
+    // HOOMD-blue keeps the order of particles that stayed and appends those that came. If the order
+    // is different, the remaining ones are fetched like those that came.
+    const std::vector<unsigned int> after = tags_here();
+    std::vector<Point> now;
+    for (auto old = before.begin(); now.size() < after.size(); ++old) {
+      old = std::find(old, before.end(), after[now.size()]);
+      if (old == before.end()) break;
+      now.push_back(to[static_cast<std::size_t>(old - before.begin())]);
+    }
+    const std::vector<Point> came =
+        meeting->fetch(after.data() + now.size(), after.size() - now.size());
+    now.insert(now.end(), came.begin(), came.end());
 
-  // To the last bit: crossing an edge rounds.
-  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                      access_mode::readwrite);
-  left_.resize(now.size());
-  for (std::size_t i = 0; i < now.size(); ++i) {
-    left_[i] = {after[i], in_box(now[i][0], size.x), in_box(now[i][1], size.y)};
-    position.data[i].x = left_[i].x;
-    position.data[i].y = left_[i].y;
-  }
+    // To the last bit: crossing an edge rounds.
+    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+                                        access_mode::readwrite);
+    left_.resize(now.size());
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      left_[i] = {after[i], in_box(now[i][0], size.x), in_box(now[i][1], size.y)};
+      position.data[i].x = left_[i].x;
+      position.data[i].y = left_[i].y;
+    }
+  });
 #endif
 }
 
@@ -421,8 +436,12 @@ std::size_t HardDisks::overlaps() {
   check_system();
   const auto size = m_pdata->getGlobalBox().getL();
   const double box[2] = {static_cast<double>(size.x), static_cast<double>(size.y)};
-  return harddisk::count_overlaps(positions_by_tag().data(), m_pdata->getNGlobal(), box,
-                                  diameter());
+  const std::vector<double> xy = positions_by_tag();
+  std::size_t number = 0;
+  on_each_rank([&] {
+    number = harddisk::count_overlaps(xy.data(), m_pdata->getNGlobal(), box, diameter());
+  });
+  return number;
 }
 
 std::uint64_t HardDisks::state_hash() {

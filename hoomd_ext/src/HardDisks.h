@@ -63,6 +63,23 @@ class HardDisks : public hoomd::Integrator {
     stale_ |= parameter != value;
     parameter = value;
   }
+  // Runs a task that all ranks enter together: all succeed, or all throw the same error. Not for
+  // HOOMD-blue's own collective calls, which wait without a limit.
+  template <class Task>
+  void on_all_ranks(Task&& task) const {
+    if (ranks_)
+      collective(*ranks_, task);
+    else
+      task();
+  }
+  // The same for a task without collective calls; the ranks can continue after an error.
+  template <class Task>
+  void on_each_rank(Task&& task) const {
+    if (ranks_)
+      together(*ranks_, task);
+    else
+      task();
+  }
   // Makes the engine hold HOOMD-blue's particles as they are now.
   void prepare();
   bool fits() const;  // the engine, but for the positions
@@ -72,7 +89,7 @@ class HardDisks : public hoomd::Integrator {
   void check_plane() const;
   harddisk::Parameters parameters() const;  // those of the box and of the disks
   double common(const std::vector<double>& values, const char* what) const;
-  std::vector<double> positions_by_tag() const;
+  std::vector<double> positions_by_tag() const;  // collective
   // Particles that are spread over several ranks. All calls are collective.
   void update_spread();
   bool same_on_all_ranks() const;

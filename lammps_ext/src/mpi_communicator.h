@@ -1,14 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The ranks of LAMMPS for the engines of the core.
+// The ranks of LAMMPS for the engines of the core, and errors of the phases that they enter
+// together.
 #pragma once
 
+#include <exception>
+#include <string>
+#include <utility>
+
 #include "core/common/mpi_host.h"
+#include "pointers.h"
 
 namespace LAMMPS_NS {
 
 using MpiCommunicator = manymove::HostCommunicator;
 
-// This rank's number among those of its host.
-int rank_on_host(MPI_Comm world);
+// Makes the text an error of LAMMPS: one of all ranks, or an abort if some rank does not answer.
+[[noreturn]] void report(LAMMPS* lmp, const std::string& text, bool everyone);
+
+// Runs a phase that all ranks enter together and leave with the same error, if there is one, which
+// becomes an error of LAMMPS. what: comes before its text.
+template <class Phase>
+auto reported(LAMMPS* lmp, const std::string& what, Phase&& phase) {
+  std::string text;
+  bool everyone = true;
+  try {
+    return phase();
+  } catch (const manymove::RankFailure& failure) {
+    text = failure.what();
+    everyone = failure.everyone;
+  } catch (const std::exception& failure) {
+    text = failure.what();
+  }
+  report(lmp, what + ": " + text, everyone);
+}
+
+// All ranks of LAMMPS. Collective.
+MpiCommunicator communicator_of(LAMMPS* lmp);
 
 }  // namespace LAMMPS_NS

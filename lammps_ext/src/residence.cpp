@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "residence.h"
 
-#include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <new>
 #include <stdexcept>
-#include <thread>
 
 #include "atom.h"
 #include "comm.h"
@@ -53,10 +50,21 @@ class Digest {
 }  // namespace
 
 Residence::Residence(LAMMPS* lmp, ResidentDeck& deck, const Wishes& wishes)
-    : Pointers(lmp), deck_(deck), wishes_(wishes), device_(wishes.device), communicator_(world) {
+    : Pointers(lmp),
+      deck_(deck),
+      wishes_(wishes),
+      device_(wishes.device),
+      communicator_(communicator_of(lmp)) {
   // One GPU for each rank of a host as far as there are so many.
   if (device_ == "cuda" && comm->nprocs > 1)
-    device_ += ":" + std::to_string(rank_on_host(world) % manymove::cuda_devices().size());
+    guarded([&] {
+      char host[MPI_MAX_PROCESSOR_NAME];
+      int length;
+      MPI_Get_processor_name(host, &length);
+      const std::string name(host, static_cast<std::size_t>(length));
+      const int rank = manymove::rank_among_namesakes(communicator_, name);
+      device_ += ":" + std::to_string(rank % manymove::cuda_devices().size());
+    });
   make_engine();
 }
 
@@ -73,29 +81,17 @@ void Residence::make_engine() {
 }
 
 // A phase that all ranks enter together. They leave it together, with the same error if there is
-// one, and LAMMPS can report it as an error of all ranks unless one of them does not answer.
+// one.
 template <class Call>
 void Residence::guarded(Call call) {
-  std::string what;
-  bool everywhere = true;
-  try {
-    if (comm->nprocs == 1) return with_size(call);
-    return manymove::collective(communicator_, [&] { with_size(call); });
-  } catch (const manymove::dpd::LostParticle& failure) {
-    what = std::string("Lost atoms: ") + failure.what();
-  } catch (const manymove::RankFailure& failure) {
-    what = failure.what();
-    everywhere = failure.everyone;
-  } catch (const std::exception& failure) {
-    what = failure.what();
-  }
-  what = "Run style manymove/verlet on " + wishes_.device + ": " + what;
-  if (everywhere) error->all(FLERR, what);
-  // LAMMPS aborts all ranks at once, and the launcher may end before it has passed on the message.
-  std::fprintf(stderr, "ERROR on proc %d: %s\n", comm->me, what.c_str());
-  std::fflush(stderr);
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  error->one(FLERR, what);
+  reported(lmp, "Run style manymove/verlet on " + wishes_.device, [&] {
+    try {
+      if (comm->nprocs == 1) return with_size(call);
+      manymove::collective(communicator_, [&] { with_size(call); });
+    } catch (const manymove::dpd::LostParticle& failure) {
+      throw std::runtime_error(std::string("Lost atoms: ") + failure.what());
+    }
+  });
 }
 
 // The message says for how many atoms memory is missing.
@@ -126,27 +122,29 @@ HostArrays Residence::arrays() {
 
 void Residence::upload() {
   if (update->dt != time_step_) make_engine();
-  deck_.read_particles();
-  HostArrays from = arrays();
-  for (int i = 0; i < atom->nlocal; ++i) {
-    const imageint image = atom->image[i];
-    image_[i] = {static_cast<int>((image & IMGMASK) - IMGMAX),
-                 static_cast<int>((image >> IMGBITS & IMGMASK) - IMGMAX),
-                 static_cast<int>((image >> IMG2BITS) - IMGMAX)};
-  }
-  std::vector<std::array<double, 3>> force;
-  if (deck_.has_body_forces()) {
-    if (body_.empty()) {
-      body_.resize(static_cast<std::size_t>(atom->nlocal));
-      for (int i = 0; i < atom->nlocal; ++i) deck_.body_force(i, body_[i].data());
+  guarded([&] {
+    deck_.read_particles(communicator_);
+    HostArrays from = arrays();
+    for (int i = 0; i < atom->nlocal; ++i) {
+      const imageint image = atom->image[i];
+      image_[i] = {static_cast<int>((image & IMGMASK) - IMGMAX),
+                   static_cast<int>((image >> IMGBITS & IMGMASK) - IMGMAX),
+                   static_cast<int>((image >> IMG2BITS) - IMGMAX)};
     }
-    force = body_;
-    for (int i = 0; i < atom->nlocal; ++i)
-      for (int a = 0; a < 3; ++a) force[i][a] = atom->f[i][a] - body_[i][a];
-    from.force = reinterpret_cast<double (*)[3]>(force.data());
-  }
-  body_.clear();
-  guarded([&] { engine_->upload(from, deck_.topology(), update->ntimestep); });
+    std::vector<std::array<double, 3>> force;
+    if (deck_.has_body_forces()) {
+      if (body_.empty()) {
+        body_.resize(static_cast<std::size_t>(atom->nlocal));
+        for (int i = 0; i < atom->nlocal; ++i) deck_.body_force(i, body_[i].data());
+      }
+      force = body_;
+      for (int i = 0; i < atom->nlocal; ++i)
+        for (int a = 0; a < 3; ++a) force[i][a] = atom->f[i][a] - body_[i][a];
+      from.force = reinterpret_cast<double (*)[3]>(force.data());
+    }
+    body_.clear();
+    engine_->upload(from, deck_.topology(), update->ntimestep);
+  });
 }
 
 bigint Residence::advance(bigint stop) {
@@ -160,9 +158,11 @@ bigint Residence::advance(bigint stop) {
 }
 
 void Residence::download(bool positions) {
-  HostArrays to = arrays();
-  if (!positions) to.position = nullptr, to.image = nullptr;
-  guarded([&] { engine_->download(to); });
+  guarded([&] {
+    HostArrays to = arrays();
+    if (!positions) to.position = nullptr, to.image = nullptr;
+    engine_->download(to);
+  });
   if (!positions) return;
   for (int i = 0; i < atom->nlocal; ++i)
     atom->image[i] = (static_cast<imageint>(image_[i][0] + IMGMAX) & IMGMASK) |
@@ -171,8 +171,10 @@ void Residence::download(bool positions) {
 }
 
 void Residence::rehome() {
-  deck_.read_tags();
-  guarded([&] { engine_->rehome(atom->nlocal, deck_.tags().data()); });
+  guarded([&] {
+    deck_.read_tags();
+    engine_->rehome(atom->nlocal, deck_.tags().data());
+  });
 }
 
 // ---- what others change ----

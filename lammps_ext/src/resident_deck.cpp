@@ -15,6 +15,7 @@
 #include "bond_manymove_harmonic.h"
 #include "comm.h"
 #include "compute.h"
+#include "core/common/text.h"
 #include "core/dpd/decomposition.h"
 #include "core/dpd/parameters.h"
 #include "domain.h"
@@ -101,15 +102,31 @@ void ResidentDeck::refuse(const std::string& culprit) {
   unserved_ += (unserved_.empty() ? "" : ", ") + culprit;
 }
 
-// Ranks may have found different culprits among their atoms: those of one are named by all.
-void ResidentDeck::refuse_together() {
+// Runs a task of collective calls; what they throw becomes an error of LAMMPS.
+template <class Task>
+void ResidentDeck::on_all_ranks(Task task) {
   if (comm->nprocs == 1) return;
-  struct {
-    int length, rank;
-  } mine{static_cast<int>(unserved_.size()), comm->me}, most;
-  MPI_Allreduce(&mine, &most, 1, MPI_2INT, MPI_MAXLOC, world);
-  unserved_.resize(static_cast<std::size_t>(most.length));
-  MPI_Bcast(unserved_.data(), most.length, MPI_CHAR, most.rank, world);
+  MpiCommunicator communicator = communicator_of(lmp);
+  reported(lmp, "Run style manymove/verlet",
+           [&] { manymove::collective(communicator, [&] { task(communicator); }); });
+}
+
+// Ranks may have found different culprits among their atoms: the longest list is named by all.
+void ResidentDeck::refuse_together() {
+  on_all_ranks([&](MpiCommunicator& communicator) {
+    auto longest = static_cast<std::int64_t>(unserved_.size());
+    communicator.maximum(&longest, 1);
+    if (longest == 0) return;
+    const auto length = static_cast<std::size_t>(longest);
+    std::string mine = unserved_;
+    mine.resize(length);
+    std::vector<char> all(length * static_cast<std::size_t>(communicator.ranks()));
+    communicator.gather(mine.data(), all.data(), length);
+    for (auto text = all.begin(); text != all.end(); text += longest) {
+      unserved_.assign(text, text + longest);
+      if (unserved_.back() != '\0') break;
+    }
+  });
 }
 
 // ---- what is served ----
@@ -156,7 +173,11 @@ void ResidentDeck::check_plane() {
     ends[0] = std::max(ends[0], atom->x[i][2]);
     ends[1] = std::max(ends[1], -atom->x[i][2]);
   }
-  MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_DOUBLE, MPI_MAX, world);
+  on_all_ranks([&](MpiCommunicator& communicator) {
+    std::vector<double> all(2 * static_cast<std::size_t>(communicator.ranks()));
+    communicator.gather(ends, all.data(), sizeof ends);
+    for (std::size_t k = 0; k < all.size(); ++k) ends[k % 2] = std::max(ends[k % 2], all[k]);
+  });
   if (ends[0] > -ends[1]) refuse("dimension 2 with atoms at different heights");
 }
 
@@ -379,9 +400,9 @@ void ResidentDeck::body_force(int i, double sum[3]) const {
     for (int a = 0; acts_on(body, i) && a < 3; ++a) sum[a] += body.force[a];
 }
 
-void ResidentDeck::read_particles() {
+void ResidentDeck::read_particles(MpiCommunicator& communicator) {
   read_tags();
-  read_bonds();
+  read_bonds(communicator);
   read_special();
 }
 
@@ -405,7 +426,7 @@ struct ResidentDeck::BondEnd {
 };
 
 // From the lists by owner to lists by both ends, each in the order of the partners' IDs.
-void ResidentDeck::read_bonds() {
+void ResidentDeck::read_bonds(MpiCommunicator& communicator) {
   first_bond_.clear();
   bond_partner_.clear();
   bond_type_.clear();
@@ -418,13 +439,13 @@ void ResidentDeck::read_bonds() {
       if (type <= 0) continue;  // switched off
       const auto partner = static_cast<std::uint32_t>(atom->bond_atom[i][m]);
       if (atom->map(atom->bond_atom[i][m]) < 0)
-        error->one(FLERR, "Bond atoms {} {} missing on run_style manymove/verlet at step {}",
-                   atom->tag[i], partner, update->ntimestep);
+        throw std::runtime_error(manymove::text_of("Bond atoms ", tag_[i], " ", partner,
+                                                   " missing at step ", update->ntimestep));
       ends.push_back({tag_[i], partner, type});
       if (force->newton_bond) reverse.push_back({partner, tag_[i], type});
     }
   }
-  if (comm->nprocs > 1 && force->newton_bond) deliver_bonds(reverse);
+  if (comm->nprocs > 1 && force->newton_bond) deliver_bonds(communicator, reverse);
   ends.insert(ends.end(), reverse.begin(), reverse.end());
   check_number("ends of bonds", ends.size());
   const auto index = [this](const BondEnd& end) {
@@ -444,37 +465,21 @@ void ResidentDeck::read_bonds() {
 }
 
 // Sends each end to the rank that has its particle, and receives those of this rank's particles.
-void ResidentDeck::deliver_bonds(std::vector<BondEnd>& ends) const {
-  std::string what;
-  bool everywhere = true;
-  try {
-    MpiCommunicator communicator(world);
-    return manymove::collective(communicator, [&] {
-      std::vector<std::uint32_t> particles;
-      for (const BondEnd& end : ends) particles.push_back(end.particle);
-      const auto homes =
-          manymove::dpd::find_homes(communicator, particles, atom->nlocal, tag_.data());
-      std::vector<std::vector<BondEnd>> sent(static_cast<std::size_t>(comm->nprocs));
-      for (std::size_t k = 0; k < ends.size(); ++k)
-        sent[static_cast<std::size_t>(homes[k].rank)].push_back(ends[k]);
-      ends = manymove::deliver(communicator, sent);
-    });
-  } catch (const manymove::RankFailure& failure) {
-    what = failure.what();
-    everywhere = failure.everyone;
-  } catch (const std::exception& failure) {
-    what = failure.what();
-  }
-  what = "Run style manymove/verlet: " + what;
-  if (everywhere) error->all(FLERR, what);
-  error->one(FLERR, what);
+void ResidentDeck::deliver_bonds(MpiCommunicator& communicator, std::vector<BondEnd>& ends) const {
+  std::vector<std::uint32_t> particles;
+  for (const BondEnd& end : ends) particles.push_back(end.particle);
+  const auto homes = manymove::dpd::find_homes(communicator, particles, atom->nlocal, tag_.data());
+  std::vector<std::vector<BondEnd>> sent(static_cast<std::size_t>(comm->nprocs));
+  for (std::size_t k = 0; k < ends.size(); ++k)
+    sent[static_cast<std::size_t>(homes[k].rank)].push_back(ends[k]);
+  ends = manymove::deliver(communicator, sent);
 }
 
 // Lists of one rank have indices of 32 bits.
 void ResidentDeck::check_number(const char* what, std::size_t number) const {
   if (number > std::numeric_limits<int>::max())
-    error->one(FLERR, "Run style manymove/verlet: {} {} on one rank, at most 2^31 - 1", number,
-               what);
+    throw std::runtime_error(
+        manymove::text_of(number, " ", what, " on one rank, at most 2^31 - 1"));
 }
 
 void ResidentDeck::read_special() {

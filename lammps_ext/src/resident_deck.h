@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/dpd/engine.h"
+#include "mpi_communicator.h"
 #include "pointers.h"
 
 namespace LAMMPS_NS {
@@ -28,8 +29,9 @@ class ResidentDeck : protected Pointers {
   // Of the present time step's length.
   manymove::dpd::Settings settings();
 
-  // What belongs to particles, read anew from the host's arrays.
-  void read_particles();
+  // What belongs to particles, read anew from the host's arrays. Collective; throws
+  // std::runtime_error, perhaps on some ranks alone.
+  void read_particles(MpiCommunicator& communicator);
   // Of these tags and groups alone: the same particles, perhaps on other ranks.
   void read_tags();
   const std::vector<std::uint32_t>& tags() const { return tag_; }
@@ -57,6 +59,8 @@ class ResidentDeck : protected Pointers {
   };
 
   void refuse(const std::string& culprit);
+  template <class Task>
+  void on_all_ranks(Task task);
   void refuse_together();
   void check_pairs_and_bonds();
   void check_atoms();
@@ -74,8 +78,8 @@ class ResidentDeck : protected Pointers {
   bool is_block(Region* region) const;
   std::uint32_t flag_of(const Fix* fix);
   struct BondEnd;
-  void read_bonds();
-  void deliver_bonds(std::vector<BondEnd>& ends) const;
+  void read_bonds(MpiCommunicator& communicator);
+  void deliver_bonds(MpiCommunicator& communicator, std::vector<BondEnd>& ends) const;
   void check_number(const char* what, std::size_t number) const;
   void read_special();
 

@@ -89,9 +89,12 @@ VerletManymove::~VerletManymove() = default;
 
 // Whether every rank sees one.
 bool VerletManymove::has_gpus() const {
-  int all = !manymove::cuda_devices().empty();
-  MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, world);
-  return all != 0;
+  std::int64_t without = manymove::cuda_devices().empty();
+  if (comm->nprocs > 1) {
+    MpiCommunicator communicator = communicator_of(lmp);
+    reported(lmp, "Run style manymove/verlet", [&] { communicator.maximum(&without, 1); });
+  }
+  return without == 0;
 }
 
 // ---- around a run ----

@@ -242,7 +242,10 @@ def _on_some(
     make: Callable[[Any, int], bench.Variant],
 ) -> tuple[bench.Variant | None, Ranks | None]:
     """What `make` makes of the communicator of the first `count` ranks, on these."""
-    some = world.communicator.Split(int(world.rank >= count)) if everyone else None
+    some = None
+    if everyone:
+        everyone.any(False)  # a split has no limit of its own: all ranks are there when it begins
+        some = world.communicator.Split(int(world.rank >= count))
 
     def task() -> tuple[bench.Variant | None, Ranks | None]:
         if world.rank >= count:

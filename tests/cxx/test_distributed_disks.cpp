@@ -42,6 +42,36 @@ std::unique_ptr<Engine> engine_of(Communicator& ranks, const Snapshot& whole) {
                      1, ranks);
 }
 
+// An engine whose snapshot is an error on one of the ranks.
+class OnePart final : public Engine {
+ public:
+  explicit OnePart(bool fails) : fails_(fails) {}
+  Snapshot snapshot() const override {
+    if (fails_) throw std::runtime_error("no memory");
+    return {};
+  }
+  void enqueue(std::uint64_t) override {}
+  void enqueue(std::uint64_t, const HostParticles&) override {}
+  bool same_positions(const HostParticles&) const override { return true; }
+  bool enqueue_if_same(std::uint64_t, const HostParticles&) override { return true; }
+  void write_positions(const HostParticles&) override {}
+  void set_sampling(const Sampling&) override {}
+  std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>&) override { return {}; }
+  std::vector<std::uint64_t> contact_histogram(double, int) const override { return {}; }
+  Counters counters() const override { return {}; }
+  Grid grid() const override { return {}; }
+  Repair repair() const override { return {}; }
+  std::size_t particles() const override { return 0; }
+  double occupied() const override { return 0; }
+  void positions(double*) const override {}
+  std::array<double, 2> bond_order(double) const override { return {}; }
+  double max_overlap() const override { return 0; }
+  std::uint64_t state_hash() const override { return 0; }
+
+ private:
+  bool fails_;
+};
+
 // Fails in the chosen call of a communicator.
 class Faulty final : public Communicator {
  public:
@@ -183,4 +213,50 @@ TEST("a box that is too small for the ranks is refused alike on all, which may t
                  "the box is too small for 4 ranks");
     engine_of(communicator, whole)->run(1);
   });
+}
+
+TEST("an error in own_positions of one rank reaches the others where they wait next") {
+  for (const int culprit : {0, 1, 2}) {
+    const std::string expected = "rank " + std::to_string(culprit) + " of 3: no memory";
+    const auto body = [&](test::Mailboxes& mail, int r) {
+      test::InProcess communicator(mail, r);
+      const auto engine = make_distributed_engine(
+          communicator, [&](State&) { return std::make_unique<OnePart>(r == culprit); });
+      CHECK(engine->own_positions().empty());
+      engine->state_hash();
+    };
+    CHECK_THROWS(test::run_ranks(3, body), RankFailure, expected.c_str());
+  }
+}
+
+TEST("memory of messages that were lost between strips is not used again") {
+  // Loses each message, and remembers where it should have gone.
+  class Losing final : public Communicator {
+   public:
+    explicit Losing(test::Mailboxes& mail) : rank_(mail, 0) {}
+    int rank() const override { return 0; }
+    int ranks() const override { return 1; }
+    Watchdog& watchdog() override { return rank_.watchdog(); }
+    void gather(const void*, void*, std::size_t) override {}
+    void transpose(const std::int64_t*, std::int64_t*) override {}
+    void exchange(const std::vector<Message>&, const std::vector<Message>& received) override {
+      for (const Message& message : received) lost.push_back(message.data);
+      throw std::runtime_error("lost");
+    }
+    std::vector<void*> lost;
+
+   private:
+    test::Rank rank_;
+  };
+  test::Mailboxes mail(1);
+  Losing communicator(mail);
+  std::vector<std::byte> message[4];
+  for (auto& part : message) part.resize(300);
+  CHECK_THROWS(harddisk::exchange(communicator, message), std::runtime_error, "lost");
+  for (auto& part : message) part = {};
+  std::vector<std::vector<std::byte>> later;
+  for (int k = 0; k < 100; ++k) {
+    later.emplace_back(300);
+    for (const void* const lost : communicator.lost) CHECK(later.back().data() != lost);
+  }
 }

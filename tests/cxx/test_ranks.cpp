@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// deliver(), collect(), sums and maxima among ranks that are threads of this process.
+// What ranks say to each other through a communicator, among threads of this process.
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -111,5 +111,47 @@ TEST("floating-point numbers are added in the order of ranks, on all of them") {
     double sum = mine[communicator.rank()];
     communicator.sum(&sum, 1);
     CHECK_EQUAL(sum, (1e16 + 1) - 1e16);
+  });
+}
+
+TEST("memory of a delivery that was lost is not used again") {
+  // Has a message for the other rank, which never comes.
+  class Losing final : public Communicator {
+   public:
+    explicit Losing(test::Mailboxes& mail) : rank_(mail, 0) {}
+    int rank() const override { return 0; }
+    int ranks() const override { return 2; }
+    Watchdog& watchdog() override { return rank_.watchdog(); }
+    void gather(const void*, void*, std::size_t) override {}
+    void transpose(const std::int64_t* to, std::int64_t* from) override {
+      from[0] = to[0];
+      from[1] = 300;
+    }
+    void exchange(const std::vector<Message>&, const std::vector<Message>& received) override {
+      lost = received.at(0).data;
+      throw std::runtime_error("lost");
+    }
+    void* lost = nullptr;
+
+   private:
+    test::Rank rank_;
+  };
+  test::Mailboxes mail(2);
+  Losing communicator(mail);
+  CHECK_THROWS(deliver(communicator, std::vector<std::vector<char>>(2)), std::runtime_error,
+               "lost");
+  std::vector<std::vector<char>> later;
+  for (int k = 0; k < 100; ++k) {
+    later.emplace_back(300);
+    CHECK(later.back().data() != communicator.lost);
+  }
+}
+
+TEST("ranks are counted among those of the same name") {
+  const std::vector<std::string> hosts{"a", "b", "a", "", "b", "a", ""};
+  const std::vector<int> expected{0, 0, 1, 0, 1, 2, 1};
+  run_communicators(static_cast<int>(hosts.size()), [&](Communicator& communicator) {
+    const auto rank = static_cast<std::size_t>(communicator.rank());
+    CHECK_EQUAL(rank_among_namesakes(communicator, hosts[rank]), expected[rank]);
   });
 }

@@ -74,6 +74,18 @@ void agree(Communicator& communicator, std::exception_ptr error) {
   }
 }
 
+int rank_among_namesakes(Communicator& communicator, const std::string& name) {
+  const auto ranks = static_cast<std::size_t>(communicator.ranks());
+  std::vector<Message> all(ranks);
+  Message mine;
+  copy_text(mine.text, name);
+  communicator.gather(&mine, all.data(), sizeof mine);
+  int lower = 0;
+  for (int r = 0; r < communicator.rank(); ++r)
+    lower += std::strcmp(all[static_cast<std::size_t>(r)].text, mine.text) == 0;
+  return lower;
+}
+
 void fail(Watchdog& watchdog, std::exception_ptr error) {
   try {
     std::rethrow_exception(error);

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -36,7 +37,8 @@ class MANYMOVE_API Communicator {
   // from[r] is what rank r has in to[this rank].
   virtual void transpose(const std::int64_t* to, std::int64_t* from) = 0;
   // Messages that the other sides expect, with sizes that they know (MPI_Alltoallv). Several from
-  // one rank are received in the order in which it sends them.
+  // one rank are received in the order in which it sends them. If this throws, the memory of what
+  // was to be received must never be freed: see keep_for_ever().
   virtual void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) = 0;
 
   // Replaces the values by their maxima over all ranks.
@@ -73,6 +75,9 @@ class MANYMOVE_API Communicator {
 // rank has none.
 MANYMOVE_API void agree(Communicator& communicator, std::exception_ptr error);
 
+// How many lower ranks have the same name, such as that of their host. Collective.
+MANYMOVE_API int rank_among_namesakes(Communicator& communicator, const std::string& name);
+
 // Throws `error` if all ranks throw it; otherwise tells the other ranks, and throws RankFailure.
 [[noreturn]] MANYMOVE_API void fail(Watchdog& watchdog, std::exception_ptr error);
 
@@ -105,6 +110,13 @@ void collective(Communicator& communicator, Task&& task) {
   }
 }
 
+// MPI may still write to the memory of messages whose exchange has failed. Moves containers to
+// where they are never freed, and leaves empty ones.
+template <class... Containers>
+void keep_for_ever(Containers&... containers) {
+  (static_cast<void>(new Containers(std::move(containers))), ...);
+}
+
 // What rank r has put into sent(this rank), in the order of ranks; numbers[r], if asked for, is how
 // many there are. sent(r) is a vector.
 template <class T, class Sent>
@@ -130,7 +142,12 @@ std::vector<T> deliver_each(Communicator& communicator, const Sent& sent,
       out.push_back({static_cast<int>(r), const_cast<T*>(part.data()), to[r] * sizeof(T)});
     if (from[r]) in.push_back({static_cast<int>(r), at, from[r] * sizeof(T)});
   }
-  communicator.exchange(out, in);
+  try {
+    communicator.exchange(out, in);
+  } catch (...) {
+    keep_for_ever(all);
+    throw;
+  }
   if (numbers) *numbers = std::move(from);
   return all;
 }

@@ -3,7 +3,8 @@
 // core itself does not use MPI. C++17, as HOOMD-blue is.
 //
 // All waits are those of a watchdog over non-blocking calls, on a duplicate of the host's
-// communicator, so that messages are not confused with the host's.
+// communicator, so that messages are not confused with the host's. Making the duplicate is such a
+// wait too.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <list>
 #include <memory>
 #include <utility>
@@ -86,7 +88,8 @@ class MpiChannel final : public Post {
     std::memcpy(from, operation->out.data(), bytes);
   }
 
-  // Messages that the other sides expect, with sizes that they know.
+  // Messages that the other sides expect, with sizes that they know. If this throws, MPI may still
+  // write to the memory of what was to be received.
   void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) {
     auto operation = std::make_unique<Operation>();
     const auto in_pieces = [&](const Message& message, auto start) {
@@ -96,7 +99,6 @@ class MpiChannel final : public Post {
                          message.rank, kExchange, comm_, new_request(operation)));
     };
     for (const Message& message : received) in_pieces(message, mpi_.Irecv);
-    operation->receives = operation->requests.size();
     for (const Message& message : sent) in_pieces(message, mpi_.Isend);
     finish(operation);
   }
@@ -136,7 +138,6 @@ class MpiChannel final : public Post {
   struct Operation {
     std::vector<char> in, out;
     std::vector<Handle> requests;
-    std::size_t receives = 0;
   };
   Handle* new_request(std::unique_ptr<Operation>& operation) const {
     return &operation->requests.emplace_back(mpi_.no_request);
@@ -144,17 +145,69 @@ class MpiChannel final : public Post {
 
   MpiChannel(const Mpi<Handle>& mpi, Handle host, Clock* clock)
       : mpi_(mpi),
-        comm_(duplicate(host)),
+        comm_(duplicate(host, clock)),
         status_(mpi.status_bytes),
         watchdog_(rank_in(comm_), size_of(comm_), *this, Watchdog::timeout(), clock) {}
 
   static int do_not_copy(Handle, int, void*, void*, void*, int* copied) { return *copied = 0; }
   static int do_not_delete(Handle, int, void*, void*) { return 0; }
 
-  Handle duplicate(Handle host) const {
-    Handle copy;
-    mpi_.check(mpi_.Comm_dup(host, &copy));
-    return copy;
+  // All ranks make a duplicate. No rank can be asked before there is one: a rank is known to be
+  // alive once its byte has come.
+  class RollCall final : public Post {
+   public:
+    RollCall(const Mpi<Handle>& mpi, Handle host, int ranks)
+        : mpi_(mpi),
+          bytes_(static_cast<std::size_t>(ranks), 1),
+          arrived_(bytes_.size()),
+          statuses_(2 * mpi.status_bytes),
+          ones_(bytes_.size(), 1) {
+      for (int r = 0; r < ranks; ++r) places_.push_back(r);
+      mpi_.check(mpi_.Ialltoallv(bytes_.data(), ones_.data(), places_.data(), mpi_.byte,
+                                 arrived_.data(), ones_.data(), places_.data(), mpi_.byte, host,
+                                 &requests_[0]));
+      mpi_.check(mpi_.Comm_idup(host, &copy_, &requests_[1]));
+    }
+    bool is_done() {
+      int done;
+      mpi_.check(mpi_.Testall(2, requests_, &done, statuses_.data()));
+      return done != 0;
+    }
+    Handle copy() const { return copy_; }
+
+    // Answers for the ranks that have arrived and wait as this one does.
+    void send(int rank, const Notice& notice) override {
+      const volatile char& arrived = arrived_[static_cast<std::size_t>(rank)];
+      if (notice.kind == Notice::kQuestion && arrived)
+        answers_.push_back(
+            {Notice::kAnswer, rank, notice.number, std::numeric_limits<float>::infinity(), {}});
+    }
+    bool receive(Notice& notice) override {
+      if (answers_.empty()) return false;
+      notice = answers_.back();
+      answers_.pop_back();
+      return true;
+    }
+
+   private:
+    const Mpi<Handle> mpi_;
+    std::vector<char> bytes_, arrived_, statuses_;
+    std::vector<int> ones_, places_;
+    Handle copy_, requests_[2];
+    std::vector<Notice> answers_;
+  };
+
+  Handle duplicate(Handle host, Clock* clock) const {
+    const double limit = Watchdog::timeout();
+    auto call = std::make_unique<RollCall>(mpi_, host, size_of(host));
+    Watchdog watchdog(rank_in(host), size_of(host), *call, limit, clock);
+    try {
+      watchdog.wait([&] { return call->is_done(); });
+    } catch (...) {
+      call.release();  // MPI may still write there
+      throw;
+    }
+    return call->copy();
   }
   int rank_in(Handle comm) const {
     int rank;
@@ -216,11 +269,7 @@ class MpiChannel final : public Post {
         return done != 0;
       });
     } catch (...) {
-      // The memory of messages is the caller's and may not last: receives are given up. What
-      // MPI still has of the rest is never freed.
-      for (std::size_t k = 0; k < operation->receives; ++k)
-        if (requests[k] != mpi_.no_request) mpi_.Cancel(&requests[k]), is_done(requests[k]);
-      operation.release();
+      operation.release();  // MPI may still write there
       throw;
     }
   }

@@ -12,16 +12,16 @@ namespace manymove {
 
 // Names without "MPI_".
 #define MANYMOVE_MPI_FUNCTIONS(F) \
-  F(Cancel)                       \
   F(Comm_create_keyval)           \
-  F(Comm_dup)                     \
   F(Comm_get_attr)                \
+  F(Comm_idup)                    \
   F(Comm_rank)                    \
   F(Comm_set_attr)                \
   F(Comm_size)                    \
   F(Error_string)                 \
   F(Iallgather)                   \
   F(Ialltoall)                    \
+  F(Ialltoallv)                   \
   F(Improbe)                      \
   F(Irecv)                        \
   F(Isend)                        \
@@ -36,10 +36,9 @@ struct Mpi {
   using CopyAttribute = int(Handle, int, void*, void*, void*, int*);
   using DeleteAttribute = int(Handle, int, void*, void*);
 
-  int (*Cancel)(Handle* request);
   int (*Comm_create_keyval)(CopyAttribute*, DeleteAttribute*, int* key, void*);
-  int (*Comm_dup)(Handle comm, Handle* copy);
   int (*Comm_get_attr)(Handle comm, int key, void* value, int* exists);
+  int (*Comm_idup)(Handle comm, Handle* copy, Handle* request);
   int (*Comm_rank)(Handle comm, int* rank);
   int (*Comm_set_attr)(Handle comm, int key, void* value);
   int (*Comm_size)(Handle comm, int* size);
@@ -48,6 +47,9 @@ struct Mpi {
                     Handle comm, Handle* request);
   int (*Ialltoall)(const void* to, int count, Handle type, void* from, int each, Handle from_type,
                    Handle comm, Handle* request);
+  int (*Ialltoallv)(const void* to, const int* counts, const int* places, Handle type, void* from,
+                    const int* from_counts, const int* from_places, Handle from_type, Handle comm,
+                    Handle* request);
   int (*Improbe)(int source, int tag, Handle comm, int* found, Handle* message, void* status);
   int (*Irecv)(void* data, int count, Handle type, int source, int tag, Handle comm,
                Handle* request);

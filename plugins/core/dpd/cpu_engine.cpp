@@ -501,7 +501,12 @@ class CpuEngine final : public ResidentBase {
       to += sent;
       from += received;
     }
-    ranks_->communicator().exchange(out, in);
+    try {
+      ranks_->communicator().exchange(out, in);
+    } catch (...) {
+      keep_for_ever(arrived);
+      throw;
+    }
     for_each_range(pool_, static_cast<int>(arrived.size()), [&](int first, int last) {
       for (int k = first; k < last; ++k) {
         const Motionless& a = arrived[k];

@@ -24,7 +24,12 @@ inline void exchange(Communicator& ranks, std::vector<std::byte> message[4]) {
     return Communicator::Message{rank, message[k].data(), message[k].size()};
   };
   const int down = below(ranks), up = above(ranks);
-  ranks.exchange({with(down, 0), with(up, 1)}, {with(up, 3), with(down, 2)});
+  try {
+    ranks.exchange({with(down, 0), with(up, 1)}, {with(up, 3), with(down, 2)});
+  } catch (...) {
+    keep_for_ever(message[2], message[3]);
+    throw;
+  }
 }
 
 // The strip of this rank of what rank 0 has, where `whole` is not null. `edges`: first_strips().

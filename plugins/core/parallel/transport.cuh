@@ -86,7 +86,12 @@ class HostTransport : public Transport {
       copy_out(out[k].data, sent[k].data, sent[k].bytes, stream);
     // Also completes the previous exchange's uploads from in_.
     wait_(stream, "copy for other ranks");
-    communicator_.exchange(out, in);
+    try {
+      communicator_.exchange(out, in);
+    } catch (...) {
+      keep_for_ever(in_);
+      throw;
+    }
     for (std::size_t k = 0; k < received.size(); ++k)
       copy_in(received[k].data, in[k].data, received[k].bytes, stream);
   }
