@@ -18,6 +18,7 @@ from conftest import lattice
 
 from manymove import HardDisks
 from manymove.packing import random_packing
+from manymove.ranks import Ranks
 
 CASES = {
     "defaults": (1500, 0.698, {"tile": 9}),
@@ -67,6 +68,7 @@ def small(comm=None, **settings) -> HardDisks:
 
 def trajectories(comm, folder: Path) -> dict:
     device = os.environ.get("RANKS_DEVICE", "cpu")
+    Ranks.transport = os.environ.get("RANKS_TRANSPORT", "auto")
     return {name: trajectory(name, device, comm) for name in CASES}
 
 
@@ -136,6 +138,31 @@ def errors(comm, folder: Path) -> dict:
     disks.run_cycles(5)
     found["goes on"] = disks.state_hash
     return found
+
+
+def asleep_on_gpu(comm, folder: Path) -> str:
+    """The last rank stops alone; the other one wakes it when it has its error."""
+    Ranks.transport = "peer"
+    disks, pids = small(comm, device="cuda"), comm.allgather(os.getpid())
+    disks.run_cycles(5)
+    if comm.rank == 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    try:
+        disks.run_cycles(10**9)
+    except RuntimeError as error:
+        if comm.rank == 0:
+            os.kill(pids[1], signal.SIGCONT)
+        return str(error)
+    return "went on"
+
+
+def mixed(comm, folder: Path) -> str:
+    """One rank on a CPU, the other on a GPU."""
+    try:
+        small(comm, device="cuda:0" if comm.rank else "cpu")
+    except ValueError as error:
+        return str(error)
+    return "no error"
 
 
 def lost(comm, folder: Path) -> str:

@@ -67,8 +67,26 @@ def test_the_trajectory_is_that_of_one_rank(ranks, tmp_path):
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")
-def test_the_trajectory_is_that_of_one_gpu(tmp_path):
-    assert_same_trajectories(found(2, "trajectories", tmp_path, RANKS_DEVICE="cuda"), "cuda")
+@pytest.mark.parametrize("transport", ["auto", "host", "peer", "shared", "nccl"])
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_the_trajectory_is_that_of_one_gpu(ranks, transport, tmp_path):
+    if transport == "nccl" and len(_core.cuda_devices()) < ranks:
+        pytest.skip("NCCL needs a GPU for each rank")
+    settings = {"RANKS_DEVICE": "cuda", "RANKS_TRANSPORT": transport}
+    assert_same_trajectories(found(ranks, "trajectories", tmp_path, **settings), "cuda")
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")
+def test_a_lost_rank_ends_the_run_of_the_other_gpu(tmp_path):
+    every = found(2, "asleep_on_gpu", tmp_path, MANYMOVE_TIMEOUT="2")
+    assert every[0] == every[1]
+    assert "rank 1 of 2 has been silent for 2 s" in every[0]
+
+
+def test_ranks_on_cpus_and_gpus_are_not_mixed(tmp_path):
+    for text in found(2, "mixed", tmp_path):
+        assert "some ranks are to run on CPUs and others on CUDA devices" in text
 
 
 def test_a_checkpoint_of_two_ranks_goes_on_on_any_number(tmp_path):

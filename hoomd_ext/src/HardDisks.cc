@@ -55,7 +55,7 @@ class HardDisks::Arrays {
 HardDisks::HardDisks(std::shared_ptr<hoomd::SystemDefinition> system, int threads)
     : Integrator(system, Scalar(0)),
       threads_(threads),
-      ranks_(ranks_of(*m_exec_conf)),
+      ranks_(peers_of(*m_exec_conf)),
       diameter_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()),
       max_displacement_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()) {
   if (gpus_of(*m_exec_conf).size() > 1)
