@@ -103,6 +103,7 @@ double HardDisks::common(const std::vector<double>& values, const char* what) co
 
 void HardDisks::prepRun(std::uint64_t timestep) {
   timestep_ = timestep;
+  recover();
   check_plane();
   prepare();
   at_start_ = total();
@@ -136,6 +137,14 @@ void HardDisks::update(std::uint64_t timestep) {
   running_ = true;
   timestep_ = timestep + 1;  // what is read or made from now on belongs there
   seconds_ = seconds_since(started_);
+}
+
+void HardDisks::recover() {
+  if (!ranks_ || ranks_->watchdog().can_go_on()) return;
+  before_ = total();
+  engine_.reset();
+  stale_ = true;
+  ranks_ = peers_of(*m_exec_conf);
 }
 
 void HardDisks::prepare() {

@@ -80,6 +80,8 @@ class HardDisks : public hoomd::Integrator {
     else
       task();
   }
+  // After an error that all ranks know of they begin again. Collective.
+  void recover();
   // Makes the engine hold HOOMD-blue's particles as they are now.
   void prepare();
   bool fits() const;  // the engine, but for the positions
@@ -101,7 +103,7 @@ class HardDisks : public hoomd::Integrator {
   int cycles_per_step() const { return sweeps_per_step_ / rounds(); }
 
   const int threads_;
-  const std::unique_ptr<Communicator> ranks_;  // null: this one is alone
+  std::unique_ptr<Communicator> ranks_;  // null: this one is alone
   struct Left {
     unsigned int tag;
     hoomd::Scalar x, y;
