@@ -137,7 +137,8 @@ void bind_hard_disks(nb::module_& module) {
              const std::string& device, int threads, manymove::Communicator& ranks,
              const std::string& transport) {
             const Parameters p = parameters_from(parameters);
-            const Snapshot s = whole.is_none() ? Snapshot{} : snapshot_from(nb::cast<nb::dict>(whole));
+            const Snapshot s =
+                whole.is_none() ? Snapshot{} : snapshot_from(nb::cast<nb::dict>(whole));
             nb::gil_scoped_release release;
             return make_engine(&s, particles, p, device, threads, ranks, transport);
           },

@@ -122,7 +122,9 @@ void translate_agreed(const std::exception_ptr& exception, void*) {
     const auto* error = dynamic_cast<const std::exception*>(&agreed);
     const bool value = dynamic_cast<const std::invalid_argument*>(error),
                memory = dynamic_cast<const std::bad_alloc*>(error);
-    raise(value ? PyExc_ValueError : memory ? PyExc_MemoryError : PyExc_RuntimeError,
+    raise(value    ? PyExc_ValueError
+          : memory ? PyExc_MemoryError
+                   : PyExc_RuntimeError,
           error ? error->what() : "");
   }
 }
@@ -136,19 +138,22 @@ void bind_ranks(nb::module_& module) {
              "Seconds of MANYMOVE_TIMEOUT. Raises ValueError if it is not a positive number.");
   nb::class_<Communicator>(module, "Communicator", "Ranks; communicator.h and watchdog.h.")
       .def("all", &all, "value"_a, "The bytes of all ranks, on every rank. Collective.")
-      .def("any", [](Communicator& c, bool flag) {
-        std::int64_t most = flag;
-        released([&] { c.maximum(&most, 1); });
-        return most != 0;
-      })
+      .def("any",
+           [](Communicator& c, bool flag) {
+             std::int64_t most = flag;
+             released([&] { c.maximum(&most, 1); });
+             return most != 0;
+           })
       // These two hold Python's lock, because several threads call them.
       .def("look", [](Communicator& c) { c.watchdog().look(); })
       .def("alarms", [](Communicator& c) { return c.watchdog().alarms(); })
       .def("raise_alarm", [](Communicator& c) { c.watchdog().raise_alarm(); })
-      .def("take_alarms", [](Communicator& c, int number) { c.watchdog().take_alarms(number); },
-           nb::call_guard<nb::gil_scoped_release>())
-      .def("fail", [](Communicator& c, const std::string& text) { c.watchdog().fail(text); },
-           nb::call_guard<nb::gil_scoped_release>());
+      .def(
+          "take_alarms", [](Communicator& c, int number) { c.watchdog().take_alarms(number); },
+          nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "fail", [](Communicator& c, const std::string& text) { c.watchdog().fail(text); },
+          nb::call_guard<nb::gil_scoped_release>());
   module.def("join", &join, "communicator"_a, "purpose"_a, "limit"_a = nb::none(),
              "The ranks of an mpi4py communicator, for one purpose (\"engines\" or \"jobs\"); the "
              "limit of a wait in seconds is that of MANYMOVE_TIMEOUT by default. Collective.");

@@ -38,8 +38,8 @@ Snapshot start() {
 }
 
 std::unique_ptr<Engine> engine_of(Communicator& ranks, const Snapshot& whole) {
-  return make_engine(ranks.rank() == 0 ? &whole : nullptr, lattice().size() / 2, parameters(), "cpu",
-                     1, ranks);
+  return make_engine(ranks.rank() == 0 ? &whole : nullptr, lattice().size() / 2, parameters(),
+                     "cpu", 1, ranks);
 }
 
 // An engine whose snapshot is an error on one of the ranks.
@@ -104,7 +104,9 @@ class Faulty final : public Communicator {
 
 }  // namespace
 
-TEST("the snapshot of ranks is that of the whole, on rank 0, before and after any number of cycles") {
+TEST(
+    "the snapshot of ranks is that of the whole, on rank 0, before and after any number of "
+    "cycles") {
   const Snapshot whole = start();
   for (const int cycles : {0, 1, 7, 30}) {
     const auto alone = make_engine(whole, lattice().size() / 2, parameters(), "cpu", 1);

@@ -138,8 +138,7 @@ std::vector<T> deliver_each(Communicator& communicator, const Sent& sent,
       std::copy(part.begin(), part.end(), at);
       continue;
     }
-    if (to[r])
-      out.push_back({static_cast<int>(r), const_cast<T*>(part.data()), to[r] * sizeof(T)});
+    if (to[r]) out.push_back({static_cast<int>(r), const_cast<T*>(part.data()), to[r] * sizeof(T)});
     if (from[r]) in.push_back({static_cast<int>(r), at, from[r] * sizeof(T)});
   }
   try {

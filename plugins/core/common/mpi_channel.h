@@ -112,8 +112,8 @@ class MpiChannel final : public Post {
     Outgoing& mine = outbox_.emplace_back();
     mine.notice = notice;
     mine.request = mpi_.no_request;
-    mpi_.check(mpi_.Isend(&mine.notice, sizeof notice, mpi_.byte, rank, kNotices, comm_,
-                          &mine.request));
+    mpi_.check(
+        mpi_.Isend(&mine.notice, sizeof notice, mpi_.byte, rank, kNotices, comm_, &mine.request));
   }
   bool receive(Notice& notice) override {
     int found;

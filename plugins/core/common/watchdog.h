@@ -111,9 +111,9 @@ class MANYMOVE_API Watchdog {
   // lowest. If this rank has heard of a failure before, its own text is dropped.
   [[noreturn]] void fail(const std::string& text);
 
-  // Tells the other ranks that this one would like them to stop soon. Nothing else happens: they may
-  // ask for the number of alarms that have come, which looks as look() does, and take those that
-  // they know to have been raised, for which they wait.
+  // Tells the other ranks that this one would like them to stop soon. Nothing else happens: they
+  // may ask for the number of alarms that have come, which looks as look() does, and take those
+  // that they know to have been raised, for which they wait.
   void raise_alarm();
   int alarms();
   void take_alarms(int number);

@@ -10,8 +10,8 @@
 #include <unordered_map>
 
 #include "../common/device.cuh"
-#include "kernels.cuh"
 #include "../parallel/waits.cuh"
+#include "kernels.cuh"
 
 namespace manymove::dpd {
 

@@ -8,9 +8,9 @@
 #include <numeric>
 #include <utility>
 
+#include "../parallel/peers.cuh"
 #include "cuda_engine.cuh"
 #include "hosts.cuh"
-#include "../parallel/peers.cuh"
 
 namespace manymove::dpd {
 

@@ -5,8 +5,8 @@
 #include <tuple>
 
 #include "cuda.h"
-#include "kernels.cuh"
 #include "halo_exchange.cuh"
+#include "kernels.cuh"
 
 namespace manymove::harddisk {
 namespace {

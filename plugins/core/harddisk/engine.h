@@ -188,10 +188,10 @@ MANYMOVE_API void check_snapshot(const Snapshot& snapshot, std::size_t particles
 // The trajectory is that of an engine of the whole. This call, enqueue(), positions(),
 // bond_order(), contact_histogram(), max_overlap(), occupied(), snapshot() and state_hash() are
 // collective: all ranks succeed or all throw the same error, which is a RankFailure unless it is
-// std::invalid_argument because the ranks cannot share the box or use these devices. They answer for the whole,
-// but snapshot() has cells on rank 0 only. A host program's particles are not supported
-// (std::logic_error). The ranks' devices are all CPUs or all GPUs; transport is how rows go from GPU
-// to GPU: "auto", "peer", "shared", "nccl" or "host", see parallel/transport.cuh.
+// std::invalid_argument because the ranks cannot share the box or use these devices. They answer
+// for the whole, but snapshot() has cells on rank 0 only. A host program's particles are not
+// supported (std::logic_error). The ranks' devices are all CPUs or all GPUs; transport is how rows
+// go from GPU to GPU: "auto", "peer", "shared", "nccl" or "host", see parallel/transport.cuh.
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot* whole, std::size_t particles,
                                                  const Parameters& parameters,
                                                  const std::string& device, int threads,
