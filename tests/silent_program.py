@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -126,6 +127,22 @@ def long_task(comm, folder: Path) -> list:
     """A rank that computes for several times the limit answers the others."""
     ranks = Ranks.of(comm)
     return [ranks.together(lambda: time.sleep(5 * (comm.rank == 1)), patient=True), ranks.any(True)]
+
+
+def interrupted_wait(comm, folder: Path) -> dict:
+    """Ctrl-C ends the wait of a rank for another one that computes."""
+    ranks, began = Ranks.of(comm), time.monotonic()
+    if comm.rank == 0:
+        threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    else:
+        with ranks.answering():
+            time.sleep(6)
+    try:
+        with ranks.collective():
+            ranks.any(True)
+    except BaseException as error:
+        found = f"{type(error).__name__}: {error}"
+    return {"found": found, "seconds": time.monotonic() - began}
 
 
 if __name__ == "__main__":

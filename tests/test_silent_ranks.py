@@ -237,6 +237,12 @@ def test_a_rank_that_computes_for_long_is_waited_for(tmp_path):
     assert found(2, "long_task", tmp_path) == [[None, True]] * 2
 
 
+def test_an_interrupt_ends_the_wait_for_another_rank(tmp_path):
+    first, second = found(2, "interrupted_wait", tmp_path)
+    assert first["found"].startswith("KeyboardInterrupt") and first["seconds"] < 6
+    assert second["found"].startswith("RankLost: rank 0 of 2: KeyboardInterrupt")
+
+
 @pytest.mark.parametrize("value", ["0", "-3", "soon", "nan"])
 def test_a_limit_that_is_no_positive_number_is_refused(value):
     end = subprocess.run(

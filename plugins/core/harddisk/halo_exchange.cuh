@@ -69,8 +69,8 @@ class HaloExchange {
                           {above_, margin_ + rows - c.to_above, c.to_above}};
     from_[0] = {above_, margin_ + rows, c.from_above};
     from_[1] = {below_, margin_ - c.from_below, c.from_below};
-    sent_ = segments_of(sent);
-    received_ = segments_of(from_);
+    sent_ = parcels_of(sent);
+    received_ = parcels_of(from_);
     transport_->place(sent_, received_);
     follow(stream_, work_);
     copy(sent, sent_, true);
@@ -112,7 +112,7 @@ class HaloExchange {
   std::size_t bytes(int rows) const { return static_cast<std::size_t>(rows) * row_ * kSlotBytes; }
 
   // One for each rank.
-  Transport::Parcels segments_of(const Rows (&rows)[2]) const {
+  Transport::Parcels parcels_of(const Rows (&rows)[2]) const {
     Transport::Parcels all;
     for (const Rows& each : rows)
       if (each.count == 0)
