@@ -21,6 +21,7 @@ from commands import CLEAN, MPIEXEC
 from conftest import limits_address_space
 from dpd_decks import fluid, resident, system
 from lammps_host import needs_lammps, run_lammps
+from test_lost_ranks import ranks_of
 
 from manymove.lammps import host
 
@@ -61,6 +62,36 @@ def test_a_rank_that_is_silent_when_ranks_meet_first_is_named(ranks, tmp_path):
         assert rank["found"].startswith(f"RankLost: {silence(ranks - 1, ranks)}")
         assert LIMIT <= rank["seconds"] < 2 * LIMIT + SOON
     assert woken["found"].startswith("RankLost: ")
+
+
+COMMAND = """
+import os, signal, sys
+from mpi4py import MPI
+if MPI.COMM_WORLD.rank == 1:
+    os.kill(os.getpid(), signal.SIGSTOP)
+from manymove.cli import run
+sys.exit(run())
+"""
+
+
+def test_a_command_ends_if_a_rank_is_silent_when_it_begins(tmp_path):
+    pytest.importorskip("mpi4py")
+    words = ["disks", "--particles", "300", "--sweeps", "10", "--output", str(tmp_path / "out")]
+    job = subprocess.Popen(
+        [MPIEXEC, "-n", "2", sys.executable, "-c", COMMAND, *words],
+        env={**CLEAN, "MANYMOVE_TIMEOUT": str(LIMIT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        said, _ = job.communicate(timeout=2 * LIMIT + SOON)
+    finally:
+        for pid in ranks_of(job.pid, os.path.basename(sys.executable).encode()):
+            os.kill(pid, signal.SIGKILL)
+        job.kill()
+    assert job.returncode != 0
+    assert f"manymove: error: {silence(1, 2)}" in said, said
 
 
 # ---- LAMMPS --------------------------------------------------------------------------------------
@@ -235,7 +266,7 @@ def test_a_rank_of_hoomd_blue_that_is_stopped_alone_is_named(ranks, hoomd, tmp_p
 
 
 @limits_address_space
-@pytest.mark.parametrize("megabytes", [3, 14])
+@pytest.mark.parametrize("megabytes", [6, 14])
 def test_memory_that_one_rank_of_hoomd_blue_lacks_is_an_error_of_all(megabytes, hoomd, tmp_path):
     first, second = found(2, "memory_in_hoomd", tmp_path, SIDE=500, MEGABYTES=megabytes)
     assert first == second

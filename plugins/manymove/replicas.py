@@ -108,7 +108,10 @@ class World:
                 f"started by mpirun or srun with {told}, but mpi4py sees one: use the launcher of "
                 f"its MPI (srun: --mpi=pmix or pmi2), or unset {variable} for runs of their own"
             )
-        return cls.of(MPI.COMM_WORLD)
+        try:
+            return cls.of(MPI.COMM_WORLD)
+        except RankLost as error:
+            cls(communicator=MPI.COMM_WORLD).abort(str(error))
 
     @classmethod
     def of(cls, everyone: Any) -> World:
