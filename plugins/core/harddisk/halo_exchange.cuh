@@ -4,11 +4,11 @@
 #pragma once
 
 #include <algorithm>
-#include <initializer_list>
 #include <memory>
 
 #include "../parallel/peers.cuh"
 #include "distributed.h"
+#include "kernels.cuh"
 
 namespace manymove::harddisk {
 namespace {
