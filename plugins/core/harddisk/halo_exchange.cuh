@@ -19,25 +19,22 @@ struct Pieces {
   int count = 0;
   const uint4* from[kMost];
   uint4* to[kMost];
-  unsigned end[kMost];  // units of this piece and of those before it
+  unsigned units[kMost];
 
-  unsigned units() const { return count ? end[count - 1] : 0; }
   void add(const void* source, void* target, std::size_t bytes) {
     from[count] = static_cast<const uint4*>(source);
     to[count] = static_cast<uint4*>(target);
-    end[count] = units() + static_cast<unsigned>(bytes / sizeof(uint4));
-    ++count;
+    units[count++] = static_cast<unsigned>(bytes / sizeof(uint4));
   }
 };
 
 __global__ void copy_kernel(const Pieces pieces) {
-  const unsigned all = pieces.end[pieces.count - 1];
-  int k = 0;
-  unsigned first = 0;
-  for (unsigned i = blockIdx.x * kThreads + threadIdx.x; i < all; i += gridDim.x * kThreads) {
-    while (i >= pieces.end[k]) first = pieces.end[k++];
-    pieces.to[k][i - first] = pieces.from[k][i - first];
-  }
+#pragma unroll
+  for (int k = 0; k < Pieces::kMost; ++k)
+    if (k < pieces.count)
+      for (unsigned i = blockIdx.x * kThreads + threadIdx.x; i < pieces.units[k];
+           i += gridDim.x * kThreads)
+        pieces.to[k][i] = pieces.from[k][i];
 }
 
 class HaloExchange {
@@ -142,7 +139,8 @@ class HaloExchange {
       next = add(ids_, each, add(cells_, each, next));
     }
     if (pieces.count == 0) return;
-    const unsigned blocks = std::min((pieces.units() + kThreads - 1) / kThreads, 128u);
+    const unsigned most = *std::max_element(pieces.units, pieces.units + pieces.count);
+    const unsigned blocks = std::min((most + kThreads - 1) / kThreads, 128u);
     copy_kernel<<<blocks, kThreads, 0, stream_>>>(pieces);
     check(cudaGetLastError(), "launch");
   }
