@@ -63,7 +63,8 @@ threads := build/sanitize-threads
 sanitize: $(VENV)/.$(test-device)-test
 	$(PIP) install --no-build-isolation --no-deps --upgrade --target build/sanitize \
 		-Cbuild-dir=build/sanitize-objects -Ccmake.build-type=RelWithDebInfo -Cinstall.strip=false \
-		-Ccmake.define.MANYMOVE_SANITIZE=address,undefined $(cpu-cmake) \
+		-Ccmake.define.MANYMOVE_SANITIZE=address,undefined,float-cast-overflow \
+		$(cpu-cmake) \
 		-Ccmake.define.MANYMOVE_TESTS=ON .
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \

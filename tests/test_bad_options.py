@@ -16,6 +16,7 @@ BAD_OPTIONS = [
     ("disks --particles 1", "box too small"),
     ("disks --packing-fraction nan", "--packing-fraction is nan"),
     ("disks --packing-fraction 1e-300", "more than 30000 cells"),
+    ("disks --packing-fraction 1e-12", "more than 30000 cells"),
     ("disks --sweeps " + HUGE, "--sweeps is 999"),
     ("disks --seed 18446744073709551616", "seed must be in [0, 2**64)"),
     ("disks --threads " + HUGE, "threads must be positive and below 2**31"),

@@ -30,7 +30,12 @@ def test_summary_sets_the_best_of_ours_beside_the_best_peer():
     first, second = bench_all.summarise(bench_all_parts.PARTS["disks"], rows)
     assert (first["size"], first["ours"]["variant"], first["ours"]["rate"]) == (10, "cuda:0", 90.0)
     assert first["ours"]["spread"] == pytest.approx(0.25)
-    assert first["peer"] == {"variant": rows[3]["variant"], "rate": 30.0, "spread": 0.0}
+    assert first["peer"] == {
+        "variant": rows[3]["variant"],
+        "rate": 30.0,
+        "spread": 0.0,
+        "warnings": [],
+    }
     assert first["ratio"] == 3.0
     assert second["size"] == 99 and "peer" not in second and "ratio" not in second
 

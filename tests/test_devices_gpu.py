@@ -152,6 +152,39 @@ def test_an_engine_works_on_whatever_device_others_make_current(cupy):
     assert ions.state_hash == expected.state_hash
 
 
+@needs_two
+@pytest.mark.parametrize("calls", ["calls_of_disks", "calls_of_electrolyte", "calls_of_adsorption"])
+def test_no_memory_is_taken_on_a_device_that_is_not_asked_for(calls):
+    # The driver says whether a device has a context; CuPy would make one.
+    script = f"""
+        import ctypes
+        from unittest import mock
+        import test_devices_gpu as calls
+
+        driver = ctypes.CDLL("libcuda.so.1")
+
+        def in_use(device):
+            flags, active = ctypes.c_uint(), ctypes.c_int()
+            assert not driver.cuDevicePrimaryCtxGetState(
+                device, ctypes.byref(flags), ctypes.byref(active)
+            )
+            return bool(active.value)
+
+        def no_arrays(*_):
+            raise StopIteration  # the calls that read a host program's arrays are left out
+
+        with mock.patch.object(calls, "host_arrays", no_arrays):
+            try:
+                for name, _ in calls.{calls}(None, 1):
+                    print(name, in_use(0), in_use(1))
+            except RuntimeError:
+                pass
+    """
+    lines = [line.split() for line in run_script(script)]
+    assert len(lines) > 5
+    assert all(line[1:] == ["False", "True"] for line in lines), lines
+
+
 # ---- arrays of other streams ---------------------------------------------------------------------
 
 
@@ -211,7 +244,7 @@ def watch(tmp_path_factory) -> Path:
         [
             *(nvcc, "-std=c++20", "-arch=native", "--expt-relaxed-constexpr"),
             *("-I", plugins, "-o", program, TESTS / "cxx" / "gpu" / "watch.cu"),
-            plugins / "core" / "common" / "watchdog.cpp",
+            *(plugins / "core" / "common" / name for name in ("watchdog.cpp", "devices.cu")),
         ],
         check=True,
     )

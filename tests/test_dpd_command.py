@@ -36,21 +36,26 @@ def test_run_writes_what_it_found(device, ranks, threads, tmp_path):
     for name in ("in.dpd", "log.lammps", "thermo.csv", "final.data"):
         assert (tmp_path / "out" / name).stat().st_size > 0
     log = (tmp_path / "out" / "log.lammps").read_text()
-    assert ("the particles are on cpu" in log) == (threads > 1 and device == "cpu")
+    assert ("the particles are on cpu" in log) == (ranks == 1 and device == "cpu")
     text = dpd.table(summary)
     assert f"on {ranks} rank" in text and "pressure" in text
     assert f"{device} ({summary['device_name']})" in text
 
 
 @needs_lammps
-def test_without_a_gpu_auto_is_the_pair_style(tmp_path, monkeypatch):
+def test_without_a_gpu_auto_is_the_cpu(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     few = {"particles": 300, "steps": 20, "equilibrate": 20, "seed": 3}
-    host = dpd.run(dpd.Fluid(**few, device="cpu"), tmp_path / "cpu", quiet=True)
-    auto = dpd.run(dpd.Fluid(**few), tmp_path / "auto", quiet=True)
-    assert auto["device"] == "cpu" and auto["pressure"] == host["pressure"]
-    dpd.run(dpd.Fluid(**few, threads=2), tmp_path / "threads", quiet=True)
-    assert "the particles are on cpu" in (tmp_path / "threads" / "log.lammps").read_text()
+    for ranks in (1, 2):
+        cpu = dpd.run(dpd.Fluid(**few, ranks=ranks, device="cpu"), tmp_path / f"cpu{ranks}", True)
+        auto = dpd.run(dpd.Fluid(**few, ranks=ranks), tmp_path / f"auto{ranks}", True)
+        assert auto["device"] == "cpu" and auto["pressure"] == cpu["pressure"]
+        for out in (f"cpu{ranks}", f"auto{ranks}"):
+            log = (tmp_path / out / "log.lammps").read_text()
+            assert ("the particles are on cpu" in log) == (ranks == 1)
+    threads = dpd.run(dpd.Fluid(**few, threads=2), tmp_path / "threads", quiet=True)
+    one = dpd.run(dpd.Fluid(**few), tmp_path / "one", quiet=True)
+    assert threads["pressure"] == one["pressure"]
     with pytest.raises(RuntimeError, match="device cuda is not there"):
         dpd.run(dpd.Fluid(**few, device="cuda"), tmp_path / "cuda", quiet=True)
 
@@ -59,8 +64,9 @@ def test_without_a_gpu_auto_is_the_pair_style(tmp_path, monkeypatch):
 def test_the_deck_keeps_its_particles_on_the_device(tmp_path, monkeypatch):
     """With the engine that does on threads what the GPU's does."""
     few = {"particles": 600, "steps": 20, "equilibrate": 20, "precision": "double"}
+    monkeypatch.setattr(dpd, "run_style", lambda _: "verlet")
     host = dpd.run(dpd.Fluid(**few, device="cpu"), tmp_path / "host", quiet=True)
-    monkeypatch.setitem(dpd.RUN_STYLES, "cuda", "manymove/verlet device cpu")
+    monkeypatch.setattr(dpd, "run_style", lambda _: "manymove/verlet device cpu")
     kept = dpd.run(dpd.Fluid(**few, device="cuda"), tmp_path / "kept", quiet=True)
     assert "the particles are on cpu" in (tmp_path / "kept" / "log.lammps").read_text()
     assert kept["device"] == "cpu"

@@ -303,16 +303,6 @@ def test_two_dimensions_need_a_plane_that_is_kept(tmp_path):
         assert text in output, output
 
 
-def test_without_a_gpu_auto_is_lammps_verlet(tmp_path, monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    deck = system() + fluid() + THERMO
-    host = run_lammps(deck + "run 5\n" + END, tmp_path)
-    ours = run_lammps(deck + "run_style manymove/verlet\nrun 5\n" + END, tmp_path)
-    assert re.search(r"no CUDA device \(.+\), the particles stay on the host", ours.output)
-    assert "WARNING" not in ours.output
-    assert (state(ours) == state(host)).all()
-
-
 def test_the_style_leaves_as_it_came(tmp_path):
     deck = (
         system() + fluid() + resident("cpu") + "run 1\nplugin unload run manymove/verlet\nrun 1\n"

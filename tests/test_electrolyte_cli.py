@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import warnings
 
 import numpy as np
 import pytest
@@ -172,3 +173,12 @@ def test_bench_times_what_it_says(tmp_path, capsys):
 def test_bench_refuses_too_few_repeats(capsys):
     assert cli.run(["bench", "electrolyte", "--repeats", "2"]) == 2
     assert "--repeats is 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size", ["--ions 256 --sweeps 30", "--ions 16 --sweeps 2"])
+def test_a_run_too_short_for_its_fit_prints_no_warnings(size, tmp_path):
+    """Its bins are empty: the fit fails with a message, or its numbers are NaN."""
+    words = f"electrolyte {size} --equilibrate 1 --device cpu --threads 1 --output {tmp_path}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert cli.run(words.split()) == 0

@@ -10,7 +10,7 @@ import pytest
 from commands import SMALL, summary_of
 from lammps_host import needs_lammps
 
-from manymove import bench_adsorption, cli, report
+from manymove import bench_adsorption, bench_status, cli, report
 from manymove.analysis.reference import virial_pressure
 from manymove.analysis.relaxation import relaxation_time
 from manymove.harddisk_job import known_relaxation
@@ -75,6 +75,7 @@ def test_warnings_and_status():
 def test_known_times_are_those_of_the_benchmarks():
     assert known_relaxation(4096, 0.698) == pytest.approx(1.6e5)
     assert known_relaxation(65536, 0.698) == pytest.approx(7e5, rel=0.1)
+    assert known_relaxation(256, 0.71) == pytest.approx(4e4)  # 32 times 1e4 were too few
     assert known_relaxation(4096, 0.65) is None
 
 
@@ -147,7 +148,11 @@ def test_a_short_equation_of_state_agrees_with_the_literature(tmp_path, monkeypa
 
 def test_benchmarks_mark_methods_that_are_not_equilibrated():
     energies = {"mdp": (-282248.0, 4.0), "pmc": (-282105.0, 3.0), "plj": (-282240.0, 5.0)}
-    rows = [{"method": m, "energy_K": e, "energy_error_K": d} for m, (e, d) in energies.items()]
-    rows.append({"method": "RASPA3"})
+    rows = [
+        {"method": m, "energy_K": e, "energy_error_K": d, "warnings": []}
+        for m, (e, d) in energies.items()
+    ]
+    rows.append({"method": "RASPA3", "warnings": []})
     bench_adsorption._mark_unrelaxed(rows)
-    assert [row.get("status") for row in rows] == ["ok", "not equilibrated", "ok", None]
+    assert list(map(bench_status.status, rows)) == ["ok", "not equilibrated", "ok", "ok"]
+    assert "the energy of pmc is 143(5) K above that of mdp" in rows[1]["warnings"][0]

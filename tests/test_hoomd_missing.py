@@ -1,7 +1,12 @@
-"""Without HOOMD-blue the rest of manymove works, and `manymove.hoomd` says what it needs."""
+"""Without HOOMD-blue the rest of manymove works, and `manymove.hoomd` says what it needs. The
+component of HOOMD-blue works without the package manymove."""
 
 import subprocess
 import sys
+from pathlib import Path
+
+# The component installs this file.
+ESTIMATOR = Path(__file__).parents[1] / "plugins/manymove/analysis/pressure.py"
 
 HIDDEN = """
 import sys
@@ -19,3 +24,19 @@ def test_without_hoomd_only_manymove_hoomd_is_missing():
     assert output.returncode == 0, output.stderr
     assert "manymove.hoomd needs HOOMD-blue" in output.stdout
     assert "conda install -c conda-forge hoomd" in output.stdout
+
+
+WITHOUT_THE_PACKAGE = """
+import runpy, sys
+sys.modules["manymove"] = None  # as if it were not installed
+runpy.run_path(sys.argv[1])
+"""
+
+
+def test_the_pressure_estimator_of_the_component_does_not_need_the_package():
+    output = subprocess.run(
+        [sys.executable, "-c", WITHOUT_THE_PACKAGE, str(ESTIMATOR)],
+        capture_output=True,
+        text=True,
+    )
+    assert output.returncode == 0, output.stderr

@@ -51,6 +51,21 @@ def test_an_interrupt_is_one_line_that_says_how_to_continue(name, tmp_path):
     assert summary_of(output)["complete"] and summary_of(output)[length] >= enough
 
 
+@pytest.mark.parametrize("name", ["disks", "electrolyte", "all"])
+def test_an_interrupt_of_a_benchmark_is_one_line(name):
+    process = subprocess.Popen(
+        [*COMMAND, "bench", name, "--device", "cpu", "--seconds", "5"],
+        env=CLEAN | {"PYTHONUNBUFFERED": "1"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+        # Shells start jobs in the background with this signal ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    process.stdout.readline()  # a title: it has begun
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert (process.returncode, error) == (130, "manymove: interrupted\n")
+
+
 @needs_lammps
 @pytest.mark.parametrize(("ranks", "precision"), [(1, "double"), (2, "double")])
 def test_a_fluid_that_is_resumed_has_the_same_bits(ranks, precision, tmp_path):

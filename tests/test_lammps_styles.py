@@ -60,12 +60,11 @@ def failing(step: int) -> str:
     return f"variable bad equal 1/(step-{step})\nthermo_style custom step v_bad\nthermo 1\n"
 
 
-@pytest.mark.parametrize("device", ["cpu", "auto"])
-def test_the_name_is_its_own_after_errors(device, tmp_path, monkeypatch):
-    """In the setup and in the run, with particles on the device (cpu) and on the host (auto)."""
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+@pytest.mark.parametrize("unserved", ["", "neigh_modify exclude type 1 2\n"])
+def test_the_name_is_its_own_after_errors(unserved, tmp_path):
+    """In the setup and in the run, with particles in the engine and on the host."""
     groups = [
-        system() + fluid() + f"run_style manymove/verlet device {device}\nrun 2\n",
+        system() + fluid() + unserved + "run_style manymove/verlet device cpu\nrun 2\n",
         failing(2) + "run 5\n",
         failing(4) + "run 5\n",
         "thermo_style one\nreset_timestep 0\nrun 2\n",

@@ -104,6 +104,21 @@ def test_resume_takes_the_options_of_the_run(name, tmp_path, capfd):
     assert "options.json has --seed 7, not 1" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["dpd", "electrolyte", "adsorption"])
+def test_resume_refuses_the_run_of_another_command(name, tmp_path, capfd):
+    assert run("disks", tmp_path) == 0
+    assert run(name, tmp_path, "--resume") == 2
+    error = capfd.readouterr().err
+    assert error.count("\n") == 1 and "options.json is from another command, which has --" in error
+
+
+def test_the_densities_of_an_equation_of_state_are_checked_before_the_first_run(tmp_path, capfd):
+    words = ["--equation-of-state", "--packing-fractions", "0.3,0.8"]
+    assert run("disks", tmp_path / "a", *words) == 2
+    assert "packing_fraction is 0.8; random packings go up to 0.72" in capfd.readouterr().err
+    assert not (tmp_path / "a").exists()
+
+
 def test_a_trajectory_is_replaced_only_if_that_is_said(tmp_path):
     path = tmp_path / "a.gsd"
     with TrajectoryWriter(path, (5.0, 5.0)) as trajectory:

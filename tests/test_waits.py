@@ -32,7 +32,7 @@ SOON = 20  # seconds on a busy machine, well below the default of 60
 
 
 def found(ranks: int, task: str, folder: Path, **more: object) -> list[dict]:
-    """What each rank found."""
+    """What each rank has written."""
     pytest.importorskip("mpi4py")
     more = {"MANYMOVE_TIMEOUT": LIMIT, **more}
     end = subprocess.run(

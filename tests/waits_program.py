@@ -25,7 +25,7 @@ def message(task) -> str:
 
 
 def stop(folder: Path) -> None:
-    """Stop this process; the first rank finds its number in a file."""
+    """Stop this process, after writing its process ID to a file for the first rank."""
     (folder / "stopped").write_text(str(os.getpid()))
     os.kill(os.getpid(), signal.SIGSTOP)
 
@@ -116,7 +116,7 @@ def main(task: str, folder: Path) -> None:
     while len(list(folder.glob("*.json"))) < comm.size and time.monotonic() < deadline:
         comm.Iprobe()  # messages of the others need this rank
         time.sleep(0.01)
-    os._exit(0)  # MPI cannot end in order where calls were given up
+    os._exit(0)  # MPI cannot be finalized after calls were given up
 
 
 if __name__ == "__main__":

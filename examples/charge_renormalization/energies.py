@@ -13,7 +13,7 @@ from manymove.analysis import hypernetted_chain
 from manymove.analysis.pressure import blocking_error
 from manymove.bench import machine
 from manymove.ions import Salt
-from manymove.report import write_json
+from manymove.report import with_error, write_json
 
 DIAMETER, BJERRUM_LENGTH = 4.25, 7.1432  # angstrom
 CONCENTRATIONS = (0.10376, 0.42502, 1.0001)  # mol/l
@@ -61,7 +61,7 @@ def main() -> None:
         point = state(options, concentration)
         result["points"].append(point)
         print(
-            f"{concentration:<8g} {point['energy']:.5f} +- {point['energy_error']:.5f}  "
+            f"{concentration:<8g} {with_error(point['energy'], point['energy_error'])}  "
             f"hypernetted chains {point['hypernetted_chains']:.5f}"
         )
     write_json(options.json, result)

@@ -1,4 +1,4 @@
-"""Charge renormalisation in the 3:-1 electrolyte: section 5 of Liang, Xing and Li (2017).
+"""Charge renormalization in the 3:-1 electrolyte: section 5 of Liang, Xing and Li (2017).
 
     python run.py --ions 131072 --sweeps 2000 --json result.json
     python run.py --draw result.json --picture far_field.png
@@ -21,7 +21,7 @@ from manymove.analysis.autocorrelation import autocorrelation_time
 from manymove.bench import machine
 from manymove.ions import Salt
 from manymove.pair_correlations import PairCorrelations
-from manymove.report import write_json
+from manymove.report import with_error, write_json
 
 DEBYE_LENGTH, DIAMETER, BJERRUM = 28.53, 7.5, 7.117
 BIN_WIDTH, FARTHEST = 0.25, 400.0  # of g(r), in angstrom
@@ -64,11 +64,11 @@ def simulate(options: argparse.Namespace) -> None:
         "state_hash": ions.state_hash,
     }
     energies = ions.energies[options.equilibrate :] / ions.N
-    write_json(options.json, {**run, **analyse(ions.pair_correlations, energies)})
+    write_json(options.json, {**run, **analyze(ions.pair_correlations, energies)})
     describe(json.loads(options.json.read_text()))
 
 
-def analyse(found: PairCorrelations, energies: np.ndarray) -> dict:
+def analyze(found: PairCorrelations, energies: np.ndarray) -> dict:
     """What is fitted, g in wide bins, and the dependence on where the fit begins."""
     wide = round(DRAWN / BIN_WIDTH)
     keep = len(found.r) // wide * wide
@@ -118,28 +118,28 @@ def describe(result: dict) -> None:
         print(f"nothing is fitted: {result['missing']}")
         return
     print(
-        f"renormalised Debye length {d['debye_length']:.2f} +- {d['debye_length_error']:.2f} A, "
-        f"the paper {PAPER['debye_length']} (bare {d['bare_debye_length']:.2f})"
+        f"renormalized Debye length {with_error(d['debye_length'], d['debye_length_error'])} "
+        f"A, the paper {PAPER['debye_length']} (bare {d['bare_debye_length']:.2f})"
     )
     for k in (0, 1):
         ways = zip(d["valences"][k], d["valence_errors"][k], strict=True)
-        text = " and ".join(f"{z:.3f} +- {e:.3f}" for z, e in ways)
+        text = " and ".join(with_error(z, e) for z, e in ways)
         print(f"valence of species {k}: {text}, the paper {PAPER['valences'][k]}")
+    valences = map(with_error, d["pole_valences"], d["pole_valence_errors"])
     print(
-        f"by the Ornstein-Zernike equation {d['pole_debye_length']:.3f} +- "
-        f"{d['pole_debye_length_error']:.3f} A, valences {d['pole_valences'][0]:.3f} +- "
-        f"{d['pole_valence_errors'][0]:.3f} and {d['pole_valences'][1]:.4f} +- "
-        f"{d['pole_valence_errors'][1]:.4f}; chi^2 beyond {d['window'][0]:.0f} A "
+        f"by the Ornstein-Zernike equation "
+        f"{with_error(d['pole_debye_length'], d['pole_debye_length_error'])} A, valences "
+        f"{' and '.join(valences)}; chi^2 beyond {d['window'][0]:.0f} A "
         f"{d['pole_chi_square']:.3f}, of one exponential {d['chi_square']:.3f}"
     )
     for w in result["windows"]:
         print(
             f"fit from {w['begin']} A: one exponential {w['exponential']:.2f}, "
-            f"corrected {w['debye_length']:.2f} +- {w['error']:.2f} A"
+            f"corrected {with_error(w['debye_length'], w['error'])} A"
         )
     print(
-        f"Eq. 8: {d['screening_ratio']:.3f} +- {d['screening_ratio_error']:.3f} and "
-        f"{d['charge_ratio']:.3f} +- {d['charge_ratio_error']:.3f}"
+        f"Eq. 8: {with_error(d['screening_ratio'], d['screening_ratio_error'])} and "
+        f"{with_error(d['charge_ratio'], d['charge_ratio_error'])}"
     )
 
 

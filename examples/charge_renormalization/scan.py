@@ -1,4 +1,4 @@
-"""Renormalised parameters of the 3:-1 electrolyte over diameters and densities: Figure 15.
+"""Renormalized parameters of the 3:-1 electrolyte over diameters and densities: Figure 15.
 
     python scan.py --json scan.json --ions 131072 --sweeps 2000
     python scan.py --draw scan.json --picture scan.png

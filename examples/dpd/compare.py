@@ -18,6 +18,7 @@ import numpy as np
 
 from manymove.bench import machine
 from manymove.lammps import host
+from manymove.report import with_error
 
 BINS, CUTOFF_OF_G = 50, 1.5
 DECK = """
@@ -98,7 +99,7 @@ def compare(timestep: float, time: float, runs: int, first: int) -> dict[str, An
         report[name] = row
     g = {style: np.array([value["g"] for value in values]) for style, values in results.items()}
     theirs, ours = g.values()
-    # Neighbouring bins share particles but hardly pairs: their errors are taken as independent.
+    # Neighboring bins share particles but hardly pairs: their errors are taken as independent.
     variance = (theirs.var(axis=0, ddof=1) + ours.var(axis=0, ddof=1)) / runs
     counted = np.minimum(theirs.min(axis=0), ours.min(axis=0)) > 0
     away = (ours.mean(axis=0) - theirs.mean(axis=0))[counted]
@@ -137,7 +138,7 @@ def main() -> None:
         for name in ("temperature", "pressure", "diffusion"):
             (theirs, e1), (ours, e2) = (result[name][style] for style in ("dpd", "manymove/dpd"))
             print(
-                f"  {name:12} dpd {theirs:.5f} +- {e1:.5f}   ours {ours:.5f} +- {e2:.5f}   "
+                f"  {name:12} dpd {with_error(theirs, e1)}   ours {with_error(ours, e2)}   "
                 f"{result[name]['difference_in_errors']:+.1f} joint errors"
             )
         g = result["g"]

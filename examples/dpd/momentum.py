@@ -39,7 +39,7 @@ run {steps}
 
 
 def drift(precision: str, steps: int) -> np.ndarray:
-    """Velocity of the centre of mass of 256 particles at a hundred times, (100, 3)."""
+    """Velocity of the center of mass of 256 particles at a hundred times, (100, 3)."""
     with tempfile.TemporaryDirectory() as folder:
         deck = DECK.format(precision=precision, steps=steps, every=steps // 100)
         (Path(folder) / "in").write_text(deck)
@@ -61,7 +61,7 @@ def main() -> None:
     for precision in ("mixed", "double"):
         speed = np.linalg.norm(drift(precision, options.steps), axis=1)
         report[precision] = {"largest": float(speed.max()), "speeds": speed.tolist()}
-        print(f"{precision}: |v| of the centre of mass stays below {speed.max():.2g}", flush=True)
+        print(f"{precision}: |v| of the center of mass stays below {speed.max():.2g}", flush=True)
     if options.json:
         options.json.write_text(json.dumps(report, indent=1) + "\n")
 

@@ -36,6 +36,7 @@ from equation_of_state import crystal
 from manymove import HardDisks
 from manymove.analysis.pressure import PressureEstimate, estimate, pool
 from manymove.bench import machine
+from manymove.report import with_error
 
 PAPER = {  # (particles shuffled, sets shuffled): P* and error in the three columns
     (True, True): [(9.17079, 0.00005), (9.18214, 0.00006), (9.1774, 0.0002)],
@@ -156,8 +157,8 @@ def show(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         print(
             f"{row['packing_fraction']:.4f}  {row['variant']:<9}  {row['chains']:<6}"
-            f"  {row['sweeps']:.2e}  {row['pressure']:.5f} +- {row['pressure_error']:.5f}"
-            f"  {row['paper'][0]:.5f} +- {row['paper'][1]:.5f}",
+            f"  {row['sweeps']:.2e}  {with_error(row['pressure'], row['pressure_error']):<20}"
+            f"  {with_error(*row['paper'])}",
             flush=True,
         )
 

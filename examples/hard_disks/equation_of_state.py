@@ -29,6 +29,7 @@ from manymove.analysis.pressure import PressureEstimate, estimate, pool
 from manymove.analysis.reference import published_pressure
 from manymove.bench import machine
 from manymove.packing import random_packing
+from manymove.report import with_error
 
 PACKING_FRACTIONS = [0.698, 0.702, 0.706, 0.710, 0.714, 0.718]
 PIECES = 64  # of a run, with a value of psi_6 after each
@@ -110,9 +111,10 @@ def run(options: argparse.Namespace) -> None:
             report["results"].sort(key=lambda r: (r["packing_fraction"], r["start"]))
             options.file.write_text(json.dumps(report, indent=1) + "\n")
             paper = published_pressure(options.particles, result["packing_fraction"])
+            value = with_error(result["pressure"], result["pressure_error"])
             print(
                 f"{result['packing_fraction']:.4f} {result['start']:<7}"
-                f" P* {result['pressure']:.5f} +- {result['pressure_error']:.5f}  paper {paper}"
+                f" P* {value}  paper {with_error(*paper) if paper else None}"
                 f"  quarters {np.round(result['quarters'], 4)}"
                 f"  |psi_6| {result['psi6']:.3f}  {time.perf_counter() - began:.0f} s",
                 flush=True,

@@ -135,7 +135,7 @@ def report(names: list[str], options: argparse.Namespace) -> None:
         steps, pressures = logged(log, "timestep"), logged(log, "betaP") * DIAMETER**2
         mean, error = pressures.mean(), pressures.std(ddof=1) / math.sqrt(BLOCKS)
         results.append((mean, error))
-        print(f"{name:>9}: P* = {mean:.4f} +- {error:.4f}")
+        print(f"{name:>9}: P* = {mean:.3f}({round(1000 * error)})")
         blocks = {"steps": steps.tolist(), "blocks": pressures.tolist()}
         record["pressure"][name] = {"mean": mean, "error": error, **blocks}
     if len(results) == 2:
@@ -156,7 +156,7 @@ def draw(records: list[dict], picture: Path) -> None:
     for record, axes in zip(records, panels, strict=False):  # some panels may stay empty
         for name, found in record["pressure"].items():
             mean, error = found["mean"], found["error"]
-            label = f"{name}: {mean:.3f} ± {error:.3f}"
+            label = f"{name}: {mean:.3f}({round(1000 * error)})"
             (line,) = axes.plot(found["steps"], found["blocks"], "o-", ms=4, label=label)
             axes.axhspan(mean - error, mean + error, color=line.get_color(), alpha=0.2)
         axes.set(xlabel="time step", ylabel="P* = βPd²")

@@ -74,8 +74,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     add_barrier(rows)
     for r in rows:
         print(r["method"], r["proposals"] or "", r["systems"], "systems", r["steps"], "steps,",
-              f"barrier {r['barrier_kT']:.3f} kT, P there {r['P_at_barrier']:.3e} "
-              f"+- {r['relative_error_at_barrier']:.2%}, plj's error over its "
+              f"barrier {r['barrier_kT']:.3f} kT, P there {r['P_at_barrier']:.3e}, its error "
+              f"{r['relative_error_at_barrier']:.2%}, plj's error over its "
               f"{r['plj_error_over_its']:.2f}")  # fmt: skip
     return {"bins": options.bins, "device": a.device_name, "rows": rows}
 

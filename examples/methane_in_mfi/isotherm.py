@@ -20,6 +20,7 @@ from typing import Any
 from manymove import Adsorption
 from manymove.adsorbates import GAS_CONSTANT, METHANE, Adsorbate
 from manymove.bench import machine
+from manymove.report import with_error
 
 CELLS = 8  # unit cells of the box
 MASS = 5.76806  # kg/mol of unit cells, Si96 O192
@@ -178,7 +179,7 @@ def raspa(options: argparse.Namespace, result: dict[str, Any]) -> dict[str, Any]
     with Pool(options.processes) as pool:
         for row, other in zip(rows, pool.map(_by_raspa, jobs, chunksize=1), strict=True):
             row |= other
-            print(other, f"ours {row['molecules_per_cell']:.5f} +- {row['error']:.5f}")
+            print(other, "ours", with_error(row["molecules_per_cell"], row["error"]))
     return result
 
 

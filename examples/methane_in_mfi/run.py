@@ -27,6 +27,7 @@ from manymove import Adsorption
 from manymove.adsorbates import Adsorbate
 from manymove.adsorption_fill import filling_systems
 from manymove.bench import machine
+from manymove.report import with_error
 
 PROPOSALS = (32, 64, 128, 256, 512)
 LOADINGS = (32, 64, 96, 128)
@@ -198,8 +199,8 @@ def grid(options: argparse.Namespace) -> dict[str, Any]:
                          "energy_K": a.energy.value, "error_K": a.energy.error,
                          "same_places": a.grid_error(16384)})  # fmt: skip
         a, b = results["linear"], results["cubic"]
-        error = math.hypot(a.error, b.error) / -b.value
-        print(molecules, f"{a.value / b.value - 1:+.3%} +- {error:.3%}", rows[-2]["same_places"])
+        percent = 100 * (a.value / b.value - 1), 100 * math.hypot(a.error, b.error) / -b.value
+        print(molecules, with_error(*percent), "%", rows[-2]["same_places"])
     return {"rows": rows}
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from manymove.bench import machine
 from manymove.lammps import host
+from manymove.report import with_error
 
 TIMESTEP, WINDOW = 0.01, 0.5  # profiles are averaged over t - WINDOW to t + WINDOW
 BLOCK, EVERY = 50, 2  # steps between records of the deck, and between its samples
@@ -28,7 +29,7 @@ def velocity(
     """Eq. 10 in the lower half, its opposite in the upper one, averaged over slabs and times.
 
     Args:
-        z: centres of slabs, (M,), from the bottom of the box, 2 d high.
+        z: centers of slabs, (M,), from the bottom of the box, 2 d high.
         times: averaged over, (K,).
         force: per particle of mass 1.
         d: width of one half.
@@ -49,7 +50,7 @@ def velocity(
 
 
 def read_profile(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Steps (K,), centres of slabs (M,) and velocities (K, M) of one run."""
+    """Steps (K,), centers of slabs (M,) and velocities (K, M) of one run."""
     rows = [line.split() for line in path.read_text().splitlines() if not line.startswith("#")]
     slabs = int(rows[0][1])
     blocks = [rows[k : k + slabs + 1] for k in range(0, len(rows), slabs + 1)]
@@ -140,9 +141,9 @@ def plot(comparison: Comparison, viscosity: float, path: Path) -> None:
     fine = np.linspace(0, 2 * o.half, 241)
     slab_error = np.sqrt(comparison.profiles.var(axis=0, ddof=1) / len(comparison.profiles))
     for k, time in enumerate(comparison.times):
-        colour = plt.get_cmap("viridis")(0.9 * k / max(1, len(comparison.times) - 1))
+        color = plt.get_cmap("viridis")(0.9 * k / max(1, len(comparison.times) - 1))
         curve = velocity(fine, sampled_times(time), o.force, o.half, viscosity, 0.0)
-        axes.plot(fine, curve, color=colour, lw=1)
+        axes.plot(fine, curve, color=color, lw=1)
         axes.errorbar(
             comparison.z,
             comparison.profiles[:, k].mean(axis=0),
@@ -150,7 +151,7 @@ def plot(comparison: Comparison, viscosity: float, path: Path) -> None:
             fmt="o",
             ms=3,
             lw=1,
-            color=colour,
+            color=color,
             label=f"t = {time:g}",
         )
     axes.set(xlabel="$z / r_c$", ylabel="$v_x$", xlim=(0, 2 * o.half))
@@ -214,7 +215,7 @@ def main() -> None:
     comparison = Comparison(np.array(profiles), z, times, options)
     viscosity, error = comparison.fit()
     degrees = int(comparison.real.sum())
-    print(f"kinematic viscosity {viscosity:.4f} +- {error:.4f}")
+    print(f"kinematic viscosity {with_error(viscosity, error)}")
     rows = []
     for time, chi in zip(times, comparison.chi_square(viscosity), strict=True):
         rows.append({"time": time, "chi_square": chi, "degrees": degrees, "p": tail(chi, degrees)})

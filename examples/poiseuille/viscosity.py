@@ -14,6 +14,7 @@ import numpy as np
 
 from manymove.bench import machine
 from manymove.lammps import host
+from manymove.report import with_error
 
 DENSITY, FORCE, HALF = 6.0, 0.055, 6.0
 
@@ -62,7 +63,7 @@ def main() -> None:
     report["viscosity"] = float(np.mean(results))
     if len(results) > 1:
         report["error"] = float(np.std(results, ddof=1) / np.sqrt(len(results)))
-        print(f"viscosity {report['viscosity']:.4f} +- {report['error']:.4f}")
+        print(f"viscosity {with_error(report['viscosity'], report['error'])}")
     (options.output / "viscosity.json").write_text(json.dumps(report, indent=1) + "\n")
 
 

@@ -58,13 +58,13 @@ def spheres(
     depth = np.full(pixels * pixels, -np.inf)
     palette = np.zeros((max(COLOURS) + 1, 3))
     palette[list(COLOURS)] = list(COLOURS.values())
-    centre = positions[:, :2] * scale
+    center = positions[:, :2] * scale
     reach = int(np.ceil(R))
-    for pass_ in ("depth", "colour"):
+    for pass_ in ("depth", "color"):
         for dy in range(-reach, reach + 1):
             for dx in range(-reach, reach + 1):
-                column, row = (np.floor(centre) + np.array([dx, dy])).astype(int).T
-                normal = (np.stack([column, row], axis=1) + 0.5 - centre) / R
+                column, row = (np.floor(center) + np.array([dx, dy])).astype(int).T
+                normal = (np.stack([column, row], axis=1) + 0.5 - center) / R
                 squared = (normal**2).sum(axis=1)
                 seen = (squared < 1) & (column >= 0) & (column < pixels)
                 seen &= (row >= 0) & (row < pixels)

@@ -399,7 +399,7 @@ void HardDisks::migrate() {
         meeting->fetch(after.data() + now.size(), after.size() - now.size());
     now.insert(now.end(), came.begin(), came.end());
 
-    // To the last bit: crossing an edge rounds.
+    // Positions are restored to the last bit, because crossing an edge rounds them.
     const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
                                         access_mode::readwrite);
     left_.resize(now.size());

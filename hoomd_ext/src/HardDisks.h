@@ -63,8 +63,8 @@ class HardDisks : public hoomd::Integrator {
     stale_ |= parameter != value;
     parameter = value;
   }
-  // Runs a task that all ranks enter together: all succeed, or all throw the same error. Not for
-  // HOOMD-blue's own collective calls, which wait without a limit.
+  // Runs a task that all ranks enter together: all succeed, or all throw the same error. The task
+  // must not contain HOOMD-blue's own collective calls, which wait without a limit.
   template <class Task>
   void on_all_ranks(Task&& task) const {
     if (ranks_)

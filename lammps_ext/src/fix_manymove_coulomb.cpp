@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "fix_manymove_coulomb.h"
 
-#include <mpi.h>
-
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "atom.h"
 #include "comm.h"
 #include "domain.h"
 #include "error.h"
-#include "force.h"
+#include "modify.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
-
-namespace {
-constexpr int kRestart = 3;  // numbers in a restart file
-}
 
 // fix ID all manymove/coulomb N sweeps seed bjerrum diameter... [keyword value ...]
 FixManymoveCoulomb::FixManymoveCoulomb(LAMMPS* lmp, int narg, char** arg)
@@ -53,6 +48,7 @@ FixManymoveCoulomb::FixManymoveCoulomb(LAMMPS* lmp, int narg, char** arg)
   }
   parameters_.periodic = radius_ == 0;
   parameters_.radius = radius_;
+  choose_device();
 
   next_reneighbor = update->ntimestep + nevery - update->ntimestep % nevery;
   time_depend = 1;
@@ -64,6 +60,7 @@ FixManymoveCoulomb::FixManymoveCoulomb(LAMMPS* lmp, int narg, char** arg)
 void FixManymoveCoulomb::init() {
   check_surroundings();
   check_box();
+  check_others();
 }
 
 void FixManymoveCoulomb::check_box() const {
@@ -76,61 +73,101 @@ void FixManymoveCoulomb::check_box() const {
   }
 }
 
-// The engine for these ions at these positions (relative to the centre of the box).
+// Several of these fixes sample one ensemble only if they have the same model.
+void FixManymoveCoulomb::check_others() const {
+  for (const Fix* fix : modify->get_fix_by_style("^manymove/coulomb$")) {
+    const auto* other = static_cast<const FixManymoveCoulomb*>(fix);
+    if (other == this) continue;
+    const auto same = [&](const std::string& what, double own, double others) {
+      if (own != others)
+        error->all(FLERR,
+                   "{}: fixes {} and {} have different values of {}, {} and {}; give both the same "
+                   "value, or remove one of them (unfix {})",
+                   name_, id, other->id, what, own, others, other->id);
+    };
+    same("bjerrum", parameters_.bjerrum_length, other->parameters_.bjerrum_length);
+    for (int type = 1; type <= atom->ntypes; ++type)
+      same("diameter_" + std::to_string(type), diameter_[type], other->diameter_[type]);
+    same("radius", radius_, other->radius_);
+    if (seed_ == other->seed_)
+      error->all(FLERR,
+                 "{}: fixes {} and {} have the same seed {} and would draw the same random "
+                 "numbers; give each of them its own seed",
+                 name_, id, other->id, seed_);
+  }
+}
+
+// Finds bad input before the first step.
+void FixManymoveCoulomb::setup_pre_exchange() {
+  collectively([this] {
+    const std::vector<Particle> ions = gather(true);
+    on_first_rank([&] { follow(ions, centered(ions)); });
+  });
+  energy_.reset();
+}
+
+// Positions relative to the center of the box, nearest images.
+std::vector<double> FixManymoveCoulomb::centered(const std::vector<Particle>& ions) const {
+  std::vector<double> position;
+  position.reserve(3 * ions.size());
+  for (const Particle& ion : ions)
+    for (int a = 0; a < 3; ++a) {
+      const double edge = domain->prd[a];
+      double x = ion.x[a] - 0.5 * (domain->boxlo[a] + domain->boxhi[a]);
+      if (domain->periodicity[a]) x -= edge * std::nearbyint(x / edge);
+      position.push_back(x);
+    }
+  return position;
+}
+
+// Gives these ions at these positions to the engine, or makes a new engine if others have changed.
 void FixManymoveCoulomb::follow(const std::vector<Particle>& ions,
                                 const std::vector<double>& position) {
   std::vector<double> valence, sizes;
+  std::vector<std::int64_t> tags;
   for (const Particle& ion : ions) {
     valence.push_back(static_cast<float>(ion.charge));
     sizes.push_back(diameter_[static_cast<int>(ion.type)]);
+    tags.push_back(static_cast<std::int64_t>(ion.tag));
   }
-  if (engine_ && valence == valence_ && sizes == sizes_ &&
+  if (engine_ && valence == valence_ && sizes == sizes_ && tags == tags_ &&
       std::equal(domain->prd, domain->prd + 3, made_box_)) {
     if (position != left_) engine_->set_positions(position.data());
-    return;
-  }
-  if (engine_) {
-    const auto counters = engine_->counters();
-    past_sweeps_ = counters.sweeps;
-    past_trials_ += counters.trial_moves;
-    past_accepted_ += counters.accepted_moves;
+  } else {
     engine_.reset();
+    parameters_.first_sweep = static_cast<std::uint64_t>(totals_[0]);
+    std::copy_n(domain->prd, 3, parameters_.box);
+    const std::vector<std::int32_t> species(ions.size(), 0);
+    engine_ = manymove::coulomb::make_engine(
+        {position.data(), valence.data(), sizes.data(), species.data(), ions.size(), tags.data()},
+        parameters_, device_, threads_);
+    valence_ = std::move(valence);
+    sizes_ = std::move(sizes);
+    tags_ = std::move(tags);
+    std::copy_n(domain->prd, 3, made_box_);
   }
-  parameters_.first_sweep = past_sweeps_;
-  std::copy_n(domain->prd, 3, parameters_.box);
-  const std::vector<std::int32_t> species(ions.size(), 0);
-  engine_ = manymove::coulomb::make_engine(
-      {position.data(), valence.data(), sizes.data(), species.data(), ions.size()}, parameters_,
-      device_, threads_);
-  valence_ = std::move(valence);
-  sizes_ = std::move(sizes);
-  std::copy_n(domain->prd, 3, made_box_);
+  left_ = position;
 }
 
 void FixManymoveCoulomb::make_sweeps(std::vector<Particle>& ions) {
-  std::vector<double> position(3 * ions.size());
-  for (std::size_t i = 0; i < ions.size(); ++i) {
-    for (int a = 0; a < 3; ++a) {
-      const double edge = domain->prd[a];
-      double x = ions[i].x[a] - 0.5 * (domain->boxlo[a] + domain->boxhi[a]);
-      if (domain->periodicity[a]) x -= edge * std::nearbyint(x / edge);
-      position[3 * i + a] = x;
-    }
-  }
-  follow(ions, position);
-  std::vector<double> before(position.size()), after(position.size());
+  follow(ions, centered(ions));
+  std::vector<double> before(left_.size()), after(left_.size());
   engine_->positions(before.data());
+  const manymove::coulomb::Counters earlier = engine_->counters();
   engine_->run(count_);
+  const manymove::coulomb::Counters counters = engine_->counters();
+  totals_[0] = static_cast<double>(counters.sweeps);
+  totals_[1] += static_cast<double>(counters.trial_moves - earlier.trial_moves);
+  totals_[2] += static_cast<double>(counters.accepted_moves - earlier.accepted_moves);
   engine_->positions(after.data());
-  left_ = position;
   for (std::size_t i = 0; i < ions.size(); ++i) {
     if (std::equal(&after[3 * i], &after[3 * i] + 3, &before[3 * i])) continue;
     ions[i].moved = 1;
     for (int a = 0; a < 3; ++a) {
-      const double centre = 0.5 * (domain->boxlo[a] + domain->boxhi[a]);
-      const double x = after[3 * i + a] + centre;
+      const double center = 0.5 * (domain->boxlo[a] + domain->boxhi[a]);
+      const double x = after[3 * i + a] + center;
       ions[i].x[a] = std::clamp(x, domain->boxlo[a], std::nextafter(domain->boxhi[a], -1e300));
-      left_[3 * i + a] = ions[i].x[a] - centre;
+      left_[3 * i + a] = ions[i].x[a] - center;
     }
   }
 }
@@ -139,48 +176,42 @@ void FixManymoveCoulomb::pre_exchange() {
   if (next_reneighbor != update->ntimestep) return;
   next_reneighbor = update->ntimestep + nevery;
   check_box();
-  std::vector<Particle> ions = gather(true);
-  on_first_rank([&] { make_sweeps(ions); }, "ions counted from 0 by ID");
-  leave(ions);
+  collectively([this] {
+    std::vector<Particle> ions = gather(true);
+    on_first_rank([&] { make_sweeps(ions); });
+    spread(totals_);
+    leave(ions);
+  });
+  energy_.reset();
 }
 
 // 1: sweeps made, 2: trial moves, 3: accepted moves, 4: electrostatic energy in kT.
 double FixManymoveCoulomb::compute_vector(int n) {
-  double value = 0;
-  if (comm->me == 0) {
-    manymove::coulomb::Counters counters;
-    counters.sweeps = past_sweeps_;
-    if (engine_) counters = engine_->counters();
-    if (n == 0) value = static_cast<double>(counters.sweeps);
-    if (n == 1) value = static_cast<double>(past_trials_ + counters.trial_moves);
-    if (n == 2) value = static_cast<double>(past_accepted_ + counters.accepted_moves);
-    if (n == 3 && engine_) value = engine_->energy();
-  }
-  MPI_Bcast(&value, 1, MPI_DOUBLE, 0, world);
-  return value;
+  if (n < 3) return totals_[n];
+  if (!energy_)
+    collectively([this] {
+      std::vector<double> energy(1);
+      on_first_rank([&] {
+        if (!engine_) throw std::logic_error("the energy is not known before the first run");
+        energy[0] = engine_->energy();
+      });
+      spread(energy);
+      energy_ = energy[0];
+    });
+  return *energy_;
 }
 
-// Sweeps and moves so far: random numbers go on where they were.
+// Sweeps and moves so far: the sequence of random numbers continues.
 void FixManymoveCoulomb::write_restart(FILE* file) {
   if (comm->me != 0) return;
-  manymove::coulomb::Counters counters;
-  counters.sweeps = past_sweeps_;
-  if (engine_) counters = engine_->counters();
-  const double list[kRestart] = {static_cast<double>(counters.sweeps),
-                                 static_cast<double>(past_trials_ + counters.trial_moves),
-                                 static_cast<double>(past_accepted_ + counters.accepted_moves)};
-  const int size = sizeof list;
+  const int size = static_cast<int>(totals_.size() * sizeof(double));
   fwrite(&size, sizeof size, 1, file);
-  fwrite(list, sizeof list, 1, file);
+  fwrite(totals_.data(), size, 1, file);
 }
 
 void FixManymoveCoulomb::restart(char* buffer) {
-  double list[kRestart];
-  std::copy_n(buffer, sizeof list, reinterpret_cast<char*>(list));
-  for (const double count : list)
+  std::copy_n(buffer, totals_.size() * sizeof(double), reinterpret_cast<char*>(totals_.data()));
+  for (const double count : totals_)
     if (!(count >= 0 && count < 0x1p63))
       error->all(FLERR, "{}: the restart file is damaged", name_);
-  past_sweeps_ = static_cast<std::uint64_t>(list[0]);
-  past_trials_ = static_cast<std::uint64_t>(list[1]);
-  past_accepted_ = static_cast<std::uint64_t>(list[2]);
 }

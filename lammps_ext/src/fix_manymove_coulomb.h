@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/coulomb/engine.h"
@@ -17,6 +18,7 @@ class FixManymoveCoulomb : public FixMonteCarlo {
   FixManymoveCoulomb(class LAMMPS* lmp, int narg, char** arg);
 
   void init() override;
+  void setup_pre_exchange() override;
   void pre_exchange() override;
   double compute_vector(int n) override;
   void write_restart(FILE* file) override;
@@ -25,18 +27,23 @@ class FixManymoveCoulomb : public FixMonteCarlo {
  private:
   void make_sweeps(std::vector<Particle>& ions);
   void follow(const std::vector<Particle>& ions, const std::vector<double>& position);
+  std::vector<double> centered(const std::vector<Particle>& ions) const;
   void check_box() const;
+  void check_others() const;
 
   manymove::coulomb::Parameters parameters_;
   double radius_ = 0;
   std::vector<double> diameter_;  // by atom type, from 1
 
+  std::vector<double> totals_ = std::vector<double>(3);  // sweeps, trial moves, accepted moves
+  std::optional<double> energy_;  // of the engine's ions, once it is asked for
+
   // On rank 0:
   std::unique_ptr<manymove::coulomb::Engine> engine_;
   std::vector<double> valence_, sizes_;  // that the engine was made with
+  std::vector<std::int64_t> tags_;       // the same
   std::vector<double> left_;             // positions as the engine left them, by tag
   double made_box_[3] = {0, 0, 0};
-  std::uint64_t past_sweeps_ = 0, past_trials_ = 0, past_accepted_ = 0;  // of earlier engines
 };
 
 }  // namespace LAMMPS_NS

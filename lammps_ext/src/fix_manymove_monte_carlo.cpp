@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "fix_manymove_monte_carlo.h"
 
-#include <mpi.h>
-
 #include <algorithm>
+#include <chrono>
 #include <cmath>
-#include <exception>
+#include <future>
+#include <stdexcept>
 
 #include "atom.h"
 #include "comm.h"
 #include "core/common/devices.h"
 #include "domain.h"
 #include "error.h"
+#include "modify.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
@@ -23,7 +24,6 @@ FixMonteCarlo::FixMonteCarlo(LAMMPS* lmp, int narg, char** arg, int least, const
   nevery = positive_integer("N", arg[3]);
   count_ = positive_integer(count_name, arg[4]);
   seed_ = static_cast<std::uint64_t>(positive_integer("seed", arg[5]));
-  take("device", "auto");
   // Reneighboring at these steps: atoms migrate, ghosts and lists are made anew.
   force_reneighbor = 1;
   vector_flag = 1;
@@ -50,17 +50,44 @@ bool FixMonteCarlo::take(const std::string& key, const char* value) {
     threads_ = positive_integer("threads", value);
   } else if (key == "device") {
     device_ = value;
-    if (device_ == "auto") device_ = manymove::cuda_devices().empty() ? "cpu" : "cuda:0";
   } else {
     return false;
   }
   return true;
 }
 
+// Only rank 0 computes: whether other ranks see a GPU does not matter.
+void FixMonteCarlo::choose_device() {
+  collectively([this] {
+    on_first_rank([this] {
+      const bool none = manymove::cuda_devices().empty();
+      if (device_ == "auto") device_ = none ? "cpu" : "cuda:0";
+      if (none && device_.rfind("cuda", 0) == 0)
+        throw std::invalid_argument("device " + device_ + " is not available: " +
+                                    manymove::why_no_cuda_devices() + "; use device cpu");
+    });
+  });
+}
+
 void FixMonteCarlo::check_surroundings() const {
+  if (atom->natoms > MAXSMALLINT)
+    error->all(FLERR, "{}: {} atoms are too many, at most {}", name_, atom->natoms, MAXSMALLINT);
   if (utils::strmatch(update->integrate_style, "^respa"))
     error->all(FLERR, "{} does not work with run_style respa", name_);
   if (update->whichflag == 2) error->all(FLERR, "{} does not work with minimize", name_);
+  for (const Fix* other : modify->get_fix_list())
+    if (other->box_change & ~BOX_CHANGE_DOMAIN)
+      error->all(
+          FLERR,
+          "{}: fix {} ({}) changes the box, which must be constant; remove it (unfix {}), or "
+          "use a style that keeps the box, such as fix nvt",
+          name_, other->id, other->style, other->id);
+  if (domain->nonperiodic == 2)
+    error->all(
+        FLERR,
+        "{}: a shrink-wrapped boundary changes the box, which must be constant; use boundary "
+        "p or f",
+        name_);
   if (domain->triclinic) error->all(FLERR, "{} does not work with triclinic boxes", name_);
   if (domain->dimension != 3) error->all(FLERR, "{} needs three dimensions", name_);
   if (comm->nprocs > 1 && comm->style != Comm::BRICK)
@@ -76,66 +103,63 @@ void FixMonteCarlo::check_surroundings() const {
                  name_, comm->procgrid[axis], "xyz"[axis]);
 }
 
+// ---- collective calls ----
+
+void FixMonteCarlo::collectively(const std::function<void()>& task) {
+  reported(lmp, name_, [&] {
+    ranks_.emplace(world);
+    if (comm->nprocs == 1) return task();
+    manymove::collective(*ranks_, task);
+  });
+}
+
 std::vector<FixMonteCarlo::Particle> FixMonteCarlo::gather(bool of_group) const {
-  std::vector<Particle> mine;
+  std::vector<std::vector<Particle>> sent(static_cast<std::size_t>(comm->nprocs));
   for (int i = 0; i < atom->nlocal; ++i)
     if (static_cast<bool>(atom->mask[i] & groupbit) == of_group)
-      mine.push_back({static_cast<double>(atom->tag[i]),
-                      static_cast<double>(atom->type[i]),
-                      atom->q_flag ? atom->q[i] : 0,
-                      {atom->x[i][0], atom->x[i][1], atom->x[i][2]},
-                      0});
-  if (atom->natoms > MAXSMALLINT)
-    error->all(FLERR, "{}: {} atoms are too many, at most {}", name_, atom->natoms, MAXSMALLINT);
-  MPI_Datatype particle;
-  MPI_Type_contiguous(sizeof(Particle), MPI_BYTE, &particle);
-  MPI_Type_commit(&particle);
-  const int number = static_cast<int>(mine.size());
-  std::vector<int> count(comm->nprocs), first(comm->nprocs);
-  MPI_Gather(&number, 1, MPI_INT, count.data(), 1, MPI_INT, 0, world);
-  for (int rank = 1; rank < comm->nprocs; ++rank) first[rank] = first[rank - 1] + count[rank - 1];
-  std::vector<Particle> all(comm->me == 0 ? first.back() + count.back() : 0);
-  MPI_Gatherv(mine.data(), number, particle, all.data(), count.data(), first.data(), particle, 0,
-              world);
-  MPI_Type_free(&particle);
+      sent[0].push_back({static_cast<double>(atom->tag[i]),
+                         static_cast<double>(atom->type[i]),
+                         atom->q_flag ? atom->q[i] : 0,
+                         {atom->x[i][0], atom->x[i][1], atom->x[i][2]},
+                         comm->me,
+                         0});
+  std::vector<Particle> all = manymove::deliver(*ranks_, std::move(sent));
   std::sort(all.begin(), all.end(),
             [](const Particle& a, const Particle& b) { return a.tag < b.tag; });
   return all;
 }
 
-void FixMonteCarlo::on_first_rank(const std::function<void()>& task,
-                                  const std::string& note) const {
-  std::string failure;
-  if (comm->me == 0) {
-    try {
-      task();
-    } catch (const std::exception& problem) {
-      failure = problem.what();
-    }
-  }
-  int length = static_cast<int>(failure.size());
-  MPI_Bcast(&length, 1, MPI_INT, 0, world);
-  if (length == 0) return;
-  failure.resize(length);
-  MPI_Bcast(failure.data(), length, MPI_CHAR, 0, world);
-  error->all(FLERR, "{}: {} ({})", name_, failure, note);
+// The task has a thread of its own, so that the one that calls MPI is free to answer, whatever
+// MPI's level of thread support. If another rank fails meanwhile, this one ends when the task is
+// done.
+void FixMonteCarlo::on_first_rank(const std::function<void()>& task) const {
+  if (comm->nprocs == 1) return task();
+  manymove::together(*ranks_, [&] {
+    if (comm->me > 0) return;
+    std::future<void> done = std::async(std::launch::async, task);
+    while (done.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready)
+      ranks_->watchdog().look();
+    done.get();
+  });
 }
 
-void FixMonteCarlo::leave(std::vector<Particle>& atoms) const {
-  bigint count = static_cast<bigint>(atoms.size());
-  MPI_Bcast(&count, 1, MPI_LMP_BIGINT, 0, world);
-  atoms.resize(count);
-  constexpr bigint kPart = 1 << 20;  // of what MPI's int counts
-  for (bigint first = 0; first < count; first += kPart) {
-    const int some = static_cast<int>(std::min(kPart, count - first) * sizeof(Particle));
-    MPI_Bcast(atoms.data() + first, some, MPI_BYTE, 0, world);
-  }
+void FixMonteCarlo::spread(std::vector<double>& values) const {
+  std::vector<double> all(values.size() * static_cast<std::size_t>(comm->nprocs));
+  ranks_->gather(values.data(), all.data(), values.size() * sizeof(double));
+  std::copy_n(all.begin(), values.size(), values.begin());
+}
+
+void FixMonteCarlo::leave(const std::vector<Particle>& atoms) const {
+  std::vector<std::vector<Particle>> sent(static_cast<std::size_t>(comm->nprocs));
+  for (const Particle& a : atoms)
+    if (a.moved) sent[static_cast<std::size_t>(a.rank)].push_back(a);
+  const std::vector<Particle> mine = manymove::deliver(*ranks_, std::move(sent));
   for (int i = 0; i < atom->nlocal; ++i) {
     const auto tag = static_cast<double>(atom->tag[i]);
     const auto at =
-        std::lower_bound(atoms.begin(), atoms.end(), tag,
+        std::lower_bound(mine.begin(), mine.end(), tag,
                          [](const Particle& a, double wanted) { return a.tag < wanted; });
-    if (at == atoms.end() || at->tag != tag || at->moved == 0) continue;
+    if (at == mine.end() || at->tag != tag) continue;
     imageint image[3] = {(atom->image[i] & IMGMASK) - IMGMAX,
                          (atom->image[i] >> IMGBITS & IMGMASK) - IMGMAX,
                          (atom->image[i] >> IMG2BITS) - IMGMAX};

@@ -28,8 +28,6 @@ constexpr Method kEngineMethods[] = {Method::pmc, Method::plj, Method::mup, Meth
 // The engine's constants are for angstrom and kelvin: sigma and kT become these.
 constexpr double kSigma = 3.5, kTemperature = 300, kBarrier = 20;
 constexpr int kResults = 6;
-constexpr char kNote[] =
-    "atoms of the group count by ID from 0; in units where sigma is 3.5 and the temperature 300";
 
 }  // namespace
 
@@ -44,6 +42,7 @@ FixManymoveWRMC::FixManymoveWRMC(LAMMPS* lmp, int narg, char** arg)
   spacing_ = 0.055 * sigma_;
   parameters_.proposals = 64;
   parse(narg, arg);
+  choose_device();
 
   scalar_flag = 1;
   size_vector = kResults;
@@ -116,6 +115,18 @@ void FixManymoveWRMC::init() {
   check_surroundings();
   if (!domain->xperiodic || !domain->yperiodic || !domain->zperiodic)
     error->all(FLERR, "{} needs a box that is periodic along x, y and z", name_);
+  for (int axis = 0; axis < 3; ++axis) {
+    const double edge = domain->prd[axis];
+    if (edge < 2 * cutoff_)
+      error->all(
+          FLERR,
+          "{}: the box is {} wide along {}, less than twice the cutoff of {}; use a larger box "
+          "or a shorter cutoff",
+          name_, edge, "xyz"[axis], cutoff_);
+    if (displacement_ >= edge / 2)
+      error->all(FLERR, "{}: displacement {} must be below half the box, {} along {}", name_,
+                 displacement_, edge / 2, "xyz"[axis]);
+  }
 }
 
 // Of where the atoms that must not move are, and of the box; the same on all ranks.
@@ -124,7 +135,7 @@ std::uint64_t FixManymoveWRMC::fingerprint() const {
     h = (h ^ manymove::bits_of(value)) * 0xbf58476d1ce4e5b9u;
     return h ^ h >> 31;
   };
-  unsigned long long mine = 0, total = 0;
+  std::uint64_t mine = 0, total = 0;
   for (int i = 0; i < atom->nlocal; ++i) {
     if (atom->mask[i] & groupbit) continue;
     double x[3] = {atom->x[i][0], atom->x[i][1], atom->x[i][2]};
@@ -133,36 +144,85 @@ std::uint64_t FixManymoveWRMC::fingerprint() const {
     for (const double value : x) h = mix(h, value);
     mine += h;
   }
-  MPI_Allreduce(&mine, &total, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, world);
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(comm->nprocs));
+  ranks_->gather(&mine, all.data(), sizeof mine);
+  for (const std::uint64_t of_rank : all) total += of_rank;
   for (int a = 0; a < 3; ++a) total = mix(mix(total, domain->boxlo[a]), domain->boxhi[a]);
   return total;
 }
 
+// What has changed since the engine was made; on rank 0.
+std::string FixManymoveWRMC::change(const std::vector<Particle>& rigid) const {
+  if (rigid.size() != rigid_.size())
+    return text_of("the number of atoms outside the group has changed from ", rigid_.size(), " to ",
+                   rigid.size());
+  double most = 0;
+  tagint tag = 0;
+  for (std::size_t i = 0; i < rigid.size(); ++i) {
+    double squared = 0;
+    for (int a = 0; a < 3; ++a) {
+      double d = rigid[i].x[a] - rigid_[i].x[a];
+      d -= domain->prd[a] * std::nearbyint(d / domain->prd[a]);
+      squared += d * d;
+    }
+    if (squared > most) most = squared, tag = static_cast<tagint>(rigid[i].tag);
+  }
+  if (most == 0) return "the box, or the IDs of the atoms outside the group, have changed";
+  return text_of("atom ", tag, ", which is outside the group, has moved by ", std::sqrt(most));
+}
+
 void FixManymoveWRMC::setup_pre_exchange() {
   if (next_reneighbor <= update->ntimestep) next_reneighbor = update->ntimestep + 1;
-  const std::uint64_t now = fingerprint();
-  if (now == fingerprint_) return;  // a run that goes on
-  fingerprint_ = now;
-  make_engine();
+  collectively([this] {
+    const std::uint64_t now = fingerprint();
+    if (now == fingerprint_) return;  // the averages of the run before continue
+    make_engine();
+    fingerprint_ = now;
+  });
 }
 
 void FixManymoveWRMC::make_engine() {
   length_ = kSigma / sigma_;
   energy_ = kTemperature / (force->boltz * temperature_);
-  const std::vector<Particle> rigid = gather(false), moving = gather(true);
+  rigid_ = gather(false);
+  const std::vector<Particle> moving = gather(true);
   engine_.reset();
-  on_first_rank([&] { engine_ = make_engine_at(rigid, moving); }, kNote);
+  on_first_rank([&] {
+    engine_ = make_engine_at(moving);
+    summarize(engine_->snapshot());
+  });
+  spread(results_);
 }
 
-std::unique_ptr<Engine> FixManymoveWRMC::make_engine_at(const std::vector<Particle>& rigid,
-                                                        const std::vector<Particle>& moving) {
+// Repeats the engine's errors in the terms and units of the deck.
+template <class Call>
+auto FixManymoveWRMC::translated(const std::vector<Particle>& atoms, const Call& call) const {
+  try {
+    return call();
+  } catch (const PlaceError& failure) {
+    const Particle& a = atoms[static_cast<std::size_t>(failure.molecule)];
+    throw std::invalid_argument(text_of(
+        "atom ", static_cast<tagint>(a.tag), " at (", a.x[0], ", ", a.x[1], ", ", a.x[2], ") is ",
+        failure.pocket ? text_of("in a pocket of the framework, which atoms cannot enter or leave")
+                       : text_of("where the framework's energy is ", failure.energy / energy_),
+        "; the group's atoms must be in channels where the framework's energy is below ", kBarrier,
+        " kT = ", kBarrier * force->boltz * temperature_));
+  } catch (const NoChannelError&) {
+    throw std::invalid_argument(
+        text_of("no channel leads through the atoms outside the group where their energy is below ",
+                kBarrier, " kT = ", kBarrier * force->boltz * temperature_));
+  }
+}
+
+std::unique_ptr<Engine> FixManymoveWRMC::make_engine_at(const std::vector<Particle>& moving) {
   const auto scaled = [&](double epsilon, double sigma) {
     return LennardJones{epsilon * energy_, sigma * length_};
   };
   if (moving.empty()) throw std::invalid_argument("there is no atom in the group");
+  if (rigid_.empty()) throw std::invalid_argument("there is no atom outside the group");
   Parameters& p = parameters_;
   p.framework = {};
-  for (const Particle& a : rigid) {
+  for (const Particle& a : rigid_) {
     const auto law = std::find_if(framework_.begin(), framework_.end(),
                                   [&](const Law& l) { return l.type == static_cast<int>(a.type); });
     if (law == framework_.end())
@@ -194,13 +254,20 @@ std::unique_ptr<Engine> FixManymoveWRMC::make_engine_at(const std::vector<Partic
   p.barrier = p.hill = kBarrier * kTemperature;
   // Another run, another sequence of random numbers.
   p.seed = seed_ + (static_cast<std::uint64_t>(update->ntimestep) << 32);
-  return manymove::adsorption::make_engine(inward(moving).data(), p, device_, threads_);
+  return translated(moving, [&] {
+    return manymove::adsorption::make_engine(inward(moving).data(), p, device_, threads_);
+  });
 }
 
 std::vector<double> FixManymoveWRMC::inward(const std::vector<Particle>& atoms) const {
   std::vector<double> positions;
   for (const Particle& a : atoms)
-    for (int k = 0; k < 3; ++k) positions.push_back((a.x[k] - domain->boxlo[k]) * length_);
+    for (int k = 0; k < 3; ++k) {
+      if (!std::isfinite(a.x[k]))
+        throw std::invalid_argument(
+            text_of("the position of atom ", static_cast<tagint>(a.tag), " is not finite"));
+      positions.push_back((a.x[k] - domain->boxlo[k]) * length_);
+    }
   return positions;
 }
 
@@ -208,21 +275,26 @@ std::vector<double> FixManymoveWRMC::inward(const std::vector<Particle>& atoms) 
 void FixManymoveWRMC::pre_exchange() {
   if (update->ntimestep != next_reneighbor) return;
   next_reneighbor = update->ntimestep + nevery;
-  if (fingerprint() != fingerprint_)
-    error->all(
-        FLERR,
-        "{}: an atom outside the group has moved, or the box has changed; both must be rigid",
-        name_);
-  std::vector<Particle> atoms = gather(true);
-  on_first_rank([&] { make_steps(atoms); }, kNote);
-  MPI_Bcast(results_.data(), static_cast<int>(results_.size()), MPI_DOUBLE, 0, world);
-  leave(atoms);
+  collectively([this] {
+    if (fingerprint() != fingerprint_) {
+      const std::vector<Particle> rigid = gather(false);
+      on_first_rank([&] {
+        throw std::invalid_argument(change(rigid) +
+                                    "; atoms outside the group and the box must be rigid");
+      });
+    }
+    std::vector<Particle> atoms = gather(true);
+    on_first_rank([&] { make_steps(atoms); });
+    spread(results_);
+    leave(atoms);
+  });
 }
 
 void FixManymoveWRMC::make_steps(std::vector<Particle>& atoms) {
   if (atoms.size() != engine_->molecules())
-    throw std::invalid_argument("the number of atoms in the group has changed");
-  engine_->set_positions(inward(atoms).data());
+    throw std::invalid_argument(text_of("the number of atoms in the group has changed from ",
+                                        engine_->molecules(), " to ", atoms.size()));
+  translated(atoms, [&] { engine_->set_positions(inward(atoms).data()); });
   engine_->run(static_cast<std::uint64_t>(count_), true);
   const Snapshot state = engine_->snapshot();
   const std::uint32_t* site = state.sites.data();
@@ -230,32 +302,36 @@ void FixManymoveWRMC::make_steps(std::vector<Particle>& atoms) {
     a.moved = 1;
     for (int k = 0; k < 3; ++k) a.x[k] = domain->boxlo[k] + *site++ * (domain->prd[k] * 0x1p-32);
   }
-  summarise(state);
+  summarize(state);
 }
 
 // results_: energy by the method's estimator, plain and waste-recycled energies, acceptance, steps,
 // present energy; then P of each bin.
-void FixManymoveWRMC::summarise(const Snapshot& state) {
+void FixManymoveWRMC::summarize(const Snapshot& state) {
   const auto samples = static_cast<double>(state.counters.samples);
-  const auto mean = [&](Sum sum) { return state.sums[sum] / samples; };
+  // Before the first step the averages are those of the start alone.
+  const auto mean = [&](Sum sum) {
+    return samples > 0 ? state.sums[sum] / samples : state.energies[0];
+  };
   const double plain = mean(kPlain), waste = mean(kWaste);
   double best = method_ < 2 ? plain : waste;
-  if (parameters_.moments && mean(kJump) > 0) {
+  if (parameters_.moments && samples > 0 && mean(kJump) > 0) {
     const double b = (mean(kWasteSquared) - waste * waste) / (0.5 * mean(kJump));  // Eq. 8
     best = (1 - b) * plain + b * waste;                                            // Eq. 6
   }
+  const auto steps = static_cast<double>(state.counters.steps);
   const double results[kResults] = {
       best / energy_,
       plain / energy_,
       (method_ < 2 ? plain : waste) / energy_,
-      static_cast<double>(state.counters.accepted) / static_cast<double>(state.counters.steps),
-      static_cast<double>(state.counters.steps),
+      steps > 0 ? static_cast<double>(state.counters.accepted) / steps : 0,
+      steps,
       state.energies[0] / energy_};
   std::copy(results, results + kResults, results_.begin());
   double total = 0;
   for (const std::uint64_t n : state.profile) total += static_cast<double>(n);
   for (std::size_t i = 0; i < state.profile.size(); ++i)
-    results_[kResults + i] = static_cast<double>(state.profile[i]) / total;
+    results_[kResults + i] = total > 0 ? static_cast<double>(state.profile[i]) / total : 0;
 }
 
 double FixManymoveWRMC::compute_scalar() { return results_[0]; }
@@ -263,10 +339,8 @@ double FixManymoveWRMC::compute_vector(int which) { return results_[which]; }
 
 double FixManymoveWRMC::compute_array(int row, int column) {
   if (column == 1) return results_[kResults + row];
-  const double period = parameters_.direction[0]   ? domain->prd[0]
-                        : parameters_.direction[1] ? domain->prd[1]
-                                                   : domain->prd[2];
-  return (row + 0.5) * period / parameters_.bins;
+  const int axis = parameters_.direction[0] ? 0 : parameters_.direction[1] ? 1 : 2;
+  return domain->boxlo[axis] + (row + 0.5) * domain->prd[axis] / parameters_.bins;
 }
 
 double FixManymoveWRMC::memory_usage() {

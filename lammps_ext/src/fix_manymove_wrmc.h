@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/adsorption/engine.h"
@@ -32,11 +33,13 @@ class FixManymoveWRMC : public FixMonteCarlo {
   void parse(int narg, char** arg);
   std::uint64_t fingerprint() const;
   void make_engine();
-  std::unique_ptr<manymove::adsorption::Engine> make_engine_at(const std::vector<Particle>& rigid,
-                                                               const std::vector<Particle>& moving);
+  std::unique_ptr<manymove::adsorption::Engine> make_engine_at(const std::vector<Particle>& moving);
+  template <class Call>
+  auto translated(const std::vector<Particle>& atoms, const Call& call) const;
+  std::string change(const std::vector<Particle>& rigid) const;
   void make_steps(std::vector<Particle>& atoms);
   std::vector<double> inward(const std::vector<Particle>& atoms) const;  // in the engine's unit
-  void summarise(const manymove::adsorption::Snapshot& state);
+  void summarize(const manymove::adsorption::Snapshot& state);
 
   double temperature_, cutoff_, epsilon_, sigma_, displacement_, spacing_;
   std::vector<Law> framework_;
@@ -45,6 +48,7 @@ class FixManymoveWRMC : public FixMonteCarlo {
   double length_ = 1, energy_ = 1;  // the engine's units over LAMMPS'
   std::uint64_t fingerprint_ = 0;
   std::unique_ptr<manymove::adsorption::Engine> engine_;  // on rank 0
+  std::vector<Particle> rigid_;                           // the same: atoms outside the group
   std::vector<double> results_;                           // the fix's vector, then the profile
 };
 

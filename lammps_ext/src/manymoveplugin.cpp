@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // manymoveplugin.so: registers the styles with the LAMMPS that loads it.
-#include <cstdio>
-#include <cstring>
+#include <regex>
 #include <string>
 
 #include "bond_manymove_harmonic.h"
@@ -24,28 +23,36 @@ using manymove::lammps_plugin::StyleRegistration;
 namespace {
 
 constexpr int kWarning = 0;  // LMP_ERROR_WARNING
+#if defined(MANYMOVE_LAYOUTS_CHECKED)
+constexpr bool kLayoutsAreChecked = true;  // by layout_check.cpp, with LAMMPS' source tree
+#else
+constexpr bool kLayoutsAreChecked = false;
+#endif
 
-// The update of a stable release ("stable_22Jul2025_update4"), -1 where LAMMPS does not know it.
-// Updates have changed the layout of LAMMPS' classes.
+// The update of a release: 4 for "stable_22Jul2025_update4", 0 for "patch_10Sep2025". -1 if LAMMPS
+// does not know it, because it was built without git or between releases. Updates have changed the
+// layout of LAMMPS' classes.
 int update_of_host() {
-  const char* text = LAMMPS::git_descriptor();
-  int update;
-  if (std::strncmp(text, "stable_", 7) != 0) return -1;
-  const char* at = std::strstr(text, "_update");
-  return at && std::sscanf(at, "_update%d", &update) == 1 ? update : 0;
+  static const std::regex release("(stable|patch)_[0-9]+[A-Z][a-z]+[0-9]{4}(_update([0-9]{1,4}))?");
+  std::cmatch found;
+  if (!std::regex_match(LAMMPS::git_descriptor(), found, release)) return -1;
+  return found[3].matched ? std::stoi(found[3]) : 0;
 }
 
 std::string name_of(int version, int update) {
-  return std::to_string(version) + (update > 0 ? " update " + std::to_string(update) : "");
+  const std::string text = std::to_string(version);
+  if (update < 0) return text + " of an unknown update";
+  return update > 0 ? text + " update " + std::to_string(update) : text;
 }
 
 // Says what does not fit and returns false. Uses no object of LAMMPS: the layout of its classes
 // is what may differ.
 bool fits(void* lammps) {
   const int version = lammps_version(lammps), update = update_of_host();
+  const bool unknown = update < 0 || MANYMOVE_LAMMPS_UPDATE < 0;
   std::string why;
-  if (version != MANYMOVE_LAMMPS_VERSION ||
-      (update != MANYMOVE_LAMMPS_UPDATE && update >= 0 && MANYMOVE_LAMMPS_UPDATE >= 0))
+  if (version != MANYMOVE_LAMMPS_VERSION || (unknown && !kLayoutsAreChecked) ||
+      (!unknown && update != MANYMOVE_LAMMPS_UPDATE))
     why = "this is " + name_of(version, update);
   else if (lammps_extract_setting(lammps, "bigint") != static_cast<int>(sizeof(bigint)) ||
            lammps_extract_setting(lammps, "tagint") != static_cast<int>(sizeof(tagint)) ||
@@ -54,7 +61,8 @@ bool fits(void* lammps) {
   if (why.empty()) return true;
   why = "The manymove plugin was built for LAMMPS " +
         name_of(MANYMOVE_LAMMPS_VERSION, MANYMOVE_LAMMPS_UPDATE) + ", " + why +
-        ". Its styles are not loaded; build it for this LAMMPS (-DLAMMPS_DIR=...)";
+        ". Its styles are not loaded; build it for this LAMMPS (-DLAMMPS_DIR=...)" +
+        (unknown ? "; LAMMPS_DIR must be its source tree, because updates change classes" : "");
   lammps_error(lammps, kWarning, why.c_str());
   return false;
 }

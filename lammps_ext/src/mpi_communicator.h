@@ -17,8 +17,8 @@ using MpiCommunicator = manymove::HostCommunicator;
 // Makes the text an error of LAMMPS: one of all ranks, or an abort if some rank does not answer.
 [[noreturn]] void report(LAMMPS* lmp, const std::string& text, bool everyone);
 
-// Runs a phase that all ranks enter together and leave with the same error, if there is one, which
-// becomes an error of LAMMPS. what: comes before its text.
+// Runs a phase that all ranks enter together and leave with the same error, if there is one. The
+// error becomes one of LAMMPS. what: the beginning of its message.
 template <class Phase>
 auto reported(LAMMPS* lmp, const std::string& what, Phase&& phase) {
   std::string text;

@@ -7,6 +7,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "atom.h"
 #include "comm.h"
@@ -25,6 +26,9 @@ using manymove::dpd::PairCoefficients;
 namespace {
 
 constexpr int kMinimization = 2;  // Update::whichflag
+// Settings in restart files begin with this; those without the number of the draw begin with a
+// temperature.
+constexpr double kWithDraws = -1;
 
 template <class T>
 void write_one(FILE* fp, const T& value) {
@@ -35,7 +39,10 @@ bool not_negative(double value) { return value >= 0 && std::isfinite(value); }
 
 }  // namespace
 
-PairManymoveDPD::PairManymoveDPD(LAMMPS* lmp) : Pair(lmp) { writedata = 1; }
+PairManymoveDPD::PairManymoveDPD(LAMMPS* lmp) : Pair(lmp) {
+  writedata = 1;
+  comm_forward = 3;
+}
 
 PairManymoveDPD::~PairManymoveDPD() {
   if (!allocated) return;
@@ -52,7 +59,8 @@ PairManymoveDPD::~PairManymoveDPD() {
 
 void PairManymoveDPD::compute(int eflag, int vflag) {
   ev_init(eflag, vflag);
-  if (domain->box_change) require_room();
+  const std::uint64_t number = draw();
+  find_images();
   if (list->inum > 0) {
     const auto tally = [](void* pair, int i, int j, double energy, double force_over_distance,
                           double dx, double dy, double dz) {
@@ -61,25 +69,29 @@ void PairManymoveDPD::compute(int eflag, int vflag) {
                      force_over_distance, dx, dy, dz);
     };
     const manymove::dpd::PairTally each{tally, this};
-    add_forces(vflag_either || eflag_atom ? &each : nullptr);
+    add_forces(number, vflag_either || eflag_atom ? &each : nullptr);
   }
   if (vflag_fdotr) virial_fdotr_compute();
 }
 
 // With a tally the energy of each pair goes there, else their sum to LAMMPS.
-void PairManymoveDPD::add_forces(const manymove::dpd::PairTally* tally) {
+void PairManymoveDPD::add_forces(std::uint64_t number, const manymove::dpd::PairTally* tally) {
   const int all = atom->nlocal + atom->nghost;
   const manymove::dpd::Particles particles{
-      atom->nlocal, reinterpret_cast<const double (*)[3]>(atom->x[0]),
-      reinterpret_cast<const double (*)[3]>(atom->v[0]), atom->type, tags()};
+      atom->nlocal,
+      reinterpret_cast<const double (*)[3]>(atom->x[0]),
+      reinterpret_cast<const double (*)[3]>(atom->v[0]),
+      atom->type,
+      tags(),
+      image_.empty() ? nullptr : reinterpret_cast<const int (*)[3]>(image_.data())};
   const manymove::dpd::NeighbourList neighbours{list->inum, list->ilist, list->numneigh,
                                                 list->firstneigh};
   double energy = 0;
   try {
-    forces_->add(
-        table(), particles, neighbours, seed(), static_cast<std::uint64_t>(update->ntimestep),
-        force->newton_pair ? all : atom->nlocal, reinterpret_cast<double (*)[3]>(atom->f[0]),
-        eflag_global && !tally ? &energy : nullptr, tally);
+    forces_->add(table(), particles, neighbours, seed(), number,
+                 force->newton_pair ? all : atom->nlocal,
+                 reinterpret_cast<double (*)[3]>(atom->f[0]),
+                 eflag_global && !tally ? &energy : nullptr, tally);
   } catch (const std::bad_alloc&) {
     error->one(FLERR, "Pair style manymove/dpd: out of memory for {} particles in {} threads", all,
                threads_);
@@ -121,8 +133,26 @@ const std::uint32_t* PairManymoveDPD::tags() {
   }
 }
 
-// Two particles must not meet twice within a step: both images would draw the same random number.
-void PairManymoveDPD::require_room() const {
+// ---- random numbers ----
+
+// The number is the step unless steps were repeated. Nothing is drawn during minimization.
+std::uint64_t PairManymoveDPD::draw() {
+  const bool in_setup = std::exchange(setting_up_, false);
+  const std::int64_t step = update->ntimestep;
+  if (update->whichflag == kMinimization) return 0;
+  const bool same = step == drawn_step_;
+  if (step < drawn_step_)
+    draws_ahead_ += drawn_step_ + 1;  // beyond all numbers so far
+  else if (same && in_setup && drawn_in_setup_ && update->nsteps == 0)
+    ++draws_ahead_;
+  drawn_in_setup_ = in_setup || (same && drawn_in_setup_);
+  drawn_step_ = step;
+  return static_cast<std::uint64_t>(step + draws_ahead_);
+}
+
+// Finds which images of their particles the ghosts are, if an edge is shorter than twice the
+// cutoff.
+void PairManymoveDPD::find_images() {
   const double* h = domain->h;
   double height[3] = {h[0], h[1], h[2]};
   if (domain->triclinic) {
@@ -132,14 +162,24 @@ void PairManymoveDPD::require_room() const {
         volume / std::hypot(h[1] * h[2], std::hypot(h[5] * h[2], h[5] * h[3] - h[1] * h[4]));
     height[1] = volume / std::hypot(h[0] * h[2], h[0] * h[3]);
   }
-  for (int a = 0; a < domain->dimension; ++a) {
-    if (domain->periodicity[a] && height[a] < 2 * largest_cutoff_)
-      error->all(
-          FLERR,
-          "Pair style manymove/dpd: the periodic box is {} wide along {}, less than twice the "
-          "largest cutoff {}",
-          height[a], "xyz"[a], largest_cutoff_);
-  }
+  for (int a = 0; a < domain->dimension; ++a)
+    narrow_[a] = domain->periodicity[a] && height[a] < 2 * largest_cutoff_;
+  image_.clear();
+  if (!narrow_[0] && !narrow_[1] && !narrow_[2]) return;
+  image_.resize(static_cast<std::size_t>(atom->nlocal) + atom->nghost);
+  comm->forward_comm(this);
+}
+
+// A ghost's image is that of the atom or ghost that it copies, plus the periods between the two.
+int PairManymoveDPD::pack_forward_comm(int n, int* list, double* buffer, int, int* pbc) {
+  for (int k = 0; k < n; ++k)
+    for (int a = 0; a < 3; ++a) *buffer++ = image_[list[k]][a] + (narrow_[a] ? pbc[a] : 0);
+  return 3 * n;
+}
+
+void PairManymoveDPD::unpack_forward_comm(int n, int first, double* buffer) {
+  for (int k = first; k < first + n; ++k)
+    for (int a = 0; a < 3; ++a) image_[k][a] = static_cast<int>(*buffer++);
 }
 
 // ---- settings ----
@@ -285,7 +325,7 @@ double PairManymoveDPD::init_one(int i, int j) {
   return cut_[i][j];
 }
 
-void PairManymoveDPD::setup() { require_room(); }
+void PairManymoveDPD::setup() { setting_up_ = true; }
 
 // ---- restart and data files ----
 
@@ -322,21 +362,29 @@ void PairManymoveDPD::read_restart(FILE* fp) {
 }
 
 void PairManymoveDPD::write_restart_settings(FILE* fp) {
+  write_one(fp, kWithDraws);
   for (const double value : {temperature_, cutoff_, weight_exponent_}) write_one(fp, value);
   for (const int value : {seed_, double_precision_, mix_flag}) write_one(fp, value);
+  for (const std::int64_t value : {drawn_step_, draws_ahead_}) write_one(fp, value);
 }
 
 void PairManymoveDPD::read_restart_settings(FILE* fp) {
-  for (double* value : {&temperature_, &cutoff_, &weight_exponent_}) {
-    if (comm->me == 0) utils::sfread(FLERR, value, sizeof(double), 1, fp, nullptr, error);
-    MPI_Bcast(value, 1, MPI_DOUBLE, 0, world);
-  }
-  for (int* value : {&seed_, &double_precision_, &mix_flag}) {
-    if (comm->me == 0) utils::sfread(FLERR, value, sizeof(int), 1, fp, nullptr, error);
-    MPI_Bcast(value, 1, MPI_INT, 0, world);
-  }
+  const auto read = [&](auto& value) {
+    if (comm->me == 0) utils::sfread(FLERR, &value, sizeof value, 1, fp, nullptr, error);
+    MPI_Bcast(&value, sizeof value, MPI_BYTE, 0, world);
+  };
+  read(temperature_);
+  const bool with_draws = temperature_ == kWithDraws;
+  if (with_draws) read(temperature_);
+  for (double* value : {&cutoff_, &weight_exponent_}) read(*value);
+  for (int* value : {&seed_, &double_precision_, &mix_flag}) read(*value);
+  drawn_step_ = update->ntimestep;
+  draws_ahead_ = 0;
+  drawn_in_setup_ = false;
+  if (with_draws)
+    for (std::int64_t* value : {&drawn_step_, &draws_ahead_}) read(*value);
   if (!not_negative(temperature_) || !not_negative(cutoff_) || cutoff_ == 0 ||
-      !not_negative(weight_exponent_) || seed_ <= 0)
+      !not_negative(weight_exponent_) || seed_ <= 0 || drawn_step_ < -1 || draws_ahead_ < 0)
     error->all(FLERR, "Pair style manymove/dpd: the restart file is damaged");
 }
 
@@ -377,5 +425,6 @@ void* PairManymoveDPD::extract(const char* name, int& dim) {
 double PairManymoveDPD::memory_usage() {
   return Pair::memory_usage() + (forces_ ? forces_->bytes() : 0.0) +
          static_cast<double>(table_.capacity() * sizeof(PairCoefficients)) +
-         static_cast<double>(short_tags_.capacity() * sizeof(std::uint32_t));
+         static_cast<double>(short_tags_.capacity() * sizeof(std::uint32_t)) +
+         static_cast<double>(image_.capacity() * sizeof(image_[0]));
 }

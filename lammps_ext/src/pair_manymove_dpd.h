@@ -2,6 +2,7 @@
 // pair_style manymove/dpd: dissipative particle dynamics with any weight exponent.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -32,15 +33,21 @@ class PairManymoveDPD : public Pair {
                 double factor_lj, double& fforce) override;
   void* extract(const char* name, int& dim) override;
   double memory_usage() override;
+  int pack_forward_comm(int n, int* list, double* buffer, int pbc_flag, int* pbc) override;
+  void unpack_forward_comm(int n, int first, double* buffer) override;
 
+  // Number of the present step's draw, the same on all ranks. Forces of one step are computed with
+  // the same random numbers, also in a run that continues from this step. A second run of no steps
+  // at the same step, and earlier steps after reset_timestep, have numbers not used before.
+  std::uint64_t draw();
   // The law of this step, valid until the next call.
   manymove::dpd::PairTable table();
   std::uint64_t seed() const { return static_cast<std::uint64_t>(seed_); }
 
  private:
   void allocate();
-  void require_room() const;
-  void add_forces(const manymove::dpd::PairTally* tally);
+  void find_images();
+  void add_forces(std::uint64_t number, const manymove::dpd::PairTally* tally);
   const manymove::dpd::PairCoefficients* fill_table();
   const std::uint32_t* tags();
 
@@ -51,6 +58,12 @@ class PairManymoveDPD : public Pair {
   double **a_ = nullptr, **gamma_ = nullptr, **sigma_ = nullptr, **cut_ = nullptr,
          **exponent_ = nullptr;
   double largest_cutoff_ = 0;
+  bool setting_up_ = false;                // the next forces are those at the beginning of a run
+  std::int64_t drawn_step_ = -1;           // the last step for which random numbers were drawn
+  bool drawn_in_setup_ = false;            // there, at the beginning of a run
+  std::int64_t draws_ahead_ = 0;           // number of a draw minus its step
+  bool narrow_[3] = {};                    // edges shorter than twice the cutoff
+  std::vector<std::array<int, 3>> image_;  // of Particles; empty if no edge is narrow
   std::unique_ptr<manymove::dpd::PairForces> forces_;
   std::vector<manymove::dpd::PairCoefficients> table_;
   std::vector<std::uint32_t> short_tags_;  // where LAMMPS' tags have 64 bits

@@ -28,23 +28,27 @@ class Digest {
  public:
   void add(const void* data, std::size_t bytes) {
     const auto* at = static_cast<const char*>(data);
-    for (; bytes >= 8; at += 8, bytes -= 8) {
-      std::uint64_t word;
-      std::memcpy(&word, at, 8);
-      mix(word);
+    for (; bytes >= sizeof state_; at += sizeof state_, bytes -= sizeof state_) {
+      std::uint64_t words[kChains];
+      std::memcpy(words, at, sizeof words);
+      for (int k = 0; k < kChains; ++k) mix(state_[k], words[k]);
     }
-    std::uint64_t rest = bytes;
-    std::memcpy(&rest, at, bytes);
-    mix(rest);
+    mix(state_[0], bytes);
+    for (; bytes > 0; ++at, --bytes) mix(state_[0], static_cast<unsigned char>(*at));
   }
-  std::uint64_t value() const { return state_; }
+  std::uint64_t value() const {
+    std::uint64_t value = 0;
+    for (const std::uint64_t state : state_) mix(value, state);
+    return value;
+  }
 
  private:
-  void mix(std::uint64_t word) {
-    state_ = (state_ ^ word) * 0x9e3779b97f4a7c15u;
-    state_ ^= state_ >> 29;
+  static constexpr int kChains = 4;  // independent ones, for instruction-level parallelism
+  static void mix(std::uint64_t& state, std::uint64_t word) {
+    state = (state ^ word) * 0x9e3779b97f4a7c15u;
+    state ^= state >> 29;
   }
-  std::uint64_t state_ = 0;
+  std::uint64_t state_[kChains] = {};
 };
 
 }  // namespace
@@ -143,7 +147,7 @@ void Residence::upload() {
       from.force = reinterpret_cast<double (*)[3]>(force.data());
     }
     body_.clear();
-    engine_->upload(from, deck_.topology(), update->ntimestep);
+    engine_->upload(from, deck_.topology(), {update->ntimestep, deck_.draw()});
   });
 }
 
@@ -157,13 +161,15 @@ bigint Residence::advance(bigint stop) {
   return engine_->step();
 }
 
-void Residence::download(bool positions) {
+void Residence::download(unsigned what) {
   guarded([&] {
     HostArrays to = arrays();
-    if (!positions) to.position = nullptr, to.image = nullptr;
+    if (!(what & kVelocities)) to.velocity = nullptr;
+    if (!(what & kForces)) to.force = nullptr;
+    if (!(what & kPositions)) to.position = nullptr, to.image = nullptr;
     engine_->download(to);
   });
-  if (!positions) return;
+  if (!(what & kPositions)) return;
   for (int i = 0; i < atom->nlocal; ++i)
     atom->image[i] = (static_cast<imageint>(image_[i][0] + IMGMAX) & IMGMASK) |
                      ((static_cast<imageint>(image_[i][1] + IMGMAX) & IMGMASK) << IMGBITS) |
@@ -179,10 +185,17 @@ void Residence::rehome() {
 
 // ---- what others change ----
 
-std::uint64_t Residence::fingerprint() const {
+std::uint64_t Residence::fingerprint_of_velocities() const {
+  Digest digest;
+  digest.add(atom->v[0], 3 * static_cast<std::size_t>(atom->nlocal) * sizeof(double));
+  return digest.value();
+}
+
+std::uint64_t Residence::fingerprint_of_others() const {
   const auto n = static_cast<std::size_t>(atom->nlocal);
   Digest digest;
-  for (double** values : {atom->x, atom->v, atom->f}) digest.add(values[0], 3 * n * sizeof(double));
+  digest.add(atom->x[0], 3 * n * sizeof(double));
+  digest.add(atom->f[0], 3 * n * sizeof(double));
   digest.add(atom->image, n * sizeof(imageint));
   digest.add(atom->tag, n * sizeof(tagint));
   digest.add(atom->type, n * sizeof(int));
@@ -191,18 +204,27 @@ std::uint64_t Residence::fingerprint() const {
   return digest.value();
 }
 
-void Residence::remember() {
-  if (deck_.has_body_forces()) {
-    body_.resize(static_cast<std::size_t>(atom->nlocal));
-    for (int i = 0; i < atom->nlocal; ++i) deck_.body_force(i, body_[i].data());
-  }
-  fingerprint_ = fingerprint();
+void Residence::remember(unsigned what) {
+  only_velocities_ = what != kEverything;
+  velocities_ = fingerprint_of_velocities();
+  if (only_velocities_) return;
+  others_ = fingerprint_of_others();
+  if (!deck_.has_body_forces()) return;
+  body_.resize(static_cast<std::size_t>(atom->nlocal));
+  for (int i = 0; i < atom->nlocal; ++i) deck_.body_force(i, body_[i].data());
 }
 
 void Residence::accept_changes() {
-  std::int64_t changed = fingerprint() != fingerprint_;
-  guarded([&] { communicator_.maximum(&changed, 1); });
-  if (changed) upload();
+  std::int64_t changed[2] = {!only_velocities_ && fingerprint_of_others() != others_,
+                             fingerprint_of_velocities() != velocities_};
+  guarded([&] { communicator_.maximum(changed, 2); });
+  if (changed[0])
+    upload();
+  else if (changed[1])
+    guarded([&] {
+      engine_->set_velocities(atom->nlocal, deck_.tags().data(),
+                              reinterpret_cast<const double (*)[3]>(atom->v[0]));
+    });
   body_.clear();
 }
 

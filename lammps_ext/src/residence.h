@@ -30,24 +30,27 @@ class Residence : protected Pointers {
   std::string transport() const { return engine_->transport(); }
   manymove::dpd::Tally tally() const { return engine_->tally(); }
 
-  // Of the present step: what the host's arrays hold.
+  // Gives the host's arrays of the present step to the engine.
   void upload();
   // Returns the step that was reached; before `stop` if LAMMPS' timer has run out.
   bigint advance(bigint stop);
-  // Velocities and forces (of pairs and bonds alone), with positions also these and images.
-  void download(bool positions);
+  // Some of ReadArrays; forces are those of pairs and bonds alone.
+  void download(unsigned what);
 
   // The host's atoms are on other ranks now, or in another order.
   void rehome();
 
-  // Before somebody acts on the host's arrays, and after: takes over what has changed.
-  void remember();
+  // remember() is called before others act on the host's arrays, of which `what` is current, and
+  // accept_changes() afterwards, which gives the engine what has changed. Unless all arrays are
+  // current, only velocities may change.
+  void remember(unsigned what);
   void accept_changes();
 
   std::int64_t builds() const;
 
  private:
-  std::uint64_t fingerprint() const;
+  std::uint64_t fingerprint_of_velocities() const;
+  std::uint64_t fingerprint_of_others() const;
   void make_engine();
   manymove::dpd::HostArrays arrays();
   template <class Call>
@@ -60,10 +63,11 @@ class Residence : protected Pointers {
   std::string device_;  // of this rank
   MpiCommunicator communicator_;
   std::unique_ptr<manymove::dpd::ResidentEngine> engine_;
-  double time_step_ = 0;                     // of engine_
-  std::vector<std::array<int, 3>> image_;    // of LAMMPS' packed ones
-  std::vector<std::array<double, 3>> body_;  // body forces within atom->f
-  std::uint64_t fingerprint_ = 0;
+  double time_step_ = 0;                       // of engine_
+  std::vector<std::array<int, 3>> image_;      // LAMMPS' images, unpacked
+  std::vector<std::array<double, 3>> body_;    // body forces within atom->f
+  std::uint64_t velocities_ = 0, others_ = 0;  // fingerprints
+  bool only_velocities_ = false;               // may have changed
   std::int64_t earlier_builds_ = 0;
 };
 

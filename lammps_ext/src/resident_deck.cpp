@@ -74,6 +74,12 @@ double extent(const Region* region, int axis, bool high) {
   return extents[axis][high];
 }
 
+// The variant of the OPENMP package differs only by its threads.
+bool is_nve(const Fix* fix) {
+  const std::string style = fix->style;
+  return style == "nve" || style == "nve/omp";
+}
+
 std::string name_of(const Fix* fix) { return std::string("fix ") + fix->id + " " + fix->style; }
 
 }  // namespace
@@ -190,7 +196,7 @@ void ResidentDeck::check_fix(Fix* fix, int mask) {
   auto* wall = dynamic_cast<FixManymoveWall*>(fix);
   if (wall)
     check_wall(wall);
-  else if (style == "nve")
+  else if (is_nve(fix))
     integrators_.push_back(fix);
   else if (style == "addforce")
     check_body_force(fix);
@@ -198,16 +204,18 @@ void ResidentDeck::check_fix(Fix* fix, int mask) {
     return;  // check_plane looks whether it is for all
   else if (style == "GROUP")
     return;  // a dynamic group, which check_atoms names
+  else if (style == "OMP")
+    return;  // memory for force styles of the OPENMP package, which are refused by their own names
   else if ((mask & kWithinStep) || fix->box_change)
     refuse(name_of(fix));
   if (mask & FixConst::END_OF_STEP) end_of_step_.push_back(fix);
-  if ((wall || style == "nve" || style == "addforce") && flag_of(fix) > 0x80)
+  if ((wall || is_nve(fix) || style == "addforce") && flag_of(fix) > 0x80)
     refuse("more than seven groups in fixes");
 }
 
 // A flag of its own for each group that a fix acts on.
 std::uint32_t ResidentDeck::flag_of(const Fix* fix) {
-  if (std::string(fix->style) == "nve") return manymove::dpd::kIntegrated;
+  if (is_nve(fix)) return manymove::dpd::kIntegrated;
   for (const auto& [bit, flag] : group_flags_)
     if (bit == fix->groupbit) return flag;
   group_flags_.emplace_back(fix->groupbit, manymove::dpd::kIntegrated << (group_flags_.size() + 1));
@@ -223,9 +231,10 @@ void ResidentDeck::check_wall(FixManymoveWall* fix) {
   walls_.push_back(fix);
 }
 
-void ResidentDeck::check_body_force(Fix* fix) {
-  const auto* read = static_cast<const FixAddForceLayout*>(fix);
+// The fix is read as the restated class, which UndefinedBehaviorSanitizer would report.
+__attribute__((no_sanitize("vptr"))) void ResidentDeck::check_body_force(Fix* fix) {
   if (std::string(typeid(*fix).name()) != "N9LAMMPS_NS11FixAddForceE") return refuse(name_of(fix));
+  const auto* read = static_cast<const FixAddForceLayout*>(fix);
   if (read->kind_of_force != FixAddForceLayout::kConstant || read->x_variable || read->y_variable ||
       read->z_variable || read->energy_variable)
     return refuse(name_of(fix) + " with a variable");
@@ -325,7 +334,7 @@ void ResidentDeck::check_readers() {
     if (!kOwnAtomsOnly.count(fix->style)) reads_neighbours_ = true;
 
   const std::set<std::string> of_velocities{"temp", "pressure", "pe", "ke"};
-  reads_positions_ = !body_forces_.empty();
+  reads_positions_ = false;
   for (int k = 0; k < modify->ncompute; ++k)
     if (!of_velocities.count(modify->compute[k]->style)) reads_positions_ = true;
   Variable* variables = input->variable;
@@ -333,6 +342,40 @@ void ResidentDeck::check_readers() {
   for (int k = 0; k < count; ++k)
     if (variables->equalstyle(k) || variables->atomstyle(k) || variables->vectorstyle(k))
       reads_positions_ = true;
+}
+
+// If there are body forces, LAMMPS adds them to the forces, and some depend on positions.
+unsigned ResidentDeck::read_by_thermo() const {
+  return reads_positions_ || has_body_forces() ? kEverything : kVelocities | kForces;
+}
+
+unsigned ResidentDeck::read_by(const Fix* fix) const {
+  const std::string style = fix->style;
+  if (style == "momentum") return kVelocities | kPositions;
+  const bool thermostat = style == "temp/berendsen" || style == "temp/csld" ||
+                          style == "temp/csvr" || style == "temp/rescale";
+  return thermostat && !reads_positions_ ? kVelocities : kEverything;
+}
+
+std::string ResidentDeck::risk() const {
+  for (int face = 0; face < 6; ++face) {
+    const int axis = face / 2;
+    const bool high = face % 2 != 0;
+    const auto closes = [&](const FixManymoveWall* fix) {
+      const auto& walls = fix->walls();
+      return fix->igroup == 0 && std::any_of(walls.begin(), walls.end(), [&](const auto& wall) {
+               return wall.axis == axis && wall.high == high;
+             });
+    };
+    if (!domain->periodicity[axis] && std::none_of(walls_.begin(), walls_.end(), closes))
+      return std::string("device auto with the face ") + "xyz"[axis] + (high ? "hi" : "lo") +
+             ", which is not periodic and has no fix manymove/wall of all atoms (device cpu keeps "
+             "them)";
+  }
+  if (comm->nprocs > 1 && force->bond && comm->cutghostuser > neighbor->cutneighmax)
+    return "device auto with bonds and a comm_modify cutoff above cutoff and skin (device cpu "
+           "keeps them)";
+  return "";
 }
 
 // ---- what the engine is told ----
@@ -387,6 +430,8 @@ Settings ResidentDeck::settings() {
   }
   return settings;
 }
+
+std::uint64_t ResidentDeck::draw() { return pair_->draw(); }
 
 bool ResidentDeck::acts_on(const BodyForce& body, int i) const {
   const double* x = atom->x[i];
@@ -472,7 +517,7 @@ void ResidentDeck::deliver_bonds(MpiCommunicator& communicator, std::vector<Bond
   std::vector<std::vector<BondEnd>> sent(static_cast<std::size_t>(comm->nprocs));
   for (std::size_t k = 0; k < ends.size(); ++k)
     sent[static_cast<std::size_t>(homes[k].rank)].push_back(ends[k]);
-  ends = manymove::deliver(communicator, sent);
+  ends = manymove::deliver(communicator, std::move(sent));
 }
 
 // Lists of one rank have indices of 32 bits.

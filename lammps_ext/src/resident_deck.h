@@ -18,6 +18,9 @@ class FixManymoveWall;
 class PairManymoveDPD;
 class Region;
 
+// What is read from the particles; positions with images.
+enum ReadArrays : unsigned { kVelocities = 1, kForces = 2, kPositions = 4, kEverything = 7 };
+
 class ResidentDeck : protected Pointers {
  public:
   // Reads the deck of the run that is set up.
@@ -26,17 +29,23 @@ class ResidentDeck : protected Pointers {
   // The commands that no engine serves, separated by commas; empty if all are served.
   const std::string& unserved() const { return unserved_; }
 
-  // Of the present time step's length.
+  // What LAMMPS' own Verlet tolerates but an engine reports as an error during the run; empty if
+  // there is nothing.
+  std::string risk() const;
+
+  // With the present length of the time step.
   manymove::dpd::Settings settings();
 
-  // What belongs to particles, read anew from the host's arrays. Collective; throws
-  // std::runtime_error, perhaps on some ranks alone.
+  // Reads what belongs to particles from the host's arrays. Collective; throws std::runtime_error,
+  // possibly on some ranks only.
   void read_particles(MpiCommunicator& communicator);
   // Of these tags and groups alone: the same particles, perhaps on other ranks.
   void read_tags();
   const std::vector<std::uint32_t>& tags() const { return tag_; }
   bool is_integrated(int i) const { return (flags_[i] & manymove::dpd::kIntegrated) != 0; }
   manymove::dpd::Topology topology() const;
+  // Number of the present step's random numbers.
+  std::uint64_t draw();
 
   // The sum of all body forces on local atom i where it is now.
   void body_force(int i, double sum[3]) const;
@@ -45,11 +54,13 @@ class ResidentDeck : protected Pointers {
   // Fixes that act at the end of steps that are multiples of their nevery.
   const std::vector<Fix*>& end_of_step() const { return end_of_step_; }
 
-  // Whether computes, or fixes at the end of a step, may look at ghost atoms or neighbour lists.
+  // Whether computes, or fixes at the end of a step, may look at ghost atoms or neighbor lists.
   bool somebody_reads_neighbours() const { return reads_neighbours_; }
 
-  // Whether thermodynamic output may need more of the particles than velocities and forces.
-  bool thermo_reads_positions() const { return reads_positions_; }
+  // What thermodynamic output, or a fix at the end of a step, may read: bits of ReadArrays. A fix
+  // that does not need everything changes no more than velocities.
+  unsigned read_by_thermo() const;
+  unsigned read_by(const Fix* fix) const;
 
  private:
   struct BodyForce {

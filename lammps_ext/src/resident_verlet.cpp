@@ -44,6 +44,8 @@ class NameForFixes {
   char* own_name_;
 };
 
+bool is_due(const Fix* fix, bigint step) { return step % std::max(fix->nevery, 1) == 0; }
+
 std::string why_no_gpus() {
   const std::string here = manymove::why_no_cuda_devices();
   return here.empty() ? "another rank sees none" : here;
@@ -109,7 +111,7 @@ void VerletManymove::init() {
 void VerletManymove::setup(int flag) {
   residence_.reset();
   deck_ = std::make_unique<ResidentDeck>(lmp);
-  const std::string device = place(deck_->unserved());  // before the table of output begins
+  const std::string device = place();  // before the table of output begins
   if (update->nsteps > 0) rent(device);
   {
     const NameForFixes name(update);
@@ -144,7 +146,7 @@ void VerletManymove::run(int steps) {
   if (!residence_ || moved_in_ != update->ntimestep) {
     residence_.reset();
     deck_ = std::make_unique<ResidentDeck>(lmp);
-    if (steps > 0) rent(place(deck_->unserved()));
+    if (steps > 0) rent(place());
     move_in();
   }
   moved_in_ = -1;
@@ -157,9 +159,8 @@ void VerletManymove::run(int steps) {
 // An engine on the device, without particles yet.
 void VerletManymove::rent(const std::string& device) {
   if (device.empty() || atom->natoms == 0) return;
-  const int threads = threads_ ? threads_ : comm->nthreads;
   residence_ = std::make_unique<Residence>(
-      lmp, *deck_, Residence::Wishes{device, threads, transport_, overlap_});
+      lmp, *deck_, Residence::Wishes{device, threads(), transport_, overlap_});
   const std::string text = residence_->transport();
   if (comm->me == 0 && text != said_about_transport_)
     utils::logmesg(lmp, "Run style manymove/verlet: ghosts travel through " + text + "\n");
@@ -172,19 +173,26 @@ void VerletManymove::move_in() {
   moved_in_ = update->ntimestep;
 }
 
-// "cpu" or "cuda", or "" for the host; says which, once for several runs.
-std::string VerletManymove::place(const std::string& unserved) {
-  const bool gpus = device_ != "cpu" && has_gpus();
-  const std::string device = device_ != "auto" ? device_
-                             : gpus            ? "cuda"
-                             : threads_ > 1    ? "cpu"
-                                               : "";
+int VerletManymove::threads() const { return threads_ ? threads_ : comm->nthreads; }
+
+// Returns "cpu", "cuda", or "" for the host, and logs it, once for several runs. Several ranks of
+// one thread each are faster with LAMMPS' own Verlet than with the engine for the CPU.
+std::string VerletManymove::place() {
+  const bool gpus = device_ != "cpu" && has_gpus(), any = device_ == "auto";
+  const bool engine_is_fast = comm->nprocs == 1 || threads() > 1;
+  const std::string device = !any ? device_ : gpus ? "cuda" : engine_is_fast ? "cpu" : "";
+  std::string unserved = deck_->unserved();
+  if (any && device == "cpu" && unserved.empty()) unserved = deck_->risk();
   const bool stays = !device.empty() && unserved.empty();
   std::string text = "Run style manymove/verlet";
-  if (device.empty())
-    text += ": no CUDA device (" + why_no_gpus() + "), the particles stay on the host";
+  if (any && !gpus && (stays || device.empty()))
+    text += ": no CUDA device (" + why_no_gpus() + "), ";
   else if (stays)
-    text += ": the particles are on " + (gpus ? manymove::cuda_devices()[0].name : device);
+    text += ": ";
+  if (device.empty())
+    text += "the particles stay on the host";
+  else if (stays)
+    text += "the particles are on " + (gpus ? manymove::cuda_devices()[0].name : device);
   else
     text += " cannot keep the particles on the device: " + unserved +
             ". Every step of this run goes through the host, at the speed of LAMMPS' own Verlet "
@@ -212,21 +220,26 @@ void VerletManymove::run_on_device(ResidentDeck& deck, Residence& residence, int
   const bigint first = update->ntimestep, last = first + steps, earlier_builds = neighbor->ncalls;
   const std::uint64_t copied_before = manymove::copied_bytes();
   std::uint64_t copied_in_steps = 0;
+  unsigned what = kEverything;
   while (update->ntimestep < last) {
     if (timer->is_timeout()) {
+      if (what != kEverything) read(deck, residence, kEverything);
       update->nsteps = static_cast<int>(update->ntimestep - first);
       break;
     }
     const bigint stop = next_stop(deck, last);
     const std::uint64_t copied = manymove::copied_bytes();
     update->ntimestep = residence.advance(stop);
+    deck.draw();  // counts the draws of the steps just made
     copied_in_steps += manymove::copied_bytes() - copied;
     stale_ = true;
     timer->stamp(Timer::PAIR);
     const bool in_time = update->ntimestep == stop;
-    read(deck, residence, stop == last || !in_time || !only_thermo_is_due(deck));
+    ev_set(update->ntimestep);
+    what = stop == last || !in_time ? kEverything : what_is_read(deck);
+    read(deck, residence, what);
     timer->stamp(Timer::COMM);
-    if (in_time) let_others_act(deck, residence);
+    if (in_time) let_others_act(deck, residence, what);
   }
   neighbor->ncalls = earlier_builds + residence.builds();
   if (comm->me == 0 && manymove::copied_bytes() != copied_before)
@@ -248,28 +261,29 @@ bigint VerletManymove::next_stop(const ResidentDeck& deck, bigint last) const {
   return stop;
 }
 
-bool VerletManymove::a_fix_is_due(const ResidentDeck& deck) const {
-  const auto& fixes = deck.end_of_step();
-  return std::any_of(fixes.begin(), fixes.end(), [this](const Fix* fix) {
-    return update->ntimestep % std::max(fix->nevery, 1) == 0;
-  });
+bool VerletManymove::wants_values_per_atom() const {
+  return (eflag & ENERGY_ATOM) != 0 || (vflag & (VIRIAL_ATOM | VIRIAL_CENTROID)) != 0;
 }
 
-bool VerletManymove::only_thermo_is_due(const ResidentDeck& deck) const {
+// What output and fixes at the end of steps read in the present step.
+unsigned VerletManymove::what_is_read(const ResidentDeck& deck) const {
   const bigint now = update->ntimestep;
-  return !deck.thermo_reads_positions() && !a_fix_is_due(deck) && output->next_dump_any != now &&
-         output->next_restart != now;
+  if (wants_values_per_atom() || output->next_dump_any == now || output->next_restart == now)
+    return kEverything;
+  unsigned what = output->next == now ? deck.read_by_thermo() : 0;
+  for (const Fix* fix : deck.end_of_step())
+    if (is_due(fix, now)) what |= deck.read_by(fix);
+  return what;
 }
 
 // Makes the host's arrays and sums those of the present step.
-void VerletManymove::read(const ResidentDeck& deck, Residence& residence, bool positions) {
-  residence.download(positions);
-  ev_set(update->ntimestep);
-  const bool per_atom =
-      (eflag & ENERGY_ATOM) != 0 || (vflag & (VIRIAL_ATOM | VIRIAL_CENTROID)) != 0;
-  if (per_atom || deck.somebody_reads_neighbours() || output->next_dump_any == update->ntimestep)
+void VerletManymove::read(const ResidentDeck& deck, Residence& residence, unsigned what) {
+  residence.download(what);
+  const bool per_atom = wants_values_per_atom();
+  if (what == kEverything &&
+      (per_atom || deck.somebody_reads_neighbours() || output->next_dump_any == update->ntimestep))
     refresh_neighbours(&residence);
-  if (modify->n_post_force_any) modify->post_force(vflag);
+  if ((what & kForces) && modify->n_post_force_any) modify->post_force(vflag);
   if (per_atom) return tally_per_atom(deck);
 
   const manymove::dpd::Tally tally = residence.tally();
@@ -340,7 +354,7 @@ void VerletManymove::bring_home(Residence& residence) {
   comm->borders();
   if (triclinic) domain->lamda2x(atom->nlocal + atom->nghost);
   residence.rehome();
-  residence.download(false);  // LAMMPS left the forces behind
+  residence.download(kVelocities | kForces);  // LAMMPS left the forces behind
   // What computes have by atom is of other atoms, or of none: commands between runs ask anew.
   for (int k = 0; k < modify->ncompute; ++k) {
     Compute* compute = modify->compute[k];
@@ -349,10 +363,11 @@ void VerletManymove::bring_home(Residence& residence) {
   }
 }
 
-void VerletManymove::let_others_act(const ResidentDeck& deck, Residence& residence) {
+void VerletManymove::let_others_act(const ResidentDeck& deck, Residence& residence, unsigned what) {
   const bigint step = update->ntimestep;
-  if (a_fix_is_due(deck)) {
-    residence.remember();
+  const auto& fixes = deck.end_of_step();
+  if (std::any_of(fixes.begin(), fixes.end(), [&](const Fix* fix) { return is_due(fix, step); })) {
+    residence.remember(what);
     modify->end_of_step();
     residence.accept_changes();
     timer->stamp(Timer::MODIFY);

@@ -25,23 +25,24 @@ class VerletManymove : public Verlet {
   void cleanup() override;
 
  private:
-  std::string place(const std::string& unserved);
+  std::string place();
+  int threads() const;
   bool has_gpus() const;
   void rent(const std::string& device);
   void move_in();
   void run_on_host(int steps);
   void run_on_device(ResidentDeck& deck, Residence& residence, int steps);
   bigint next_stop(const ResidentDeck& deck, bigint last) const;
-  bool a_fix_is_due(const ResidentDeck& deck) const;
-  bool only_thermo_is_due(const ResidentDeck& deck) const;
-  void read(const ResidentDeck& deck, Residence& residence, bool positions);
+  bool wants_values_per_atom() const;
+  unsigned what_is_read(const ResidentDeck& deck) const;
+  void read(const ResidentDeck& deck, Residence& residence, unsigned what);
   void tally_per_atom(const ResidentDeck& deck);
   void refresh_neighbours(Residence* residence);
   void bring_home(Residence& residence);
-  void let_others_act(const ResidentDeck& deck, Residence& residence);
+  void let_others_act(const ResidentDeck& deck, Residence& residence, unsigned what);
 
   std::string device_ = "auto";     // auto, cuda, cpu
-  int threads_ = 0;                 // of LAMMPS
+  int threads_ = 0;                 // 0: those of LAMMPS
   std::string transport_ = "auto";  // of Settings
   bool overlap_ = true;
   std::string said_, said_about_transport_;  // in earlier runs

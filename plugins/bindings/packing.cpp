@@ -37,6 +37,6 @@ void bind_packing(nb::module_& module) {
       nb::arg("positions").noconvert(), nb::arg("box"), nb::arg("diameter"),
       nb::arg("max_iterations"),
       "Push overlapping disks apart, in place, until no pair is closer than the diameter.\n\n"
-      "positions: float64[N, 2], C-contiguous; box: (Lx, Ly), periodic, centred on the origin.\n"
+      "positions: float64[N, 2], C-contiguous; box: (Lx, Ly), periodic, centered on the origin.\n"
       "Returns (passes made, deepest overlap left in diameters).");
 }

@@ -91,18 +91,9 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
             summary["b_star"] = number(pooled.b_star)
         if settings.pressure is not None:
             summary |= _open_results(pooled, results)
-    energies = _energy_records(results)
-    drift = pressure.drift([energies[:, 1]]) if len(energies) else (math.nan, math.nan)
-    every = float(energies[0, 0]) if len(energies) else 1.0
     return {
-        **report.equilibration(
-            min(r.samples for r in results),
-            "steps",
-            {"the energy": relaxation_time([energies[:, 1]], every)},
-            [("the energy", *map(number, drift), " K")],
-            None,
-        ),
-        **summary,  # `equilibrated` of open systems compares the loading
+        **_equilibration(settings, results, pooled),
+        **summary,
         "framework": settings.framework,
         "adsorbates": [b.name for b in settings.adsorbates],
         "molecules": list(settings.molecules),
@@ -131,13 +122,48 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
     }
 
 
+def _equilibration(settings: Settings, results: list[Result], pooled: Pooled) -> dict[str, Any]:
+    """`equilibrated`, `relaxation_time` and `warnings`. They judge the energy and, in open systems,
+    the loading, which is compared with that by test molecules. In open systems the equilibration
+    lasts until these agree; its steps count, because errors are over independent systems."""
+    is_open = settings.pressure is not None
+    energies = _energy_records(results)
+    drift = pressure.drift([energies[:, 1]]) if len(energies) else (math.nan, math.nan)
+    every = float(energies[0, 0]) if len(energies) else 1.0
+    found = report.equilibration(
+        min(r.steps if is_open else r.samples for r in results),
+        "steps",
+        {"the energy": relaxation_time([energies[:, 1]], every)},
+        [("the energy", *map(number, drift), " K")],
+        None,
+    )
+    if is_open:
+        agrees = pooled.loading_agrees()
+        if agrees is not True:
+            unknown = _TOO_NOISY if any(r.comparisons for r in results) else _NOTHING_YET
+            found["warnings"].append(unknown if agrees is None else _DISAGREES)
+        states = (found["equilibrated"], agrees)
+        found["equilibrated"] = False if False in states else None if None in states else True
+    return found
+
+
+_DISAGREES = (
+    "not equilibrated: the loading differs from that by test molecules by more than three standard "
+    "errors: raise --equilibrate"
+)
+_NOTHING_YET = "loading not compared: the run ended before the first insertion of test molecules"
+_TOO_NOISY = (
+    "loading not compared: the error of the comparison with test molecules is above 3 % of the "
+    "loading: raise --systems or --steps"
+)
+
+
 def _open_results(pooled: Pooled, results: list[Result]) -> dict[str, Any]:
     summary: dict[str, Any] = {
         "loading_molecules": [n.value for n in pooled.loading],
         "loading_error_molecules": [number(n.error) for n in pooled.loading],
         "loading_mol_per_kg": [n.value for n in pooled.loading_mol_per_kg],
         "loading_error_mol_per_kg": [number(n.error) for n in pooled.loading_mol_per_kg],
-        "equilibrated": pooled.loading_agrees(),
     }
     if any(r.comparisons for r in results):
         tests = pooled.loading_from_test_molecules
@@ -220,7 +246,8 @@ def run_isotherm(
         "pressure_bar": [r["pressure_bar"] for r in runs],
         "loading_mol_per_kg": [r.get("loading_mol_per_kg") for r in runs],
         "loading_error_mol_per_kg": [r.get("loading_error_mol_per_kg") for r in runs],
-        "equilibrated": [r.get("equilibrated") for r in runs],
+        "equilibrated": [r["equilibrated"] for r in runs],
+        "status": [report.status(r) for r in runs],
         "runs": runs,
         **report.made_by(),
     }
@@ -246,19 +273,17 @@ def _rows(runs: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
         for kind, name in enumerate(r["adsorbates"]):
             values = [r[key][kind] if key in r else None for key in _OF_SPECIES]
             numbers = [math.nan if value is None else value for value in values]
-            status = _STATUS[r.get("equilibrated")]
-            yield [r["pressure_bar"], r["fugacity_bar"][kind], name, *numbers, status]
+            yield [r["pressure_bar"], r["fugacity_bar"][kind], name, *numbers, report.status(r)]
 
 
 _OF_SPECIES = (
     "loading_molecules", "loading_error_molecules", "test_molecules_loading",
     "test_molecules_loading_error", "loading_mol_per_kg", "loading_error_mol_per_kg",
 )  # fmt: skip
-_STATUS = {True: "yes", False: "no", None: "unknown"}
 
 
 def _write_isotherm(path: Path, runs: Sequence[dict[str, Any]]) -> None:
-    names = ("pressure_bar", "fugacity_bar", "adsorbate", *_OF_SPECIES, "equilibrated")
+    names = ("pressure_bar", "fugacity_bar", "adsorbate", *_OF_SPECIES, "status")
     lines = [",".join(names)]
     for row in _rows(runs):
         lines.append(",".join(word if isinstance(word, str) else f"{word:.8g}" for word in row))
@@ -268,29 +293,19 @@ def _write_isotherm(path: Path, runs: Sequence[dict[str, Any]]) -> None:
 def isotherm_table(summary: dict[str, Any]) -> str:
     """The lines printed after `--isotherm`."""
     head = ("pressure (bar)", "fugacity (bar)", "molecules", "by test molecules",
-            "loading (mol/kg)", "equilibrated")  # fmt: skip
+            "loading (mol/kg)")  # fmt: skip
     several = len(summary["adsorbates"]) > 1
-    table = [(*head, "adsorbate") if several else head]
-    for p, f, name, n, n_error, t, t_error, q, q_error, equilibrated in _rows(summary["runs"]):
+    table = [(*head, *["adsorbate"] * several, "status")]
+    for p, f, name, n, n_error, t, t_error, q, q_error, status in _rows(summary["runs"]):
         pairs = ((n, n_error), (t, t_error), (q, q_error))
-        row = (f"{p:g}", f"{f:.5g}", *(f"{v:.5g} +- {e:.2g}" for v, e in pairs), equilibrated)
-        table.append((*row, name) if several else row)
+        numbers = [report.with_error(*pair) for pair in pairs]
+        table.append((f"{p:g}", f"{f:.5g}", *numbers, *[name] * several, status))
     widths = [max(map(len, column)) + 2 for column in zip(*table, strict=True)]
     lines = [
         "".join(f"{word:{w}}" for word, w in zip(row, widths, strict=True)).rstrip()
         for row in table
     ]
-    states = set(summary["equilibrated"])
-    if False in states:
-        lines.append(
-            "not equilibrated: the loading differs from that of test molecules by more than three "
-            "standard errors; raise --equilibrate"
-        )
-    if None in states:
-        lines.append(
-            "unknown: the error of the comparison is above 3 % of the loading; raise --systems or "
-            "--steps"
-        )
+    lines += report.warning_lines((f"{r['pressure_bar']:g} bar", r) for r in summary["runs"])
     return "\n".join(lines)
 
 
@@ -319,7 +334,7 @@ def table(summary: dict[str, Any]) -> str:
             ("acceptance", f"{s['acceptance']:.2%}, displacement up to {step:.3g} angstrom")
         )
     rows.append(
-        ("speed", f"{s['trial_states_per_second'] or 0:.4g} trial states/s, {s['seconds']:.1f} s")
+        ("speed", f"{s['steps_per_second'] or 0:.4g} steps/s of all systems, {s['seconds']:.1f} s")
     )
     rows.append(("device", f"{s['device']} ({s['device_name']})"))
     if s["grid_error"] is not None:

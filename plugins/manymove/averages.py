@@ -16,6 +16,7 @@ import numpy as np
 from manymove import arguments
 from manymove.adsorbates import AVOGADRO, BOLTZMANN, GAS_CONSTANT
 from manymove.adsorption_equilibration import Comparison
+from manymove.report import with_error
 
 MULTIPLE = ("mup", "mdp", "mdp-dj")  # methods with several proposals per step
 # Rows of the engine's sums (core/adsorption/model.h).
@@ -32,7 +33,7 @@ class Estimate:
     error: float
 
     def __str__(self) -> str:
-        return f"{self.value:.6g} +- {self.error:.2g}"
+        return with_error(self.value, self.error)
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Profile:
     """Where molecules are along a direction, in one period of the framework.
 
     Attributes:
-        position: (bins,), centres of the bins, in angstrom along an axis, otherwise as a fraction
+        position: (bins,), centers of the bins, in angstrom along an axis, otherwise as a fraction
             of the period.
         probability: P, (bins,), adds up to one.
         probability_error: (bins,), over groups of systems.

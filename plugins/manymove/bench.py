@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from manymove import bench_status
 from manymove.analysis.autocorrelation import autocorrelation_time
 from manymove.devices import on_gpu
 from manymove.harddisk import HardDisks
 from manymove.packing import random_packing
-from manymove.report import made_by, write_json
+from manymove.report import made_by, too_short, write_json
 
 GPU_SIZES = [4096, 16384, 65536, 262144, 1048576]
 CPU_SIZES = [4096, 16384, 65536]
@@ -38,10 +39,12 @@ class Variant:
     run: Callable[[int], tuple[int, int]]
     settings: dict[str, Any]
     rates: list[float] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)  # seconds of each timed run
     trial_moves: int = 0
     accepted_moves: int = 0
     sweeps: int = 1  # of one timed run
     shortest: int = 0  # of a run that is taken off: what a program spends on a beginning
+    look: Callable[[], None] = lambda: None  # called after each timed run
 
     def calibrate(self, seconds: float, agree: Callable[[float], float] = float) -> None:
         """Choose the number of sweeps that takes `seconds`, from a run at least a fifth as long.
@@ -71,8 +74,10 @@ class Variant:
             more, trial_moves, accepted = self._measure()
             elapsed += more
         self.rates.append(trial_moves / elapsed)
+        self.times.append(elapsed)
         self.trial_moves += trial_moves
         self.accepted_moves += accepted
+        self.look()
 
     def _measure(self) -> tuple[float, int, int]:
         """Seconds, trial and accepted moves of `sweeps`."""
@@ -98,6 +103,7 @@ class Variant:
             "nanoseconds_per_trial_move": 1e9 / rate,
             "acceptance": self.accepted_moves / self.trial_moves,
             "sweeps_per_repeat": self.sweeps,
+            "warnings": bench_status.of_timing(min(self.times)),
             **self.settings,
         }
 
@@ -156,8 +162,7 @@ def disks(
         time_in_turn(variants, repeats, seconds)
         results = [{"particles": N, **variant.result()} for variant in variants]
         if decorrelation:
-            rate = results[0]["trial_moves_per_second"]
-            results[0] |= psi6_decorrelation(variants[0], engines[0].psi6, N, decorrelation, rate)
+            add_decorrelation(results[0], variants[0], engines[0].psi6, decorrelation)
         if len(variants) > len(engines):
             peer = results[-1]["trial_moves_per_second"]
             for result in results[:-1]:
@@ -165,6 +170,7 @@ def disks(
         for result in results:
             print(row(result))
         rows += results
+    bench_status.print_warnings(rows)
     report = {**machine(), "packing_fraction": packing_fraction, "melt": melt, "results": rows}
     if json_file is not None:
         write_json(json_file, report)
@@ -191,7 +197,8 @@ def time_in_turn(variants: Sequence[Variant], repeats: int, seconds: float) -> N
 
 
 HEADER = (
-    f"{'disks':>9}  {'variant':<44} {'moves/s':>9}  {'spread':>6}  {'ns/move':>8}  {'accepted':>8}"
+    f"{'disks':>9}  {'variant':<44} {'moves/s':>9}  {'spread':>6}  {'ns/move':>8}  "
+    f"{'accepted':>8}  {'status':<{bench_status.WIDTH}}"
 )
 
 
@@ -200,7 +207,8 @@ def row(result: dict[str, Any]) -> str:
     spread = (result["highest"] - result["lowest"]) / 2 / rate
     line = (
         f"{result['particles']:>9}  {result['variant']:<44} {rate:>9.3g}  {spread:>6.1%}  "
-        f"{result['nanoseconds_per_trial_move']:>8.3g}  {result['acceptance']:>8.2%}"
+        f"{result['nanoseconds_per_trial_move']:>8.3g}  {result['acceptance']:>8.2%}  "
+        f"{bench_status.status(result):<{bench_status.WIDTH}}"
     )
     if "ratio_to_hoomd" in result:
         line += f"  {result['ratio_to_hoomd']:.1f} times HOOMD-blue"
@@ -274,21 +282,19 @@ def _hpmc(engine: HardDisks, seed: int) -> list[Variant]:
         return []
 
 
-def psi6_decorrelation(
-    variant: Variant, psi6: Callable[[], complex], N: int, sweeps: int, rate: float
-) -> dict[str, float]:
-    """Integrated autocorrelation time of the global psi_6.
+def add_decorrelation(
+    result: dict[str, Any], variant: Variant, psi6: Callable[[], complex], sweeps: int
+) -> None:
+    """Add the integrated autocorrelation time of the global psi_6 to a row, in sweeps and in
+    seconds, the length of the run that it is from, and a warning if that run is too short.
 
     Args:
-        variant: runs the disks on.
-        psi6: of its present configuration.
-        N: number of disks.
+        result: row of the variant, to which keys are added.
+        variant: what runs the disks.
+        psi6: returns the global psi_6 of the present configuration.
         sweeps: length of the run.
-        rate: trial moves per second of the variant.
-
-    Returns:
-        the time in sweeps and in seconds of running, and the length of the run.
     """
+    N, rate = result["particles"], result["trial_moves_per_second"]
     interval = max(1, sweeps // SAMPLES)
     series, times, trial_moves = [], [], 0
     for _ in range(max(10, sweeps // interval)):
@@ -299,11 +305,15 @@ def psi6_decorrelation(
             break
     between = (times[-1] - times[0]) / (len(times) - 1)
     tau = autocorrelation_time(np.array(series), between)
-    return {
+    length = times[-1] - times[0]
+    result |= {
         "decorrelation_sweeps": tau,
         "decorrelation_seconds": tau * N / rate,
-        "decorrelation_run_sweeps": times[-1] - times[0],
+        "decorrelation_run_sweeps": length,
     }
+    result["warnings"] = result["warnings"] + too_short(
+        length, "sweeps", "psi_6", tau, "--decorrelation"
+    )
 
 
 def machine() -> dict[str, Any]:

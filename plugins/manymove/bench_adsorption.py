@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from manymove import bench_raspa
+import numpy as np
+
+from manymove import bench_raspa, bench_status
 from manymove.adsorption import METHODS, Adsorption
 from manymove.adsorption_fill import filling_systems
 from manymove.averages import MULTIPLE
 from manymove.bench import Variant, check, machine, time_in_turn
 from manymove.devices import on_gpu
 from manymove.frameworks import read_framework
-from manymove.report import write_json
+from manymove.report import drifting, with_error, write_json
 
 
 @dataclass
@@ -30,6 +32,22 @@ class Timed:
     engine: Adsorption
     variant: Variant
     seconds_before: float
+    sums: list[tuple[int, np.ndarray]] = field(default_factory=list)  # steps, energies of systems
+
+    def look(self) -> None:
+        """Remember the sums of the energies so far."""
+        sums = self.engine.snapshot[2]["sums"].reshape(-1, self.engine.systems)[0]
+        self.sums.append((self.engine.samples, sums.copy()))
+
+    def _drift(self) -> list[str]:
+        """The warning of an energy that differs in the two halves of the steps."""
+        steps, sums = self.sums[-1]
+        half, first = min(self.sums, key=lambda look: abs(look[0] - steps / 2))
+        if half == steps or len(sums) < 2:
+            return []
+        changes = (sums - first) / (steps - half) - first / half
+        error = changes.std(ddof=1) / math.sqrt(len(changes))
+        return drifting("steps", f"the energy of {self.engine.method}", changes.mean(), error, " K")
 
     def result(self) -> dict[str, Any]:
         a, row = self.engine, self.variant.result()
@@ -57,6 +75,7 @@ class Timed:
             "device": a.device,
             "device_name": a.device_name,
             "grid_points": list(a.grid["points"]),
+            "warnings": row["warnings"] + self._drift(),
         }
 
 
@@ -132,13 +151,12 @@ def run(
         serial = [r for r in results if r["method"] == "metropolis"]
         for r in results:
             if serial:
-                r["ratio_to_serial"] = (
-                    r["trial_states_per_second"] / serial[0]["trial_states_per_second"]
-                )
+                r["ratio_to_serial"] = r["steps_per_second"] / serial[0]["steps_per_second"]
                 if r["figure_of_merit"] is not None:
                     r["merit_ratio_to_serial"] = r["figure_of_merit"] / serial[0]["figure_of_merit"]
             print(_row(r))
         rows += results
+    bench_status.print_warnings(rows)
     report = {**machine(), "framework": framework, **settings, "equilibrate": equilibrate,
               "results": rows}  # fmt: skip
     if json_file is not None:
@@ -147,14 +165,19 @@ def run(
 
 
 def _mark_unrelaxed(results: list[dict[str, Any]]) -> None:
-    """All methods sample one ensemble, and random starts relax downward in energy: a row whose
-    energy is more than 4 standard errors above the lowest is not equilibrated."""
+    """Add the warning of rows that are not equilibrated. All methods sample one ensemble, and
+    random starts relax downward in energy: the energy of such a row is more than 4 standard errors
+    above the lowest."""
     measured = [r for r in results if r.get("energy_error_K")]
     lowest = min(measured, key=lambda r: r["energy_K"], default=None)
     for r in measured:
         error = math.hypot(r["energy_error_K"], lowest["energy_error_K"])
-        relaxed = r["energy_K"] - lowest["energy_K"] <= 4 * error
-        r["status"] = "ok" if relaxed else "not equilibrated"
+        above = r["energy_K"] - lowest["energy_K"]
+        if above > 4 * error:
+            r["warnings"].append(
+                f"not equilibrated: the energy of {r['method']} is {with_error(above, error)} K "
+                f"above that of {lowest['method']}: raise --equilibrate"
+            )
 
 
 def _of_peer(peer: Variant, molecules: int) -> dict[str, Any]:
@@ -165,7 +188,8 @@ def _of_peer(peer: Variant, molecules: int) -> dict[str, Any]:
         "method": "RASPA3",
         "systems": 1,
         "trial_states_per_second": row["trial_moves_per_second"],
-        **{name: row[name] for name in ("lowest", "highest", "repeats", "acceptance")},
+        "steps_per_second": row["trial_moves_per_second"],
+        **{name: row[name] for name in ("lowest", "highest", "repeats", "acceptance", "warnings")},
         "figure_of_merit": None,
         "device": "cpu",
     }
@@ -203,12 +227,15 @@ def _timed(
     name = f"{method}{f' {proposals}' if proposals else ''}, {a.device}"
     if a.device == "cpu":
         name += f" x{a.threads}"
-    return Timed(a, Variant(name, run, {}), a.seconds)
+    timed = Timed(a, Variant(name, run, {}), a.seconds)
+    timed.variant.look = timed.look
+    return timed
 
 
 _HEADER = (
-    f"{'molecules':>9}  {'variant':<24} {'systems':>8} {'states/s':>9}  {'spread':>6}  "
-    f"{'accepted':>8}  {'1/(K^2 s)':>9}"
+    f"{'molecules':>9}  {'variant':<24} {'systems':>8} {'steps/s':>9}  {'spread':>6}  "
+    f"{'accepted':>8}  {'1/(K^2 s)':>9}  "
+    f"{'status':<{bench_status.WIDTH}}"
 )
 
 
@@ -216,9 +243,10 @@ def _row(r: dict[str, Any]) -> str:
     rate = r["trial_states_per_second"]
     spread = (r["highest"] - r["lowest"]) / 2 / rate
     line = (
-        f"{r['molecules']:>9}  {r['variant']:<24} {r['systems']:>8} {rate:>9.3g}  {spread:>6.1%}  "
-        f"{r['acceptance']:>8.2%}  {r['figure_of_merit'] or math.nan:>9.3g}"
+        f"{r['molecules']:>9}  {r['variant']:<24} {r['systems']:>8} {r['steps_per_second']:>9.3g}  "
+        f"{spread:>6.1%}  {r['acceptance']:>8.2%}  {r['figure_of_merit'] or math.nan:>9.3g}  "
+        f"{bench_status.status(r):<{bench_status.WIDTH}}"
     )
     if "merit_ratio_to_serial" in r:
         line += f"  merit {r['merit_ratio_to_serial']:.3g} times serial"
-    return f"{line}  {r.get('status', '')}".rstrip()
+    return line.rstrip()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from manymove import bench
+from manymove import bench, bench_status
 from manymove.bench_process import report_of
 from manymove.devices import on_gpu
 from manymove.report import need_matplotlib, write_json, write_picture
@@ -162,8 +162,8 @@ PARTS = {
         "pair terms/s", lambda row: False, _electrolyte,
     ),
     "adsorption": Part(
-        "adsorbates", [32, 128], [32, 128], "molecules", "trial_states_per_second",
-        "trial states/s", lambda row: row["method"] == "RASPA3", _adsorption,
+        "adsorbates", [32, 128], [32, 128], "molecules", "steps_per_second",
+        "steps/s", lambda row: row["method"] == "RASPA3", _adsorption,
     ),
 }  # fmt: skip
 
@@ -236,6 +236,7 @@ def run(
     print(f"== all\n{HEADER}")
     for row in report["summary"]:
         print(_row(row))
+    bench_status.print_warnings(report["summary"])
     if plot_file is not None:
         plot(plot_file, report["summary"])
     return report
@@ -311,9 +312,16 @@ def summarise(part: Part, results: Sequence[Row]) -> list[Row]:
             if group:
                 row = max(group, key=lambda row: row[part.rate])
                 spread = (row["highest"] - row["lowest"]) / (row["highest"] + row["lowest"])
-                best[whose] = {"variant": _variant(row), "rate": row[part.rate], "spread": spread}
+                best[whose] = {
+                    "variant": _variant(row),
+                    "rate": row[part.rate],
+                    "spread": spread,
+                    "warnings": row.get("warnings", []),
+                }
         if "ours" in best:
+            warnings = [text for row in best.values() for text in row["warnings"]]
             entry = {"algorithm": part.title, "size": size, "unit": part.unit, **best}
+            entry["warnings"] = list(dict.fromkeys(warnings))
             if "peer" in best:
                 entry["ratio"] = best["ours"]["rate"] / best["peer"]["rate"]
             summary.append(entry)
@@ -325,14 +333,16 @@ def _variant(row: Row) -> str:
 
 
 HEADER = (
-    f"{'algorithm':<24}  {'size':>8}  {'ours':<40}  {'rate':>9}  {'spread':>6}  best peer and ratio"
+    f"{'algorithm':<24}  {'size':>8}  {'ours':<40}  {'rate':>9}  {'spread':>6}  "
+    f"{'status':<{bench_status.WIDTH}}  best peer and ratio"
 )
 
 
 def _row(row: Row) -> str:
     line = (
         f"{row['algorithm']:<24}  {row['size']:>8}  {row['ours']['variant'][:40]:<40}  "
-        f"{row['ours']['rate']:>9.3g}  {row['ours']['spread']:>6.1%}"
+        f"{row['ours']['rate']:>9.3g}  {row['ours']['spread']:>6.1%}  "
+        f"{bench_status.status(row):<{bench_status.WIDTH}}"
     )
     if "peer" in row:
         line += f"  {row['ratio']:.3g} times {row['peer']['variant']} ({row['peer']['rate']:.3g})"
@@ -350,15 +360,23 @@ def plot(path: Path, summary: Sequence[Row]) -> None:
     from matplotlib.figure import Figure
     from matplotlib.ticker import NullFormatter
 
+    from manymove.plots import hollow
+
     titles = list(dict.fromkeys(row["algorithm"] for row in summary))
     figure = Figure(figsize=(3.6 * len(titles), 3.4), layout="constrained")
     FigureCanvasAgg(figure)
     for panel, title in zip(figure.subplots(1, len(titles), squeeze=False)[0], titles, strict=True):
         rows = [row for row in summary if row["algorithm"] == title]
         for whose, marker in (("ours", "o-"), ("peer", "s--")):
-            points = sorted((row["size"], row[whose]["rate"]) for row in rows if whose in row)
+            points = sorted(
+                (row["size"], row[whose]["rate"], bool(row[whose]["warnings"]))
+                for row in rows
+                if whose in row
+            )
             if points:
-                panel.loglog(*zip(*points, strict=True), marker, label=whose)
+                sizes, rates, warned = zip(*points, strict=True)
+                (line,) = panel.loglog(sizes, rates, marker, label=whose)
+                hollow(panel, sizes, rates, warned, marker[0], line.get_color())
         panel.set_title(title)
         panel.set_xlabel("size")
         panel.set_ylabel(rows[0]["unit"])

@@ -1,6 +1,6 @@
 """Speed of DPD: `manymove bench dpd`.
 
-Every variant has the same fluid, melted from a random start; it chooses its fastest neighbour skin
+Every variant has the same fluid, melted from a random start; it chooses its fastest neighbor skin
 and is then timed, in turn with the others, by the difference of a long and a short run. Ours:
 pair_style manymove/dpd in LAMMPS' verlet and in run_style manymove/verlet, on MPI ranks and threads
 of the CPU, and the latter on a GPU.
@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from manymove import bench, bench_dpd_variants
+from manymove import bench, bench_dpd_variants, bench_status
 from manymove.bench_dpd_variants import Case, Variant
 from manymove.devices import usable_cores
 from manymove.lammps import host
@@ -64,7 +64,7 @@ def run(
         densities: rho.
         cutoffs: r_c.
         timestep: of velocity Verlet.
-        skins: of neighbour lists (HOOMD-blue's buffer); each variant takes its fastest.
+        skins: of neighbor lists (HOOMD-blue's buffer); each variant takes its fastest.
         weight_exponent: s of ours; LAMMPS' dpd has 1.
         device: "cpu" or "cuda" for the variants there, "auto" for all that there are.
         precisions: of ours, "mixed" and "double".
@@ -146,6 +146,7 @@ def run(
                 write_json(json_file, report)
             if plot_file is not None:
                 plot(plot_file, rows)
+    bench_status.print_warnings(rows)
     if absent:
         print(f"left out: HOOMD-blue, {absent}")
     return report
@@ -189,6 +190,9 @@ def _time(
             "cutoff": case.cutoff,
             **variant.result(),
         }
+        if not variant.failure:
+            shortest = case.particles * variant.steps / max(variant.rates)
+            result["warnings"] = bench_status.of_timing(shortest) + _hot(variant.temperature)
         if not variant.peer and not variant.failure:
             result["ratios"] = {
                 peer.name: _ratio(variant, peer)
@@ -199,6 +203,15 @@ def _time(
     return results
 
 
+def _hot(temperature: float) -> list[str]:
+    """The warning of a fluid whose temperature is not the set one."""
+    if abs(temperature - 1) <= bench_dpd_variants.MELTED:
+        return []
+    return [
+        f"not equilibrated: the temperature is {temperature:.3g} instead of 1: raise --equilibrate"
+    ]
+
+
 def _ratio(variant: Variant, peer: Variant) -> dict[str, float]:
     """Of the rates, one ratio per round: their median and extremes."""
     ratios = [a / b for a, b in zip(variant.rates, peer.rates, strict=True)]
@@ -207,7 +220,7 @@ def _ratio(variant: Variant, peer: Variant) -> dict[str, float]:
 
 HEADER = (
     f"{'particles':>9}  {'rho':>4}  {'r_c':>4}  {'variant':<64} {'skin':>4} {'MPS':>9}  "
-    f"{'spread':>6}  {'T':>6}  ratio to peers"
+    f"{'spread':>6}  {'T':>6}  {'status':<{bench_status.WIDTH}}  ratio to peers"
 )
 
 
@@ -221,10 +234,11 @@ def _row(result: dict[str, Any]) -> str:
     rate = result["million_particle_steps_per_second"]
     spread = (result["highest"] - result["lowest"]) / 2 / rate
     line += f"{result['skin']:>4g} {rate:>9.4g}  {spread:>6.1%}  {result['temperature']:>6.3f}"
+    line += f"  {bench_status.status(result):<{bench_status.WIDTH}}"
     for name, ratio in result.get("ratios", {}).items():
         extremes = f"({ratio['lowest']:.3g} to {ratio['highest']:.3g})"
         line += f"  {ratio['median']:.3g} {extremes} times {name.removeprefix('pair_style ')}"
-    return line
+    return line.rstrip()
 
 
 def plot(path: Path, rows: Sequence[dict[str, Any]]) -> None:
@@ -236,6 +250,8 @@ def plot(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     need_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+
+    from manymove.plots import hollow
 
     rows = [row for row in rows if "failure" not in row]
     densities = sorted({row["density"] for row in rows})
@@ -251,12 +267,14 @@ def plot(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         panel.set_title(f"$\\rho$ = {density:g}, $r_c$ = {cutoff:g}")
         for k, name in enumerate(names):
             points = sorted(
-                (row["particles"], row["million_particle_steps_per_second"])
+                (row["particles"], row["million_particle_steps_per_second"], bool(row["warnings"]))
                 for row in rows
                 if (row["variant"], row["density"], row["cutoff"]) == (name, density, cutoff)
             )
             if points:
-                panel.loglog(*zip(*points, strict=True), "o-", color=f"C{k}", label=name)
+                sizes, speeds, warned = zip(*points, strict=True)
+                panel.loglog(sizes, speeds, "o-", color=f"C{k}", label=name)
+                hollow(panel, sizes, speeds, warned, "o", f"C{k}")
         panel.grid(alpha=0.3)
     for panel in panels[-1]:
         panel.set_xlabel("particles")

@@ -1,7 +1,7 @@
 """md.pair.DPD of HOOMD-blue for `manymove bench dpd`, in a process of its own.
 
 The first line of standard input, JSON, says which fluid; it is melted and the fastest buffer of the
-neighbour list chosen. Each further line {"steps": n} is a timed run. Each is answered by a line of
+neighbor list chosen. Each further line {"steps": n} is a timed run. Each is answered by a line of
 JSON: a rate and a buffer, then seconds and temperature, or a failure. `--version` only prints
 HOOMD-blue's version if it can run here.
 """
@@ -44,8 +44,8 @@ class Fluid:
         snapshot.particles.velocity[:] = velocity - velocity.mean(axis=0, dtype=np.float64)
         self.simulation = hoomd.Simulation(device=device, seed=request["seed"] % 65536)
         self.simulation.create_state_from_snapshot(snapshot)
-        self.neighbours = hoomd.md.nlist.Cell(buffer=request["buffers"][0])
-        dpd = hoomd.md.pair.DPD(nlist=self.neighbours, kT=1.0, default_r_cut=request["cutoff"])
+        self.neighbors = hoomd.md.nlist.Cell(buffer=request["buffers"][0])
+        dpd = hoomd.md.pair.DPD(nlist=self.neighbors, kT=1.0, default_r_cut=request["cutoff"])
         dpd.params[("A", "A")] = {"A": request["a"], "gamma": 4.5}
         self.integrator = hoomd.md.Integrator(
             dt=request["timestep"],
@@ -89,10 +89,10 @@ class Fluid:
         steps = tuning_steps(self.timed(FEWEST_STEPS) / FEWEST_STEPS, seconds)
         rates = dict.fromkeys(buffers, 0.0)
         for buffer in [*buffers, *buffers]:
-            self.neighbours.buffer = buffer
+            self.neighbors.buffer = buffer
             rates[buffer] = max(rates[buffer], steps / self.timed(steps))
         best = max(rates, key=rates.__getitem__)
-        self.neighbours.buffer = best
+        self.neighbors.buffer = best
         return best, rates[best]
 
 

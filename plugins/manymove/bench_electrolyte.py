@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from manymove import bench
+from manymove import bench, bench_status
 from manymove.devices import on_gpu
 from manymove.electrolyte import WATER_300K, Electrolyte
 from manymove.ions import Salt
@@ -95,6 +95,7 @@ def run(
             result = {"ions": ions, "radius": radius, **_result(engine, variant)}
             print(_row(result))
             rows.append(result)
+    bench_status.print_warnings(rows)
     report = {
         **bench.machine(),
         "salt": "3:-1",
@@ -136,6 +137,7 @@ def _result(engine: Electrolyte, variant: bench.Variant) -> dict[str, Any]:
         "sweeps_per_repeat": timed["sweeps_per_repeat"],
         "acceptance": timed["acceptance"],
         "evaluated_share": evaluated,
+        "warnings": timed["warnings"],
         # A pair term is one ion against another at the old and the new place; only those that are
         # computed count.
         "pair_terms_per_second": evaluated * engine.N**2 / per_sweep,
@@ -144,7 +146,7 @@ def _result(engine: Electrolyte, variant: bench.Variant) -> dict[str, Any]:
 
 HEADER = (
     f"{'ions':>9}  {'variant':<40} {'s/sweep':>9}  {'spread':>6}  {'accepted':>8}  "
-    f"{'computed':>8}  {'pairs/s':>8}"
+    f"{'computed':>8}  {'pairs/s':>8}  status"
 )
 
 
@@ -158,5 +160,5 @@ def _row(r: dict[str, Any]) -> str:
     return (
         f"{r['ions']:>9}  {name:<40} {r['seconds_per_sweep']:>9.4g}  {spread:>6.1%}  "
         f"{r['acceptance']:>8.2%}  {r['evaluated_share']:>8.2%}  "
-        f"{r['pair_terms_per_second']:>8.3g}"
+        f"{r['pair_terms_per_second']:>8.3g}  {bench_status.status(r)}"
     )

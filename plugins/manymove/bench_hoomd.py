@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manymove import bench, devices
+from manymove import bench, bench_status, devices
 from manymove.bench import Variant
 from manymove.harddisk import HardDisks
 from manymove.report import write_json
@@ -115,12 +115,11 @@ def run(
                 result |= _ratio("hpmc", variant, variants[best])
         if decorrelation:
             for k in (0,) if best is None else (0, best):
-                results[k] |= bench.psi6_decorrelation(
-                    variants[k], psi6[k], N, decorrelation, rates[k]
-                )
+                bench.add_decorrelation(results[k], variants[k], psi6[k], decorrelation)
         for result in results:
             print(_row(result))
         rows += results
+    bench_status.print_warnings(rows)
     for reason in absent.values():
         print(f"left out: {reason}")
     report = {
@@ -144,7 +143,7 @@ def _ratio(name: str, variant: Variant, other: Variant) -> dict[str, Any]:
 
 HEADER = (
     f"{'disks':>9}  {'variant':<44} {'moves/s':>9}  {'spread':>6}  {'accepted':>8}  "
-    f"{'/ standalone':<24}  / HPMC at its best"
+    f"{'status':<{bench_status.WIDTH}}  {'/ standalone':<24}  / HPMC at its best"
 )
 
 
@@ -153,7 +152,7 @@ def _row(result: dict[str, Any]) -> str:
     spread = (result["highest"] - result["lowest"]) / 2 / rate
     line = (
         f"{result['particles']:>9}  {result['variant']:<44} {rate:>9.3g}  {spread:>6.1%}  "
-        f"{result['acceptance']:>8.2%}"
+        f"{result['acceptance']:>8.2%}  {bench_status.status(result):<{bench_status.WIDTH}}"
     )
     for key in ("ratio_to_standalone", "ratio_to_hpmc"):
         if key in result:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from manymove import bench
+from manymove import bench, bench_status
 from manymove.adsorption import Adsorption
 from manymove.adsorption_fill import filling_systems
 from manymove.averages import MULTIPLE
@@ -88,6 +88,8 @@ def disks(
             for result in results:
                 print(f"{bench.row(result)}  {result['efficiency']:>9.1%}", flush=True)
         rows += results
+    if world.rank == 0:
+        bench_status.print_warnings(rows)
     report = {**bench.machine(), "packing_fraction": packing_fraction, "melt": melt}
     return _write(world, {**report, "world": world.size, "results": rows}, json_file)
 
@@ -168,6 +170,8 @@ def adsorption(
             if world.rank == 0:
                 print(_adsorption_row(result), flush=True)
         rows += results
+    if world.rank == 0:
+        bench_status.print_warnings(rows)
     report = {**bench.machine(), "framework": framework, "equilibrate": equilibrate}
     return _write(world, {**report, "world": world.size, "results": rows}, json_file)
 
@@ -223,8 +227,8 @@ def _repeat(
     positions: np.ndarray, box: tuple[float, float], copies: tuple[int, int]
 ) -> tuple[np.ndarray, tuple[float, float]]:
     """A periodic system several times, side by side."""
-    centres = [(np.arange(n) - 0.5 * (n - 1)) * edge for n, edge in zip(copies, box, strict=True)]
-    shifts = np.stack(np.meshgrid(*centres, indexing="ij"), axis=-1).reshape(-1, 1, 2)
+    centers = [(np.arange(n) - 0.5 * (n - 1)) * edge for n, edge in zip(copies, box, strict=True)]
+    shifts = np.stack(np.meshgrid(*centers, indexing="ij"), axis=-1).reshape(-1, 1, 2)
     return (positions + shifts).reshape(-1, 2), (box[0] * copies[0], box[1] * copies[1])
 
 
@@ -304,19 +308,21 @@ def _systems(some: Any, count: int, engine: Adsorption, total: int) -> bench.Var
 
 
 _ADSORPTION_HEADER = (
-    f"{'molecules':>9}  {'variant':<44} {'systems':>8} {'states/s':>9}  {'spread':>6}  "
-    f"{'accepted':>8}  efficiency"
+    f"{'molecules':>9}  {'variant':<44} {'systems':>8} {'steps/s':>9}  {'spread':>6}  "
+    f"{'accepted':>8}  {'status':<{bench_status.WIDTH}}  efficiency"
 )
 
 
 def _adsorption_row(r: dict[str, Any]) -> str:
     rate = r["trial_states_per_second"]
     spread = (r["highest"] - r["lowest"]) / 2 / rate
+    states = r["proposals"] - 1  # tried in a step
     name = r["method"] + (f" {r['proposals']}" if r["method"] in MULTIPLE else "")
     name += f", {r['variant']}"
     return (
-        f"{r['molecules']:>9}  {name:<44} {r['systems']:>8} {rate:>9.3g}  {spread:>6.1%}  "
-        f"{r['acceptance']:>8.2%}  {r['efficiency']:>9.1%}"
+        f"{r['molecules']:>9}  {name:<44} {r['systems']:>8} {rate / states:>9.3g}  {spread:>6.1%}  "
+        f"{r['acceptance']:>8.2%}  {bench_status.status(r):<{bench_status.WIDTH}}  "
+        f"{r['efficiency']:>9.1%}"
     )
 
 

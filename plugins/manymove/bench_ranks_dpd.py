@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from manymove import _core, bench
+from manymove import _core, bench, bench_status
 from manymove.bench_dpd_variants import MELTED, WARM_UP, Case, Session, more
 from manymove.lammps import host
 from manymove.report import write_json
@@ -78,8 +78,11 @@ def measure(
     style = f"manymove/verlet device cuda transport {transport}" if device == "cuda" else "verlet"
     session = Session(host.command(ranks), host.environment())
     try:
+        # LAMMPS looks up the variable of `thermo` only when it initializes a run, which the later
+        # runs leave out (`pre no`).
         said = session.ask(
-            deck(case, cubes, ranks, style, skin, precision) + f"thermo {MELT}\nrun {MELT}\n"
+            f"{deck(case, cubes, ranks, style, skin, precision)}"
+            f"variable output equal {MELT}+(step>={MELT})\nthermo v_output\nrun {MELT}\n"
         )
         runs: list[tuple[float, float]] = []
         steps = 5 * WARM_UP
@@ -107,6 +110,7 @@ def measure(
         "steps_per_repeat": steps,
         "microseconds_per_step": particles / median(rates),
         "temperature": temperature,
+        "warnings": bench_status.of_timing(min(took for took, _ in runs)),
         "precision": precision,
         "skin": skin,
         "processors": list(grid(ranks)),
@@ -126,7 +130,7 @@ def _timed(session: Session, done: int, steps: int) -> tuple[float, float]:
     said = session.ask(
         f"variable output equal (step<{begin})*{begin}"
         f"+(step>={begin}&&step<{middle})*{middle}+(step>={middle})*{end + 1}\n"
-        f"thermo v_output\nrun {end - done} pre no\n"
+        f"run {end - done} pre no\n"
     )
     records = RECORD.findall(said)
     _, first, second, third = (float(seconds) for _, seconds in records)

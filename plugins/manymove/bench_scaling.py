@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from manymove import _core, bench
+from manymove import _core, bench, bench_status
 from manymove.bench_process import report_of
 from manymove.devices import usable_cores
 from manymove.report import need_matplotlib, write_json, write_picture
@@ -140,7 +140,10 @@ def _adsorption(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
     words += ["--systems", size] if size else []
     what = f"adsorption, {_label(weak, size)}"
     for row in plan.run(what, plan.bench(max(plan.ranks), *words)):
-        yield {**row, "size": row["systems"], "rate": row["trial_states_per_second"]}
+        states = row["proposals"] - 1  # tried in a step
+        speeds = {"rate": row["trial_states_per_second"]}
+        speeds |= {end: row[end] for end in ("lowest", "highest")}
+        yield {**row, "size": row["systems"], **{k: v / states for k, v in speeds.items()}}
 
 
 def _ranks(count: int) -> str:
@@ -175,7 +178,7 @@ ALGORITHMS = {
         {"cpu": [8192], "cuda": [1_048_576]}, {"cpu": [8192], "cuda": [1_048_576]}, _electrolyte,
     ),
     "adsorption": Algorithm(
-        "Adsorbates", "systems", "trial states/s", {"cpu": [0], "cuda": [0]},
+        "Adsorbates", "systems", "steps/s", {"cpu": [0], "cuda": [0]},
         {"cpu": [0], "cuda": [0]}, _adsorption,
     ),
 }  # fmt: skip
@@ -260,6 +263,7 @@ def run(
                 report["results"] += curve
                 if json_file is not None:
                     write_json(json_file, report)
+    bench_status.print_warnings(report["results"])
     if not report["results"]:
         raise RuntimeError(f"nothing was measured: {plan.failures[0]}")
     if plot_file is not None:
@@ -278,6 +282,7 @@ def _curve(plan: Plan, name: str, weak: bool, size: int) -> list[Row]:
             "curve": _title(algorithm, weak, found),
             **{key: found.pop(key) for key in ("ranks", "size", "rate", "lowest", "highest")},
             "unit": algorithm.unit,
+            "warnings": found.pop("warnings"),
         }
         row["measured"] = found
         rows.append(row)
@@ -329,7 +334,7 @@ def _launcher() -> list[str]:
 
 HEADER = (
     f"{'algorithm':<12} {'scaling':<7} {'size':<28} {'ranks':>5} {'rate':>9} {'spread':>6} "
-    "efficiency"
+    f"{'efficiency':>10}  {'status':<{bench_status.WIDTH}}"
 )
 
 
@@ -337,7 +342,8 @@ def _row(row: Row) -> str:
     spread = (row["highest"] - row["lowest"]) / 2 / row["rate"]
     return (
         f"{row['algorithm']:<12} {row['scaling']:<7} {row['curve']:<28} {row['ranks']:>5} "
-        f"{row['rate']:>9.4g} {spread:>6.1%} {row['efficiency']:>10.1%}  [{row['unit']}]"
+        f"{row['rate']:>9.4g} {spread:>6.1%} {row['efficiency']:>10.1%}  "
+        f"{bench_status.status(row):<{bench_status.WIDTH}}  [{row['unit']}]"
     )
 
 
@@ -357,6 +363,7 @@ def read(files: Sequence[Path], plot_file: Path | None) -> list[Row]:
         except (ValueError, KeyError, TypeError):
             raise ValueError(f"{file} is no file of manymove bench scaling") from None
         rows += found
+    bench_status.print_warnings(rows)
     if plot_file is not None:
         plot(plot_file, rows)
     return rows
@@ -371,6 +378,8 @@ def plot(path: Path, rows: Sequence[Row]) -> None:
     need_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+
+    from manymove.plots import hollow
 
     names = [name for name in ALGORITHMS if any(row["algorithm"] == name for row in rows)]
     figure = Figure(figsize=(3.7 * len(names), 6.4), layout="constrained")
@@ -397,9 +406,11 @@ def plot(path: Path, rows: Sequence[Row]) -> None:
                 )
                 values = [row[key] for row in points]
                 panel.errorbar(ranks, values, (low, high), label=f"{kind}, {curve}", **style)
+                warned = [bool(row.get("warnings")) for row in points]
+                hollow(panel, ranks, values, warned, style["fmt"][0], style["color"])
             ideal = points[0]["rate"] / ranks[0]
             speed.plot(ranks, [ideal * n for n in ranks], ":", color=f"C{k}", lw=1)
-        speed.set(title=ALGORITHMS[name].title, ylabel=ALGORITHMS[name].unit)
+        speed.set(title=ALGORITHMS[name].title, ylabel=points[0]["unit"])
         speed.set_ylim(bottom=0)
         speed.legend(fontsize=7, frameon=False)
         efficiency.axhline(0.9, color="k", lw=0.8, ls=":")

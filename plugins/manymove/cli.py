@@ -43,6 +43,8 @@ app = typer.Typer(
 )
 app.add_typer(cli_bench.app, name="bench")
 
+# Exit code of a job that has reported its interruption. Typer returns 130 for Ctrl-C elsewhere.
+STOPPED = -1
 PAPER_FRACTIONS = "0.698,0.702,0.706,0.710,0.714,0.718"
 
 
@@ -162,8 +164,8 @@ def dpd(
     device: Annotated[
         str, typer.Option(help="auto, cpu or cuda: with several ranks a GPU each.")
     ] = "auto",
-    ranks: Annotated[int, typer.Option(help="MPI processes.")] = 1,
-    threads: Annotated[int, typer.Option(help="Of each of them, on a CPU.")] = 1,
+    ranks: Annotated[int, typer.Option(help="Number of MPI processes.")] = 1,
+    threads: Annotated[int, typer.Option(help="Threads of each MPI process, on a CPU.")] = 1,
     output: Output = Path("out/dpd"),
     checkpoint_steps: Annotated[
         int, typer.Option(help="Between restart files; by default a twentieth of the run.")
@@ -433,7 +435,7 @@ def _end(name: str, table: str, summary: dict[str, Any], output: Path, quiet: bo
             else "manymove: stopped before the first checkpoint; there is nothing to resume",
             file=sys.stderr,
         )
-    return 130
+    return STOPPED
 
 
 def _ranks(summary: dict[str, Any]) -> int:
@@ -494,7 +496,10 @@ def run(arguments: list[str] | None = None) -> int:
     0: done. 2: a mistake of the user's or of the machine, told in one line. 130: interrupted.
     """
     try:
-        return app(arguments, standalone_mode=False) or 0
+        code = app(arguments, standalone_mode=False) or 0
+        if code == 130:
+            return _fail("interrupted", 130)
+        return 130 if code == STOPPED else code
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", 130)
     except MemoryError as error:

@@ -179,9 +179,9 @@ def bench_adsorption(
     json_file: JsonFile = None,
     plot_file: PlotFile = None,
 ) -> int:
-    """Time adsorption: trial states per second and 1 / (variance x seconds) of each method.
+    """Time adsorption: steps per second and 1 / (variance x seconds) of each method.
 
-    Under mpirun, one method with the systems divided among the ranks: trial states per second.
+    Under mpirun, time one method with the systems divided among the ranks: steps per second.
     """
     options = lists(locals(), molecules=int, methods=str, ranks=int)
     from manymove import bench_adsorption, bench_ranks
@@ -258,7 +258,7 @@ def bench_dpd(
     skins: Annotated[
         str,
         typer.Option(
-            "--skin", help="Of neighbour lists; of several, by commas, each takes its fastest."
+            "--skin", help="Skins of neighbor lists, by commas; each variant takes its fastest."
         ),
     ] = "0.3",
     weight_exponent: Annotated[float, typer.Option(help="s of ours; dpd has 1.")] = 1.0,
@@ -333,7 +333,10 @@ def bench_scaling(
     seed: BenchSeed = 1,
     json_file: JsonFile = None,
     plot_file: Annotated[
-        Path | None, typer.Option("--plot", help="Picture of speeds and efficiencies.")
+        Path | None,
+        typer.Option(
+            "--plot", help="Picture of speeds and efficiencies (a new file).", callback=_new_file
+        ),
     ] = None,
     read: Annotated[
         list[Path] | None,

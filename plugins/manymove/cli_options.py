@@ -130,6 +130,10 @@ def _continued(options: dict[str, Any], changeable: tuple[str, ...]) -> dict[str
     except (ValueError, TypeError) as error:
         raise ValueError(f"--resume: {path} holds no options: {error}") from None
     context = options["context"]
+    others = stored.keys() - {parameter.name for parameter in context.command.params}
+    if others:
+        names = ", ".join(sorted(f"--{name.rstrip('_').replace('_', '-')}" for name in others))
+        raise ValueError(f"--resume: {path} is from another command, which has {names}")
     for parameter in context.command.params:
         name = parameter.name
         if name not in stored:

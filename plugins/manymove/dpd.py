@@ -25,10 +25,10 @@ CLOSEST = 10  # steps between two of them, if a run has so many: each makes part
 _MEASURED = "manymove: measured from here"  # in LAMMPS' output
 _MEASURED_QUANTITIES = ("temperature", "pressure", "potential_energy")
 _TITLE = ",".join(("step", *_MEASURED_QUANTITIES))
-# By device. Without a GPU the first one is LAMMPS' own.
+# By device. On a CPU several ranks of one thread each are faster with LAMMPS' own verlet.
 RUN_STYLES = {
     "auto": "manymove/verlet",
-    "cpu": "verlet",
+    "cpu": "manymove/verlet device cpu",
     "cuda": "manymove/verlet device cuda",
 }
 
@@ -52,11 +52,11 @@ class Fluid:
         equilibrate: steps before that.
         seed: of start and random forces.
         precision: "mixed" or "double".
-        device: "cuda" keeps the particles on a GPU (of each rank), "cpu" is the pair style on the
-            CPU, "auto" a GPU where there is one.
-        ranks: MPI processes.
-        threads: of each of them, on a CPU; more than one keep the particles in run_style
-            manymove/verlet.
+        device: "cuda" keeps the particles on a GPU (of each rank), "cpu" keeps them in an engine
+            for the CPU (several ranks of one thread each use LAMMPS' own verlet), "auto" is "cuda"
+            where there is a GPU, else "cpu".
+        ranks: number of MPI processes.
+        threads: number of threads of each process, on a CPU.
         checkpoint_steps: between restart files. At each of them LAMMPS starts a new run, from which
             a resumed run continues with the same bits; by default a twentieth of the whole run, and
             at least 100.
@@ -116,11 +116,11 @@ class Fluid:
 
 
 def run_style(fluid: Fluid) -> str:
-    """On a CPU threads have more to do where the particles stay in run_style manymove/verlet."""
-    if fluid.threads == 1 or fluid.device == "cuda":
-        return RUN_STYLES[fluid.device]
-    device = " device cpu" if fluid.device == "cpu" else ""
-    return f"manymove/verlet{device} threads {fluid.threads}"
+    """LAMMPS' run style with its options."""
+    if fluid.device == "cpu" and fluid.ranks > 1 and fluid.threads == 1:
+        return "verlet"
+    threads = "" if fluid.device == "cuda" else f" threads {fluid.threads}"
+    return RUN_STYLES[fluid.device] + threads
 
 
 def deck(fluid: Fluid, step: int = 0) -> str:

@@ -45,8 +45,8 @@ class Electrolyte(Simulation):
             longest edge / 2**24), on which differences are exact.
         types: integers (N,), the species of each ion.
         species: the kinds of ions; the system must be neutral.
-        radius: of a spherical cell whose hard wall keeps all centres within; or
-        box: (Lx, Ly, Lz) of a periodic box centred on the origin, with the nearest image of each
+        radius: of a spherical cell whose hard wall keeps all centers within; or
+        box: (Lx, Ly, Lz) of a periodic box centered on the origin, with the nearest image of each
             ion only (no Ewald sum: meant for boxes much longer than the screening length).
         bjerrum_length: l_B = beta e^2 / (4 pi epsilon), in angstrom; default water at 300 K.
         max_displacement: moves are uniform in a cube, this far along each axis. Default a sixth of
@@ -135,7 +135,7 @@ class Electrolyte(Simulation):
         seed: int,
         **options: Any,
     ) -> Electrolyte:
-        """Ions at random places without overlaps, at any density up to that of a face-centred
+        """Ions at random places without overlaps, at any density up to that of a face-centered
         cubic lattice with the largest diameter, less what does not fit along the wall.
 
         Args:
@@ -253,7 +253,7 @@ class Electrolyte(Simulation):
 
     @property
     def max_displacement(self) -> float:
-        """Largest displacement along an axis, as realised."""
+        """Largest displacement along an axis, as realized."""
         return self._engine.max_displacement
 
     @property

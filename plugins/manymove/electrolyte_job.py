@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -51,12 +52,15 @@ def _share(settings: Settings, world: World) -> list[Result]:
 
 
 def fit(settings: Settings, results: list[Result]) -> tuple[DressedIons | None, str | None]:
-    """Renormalised parameters, or why there are none."""
+    """Renormalized parameters, or why there are none."""
     correlations = [r.correlations for r in results if r.correlations is not None]
     if not correlations:
         return None, "nothing was measured"
     try:
-        return dressed_ions(correlations, settings.bjerrum_length), None
+        with warnings.catch_warnings():
+            # A short run has empty bins. Then the fit raises an error, or its numbers are NaN.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return dressed_ions(correlations, settings.bjerrum_length), None
     except ValueError as error:
         return None, str(error)
 

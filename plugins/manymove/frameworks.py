@@ -80,7 +80,7 @@ def read_framework(source: str | os.PathLike[str]) -> Framework:
 
     A unit cell without right angles is exchanged for the smallest cell of the same crystal that has
     them, where there is one of up to eight unit cells: of all hexagonal lattices and of the
-    primitive cells of centred ones, but of few monoclinic and triclinic lattices.
+    primitive cells of centered ones, but of few monoclinic and triclinic lattices.
 
     Args:
         source: "MFI", "LTA", or the path of a CIF file.

@@ -17,7 +17,12 @@ from manymove.analysis.pressure import PressureEstimate
 from manymove.harddisk import HardDisks
 from manymove.io import Frame, TrajectoryWriter
 from manymove.job import at_least
-from manymove.packing import hexagonal_packing, random_packing, square_packing
+from manymove.packing import (
+    check_density,
+    hexagonal_packing,
+    random_packing,
+    square_packing,
+)
 from manymove.progress import Interrupted, StopRequest
 from manymove.ranks import Ranks
 
@@ -54,6 +59,8 @@ class Settings(job.Settings):
             raise ValueError(
                 f"--packing-fraction is {self.packing_fraction}; it lies between 0 and 1"
             )
+        if self.input is None and not self.resume:
+            check_density(self.start, self.packing_fraction)
         sizes.refuse(
             f"--particles {self.particles} and --sweeps {self.sweeps}",
             100.0 * self.particles,  # bytes

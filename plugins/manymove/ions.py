@@ -109,15 +109,15 @@ def random_sphere(ions: int, radius: float, diameter: float, seed: int) -> np.nd
 
     Args:
         ions: their number.
-        radius: within which all centres lie, in angstrom.
-        diameter: least distance of two centres, in angstrom.
+        radius: within which all centers lie, in angstrom.
+        diameter: least distance of two centers, in angstrom.
         seed: of the choice.
 
     Returns:
         float64 (ions, 3), in angstrom.
 
     Raises:
-        ValueError: the sphere has no room for so many on a face-centred cubic lattice.
+        ValueError: the sphere has no room for so many on a face-centered cubic lattice.
     """
     if ions > 1 and diameter > 2 * radius:
         raise ValueError(
@@ -160,7 +160,7 @@ def random_box(
     """The same in a periodic box, float64 (ions, 3) in [-L/2, L/2).
 
     Raises:
-        ValueError: the box has no room for so many on a face-centred cubic lattice.
+        ValueError: the box has no room for so many on a face-centered cubic lattice.
     """
     random = np.random.default_rng(seed)
     edges = np.array(box, dtype=float)

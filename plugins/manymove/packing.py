@@ -66,11 +66,7 @@ def random_packing(
     _check(N, packing_fraction, diameter)
     if not (math.isfinite(aspect_ratio) and aspect_ratio > 0):
         raise ValueError(f"aspect_ratio is {aspect_ratio}; it must be positive")
-    if packing_fraction > MAX_RANDOM:
-        raise ValueError(
-            f"packing_fraction is {packing_fraction}; random packings go up to {MAX_RANDOM}, "
-            "start denser systems from the hexagonal lattice"
-        )
+    check_density("random", packing_fraction)
     area = N * math.pi * diameter**2 / (4 * packing_fraction)
     box = (math.sqrt(area / aspect_ratio), math.sqrt(area * aspect_ratio))
     final = diameter * (1 + _GAP)
@@ -148,7 +144,7 @@ def square_packing(
         ValueError: argument out of range, or N fits no such lattice.
     """
     _check(N, packing_fraction, diameter)
-    _check_lattice("square", packing_fraction, MAX_SQUARE)
+    check_density("square", packing_fraction)
     columns, rows = _columns_and_rows(N, "square", 1.0)
     spacing = diameter * _at_least_one(math.sqrt(MAX_SQUARE / packing_fraction))
     box = (columns * spacing, rows * spacing)
@@ -178,7 +174,7 @@ def hexagonal_packing(
         ValueError: argument out of range, or N fits no such lattice.
     """
     _check(N, packing_fraction, diameter)
-    _check_lattice("hexagonal", packing_fraction, MAX_HEXAGONAL)
+    check_density("hexagonal", packing_fraction)
     columns, rows = _columns_and_rows(N, "hexagonal", math.sqrt(3) / 2)
     spacing = diameter * _at_least_one(math.sqrt(MAX_HEXAGONAL / packing_fraction))
     box = (columns * spacing, rows * spacing * math.sqrt(3) / 2)
@@ -197,10 +193,21 @@ def _check(N: int, packing_fraction: float, diameter: float) -> None:
         raise ValueError(f"diameter is {diameter}; it must be positive")
 
 
-def _check_lattice(lattice: str, packing_fraction: float, largest: float) -> None:
+def check_density(start: str, packing_fraction: float) -> None:
+    """Refuse a packing fraction that a start, "random", "square" or "hexagonal", cannot have.
+
+    Raises:
+        ValueError: it is too dense.
+    """
+    if start == "random" and packing_fraction > MAX_RANDOM:
+        raise ValueError(
+            f"packing_fraction is {packing_fraction}; random packings go up to {MAX_RANDOM}, "
+            "start denser systems from the hexagonal lattice"
+        )
+    largest = {"square": MAX_SQUARE, "hexagonal": MAX_HEXAGONAL}.get(start, 1.0)
     if packing_fraction > largest * (1 + 1e-12):
         raise ValueError(
-            f"packing_fraction is {packing_fraction}; the {lattice} lattice of touching disks has "
+            f"packing_fraction is {packing_fraction}; the {start} lattice of touching disks has "
             f"{largest:.6f}"
         )
 

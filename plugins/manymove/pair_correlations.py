@@ -1,4 +1,4 @@
-"""Pair correlation functions from counted pairs, normalised for the geometry exactly."""
+"""Pair correlation functions from counted pairs, normalized for the geometry exactly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PairCorrelations:
     """g_ab(r) of all pairs of species.
 
     Attributes:
-        r: float64 (bins,), centres of the bins, in angstrom.
+        r: float64 (bins,), centers of the bins, in angstrom.
         g: float64 (pairs, bins), in the order of `pairs`.
         pairs: species (a, b), a <= b, of each row.
         counts: uint64 (pairs, bins), pairs counted.
@@ -73,7 +73,7 @@ class PairSampling:
     Args:
         every: sweeps between samples.
         bin_width, bins: of the histogram, in angstrom.
-        interior_radius: ions farther from the centre are left out; None in a periodic box.
+        interior_radius: ions farther from the center are left out; None in a periodic box.
         box: of a periodic system, or None.
         valences: of the species.
     """

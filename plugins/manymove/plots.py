@@ -28,6 +28,16 @@ def new_figure(width: float, height: float) -> tuple[Any, Any]:
     return figure, figure.add_subplot()
 
 
+def hollow(
+    axes: Any, x: Sequence[float], y: Sequence[float], warned: Sequence[bool], marker: str,
+    color: str,
+) -> None:  # fmt: skip
+    """Draw hollow markers over those points of a line that have a warning."""
+    points = [(a, b) for a, b, bad in zip(x, y, warned, strict=True) if bad]
+    if points:
+        axes.plot(*zip(*points, strict=True), marker, mfc="white", mec=color, zorder=3)
+
+
 def local_psi6(positions: np.ndarray, box: tuple[float, float]) -> np.ndarray:
     """Local bond-orientational order psi_6 with the six nearest disks, complex (N,), by freud.
 
@@ -51,7 +61,7 @@ def local_psi6(positions: np.ndarray, box: tuple[float, float]) -> np.ndarray:
 def configuration(
     path: str | Path, positions: np.ndarray, box: tuple[float, float], diameter: float
 ) -> None:
-    """Picture of the disks: the colour is the direction of the local psi_6, the depth its size.
+    """Picture of the disks: the color is the direction of the local psi_6, the depth its size.
 
     Args:
         path: of the PNG file.
@@ -64,13 +74,13 @@ def configuration(
 
     width, height = (_INCHES * edge / max(box) for edge in box)
     figure, axes = new_figure(max(width, 2.0), max(height, 2.0) + 0.4)
-    colours = _psi6_colours(psi6)
+    colors = _psi6_colors(psi6)
     if len(positions) <= _DISKS_DRAWN_AS_CIRCLES:
         size = np.full(len(positions), diameter)
         axes.add_collection(
             EllipseCollection(
                 size, size, np.zeros_like(size), units="xy", offsets=positions,
-                offset_transform=axes.transData, facecolors=colours, linewidths=0,
+                offset_transform=axes.transData, facecolors=colors, linewidths=0,
             )
         )  # fmt: skip
     else:
@@ -88,11 +98,11 @@ def configuration(
         f"global |$\\psi_6$| = {abs(psi6.mean()):.3f}",
         fontsize=10,
     )
-    _colour_wheel(figure)
+    _color_wheel(figure)
     write_picture(path, figure, dpi=200)
 
 
-def _psi6_colours(psi6: np.ndarray) -> np.ndarray:
+def _psi6_colors(psi6: np.ndarray) -> np.ndarray:
     """RGB (..., 3): hue from the phase, saturation from the modulus."""
     from matplotlib.colors import hsv_to_rgb
 
@@ -114,14 +124,14 @@ def _averaged_image(
     count = np.maximum(np.bincount(pixel, minlength=cells), 1)
     real = np.bincount(pixel, weights=psi6.real, minlength=cells) / count
     imag = np.bincount(pixel, weights=psi6.imag, minlength=cells) / count
-    return _psi6_colours((real + 1j * imag).reshape(shape))
+    return _psi6_colors((real + 1j * imag).reshape(shape))
 
 
-def _colour_wheel(figure: Any) -> None:
+def _color_wheel(figure: Any) -> None:
     axis = np.linspace(-1, 1, 101)
     z = axis[None, :] + 1j * axis[:, None]
     image = np.ones((*z.shape, 4))
-    image[..., :3] = _psi6_colours(z)
+    image[..., :3] = _psi6_colors(z)
     image[..., 3] = np.abs(z) <= 1
     wheel = figure.add_axes((0.9, 0.9, 0.09, 0.09))
     wheel.imshow(image, origin="lower")
@@ -145,12 +155,10 @@ def pressure_against_sweeps(
     """
     figure, axes = new_figure(7.0, 4.2)
     for index, (sweeps, records) in enumerate(series):
-        colour = f"C{index % 10}"
+        color = f"C{index % 10}"
         running = np.cumsum(records) / np.arange(1, len(records) + 1)
-        axes.plot(sweeps, records, ".", ms=2, alpha=0.4, color=colour)
-        axes.plot(
-            sweeps, running, lw=1.5, color=colour, label="running mean" if not index else None
-        )
+        axes.plot(sweeps, records, ".", ms=2, alpha=0.4, color=color)
+        axes.plot(sweeps, running, lw=1.5, color=color, label="running mean" if not index else None)
     axes.axhspan(
         estimate.value - estimate.error,
         estimate.value + estimate.error,

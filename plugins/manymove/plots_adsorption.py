@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from manymove.averages import Profile
-from manymove.plots import new_figure
+from manymove.plots import hollow, new_figure
 from manymove.report import with_error, write_picture
 
 
@@ -55,8 +55,7 @@ def profile(path: str | Path, result: Profile, temperature: float) -> None:
 
 
 def isotherm(path: str | Path, summary: dict[str, Any]) -> None:
-    """Picture of the loading against pressure; points that are not known to be equilibrated are
-    hollow.
+    """Picture of the loading against pressure; points whose status is not "ok" are hollow.
 
     Args:
         path: of the PNG file.
@@ -66,15 +65,15 @@ def isotherm(path: str | Path, summary: dict[str, Any]) -> None:
     loadings = np.array(summary["loading_mol_per_kg"]).T
     errors = np.array(summary["loading_error_mol_per_kg"], dtype=float).T
     pressures = np.array(summary["pressure_bar"])
-    hollow = np.array([state is not True for state in summary["equilibrated"]])
+    warned = [status != "ok" for status in summary["status"]]
     for k, (name, loading, error) in enumerate(
         zip(summary["adsorbates"], loadings, errors, strict=True)
     ):
         axes.errorbar(pressures, loading, np.nan_to_num(error), fmt="o-", ms=4, mfc=f"C{k}",
                       color=f"C{k}", lw=0.8, capsize=3,
                       label=f"{name} in {summary['framework']}")  # fmt: skip
-        axes.plot(pressures[hollow], loading[hollow], "o", ms=4, mfc="white", mec=f"C{k}", zorder=3)
-    if hollow.any():
+        hollow(axes, pressures, loading, warned, "o", f"C{k}")
+    if any(warned):
         axes.plot([], [], "o", ms=4, mfc="white", mec="k", label="not known to be equilibrated")
     axes.set(xlabel="pressure (bar)", ylabel="loading (mol/kg)", xscale="log")
     axes.legend(fontsize=8)

@@ -35,7 +35,7 @@ _HEARD = 0.5  # seconds for the launcher to print a rank's message before the ra
 
 def _launched() -> tuple[int, int | None, str]:
     """Rank and number of ranks (None if not told) according to the launcher, before MPI is
-    initialised, and the variable that tells."""
+    initialized, and the variable that tells."""
     for rank, size in _LAUNCHERS:
         if size in os.environ:
             return int(os.environ.get(rank, "0")), int(os.environ[size]), size
@@ -45,7 +45,7 @@ def _launched() -> tuple[int, int | None, str]:
 
 
 def launched_rank() -> int:
-    """Rank of this process according to its launcher, before MPI is initialised."""
+    """Rank of this process according to its launcher, before MPI is initialized."""
     return _launched()[0]
 
 

@@ -6,7 +6,8 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -87,9 +88,11 @@ def write_picture(path: str | Path, figure: Any, dpi: int) -> None:
 
 @contextmanager
 def pictures(quiet: bool) -> Iterator[None]:
-    """Inside, a missing matplotlib is no error."""
+    """A context in which a missing matplotlib is no error and empty bins give no warnings."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            yield
     except ImportError as error:
         if not quiet:
             print(f"no pictures: {error}")
@@ -153,19 +156,9 @@ def equilibration(
     """
     known = {what: time for what, time in times.items() if time is not None}
     slowest = max(known, key=lambda what: known[what], default=None)
-    warnings = []
-    for what, drift, error, of in drifts:
-        if drift is not None and error is not None and abs(drift) > 3 * error:
-            warnings.append(
-                f"not equilibrated: {what} changes by {with_error(drift, error)}{of} from the "
-                f"first half of the {unit} to the second: raise --equilibrate"
-            )
-    if slowest is not None and length < ENOUGH * known[slowest]:
-        warnings.append(
-            f"not equilibrated: {length:,.0f} {unit} are {length / known[slowest]:.2g} relaxation "
-            f"times of {slowest} ({known[slowest]:.2g} {unit} or more); {ENOUGH} are needed: raise "
-            f"--{unit} and --equilibrate"
-        )
+    warnings = [text for drift in drifts for text in drifting(unit, *drift)]
+    if slowest is not None:
+        warnings += too_short(length, unit, slowest, known[slowest], f"--{unit}")
     equilibrated = None if slowest is None and not warnings else not warnings
     if equilibrated is None:
         warnings.append("too few records to tell whether the run is equilibrated")
@@ -178,9 +171,35 @@ def equilibration(
     }
 
 
+def drifting(unit: str, what: str, drift: float | None, error: float | None, of: str) -> list[str]:
+    """The warning of a quantity that drifts; the arguments are those of `equilibration`."""
+    if drift is None or error is None or not abs(drift) > 3 * error:
+        return []
+    return [
+        f"not equilibrated: {what} changes by {with_error(drift, error)}{of} from the first half "
+        f"of the {unit} to the second: raise --equilibrate"
+    ]
+
+
+def too_short(length: float, unit: str, what: str, time: float, option: str) -> list[str]:
+    """The warning of a run of this length if it is shorter than ENOUGH relaxation times of a
+    quantity. option: the one that makes the run longer."""
+    if length >= ENOUGH * time:
+        return []
+    return [
+        f"not equilibrated: {length:,.0f} {unit} are {length / time:.2g} relaxation times of "
+        f"{what} ({time:.2g} {unit} or more); {ENOUGH} are needed: raise {option} and --equilibrate"
+    ]
+
+
 def warning_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """The lines of a table of one run."""
     return [("warning", text) for text in summary["warnings"]]
+
+
+def warning_lines(runs: Iterable[tuple[str, dict[str, Any]]]) -> list[str]:
+    """The lines below a table of several runs: the name of each run and its warnings."""
+    return [f"{name}: {text}" for name, summary in runs for text in summary["warnings"]]
 
 
 def status(summary: dict[str, Any]) -> str:

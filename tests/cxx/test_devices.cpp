@@ -37,7 +37,7 @@ struct Engine {
     if (fails) throw std::runtime_error("fails");
     return 7;
   }
-  void note() { devices.push_back(runtime.current); }
+  void note() { devices.push_back(runtime.current()); }
   std::vector<int>& devices;
   DeviceBuffer<int> memory{1};
 };
@@ -57,74 +57,80 @@ void kernel() {}
 }  // namespace
 
 TEST("a device guard restores the current device, whatever became current meanwhile") {
-  runtime.current = 1;
+  cudaSetDevice(1);
   {
     const DeviceGuard guard(2);
-    CHECK_EQUAL(runtime.current, 2);
+    CHECK_EQUAL(runtime.current(), 2);
     cudaSetDevice(3);
   }
-  CHECK_EQUAL(runtime.current, 1);
+  CHECK_EQUAL(runtime.current(), 1);
   {
     const DeviceGuard guard;
     cudaSetDevice(0);
   }
-  CHECK_EQUAL(runtime.current, 1);
+  CHECK_EQUAL(runtime.current(), 1);
   try {
     const DeviceGuard guard(0);
     throw 1;
   } catch (int) {
   }
-  CHECK_EQUAL(runtime.current, 1);
+  CHECK_EQUAL(runtime.current(), 1);
   CHECK_THROWS(DeviceGuard(9), std::runtime_error, "device");
-  CHECK_EQUAL(runtime.current, 1);
+  CHECK_EQUAL(runtime.current(), 1);
 }
 
-TEST("a device guard sets nothing where the device is current already") {
-  runtime.current = 2;
+TEST("a thread without a context has none again, and the device that it set is current") {
+  std::vector<int> devices;
   {
-    const DeviceGuard guard(2);
+    OnDevice<Engine> engine(2, [&] { return std::make_unique<Engine>(devices); });
+    engine->note();
+    CHECK_EQUAL(runtime.context, -1);
+    CHECK_EQUAL(runtime.current(), 0);
   }
-  CHECK_EQUAL(runtime.sets, 0);
+  CHECK(devices == std::vector<int>(3, 2));
+  CHECK_EQUAL(runtime.context, -1);
+  CHECK(runtime.used == std::set<int>{2});
+  CHECK_EQUAL(runtime.live, 0);
 }
 
 TEST("an engine is made, used and destroyed on its device, and the caller's is restored") {
   std::vector<int> devices;
-  runtime.current = 1;
+  cudaSetDevice(1);
   {
     OnDevice<Engine> engine(2, [&] { return std::make_unique<Engine>(devices); });
-    CHECK_EQUAL(runtime.current, 1);
+    CHECK_EQUAL(runtime.current(), 1);
     CHECK_EQUAL(engine->use(false), 7);
-    CHECK_EQUAL(runtime.current, 1);
+    CHECK_EQUAL(runtime.current(), 1);
     CHECK_THROWS(engine->use(true), std::runtime_error, "fails");
-    CHECK_EQUAL(runtime.current, 1);
-    runtime.current = 0;  // by another library
+    CHECK_EQUAL(runtime.current(), 1);
+    cudaSetDevice(0);  // by another library
     CHECK_EQUAL(engine->use(false), 7);
-    CHECK_EQUAL(runtime.current, 0);
+    CHECK_EQUAL(runtime.current(), 0);
   }
-  CHECK_EQUAL(runtime.current, 0);
+  CHECK_EQUAL(runtime.current(), 0);
   CHECK(devices == std::vector<int>(5, 2));
   CHECK_EQUAL(runtime.live, 0);
 }
 
 TEST("an engine without a device's number stays on the device that was current") {
   std::vector<int> devices;
-  runtime.current = 3;
+  cudaSetDevice(3);
   OnDevice<Engine> engine(-1, [&] { return std::make_unique<Engine>(devices); });
-  runtime.current = 1;
+  cudaSetDevice(1);
   engine->use(false);
   CHECK(devices == std::vector<int>(2, 3));
-  CHECK_EQUAL(runtime.current, 1);
+  CHECK_EQUAL(runtime.current(), 1);
 }
 
 TEST("the current device is restored when an engine cannot be made") {
   std::vector<int> devices;
-  runtime.current = 1;
+  cudaSetDevice(1);
   runtime.failing = 1;
   const auto make = [&] { return std::make_unique<Engine>(devices); };
   CHECK_THROWS(OnDevice<Engine>(2, make), DeviceMemoryError, "the GPU has no");
-  CHECK_EQUAL(runtime.current, 1);
+  CHECK_EQUAL(runtime.current(), 1);
   CHECK_THROWS(OnDevice<Engine>(4, make), std::invalid_argument, "\"cuda:4\" does not exist: 4");
-  CHECK_EQUAL(runtime.current, 1);
+  CHECK_EQUAL(runtime.current(), 1);
   runtime.devices = 0;
   CHECK_THROWS(OnDevice<Engine>(0, make), std::invalid_argument, "the driver shows no GPU");
 }
@@ -192,10 +198,10 @@ TEST("only code for compute capability 9.0 and above waits for the former kernel
 
 TEST("an array is copied after the work in its producer's stream, on the array's device") {
   int host = 0;
-  runtime.current = 2;
+  cudaSetDevice(2);
   DeviceBuffer<int> array(1);
   *array.data() = 11;
-  runtime.current = 1;
+  cudaSetDevice(1);
   const auto calls = [&](std::optional<std::uintptr_t> stream) {
     runtime.log.clear();
     copy_from_device(&host, array.data(), sizeof host, stream);
@@ -207,25 +213,25 @@ TEST("an array is copied after the work in its producer's stream, on the array's
   CHECK(calls(1) == Log({"wait for stream 1 on device 2", "copy on device 2"}));
   CHECK(calls(0) == Log({"copy on device 2"}));
   CHECK(calls({}) == Log({"wait for the device on device 2", "copy on device 2"}));
-  CHECK_EQUAL(runtime.current, 1);
+  CHECK_EQUAL(runtime.current(), 1);
   for (const char* const call : {"wait for stream", "copy"}) {
     runtime.failing_call = call;
     CHECK_THROWS(calls(77), std::runtime_error, "copy of an input array");
-    CHECK_EQUAL(runtime.current, 1);
+    CHECK_EQUAL(runtime.current(), 1);
   }
   runtime.failing_call.clear();
   CHECK_THROWS(copy_from_device(&host, &host, sizeof host, 1), std::invalid_argument,
                "not in the memory of a CUDA device");
   copy_from_device(&host, nullptr, 0, 1);
-  runtime.current = 2;  // where the array is freed
+  cudaSetDevice(2);  // where the array is freed
 }
 
 TEST("looking for devices leaves the current one as it is") {
-  runtime.current = 3;
+  cudaSetDevice(3);
   CHECK_EQUAL(cuda_devices().size(), 4u);
   CHECK(why_no_cuda_devices().empty());
-  CHECK_EQUAL(runtime.current, 3);
-  CHECK_EQUAL(runtime.sets, 0);
+  CHECK_EQUAL(runtime.current(), 3);
+  CHECK(runtime.used == std::set<int>{3});
 }
 
 namespace {
@@ -281,7 +287,7 @@ TEST("devices that end are waited for") {
   runtime.work[Chain::work(1)] = [&] { return ++polls < 5 ? cudaErrorNotReady : cudaSuccess; };
   chain.watch->wait();
   CHECK_EQUAL(polls, 5);
-  CHECK_EQUAL(runtime.current, 0);
+  CHECK_EQUAL(runtime.current(), 0);
 }
 
 TEST("what is enqueued runs ahead by two calls of pace at most") {
@@ -293,7 +299,7 @@ TEST("what is enqueued runs ahead by two calls of pace at most") {
   CHECK_EQUAL(polls, 0);
   chain.watch->pace();
   CHECK_EQUAL(polls, 5);
-  CHECK_EQUAL(runtime.current, 0);
+  CHECK_EQUAL(runtime.current(), 0);
 }
 
 TEST("a device that fails ends the kernels of the others, and is named") {
@@ -305,7 +311,7 @@ TEST("a device that fails ends the kernels of the others, and is named") {
   chain.watch->stop();
   CHECK(!chain.watch->busy());
   CHECK_EQUAL(chain.ended[0], 50u);
-  CHECK_EQUAL(runtime.current, 0);
+  CHECK_EQUAL(runtime.current(), 0);
 }
 
 TEST("devices that wait for each other without progress are ended after the limit") {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Hard disks shared among ranks that are threads of this process: what the ranks make of a snapshot
 // and of each other's errors. That they end where one engine does is tested in test_engines.cpp.
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -42,7 +46,7 @@ std::unique_ptr<Engine> engine_of(Communicator& ranks, const Snapshot& whole) {
                      "cpu", 1, ranks);
 }
 
-// An engine whose snapshot is an error on one of the ranks.
+// An engine whose snapshot fails on one of the ranks.
 class OnePart final : public Engine {
  public:
   explicit OnePart(bool fails) : fails_(fails) {}
@@ -232,7 +236,7 @@ TEST("an error in own_positions of one rank reaches the others where they wait n
 }
 
 TEST("memory of messages that were lost between strips is not used again") {
-  // Loses each message, and remembers where it should have gone.
+  // Loses each message, and remembers its memory on both sides.
   class Losing final : public Communicator {
    public:
     explicit Losing(test::Mailboxes& mail) : rank_(mail, 0) {}
@@ -241,7 +245,9 @@ TEST("memory of messages that were lost between strips is not used again") {
     Watchdog& watchdog() override { return rank_.watchdog(); }
     void gather(const void*, void*, std::size_t) override {}
     void transpose(const std::int64_t*, std::int64_t*) override {}
-    void exchange(const std::vector<Message>&, const std::vector<Message>& received) override {
+    void exchange(const std::vector<Message>& sent,
+                  const std::vector<Message>& received) override {
+      for (const Message& message : sent) lost.push_back(message.data);
       for (const Message& message : received) lost.push_back(message.data);
       throw std::runtime_error("lost");
     }

@@ -179,7 +179,7 @@ Outcome flow(const Fluid& fluid, int ranks, int threads, int steps) {
     const dpd::Topology topology{type.data(), tag.data(), flags.data(), nullptr, nullptr,
                                  nullptr,     nullptr,    nullptr,      nullptr};
     const auto engine = dpd::make_engine(settings, "cpu", threads, &communicator);
-    engine->upload(arrays, topology, 0);
+    engine->upload(arrays, topology, {0, 0});
     engine->advance(steps / 2);
     engine->advance(steps - steps / 2);
     engine->download(arrays);

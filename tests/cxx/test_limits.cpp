@@ -56,7 +56,7 @@ TEST("DPD has at most 2^30 - 1 particles on a rank") {
   dpd::HostArrays arrays{};
   for (const int count : {1 << 30, std::numeric_limits<int>::max(), -1}) {
     arrays.count = count;
-    CHECK_THROWS(engine->upload(arrays, {}, 0), std::invalid_argument,
+    CHECK_THROWS(engine->upload(arrays, {}, {0, 0}), std::invalid_argument,
                  "at most 1073741823 particles, ghosts included, on one rank");
   }
 }

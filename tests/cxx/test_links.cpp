@@ -374,7 +374,7 @@ TEST("an upload sends no bonds to other ranks, and the steps find them where the
     Topology topology = ring.topology();
     topology.type = type.data();
     topology.flags = flags.data();
-    engine->upload(arrays, topology, 0);
+    engine->upload(arrays, topology, {0, 0});
     CHECK_EQUAL(counted.bytes, std::size_t(0));
     engine->advance(25, nullptr);
     engine->download(arrays);

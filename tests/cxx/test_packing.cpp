@@ -55,6 +55,15 @@ TEST("random points are pushed apart until no two disks overlap, in the box and 
   }
 }
 
+TEST("two disks in a box of any size are pushed apart") {
+  for (const double lx : {1e5, 1e9, 1e150})
+    for (const double ly : {2.0, lx}) {
+      std::vector<double> xy{0, 0, 0.5, 0};
+      CHECK_EQUAL(relax_overlaps(xy.data(), 2, lx, ly, 1, 100).worst_depth, 0.0);
+      CHECK(nearest_distance(xy, lx, ly) >= 1);
+    }
+}
+
 TEST("disks that do not overlap stay where they are, wrapped into the box") {
   std::vector<double> xy = {0, 0, 1, 0, 0, 1, 12, -5};
   const Relaxation done = relax_overlaps(xy.data(), 4, 10, 10, 1, 100);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What ranks say to each other through a communicator, among threads of this process.
+// Communication of ranks, which are threads of this process.
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -127,23 +127,23 @@ TEST("memory of a delivery that was lost is not used again") {
       from[0] = to[0];
       from[1] = 300;
     }
-    void exchange(const std::vector<Message>&, const std::vector<Message>& received) override {
-      lost = received.at(0).data;
+    void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) override {
+      lost = {sent.at(0).data, received.at(0).data};
       throw std::runtime_error("lost");
     }
-    void* lost = nullptr;
+    std::vector<void*> lost;
 
    private:
     test::Rank rank_;
   };
   test::Mailboxes mail(2);
   Losing communicator(mail);
-  CHECK_THROWS(deliver(communicator, std::vector<std::vector<char>>(2)), std::runtime_error,
-               "lost");
+  std::vector<std::vector<char>> sent{{}, std::vector<char>(300)};
+  CHECK_THROWS(deliver(communicator, std::move(sent)), std::runtime_error, "lost");
   std::vector<std::vector<char>> later;
   for (int k = 0; k < 100; ++k) {
     later.emplace_back(300);
-    CHECK(later.back().data() != communicator.lost);
+    for (const void* const lost : communicator.lost) CHECK(later.back().data() != lost);
   }
 }
 

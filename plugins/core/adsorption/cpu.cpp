@@ -4,6 +4,7 @@
 #include "../common/vec.h"  // first: the templates of model.h must see its operators
 //
 #include "system.h"
+#include "trials.h"
 
 namespace manymove::adsorption::MANYMOVE_SIMD {
 namespace {
@@ -73,124 +74,81 @@ void renew_energy(const Work<F>& w, int system, double fresh, double& energy) {
 
 // ---- one proposal per step ----
 
-// Change of the pair energy when a molecule of a species goes from one place to another, or appears
-// or vanishes; over kWidth lanes for plj, one by one otherwise. Its own slot must be far.
+// A system whose energies are sums over kWidth lanes (Wide, for plj) or one by one (pmc).
 template <class F, bool Wide>
-F pair_difference(const System<F>& s, int species, const Point<F>* to, const Point<F>* from,
-                  int skip) {
-  F part[kWidth] = {};
-  for (int b = 0; b < s.m.species; ++b) {
-    const PairLaw<F> law = s.m.law[species][b];
-    const int begin = s.m.first_slot[b], end = begin + s.counts[b];
-    if constexpr (Wide) {
+struct SingleProposal : System<F> {
+  using Real = F;
+  using System<F>::System, System<F>::m, System<F>::counts, System<F>::sites;
+
+  F pair_change(int species, const Point<F>* to, const Point<F>* from, int slot) {
+    if constexpr (!Wide) {
+      F sum = 0;
+      for_others(species, [&](const PairLaw<F>& law, int begin, int end) {
+        for (int j = begin; j < end; ++j)
+          if (j != slot) sum += change_with(law, to, from, j);
+      });
+      return sum;
+    }
+    const F kept = slot < 0 ? F(0) : this->x[slot];
+    if (slot >= 0) this->x[slot] = kFar<F>;
+    F part[kWidth] = {};
+    for_others(species, [&](const PairLaw<F>& law, int begin, int end) {
       for (int base = begin; base < end; base += kWidth) {
         const int lanes = end - base < kWidth ? end - base : kWidth;
-        const F *x = s.x + base, *y = s.y + base, *z = s.z + base;
         if (to && from)
-          for (int l = 0; l < lanes; ++l)
-            part[l] += pair_energy(s.m, law, *to, x[l], y[l], z[l]) -
-                       pair_energy(s.m, law, *from, x[l], y[l], z[l]);
+          for (int l = 0; l < lanes; ++l) part[l] += change_with(law, to, from, base + l);
         else
-          for (int l = 0; l < lanes; ++l)
-            part[l] += pair_energy(s.m, law, to ? *to : *from, x[l], y[l], z[l]);
+          for (int l = 0; l < lanes; ++l) part[l] += pair_with(law, to ? *to : *from, base + l);
       }
-    } else {
-      for (int j = begin; j < end; ++j) {
-        if (j == skip) continue;
-        const F fresh = to ? pair_energy(s.m, law, *to, s.x[j], s.y[j], s.z[j]) : F(0);
-        const F old = from ? pair_energy(s.m, law, *from, s.x[j], s.y[j], s.z[j]) : F(0);
-        part[0] += to && from ? fresh - old : fresh + old;
-      }
-    }
-  }
-  if constexpr (Wide)
+    });
+    if (slot >= 0) this->x[slot] = kept;
     for (int off = kWidth / 2; off > 0; off /= 2) {
       F next[kWidth];
       for (int l = 0; l < kWidth; ++l) next[l] = part[l] + part[l ^ off];
       for (int l = 0; l < kWidth; ++l) part[l] = next[l];
     }
-  return part[0];
-}
-
-template <class F, bool Wide>
-void translate(System<F>& s, std::uint64_t step, std::uint32_t which, Tally& tally) {
-  const int n = s.molecules();
-  if (n == 0) return;
-  int species;
-  const int slot =
-      s.find(static_cast<int>(uniform_below(which, static_cast<std::uint32_t>(n))), species);
-  std::uint32_t word[4];
-  random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
-  const Site old = s.sites[slot], fresh = moved(old, step_of(s.m, word));
-  const Point<F> from = to_point(s.m, old), to = to_point(s.m, fresh);
-  if (Wide) s.x[slot] = kFar<F>;
-  const F pairs = pair_difference<F, Wide>(s, species, &to, &from, slot);
-  const F field = framework_energy(s.m, species, fresh) - framework_energy(s.m, species, old);
-  const F difference = lowest_of(pairs + field, F(kForbidden));
-  const bool accept = metropolis(s.m.beta, difference, word[3]);
-  s.put(slot, accept ? fresh : old);
-  if (accept) {
-    s.energy += static_cast<double>(difference);
-    ++tally.accepted;
+    return part[0];
   }
-  if (s.w.measure && s.m.bins) count_place(s.w, s.id, s.sites[slot], 1);
-}
-
-// Returns false and leaves the system unchanged if an accepted insertion finds no free slot.
-template <class F, bool Wide>
-bool exchange(System<F>& s, std::uint64_t step, Tally& tally) {
-  std::uint32_t word[4], place[4];
-  random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::exchange);
-  const auto species =
-      static_cast<int>(uniform_below(word[1], static_cast<std::uint32_t>(s.m.species)));
-  const int n = s.counts[species], first = s.m.first_slot[species];
-  const double activity = s.m.activity[species];
-  ++tally.exchanges;
-  if (word[0] >> 31) {
-    random_words(place, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
-    const Site fresh{place[0], place[1], place[2]};
-    const Point<F> p = to_point(s.m, fresh);
-    const F difference = lowest_of(pair_difference<F, Wide>(s, species, &p, nullptr, -1) +
-                                       framework_energy(s.m, species, fresh),
-                                   F(kForbidden));
-    if (!accept_insertion(s.m.beta, difference, activity, n, word[3])) return true;
-    if (first + n == s.m.first_slot[species + 1]) {
-      tally.full |= 1u << species;
-      --tally.exchanges;
-      return false;
-    }
-    s.put(first + n, fresh);
-    ++s.counts[species];
-    s.energy += static_cast<double>(difference);
-  } else {
-    if (n == 0) return true;
-    const int slot =
-        first + static_cast<int>(uniform_below(word[2], static_cast<std::uint32_t>(n)));
-    const Point<F> p = to_point(s.m, s.sites[slot]);
-    if (Wide) s.x[slot] = kFar<F>;
-    const F lost = pair_difference<F, Wide>(s, species, nullptr, &p, slot) +
-                   framework_energy(s.m, species, s.sites[slot]);
-    if (!accept_deletion(s.m.beta, -lost, activity, n, word[3])) {
-      s.refresh(slot);
-      return true;
-    }
-    s.put(slot, s.sites[first + n - 1]);
-    --s.counts[species];
-    s.energy -= static_cast<double>(lost);
+  F field_change(int species, const Site& fresh, const Site& old) const {
+    return framework_energy(m, species, fresh) - framework_energy(m, species, old);
   }
-  ++tally.accepted_exchanges;
-  return true;
-}
+  void sync() const {}
+  void move(int slot, const Site& site) { this->put(slot, site); }
+  void insert(int species, const Site& site) {
+    this->put(m.first_slot[species] + counts[species]++, site);
+  }
+  void remove(int species, int slot) {
+    this->put(slot, sites[m.first_slot[species] + --counts[species]]);
+  }
+  void count_place(const Site& site) const {
+    adsorption::MANYMOVE_SIMD::count_place(this->w, this->id, site, 1);
+  }
+
+ private:
+  template <class Visit>
+  void for_others(int species, const Visit& visit) const {
+    for (int b = 0; b < m.species; ++b)
+      visit(m.law[species][b], m.first_slot[b], m.first_slot[b] + counts[b]);
+  }
+  F pair_with(const PairLaw<F>& law, const Point<F>& p, int j) const {
+    return pair_energy(m, law, p, this->x[j], this->y[j], this->z[j]);
+  }
+  F change_with(const PairLaw<F>& law, const Point<F>* to, const Point<F>* from, int j) const {
+    const F fresh = to ? pair_with(law, *to, j) : F(0),
+            old = from ? pair_with(law, *from, j) : F(0);
+    return to && from ? fresh - old : fresh + old;
+  }
+};
 
 template <class F, bool Wide>
 void run_single(const Work<F>& w, int system, const Scratch<F>& scratch, Tally& tally) {
-  System<F> s(w, system, scratch);
+  SingleProposal<F, Wide> s(w, system, scratch);
   std::uint64_t t = w.again ? w.reached[system] : w.first_step;
   for (; t < w.first_step + w.steps; ++t) {
     const CommonDraw draw = common_draw(w.m.key, t);
     if (draw.kind >= w.m.exchange)
-      translate<F, Wide>(s, t, draw.molecule, tally);
-    else if (!exchange<F, Wide>(s, t, tally))
+      translate(s, t, draw.molecule, tally);
+    else if (!exchange(s, t, tally))
       break;
     if (w.measure) measure_state(w, system, s.energy, s.counts);
     if ((t + 1) % kRefresh == 0) renew_energy(w, system, total_energy(s), s.energy);
@@ -431,7 +389,7 @@ void run_multiple(const Work<F>& w, int system, const Scratch<F>& scratch, Tally
 }
 
 template <class F>
-void run_any(const Work<F>& w, int first, void* memory, Tally& tally) {
+void run_systems(const Work<F>& w, int first, void* memory, Tally& tally) {
   const Scratch<F> scratch(memory, w.slots);
   if (w.method == Method::pmc) {
     run_together(w, first, scratch, tally);
@@ -451,7 +409,7 @@ void run_any(const Work<F>& w, int first, void* memory, Tally& tally) {
 // Each molecule goes to the best of kWidth random places below the hill, of as many rounds as it
 // takes to find one where it is bound at all.
 template <class F>
-void place_any(const Work<F>& w, int first, void* memory, Tally& tally) {
+void place_molecules(const Work<F>& w, int first, void* memory, Tally& tally) {
   const Scratch<F> c(memory, w.slots);
   // Where one system finds no room, the others are not tried.
   for (int system = first; system < w.systems && system < first + kTogether && !tally.stuck;
@@ -490,7 +448,7 @@ void place_any(const Work<F>& w, int first, void* memory, Tally& tally) {
 }
 
 template <class F>
-void sum_any(const Work<F>& w, int first, void* memory) {
+void sum_energies(const Work<F>& w, int first, void* memory) {
   const Scratch<F> c(memory, w.slots);
   for (int system = first; system < w.systems && system < first + kTogether; ++system)
     w.energies[system] = total_energy(System<F>(w, system, c));
@@ -499,7 +457,7 @@ void sum_any(const Work<F>& w, int first, void* memory) {
 // ---- test molecules ----
 
 template <class F>
-void test_any(const TestWork<F>& t, int system, void* memory) {
+void insert_test_molecules(const TestWork<F>& t, int system, void* memory) {
   const Work<F>& w = t.work;
   const Scratch<F> c(memory, w.slots);
   System<F> s(w, system, c);
@@ -531,30 +489,6 @@ void test_any(const TestWork<F>& t, int system, void* memory) {
   }
 }
 
-}  // namespace
-
-void run_systems(const Work<float>& w, int first, void* scratch, Tally& tally) {
-  run_any(w, first, scratch, tally);
-}
-void run_systems(const Work<double>& w, int first, void* scratch, Tally& tally) {
-  run_any(w, first, scratch, tally);
-}
-void place_molecules(const Work<float>& w, int first, void* scratch, Tally& tally) {
-  place_any(w, first, scratch, tally);
-}
-void place_molecules(const Work<double>& w, int first, void* scratch, Tally& tally) {
-  place_any(w, first, scratch, tally);
-}
-void sum_energies(const Work<float>& w, int first, void* scratch) { sum_any(w, first, scratch); }
-void sum_energies(const Work<double>& w, int first, void* scratch) { sum_any(w, first, scratch); }
-void insert_test_molecules(const TestWork<float>& t, int system, void* scratch) {
-  test_any(t, system, scratch);
-}
-void insert_test_molecules(const TestWork<double>& t, int system, void* scratch) {
-  test_any(t, system, scratch);
-}
-
-// near: [count], room for the images close to the row.
 void fill_row(const GridWork& g, int row, int layer, std::int32_t* near, double* energies) {
   const double y = mul_rn(static_cast<double>(row), g.spacing[1]);
   const double z = mul_rn(static_cast<double>(layer), g.spacing[2]);
@@ -574,5 +508,16 @@ void fill_row(const GridWork& g, int row, int layer, std::int32_t* near, double*
                                   mul_rn(static_cast<double>(p), g.spacing[0]), y, z);
   }
 }
+
+template <class F>
+Kernels<F> kernels_of() {
+  return {&run_systems<F>, &place_molecules<F>, &sum_energies<F>, &insert_test_molecules<F>,
+          &fill_row};
+}
+
+}  // namespace
+
+void use(Kernels<float>& kernels) { kernels = kernels_of<float>(); }
+void use(Kernels<double>& kernels) { kernels = kernels_of<double>(); }
 
 }  // namespace manymove::adsorption::MANYMOVE_SIMD

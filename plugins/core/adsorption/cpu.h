@@ -2,6 +2,7 @@
 // Systems on one core; cpu.cpp defines it once per SIMD level.
 #pragma once
 
+#include "../common/simd.h"
 #include "engine.h"
 #include "model.h"
 
@@ -71,21 +72,16 @@ struct TestWork {
 // as far as they exist.
 std::size_t scratch_bytes(int slots, std::size_t real);
 
-#define MANYMOVE_ADSORPTION_LEVEL(level)                                                      \
-  namespace level {                                                                           \
-  void run_systems(const Work<float>& w, int first, void* scratch, Tally& tally);             \
-  void run_systems(const Work<double>& w, int first, void* scratch, Tally& tally);            \
-  void place_molecules(const Work<float>& w, int first, void* scratch, Tally& tally);         \
-  void place_molecules(const Work<double>& w, int first, void* scratch, Tally& tally);        \
-  void sum_energies(const Work<float>& w, int first, void* scratch);                          \
-  void sum_energies(const Work<double>& w, int first, void* scratch);                         \
-  void insert_test_molecules(const TestWork<float>& t, int system, void* scratch);            \
-  void insert_test_molecules(const TestWork<double>& t, int system, void* scratch);           \
-  void fill_row(const GridWork& g, int row, int layer, std::int32_t* near, double* energies); \
-  }
-MANYMOVE_ADSORPTION_LEVEL(baseline)
-MANYMOVE_ADSORPTION_LEVEL(avx2)
-MANYMOVE_ADSORPTION_LEVEL(avx512)
-#undef MANYMOVE_ADSORPTION_LEVEL
+template <class F>
+struct Kernels {
+  void (*run_systems)(const Work<F>& w, int first, void* scratch, Tally& tally);
+  void (*place_molecules)(const Work<F>& w, int first, void* scratch, Tally& tally);
+  void (*sum_energies)(const Work<F>& w, int first, void* scratch);
+  void (*insert_test_molecules)(const TestWork<F>& t, int system, void* scratch);
+  // near: [count], room for the images close to the row.
+  void (*fill_row)(const GridWork& g, int row, int layer, std::int32_t* near, double* energies);
+};
+MANYMOVE_KERNELS(Kernels<float>)
+MANYMOVE_KERNELS(Kernels<double>)
 
 }  // namespace manymove::adsorption

@@ -121,12 +121,7 @@ class CudaEngine final : public Engine {
 
   void framework_energies(const double* xyz, std::size_t count, int species, bool direct,
                           double* energies) const override {
-    check_species(state_, species);
-    const Model<F> m = make_model(state_, host_grid<F>(state_));
-    for (std::size_t i = 0; i < count; ++i)
-      energies[i] =
-          direct ? direct_energy(state_, species, xyz + 3 * i)
-                 : static_cast<double>(framework_energy(m, species, to_site(state_, xyz + 3 * i)));
+    adsorption::framework_energies<F>(state_, xyz, count, species, direct, energies);
   }
 
  private:

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <new>
-#include <thread>
 #include <utility>
 
-#include "../common/simd.h"
+#include "../common/device_name.h"
 #include "../common/thread_pool.h"
 #include "cuda.h"
 #include "state.h"
@@ -24,39 +23,12 @@ std::size_t scratch_bytes(int slots, std::size_t real) {
 namespace {
 
 template <class F>
-struct Level {
-  void (*run)(const Work<F>&, int, void*, Tally&);
-  void (*place)(const Work<F>&, int, void*, Tally&);
-  void (*energies)(const Work<F>&, int, void*);
-  void (*test)(const TestWork<F>&, int, void*);
-  void (*row)(const GridWork&, int, int, std::int32_t*, double*);
-};
-
-#define MANYMOVE_ADSORPTION_LEVEL(level)                                \
-  Level<F> {                                                            \
-    &level::run_systems, &level::place_molecules, &level::sum_energies, \
-        &level::insert_test_molecules, &level::fill_row                 \
-  }
-template <class F>
-Level<F> functions_for(SimdLevel level) {
-#if defined(MANYMOVE_HAVE_AVX512)
-  if (level == SimdLevel::avx512) return MANYMOVE_ADSORPTION_LEVEL(avx512);
-#endif
-#if defined(MANYMOVE_HAVE_AVX2)
-  if (level == SimdLevel::avx2) return MANYMOVE_ADSORPTION_LEVEL(avx2);
-#endif
-  (void)level;
-  return MANYMOVE_ADSORPTION_LEVEL(baseline);
-}
-#undef MANYMOVE_ADSORPTION_LEVEL
-
-template <class F>
 class CpuEngine final : public Engine {
  public:
   CpuEngine(State state, const Adopt& molecules, int threads)
       : state_(std::move(state)),
         pool_(threads),
-        level_(functions_for<F>(simd_level())),
+        kernels_(best_level<Kernels<F>>(MANYMOVE_LEVELS)),
         tallies_(pool_.size()) {
     fill_grid();
     make_scratch();
@@ -67,7 +39,7 @@ class CpuEngine final : public Engine {
     } else {
       const Work<F> w = work();
       each_batch([&](int first, int thread) {
-        level_.place(w, first, scratch_[thread].get(), tallies_[thread].tally);
+        kernels_.place_molecules(w, first, scratch_[thread].get(), tallies_[thread].tally);
       });
       for (const Slot& t : tallies_) check_placed(state_, t.tally);
     }
@@ -81,7 +53,7 @@ class CpuEngine final : public Engine {
       w.again = again;
       for (Slot& t : tallies_) t.tally = {};
       each_batch([&](int first, int thread) {
-        level_.run(w, first, scratch_[thread].get(), tallies_[thread].tally);
+        kernels_.run_systems(w, first, scratch_[thread].get(), tallies_[thread].tally);
       });
       Tally sum;
       for (const Slot& t : tallies_) {
@@ -123,8 +95,9 @@ class CpuEngine final : public Engine {
     std::vector<double> sums(2 * static_cast<std::size_t>(state_.parameters.systems));
     const TestWork<F> t{work(),     state_.data.counters.insertions, insertions, species, empty,
                         sums.data()};
-    each(state_.parameters.systems,
-         [&](int system, int thread) { level_.test(t, system, scratch_[thread].get()); });
+    each(state_.parameters.systems, [&](int system, int thread) {
+      kernels_.insert_test_molecules(t, system, scratch_[thread].get());
+    });
     state_.data.counters.insertions += insertions;
     return sums;
   }
@@ -140,12 +113,7 @@ class CpuEngine final : public Engine {
 
   void framework_energies(const double* xyz, std::size_t count, int species, bool direct,
                           double* energies) const override {
-    check_species(state_, species);
-    const Model<F> m = make_model(state_, host_grid<F>(state_));
-    for (std::size_t i = 0; i < count; ++i)
-      energies[i] =
-          direct ? direct_energy(state_, species, xyz + 3 * i)
-                 : static_cast<double>(framework_energy(m, species, to_site(state_, xyz + 3 * i)));
+    adsorption::framework_energies<F>(state_, xyz, count, species, direct, energies);
   }
 
  private:
@@ -181,7 +149,8 @@ class CpuEngine final : public Engine {
   }
   void sum_energies() {
     const Work<F> w = work();
-    each_batch([&](int first, int thread) { level_.energies(w, first, scratch_[thread].get()); });
+    each_batch(
+        [&](int first, int thread) { kernels_.sum_energies(w, first, scratch_[thread].get()); });
   }
 
   template <class Function>
@@ -206,7 +175,7 @@ class CpuEngine final : public Engine {
     for (int b = 0; b < species; ++b) {
       const GridWork g = grid_work(state_, b);
       each(n[1] * n[2], [&](int item, int thread) {
-        level_.row(
+        kernels_.fill_row(
             g, item % n[1], item / n[1], near[thread].data(),
             energies.data() + b * state_.grid_values() + static_cast<std::size_t>(item) * n[0]);
       });
@@ -216,7 +185,7 @@ class CpuEngine final : public Engine {
 
   State state_;
   ThreadPool pool_;
-  Level<F> level_;
+  Kernels<F> kernels_;
   std::vector<Slot> tallies_;
   std::vector<Scratch> scratch_;
   std::vector<std::uint64_t> reached_;
@@ -227,25 +196,15 @@ std::unique_ptr<Engine> cpu_engine(State&& state, const Adopt& molecules, int th
   return std::make_unique<CpuEngine<F>>(std::move(state), molecules, threads);
 }
 
-// Where is "cpu" or "cuda:<index>"; the state is made only once that is known to make sense.
+// The state is made only once the device and the threads are known to make sense.
 std::unique_ptr<Engine> engine_on(const std::string& device, int threads,
                                   const Parameters& parameters, const Adopt& molecules) {
-  if (threads < 0)
-    throw std::invalid_argument("threads must not be negative, got " + std::to_string(threads));
-  if (device == "cpu") {
-    if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    State state = make_state(parameters);
-    return parameters.double_precision ? cpu_engine<double>(std::move(state), molecules, threads)
-                                       : cpu_engine<float>(std::move(state), molecules, threads);
-  }
-  if (device.rfind("cuda:", 0) == 0) {
-    const std::string index = device.substr(5);
-    if (!index.empty() && index.size() < 4 &&
-        index.find_first_not_of("0123456789") == std::string::npos)
-      return make_cuda_engine(make_state(parameters), molecules, std::stoi(index));
-  }
-  throw std::invalid_argument("unknown device \"" + device +
-                              "\": expected \"cpu\" or \"cuda:<index>\"");
+  threads = cpu_threads(threads);
+  const std::vector<int> gpus = cuda_indices(device);
+  State state = make_state(parameters);
+  if (!gpus.empty()) return make_cuda_engine(std::move(state), molecules, gpus[0]);
+  return parameters.double_precision ? cpu_engine<double>(std::move(state), molecules, threads)
+                                     : cpu_engine<float>(std::move(state), molecules, threads);
 }
 
 }  // namespace

@@ -14,6 +14,20 @@
 
 namespace manymove::adsorption {
 
+// A molecule is in a pocket or on a hill.
+struct MANYMOVE_API PlaceError : std::invalid_argument {
+  PlaceError(const std::string& text, int molecule, bool pocket, double energy)
+      : std::invalid_argument(text), molecule(molecule), pocket(pocket), energy(energy) {}
+  int molecule;   // index in its system, from 0
+  bool pocket;    // behind the barrier; otherwise on a hill
+  double energy;  // of the framework there, in kelvin; meaningless in a pocket
+};
+
+// No channel leads through the framework below the barrier.
+struct MANYMOVE_API NoChannelError : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
 // metropolis: one system after the other on one core, plain loops: the reference (CPU only).
 // pmc: one thread, or SIMD lane, per system. plj: a system's pair sum is shared by 32 lanes.
 // mup, mdp: several proposals per step, uniform in the box or along two random walks.
@@ -107,7 +121,7 @@ class MANYMOVE_API Engine {
   virtual void set_max_displacement(double angstrom) = 0;
   virtual double max_displacement() const = 0;
   // Molecules elsewhere, [systems][molecules][3] in angstrom; counters and averages go on. Throws
-  // std::invalid_argument for one in a pocket or on a hill, with the state as it was.
+  // PlaceError for one in a pocket or on a hill, with the state as it was.
   virtual void set_positions(const double* positions) = 0;
   virtual void reset_averages() = 0;
   // Sets beta f V of each species for open systems. Averages and counters of moves are reset to
@@ -131,8 +145,8 @@ class MANYMOVE_API Engine {
 
 // device: "cpu" or "cuda:<index>". threads: of the CPU engine, 0 for all. Molecules are placed at
 // random below the hill.
-// Throws std::invalid_argument for bad input, std::bad_alloc when memory runs out,
-// std::runtime_error for device errors and where the molecules find no place.
+// Throws std::invalid_argument (PlaceError, NoChannelError) for bad input, std::bad_alloc when
+// memory runs out, std::runtime_error for device errors and where the molecules find no place.
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const Parameters& parameters,
                                                  const std::string& device, int threads);
 // Continues from a snapshot of an engine with the same parameters: the same trajectory.

@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include "state.h"
+#include "trials.h"
 
 namespace manymove::adsorption {
 
@@ -30,9 +31,23 @@ __host__ __device__ std::size_t warp_bytes(int slots, int bins) {
   return (bytes + 31) / 32 * 32;
 }
 
+template <class T>
+__device__ T butterfly(T value) {
+  MM_UNROLL
+  for (int off = 16; off > 0; off /= 2) value += __shfl_xor_sync(kAll, value, off);
+  return value;
+}
+
+template <class F>
+__device__ F pair_with(const Model<F>& m, const PairLaw<F>& law, const Point<F>& p,
+                       const SharedPoint<F>& q) {
+  return pair_energy(m, law, p, q.x, q.y, q.z);
+}
+
 // One system in the shared memory of its warp.
 template <class F>
 struct WarpSystem {
+  using Real = F;
   const Work<F>& w;
   const Model<F>& m;
   int id, lane;
@@ -87,20 +102,55 @@ struct WarpSystem {
     while (k >= counts[species]) k -= counts[species++];
     return m.first_slot[species] + k;
   }
+
+  // ---- what trials.h asks for; sums are those of the lanes' shares ----
+
+  __device__ F pair_change(int species, const Point<F>* to, const Point<F>* from, int slot) const {
+    F part = 0;
+    for (int b = 0; b < m.species; ++b) {
+      const PairLaw<F> law = m.law[species][b];
+      const int begin = m.first_slot[b], end = begin + counts[b];
+      for (int j = begin + lane; j < end; j += 32) {
+        if (j == slot) continue;
+        const SharedPoint<F> q = points[j];
+        if (to && from)
+          part += pair_with(m, law, *to, q) - pair_with(m, law, *from, q);
+        else
+          part += pair_with(m, law, to ? *to : *from, q);
+      }
+    }
+    return butterfly(part);
+  }
+  __device__ F field_change(int species, const Site& fresh, const Site& old) const {
+    const F field = framework_energy(m, species, lane & 1 ? old : fresh);
+    return __shfl_sync(kAll, field, 0) - __shfl_sync(kAll, field, 1);
+  }
+  __device__ void sync() const { __syncwarp(); }
+  __device__ void move(int slot, const Site& site) {
+    if (lane == 0) put(slot, site);
+  }
+  __device__ void insert(int species, const Site& site) {
+    const int n = counts[species];
+    change_count(species, m.first_slot[species] + n, site, n + 1);
+  }
+  __device__ void remove(int species, int slot) {
+    const int n = counts[species] - 1;
+    change_count(species, slot, sites[m.first_slot[species] + n], n);
+  }
+  __device__ void count_place(const Site& site) const {
+    if (lane == 0) profile[profile_bin(m, site)] += quantum(1.0);
+  }
+
+ private:
+  __device__ void change_count(int species, int slot, Site site, int count) {
+    __syncwarp();
+    if (lane == 0) {
+      put(slot, site);
+      counts[species] = count;
+    }
+    __syncwarp();
+  }
 };
-
-template <class T>
-__device__ T butterfly(T value) {
-  MM_UNROLL
-  for (int off = 16; off > 0; off /= 2) value += __shfl_xor_sync(kAll, value, off);
-  return value;
-}
-
-template <class F>
-__device__ F pair_with(const Model<F>& m, const PairLaw<F>& law, const Point<F>& p,
-                       const SharedPoint<F>& q) {
-  return pair_energy(m, law, p, q.x, q.y, q.z);
-}
 
 template <class F>
 __device__ double total_energy(const WarpSystem<F>& s) {
@@ -175,26 +225,6 @@ __device__ inline void renew_energy(Averages& a, double fresh, double& energy) {
 
 // ---- plj: a warp per system, one proposal per step ----
 
-// Over the lanes' shares of the other molecules; its own slot must be left out.
-template <class F>
-__device__ F pair_difference(const WarpSystem<F>& s, int species, bool gain, bool loss,
-                             const Point<F>& to, const Point<F>& from, int skip) {
-  F part = 0;
-  for (int b = 0; b < s.m.species; ++b) {
-    const PairLaw<F> law = s.m.law[species][b];
-    const int begin = s.m.first_slot[b], end = begin + s.counts[b];
-    for (int j = begin + s.lane; j < end; j += 32) {
-      if (j == skip) continue;
-      const SharedPoint<F> q = s.points[j];
-      if (gain && loss)
-        part += pair_with(s.m, law, to, q) - pair_with(s.m, law, from, q);
-      else
-        part += pair_with(s.m, law, gain ? to : from, q);
-    }
-  }
-  return butterfly(part);
-}
-
 struct LocalTally {
   unsigned accepted = 0, exchanges = 0, accepted_exchanges = 0, full = 0;
 };
@@ -205,85 +235,6 @@ __device__ inline void add_tally(DeviceTally* tally, const LocalTally& t) {
   if (t.accepted_exchanges)
     atomicAdd(&tally->accepted_exchanges, static_cast<unsigned long long>(t.accepted_exchanges));
   if (t.full) atomicOr(&tally->full, t.full);
-}
-
-template <class F>
-__device__ void translate(WarpSystem<F>& s, std::uint64_t step, std::uint32_t which,
-                          LocalTally& tally) {
-  const int n = s.molecules();
-  if (n == 0) return;
-  int species;
-  const int slot =
-      s.find(static_cast<int>(uniform_below(which, static_cast<std::uint32_t>(n))), species);
-  std::uint32_t word[4];
-  random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
-  const Site old = s.sites[slot], fresh = moved(old, step_of(s.m, word));
-  const F pairs =
-      pair_difference(s, species, true, true, to_point(s.m, fresh), to_point(s.m, old), slot);
-  const F field = framework_energy(s.m, species, s.lane & 1 ? old : fresh);
-  const F difference =
-      lowest_of(pairs + (__shfl_sync(kAll, field, 0) - __shfl_sync(kAll, field, 1)), F(kForbidden));
-  const bool accept = metropolis(s.m.beta, difference, word[3]);
-  __syncwarp();  // everybody has read the old places
-  if (accept) {
-    if (s.lane == 0) s.put(slot, fresh);
-    s.energy += static_cast<double>(difference);
-    ++tally.accepted;
-  }
-  if (s.w.measure && s.m.bins && s.lane == 0)
-    s.profile[profile_bin(s.m, accept ? fresh : old)] += quantum(1.0);
-  __syncwarp();
-}
-
-// Returns false and leaves the system unchanged if an accepted insertion finds no free slot.
-template <class F>
-__device__ bool exchange(WarpSystem<F>& s, std::uint64_t step, LocalTally& tally) {
-  std::uint32_t word[4];
-  random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::exchange);
-  const auto species =
-      static_cast<int>(uniform_below(word[1], static_cast<std::uint32_t>(s.m.species)));
-  const int n = s.counts[species], first = s.m.first_slot[species];
-  const double activity = s.m.activity[species];
-  ++tally.exchanges;
-  if (word[0] >> 31) {
-    std::uint32_t place[4];
-    random_words(place, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
-    const Site fresh{place[0], place[1], place[2]};
-    const Point<F> p = to_point(s.m, fresh);
-    const F pairs = pair_difference(s, species, true, false, p, p, -1);
-    const F difference = lowest_of(pairs + framework_energy(s.m, species, fresh), F(kForbidden));
-    if (!accept_insertion(s.m.beta, difference, activity, n, word[3])) return true;
-    if (first + n == s.m.first_slot[species + 1]) {
-      tally.full |= 1u << species;
-      --tally.exchanges;
-      return false;
-    }
-    __syncwarp();
-    if (s.lane == 0) {
-      s.put(first + n, fresh);
-      s.counts[species] = n + 1;
-    }
-    s.energy += static_cast<double>(difference);
-  } else {
-    if (n == 0) return true;
-    const int slot =
-        first + static_cast<int>(uniform_below(word[2], static_cast<std::uint32_t>(n)));
-    const Site old = s.sites[slot];
-    const Point<F> p = to_point(s.m, old);
-    const F pairs = pair_difference(s, species, false, true, p, p, slot);
-    const F lost = pairs + framework_energy(s.m, species, old);
-    if (!accept_deletion(s.m.beta, -lost, activity, n, word[3])) return true;
-    const Site last = s.sites[first + n - 1];
-    __syncwarp();
-    if (s.lane == 0) {
-      s.put(slot, last);
-      s.counts[species] = n - 1;
-    }
-    s.energy -= static_cast<double>(lost);
-  }
-  ++tally.accepted_exchanges;
-  __syncwarp();
-  return true;
 }
 
 // The system of this warp, or none.

@@ -14,8 +14,6 @@ namespace {
 
 constexpr const char* kAxis[3] = {"x", "y", "z"};
 
-[[noreturn]] void refuse(const std::string& text) { throw std::invalid_argument(text); }
-
 bool positive(double value) { return value > 0 && std::isfinite(value); }
 
 void check_framework(const Parameters& p) {
@@ -27,8 +25,8 @@ void check_framework(const Parameters& p) {
     if (p.cells[a] < 1 || p.cells[a] > 1000) refuse("cells must be from 1 to 1000 along each axis");
     const double edge = f.cell[a] * p.cells[a];
     if (edge < 2 * p.cutoff)
-      refuse(text_of("the box is ", edge, " angstrom along ", kAxis[a],
-                     ", less than twice the cutoff of ", p.cutoff, ": more unit cells are needed"));
+      refuse("the box is ", edge, " angstrom along ", kAxis[a], ", less than twice the cutoff of ",
+             p.cutoff, ": more unit cells are needed");
   }
   for (double x : f.fractional)
     if (!std::isfinite(x)) refuse("a coordinate of the framework is not finite");
@@ -49,7 +47,7 @@ void check_law(const LennardJones& law) {
 
 void check_molecules(const Parameters& p) {
   const std::size_t count = p.species.size();
-  if (count < 1 || count > kMostSpecies) refuse(text_of("from 1 to ", kMostSpecies, " species"));
+  if (count < 1 || count > kMostSpecies) refuse("from 1 to ", kMostSpecies, " species");
   if (p.pairs.size() != count * count) refuse("pairs need a law for each two species");
   for (const LennardJones& law : p.pairs) check_law(law);
   std::int64_t slots = 0;
@@ -63,24 +61,22 @@ void check_molecules(const Parameters& p) {
   }
   if (slots < 1 && !(p.exchange > 0)) refuse("there must be at least one molecule");
   if (slots > kMostSlots)
-    refuse(text_of(slots, " molecules in a system are too many, at most ", kMostSlots,
-                   " are possible"));
+    refuse(slots, " molecules in a system are too many, at most ", kMostSlots, " are possible");
 }
 
 void check_method(const Parameters& p) {
   const bool multiple = p.method == Method::mup || p.method == Method::mdp;
   if (multiple &&
       (p.proposals < kWidth || p.proposals > kMostProposals || (p.proposals & (p.proposals - 1))))
-    refuse(text_of("proposals must be a power of two from 32 to ", kMostProposals, ", got ",
-                   p.proposals));
+    refuse("proposals must be a power of two from 32 to ", kMostProposals, ", got ", p.proposals);
   if (!(p.exchange >= 0) || !(p.exchange < 1)) refuse("exchange must be in [0, 1)");
   if (p.exchange > 0 && p.method != Method::metropolis && p.method != Method::plj)
     refuse("insertions and deletions go with the methods metropolis and plj");
   if (p.systems < 1) refuse("there must be at least one system");
   if (p.systems > kMostSystems)
-    refuse(text_of(p.systems, " systems are too many, at most ", kMostSystems, " are possible"));
+    refuse(p.systems, " systems are too many, at most ", kMostSystems, " are possible");
   if (p.groups < 1 || p.groups > p.systems) refuse("groups must be from 1 to the systems");
-  if (p.bins < 0 || p.bins > 1024) refuse(text_of("bins must be from 1 to 1024, got ", p.bins));
+  if (p.bins < 0 || p.bins > 1024) refuse("bins must be from 1 to 1024, got ", p.bins);
   if (p.bins && !p.direction[0] && !p.direction[1] && !p.direction[2])
     refuse("the direction of the profile must not be zero");
 }
@@ -319,8 +315,9 @@ void finish_grid(State& s, std::vector<double>&& energies) {
       opened += open[i];
     }
     if (pockets && opened == 0)
-      refuse(text_of("no channel for species ", b, " leads through the framework below ", p.barrier,
-                     " K: raise the barrier or block nothing"));
+      throw NoChannelError(text_of("no channel for species ", b,
+                                   " leads through the framework below ", p.barrier,
+                                   " K: raise the barrier or block nothing"));
     const double share = static_cast<double>(p.species.size() * values);
     s.info.blocked_share += static_cast<double>(blocked) / share;
     s.info.open_share += static_cast<double>(opened) / share;
@@ -395,14 +392,15 @@ std::pair<double, bool> energy_at(const State& s, int species, const Site& site)
 Site checked_site(const State& s, const double* xyz, int species, int molecule, int system) {
   const auto who = [&] { return text_of("molecule ", molecule, " of system ", system); };
   for (int a = 0; a < 3; ++a)
-    if (!std::isfinite(xyz[a])) refuse(text_of("the position of ", who(), " is not finite"));
+    if (!std::isfinite(xyz[a])) refuse("the position of ", who(), " is not finite");
   const Site site = to_site(s, xyz);
   const auto [energy, pocket] = energy_at(s, species, site);
   if (pocket || !(energy < s.parameters.hill))
-    refuse(text_of(who(),
-                   pocket ? " is in a pocket that molecules cannot reach"
-                          : text_of(" is on a hill, at ", energy, " K"),
-                   " (at ", xyz[0], ", ", xyz[1], ", ", xyz[2], ")"));
+    throw PlaceError(text_of(who(),
+                             pocket ? " is in a pocket that molecules cannot reach"
+                                    : text_of(" is on a hill, at ", energy, " K"),
+                             " (at ", xyz[0], ", ", xyz[1], ", ", xyz[2], ")"),
+                     molecule, pocket, energy);
   return site;
 }
 
@@ -508,7 +506,7 @@ template Work<double> make_work(const State&, const double*);
 
 void check_species(const State& s, int species) {
   if (species < 0 || static_cast<std::size_t>(species) >= s.parameters.species.size())
-    refuse(text_of("there is no species ", species));
+    refuse("there is no species ", species);
 }
 
 namespace {

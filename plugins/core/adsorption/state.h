@@ -80,4 +80,16 @@ void make_room(State& state);
 void grow(State& state, unsigned full);
 std::vector<int> capacities(const State& state);
 
+// As Engine::framework_energies().
+template <class F>
+void framework_energies(const State& state, const double* xyz, std::size_t count, int species,
+                        bool direct, double* energies) {
+  check_species(state, species);
+  const Model<F> m = make_model(state, host_grid<F>(state));
+  for (std::size_t i = 0; i < count; ++i)
+    energies[i] =
+        direct ? direct_energy(state, species, xyz + 3 * i)
+               : static_cast<double>(framework_energy(m, species, to_site(state, xyz + 3 * i)));
+}
+
 }  // namespace manymove::adsorption

@@ -37,8 +37,8 @@ class MANYMOVE_API Communicator {
   // from[r] is what rank r has in to[this rank].
   virtual void transpose(const std::int64_t* to, std::int64_t* from) = 0;
   // Messages that the other sides expect, with sizes that they know (MPI_Alltoallv). Several from
-  // one rank are received in the order in which it sends them. If this throws, the memory of what
-  // was to be received must never be freed: see keep_for_ever().
+  // one rank are received in the order in which it sends them. If this throws, their memory must
+  // never be freed: see keep_for_ever().
   virtual void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) = 0;
 
   // Replaces the values by their maxima over all ranks.
@@ -75,7 +75,7 @@ class MANYMOVE_API Communicator {
 // rank has none.
 MANYMOVE_API void agree(Communicator& communicator, std::exception_ptr error);
 
-// How many lower ranks have the same name, such as that of their host. Collective.
+// Number of lower ranks with the same name, for instance of their host. Collective.
 MANYMOVE_API int rank_among_namesakes(Communicator& communicator, const std::string& name);
 
 // Throws `error` if all ranks throw it; otherwise tells the other ranks, and throws RankFailure.
@@ -110,22 +110,22 @@ void collective(Communicator& communicator, Task&& task) {
   }
 }
 
-// MPI may still write to the memory of messages whose exchange has failed. Moves containers to
-// where they are never freed, and leaves empty ones.
+// Moves containers to memory that is never freed and leaves empty ones, because MPI may still read
+// and write the memory of messages whose exchange has failed.
 template <class... Containers>
 void keep_for_ever(Containers&... containers) {
   (static_cast<void>(new Containers(std::move(containers))), ...);
 }
 
-// What rank r has put into sent(this rank), in the order of ranks; numbers[r], if asked for, is how
-// many there are. sent(r) is a vector.
-template <class T, class Sent>
-std::vector<T> deliver_each(Communicator& communicator, const Sent& sent,
-                            std::vector<std::int64_t>* numbers = nullptr) {
+// What rank r has put into part(this rank), in the order of ranks; numbers[r], if asked for, is how
+// many there are. part(r) is a vector in `sent`, which is lost if this throws.
+template <class T, class Sent, class Part>
+std::vector<T> deliver_parts(Communicator& communicator, Sent& sent, Part part,
+                             std::vector<std::int64_t>* numbers = nullptr) {
   const auto ranks = static_cast<std::size_t>(communicator.ranks());
   const auto self = static_cast<std::size_t>(communicator.rank());
   std::vector<std::int64_t> to(ranks), from(ranks);
-  for (std::size_t r = 0; r < ranks; ++r) to[r] = static_cast<std::int64_t>(sent(r).size());
+  for (std::size_t r = 0; r < ranks; ++r) to[r] = static_cast<std::int64_t>(part(r).size());
   communicator.transpose(to.data(), from.data());
   std::int64_t total = 0;
   for (const std::int64_t number : from) total += number;
@@ -133,18 +133,18 @@ std::vector<T> deliver_each(Communicator& communicator, const Sent& sent,
   std::vector<Communicator::Message> out, in;
   T* at = all.data();
   for (std::size_t r = 0; r < ranks; at += from[r], ++r) {
-    const std::vector<T>& part = sent(r);
+    std::vector<T>& mine = part(r);
     if (r == self) {
-      std::copy(part.begin(), part.end(), at);
+      std::copy(mine.begin(), mine.end(), at);
       continue;
     }
-    if (to[r]) out.push_back({static_cast<int>(r), const_cast<T*>(part.data()), to[r] * sizeof(T)});
+    if (to[r]) out.push_back({static_cast<int>(r), mine.data(), to[r] * sizeof(T)});
     if (from[r]) in.push_back({static_cast<int>(r), at, from[r] * sizeof(T)});
   }
   try {
     communicator.exchange(out, in);
   } catch (...) {
-    keep_for_ever(all);
+    keep_for_ever(all, sent);
     throw;
   }
   if (numbers) *numbers = std::move(from);
@@ -153,17 +153,17 @@ std::vector<T> deliver_each(Communicator& communicator, const Sent& sent,
 
 // The same of what is in sent[r].
 template <class T>
-std::vector<T> deliver(Communicator& communicator, const std::vector<std::vector<T>>& sent,
+std::vector<T> deliver(Communicator& communicator, std::vector<std::vector<T>> sent,
                        std::vector<std::int64_t>* numbers = nullptr) {
-  const auto part = [&](std::size_t r) -> const std::vector<T>& { return sent[r]; };
-  return deliver_each<T>(communicator, part, numbers);
+  const auto part = [&](std::size_t r) -> std::vector<T>& { return sent[r]; };
+  return deliver_parts<T>(communicator, sent, part, numbers);
 }
 
 // What all ranks have, in the order of ranks.
 template <class T>
-std::vector<T> collect(Communicator& communicator, const std::vector<T>& mine) {
-  const auto part = [&](std::size_t) -> const std::vector<T>& { return mine; };
-  return deliver_each<T>(communicator, part);
+std::vector<T> collect(Communicator& communicator, std::vector<T> mine) {
+  const auto part = [&](std::size_t) -> std::vector<T>& { return mine; };
+  return deliver_parts<T>(communicator, mine, part);
 }
 
 }  // namespace manymove

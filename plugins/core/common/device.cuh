@@ -2,6 +2,7 @@
 // Device memory, streams and errors of the CUDA runtime, owned.
 #pragma once
 
+#include <cuda.h>
 #include <cuda_runtime.h>
 
 #include <atomic>
@@ -50,25 +51,26 @@ inline int existing_device(int device) {
   return device;
 }
 
-// Its destructor restores the device that was current for the calling thread. With CUDA 12 and
-// later this makes a context on that device if it had none.
+// The calling thread's context, null if it has none. This call creates none.
+CUcontext current_context() noexcept;
+void restore_context(CUcontext context) noexcept;
+// Makes a device current for the calling thread, by its primary context alone. The device that
+// cudaSetDevice has set does not change: it is current again when the thread's context is
+// restored, even if there was none.
+cudaError_t select_device(int device) noexcept;
+
+// Its destructor restores the context that the calling thread had, or none if it had none.
+// cudaSetDevice would create one on a device that is not used, which costs some 0.5 GB there.
 class DeviceGuard {
  public:
-  DeviceGuard() noexcept : known_(cudaGetDevice(&before_) == cudaSuccess) {}
-  explicit DeviceGuard(int device) : DeviceGuard() {
-    if (!known_ || device != before_) check(cudaSetDevice(device), "device");
-  }
-  ~DeviceGuard() {
-    int now;
-    if (!known_ || (cudaGetDevice(&now) == cudaSuccess && now == before_)) return;
-    if (cudaSetDevice(before_) != cudaSuccess) cudaGetLastError();
-  }
+  DeviceGuard() noexcept : before_(current_context()) {}
+  explicit DeviceGuard(int device) : DeviceGuard() { check(select_device(device), "device"); }
+  ~DeviceGuard() { restore_context(before_); }
   DeviceGuard(const DeviceGuard&) = delete;
   DeviceGuard& operator=(const DeviceGuard&) = delete;
 
  private:
-  int before_ = 0;
-  bool known_;
+  CUcontext before_;
 };
 
 // Owns an engine of one device. The device is current while the engine is made, while a function of
@@ -94,7 +96,7 @@ class OnDevice {
   }
   ~OnDevice() {
     const DeviceGuard guard;
-    cudaSetDevice(device_);
+    select_device(device_);
     engine_.reset();
   }
   OnDevice(const OnDevice&) = delete;

@@ -1,8 +1,63 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <mutex>
+
 #include "device.cuh"
 #include "devices.h"
 
 namespace manymove {
+
+namespace {
+
+// A function of the driver, null where there is none. The runtime has loaded the driver, so that
+// nothing needs to be linked with its library.
+template <class Function>
+Function* driver_function(const char* name) {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result;
+#if CUDART_VERSION >= 12050
+  const auto status =
+      cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result);
+#else
+  const auto status = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result);
+#endif
+  if (status != cudaSuccess) cudaGetLastError();
+  return status == cudaSuccess ? reinterpret_cast<Function*>(found) : nullptr;
+}
+
+// Retained until the process ends, like the primary contexts that the runtime retains.
+CUcontext primary_context(int device) {
+  static std::mutex mutex;
+  static std::vector<CUcontext> contexts;
+  static const auto retain =
+      driver_function<CUresult(CUcontext*, CUdevice)>("cuDevicePrimaryCtxRetain");
+  const std::lock_guard lock(mutex);
+  const auto k = static_cast<std::size_t>(device);
+  if (k >= contexts.size()) contexts.resize(k + 1);
+  if (!contexts[k] && (!retain || retain(&contexts[k], device) != CUDA_SUCCESS))
+    contexts[k] = nullptr;
+  return contexts[k];
+}
+
+bool make_current(CUcontext context) {
+  static const auto set = driver_function<CUresult(CUcontext)>("cuCtxSetCurrent");
+  return set && set(context) == CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUcontext current_context() noexcept {
+  static const auto get = driver_function<CUresult(CUcontext*)>("cuCtxGetCurrent");
+  CUcontext context = nullptr;
+  return get && get(&context) == CUDA_SUCCESS ? context : nullptr;
+}
+
+void restore_context(CUcontext context) noexcept { make_current(context); }
+
+cudaError_t select_device(int device) noexcept {
+  const CUcontext context = primary_context(device);
+  if (context && make_current(context)) return cudaSuccess;
+  return cudaSetDevice(device);  // says what is wrong with the device
+}
 
 std::vector<Device> cuda_devices() {
   int count = 0;

@@ -89,7 +89,7 @@ class MpiChannel final : public Post {
   }
 
   // Messages that the other sides expect, with sizes that they know. If this throws, MPI may still
-  // write to the memory of what was to be received.
+  // read and write their memory.
   void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) {
     auto operation = std::make_unique<Operation>();
     const auto in_pieces = [&](const Message& message, auto start) {
@@ -152,8 +152,8 @@ class MpiChannel final : public Post {
   static int do_not_copy(Handle, int, void*, void*, void*, int* copied) { return *copied = 0; }
   static int do_not_delete(Handle, int, void*, void*) { return 0; }
 
-  // All ranks make a duplicate. No rank can be asked before there is one: a rank is known to be
-  // alive once its byte has come.
+  // All ranks make a duplicate. Ranks cannot be asked whether they are alive before it exists: a
+  // rank is known to be alive once its byte has arrived.
   class RollCall final : public Post {
    public:
     RollCall(const Mpi<Handle>& mpi, Handle host, int ranks)
@@ -175,7 +175,7 @@ class MpiChannel final : public Post {
     }
     Handle copy() const { return copy_; }
 
-    // Answers for the ranks that have arrived and wait as this one does.
+    // Answers in place of the ranks whose byte has arrived, which wait as this one does.
     void send(int rank, const Notice& notice) override {
       const volatile char& arrived = arrived_[static_cast<std::size_t>(rank)];
       if (notice.kind == Notice::kQuestion && arrived)

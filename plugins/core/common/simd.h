@@ -16,4 +16,33 @@ std::vector<std::string> simd_levels();
 SimdLevel simd_level();
 std::string simd_level_name(SimdLevel level);
 
+// A source that is compiled once per level defines use(Kernels&) in the level's namespace, which
+// sets the function pointers of an algorithm's struct Kernels; this declares it.
+#define MANYMOVE_KERNELS(Kernels) \
+  namespace baseline {            \
+  void use(Kernels& kernels);     \
+  }                               \
+  namespace avx2 {                \
+  void use(Kernels& kernels);     \
+  }                               \
+  namespace avx512 {              \
+  void use(Kernels& kernels);     \
+  }
+
+// The kernels of simd_level(): best_level<Kernels>(MANYMOVE_LEVELS).
+#if defined(MANYMOVE_HAVE_AVX512)
+#define MANYMOVE_LEVELS &baseline::use, &avx2::use, &avx512::use
+#elif defined(MANYMOVE_HAVE_AVX2)
+#define MANYMOVE_LEVELS &baseline::use, &avx2::use, nullptr
+#else
+#define MANYMOVE_LEVELS &baseline::use, nullptr, nullptr
+#endif
+template <class Kernels>
+Kernels best_level(void (*baseline)(Kernels&), void (*avx2)(Kernels&), void (*avx512)(Kernels&)) {
+  const SimdLevel level = simd_level();
+  Kernels kernels;
+  (level == SimdLevel::avx512 ? avx512 : level == SimdLevel::avx2 ? avx2 : baseline)(kernels);
+  return kernels;
+}
+
 }  // namespace manymove

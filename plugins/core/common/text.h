@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 
@@ -31,6 +32,11 @@ std::string text_of(const Parts&... parts) {
   std::string text;
   (append_text(text, parts), ...);
   return text;
+}
+
+template <class... Parts>
+[[noreturn]] void refuse(const Parts&... parts) {
+  throw std::invalid_argument(text_of(parts...));
 }
 
 // As much as fits, with a zero at the end; a character of several bytes is not cut.

@@ -139,8 +139,6 @@ void count(const Rules& r, const Bins& b, const Guests& g, const std::int32_t* s
   for (; j < end; ++j) consider(j);
 }
 
-}  // namespace
-
 std::int64_t change_of(const Rules& r, bool double_precision, const Guests& g, std::size_t begin,
                        std::size_t end, std::size_t self, const Site& from, const Site& to,
                        float& nearest2) {
@@ -170,5 +168,9 @@ void count_pairs(const Rules& r, const Bins& b, const Guests& g, const std::int3
   else
     count<false>(r, b, g, species, i, begin, end, counts);
 }
+
+}  // namespace
+
+void use(Kernels& kernels) { kernels = {&change_of, &potential, &count_pairs}; }
 
 }  // namespace manymove::coulomb::MANYMOVE_SIMD

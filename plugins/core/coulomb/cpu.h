@@ -2,6 +2,7 @@
 // What cpu.cpp defines once per SIMD level.
 #pragma once
 
+#include "../common/simd.h"
 #include "model.h"
 
 namespace manymove::coulomb {
@@ -11,27 +12,19 @@ struct Guests {
   const float *x, *y, *z, *charge;
 };
 
-#define MANYMOVE_COULOMB_KERNELS                                                                   \
-  /* By how much the guests from begin to end, without the trial's own index, change the potential \
-     of a trial, and the least squared distance from where it leads, not below rounding. */        \
-  std::int64_t change_of(const Rules& r, bool double_precision, const Guests& g,                   \
-                         std::size_t begin, std::size_t end, std::size_t self, const Site& from,   \
-                         const Site& to, float& nearest2);                                         \
-  /* Potential at `at` from the guests, in float64. */                                             \
-  std::int64_t potential(const Rules& r, const Guests& g, std::size_t begin, std::size_t end,      \
-                         const Site& at);                                                          \
-  /* Adds the pairs of ion i with those from begin to end. */                                      \
-  void count_pairs(const Rules& r, const Bins& b, const Guests& g, const std::int32_t* species,    \
-                   std::size_t i, std::size_t begin, std::size_t end, std::uint64_t* counts);
-
-namespace baseline {
-MANYMOVE_COULOMB_KERNELS
-}
-namespace avx2 {
-MANYMOVE_COULOMB_KERNELS
-}
-namespace avx512 {
-MANYMOVE_COULOMB_KERNELS
-}
+struct Kernels {
+  // Change of a trial's potential by the guests from begin to end, without the trial's own index,
+  // and the least squared distance of the new place from them, not below rounding.
+  std::int64_t (*change_of)(const Rules& r, bool double_precision, const Guests& g,
+                            std::size_t begin, std::size_t end, std::size_t self, const Site& from,
+                            const Site& to, float& nearest2);
+  // Potential at `at` from the guests, in float64.
+  std::int64_t (*potential)(const Rules& r, const Guests& g, std::size_t begin, std::size_t end,
+                            const Site& at);
+  // Adds the pairs of ion i with those from begin to end.
+  void (*count_pairs)(const Rules& r, const Bins& b, const Guests& g, const std::int32_t* species,
+                      std::size_t i, std::size_t begin, std::size_t end, std::uint64_t* counts);
+};
+MANYMOVE_KERNELS(Kernels)
 
 }  // namespace manymove::coulomb

@@ -79,11 +79,11 @@ class Card {
     reduction_.clear(stream_);
     put(state.sites);
   }
-  ~Card() { cudaSetDevice(device_); }  // where its members are freed
+  ~Card() { select_device(device_); }  // where its members are freed
   Card(const Card&) = delete;
   Card& operator=(const Card&) = delete;
 
-  void use() const { check(cudaSetDevice(device_), "device"); }
+  void use() const { check(select_device(device_), "device"); }
   cudaStream_t stream() const { return stream_; }
   const Site* sites() const { return site_.data(); }
   int blocks() const { return (n_ + kThreads - 1) / kThreads; }
@@ -233,7 +233,7 @@ class Card {
 
  private:
   static int current(int device) {
-    check(cudaSetDevice(device), "device");
+    check(select_device(device), "device");
     return device;
   }
 
@@ -306,7 +306,7 @@ void connect(const std::vector<int>& devices) {
         throw std::invalid_argument("cuda:" + std::to_string(from) +
                                     " cannot write to cuda:" + std::to_string(to) +
                                     ": one chain needs GPUs with peer access to each other");
-      check(cudaSetDevice(from), "device");
+      check(select_device(from), "device");
       const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
       if (status == cudaErrorPeerAccessAlreadyEnabled)
         cudaGetLastError();

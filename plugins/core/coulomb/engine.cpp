@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <thread>
 #include <utility>
 
-#include "../common/simd.h"
+#include "../common/device_name.h"
 #include "../common/thread_pool.h"
 #include "cpu.h"
 #include "cuda.h"
@@ -15,24 +14,6 @@
 
 namespace manymove::coulomb {
 namespace {
-
-struct Kernels {
-  decltype(&baseline::change_of) change_of;
-  decltype(&baseline::potential) potential;
-  decltype(&baseline::count_pairs) count_pairs;
-};
-
-Kernels kernels_for(SimdLevel level) {
-#if defined(MANYMOVE_HAVE_AVX512)
-  if (level == SimdLevel::avx512)
-    return {&avx512::change_of, &avx512::potential, &avx512::count_pairs};
-#endif
-#if defined(MANYMOVE_HAVE_AVX2)
-  if (level == SimdLevel::avx2) return {&avx2::change_of, &avx2::potential, &avx2::count_pairs};
-#endif
-  (void)level;
-  return {&baseline::change_of, &baseline::potential, &baseline::count_pairs};
-}
 
 constexpr std::size_t kPart = 1024;  // ions of an item of work
 constexpr std::size_t kGroup = 64;   // trials of a thread between two looks at the others
@@ -42,7 +23,7 @@ constexpr std::size_t kMostEnergies = 1 << 20;
 class CpuEngine final : public Engine {
  public:
   CpuEngine(State state, int threads)
-      : state_(std::move(state)), pool_(threads), kernels_(kernels_for(simd_level())) {
+      : state_(std::move(state)), pool_(threads), kernels_(best_level<Kernels>(MANYMOVE_LEVELS)) {
     const std::size_t n = state_.sites.size();
     for (auto* column : {&x_, &y_, &z_, &charge_}) column->resize(n);
     trials_.resize(n);
@@ -388,35 +369,13 @@ class CpuEngine final : public Engine {
   std::vector<double> energies_;
 };
 
-// Those of "cuda:0" or "cuda:0,1"; none of anything else.
-std::vector<int> cuda_indices(const std::string& device) {
-  std::vector<int> indices;
-  std::size_t at = 5;
-  if (device.rfind("cuda:", 0) != 0) return {};
-  while (at <= device.size()) {
-    const std::size_t end = std::min(device.find(',', at), device.size());
-    const std::string index = device.substr(at, end - at);
-    if (index.empty() || index.size() > 3 ||
-        index.find_first_not_of("0123456789") != std::string::npos)
-      return {};
-    indices.push_back(std::stoi(index));
-    at = end + 1;
-  }
-  return indices;
-}
-
+// The state is made only once the device and the threads are known to make sense.
 template <class MakeState>
 std::unique_ptr<Engine> engine_on(const std::string& device, int threads, MakeState&& state) {
-  if (threads < 0)
-    throw std::invalid_argument("threads must not be negative, got " + std::to_string(threads));
-  if (device == "cpu") {
-    if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    return std::make_unique<CpuEngine>(state(), threads);
-  }
-  if (const std::vector<int> indices = cuda_indices(device); !indices.empty())
-    return make_cuda_engine(state(), indices);
-  throw std::invalid_argument("unknown device \"" + device +
-                              "\": expected \"cpu\", \"cuda:<index>\" or several, \"cuda:0,1\"");
+  threads = cpu_threads(threads);
+  const std::vector<int> gpus = cuda_indices(device, true);
+  if (!gpus.empty()) return make_cuda_engine(state(), gpus);
+  return std::make_unique<CpuEngine>(state(), threads);
 }
 
 }  // namespace

@@ -46,6 +46,8 @@ struct Ions {
   const double* diameter;       // [N]
   const std::int32_t* species;  // [N], from 0
   std::size_t count;
+  // [N], IDs of the ions in the host program, for messages; null: messages count ions from 0.
+  const std::int64_t* atom_id = nullptr;
 };
 
 struct Counters {

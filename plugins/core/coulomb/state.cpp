@@ -10,14 +10,18 @@
 namespace manymove::coulomb {
 namespace {
 
-template <class... Parts>
-[[noreturn]] void reject(const Parts&... parts) {
-  throw std::invalid_argument(text_of(parts...));
-}
-
 void require_positive(const char* name, double value) {
   if (!(value > 0) || !std::isfinite(value))
-    reject(name, " must be positive and finite, got ", value);
+    refuse(name, " must be positive and finite, got ", value);
+}
+
+// Ions in messages.
+std::string name_of(const State& s, std::size_t i) {
+  return s.atom_id.empty() ? text_of("ion ", i) : text_of("atom ", s.atom_id[i]);
+}
+std::string names_of(const State& s, std::size_t i, std::size_t j) {
+  return s.atom_id.empty() ? text_of("ions ", i, " and ", j)
+                           : text_of("atoms ", s.atom_id[i], " and ", s.atom_id[j]);
 }
 
 void choose_units(State& s) {
@@ -37,7 +41,7 @@ void choose_units(State& s) {
     s.unit = longest / (2 * kHalf);
     for (int a = 0; a < 3; ++a) {
       r.extent[a] = static_cast<float>(2 * std::nearbyint(p.box[a] / s.unit / 2));
-      if (r.extent[a] < 1024) reject("box edge ", "xyz"[a], " is too short beside ", longest);
+      if (r.extent[a] < 1024) refuse("box edge ", "xyz"[a], " is too short beside ", longest);
       s.axis_unit[a] = p.box[a] / static_cast<double>(r.extent[a]);
     }
   }
@@ -50,7 +54,7 @@ std::uint32_t steps(const State& s, const char* name, double length) {
   double most = kHalf;
   for (const float edge : s.rules.extent) most = std::min(most, edge / 2.0);
   if (!(length > 0) || length > most * s.unit * (1 + 1e-12))
-    reject(name, " must be positive and at most ", most * s.unit, ", got ", length);
+    refuse(name, " must be positive and at most ", most * s.unit, ", got ", length);
   return static_cast<std::uint32_t>(std::clamp(std::nearbyint(length / s.unit), 1.0, most));
 }
 
@@ -61,7 +65,7 @@ void choose_moves(State& s) {
     p.max_displacement = p.periodic ? *std::min_element(p.box, p.box + 3) / 6 : p.radius / 3;
   r.step = steps(s, "max_displacement", p.max_displacement);
   if (!(p.short_fraction >= 0 && p.short_fraction <= 1))
-    reject("short_fraction must be from 0 to 1, got ", p.short_fraction);
+    refuse("short_fraction must be from 0 to 1, got ", p.short_fraction);
   if (p.short_fraction > 0) {
     r.short_step = steps(s, "short_displacement", p.short_displacement);
     r.short_below = static_cast<std::uint32_t>(
@@ -70,7 +74,7 @@ void choose_moves(State& s) {
   r.key = {static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};
   const int eta = p.threads_per_particle;
   if (eta < 0 || eta > 16 || (eta & (eta - 1)))
-    reject("threads_per_particle must be 1, 2, 4, 8 or 16, got ", eta);
+    refuse("threads_per_particle must be 1, 2, 4, 8 or 16, got ", eta);
 }
 
 // Resolution of the integer potentials: 2^-46 of the term at contact, unless the sum over all ions,
@@ -87,21 +91,22 @@ void choose_resolution(State& s, double charge, double contact) {
 
 void read_ions(State& s, const Ions& ions) {
   const std::size_t n = ions.count;
-  if (n < 2) reject("a neutral system needs two ions or more, got ", n);
-  if (n > (std::size_t{1} << 30)) reject("too many ions: ", n);
+  if (n < 2) refuse("a neutral system needs two ions or more, got ", n);
+  if (n > (std::size_t{1} << 30)) refuse("too many ions: ", n);
   double sum = 0, magnitude = 0, most = 0, widest = 0;
   double narrowest = std::numeric_limits<double>::infinity();
   s.sites.resize(n);
   s.radius.resize(n);
   s.species.assign(ions.species, ions.species + n);
+  if (ions.atom_id) s.atom_id.assign(ions.atom_id, ions.atom_id + n);
   for (std::size_t i = 0; i < n; ++i) {
     const double q = ions.valence[i], d = ions.diameter[i];
     if (q == 0 || !std::isfinite(q))
-      reject("ion ", i, " has valence ", q, "; it must not be 0 and be finite");
+      refuse(name_of(s, i), " has valence ", q, "; it must not be 0 and be finite");
     if (static_cast<double>(static_cast<float>(q)) != q)
-      reject("ion ", i, " has valence ", q, ", which float32 cannot hold exactly");
+      refuse(name_of(s, i), " has valence ", q, ", which float32 cannot hold exactly");
     if (!(d > 0) || !std::isfinite(d))
-      reject("ion ", i, " has diameter ", d, "; it must be positive and finite");
+      refuse(name_of(s, i), " has diameter ", d, "; it must be positive and finite");
     sum += q;
     magnitude += std::abs(q);
     most = std::max(most, std::abs(q));
@@ -110,11 +115,11 @@ void read_ions(State& s, const Ions& ions) {
     s.sites[i].charge = static_cast<float>(q);
     s.radius[i] = d / 2 / s.unit;
   }
-  if (std::abs(sum) > 1e-9 * magnitude) reject("the ions are not neutral: valences sum to ", sum);
+  if (std::abs(sum) > 1e-9 * magnitude) refuse("the ions are not neutral: valences sum to ", sum);
   double shortest = 2 * kHalf;
   for (const float edge : s.rules.extent) shortest = std::min<double>(shortest, edge);
   if (widest / s.unit > shortest / (s.rules.periodic ? 2 : 1))
-    reject("an ion of diameter ", widest, " does not fit: ",
+    refuse("an ion of diameter ", widest, " does not fit: ",
            s.rules.periodic ? "half the shortest edge is " : "the cell's diameter is ",
            shortest * s.unit / (s.rules.periodic ? 2 : 1));
   choose_resolution(s, most, narrowest / s.unit);
@@ -150,16 +155,16 @@ Site rounded(const State& s, const double* xyz, Site site) {
 void check_inside(const State& s, std::size_t i, const double* xyz) {
   const Parameters& p = s.parameters;
   for (int a = 0; a < 3; ++a)
-    if (!std::isfinite(xyz[a])) reject("ion ", i, " has a position that is not finite");
+    if (!std::isfinite(xyz[a])) refuse(name_of(s, i), " has a position that is not finite");
   if (p.periodic) {
     for (int a = 0; a < 3; ++a)
       if (std::abs(xyz[a]) > p.box[a] / 2 * (1 + 1e-7))
-        reject("ion ", i, " is outside the box: ", "xyz"[a], " = ", xyz[a], ", half the edge is ",
-               p.box[a] / 2);
+        refuse(name_of(s, i), " is outside the box: ", "xyz"[a], " = ", xyz[a],
+               ", half the edge is ", p.box[a] / 2);
   } else {
     const double r = std::sqrt(xyz[0] * xyz[0] + xyz[1] * xyz[1] + xyz[2] * xyz[2]);
     if (r > p.radius * (1 + 1e-7))
-      reject("ion ", i, " is outside the spherical cell: at ", r, " from the centre, radius ",
+      refuse(name_of(s, i), " is outside the spherical cell: at ", r, " from the center, radius ",
              p.radius);
   }
 }
@@ -215,8 +220,9 @@ void separate(State& s) {
                                                                 s.sites[i].z, s.sites[j]));
     // Two roundings, of half a unit along each axis each.
     if (contact - distance > 1.8 * s.unit || !nudge(s, lists, static_cast<int>(i)))
-      throw OverlapError(text_of("ions ", i, " and ", j, " overlap: their distance is ", distance,
-                                 ", contact is at ", contact));
+      throw OverlapError(text_of(names_of(s, i, static_cast<std::size_t>(j)),
+                                 " overlap: their distance is ", distance, ", contact is at ",
+                                 contact));
   }
 }
 
@@ -253,23 +259,23 @@ State make_state(const Ions& ions, const Parameters& parameters) {
 State make_state(const Snapshot& snapshot, const Ions& ions, const Parameters& parameters) {
   State s = begun(ions, parameters);
   if (snapshot.positions.size() != 3 * s.sites.size())
-    reject("checkpoint: ", snapshot.positions.size(), " coordinates for ", s.sites.size(), " ions");
+    refuse("checkpoint: ", snapshot.positions.size(), " coordinates for ", s.sites.size(), " ions");
   for (std::size_t i = 0; i < s.sites.size(); ++i) {
     const float* c = snapshot.positions.data() + 3 * i;
     double norm2 = 0;
     for (int a = 0; a < 3; ++a) {
       if (!(std::abs(c[a]) <= s.rules.extent[a] / 2) || c[a] != std::nearbyint(c[a]))
-        reject("checkpoint: ion ", i, " has the coordinate ", c[a]);
+        refuse("checkpoint: ion ", i, " has the coordinate ", c[a]);
       norm2 += double{c[a]} * c[a];
     }
-    if (!s.rules.periodic && norm2 > s.rules.wall2) reject("checkpoint: ion ", i, " is outside");
+    if (!s.rules.periodic && norm2 > s.rules.wall2) refuse("checkpoint: ion ", i, " is outside");
     s.sites[i] = {c[0], c[1], c[2], s.sites[i].charge};
   }
   CellLists lists;
   make_lists(s, lists);
   for (std::size_t i = 0; i < s.sites.size(); ++i)
     if (first_overlap(s, lists, static_cast<int>(i)) >= 0)
-      reject("checkpoint: ion ", i, " overlaps with another");
+      refuse("checkpoint: ion ", i, " overlaps with another");
   s.counters = snapshot.counters;
   s.change = (static_cast<__int128>(snapshot.change_high) << 32) + snapshot.change_low;
   return s;
@@ -341,7 +347,7 @@ std::uint64_t hash_of(const State& s) {
 }
 
 Bins bins_of(const State& s, const Histogram& h) {
-  if (h.bins < 1 || !(h.bin_width > 0) || h.species < 1) reject("a histogram needs bins");
+  if (h.bins < 1 || !(h.bin_width > 0) || h.species < 1) refuse("a histogram needs bins");
   Bins b{};
   b.per_unit = s.unit / h.bin_width;
   const double farthest = h.bins * h.bin_width / s.unit;

@@ -15,6 +15,7 @@ struct State {
   std::vector<Site> sites;     // where the ions are
   std::vector<double> radius;  // in units
   std::vector<std::int32_t> species;
+  std::vector<std::int64_t> atom_id;  // empty: messages count ions from 0
   Counters counters;
   __int128 change = 0;  // of the energy since the start, in quanta
 };

@@ -41,7 +41,7 @@ class Watch {
     wait([this](const Share& share) { return cudaEventQuery(share.reached[turn_]); });
     const DeviceGuard guard;
     for (const auto& share : shares_) {
-      check(cudaSetDevice(share->device), "device");
+      check(select_device(share->device), "device");
       share->reached[turn_].record(share->work);
     }
   }
@@ -130,7 +130,7 @@ class Watch {
     const DeviceGuard guard;
     for (const auto& share : shares_)
       if (cudaStreamQuery(share->side) == cudaSuccess &&
-          cudaSetDevice(share->device) == cudaSuccess)
+          select_device(share->device) == cudaSuccess)
         step(*share);
     cudaGetLastError();
   }

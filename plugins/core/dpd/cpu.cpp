@@ -124,10 +124,20 @@ class PairLoop {
     }
   }
 
+  void draw_for_images() {
+    Batch<F>& b = batch_;
+    for (int n = 0; n < b.count; ++n) {
+      const std::uint32_t i = b.tag_i[n], j = b.tag_j[n];
+      const std::uint32_t image = image_of_pair(particles_.image[b.j[n]], i, j);
+      if (image) b.noise[n] = static_cast<F>(pair_noise(image_key(key_, image), i, j));
+    }
+  }
+
   template <bool general>
   void evaluate() {
     Batch<F>& b = batch_;
     draw(key_, b.count, b.tag_i, b.tag_j, b.noise);
+    if (particles_.image) draw_for_images();
     for (int n = 0; n < b.count; ++n) {
       const PairLaw<F> law{b.a[n], b.gamma[n], b.sigma[n], b.inverse_cutoff[n],
                            b.weight_exponent[n]};
@@ -199,8 +209,6 @@ class PairLoop {
   Batch<F> batch_;
 };
 
-}  // namespace
-
 void add_rows(const PairTable& table, const Particles& particles, const NeighbourList& list,
               const NoiseKey& key, const Rows& rows, const PairTally* tally) {
   if (table.double_precision)
@@ -226,12 +234,15 @@ void draw_tea_noise(const NoiseKey& key, int count, const std::uint32_t* signatu
   for (int n = 0; n < count; ++n) noise[n] = tea_pair_noise(signature_i[n], signature_j[n], words);
 }
 
-void raise(int count, const float* base, float exponent, float* result) {
+template <class F>
+void raise(int count, const F* base, F exponent, F* result) {
   for (int n = 0; n < count; ++n) result[n] = power(base[n], exponent);
 }
 
-void raise(int count, const double* base, double exponent, double* result) {
-  for (int n = 0; n < count; ++n) result[n] = power(base[n], exponent);
+}  // namespace
+
+void use(Kernels& kernels) {
+  kernels = {&add_rows, &draw_noise, &draw_tea_noise, &raise<float>, &raise<double>};
 }
 
 }  // namespace manymove::dpd::MANYMOVE_SIMD

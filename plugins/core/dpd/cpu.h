@@ -2,6 +2,7 @@
 // What cpu.cpp defines once per SIMD level.
 #pragma once
 
+#include "../common/simd.h"
 #include "model.h"
 #include "pairs.h"
 
@@ -25,35 +26,16 @@ struct Rows {
   double* energy;
 };
 
-namespace baseline {
-void add_rows(const PairTable& table, const Particles& particles, const NeighbourList& list,
-              const NoiseKey& key, const Rows& rows, const PairTally* tally);
-void draw_noise(const NoiseKey& key, int count, const std::uint32_t* tag_i,
-                const std::uint32_t* tag_j, float* noise);
-void draw_tea_noise(const NoiseKey& key, int count, const std::uint32_t* signature_i,
-                    const std::uint32_t* signature_j, float* noise);
-void raise(int count, const float* base, float exponent, float* result);
-void raise(int count, const double* base, double exponent, double* result);
-}  // namespace baseline
-namespace avx2 {
-void add_rows(const PairTable& table, const Particles& particles, const NeighbourList& list,
-              const NoiseKey& key, const Rows& rows, const PairTally* tally);
-void draw_noise(const NoiseKey& key, int count, const std::uint32_t* tag_i,
-                const std::uint32_t* tag_j, float* noise);
-void draw_tea_noise(const NoiseKey& key, int count, const std::uint32_t* signature_i,
-                    const std::uint32_t* signature_j, float* noise);
-void raise(int count, const float* base, float exponent, float* result);
-void raise(int count, const double* base, double exponent, double* result);
-}  // namespace avx2
-namespace avx512 {
-void add_rows(const PairTable& table, const Particles& particles, const NeighbourList& list,
-              const NoiseKey& key, const Rows& rows, const PairTally* tally);
-void draw_noise(const NoiseKey& key, int count, const std::uint32_t* tag_i,
-                const std::uint32_t* tag_j, float* noise);
-void draw_tea_noise(const NoiseKey& key, int count, const std::uint32_t* signature_i,
-                    const std::uint32_t* signature_j, float* noise);
-void raise(int count, const float* base, float exponent, float* result);
-void raise(int count, const double* base, double exponent, double* result);
-}  // namespace avx512
+struct Kernels {
+  void (*add_rows)(const PairTable& table, const Particles& particles, const NeighbourList& list,
+                   const NoiseKey& key, const Rows& rows, const PairTally* tally);
+  void (*draw_noise)(const NoiseKey& key, int count, const std::uint32_t* tag_i,
+                     const std::uint32_t* tag_j, float* noise);
+  void (*draw_tea_noise)(const NoiseKey& key, int count, const std::uint32_t* signature_i,
+                         const std::uint32_t* signature_j, float* noise);
+  void (*raise_float)(int count, const float* base, float exponent, float* result);
+  void (*raise_double)(int count, const double* base, double exponent, double* result);
+};
+MANYMOVE_KERNELS(Kernels)
 
 }  // namespace manymove::dpd

@@ -3,6 +3,7 @@
 // particles, as on the GPU: forces, both halves of the kick, and the way to the next positions,
 // which are kept apart from the present ones.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <new>
@@ -16,21 +17,6 @@
 
 namespace manymove::dpd {
 namespace {
-
-template <class P>
-ResidentKernels<P> resident_kernels() {
-  ResidentKernels<P> kernels;
-  const SimdLevel level = simd_level();
-  baseline::use(kernels);
-#if defined(MANYMOVE_HAVE_AVX2)
-  if (level == SimdLevel::avx2) avx2::use(kernels);
-#endif
-#if defined(MANYMOVE_HAVE_AVX512)
-  if (level == SimdLevel::avx512) avx512::use(kernels);
-#endif
-  (void)level;
-  return kernels;
-}
 
 template <class P>
 class CpuEngine final : public ResidentBase {
@@ -64,7 +50,7 @@ class CpuEngine final : public ResidentBase {
       : ResidentBase(settings),
         pool_(threads),
         shares_(pool_.size()),
-        kernels_(resident_kernels<P>()),
+        kernels_(best_level<ResidentKernels<P>>(MANYMOVE_LEVELS)),
         laws_(laws_of<P>(settings.pairs)),
         half_kicks_(half_kicks_of<P>(settings)),
         bond_laws_(bond_laws_of<P>(settings)),
@@ -77,7 +63,7 @@ class CpuEngine final : public ResidentBase {
   std::string device() const override { return "cpu"; }
   std::string transport() const override { return ranks_ ? "MPI" : ""; }
 
-  void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override {
+  void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
     const auto n = static_cast<std::size_t>(std::max(arrays.count, 0));
     std::vector<Position> position;
     std::vector<Velocity> velocity;
@@ -98,8 +84,7 @@ class CpuEngine final : public ResidentBase {
           refuse_particle(topology.tag[i], arrays.position[i]);
         image[i] = {images[0], images[1], images[2]};
         position[i].kind = static_cast<std::uint32_t>(topology.type[i]) | topology.flags[i] << 16;
-        velocity[i] = {static_cast<Real>(v[0]), static_cast<Real>(v[1]), static_cast<Real>(v[2]),
-                       topology.tag[i]};
+        velocity[i] = {Real(v[0]), Real(v[1]), Real(v[2]), topology.tag[i]};
         if (arrays.force)
           force[i] = {static_cast<Real>(arrays.force[i][0]), static_cast<Real>(arrays.force[i][1]),
                       static_cast<Real>(arrays.force[i][2])};
@@ -122,7 +107,7 @@ class CpuEngine final : public ResidentBase {
         cells_of(settings_, static_cast<double>(everywhere), ranks_ ? &ranks_->here() : nullptr);
     rows_.lanes = lanes_of(ranks_ ? static_cast<int>(everywhere / ranks_->ranks()) : count_);
     rows_.plain = is_plain(settings_, links_.any_specials());
-    step_ = step;
+    set_clock(clock);
     lists_built_ = -1;
     expired_ = true;
     lost_ = 0;
@@ -148,14 +133,9 @@ class CpuEngine final : public ResidentBase {
       Arrival arrival;
       arrival.index = home_[i].index;
       leave_frame<P>(frame_, position_[i], arrival.position);
-      const Velocity& v = velocity_[i];
-      set(arrival.velocity, v.x, v.y, v.z);
-      const Force& f = force_[i];
-      set(arrival.force, f.x, f.y, f.z);
-      const Image& image = image_[i];
-      arrival.image[0] = image.x;
-      arrival.image[1] = image.y;
-      arrival.image[2] = image.z;
+      set(arrival.velocity, velocity_[i]);
+      set(arrival.force, force_[i]);
+      set(arrival.image, image_[i]);
       return arrival;
     };
     const auto stays = [&](int i) { return !ranks_ || home_[i].rank == rank(); };
@@ -167,7 +147,25 @@ class CpuEngine final : public ResidentBase {
     std::vector<std::vector<Arrival>> leaving(ranks_->ranks());
     for (int i = 0; i < count_; ++i)
       if (!stays(i)) leaving[static_cast<std::size_t>(home_[i].rank)].push_back(arrival_of(i));
-    for (const Arrival& arrival : deliver(ranks_->communicator(), leaving)) arrival.enter(arrays);
+    for (const Arrival& arrival : deliver(ranks_->communicator(), std::move(leaving)))
+      arrival.enter(arrays);
+  }
+
+  void set_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) override {
+    const auto check = [&] { check_velocities(count, tag, velocity); };
+    std::vector<std::array<double, 3>> fetched;
+    if (ranks_) {
+      together(ranks_->communicator(), check);
+      fetched = fetch_from_homes(ranks_->communicator(), home_, velocity);
+    } else {
+      check();
+    }
+    for_each_range(pool_, count_, [&](int first, int last) {
+      for (int i = first; i < last; ++i) {
+        const double* v = ranks_ ? fetched[i].data() : velocity[home_[i].index];
+        velocity_[i] = {Real(v[0]), Real(v[1]), Real(v[2]), velocity_[i].tag};
+      }
+    });
   }
 
   void rehome(int count, const std::uint32_t* tag) override {
@@ -179,10 +177,9 @@ class CpuEngine final : public ResidentBase {
   EngineCounters counters() const override { return counters_; }
 
  private:
-  static void set(double to[3], Real x, Real y, Real z) {
-    to[0] = static_cast<double>(x);
-    to[1] = static_cast<double>(y);
-    to[2] = static_cast<double>(z);
+  template <class T, class Values>
+  static void set(T (&to)[3], const Values& values) {
+    to[0] = values.x, to[1] = values.y, to[2] = values.z;
   }
 
   // ---- steps ----
@@ -430,7 +427,7 @@ class CpuEngine final : public ResidentBase {
       leaving[static_cast<std::size_t>(to)].push_back(traveller);
       links_.leave(velocity_[i].tag, to);
     }
-    const auto arrived = deliver(ranks_->communicator(), leaving);
+    const auto arrived = deliver(ranks_->communicator(), std::move(leaving));
     links_.travel(ranks_->communicator());
     count_ = checked_count(static_cast<std::int64_t>(stay + arrived.size()));
     const auto n = static_cast<std::size_t>(count_);
@@ -464,7 +461,7 @@ class CpuEngine final : public ResidentBase {
       }
       ghosts_to_[r] = static_cast<std::int64_t>(leaving[r].size());
     }
-    const auto arrived = deliver(ranks_->communicator(), leaving, &ghosts_from_);
+    const auto arrived = deliver(ranks_->communicator(), std::move(leaving), &ghosts_from_);
     checked_count(static_cast<std::int64_t>(position_.size() + arrived.size()));
     for (const Ghost& ghost : arrived) {
       position_.push_back(ghost.position);
@@ -504,7 +501,7 @@ class CpuEngine final : public ResidentBase {
     try {
       ranks_->communicator().exchange(out, in);
     } catch (...) {
-      keep_for_ever(arrived);
+      keep_for_ever(leaving, arrived);
       throw;
     }
     for_each_range(pool_, static_cast<int>(arrived.size()), [&](int first, int last) {

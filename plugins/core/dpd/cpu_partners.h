@@ -145,7 +145,7 @@ class RankLinks {
     for_each_slot(links, slots_, [&](const Link& link, std::size_t slot) {
       (to_[slot] < 0 ? stay : leaving[static_cast<std::size_t>(to_[slot])]).push_back(link);
     });
-    const Links come = deliver(communicator, leaving);
+    const Links come = deliver(communicator, std::move(leaving));
     const bool changed = stay.size() < links.size() || !come.empty();
     links = std::move(stay);
     links.insert(links.end(), come.begin(), come.end());

@@ -4,6 +4,7 @@
 // cpu.cpp; cpu_engine.cpp has the schedule.
 #pragma once
 
+#include "../common/simd.h"
 #include "cells.h"
 
 namespace manymove::dpd {
@@ -98,17 +99,7 @@ struct ResidentKernels {
                        std::uint32_t* entries, std::int64_t room);
 };
 
-namespace baseline {
-void use(ResidentKernels<Mixed>& kernels);
-void use(ResidentKernels<Double>& kernels);
-}  // namespace baseline
-namespace avx2 {
-void use(ResidentKernels<Mixed>& kernels);
-void use(ResidentKernels<Double>& kernels);
-}  // namespace avx2
-namespace avx512 {
-void use(ResidentKernels<Mixed>& kernels);
-void use(ResidentKernels<Double>& kernels);
-}  // namespace avx512
+MANYMOVE_KERNELS(ResidentKernels<Mixed>)
+MANYMOVE_KERNELS(ResidentKernels<Double>)
 
 }  // namespace manymove::dpd

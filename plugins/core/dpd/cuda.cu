@@ -20,8 +20,8 @@ class GuardedEngine final : public ResidentEngine {
 
   std::string device() const override { return engine_->device(); }
   std::string transport() const override { return engine_->transport(); }
-  void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override {
-    engine_->upload(arrays, topology, step);
+  void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
+    engine_->upload(arrays, topology, clock);
   }
   void advance(std::int64_t steps, bool (*interrupted)()) override {
     engine_->advance(steps, interrupted);
@@ -29,6 +29,9 @@ class GuardedEngine final : public ResidentEngine {
   std::int64_t step() const override { return engine_->step(); }
   Tally tally() const override { return engine_->tally(); }
   void download(const HostArrays& arrays) override { engine_->download(arrays); }
+  void set_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) override {
+    engine_->set_velocities(count, tag, velocity);
+  }
   void rehome(int count, const std::uint32_t* tag) override { engine_->rehome(count, tag); }
   EngineCounters counters() const override { return engine_->counters(); }
 

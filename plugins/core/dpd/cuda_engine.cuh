@@ -67,10 +67,10 @@ class CudaEngine : public ResidentBase {
 
   std::string device() const override { return name_; }
 
-  void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override {
+  void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
     check_topology(arrays.count, topology);
     count_ = arrays.count;
-    step_ = step;
+    set_clock(clock);
     tally_ = {};
     const auto n = static_cast<std::size_t>(count_);
     allocate(n);
@@ -154,6 +154,16 @@ class CudaEngine : public ResidentBase {
       copy_out(arrays.image, image_.data(), sizeof(int3) * static_cast<unsigned>(count_), stream_);
       finish("download");
     }
+  }
+
+  void set_velocities(int count, const std::uint32_t* tag, const Triple* velocity) override {
+    check_velocities(count, tag, velocity);
+    if (count_ == 0) return;
+    send(velocity);
+    set_velocity_kernel<<<blocks_for(count_), kThreads, 0, stream_>>>(
+        count_, home_[home_now_].data(), staging_.data(), velocity_[now_].data());
+    launched();
+    finish("upload");
   }
 
   // The only host has its particles where they were.

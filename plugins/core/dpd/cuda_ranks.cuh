@@ -57,13 +57,13 @@ class CudaRanks : public CudaEngine<P> {
 
   std::string transport() const override { return transport_->name(); }
 
-  void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) override try {
+  void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override try {
     Communicator& communicator = ranks_.communicator();
     together(communicator, [&] { this->check_topology(arrays.count, topology); });
     work_ = stream_;
     hosts_ = count_ = seats_ = arrays.count;
     ghosts_ = outer_ = near_ = seats_left_ = 0;
-    step_ = step;
+    this->set_clock(clock);
     tally_ = {};
     lists_hold_ = false;
     now_ = 0;
@@ -72,7 +72,8 @@ class CudaRanks : public CudaEngine<P> {
     together(communicator, [&] {
       cells_ = cells_of(settings_, static_cast<double>(all), &ranks_.here());
       base_.cells = cells_;
-      depths_ = depths_of_part();
+      depths_ =
+          depths_of(cells_, ranks_.parts()[static_cast<std::size_t>(ranks_.rank())], ranks_.here());
       share_cells();
       lanes_ = lanes_of(static_cast<int>(all / ranks_.ranks()));
       for (auto* range : {&range_, &ghost_range_}) *range = DeviceBuffer<int2>(this->total_cells());
@@ -125,6 +126,34 @@ class CudaRanks : public CudaEngine<P> {
     }
     for (const Arrival& arrival : deliver(ranks_.communicator(), departures()))
       arrival.enter(arrays);
+  } catch (...) {
+    failed();
+    throw;
+  }
+
+  // Lists are rebuilt: if they turned out to have expired, the steps since the last build would be
+  // repeated from the old velocities.
+  void set_velocities(int count, const std::uint32_t* tag, const Triple* velocity) override try {
+    Communicator& communicator = ranks_.communicator();
+    together(communicator, [&] { this->check_velocities(count, tag, velocity); });
+    std::vector<unsigned> seat(static_cast<std::size_t>(count_));
+    std::vector<Home> by_seat(static_cast<std::size_t>(seats_)), homes;
+    if (count_ > 0) {
+      this->fetch(seat_, seat.data(), seat.size());
+      this->fetch(home_, by_seat.data(), by_seat.size());
+    }
+    for (const unsigned s : seat) homes.push_back(by_seat[s]);
+    const auto fetched = fetch_from_homes(communicator, homes, velocity);
+    work_ = stream_;
+    lists_hold_ = false;
+    forget();
+    if (count_ == 0) return;
+    ensure(staging_, count_);
+    copy_in(staging_.data(), fetched.data(), fetched.size() * sizeof(Triple), stream_);
+    set_velocity_kernel<<<blocks_for(count_), kThreads, 0, stream_>>>(
+        count_, nullptr, staging_.data(), rest_.data());
+    launched();
+    finish("upload");
   } catch (...) {
     failed();
     throw;
@@ -365,35 +394,6 @@ class CudaRanks : public CudaEngine<P> {
       at += answers_->total[r];
     }
     return result;
-  }
-
-  // The core: cells whose particles have no neighbour in, and are in nobody's reach from, other
-  // parts. Deep: with such cells alone around them.
-  Depths depths_of_part() const {
-    const Part& own = ranks_.parts()[static_cast<std::size_t>(ranks_.rank())];
-    Depths depths;
-    auto& [core, deep] = depths;
-    for (int a = 0; a < 3; ++a) {
-      deep.first[a] = core.first[a] = 0;
-      deep.last[a] = core.last[a] = cells_.count[a] - 1;
-      if (own.beyond[a] == 0xffffffffu) continue;
-      // The reach of lists on one side, from the part that is grown by it on both.
-      const Part& here = ranks_.here();
-      const std::uint64_t reach =
-          here.beyond[a] == 0xffffffffu ? 0xffffffffu : own.low[a] - here.low[a];
-      if (own.beyond[a] < 2 * reach) {
-        deep.last[a] = core.last[a] = -1;
-        continue;
-      }
-      const auto along = static_cast<std::uint32_t>(cells_.count[a]);
-      const auto low = own.low[a] + static_cast<std::uint32_t>(reach),
-                 high = own.low[a] + own.beyond[a] - static_cast<std::uint32_t>(reach);
-      core.first[a] = static_cast<int>(bin_of(low, along)) + 1;
-      core.last[a] = static_cast<int>(bin_of(high, along)) - 1;
-      deep.first[a] = core.first[a] + 1;
-      deep.last[a] = core.last[a] - 1;
-    }
-    return depths;
   }
 
   // Inner ones have lists without ghosts.

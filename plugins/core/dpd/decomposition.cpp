@@ -130,7 +130,7 @@ std::vector<Home> find_homes(Communicator& communicator, const std::vector<std::
   for (std::size_t i = 0; i < asked.size(); ++i)
     questions[asked[i] % parts].push_back({asked[i], rank, static_cast<std::int32_t>(i)});
   std::unordered_map<std::uint32_t, Home> homes;
-  for (const Entry& entry : deliver(communicator, hosts))
+  for (const Entry& entry : deliver(communicator, std::move(hosts)))
     homes[entry.tag] = {entry.rank, entry.index};
   struct Answer {
     std::int32_t index;
@@ -138,7 +138,7 @@ std::vector<Home> find_homes(Communicator& communicator, const std::vector<std::
   };
   std::vector<std::vector<Answer>> found(parts);
   std::int64_t missing = 0;
-  for (const Entry& entry : deliver(communicator, questions)) {
+  for (const Entry& entry : deliver(communicator, std::move(questions))) {
     const auto home = homes.find(entry.tag);
     if (home == homes.end())
       missing = entry.tag;
@@ -148,8 +148,38 @@ std::vector<Home> find_homes(Communicator& communicator, const std::vector<std::
   communicator.maximum(&missing, 1);
   if (missing) throw std::runtime_error(text_of("particle ", missing, " is on no rank"));
   std::vector<Home> result(asked.size());
-  for (const Answer& answer : deliver(communicator, found))
+  for (const Answer& answer : deliver(communicator, std::move(found)))
     result[static_cast<std::size_t>(answer.index)] = answer.home;
+  return result;
+}
+
+std::vector<std::array<double, 3>> fetch_from_homes(Communicator& communicator,
+                                                    const std::vector<Home>& homes,
+                                                    const double (*value)[3]) {
+  using Triple = std::array<double, 3>;
+  const auto ranks = static_cast<std::size_t>(communicator.ranks());
+  const auto get = [&](std::int32_t i) { return Triple{value[i][0], value[i][1], value[i][2]}; };
+  std::vector<std::vector<std::int32_t>> asked(ranks);
+  for (const Home& home : homes)
+    if (home.rank != communicator.rank())
+      asked[static_cast<std::size_t>(home.rank)].push_back(home.index);
+  std::vector<std::int64_t> numbers;
+  const auto wanted = deliver(communicator, std::move(asked), &numbers);
+  std::vector<std::vector<Triple>> answers(ranks);
+  auto next = wanted.begin();
+  for (std::size_t r = 0; r < ranks; ++r)
+    for (std::int64_t k = 0; k < numbers[r]; ++k) answers[r].push_back(get(*next++));
+  // Answers arrive in the order of ranks, and those of a rank in the order of the questions.
+  const auto arrived = deliver(communicator, std::move(answers), &numbers);
+  std::vector<std::size_t> at(ranks);
+  for (std::size_t r = 1; r < ranks; ++r)
+    at[r] = at[r - 1] + static_cast<std::size_t>(numbers[r - 1]);
+  std::vector<Triple> result;
+  result.reserve(homes.size());
+  for (const Home& home : homes)
+    result.push_back(home.rank == communicator.rank()
+                         ? get(home.index)
+                         : arrived[at[static_cast<std::size_t>(home.rank)]++]);
   return result;
 }
 

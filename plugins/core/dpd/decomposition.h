@@ -4,6 +4,8 @@
 // copy and belongs to its nearest image by itself.
 #pragma once
 
+#include <array>
+
 #include "../common/communicator.h"
 #include "frame.h"
 
@@ -68,5 +70,10 @@ class Decomposition {
 // std::runtime_error on all ranks for a tag that no rank has.
 std::vector<Home> find_homes(Communicator& communicator, const std::vector<std::uint32_t>& asked,
                              int count, const std::uint32_t* tag);
+
+// value[home.index] of the rank home.rank, for each of the homes. Collective.
+std::vector<std::array<double, 3>> fetch_from_homes(Communicator& communicator,
+                                                    const std::vector<Home>& homes,
+                                                    const double (*value)[3]);
 
 }  // namespace manymove::dpd

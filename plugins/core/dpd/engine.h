@@ -116,6 +116,13 @@ struct Topology {
   const std::uint8_t* special_kind;
 };
 
+// A time step and the number of its draw: its random numbers are those of noise_key(seed, draw).
+// Both increase by one with each step.
+struct Clock {
+  std::int64_t step;
+  std::uint64_t draw;
+};
+
 // Sums over all pairs and over all bonds, of several ranks this one's share; virial in the order
 // xx, yy, zz, xy, xz, yz.
 struct Tally {
@@ -133,10 +140,10 @@ struct LostParticle : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };
 
-// On several ranks upload(), advance(), download(), rehome() and make_engine() are collective: all
-// ranks call them in the same order, and destroy engines in the same order, within collective() of
-// communicator.h. Host arrays and topology are those of the rank's own particles at upload,
-// wherever these go later.
+// On several ranks upload(), advance(), download(), set_velocities(), rehome() and make_engine()
+// are collective: all ranks call them in the same order, and destroy engines in the same order,
+// within collective() of communicator.h. Host arrays and topology are those of the rank's own
+// particles at upload, wherever these go later.
 //
 // All errors are collective. What ranks agree on they throw together, an Agreed of the type below,
 // with the text of the lowest rank that has the error: refused particles, memory that is missing at
@@ -152,21 +159,27 @@ class ResidentEngine {
   // What ghosts travel through between ranks; empty for one rank.
   virtual std::string transport() const { return ""; }
 
-  // Takes particles over at time step `step`: positions, velocities and forces of that step, forces
+  // Takes particles over at a time step: positions, velocities and forces of that step, forces
   // without body forces. Throws std::invalid_argument for positions or velocities that are not
   // finite and for particles outside a box that is not periodic there; std::bad_alloc.
-  virtual void upload(const HostArrays& arrays, const Topology& topology, std::int64_t step) = 0;
+  virtual void upload(const HostArrays& arrays, const Topology& topology, Clock clock) = 0;
 
   // Advances by `steps` time steps; afterwards all arrays and the tally are those of time step
-  // step(). Random numbers of a step are those of noise_key(seed, step). interrupted, asked now and
-  // then, ends the call early at a whole step, on all ranks when one of them wants it. Throws
-  // LostParticle with the tag; std::runtime_error if a bond is longer than the reach of a rank.
+  // step(). interrupted, asked now and then, ends the call early at a whole step, on all ranks when
+  // one of them wants it. Throws LostParticle with the tag; std::runtime_error if a bond is longer
+  // than the reach of a rank.
   virtual void advance(std::int64_t steps, bool (*interrupted)() = nullptr) = 0;
   virtual std::int64_t step() const = 0;
   virtual Tally tally() const = 0;
 
   // In the order of upload(), or of rehome().
   virtual void download(const HostArrays& arrays) = 0;
+
+  // Replaces the velocities of time step step() by those of the host's particles, which are
+  // tag[count], in the order of download(). Nothing else changes, and neighbor lists are kept where
+  // that is possible. Throws std::invalid_argument for a velocity that is not finite, and leaves
+  // all velocities as they were.
+  virtual void set_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) = 0;
 
   // Particles have other places among the hosts, this rank's are tag[count] now.
   virtual void rehome(int count, const std::uint32_t* tag) = 0;
@@ -175,9 +188,10 @@ class ResidentEngine {
 };
 
 // Throws std::invalid_argument that names what is wrong: a periodic box narrower than twice the
-// cutoff, more than 65,535 types, coefficients that are not finite.
-// device: "cpu", "cuda" or "cuda:k", the k-th; threads are those of the CPU. communicator: of the
-// ranks that settings.grid names, null for one; it must live as long as the engine.
+// cutoff (particles meet the nearest images of others only), more than 65,535 types, coefficients
+// that are not finite. device: "cpu", "cuda" or "cuda:k", the k-th; threads are those of the CPU.
+// communicator: of the ranks that settings.grid names, null for one; it must live as long as the
+// engine.
 std::unique_ptr<ResidentEngine> make_engine(const Settings& settings, const std::string& device,
                                             int threads, Communicator* communicator = nullptr);
 

@@ -364,6 +364,19 @@ __global__ void enter_velocity_kernel(int count, const double (*velocity)[3], co
   to[i] = {static_cast<Real>(v[0]), static_cast<Real>(v[1]), static_cast<Real>(v[2]), tag[i]};
 }
 
+// Replaces velocities; home: where those of the particles are, null for their own order.
+template <class Velocity>
+__global__ void set_velocity_kernel(int count, const unsigned* home, const double (*velocity)[3],
+                                    Velocity* to) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= count) return;
+  using Real = decltype(to->x);
+  const double* v = velocity[home ? home[i] : static_cast<unsigned>(i)];
+  to[i].x = static_cast<Real>(v[0]);
+  to[i].y = static_cast<Real>(v[1]);
+  to[i].z = static_cast<Real>(v[2]);
+}
+
 template <class Real>
 __global__ void enter_force_kernel(int count, const double (*force)[3], Vector<Real>* to) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);

@@ -21,14 +21,43 @@ struct NoiseKey {
   std::uint32_t round[10], mask[2];
 };
 
-MM_HD NoiseKey noise_key(std::uint64_t seed, std::uint64_t step) {
-  std::uint32_t word[4] = {static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(step >> 32),
-                           0x647064u /* "dpd" */, 0};
-  philox(word, {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+// The key that four random words make.
+MM_HD NoiseKey key_of_words(const std::uint32_t word[4]) {
   NoiseKey key{{}, {word[1], word[2]}};
   for (std::uint32_t round = 0; round < 10; ++round)
     key.round[round] = word[0] + round * 0x9E3779B9u;
   return key;
+}
+
+// draw: number of the draw, which is the time step unless steps were repeated.
+MM_HD NoiseKey noise_key(std::uint64_t seed, std::uint64_t draw) {
+  std::uint32_t word[4] = {static_cast<std::uint32_t>(draw), static_cast<std::uint32_t>(draw >> 32),
+                           0x647064u /* "dpd" */, 0};
+  philox(word, {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+  return key_of_words(word);
+}
+
+// In a periodic box narrower than twice the cutoff, several images of one particle can be neighbors
+// of another. Each of these pairs has its own random numbers, from this key. image: result of
+// image_of_pair(), not 0.
+MM_HD NoiseKey image_key(const NoiseKey& step, std::uint32_t image) {
+  std::uint32_t word[4] = {step.mask[0], step.mask[1], image, 0x676d69u /* "img" */};
+  philox(word, {step.round[0], 0});
+  return key_of_words(word);
+}
+
+// The image of a pair, the same for both of its particles. shift: periods from the particle with
+// tag_j to the image of it that is a neighbor of particle i, along each edge of the box. Seen from
+// particle j the signs are reversed, so that they are counted from the smaller tag to the larger
+// one; a particle and its own image count the first period that is not 0 as positive. Ten bits hold
+// each number of periods: images are told apart up to 511 periods away.
+MM_HD std::uint32_t image_of_pair(const int shift[3], std::uint32_t tag_i, std::uint32_t tag_j) {
+  const int first = shift[0] ? shift[0] : shift[1] ? shift[1] : shift[2];
+  const int sign = tag_i > tag_j || (tag_i == tag_j && first < 0) ? -1 : 1;
+  std::uint32_t image = 0;
+  for (int a = 0; a < 3; ++a)
+    image |= (static_cast<std::uint32_t>(sign * shift[a]) & 0x3ffu) << 10 * a;
+  return image;
 }
 
 // A normal variable from two random words by Box and Muller: sqrt(-2 ln u) sin(pi y / 2) with u

@@ -8,7 +8,6 @@
 #include <numeric>
 #include <vector>
 
-#include "../common/simd.h"
 #include "../common/thread_pool.h"
 #include "cpu.h"
 #include "functions.h"
@@ -17,29 +16,7 @@
 namespace manymove::dpd {
 namespace {
 
-struct Kernels {
-  decltype(&baseline::add_rows) add_rows;
-  decltype(&baseline::draw_noise) draw_noise;
-  decltype(&baseline::draw_tea_noise) draw_tea_noise;
-  void (*raise_float)(int, const float*, float, float*);
-  void (*raise_double)(int, const double*, double, double*);
-};
-
-Kernels kernels() {
-  const SimdLevel level = simd_level();
-#if defined(MANYMOVE_HAVE_AVX512)
-  if (level == SimdLevel::avx512)
-    return {&avx512::add_rows, &avx512::draw_noise, &avx512::draw_tea_noise, &avx512::raise,
-            &avx512::raise};
-#endif
-#if defined(MANYMOVE_HAVE_AVX2)
-  if (level == SimdLevel::avx2)
-    return {&avx2::add_rows, &avx2::draw_noise, &avx2::draw_tea_noise, &avx2::raise, &avx2::raise};
-#endif
-  (void)level;
-  return {&baseline::add_rows, &baseline::draw_noise, &baseline::draw_tea_noise, &baseline::raise,
-          &baseline::raise};
-}
+Kernels kernels() { return best_level<Kernels>(MANYMOVE_LEVELS); }
 
 constexpr int kRows = 256;            // of a block: what a thread takes at a time
 constexpr int kBlocksPerThread = 64;  // in a wave: bounds the memory
@@ -110,7 +87,7 @@ struct PairForces::State {
   const NeighbourList* list;
   const PairTally* tally;
   NoiseKey key;
-  decltype(&baseline::add_rows) add_rows;
+  decltype(Kernels::add_rows) add_rows;
   int reacting, first_block, blocks_in_wave;
   double (*force)[3];
   Interval owned, ghosts;  // that the wave contributes to
@@ -184,7 +161,7 @@ PairForces::PairForces(int threads) : state_(std::make_unique<State>(threads)) {
 PairForces::~PairForces() = default;
 
 void PairForces::add(const PairTable& table, const Particles& particles, const NeighbourList& list,
-                     std::uint64_t seed, std::uint64_t step, int reacting, double (*force)[3],
+                     std::uint64_t seed, std::uint64_t draw, int reacting, double (*force)[3],
                      double* energy, const PairTally* tally) {
   State& s = *state_;
   const int blocks = (list.count + kRows - 1) / kRows, wave = static_cast<int>(s.wave.size());
@@ -192,7 +169,7 @@ void PairForces::add(const PairTable& table, const Particles& particles, const N
   s.particles = &particles;
   s.list = &list;
   s.tally = tally;
-  s.key = noise_key(seed, step);
+  s.key = noise_key(seed, draw);
   s.add_rows = kernels().add_rows;
   s.reacting = reacting;
   s.force = force;

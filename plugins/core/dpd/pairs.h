@@ -30,6 +30,9 @@ struct Particles {
   const double (*velocity)[3];
   const int* type;
   const std::uint32_t* tag;
+  // Periods of the box from the particle with this tag to a ghost of it, along each edge; 0 for
+  // owned particles and along edges of at least twice the cutoff. Null if all edges are so long.
+  const int (*image)[3];
 };
 
 // For k below count: first[i][0 .. number[i]) are the neighbours of i = particle[k], each i once;
@@ -57,8 +60,9 @@ class PairForces {
   // Adds the forces to force[], for j only if j < reacting (all or the owned), in an order that
   // does not depend on the number of threads. energy, if it is not null, is that of all pairs, half
   // of it for those with j >= reacting. With a tally, which may be null, there is one thread.
+  // draw: as in noise_key().
   void add(const PairTable& table, const Particles& particles, const NeighbourList& list,
-           std::uint64_t seed, std::uint64_t step, int reacting, double (*force)[3], double* energy,
+           std::uint64_t seed, std::uint64_t draw, int reacting, double (*force)[3], double* energy,
            const PairTally* tally);
 
   double bytes() const;  // of memory

@@ -11,11 +11,6 @@
 namespace manymove::dpd {
 namespace {
 
-template <class... Parts>
-[[noreturn]] void refuse(const Parts&... parts) {
-  throw std::invalid_argument(text_of(parts...));
-}
-
 template <class P>
 constexpr double units = sizeof(typename P::Unsigned) == 4 ? 0x1p32 : 0x1p64;
 

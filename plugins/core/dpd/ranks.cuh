@@ -310,6 +310,34 @@ struct Depths {
     return !is_inner(cells, core, x, y, z) ? 0 : is_inner(cells, deep, x, y, z) ? 2 : 1;
   }
 };
+
+// The core: cells whose particles have no neighbors in other parts and are not within the reach of
+// particles there. Deep: cells that are surrounded by such cells only. here: the part, grown by the
+// reach of lists.
+inline Depths depths_of(const Cells& cells, const Part& own, const Part& here) {
+  Depths depths;
+  auto& [core, deep] = depths;
+  for (int a = 0; a < 3; ++a) {
+    deep.first[a] = core.first[a] = 0;
+    deep.last[a] = core.last[a] = cells.count[a] - 1;
+    if (own.beyond[a] == 0xffffffffu) continue;
+    // The reach of lists on one side, from the part that is grown by it on both.
+    const std::uint64_t reach =
+        here.beyond[a] == 0xffffffffu ? 0xffffffffu : own.low[a] - here.low[a];
+    if (own.beyond[a] < 2 * reach) {
+      deep.last[a] = core.last[a] = -1;
+      continue;
+    }
+    const auto along = static_cast<std::uint32_t>(cells.count[a]);
+    const auto low = own.low[a] + static_cast<std::uint32_t>(reach),
+               high = own.low[a] + own.beyond[a] - static_cast<std::uint32_t>(reach);
+    core.first[a] = static_cast<int>(bin_of(low, along)) + 1;
+    core.last[a] = static_cast<int>(bin_of(high, along)) - 1;
+    deep.first[a] = core.first[a] + 1;
+    deep.last[a] = core.last[a] - 1;
+  }
+  return depths;
+}
 // One thread per particle: outer ones come first, then the near, then the far, each in the order of
 // cells; those that left for another rank are last. These should be among the first `suspects`.
 template <class P>

@@ -2,6 +2,7 @@
 // What the resident engines have in common: whose turn it is, what is checked, what is counted.
 #pragma once
 
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <unordered_set>
@@ -30,6 +31,13 @@ class ResidentBase : public ResidentEngine {
     throw std::invalid_argument(text_of("particle ", tag, " at (", r[0], ", ", r[1], ", ", r[2],
                                         ") is outside the box, or not at a finite place"));
   }
+  static void check_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) {
+    for (int i = 0; i < count; ++i) {
+      const double* v = velocity[i];
+      if (!std::isfinite(v[0] + v[1] + v[2]))
+        throw std::invalid_argument(text_of("the velocity of particle ", tag[i], " is not finite"));
+    }
+  }
   [[noreturn]] void lose_particle(std::uint32_t tag) const {
     throw LostParticle(text_of("particle ", tag, " was lost before step ", step_,
                                ": it left the box or moved by a quarter of it in one step"));
@@ -39,8 +47,12 @@ class ResidentBase : public ResidentEngine {
     throw std::runtime_error(text_of("a bond of particle ", tag, " is longer at step ", step_,
                                      " than cutoff and skin: its partner is missing"));
   }
+  void set_clock(Clock clock) {
+    step_ = clock.step;
+    draws_ahead_ = clock.draw - static_cast<std::uint64_t>(clock.step);
+  }
   NoiseKey key_of(std::int64_t step) const {
-    return noise_key(settings_.seed, static_cast<std::uint64_t>(step));
+    return noise_key(settings_.seed, static_cast<std::uint64_t>(step) + draws_ahead_);
   }
   // List entries have 30 bits for an index: of a rank's own particles and its ghosts together.
   static int checked_count(std::int64_t particles) {
@@ -84,6 +96,7 @@ class ResidentBase : public ResidentEngine {
   EngineCounters counters_;
 
  private:
+  std::uint64_t draws_ahead_ = 0;  // number of a draw minus its step, modulo 2^64
   std::vector<PairCoefficients> coefficients_;
 };
 

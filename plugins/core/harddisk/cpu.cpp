@@ -78,8 +78,6 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
   return accepted;
 }
 
-}  // namespace
-
 void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& bounds,
               const CycleBuffers& b, const Workspace& w, TileTally& tally) {
   const int columns = bounds.size[0], rows = bounds.size[1];
@@ -159,5 +157,9 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
             w.tile[s * g.plane + local_index(g, column, row)];
     }
 }
+
+}  // namespace
+
+void use(Kernels& kernels) { kernels = {&run_tile}; }
 
 }  // namespace manymove::harddisk::MANYMOVE_SIMD

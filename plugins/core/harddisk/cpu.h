@@ -2,6 +2,7 @@
 // One tile's cycle on one core; cpu.cpp defines it once per SIMD level.
 #pragma once
 
+#include "../common/simd.h"
 #include "model.h"
 
 namespace manymove::harddisk {
@@ -26,17 +27,10 @@ struct TileTally {
   bool corrupt;
 };
 
-namespace baseline {
-void run_tile(const Geometry& g, const Draw& d, int tile, const TileBounds& bounds,
-              const CycleBuffers& b, const Workspace& w, TileTally& tally);
-}
-namespace avx2 {
-void run_tile(const Geometry& g, const Draw& d, int tile, const TileBounds& bounds,
-              const CycleBuffers& b, const Workspace& w, TileTally& tally);
-}
-namespace avx512 {
-void run_tile(const Geometry& g, const Draw& d, int tile, const TileBounds& bounds,
-              const CycleBuffers& b, const Workspace& w, TileTally& tally);
-}
+struct Kernels {
+  void (*run_tile)(const Geometry& g, const Draw& d, int tile, const TileBounds& bounds,
+                   const CycleBuffers& b, const Workspace& w, TileTally& tally);
+};
+MANYMOVE_KERNELS(Kernels)
 
 }  // namespace manymove::harddisk

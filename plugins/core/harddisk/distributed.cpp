@@ -2,6 +2,8 @@
 #include "distributed.h"
 
 #include <algorithm>
+#include <exception>
+#include <stdexcept>
 #include <utility>
 
 namespace manymove::harddisk {
@@ -24,7 +26,7 @@ std::vector<T> bring_together(Communicator& ranks, std::vector<T> strip, int fir
                               std::size_t row) {
   std::vector<std::vector<T>> sent(static_cast<std::size_t>(ranks.ranks()));
   sent[0] = std::move(strip);
-  std::vector<T> all = deliver(ranks, sent);
+  std::vector<T> all = deliver(ranks, std::move(sent));
   // The rows begin with those of rank 0's strip.
   if (ranks.rank() == 0)
     std::rotate(all.begin(), all.end() - static_cast<std::ptrdiff_t>(first_row * row), all.end());
@@ -176,7 +178,7 @@ Snapshot deal_out(Communicator& ranks, const Snapshot* whole, const std::vector<
   std::vector<Header> headers(number);
   ranks.gather(&header, headers.data(), sizeof header);
   return {headers[0].counters, headers[0].origin, edges[static_cast<std::size_t>(ranks.rank())],
-          deliver(ranks, cells), deliver(ranks, ids)};
+          deliver(ranks, std::move(cells)), deliver(ranks, std::move(ids))};
 }
 
 std::unique_ptr<Engine> make_distributed_engine(

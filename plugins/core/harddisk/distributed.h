@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -27,7 +29,7 @@ inline void exchange(Communicator& ranks, std::vector<std::byte> message[4]) {
   try {
     ranks.exchange({with(down, 0), with(up, 1)}, {with(up, 3), with(down, 2)});
   } catch (...) {
-    keep_for_ever(message[2], message[3]);
+    keep_for_ever(message[0], message[1], message[2], message[3]);
     throw;
   }
 }

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <thread>
 #include <utility>
 
-#include "../common/simd.h"
+#include "../common/device_name.h"
 #include "../common/thread_pool.h"
 #include "cpu.h"
 #include "cuda.h"
@@ -18,24 +17,13 @@
 namespace manymove::harddisk {
 namespace {
 
-auto run_tile_for(SimdLevel level) {
-#if defined(MANYMOVE_HAVE_AVX512)
-  if (level == SimdLevel::avx512) return &avx512::run_tile;
-#endif
-#if defined(MANYMOVE_HAVE_AVX2)
-  if (level == SimdLevel::avx2) return &avx2::run_tile;
-#endif
-  (void)level;
-  return &baseline::run_tile;
-}
-
 class CpuEngine final : public Engine {
  public:
   CpuEngine(State state, int threads)
       : state_(std::move(state)),
         local_(state_.local()),
         pool_(threads),
-        run_tile_(run_tile_for(simd_level())),
+        kernels_(best_level<Kernels>(MANYMOVE_LEVELS)),
         workers_(pool_.size()) {
     const Geometry& g = state_.geometry;
     spare_cells_.resize(state_.data.cells.size());
@@ -203,8 +191,8 @@ class CpuEngine final : public Engine {
     const CycleBuffers buffers{cells(), state_.data.ids.data(),
                                reinterpret_cast<Position*>(spare_cells_.data()) + first,
                                spare_ids_.data() + first};
-    run_tile_(local_, local_draw_, tile, bounds, buffers,
-              {w.tile.data(), w.order.data(), w.count.data(), w.list.data()}, w.tally);
+    kernels_.run_tile(local_, local_draw_, tile, bounds, buffers,
+                      {w.tile.data(), w.order.data(), w.count.data(), w.list.data()}, w.tally);
   }
 
   void cycle_of_strip() {
@@ -313,7 +301,7 @@ class CpuEngine final : public Engine {
   mutable State state_;  // const functions fill a strip's margins
   Geometry local_;
   mutable ThreadPool pool_;
-  decltype(&baseline::run_tile) run_tile_;
+  Kernels kernels_;
   std::vector<Worker> workers_;
   std::vector<float> spare_cells_;
   std::vector<std::int32_t> spare_ids_;
@@ -326,23 +314,13 @@ class CpuEngine final : public Engine {
   std::uint64_t written_ = 0, last_write_ = kNever;  // trace and cycle of write_positions()
 };
 
-// Where is "cpu" or "cuda:<index>"; the state is made only once that is known to make sense.
+// The state is made only once the device and the threads are known to make sense.
 template <class MakeState>
 std::unique_ptr<Engine> engine_on(const std::string& device, int threads, MakeState&& state) {
-  if (threads < 0)
-    throw std::invalid_argument("threads must not be negative, got " + std::to_string(threads));
-  if (device == "cpu") {
-    if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    return std::make_unique<CpuEngine>(state(), threads);
-  }
-  if (device.rfind("cuda:", 0) == 0) {
-    const std::string index = device.substr(5);
-    if (!index.empty() && index.size() < 4 &&
-        index.find_first_not_of("0123456789") == std::string::npos)
-      return make_cuda_engine(state(), std::stoi(index));
-  }
-  throw std::invalid_argument("unknown device \"" + device +
-                              "\": expected \"cpu\" or \"cuda:<index>\"");
+  threads = cpu_threads(threads);
+  const std::vector<int> gpus = cuda_indices(device);
+  if (!gpus.empty()) return make_cuda_engine(state(), gpus[0]);
+  return std::make_unique<CpuEngine>(state(), threads);
 }
 
 }  // namespace

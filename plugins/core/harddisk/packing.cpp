@@ -112,7 +112,11 @@ class Quench {
 
   // Counting sort, stable: the order within a cell is the order before.
   void sort_by_cell() {
-    const double width = (1 + skin) * m_diameter;
+    // Wider cells list the same pairs. They keep the cells of a large dilute box few.
+    const double most = std::clamp(64.0 * static_cast<double>(m_points.size()), 0x1p24, 0x1p31);
+    const double width =
+        std::max({(1 + skin) * m_diameter, std::sqrt(m_lx / most) * std::sqrt(m_ly), m_lx / most,
+                  m_ly / most});
     m_columns = cells_along(m_lx, width);
     m_rows = cells_along(m_ly, width);
     std::vector<std::uint32_t> cell(m_points.size());

@@ -15,11 +15,6 @@ constexpr std::int64_t kHalfWidth = std::int64_t{1} << 21;  // H of the wider ce
 // Of the float32 estimate of a squared distance, in d^2 (model.h).
 constexpr double kBoundError = 4e-6;
 
-template <class... Parts>
-[[noreturn]] void reject(const Parts&... parts) {
-  throw std::invalid_argument(text_of(parts...));
-}
-
 // Even H along x and y whose ratio is that of the cell widths: to 1e-11 as a rule, to 5e-7 at worst
 // (edges that differ by less than the integers resolve, as in an almost square box). The x edge is
 // kept exactly.
@@ -44,17 +39,17 @@ void choose_grid(State& state) {
   Parameters& p = state.parameters;
   Geometry& g = state.geometry;
   if (!(p.diameter > 0) || !std::isfinite(p.diameter))
-    reject("diameter must be positive and finite, got ", p.diameter);
+    refuse("diameter must be positive and finite, got ", p.diameter);
   for (int a = 0; a < 2; ++a) {
     if (!(p.box[a] > 0) || !std::isfinite(p.box[a]))
-      reject("box must be positive and finite, got (", p.box[0], ", ", p.box[1], ")");
+      refuse("box must be positive and finite, got (", p.box[0], ", ", p.box[1], ")");
     if (p.box[a] < 3 * p.diameter)
-      reject("box too small for the checkerboard: edge ", "xy"[a], " is ", p.box[a],
+      refuse("box too small for the checkerboard: edge ", "xy"[a], " is ", p.box[a],
              ", three diameters are ", 3 * p.diameter);
   }
   if (p.cell_width == 0) p.cell_width = p.diameter;
   if (!(p.cell_width >= p.diameter) || !(p.cell_width < std::sqrt(2.0) * p.diameter))
-    reject("cell_width must be at least one diameter and below sqrt(2) diameters, got ",
+    refuse("cell_width must be at least one diameter and below sqrt(2) diameters, got ",
            p.cell_width);
   double width[2];
   for (int a = 0; a < 2; ++a) {
@@ -62,7 +57,7 @@ void choose_grid(State& state) {
     // Few cells may come out much wider than wanted; four disks are the most that a cell can hold
     // only below sqrt(2) d.
     while (p.box[a] / cells >= std::sqrt(2.0) * p.diameter) ++cells;
-    if (cells > 30000) reject("box edge ", "xy"[a], " holds more than 30000 cells");
+    if (cells > 30000) refuse("box edge ", "xy"[a], " holds more than 30000 cells");
     g.cells[a] = static_cast<int>(cells);
     width[a] = p.box[a] / cells;
   }
@@ -81,7 +76,7 @@ void choose_grid(State& state) {
   if (p.max_displacement == 0) p.max_displacement = std::min(0.16 * p.diameter, 0.25 * narrow);
   // The realised displacement, which checkpoints hold, may be larger by one part in 128.
   if (!(p.max_displacement > 0) || p.max_displacement > 1.0079 * narrow)
-    reject("max_displacement must be positive and at most the cell width ", narrow, ", got ",
+    refuse("max_displacement must be positive and at most the cell width ", narrow, ", got ",
            p.max_displacement);
   p.max_displacement = std::min(p.max_displacement, narrow);
   // At most eight significant bits and no finer than 2^-13 keep displacement() exact; an odd
@@ -94,10 +89,10 @@ void choose_grid(State& state) {
 
   if (p.moves_per_cell == 0) p.moves_per_cell = 4;
   if (p.moves_per_cell < 1 || p.moves_per_cell > 1024)
-    reject("moves_per_cell must be from 1 to 1024, got ", p.moves_per_cell);
+    refuse("moves_per_cell must be from 1 to 1024, got ", p.moves_per_cell);
   if (p.rounds == 0) p.rounds = 4;
   if (p.rounds < 1 || p.rounds > kMaxRounds)
-    reject("rounds must be from 1 to ", kMaxRounds, ", got ", p.rounds);
+    refuse("rounds must be from 1 to ", kMaxRounds, ", got ", p.rounds);
   g.moves_per_cell = p.moves_per_cell;
   g.rounds = p.rounds;
   g.shuffle_particles = p.shuffle_particles;
@@ -110,7 +105,7 @@ void choose_grid(State& state) {
     p.tile = cells > 4e5 ? 33 : cells > 5e4 ? 21 : 17;
   }
   if (p.tile < 3 || p.tile > kMaxTile)
-    reject("tile must be from 3 to ", kMaxTile, " cells, got ", p.tile);
+    refuse("tile must be from 3 to ", kMaxTile, " cells, got ", p.tile);
   g.tile = p.tile;
   g.stride = 2 * ((p.tile + 2) / 2);
   g.plane = g.stride * (p.tile + 1);
@@ -255,22 +250,22 @@ State make_state(const double* xy, std::size_t particles, const Parameters& para
   s.parameters = parameters;
   s.particles = particles;
   s.data.counters.cycles = parameters.first_cycle;
-  if (particles == 0) reject("positions must hold at least one disk");
-  if (particles > 2000000000) reject("at most 2e9 disks, got ", particles);
+  if (particles == 0) refuse("positions must hold at least one disk");
+  if (particles > 2000000000) refuse("at most 2e9 disks, got ", particles);
   choose_grid(s);
   const double* box = s.parameters.box;
   for (std::size_t i = 0; i < particles; ++i)
     for (int a = 0; a < 2; ++a) {
       const double r = xy[2 * i + a];
-      if (!std::isfinite(r)) reject("position of disk ", i, " is not finite");
+      if (!std::isfinite(r)) refuse("position of disk ", i, " is not finite");
       if (std::abs(r) > 0.5 * box[a] * (1 + 1e-6))
-        reject("disk ", i, " is outside the box: ", "xy"[a], " = ", r, ", the edge is at ",
+        refuse("disk ", i, " is outside the box: ", "xy"[a], " = ", r, ", the edge is at ",
                0.5 * box[a]);
     }
   const double fraction = std::acos(-1.0) / 4 * static_cast<double>(particles) *
                           s.parameters.diameter * s.parameters.diameter / (box[0] * box[1]);
   if (fraction > 0.90690)
-    reject("packing fraction ", fraction, " is above that of the densest packing, 0.9069");
+    refuse("packing fraction ", fraction, " is above that of the densest packing, 0.9069");
 
   std::vector<double> r(xy, xy + 2 * particles);
   std::size_t worst[2] = {0, 0};
@@ -342,12 +337,12 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
   const Geometry& g = s.geometry;
   const std::size_t slots = static_cast<std::size_t>(g.cells[0]) * g.cells[1] * kSlots;
   if (data.cells.size() != 2 * slots || data.ids.size() != slots)
-    reject("checkpoint has ", data.ids.size(), " slots, this grid has ", slots);
+    refuse("checkpoint has ", data.ids.size(), " slots, this grid has ", slots);
   for (int a = 0; a < 2; ++a)
     if (data.origin[a] < 0 || data.origin[a] >= s.extent[a] || data.origin[a] % 2)
-      reject("checkpoint: the grid's origin is not in the box");
+      refuse("checkpoint: the grid's origin is not in the box");
   if (particles == 0 || particles > slots)
-    reject("checkpoint: this grid cannot hold ", particles, " disks");
+    refuse("checkpoint: this grid cannot hold ", particles, " disks");
   std::vector<bool> seen(particles);
   std::size_t found = 0;
   for (std::size_t at = 0; at < slots; ++at) {
@@ -355,22 +350,22 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
     const float x = data.cells[2 * at], y = data.cells[2 * at + 1];
     if (id < 0) {
       if (x != kEmpty || y != kEmpty)
-        reject("checkpoint: slot ", at, " has a position but no disk");
+        refuse("checkpoint: slot ", at, " has a position but no disk");
       continue;
     }
     if (static_cast<std::size_t>(id) >= particles || seen[id])
-      reject("checkpoint: disk ", id, " is unknown or there twice");
+      refuse("checkpoint: disk ", id, " is unknown or there twice");
     if (!(std::abs(x) < g.half[0]) || !(std::abs(y) < g.half[1]) ||
         std::fmod(std::abs(x), 2.0f) != 1.0f || std::fmod(std::abs(y), 2.0f) != 1.0f)
-      reject("checkpoint: disk ", id, " is not on the grid of its cell");
+      refuse("checkpoint: disk ", id, " is not on the grid of its cell");
     if (at % kSlots && data.ids[at - 1] < 0)
-      reject("checkpoint: disk ", id, " follows an empty slot");
+      refuse("checkpoint: disk ", id, " follows an empty slot");
     seen[id] = true;
     ++found;
   }
-  if (found != particles) reject("checkpoint holds ", found, " disks, expected ", particles);
+  if (found != particles) refuse("checkpoint holds ", found, " disks, expected ", particles);
   for_overlaps(s, data, [&](std::int32_t i, std::int32_t j, double) {
-    reject("checkpoint: disks ", i, " and ", j, " overlap");
+    refuse("checkpoint: disks ", i, " and ", j, " overlap");
   });
   s.data = data;
   return s;

@@ -89,7 +89,7 @@ class HostTransport : public Transport {
     try {
       communicator_.exchange(out, in);
     } catch (...) {
-      keep_for_ever(in_);
+      keep_for_ever(out_, in_);
       throw;
     }
     for (std::size_t k = 0; k < received.size(); ++k)
@@ -232,7 +232,7 @@ class NcclTransport : public Transport {
     };
     const auto outcome = std::make_shared<Outcome>();
     std::thread([call = std::move(call), outcome, device] {
-      cudaSetDevice(device);
+      select_device(device);
       outcome->status = call();
       outcome->there = true;
     }).detach();

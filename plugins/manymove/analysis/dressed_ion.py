@@ -1,4 +1,4 @@
-"""Renormalised Debye length, valences and permittivity of an electrolyte, from its g(r).
+"""Renormalized Debye length, valences and permittivity of an electrolyte, from its g(r).
 
 Dressed-ion theory (R. Kjellander, D. J. Mitchell, Chem. Phys. Lett. 200, 76, 1992; J. Chem. Phys.
 101, 603, 1994), as used by Y. Liang, X. Xing, Y. Li (2017), whose equation numbers are given. In
@@ -7,7 +7,7 @@ units of kT, e and angstrom, with l_B the Bjerrum length of the solvent:
     U_ab(r) = -ln g_ab(r)             ~ z_a z_b (l_B eps / eps_R) e^(-kR r) / r
     rho_a(r) = sum_b n_b z0_b g_ab(r) ~ -(kR^2 z_a eps / 4 pi eps_R) e^(-kR r) / r
 
-z0 are the bare and z the renormalised valences. The charge around an ion has the opposite sign of
+z0 are the bare and z the renormalized valences. The charge around an ion has the opposite sign of
 the ion: the paper's Eqs. 13 and 14 lack the minus sign that its Eqs. 16 to 18 have.
 
 The law is reached slowly: terms of second order in U, which fall like e^(-2 kR r), bend the
@@ -39,7 +39,7 @@ _LEAST_SIGNIFICANCE = 5.0  # of an amplitude, in standard errors
 
 @dataclass(frozen=True)
 class DressedIons:
-    """Renormalised parameters of a salt of two species. Errors are standard errors, NaN where the
+    """Renormalized parameters of a salt of two species. Errors are standard errors, NaN where the
     data give none.
 
     Attributes:
@@ -278,7 +278,7 @@ class _Pole:
         fit = self._fit
         try:
             model = continue_pair_correlations(
-                self._r, fit.normalised(g), fit.n, fit.z, self._bjerrum, factor * self.distance
+                self._r, fit.normalized(g), fit.n, fit.z, self._bjerrum, factor * self.distance
             )
             model.screening()
         except ValueError:
@@ -349,12 +349,12 @@ class _Fit:
         weights = np.where(np.isfinite(self._weights[:, self._far]), self._weights[:, self._far], 0)
         return (weights * (g[:, self._far] - 1)).sum(axis=1) / weights.sum(axis=1)
 
-    def normalised(self, g: np.ndarray) -> np.ndarray:
+    def normalized(self, g: np.ndarray) -> np.ndarray:
         """Tending to 1."""
         return g / (1 + self.offset(g))[:, None] if self._far.any() else g
 
     def _charges(self, g: np.ndarray) -> np.ndarray:
-        return self._r * charge_density(self.normalised(g)[:, self._inside], self.n, self.z)
+        return self._r * charge_density(self.normalized(g)[:, self._inside], self.n, self.z)
 
     def _amplitudes(self, y: np.ndarray, noise: np.ndarray, kappa: float) -> np.ndarray:
         """Of exp(-kappa r) in each row of y, at the window's beginning."""
@@ -404,7 +404,7 @@ class _Fit:
         y = self._charges(g)
         kappa = self._screening(y)
         charge = self._amplitudes(y, self._charge_noise, kappa)
-        inner = self.normalised(g)[:, self._inside]
+        inner = self.normalized(g)[:, self._inside]
         if not (inner > 0).all():
             raise ValueError("a bin of the window is empty: widen the bins or run longer")
         energy = self._amplitudes(

@@ -33,7 +33,7 @@ class Screening:
 
     Attributes:
         debye_length: 1 / kR, in the unit of length.
-        valences: renormalised, of the two species. Their charge ratio obeys Eq. 8 identically.
+        valences: renormalized, of the two species. Their charge ratio obeys Eq. 8 identically.
         permittivity: eps_R / eps.
     """
 
@@ -158,9 +158,9 @@ def continue_pair_correlations(
     """The correlations that are the given ones up to a distance and hypernetted chains beyond.
 
     Args:
-        r: float64 (bins,), centres of equal bins from 0 on.
+        r: float64 (bins,), centers of equal bins from 0 on.
         g: float64 (3, bins), averages over the bins, of the pairs 00, 01 and 11, tending to 1.
-            (That they are not values at the centres changes kR by 1e-5 of itself at a width of a
+            (That they are not values at the centers changes kR by 1e-5 of itself at a width of a
             hundredth of the Debye length.)
         densities, valences: of the two species.
         bjerrum_length: l_B.

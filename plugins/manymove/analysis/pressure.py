@@ -18,8 +18,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from manymove.report import with_error
-
 # Chosen with examples/hard_disks/pressure_bias.py: on model distributions with the slope and the
 # curvature of hard disks between 0.698 and 0.718 the contact value is wrong by 3e-6 (relative) at
 # most; its counting noise is 17.8 / sqrt(pairs per diameter at contact).
@@ -45,6 +43,9 @@ class PressureEstimate:
     plateau: bool = field(default=True)
 
     def __str__(self) -> str:
+        # The HOOMD-blue component contains this file and works without the package.
+        from manymove.report import with_error
+
         return with_error(self.value, self.error)
 
 
@@ -142,7 +143,7 @@ def pressure_from_histogram(
 def blocking_error(records: np.ndarray) -> tuple[float, bool]:
     """Standard error of the mean of correlated records, by blocking, and whether it has converged.
 
-    Neighbouring records are averaged in pairs again and again (Flyvbjerg and Petersen, J. Chem.
+    Neighboring records are averaged in pairs again and again (Flyvbjerg and Petersen, J. Chem.
     Phys. 91, 461, 1989). Of the errors s_B for blocks of B of the n records those are considered up
     to the smallest B that fulfils B^3 > 2 n (s_B / s_1)^4, which balances the bias of short blocks
     against the noise of few (Lee, Das, Kim, Yan, Phys. Rev. E 83, 066706, 2011), and the largest is

@@ -39,7 +39,7 @@ class CoulombMC(EngineAction):
 
     Args:
         bjerrum_length: l_B, in the simulation's unit of length.
-        radius: of a hard wall around the origin that keeps all centres within; None for the
+        radius: of a hard wall around the origin that keeps all centers within; None for the
             periodic box with the nearest image of each particle.
         sweeps_per_step: trial moves per particle and step.
         max_displacement, precision, threads: as for `manymove.Electrolyte`.

@@ -137,7 +137,7 @@ class HardDisks(EngineAction):
 
     @property
     def repair_depth(self) -> float:
-        """Depth, in diameters, up to which overlaps are mended."""
+        """Depth, in diameters, up to which overlaps are repaired."""
         return self._repair_depth
 
     @repair_depth.setter

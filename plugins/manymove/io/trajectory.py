@@ -1,4 +1,4 @@
-"""GSD trajectories of disks, in HOOMD-blue's convention: origin at the centre of the box.
+"""GSD trajectories of disks, in HOOMD-blue's convention: origin at the center of the box.
 
 GSD stores positions and boxes in float32. The box and the diameter are therefore also written as
 float64 logged quantities, which `read_frame` prefers; positions stay rounded (about 3e-5 diameters

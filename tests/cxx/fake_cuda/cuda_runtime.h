@@ -3,10 +3,13 @@
 // a test says what fails. Its functions are C++ ones, which do not clash with the real library's.
 #pragma once
 
+#include <cuda.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +24,8 @@ enum cudaError_t {
   cudaErrorNotReady,
   cudaErrorIllegalAddress
 };
+enum cudaDriverEntryPointQueryResult { cudaDriverEntryPointSuccess };
+constexpr unsigned long long cudaEnableDefault = 0;
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDefault };
 enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeDevice };
 using cudaStream_t = struct FakeStream*;
@@ -43,8 +48,10 @@ constexpr unsigned cudaHostAllocMapped = 2, cudaHostAllocPortable = 1, cudaHostR
 namespace fake {
 
 struct Runtime {
-  int devices = 4, current = 0;
-  int sets = 0;                          // of the current device
+  int devices = 4;
+  int chosen = 0;                        // the device that was set last
+  int context = -1;                      // the device of the thread's context, -1: none
+  std::set<int> used;                    // devices with a context
   int live = 0;                          // blocks of memory, registrations, streams and events
   int allocations = 0, failing = 0;      // what is made; which of them fails, from 1
   std::string failing_call;              // a call that fails, by its name
@@ -54,6 +61,13 @@ struct Runtime {
   std::map<void*, void*> recorded;                     // of events: their streams
   std::vector<std::string> log;
 
+  int current() const { return context < 0 ? chosen : context; }
+  // A call that needs a context makes one on the device that was set.
+  int device() {
+    context = current();
+    used.insert(context);
+    return context;
+  }
   cudaError_t stream_state(void* stream) {
     const auto at = work.find(stream);
     return at == work.end() ? cudaSuccess : at->second();
@@ -67,7 +81,7 @@ struct Runtime {
 inline Runtime runtime;
 
 inline cudaError_t call(const std::string& name, const std::string& of = "") {
-  runtime.log.push_back(name + of + " on device " + std::to_string(runtime.current));
+  runtime.log.push_back(name + of + " on device " + std::to_string(runtime.device()));
   return name == runtime.failing_call ? cudaErrorIllegalAddress : cudaSuccess;
 }
 template <class T>
@@ -75,14 +89,14 @@ cudaError_t make(T** made, std::size_t bytes) {
   if (++runtime.allocations == runtime.failing) return cudaErrorMemoryAllocation;
   ++runtime.live;
   void* const memory = std::calloc(1, bytes);
-  runtime.device_of[memory] = runtime.current;
+  runtime.device_of[memory] = runtime.device();
   *made = static_cast<T*>(memory);
   return cudaSuccess;
 }
 inline cudaError_t drop(void* made) {
   --runtime.live;
   // As in the runtime, where memory belongs to a device.
-  const bool here = runtime.device_of.at(made) == runtime.current;
+  const bool here = runtime.device_of.at(made) == runtime.device();
   std::free(made);
   return here ? cudaSuccess : cudaErrorInvalidValue;
 }
@@ -94,13 +108,44 @@ inline const char* cudaGetErrorString(cudaError_t e) {
   return e == cudaErrorMemoryAllocation ? "out of memory" : "an illegal memory access";
 }
 inline cudaError_t cudaGetDevice(int* device) {
-  *device = fake::runtime.current;
+  *device = fake::runtime.current();
   return cudaSuccess;
 }
 inline cudaError_t cudaSetDevice(int device) {
   if (device < 0 || device >= fake::runtime.devices) return cudaErrorInvalidValue;
-  ++fake::runtime.sets;
-  fake::runtime.current = device;
+  fake::runtime.chosen = fake::runtime.context = device;
+  fake::runtime.device();
+  return cudaSuccess;
+}
+namespace fake {
+
+inline CUcontext context_of(int device) {
+  return reinterpret_cast<CUcontext>(static_cast<std::intptr_t>(device + 1));
+}
+inline CUresult get_context(CUcontext* context) {
+  *context = context_of(runtime.context);
+  return CUDA_SUCCESS;
+}
+inline CUresult set_context(CUcontext context) {
+  runtime.context = static_cast<int>(reinterpret_cast<std::intptr_t>(context)) - 1;
+  return CUDA_SUCCESS;
+}
+inline CUresult retain_context(CUcontext* context, CUdevice device) {
+  if (device < 0 || device >= runtime.devices) return CUDA_ERROR_INVALID_VALUE;
+  runtime.used.insert(device);
+  *context = context_of(device);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace fake
+
+inline cudaError_t cudaGetDriverEntryPointByVersion(const std::string& name, void** function,
+                                                    unsigned, unsigned long long,
+                                                    cudaDriverEntryPointQueryResult*) {
+  if (name == "cuCtxGetCurrent") *function = reinterpret_cast<void*>(&fake::get_context);
+  if (name == "cuCtxSetCurrent") *function = reinterpret_cast<void*>(&fake::set_context);
+  if (name == "cuDevicePrimaryCtxRetain")
+    *function = reinterpret_cast<void*>(&fake::retain_context);
   return cudaSuccess;
 }
 inline cudaError_t cudaGetDeviceCount(int* count) {
@@ -113,7 +158,7 @@ inline cudaError_t cudaDriverGetVersion(int* version) {
 }
 inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
   *p = {"device", device, 0, 100, 1};
-  return fake::call("properties");
+  return cudaSuccess;
 }
 inline cudaError_t cudaDeviceSynchronize() { return fake::call("wait for the device"); }
 inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* a, const void* memory) {

@@ -12,10 +12,6 @@
 using namespace manymove;
 using namespace manymove::coulomb;
 
-namespace manymove {
-std::string why_no_cuda_devices() { return ""; }
-}  // namespace manymove
-
 // As a sweep's kernel: the group after `group` of another device has to be announced.
 __global__ void wait_kernel(Buffers b, Devices devices, unsigned group) {
   const Progress progress{b, devices};

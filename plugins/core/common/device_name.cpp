@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "device_name.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "text.h"
+
+namespace manymove {
+
+std::vector<int> cuda_indices(const std::string& device, bool several) {
+  if (device == "cpu") return {};
+  const auto unknown = [&] {
+    refuse("unknown device \"", device, "\": expected \"cpu\"", several ? ", " : " or ",
+           "\"cuda:<index>\"", several ? " or several, \"cuda:0,1\"" : "");
+  };
+  if (!device.starts_with("cuda:")) unknown();
+  std::vector<int> indices;
+  for (std::size_t at = 5, end; at <= device.size(); at = end + 1) {
+    end = several ? std::min(device.find(',', at), device.size()) : device.size();
+    const std::string index = device.substr(at, end - at);
+    if (index.empty() || index.size() > 3 ||
+        index.find_first_not_of("0123456789") != std::string::npos)
+      unknown();
+    indices.push_back(std::stoi(index));
+  }
+  return indices;
+}
+
+int cpu_threads(int asked) {
+  if (asked < 0) refuse("threads must not be negative, got ", asked);
+  return asked ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+}  // namespace manymove

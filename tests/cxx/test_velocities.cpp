@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Velocities that a host program changes while the resident engine keeps the particles.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "core/dpd/engine.h"
+#include "support/ranks.h"
+#include "support/test.h"
+
+using namespace manymove;
+using namespace manymove::dpd;
+
+namespace {
+
+using Triples = std::vector<std::array<double, 3>>;
+
+// One rank's share of a fluid of density 3, and an engine that has it.
+class Share {
+ public:
+  static constexpr int kSide = 12;
+
+  Share(bool double_precision, Communicator& communicator) {
+    const int ranks = communicator.ranks();
+    const double edge = kSide / std::cbrt(3.0);
+    for (int a = 0; a < 3; ++a) {
+      settings_.box.extent[a] = edge;
+      settings_.box.periodic[a] = true;
+      settings_.grid.cut[a] = {0, 1};
+    }
+    if (ranks > 1) settings_.grid.cut[0] = {0, 0.5, 1};
+    for (int r = 0; ranks > 1 && r < ranks; ++r) settings_.grid.rank.push_back(r);
+    coefficients_.assign(4, {25, 4.5, 3 / std::sqrt(0.02), 1, 1});
+    settings_.pairs = {1, coefficients_.data(), 1, {1, 0, 0, 0}, double_precision};
+    settings_.cutoff = 1;
+    settings_.skin = 0.3;
+    settings_.time_step = 0.01;
+    settings_.force_to_acceleration = 1;
+    settings_.mass = {0, 1};
+    settings_.seed = 20;
+    std::mt19937 random(21);
+    for (int k = 0; k < kSide * kSide * kSide; ++k) {
+      std::array<double, 3> place{}, v{};
+      const int cell[3] = {k % kSide, k / kSide % kSide, k / kSide / kSide};
+      for (std::size_t a = 0; a < 3; ++a) {
+        place[a] = (cell[a] + 0.5) * edge / kSide;
+        v[a] = 4 * (static_cast<double>(random()) * 0x1p-32 - 0.5);
+      }
+      if (k % ranks != communicator.rank()) continue;
+      tag.push_back(static_cast<std::uint32_t>(k + 1));
+      position.push_back(place);
+      velocity.push_back(v);
+    }
+    force.resize(tag.size());
+    engine = make_engine(settings_, "cpu", 2, &communicator);
+    const std::vector<int> type(tag.size(), 1);
+    const std::vector<std::uint32_t> flags(tag.size(), kIntegrated);
+    Topology topology{};
+    topology.type = type.data();
+    topology.tag = tag.data();
+    topology.flags = flags.data();
+    engine->upload(arrays(), topology, {});
+  }
+
+  HostArrays arrays() {
+    HostArrays arrays{};
+    arrays.count = static_cast<int>(tag.size());
+    arrays.position = reinterpret_cast<double (*)[3]>(position.data());
+    arrays.velocity = reinterpret_cast<double (*)[3]>(velocity.data());
+    arrays.force = reinterpret_cast<double (*)[3]>(force.data());
+    return arrays;
+  }
+  void set_velocities(const Triples& v) {
+    engine->set_velocities(static_cast<int>(tag.size()), tag.data(),
+                           reinterpret_cast<const double (*)[3]>(v.data()));
+  }
+
+  std::vector<std::uint32_t> tag;
+  Triples position, velocity, force;
+  std::unique_ptr<ResidentEngine> engine;
+
+ private:
+  std::vector<PairCoefficients> coefficients_;
+  Settings settings_{};
+};
+
+// On one rank and on two, in both precisions.
+template <class Test>
+void everywhere(Test test) {
+  for (const int ranks : {1, 2})
+    for (const bool double_precision : {false, true})
+      test::run_communicators(ranks, [&](Communicator& communicator) {
+        Share share(double_precision, communicator);
+        test(share, communicator, double_precision);
+      });
+}
+
+}  // namespace
+
+TEST("setting the velocities that are there changes no bit and builds no lists") {
+  everywhere([](Share& share, Communicator& communicator, bool double_precision) {
+    Share other(double_precision, communicator);
+    for (int k = 0; k < 30; ++k) {
+      share.engine->advance(1);
+      other.engine->advance(1);
+      share.engine->download(share.arrays());
+      share.set_velocities(share.velocity);
+    }
+    share.engine->download(share.arrays());
+    other.engine->download(other.arrays());
+    CHECK(share.position == other.position);
+    CHECK(share.velocity == other.velocity);
+    CHECK(share.force == other.force);
+    CHECK_EQUAL(share.engine->tally().pair_energy, other.engine->tally().pair_energy);
+    CHECK_EQUAL(share.engine->counters().builds, other.engine->counters().builds);
+    CHECK(share.engine->counters().builds < 15);
+  });
+}
+
+TEST("velocities that are set go to their particles, wherever these are") {
+  everywhere([](Share& share, Communicator& communicator, bool) {
+    share.engine->advance(40);
+    Triples set;
+    for (const std::uint32_t tag : share.tag) {
+      const double value = tag;  // exact in both precisions
+      set.push_back({value, -value, 0.5 * value});
+    }
+    share.set_velocities(set);
+    share.engine->download(share.arrays());
+    CHECK(share.velocity == set);
+
+    // In another order, as after rehome().
+    std::reverse(share.tag.begin(), share.tag.end());
+    if (communicator.ranks() > 1) {
+      share.engine->rehome(static_cast<int>(share.tag.size()), share.tag.data());
+      std::reverse(set.begin(), set.end());
+      for (auto& v : set) v[1] = 0;
+      share.set_velocities(set);
+      share.engine->download(share.arrays());
+      CHECK(share.velocity == set);
+    }
+  });
+}
+
+TEST("forces follow from velocities that were set") {
+  everywhere([](Share& share, Communicator&, bool) {
+    share.engine->advance(20);
+    share.engine->download(share.arrays());
+    const Triples before = share.position;
+    const Triples rest(share.tag.size(), {0, 0, 0});
+    share.set_velocities(rest);
+    share.engine->advance(1);
+    share.engine->download(share.arrays());
+    double largest = 0;
+    for (std::size_t i = 0; i < before.size(); ++i)
+      for (std::size_t a = 0; a < 3; ++a) {
+        const double way = std::abs(share.position[i][a] - before[i][a]);
+        if (way < 1) largest = std::max(largest, way);  // else it passed a periodic face
+      }
+    // Half a kick: forces are some hundred at most.
+    CHECK(largest > 0);
+    CHECK(largest < 0.5 * 0.01 * 0.01 * 300);
+  });
+}
+
+TEST("velocities that are not finite are refused by the particle's tag and change nothing") {
+  everywhere([](Share& share, Communicator&, bool) {
+    share.engine->advance(5);
+    share.engine->download(share.arrays());
+    const Triples before = share.velocity;
+    Triples set(before.size(), {1, 2, 3});
+    for (std::size_t i = 0; i < set.size(); ++i)
+      if (share.tag[i] == 8) set[i][1] = std::numeric_limits<double>::quiet_NaN();
+    CHECK_THROWS(share.set_velocities(set), std::invalid_argument,
+                 "the velocity of particle 8 is not finite");
+    share.engine->download(share.arrays());
+    CHECK(share.velocity == before);
+  });
+}

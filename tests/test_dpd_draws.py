@@ -1,0 +1,157 @@
+"""Random numbers of DPD: each draw is used for one set of forces only."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+import numpy as np
+import pytest
+from dpd_decks import STAYS, resident
+from lammps_host import Run, needs_lammps, run_lammps
+
+from manymove import _core
+
+pytestmark = needs_lammps
+
+SEED, WEIGHT = 99, 0.7  # the pair is 0.3 cutoffs wide
+
+STYLE = f"pair_style manymove/dpd 1.0 1.0 {SEED} precision double"
+
+# Two particles too heavy to move, on either side of the face between two ranks: the force between
+# them is a random number.
+PAIR = f"""
+units lj
+atom_modify map array
+comm_modify vel yes
+region box block 0 8 0 4 0 4
+create_box 1 box
+create_atoms 1 single 3.85 2 2
+create_atoms 1 single 4.15 2 2
+mass 1 1.0e30
+timestep 0.01
+{STYLE}
+pair_coeff 1 1 0.0 4.5
+"""
+
+OUTPUT = """
+fix nve all nve
+variable force equal fx[1]
+thermo 1
+thermo_style custom step v_force
+thermo_modify format float %.17g
+"""
+
+
+def draws(run: Run) -> list[list[int]]:
+    """The numbers of the draws behind the forces in each table of thermodynamic output."""
+    unit = -math.sqrt(2 * 4.5) * WEIGHT / math.sqrt(0.01)
+    of_draws = [
+        float(_core.dpd.noise(SEED, k, np.uint32([1]), np.uint32([2]))[0]) for k in range(2000)
+    ]
+    result = []
+    for part in range(run.output.count("v_force")):
+        noise = run.thermo(part)["v_force"] / unit
+        distance = np.abs(noise[:, None] - of_draws)
+        assert distance.min(axis=1).max() < 1e-9, run.output
+        result.append(distance.argmin(axis=1).tolist())
+    return result
+
+
+@pytest.fixture(params=["verlet", "engine", "two ranks", "engine on two ranks"])
+def lammps(request, device, tmp_path):
+    """Runs a deck with LAMMPS' own verlet or with an engine."""
+    engine = resident(device) if "engine" in request.param else ""
+    if device == "cuda" and not engine:
+        pytest.skip("the same on the CPU")
+
+    def run(deck: str) -> list[list[int]]:
+        ranks = 2 if "two ranks" in request.param else 1
+        done = run_lammps(deck.replace("OUTPUT", OUTPUT + engine), tmp_path, ranks)
+        assert (STAYS in done.output) == (engine != "")
+        return draws(done)
+
+    return run
+
+
+RUNS = {
+    "run 12": [list(range(13))],
+    # A run that continues begins with the forces that the run before ended with.
+    "run 1\nrun 2": [[0, 1], [1, 2, 3]],
+    "run 1\nrun 2 pre no": [[0, 1], [1, 2, 3]],
+    "run 0\nrun 1": [[0], [0, 1]],
+    "run 1\nrun 0\nrun 1": [[0, 1], [1], [1, 2]],
+    'run 13 every 10 "print next"': [list(range(11)), [10, 11, 12, 13]],
+    # A second run of no steps is another draw.
+    "run 0\nrun 0\nrun 0": [[0], [1], [2]],
+    "run 1\nrun 0\nrun 0\nrun 1": [[0, 1], [1], [2], [2, 3]],
+    # Going back to an earlier step does not repeat the random numbers.
+    "run 1\nreset_timestep 0\nrun 1": [[0, 1], [2, 3]],
+    "run 3\nreset_timestep 0\nrun 1 pre no": [[0, 1, 2, 3], [3, 5]],
+    "run 0\nreset_timestep 0\nrun 0": [[0], [1]],
+    "run 1\nreset_timestep 0\nrun 0\nreset_timestep 0\nrun 0": [[0, 1], [2], [3]],
+    "run 3\nreset_timestep 1\nrun 1\nreset_timestep 1\nrun 1": [
+        [0, 1, 2, 3],
+        [5, 6],
+        [8, 9],
+    ],
+    # Until then the number of a draw is the step.
+    "reset_timestep 1234\nrun 1": [[1234, 1235]],
+    "run 1\nreset_timestep 1234\nrun 1": [[0, 1], [1234, 1235]],
+    f"run 1\nreset_timestep 0\n{STYLE}\nrun 1": [[0, 1], [2, 3]],
+}
+
+
+@pytest.mark.parametrize("commands", RUNS, ids=lambda text: text.replace("\n", "; "))
+def test_every_draw_is_used_once(commands, lammps):
+    assert lammps(f"{PAIR}OUTPUT\n{commands}\n") == RUNS[commands]
+
+
+# ---- restart files ----
+
+BEFORE = {
+    "run 2": [[2, 3, 4]],
+    "run 2\nreset_timestep 0\nrun 1": [[4, 5, 6]],
+    "run 0\nrun 0": [[1, 2, 3]],
+    "reset_timestep 7": [[7, 8, 9]],
+}
+
+
+@pytest.mark.parametrize("commands", BEFORE, ids=lambda text: text.replace("\n", "; "))
+def test_restart_files_hold_the_number_of_the_draw(commands, lammps, tmp_path):
+    """A run from a restart file continues as the run that wrote it does."""
+    written = f"write_restart {tmp_path}/state\n"
+    whole = lammps(f"{PAIR}OUTPUT\n{commands}\n{written}run 2\n")
+    read = f"atom_modify map array\nread_restart {tmp_path}/state\ncomm_modify vel yes\nOUTPUT\n"
+    assert lammps(f"{read}run 2\n") == BEFORE[commands] == whole[-1:]
+
+
+def test_restart_files_within_a_run(lammps, tmp_path):
+    lammps(f"{PAIR}OUTPUT\nrun 1\nreset_timestep 0\nrestart 2 {tmp_path}/state\nrun 3\n")
+    read = f"read_restart {tmp_path}/state.2\ncomm_modify vel yes\nOUTPUT\n"
+    assert lammps(f"{read}run 1") == [[4, 5]]
+
+
+def test_restart_files_without_the_number_of_the_draw_continue_from_their_step(tmp_path):
+    deck = f"{PAIR}{OUTPUT}\nrun 2\nrun 0\nrun 0\nwrite_restart state\n"
+    folder = run_lammps(deck, tmp_path).directory
+    whole = (folder / "state").read_bytes()
+    at = whole.index(struct.pack("<dddd", -1, 1, 1, 1))
+    settings = whole[at + 8 : at + 8 + 3 * 8 + 3 * 4]
+    rest = whole[at + 8 + len(settings) + 2 * 8 :]
+    (folder / "earlier").write_bytes(whole[:at] + settings + rest)
+    for name, expected in (("state", [[3, 4]]), ("earlier", [[2, 3]])):
+        read = f"read_restart {folder}/{name}\ncomm_modify vel yes\n"
+        assert draws(run_lammps(f"{read}{OUTPUT}run 1\n", tmp_path)) == expected
+
+
+def test_damaged_numbers_of_draws_are_refused(tmp_path):
+    deck = f"{PAIR}{OUTPUT}\nrun 2\nwrite_restart state\n"
+    folder = run_lammps(deck, tmp_path).directory
+    whole = (folder / "state").read_bytes()
+    at = whole.index(struct.pack("<dddd", -1, 1, 1, 1)) + 8 + 3 * 8 + 3 * 4
+    assert whole[at : at + 16] == struct.pack("<qq", 2, 0)
+    for wrong in ((-2, 0), (2, -1)):
+        (folder / "wrong").write_bytes(whole[:at] + struct.pack("<qq", *wrong) + whole[at + 16 :])
+        run = run_lammps(f"read_restart {folder}/wrong\n", tmp_path, fails=True)
+        assert "the restart file is damaged" in run.output
