@@ -8,9 +8,17 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 #include "core/common/mpi_channel.h"
 #include "positions.h"
@@ -22,11 +30,22 @@ using bindings::released;
 
 namespace {
 
+// Whether this thread holds Python's lock. The limited API has no PyGILState_Check(); in the
+// versions for which this module uses that API, from 3.12 on, a thread without the lock has no
+// current state and so no dictionary.
+bool has_lock() {
+#if defined(Py_LIMITED_API)
+  return PyThreadState_GetDict() != nullptr;
+#else
+  return PyGILState_Check() != 0;
+#endif
+}
+
 // In a long wait Python's signal handlers run; what they raise ends it.
 class PythonClock final : public Clock {
  public:
   void rest(double seconds) override {
-    if (PyGILState_Check()) {
+    if (has_lock()) {
       nb::gil_scoped_release others;
       return Clock::rest(seconds);
     }
