@@ -83,8 +83,9 @@ struct PeerWords {
 
 // One warp: tells the others that what this rank sends in an exchange is there, and waits until
 // they have told, or until this rank's host, which watches the other ranks, gives them up.
-__global__ void meet_kernel(int ranks, int self, PeerWords there, const PeerWords here,
-                            unsigned number, const unsigned* given_up) {
+// Each engine that includes this has its own.
+static __global__ void meet_kernel(int ranks, int self, PeerWords there, const PeerWords here,
+                                   unsigned number, const unsigned* given_up) {
   const int r = static_cast<int>(threadIdx.x);
   if (r >= ranks || r == self) return;
   __threadfence_system();
