@@ -245,8 +245,7 @@ TEST("memory of messages that were lost between strips is not used again") {
     Watchdog& watchdog() override { return rank_.watchdog(); }
     void gather(const void*, void*, std::size_t) override {}
     void transpose(const std::int64_t*, std::int64_t*) override {}
-    void exchange(const std::vector<Message>& sent,
-                  const std::vector<Message>& received) override {
+    void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) override {
       for (const Message& message : sent) lost.push_back(message.data);
       for (const Message& message : received) lost.push_back(message.data);
       throw std::runtime_error("lost");
