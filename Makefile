@@ -133,7 +133,7 @@ $(VENV)/.docs: pyproject.toml $(VENV)/.pip
 
 # ---- style -------------------------------------------------------------------------------------
 cxx-sources = $(shell find plugins hoomd_ext lammps_ext tests/cxx \
-	-name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh')
+	-name '*.h' -o -name '*.cpp' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh')
 
 # The pinned versions stand in pyproject.toml, in the extra "lint".
 $(VENV)/.lint: pyproject.toml $(VENV)/.pip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 
@@ -184,3 +185,19 @@ def test_bare_debye_length_is_equation_5():
 def test_bad_input_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         dressed_ions(**({"correlations": measured(), "bjerrum_length": BJERRUM} | arguments))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_tail_without_a_pair_is_refused():
+    run = measured()
+    counts = np.where((run.r > 150) & (np.arange(3)[:, None] == 0), 0, run.counts)
+    with pytest.raises(ValueError, match="in the tail: run longer"):
+        dressed_ions(dataclasses.replace(run, counts=counts), BJERRUM, tail=160.0)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("blocks", [0, 1, 3])
+def test_of_few_blocks_the_errors_are_unknown(blocks):
+    run = measured(noise=1e-3)
+    found = dressed_ions(dataclasses.replace(run, blocks=run.blocks[:blocks]), BJERRUM)
+    assert math.isnan(found.debye_length_error)

@@ -84,11 +84,11 @@ void PairManymoveDPD::add_forces(std::uint64_t number, const manymove::dpd::Pair
       atom->type,
       tags(),
       image_.empty() ? nullptr : reinterpret_cast<const int (*)[3]>(image_.data())};
-  const manymove::dpd::NeighbourList neighbours{list->inum, list->ilist, list->numneigh,
-                                                list->firstneigh};
+  const manymove::dpd::NeighbourList neighbors{list->inum, list->ilist, list->numneigh,
+                                               list->firstneigh};
   double energy = 0;
   try {
-    forces_->add(table(), particles, neighbours, seed(), number,
+    forces_->add(table(), particles, neighbors, seed(), number,
                  force->newton_pair ? all : atom->nlocal,
                  reinterpret_cast<double (*)[3]>(atom->f[0]),
                  eflag_global && !tally ? &energy : nullptr, tally);

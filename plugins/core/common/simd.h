@@ -29,7 +29,7 @@ std::string simd_level_name(SimdLevel level);
   void use(Kernels& kernels);     \
   }
 
-// The kernels of simd_level(): best_level<Kernels>(MANYMOVE_LEVELS).
+// best_level<Kernels>(MANYMOVE_LEVELS): the kernels of simd_level(), which is a compiled level.
 #if defined(MANYMOVE_HAVE_AVX512)
 #define MANYMOVE_LEVELS &baseline::use, &avx2::use, &avx512::use
 #elif defined(MANYMOVE_HAVE_AVX2)

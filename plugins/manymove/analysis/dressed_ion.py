@@ -351,7 +351,12 @@ class _Fit:
 
     def normalized(self, g: np.ndarray) -> np.ndarray:
         """Tending to 1."""
-        return g / (1 + self.offset(g))[:, None] if self._far.any() else g
+        if not self._far.any():
+            return g
+        tail = 1 + self.offset(g)
+        if not (tail > 0).all():
+            raise ValueError("no pair of two species is in the tail: run longer")
+        return g / tail[:, None]
 
     def _charges(self, g: np.ndarray) -> np.ndarray:
         return self._r * charge_density(self.normalized(g)[:, self._inside], self.n, self.z)
@@ -428,11 +433,11 @@ def _jackknife(values: Callable[[np.ndarray], np.ndarray], samples: list[np.ndar
     """Errors from leaving out one sample after the other; NaN if there are fewer than four, or the
     rest cannot be fitted."""
     n = len(samples)
+    if n < 4:
+        return np.full(9, math.nan)
     total = np.sum(samples, axis=0)
     try:
         partial = np.array([values((total - one) / (n - 1)) for one in samples])
     except ValueError:
-        return np.full(9, math.nan)
-    if n < 4:
         return np.full(9, math.nan)
     return np.sqrt((n - 1) / n * ((partial - partial.mean(axis=0)) ** 2).sum(axis=0))
