@@ -10,7 +10,7 @@
 
 #include "Compat.h"
 #include "Peers.h"
-#include "core/common/rendezvous.h"
+#include "core/parallel/rendezvous.h"
 
 namespace manymove::host {
 
@@ -232,9 +232,8 @@ void HardDisks::make_engine() {
     const std::size_t particles = m_pdata->getNGlobal();
     if (ranks_) {
       harddisk::Snapshot whole;
-      on_each_rank([&] {
-        whole = harddisk::make_snapshot(xy.data(), particles, parameters, repaired);
-      });
+      on_each_rank(
+          [&] { whole = harddisk::make_snapshot(xy.data(), particles, parameters, repaired); });
       engine = harddisk::make_engine(&whole, particles, parameters, device, threads_, *ranks_);
     } else {
       engine = harddisk::make_engine(xy.data(), particles, parameters, device, threads_);

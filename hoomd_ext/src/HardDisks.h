@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "core/common/communicator.h"
 #include "core/harddisk/engine.h"
+#include "core/parallel/communicator.h"
 
 namespace manymove::host {
 

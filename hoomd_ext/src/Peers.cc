@@ -4,7 +4,7 @@
 #include <hoomd/ExecutionConfiguration.h>
 
 #if defined(ENABLE_MPI)
-#include "core/common/mpi_host.h"
+#include "core/parallel/mpi_host.h"
 #endif
 
 namespace manymove::host {

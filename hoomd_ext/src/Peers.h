@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "core/common/communicator.h"
+#include "core/parallel/communicator.h"
 
 namespace hoomd {
 class ExecutionConfiguration;

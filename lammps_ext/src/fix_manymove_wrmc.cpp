@@ -10,7 +10,7 @@
 #include "atom.h"
 #include "comm.h"
 #include "core/adsorption/model.h"
-#include "core/common/text.h"
+#include "core/runtime/text.h"
 #include "domain.h"
 #include "error.h"
 #include "force.h"

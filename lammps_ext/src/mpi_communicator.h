@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "core/common/mpi_host.h"
+#include "core/parallel/mpi_host.h"
 #include "pointers.h"
 
 namespace LAMMPS_NS {

@@ -11,7 +11,7 @@
 
 #include "atom.h"
 #include "comm.h"
-#include "core/common/simd.h"
+#include "core/runtime/simd.h"
 #include "domain.h"
 #include "error.h"
 #include "force.h"

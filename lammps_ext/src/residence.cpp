@@ -7,7 +7,7 @@
 
 #include "atom.h"
 #include "comm.h"
-#include "core/common/devices.h"
+#include "core/runtime/devices.h"
 #include "error.h"
 #include "timer.h"
 #include "update.h"

@@ -9,7 +9,7 @@
 #include "bond.h"
 #include "comm.h"
 #include "compute.h"
-#include "core/common/devices.h"
+#include "core/runtime/devices.h"
 #include "domain.h"
 #include "error.h"
 #include "fix.h"

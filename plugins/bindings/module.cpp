@@ -4,8 +4,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "core/common/devices.h"
-#include "core/common/simd.h"
+#include "core/runtime/devices.h"
+#include "core/runtime/simd.h"
 
 namespace nb = nanobind;
 

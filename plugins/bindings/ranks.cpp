@@ -20,7 +20,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/common/mpi_channel.h"
+#include "core/parallel/mpi_channel.h"
 #include "positions.h"
 
 namespace nb = nanobind;

@@ -144,7 +144,7 @@ message(STATUS "manymove: SIMD levels ${levels}")
 # ---- the core: per algorithm cpu.cpp (once per level), cuda.cu, and plain C++ files --------------
 # The objects of the baseline come first: where several levels emit the same inline function of
 # the standard library, the linker keeps the first, which must run on every machine.
-foreach(folder common ${MANYMOVE_ALGORITHMS})
+foreach(folder runtime parallel ${MANYMOVE_ALGORITHMS})
   if(NOT IS_DIRECTORY ${CMAKE_CURRENT_LIST_DIR}/${folder})
     message(FATAL_ERROR "MANYMOVE_ALGORITHMS names \"${folder}\", which is not an algorithm")
   endif()

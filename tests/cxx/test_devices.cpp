@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "core/common/watchdog.h"
+#include "core/runtime/watchdog.h"
 namespace manymove_on_fake_cuda {
 using manymove::Watchdog;
 }
 
 #define manymove manymove_on_fake_cuda
-#include "core/common/devices.cu"
 #include "core/coulomb/watch.cuh"
+#include "core/runtime/devices.cu"
 #undef manymove
 
 #include "support/test.h"

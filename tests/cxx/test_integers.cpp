@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "core/adsorption/model.h"
-#include "core/common/macros.h"
-#include "core/common/philox.h"
 #include "core/coulomb/state.h"
 #include "core/dpd/cells.h"
 #include "core/dpd/tea.h"
 #include "core/harddisk/model.h"
+#include "core/runtime/macros.h"
+#include "core/runtime/philox.h"
 #include "support/test.h"
 
 using namespace manymove;

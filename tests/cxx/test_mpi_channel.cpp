@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The MPI adaptor on a stand-in for an MPI library, whose ranks are threads of this process: with
 // handles that are numbers, as in MPICH, and with handles that are pointers, as in Open MPI.
-#include "core/common/mpi_channel.h"
+#include "core/parallel/mpi_channel.h"
 
 #include <cstdint>
 #include <cstring>

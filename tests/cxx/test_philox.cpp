@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/common/philox.h"
+#include "core/runtime/philox.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/common/rendezvous.h"
+#include "core/parallel/rendezvous.h"
 #include "support/ranks.h"
 #include "support/test.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/common/thread_pool.h"
+#include "core/runtime/thread_pool.h"
 
 #include <atomic>
 #include <memory>

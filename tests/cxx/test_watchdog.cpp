@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ranks that wait for one another, in simulated time: one thread for each, of which one runs at a
 // time, and a clock that advances when all of them rest. Nothing here depends on the machine.
-#include "core/common/watchdog.h"
+#include "core/runtime/watchdog.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/common/communicator.h"
+#include "core/parallel/communicator.h"
 #include "support/test.h"
 
 namespace {

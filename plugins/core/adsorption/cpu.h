@@ -2,7 +2,7 @@
 // Systems on one core; cpu.cpp defines it once per SIMD level.
 #pragma once
 
-#include "../common/simd.h"
+#include "../runtime/simd.h"
 #include "engine.h"
 #include "model.h"
 

@@ -3,8 +3,8 @@
 // (plj), multiple.cuh and pmc.cuh.
 #include <algorithm>
 
-#include "../common/device.cuh"
-#include "../common/text.h"
+#include "../runtime/device.cuh"
+#include "../runtime/text.h"
 #include "cuda.h"
 #include "multiple.cuh"
 #include "pmc.cuh"

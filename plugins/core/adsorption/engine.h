@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "../common/api.h"
+#include "../runtime/api.h"
 
 namespace manymove::adsorption {
 

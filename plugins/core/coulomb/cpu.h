@@ -2,7 +2,7 @@
 // What cpu.cpp defines once per SIMD level.
 #pragma once
 
-#include "../common/simd.h"
+#include "../runtime/simd.h"
 #include "model.h"
 
 namespace manymove::coulomb {

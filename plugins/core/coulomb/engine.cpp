@@ -6,8 +6,8 @@
 #include <atomic>
 #include <utility>
 
-#include "../common/device_name.h"
-#include "../common/thread_pool.h"
+#include "../runtime/device_name.h"
+#include "../runtime/thread_pool.h"
 #include "cpu.h"
 #include "cuda.h"
 #include "state.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "../common/api.h"
+#include "../runtime/api.h"
 
 namespace manymove::coulomb {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "../common/device.cuh"
+#include "../runtime/device.cuh"
 #include "engine.h"
 
 namespace manymove::coulomb {

@@ -7,7 +7,7 @@
 #include <cuda/atomic>
 #include <type_traits>
 
-#include "../common/device.cuh"
+#include "../runtime/device.cuh"
 #include "state.h"
 
 namespace manymove::coulomb {

@@ -3,7 +3,7 @@
 // by sources that are compiled once per SIMD level, before model.h.
 #pragma once
 
-#include "../common/vec.h"
+#include "../runtime/vec.h"
 
 namespace manymove {
 inline namespace MANYMOVE_SIMD {

@@ -8,8 +8,8 @@
 // add up in any order to the same sum. So every schedule makes the same decisions.
 #pragma once
 
-#include "../common/macros.h"
-#include "../common/philox.h"
+#include "../runtime/macros.h"
+#include "../runtime/philox.h"
 #include "engine.h"
 
 namespace manymove::coulomb {

@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
-#include "../common/device.cuh"
-#include "../common/patience.h"
-#include "../common/text.h"
-#include "../common/watchdog.h"
+#include "../runtime/device.cuh"
+#include "../runtime/patience.h"
+#include "../runtime/text.h"
+#include "../runtime/watchdog.h"
 
 namespace manymove::coulomb {
 

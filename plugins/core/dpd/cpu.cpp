@@ -2,7 +2,7 @@
 // DPD on a core: pairs within the cutoff are collected in batches, whose forces are then computed
 // side by side in SIMD registers. Compiled once per SIMD level; nothing here may instantiate what
 // other sources also instantiate.
-#include "../common/vec.h"  // first: the templates of model.h must see its operators
+#include "../runtime/vec.h"  // first: the templates of model.h must see its operators
 //
 #include "cpu.h"
 #include "parameters.h"

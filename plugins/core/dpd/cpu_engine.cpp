@@ -9,7 +9,7 @@
 #include <new>
 #include <optional>
 
-#include "../common/simd.h"
+#include "../runtime/simd.h"
 #include "cpu_candidates.h"
 #include "cpu_partners.h"
 #include "cpu_threads.h"

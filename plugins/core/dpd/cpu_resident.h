@@ -4,7 +4,7 @@
 // cpu.cpp; cpu_engine.cpp has the schedule.
 #pragma once
 
-#include "../common/simd.h"
+#include "../runtime/simd.h"
 #include "cells.h"
 
 namespace manymove::dpd {

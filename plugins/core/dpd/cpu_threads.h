@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "../common/thread_pool.h"
+#include "../runtime/thread_pool.h"
 
 namespace manymove::dpd {
 

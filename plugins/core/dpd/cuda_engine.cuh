@@ -9,8 +9,8 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "../common/device.cuh"
-#include "../parallel/waits.cuh"
+#include "../runtime/device.cuh"
+#include "../runtime/waits.cuh"
 #include "kernels.cuh"
 
 namespace manymove::dpd {

@@ -8,7 +8,8 @@
 #include <numeric>
 #include <utility>
 
-#include "../parallel/peers.cuh"
+#include "../parallel/rank_waits.cuh"
+#include "../parallel/transport.cuh"
 #include "cuda_engine.cuh"
 #include "hosts.cuh"
 
@@ -22,7 +23,7 @@ class CudaRanks : public CudaEngine<P> {
   using typename Base::Real;
   using typename Base::Triple;
   using typename Base::Velocity;
-  using Parcels = Transport::Parcels;
+  using Segments = Transport::Segments;
   static constexpr int kBuilt = 2;  // the state at the last build, kept until the next
   static constexpr int kMostLanes = 4;
 
@@ -85,7 +86,7 @@ class CudaRanks : public CudaEngine<P> {
       grow_lists(
           static_cast<int>(std::min(1.4 * expected + 16, static_cast<double>(all) + kGroup)));
     });
-    transport_->expect(largest_parcel(static_cast<double>(all)));
+    transport_->expect(largest_segment(static_cast<double>(all)));
     take_links(topology);
     together(communicator, [&] {
       if (count_ > 0) enter(arrays, topology);
@@ -466,15 +467,15 @@ class CudaRanks : public CudaEngine<P> {
   // Records for and from other ranks, by rank, `bytes` from one to the next; in the order of ranks.
   template <class T>
   struct Traffic {
-    Parcels sent, received;
+    Segments sent, received;
     Places<T> to, from;
   };
   template <class T>
   Traffic<T> traffic(const std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from,
                      std::size_t bytes = sizeof(T)) {
     Traffic<T> t;
-    const auto add = [&](Parcels& parcels, int rank, std::int64_t records) {
-      if (records) parcels.push_back({rank, static_cast<std::size_t>(records) * bytes, nullptr});
+    const auto add = [&](Segments& segments, int rank, std::int64_t records) {
+      if (records) segments.push_back({rank, static_cast<std::size_t>(records) * bytes, nullptr});
     };
     for (int r = 0; r < ranks_.ranks(); ++r) {
       add(t.sent, r, to[static_cast<std::size_t>(r)]);
@@ -485,21 +486,21 @@ class CudaRanks : public CudaEngine<P> {
     t.from = places_of<T>(t.received, bytes);
     return t;
   }
-  // Parcels that follow each other in memory are one.
+  // Segments that follow each other in memory are one.
   template <class T>
-  static Places<T> places_of(const Parcels& parcels, std::size_t bytes) {
+  static Places<T> places_of(const Segments& segments, std::size_t bytes) {
     Places<T> places{};
     const char* end = nullptr;
     unsigned records = 0;
-    for (const Transport::Parcel& parcel : parcels) {
-      if (parcel.data != end) {
-        if (places.count == Places<T>::kMost) throw std::logic_error("parcels in too many places");
+    for (const Transport::Segment& segment : segments) {
+      if (segment.data != end) {
+        if (places.count == Places<T>::kMost) throw std::logic_error("segments in too many places");
         places.first[places.count] = records;
-        places.data[places.count++] = reinterpret_cast<T*>(parcel.data);
+        places.data[places.count++] = reinterpret_cast<T*>(segment.data);
       }
-      records += static_cast<unsigned>(parcel.bytes / bytes);
+      records += static_cast<unsigned>(segment.bytes / bytes);
       places.first[places.count] = records;
-      end = parcel.data + parcel.bytes;
+      end = segment.data + segment.bytes;
     }
     return places;
   }
@@ -514,7 +515,7 @@ class CudaRanks : public CudaEngine<P> {
 
   // Bytes, on all ranks the same: if particles were everywhere as dense as on average, and a tenth
   // more.
-  std::size_t largest_parcel(double particles) const {
+  std::size_t largest_segment(double particles) const {
     const Part& own = ranks_.parts()[static_cast<std::size_t>(ranks_.rank())];
     double largest = 0;
     for (const int r : ranks_.neighbours()) {

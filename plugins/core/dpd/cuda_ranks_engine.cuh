@@ -85,7 +85,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
   // ---- agreement ----
 
   struct Opinion {
-    std::int64_t expired, parcel;  // the latter: largest, bytes
+    std::int64_t expired, segment;  // the latter: largest, bytes
     std::uint32_t lost, beyond, missing, strayed, wanted, soonest, stop;
   };
 
@@ -105,7 +105,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
       most.wanted = std::max(most.wanted, o.wanted);
       most.soonest = std::min(most.soonest, o.soonest);
       most.stop |= o.stop;
-      most.parcel = std::max(most.parcel, o.parcel);
+      most.segment = std::max(most.segment, o.segment);
     }
     return most;
   }
@@ -131,7 +131,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     const Control& control = answers_->control;
     const Census& census = answers_->census;
     const Opinion most =
-        of_all({control.expired, parcel_, control.lost, census.beyond, census.missing,
+        of_all({control.expired, segment_, control.lost, census.beyond, census.missing,
                 census.strayed, control.wanted, census.soonest, stop});
     const std::int64_t expired = most.expired;
     if (lists_hold_ && most.missing) {
@@ -157,7 +157,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
       this->lose_particle(most.beyond);
     }
     if (lists_hold_ && !has_looked_) interval_ = interval(step - built_, most.soonest);
-    transport_->expect(static_cast<std::size_t>(most.parcel));
+    transport_->expect(static_cast<std::size_t>(most.segment));
     stop = most.stop != 0;
     return true;
   }
@@ -384,8 +384,8 @@ class CudaRanksEngine final : public CudaRanks<P> {
     known_ = total(boxes);
     ghosts_ = this->checked_count(
         std::accumulate(ghosts_from_.begin(), ghosts_from_.end(), std::int64_t(0)));
-    parcel_ = *std::max_element(ghosts_to_.begin(), ghosts_to_.end()) *
-              static_cast<std::int64_t>(sizeof(Ghost<P>));
+    segment_ = *std::max_element(ghosts_to_.begin(), ghosts_to_.end()) *
+               static_cast<std::int64_t>(sizeof(Ghost<P>));
     ensure(border_, known_);
     ensure(ghost_, ghosts_);
     reserve(count_, ghosts_);
@@ -585,7 +585,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
   bool has_looked_ = false;                            // since the last build
   std::int64_t interval_ = 1, until_ = 0;              // steps from build to build; the next one
   std::int64_t look_ = -1;                             // step, if there will be one
-  std::int64_t parcel_ = 0;                            // the largest with ghosts, bytes
+  std::int64_t segment_ = 0;                           // the largest with ghosts, bytes
   std::vector<std::int64_t> ghosts_to_, ghosts_from_;  // by rank
 };
 

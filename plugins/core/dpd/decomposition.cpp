@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
-#include "../common/text.h"
+#include "../runtime/text.h"
 #include "parameters.h"
 
 namespace manymove::dpd {

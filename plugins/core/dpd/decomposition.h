@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "../common/communicator.h"
+#include "../parallel/communicator.h"
 #include "frame.h"
 
 namespace manymove::dpd {

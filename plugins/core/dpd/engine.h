@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "../common/watchdog.h"
+#include "../runtime/watchdog.h"
 #include "pairs.h"
 
 namespace manymove {

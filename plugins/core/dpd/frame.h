@@ -4,8 +4,8 @@
 
 #include <type_traits>
 
-#include "../common/macros.h"
-#include "../common/philox.h"
+#include "../runtime/macros.h"
+#include "../runtime/philox.h"
 #include "engine.h"
 
 namespace manymove::dpd {

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "../common/macros.h"
+#include "../runtime/macros.h"
 #include "engine.h"
 
 namespace manymove::dpd {

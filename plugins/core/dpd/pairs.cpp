@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-#include "../common/thread_pool.h"
+#include "../runtime/thread_pool.h"
 #include "cpu.h"
 #include "functions.h"
 #include "tea.h"

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "../common/text.h"
+#include "../runtime/text.h"
 
 namespace manymove::dpd {
 namespace {

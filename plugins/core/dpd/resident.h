@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "../common/text.h"
+#include "../runtime/text.h"
 #include "parameters.h"
 
 namespace manymove::dpd {

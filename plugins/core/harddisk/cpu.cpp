@@ -2,7 +2,7 @@
 // MPMC of hard disks on a core: a tile's cycle, with kLanes cells of a set side by side in SIMD
 // registers. Compiled once per SIMD level; nothing here may instantiate what other sources also
 // instantiate.
-#include "../common/vec.h"  // first: the templates of model.h must see its operators
+#include "../runtime/vec.h"  // first: the templates of model.h must see its operators
 //
 #include "cpu.h"
 

@@ -2,7 +2,7 @@
 // One tile's cycle on one core; cpu.cpp defines it once per SIMD level.
 #pragma once
 
-#include "../common/simd.h"
+#include "../runtime/simd.h"
 #include "model.h"
 
 namespace manymove::harddisk {

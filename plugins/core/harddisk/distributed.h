@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "../common/communicator.h"
+#include "../parallel/communicator.h"
 #include "state.h"
 
 namespace manymove::harddisk {

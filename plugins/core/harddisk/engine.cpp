@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
-#include "../common/device_name.h"
-#include "../common/thread_pool.h"
+#include "../runtime/device_name.h"
+#include "../runtime/thread_pool.h"
 #include "cpu.h"
 #include "cuda.h"
 #include "distributed.h"

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "../common/api.h"
-#include "../common/communicator.h"
+#include "../parallel/communicator.h"
+#include "../runtime/api.h"
 
 namespace manymove::harddisk {
 

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "../parallel/peers.cuh"
+#include "../parallel/rank_waits.cuh"
+#include "../parallel/transport.cuh"
 #include "distributed.h"
 #include "kernels.cuh"
 
@@ -66,8 +67,8 @@ class HaloExchange {
                           {above_, margin_ + rows - c.to_above, c.to_above}};
     from_[0] = {above_, margin_ + rows, c.from_above};
     from_[1] = {below_, margin_ - c.from_below, c.from_below};
-    sent_ = parcels_of(sent);
-    received_ = parcels_of(from_);
+    sent_ = segments_of(sent);
+    received_ = segments_of(from_);
     transport_->place(sent_, received_);
     follow(stream_, work_);
     copy(sent, sent_, true);
@@ -109,8 +110,8 @@ class HaloExchange {
   std::size_t bytes(int rows) const { return static_cast<std::size_t>(rows) * row_ * kSlotBytes; }
 
   // One for each rank.
-  Transport::Parcels parcels_of(const Rows (&rows)[2]) const {
-    Transport::Parcels all;
+  Transport::Segments segments_of(const Rows (&rows)[2]) const {
+    Transport::Segments all;
     for (const Rows& each : rows)
       if (each.count == 0)
         continue;
@@ -123,7 +124,7 @@ class HaloExchange {
 
   // Rows one after the other, of each the positions before the identities. A row of slots is a
   // multiple of what the kernel copies at once.
-  void copy(const Rows (&rows)[2], const Transport::Parcels& parcels, bool out) {
+  void copy(const Rows (&rows)[2], const Transport::Segments& segments, bool out) {
     Pieces pieces;
     const auto add = [&](auto* array, const Rows& each, char* message) {
       auto* const here = array + static_cast<std::size_t>(each.first) * row_;
@@ -132,10 +133,10 @@ class HaloExchange {
       return message + size;
     };
     char* next = nullptr;
-    auto parcel = parcels.begin();
+    auto segment = segments.begin();
     for (const Rows& each : rows) {
       if (each.count == 0) continue;
-      if (!next || parcel->rank != each.rank) next = (next ? ++parcel : parcel)->data;
+      if (!next || segment->rank != each.rank) next = (next ? ++segment : segment)->data;
       next = add(ids_, each, add(cells_, each, next));
     }
     if (pieces.count == 0) return;
@@ -180,7 +181,7 @@ class HaloExchange {
   Position* cells_ = nullptr;
   std::int32_t* ids_ = nullptr;
   Rows from_[2]{};
-  Transport::Parcels sent_, received_;
+  Transport::Segments sent_, received_;
   std::unique_ptr<Transport> transport_;
 };
 

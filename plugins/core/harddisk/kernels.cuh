@@ -4,7 +4,7 @@
 // are made and the tile is written back.
 #pragma once
 
-#include "../common/device.cuh"
+#include "../runtime/device.cuh"
 #include "engine.h"
 #include "frame.h"
 #include "model.h"

@@ -9,8 +9,8 @@
 // (section 3.2).
 #pragma once
 
-#include "../common/macros.h"
-#include "../common/philox.h"
+#include "../runtime/macros.h"
+#include "../runtime/philox.h"
 
 namespace manymove::harddisk {
 

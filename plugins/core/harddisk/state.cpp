@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "../common/text.h"
+#include "../runtime/text.h"
 #include "packing.h"
 
 namespace manymove::harddisk {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "../common/text.h"
+#include "../runtime/text.h"
 
 namespace manymove::harddisk {
 namespace {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "../common/communicator.h"
+#include "communicator.h"
 
 namespace manymove {
 

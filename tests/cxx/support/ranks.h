@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/common/communicator.h"
-#include "core/common/watchdog.h"
+#include "core/parallel/communicator.h"
+#include "core/runtime/watchdog.h"
 
 namespace manymove::test {
 

@@ -6,10 +6,9 @@
 #include <stdexcept>
 #include <thread>
 
-#include "../common/communicator.h"
-#include "../common/device.cuh"
-#include "../common/patience.h"
-#include "../common/text.h"
+#include "device.cuh"
+#include "patience.h"
+#include "text.h"
 
 namespace manymove {
 
@@ -53,30 +52,6 @@ void wait_alone(const Advanced& advanced, cudaStream_t stream, double limit, con
                                        " s (MANYMOVE_TIMEOUT)"));
   }
 }
-
-// An engine of several ranks waits for its GPU, whose kernels may wait for those of other ranks.
-// Throws RankFailure when another rank is silent or has failed.
-class RankWaits {
- public:
-  explicit RankWaits(Communicator& communicator) : watchdog_(communicator.watchdog()) {}
-
-  // Polls tightly at first: ranks wait for a few steps in general, and the ghosts of the next step
-  // wait for this host.
-  template <class Work>
-  void operator()(Work work, const char* what) const {
-    const auto done = [&] { return has_ended(work, what); };
-    Patience<> patience(0.2);
-    for (int k = 1; !done(); ++k) {
-      if (k % 64) continue;
-      watchdog_.look();
-      if (patience.is_over(false)) return watchdog_.wait(done);
-      std::this_thread::yield();
-    }
-  }
-
- private:
-  Watchdog& watchdog_;
-};
 
 // After a failure: waits for the remaining work in the stream, but not forever. Returns false if it
 // has not ended; after a fault of the device no work remains.

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "api.h"
-#include "watchdog.h"
+#include "../runtime/api.h"
+#include "../runtime/watchdog.h"
 
 namespace manymove {
 

@@ -5,7 +5,7 @@
 #include <new>
 #include <string>
 
-#include "text.h"
+#include "../runtime/text.h"
 
 namespace manymove {
 namespace {

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Segments of ranks on one host go where the receiver reads them, by the kernel that packs them:
+// into the memory of the other GPU, or into page-locked memory that all ranks have mapped. A word
+// behind them tells that they are there; hosts take no part. Included by transports.cu alone.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "host_transport.cuh"
+#include "peer_memory.h"
+
+namespace manymove {
+
+constexpr int kMostPeers = 32;
+
+struct PeerWords {
+  unsigned* word[kMostPeers];
+};
+
+// One warp: tells the others that what this rank sends in an exchange is there, and waits until
+// they have told, or until this rank's host, which watches the other ranks, gives them up.
+__global__ void handshake_kernel(int ranks, int self, PeerWords there, const PeerWords here,
+                                 unsigned number, const unsigned* given_up) {
+  const int r = static_cast<int>(threadIdx.x);
+  if (r >= ranks || r == self) return;
+  __threadfence_system();
+  asm volatile("st.release.sys.u32 [%0], %1;" ::"l"(there.word[r]), "r"(number) : "memory");
+  for (unsigned turn = 1;; ++turn) {
+    unsigned word;
+    asm volatile("ld.acquire.sys.u32 %0, [%1];" : "=r"(word) : "l"(here.word[r]) : "memory");
+    if (static_cast<int>(word - number) >= 0) break;
+    // The host's memory is far: this looks there about once in a millisecond.
+    if (turn % 1024 == 0 && *const_cast<const volatile unsigned*>(given_up)) break;
+  }
+  __threadfence_system();
+}
+
+// Every exchange is between all ranks, if only of words, and two places take turns for each pair:
+// who has sent the next segment has read this one.
+class PeerTransport : public Transport {
+ public:
+  PeerTransport(Communicator& communicator, Finish finish, std::unique_ptr<PeerMemory> memory,
+                std::string name)
+      : Transport(communicator, finish),
+        host_(communicator, finish),
+        name_(std::move(name)),
+        memory_(std::move(memory)),
+        rank_(communicator.rank()),
+        ranks_(communicator.ranks()) {}
+
+  std::string name() const override { return name_; }
+
+  // Collective: whether there is a little memory.
+  bool opens() { return ranks_ <= kMostPeers && make_room(kGrain); }
+  void expect(std::size_t bytes) override {
+    if (bytes <= room_ || bytes >= too_large_ || make_room(bytes + bytes / 4)) return;
+    too_large_ = bytes;
+    const bool opens_again = make_room(kGrain);
+    together(communicator_, [&] {
+      if (!opens_again) throw std::runtime_error("the memory of other ranks does not open again");
+    });
+  }
+  void abandon() noexcept override { *static_cast<volatile unsigned*>(given_up_.get()) = 1; }
+
+  // What there is no room for goes through the hosts, as both sides know by its size.
+  void place(Segments& sent, Segments& received) override {
+    ++number_;
+    host_out_.clear();
+    host_in_.clear();
+    for (Segment& p : sent)
+      if (p.bytes > room_)
+        host_out_.push_back(p);
+      else
+        p.data = room_in(memory_->of_rank(p.rank), rank_);
+    for (Segment& p : received)
+      if (p.bytes > room_)
+        host_in_.push_back(p);
+      else
+        p.data = room_in(memory_->of_rank(rank_), p.rank);
+    if (host_out_.empty() && host_in_.empty()) return;
+    host_.place(host_out_, host_in_);
+    const auto give = [](const Segments& from, Segments& to) {
+      for (const Segment& p : from)
+        for (Segment& q : to)
+          if (q.rank == p.rank) q.data = p.data;
+    };
+    give(host_out_, sent);
+    give(host_in_, received);
+  }
+
+  void exchange(const Segments&, const Segments&, cudaStream_t stream) override {
+    if (!host_out_.empty() || !host_in_.empty()) host_.exchange(host_out_, host_in_, stream);
+    handshake_kernel<<<1, kMostPeers, 0, stream>>>(ranks_, rank_, there_, here_, number_,
+                                                   given_up_.get());
+    check(cudaGetLastError(), "launch");
+  }
+
+ private:
+  static constexpr std::size_t kGrain = std::size_t(1) << 16, kWord = 128;  // bytes
+
+  // Words first, then two rooms for each rank.
+  bool make_room(std::size_t bytes) {
+    room_ = (bytes + kGrain - 1) / kGrain * kGrain;
+    const auto ranks = static_cast<std::size_t>(ranks_);
+    if (!memory_->allocate(kGrain + 2 * ranks * room_)) return false;
+    number_ = 0;
+    for (int r = 0; r < ranks_; ++r) {
+      there_.word[r] = word_in(memory_->of_rank(r), rank_);
+      here_.word[r] = word_in(memory_->of_rank(rank_), r);
+    }
+    return true;
+  }
+  static unsigned* word_in(char* memory, int sender) {
+    return reinterpret_cast<unsigned*>(memory + static_cast<std::size_t>(sender) * kWord);
+  }
+  char* room_in(char* memory, int sender) const {
+    const std::size_t turn = number_ & 1u;
+    return memory + kGrain + (turn * static_cast<unsigned>(ranks_) + sender) * room_;
+  }
+
+  HostTransport host_;
+  const std::string name_;
+  std::unique_ptr<PeerMemory> memory_;
+  const int rank_, ranks_;
+  const MappedMemory<unsigned> given_up_;
+  std::size_t room_ = 0;                                             // for one segment
+  std::size_t too_large_ = std::numeric_limits<std::size_t>::max();  // found to be
+  unsigned number_ = 0;                                              // of the exchange
+  PeerWords there_{}, here_{};
+  Segments host_out_, host_in_;
+};
+
+}  // namespace manymove
