@@ -78,7 +78,7 @@ TEST("potentials that wrap around come back") {
 }
 
 TEST("energies are rounded to the nearest quantum, ties to even") {
-  using coulomb::nearest_integer;
+  using manymove::nearest_integer;
   CHECK_EQUAL(nearest_integer(0.5), 0);
   CHECK_EQUAL(nearest_integer(1.5), 2);
   CHECK_EQUAL(nearest_integer(2.5), 2);
@@ -212,11 +212,11 @@ TEST("displacements of molecules are as likely as their opposites, and below hal
 }
 
 TEST("DPD's positions are rounded to the nearest integer, ties to even") {
-  CHECK_EQUAL(dpd::nearest(0.5f), 0);
-  CHECK_EQUAL(dpd::nearest(1.5f), 2);
-  CHECK_EQUAL(dpd::nearest(-2.5f), -2);
-  CHECK_EQUAL(dpd::nearest(2.5), std::int64_t{2});
-  CHECK_EQUAL(dpd::nearest(0x1p62), std::int64_t{1} << 62);
+  CHECK_EQUAL(manymove::nearest_integer(0.5f), 0);
+  CHECK_EQUAL(manymove::nearest_integer(1.5f), 2);
+  CHECK_EQUAL(manymove::nearest_integer(-2.5f), -2);
+  CHECK_EQUAL(manymove::nearest_integer(2.5), std::int64_t{2});
+  CHECK_EQUAL(manymove::nearest_integer(0x1p62), std::int64_t{1} << 62);
 }
 
 TEST("a step over a periodic face counts the crossing, in both precisions") {

@@ -92,7 +92,7 @@ class CudaEngine final : public Engine {
     const TestWork<F> t{work(),     state_.data.counters.insertions, insertions, species, empty,
                         sums.data()};
     test_kernel<F><<<blocks(), threads_, shared_, stream_>>>(t);
-    check(cudaGetLastError(), "launch");
+    check_launch();
     sums.download(host.data(), stream_);
     state_.data.counters.insertions += insertions;
     return host;
@@ -127,7 +127,7 @@ class CudaEngine final : public Engine {
  private:
   void sum_energies() {
     energy_kernel<F><<<blocks(), threads_, shared_, stream_>>>(work());
-    check(cudaGetLastError(), "launch");
+    check_launch();
     check(cudaStreamSynchronize(stream_), "kernel");
   }
 
@@ -154,7 +154,7 @@ class CudaEngine final : public Engine {
     } else {
       multiple()<<<blocks(), threads_, shared_, stream_>>>(w, tally);
     }
-    check(cudaGetLastError(), "launch");
+    check_launch();
   }
 
   void enlarge(unsigned full) {
@@ -241,9 +241,9 @@ class CudaEngine final : public Engine {
     for (int b = 0; b < species; ++b) {
       GridWork g = grid_work(state_, b);
       g.images = images.data();
-      grid_kernel<<<static_cast<unsigned>((values + kThreads - 1) / kThreads), kThreads, 0,
-                    stream_>>>(g, device.data());
-      check(cudaGetLastError(), "launch");
+      grid_kernel<<<static_cast<unsigned>(blocks_for(values, kThreads)), kThreads, 0, stream_>>>(
+          g, device.data());
+      check_launch();
       device.download(energies.data() + b * values, stream_);
     }
     finish_grid(state_, std::move(energies));
@@ -263,9 +263,9 @@ class CudaEngine final : public Engine {
     if (state_.parameters.cubic || values * sizeof(F) > free / 8) return;
     corners_ = DeviceBuffer<F>(values);
     corners_kernel<F>
-        <<<static_cast<unsigned>((values / 8 + kThreads - 1) / kThreads), kThreads, 0, stream_>>>(
+        <<<static_cast<unsigned>(blocks_for(values / 8, kThreads)), kThreads, 0, stream_>>>(
             make_model(state_, static_cast<const F*>(grid_.data())), corners_.data());
-    check(cudaGetLastError(), "launch");
+    check_launch();
   }
 
   // Puts state_.data on the device.
@@ -279,7 +279,7 @@ class CudaEngine final : public Engine {
   }
 
   Tally fetch_tally() {
-    check(cudaGetLastError(), "launch");
+    check_launch();
     DeviceTally t;
     tally_.download(&t, stream_);
     return {t.accepted, t.exchanges, t.accepted_exchanges, t.full, t.stuck != 0};

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "../runtime/device_name.h"
-#include "../runtime/thread_pool.h"
+#include "../runtime/parallel_for.h"
 #include "cuda.h"
 #include "state.h"
 
@@ -95,7 +95,7 @@ class CpuEngine final : public Engine {
     std::vector<double> sums(2 * static_cast<std::size_t>(state_.parameters.systems));
     const TestWork<F> t{work(),     state_.data.counters.insertions, insertions, species, empty,
                         sums.data()};
-    each(state_.parameters.systems, [&](int system, int thread) {
+    for_each_item(pool_, state_.parameters.systems, [&](int system, int thread) {
       kernels_.insert_test_molecules(t, system, scratch_[thread].get());
     });
     state_.data.counters.insertions += insertions;
@@ -153,17 +153,11 @@ class CpuEngine final : public Engine {
         [&](int first, int thread) { kernels_.sum_energies(w, first, scratch_[thread].get()); });
   }
 
-  template <class Function>
-  void each(int items, Function function) {
-    pool_.run(
-        items, [](void* f, int item, int thread) { (*static_cast<Function*>(f))(item, thread); },
-        &function);
-  }
   // Calls function(first system, thread).
   template <class Function>
   void each_batch(Function function) {
-    each((state_.parameters.systems + kTogether - 1) / kTogether,
-         [&](int batch, int thread) { function(batch * kTogether, thread); });
+    for_each_item(pool_, (state_.parameters.systems + kTogether - 1) / kTogether,
+                  [&](int batch, int thread) { function(batch * kTogether, thread); });
   }
 
   void fill_grid() {
@@ -174,7 +168,7 @@ class CpuEngine final : public Engine {
     for (auto& list : near) list.resize(state_.images.size() + 1);
     for (int b = 0; b < species; ++b) {
       const GridWork g = grid_work(state_, b);
-      each(n[1] * n[2], [&](int item, int thread) {
+      for_each_item(pool_, n[1] * n[2], [&](int item, int thread) {
         kernels_.fill_row(
             g, item % n[1], item / n[1], near[thread].data(),
             energies.data() + b * state_.grid_values() + static_cast<std::size_t>(item) * n[0]);

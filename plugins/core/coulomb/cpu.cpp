@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Pair terms on a core, in SIMD registers. Compiled once per SIMD level; nothing here may
 // instantiate what other sources also instantiate.
-#include "lanes.h"  // first: the templates of model.h must see its operators
+#include "../runtime/vec.h"  // first: the templates of model.h must see its operators
 //
 #include "cpu.h"
 

@@ -86,7 +86,7 @@ class Card {
   void use() const { check(select_device(device_), "device"); }
   cudaStream_t stream() const { return stream_; }
   const Site* sites() const { return site_.data(); }
-  int blocks() const { return (n_ + kThreads - 1) / kThreads; }
+  int blocks() const { return blocks_for(n_, kThreads); }
 
   void put(const std::vector<Site>& sites) {
     use();
@@ -133,7 +133,7 @@ class Card {
                                         order_.data(), count_.data(), n_, stream_),
           "partition");
     const int places = n_ + 2 * schedule_.group;
-    schedule_.place<<<(places + kThreads - 1) / kThreads, kThreads, 0, stream_>>>(b);
+    schedule_.place<<<blocks_for(places, kThreads), kThreads, 0, stream_>>>(b);
     progress_.clear(stream_);
   }
   // This device's share of the groups.
@@ -189,7 +189,7 @@ class Card {
     sum.clear(stream_);
     const auto kernel = host.double_precision ? &trace_kernel<double> : &trace_kernel<float>;
     kernel<<<blocks(), kThreads, 0, stream_>>>(host, n_, sum.data());
-    check(cudaGetLastError(), "launch");
+    check_launch();
     unsigned long long trace;
     sum.download(&trace, stream_);
     return trace;
@@ -200,7 +200,7 @@ class Card {
     const double* unit = state.axis_unit;
     kernel<<<blocks(), kThreads, 0, stream_>>>(state.rules, double3{unit[0], unit[1], unit[2]},
                                                host, n_, site_.data(), left_.data());
-    check(cudaGetLastError(), "launch");
+    check_launch();
   }
 
   void count_pairs(const State& state, const Bins& b, std::uint64_t* counts,
@@ -223,7 +223,7 @@ class Card {
         std::clamp(std::max(4096 / blocks(), blocks() / 65536 + 1), 1, blocks() / 2 + 1);
     kernel<<<dim3(blocks(), slices), kThreads, in_shared * sizeof(unsigned), stream_>>>(
         state.rules, b, inside.data(), inside_count.data(), in_shared, device_counts.data());
-    check(cudaGetLastError(), "launch");
+    check_launch();
     std::vector<unsigned long long> fetched(size), ions(b.species);
     device_counts.download(fetched.data(), stream_);
     device_ions.download(ions.data(), stream_);
@@ -399,7 +399,7 @@ class CudaEngine final : public Engine {
     const auto kernel = state_.rules.periodic ? &energy_kernel<true> : &energy_kernel<false>;
     kernel<<<card.blocks(), kThreads, 0, card.stream()>>>(
         state_.rules, card.sites(), static_cast<int>(particles()), tally.data());
-    check(cudaGetLastError(), "launch");
+    check_launch();
     Tally sum;
     tally.download(&sum, card.stream());
     return static_cast<double>(quanta(sum)) * state_.rules.strength / 2;
@@ -454,7 +454,7 @@ class CudaEngine final : public Engine {
       enqueue(k);
       if (watch_ && k % kPace == 0) watch_->pace();
     }
-    check(cudaGetLastError(), "launch");
+    check_launch();
     fresh_ = false;
     if (watch_) watch_->wait();
     std::vector<std::vector<Tally>> tallies;

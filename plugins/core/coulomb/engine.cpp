@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "../runtime/device_name.h"
-#include "../runtime/thread_pool.h"
+#include "../runtime/parallel_for.h"
 #include "cpu.h"
 #include "cuda.h"
 #include "state.h"
@@ -70,7 +70,7 @@ class CpuEngine final : public Engine {
     gather_all();
     const std::size_t n = state_.sites.size();
     std::vector<__int128> parts((n + kPart - 1) / kPart);
-    each(parts.size(), [&](int part, int) {
+    for_each_item(pool_, parts.size(), [&](int part, int) {
       for (std::size_t i = part * kPart; i < std::min(n, (part + 1) * kPart); ++i) {
         const Site& at = state_.sites[i];
         const std::int64_t sum = kernels_.potential(state_.rules, guests(), 0, i, at) +
@@ -109,7 +109,7 @@ class CpuEngine final : public Engine {
     for (std::size_t i = 0; i < n; ++i)
       interior_ions[state_.species[i]] += interior(state_.rules, b, state_.sites[i]);
     std::vector<std::vector<std::uint64_t>> parts(pool_.size(), std::vector<std::uint64_t>(size));
-    each((n + kPart - 1) / kPart, [&](int part, int thread) {
+    for_each_item(pool_, (n + kPart - 1) / kPart, [&](int part, int thread) {
       for (std::size_t i = part * kPart; i < std::min(n, (part + 1) * kPart); ++i)
         if (interior(state_.rules, b, state_.sites[i]))
           kernels_.count_pairs(state_.rules, b, guests(), state_.species.data(), i, i + 1, n,
@@ -127,13 +127,6 @@ class CpuEngine final : public Engine {
   std::uint64_t state_hash() const override { return hash_of(state_); }
 
  private:
-  template <class Function>
-  void each(std::size_t items, Function function) const {
-    pool_.run(
-        static_cast<int>(items),
-        [](void* f, int item, int thread) { (*static_cast<Function*>(f))(item, thread); },
-        &function);
-  }
   Guests guests() const { return {x_.data(), y_.data(), z_.data(), charge_.data()}; }
 
   std::uint64_t trace(const HostParticles& host) const {
@@ -157,7 +150,7 @@ class CpuEngine final : public Engine {
 
   void propose_all() {
     const std::size_t n = state_.sites.size();
-    each((n + kPart - 1) / kPart, [&](int part, int) {
+    for_each_item(pool_, (n + kPart - 1) / kPart, [&](int part, int) {
       for (std::size_t i = part * kPart; i < std::min(n, (part + 1) * kPart); ++i)
         trials_[i] = propose(state_.rules, static_cast<std::uint32_t>(i), state_.counters.sweeps,
                              state_.sites[i]);
@@ -229,7 +222,7 @@ class CpuEngine final : public Engine {
       if (change.size() == 1)
         share(0, 0);
       else
-        each(change.size(), share);
+        for_each_item(pool_, change.size(), share);
       std::int64_t sum = 0;
       for (const std::int64_t c : change) sum = wrapping_sum(sum, c);
       ++evaluated_this_;
@@ -266,7 +259,7 @@ class CpuEngine final : public Engine {
     std::atomic<std::uint64_t> accepted{0};
     std::vector<std::int64_t> energy(hopeful);
     // Groups are handed out in order: a group waits only for some that are under way.
-    each(groups, [&](int group, int) {
+    for_each_item(pool_, groups, [&](int group, int) {
       accepted += one_group(static_cast<std::size_t>(group), hopeful, energy.data());
     });
     accepted_ = accepted;
@@ -285,7 +278,7 @@ class CpuEngine final : public Engine {
   template <class Stays>
   void fates(Fate fate, Stays stays) {
     const std::size_t n = state_.sites.size();
-    each((n + kPart - 1) / kPart, [&](int part, int) {
+    for_each_item(pool_, (n + kPart - 1) / kPart, [&](int part, int) {
       for (std::size_t k = part * kPart; k < std::min(n, (part + 1) * kPart); ++k) {
         const int i = static_cast<int>(k);
         if (fate_at(i) != alive) continue;

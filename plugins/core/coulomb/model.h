@@ -8,6 +8,7 @@
 // add up in any order to the same sum. So every schedule makes the same decisions.
 #pragma once
 
+#include "../runtime/fingerprint.h"
 #include "../runtime/macros.h"
 #include "../runtime/philox.h"
 #include "engine.h"
@@ -259,21 +260,17 @@ MM_HD bool overlaps(const Rules& r, const Lists& lists, SiteOf site, const doubl
 
 // ---- the particles of host programs ----------------------------------------------------------
 
-MM_HD std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 // One ion's share of a sum by which a host program's particles are known again.
 template <class Real>
 MM_HD std::uint64_t trace_of(const HostParticles& host, std::uint32_t i) {
   const std::uint32_t at = host.index[i];
   const Real* xyz = static_cast<const Real*>(host.position) + 4 * static_cast<std::size_t>(at);
-  std::uint64_t trace = mix(std::uint64_t{i} + 1);
-  for (int a = 0; a < 3; ++a) trace = mix(trace ^ bits_of(static_cast<double>(xyz[a])));
-  trace = mix(trace ^ bits_of(static_cast<double>(static_cast<const Real*>(host.charge)[at])));
-  return mix(trace ^ bits_of(static_cast<double>(static_cast<const Real*>(host.diameter)[at])));
+  std::uint64_t trace = split_mix(std::uint64_t{i} + 1);
+  for (int a = 0; a < 3; ++a) trace = split_mix(trace ^ bits_of(static_cast<double>(xyz[a])));
+  trace =
+      split_mix(trace ^ bits_of(static_cast<double>(static_cast<const Real*>(host.charge)[at])));
+  return split_mix(trace ^
+                   bits_of(static_cast<double>(static_cast<const Real*>(host.diameter)[at])));
 }
 
 // Writes ion i if it is no longer where it was left.

@@ -335,14 +335,14 @@ std::uint64_t hash_of(const State& s) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < s.sites.size(); ++i) {
     const Site& at = s.sites[i];
-    std::uint64_t one = mix(i + 1);
+    std::uint64_t one = split_mix(i + 1);
     for (const float c : {at.x, at.y, at.z})
-      one = mix(one ^ static_cast<std::uint64_t>(static_cast<std::int64_t>(c)));
+      one = split_mix(one ^ static_cast<std::uint64_t>(static_cast<std::int64_t>(c)));
     sum += one;
   }
   for (const std::uint64_t v :
        {s.counters.sweeps, s.counters.trial_moves, s.counters.accepted_moves})
-    sum = mix(sum ^ v);
+    sum = split_mix(sum ^ v);
   return sum;
 }
 

@@ -39,14 +39,4 @@ double deepest_overlap(const State& state);
 std::uint64_t hash_of(const State& state);
 Bins bins_of(const State& state, const Histogram& histogram);
 
-// Rounds to nearest, ties to even. Its arguments are sums of quanta times a charge, such as the
-// energy change of an accepted trial.
-MM_HD std::int64_t nearest_integer(double a) {
-#if defined(__CUDA_ARCH__)
-  return __double2ll_rn(a);
-#else
-  return __builtin_llrint(a);
-#endif
-}
-
 }  // namespace manymove::coulomb

@@ -149,7 +149,7 @@ MM_HD Ball ball_of(const Cells& cells, const Motion<P>& motion, const typename P
               ahead = min_of(cells.time_ahead * speed, cells.farthest_ahead),
               time = ahead > 0 ? ahead / speed : 0.0f;
   const float a = time * x, b = time * y, c = time * z;
-  const auto units = [](float u) { return static_cast<std::uint32_t>(nearest(u)); };
+  const auto units = [](float u) { return static_cast<std::uint32_t>(nearest_integer(u)); };
   std::uint32_t at[3] = {
       high_word(r.x) + units(fused(a, cells.to_x, fused(b, cells.to_xy, c * cells.to_xz))),
       high_word(r.y) + units(fused(b, cells.to_y, c * cells.to_yz)),

@@ -9,66 +9,6 @@
 namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
 
-typedef std::int32_t FourInts __attribute__((vector_size(16)));
-typedef std::uint32_t FourWords __attribute__((vector_size(16)));
-typedef float FourFloats __attribute__((vector_size(16)));
-
-inline FourWords four_at(const std::uint32_t* words) {
-  FourWords four;
-  std::memcpy(&four, words, sizeof four);
-  return four;
-}
-
-// Stores those of four entries whose bit is set, one after the other; returns how many.
-inline int store_some(FourWords entry, unsigned bits, std::uint32_t* to) {
-#if defined(__AVX__)
-  alignas(16) static constexpr std::int32_t kOrder[16][4] = {
-      {0, 0, 0, 0}, {0, 0, 0, 0}, {1, 0, 0, 0}, {0, 1, 0, 0}, {2, 0, 0, 0}, {0, 2, 0, 0},
-      {1, 2, 0, 0}, {0, 1, 2, 0}, {3, 0, 0, 0}, {0, 3, 0, 0}, {1, 3, 0, 0}, {0, 1, 3, 0},
-      {2, 3, 0, 0}, {0, 2, 3, 0}, {1, 2, 3, 0}, {0, 1, 2, 3}};
-  const __m128i order = _mm_load_si128(reinterpret_cast<const __m128i*>(kOrder[bits]));
-  const __m128 some = _mm_permutevar_ps(reinterpret_cast<__m128>(entry), order);
-  std::memcpy(to, &some, sizeof some);
-  return __builtin_popcount(bits);
-#else
-  int n = 0;
-  for (int q = 0; q < 4; ++q) {
-    to[n] = entry[q];
-    n += static_cast<int>(bits >> q & 1u);
-  }
-  return n;
-#endif
-}
-
-inline unsigned bits_of_four(FourInts mask) {
-#if defined(__SSE2__)
-  return static_cast<unsigned>(_mm_movemask_ps(reinterpret_cast<__m128>(mask)));
-#else
-  unsigned bits = 0;
-  for (int q = 0; q < 4; ++q) bits |= (mask[q] ? 1u : 0u) << q;
-  return bits;
-#endif
-}
-
-// Rows become columns; the fourth column is not needed.
-inline void transpose(FourInts& a, FourInts& b, FourInts& c, FourInts& d) {
-#if defined(__SSE2__)
-  const auto as = [](FourInts v) { return reinterpret_cast<__m128i>(v); };
-  const __m128i ab = _mm_unpacklo_epi32(as(a), as(b)), cd = _mm_unpacklo_epi32(as(c), as(d)),
-                ab_high = _mm_unpackhi_epi32(as(a), as(b)),
-                cd_high = _mm_unpackhi_epi32(as(c), as(d));
-  a = reinterpret_cast<FourInts>(_mm_unpacklo_epi64(ab, cd));
-  b = reinterpret_cast<FourInts>(_mm_unpackhi_epi64(ab, cd));
-  c = reinterpret_cast<FourInts>(_mm_unpacklo_epi64(ab_high, cd_high));
-#else
-  const FourInts x = {a[0], b[0], c[0], d[0]}, y = {a[1], b[1], c[1], d[1]},
-                 z = {a[2], b[2], c[2], d[2]};
-  a = x;
-  b = y;
-  c = z;
-#endif
-}
-
 // Lengths of the frame's units, for four at a time.
 struct Lengths {
   float xx, yy, zz, xy, xz, yz;

@@ -19,19 +19,8 @@ namespace manymove::dpd {
 // are in vain when lists expire.
 constexpr long long kAhead = 3;
 
-template <class T>
-DeviceBuffer<T> on_device(const T* host, std::size_t count, cudaStream_t stream) {
-  DeviceBuffer<T> buffer(count);
-  if (count) buffer.upload(host, stream);
-  return buffer;
-}
-template <class T>
-DeviceBuffer<T> on_device(const std::vector<T>& host, cudaStream_t stream) {
-  return on_device(host.data(), host.size(), stream);
-}
-
 constexpr int blocks_for(int count, int threads = kThreads) {
-  return (count + threads - 1) / threads;
+  return manymove::blocks_for(count, threads);
 }
 
 template <class P>
@@ -93,15 +82,15 @@ class CudaEngine : public ResidentBase {
     enter_kernel<P><<<blocks, kThreads, 0, stream_>>>(count_, frame_, staging_.data(), kinds.data(),
                                                       image_.data(), position_[0].data(),
                                                       home_[0].data(), bad.data());
-    launched();
+    check_launch();
     send(arrays.velocity);
     enter_velocity_kernel<P><<<blocks, kThreads, 0, stream_>>>(count_, staging_.data(), tags.data(),
                                                                velocity_[0].data(), bad.data());
-    launched();
+    check_launch();
     if (arrays.force) {
       send(arrays.force);
       enter_force_kernel<<<blocks, kThreads, 0, stream_>>>(count_, staging_.data(), force_.data());
-      launched();
+      check_launch();
     } else {
       force_.clear(stream_);
     }
@@ -125,7 +114,7 @@ class CudaEngine : public ResidentBase {
     if (!lists_hold_) set_expired(step_ + 1);
     Step<P> first = step_arguments(step_);
     first_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(first);
-    launched();
+    check_launch();
     now_ ^= 1;
     if (!lists_hold_) build(step_ + 1);
     run_to(step_ + 1, step_ + steps, interrupted);
@@ -162,7 +151,7 @@ class CudaEngine : public ResidentBase {
     send(velocity);
     set_velocity_kernel<<<blocks_for(count_), kThreads, 0, stream_>>>(
         count_, home_[home_now_].data(), staging_.data(), velocity_[now_].data());
-    launched();
+    check_launch();
     finish("upload");
   }
 
@@ -189,8 +178,6 @@ class CudaEngine : public ResidentBase {
     return laws;
   }
 
-  void launched() const { check(cudaGetLastError(), "launch"); }
-
   // Waits for what is in stream_. An engine of several ranks watches the others meanwhile.
   virtual void finish(const char* what) const { check(cudaStreamSynchronize(stream_), what); }
 
@@ -205,7 +192,7 @@ class CudaEngine : public ResidentBase {
   }
   void receive(Triple* host) { receive(host, count_); }
   void receive(Triple* host, int count) {
-    launched();
+    check_launch();
     copy_out(host, staging_.data(), sizeof(Triple) * static_cast<unsigned>(count), stream_);
     finish("download");
   }
@@ -403,7 +390,7 @@ class CudaEngine : public ResidentBase {
   // Sums of the blocks of the last step.
   void read_tally(int blocks) {
     total_kernel<<<1, 64 * kTallies, 0, stream_>>>(blocks, partial_.data(), total_.data());
-    launched();
+    check_launch();
     double total[kTallies];
     fetch(total_, total, kTallies);
     tally_.pair_energy = total[0];
@@ -455,7 +442,7 @@ class CudaEngine : public ResidentBase {
     key_kernel<P><<<blocks, 256, 0, stream_>>>(count_, step, cells_, base_.motion, base_.watch,
                                                position_[now_].data(), velocity_[now_].data(),
                                                key_[0].data(), order_[0].data());
-    launched();
+    check_launch();
     check(cub::DeviceRadixSort::SortPairs(sort_memory_.data(), sort_bytes_, keys, orders, count_, 0,
                                           3 * cells_.bits, stream_),
           "sort");
@@ -468,7 +455,7 @@ class CudaEngine : public ResidentBase {
         Particle<P>{position_[there].data(), velocity_[there].data(), short_[there].data(),
                     home_[home_there].data()},
         ball_.data(), bond_ends_ ? where_.data() : nullptr, range_.data());
-    launched();
+    check_launch();
     position_[0].swap(position_[1]);
     velocity_[0].swap(velocity_[1]);
     short_[0].swap(short_[1]);
@@ -482,14 +469,14 @@ class CudaEngine : public ResidentBase {
         ListArguments{cells_, !base_.motion.frame.tilted, base_.watch, range_.data(), lists(),
                       home_[home_now_].data(), specials, ball_.data()},
         velocity_[now_].data());
-    launched();
+    check_launch();
     if (bond_ends_) {
       bond_range_kernel<<<blocks, 256, 0, stream_>>>(count_, home_[home_now_].data(),
                                                      bond_first_.data(), bond_range_.data());
-      launched();
+      check_launch();
       bond_index_kernel<<<blocks_for(bond_ends_, 256), 256, 0, stream_>>>(
           bond_ends_, bond_partner_.data(), where_.data(), bond_index_.data());
-      launched();
+      check_launch();
     }
     ++counters_.builds;
   }

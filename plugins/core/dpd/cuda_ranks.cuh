@@ -121,7 +121,7 @@ class CudaRanks : public CudaEngine<P> {
       if (count_ > 0)
         stay_image_kernel<<<blocks, kSorters, 0, stream_>>>(count_, self, home, image_.data(),
                                                             images);
-      launched();
+      check_launch();
       copy_out(arrays.image, images, sizeof(int3) * static_cast<unsigned>(hosts_), stream_);
       finish("download");
     }
@@ -153,7 +153,7 @@ class CudaRanks : public CudaEngine<P> {
     copy_in(staging_.data(), fetched.data(), fetched.size() * sizeof(Triple), stream_);
     set_velocity_kernel<<<blocks_for(count_), kThreads, 0, stream_>>>(
         count_, nullptr, staging_.data(), rest_.data());
-    launched();
+    check_launch();
     finish("upload");
   } catch (...) {
     failed();
@@ -170,7 +170,7 @@ class CudaRanks : public CudaEngine<P> {
     const auto to = on_device(homes, stream_);
     rehome_kernel<<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(count_, seat_.data(),
                                                                           to.data(), home_.data());
-    launched();
+    check_launch();
     finish("upload");
   } catch (...) {
     failed();
@@ -180,9 +180,9 @@ class CudaRanks : public CudaEngine<P> {
  protected:
   using Base::base_, Base::bond_index_, Base::bond_range_, Base::bond_type_, Base::ball_,
       Base::capacity_, Base::cells_, Base::control_, Base::count_, Base::entry_, Base::force_,
-      Base::has_special_, Base::image_, Base::key_, Base::lanes_, Base::launched, Base::lists_hold_,
-      Base::now_, Base::number_, Base::order_, Base::partial_, Base::plain_, Base::range_,
-      Base::settings_, Base::staging_, Base::step_, Base::stream_, Base::tally_;
+      Base::has_special_, Base::image_, Base::key_, Base::lanes_, Base::lists_hold_, Base::now_,
+      Base::number_, Base::order_, Base::partial_, Base::plain_, Base::range_, Base::settings_,
+      Base::staging_, Base::step_, Base::stream_, Base::tally_;
 
   // ---- waiting and giving up ----
 
@@ -303,21 +303,21 @@ class CudaRanks : public CudaEngine<P> {
     enter_kernel<P><<<blocks, kThreads, 0, stream_>>>(
         count_, this->frame_, staging_.data(), kinds.data(), image_.data(),
         state_[0].position.data(), order_[0].data(), bad.data());
-    launched();
+    check_launch();
     this->send(arrays.velocity);
     enter_velocity_kernel<P><<<blocks, kThreads, 0, stream_>>>(count_, staging_.data(), tag_.data(),
                                                                rest_.data(), bad.data());
-    launched();
+    check_launch();
     if (arrays.force) {
       this->send(arrays.force);
       enter_force_kernel<<<blocks, kThreads, 0, stream_>>>(count_, staging_.data(), force_.data());
-      launched();
+      check_launch();
     } else {
       force_.clear(stream_);
     }
     live_kernel<<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(count_, ranks_.rank(),
                                                                         seat_.data(), home_.data());
-    launched();
+    check_launch();
     unsigned first_bad;
     this->fetch(bad, &first_bad, 1);
     if (first_bad != none)
@@ -386,7 +386,7 @@ class CudaRanks : public CudaEngine<P> {
     depart_kernel<P><<<blocks_for(away, kSorters), kSorters, 0, stream_>>>(
         away, this->frame_, picked_.data(), homes(), image_.data(), state_[now_].position.data(),
         rest_.data(), force_.data(), leaving.data());
-    launched();
+    check_launch();
     std::vector<Arrival> all(static_cast<std::size_t>(away));
     this->fetch(leaving, all.data(), all.size());
     auto at = all.begin();
@@ -418,7 +418,7 @@ class CudaRanks : public CudaEngine<P> {
   void count_boxes(int count, int boxes, const Test& test) {
     if (unsigned* number = room_for_numbers(count, boxes)) {
       count_kernel<<<blocks_for(count, kSorters), kSorters, 0, work_>>>(count, boxes, test, number);
-      launched();
+      check_launch();
     }
     sum_boxes(count, boxes);
   }
@@ -449,7 +449,7 @@ class CudaRanks : public CudaEngine<P> {
           "sum");
     totals_kernel<<<blocks_for(boxes), kThreads, 0, work_>>>(boxes, static_cast<unsigned>(blocks),
                                                              block_offset_.data(), answers_->total);
-    launched();
+    check_launch();
   }
   // After count_boxes of the same particles.
   template <class Test>
@@ -457,7 +457,7 @@ class CudaRanks : public CudaEngine<P> {
     if (count == 0 || boxes == 0) return;
     pick_kernel<<<blocks_for(count, kSorters), kSorters, 0, work_>>>(
         count, boxes, test, block_offset_.data(), picked.data());
-    launched();
+    check_launch();
   }
   int total(int boxes) const {
     return static_cast<int>(
@@ -548,13 +548,13 @@ class CudaRanks : public CudaEngine<P> {
 
   void forget() {
     forget_kernel<<<1, 1, 0, stream_>>>(control_.data(), census_.data());
-    launched();
+    check_launch();
   }
   // In answers_ once the event is there.
   void answer() {
     answer_kernel<<<1, 1, 0, work_>>>(control_.data(), census_.data(), bounds_.data(),
                                       answers_.get());
-    launched();
+    check_launch();
     answered_.record(work_);
   }
   void ask() {

@@ -73,14 +73,14 @@ class CudaRanksEngine final : public CudaRanks<P> {
       Base::counters_, Base::depths_, Base::ensure, Base::entry_, Base::first_ghost,
       Base::first_stream_, Base::force_, Base::forget, Base::ghost_, Base::ghost_range_,
       Base::ghosts_, Base::grow_lists, Base::has_special_, Base::home_, Base::image_,
-      Base::inner_cells_, Base::key_, Base::lanes_, Base::last_stream_, Base::launched,
-      Base::left_seat_, Base::links_, Base::lists_hold_, Base::lists_lost_, Base::near_, Base::now_,
-      Base::number_, Base::order_, Base::outer_, Base::outer_cells_, Base::overlap_,
-      Base::owned_capacity_, Base::partial_, Base::parts_, Base::pick_boxes, Base::picked_,
-      Base::place_, Base::plain_, Base::range_, Base::ranks_, Base::reached_, Base::reserve,
-      Base::rest_, Base::seat_, Base::seat_there_, Base::seats_, Base::seats_left_, Base::settings_,
-      Base::sort, Base::sorted_, Base::sorted_key_, Base::state_, Base::step_, Base::stream_,
-      Base::tag_, Base::tag_index, Base::total, Base::transport_, Base::wait_, Base::work_;
+      Base::inner_cells_, Base::key_, Base::lanes_, Base::last_stream_, Base::left_seat_,
+      Base::links_, Base::lists_hold_, Base::lists_lost_, Base::near_, Base::now_, Base::number_,
+      Base::order_, Base::outer_, Base::outer_cells_, Base::overlap_, Base::owned_capacity_,
+      Base::partial_, Base::parts_, Base::pick_boxes, Base::picked_, Base::place_, Base::plain_,
+      Base::range_, Base::ranks_, Base::reached_, Base::reserve, Base::rest_, Base::seat_,
+      Base::seat_there_, Base::seats_, Base::seats_left_, Base::settings_, Base::sort,
+      Base::sorted_, Base::sorted_key_, Base::state_, Base::step_, Base::stream_, Base::tag_,
+      Base::tag_index, Base::total, Base::transport_, Base::wait_, Base::work_;
 
   // ---- agreement ----
 
@@ -168,7 +168,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     census_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream_>>>(
         count_, cells_, base_.motion.frame.open, state_[now_].position.data(),
         state_[now_].velocity.data(), ball_.data(), time_step(), census_.data());
-    launched();
+    check_launch();
   }
 
   // From build to build, if somebody will leave the ball so many steps (as bits) after those that
@@ -192,7 +192,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
       soonest_kernel<P><<<blocks_for(count_, kSorters), kSorters, 0, stream>>>(
           count_, cells_, ball_.data(), time_step(), state_[now_].position.data(),
           state_[now_].velocity.data(), soonest_.data());
-      launched();
+      check_launch();
     }
     copy_out(&answers_->soonest, soonest_.data(), sizeof(unsigned), stream);
     looked_.record(stream);
@@ -303,14 +303,14 @@ class CudaRanksEngine final : public CudaRanks<P> {
       pick_boxes(suspects, parts, leaves(), picked_);
       travel_kernel<P>
           <<<this->grid_of(t.to), kSorters, 0, work_>>>(picked_.data(), here, seated, apart, t.to);
-      launched();
+      check_launch();
     }
     transport_->exchange(t.sent, t.received, work_);
     if (arriving_ > 0) {
       arrive_kernel<P><<<this->grid_of(t.from), kSorters, 0, work_>>>(
           t.from, apart, count_, FreeSeats{left_seat_.data(), seats_left_, seats_}, here, seated,
           absent());
-      launched();
+      check_launch();
     }
   }
 
@@ -324,7 +324,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
         present, suspects_, cells_, base_.motion, depths_,
         ranks_.parts()[static_cast<std::size_t>(ranks_.rank())], state_[now_].position.data(),
         state_[now_].velocity.data(), key_[0].data(), order_[0].data(), census_.data());
-    launched();
+    check_launch();
   }
   void sort_all() {
     // By bytes: the two bits of the depth take the place of the least ones within cells.
@@ -339,7 +339,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     if (leaving_ > 0) {
       leave_seat_kernel<<<blocks_for(leaving_, kSorters), kSorters, 0, stream_>>>(
           leaving_, picked_.data(), seat_.data(), left_seat_.data() + seats_left_);
-      launched();
+      check_launch();
       seats_left_ += leaving_;
     }
     count_ += arriving_ - leaving_;
@@ -349,7 +349,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
           count_, cells_, base_.motion, base_.shorts, sorted_key_, sorted_,
           particles(state_[now_], seat_), particles(state_[kBuilt], seat_there_),
           state_[kBuilt].shorts.data(), tag_.data(), ball_.data(), range_.data(), bounds_.data());
-      launched();
+      check_launch();
     } else {
       bounds_.clear(stream_);
     }
@@ -396,7 +396,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
       pick_boxes(suspects, boxes, IsKnown{reached_.data(), bounds_.data(), ball_.data()}, border_);
       show_kernel<P><<<this->grid_of(t.to), kSorters, 0, work_>>>(
           border_.data(), state.position.data(), state.velocity.data(), t.to);
-      launched();
+      check_launch();
     }
     transport_->exchange(t.sent, t.received, work_);
     ghost_range_.clear(work_);
@@ -404,13 +404,13 @@ class CudaRanksEngine final : public CudaRanks<P> {
     const int blocks = blocks_for(ghosts_, kSorters);
     ghost_key_kernel<P><<<this->grid_of(t.from), kSorters, 0, work_>>>(
         t.from, cells_, base_.motion, ghost_.data(), key_[0].data(), order_[0].data(), absent());
-    launched();
+    check_launch();
     sort(ghosts_, 0, 3 * cells_.bits);
     see_kernel<P><<<blocks, kSorters, 0, work_>>>(
         ghosts_, first_ghost(count_), cells_, base_.motion, base_.shorts, sorted_key_, sorted_,
         ghost_.data(), state.position.data(), state.velocity.data(), state.shorts.data(),
         ball_.data(), place_.data(), ghost_range_.data());
-    launched();
+    check_launch();
   }
 
   void list(bool inner) {
@@ -434,7 +434,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
     const auto kernel = has_special_ ? &list_kernel<P, true, true> : &list_kernel<P, false, true>;
     kernel<<<blocks_for(static_cast<int>(cells.size()), kThreads / 32), kThreads, 0, work_>>>(
         arguments, state_[kBuilt].velocity.data());
-    launched();
+    check_launch();
   }
   Lists lists() const {
     return {entry_.data(), number_.data(), capacity_, owned_capacity_, kIntegers<P> ? block() : 0};
@@ -446,15 +446,15 @@ class CudaRanksEngine final : public CudaRanks<P> {
     const int blocks = blocks_for(count_, kSorters);
     know_bonded_kernel<<<blocks, kSorters, 0, stream_>>>(count_, links_, seat_.data(), tag_.data(),
                                                          bonds_in_order().range, known);
-    launched();
+    check_launch();
     if (ghosts_ > 0) {
       know_ghosts_kernel<P><<<blocks_for(ghosts_, kSorters), kSorters, 0, stream_>>>(
           first_ghost(count_), ghosts_, state_[kBuilt].velocity.data(), known);
-      launched();
+      check_launch();
     }
     partner_kernel<<<blocks, kSorters, 0, stream_>>>(count_, links_, seat_.data(), tag_.data(),
                                                      known, bonds_in_order(), census_.data());
-    launched();
+    check_launch();
   }
 
   // ---- steps ----
@@ -493,7 +493,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
       Step<P> s = arguments(step_, count_, false);
       s.velocity = rest_.data();
       first_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(s);
-      launched();
+      check_launch();
     }
     follow();
     now_ = after(now_);
@@ -553,7 +553,7 @@ class CudaRanksEngine final : public CudaRanks<P> {
         plain_ ? (reading ? kernel_of<true, true>(lanes_) : kernel_of<true, false>(lanes_))
                : (reading ? kernel_of<false, true>(lanes_) : kernel_of<false, false>(lanes_));
     kernel<<<blocks_of(first, last), kThreads, 0, stream>>>(s, From{first});
-    launched();
+    check_launch();
   }
 
   // Copies of the particles that others know go there, and theirs come; of the present state.
@@ -565,14 +565,14 @@ class CudaRanksEngine final : public CudaRanks<P> {
     if (known_ > 0) {
       pack_kernel<P><<<this->grid_of(t.to), kSorters, 0, stream>>>(
           border_.data(), state.position.data(), state.velocity.data(), t.to);
-      launched();
+      check_launch();
     }
     transport_->exchange(t.sent, t.received, stream);
     if (ghosts_ > 0) {
       unpack_kernel<P><<<this->grid_of(t.from), kSorters, 0, stream>>>(
           base_.shorts, place_.data(), t.from, built.position.data(), built.velocity.data(),
           state.position.data(), state.velocity.data(), state.shorts.data());
-      launched();
+      check_launch();
     }
     ghosts_there_.record(stream);
   }

@@ -49,21 +49,6 @@ struct Vector {
 MM_HD std::uint32_t high_word(std::uint32_t a) { return a; }
 MM_HD std::uint32_t high_word(std::uint64_t a) { return static_cast<std::uint32_t>(a >> 32); }
 
-// The nearest integer, ties to even.
-MM_HD std::int32_t nearest(float a) {
-#if defined(__CUDA_ARCH__)
-  return __float2int_rn(a);
-#else
-  return static_cast<std::int32_t>(__builtin_lrintf(a));
-#endif
-}
-MM_HD std::int64_t nearest(double a) {
-#if defined(__CUDA_ARCH__)
-  return __double2ll_rn(a);
-#else
-  return __builtin_lrint(a);
-#endif
-}
 MM_HD float magnitude(float a) { return abs_of(a); }
 MM_HD double magnitude(double a) { return __builtin_fabs(a); }
 

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-#include "../runtime/thread_pool.h"
+#include "../runtime/parallel_for.h"
 #include "cpu.h"
 #include "functions.h"
 #include "tea.h"
@@ -143,17 +143,14 @@ struct PairForces::State {
   }
 
   void run_wave() {
-    pool.run(
-        blocks_in_wave,
-        [](void* state, int item, int) { static_cast<State*>(state)->compute(item); }, this);
+    for_each_item(pool, blocks_in_wave, [this](int block, int) { compute(block); });
     if (out_of_memory) throw std::bad_alloc();
     owned = ghosts = {};
     for (int b = 0; b < blocks_in_wave; ++b) {
       owned.include(wave[b].owned);
       ghosts.include(wave[b].ghosts);
     }
-    pool.run(
-        parts(), [](void* state, int item, int) { static_cast<State*>(state)->add(item); }, this);
+    for_each_item(pool, parts(), [this](int part, int) { add(part); });
   }
 };
 

@@ -166,7 +166,7 @@ struct Crossing {
 
 template <class P>
 MM_HD int advance_coordinate(typename P::Unsigned& u, typename P::Real by) {
-  const auto d = static_cast<typename P::Unsigned>(nearest(by));
+  const auto d = static_cast<typename P::Unsigned>(nearest_integer(by));
   const typename P::Unsigned before = u;
   u += d;
   // The sum wraps on the way up through the face, and on the way down unless it goes through.

@@ -84,7 +84,7 @@ class CudaEngine final : public Engine {
     const Cells range = cells_here();
     kernel<<<blocks_of(range.end), kThreads, 0, stream_>>>(state_.geometry, host_write(&host),
                                                            cells_[now_].data(), ids_[now_].data());
-    check(cudaGetLastError(), "launch");
+    check_launch();
   }
 
   std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const override {
@@ -92,7 +92,7 @@ class CudaEngine final : public Engine {
     row.clear(stream_);
     look_at_neighbours();
     count_pairs({bin_width, bins, 0, 0}, row.data());
-    check(cudaGetLastError(), "launch");
+    check_launch();
     finish();
     std::vector<std::uint64_t> counts(bins);
     row.download(counts.data(), stream_);
@@ -157,7 +157,7 @@ class CudaEngine final : public Engine {
     const int blocks = blocks_of(range.end - range.first);
     bond_order_kernel<<<blocks, kThreads, 0, stream_>>>(local_, range, cells_[now_].data(), reach2,
                                                         sums_.data());
-    check(cudaGetLastError(), "launch");
+    check_launch();
     std::vector<double2> sums(blocks);
     sums_.download(sums.data(), stream_, sums.size());
     return mean_of(&sums.data()->x, sums.size(), state_.particles);
@@ -170,7 +170,7 @@ class CudaEngine final : public Engine {
     const auto kernel = host.double_precision ? &compare_kernel<double> : &compare_kernel<float>;
     const int n = static_cast<int>(state_.particles), block = kCompared * kThreads;
     kernel<<<(n + block - 1) / block, kThreads, 0, stream_>>>(host, n, trace_.data(), same_.get());
-    check(cudaGetLastError(), "launch");
+    check_launch();
     compared_.record(stream_);
   }
 
@@ -200,7 +200,7 @@ class CudaEngine final : public Engine {
         if (ring_used_ == kRing) collect_rows();
       }
     }
-    check(cudaGetLastError(), "launch");
+    check_launch();
     finish();
   }
 
@@ -305,7 +305,7 @@ class CudaEngine final : public Engine {
     const int columns = local_.cells[0], first = state_.first_row();
     return {first * columns, (first + state_.rows()) * columns};
   }
-  static int blocks_of(int threads) { return (threads + kThreads - 1) / kThreads; }
+  static int blocks_of(int threads) { return blocks_for(threads, kThreads); }
 
   // Puts state_.data on the device.
   void upload() {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "../runtime/device_name.h"
-#include "../runtime/thread_pool.h"
+#include "../runtime/parallel_for.h"
 #include "cpu.h"
 #include "cuda.h"
 #include "distributed.h"
@@ -44,9 +44,10 @@ class CpuEngine final : public Engine {
       if (state_.strip)
         cycle_of_strip();
       else
-        each(state_.geometry.tiles[0] * state_.geometry.tiles[1], [this](int tile, int thread) {
-          one_tile(tile, tile_bounds(local_.cells, local_.tiles, tile), thread);
-        });
+        for_each_item(pool_, state_.geometry.tiles[0] * state_.geometry.tiles[1],
+                      [this](int tile, int thread) {
+                        one_tile(tile, tile_bounds(local_.cells, local_.tiles, tile), thread);
+                      });
       data.cells.swap(spare_cells_);
       data.ids.swap(spare_ids_);
       move_origin(state_, draw_, data.origin);
@@ -140,7 +141,7 @@ class CpuEngine final : public Engine {
     const auto reach2 = static_cast<float>(reach * reach / (state_.unit * state_.unit));
     std::vector<std::array<double, 2>> rows(state_.rows());
     look_at_neighbours();
-    each(state_.rows(), [&](int item, int) {
+    for_each_item(pool_, state_.rows(), [&](int item, int) {
       const int row = state_.first_row() + item;
       double sum[2] = {0, 0};
       for_row(row, [&](int column, int slot) {
@@ -169,13 +170,6 @@ class CpuEngine final : public Engine {
   }
 
   template <class Function>
-  void each(int items, Function function) const {
-    pool_.run(
-        items, [](void* f, int item, int thread) { (*static_cast<Function*>(f))(item, thread); },
-        &function);
-  }
-
-  template <class Function>
   void for_row(int row, Function&& function) const {
     for (int column = 0; column < state_.geometry.cells[0]; ++column)
       for (int slot = 0; slot < kSlots; ++slot) {
@@ -201,7 +195,7 @@ class CpuEngine final : public Engine {
     cross(strip.advance(draw_), rows);
     local_draw_ = strip.local(draw_);
     const Part part = strip.part(0);
-    each(part.tiles[0] * strip.tile_rows(), [&](int item, int thread) {
+    for_each_item(pool_, part.tiles[0] * strip.tile_rows(), [&](int item, int thread) {
       const int tile = tile_of(part, item);
       one_tile(tile, tile_bounds(part, tile), thread);
     });
@@ -246,7 +240,7 @@ class CpuEngine final : public Engine {
     const double reach = reach_of(state_, last_write_, state_.data.counters.cycles);
     auto* const position = static_cast<HostPair<Real>*>(host.position);
     std::atomic<std::uint64_t> sum{0};
-    each(g.cells[1], [&](int row, int) {
+    for_each_item(pool_, g.cells[1], [&](int row, int) {
       std::uint64_t part = 0;
       for_row(row, [&](int column, int slot) {
         const std::size_t from =
@@ -265,20 +259,21 @@ class CpuEngine final : public Engine {
     const auto* const position = static_cast<const HostPair<Real>*>(host.position);
     constexpr std::size_t kPart = 4096;
     std::atomic<std::uint64_t> sum{0};
-    each(static_cast<int>((state_.particles + kPart - 1) / kPart), [&](int part, int) {
-      const std::size_t end = std::min(state_.particles, (part + std::size_t{1}) * kPart);
-      std::uint64_t mine = 0;
-      for (std::size_t i = part * kPart; i < end; ++i)
-        mine += trace_of(host.tag[i], position[2 * i]);
-      sum += mine;
-    });
+    for_each_item(
+        pool_, static_cast<int>((state_.particles + kPart - 1) / kPart), [&](int part, int) {
+          const std::size_t end = std::min(state_.particles, (part + std::size_t{1}) * kPart);
+          std::uint64_t mine = 0;
+          for (std::size_t i = part * kPart; i < end; ++i)
+            mine += trace_of(host.tag[i], position[2 * i]);
+          sum += mine;
+        });
     return sum;
   }
 
   // Adds up the pairs near contact in bins(thread).
   template <class Bins>
   void count_pairs(const ContactBins& law, Bins&& bins) const {
-    each(state_.rows(), [&](int item, int thread) {
+    for_each_item(pool_, state_.rows(), [&](int item, int thread) {
       const int row = state_.first_row() + item;
       std::uint32_t* const mine = bins(thread);
       for_row(row, [&](int column, int slot) {

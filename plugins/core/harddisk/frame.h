@@ -2,6 +2,7 @@
 // Where the grid lies in the caller's box: positions in its unit, and a host program's arrays.
 #pragma once
 
+#include "../runtime/fingerprint.h"
 #include "model.h"
 
 namespace manymove::harddisk {
@@ -65,12 +66,6 @@ MM_HD void move_host_particle(const Frame& f, double reach, HostPair<Real>* posi
   positions[2 * at] = r;
 }
 
-MM_HD std::uint64_t mix(std::uint64_t h) {  // the finaliser of MurmurHash3
-  h = (h ^ (h >> 33)) * 0xff51afd7ed558ccdull;
-  h = (h ^ (h >> 33)) * 0xc4ceb9fe1a85ec53ull;
-  return h ^ (h >> 33);
-}
-
 // The sum of these over all disks tells whether one of them has been moved.
 template <class Real>
 MM_HD std::uint64_t trace_of(std::uint32_t id, HostPair<Real> r) {
@@ -79,7 +74,7 @@ MM_HD std::uint64_t trace_of(std::uint32_t id, HostPair<Real> r) {
     memcpy(&b, &x, sizeof x);
     return b;
   };
-  return mix(mix(mix(id + std::uint64_t{1}) ^ bits(r.x)) ^ bits(r.y));
+  return murmur_mix(murmur_mix(murmur_mix(id + std::uint64_t{1}) ^ bits(r.x)) ^ bits(r.y));
 }
 
 }  // namespace manymove::harddisk

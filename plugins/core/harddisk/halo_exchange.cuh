@@ -141,9 +141,9 @@ class HaloExchange {
     }
     if (pieces.count == 0) return;
     const unsigned most = *std::max_element(pieces.units, pieces.units + pieces.count);
-    const unsigned blocks = std::min((most + kThreads - 1) / kThreads, 128u);
+    const unsigned blocks = std::min(blocks_for(most, kThreads), 128u);
     copy_kernel<<<blocks, kThreads, 0, stream_>>>(pieces);
-    check(cudaGetLastError(), "launch");
+    check_launch();
   }
 
   void follow(cudaStream_t later, cudaStream_t earlier) {

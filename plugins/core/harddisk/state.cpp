@@ -489,15 +489,16 @@ double deepest_overlap(const State& s, const double* xy) {
 std::uint64_t sum_over_disks(const State& s, const Snapshot& data) {
   std::uint64_t sum = 0;
   for_disks(s, data, [&](std::int32_t id, std::int64_t x, std::int64_t y) {
-    sum += mix(mix(mix(static_cast<std::uint64_t>(id) + 1) ^ static_cast<std::uint64_t>(x)) ^
-               static_cast<std::uint64_t>(y));
+    sum += murmur_mix(
+        murmur_mix(murmur_mix(static_cast<std::uint64_t>(id) + 1) ^ static_cast<std::uint64_t>(x)) ^
+        static_cast<std::uint64_t>(y));
   });
   return sum;
 }
 
 std::uint64_t hash_of(std::uint64_t sum, const Counters& counters) {
   for (std::uint64_t v : {counters.cycles, counters.trial_moves, counters.accepted_moves})
-    sum = mix(sum ^ v);
+    sum = murmur_mix(sum ^ v);
   return sum;
 }
 

@@ -94,7 +94,7 @@ class PeerTransport : public Transport {
     if (!host_out_.empty() || !host_in_.empty()) host_.exchange(host_out_, host_in_, stream);
     handshake_kernel<<<1, kMostPeers, 0, stream>>>(ranks_, rank_, there_, here_, number_,
                                                    given_up_.get());
-    check(cudaGetLastError(), "launch");
+    check_launch();
   }
 
  private:

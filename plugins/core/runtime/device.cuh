@@ -12,7 +12,9 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "devices.h"
 
@@ -108,6 +110,15 @@ class OnDevice {
   std::unique_ptr<Engine> engine_;
 };
 
+// After the launch of a kernel: throws if it could not be launched.
+inline void check_launch() { check(cudaGetLastError(), "launch"); }
+
+// Blocks of so many threads that have at least `count` threads together.
+template <class Count>
+constexpr Count blocks_for(Count count, std::type_identity_t<Count> threads) {
+  return (count + threads - 1) / threads;
+}
+
 // What copied_bytes() of devices.h says.
 inline std::atomic<std::uint64_t>& copied() {
   static std::atomic<std::uint64_t> bytes{0};
@@ -181,6 +192,18 @@ class DeviceBuffer {
   T* data_ = nullptr;
   std::size_t count_ = 0;
 };
+
+// A copy of an array of the host; the array is not needed after the call.
+template <class T>
+DeviceBuffer<T> on_device(const T* host, std::size_t count, cudaStream_t stream) {
+  DeviceBuffer<T> buffer(count);
+  if (count) buffer.upload(host, stream);
+  return buffer;
+}
+template <class T>
+DeviceBuffer<T> on_device(const std::vector<T>& host, cudaStream_t stream) {
+  return on_device(host.data(), host.size(), stream);
+}
 
 // Page-locked host memory, which kernels of every device can read and write.
 template <class T>

@@ -161,6 +161,22 @@ MM_HD double as_double(std::uint64_t bits) {
 #endif
 }
 
+// Rounds to nearest, ties to even.
+MM_HD std::int32_t nearest_integer(float a) {
+#if defined(__CUDA_ARCH__)
+  return __float2int_rn(a);
+#else
+  return static_cast<std::int32_t>(__builtin_lrintf(a));
+#endif
+}
+MM_HD std::int64_t nearest_integer(double a) {
+#if defined(__CUDA_ARCH__)
+  return __double2ll_rn(a);
+#else
+  return __builtin_llrint(a);
+#endif
+}
+
 MM_HD float narrowed(double a) { return static_cast<float>(a); }
 MM_HD double widened(float a) { return static_cast<double>(a); }
 template <class F, class... Rest>

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// W cells side by side in the lanes of a SIMD register: the operators that the templates of model.h
-// ask of a float, for W of them. Included only by sources that are compiled once per SIMD level.
+// Vectors of a SIMD register's width, and the operators that the templates of a model.h ask of a
+// float or a double, for all lanes at a time. Included only by sources that are compiled once per
+// SIMD level, before a model.h.
 #pragma once
+
+#include <cstring>
 
 #include "macros.h"
 
@@ -125,6 +128,128 @@ inline FloatLanes gather(const float* base, IntLanes index) {
   FloatLanes value;
   for (int lane = 0; lane < kLanes; ++lane) value[lane] = base[index[lane]];
   return value;
+#endif
+}
+
+// ---- float64, and as many float32 ----
+
+inline constexpr int kDoubles = kLanes / 2;
+
+typedef double DoubleLanes __attribute__((vector_size(4 * kLanes)));
+typedef std::uint64_t LongLanes __attribute__((vector_size(4 * kLanes)));
+typedef float HalfLanes __attribute__((vector_size(2 * kLanes)));  // as many as doubles
+typedef std::uint32_t HalfUintLanes __attribute__((vector_size(2 * kLanes)));
+
+#define MM_LANES inline __attribute__((always_inline))
+
+MM_LANES UintLanes bits_of(FloatLanes a) { return reinterpret_cast<UintLanes>(a); }
+MM_LANES HalfUintLanes bits_of(HalfLanes a) { return reinterpret_cast<HalfUintLanes>(a); }
+MM_LANES HalfLanes as_float(HalfUintLanes a) { return reinterpret_cast<HalfLanes>(a); }
+MM_LANES LongLanes bits_of(DoubleLanes a) { return reinterpret_cast<LongLanes>(a); }
+
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+MM_LANES FloatLanes fused(FloatLanes a, FloatLanes b, FloatLanes c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+MM_LANES HalfLanes fused(HalfLanes a, HalfLanes b, HalfLanes c) { return _mm256_fmadd_ps(a, b, c); }
+MM_LANES DoubleLanes fused(DoubleLanes a, DoubleLanes b, DoubleLanes c) {
+  return _mm512_fmadd_pd(a, b, c);
+}
+MM_LANES HalfLanes narrowed(DoubleLanes a) { return _mm512_cvtpd_ps(a); }
+MM_LANES DoubleLanes widened(HalfLanes a) { return _mm512_cvtps_pd(a); }
+MM_LANES DoubleLanes min_of(DoubleLanes a, DoubleLanes b) { return _mm512_min_pd(a, b); }
+#elif defined(__AVX2__) && defined(__FMA__)
+MM_LANES FloatLanes fused(FloatLanes a, FloatLanes b, FloatLanes c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+MM_LANES HalfLanes fused(HalfLanes a, HalfLanes b, HalfLanes c) { return _mm_fmadd_ps(a, b, c); }
+MM_LANES DoubleLanes fused(DoubleLanes a, DoubleLanes b, DoubleLanes c) {
+  return _mm256_fmadd_pd(a, b, c);
+}
+MM_LANES HalfLanes narrowed(DoubleLanes a) { return _mm256_cvtpd_ps(a); }
+MM_LANES DoubleLanes widened(HalfLanes a) { return _mm256_cvtps_pd(a); }
+MM_LANES DoubleLanes min_of(DoubleLanes a, DoubleLanes b) { return _mm256_min_pd(a, b); }
+#else
+template <class V>
+MM_LANES V fused_one_by_one(V a, V b, V c) {
+  V result;
+  for (unsigned lane = 0; lane < sizeof(V) / sizeof(a[0]); ++lane)
+    result[lane] = fused(a[lane], b[lane], c[lane]);
+  return result;
+}
+MM_LANES FloatLanes fused(FloatLanes a, FloatLanes b, FloatLanes c) {
+  return fused_one_by_one(a, b, c);
+}
+MM_LANES HalfLanes fused(HalfLanes a, HalfLanes b, HalfLanes c) {
+  return fused_one_by_one(a, b, c);
+}
+MM_LANES DoubleLanes fused(DoubleLanes a, DoubleLanes b, DoubleLanes c) {
+  return fused_one_by_one(a, b, c);
+}
+MM_LANES HalfLanes narrowed(DoubleLanes a) { return __builtin_convertvector(a, HalfLanes); }
+MM_LANES DoubleLanes widened(HalfLanes a) { return __builtin_convertvector(a, DoubleLanes); }
+MM_LANES DoubleLanes min_of(DoubleLanes a, DoubleLanes b) { return a < b ? a : b; }
+#endif
+
+// ---- four words, in a register of 128 bits at every level ----
+
+typedef std::int32_t FourInts __attribute__((vector_size(16)));
+typedef std::uint32_t FourWords __attribute__((vector_size(16)));
+typedef float FourFloats __attribute__((vector_size(16)));
+
+MM_LANES FourWords four_at(const std::uint32_t* words) {
+  FourWords four;
+  std::memcpy(&four, words, sizeof four);
+  return four;
+}
+
+// Stores those of four entries whose bit is set, one after the other; returns how many.
+MM_LANES int store_some(FourWords entry, unsigned bits, std::uint32_t* to) {
+#if defined(__AVX__)
+  alignas(16) static constexpr std::int32_t kOrder[16][4] = {
+      {0, 0, 0, 0}, {0, 0, 0, 0}, {1, 0, 0, 0}, {0, 1, 0, 0}, {2, 0, 0, 0}, {0, 2, 0, 0},
+      {1, 2, 0, 0}, {0, 1, 2, 0}, {3, 0, 0, 0}, {0, 3, 0, 0}, {1, 3, 0, 0}, {0, 1, 3, 0},
+      {2, 3, 0, 0}, {0, 2, 3, 0}, {1, 2, 3, 0}, {0, 1, 2, 3}};
+  const __m128i order = _mm_load_si128(reinterpret_cast<const __m128i*>(kOrder[bits]));
+  const __m128 some = _mm_permutevar_ps(reinterpret_cast<__m128>(entry), order);
+  std::memcpy(to, &some, sizeof some);
+  return __builtin_popcount(bits);
+#else
+  int n = 0;
+  for (int q = 0; q < 4; ++q) {
+    to[n] = entry[q];
+    n += static_cast<int>(bits >> q & 1u);
+  }
+  return n;
+#endif
+}
+
+MM_LANES unsigned bits_of_four(FourInts mask) {
+#if defined(__SSE2__)
+  return static_cast<unsigned>(_mm_movemask_ps(reinterpret_cast<__m128>(mask)));
+#else
+  unsigned bits = 0;
+  for (int q = 0; q < 4; ++q) bits |= (mask[q] ? 1u : 0u) << q;
+  return bits;
+#endif
+}
+
+// Rows become columns; the fourth column is not needed.
+MM_LANES void transpose(FourInts& a, FourInts& b, FourInts& c, FourInts& d) {
+#if defined(__SSE2__)
+  const auto as = [](FourInts v) { return reinterpret_cast<__m128i>(v); };
+  const __m128i ab = _mm_unpacklo_epi32(as(a), as(b)), cd = _mm_unpacklo_epi32(as(c), as(d)),
+                ab_high = _mm_unpackhi_epi32(as(a), as(b)),
+                cd_high = _mm_unpackhi_epi32(as(c), as(d));
+  a = reinterpret_cast<FourInts>(_mm_unpacklo_epi64(ab, cd));
+  b = reinterpret_cast<FourInts>(_mm_unpackhi_epi64(ab, cd));
+  c = reinterpret_cast<FourInts>(_mm_unpacklo_epi64(ab_high, cd_high));
+#else
+  const FourInts x = {a[0], b[0], c[0], d[0]}, y = {a[1], b[1], c[1], d[1]},
+                 z = {a[2], b[2], c[2], d[2]};
+  a = x;
+  b = y;
+  c = z;
 #endif
 }
 
