@@ -361,7 +361,7 @@ void HardDisks::migrate() {
     meeting.emplace(*ranks_, m_pdata->getNGlobal());
     for (const harddisk::DiskPosition& disk : engine_->own_positions())
       meeting->bring(disk.disk, disk.xy);
-    meeting->meet();
+    meeting->exchange();
     before = tags_here();
     to = meeting->fetch(before.data(), before.size());
     const auto whole = m_pdata->getBox().getPeriodic();  // along an axis that is not divided

@@ -84,7 +84,7 @@ void PairManymoveDPD::add_forces(std::uint64_t number, const manymove::dpd::Pair
       atom->type,
       tags(),
       image_.empty() ? nullptr : reinterpret_cast<const int (*)[3]>(image_.data())};
-  const manymove::dpd::NeighbourList neighbors{list->inum, list->ilist, list->numneigh,
+  const manymove::dpd::NeighborList neighbors{list->inum, list->ilist, list->numneigh,
                                                list->firstneigh};
   double energy = 0;
   try {

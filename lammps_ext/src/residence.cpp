@@ -179,7 +179,7 @@ void Residence::download(unsigned what) {
 void Residence::rehome() {
   guarded([&] {
     deck_.read_tags();
-    engine_->rehome(atom->nlocal, deck_.tags().data());
+    engine_->set_origins(atom->nlocal, deck_.tags().data());
   });
 }
 

@@ -62,7 +62,7 @@ class Residence : protected Pointers {
   const Wishes wishes_;
   std::string device_;  // of this rank
   MpiCommunicator communicator_;
-  std::unique_ptr<manymove::dpd::ResidentEngine> engine_;
+  std::unique_ptr<manymove::dpd::Engine> engine_;
   double time_step_ = 0;                       // of engine_
   std::vector<std::array<int, 3>> image_;      // LAMMPS' images, unpacked
   std::vector<std::array<double, 3>> body_;    // body forces within atom->f

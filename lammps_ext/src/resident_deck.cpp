@@ -16,7 +16,7 @@
 #include "comm.h"
 #include "compute.h"
 #include "core/dpd/decomposition.h"
-#include "core/dpd/parameters.h"
+#include "core/dpd/settings.h"
 #include "core/runtime/text.h"
 #include "domain.h"
 #include "error.h"
@@ -513,7 +513,7 @@ void ResidentDeck::read_bonds(MpiCommunicator& communicator) {
 void ResidentDeck::deliver_bonds(MpiCommunicator& communicator, std::vector<BondEnd>& ends) const {
   std::vector<std::uint32_t> particles;
   for (const BondEnd& end : ends) particles.push_back(end.particle);
-  const auto homes = manymove::dpd::find_homes(communicator, particles, atom->nlocal, tag_.data());
+  const auto homes = manymove::dpd::find_origins(communicator, particles, atom->nlocal, tag_.data());
   std::vector<std::vector<BondEnd>> sent(static_cast<std::size_t>(comm->nprocs));
   for (std::size_t k = 0; k < ends.size(); ++k)
     sent[static_cast<std::size_t>(homes[k].rank)].push_back(ends[k]);

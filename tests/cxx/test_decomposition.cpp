@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "core/dpd/parameters.h"
+#include "core/dpd/settings.h"
 #include "support/ranks.h"
 #include "support/test.h"
 
@@ -125,7 +125,7 @@ TEST("a rank knows what is within cutoff and skin of its part, and its owner is 
           }
           CHECK(is_in(decomposition.here(), at[0], at[1], at[2]));
           const int owner = decomposition.owner(at[0], at[1], at[2]);
-          CHECK(owner == decomposition.rank() || knows(decomposition.neighbours(), owner));
+          CHECK(owner == decomposition.rank() || knows(decomposition.neighbors(), owner));
         }
       });
 }
@@ -134,7 +134,7 @@ TEST("if a rank is another one's neighbor, the other is its neighbor too") {
   for_each_decomposition([](const Decomposition& decomposition, const Settings&, std::mt19937&) {
     const int ranks = decomposition.ranks(), self = decomposition.rank();
     std::vector<std::int64_t> mine(static_cast<std::size_t>(ranks)), theirs(mine);
-    for (const int r : decomposition.neighbours()) {
+    for (const int r : decomposition.neighbors()) {
       CHECK(r != self);
       mine[static_cast<std::size_t>(r)] += 1;
     }
@@ -163,7 +163,7 @@ TEST("what two parts have in common is the same seen from either, and adds up to
   });
 }
 
-TEST("every resident particle finds its home, wherever the hosts have it") {
+TEST("every resident particle finds its origin, wherever the hosts have it") {
   for (const int ranks : {1, 2, 5})
     run_communicators(ranks, [&](Communicator& communicator) {
       // Particle `tag` is with host tag % 7 % ranks and resident on rank tag % 11 % ranks; rank 0
@@ -186,12 +186,12 @@ TEST("every resident particle finds its home, wherever the hosts have it") {
           resident.push_back(all[k]);
           which.push_back(k);
         }
-      const auto homes =
-          find_homes(communicator, resident, static_cast<int>(hosted.size()), hosted.data());
-      CHECK_EQUAL(homes.size(), resident.size());
-      for (std::size_t i = 0; i < homes.size(); ++i) {
-        CHECK_EQUAL(homes[i].rank, host(resident[i]));
-        CHECK_EQUAL(homes[i].index, index[which[i]]);
+      const auto origins =
+          find_origins(communicator, resident, static_cast<int>(hosted.size()), hosted.data());
+      CHECK_EQUAL(origins.size(), resident.size());
+      for (std::size_t i = 0; i < origins.size(); ++i) {
+        CHECK_EQUAL(origins[i].rank, host(resident[i]));
+        CHECK_EQUAL(origins[i].index, index[which[i]]);
       }
     });
 }

@@ -11,7 +11,7 @@
 
 #include "core/adsorption/engine.h"
 #include "core/coulomb/engine.h"
-#include "core/dpd/parameters.h"
+#include "core/dpd/settings.h"
 #include "core/harddisk/distributed.h"
 #include "support/ranks.h"
 #include "support/test.h"

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "cpu.h"
+#include "cpu/kernels.h"
 #include "engine.h"
 #include "model.h"
 

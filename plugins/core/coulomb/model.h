@@ -227,8 +227,8 @@ MM_HD std::size_t cell_of(const Rules& r, float x, float y, float z) {
   return cell_index(r, cell_along(r, 0, x), cell_along(r, 1, y), cell_along(r, 2, z));
 }
 
-// False for a neighbour beyond the wall.
-MM_HD bool neighbour_cell(const Rules& r, int axis, int& cell) {
+// False for a neighbor beyond the wall.
+MM_HD bool neighbor_cell(const Rules& r, int axis, int& cell) {
   if (cell >= 0 && cell < r.cells[axis]) return true;
   if (!r.periodic) return false;
   cell = cell < 0 ? r.cells[axis] - 1 : 0;
@@ -248,8 +248,7 @@ MM_HD bool overlaps(const Rules& r, const Lists& lists, SiteOf site, const doubl
   const int c[3] = {cell_along(r, 0, x), cell_along(r, 1, y), cell_along(r, 2, z)};
   for (int k = 0; k < 27; ++k) {
     int cx = c[0] + k % 3 - 1, cy = c[1] + k / 3 % 3 - 1, cz = c[2] + k / 9 - 1;
-    if (!neighbour_cell(r, 0, cx) || !neighbour_cell(r, 1, cy) || !neighbour_cell(r, 2, cz))
-      continue;
+    if (!neighbor_cell(r, 0, cx) || !neighbor_cell(r, 1, cy) || !neighbor_cell(r, 2, cz)) continue;
     for (int j = lists.head[cell_index(r, cx, cy, cz)]; j >= 0; j = lists.next[j])
       if (j != i && counts(j) &&
           too_close(squared_distance(r, x, y, z, site(j)), radius[i], radius[j]))
@@ -296,7 +295,7 @@ MM_HD void write_ion(const Rules& r, const double* axis_unit, const HostParticle
 struct Bins {
   double per_unit;  // bins per unit of length
   double farthest2;
-  double interior2;  // ions farther from the centre (squared, units) are left out
+  double interior2;  // ions farther from the center (squared, units) are left out
   int bins, species;
 };
 

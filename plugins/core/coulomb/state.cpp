@@ -79,7 +79,7 @@ void choose_moves(State& s) {
 
 // Resolution of the integer potentials: 2^-46 of the term at contact, unless the sum over all ions,
 // packed as densely as can be, needs more room in 63 bits. That sum is at most
-// 2.75 N^(2/3) q / sigma: a ball of N spheres packed at 0.74, seen from its centre.
+// 2.75 N^(2/3) q / sigma: a ball of N spheres packed at 0.74, seen from its center.
 void choose_resolution(State& s, double charge, double contact) {
   require_positive("bjerrum_length", s.parameters.bjerrum_length);
   const double sum = std::log2(2.75) + std::log2(static_cast<double>(s.sites.size())) * 2 / 3;

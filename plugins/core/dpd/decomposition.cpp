@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "../runtime/text.h"
-#include "parameters.h"
+#include "settings.h"
 
 namespace manymove::dpd {
 namespace {
@@ -98,7 +98,7 @@ Decomposition::Decomposition(const Settings& settings, Communicator& communicato
   for (int r = 0; r < ranks(); ++r)
     if (r != rank() &&
         overlap(parts_[static_cast<std::size_t>(rank())], reached_[static_cast<std::size_t>(r)]))
-      neighbours_.push_back(r);
+      neighbors_.push_back(r);
 }
 
 int Decomposition::owner(std::uint32_t x, std::uint32_t y, std::uint32_t z) const {
@@ -117,8 +117,9 @@ std::int64_t Decomposition::sum(std::int64_t value) const {
 }
 
 // Both sides meet on the rank that the tag names.
-std::vector<Home> find_homes(Communicator& communicator, const std::vector<std::uint32_t>& asked,
-                             int count, const std::uint32_t* tag) {
+std::vector<Origin> find_origins(Communicator& communicator,
+                                 const std::vector<std::uint32_t>& asked, int count,
+                                 const std::uint32_t* tag) {
   struct Entry {
     std::uint32_t tag;
     std::int32_t rank, index;
@@ -129,40 +130,40 @@ std::vector<Home> find_homes(Communicator& communicator, const std::vector<std::
   for (int i = 0; i < count; ++i) hosts[tag[i] % parts].push_back({tag[i], rank, i});
   for (std::size_t i = 0; i < asked.size(); ++i)
     questions[asked[i] % parts].push_back({asked[i], rank, static_cast<std::int32_t>(i)});
-  std::unordered_map<std::uint32_t, Home> homes;
+  std::unordered_map<std::uint32_t, Origin> origins;
   for (const Entry& entry : deliver(communicator, std::move(hosts)))
-    homes[entry.tag] = {entry.rank, entry.index};
+    origins[entry.tag] = {entry.rank, entry.index};
   struct Answer {
     std::int32_t index;
-    Home home;
+    Origin origin;
   };
   std::vector<std::vector<Answer>> found(parts);
   std::int64_t missing = 0;
   for (const Entry& entry : deliver(communicator, std::move(questions))) {
-    const auto home = homes.find(entry.tag);
-    if (home == homes.end())
+    const auto origin = origins.find(entry.tag);
+    if (origin == origins.end())
       missing = entry.tag;
     else
-      found[static_cast<std::size_t>(entry.rank)].push_back({entry.index, home->second});
+      found[static_cast<std::size_t>(entry.rank)].push_back({entry.index, origin->second});
   }
   communicator.maximum(&missing, 1);
   if (missing) throw std::runtime_error(text_of("particle ", missing, " is on no rank"));
-  std::vector<Home> result(asked.size());
+  std::vector<Origin> result(asked.size());
   for (const Answer& answer : deliver(communicator, std::move(found)))
-    result[static_cast<std::size_t>(answer.index)] = answer.home;
+    result[static_cast<std::size_t>(answer.index)] = answer.origin;
   return result;
 }
 
-std::vector<std::array<double, 3>> fetch_from_homes(Communicator& communicator,
-                                                    const std::vector<Home>& homes,
-                                                    const double (*value)[3]) {
+std::vector<std::array<double, 3>> fetch_from_origins(Communicator& communicator,
+                                                      const std::vector<Origin>& origins,
+                                                      const double (*value)[3]) {
   using Triple = std::array<double, 3>;
   const auto ranks = static_cast<std::size_t>(communicator.ranks());
   const auto get = [&](std::int32_t i) { return Triple{value[i][0], value[i][1], value[i][2]}; };
   std::vector<std::vector<std::int32_t>> asked(ranks);
-  for (const Home& home : homes)
-    if (home.rank != communicator.rank())
-      asked[static_cast<std::size_t>(home.rank)].push_back(home.index);
+  for (const Origin& origin : origins)
+    if (origin.rank != communicator.rank())
+      asked[static_cast<std::size_t>(origin.rank)].push_back(origin.index);
   std::vector<std::int64_t> numbers;
   const auto wanted = deliver(communicator, std::move(asked), &numbers);
   std::vector<std::vector<Triple>> answers(ranks);
@@ -175,11 +176,11 @@ std::vector<std::array<double, 3>> fetch_from_homes(Communicator& communicator,
   for (std::size_t r = 1; r < ranks; ++r)
     at[r] = at[r - 1] + static_cast<std::size_t>(numbers[r - 1]);
   std::vector<Triple> result;
-  result.reserve(homes.size());
-  for (const Home& home : homes)
-    result.push_back(home.rank == communicator.rank()
-                         ? get(home.index)
-                         : arrived[at[static_cast<std::size_t>(home.rank)]++]);
+  result.reserve(origins.size());
+  for (const Origin& origin : origins)
+    result.push_back(origin.rank == communicator.rank()
+                         ? get(origin.index)
+                         : arrived[at[static_cast<std::size_t>(origin.rank)]++]);
   return result;
 }
 

@@ -7,7 +7,7 @@
 #include <array>
 
 #include "../parallel/communicator.h"
-#include "frame.h"
+#include "fixed_point.h"
 
 namespace manymove::dpd {
 
@@ -25,7 +25,7 @@ MM_HD bool is_in(const Part& part, std::uint32_t x, std::uint32_t y, std::uint32
 double common_share(const Part& a, const Part& b, int axis);
 
 // Where a particle is in the arrays of the host programs.
-struct Home {
+struct Origin {
   std::int32_t rank, index;
 };
 
@@ -48,12 +48,12 @@ class Decomposition {
   int rank() const { return communicator_.rank(); }
   int ranks() const { return communicator_.ranks(); }
 
-  // By rank: the particles it has, and with those that it knows.
+  // parts()[r]: rank r's block of the frame; reached()[r]: that block grown by the reach of lists.
   const std::vector<Part>& parts() const { return parts_; }
   const std::vector<Part>& reached() const { return reached_; }
   const Part& here() const { return reached_[static_cast<std::size_t>(rank())]; }
   // Other ranks that know particles of this one.
-  const std::vector<int>& neighbours() const { return neighbours_; }
+  const std::vector<int>& neighbors() const { return neighbors_; }
   int owner(std::uint32_t x, std::uint32_t y, std::uint32_t z) const;
 
   // Of all ranks.
@@ -62,18 +62,19 @@ class Decomposition {
  private:
   Communicator& communicator_;
   std::vector<Part> parts_, reached_;
-  std::vector<int> neighbours_;
+  std::vector<int> neighbors_;
 };
 
 // Where the particles with these tags are, if rank r has tag[0] to tag[count - 1] of its call; all
 // ranks call it. Memory and messages are proportional to a rank's own particles. Throws
 // std::runtime_error on all ranks for a tag that no rank has.
-std::vector<Home> find_homes(Communicator& communicator, const std::vector<std::uint32_t>& asked,
-                             int count, const std::uint32_t* tag);
+std::vector<Origin> find_origins(Communicator& communicator,
+                                 const std::vector<std::uint32_t>& asked, int count,
+                                 const std::uint32_t* tag);
 
-// value[home.index] of the rank home.rank, for each of the homes. Collective.
-std::vector<std::array<double, 3>> fetch_from_homes(Communicator& communicator,
-                                                    const std::vector<Home>& homes,
-                                                    const double (*value)[3]);
+// value[origin.index] of the rank origin.rank, for each of the origins. Collective.
+std::vector<std::array<double, 3>> fetch_from_origins(Communicator& communicator,
+                                                      const std::vector<Origin>& origins,
+                                                      const double (*value)[3]);
 
 }  // namespace manymove::dpd

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The interface of the hard-disk engines: plain C++17, no CUDA types, for any host program's
 // compiler.
+//
+// Lengths are in the caller's unit. Arrays are dense, in C order, in the memory of the host unless
+// HostParticles says otherwise; they belong to the caller, are used during the call, and no pointer
+// is kept. Disks are known by their index in the input. What is collective stands with
+// make_engine() for several ranks; on one rank nothing is.
 #pragma once
 
 #include <array>
@@ -25,7 +30,7 @@ struct MANYMOVE_API OverlapError : std::invalid_argument {
 
 // Lengths in the caller's unit. Zero means: choose from the input.
 struct Parameters {
-  double box[2] = {0, 0};  // periodic, centred on the origin
+  double box[2] = {0, 0};  // periodic, centered on the origin
   double diameter = 1;
   double max_displacement = 0;  // moves are uniform in a square of twice this edge
   double cell_width = 0;        // wanted width of a cell, from one to below sqrt(2) diameters
@@ -37,7 +42,7 @@ struct Parameters {
   bool shift_along_axis = false;  // the paper's shift: keeps more of the cell lists (Algorithm 4)
   std::uint64_t seed = 0;
   std::uint64_t first_cycle = 0;  // where the counter of cycles, and so the random numbers, begins
-  double repair_depth = 1e-4;  // overlaps of the start up to this depth, in diameters, are mended
+  double repair_depth = 1e-4;  // overlaps of the start up to this depth, in diameters, are repaired
 };
 
 struct Counters {
@@ -62,7 +67,7 @@ struct Grid {
   double cell_width[2];
   int tiles[2];
   int tile, moves_per_cell, rounds;
-  double max_displacement;  // as realised
+  double max_displacement;  // as realized
   double unit;              // length of one integer unit
 };
 
@@ -95,7 +100,9 @@ struct DiskPosition {
 };
 
 // To be used by one thread at a time. What a CUDA engine does is ordered with the legacy default
-// stream of its device, where host programs work.
+// stream of its device, where host programs work, and the calling thread's current device is
+// afterwards what it was. An error of the device is a std::runtime_error of the call that notices
+// it; the engine can only be destroyed then.
 class MANYMOVE_API Engine {
  public:
   virtual ~Engine() = default;
@@ -110,7 +117,8 @@ class MANYMOVE_API Engine {
   // And leaves the positions with a host program.
   virtual void enqueue(std::uint64_t cycles, const HostParticles& particles) = 0;
 
-  // Whether a host program's positions are those that were left there, in whatever order.
+  // Whether a host program's positions are those that write_positions() or enqueue() left there, in
+  // any order.
   virtual bool same_positions(const HostParticles& particles) const = 0;
   // enqueue() if same_positions(), otherwise nothing; a GPU need not wait for the answer.
   virtual bool enqueue_if_same(std::uint64_t cycles, const HostParticles& particles) = 0;
@@ -151,7 +159,7 @@ class MANYMOVE_API Engine {
       own[i] = {static_cast<std::uint32_t>(i), {xy[2 * i], xy[2 * i + 1]}};
     return own;
   }
-  // Mean of psi_6 over the disks, with neighbours closer than `reach` (at most twice the cell
+  // Mean of psi_6 over the disks, with neighbors closer than `reach` (at most twice the cell
   // width).
   virtual std::array<double, 2> bond_order(double reach) const = 0;
   // Depth of the deepest overlap in diameters, in float64; 0 if there is none.

@@ -4,7 +4,7 @@
 // 254, 27 (2013), "the paper" below. Why the chain is right: docs/theory/hard_disks.md.
 //
 // Lengths are integers, held exactly in float32: a cell is 2 H units wide (H about 2^21), a disk
-// sits on an odd unit relative to the centre of its cell, grid shifts and moves are even. So shifts
+// sits on an odd unit relative to the center of its cell, grid shifts and moves are even. So shifts
 // and coordinate differences never round, no disk is ever on a cell boundary, and none can be lost
 // (section 3.2).
 #pragma once
@@ -17,14 +17,14 @@ namespace manymove::harddisk {
 inline constexpr int kSlots = 4;  // disks that fit a cell narrower than sqrt(2) diameters (Fig. 3)
 inline constexpr int kMaxRounds = 16;
 inline constexpr int kMaxTile = 41;     // so that a cell's index in its tile fits the list entry
-inline constexpr float kEmpty = 1e15f;  // coordinate of an empty slot: out of everybody's reach
+inline constexpr float kEmpty = 1e15f;  // coordinate of an empty slot: out of reach of all disks
 
 struct alignas(8) Position {
   float x, y;
 };
 
-// Where a neighbouring cell is: the distance in local storage, and the way from centre to centre.
-struct alignas(16) Neighbour {
+// Where a neighboring cell is: the distance in local storage, and the way from center to center.
+struct alignas(16) Neighbor {
   int offset;
   float x, y;
   int unused;
@@ -39,8 +39,8 @@ struct Geometry {
   int plane;      // cells of a tile in local storage; slots lie plane apart
   float half[2];  // H: half a cell's width
   float step;     // maximum displacement / 16383.5, eight significant bits
-  // The eight neighbours in reading order, of a cell in an even or odd column.
-  Neighbour near[2][8];
+  // The eight neighbors in reading order, of a cell in an even or odd column.
+  Neighbor near[2][8];
   double diameter;  // d
   double contact;   // d^2: closer than that is an overlap, exactly
   // Float32 estimates of a squared distance above the first are no overlap, those below the second
@@ -108,8 +108,8 @@ MM_HD auto displacement(U word, float step) {
   return add_rn(exact_multiply_add(r, -49152.0f, step, shift), -shift);
 }
 
-// The disks that a cell's own can meet, relative to the cell's centre, prepared for the estimate
-// |r_j - r|^2 = (|r_j|^2 - 2 r_j . r) + |r|^2: three instructions a neighbour.
+// The disks that a cell's own can meet, relative to the cell's center, prepared for the estimate
+// |r_j - r|^2 = (|r_j|^2 - 2 r_j . r) + |r|^2: three instructions a neighbor.
 template <class F, int K>
 struct Surroundings {
   F x[K], y[K], c[K];  // c = |r_j|^2
@@ -185,11 +185,11 @@ MM_HD int tile_of(const Part& p, int item) {
   return tile < tiles ? tile : tile - tiles;
 }
 
-MM_HD constexpr int neighbour_dx(int k) { return k < 3 ? k - 1 : k == 3 ? -1 : k == 4 ? 1 : k - 6; }
-MM_HD constexpr int neighbour_dy(int k) { return k < 3 ? -1 : k < 5 ? 0 : 1; }
+MM_HD constexpr int neighbor_dx(int k) { return k < 3 ? k - 1 : k == 3 ? -1 : k == 4 ? 1 : k - 6; }
+MM_HD constexpr int neighbor_dy(int k) { return k < 3 ? -1 : k < 5 ? 0 : 1; }
 
 // An active cell in a set's list: its local index (13 bits), its disks (3 bits) and, two bits for
-// each neighbour, how many disks beyond the first that one holds. Occupation is constant within a
+// each neighbor, how many disks beyond the first that one holds. Occupation is constant within a
 // cycle.
 MM_HD std::uint32_t list_entry(const Geometry& g, const std::uint32_t* count, int index, int odd) {
   std::uint32_t extras = 0;
@@ -204,19 +204,19 @@ MM_HD int entry_index(std::uint32_t entry) { return static_cast<int>(entry & 0x1
 MM_HD int entry_count(std::uint32_t entry) { return static_cast<int>(entry >> 13 & 7u); }
 MM_HD std::uint32_t entry_extras(std::uint32_t entry) { return entry >> 16; }
 
-// A cell and its neighbours in local storage.
+// A cell and its neighbors in local storage.
 struct Place {
-  Position* slot;         // first slot of the cell; the next are `plane` apart
-  const Neighbour* near;  // [8]
+  Position* slot;        // first slot of the cell; the next are `plane` apart
+  const Neighbor* near;  // [8]
   int plane;
 };
 
-// Takes one disk off the mask of extras and returns it relative to the cell's centre.
+// Takes one disk off the mask of extras and returns it relative to the cell's center.
 MM_HD Position next_extra(const Place& at, std::uint32_t& extras) {
   const int k = highest_bit(extras) >> 1;
   const int slot = static_cast<int>(extras >> (2 * k) & 3u);
   extras -= 1u << (2 * k);
-  const Neighbour near = at.near[k];
+  const Neighbor near = at.near[k];
   const Position p = at.slot[slot * at.plane + near.offset];
   return {p.x + near.x, p.y + near.y};
 }
@@ -229,10 +229,10 @@ MM_HD bool exactly_apart(float dx, float dy, double contact) {
 // The law itself, without rounding: is a disk at (x, y) in slot `own` of a cell apart from all
 // others? Coordinates are integers below 2^24, so their differences and, in float64, their squares
 // are exact. own = kSlots leaves the cell out.
-MM_COLD bool exactly_free(const Position* slot, const Neighbour* near, int plane, int own, float x,
+MM_COLD bool exactly_free(const Position* slot, const Neighbor* near, int plane, int own, float x,
                           float y, double contact) {
   for (int k = own < kSlots ? -1 : 0; k < 8; ++k) {
-    const Neighbour n = k < 0 ? Neighbour{0, 0, 0, 0} : near[k];
+    const Neighbor n = k < 0 ? Neighbor{0, 0, 0, 0} : near[k];
     for (int s = 0; s < kSlots; ++s) {
       const Position p = slot[s * plane + n.offset];
       if (p.x == kEmpty || (k < 0 && s == own)) continue;
@@ -242,7 +242,7 @@ MM_COLD bool exactly_free(const Position* slot, const Neighbour* near, int plane
   return true;
 }
 
-// Fills the surroundings of a cell: the first disks of its eight neighbours, then up to K - 8
+// Fills the surroundings of a cell: the first disks of its eight neighbors, then up to K - 8
 // extras, counted in `used`. Returns the extras that found no room.
 template <int K>
 MM_HD std::uint32_t look_around(const Geometry& g, const Place& at, int odd, std::uint32_t extras,
@@ -250,8 +250,8 @@ MM_HD std::uint32_t look_around(const Geometry& g, const Place& at, int odd, std
   MM_UNROLL
   for (int k = 0; k < 8; ++k) {
     Position p = at.slot[g.near[odd][k].offset];
-    if (neighbour_dx(k)) p.x += 2.0f * g.half[0] * static_cast<float>(neighbour_dx(k));
-    if (neighbour_dy(k)) p.y += 2.0f * g.half[1] * static_cast<float>(neighbour_dy(k));
+    if (neighbor_dx(k)) p.x += 2.0f * g.half[0] * static_cast<float>(neighbor_dx(k));
+    if (neighbor_dy(k)) p.y += 2.0f * g.half[1] * static_cast<float>(neighbor_dy(k));
     around.set(k, p.x, p.y);
   }
   used = 0;
@@ -516,7 +516,7 @@ MM_HD int contact_bin(const Geometry& g, const ContactBins& law, float dx, float
   return bin < 0 ? 0 : bin < law.bins ? static_cast<int>(bin) : -1;
 }
 
-// psi_6 of one disk: the mean of exp(6 i theta) over the neighbours within a squared distance.
+// psi_6 of one disk: the mean of exp(6 i theta) over the neighbors within a squared distance.
 MM_HD void bond_order(const Geometry& g, const Position* cells, int column, int row, int slot,
                       float reach2, double psi[2]) {
   double re = 0, im = 0;

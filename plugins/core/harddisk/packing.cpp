@@ -29,7 +29,7 @@ double nearest_image(double dx, double length) {
 
 std::size_t cells_along(double length, double width) {
   const auto cells = static_cast<std::size_t>(length / width);
-  return cells < 3 ? 1 : cells;  // of two, each would be the other's neighbour on both sides
+  return cells < 3 ? 1 : cells;  // of two, each would be the other's neighbor on both sides
 }
 
 class Quench {
@@ -149,18 +149,18 @@ class Quench {
     const std::size_t here = row * m_columns + column;
     const std::size_t right = (column + 1) % m_columns, left = (column + m_columns - 1) % m_columns;
     const std::size_t above = (row + 1) % m_rows * m_columns;
-    std::size_t neighbours[4];
+    std::size_t neighbors[4];
     std::size_t count = 0;
-    if (m_columns > 1) neighbours[count++] = row * m_columns + right;
-    if (m_rows > 1) neighbours[count++] = above + column;
+    if (m_columns > 1) neighbors[count++] = row * m_columns + right;
+    if (m_rows > 1) neighbors[count++] = above + column;
     if (m_columns > 1 && m_rows > 1) {
-      neighbours[count++] = above + left;
-      neighbours[count++] = above + right;
+      neighbors[count++] = above + left;
+      neighbors[count++] = above + right;
     }
     for (std::size_t i = m_cells_begin[here]; i < m_cells_begin[here + 1]; ++i) {
       list_partners(i, i + 1, m_cells_begin[here + 1]);
       for (std::size_t n = 0; n < count; ++n)
-        list_partners(i, m_cells_begin[neighbours[n]], m_cells_begin[neighbours[n] + 1]);
+        list_partners(i, m_cells_begin[neighbors[n]], m_cells_begin[neighbors[n] + 1]);
       m_pairs_begin[i + 1] = m_partners.size();
     }
   }

@@ -12,9 +12,9 @@ struct Relaxation {
   double worst_depth;      // deepest overlap left, in diameters; 0 if there is none
 };
 
-// positions: [count][2], in the periodic box (lx, ly) centred on the origin; any finite value on
+// positions: [count][2], in the periodic box (lx, ly) centered on the origin; any finite value on
 // entry, in [-l/2, l/2) on return. Each pass moves every overlapping pair apart along its line of
-// centres, one pair after the other, in an order that is a function of the positions alone: the
+// centers, one pair after the other, in an order that is a function of the positions alone: the
 // result is the same on every machine with IEEE arithmetic. Passes stop when no pair is closer than
 // `diameter` (in double precision, periodic images included) or after `max_iterations`. lx, ly >=
 // diameter > 0. Far below jamming (packing fraction 0.84) random points converge in some hundreds

@@ -74,7 +74,7 @@ void choose_grid(State& state) {
 
   const double narrow = std::min(width[0], width[1]);
   if (p.max_displacement == 0) p.max_displacement = std::min(0.16 * p.diameter, 0.25 * narrow);
-  // The realised displacement, which checkpoints hold, may be larger by one part in 128.
+  // The realized displacement, which checkpoints hold, may be larger by one part in 128.
   if (!(p.max_displacement > 0) || p.max_displacement > 1.0079 * narrow)
     refuse("max_displacement must be positive and at most the cell width ", narrow, ", got ",
            p.max_displacement);
@@ -111,7 +111,7 @@ void choose_grid(State& state) {
   g.plane = g.stride * (p.tile + 1);
   for (int odd = 0; odd < 2; ++odd)
     for (int k = 0; k < 8; ++k) {
-      const int dx = neighbour_dx(k), dy = neighbour_dy(k), half_row = g.stride / 2;
+      const int dx = neighbor_dx(k), dy = neighbor_dy(k), half_row = g.stride / 2;
       const int sideways = dx == 0  ? 0
                            : dx < 0 ? (odd ? -half_row : half_row - 1)
                                     : (odd ? 1 - half_row : half_row);

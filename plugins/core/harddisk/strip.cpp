@@ -49,7 +49,7 @@ int Strip::edge(int rank) const {
 }
 
 // The shortest way around the box.
-int Strip::centred(int rows) const {
+int Strip::centered(int rows) const {
   rows = (rows % cells_[1] + cells_[1]) % cells_[1];
   return 2 * rows > cells_[1] ? rows - cells_[1] : rows;
 }
@@ -65,7 +65,7 @@ Crossing Strip::advance(const Draw& d) {
   const int old_rows = rows_, lower = first_row_, upper = cut(edge(rank_ + 1));
   const int first = cut(edge(0));
   const auto way = [&](int tile_row, int from) {
-    return centred(cut(tile_row) + d.shift_cells[1] - from);
+    return centered(cut(tile_row) + d.shift_cells[1] - from);
   };
   // The tiles that lie nearest to where the first strip was; the other strips follow.
   int nearest = 0;

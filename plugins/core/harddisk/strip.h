@@ -2,7 +2,7 @@
 // A system that is divided among ranks (section 6 of the paper; docs/theory/hard_disks.md, section
 // 9): each holds a strip of whole rows of tiles. The tiles' frozen borders keep the ranks apart
 // during a cycle; at the shift of the grid the strips' edges move with it, by half a tile at most,
-// and the rows in between go to the neighbour.
+// and the rows in between go to the neighbor.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ struct Crossing {
   int to_below, to_above, from_below, from_above;
 };
 
-// In local storage a strip lies between two margins for what comes from the neighbours; this is a
+// In local storage a strip lies between two margins for what comes from the neighbors; this is a
 // grid of its own, of capacity() rows, whose upper and lower edges nothing crosses.
 class Strip {
  public:
@@ -33,7 +33,7 @@ class Strip {
   // The strips of the shifted grid, and what has to cross before the disks can land in them.
   Crossing advance(const Draw& d);
   // After advance(): of the strip's rows of tiles, those at the lower and at the upper edge that
-  // wait for rows from the neighbours.
+  // wait for rows from the neighbors.
   int waiting_below() const { return waiting_below_; }
   int waiting_above() const { return waiting_above_; }
   // As the kernels need them: local storage, the draw, and the tiles from a row of the strip on.
@@ -44,7 +44,7 @@ class Strip {
  private:
   int cut(int tile_row) const;  // first row of a row of tiles
   int edge(int rank) const;     // first row of tiles of a rank's strip
-  int centred(int rows) const;
+  int centered(int rows) const;
   void place();
 
   int cells_[2], tiles_[2];

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an engine asks of the processes that it is shared among. Whoever starts it on several ranks
-// implements this with the MPI at hand; the core knows none. All ranks make the same calls in the
-// same order, and an implementation waits through its watchdog.
+// What an engine asks of the processes that it is shared among. The caller that starts it on
+// several ranks implements this with its MPI (mpi_host.h, mpi_channel.h); the core itself uses
+// none.
+//
+// gather(), transpose(), exchange() and everything that is built on them are collective: all ranks
+// make the same calls in the same order. Sizes are in bytes. Memory belongs to the caller and is
+// used until the call returns; after an exception see exchange(). A call blocks until it is done,
+// and waits through the watchdog, which throws RankFailure on all ranks when one of them is silent
+// or has failed. An object is used by one thread at a time.
 //
 // An error of a single rank becomes one of all ranks: together() and collective() below.
 #pragma once
@@ -28,20 +34,22 @@ class MANYMOVE_API Communicator {
   };
 
   virtual ~Communicator() = default;
-  virtual int rank() const = 0;
+  // Local calls.
+  virtual int rank() const = 0;  // from 0 to before ranks()
   virtual int ranks() const = 0;
   virtual Watchdog& watchdog() = 0;
 
-  // all[r] is rank r's; each has so many bytes.
+  // all[r] is the value of rank r, of `bytes` bytes, which are the same number on all ranks
+  // (MPI_Allgather). `mine` and `all` must not overlap.
   virtual void gather(const void* mine, void* all, std::size_t bytes) = 0;
-  // from[r] is what rank r has in to[this rank].
+  // from[r] is what rank r has in to[this rank]; both have ranks() entries (MPI_Alltoall).
   virtual void transpose(const std::int64_t* to, std::int64_t* from) = 0;
   // Messages that the other sides expect, with sizes that they know (MPI_Alltoallv). Several from
   // one rank are received in the order in which it sends them. If this throws, their memory must
   // never be freed: see keep_for_ever().
   virtual void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) = 0;
 
-  // Replaces the values by their maxima over all ranks.
+  // Replaces the values by their maxima over all ranks. count is the same on all ranks.
   void maximum(std::int64_t* values, std::size_t count) {
     reduce(values, count, [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
   }

@@ -20,7 +20,7 @@ struct PeerWords {
 };
 
 // One warp: tells the others that what this rank sends in an exchange is there, and waits until
-// they have told, or until this rank's host, which watches the other ranks, gives them up.
+// they have told, or until the host of this rank, which watches the other ranks, gives them up.
 __global__ void handshake_kernel(int ranks, int self, PeerWords there, const PeerWords here,
                                  unsigned number, const unsigned* given_up) {
   const int r = static_cast<int>(threadIdx.x);
@@ -37,8 +37,8 @@ __global__ void handshake_kernel(int ranks, int self, PeerWords there, const Pee
   __threadfence_system();
 }
 
-// Every exchange is between all ranks, if only of words, and two places take turns for each pair:
-// who has sent the next segment has read this one.
+// Every exchange is between all ranks, if only of words. Each pair of ranks is double buffered:
+// segment n + 1 from a rank proves that it has read segment n, whose place may be used again.
 class PeerTransport : public Transport {
  public:
   PeerTransport(Communicator& communicator, Finish finish, std::unique_ptr<PeerMemory> memory,

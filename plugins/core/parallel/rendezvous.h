@@ -30,7 +30,7 @@ class Rendezvous {
   }
 
   // Sends what was brought to the ranks that keep it.
-  void meet() {
+  void exchange() {
     const std::size_t first = share_ * static_cast<std::size_t>(communicator_.rank());
     kept_.assign(share_, Value{});
     for (const Item& item : deliver(communicator_, brought_)) kept_[item.tag - first] = item.value;
@@ -38,7 +38,7 @@ class Rendezvous {
   }
 
   // The values of `number` tags, in their order. Each must have been brought by some rank before
-  // the last meet().
+  // the last exchange().
   std::vector<Value> fetch(const std::uint32_t* tags, std::size_t number) const {
     const std::size_t first = share_ * static_cast<std::size_t>(communicator_.rank());
     std::vector<std::vector<std::uint32_t>> wanted(ranks_);

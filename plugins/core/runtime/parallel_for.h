@@ -34,7 +34,7 @@ class SharedLoop {
   template <class Task>
   void run(ThreadPool& pool, int items, Task task) {
     const int shares = pool.size();
-    if (items <= 1 || shares == 1) return for_each_item(pool, items, task);  // wakes nobody
+    if (items <= 1 || shares == 1) return for_each_item(pool, items, task);  // wakes no thread
     const auto bound = [&](int share) {
       return static_cast<int>(static_cast<std::int64_t>(items) * share / shares);
     };

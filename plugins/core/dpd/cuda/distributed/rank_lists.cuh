@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The neighbor lists of a rank's particles, and the partners of their bonds.
+#pragma once
+
+#include <vector>
+
+#include "bond_kernels.cuh"
+#include "rank_context.cuh"
+
+namespace manymove::dpd {
+
+template <class P>
+class RankLists {
+  static constexpr int kBuilt = ParticleStore<P>::kBuilt;
+
+ public:
+  explicit RankLists(RankContext<P>& context) : c_(context), s_(context.store) {}
+
+  // Cells of a box with so many particles of all ranks.
+  void set_cells(double particles) {
+    Cells& cells = c_.cells;
+    cells = cells_of(c_.settings, particles, &c_.ranks.here());
+    c_.base.cells = cells;
+    c_.depths = depths_of(cells, c_.own(), c_.ranks.here());
+    // Inner ones have lists without ghosts.
+    std::vector<CellPlace> inner, outer;
+    for (int z = 0; z < cells.here[2]; ++z)
+      for (int y = 0; y < cells.here[1]; ++y)
+        for (int x = 0; x < cells.here[0]; ++x) {
+          const auto small = [](int c) { return static_cast<unsigned short>(c); };
+          const CellPlace cell{small(x), small(y), small(z), 0};
+          (is_core_cell(cells, c_.depths.core, cell) ? inner : outer).push_back(cell);
+        }
+    inner_cells_ = on_device(inner, c_.streams.main);
+    outer_cells_ = on_device(outer, c_.streams.main);
+    const std::size_t all = static_cast<std::size_t>(cells.here[0]) * cells.here[1] * cells.here[2];
+    for (auto* each : {&range, &ghost_range}) *each = DeviceBuffer<int2>(all);
+  }
+
+  // Lists particles of inner cells or of the others, in streams.work.
+  void list(bool inner) {
+    s_.lists_lost = false;
+    const auto& cells = inner ? inner_cells_ : outer_cells_;
+    if (s_.count == 0 || cells.size() == 0) return;
+    const ListArguments arguments{c_.cells,
+                                  !c_.base.motion.frame.tilted,
+                                  c_.base.watch,
+                                  range.data(),
+                                  c_.lists(),
+                                  s_.slot.data(),
+                                  {nullptr, nullptr, s_.links, excluded_kinds(c_.settings.pairs)},
+                                  s_.ball.data(),
+                                  static_cast<int>(cells.size()),
+                                  cells.data(),
+                                  inner ? nullptr : ghost_range.data()};
+    const auto kernel =
+        s_.links.specials > 0 ? &list_kernel<P, true, true> : &list_kernel<P, false, true>;
+    kernel<<<blocks_for(static_cast<int>(cells.size()), kThreads / 32), kThreads, 0,
+             c_.streams.work>>>(arguments, s_.state[kBuilt].velocity.data());
+    check_launch();
+  }
+
+  // When all particles and ghosts are in their places.
+  void find_partners() {
+    if (s_.links.bonds == 0 || s_.count == 0) return;
+    const cudaStream_t main = c_.streams.main;
+    const TagIndex known = tag_index(std::int64_t{s_.count} + s_.ghosts);
+    const int blocks = blocks_for(s_.count, kSorters);
+    know_bonded_kernel<<<blocks, kSorters, 0, main>>>(s_.count, s_.links, s_.slot.data(),
+                                                      s_.tag.data(), s_.bonds().range, known);
+    check_launch();
+    if (s_.ghosts > 0) {
+      know_ghosts_kernel<P><<<blocks_for(s_.ghosts, kSorters), kSorters, 0, main>>>(
+          s_.first_ghost(s_.count), s_.ghosts, s_.state[kBuilt].velocity.data(), known);
+      check_launch();
+    }
+    partner_kernel<<<blocks, kSorters, 0, main>>>(s_.count, s_.links, s_.slot.data(), s_.tag.data(),
+                                                  known, s_.bonds(), c_.report.flags());
+    check_launch();
+  }
+
+  DeviceBuffer<int2> range, ghost_range;  // of each cell
+
+ private:
+  // An empty table with room for this many particles.
+  TagIndex tag_index(std::int64_t particles) {
+    const int bits = TagIndex::bits_for(particles);
+    const auto entries = static_cast<std::size_t>(1) << bits;
+    s_.ensure(known_tag_, entries);
+    check(cudaMemsetAsync(known_tag_.data(), 0, entries * sizeof(std::uint64_t), c_.streams.main),
+          "clear");
+    return {known_tag_.data(), bits};
+  }
+
+  RankContext<P>& c_;
+  ParticleStore<P>& s_;
+  DeviceBuffer<CellPlace> inner_cells_, outer_cells_;
+  DeviceBuffer<std::uint64_t> known_tag_;
+};
+
+}  // namespace manymove::dpd
