@@ -85,7 +85,7 @@ void PairManymoveDPD::add_forces(std::uint64_t number, const manymove::dpd::Pair
       tags(),
       image_.empty() ? nullptr : reinterpret_cast<const int (*)[3]>(image_.data())};
   const manymove::dpd::NeighborList neighbors{list->inum, list->ilist, list->numneigh,
-                                               list->firstneigh};
+                                              list->firstneigh};
   double energy = 0;
   try {
     forces_->add(table(), particles, neighbors, seed(), number,

@@ -513,10 +513,10 @@ void ResidentDeck::read_bonds(MpiCommunicator& communicator) {
 void ResidentDeck::deliver_bonds(MpiCommunicator& communicator, std::vector<BondEnd>& ends) const {
   std::vector<std::uint32_t> particles;
   for (const BondEnd& end : ends) particles.push_back(end.particle);
-  const auto homes = manymove::dpd::find_origins(communicator, particles, atom->nlocal, tag_.data());
+  const auto origins = manymove::find_origins(communicator, particles, atom->nlocal, tag_.data());
   std::vector<std::vector<BondEnd>> sent(static_cast<std::size_t>(comm->nprocs));
   for (std::size_t k = 0; k < ends.size(); ++k)
-    sent[static_cast<std::size_t>(homes[k].rank)].push_back(ends[k]);
+    sent[static_cast<std::size_t>(origins[k].rank)].push_back(ends[k]);
   ends = manymove::deliver(communicator, std::move(sent));
 }
 

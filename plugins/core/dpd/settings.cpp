@@ -74,7 +74,7 @@ void check_settings(const Settings& s) {
   }
 }
 
-Cells cells_of(const Settings& s, double count, const Part* here) {
+Cells cells_of(const Settings& s, double count, const Brick* here) {
   Cells cells;
   const double reach = s.cutoff + s.skin;
   double width[3];

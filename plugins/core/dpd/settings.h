@@ -20,7 +20,7 @@ void widths_of(const Box& box, double width[3]);
 
 // Particles of all ranks are expected to number `count`; empty cells are not let outnumber them by
 // much. here: what of the frame this rank has to do with, null for all.
-Cells cells_of(const Settings& settings, double count, const Part* here);
+Cells cells_of(const Settings& settings, double count, const Brick* here);
 
 // A ball's center is ahead of its particle by at most this share of half the skin.
 constexpr float kFarthestAhead = 0.8f;

@@ -96,7 +96,7 @@ __global__ void pick_kernel(int count, int boxes, Test test, const unsigned* off
 // already in the streams end without a fault.
 struct Absent {
   const Control* control;
-  Part own;
+  Brick own;
 
   __device__ bool are_all() const { return given_up(*control); }
   template <class P>

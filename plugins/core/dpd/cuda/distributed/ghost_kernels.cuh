@@ -8,7 +8,7 @@ namespace manymove::dpd {
 
 // Particles that another rank knows: all of them are outer ones.
 struct IsKnown {
-  const Part* reached;  // by neighbor
+  const Brick* reached;  // by neighbor
   const Bounds* bounds;
   const Ball* ball;
   __device__ bool operator()(int neighbor, int i) const {

@@ -18,7 +18,7 @@ class GhostExchange {
 
  public:
   explicit GhostExchange(RankContext<P>& context) : c_(context), s_(context.store) {
-    std::vector<Part> reached;
+    std::vector<Brick> reached;
     for (const int r : c_.ranks.neighbors())
       reached.push_back(c_.ranks.reached()[static_cast<std::size_t>(r)]);
     reached_ = on_device(reached, c_.streams.main);
@@ -124,7 +124,7 @@ class GhostExchange {
 
   RankContext<P>& c_;
   ParticleStore<P>& s_;
-  DeviceBuffer<Part> reached_;           // by neighbor
+  DeviceBuffer<Brick> reached_;          // by neighbor
   DeviceBuffer<unsigned> border_;        // who has copies elsewhere
   DeviceBuffer<Ghost<P>> ghost_;         // in the order of ranks
   std::vector<std::int64_t> to_, from_;  // how many, by rank

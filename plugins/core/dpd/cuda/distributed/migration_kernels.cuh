@@ -10,8 +10,8 @@ namespace manymove::dpd {
 // Particles in the part of another rank.
 template <class P>
 struct Leaves {
-  Part own;
-  const Part* part;  // by rank
+  Brick own;
+  const Brick* part;  // by rank
   const typename P::Position* position;
   __device__ bool operator()(int rank, int i) const {
     const typename P::Position p = position[i];
@@ -125,7 +125,7 @@ struct Depths {
 // The core: cells whose particles have no neighbors in other parts and are not within the reach of
 // particles there. Deep: cells that are surrounded by such cells only. here: the part, grown by the
 // reach of lists.
-inline Depths depths_of(const Cells& cells, const Part& own, const Part& here) {
+inline Depths depths_of(const Cells& cells, const Brick& own, const Brick& here) {
   Depths depths;
   auto& [core, deep] = depths;
   for (int a = 0; a < 3; ++a) {
@@ -154,7 +154,7 @@ inline Depths depths_of(const Cells& cells, const Part& own, const Part& here) {
 // cells; those that left for another rank are last. These should be among the first `suspects`.
 template <class P>
 __global__ void place_kernel(int count, int suspects, Cells cells,
-                             const __grid_constant__ Motion<P> motion, Depths depths, Part own,
+                             const __grid_constant__ Motion<P> motion, Depths depths, Brick own,
                              const typename P::Position* position,
                              const typename P::Velocity* velocity, unsigned* key, unsigned* order,
                              RebuildFlags* flags) {

@@ -42,7 +42,7 @@ struct RankContext {
   }
 
   Communicator& communicator() const { return ranks.communicator(); }
-  const Part& own() const { return ranks.parts()[static_cast<std::size_t>(ranks.rank())]; }
+  const Brick& own() const { return ranks.parts()[static_cast<std::size_t>(ranks.rank())]; }
   Absent absent() const { return {report.control(), own()}; }
   // Particles of this rank that a block of a step has.
   int block() const { return kThreads / lanes; }
@@ -56,8 +56,8 @@ struct RankContext {
   RankReport report;
   ParticleStore<P> store;
   Selection selection;
-  const DeviceBuffer<Part> parts;  // by rank
-  Step<P> base;                    // what does not change from step to step
+  const DeviceBuffer<Brick> parts;  // by rank
+  Step<P> base;                     // what does not change from step to step
   Cells cells{};
   Depths depths{};
   int lanes = 1;
