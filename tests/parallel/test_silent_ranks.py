@@ -14,6 +14,7 @@ from pathlib import Path
 
 import processes
 import pytest
+import silent_program
 from commands import CLEAN, COMMAND, MPIEXEC, arguments, summary_of
 from dpd_decks import fluid, resident, system
 from lammps_host import check_suspension, needs_lammps, start_lammps
