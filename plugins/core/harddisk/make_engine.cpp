@@ -5,9 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "../runtime/device_name.h"
+#include "../runtime/devices.h"
 #include "distributed.h"
-#include "engines.h"
 
 namespace manymove::harddisk {
 namespace {

@@ -2,6 +2,7 @@
 // What the two engines share on the host: input to grid, grid to output.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "engine.h"
@@ -58,5 +59,13 @@ double occupied_share(const State& state, const Snapshot& data);
 std::array<double, 2> mean_of(const double* sums, std::size_t rows, std::size_t particles);
 ContactBins contact_bins(const Geometry& g, const Sampling& sampling);
 void move_origin(const State& state, const Draw& draw, std::array<std::int64_t, 2>& origin);
+
+// ---- the engines of each backend, of which make_engine() of engine.h chooses one ----
+
+// threads: at least one.
+std::unique_ptr<Engine> make_cpu_engine(State state, int threads);
+// Throws std::invalid_argument for a device that does not exist, and in a
+// build without CUDA.
+std::unique_ptr<Engine> make_cuda_engine(State state, int device);
 
 }  // namespace manymove::harddisk

@@ -7,7 +7,7 @@
 
 #include "../../runtime/parallel_for.h"
 #include "../distributed.h"
-#include "../engines.h"
+#include "../state.h"
 #include "kernels.h"
 
 namespace manymove::harddisk {

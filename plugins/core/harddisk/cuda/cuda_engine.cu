@@ -4,7 +4,7 @@
 #include <memory>
 #include <tuple>
 
-#include "../engines.h"
+#include "../state.h"
 #include "distributed/halo_exchange.cuh"
 #include "kernels.cuh"
 
@@ -23,11 +23,10 @@ Kernels kernels() {
           &cycle_kernel<K, Lanes, Threads, Blocks, Mode::strip>};
 }
 
-// Its functions are called with the device current.
-class CudaEngine final : public Engine {
+class CudaEngine final : OnDevice, public Engine {
  public:
   CudaEngine(State state, int device)
-      : state_(std::move(state)), local_(state_.local()), device_(device) {
+      : OnDevice(device), state_(std::move(state)), local_(state_.local()) {
     const Geometry& g = state_.geometry;
     const std::size_t slots = state_.data.ids.size();
     for (int k = 0; k < 2; ++k) {
@@ -49,10 +48,16 @@ class CudaEngine final : public Engine {
     if (state_.strip) halo_ = std::make_unique<HaloExchange>(state_, stream_);
     state_.data.cells = {};  // the device has them
     state_.data.ids = {};
+    made();
   }
+  ~CudaEngine() override { destroy(); }
 
-  void enqueue(std::uint64_t cycles) override { enqueue(cycles, nullptr, nullptr); }
+  void enqueue(std::uint64_t cycles) override {
+    const DeviceGuard here = use();
+    enqueue(cycles, nullptr, nullptr);
+  }
   void enqueue(std::uint64_t cycles, const HostParticles& host) override {
+    const DeviceGuard here = use();
     // The last cycle writes the positions itself, where it has been compiled for it.
     const bool at_once = host.double_precision && cycles > 0;
     enqueue(cycles, at_once ? &host : nullptr, nullptr);
@@ -60,11 +65,13 @@ class CudaEngine final : public Engine {
   }
 
   bool same_positions(const HostParticles& host) const override {
+    const DeviceGuard here = use();
     compare(host);
     compared_.wait();
     return *same_.get();
   }
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
+    const DeviceGuard here = use();
     if (!host.double_precision || sampling_.every) {
       if (!same_positions(host)) return false;
       enqueue(cycles, host);
@@ -80,6 +87,7 @@ class CudaEngine final : public Engine {
     return *same_.get();
   }
   void write_positions(const HostParticles& host) override {
+    const DeviceGuard here = use();
     const auto kernel = host.double_precision ? &write_kernel<double> : &write_kernel<float>;
     const Cells range = cells_here();
     kernel<<<blocks_of(range.end), kThreads, 0, stream_>>>(state_.geometry, host_write(&host),
@@ -88,6 +96,7 @@ class CudaEngine final : public Engine {
   }
 
   std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const override {
+    const DeviceGuard here = use();
     DeviceBuffer<std::uint64_t> row(bins);
     row.clear(stream_);
     look_at_neighbors();
@@ -100,6 +109,7 @@ class CudaEngine final : public Engine {
   }
 
   void set_sampling(const Sampling& sampling) override {
+    const DeviceGuard here = use();
     DeviceBuffer<std::uint64_t> ring((kRing + 1) * sampling.bins);
     if (sampling.bins) ring.clear(stream_);
     ring_.swap(ring);
@@ -111,12 +121,14 @@ class CudaEngine final : public Engine {
   }
 
   std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) override {
+    const DeviceGuard here = use();
     if (ring_used_) collect_rows();
     cycles = std::exchange(row_cycles_, {});
     return std::exchange(rows_, {});
   }
 
   Counters counters() const override {
+    const DeviceGuard here = use();
     if (waiting_) {
       check(cudaStreamSynchronize(stream_), "cycle");
       tally_.download(&seen_, stream_);
@@ -135,6 +147,7 @@ class CudaEngine final : public Engine {
   std::uint64_t state_hash() const override { return hash_of(state_, snapshot()); }
 
   Snapshot snapshot() const override {
+    const DeviceGuard here = use();
     Snapshot data;
     data.counters = counters();
     data.origin = state_.data.origin;
@@ -151,6 +164,7 @@ class CudaEngine final : public Engine {
   }
 
   std::array<double, 2> bond_order(double reach) const override {
+    const DeviceGuard here = use();
     const auto reach2 = static_cast<float>(reach * reach / (state_.unit * state_.unit));
     look_at_neighbors();
     const Cells range = cells_here();
@@ -331,7 +345,6 @@ class CudaEngine final : public Engine {
 
   State state_;
   Geometry local_;
-  int device_;
   Stream stream_;
   DeviceBuffer<Position> cells_[2];
   DeviceBuffer<std::int32_t> ids_[2];
@@ -356,51 +369,10 @@ class CudaEngine final : public Engine {
   std::unique_ptr<HaloExchange> halo_;  // of a strip; destroyed before the memory that it uses
 };
 
-// Leaves the caller's current device as it was.
-class GuardedEngine final : public Engine {
- public:
-  GuardedEngine(State state, int device)
-      : engine_(device, [&] { return std::make_unique<CudaEngine>(std::move(state), device); }) {}
-
-  void enqueue(std::uint64_t cycles) override { engine_->enqueue(cycles); }
-  void enqueue(std::uint64_t cycles, const HostParticles& host) override {
-    engine_->enqueue(cycles, host);
-  }
-  bool same_positions(const HostParticles& host) const override {
-    return engine_->same_positions(host);
-  }
-  bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
-    return engine_->enqueue_if_same(cycles, host);
-  }
-  void write_positions(const HostParticles& host) override { engine_->write_positions(host); }
-  void set_sampling(const Sampling& sampling) override { engine_->set_sampling(sampling); }
-  std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) override {
-    return engine_->take_rows(cycles);
-  }
-  std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const override {
-    return engine_->contact_histogram(bin_width, bins);
-  }
-  Counters counters() const override { return engine_->counters(); }
-  Grid grid() const override { return engine_->grid(); }
-  Repair repair() const override { return engine_->repair(); }
-  std::size_t particles() const override { return engine_->particles(); }
-  double occupied() const override { return engine_->occupied(); }
-  void positions(double* xy) const override { engine_->positions(xy); }
-  std::array<double, 2> bond_order(double reach) const override {
-    return engine_->bond_order(reach);
-  }
-  double max_overlap() const override { return engine_->max_overlap(); }
-  std::uint64_t state_hash() const override { return engine_->state_hash(); }
-  Snapshot snapshot() const override { return engine_->snapshot(); }
-
- private:
-  OnDevice<Engine> engine_;
-};
-
 }  // namespace
 
 std::unique_ptr<Engine> make_cuda_engine(State state, int device) {
-  return std::make_unique<GuardedEngine>(std::move(state), device);
+  return std::make_unique<CudaEngine>(std::move(state), device);
 }
 
 }  // namespace manymove::harddisk

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "../../../parallel/rank_waits.cuh"
 #include "../../../parallel/transport.cuh"
 #include "../../distributed.h"
 #include "../kernels.cuh"
