@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/harddisk/packing.h"
+#include "core/hard_particles/packing.h"
 
 #include <cmath>
 #include <stdexcept>
@@ -26,11 +26,11 @@ void bind_packing(nb::module_& module) {
         for (std::size_t i = 0; i < positions.shape(0); ++i)
           if (!std::isfinite(positions(i, 0)) || !std::isfinite(positions(i, 1)))
             throw std::invalid_argument("relax_overlaps: position is not finite");
-        manymove::harddisk::Relaxation result;
+        manymove::hard_particles::Relaxation result;
         {
           nb::gil_scoped_release release;
-          result = manymove::harddisk::relax_overlaps(positions.data(), positions.shape(0), lx, ly,
-                                                      diameter, max_iterations);
+          result = manymove::hard_particles::relax_overlaps(positions.data(), positions.shape(0),
+                                                            lx, ly, diameter, max_iterations);
         }
         return std::make_pair(result.iterations, result.worst_depth);
       },

@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "core/harddisk/distributed.h"
+#include "core/hard_particles/distributed.h"
 #include "support/disks.h"
 #include "support/ranks.h"
 #include "support/test.h"
 
 using namespace manymove;
-using namespace manymove::harddisk;
+using namespace manymove::hard_particles;
 
 namespace {
 
@@ -235,7 +235,7 @@ TEST("memory of messages that were lost between strips is not used again") {
   Losing communicator(mail);
   std::vector<std::byte> message[4];
   for (auto& part : message) part.resize(300);
-  CHECK_THROWS(harddisk::exchange(communicator, message), std::runtime_error, "lost");
+  CHECK_THROWS(hard_particles::exchange(communicator, message), std::runtime_error, "lost");
   for (auto& part : message) part = {};
   std::vector<std::vector<std::byte>> later;
   for (int k = 0; k < 100; ++k) {

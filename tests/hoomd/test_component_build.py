@@ -77,4 +77,4 @@ def test_it_compiles_hard_disks_only(configure, tmp_path, monkeypatch):
     commands = json.loads((tmp_path / "build/core_build/compile_commands.json").read_text())
     core = ROOT / "plugins" / "core"
     folders = {Path(command["file"]).relative_to(core).parts[0] for command in commands}
-    assert folders == {"runtime", "parallel", "harddisk"}
+    assert folders == {"runtime", "parallel", "hard_particles"}

@@ -9,7 +9,7 @@
 #include "../frame.h"
 #include "../model.h"
 
-namespace manymove::harddisk {
+namespace manymove::hard_particles {
 namespace {
 
 struct Tally {
@@ -555,4 +555,4 @@ __global__ void bond_order_kernel(const Geometry g, const Cells range, const Pos
 }
 
 }  // namespace
-}  // namespace manymove::harddisk
+}  // namespace manymove::hard_particles

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-namespace manymove::harddisk {
+namespace manymove::hard_particles {
 
 struct Relaxation {
   std::size_t iterations;  // passes over the pairs that were made
@@ -22,4 +22,4 @@ struct Relaxation {
 Relaxation relax_overlaps(double* positions, std::size_t count, double lx, double ly,
                           double diameter, std::size_t max_iterations);
 
-}  // namespace manymove::harddisk
+}  // namespace manymove::hard_particles

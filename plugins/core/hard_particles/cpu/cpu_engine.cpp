@@ -10,7 +10,7 @@
 #include "../state.h"
 #include "kernels.h"
 
-namespace manymove::harddisk {
+namespace manymove::hard_particles {
 namespace {
 
 class CpuEngine final : public Engine {
@@ -142,7 +142,7 @@ class CpuEngine final : public Engine {
       double sum[2] = {0, 0};
       for_row(row, [&](int column, int slot) {
         double psi[2];
-        harddisk::bond_order(local_, cells(), column, row, slot, reach2, psi);
+        hard_particles::bond_order(local_, cells(), column, row, slot, reach2, psi);
         sum[0] += psi[0];
         sum[1] += psi[1];
       });
@@ -311,4 +311,4 @@ std::unique_ptr<Engine> make_cpu_engine(State state, int threads) {
   return std::make_unique<CpuEngine>(std::move(state), threads);
 }
 
-}  // namespace manymove::harddisk
+}  // namespace manymove::hard_particles

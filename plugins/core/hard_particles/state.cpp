@@ -8,7 +8,7 @@
 #include "../runtime/text.h"
 #include "packing.h"
 
-namespace manymove::harddisk {
+namespace manymove::hard_particles {
 namespace {
 
 constexpr std::int64_t kHalfWidth = std::int64_t{1} << 21;  // H of the wider cell edge
@@ -538,4 +538,4 @@ void move_origin(const State& s, const Draw& draw, std::array<std::int64_t, 2>& 
   }
 }
 
-}  // namespace manymove::harddisk
+}  // namespace manymove::hard_particles

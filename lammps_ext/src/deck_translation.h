@@ -21,10 +21,10 @@ class Region;
 // What is read from the particles; positions with images.
 enum ReadArrays : unsigned { kVelocities = 1, kForces = 2, kPositions = 4, kEverything = 7 };
 
-class ResidentDeck : protected Pointers {
+class DeckTranslation : protected Pointers {
  public:
   // Reads the deck of the run that is set up.
-  explicit ResidentDeck(class LAMMPS* lmp);
+  explicit DeckTranslation(class LAMMPS* lmp);
 
   // The commands that no engine serves, separated by commas; empty if all are served.
   const std::string& unserved() const { return unserved_; }

@@ -10,7 +10,7 @@
 #include "../../distributed.h"
 #include "../kernels.cuh"
 
-namespace manymove::harddisk {
+namespace manymove::hard_particles {
 namespace {
 
 // What one kernel copies.
@@ -186,4 +186,4 @@ class HaloExchange {
 };
 
 }  // namespace
-}  // namespace manymove::harddisk
+}  // namespace manymove::hard_particles

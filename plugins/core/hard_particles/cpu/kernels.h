@@ -5,7 +5,7 @@
 #include "../../runtime/simd.h"
 #include "../model.h"
 
-namespace manymove::harddisk {
+namespace manymove::hard_particles {
 
 // Local storage of a tile; the lists hold the active cells of each set that are not empty.
 struct Workspace {
@@ -33,4 +33,4 @@ struct Kernels {
 };
 MANYMOVE_KERNELS(Kernels)
 
-}  // namespace manymove::harddisk
+}  // namespace manymove::hard_particles

@@ -7,7 +7,7 @@
 
 #include "../runtime/text.h"
 
-namespace manymove::harddisk {
+namespace manymove::hard_particles {
 namespace {
 
 // An edge finds the next tile's within half a tile; another rank's edge, with tiles of unequal
@@ -118,4 +118,4 @@ std::vector<int> first_strips(const Geometry& whole, int ranks) {
   return rows;
 }
 
-}  // namespace manymove::harddisk
+}  // namespace manymove::hard_particles

@@ -5,7 +5,7 @@
 #include "../runtime/fingerprint.h"
 #include "model.h"
 
-namespace manymove::harddisk {
+namespace manymove::hard_particles {
 
 // Where the grid lies in the box.
 struct Frame {
@@ -77,4 +77,4 @@ MM_HD std::uint64_t trace_of(std::uint32_t id, HostPair<Real> r) {
   return murmur_mix(murmur_mix(murmur_mix(id + std::uint64_t{1}) ^ bits(r.x)) ^ bits(r.y));
 }
 
-}  // namespace manymove::harddisk
+}  // namespace manymove::hard_particles

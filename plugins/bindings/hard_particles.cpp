@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/harddisk/engine.h"
+#include "core/hard_particles/engine.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -13,7 +13,7 @@
 
 namespace nb = nanobind;
 using namespace nb::literals;
-using namespace manymove::harddisk;
+using namespace manymove::hard_particles;
 using namespace manymove::bindings;
 
 namespace {

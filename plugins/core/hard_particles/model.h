@@ -12,7 +12,7 @@
 #include "../runtime/macros.h"
 #include "../runtime/philox.h"
 
-namespace manymove::harddisk {
+namespace manymove::hard_particles {
 
 inline constexpr int kSlots = 4;  // disks that fit a cell narrower than sqrt(2) diameters (Fig. 3)
 inline constexpr int kMaxRounds = 16;
@@ -536,4 +536,4 @@ MM_HD void bond_order(const Geometry& g, const Position* cells, int column, int 
   psi[1] = n ? im / n : 0.0;
 }
 
-}  // namespace manymove::harddisk
+}  // namespace manymove::hard_particles

@@ -6,7 +6,7 @@
 //
 #include "kernels.h"
 
-namespace manymove::harddisk::MANYMOVE_SIMD {
+namespace manymove::hard_particles::MANYMOVE_SIMD {
 namespace {
 
 constexpr int kMostExtras = 8 * (kSlots - 1);
@@ -162,4 +162,4 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
 
 void use(Kernels& kernels) { kernels = {&run_tile}; }
 
-}  // namespace manymove::harddisk::MANYMOVE_SIMD
+}  // namespace manymove::hard_particles::MANYMOVE_SIMD

@@ -9,7 +9,7 @@
 
 #include "model.h"
 
-namespace manymove::harddisk {
+namespace manymove::hard_particles {
 
 // Rows of cells sent to the ranks below and above, and taken in from them.
 struct Crossing {
@@ -59,4 +59,4 @@ class Strip {
 // The first row of each strip, and after the last the number of rows, before the first cycle.
 std::vector<int> first_strips(const Geometry& whole, int ranks);
 
-}  // namespace manymove::harddisk
+}  // namespace manymove::hard_particles

@@ -8,7 +8,7 @@
 #include "../runtime/devices.h"
 #include "distributed.h"
 
-namespace manymove::harddisk {
+namespace manymove::hard_particles {
 namespace {
 
 // The state is made only once the device and the threads are known to make sense.
@@ -65,4 +65,4 @@ std::unique_ptr<Engine> make_cuda_engine(State, int) {
 }
 #endif
 
-}  // namespace manymove::harddisk
+}  // namespace manymove::hard_particles

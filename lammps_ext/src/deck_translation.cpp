@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "resident_deck.h"
+#include "deck_translation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -84,7 +84,7 @@ std::string name_of(const Fix* fix) { return std::string("fix ") + fix->id + " "
 
 }  // namespace
 
-ResidentDeck::ResidentDeck(LAMMPS* lmp) : Pointers(lmp) {
+DeckTranslation::DeckTranslation(LAMMPS* lmp) : Pointers(lmp) {
   if (comm->nprocs > 1 && comm->layout == Comm::LAYOUT_TILED) refuse("comm_style tiled");
   check_pairs_and_bonds();
   check_atoms();
@@ -104,13 +104,13 @@ ResidentDeck::ResidentDeck(LAMMPS* lmp) : Pointers(lmp) {
   check_readers();
 }
 
-void ResidentDeck::refuse(const std::string& culprit) {
+void DeckTranslation::refuse(const std::string& culprit) {
   unserved_ += (unserved_.empty() ? "" : ", ") + culprit;
 }
 
 // Runs a task of collective calls; what they throw becomes an error of LAMMPS.
 template <class Task>
-void ResidentDeck::on_all_ranks(Task task) {
+void DeckTranslation::on_all_ranks(Task task) {
   if (comm->nprocs == 1) return;
   MpiCommunicator communicator = communicator_of(lmp);
   reported(lmp, "Run style manymove/verlet",
@@ -118,7 +118,7 @@ void ResidentDeck::on_all_ranks(Task task) {
 }
 
 // Ranks may have found different culprits among their atoms: the longest list is named by all.
-void ResidentDeck::refuse_together() {
+void DeckTranslation::refuse_together() {
   on_all_ranks([&](MpiCommunicator& communicator) {
     auto longest = static_cast<std::int64_t>(unserved_.size());
     communicator.maximum(&longest, 1);
@@ -137,7 +137,7 @@ void ResidentDeck::refuse_together() {
 
 // ---- what is served ----
 
-void ResidentDeck::check_pairs_and_bonds() {
+void DeckTranslation::check_pairs_and_bonds() {
   pair_ = dynamic_cast<PairManymoveDPD*>(force->pair);
   if (!pair_) refuse("pair_style " + std::string(force->pair_style ? force->pair_style : "none"));
   if (pair_ && !pair_->compute_flag) refuse("pair_modify compute no");
@@ -152,7 +152,7 @@ void ResidentDeck::check_pairs_and_bonds() {
   if (neighbor->includegroup) refuse("neigh_modify include");
 }
 
-void ResidentDeck::check_atoms() {
+void DeckTranslation::check_atoms() {
   if (!kAtomStyles.count(atom->atom_style)) refuse("atom_style " + std::string(atom->atom_style));
   if (atom->rmass) refuse("masses by particle");
   if (atom->molecular > kStandard) refuse("atom_style template");
@@ -162,13 +162,13 @@ void ResidentDeck::check_atoms() {
     if (group->dynamic[k]) refuse("dynamic group " + std::string(group->names[k]));
 }
 
-void ResidentDeck::check_box() {
+void DeckTranslation::check_box() {
   if (domain->dimension == 2) check_plane();
   if (domain->nonperiodic == kShrinkWrapped) refuse("shrink-wrapped boundary");
 }
 
 // In two dimensions nothing leaves its plane, if all are in the same one and nobody pushes.
-void ResidentDeck::check_plane() {
+void DeckTranslation::check_plane() {
   bool kept = false;
   for (int k = 0; k < modify->nfix; ++k)
     kept =
@@ -187,11 +187,11 @@ void ResidentDeck::check_plane() {
   if (ends[0] > -ends[1]) refuse("dimension 2 with atoms at different heights");
 }
 
-void ResidentDeck::check_fixes() {
+void DeckTranslation::check_fixes() {
   for (int k = 0; k < modify->nfix; ++k) check_fix(modify->fix[k], modify->fmask[k]);
 }
 
-void ResidentDeck::check_fix(Fix* fix, int mask) {
+void DeckTranslation::check_fix(Fix* fix, int mask) {
   const std::string style = fix->style;
   auto* wall = dynamic_cast<FixManymoveWall*>(fix);
   if (wall)
@@ -214,7 +214,7 @@ void ResidentDeck::check_fix(Fix* fix, int mask) {
 }
 
 // A flag of its own for each group that a fix acts on.
-std::uint32_t ResidentDeck::flag_of(const Fix* fix) {
+std::uint32_t DeckTranslation::flag_of(const Fix* fix) {
   if (is_nve(fix)) return manymove::dpd::kIntegrated;
   for (const auto& [bit, flag] : group_flags_)
     if (bit == fix->groupbit) return flag;
@@ -222,7 +222,7 @@ std::uint32_t ResidentDeck::flag_of(const Fix* fix) {
   return group_flags_.back().second;
 }
 
-void ResidentDeck::check_wall(FixManymoveWall* fix) {
+void DeckTranslation::check_wall(FixManymoveWall* fix) {
   for (const auto& wall : fix->walls()) {
     const double position = fix->position_of(wall);
     if (position < domain->boxlo[wall.axis] || position > domain->boxhi[wall.axis])
@@ -232,7 +232,7 @@ void ResidentDeck::check_wall(FixManymoveWall* fix) {
 }
 
 // The fix is read as the restated class, which UndefinedBehaviorSanitizer would report.
-__attribute__((no_sanitize("vptr"))) void ResidentDeck::check_body_force(Fix* fix) {
+__attribute__((no_sanitize("vptr"))) void DeckTranslation::check_body_force(Fix* fix) {
   if (std::string(typeid(*fix).name()) != "N9LAMMPS_NS11FixAddForceE") return refuse(name_of(fix));
   const auto* read = static_cast<const FixAddForceLayout*>(fix);
   if (read->kind_of_force != FixAddForceLayout::kConstant || read->x_variable || read->y_variable ||
@@ -253,7 +253,7 @@ __attribute__((no_sanitize("vptr"))) void ResidentDeck::check_body_force(Fix* fi
 }
 
 // Whether region is what its bounding box says, faces included.
-bool ResidentDeck::is_block(Region* region) const {
+bool DeckTranslation::is_block(Region* region) const {
   const auto regions = domain->get_region_list();
   if (std::find(regions.begin(), regions.end(), region) == regions.end()) return false;
   if (std::string(region->style) != "block" || !region->bboxflag || !region->interior ||
@@ -273,7 +273,7 @@ bool ResidentDeck::is_block(Region* region) const {
   return true;
 }
 
-void ResidentDeck::check_integrated_once() {
+void DeckTranslation::check_integrated_once() {
   if (integrators_.size() < 2) return;
   for (int i = 0; i < atom->nlocal; ++i) {
     int times = 0;
@@ -284,7 +284,7 @@ void ResidentDeck::check_integrated_once() {
 
 // What was read from the fixes is what they do: to an atom put into the middle of each block, and
 // to all atoms where they are.
-void ResidentDeck::check_body_forces_act_as_read() {
+void DeckTranslation::check_body_forces_act_as_read() {
   if (body_forces_.empty() || atom->nlocal == 0) return;
   bool same = true;
   double* x = atom->x[0];
@@ -303,7 +303,7 @@ void ResidentDeck::check_body_forces_act_as_read() {
 }
 
 // Takes the body forces off, lets the fixes act, and expects the same bits.
-bool ResidentDeck::body_forces_act_as_read() {
+bool DeckTranslation::body_forces_act_as_read() {
   double** f = atom->f;
   const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
   const std::vector<double> before(f[0], f[0] + values);
@@ -325,7 +325,7 @@ bool ResidentDeck::body_forces_act_as_read() {
   return same;
 }
 
-void ResidentDeck::check_readers() {
+void DeckTranslation::check_readers() {
   for (int k = 0; k < neighbor->nlist; ++k)
     if (neighbor->lists[k]->requestor_type != NeighList::PAIR) reads_neighbours_ = true;
   for (int k = 0; k < modify->ncompute; ++k)
@@ -345,11 +345,11 @@ void ResidentDeck::check_readers() {
 }
 
 // If there are body forces, LAMMPS adds them to the forces, and some depend on positions.
-unsigned ResidentDeck::read_by_thermo() const {
+unsigned DeckTranslation::read_by_thermo() const {
   return reads_positions_ || has_body_forces() ? kEverything : kVelocities | kForces;
 }
 
-unsigned ResidentDeck::read_by(const Fix* fix) const {
+unsigned DeckTranslation::read_by(const Fix* fix) const {
   const std::string style = fix->style;
   if (style == "momentum") return kVelocities | kPositions;
   const bool thermostat = style == "temp/berendsen" || style == "temp/csld" ||
@@ -357,7 +357,7 @@ unsigned ResidentDeck::read_by(const Fix* fix) const {
   return thermostat && !reads_positions_ ? kVelocities : kEverything;
 }
 
-std::string ResidentDeck::risk() const {
+std::string DeckTranslation::risk() const {
   for (int face = 0; face < 6; ++face) {
     const int axis = face / 2;
     const bool high = face % 2 != 0;
@@ -380,7 +380,7 @@ std::string ResidentDeck::risk() const {
 
 // ---- what the engine is told ----
 
-Settings ResidentDeck::settings() {
+Settings DeckTranslation::settings() {
   Settings settings;
   for (int a = 0; a < 3; ++a) {
     settings.box.low[a] = domain->boxlo[a];
@@ -431,27 +431,27 @@ Settings ResidentDeck::settings() {
   return settings;
 }
 
-std::uint64_t ResidentDeck::draw() { return pair_->draw(); }
+std::uint64_t DeckTranslation::draw() { return pair_->draw(); }
 
-bool ResidentDeck::acts_on(const BodyForce& body, int i) const {
+bool DeckTranslation::acts_on(const BodyForce& body, int i) const {
   const double* x = atom->x[i];
   return (atom->mask[i] & body.fix->groupbit) &&
          (!body.block || body.block->match(x[0], x[1], x[2]));
 }
 
-void ResidentDeck::body_force(int i, double sum[3]) const {
+void DeckTranslation::body_force(int i, double sum[3]) const {
   sum[0] = sum[1] = sum[2] = 0;
   for (const BodyForce& body : body_forces_)
     for (int a = 0; acts_on(body, i) && a < 3; ++a) sum[a] += body.force[a];
 }
 
-void ResidentDeck::read_particles(MpiCommunicator& communicator) {
+void DeckTranslation::read_particles(MpiCommunicator& communicator) {
   read_tags();
   read_bonds(communicator);
   read_special();
 }
 
-void ResidentDeck::read_tags() {
+void DeckTranslation::read_tags() {
   const int n = atom->nlocal;
   int integrated = 0;
   for (const Fix* fix : integrators_) integrated |= fix->groupbit;
@@ -465,13 +465,13 @@ void ResidentDeck::read_tags() {
   }
 }
 
-struct ResidentDeck::BondEnd {
+struct DeckTranslation::BondEnd {
   std::uint32_t particle, partner;
   int type;
 };
 
 // From the lists by owner to lists by both ends, each in the order of the partners' IDs.
-void ResidentDeck::read_bonds(MpiCommunicator& communicator) {
+void DeckTranslation::read_bonds(MpiCommunicator& communicator) {
   first_bond_.clear();
   bond_partner_.clear();
   bond_type_.clear();
@@ -510,7 +510,8 @@ void ResidentDeck::read_bonds(MpiCommunicator& communicator) {
 }
 
 // Sends each end to the rank that has its particle, and receives those of this rank's particles.
-void ResidentDeck::deliver_bonds(MpiCommunicator& communicator, std::vector<BondEnd>& ends) const {
+void DeckTranslation::deliver_bonds(MpiCommunicator& communicator,
+                                    std::vector<BondEnd>& ends) const {
   std::vector<std::uint32_t> particles;
   for (const BondEnd& end : ends) particles.push_back(end.particle);
   const auto origins = manymove::find_origins(communicator, particles, atom->nlocal, tag_.data());
@@ -521,13 +522,13 @@ void ResidentDeck::deliver_bonds(MpiCommunicator& communicator, std::vector<Bond
 }
 
 // Lists of one rank have indices of 32 bits.
-void ResidentDeck::check_number(const char* what, std::size_t number) const {
+void DeckTranslation::check_number(const char* what, std::size_t number) const {
   if (number > std::numeric_limits<int>::max())
     throw std::runtime_error(
         manymove::text_of(number, " ", what, " on one rank, at most 2^31 - 1"));
 }
 
-void ResidentDeck::read_special() {
+void DeckTranslation::read_special() {
   first_special_.clear();
   special_partner_.clear();
   special_kind_.clear();
@@ -546,7 +547,7 @@ void ResidentDeck::read_special() {
   check_number("special neighbors", special_partner_.size());
 }
 
-manymove::dpd::Topology ResidentDeck::topology() const {
+manymove::dpd::Topology DeckTranslation::topology() const {
   manymove::dpd::Topology topology{};
   topology.type = atom->type;
   topology.tag = tag_.data();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "residence.h"
+#include "device_session.h"
 
 #include <cstring>
 #include <new>
@@ -53,7 +53,7 @@ class Digest {
 
 }  // namespace
 
-Residence::Residence(LAMMPS* lmp, ResidentDeck& deck, const Wishes& wishes)
+DeviceSession::DeviceSession(LAMMPS* lmp, DeckTranslation& deck, const Wishes& wishes)
     : Pointers(lmp),
       deck_(deck),
       wishes_(wishes),
@@ -72,7 +72,7 @@ Residence::Residence(LAMMPS* lmp, ResidentDeck& deck, const Wishes& wishes)
   make_engine();
 }
 
-void Residence::make_engine() {
+void DeviceSession::make_engine() {
   if (engine_) earlier_builds_ += engine_->counters().builds;
   engine_.reset();
   time_step_ = update->dt;
@@ -87,7 +87,7 @@ void Residence::make_engine() {
 // A phase that all ranks enter together. They leave it together, with the same error if there is
 // one.
 template <class Call>
-void Residence::guarded(Call call) {
+void DeviceSession::guarded(Call call) {
   reported(lmp, "Run style manymove/verlet on " + wishes_.device, [&] {
     try {
       if (comm->nprocs == 1) return with_size(call);
@@ -100,7 +100,7 @@ void Residence::guarded(Call call) {
 
 // The message says for how many atoms memory is missing.
 template <class Call>
-void Residence::with_size(Call call) {
+void DeviceSession::with_size(Call call) {
   try {
     call();
   } catch (const manymove::Agreed&) {
@@ -113,7 +113,7 @@ void Residence::with_size(Call call) {
   }
 }
 
-HostArrays Residence::arrays() {
+HostArrays DeviceSession::arrays() {
   HostArrays arrays{};
   arrays.count = atom->nlocal;
   image_.resize(static_cast<std::size_t>(atom->nlocal));
@@ -124,7 +124,7 @@ HostArrays Residence::arrays() {
   return arrays;
 }
 
-void Residence::upload() {
+void DeviceSession::upload() {
   if (update->dt != time_step_) make_engine();
   guarded([&] {
     deck_.read_particles(communicator_);
@@ -151,7 +151,7 @@ void Residence::upload() {
   });
 }
 
-bigint Residence::advance(bigint stop) {
+bigint DeviceSession::advance(bigint stop) {
   asked_timer = timer;
   guarded([&] { engine_->advance(stop - engine_->step(), &time_is_up); });
   if (engine_->step() < stop && !timer->is_timeout()) {
@@ -161,7 +161,7 @@ bigint Residence::advance(bigint stop) {
   return engine_->step();
 }
 
-void Residence::download(unsigned what) {
+void DeviceSession::download(unsigned what) {
   guarded([&] {
     HostArrays to = arrays();
     if (!(what & kVelocities)) to.velocity = nullptr;
@@ -176,7 +176,7 @@ void Residence::download(unsigned what) {
                      ((static_cast<imageint>(image_[i][2] + IMGMAX) & IMGMASK) << IMG2BITS);
 }
 
-void Residence::rehome() {
+void DeviceSession::set_origins() {
   guarded([&] {
     deck_.read_tags();
     engine_->set_origins(atom->nlocal, deck_.tags().data());
@@ -185,13 +185,13 @@ void Residence::rehome() {
 
 // ---- what others change ----
 
-std::uint64_t Residence::fingerprint_of_velocities() const {
+std::uint64_t DeviceSession::fingerprint_of_velocities() const {
   Digest digest;
   digest.add(atom->v[0], 3 * static_cast<std::size_t>(atom->nlocal) * sizeof(double));
   return digest.value();
 }
 
-std::uint64_t Residence::fingerprint_of_others() const {
+std::uint64_t DeviceSession::fingerprint_of_others() const {
   const auto n = static_cast<std::size_t>(atom->nlocal);
   Digest digest;
   digest.add(atom->x[0], 3 * n * sizeof(double));
@@ -204,7 +204,7 @@ std::uint64_t Residence::fingerprint_of_others() const {
   return digest.value();
 }
 
-void Residence::remember(unsigned what) {
+void DeviceSession::remember(unsigned what) {
   only_velocities_ = what != kEverything;
   velocities_ = fingerprint_of_velocities();
   if (only_velocities_) return;
@@ -214,7 +214,7 @@ void Residence::remember(unsigned what) {
   for (int i = 0; i < atom->nlocal; ++i) deck_.body_force(i, body_[i].data());
 }
 
-void Residence::accept_changes() {
+void DeviceSession::accept_changes() {
   std::int64_t changed[2] = {!only_velocities_ && fingerprint_of_others() != others_,
                              fingerprint_of_velocities() != velocities_};
   guarded([&] { communicator_.maximum(changed, 2); });
@@ -228,4 +228,4 @@ void Residence::accept_changes() {
   body_.clear();
 }
 
-std::int64_t Residence::builds() const { return earlier_builds_ + engine_->counters().builds; }
+std::int64_t DeviceSession::builds() const { return earlier_builds_ + engine_->counters().builds; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The stay of LAMMPS' particles with an engine: from the host's arrays there, and back when
-// somebody reads them. Whatever the engine cannot do is a LAMMPS error.
+// The particles of LAMMPS in an engine: uploaded from the arrays of LAMMPS, and downloaded when
+// these arrays are read. What the engine cannot do is an error of LAMMPS.
 #pragma once
 
 #include <array>
@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "core/dpd/engine.h"
+#include "deck_translation.h"
 #include "lmptype.h"
 #include "mpi_communicator.h"
 #include "pointers.h"
-#include "resident_deck.h"
 
 namespace LAMMPS_NS {
 
-class Residence : protected Pointers {
+class DeviceSession : protected Pointers {
  public:
   struct Wishes {
     std::string device;     // cpu or cuda
@@ -25,7 +25,7 @@ class Residence : protected Pointers {
     std::string transport;  // between GPUs, as in Settings
     bool overlap;           // of transport and motion
   };
-  Residence(class LAMMPS* lmp, ResidentDeck& deck, const Wishes& wishes);
+  DeviceSession(class LAMMPS* lmp, DeckTranslation& deck, const Wishes& wishes);
 
   std::string transport() const { return engine_->transport(); }
   manymove::dpd::Tally tally() const { return engine_->tally(); }
@@ -38,7 +38,7 @@ class Residence : protected Pointers {
   void download(unsigned what);
 
   // The host's atoms are on other ranks now, or in another order.
-  void rehome();
+  void set_origins();
 
   // remember() is called before others act on the host's arrays, of which `what` is current, and
   // accept_changes() afterwards, which gives the engine what has changed. Unless all arrays are
@@ -58,7 +58,7 @@ class Residence : protected Pointers {
   template <class Call>
   void with_size(Call call);
 
-  ResidentDeck& deck_;
+  DeckTranslation& deck_;
   const Wishes wishes_;
   std::string device_;  // of this rank
   MpiCommunicator communicator_;

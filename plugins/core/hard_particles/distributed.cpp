@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace manymove::harddisk {
+namespace manymove::hard_particles {
 namespace {
 
 // A call that all ranks make and that ends with a collective call, or is followed by one, so that
@@ -192,4 +192,4 @@ std::unique_ptr<Engine> make_distributed_engine(
   return engine;
 }
 
-}  // namespace manymove::harddisk
+}  // namespace manymove::hard_particles

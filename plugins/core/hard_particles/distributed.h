@@ -10,7 +10,7 @@
 #include "../parallel/communicator.h"
 #include "state.h"
 
-namespace manymove::harddisk {
+namespace manymove::hard_particles {
 
 // What a slot takes in a message: a position and an identity.
 inline constexpr std::size_t kSlotBytes = sizeof(Position) + sizeof(std::int32_t);
@@ -43,4 +43,4 @@ Snapshot deal_out(Communicator& ranks, const Snapshot* whole, const std::vector<
 std::unique_ptr<Engine> make_distributed_engine(
     Communicator& ranks, const std::function<std::unique_ptr<Engine>(State& whole)>& make);
 
-}  // namespace manymove::harddisk
+}  // namespace manymove::hard_particles

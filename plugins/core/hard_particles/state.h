@@ -10,7 +10,7 @@
 #include "model.h"
 #include "strip.h"
 
-namespace manymove::harddisk {
+namespace manymove::hard_particles {
 
 struct State {
   Parameters parameters;
@@ -68,4 +68,4 @@ std::unique_ptr<Engine> make_cpu_engine(State state, int threads);
 // build without CUDA.
 std::unique_ptr<Engine> make_cuda_engine(State state, int device);
 
-}  // namespace manymove::harddisk
+}  // namespace manymove::hard_particles

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace manymove::harddisk {
+namespace manymove::hard_particles {
 namespace {
 
 constexpr double over_relaxation = 1.6;  // of the projection of a pair onto contact
@@ -210,4 +210,4 @@ Relaxation relax_overlaps(double* positions, std::size_t count, double lx, doubl
   return {iterations, quench.deepest() / diameter};
 }
 
-}  // namespace manymove::harddisk
+}  // namespace manymove::hard_particles

@@ -18,7 +18,7 @@
 #include "../parallel/communicator.h"
 #include "../runtime/api.h"
 
-namespace manymove::harddisk {
+namespace manymove::hard_particles {
 
 // Two disks of the start overlap; indices and depth (in diameters) of the worst pair.
 struct MANYMOVE_API OverlapError : std::invalid_argument {
@@ -215,4 +215,4 @@ MANYMOVE_API double largest_displacement(Parameters parameters);
 MANYMOVE_API std::size_t count_overlaps(const double* xy, std::size_t particles,
                                         const double box[2], double diameter);
 
-}  // namespace manymove::harddisk
+}  // namespace manymove::hard_particles

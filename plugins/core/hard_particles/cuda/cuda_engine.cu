@@ -8,7 +8,7 @@
 #include "distributed/halo_exchange.cuh"
 #include "kernels.cuh"
 
-namespace manymove::harddisk {
+namespace manymove::hard_particles {
 namespace {
 
 // One schedule of the kernel, in all modes.
@@ -375,4 +375,4 @@ std::unique_ptr<Engine> make_cuda_engine(State state, int device) {
   return std::make_unique<CudaEngine>(std::move(state), device);
 }
 
-}  // namespace manymove::harddisk
+}  // namespace manymove::hard_particles
