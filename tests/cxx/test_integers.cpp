@@ -9,7 +9,7 @@
 
 #include "core/adsorption/model.h"
 #include "core/coulomb/state.h"
-#include "core/dpd/list_criterion.h"
+#include "core/dpd/cells.h"
 #include "core/dpd/tea.h"
 #include "core/hard_particles/model.h"
 #include "core/runtime/macros.h"

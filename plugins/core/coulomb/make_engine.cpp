@@ -2,7 +2,6 @@
 // The choice of an engine by the name of the device.
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "../runtime/devices.h"

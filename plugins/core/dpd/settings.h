@@ -6,7 +6,6 @@
 
 #include "cells.h"
 #include "decomposition.h"
-#include "list_criterion.h"
 #include "step.h"
 
 namespace manymove::dpd {

@@ -191,11 +191,12 @@ std::vector<Answer> ask(Communicator& communicator, const std::vector<std::int32
   return result;
 }
 
-// What all ranks have, in the order of ranks.
+// What all ranks have, in the order of ranks; numbers[r], if asked for, is how much rank r has.
 template <class T>
-std::vector<T> collect(Communicator& communicator, std::vector<T> mine) {
+std::vector<T> collect(Communicator& communicator, std::vector<T> mine,
+                       std::vector<std::int64_t>* numbers = nullptr) {
   const auto part = [&](std::size_t) -> std::vector<T>& { return mine; };
-  return deliver_parts<T>(communicator, mine, part);
+  return deliver_parts<T>(communicator, mine, part, numbers);
 }
 
 }  // namespace manymove

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
+#include <cuda/atomic>
 #include <limits>
 #include <memory>
 #include <string>
@@ -90,10 +90,10 @@ __global__ void handshake_kernel(int ranks, int self, PeerWords there, const Pee
   const int r = static_cast<int>(threadIdx.x);
   if (r >= ranks || r == self) return;
   __threadfence_system();
-  asm volatile("st.release.sys.u32 [%0], %1;" ::"l"(there.word[r]), "r"(number) : "memory");
+  using Word = cuda::atomic_ref<unsigned, cuda::thread_scope_system>;
+  Word(*there.word[r]).store(number, cuda::memory_order_release);
   for (unsigned turn = 1;; ++turn) {
-    unsigned word;
-    asm volatile("ld.acquire.sys.u32 %0, [%1];" : "=r"(word) : "l"(here.word[r]) : "memory");
+    const unsigned word = Word(*here.word[r]).load(cuda::memory_order_acquire);
     if (static_cast<int>(word - number) >= 0) break;
     // The host's memory is far: this looks there about once in a millisecond.
     if (turn % 1024 == 0 && *const_cast<const volatile unsigned*>(given_up)) break;

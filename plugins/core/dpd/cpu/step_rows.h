@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "../../runtime/simd.h"
-#include "../list_criterion.h"
+#include "../cells.h"
 
 namespace manymove::dpd {
 

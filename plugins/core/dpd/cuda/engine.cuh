@@ -2,7 +2,6 @@
 // The engine on one GPU: device memory, launches and what comes back.
 #pragma once
 
-#include <algorithm>
 #include <numeric>
 #include <unordered_map>
 

@@ -2,7 +2,6 @@
 // Particles between the arrays of the hosts and the GPU of a rank.
 #pragma once
 
-#include <utility>
 #include <vector>
 
 #include "../transfer_kernels.cuh"

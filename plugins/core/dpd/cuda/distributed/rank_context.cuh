@@ -4,7 +4,6 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "../../../parallel/transport.cuh"
 #include "../../decomposition.h"
