@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "comm.h"
-#include "core/common/heartbeat.h"
-#include "core/common/text.h"
+#include "core/parallel/heartbeat.h"
+#include "core/runtime/text.h"
 #include "error.h"
 #include "lammps.h"
 

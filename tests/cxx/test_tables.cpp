@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/dpd/cpu_candidates.h"
-#include "core/dpd/cpu_partners.h"
-#include "core/dpd/cpu_threads.h"
+#include "core/dpd/cpu/bonded.h"
+#include "core/dpd/cpu/key_sort.h"
+#include "core/dpd/cpu/step_rows.h"
 #include "support/test.h"
 
 using namespace manymove;

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "../common/text.h"
+#include "../runtime/text.h"
 #include "state.h"
 
 namespace manymove::adsorption {
