@@ -3,9 +3,13 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <cstring>
 #include <utility>
+#include <vector>
+
+#include "core/common/heartbeat.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -61,6 +65,26 @@ void bind_watchdog(nb::module_& module) {
   nb::exception<RankFailure>(module, "RankLost", PyExc_RuntimeError);
   module.def("timeout", &Watchdog::timeout,
              "Seconds of MANYMOVE_TIMEOUT. Raises ValueError if it is not a positive number.");
+  module.def(
+      "endpoint",
+      [] {
+        const Endpoint mine = my_endpoint();
+        return nb::bytes(&mine, sizeof mine);
+      },
+      "Where this process hears datagrams; heartbeat.h.");
+  module.def(
+      "watch_ranks",
+      [](int rank, const std::vector<nb::bytes>& endpoints) {
+        std::vector<Endpoint> ranks(endpoints.size());
+        for (std::size_t r = 0; r < ranks.size(); ++r) {
+          if (endpoints[r].size() != sizeof ranks[r])
+            throw nb::value_error("an endpoint of another size");
+          std::memcpy(&ranks[r], endpoints[r].data(), sizeof ranks[r]);
+        }
+        // The launcher notices that this process ends: MPI itself is out of the core's reach.
+        watch_ranks(rank, ranks, nullptr);
+      },
+      "rank"_a, "endpoints"_a, "Ends this process if it waits in MPI for a silent rank.");
   nb::class_<Watchdog>(module, "CoreWatchdog", "The watchdog that engines of the core use.");
   nb::class_<PythonWatchdog>(module, "Watchdog", "Notices that another rank is silent; watchdog.h.")
       .def(nb::init<int, int, nb::callable, nb::callable>(), "rank"_a, "ranks"_a, "send"_a,

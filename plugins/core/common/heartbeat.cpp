@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -40,6 +41,7 @@ std::atomic<bool> call_is_known{false};
 // The outermost function of MPI on the stack; those that only ask whether something has come are
 // not waits.
 void find_call(int) {
+  const int error = errno;  // of what was interrupted
   void* frames[64];
   const int depth = backtrace(frames, 64);
   const char* found = nullptr;
@@ -52,6 +54,7 @@ void find_call(int) {
   const bool asks = found && (!std::strncmp(found, "MPI_Test", 8) || std::strstr(found, "probe"));
   call_now = asks ? nullptr : found;
   call_is_known = true;
+  errno = error;
 }
 
 // Null if the thread is not in a call that waits.
@@ -86,8 +89,7 @@ class Heartbeat {
   const Endpoint& endpoint() const { return mine_; }
 
   void start(int rank, const std::vector<Endpoint>& ranks, void (*end)()) {
-    if (started_ || socket_ < 0 || ranks.size() < 2) return;
-    started_ = true;
+    if (socket_ < 0 || ranks.size() < 2 || started_.exchange(true)) return;
     rank_ = rank;
     end_ = end;
     ranks_ = ranks;
@@ -96,8 +98,8 @@ class Heartbeat {
     thread_of_mpi_ = pthread_self();
     void* nothing[1];
     backtrace(nothing, 1);  // loads what it needs, which a signal handler may not
-    std::atexit([] { of_process().send_all(1, -1); });
-    send_all(0, -1);  // a rank that stops from now on has been heard
+    std::atexit([] { of_process().leave(); });
+    send_all(-1);  // a rank that stops from now on has been heard
     std::thread([this] { beat(); }).detach();
   }
 
@@ -138,9 +140,9 @@ class Heartbeat {
     return static_cast<int>(rank) != rank_ && (rank_ == 0 || rank == 0);
   }
 
-  void send(std::size_t rank, std::int32_t leaves, std::int64_t silent) const {
+  void send(std::size_t rank, std::int64_t silent) const {
     const Endpoint& to = ranks_[rank];
-    const Datagram datagram{ranks_[0].key, rank_, leaves, silent};
+    const Datagram datagram{ranks_[0].key, rank_, leaves_, silent};
     const auto send_to = [&](std::uint32_t address) {
       sockaddr_in place = {};
       place.sin_family = AF_INET;
@@ -153,9 +155,15 @@ class Heartbeat {
     for (const std::uint32_t address : to.address)
       if (address) send_to(address);
   }
-  void send_all(std::int32_t leaves, std::int64_t silent) const {
+  void send_all(std::int64_t silent) const {
     for (std::size_t r = 0; r < ranks_.size(); ++r)
-      if (speaks_with(r)) send(r, leaves, silent);
+      if (speaks_with(r)) send(r, silent);
+  }
+
+  // The thread may still send while the process ends.
+  void leave() {
+    leaves_ = 1;
+    send_all(-1);
   }
 
   void receive() {
@@ -165,7 +173,8 @@ class Heartbeat {
       if (datagram.key != ranks_[0].key || datagram.rank < 0 ||
           static_cast<std::size_t>(datagram.rank) >= peers_.size())
         continue;
-      peers_[static_cast<std::size_t>(datagram.rank)] = {true, datagram.leaves != 0, 0};
+      Peer& peer = peers_[static_cast<std::size_t>(datagram.rank)];
+      peer = {true, peer.left || datagram.leaves != 0, 0};
       // What rank 0 says of the others holds until its next datagram.
       for (std::size_t r = 1; datagram.rank == 0 && r < peers_.size(); ++r) {
         const bool silent =
@@ -187,7 +196,7 @@ class Heartbeat {
   void beat() {
     const double pause = std::min(1.0, limit_ / 16);
     for (auto last = Clock::now();;) {
-      send_all(0, first_silent());
+      send_all(first_silent());
       std::this_thread::sleep_for(std::chrono::duration<double>(pause));
       const auto now = Clock::now();
       const double step = counted(std::chrono::duration<double>(now - last).count(), limit_);
@@ -213,7 +222,7 @@ class Heartbeat {
                    "%g s (MANYMOVE_TIMEOUT): ended, stopped or disconnected\n",
                    rank_, mine_.host, call, silent.c_str(), limit_);
     std::fflush(stderr);
-    send_all(0, first_silent());  // the others need not wait until this rank is silent
+    send_all(first_silent());  // the others need not wait until this rank is silent
     std::this_thread::sleep_for(std::chrono::milliseconds(500));  // the launcher passes it on
     if (end_) std::thread(end_).detach();
     std::this_thread::sleep_for(std::chrono::seconds(2));
@@ -222,7 +231,8 @@ class Heartbeat {
 
   Endpoint mine_ = {};
   int socket_ = -1, rank_ = 0, beats_ = 0;
-  bool started_ = false;
+  std::atomic<bool> started_{false};
+  std::atomic<std::int32_t> leaves_{0};
   void (*end_)() = nullptr;
   double limit_ = 0;
   pthread_t thread_of_mpi_{};
