@@ -347,10 +347,10 @@ def test_the_linear_grid_is_still_there(tmp_path):
 
 
 def test_the_documented_file_of_adsorbates_can_be_read(tmp_path):
-    page = ROOT / "docs/adsorbates.md"
+    page = ROOT / "docs/guides/frameworks.md"
     if not page.is_file():
         pytest.skip("there is no documentation beside the tests")
-    section = page.read_text().partition("## Molecules from a file")[2].partition("\n## ")[0]
+    section = page.read_text().partition("## Molecules on the command line")[2].partition("\n## ")[0]
     path = tmp_path / "species.json"
     path.write_text(re.search(r"```json\n(.*?)```", section, re.DOTALL).group(1))
     species = read_adsorbates(path)
