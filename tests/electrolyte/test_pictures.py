@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pictures of electrolytes: axis labels with units, the state in the title, g(r) above its error."""
+"""Pictures of electrolytes: labels with units, the state in the title, g(r) up to its error."""
 
 from __future__ import annotations
 
