@@ -1,5 +1,5 @@
 # make demo   installs everything into .venv, measures the equation of state of hard disks on the
-#             device that is there and prints the paths of the pictures
+#             available device and prints the paths of the pictures
 # make test   installs everything into .venv and runs the test suite
 # make sanitize   runs the C++ tests and the tests of the CPU engines with AddressSanitizer and
 #             UndefinedBehaviorSanitizer, and the C++ tests with ThreadSanitizer

@@ -107,7 +107,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--relax", type=int, default=500, help="Steps of mdp per molecule.")
     parser.add_argument("--seed", type=int, default=1)
-    quick = {"seconds": 0.02, "systems": 16, "relax": 20}
+    quick = {"seconds": 0.02, "systems": 16, "relax": 20, "interpolation": "cubic"}
     options = example.parse(parser, "methane_in_lta", quick)
     if not 0 < options.seconds < 1e6:
         parser.error("--seconds must be positive")
