@@ -12,7 +12,7 @@ import numpy as np
 from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import PressureEstimate
 from manymove.analysis.reference import VIRIAL_LIMIT, published, virial_pressure
-from manymove.jobs.figures import new_figure, write_picture
+from manymove.jobs.figures import new_figure, new_panels, write_picture
 
 _DISKS_DRAWN_AS_CIRCLES = 100_000
 _INCHES = 9.0  # longer edge of the box in the picture
@@ -54,7 +54,11 @@ def configuration(
     from matplotlib.collections import EllipseCollection
 
     width, height = (_INCHES * edge / max(box) for edge in box)
-    figure, axes = new_figure(max(width, 2.0) + _WHEEL, max(height, 2.0) + 0.4)
+    inches = max(width, 2.0), max(height, 2.0)
+    figure, panels = new_panels(
+        (inches[0] + _WHEEL, inches[1] + 0.4), (1, 2), width_ratios=(inches[0], _WHEEL)
+    )
+    axes, wheel = panels[0]
     colors = _psi6_colors(psi6)
     if len(positions) <= _DISKS_DRAWN_AS_CIRCLES:
         size = np.full(len(positions), diameter)
@@ -79,7 +83,7 @@ def configuration(
         f"global |$\\psi_6$| = {abs(psi6.mean()):.3f}",
         fontsize=10,
     )
-    _color_wheel(axes)
+    _color_wheel(wheel)
     write_picture(path, figure, dpi=200)
 
 
@@ -108,17 +112,16 @@ def _averaged_image(
     return _psi6_colors((real + 1j * imag).reshape(shape))
 
 
-def _color_wheel(axes: Any) -> None:
-    """Draw the colors of psi_6 in the unit disk of the complex plane, to the right of the axes."""
+def _color_wheel(wheel: Any) -> None:
+    """Draw the colors of psi_6 in the unit disk of the complex plane."""
     axis = np.linspace(-1, 1, 101)
     z = axis[None, :] + 1j * axis[:, None]
     image = np.ones((*z.shape, 4))
     image[..., :3] = _psi6_colors(z)
     image[..., 3] = np.abs(z) <= 1
-    width = axes.figure.get_size_inches()[0] - _WHEEL
-    wheel = axes.inset_axes((1.02, 0.86, 0.9 * _WHEEL / width, 0.14))
     wheel.imshow(image, origin="lower", extent=(-1, 1, -1, 1))
     wheel.set_title("local $\\psi_6$\n(phase, modulus)", fontsize=8, pad=2)
+    wheel.set_anchor("N")
     wheel.set_axis_off()
 
 
