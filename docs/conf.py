@@ -87,6 +87,9 @@ redirects = {
     "docs/files_and_analysis": "docs/files",
 }
 templates_path = ["sphinx/templates"]
+html_static_path = ["sphinx/static"]
+html_css_files = ["pages.css"]
+html_use_index = False
 html_copy_source = False
 html_show_sourcelink = False
 
