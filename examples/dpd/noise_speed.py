@@ -19,7 +19,7 @@ PARTICLES = 1 << 16
 
 
 def nanoseconds(function: Callable[[], object], items: int, repeats: int = 20) -> float:
-    """Of the fastest call, per item."""
+    """Time of the fastest call per item in nanoseconds."""
     best = float("inf")
     for _ in range(repeats):
         start = time.perf_counter()

@@ -50,7 +50,7 @@ Start = tuple[np.ndarray, tuple[float, float]]
 
 
 def measured(disks: HardDisks, sweeps: float, deadline: float, every: float) -> dict[str, Any]:
-    """Run these sweeps, or as many as fit, and what came out."""
+    """Run these sweeps, or as many as the time allows, and return the pressure."""
     before = disks.sweeps
     disks.sample_pressure(every=every, record=max(every, sweeps / 1024))
     for piece in range(PIECES):

@@ -1,4 +1,4 @@
-"""What hoomd.manymove.HardDisks does with HOOMD-blue's particles, and what it refuses."""
+"""How hoomd.manymove.HardDisks reads HOOMD-blue's particles, and what it refuses."""
 
 import math
 import re
