@@ -3,7 +3,7 @@
 # make test   installs everything into .venv and runs the test suite
 # make sanitize   runs the C++ tests and the tests of the CPU engines with AddressSanitizer and
 #             UndefinedBehaviorSanitizer, and the C++ tests with ThreadSanitizer
-# make docs   builds the documentation into build/docs and checks its links; a warning is an error
+# make docs   builds the documentation into build/docs; a warning is an error
 # make lint   checks format and style;  make format formats;  make clean removes what was built
 #
 # Needed: Python >= 3.10 with its headers, a C++20 compiler, make. CMake and ninja are fetched as
