@@ -1,5 +1,5 @@
 # make demo   installs everything into .venv, measures the equation of state of hard disks on the
-#             device that is there and prints the paths of the pictures
+#             available device and prints the paths of the pictures
 # make test   installs everything into .venv and runs the test suite
 # make sanitize   runs the C++ tests and the tests of the CPU engines with AddressSanitizer and
 #             UndefinedBehaviorSanitizer, and the C++ tests with ThreadSanitizer
@@ -79,6 +79,7 @@ sanitize: $(VENV)/.$(test-device)-test
 
 docs: $(VENV)/.$(test-device)-test $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -c docs . build/docs
+	MANYMOVE_SITE=build/docs $(BIN)/python -m pytest -q tests/docs/test_site.py
 	@echo "The documentation: build/docs/index.html"
 
 # ---- installation ------------------------------------------------------------------------------
