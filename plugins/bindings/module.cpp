@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "core/build.h"
 #include "core/common/devices.h"
 #include "core/common/simd.h"
 
@@ -52,6 +53,7 @@ NB_MODULE(_core, module) {
       [] {
         nb::dict info;
         info["version"] = MANYMOVE_VERSION;
+        info["core"] = manymove_core_build();
 #if defined(__clang__)
         info["compiler"] = "Clang " __clang_version__;
 #else

