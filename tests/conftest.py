@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import MPIEXEC
+from processes import on_ranks
 
 from manymove import _core
 from manymove.hard_particles.packing import random_packing
@@ -39,6 +41,13 @@ def hoomd_device(device: str) -> Any:
     if not hoomd.version.gpu_enabled:
         pytest.skip("this HOOMD-blue was built without GPUs")
     return hoomd.device.GPU()
+
+
+@pytest.fixture
+def mpiexec() -> list[str]:
+    """The launcher of two ranks that use mpi4py."""
+    pytest.importorskip("mpi4py")
+    return on_ranks(2) if MPIEXEC else pytest.skip("no mpiexec")
 
 
 # Among several processes those that need the GPU for themselves come last, not to wait for others.

@@ -45,7 +45,9 @@ def simulate(options: argparse.Namespace) -> None:
     print(f"energy per ion at the start: {ions.energy / ions.N:.4f} kT")
     ions.run(options.equilibrate)
     ions.sample_pair_correlations(options.every, bin_width=BIN_WIDTH, farthest=FARTHEST)
-    ions.run(options.sweeps, callback=lambda one: print(f"\rsweep {one.sweep}", end="", flush=True))
+    ions.run(
+        options.sweeps, callback=lambda one: print(f"\rsweep {one.sweeps}", end="", flush=True)
+    )
     print()
     run = {
         **machine(),
@@ -59,7 +61,7 @@ def simulate(options: argparse.Namespace) -> None:
         "device": ions.device,
         "device_name": ions.device_name,
         "threads": ions.threads,
-        "seconds_per_sweep": ions.seconds / ions.sweep,
+        "seconds_per_sweep": ions.seconds / ions.sweeps,
         "acceptance": ions.acceptance,
         "energy_drift": ions.energy_drift() / ions.energy,
         "state_hash": ions.state_hash,

@@ -42,7 +42,7 @@ def state(options: argparse.Namespace, diameter: float, debye_length: float) -> 
         "diameter": diameter,
         "debye_length": debye_length,
         "acceptance": ions.acceptance,
-        "seconds_per_sweep": ions.seconds / ions.sweep,
+        "seconds_per_sweep": ions.seconds / ions.sweeps,
         "device_name": ions.device_name,
     }
     try:

@@ -29,17 +29,20 @@ FixManymoveCoulomb::FixManymoveCoulomb(LAMMPS* lmp, int narg, char** arg)
 
   for (int k = 7 + types; k < narg; k += 2) {
     const std::string key = arg[k];
-    if (key != "radius" && key != "displacement" && key != "precision" && key != "threads" &&
+    // The second is the former name.
+    const bool is_displacement = key == "max_displacement" || key == "displacement";
+    if (!is_displacement && key != "radius" && key != "precision" && key != "threads" &&
         key != "device")
-      error->all(FLERR, "{}: unknown keyword {} (radius, displacement, precision, threads, device)",
+      error->all(FLERR,
+                 "{}: unknown keyword {} (radius, max_displacement, precision, threads, device)",
                  name_, key);
     if (k + 1 == narg) utils::missing_cmd_args(FLERR, "fix manymove/coulomb " + key, error);
     if (take(key, arg[k + 1])) continue;
     const std::string value = arg[k + 1];
     if (key == "radius") {
       radius_ = positive("radius", arg[k + 1]);
-    } else if (key == "displacement") {
-      parameters_.max_displacement = positive("displacement", arg[k + 1]);
+    } else if (is_displacement) {
+      parameters_.max_displacement = positive(key.c_str(), arg[k + 1]);
     } else {
       if (value != "mixed" && value != "double")
         error->all(FLERR, "{}: precision {} must be mixed or double", name_, value);

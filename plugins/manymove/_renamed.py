@@ -27,6 +27,14 @@ MODULES = {
     "manymove.tuning": "manymove.hard_particles.tuning",
 }
 
+ATTRIBUTES = {
+    "manymove.dpd.Fluid": "manymove.dpd.fluid.Fluid",
+    "manymove.dpd.deck": "manymove.dpd.fluid.deck",
+    "manymove.dpd.run": "manymove.dpd.fluid.run",
+    "manymove.dpd.table": "manymove.dpd.fluid.table",
+    "manymove.hoomd.HardDisks": "manymove.hoomd.HardDisksUpdater",
+}
+
 
 def warn(old: str, new: str, depth: int) -> None:
     """Say what a name is called now, `depth` calls above this one."""
@@ -35,6 +43,22 @@ def warn(old: str, new: str, depth: int) -> None:
         DeprecationWarning,
         stacklevel=depth + 1,
     )
+
+
+class Attribute:
+    """The old name of an attribute, in a class that has it under a new one."""
+
+    def __init__(self, new: str) -> None:
+        self._new = new
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner, self._old = owner.__name__, name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        warn(f"{self._owner}.{self._old}", self._new, 2)
+        return getattr(instance, self._new)
 
 
 class _Finder(MetaPathFinder, Loader):
@@ -51,12 +75,17 @@ class _Finder(MetaPathFinder, Loader):
         sys.modules[name] = importlib.import_module(MODULES[name])
 
 
-def modules_of(package: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a package whose modules have moved."""
+def names_of(package: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a package whose modules have moved, or whose names have changed."""
 
     def find(name: str) -> Any:
-        if f"{package}.{name}" in MODULES:
-            return importlib.import_module(f"{package}.{name}")
+        old = f"{package}.{name}"
+        if old in MODULES:
+            return importlib.import_module(old)
+        if old in ATTRIBUTES:
+            warn(old, ATTRIBUTES[old], 2)
+            module, _, new = ATTRIBUTES[old].rpartition(".")
+            return getattr(importlib.import_module(module), new)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return find

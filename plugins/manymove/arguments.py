@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 PRECISIONS = ("mixed", "double")
 
 
@@ -74,6 +76,21 @@ def one_of(name: str, value: Any, words: Sequence[str]) -> str:
         *others, last = (f'"{known}"' for known in words)
         raise ValueError(f"{name} must be {', '.join(others)} or {last}, got {value!r}")
     return value
+
+
+def positions(value: Any) -> Any:
+    """Positions as the engines read them: lists become arrays, and arrays in host memory that are
+    not C-contiguous are copied; what is contiguous, or on a device, stays where it is.
+
+    Raises:
+        ValueError: a list of anything but points.
+    """
+    if isinstance(value, (list, tuple)):
+        try:
+            value = np.array(value, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"positions must be a list of points: {error}") from None
+    return np.ascontiguousarray(value) if isinstance(value, np.ndarray) else value
 
 
 def edges(box: Iterable[float], dimensions: int) -> tuple[float, ...]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import re
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 from adsorption_model import agrees, nearest, pair_energy
-from commands import CLEAN, COMMAND, MPIEXEC, summary_of
+from commands import COMMAND, summary_of
 from documents import ROOT
+from processes import run
 
 from manymove import Adsorption, cli
 from manymove.adsorption.adsorbates import GAS_CONSTANT, METHANE
@@ -82,13 +82,9 @@ def test_adsorbates_come_from_a_file(tmp_path):
     assert s["adsorbates"] == ["one", "two"] and s["molecules"] == [2, 1]
 
 
-def test_ranks_share_the_systems(tmp_path):
-    pytest.importorskip("mpi4py")
-    words = ["adsorption", *SMALL, "--steps", "1000", "--output", str(tmp_path / "two")]
-    done = subprocess.run(
-        [MPIEXEC or pytest.skip("no mpiexec"), "-n", "2", *COMMAND, *words],
-        env=CLEAN, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+def test_ranks_share_the_systems(mpiexec, tmp_path):
+    words = ["adsorption", *SMALL, "--steps", 1000, "--output", tmp_path / "two"]
+    done = run([*mpiexec, *COMMAND, *words], timeout=120)
     assert done.returncode == 0, done.stderr
     assert adsorption(*SMALL, "--steps", 1000, "--output", tmp_path / "one") == 0
     two, one = summary_of(tmp_path / "two"), summary_of(tmp_path / "one")

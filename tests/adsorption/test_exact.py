@@ -41,7 +41,7 @@ def test_one_molecule_has_the_energy_and_the_profile_of_the_integral(method):
              profile="z", bins=20)  # fmt: skip
     a.equilibrate(400)
     a.run(6000 if method in ("metropolis", "pmc", "plj") else 1500)
-    assert agrees(a.energy.value, a.energy.error, energy)
+    assert agrees(a.energy_average.value, a.energy_average.error, energy)
     assert agrees(a.energy_plain.value, a.energy_plain.error, energy)
     p = a.profile
     deviation = (p.probability - profile) / p.probability_error
@@ -56,7 +56,7 @@ def test_averages_do_not_depend_on_the_number_of_proposals(proposals):
     a = make("mdp-dj", proposals=proposals)
     a.equilibrate(200)
     a.run(40000 // proposals)
-    assert agrees(a.energy.value, a.energy.error, energy)
+    assert agrees(a.energy_average.value, a.energy_average.error, energy)
 
 
 def test_test_molecules_give_the_integral_of_the_boltzmann_factor():
@@ -95,7 +95,7 @@ def test_two_molecules_have_the_energy_of_the_integral(method):
     a = make(method, 2)
     a.equilibrate(1000)
     a.run(8000 if method in ("pmc", "plj") else 1500)
-    assert agrees(a.energy.value, a.energy.error, exact, error)
+    assert agrees(a.energy_average.value, a.energy_average.error, exact, error)
 
 
 # ---- the estimators ------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def test_optimal_estimator_is_unbiased_and_better_than_its_parts():
     a = make("mdp-dj", proposals=32, systems=512)
     a.equilibrate(200)
     a.run(400)
-    plain, waste, best = a.energy_plain, a.energy_waste_recycled, a.energy
+    plain, waste, best = a.energy_plain, a.energy_waste_recycled, a.energy_average
     assert a.energy_optimal(0).value == plain.value
     assert a.energy_optimal(1).value == pytest.approx(waste.value, rel=1e-12)
     assert agrees(a.energy_optimal(2.0).value, a.energy_optimal(2.0).error, energy)  # b fixed
@@ -262,7 +262,7 @@ def test_lta_has_the_same_profile_by_uniform_and_by_displaced_proposals():
                        proposals=None if method == "pmc" else 32)  # fmt: skip
         a.equilibrate(2000 if method == "pmc" else 500)
         a.run(6000 if method == "pmc" else 600)
-        energies[method], profiles[method] = a.energy, a.profile
+        energies[method], profiles[method] = a.energy_average, a.profile
     for method in ("mdp", "pmc"):
         one, other = energies["mup"], energies[method]
         assert agrees(one.value, one.error, other.value, other.error)
@@ -361,6 +361,6 @@ def test_energy_of_32_methanes_in_mfi_is_the_papers_to_within_its_coordinates():
     a.equilibrate(1500)
     a.run(1500)
     assert a.box == pytest.approx((40.044, 39.798, 26.766))
-    assert a.energy.error < 100
-    assert a.energy.value == pytest.approx(-68354, rel=0.006)
+    assert a.energy_average.error < 100
+    assert a.energy_average.value == pytest.approx(-68354, rel=0.006)
     assert CUTOFF < a._parameters["cutoff"] == 12.0

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import warnings
 
+import adsorption_model
 import numpy as np
 import pytest
 
 from manymove.adsorption.frameworks import Framework, read_framework
 
-HEAD = """data_test
-_cell_length_a {a}
-_cell_length_b {b}
-_cell_length_c {c}
-_cell_angle_alpha 90
-_cell_angle_beta 90
-_cell_angle_gamma {gamma}
-"""
 ATOMS = """loop_
 _atom_site_label
 _atom_site_type_symbol
@@ -27,8 +20,16 @@ _atom_site_fract_z
 PLAIN = "O1 O 0.1 0.2 0.3\nSi1 Si 0.2 0.2 0.3\n"
 
 
-def cif(symmetry: str = "", atoms: str = PLAIN, **cell: float) -> str:
-    return HEAD.format(**{"a": 9, "b": 10, "c": 12, "gamma": 90, **cell}) + symmetry + ATOMS + atoms
+def cif(
+    symmetry: str = "",
+    atoms: str = PLAIN,
+    a: float = 9,
+    b: float = 10,
+    c: float = 12,
+    gamma: float = 90,
+) -> str:
+    edges, angles = (a, b, c), (90, 90, gamma)
+    return adsorption_model.cif(atoms, edges, angles, symmetry, occupancy=False)
 
 
 @pytest.fixture

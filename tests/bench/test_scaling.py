@@ -3,12 +3,12 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 
 import pytest
 from commands import COMMAND, MPIEXEC
+from processes import start, until
 
 from manymove import cli
 from manymove.bench import scaling as bench_scaling
@@ -140,11 +140,8 @@ def test_what_is_terminated_leaves_nothing_running(tmp_path):
     sleeper.write_text(f"#!/bin/sh\necho $$ > {told}.new\nmv {told}.new {told}\nsleep 100\n")
     sleeper.chmod(0o755)
     words = ["bench", "scaling", *SMALL, "--algorithms", "disks", "--weak", "--ranks", "2"]
-    job = subprocess.Popen([*COMMAND, *words, "--launcher", str(sleeper)])
-    deadline = time.monotonic() + 60
-    while not told.exists():
-        assert job.poll() is None and time.monotonic() < deadline
-        time.sleep(0.05)
+    job = start([*COMMAND, *words, "--launcher", sleeper])
+    until(told.exists, job)
     job.terminate()
     assert job.wait(timeout=30) == 128 + signal.SIGTERM
     with pytest.raises(ProcessLookupError):

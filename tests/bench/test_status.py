@@ -56,7 +56,6 @@ def test_a_timing_that_is_long_enough_is_ok(tmp_path, capfd):
 
 
 def test_a_decorrelation_time_of_a_short_run_says_so(tmp_path, capfd):
-    pytest.importorskip("pymbar")
     words = "disks --sizes 1024 --threads 1 --equilibrate 200 --seconds 0.4 --decorrelation 300"
     row = measured(words, tmp_path)[0]
     assert status.status(row) == "not equilibrated"

@@ -12,7 +12,8 @@ import types
 import gsd.hoomd
 import numpy as np
 import pytest
-from commands import CLEAN, COMMAND, MPIEXEC, summary_of
+from commands import COMMAND, summary_of
+from processes import run, start, until
 
 from manymove import cli
 from manymove.jobs import world as replicas
@@ -22,7 +23,7 @@ KEYS = {
     "pressure",
     "pressure_error",
     "packing_fraction",
-    "particles",
+    "N",
     "sweeps",
     "trial_moves",
     "acceptance",
@@ -49,7 +50,7 @@ def finished(tmp_path_factory):
 def test_summary_has_what_was_asked_for(finished):
     summary = summary_of(finished)
     assert summary.keys() >= KEYS
-    assert summary["particles"] == 256
+    assert summary["N"] == 256
     assert summary["packing_fraction"] == 0.698
     assert summary["seed"] == 1
     assert summary["complete"] is True
@@ -110,7 +111,7 @@ def test_input_takes_the_disks_of_a_file(finished, tmp_path):
     arguments = ["--input", start, "--sweeps", 50, "--equilibrate", 0, "--device", "cpu"]
     assert disks(*arguments, "--output", tmp_path, "--quiet") == 0
     summary = summary_of(tmp_path)
-    assert summary["particles"] == 256
+    assert summary["N"] == 256
     assert summary["packing_fraction"] == pytest.approx(0.698, rel=1e-9)
 
 
@@ -173,19 +174,13 @@ def test_an_output_folder_that_cannot_be_made(tmp_path, capsys):
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_interrupt_keeps_what_was_done(tmp_path):
     arguments = ["disks", "--particles", 4096, "--sweeps", 10_000_000, "--equilibrate", 10]
-    with subprocess.Popen(
-        [*COMMAND, *map(str, arguments), "--device", "cpu", "--output", tmp_path],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "trajectory.gsd").exists() and time.monotonic() < deadline:
-            time.sleep(0.05)  # until the measurement has begun
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        began = time.monotonic()
-        output, errors = process.communicate(timeout=30)
+    command = [*COMMAND, *arguments, "--device", "cpu", "--output", tmp_path]
+    process = start(command, stderr=subprocess.PIPE)
+    until(lambda: (tmp_path / "trajectory.gsd").exists(), process)  # the measurement has begun
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    output, errors = process.communicate(timeout=30)
     assert time.monotonic() - began < 5  # 1 s on an idle machine
     assert process.returncode == 130
     assert "Traceback" not in errors
@@ -224,7 +219,6 @@ def test_bench_times_every_variant(tmp_path, capsys):
 
 
 def test_bench_measures_the_decorrelation_when_asked(tmp_path):
-    pytest.importorskip("pymbar")
     results = tmp_path / "bench.json"
     arguments = ["--sizes", "64", "--device", "cpu", "--seconds", "0.02", "--melt", "10"]
     arguments += ["--decorrelation", "2000", "--json", str(results)]
@@ -297,7 +291,6 @@ def test_bench_hoomd_leaves_out_what_is_not_installed(monkeypatch, tmp_path, cap
 
 def test_bench_hoomd_measures_the_decorrelation_when_asked(tmp_path):
     pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
-    pytest.importorskip("pymbar")
     results = tmp_path / "bench.json"
     arguments = [*BENCH_HOOMD, "--sizes", "64", "--decorrelation", "2000"]
     assert cli.run([*arguments, "--json", str(results)]) == 0
@@ -320,11 +313,9 @@ def test_bench_hoomd_refuses(capsys):
     assert "--repeats is 2" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
-def test_ranks_pool_their_replicas(finished, tmp_path):
-    pytest.importorskip("mpi4py")
+def test_ranks_pool_their_replicas(finished, mpiexec, tmp_path):
     words = ["disks", *SMALL, "--output", str(tmp_path), "--quiet"]
-    subprocess.run([MPIEXEC, "-n", "2", *COMMAND, *words], env=CLEAN, check=True, timeout=120)
+    run([*mpiexec, *COMMAND, *words], check=True, timeout=120)
     summary = summary_of(tmp_path)
     assert summary["ranks"] == 2
     assert [r["seed"] for r in summary["replicas"]] == [1, 2]

@@ -11,9 +11,9 @@ from commands import SMALL, summary_of
 from lammps_host import needs_lammps
 
 from manymove import cli
+from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.notation import with_error
 from manymove.analysis.reference import virial_pressure
-from manymove.analysis.relaxation import relaxation_time
 from manymove.bench import adsorption, status
 from manymove.hard_particles.job import known_relaxation
 from manymove.jobs import report

@@ -6,12 +6,12 @@ import re
 import shlex
 import signal
 import subprocess
-import time
 
 import numpy as np
 import pytest
 from commands import CLEAN, COMMAND, SMALL, summary_of
 from lammps_host import needs_lammps
+from processes import start, until
 
 from manymove import cli
 
@@ -28,14 +28,9 @@ COMMANDS = [pytest.param(name, marks=needs_lammps if name == "dpd" else ()) for 
 def test_an_interrupt_is_one_line_that_says_how_to_continue(name, tmp_path):
     output = tmp_path / "run"
     options = ["--device", "cpu", "--threads", "1", "--output", str(output)]
-    options += [] if name == "dpd" else ["--checkpoint", "0.1"]
-    process = subprocess.Popen(
-        [*COMMAND, name, *LONG[name].split(), *options],
-        env=CLEAN, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    deadline = time.monotonic() + 120
-    while not any(output.glob("checkpoint-*")) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    options += [] if name == "dpd" else ["--checkpoint-every", "0.1"]
+    process = start([*COMMAND, name, *LONG[name].split(), *options], stderr=subprocess.PIPE)
+    until(lambda: any(output.glob("checkpoint-*")), process, 120)
     process.send_signal(signal.SIGINT)
     printed, error = process.communicate(timeout=60)
     assert (process.returncode, printed) == (130, ""), error
@@ -53,13 +48,13 @@ def test_an_interrupt_is_one_line_that_says_how_to_continue(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["disks", "electrolyte", "all"])
 def test_an_interrupt_of_a_benchmark_is_one_line(name):
-    process = subprocess.Popen(
+    process = start(
         [*COMMAND, "bench", name, "--device", "cpu", "--seconds", "5"],
-        env=CLEAN | {"PYTHONUNBUFFERED": "1"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True,
+        env=CLEAN | {"PYTHONUNBUFFERED": "1"},
+        stderr=subprocess.PIPE,
         # Shells start jobs in the background with this signal ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
+    )
     process.stdout.readline()  # a title: it has begun
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
@@ -74,14 +69,8 @@ def test_a_fluid_that_is_resumed_has_the_same_bits(ranks, precision, tmp_path):
     common = ["dpd", *options.split(), "--precision", precision, "--ranks", str(ranks)]
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert cli.run([*common, "--steps", "240", "--output", str(whole)]) == 0
-    process = subprocess.Popen(
-        [*COMMAND, *common, "--steps", "120", "--output", str(cut)],
-        env=CLEAN,
-        stderr=subprocess.DEVNULL,
-    )
-    deadline = time.monotonic() + 120
-    while not any(cut.glob("checkpoint-*")) and time.monotonic() < deadline:
-        time.sleep(0.002)
+    process = start([*COMMAND, *common, "--steps", "120", "--output", cut])
+    until(lambda: any(cut.glob("checkpoint-*")), process, 120, interval=0.002)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 130
     assert summary_of(cut)["equilibration_steps"] < 400

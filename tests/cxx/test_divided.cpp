@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "support/disks.h"
 #include "support/ranks.h"
 #include "support/test.h"
 
@@ -16,30 +17,13 @@ using namespace manymove::harddisk;
 namespace {
 
 // An engine whose snapshot fails on one of the ranks.
-class OnePart final : public Engine {
+class OnePart final : public test::NoDisks {
  public:
   explicit OnePart(bool fails) : fails_(fails) {}
   Snapshot snapshot() const override {
     if (fails_) throw std::runtime_error("no memory");
     return {};
   }
-  void enqueue(std::uint64_t) override {}
-  void enqueue(std::uint64_t, const HostParticles&) override {}
-  bool same_positions(const HostParticles&) const override { return true; }
-  bool enqueue_if_same(std::uint64_t, const HostParticles&) override { return true; }
-  void write_positions(const HostParticles&) override {}
-  void set_sampling(const Sampling&) override {}
-  std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>&) override { return {}; }
-  std::vector<std::uint64_t> contact_histogram(double, int) const override { return {}; }
-  Counters counters() const override { return {}; }
-  Grid grid() const override { return {}; }
-  Repair repair() const override { return {}; }
-  std::size_t particles() const override { return 0; }
-  double occupied() const override { return 0; }
-  void positions(double*) const override {}
-  std::array<double, 2> bond_order(double) const override { return {}; }
-  double max_overlap() const override { return 0; }
-  std::uint64_t state_hash() const override { return 0; }
 
  private:
   bool fails_;
@@ -56,22 +40,14 @@ std::string error_of(Call call) {
 }
 
 // Loses each message, and remembers where it should have gone.
-class Losing final : public RankRing {
+class Losing final : public test::InProcessRing {
  public:
-  explicit Losing(test::Mailboxes& mail) : rank_(mail, 0) {}
-  int rank() const override { return 0; }
-  int ranks() const override { return 1; }
-  Watchdog& watchdog() override { return rank_.watchdog(); }
+  explicit Losing(test::Mailboxes& mail) : InProcessRing(mail, 0) {}
   void exchange(const Bytes out[2], const Bytes in[2]) override {
     for (int k = 0; k < 2; ++k) lost.insert(lost.end(), {out[k].data, in[k].data});
     throw std::runtime_error("lost");
   }
-  void sum(double*, std::size_t) override {}
-  void sum(std::uint64_t*, std::size_t) override {}
   std::vector<void*> lost;
-
- private:
-  test::Rank rank_;
 };
 
 }  // namespace

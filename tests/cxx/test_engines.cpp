@@ -12,6 +12,7 @@
 #include "core/coulomb/engine.h"
 #include "core/dpd/engine.h"
 #include "core/harddisk/engine.h"
+#include "support/fluid.h"
 #include "support/ranks.h"
 #include "support/test.h"
 
@@ -99,21 +100,17 @@ adsorption::Parameters adsorption_parameters(adsorption::Method method) {
 
 struct Fluid {
   static constexpr int kSide = 16;  // particles along an edge, at a density of 3
+  std::vector<dpd::PairCoefficients> coefficients;
   dpd::Settings settings{};
-  dpd::PairCoefficients coefficients[4] = {};
   std::vector<double> position, velocity;
   std::vector<std::uint32_t> tag;
 
   explicit Fluid(bool double_precision) {
-    coefficients[3] = {25, 4.5, 3 / std::sqrt(0.02), 1, 1};
-    settings.pairs = {1, coefficients, 1, {1, 0, 0, 0}, double_precision};
+    coefficients.assign(4, {25, 4.5, 3 / std::sqrt(0.02), 1, 1});
     const double edge = kSide / std::cbrt(3.0);
-    settings.box = {{0, 0, 0}, {edge, edge, edge}, {0, 0, 0}, {true, true, true}};
-    settings.cutoff = 1;
-    settings.skin = 0.3;
+    settings = test::fluid_in_cube(edge, coefficients);
+    settings.pairs.double_precision = double_precision;
     settings.time_step = 0.02;
-    settings.force_to_acceleration = 1;
-    settings.mass = {0, 1};
     settings.seed = 20;
     std::mt19937 random(21);
     for (int k = 0; k < kSide * kSide * kSide; ++k) {

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from documents import SUPPORT
 from full_gpu_program import ENGINES, LEFT, Gpu
-from lammps_host import needs_lammps
-
-from manymove import _core
-from manymove.lammps import host
+from lammps_host import environment, needs_lammps
+from machine import GPU
+from processes import run
 
 pytestmark = [
-    pytest.mark.gpu,
+    *GPU,
     pytest.mark.whole_gpu,
-    pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device"),
 ]
 every_engine = pytest.mark.parametrize(
     "engine", [pytest.param(e, marks=needs_lammps if e == "dpd" else ()) for e in ENGINES]
@@ -26,14 +23,8 @@ every_engine = pytest.mark.parametrize(
 
 
 def ask(engine: str, left: int, directory: Path) -> dict:
-    done = subprocess.run(
-        [sys.executable, SUPPORT / "full_gpu_program.py", engine, str(left)],
-        cwd=directory,
-        env={**host.environment(), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    command = [sys.executable, SUPPORT / "full_gpu_program.py", engine, left]
+    done = run(command, cwd=directory, env=environment(), timeout=300)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

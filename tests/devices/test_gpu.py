@@ -10,19 +10,18 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from documents import ROOT, SUPPORT
+from documents import ROOT
 from electrolytes import trivalent
 from hard_disks import lattice
+from machine import GPU
+from processes import LIMITED, run, with_support
 
 from manymove import Adsorption, HardDisks, _core
 from manymove.lammps import host
 
 DEVICES = len(_core.cuda_devices())
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(DEVICES == 0, reason="no CUDA device"),
-]
+pytestmark = GPU
 needs_two = pytest.mark.skipif(DEVICES < 2, reason=f"needs two CUDA devices, there are {DEVICES}")
 
 
@@ -33,14 +32,8 @@ def cupy():
 
 def run_script(script: str, **environment: str) -> list[str]:
     """The lines that a script prints, in a process of its own: faults spoil the CUDA context."""
-    path = os.pathsep.join([str(SUPPORT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        env={**host.environment(), "PYTHONPATH": path, **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    done = run(command, env=with_support({**host.environment(), **environment}), timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
 
@@ -261,13 +254,7 @@ def watch(tmp_path_factory) -> Path:
 )
 def test_kernels_that_wait_for_another_device_are_watched(watch, other, message, most):
     """Two streams of one device in the places of two devices."""
-    done = subprocess.run(
-        [watch, other],
-        env={**os.environ, "MANYMOVE_TIMEOUT": "2"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = run([watch, other], env={**os.environ, **LIMITED})
     assert done.returncode == 0, done.stdout + done.stderr
     *error, seconds = done.stdout.splitlines()
     assert message in "".join(error)

@@ -9,14 +9,12 @@ import pytest
 from dpd_decks import DECKS, resident
 from hard_disks import lattice
 from lammps_host import needs_lammps, run_lammps
+from machine import GPU
 
 from manymove import Adsorption, Electrolyte, HardDisks, _core
 from manymove.analysis.ions import Salt
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device"),
-]
+pytestmark = GPU
 
 # A run's own words: counters, energies, when lists were built.
 A_FEW = 1000

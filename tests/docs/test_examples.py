@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from documents import ROOT
+from processes import run
 
 if not (ROOT / "examples").is_dir():
     pytest.skip("there are no examples beside the tests", allow_module_level=True)
@@ -44,14 +44,8 @@ FIGURES = {
 
 
 def start(script: str, words: list[str], folder: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / script), *words],
-        cwd=folder,
-        env={**os.environ, "MPLBACKEND": "Agg"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    command = [sys.executable, ROOT / "examples" / script, *words]
+    done = run(command, cwd=folder, env={**os.environ, "MPLBACKEND": "Agg"}, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
 
 

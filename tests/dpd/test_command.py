@@ -1,4 +1,4 @@
-"""`manymove.dpd`: a deck, a run, a summary."""
+"""`manymove dpd`: a deck, a run, a summary."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def test_without_a_gpu_auto_is_the_cpu(tmp_path, monkeypatch):
 def test_the_deck_keeps_its_particles_on_the_device(tmp_path, monkeypatch):
     """With the engine that does on threads what the GPU's does."""
     few = {"particles": 600, "steps": 20, "equilibrate": 20, "precision": "double"}
-    monkeypatch.setattr(dpd, "run_style", lambda _: "verlet")
+    monkeypatch.setattr(dpd, "run_style", lambda *_: "verlet")
     host = dpd.run(dpd.Fluid(**few, device="cpu"), tmp_path / "host", quiet=True)
-    monkeypatch.setattr(dpd, "run_style", lambda _: "manymove/verlet device cpu")
+    monkeypatch.setattr(dpd, "run_style", lambda *_: "manymove/verlet device cpu")
     kept = dpd.run(dpd.Fluid(**few, device="cuda"), tmp_path / "kept", quiet=True)
     assert "the particles are on cpu" in (tmp_path / "kept" / "log.lammps").read_text()
     assert kept["device"] == "cpu"

@@ -11,6 +11,7 @@ import sys
 import pytest
 from lammps_host import needs_lammps, run_lammps
 from machine import limits_address_space
+from processes import run
 
 import manymove.lammps
 from manymove.lammps import host
@@ -208,14 +209,7 @@ manymove.lammps.load(lmp)
 manymove.lammps.load(lmp)
 print(lmp.available_plugins())
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=host.environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run([sys.executable, "-c", code], cwd=tmp_path, env=host.environment(), check=True)
     for category, name in manymove.lammps.STYLES:
         assert f"['{category}', '{name}']" in done.stdout
 

@@ -8,24 +8,23 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from documents import SUPPORT
 from dpd_decks import END, fluid, resident, state, system
-from lammps_host import Run, needs_lammps, run_lammps
-from processes import ranks_of
+from lammps_host import Run, needs_lammps, run_lammps, start_lammps
+from machine import on_gpu
+from processes import Job
 
 from manymove import _core
 from manymove.lammps import host
 
 pytestmark = needs_lammps
 
-PROGRAM = SUPPORT / "dpd_fault_program.py"
 TIMEOUT = 8  # seconds, MANYMOVE_TIMEOUT: more than a busy GPU takes to start
+LIMITS = {"MANYMOVE_TIMEOUT": str(TIMEOUT)}
 TRANSPORTS = ["host", "shared", "peer"]
 
 
@@ -49,23 +48,15 @@ def faults(
 ) -> dict[int, tuple[float, str]]:
     """Seconds until the error and the error, by rank."""
     (folder / "in").write_text(text)
-    launcher = host.command(ranks)[:-1]
-    done = subprocess.run(
-        [*launcher, sys.executable, PROGRAM, folder / "in", fault, str(rank), "1000000000"],
-        env={**host.environment(), **gpus},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode != 0, done.stdout
-    said = re.findall(r"rank (\d+) after ([\d.]+) s: (.*)", done.stdout)
-    assert len(said) == ranks, done.stdout
+    program = [sys.executable, SUPPORT / "dpd_fault_program.py", folder / "in", fault, rank, 10**9]
+    job = Job([*host.command(ranks)[:-1], *program], env={**host.environment(), **gpus})
+    output = job.failure(120)
+    said = re.findall(r"rank (\d+) after ([\d.]+) s: (.*)", output)
+    assert len(said) == ranks, output
     return {int(r): (float(seconds), error) for r, seconds, error in said}
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")
+@on_gpu
 def test_a_fault_of_the_gpu_ends_a_run(tmp_path):
     ((seconds, error),) = faults(deck(1, ""), "trap", 0, 1, {}, tmp_path).values()
     assert seconds < 10
@@ -103,36 +94,6 @@ def test_a_particle_that_one_rank_refuses_is_an_error_of_all(device, tmp_path):
 # ---- silence and suspension ----
 
 
-class Job:
-    """LAMMPS on two ranks, and its log as it grows."""
-
-    def __init__(self, text: str, gpus: dict[str, str], folder: Path) -> None:
-        folder.mkdir()
-        self.folder = folder
-        self.log = folder / "log"
-        (folder / "in").write_text(text)
-        self.process = subprocess.Popen(
-            [*host.command(2), "-in", "in", "-log", "log", "-nocite"],
-            cwd=folder,
-            env={**host.environment(), **gpus, "MANYMOVE_TIMEOUT": str(TIMEOUT)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-
-    def until_it_runs(self) -> list[int]:
-        """Returns the processes of the ranks."""
-        deadline = time.monotonic() + 60
-        while not (self.log.exists() and re.search(r"^ +200 ", self.log.read_text(), re.MULTILINE)):
-            assert self.process.poll() is None, self.process.communicate()[0]
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        return ranks_of(self.process.pid, b"lmp")
-
-    def is_done(self) -> bool:
-        return "Loop time" in self.log.read_text()
-
-
 def long_deck(transport: str, steps: int) -> str:
     text = deck(2, transport) + "thermo 50\nthermo_modify flush yes\n"
     return f"{text}run {steps}\n{END}"
@@ -140,19 +101,9 @@ def long_deck(transport: str, steps: int) -> str:
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_rank_that_is_stopped_is_named(transport, gpus, tmp_path):
-    job = Job(long_deck(transport, 100_000_000), gpus, tmp_path / "job")
-    ranks = job.until_it_runs()
-    os.kill(ranks[1], signal.SIGSTOP)
-    try:
-        said, _ = job.process.communicate(timeout=60)
-    finally:
-        job.process.kill()
-        for pid in ranks:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-    assert job.process.returncode != 0
+    job = start_lammps(long_deck(transport, 100_000_000), tmp_path, 2, 200, **LIMITS, **gpus)
+    job.send(signal.SIGSTOP, last_only=True)
+    said = job.failure()
     silent = rf"rank [01] of 2 has been silent for {TIMEOUT} s \(MANYMOVE_TIMEOUT\)"
     assert re.search(silent, said), said
 
@@ -161,17 +112,12 @@ def test_a_rank_that_is_stopped_is_named(transport, gpus, tmp_path):
 def test_a_job_that_is_stopped_for_longer_than_the_limit_goes_on(transport, gpus, tmp_path):
     shared = "," not in gpus["CUDA_VISIBLE_DEVICES"] and transport != "host"
     text = long_deck(transport, 2000 if shared else 20_000)  # ranks that share a GPU take turns
-    stopped, whole = (Job(text, gpus, tmp_path / name) for name in ("stopped", "whole"))
-    ranks = stopped.until_it_runs()
-    for pid in ranks:
-        os.kill(pid, signal.SIGSTOP)
-    time.sleep(3 * TIMEOUT + 1)
-    assert not stopped.is_done()
-    for pid in ranks:
-        os.kill(pid, signal.SIGCONT)
+    whole, stopped = (
+        start_lammps(text, tmp_path / name, 2, 200, **LIMITS, **gpus)
+        for name in ("whole", "stopped")
+    )
+    stopped.suspend(3 * TIMEOUT + 1)
     runs = []
-    for job in (stopped, whole):
-        said, _ = job.process.communicate(timeout=200)
-        assert job.process.returncode == 0, said
-        runs.append(Run(said, job.folder))
+    for name, job in (("stopped", stopped), ("whole", whole)):
+        runs.append(Run(job.success(200), tmp_path / name))
     assert (state(runs[0]) == state(runs[1])).all()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
-from dpd_decks import assert_close
+from dpd_decks import assert_close, one_type, plain_fluid, two_types
 from lammps_host import DUMP, THERMO, Run, needs_lammps, run_lammps
 from machine import runnable_simd_levels
 
@@ -15,35 +16,8 @@ from manymove import _core
 pytestmark = needs_lammps
 
 END = THERMO + DUMP + "fix nve all nve\nrun 0\n"
-
-
-def system(box: str = "block 0 7 0 7 0 7", atoms: int = 1000, before: str = "") -> str:
-    """A random configuration of two types with thermal velocities."""
-    return f"""
-units lj
-dimension {2 if "-0.5 0.5" in box else 3}
-atom_style bond
-comm_modify vel yes
-{before}
-region box {box}
-create_box 2 box bond/types 1 extra/bond/per/atom 40 extra/special/per/atom 400
-create_atoms 1 random {atoms // 2} 11 NULL
-create_atoms 2 random {atoms - atoms // 2} 12 NULL
-mass 1 1.0
-mass 2 2.0
-velocity all create 1.3 13 loop all
-timestep 0.01
-neighbor 0.3 bin
-"""
-
-
-def fluid(style: str, temperature: float = 0.0, tail: str = "") -> str:
-    return f"""
-pair_style {style} {temperature} 1.0 4711 {tail}
-pair_coeff 1 1 25.0 4.5
-pair_coeff 1 2 40.0 3.0 1.2
-pair_coeff 2 2 15.0 6.0 0.9
-"""
+BONDED = "bond/types 1 extra/bond/per/atom 40 extra/special/per/atom 400"
+system = partial(two_types, atoms=1000, bonds=BONDED)
 
 
 def overlay(style: str, temperature: float = 0.0, tail: str = "") -> str:
@@ -72,16 +46,20 @@ pair_coeff 2 2 15.0 6.0 0.9
 """
 
 SETUPS = {
-    "orthogonal": (system(), fluid, ""),
-    "triclinic": (system("prism 0 7 0 6.5 0 6 2 1 -1.5"), fluid, ""),
-    "two dimensions": (system("block 0 15 0 15 -0.5 0.5"), fluid, "fix 2 all enforce2d"),
-    "newton off": (system(before="newton off"), fluid, ""),
-    "open boundaries": (system(before="boundary f p s"), fluid, ""),
-    "fractional special_bonds": (system(atoms=600), fluid, BONDS),
+    "orthogonal": (system(), plain_fluid, ""),
+    "triclinic": (system("prism 0 7 0 6.5 0 6 2 1 -1.5"), plain_fluid, ""),
+    "two dimensions": (
+        system("block 0 15 0 15 -0.5 0.5", before="dimension 2"),
+        plain_fluid,
+        "fix 2 all enforce2d",
+    ),
+    "newton off": (system(before="newton off"), plain_fluid, ""),
+    "open boundaries": (system(before="boundary f p s"), plain_fluid, ""),
+    "fractional special_bonds": (system(atoms=600), plain_fluid, BONDS),
     "hybrid/overlay": (system(), overlay, ""),
     "deformed": (
         system("prism 0 7 0 7 0 7 0 0 0"),
-        fluid,
+        plain_fluid,
         "fix 2 all deform 1 xy erate 0.3 remap v",
     ),
 }
@@ -101,7 +79,7 @@ def test_without_noise_it_is_lammps_dpd(setup, tmp_path):
 def test_mixed_precision_is_float32_per_pair(tmp_path):
     # Relative to the largest force on a particle; a pair's own error is 1e-6 of a.
     mixed, double = (
-        run_lammps(system() + fluid("manymove/dpd", 1.0, f"precision {p}") + END, tmp_path)
+        run_lammps(system() + plain_fluid("manymove/dpd", 1.0, f"precision {p}") + END, tmp_path)
         for p in ("mixed", "double")
     )
     assert_close(mixed.forces(), double.forces(), 1e-6)
@@ -178,7 +156,9 @@ thermo_style custom step pe c_total c_pressure c_trace[1] c_trace[2] c_trace[3]
 thermo_modify format float %.16g norm no
 run 0
 """
-    run = run_lammps(system() + fluid("manymove/dpd", 1.0, "precision double") + columns, tmp_path)
+    run = run_lammps(
+        system() + plain_fluid("manymove/dpd", 1.0, "precision double") + columns, tmp_path
+    )
     table = run.thermo()
     assert table["c_total"] == pytest.approx(table["PotEng"], rel=1e-12)
     trace = sum(table[f"c_trace[{k}]"] for k in (1, 2, 3))
@@ -284,7 +264,7 @@ def test_particles_in_one_place_feel_no_force(tmp_path):
 
 
 def test_minimization_feels_the_conservative_force_alone(tmp_path):
-    start = system(atoms=400) + fluid("manymove/dpd", 1.0, "precision double") + THERMO
+    start = system(atoms=400) + plain_fluid("manymove/dpd", 1.0, "precision double") + THERMO
     run = run_lammps(start + "thermo 1\nminimize 0 1e-8 300 3000\n", tmp_path)
     energies = run.thermo()["PotEng"]
     assert (np.diff(energies) <= 0).all()
@@ -304,7 +284,7 @@ pair_write 1 2 50 r 0.1 1.3 table soft
 """
     tables, locals_ = [], []
     for style, tail in (("dpd", ""), ("manymove/dpd", "precision double")):
-        run = run_lammps(system(atoms=200) + fluid(style, 0.0, tail) + columns, tmp_path)
+        run = run_lammps(system(atoms=200) + plain_fluid(style, 0.0, tail) + columns, tmp_path)
         lines = (run.directory / "pairs").read_text().split("ITEM: ENTRIES")[1].splitlines()[1:]
         locals_.append(np.array([[float(w) for w in line.split()[1:]] for line in lines]))
         rows = [line.split() for line in (run.directory / "table").read_text().splitlines()]
@@ -318,7 +298,7 @@ pair_write 1 2 50 r 0.1 1.3 table soft
 
 
 def test_fix_adapt_reaches_the_coefficients(tmp_path):
-    start = system() + fluid("manymove/dpd", 1.0, "precision double")
+    start = system() + plain_fluid("manymove/dpd", 1.0, "precision double")
     adapt = """
 variable one equal 33.0
 variable two equal 7.0
@@ -377,7 +357,7 @@ neighbor 0.3 bin
 
 
 def test_bonds_are_harmonic(tmp_path):
-    start = system(atoms=600) + fluid("dpd")
+    start = system(atoms=600) + plain_fluid("dpd")
     ends = END + "write_restart bonds\n"
     theirs = run_lammps(start + BONDS + ends, tmp_path)
     ours = run_lammps(
@@ -394,20 +374,15 @@ def test_bonds_are_harmonic(tmp_path):
 
 def test_walls_bounce_forward(tmp_path):
     # LAMMPS' wall/reflect does the same; ideal particles, so that nothing but walls acts.
-    start = """
-units lj
-comm_modify vel yes
-boundary f f p
-region box block 0 4 0 4 0 4
-create_box 1 box
-create_atoms 1 random 300 5 NULL
-mass 1 1.0
-velocity all create 3.0 5 loop all
-timestep 0.02
-pair_style manymove/dpd 0.0 1.0 3
-pair_coeff * * 0.0 0.0
-fix nve all nve
-"""
+    start = one_type(
+        "create_atoms 1 random 300 5 NULL",
+        "block 0 4 0 4 0 4",
+        "0.0 1.0 3",
+        "0.0 0.0",
+        before="boundary f f p",
+        timestep=0.02,
+    )
+    start += "velocity all create 3.0 5 loop all\n"
     faces = "xlo EDGE xhi 3.99 ylo 0.01 yhi EDGE"
     theirs = start.replace("xhi EDGE", "") + f"fix w all wall/reflect {faces}\n"
     ours = start + f"fix w all manymove/wall {faces}\n"

@@ -15,13 +15,11 @@ from dpd_decks import (
     system,
 )
 from lammps_host import THERMO, needs_lammps, run_lammps
-
-from manymove import _core
+from machine import GPU
 
 pytestmark = [
     needs_lammps,
-    pytest.mark.gpu,
-    pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device"),
+    *GPU,
 ]
 
 STEPS = 300

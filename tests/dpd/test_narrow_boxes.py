@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 
+import dpd_decks
 import numpy as np
 import pytest
-from dpd_decks import STAYS, WARNING, assert_close, resident
+from dpd_decks import STAYS, WARNING, assert_close, one_type, plain_fluid, resident
 from lammps_host import DUMP, THERMO, needs_lammps, run_lammps
-from laws import normal_tail
+from laws import FALSE_ALARM, normal_tail
 
 pytestmark = needs_lammps
-
-FALSE_ALARM = 1e-6
 
 # Narrower than twice the cutoff, than the cutoff, than half the cutoff (1.2).
 BOXES = {
@@ -28,31 +27,13 @@ def system(
     box: str, temperature: float = 0.0, style: str = "manymove/dpd", before: str = ""
 ) -> str:
     shape, atoms = BOXES[box]
+    before = f"atom_modify map array\n{before}"
+    flat = ""
+    if box == "two dimensions":
+        before, flat = f"dimension 2\n{before}", "fix flat all enforce2d\n"
     tail = "precision double" if style == "manymove/dpd" else ""
-    return f"""
-units lj
-dimension {2 if box == "two dimensions" else 3}
-atom_modify map array
-comm_modify vel yes
-{before}
-region box {shape}
-create_box 2 box
-create_atoms 1 random {(atoms + 1) // 2} 11 NULL
-create_atoms 2 random {atoms // 2} 12 NULL
-mass 1 1.0
-mass 2 2.0
-velocity all create 1.3 13 loop all
-timestep 0.005
-neighbor 0.3 bin
-pair_style {style} {temperature} 1.0 4711 {tail}
-pair_coeff 1 1 25.0 4.5
-pair_coeff 1 2 40.0 3.0 1.2
-pair_coeff 2 2 15.0 6.0 0.9
-fix nve all nve
-{"fix flat all enforce2d" if box == "two dimensions" else ""}
-{THERMO}
-{DUMP}
-"""
+    deck = dpd_decks.system(shape, atoms, before, timestep=0.005, bonds="")
+    return deck + plain_fluid(style, temperature, tail) + flat + THERMO + DUMP
 
 
 @pytest.mark.parametrize("newton", ["on", "off"])
@@ -104,19 +85,8 @@ def test_images_of_a_particle_have_random_numbers_of_their_own(tmp_path):
     places = "".join(
         f"create_atoms 1 single {x} {2 * k + 1} 1\n" for k in range(pairs) for x in (0.25, 0.75)
     )
-    deck = f"""
-units lj
-comm_modify vel yes
-region box block 0 1 0 {2 * pairs} 0 4
-create_box 1 box
-{places}mass 1 1.0
-timestep 0.01
-pair_style manymove/dpd 1.0 0.9 7 precision double
-pair_coeff 1 1 0.0 4.5
-fix nve all nve
-{DUMP}
-run 0
-"""
+    box, pair = f"block 0 1 0 {2 * pairs} 0 4", "1.0 0.9 7 precision double"
+    deck = one_type(places, box, pair, "0.0 4.5") + DUMP + "run 0\n"
     force = run_lammps(deck, tmp_path).forces()
     # The particles' own images, at a distance of 1, are beyond the cutoff.
     weight = math.sqrt(2 * 4.5 / 0.01) * (1 - 0.5 / 0.9)
@@ -128,7 +98,7 @@ run 0
 def test_a_particle_and_its_own_images_leave_each_other_alone(tmp_path):
     for newton in ("on", "off"):
         deck = system("three narrow edges", 1.0, before=f"newton {newton}")
-        deck = deck.replace("random 4 11 NULL", "single 1 0.2 0.3")
+        deck = deck.replace("random 3 11 NULL", "single 1 0.2 0.3")
         deck = deck.replace("create_atoms 2", "# create_atoms 2").replace("velocity", "# velocity")
         run = run_lammps(deck + "run 2\n", tmp_path)
         assert np.abs(run.forces()).max() < 1e-10
@@ -137,19 +107,14 @@ def test_a_particle_and_its_own_images_leave_each_other_alone(tmp_path):
 
 def test_the_temperature_is_that_of_the_fluid(tmp_path):
     """Ten particles in a box of 1.5 cutoffs, over 100 independent stretches of 10 time units."""
-    deck = """
-units lj
-comm_modify vel yes
-region box block 0 1.5 0 1.5 0 1.5
-create_box 1 box
-create_atoms 1 random 10 5 NULL
-mass 1 1.0
+    deck = one_type(
+        "create_atoms 1 random 10 5 NULL",
+        "block 0 1.5 0 1.5 0 1.5",
+        "1.0 1.0 7",
+        timestep=0.005,
+    )
+    deck += """
 velocity all create 1.0 6 mom yes
-timestep 0.005
-neighbor 0.3 bin
-pair_style manymove/dpd 1.0 1.0 7
-pair_coeff 1 1 25.0 4.5
-fix nve all nve
 run 2000
 compute t all temp
 fix t all ave/time 1 2000 2000 c_t file temperature

@@ -18,14 +18,17 @@ from dpd_decks import (
     TOLERANCE,
     WARNING,
     assert_close,
+    assert_same_steps,
     assert_stays,
     fluid,
+    one_type,
     pick,
     resident,
     state,
     system,
 )
 from lammps_host import THERMO, Run, needs_lammps, run_lammps
+from machine import on_gpu
 
 from manymove import _core
 
@@ -69,14 +72,7 @@ def test_a_few_steps_are_those_of_one_rank(deck, processors, precision, device, 
     where, ranks = grid(processors)
     one, many = run_lammps(start, tmp_path), run_lammps(where + start, tmp_path, ranks=ranks)
     assert_stays(many)
-    tolerance = TOLERANCE[precision]
-    for names in (("xu", "yu", "zu"), ("vx", "vy", "vz"), ("fx", "fy", "fz")):
-        assert_close(pick(many, *names), pick(one, *names), tolerance)
-    scale = abs(one.thermo()["Press"]).max()
-    for name, expected in one.thermo().items():
-        assert many.thermo()[name] == pytest.approx(
-            expected, rel=10 * tolerance, abs=10 * tolerance * scale
-        ), name
+    assert_same_steps(many, one, TOLERANCE[precision])
 
 
 @pytest.mark.parametrize("processors", ["2 1 1", "1 2 1"])
@@ -125,19 +121,8 @@ def test_the_same_deck_gives_the_same_bits(device, tmp_path):
 
 def test_particles_that_come_farther_than_expected(device, tmp_path):
     # From rest and faster and faster: the next build always comes too late, and is made in time.
-    deck = """
-units lj
-lattice sc 3.0
-comm_modify vel yes
-region box block 0 7 0 6 0 6
-create_box 1 box
-create_atoms 1 box
-mass 1 1.0
-pair_style manymove/dpd 0.0 1.0 7 precision double
-pair_coeff * * 25.0 4.5
-neighbor 0.3 bin
-timestep 0.01
-fix nve all nve
+    deck = one_type("create_atoms 1 box", "block 0 7 0 6 0 6", before="lattice sc 3.0")
+    deck += """
 region upper block INF INF 3 INF INF INF
 fix up all addforce 2.0 0.0 0.3 region upper
 fix down all addforce -1.0 0.0 0.0
@@ -185,10 +170,8 @@ WAYS = {
 }
 
 
-@pytest.mark.gpu
+@on_gpu
 def test_the_way_that_ghosts_take_does_not_change_a_bit(tmp_path):
-    if not _core.cuda_devices():
-        pytest.skip("no CUDA device")
     deck = DECKS["walls and body forces"].replace("precision double", "precision mixed")
     first, *others = (
         run_lammps(deck + resident("cuda", way) + "run 40\n" + END, tmp_path, ranks=2)
@@ -200,27 +183,13 @@ def test_the_way_that_ghosts_take_does_not_change_a_bit(tmp_path):
         assert (state(other) == state(first)).all()
 
 
-@pytest.mark.gpu
+@on_gpu
 def test_more_ghosts_than_expected(tmp_path):
     # All particles are at the faces between ranks, in a tenth of the box and less.
-    if not _core.cuda_devices():
-        pytest.skip("no CUDA device")
-    deck = """
-units lj
-processors 2 1 1
-comm_modify vel yes
-region box block 0 30 0 12 0 12
-create_box 1 box
-region middle block 14 16 0 12 0 12
-create_atoms 1 random 3000 17 middle
-mass 1 1.0
-velocity all create 1.0 19 loop geom
-pair_style manymove/dpd 1.0 1.0 7 precision double
-pair_coeff * * 25.0 4.5
-neighbor 0.3 bin
-timestep 0.01
-fix nve all nve
-"""
+    create = "region middle block 14 16 0 12 0 12\ncreate_atoms 1 random 3000 17 middle"
+    pair, where = "1.0 1.0 7 precision double", "processors 2 1 1"
+    deck = one_type(create, "block 0 30 0 12 0 12", pair, before=where)
+    deck += "velocity all create 1.0 19 loop geom\n"
     host, peer = (
         run_lammps(deck + resident("cuda", way) + "run 40\n" + END, tmp_path, ranks=2)
         for way in ("transport host", "transport peer")
@@ -335,24 +304,9 @@ def test_restart_continues(device, tmp_path):
 
 def test_ranks_without_particles(device, tmp_path):
     # All are in one corner and at rest: three of four ranks have none, then one comes.
-    deck = f"""
-units lj
-comm_modify vel yes
-region box block 0 8 0 8 0 8
-create_box 1 box
-create_atoms 1 single 1 1 1
-create_atoms 1 single 1 3.9 1
-mass 1 1.0
-set atom 2 vy 1.0
-pair_style manymove/dpd 0.0 1.0 7 precision double
-pair_coeff * * 25.0 0.0
-neighbor 0.2 bin
-timestep 0.01
-fix nve all nve
-{resident(device)}{THERMO}
-run 40
-{END}"""
-    run = run_lammps("processors 1 4 1\n" + deck, tmp_path, ranks=4)
+    create = "create_atoms 1 single 1 1 1\ncreate_atoms 1 single 1 3.9 1\nset atom 2 vy 1.0"
+    deck = one_type(create, law="25.0 0.0", before="processors 1 4 1", skin=0.2)
+    run = run_lammps(deck + resident(device) + THERMO + "run 40\n" + END, tmp_path, ranks=4)
     assert_stays(run)
     assert pick(run, "yu")[:, 0] == pytest.approx([1.0, 4.3], abs=1e-12)
 
@@ -388,11 +342,9 @@ def test_an_exploding_system_is_an_error(device, tmp_path):
     assert re.search(r"ERROR.*(Lost atoms|outside the box)", run.output), run.output
 
 
-@pytest.mark.gpu
+@on_gpu
 def test_nccl_that_cannot_serve_is_an_error(tmp_path):
     devices = len(_core.cuda_devices())
-    if not devices:
-        pytest.skip("no CUDA device")
     deck = system() + fluid() + resident("cuda", "transport nccl") + "run 4\n"
     run = run_lammps(deck, tmp_path, ranks=devices + 1, fails=True)
     assert re.search(
@@ -403,29 +355,23 @@ def test_nccl_that_cannot_serve_is_an_error(tmp_path):
 
 def test_a_bond_beyond_reach_is_an_error(device, tmp_path):
     # Two free particles that fly apart, one on each rank.
-    deck = f"""
-units lj
-atom_style bond
-comm_modify vel yes
-region box block 0 8 0 8 0 8
-create_box 1 box bond/types 1 extra/bond/per/atom 1 extra/special/per/atom 1
-create_atoms 1 single 3.8 4 4
-create_atoms 1 single 4.2 4 4
-mass 1 1.0
+    deck = one_type(
+        "create_atoms 1 single 3.8 4 4\ncreate_atoms 1 single 4.2 4 4",
+        pair="0.0 1.0 7",
+        law="0.0 0.0",
+        before="atom_style bond\nprocessors 2 1 1",
+        skin=0.2,
+        timestep=0.05,
+        bonds="bond/types 1 extra/bond/per/atom 1 extra/special/per/atom 1",
+    )
+    deck += """
 set atom 1 vx -1.0
 set atom 2 vx 1.0
 bond_style manymove/harmonic
 bond_coeff 1 0.0 0.5
 create_bonds single/bond 1 1 2
-pair_style manymove/dpd 0.0 1.0 7
-pair_coeff * * 0.0 0.0
-neighbor 0.2 bin
-timestep 0.05
-fix nve all nve
-{resident(device)}
-run 60
 """
-    run = run_lammps("processors 2 1 1\n" + deck, tmp_path, ranks=2, fails=True)
+    run = run_lammps(deck + resident(device) + "run 60\n", tmp_path, ranks=2, fails=True)
     assert re.search(
         r"ERROR.*a bond of particle [12] is longer at step \d+ than cutoff and skin", run.output
     ), run.output

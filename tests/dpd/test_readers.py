@@ -11,6 +11,7 @@ from dpd_decks import (
     assert_stays,
     compare,
     fluid,
+    one_type,
     pick,
     resident,
     state,
@@ -131,25 +132,13 @@ run 6
 def test_a_region_ends_at_periodic_faces(device, tmp_path):
     # The first particle passes the face y = 0 before the third of five steps and is in the upper
     # half from then on: two and a half steps with a force of 1.
-    deck = f"""
-units lj
-comm_modify vel yes
-region box block 0 6 0 6 0 6
-create_box 1 box
-create_atoms 1 single 3 0.025 3
-create_atoms 1 single 1 3 3
-mass 1 1.0
-set atom 1 vy -1.0
-timestep 0.01
-pair_style manymove/dpd 0.0 1.0 7 precision double
-pair_coeff * * 0.0 0.0
-fix nve all nve
+    create = "create_atoms 1 single 3 0.025 3\ncreate_atoms 1 single 1 3 3\nset atom 1 vy -1.0"
+    deck = one_type(create, "block 0 6 0 6 0 6", law="0.0 0.0")
+    deck += """
 region upper block INF INF 3.5 6 INF INF
 fix push all addforce 1.0 0.0 0.0 region upper
-{resident(device)}
-run 5
-{END}"""
-    run = run_lammps(deck, tmp_path)
+"""
+    run = run_lammps(deck + resident(device) + "run 5\n" + END, tmp_path)
     assert_stays(run)
     assert pick(run, "vx")[:, 0] == pytest.approx([0.025, 0.0], abs=1e-15)
     assert pick(run, "yu")[0, 0] == pytest.approx(-0.025, abs=1e-15)

@@ -4,33 +4,25 @@ with `device auto` without a GPU, and in decks that LAMMPS runs although the eng
 from __future__ import annotations
 
 import re
-import subprocess
-import tempfile
-from pathlib import Path
 
 import pytest
-from dpd_decks import BONDS, DECKS, END, STAYS, WALLS, WARNING, fluid, resident, state, system
-from lammps_host import THERMO, Run, needs_lammps, run_lammps
-
-from manymove.lammps import host
+from dpd_decks import (
+    BONDS,
+    DECKS,
+    END,
+    STAYS,
+    THROWN,
+    WALLS,
+    WARNING,
+    fluid,
+    one_type,
+    resident,
+    state,
+    system,
+)
+from lammps_host import THERMO, needs_lammps, run_lammps
 
 pytestmark = needs_lammps
-
-
-def run_with(deck: str, tmp_path: Path, *arguments: str, ranks: int = 1, **variables: str) -> Run:
-    """Runs a deck with command-line arguments of LAMMPS and environment variables."""
-    directory = Path(tempfile.mkdtemp(dir=tmp_path))
-    (directory / "in").write_text(deck)
-    done = subprocess.run(
-        [*host.command(ranks), "-in", "in", "-log", "none", "-nocite", *arguments],
-        cwd=directory,
-        env={**host.environment(), "OMP_NUM_THREADS": "1", **variables},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return Run(done.stdout + done.stderr, directory)
 
 
 # ---- the OPENMP package ----
@@ -52,7 +44,7 @@ def test_threads_of_lammps_leave_the_particles_with_the_engine(way, name, device
     end = reader + "thermo_style custom step pe c_sum\nthermo 4\nrun 12\n" + END
     deck = DECKS[name] + resident(device) + end
     plain = run_lammps(deck, tmp_path)
-    ours = run_with(command + deck, tmp_path, *arguments, **variables)
+    ours = run_lammps(command + deck, tmp_path, arguments=arguments, **variables)
     assert STAYS in ours.output and WARNING not in ours.output, ours.output
     assert (state(ours) == state(plain)).all()
     assert (ours.thermo()["c_sum"] == plain.thermo()["c_sum"]).all()
@@ -60,7 +52,7 @@ def test_threads_of_lammps_leave_the_particles_with_the_engine(way, name, device
 
 def test_a_threaded_variant_that_acts_within_steps_is_named(tmp_path):
     deck = system() + fluid() + "unfix nve\nfix n all nvt temp 1.0 1.0 1.0\n" + resident("cpu")
-    output = run_with(deck + "run 2\n", tmp_path, "-sf", "omp").output
+    output = run_lammps(deck + "run 2\n", tmp_path, arguments=("-sf", "omp")).output
     (warning,) = (line for line in output.splitlines() if WARNING in line)
     assert "on the device: fix n nvt/omp. Every step" in warning
 
@@ -76,7 +68,7 @@ def test_without_a_gpu_auto_is_the_engine_for_the_cpu(way, name, tmp_path, monke
     end = THERMO + "thermo 5\nrun 10\n" + END
     cpu = run_lammps(DECKS[name] + resident("cpu") + end, tmp_path)
     deck = command + DECKS[name] + resident("auto") + end
-    auto = run_with(deck, tmp_path, *arguments, **variables)
+    auto = run_lammps(deck, tmp_path, arguments=arguments, **variables)
     assert re.search(r"no CUDA device \(.+\), the particles are on cpu", auto.output)
     assert "manymove" not in "".join(re.findall("WARNING.*", auto.output))
     assert (state(auto) == state(cpu)).all()
@@ -87,31 +79,14 @@ def test_several_ranks_of_one_thread_are_lammps_verlet(threads, stays, tmp_path,
     """LAMMPS' verlet is faster than the engine there."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     deck = DECKS["bonds"] + resident("auto") + "run 4\n"
-    run = run_with(deck, tmp_path, ranks=2, OMP_NUM_THREADS=str(threads))
+    run = run_lammps(deck, tmp_path, ranks=2, OMP_NUM_THREADS=str(threads))
     place = "are on cpu" if stays else "stay on the host"
     assert re.search(rf"no CUDA device \(.+\), the particles {place}", run.output), run.output
     assert WARNING not in run.output
 
 
 # A particle leaves through an open face: LAMMPS deletes it and continues.
-ESCAPE = """
-units lj
-comm_modify vel yes
-boundary p p f
-region box block 0 8 0 8 0 8
-create_box 1 box
-create_atoms 1 single 2 2 6.5
-create_atoms 1 single 6 6 1.5
-mass 1 1.0
-set atom 1 vz 12.0
-pair_style manymove/dpd 0.0 1.0 4711
-pair_coeff 1 1 0.0 0.0
-timestep 0.1
-fix nve all nve
-group first id 1
-{walls}
-thermo_modify lost ignore
-"""
+ESCAPE = one_type(THROWN, pair="0.0 1.0 4711", law="0.0 0.0", before="boundary p p f", timestep=0.1)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +99,7 @@ thermo_modify lost ignore
 )
 def test_auto_leaves_a_deck_that_may_lose_particles_on_the_host(walls, face, tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    deck = ESCAPE.format(walls="group second id 2\n" + walls)
+    deck = ESCAPE + "group second id 2\n" + walls + "thermo_modify lost ignore\n"
     auto = run_lammps(deck + resident("auto") + "run 20\n", tmp_path)
     assert "on 1 procs for 20 steps with 1 atoms" in auto.output
     (warning,) = (line for line in auto.output.splitlines() if WARNING in line)
@@ -144,5 +119,5 @@ def test_auto_leaves_long_bonds_of_several_ranks_on_the_host(tmp_path, monkeypat
     far = "comm_modify cutoff 3.0\n"
     deck = DECKS["bonds"] + far + "create_bonds single/bond 1 1 2\n" + resident("auto")
     deck = deck.replace(BONDS, BONDS + far)
-    run = run_with(deck + "run 2\n", tmp_path, ranks=2, OMP_NUM_THREADS="2")
+    run = run_lammps(deck + "run 2\n", tmp_path, ranks=2, OMP_NUM_THREADS="2")
     assert "device auto with bonds and a comm_modify cutoff" in run.output

@@ -12,12 +12,15 @@ from dpd_decks import (
     END,
     NARROW,
     STAYS,
+    THROWN,
     TOLERANCE,
     WARNING,
     assert_close,
+    assert_same_steps,
     assert_stays,
     compare,
     fluid,
+    one_type,
     pick,
     resident,
     state,
@@ -38,14 +41,7 @@ def test_a_few_steps_are_those_of_the_host(deck, precision, device, tmp_path):
     host = run_lammps(start + end, tmp_path)
     ours = run_lammps(start + resident(device) + end, tmp_path)
     assert_stays(ours)
-    tolerance = TOLERANCE[precision]
-    for names in (("xu", "yu", "zu"), ("vx", "vy", "vz"), ("fx", "fy", "fz")):
-        assert_close(pick(ours, *names), pick(host, *names), tolerance)
-    scale = abs(host.thermo()["Press"]).max()
-    for name, expected in host.thermo().items():
-        assert ours.thermo()[name] == pytest.approx(
-            expected, rel=10 * tolerance, abs=10 * tolerance * scale
-        ), name
+    assert_same_steps(ours, host, TOLERANCE[precision])
 
 
 @pytest.mark.parametrize("deck", ["one type", "triclinic", "bonds", "walls and body forces"])
@@ -340,21 +336,14 @@ def test_a_missing_gpu_is_an_error(tmp_path, monkeypatch):
 @pytest.mark.parametrize("precision", ["double", "mixed"])
 def test_a_particle_exactly_at_a_wall_is_inside(precision, device, tmp_path):
     # From 7.75 with velocity 1 and time step 1/4: at the wall, then back.
-    start = f"""
-boundary f f f
-comm_modify vel yes
-region box block 0 8 0 8 0 8
-create_box 1 box
-create_atoms 1 single 7.75 4 4
-create_atoms 1 single 4 4 4
-mass 1 1.0
-set atom 1 vx 1.0
-pair_style manymove/dpd 0.0 1.0 4711 precision {precision}
-pair_coeff 1 1 0.0 0.0
-timestep 0.25
-fix nve all nve
-fix walls all manymove/wall xlo EDGE xhi EDGE
-"""
+    start = one_type(
+        "create_atoms 1 single 7.75 4 4\ncreate_atoms 1 single 4 4 4\nset atom 1 vx 1.0",
+        pair=f"0.0 1.0 4711 precision {precision}",
+        law="0.0 0.0",
+        before="boundary f f f",
+        timestep=0.25,
+    )
+    start += "fix walls all manymove/wall xlo EDGE xhi EDGE\n"
     run = run_lammps(start + resident(device) + THERMO + DUMP + "thermo 1\nrun 3\n", tmp_path)
     assert_stays(run)
     x = [pick(run, "x", file="dump", frame=frame)[0, 0] for frame in range(4)]
@@ -363,22 +352,14 @@ fix walls all manymove/wall xlo EDGE xhi EDGE
 
 def thrown_at_walls(walls: str, precision: str) -> str:
     """Two free particles, up from z = 6.5 and down from 1.5, by 3 in a step."""
-    return f"""
-boundary p p f
-comm_modify vel yes
-region box block 0 8 0 8 0 8
-create_box 1 box
-create_atoms 1 single 2 2 6.5
-create_atoms 1 single 6 6 1.5
-mass 1 1.0
-set atom 1 vz 12.0
-set atom 2 vz -12.0
-pair_style manymove/dpd 0.0 1.0 4711 precision {precision}
-pair_coeff 1 1 0.0 0.0
-timestep 0.25
-fix nve all nve
-fix walls all manymove/wall {walls}
-"""
+    deck = one_type(
+        THROWN,
+        pair=f"0.0 1.0 4711 precision {precision}",
+        law="0.0 0.0",
+        before="boundary p p f",
+        timestep=0.25,
+    )
+    return f"{deck}set atom 2 vz -12.0\nfix walls all manymove/wall {walls}\n"
 
 
 @pytest.mark.parametrize("precision", ["double", "mixed"])

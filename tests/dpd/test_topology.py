@@ -12,6 +12,7 @@ from dpd_decks import (
     assert_close,
     assert_stays,
     fluid,
+    one_type,
     pick,
     resident,
     state,
@@ -97,17 +98,13 @@ def test_ids_up_to_the_largest(last, device, tmp_path):
     assert_close(state(many), state(one), 1e-8)
 
 
-PAIR = """
-units lj
-atom_style bond
-newton on NEWTON
-comm_modify vel yes
-region box block 0 8 0 8 0 8
-create_box 1 box bond/types 2 extra/bond/per/atom 2 extra/special/per/atom 4
-create_atoms 1 single LEFT 4 4
-create_atoms 1 single RIGHT 4 4
-create_atoms 1 single 4.0 4.3 4
-mass 1 1.0
+PAIR = one_type(
+    "create_atoms 1 single LEFT 4 4\ncreate_atoms 1 single RIGHT 4 4\n"
+    "create_atoms 1 single 4.0 4.3 4",
+    before="atom_style bond\nnewton on NEWTON",
+    bonds="bond/types 2 extra/bond/per/atom 2 extra/special/per/atom 4",
+)
+PAIR += """
 velocity all set 3.0 0.1 0.0
 bond_style manymove/harmonic
 bond_coeff 1 20.0 0.5
@@ -115,11 +112,6 @@ bond_coeff 2 30.0 0.6
 special_bonds lj 0 0.5 1
 create_bonds single/bond 1 1 2
 create_bonds single/bond 2 2 3
-pair_style manymove/dpd 0.0 1.0 7 precision double
-pair_coeff * * 25.0 4.5
-neighbor 0.3 bin
-timestep 0.01
-fix nve all nve
 """
 
 

@@ -19,8 +19,7 @@ from dpd_decks import (
     system,
 )
 from lammps_host import THERMO, Run, needs_lammps, run_lammps
-
-from manymove import _core
+from machine import on_gpu
 
 pytestmark = needs_lammps
 
@@ -111,8 +110,7 @@ def test_a_velocity_that_is_not_finite_is_an_error(device, tmp_path):
     assert "the velocity of particle 7 is not finite" in run.output, run.output
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")
+@on_gpu
 @pytest.mark.parametrize(
     ("fix", "bytes_per_step"),
     # Velocities down and up; for momentum also positions (24) and images (12) down. At a few steps

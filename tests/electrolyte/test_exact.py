@@ -136,39 +136,34 @@ def test_simd_levels_and_threads_make_the_same_chain(monkeypatch, precision, met
     assert len(hashes) == 1
 
 
+def copy_of(ions: Electrolyte, precision: str, first_sweep: int) -> Electrolyte:
+    return Electrolyte(
+        ions.positions,
+        ions.types,
+        ions.species,
+        radius=ions.radius,
+        precision=precision,
+        seed=3,
+        first_sweep=first_sweep,
+        device="cpu",
+    )
+
+
 def test_mixed_precision_flips_few_decisions():
     """Each sweep starts from the same configuration; differences come from rounding alone."""
     exact = trivalent(512, precision="double", device="cpu")
     flips = moved = 0
     for sweep in range(40):
         exact.run(1)
-        mixed = Electrolyte(
-            exact.positions,
-            exact.types,
-            exact.species,
-            radius=exact.radius,
-            precision="mixed",
-            seed=3,
-            first_sweep=exact.sweep,
-            device="cpu",
-        )
-        assert sweep + 1 == exact.sweep
+        mixed = copy_of(exact, "mixed", exact.sweeps)
+        assert sweep + 1 == exact.sweeps
         before = exact.positions
         exact.run(1)
         mixed.run(1)
         differ = (exact.positions != mixed.positions).any(axis=1)
         moved += int((exact.positions != before).any(axis=1).sum())
         flips += int(differ.sum())
-        exact = Electrolyte(
-            exact.positions,
-            exact.types,
-            exact.species,
-            radius=exact.radius,
-            precision="double",
-            seed=3,
-            first_sweep=sweep + 1,
-            device="cpu",
-        )
+        exact = copy_of(exact, "double", sweep + 1)
     assert moved > 5000
     assert flips <= 2  # 2e4 trials, errors of 1e-6 kT
 
@@ -228,7 +223,7 @@ def test_no_energy_of_a_long_run_is_lost():
     first = ions.energies
     ions.run(1 << 20)
     energies = ions.energies
-    assert energies.size == ions.sweep
+    assert energies.size == ions.sweeps
     assert energies[:3] == pytest.approx(first, rel=1e-12)
     assert energies[-1] == pytest.approx(ions.energy, rel=1e-12)
 

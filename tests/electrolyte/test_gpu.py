@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from electrolytes import dense, trivalent
+from machine import GPU
 
 from manymove import Electrolyte, _core
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device"),
-]
+pytestmark = GPU
 
 
 @pytest.mark.parametrize("periodic", [False, True])

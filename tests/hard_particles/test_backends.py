@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 from hard_disks import lattice
-from machine import runnable_simd_levels
+from machine import on_gpu, runnable_simd_levels
 
-from manymove import HardDisks, _core
+from manymove import HardDisks
 from manymove.hard_particles import hexagonal_packing, random_packing, square_packing
 
 LEVELS = runnable_simd_levels()
@@ -93,8 +93,7 @@ def test_threads_and_simd_levels_make_no_difference(name, monkeypatch):
         assert trajectory(positions, box, **settings) == (expected, psi6)
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")
+@on_gpu
 @pytest.mark.parametrize("name", [*CONFIGURATIONS, *range(40)])
 def test_cpu_and_gpu_make_the_same_decisions(name):
     positions, box, settings = case(name)

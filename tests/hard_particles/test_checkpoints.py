@@ -47,10 +47,10 @@ def test_a_loaded_checkpoint_goes_on_bit_for_bit(device, fluid, tmp_path, settin
             loaded.run(11.1)
         assert loaded.state_hash == disks.state_hash
         assert np.array_equal(loaded.positions, disks.positions)
-        assert (loaded.trial_moves, loaded.accepted_moves, loaded.cycle) == (
+        assert (loaded.trial_moves, loaded.accepted_moves, loaded.cycles) == (
             disks.trial_moves,
             disks.accepted_moves,
-            disks.cycle,
+            disks.cycles,
         )
 
 

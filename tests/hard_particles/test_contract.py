@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hard_disks import closest_distance, make
 from machine import limits_address_space
+from processes import run, start
 
 from manymove import HardDisks
 from manymove.hard_particles import hexagonal_packing, random_packing, square_packing
@@ -111,12 +112,12 @@ def test_the_unit_of_length_is_arbitrary(device, fluid, diameter):
 def test_run_stops_at_the_cycle_nearest_to_the_sweeps_asked_for(device, fluid):
     disks = make(fluid, device)
     disks.run(0)
-    assert disks.cycle == 0
+    assert disks.cycles == 0
     goal = 0
     for sweeps in (50, 5, 100.5, 3):
         disks.run(sweeps)
         goal += sweeps
-        assert abs(disks.sweeps - goal) <= 0.6 * disks.sweeps / disks.cycle
+        assert abs(disks.sweeps - goal) <= 0.6 * disks.sweeps / disks.cycles
     assert disks.sweeps == disks.trial_moves / disks.N
     assert 0 < disks.accepted_moves < disks.trial_moves
     assert disks.acceptance == disks.accepted_moves / disks.trial_moves
@@ -127,26 +128,26 @@ def test_many_short_runs_add_up(device, fluid):
     disks = make(fluid, device)
     for _ in range(1000):
         disks.run(0.3)
-    assert disks.sweeps == pytest.approx(300, abs=disks.sweeps / disks.cycle)
+    assert disks.sweeps == pytest.approx(300, abs=disks.sweeps / disks.cycles)
 
 
 def test_run_until_counts_from_the_start_and_never_goes_back(device, fluid):
     disks = make(fluid, device)
     disks.run_until(100)
     reached = disks.trial_moves
-    assert disks.sweeps == pytest.approx(100, abs=disks.sweeps / disks.cycle)
+    assert disks.sweeps == pytest.approx(100, abs=disks.sweeps / disks.cycles)
     disks.run_until(50)
     assert disks.trial_moves == reached
     disks.run(5)  # from where it is
-    assert disks.sweeps == pytest.approx(105, abs=disks.sweeps / disks.cycle)
+    assert disks.sweeps == pytest.approx(105, abs=disks.sweeps / disks.cycles)
 
 
 def test_run_cycles_runs_just_as_many(device, fluid):
     disks = make(fluid, device)
     disks.run_cycles(0)
-    assert disks.cycle == 0
+    assert disks.cycles == 0
     disks.run_cycles(7)
-    assert disks.cycle == 7
+    assert disks.cycles == 7
     with pytest.raises(ValueError, match="cycles must not be negative, got -1"):
         disks.run_cycles(-1)
 
@@ -159,7 +160,7 @@ def test_run_refuses_sweeps_that_are_none(fluid, sweeps):
     if not math.isfinite(sweeps):
         with pytest.raises(ValueError, match="sweeps must be finite"):
             disks.run_until(sweeps)
-    assert disks.cycle == 0
+    assert disks.cycles == 0
 
 
 def test_the_callback_sees_the_run_go_on_and_leaves_no_trace(device, fluid):
@@ -191,10 +192,10 @@ def test_an_exception_in_the_callback_leaves_a_valid_state(device, fluid, except
     stopped = disks.sweeps
     assert stopped < 1e8
     alone = make(fluid, device)
-    alone.run_cycles(disks.cycle)
+    alone.run_cycles(disks.cycles)
     assert alone.state_hash == disks.state_hash
     disks.run(5)  # the rest of the interrupted run is forgotten
-    assert disks.sweeps - stopped == pytest.approx(5, abs=2 * stopped / alone.cycle)
+    assert disks.sweeps - stopped == pytest.approx(5, abs=2 * stopped / alone.cycles)
 
 
 INTERRUPTED = """
@@ -210,7 +211,7 @@ try:
     disks.run(1e12)
 except KeyboardInterrupt:
     print("stopped", flush=True)
-    print(disks.cycle, disks.state_hash, disks.max_overlap(), disks.sweeps > 1, flush=True)
+    print(disks.cycles, disks.state_hash, disks.max_overlap(), disks.sweeps > 1, flush=True)
     disks.run(1)
     print("went on", flush=True)
 """
@@ -218,12 +219,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("N", [10, 100_000])
 def test_ctrl_c_stops_a_run_within_a_second(device, N):
-    child = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, device, str(N)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    child = start([sys.executable, "-c", INTERRUPTED, device, N], stderr=subprocess.PIPE)
     try:
         assert child.stdout.readline().strip() == "running", child.stderr.read()
         time.sleep(0.5)
@@ -270,14 +266,7 @@ print("went on")
 def test_when_memory_or_threads_run_out_the_process_goes_on(edge, threads, error):
     code = LIMITED.format(edge=edge, threads=threads, error=error)
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=environment,
-        check=True,
-    )
+    done = run([sys.executable, "-c", code], env=environment, check=True)
     assert "refused" in done.stdout
     assert "went on" in done.stdout
 

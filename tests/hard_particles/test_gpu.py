@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from machine import GPU
 
-from manymove import HardDisks, _core
+from manymove import HardDisks
 from manymove.hard_particles import random_packing
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device"),
-]
+pytestmark = GPU
 
 
 class OnlyCudaArrayInterface:

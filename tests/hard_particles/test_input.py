@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from hard_disks import closest_distance, lattice, make
+from machine import on_gpu
 
 from manymove import _core
 from manymove.hard_particles import OverlapError, hexagonal_packing
@@ -43,16 +44,16 @@ def test_the_input_is_not_changed(device, fluid):
     assert np.array_equal(positions, before)
 
 
+class OnDevice:
+    """An array that no GPU has."""
+
+    def __init__(self, **face):
+        whole = {"shape": (3, 2), "typestr": "<f8", "data": (0xDEAD0000, False), "version": 3}
+        self.__cuda_array_interface__ = {**whole, **face}
+
+
 @pytest.mark.skipif(_core.cuda_compiled, reason="this build has CUDA")
 def test_without_cuda_a_cuda_array_is_refused_by_name():
-    class OnDevice:
-        __cuda_array_interface__ = {  # noqa: RUF012
-            "shape": (3, 2),
-            "typestr": "<f8",
-            "data": (0xDEAD0000, False),
-            "version": 3,
-        }
-
     with pytest.raises(RuntimeError, match="a CUDA array, but this build of manymove has no CUDA"):
         make((OnDevice(), (9.0, 9.0)))
 
@@ -67,17 +68,8 @@ def test_without_cuda_a_cuda_array_is_refused_by_name():
     ],
 )
 def test_cuda_arrays_are_checked_before_they_are_read(face, message):
-    class OnDevice:
-        __cuda_array_interface__ = {  # noqa: RUF012
-            "shape": (3, 2),
-            "typestr": "<f8",
-            "data": (0xDEAD0000, False),
-            "version": 3,
-            **face,
-        }
-
     with pytest.raises((ValueError, TypeError), match=message):
-        make((OnDevice(), (9.0, 9.0)))
+        make((OnDevice(**face), (9.0, 9.0)))
 
 
 THREE = np.array([[-3.0, 0.0], [0.0, 0.0], [3.0, 3.0]])
@@ -86,16 +78,12 @@ THREE = np.array([[-3.0, 0.0], [0.0, 0.0], [3.0, 3.0]])
 @pytest.mark.parametrize(
     ("positions", "error", "message"),
     [
-        (THREE.tolist(), TypeError, "positions must be an array"),
         ("disks", TypeError, "positions must be an array"),
         (None, TypeError, "."),
         (THREE.astype(int), TypeError, "float32 or float64"),
         (THREE.astype(complex), TypeError, "float32 or float64"),
         (THREE.astype(np.float16), TypeError, "float32 or float64"),
         (THREE.astype(">f8"), TypeError, "positions must be"),
-        (np.asfortranarray(THREE), ValueError, "C-contiguous; numpy.ascontiguousarray"),
-        (THREE[::-1], ValueError, "C-contiguous"),
-        (np.repeat(THREE, 2, axis=0)[::2], ValueError, "C-contiguous"),
         (THREE.ravel(), ValueError, r"shape \(N, 2\)"),
         (THREE[None], ValueError, r"shape \(N, 2\)"),
         (np.zeros((2, 3)), ValueError, r"shape \(N, 2\)"),
@@ -207,8 +195,7 @@ def test_without_a_gpu_auto_means_cpu_and_cuda_is_refused():
         make((np.zeros((1, 2)), (9.0, 9.0)), "cuda")
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")
+@on_gpu
 def test_with_a_gpu_auto_means_the_first():
     disks = make((np.zeros((1, 2)), (9.0, 9.0)), "auto")
     assert disks.device == "cuda:0"

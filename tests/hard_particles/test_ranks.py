@@ -6,48 +6,36 @@ Nothing here is statistical: whatever one rank samples right, several do.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
+import processes
 import pytest
 import ranks_program
 from commands import CLEAN, COMMAND, MPIEXEC, summary_of
+from documents import SUPPORT
+from machine import on_gpu
+from processes import Job, on_ranks
 
-from manymove import HardDisks, _core
+from manymove import HardDisks
 from manymove.jobs.ranks import Ranks
 
 pytest.importorskip("mpi4py")
 pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
-PROGRAM = Path(ranks_program.__file__)
+PROGRAM = "ranks_program.py"
 SMALL = "disks --particles 3000 --sweeps 300 --equilibrate 50 --frames 3 --threads 1".split()
 SMALL += ["--device", "cpu", "--quiet"]
 
 
-def launch(ranks: int, *arguments: object, **environment: str) -> subprocess.CompletedProcess:
-    """One that hangs fails the test."""
-    return subprocess.run(
-        [MPIEXEC, "-n", str(ranks), *map(str, arguments)],
-        env={**CLEAN, **environment},
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-
-
 def found(ranks: int, task: str, folder: Path, **environment: str) -> list:
-    """What each rank found."""
-    end = launch(ranks, sys.executable, PROGRAM, task, folder, **environment)
-    assert end.returncode == 0, end.stderr
-    return [json.loads((folder / f"{task}-{rank}.json").read_text()) for rank in range(ranks)]
+    return processes.found(PROGRAM, ranks, task, folder, fails=False, **environment)
 
 
 def manymove(ranks: int, *arguments: object) -> subprocess.CompletedProcess:
-    return launch(ranks, *COMMAND, *arguments)
+    return processes.run([*on_ranks(ranks), *COMMAND, *arguments])
 
 
 def assert_same_trajectories(many: list, device: str) -> None:
@@ -65,8 +53,7 @@ def test_the_trajectory_is_that_of_one_rank(ranks, tmp_path):
     assert_same_trajectories(found(ranks, "trajectories", tmp_path), "cpu")
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")
+@on_gpu
 def test_the_trajectory_is_that_of_one_gpu(tmp_path):
     assert_same_trajectories(found(2, "trajectories", tmp_path, RANKS_DEVICE="cuda"), "cuda")
 
@@ -120,8 +107,7 @@ def test_neighbours_on_one_machine_share_memory(tmp_path):
 
 
 def test_a_rank_that_leaves_ends_the_run(tmp_path):
-    end = launch(2, sys.executable, PROGRAM, "lost", tmp_path)
-    assert end.returncode != 0
+    Job([*on_ranks(2), sys.executable, SUPPORT / PROGRAM, "lost", tmp_path]).failure(100)
     left = tmp_path / "lost-0.json"  # mpiexec may have been faster than the timeout
     if left.exists():
         assert "RankLost after True: rank 1 of 2 has been silent for 3 s" in left.read_text()
@@ -164,43 +150,13 @@ def test_the_command_decomposed_gives_the_results_of_one_rank(alone, tmp_path):
 
 def test_a_killed_rank_ends_the_job_and_others_resume_it(alone, tmp_path):
     arguments = [*SMALL, "--output", tmp_path, "--decompose"]
-    job = subprocess.Popen(
-        [MPIEXEC, "-n", "2", *COMMAND, *arguments, "--checkpoint", "0.05"],
-        env=CLEAN,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "checkpoint-0.state").exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    os.kill(rank_of(job.pid), signal.SIGKILL)
-    began = time.monotonic()
-    job.communicate(timeout=60)
-    assert job.returncode != 0 and time.monotonic() - began < 60
+    job = Job([*on_ranks(2), *COMMAND, *arguments, "--checkpoint-every", "0.05"])
+    job.until(lambda: (tmp_path / "checkpoint-0.state").exists())
+    job.send(signal.SIGKILL, last_only=True)
+    job.failure()
     end = manymove(3, *arguments, "--resume")
     assert end.returncode == 0, end.stderr
     assert_same_results(tmp_path, alone, 3)
-
-
-def rank_of(launcher: int) -> int:
-    """A process of the job: a Python below the launcher."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                name = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            parents[int(entry.name)] = (int(fields[1]), name)
-
-    def below(pid: int) -> bool:
-        while pid in parents and pid != launcher:
-            pid = parents[pid][0]
-        return pid == launcher
-
-    return next(p for p, (_, name) in parents.items() if b"manymove.cli" in name and p != launcher
-                and below(p) and not name.startswith(MPIEXEC.encode()))  # fmt: skip
 
 
 def test_the_command_tells_what_cannot_be(tmp_path):

@@ -59,7 +59,7 @@ def test_energy_and_profile_are_those_of_the_engine_alone(method):
     alone.equilibrate(1000)
     alone.run(4000 if method == "pmc" else 1000)
     error = np.std(blocks, ddof=1) / np.sqrt(len(blocks))
-    assert agrees(np.mean(blocks), error, alone.energy.value, alone.energy.error)
+    assert agrees(np.mean(blocks), error, alone.energy_average.value, alone.energy_average.error)
     assert sum(action.profile) == pytest.approx(1)
     moved, stayed = action.translate_moves
     assert moved + stayed == 310 * steps

@@ -403,13 +403,13 @@ def test_logs_hold_what_the_properties_say(fluid, tmp_path):
     with gsd.hoomd.open(frames) as file:
         assert len(file) == 3
         log = {key.rpartition("/")[2]: value for key, value in file[-1].log.items()}
-        assert {"manymove/hoomd/HardDisks/pressure"} < set(file[-1].log)
+        assert {"manymove/hoomd/HardDisksUpdater/pressure"} < set(file[-1].log)
     assert log["pressure"] == last["pressure"]
     assert log["mps"] > 0
     assert tuple(log["translate_moves"]) == tuple(last["translate_moves"])
     simulation.operations.writers.clear()
     with h5py.File(rows) as file:
-        series = file["hoomd-data/manymove/hoomd/HardDisks"]
+        series = file["hoomd-data/manymove/hoomd/HardDisksUpdater"]
         assert series["pressure"].shape == (3,)
         assert series["pressure"][-1] == last["pressure"]
         assert tuple(series["translate_moves"][-1]) == tuple(last["translate_moves"])

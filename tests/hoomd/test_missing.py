@@ -1,10 +1,10 @@
 """Without HOOMD-blue the rest of manymove works, and `manymove.hoomd` says what it needs. The
 component of HOOMD-blue works without the package manymove."""
 
-import subprocess
 import sys
 
 from documents import ROOT
+from processes import run
 
 # The component installs this file.
 ESTIMATOR = ROOT / "plugins/manymove/analysis/pressure.py"
@@ -21,7 +21,7 @@ except ImportError as error:
 
 
 def test_without_hoomd_only_manymove_hoomd_is_missing():
-    output = subprocess.run([sys.executable, "-c", HIDDEN], capture_output=True, text=True)
+    output = run([sys.executable, "-c", HIDDEN])
     assert output.returncode == 0, output.stderr
     assert "manymove.hoomd needs HOOMD-blue" in output.stdout
     assert "conda install -c conda-forge hoomd" in output.stdout
@@ -35,9 +35,5 @@ runpy.run_path(sys.argv[1])
 
 
 def test_the_pressure_estimator_of_the_component_does_not_need_the_package():
-    output = subprocess.run(
-        [sys.executable, "-c", WITHOUT_THE_PACKAGE, str(ESTIMATOR)],
-        capture_output=True,
-        text=True,
-    )
+    output = run([sys.executable, "-c", WITHOUT_THE_PACKAGE, ESTIMATOR])
     assert output.returncode == 0, output.stderr

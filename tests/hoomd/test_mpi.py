@@ -1,37 +1,29 @@
 """HOOMD-blue with MPI: one simulation on each rank, and several ranks on one simulation."""
 
 import json
-import os
-import shutil
-import subprocess
 import sys
 
 import pytest
+from commands import MPIEXEC
+from processes import on_ranks, run, with_support
 
 hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
-CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "PRTE", "OMPI"))}
-MPIEXEC = shutil.which("mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
 pytestmark = pytest.mark.skipif(not (MPIEXEC and hoomd.version.mpi_enabled), reason="no MPI")
 
 SCRIPT = """
 import importlib, json, pathlib, sys, hoomd, numpy
+from hoomd_disks import on_lattice
 module, task, per_partition, seed = *sys.argv[1:3], *map(int, sys.argv[3:])
 communicator = hoomd.communicator.Communicator(ranks_per_partition=per_partition or None)
 seed += communicator.partition
-simulation = hoomd.Simulation(hoomd.device.CPU(communicator=communicator), seed=seed)
-start, side = hoomd.Snapshot(communicator), 10 if task == "small" else 60
-if communicator.rank == 0:
-    start.configuration.box, start.particles.N = 2 * [1.2 * side] + 4 * [0], side**2
-    start.particles.types = ["A"]
-    sites = 1.2 * numpy.indices((side, side)).reshape(2, -1).T
-    start.particles.position[:, :2] = sites - 0.6 * (side - 1)
-simulation.create_state_from_snapshot(start)
+side = 10 if task == "small" else 60
+simulation = on_lattice(side, hoomd.device.CPU(communicator=communicator), seed)
 if module == "hoomd.manymove":
     integrator = importlib.import_module(module).HardDisks
     simulation.operations.integrator = disks = integrator(sweeps_per_step=100, threads=1)
     disks.shape["A"] = dict(diameter=1.0)
 else:
-    disks = importlib.import_module(module).HardDisks(diameter=1.0, threads=1)
+    disks = importlib.import_module(module).HardDisksUpdater(diameter=1.0, threads=1)
     simulation.operations.updaters.append(hoomd.update.CustomUpdater(1, disks))
 
 
@@ -67,21 +59,16 @@ except Exception as error:
 
 
 def job(folder, launcher, *arguments):
-    """Exit status, and what each rank found; one that hangs fails the test."""
+    """Exit status, and what each rank found."""
     folder.mkdir()
-    command = [*launcher, sys.executable, "-c", SCRIPT, *map(str, arguments)]
-    end = subprocess.run(command, cwd=folder, env=CLEAN, timeout=60)
+    end = run([*launcher, sys.executable, "-c", SCRIPT, *arguments], cwd=folder, env=with_support())
     return end.returncode, {file.name: json.loads(file.read_text()) for file in folder.iterdir()}
-
-
-def ranks(count):
-    return [MPIEXEC, "-n", str(count)]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def hoomd_and_mpiexec_fit(tmp_path_factory):
     _, found = job(
-        tmp_path_factory.mktemp("fit") / "fit", ranks(2), "manymove.hoomd", "small", 1, 1
+        tmp_path_factory.mktemp("fit") / "fit", on_ranks(2), "manymove.hoomd", "small", 1, 1
     )
     if "1-1-of-2" not in found and "2-0-of-1" not in found:
         pytest.skip("mpiexec is of another MPI than HOOMD-blue")
@@ -90,7 +77,7 @@ def hoomd_and_mpiexec_fit(tmp_path_factory):
 @pytest.mark.parametrize("module", ["hoomd.manymove", "manymove.hoomd"])
 def test_an_ensemble_runs(module, tmp_path):
     pytest.importorskip(module)
-    status, ensemble = job(tmp_path / "ensemble", ranks(2), module, "small", 1, 1)
+    status, ensemble = job(tmp_path / "ensemble", on_ranks(2), module, "small", 1, 1)
     assert status == 0 and ensemble["1-0-of-1"][0] != ensemble["2-0-of-1"][0]
     first = job(tmp_path / "first", [], module, "small", 0, 1)[1]
     assert ensemble == first | job(tmp_path / "second", [], module, "small", 0, 2)[1]
@@ -102,7 +89,7 @@ def test_a_simulation_on_several_ranks_is_that_of_one(count, tmp_path):
     pytest.importorskip("hoomd.manymove")
     status, alone = job(tmp_path / "alone", [], "hoomd.manymove", "spread", 0, 1)
     assert status == 0 and alone["1-0-of-1"][3] == 0
-    status, found = job(tmp_path / "spread", ranks(count), "hoomd.manymove", "spread", 0, 1)
+    status, found = job(tmp_path / "spread", on_ranks(count), "hoomd.manymove", "spread", 0, 1)
     assert status == 0
     assert found.pop(f"1-0-of-{count}") == alone["1-0-of-1"]
     for rank in found.values():  # positions are rank 0's
@@ -111,11 +98,11 @@ def test_a_simulation_on_several_ranks_is_that_of_one(count, tmp_path):
 
 def test_a_box_too_small_for_its_ranks_is_refused(tmp_path):
     pytest.importorskip("hoomd.manymove")
-    status, found = job(tmp_path / "small", ranks(2), "hoomd.manymove", "small", 0, 1)
+    status, found = job(tmp_path / "small", on_ranks(2), "hoomd.manymove", "small", 0, 1)
     assert status
     assert all("HardDisks: the box is too small for 2 ranks" in text for text in found.values())
 
 
 def test_the_updater_needs_all_particles_on_one_rank(tmp_path):
-    status, found = job(tmp_path / "refused", ranks(2), "manymove.hoomd", "small", 0, 1)
+    status, found = job(tmp_path / "refused", on_ranks(2), "manymove.hoomd", "small", 0, 1)
     assert status and all("ranks_per_partition=1" in text for text in found.values())

@@ -28,9 +28,9 @@ import manymove.hoomd  # noqa: E402
 )
 def test_settings_out_of_range_are_refused_at_once(settings, error, message):
     with pytest.raises(error, match=message):
-        manymove.hoomd.HardDisks(**{"diameter": 1.0, **settings})
+        manymove.hoomd.HardDisksUpdater(**{"diameter": 1.0, **settings})
     if "threads" not in settings:
-        disks = manymove.hoomd.HardDisks(1.0)
+        disks = manymove.hoomd.HardDisksUpdater(1.0)
         (name,) = settings
         before = getattr(disks, name)
         with pytest.raises(error, match=message):
@@ -114,7 +114,7 @@ def test_no_disk(fluid):
 
 
 UPDATERS = {
-    "HardDisks": lambda: manymove.hoomd.HardDisks(1.0),
+    "HardDisks": lambda: manymove.hoomd.HardDisksUpdater(1.0),
     "CoulombMC": lambda: manymove.hoomd.CoulombMC(1.0),
     "WasteRecyclingMC": lambda: manymove.hoomd.WasteRecyclingMC("A", 1, 1, {"B": None}, 1, 1),
 }

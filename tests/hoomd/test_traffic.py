@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from commands import CLEAN, MPIEXEC
+from processes import on_ranks, run, with_support
 
 hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
-CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "PRTE", "OMPI"))}
-MPIEXEC = shutil.which("mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
 COMPILER = shutil.which(os.environ.get("CC", "gcc"))
 HEADER = Path(sys.prefix) / "include/mpi.h"
 pytestmark = pytest.mark.skipif(
@@ -44,15 +43,9 @@ int MPI_Finalize(void) {{
 }}
 """
 SCRIPT = f"""
-import sys, hoomd, hoomd.manymove, numpy
-simulation = hoomd.Simulation(hoomd.device.CPU(), seed=1)
-start = hoomd.Snapshot()
-if start.communicator.rank == 0:
-    start.configuration.box, start.particles.N = 2 * [1.2 * {SIDE}] + 4 * [0], {SIDE}**2
-    start.particles.types = ["A"]
-    sites = 1.2 * numpy.indices(({SIDE}, {SIDE})).reshape(2, -1).T
-    start.particles.position[:, :2] = sites - 0.6 * ({SIDE} - 1)
-simulation.create_state_from_snapshot(start)
+import sys, hoomd.manymove
+from hoomd_disks import on_lattice
+simulation = on_lattice({SIDE})
 simulation.operations.integrator = disks = hoomd.manymove.HardDisks(sweeps_per_step=100)
 disks.shape["A"] = dict(diameter=1.0)
 simulation.run(int(sys.argv[1]))
@@ -60,14 +53,9 @@ simulation.run(int(sys.argv[1]))
 
 
 def large_reductions(counter, steps, folder):
-    command = [MPIEXEC, "-n", "2", sys.executable, "-c", SCRIPT, str(steps)]
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env={**CLEAN, "LD_PRELOAD": str(counter)},
-        capture_output=True,
-        text=True,
-        timeout=120,
+    command = [*on_ranks(2), sys.executable, "-c", SCRIPT, steps]
+    done = run(
+        command, cwd=folder, env=with_support({**CLEAN, "LD_PRELOAD": str(counter)}), timeout=120
     )
     assert done.returncode == 0, done.stderr
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("large ")]
@@ -79,13 +67,8 @@ def test_no_array_as_long_as_all_particles_travels_in_a_step(tmp_path):
     source, counter = tmp_path / "counter.c", tmp_path / "counter.so"
     source.write_text(COUNTER)
     library = Path(sys.prefix) / "lib"
-    subprocess.run(
-        [
-            *(COMPILER, "-shared", "-fPIC", f"-I{HEADER.parent}", source, "-o", counter),
-            *(f"-L{library}", "-lmpi", f"-Wl,-rpath,{library}"),
-        ],
-        check=True,
-    )
+    command = [COMPILER, "-shared", "-fPIC", f"-I{HEADER.parent}", source, "-o", counter]
+    run([*command, f"-L{library}", "-lmpi", f"-Wl,-rpath,{library}"], check=True)
     start = large_reductions(counter, 0, tmp_path)
     assert start > 0  # the engine is made from all positions
     assert large_reductions(counter, 10, tmp_path) == start

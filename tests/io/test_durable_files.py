@@ -302,7 +302,9 @@ def command(monkeypatch):
 
     def run(name, output, *more):
         options = [*RUNS[name].split(), "--device", "cpu", "--threads", "1", "--quiet"]
-        return cli.run([name, *options, "--checkpoint", "1e-9", "--output", str(output), *more])
+        return cli.run(
+            [name, *options, "--checkpoint-every", "1e-9", "--output", str(output), *more]
+        )
 
     return run
 

@@ -18,7 +18,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from adsorption_model import GAS
+from adsorption_model import GAS, cif
 from adsorption_model import make as make_adsorption
 from commands import SMALL
 from damage import damaged, damaged_words
@@ -418,28 +418,12 @@ def test_a_damaged_trajectory_cannot_be_continued(tmp_path):
         TrajectoryWriter(path, (5.0, 5.0), resume=True)
 
 
-CIF = """data_test
-_cell_length_a 9
-_cell_length_b 9
-_cell_length_c 10
-_cell_angle_alpha 90
-_cell_angle_beta 90
-_cell_angle_gamma 90
-_symmetry_space_group_name_H-M 'P m m m'
-loop_
-_symmetry_equiv_pos_as_xyz
-'x,y,z'
-'-x,-y,z'
-loop_
-_atom_site_label
-_atom_site_type_symbol
-_atom_site_fract_x
-_atom_site_fract_y
-_atom_site_fract_z
-_atom_site_occupancy
-O1 O 0.25 0.5 0.75 1
-Si1 Si 0 0 0 1
-"""
+CIF = cif(
+    "O1 O 0.25 0.5 0.75 1\nSi1 Si 0 0 0 1",
+    (9, 9, 10),
+    symmetry="_symmetry_space_group_name_H-M 'P m m m'\n"
+    "loop_\n_symmetry_equiv_pos_as_xyz\n'x,y,z'\n'-x,-y,z'\n",
+)
 
 
 def test_a_damaged_cif_file_is_a_framework_or_one_error(tmp_path, little_memory):

@@ -23,7 +23,7 @@ def test_energy_and_profile_are_those_of_the_engine_alone(tmp_path):
     alone.equilibrate(500)
     alone.run(1000)
     error = np.std(blocks, ddof=1) / np.sqrt(len(blocks))
-    assert agrees(blocks.mean(), error, alone.energy.value, alone.energy.error)
+    assert agrees(blocks.mean(), error, alone.energy_average.value, alone.energy_average.error)
 
 
 @pytest.mark.parametrize(("method", "ranks"), [("plj", 3), ("mup", 2), ("mdp", 4)])

@@ -5,16 +5,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from documents import ROOT
 from dpd_decks import compare, fluid, system
-from lammps_host import needs_lammps
-
-from manymove.lammps import host
+from lammps_host import ask_lammps, needs_lammps
 
 pytestmark = needs_lammps
 
@@ -39,15 +35,7 @@ print(json.dumps([answers, styles]))
 def in_process(commands: list[str], directory: Path):
     """Errors (None: none) and whether manymove/verlet is the active run style, for each group of
     commands; and LAMMPS' styles."""
-    done = subprocess.run(
-        [sys.executable, "-c", IN_PROCESS],
-        input=json.dumps(commands),
-        cwd=directory,
-        env={**host.environment(), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = ask_lammps(IN_PROCESS, commands, directory)
     assert done.returncode == 0, done.stderr
     answers, styles = json.loads(done.stdout.splitlines()[-1])
     return list(zip(answers[::2], answers[1::2], strict=True)), styles

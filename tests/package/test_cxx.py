@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from documents import ROOT
+from processes import run
 
 BUILT = ROOT / "build" / "cxx" / "manymove_tests"
 PROGRAM = Path(os.environ.get("MANYMOVE_CXX_TESTS", BUILT))
@@ -24,13 +25,8 @@ def sentences():
 
 @pytest.mark.parametrize("sentence", sentences())
 def test_cxx(sentence):
-    done = subprocess.run(
-        [PROGRAM, sentence],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=300,
-    )
+    done = run([PROGRAM, sentence], env=None, timeout=300)
+    said = done.stdout + done.stderr
     if done.returncode == 77:
-        pytest.skip(done.stdout.strip())
-    assert done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}"
+        pytest.skip(said.strip())
+    assert done.returncode == 0, f"exit code {done.returncode}\n{said}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import ast
 import importlib
-import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
 from documents import ROOT
+from processes import run
 
 from manymove import _renamed
 
@@ -67,9 +67,7 @@ def test_an_old_module_is_the_new_one(old):
 
 def test_old_names_work_in_a_script_that_is_warned_of_its_own_lines():
     script = "import manymove\nfrom manymove.harddisk import random_packing\nmanymove.packing"
-    done = subprocess.run(
-        [sys.executable, "-W", "default", "-c", script], capture_output=True, text=True
-    )
+    done = run([sys.executable, "-W", "default", "-c", script])
     assert done.returncode == 0, done.stderr
     assert "<string>:2: DeprecationWarning: manymove.harddisk is called" in done.stderr
     assert "manymove.packing is called" in done.stderr

@@ -14,9 +14,10 @@ import time
 
 import gsd.hoomd
 import numpy as np
+import processes
 import pytest
 from commands import summary_of
-from lammps_host import needs_lammps
+from lammps_host import environment, needs_lammps
 
 from manymove import cli
 from manymove.lammps import host
@@ -81,7 +82,16 @@ def test_a_run_that_is_killed_again_and_again_ends_the_same(name, tmp_path, monk
     resume = []
     for moment in ("after", *random.permutation(["writing", "before", "after", "time"])):
         count = int(random.integers(10, 40))
-        child = [sys.executable, "-c", CHILD, moment, str(count), *cut, "--checkpoint", "1e-9"]
+        child = [
+            sys.executable,
+            "-c",
+            CHILD,
+            moment,
+            str(count),
+            *cut,
+            "--checkpoint-every",
+            "1e-9",
+        ]
         process = subprocess.run([*child, *resume], stderr=subprocess.PIPE, timeout=120)
         assert process.returncode == -signal.SIGKILL, process.stderr.decode()
         resume = ["--resume"]
@@ -157,11 +167,8 @@ def test_a_fluid_in_lammps_that_is_killed_ends_with_the_same_bits(precision, sty
     def launch(folder, deck):
         (tmp_path / folder).mkdir(exist_ok=True)
         (tmp_path / folder / "in").write_text(deck)
-        return subprocess.Popen(
-            [*host.command(), "-in", "in", "-log", "none", "-screen", "none"],
-            cwd=tmp_path / folder,
-            env={**host.environment(), "OMP_NUM_THREADS": "1"},
-        )
+        command = [*host.command(), "-in", "in", "-log", "none", "-screen", "none"]
+        return processes.start(command, cwd=tmp_path / folder, env=environment())
 
     whole = launch("whole", start)
     deck, killed = start, 0

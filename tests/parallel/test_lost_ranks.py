@@ -5,19 +5,14 @@ Disks that ranks share are in hard_particles/test_ranks.py.
 
 from __future__ import annotations
 
-import os
-import re
 import signal
-import subprocess
-import sys
 
+import processes
 import pytest
-from commands import CLEAN, COMMAND, MPIEXEC, summary_of
+from commands import COMMAND, arguments, summary_of
 from dpd_decks import fluid, resident, system
-from lammps_host import needs_lammps
-from processes import arguments, ends, ranks_of, start, until
-
-from manymove.lammps import host
+from lammps_host import needs_lammps, start_lammps
+from processes import Job
 
 LONG = {
     "disks": "--particles 300 --sweeps 100000000 --equilibrate 5 --frames 1",
@@ -34,19 +29,13 @@ SHORT = {
 }
 
 
-@pytest.fixture
-def mpiexec() -> list[str]:
-    pytest.importorskip("mpi4py")
-    return [MPIEXEC or pytest.skip("no mpiexec"), "-n", "2"]
-
-
 @pytest.mark.parametrize("command", LONG)
 def test_a_killed_rank_ends_the_job(command, mpiexec, tmp_path):
-    words = [*arguments(command, LONG[command], tmp_path), "--checkpoint", "0.1"]
-    job = start(mpiexec, [*COMMAND, *words])
-    until(lambda: len(list(tmp_path.glob("checkpoint-*.state"))) == 2, job)
-    os.kill(ranks_of(job.pid, os.path.basename(sys.executable).encode())[-1], signal.SIGKILL)
-    ends(job)
+    words = [*arguments(command, LONG[command], tmp_path), "--checkpoint-every", "0.1"]
+    job = Job([*mpiexec, *COMMAND, *words])
+    job.until(lambda: len(list(tmp_path.glob("checkpoint-*.state"))) == 2)
+    job.send(signal.SIGKILL, last_only=True)
+    job.failure()
 
 
 @needs_lammps
@@ -54,27 +43,17 @@ def test_a_killed_rank_ends_the_job(command, mpiexec, tmp_path):
 def test_a_killed_rank_ends_lammps(more, tmp_path):
     deck = system("block 0 6 0 6 0 6", 600) + fluid("mixed") + more
     deck += "thermo 1\nthermo_modify flush yes\nrun 1000000\n"
-    (tmp_path / "in").write_text(deck)
-    log = tmp_path / "log"
-    *launcher, lmp = host.command(2)
-    job = subprocess.Popen(
-        [*launcher, lmp, "-in", str(tmp_path / "in"), "-log", str(log), "-nocite"],
-        env=host.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    until(lambda: log.exists() and re.search(r"^ +5 ", log.read_text(), re.MULTILINE), job)
-    os.kill(ranks_of(job.pid, b"lmp")[-1], signal.SIGKILL)
-    ends(job)
+    job = start_lammps(deck, tmp_path, 2, 5)
+    job.send(signal.SIGKILL, last_only=True)
+    job.failure()
 
 
 @pytest.mark.parametrize("command", LONG)
 def test_an_error_on_one_rank_ends_the_others_soon(command, mpiexec, tmp_path):
     """Not only when they have done their own, which is long here."""
     (tmp_path / "checkpoint-1.state").mkdir()  # rank 1 cannot write there
-    words = [*arguments(command, LONG[command], tmp_path), "--checkpoint", "0.1"]
-    said = ends(start(mpiexec, [*COMMAND, *words]))
+    words = [*arguments(command, LONG[command], tmp_path), "--checkpoint-every", "0.1"]
+    said = Job([*mpiexec, *COMMAND, *words]).failure()
     assert "manymove: error:" in said and "checkpoint-1" in said
     assert (tmp_path / "checkpoint-0.state").is_file()
 
@@ -84,10 +63,8 @@ def test_checkpoints_of_two_ranks_go_on_in_one_process(command, mpiexec, tmp_pat
     options = SHORT[command]
 
     def run(folder: str, launcher: list[str], options: str) -> dict:
-        words = [*COMMAND, *arguments(command, options, tmp_path / folder)]
-        done = subprocess.run(
-            [*launcher, *words], env=CLEAN, capture_output=True, text=True, timeout=100
-        )
+        words = arguments(command, options, tmp_path / folder)
+        done = processes.run([*launcher, *COMMAND, *words])
         assert done.returncode == 0, done.stderr
         return summary_of(tmp_path / folder)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,8 +13,8 @@ import pytest
 from adsorption_decks import deck as gas
 from coulomb_decks import deck_of
 from electrolytes import trivalent
-from lammps_host import needs_lammps
-from processes import LIMIT, SOON, Job, until
+from lammps_host import check_suspension, needs_lammps, start_lammps
+from processes import LIMIT, LIMITED, SOON, Job, run
 
 from manymove.lammps import host
 
@@ -32,14 +31,8 @@ def coulomb(folder: Path, sweeps: int, steps: int) -> str:
 def start(deck: str, ranks: int, folder: Path) -> Job:
     """Waits for the end of the first step if there are several."""
     deck = re.sub("^dump.*\n", "", deck, flags=re.MULTILINE)
-    (folder / "in").write_text("thermo_modify flush yes\nrun".join(deck.rsplit("run", 1)))
-    *launcher, lmp = host.command(ranks)
-    log = folder / "log"
-    words = ["-in", str(folder / "in"), "-log", str(log), "-nocite"]
-    job = Job([*launcher, lmp, *words], b"lmp", {**host.environment(), "OMP_NUM_THREADS": "1"})
-    first = re.compile(r"^ +1 +\d", re.MULTILINE)
-    until(lambda: log.exists() and first.search(log.read_text()), job.process)
-    return job
+    deck = "thermo_modify flush yes\nrun".join(deck.rsplit("run", 1))
+    return start_lammps(deck, folder, ranks, 1, **LIMITED)
 
 
 # A step takes some tenths of a second, or more where it is `longer`.
@@ -57,23 +50,17 @@ def test_a_rank_that_is_stopped_alone_is_named(fix, ranks, tmp_path):
     job = start(DECKS[fix](tmp_path, 10**8, longer=5), ranks, tmp_path)
     time.sleep(0.5)  # for LAMMPS' own work between two steps, where it waits without a limit
     job.send(signal.SIGSTOP, last_only=True)
-    said = job.end(LIMIT + SOON)
-    assert job.process.returncode != 0
+    said = job.failure(LIMIT + SOON)
     assert f"rank {ranks - 1} of {ranks} has been silent for {LIMIT} s (MANYMOVE_TIMEOUT)" in said
 
 
 @pytest.mark.parametrize("fix", DECKS)
 def test_a_job_that_was_suspended_continues(fix, tmp_path):
-    said = []
-    for name in ("suspended", "not"):
+    def launch(name: str) -> Job:
         (tmp_path / name).mkdir()
-        job = start(DECKS[fix](tmp_path / name, 15), 2, tmp_path / name)
-        if name == "suspended":
-            job.suspend()
-        output = job.end(100)
-        assert job.process.returncode == 0, output
-        said.append(re.findall(r"^ +\d+ .*$", output, re.MULTILINE))
-    assert len(said[0]) > 15 and said[0][:16] == said[1][:16]
+        return start(DECKS[fix](tmp_path / name, 15), 2, tmp_path / name)
+
+    check_suspension(launch, 16)
 
 
 def test_sweeps_that_take_longer_than_the_limit_are_waited_for(tmp_path):
@@ -85,8 +72,7 @@ def test_sweeps_that_take_longer_than_the_limit_are_waited_for(tmp_path):
     sweeps = int(4 * LIMIT * 1000 / (time.monotonic() - began))
     began = time.monotonic()
     job = start(coulomb(tmp_path, sweeps, 1), 2, tmp_path)
-    said = job.end(200)
-    assert job.process.returncode == 0, said
+    said = job.success(200)
     assert re.search(rf"^ +1 +{sweeps} ", said, re.MULTILINE), said
     assert time.monotonic() - began > LIMIT
 
@@ -114,13 +100,7 @@ def test_an_error_of_the_rank_that_computes_is_one_of_all(tmp_path):
         deck = deck_of(tmp_path, trivalent(40, periodic=True, device="cpu"), fix)
         (tmp_path / name).write_text(re.sub("^dump.*\n", "", deck, flags=re.MULTILINE))
     *launcher, _ = host.command(3)
-    subprocess.run(
-        [*launcher, sys.executable, "-c", _RANK],
-        cwd=tmp_path,
-        env=host.environment(),
-        capture_output=True,
-        timeout=100,
-    )
+    run([*launcher, sys.executable, "-c", _RANK], cwd=tmp_path, env=host.environment())
     ranks = [(tmp_path / f"rank{k}").read_text().splitlines() for k in range(3)]
     assert ranks[0] == ranks[1] == ranks[2]
     bad, again, *good = ranks[0]

@@ -6,30 +6,26 @@ The protocol itself is tested in simulated time in tests/cxx/test_watchdog.cpp.
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import processes
 import pytest
-import silent_program
-from commands import CLEAN, COMMAND, MPIEXEC, summary_of
+from commands import CLEAN, COMMAND, MPIEXEC, arguments, summary_of
 from dpd_decks import fluid, resident, system
-from lammps_host import needs_lammps
+from lammps_host import check_suspension, needs_lammps, start_lammps
 from machine import limits_address_space
-from processes import LIMIT, SOON, Job, arguments, until
+from processes import LIMIT, LIMITED, SOON, Job, on_ranks
 
 from manymove.lammps import host
 
 pytest.importorskip("mpi4py")
 pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
-PROGRAM = Path(silent_program.__file__)
 MEMORY = 450_000  # kilobytes
-PYTHON = os.path.basename(sys.executable).encode()
+
 
 # They take some seconds, so that there is time to stop them.
 JOBS = {
@@ -44,23 +40,13 @@ JOBS = {
 
 
 def found(ranks: int, task: str, folder: Path) -> list:
-    """What each rank found."""
-    end = subprocess.run(
-        [MPIEXEC, "-n", str(ranks), sys.executable, str(PROGRAM), task, str(folder)],
-        env={**CLEAN, "MANYMOVE_TIMEOUT": str(LIMIT)},
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    files = [folder / f"{task}-{rank}.json" for rank in range(ranks)]
-    assert all(file.exists() for file in files), end.stdout + end.stderr
-    return [json.loads(file.read_text()) for file in files]
+    return processes.found("silent_program.py", ranks, task, folder, **LIMITED)
 
 
 def command(ranks: int, job: str, folder: Path) -> Job:
     name, options = JOBS[job].split(" ", 1)
-    words = [*arguments(name, options, folder), "--checkpoint", "0.1"]
-    return Job([MPIEXEC, "-n", str(ranks), *COMMAND, *words], PYTHON, CLEAN)
+    words = [*arguments(name, options, folder), "--checkpoint-every", "0.1"]
+    return Job([*on_ranks(ranks), *COMMAND, *words], env={**CLEAN, **LIMITED})
 
 
 def checkpoints(job: str, folder: Path) -> Callable[[], bool]:
@@ -74,11 +60,9 @@ def test_a_job_that_was_suspended_continues(job, tmp_path):
     for folder, suspended in ((tmp_path / "suspended", True), (tmp_path / "not", False)):
         run = command(2, job, folder)
         if suspended:
-            until(checkpoints(job, folder), run.process)
+            run.until(checkpoints(job, folder))
             run.suspend()
-            assert run.process.poll() is None
-        said = run.end(100)
-        assert run.process.returncode == 0, said
+        run.success()
         hashes.append(summary_of(folder)["state_hash"])
     assert hashes[0] == hashes[1]
 
@@ -86,10 +70,9 @@ def test_a_job_that_was_suspended_continues(job, tmp_path):
 @pytest.mark.parametrize("job", JOBS)
 def test_a_rank_that_is_stopped_alone_is_named(job, tmp_path):
     run = command(2, job, tmp_path)
-    until(checkpoints(job, tmp_path), run.process)
+    run.until(checkpoints(job, tmp_path))
     run.send(signal.SIGSTOP, last_only=True)
-    said = run.end(LIMIT + SOON + 20 * ("decompose" not in JOBS[job]))  # after its own replica
-    assert run.process.returncode != 0
+    said = run.failure(LIMIT + SOON + 20 * ("decompose" not in JOBS[job]))  # after its own replica
     assert f"error: rank 1 of 2 has been silent for {LIMIT} s (MANYMOVE_TIMEOUT)" in said
 
 
@@ -101,39 +84,22 @@ def test_memory_that_one_rank_of_lammps_does_not_get(tmp_path):
     *launcher, lmp = host.command(2)
     little = f'test "$PMI_RANK" = 0 || ulimit -v {MEMORY}; exec "$@"'
     words = [*launcher, "sh", "-c", little, "sh", lmp, "-in", "in", "-nocite"]
-    end = subprocess.run(
-        words, cwd=tmp_path, env=host.environment(), capture_output=True, text=True, timeout=100
-    )
+    end = processes.run(words, cwd=tmp_path, env=host.environment())
     assert end.returncode != 0
     text = end.stdout + end.stderr
     assert re.search(r"ERROR.*on cpu: rank 1 of 2: out of memory for \d+ atoms", text), text
 
 
 def lammps(ranks: int, folder: Path, steps: int, thermo: str = "thermo 100\n") -> Job:
-    folder.mkdir(exist_ok=True)
     deck = system("block 0 6 0 6 0 6", 600) + fluid("mixed") + resident("cpu")
     deck += f"{thermo}thermo_modify flush yes\nrun {steps}\n"
-    (folder / "in").write_text(deck)
-    *launcher, lmp = host.command(ranks)
-    words = ["-in", str(folder / "in"), "-log", str(folder / "log"), "-nocite"]
-    job = Job([*launcher, lmp, *words], b"lmp", host.environment())
-    log = folder / "log"
-    until(lambda: log.exists() and re.search("^ +100 ", log.read_text(), re.MULTILINE), job.process)
-    return job
+    return start_lammps(deck, folder, ranks, 100, **LIMITED)
 
 
 @needs_lammps
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_lammps_that_was_suspended_continues(ranks, tmp_path):
-    said = []
-    for name in ("suspended", "not"):
-        job = lammps(ranks, tmp_path / name, 4000)
-        if name == "suspended":
-            job.suspend()
-        output = job.end(100)
-        assert job.process.returncode == 0, output
-        said.append(re.findall(r"^ +\d+ .*$", output, re.MULTILINE))
-    assert len(said[0]) > 40 and said[0][:41] == said[1][:41]
+    check_suspension(lambda name: lammps(ranks, tmp_path / name, 4000), 41)
 
 
 @needs_lammps
@@ -144,8 +110,7 @@ def test_a_rank_of_lammps_that_is_stopped_alone_is_named(ranks, tmp_path):
     once = "variable s equal logfreq(100,1,1000000)\nthermo v_s\n"
     job = lammps(ranks, tmp_path, 10**8, once)
     job.send(signal.SIGSTOP, last_only=True)
-    said = job.end(LIMIT + SOON)
-    assert job.process.returncode != 0
+    said = job.failure(LIMIT + SOON)
     assert f"rank {ranks - 1} of {ranks} has been silent for {LIMIT} s (MANYMOVE_TIMEOUT)" in said
 
 
@@ -214,10 +179,6 @@ def test_memory_that_ranks_share_does_not_outlive_them(tmp_path):
 
 @pytest.mark.parametrize("value", ["0", "-3", "soon", "nan"])
 def test_a_limit_that_is_no_positive_number_is_refused(value):
-    end = subprocess.run(
-        [sys.executable, "-c", "from manymove import _core; _core.timeout()"],
-        env={**CLEAN, "MANYMOVE_TIMEOUT": value},
-        capture_output=True,
-        text=True,
-    )
+    command = [sys.executable, "-c", "from manymove import _core; _core.timeout()"]
+    end = processes.run(command, env={**CLEAN, "MANYMOVE_TIMEOUT": value})
     assert f'ValueError: MANYMOVE_TIMEOUT is "{value}"' in end.stderr

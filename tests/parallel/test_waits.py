@@ -6,46 +6,28 @@ More of both is in parallel/test_silent_ranks.py and dpd/test_faults.py.
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import processes
 import pytest
-import waits_program
 from commands import CLEAN, MPIEXEC
-from dpd_decks import fluid, resident, system
+from dpd_decks import fluid, one_type, resident, system
 from lammps_host import needs_lammps, run_lammps
 from machine import limits_address_space
-from processes import ranks_of
+from processes import LIMIT, LIMITED, SOON, Job, on_ranks
 
 from manymove.lammps import host
 
 pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
-PROGRAM = Path(waits_program.__file__)
-LIMIT = 2  # seconds, MANYMOVE_TIMEOUT
-SOON = 20  # seconds on a busy machine, well below the default of 60
 
 
 def found(ranks: int, task: str, folder: Path, **more: object) -> list[dict]:
-    """What each rank has written."""
     pytest.importorskip("mpi4py")
-    more = {"MANYMOVE_TIMEOUT": LIMIT, **more}
-    end = subprocess.run(
-        [MPIEXEC, "-n", str(ranks), sys.executable, str(PROGRAM), task, str(folder)],
-        env={**CLEAN, **{name: str(value) for name, value in more.items()}},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=100,
-    )
-    files = [folder / f"{task}-{rank}.json" for rank in range(ranks)]
-    assert all(file.exists() for file in files), end.stdout
-    return [json.loads(file.read_text()) for file in files]
+    return processes.found("waits_program.py", ranks, task, folder, **LIMITED, **more)
 
 
 def silence(rank: int, ranks: int) -> str:
@@ -84,20 +66,8 @@ sys.exit(run())
 def test_a_command_ends_if_a_rank_is_silent_when_it_begins(tmp_path):
     pytest.importorskip("mpi4py")
     words = ["disks", "--particles", "300", "--sweeps", "10", "--output", str(tmp_path / "out")]
-    job = subprocess.Popen(
-        [MPIEXEC, "-n", "2", sys.executable, "-c", COMMAND, *words],
-        env={**CLEAN, "MANYMOVE_TIMEOUT": str(LIMIT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        said, _ = job.communicate(timeout=2 * LIMIT + SOON)
-    finally:
-        for pid in ranks_of(job.pid, os.path.basename(sys.executable).encode()):
-            os.kill(pid, signal.SIGKILL)
-        job.kill()
-    assert job.returncode != 0
+    command = [*on_ranks(2), sys.executable, "-c", COMMAND, *words]
+    said = Job(command, env={**CLEAN, **LIMITED}).failure(2 * LIMIT + SOON)
     assert f"manymove: error: {silence(1, 2)}" in said, said
 
 
@@ -126,24 +96,9 @@ except Exception as error:
 def test_a_rank_that_is_silent_before_a_run_style_is_named(before, tmp_path):
     # Before the first call ranks have no communicator of their own to wait on.
     (tmp_path / "in").write_text(system() + fluid() + resident("cpu") + before)
-    job = subprocess.Popen(
-        [*host.command(2)[:-1], sys.executable, "-c", STOPPING, "in"],
-        cwd=tmp_path,
-        env={**host.environment(), "MANYMOVE_TIMEOUT": str(LIMIT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        said, _ = job.communicate(timeout=2 * LIMIT + SOON)
-    finally:
-        job.kill()
-        if (tmp_path / "stopped").exists():
-            try:
-                os.kill(int((tmp_path / "stopped").read_text()), signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-    assert job.returncode != 0
+    command = [*host.command(2)[:-1], sys.executable, "-c", STOPPING, "in"]
+    job = Job(command, cwd=tmp_path, env={**host.environment(), **LIMITED})
+    said = job.failure(2 * LIMIT + SOON)
     assert silence(1, 2) in said, said
 
 
@@ -166,25 +121,18 @@ def test_heights_that_differ_between_ranks_are_refused(tmp_path):
     assert "dimension 2 with atoms at different heights" in run.output
 
 
-CHAIN = """
-units lj
-atom_style bond
-comm_modify vel yes
-processors 2 1 1
-region box block 0 20 0 8 0 8
-create_box 1 box bond/types 1 extra/bond/per/atom 2 extra/special/per/atom 4
-create_atoms 1 single 5 4 4
-create_atoms 1 single 15 4 4
-mass 1 1.0
+CHAIN = one_type(
+    "create_atoms 1 single 5 4 4\ncreate_atoms 1 single 15 4 4",
+    "block 0 20 0 8 0 8",
+    before="atom_style bond\nprocessors 2 1 1",
+    bonds="bond/types 1 extra/bond/per/atom 2 extra/special/per/atom 4",
+)
+CHAIN += """
 bond_style manymove/harmonic
 bond_coeff 1 20.0 0.5
 special_bonds lj 0 1 1
 create_bonds single/bond 1 1 2
-pair_style manymove/dpd 0.0 1.0 7 precision double
-pair_coeff * * 25.0 4.5
-neighbor 0.3 bin
 thermo_modify lost/bond ignore
-fix nve all nve
 """
 
 
@@ -230,23 +178,12 @@ def test_an_error_of_one_rank_while_bonds_are_delivered_is_one_of_all(tmp_path):
     )
     deck = CHAIN.replace("0 20 0 8 0 8", "0 20 0 14 0 14").replace("lost/bond ignore", "norm yes")
     deck = re.sub(r"(create_atoms .*\n)+", "create_atoms 1 single 3 4 4\n" + atoms, deck)
-    deck = deck.replace("create_bonds single/bond 1 1 2\n", "").replace(
-        "neighbor 0.3 bin", "neighbor 0.3 bin\ncreate_bonds many all all 1 0.35 0.45"
-    )
-    (tmp_path / "in").write_text(deck + resident("cpu") + "run 1\n")
-    end = subprocess.run(
-        [*host.command(2), "-in", "in", "-log", "none", "-nocite"],
-        cwd=tmp_path,
-        env={**host.environment(), "LD_PRELOAD": str(library)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=100,
-    )
-    assert end.returncode != 0
+    deck = deck.replace("single/bond 1 1 2", "many all all 1 0.35 0.45")
+    deck += resident("cpu") + "run 1\n"
+    output = run_lammps(deck, tmp_path, ranks=2, fails=True, LD_PRELOAD=str(library)).output
     error = f"rank 1 of 2: out of memory for {2 * pairs} atoms"
-    assert f"ERROR: Run style manymove/verlet on cpu: {error}" in end.stdout, end.stdout
-    assert "ERROR on proc" not in end.stdout
+    assert f"ERROR: Run style manymove/verlet on cpu: {error}" in output, output
+    assert "ERROR on proc" not in output
 
 
 # ---- HOOMD-blue ----------------------------------------------------------------------------------

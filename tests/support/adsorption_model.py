@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -64,3 +65,18 @@ def state(a: Adsorption) -> tuple:
     """Trajectory and averages, exactly."""
     snapshot = a._engine.snapshot()
     return (a.state_hash, *(snapshot[n].tobytes() for n in ("energies", "sums", "profile")))
+
+
+def cif(
+    atoms: str,
+    edges: Sequence[float] = (9, 9, 9),
+    angles: Sequence[float] = (90, 90, 90),
+    symmetry: str = "_symmetry_space_group_name_H-M 'P 1'\n",
+    occupancy: bool = True,
+) -> str:
+    """A CIF file: a line of label, element, three fractions and the occupancy per atom."""
+    names = ("length_a", "length_b", "length_c", "angle_alpha", "angle_beta", "angle_gamma")
+    cell = (f"_cell_{name} {x}\n" for name, x in zip(names, (*edges, *angles), strict=True))
+    columns = ["label", "type_symbol", "fract_x", "fract_y", "fract_z", "occupancy"]
+    table = "".join(f"_atom_site_{name}\n" for name in columns[: 6 if occupancy else 5])
+    return f"data_test\n{''.join(cell)}{symmetry}loop_\n{table}{atoms.rstrip()}\n"

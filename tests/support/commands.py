@@ -12,7 +12,7 @@ from typing import Any
 COMMAND = [sys.executable, "-c", "import sys; from manymove.cli import run; sys.exit(run())"]
 MPIEXEC = shutil.which("mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
 # Not that of a rank of another job.
-CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "OMPI", "HYDI"))}
+CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "PRTE", "OMPI", "HYDI"))}
 
 
 # Options that make the runs of each command short.
@@ -27,3 +27,8 @@ SMALL = {
 
 def summary_of(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "summary.json").read_text())
+
+
+def arguments(command: str, options: str, folder: Path) -> list[str]:
+    return [command, *options.split(), "--device", "cpu", "--threads", "1", "--quiet",
+            "--output", str(folder)]  # fmt: skip

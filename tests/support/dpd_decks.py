@@ -3,33 +3,81 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
+import pytest
 from lammps_host import Run, run_lammps
 
 STAYS = "the particles are on"
 WARNING = "cannot keep the particles on the device"
 
 
-def system(
-    box: str = "block 0 7 0 7 0 7", atoms: int = 1028, before: str = "", skin: float = 0.3
+def two_types(
+    box: str = "block 0 7 0 7 0 7",
+    atoms: int = 1028,
+    before: str = "",
+    skin: float = 0.3,
+    timestep: float = 0.01,
+    bonds: str = "bond/types 2 extra/bond/per/atom 10 extra/special/per/atom 100",
 ) -> str:
-    """A random configuration of two types with thermal velocities, and fix nve."""
+    """A random configuration of two types with thermal velocities."""
     return f"""
 units lj
 atom_style bond
 comm_modify vel yes
 {before}
 region box {box}
-create_box 2 box bond/types 2 extra/bond/per/atom 10 extra/special/per/atom 100
+create_box 2 box {bonds}
 create_atoms 1 random {atoms // 2} 11 NULL
 create_atoms 2 random {atoms - atoms // 2} 12 NULL
 mass 1 1.0
 mass 2 2.0
 velocity all create 1.3 13 loop all
-timestep 0.01
+timestep {timestep}
 neighbor {skin} bin
+"""
+
+
+def system(*arguments: Any, **settings: Any) -> str:
+    """`two_types` and fix nve."""
+    return two_types(*arguments, **settings) + "fix nve all nve\n"
+
+
+def one_type(
+    create: str,
+    box: str = "block 0 8 0 8 0 8",
+    pair: str = "0.0 1.0 7 precision double",
+    law: str = "25.0 4.5",
+    before: str = "",
+    skin: float = 0.3,
+    timestep: float = 0.01,
+    bonds: str = "",
+) -> str:
+    """Particles of one type, laws for them, and fix nve."""
+    return f"""
+units lj
+{before}
+comm_modify vel yes
+region box {box}
+create_box 1 box {bonds}
+{create}
+mass 1 1.0
+pair_style manymove/dpd {pair}
+pair_coeff * * {law}
+neighbor {skin} bin
+timestep {timestep}
 fix nve all nve
+"""
+
+
+def plain_fluid(style: str = "manymove/dpd", temperature: float = 0.0, tail: str = "") -> str:
+    """Laws of two types that LAMMPS' own styles have, too."""
+    return f"""
+pair_style {style} {temperature} 1.0 4711 {tail}
+pair_coeff 1 1 25.0 4.5
+pair_coeff 1 2 40.0 3.0 1.2
+pair_coeff 2 2 15.0 6.0 0.9
 """
 
 
@@ -108,6 +156,17 @@ def assert_close(a: np.ndarray, b: np.ndarray, tolerance: float) -> None:
     assert np.abs(a - b).max() <= tolerance * scale, np.abs(a - b).max() / scale
 
 
+def assert_same_steps(ours: Run, reference: Run, tolerance: float) -> None:
+    """Positions, velocities, forces, and thermodynamic output of a few steps."""
+    for names in (("xu", "yu", "zu"), ("vx", "vy", "vz"), ("fx", "fy", "fz")):
+        assert_close(pick(ours, *names), pick(reference, *names), tolerance)
+    scale = abs(reference.thermo()["Press"]).max()
+    for name, expected in reference.thermo().items():
+        assert ours.thermo()[name] == pytest.approx(
+            expected, rel=10 * tolerance, abs=10 * tolerance * scale
+        ), name
+
+
 def assert_stays(run: Run) -> None:
     """The particles stayed with the engine, and nobody complained."""
     assert STAYS in run.output
@@ -122,17 +181,18 @@ def compare(deck: str, more: str, device: str, tmp_path) -> tuple[Run, Run]:
     return ours, host
 
 
-NARROW = """
-units lj
-comm_modify vel yes
-region box prism 0 2.3 0 2.05 0 2.6 1.15 0 0
-create_box 1 box
-create_atoms 1 random 37 12345 box
-mass 1 1.0
-velocity all create 1.0 97 loop geom
-pair_style manymove/dpd 1.0 1.0 34387 precision double
-pair_coeff * * 25.0 4.5
-neighbor 0.5 bin
-timestep 0.005
-fix nve all nve
+# Two free particles, of which the first flies up.
+THROWN = """
+create_atoms 1 single 2 2 6.5
+create_atoms 1 single 6 6 1.5
+set atom 1 vz 12.0
 """
+
+NARROW = one_type(
+    "create_atoms 1 random 37 12345 box",
+    "prism 0 2.3 0 2.05 0 2.6 1.15 0 0",
+    "1.0 1.0 34387 precision double",
+    skin=0.5,
+    timestep=0.005,
+)
+NARROW += "velocity all create 1.0 97 loop geom\n"

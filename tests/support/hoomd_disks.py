@@ -9,21 +9,29 @@ import manymove
 import manymove.hoomd
 
 
-def simulation_of(start, device=None, seed=1):
+def simulation_of(start, device=None, seed=1, types=("A", "B")):
+    """On any number of ranks; the types in turn."""
     positions, box = start
     simulation = hoomd.Simulation(device or hoomd.device.CPU(), seed=seed)
     snapshot = hoomd.Snapshot(simulation.device.communicator)
-    snapshot.configuration.box = [*box, 0, 0, 0, 0]
-    snapshot.particles.N = len(positions)
-    snapshot.particles.types = ["A", "B"]
-    snapshot.particles.typeid[:] = np.arange(len(positions)) % 2
-    snapshot.particles.position[:, :2] = positions
+    if snapshot.communicator.rank == 0:
+        snapshot.configuration.box = [*box, 0, 0, 0, 0]
+        snapshot.particles.N = len(positions)
+        snapshot.particles.types = list(types)
+        snapshot.particles.typeid[:] = np.arange(len(positions)) % len(types)
+        snapshot.particles.position[:, :2] = positions
     simulation.create_state_from_snapshot(snapshot)
     return simulation
 
 
+def on_lattice(side, device=None, seed=1):
+    """side x side disks of one type, 1.2 apart."""
+    sites = 1.2 * np.indices((side, side)).reshape(2, -1).T - 0.6 * (side - 1)
+    return simulation_of((sites, 2 * (1.2 * side,)), device, seed, types="A")
+
+
 def add_disks(simulation, trigger=1, **settings):
-    disks = manymove.hoomd.HardDisks(**{"diameter": 1.0, "threads": 1, **settings})
+    disks = manymove.hoomd.HardDisksUpdater(**{"diameter": 1.0, "threads": 1, **settings})
     simulation.operations.updaters.append(hoomd.update.CustomUpdater(trigger, disks))
     return disks
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
-from manymove.lammps import host
+from lammps_host import ask_lammps
 
 _CHILD = """
 import json, sys
@@ -29,15 +27,7 @@ def errors_of(decks: list[str], directory: Path) -> list[str | None]:
 
     A crash or a hang is an error of the test: the answers stop before the deck that makes it.
     """
-    done = subprocess.run(
-        [sys.executable, "-c", _CHILD],
-        input=json.dumps(decks),
-        cwd=directory,
-        env={**host.environment(), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = ask_lammps(_CHILD, decks, directory)
     answers = [json.loads(line) for line in done.stdout.splitlines() if line[:1] in '"n']
     assert len(answers) == len(decks) and done.returncode == 0, (
         f"ended with {done.returncode} in\n{decks[len(answers) : len(answers) + 1]}\n{done.stderr}"

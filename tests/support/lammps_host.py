@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
+import json
+import re
+import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
+from processes import Job, run
 
 from manymove.lammps import host
 
@@ -75,7 +80,19 @@ thermo_modify format float %.16g norm no
 """
 
 
-def run_lammps(deck: str, directory: Path, ranks: int = 1, fails: bool = False) -> Run:
+def environment(**variables: str) -> dict[str, str]:
+    """Of LAMMPS with one thread per rank."""
+    return {**host.environment(), "OMP_NUM_THREADS": "1", **variables}
+
+
+def run_lammps(
+    deck: str,
+    directory: Path,
+    ranks: int = 1,
+    fails: bool = False,
+    arguments: Sequence[str] = (),
+    **variables: str,
+) -> Run:
     """Runs a deck in a fresh folder of its own.
 
     Args:
@@ -83,20 +100,50 @@ def run_lammps(deck: str, directory: Path, ranks: int = 1, fails: bool = False) 
         directory: the parent of that folder.
         ranks: MPI processes.
         fails: an error is expected; else it is an assertion that fails.
+        arguments: more of them on the command line.
+        variables: environment variables.
     """
     directory = Path(tempfile.mkdtemp(dir=directory))
     (directory / "in").write_text(deck)
-    done = subprocess.run(
-        [*host.command(ranks), "-in", "in", "-log", "none", "-nocite"],
-        cwd=directory,
-        env={**host.environment(), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    command = [*host.command(ranks), "-in", "in", "-log", "none", "-nocite", *arguments]
+    done = run(command, cwd=directory, env=environment(**variables), timeout=300)
     output = done.stdout + done.stderr
     if fails:
         assert done.returncode != 0, output
     else:
         assert done.returncode == 0 and ERROR not in output, output
     return Run(output, directory)
+
+
+def start_lammps(deck: str, folder: Path, ranks: int, step: int, **variables: str) -> Job:
+    """LAMMPS on a deck, once its thermodynamic output contains a step: the deck flushes it."""
+    folder.mkdir(exist_ok=True)
+    (folder / "in").write_text(deck)
+    log, line = folder / "log", re.compile(rf"^ +{step} +[-\d]", re.MULTILINE)
+    command = [*host.command(ranks), "-in", "in", "-log", "log", "-nocite"]
+    job = Job(command, b"lmp", cwd=folder, env=environment(**variables))
+    job.until(lambda: log.exists() and line.search(log.read_text()))
+    return job
+
+
+def check_suspension(launch: Callable[[str], Job], lines: int) -> None:
+    """A job that is suspended prints the same first lines of thermodynamic output as another.
+
+    Args:
+        launch: starts a job in a folder of this name.
+        lines: how many there are at least.
+    """
+    said = []
+    for name in ("suspended", "not"):
+        job = launch(name)
+        if name == "suspended":
+            job.suspend()
+        said.append(re.findall(r"^ +\d+ .*$", job.success(), re.MULTILINE))
+    assert len(said[0]) >= lines and said[0][:lines] == said[1][:lines]
+
+
+def ask_lammps(script: str, question: object, directory: Path) -> CompletedProcess[str]:
+    """Runs a Python script that imports LAMMPS, with JSON as standard input."""
+    command = [sys.executable, "-c", script]
+    text = json.dumps(question)
+    return run(command, input=text, cwd=directory, env=environment(), timeout=120)

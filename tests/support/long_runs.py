@@ -98,7 +98,7 @@ def electrolyte(device: str, scale: float, precision: str) -> dict:
     return watch.report() | {
         "ions": run.N,
         "precision": precision,
-        "sweeps": run.sweep,
+        "sweeps": run.sweeps,
         "acceptance": run.acceptance,
         "energy_per_ion": run.energy / run.N,
         "energy_drift": run.energy_drift(),
@@ -127,7 +127,7 @@ def adsorption(device: str, scale: float) -> dict:
         "trial_states": run.trial_states,
         "acceptance": run.acceptance,
         "energies_K": energies,
-        "energy_drift": run.energy_drift,
+        "energy_drift": run.energy_drift(),
         "molecules": int(run.counts.sum()),
         "as_many_as_before": bool((run.counts == before).all()),
         "on_hills": run.on_hills(),

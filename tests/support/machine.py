@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -16,11 +17,15 @@ limits_address_space = pytest.mark.skipif(
 )
 
 
-def on_gpu(test):
-    """Compares the GPU with the CPU."""
-    return pytest.mark.gpu(
-        pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")(test)
-    )
+# The marks of what needs a GPU.
+GPU = [pytest.mark.gpu, pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")]
+
+
+def on_gpu(test: Callable[..., None]) -> Callable[..., None]:
+    """Marks a test that needs a GPU."""
+    for mark in GPU:
+        test = mark(test)
+    return test
 
 
 def runnable_simd_levels() -> list[str]:

@@ -1,108 +1,160 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Commands that run in processes of their own: their ranks, their ends."""
+"""Programs in processes of their own: how tests start them, wait for them and end them."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
+import sys
 import time
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-from commands import CLEAN
+from commands import CLEAN, MPIEXEC
+from documents import SUPPORT
 
+PYTHON = os.path.basename(sys.executable).encode()
 WAIT = 60  # seconds
 LIMIT = 2  # seconds, MANYMOVE_TIMEOUT
 SOON = 20  # seconds on a busy machine, well below the default of 60
+LIMITED = {"MANYMOVE_TIMEOUT": str(LIMIT)}
 
 
-def arguments(command: str, options: str, folder: Path) -> list[str]:
-    return [command, *options.split(), "--device", "cpu", "--threads", "1", "--quiet",
-            "--output", str(folder)]  # fmt: skip
+def run(command: Iterable[object], **options: Any) -> subprocess.CompletedProcess[str]:
+    """Runs a program to its end; one that hangs fails the test. The environment is that in which
+    the tests began, unless `env` is given."""
+    defaults = {"env": CLEAN, "capture_output": True, "text": True, "timeout": 100}
+    return subprocess.run([*map(str, command)], **{**defaults, **options})
 
 
-def start(launcher: list[str], words: list[str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*launcher, *words],
-        env=CLEAN,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+def with_support(environment: Mapping[str, str] = CLEAN) -> dict[str, str]:
+    """An environment in which scripts import from this folder."""
+    path = os.pathsep.join(filter(None, [str(SUPPORT), environment.get("PYTHONPATH")]))
+    return {**environment, "PYTHONPATH": path}
 
 
-def ranks_of(launcher: int, name: bytes) -> list[int]:
-    """The processes of a job: those of this name below the launcher, in the order of their start,
-    without what they have started."""
-    parents = {}
+def start(command: Iterable[object], **options: Any) -> subprocess.Popen[str]:
+    """Starts a program, whose standard output includes its errors."""
+    defaults = {"env": CLEAN, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen([*map(str, command)], **{**defaults, **options})
+
+
+def until(
+    condition: Callable[[], object],
+    process: subprocess.Popen[str],
+    seconds: float = WAIT,
+    interval: float = 0.02,
+) -> None:
+    """Waits for a condition that a running process brings about."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(interval)
+
+
+def programs() -> dict[int, tuple[int, bytes]]:
+    """The parent and the program of each process of this machine."""
+    found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                words = (entry / "cmdline").read_bytes().split(b"\0")
+                program = (entry / "cmdline").read_bytes().partition(b"\0")[0]
             except OSError:
                 continue
-            parents[int(entry.name)] = (int(fields[1]), words[0].endswith(name))
-
-    def below(pid: int) -> bool:
-        while pid in parents and pid != launcher:
-            pid = parents[pid][0]
-        return pid == launcher
-
-    return sorted(pid for pid, (_, named) in parents.items() if named and below(pid))
-
-
-def until(condition, job: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + WAIT
-    while not condition():
-        assert job.poll() is None, job.communicate()[0]
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def ends(job: subprocess.Popen[str]) -> str:
-    """What it said; it ends in time and with an error."""
-    began = time.monotonic()
-    try:
-        said, _ = job.communicate(timeout=WAIT)
-    except subprocess.TimeoutExpired:
-        job.kill()
-        raise
-    assert time.monotonic() - began < WAIT
-    assert job.returncode != 0
-    return said
+            found[int(entry.name)] = (int(fields[1]), program)
+    return found
 
 
 class Job:
-    """A command of several ranks."""
+    """A program on several ranks.
 
-    def __init__(self, command: list[str], name: bytes, environment: dict[str, str]) -> None:
+    Args:
+        command: with its launcher.
+        name: how the name of the program that the ranks execute ends.
+        options: of `start`.
+    """
+
+    def __init__(self, command: Iterable[object], name: bytes = PYTHON, **options: Any) -> None:
         self.name = name
-        self.process = subprocess.Popen(
-            command,
-            env={**environment, "MANYMOVE_TIMEOUT": str(LIMIT)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        self.process = start(command, **options)
+
+    def until(self, condition: Callable[[], object]) -> None:
+        until(condition, self.process)
+
+    def ranks(self) -> list[int]:
+        """The processes of this name below the launcher, in the order of their start."""
+        every = programs()
+
+        def below(pid: int) -> bool:
+            while pid in every and pid != self.process.pid:
+                pid = every[pid][0]
+            return pid == self.process.pid
+
+        named = (pid for pid, (_, program) in every.items() if program.endswith(self.name))
+        return sorted(pid for pid in named if below(pid))
 
     def send(self, number: int, last_only: bool = False) -> None:
-        for pid in ranks_of(self.process.pid, self.name)[-1 if last_only else 0 :]:
+        for pid in self.ranks()[-1 if last_only else 0 :]:
             os.kill(pid, number)
             time.sleep(0.2)  # schedulers do not reach all hosts at once
 
-    def suspend(self) -> None:
+    def suspend(self, seconds: float = LIMIT + 2) -> None:
         """All ranks, for longer than the limit."""
         self.send(signal.SIGSTOP)
-        time.sleep(LIMIT + 2)
+        time.sleep(seconds)
+        assert self.process.poll() is None
         self.send(signal.SIGCONT)
 
-    def end(self, seconds: float) -> str:
+    def end(self, seconds: float = WAIT) -> str:
+        """What it printed; one that does not end in time fails the test. No rank outlives it."""
+        deadline, ranks = time.monotonic() + seconds, set()
         try:
-            said, _ = self.process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            for pid in ranks_of(self.process.pid, self.name):
-                os.kill(pid, signal.SIGKILL)
+            while True:
+                ranks.update(self.ranks())
+                try:
+                    return self.process.communicate(timeout=0.5)[0]
+                except subprocess.TimeoutExpired:
+                    if time.monotonic() > deadline:
+                        raise
+        finally:
             self.process.kill()
-            raise
+            left = programs()
+            for pid in ranks & left.keys():
+                if left[pid][1].endswith(self.name):
+                    os.kill(pid, signal.SIGKILL)
+
+    def success(self, seconds: float = 100) -> str:
+        """What it printed; one that ends with an error fails the test."""
+        said = self.end(seconds)
+        assert self.process.returncode == 0, said
         return said
+
+    def failure(self, seconds: float = WAIT) -> str:
+        """What it printed; one that does not end with an error fails the test."""
+        said = self.end(seconds)
+        assert self.process.returncode != 0, said
+        return said
+
+
+def on_ranks(ranks: int) -> list[str | None]:
+    """The launcher; a test that uses it is skipped where `MPIEXEC` is None."""
+    return [MPIEXEC, "-n", str(ranks)]
+
+
+def found(
+    program: str, ranks: int, task: str, folder: Path, fails: bool = True, **environment: object
+) -> list[Any]:
+    """What each rank of a program of this folder has written; the program may end with an error
+    unless `fails` is false."""
+    variables = {name: str(value) for name, value in environment.items()}
+    command = [*on_ranks(ranks), sys.executable, SUPPORT / program, task, folder]
+    end = run(command, env={**CLEAN, **variables})
+    assert fails or end.returncode == 0, end.stdout + end.stderr
+    files = [folder / f"{task}-{rank}.json" for rank in range(ranks)]
+    assert all(file.exists() for file in files), end.stdout + end.stderr
+    return [json.loads(file.read_text()) for file in files]

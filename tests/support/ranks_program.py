@@ -47,7 +47,7 @@ def trajectory(name: str, device: str, comm=None) -> dict:
     return {
         "hash": disks.state_hash,
         "positions": digest(disks.positions),
-        "counters": [disks.cycle, disks.trial_moves, disks.accepted_moves],
+        "counters": [disks.cycles, disks.trial_moves, disks.accepted_moves],
         "sweeps": disks.sweeps,
         "histogram": digest(disks.pair_histogram),
         "records": digest(disks.pressure_records),
@@ -94,15 +94,15 @@ def interrupt(comm, folder: Path) -> list:
     disks = small(comm)
 
     def press(disks: HardDisks) -> None:
-        if comm.rank == 1 and disks.cycle > 20:
+        if comm.rank == 1 and disks.cycles > 20:
             os.kill(os.getpid(), signal.SIGINT)
 
     try:
         disks.run_cycles(10**9, callback=press)
     except KeyboardInterrupt:
-        stopped = disks.cycle
+        stopped = disks.cycles
     disks.run_cycles(10)
-    return [stopped, disks.cycle, disks.state_hash]
+    return [stopped, disks.cycles, disks.state_hash]
 
 
 def errors(comm, folder: Path) -> dict:

@@ -74,18 +74,10 @@ def lost_message(comm, folder: Path) -> dict:
 
 
 def hoomd_simulation(side: int, **settings):
-    import hoomd
     import hoomd.manymove
-    import numpy as np
+    from hoomd_disks import on_lattice
 
-    simulation = hoomd.Simulation(hoomd.device.CPU(), seed=1)
-    start = hoomd.Snapshot()
-    if start.communicator.rank == 0:
-        start.configuration.box, start.particles.N = 2 * [1.2 * side] + 4 * [0], side**2
-        start.particles.types = ["A"]
-        sites = 1.2 * np.indices((side, side)).reshape(2, -1).T
-        start.particles.position[:, :2] = sites - 0.6 * (side - 1)
-    simulation.create_state_from_snapshot(start)
+    simulation = on_lattice(side)
     disks = hoomd.manymove.HardDisks(threads=1, **settings)
     disks.shape["A"] = dict(diameter=1.0)
     simulation.operations.integrator = disks

@@ -260,7 +260,7 @@ State make_state(const double* xy, std::size_t particles, const Parameters& para
       if (!std::isfinite(r)) refuse("position of disk ", i, " is not finite");
       if (std::abs(r) > 0.5 * box[a] * (1 + 1e-6))
         refuse("disk ", i, " is outside the box: ", "xy"[a], " = ", r, ", the edge is at ",
-               0.5 * box[a]);
+               0.5 * box[a], remedy_for(xy, particles, box, 2));
     }
   const double fraction = std::acos(-1.0) / 4 * static_cast<double>(particles) *
                           s.parameters.diameter * s.parameters.diameter / (box[0] * box[1]);

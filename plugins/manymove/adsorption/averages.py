@@ -15,25 +15,13 @@ import numpy as np
 
 from manymove import arguments
 from manymove.adsorption.adsorbates import AVOGADRO, BOLTZMANN, GAS_CONSTANT
-from manymove.adsorption.equilibration import Comparison
-from manymove.analysis.notation import with_error
+from manymove.analysis.notation import Estimate
 
 MULTIPLE = ("mup", "mdp", "mdp-dj")  # methods with several proposals per step
 # Rows of the engine's sums (core/adsorption/model.h).
 _PLAIN, _WASTE, _WASTE_SQUARED, _JUMP, _SQUARED, _NUMBER, _NUMBER_SQUARED, _CROSS = range(8)
 _OF_SPECIES, DRIFT, _SUMS = 8, 12, 13
 _NOISE = 0.03  # of the loading: a comparison with a larger error decides nothing
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """An average and its standard error over independent systems; NaN for a single one."""
-
-    value: float
-    error: float
-
-    def __str__(self) -> str:
-        return with_error(self.value, self.error)
 
 
 @dataclass(frozen=True)
@@ -55,6 +43,39 @@ class Profile:
     probability_error: np.ndarray
     free_energy: np.ndarray
     free_energy_error: np.ndarray
+
+
+@dataclass
+class Comparison:
+    """Loadings and test molecules of the same states, and the progress of an equilibration.
+
+    Attributes:
+        sums: sums over the comparisons, (2, species, systems): numbers of molecules, and
+            beta f V <exp(-U / T)>.
+        moments: number of comparisons.
+        first: steps of the first round of the equilibration; 0 if there was none.
+        round: index of the present round; None when the equilibration is over.
+        began: step at which the round began.
+    """
+
+    sums: np.ndarray
+    moments: int = 0
+    first: int = 0
+    round: int | None = None
+    began: int = 0
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """The values for the header of a checkpoint: all except the array."""
+        return {name: getattr(self, name) for name in ("moments", "first", "round", "began")}
+
+    def restore(self, header: dict[str, Any], sums: np.ndarray) -> None:
+        """Take the values from a checkpoint."""
+        self.sums = sums.reshape(self.sums.shape)
+        self.moments, self.first, self.began = (
+            int(header[name]) for name in ("moments", "first", "began")
+        )
+        self.round = None if header["round"] is None else int(header["round"])
 
 
 # What the averages of a run are made from: the engine's parameters, what else the object was made
@@ -109,21 +130,13 @@ class Averages:
         return self._parameters, self._about, {**self._engine.snapshot(), "compared": compared}
 
     def mean_energies(self) -> tuple[float, float]:
-        """The values of `energy_plain` and `energy_waste_recycled`; NaN for what there is not.
-
-        Raises:
-            RuntimeError: nothing was measured.
-        """
+        """The values of `energy_plain` and `energy_waste_recycled`; NaN for what there is not."""
         plain, recycled = self._means()[[_PLAIN, _WASTE]].mean(axis=1)
         return plain, recycled if self._about["method"] in MULTIPLE else math.nan
 
     @property
     def energy_plain(self) -> Estimate:
-        """Mean energy of a system in kelvin over the states after each step.
-
-        Raises:
-            RuntimeError: nothing was measured.
-        """
+        """Mean energy of a system in kelvin over the states after each step."""
         return _estimate(self._means()[_PLAIN])
 
     @property
@@ -164,9 +177,9 @@ class Averages:
         return _estimate((1 - b) * means[_PLAIN] + b * means[_WASTE])
 
     @property
-    def energy(self) -> Estimate:
+    def energy_average(self) -> Estimate:
         """Mean energy of a system in kelvin, by the method's own estimator: plain, waste-recycled
-        ("mup", "mdp") or optimal ("mdp-dj")."""
+        ("mup", "mdp") or optimal ("mdp-dj"); its error is over the systems."""
         if self._about["method"] == "mdp-dj":
             return self.energy_optimal()
         return (
@@ -207,11 +220,7 @@ class Averages:
 
     @property
     def loading(self) -> list[Estimate]:
-        """Mean number of molecules of each species in a system.
-
-        Raises:
-            RuntimeError: nothing was measured.
-        """
+        """Mean number of molecules of each species in a system."""
         species = self._parameters["species"]
         if not self._parameters["exchange"]:
             return [Estimate(float(s["molecules"]), 0.0) for s in species]
@@ -227,11 +236,7 @@ class Averages:
     @property
     def loading_from_test_molecules(self) -> list[Estimate]:
         """beta f V <exp(-U / T)> of each species, by test molecules at the moments of
-        `compare_loading`: the same as `loading` in equilibrium.
-
-        Raises:
-            RuntimeError: nothing was compared.
-        """
+        `compare_loading`: the same as `loading` in equilibrium."""
         return [_estimate(values) for values in self._compared()[1]]
 
     def loading_agrees(self, errors: float = 3.0) -> bool | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from manymove import arguments
+from manymove.adsorption.averages import Averages, Comparison
+from manymove.simulation import Callback, MonteCarlo
 
 _MOMENTS = 100  # comparisons of loading and test molecules in a round of the equilibration
 _ROUNDS = 6  # each is twice as long as the one before, all together 63 times the first
@@ -17,54 +18,15 @@ _LONGEST = 2**62
 _MOST_TESTS = 2**24  # test molecules in one comparison
 
 
-@dataclass
-class Comparison:
-    """Loadings and test molecules of the same states, and the progress of an equilibration.
-
-    Attributes:
-        sums: sums over the comparisons, (2, species, systems): numbers of molecules, and
-            beta f V <exp(-U / T)>.
-        moments: number of comparisons.
-        first: steps of the first round of the equilibration; 0 if there was none.
-        round: index of the present round; None when the equilibration is over.
-        began: step at which the round began.
-    """
-
-    sums: np.ndarray
-    moments: int = 0
-    first: int = 0
-    round: int | None = None
-    began: int = 0
-
-    @property
-    def header(self) -> dict[str, Any]:
-        """The values for the header of a checkpoint: all except the array."""
-        return {name: getattr(self, name) for name in ("moments", "first", "round", "began")}
-
-    def restore(self, header: dict[str, Any], sums: np.ndarray) -> None:
-        """Take the values from a checkpoint."""
-        self.sums = sums.reshape(self.sums.shape)
-        self.moments, self.first, self.began = (
-            int(header[name]) for name in ("moments", "first", "began")
-        )
-        self.round = None if header["round"] is None else int(header["round"])
-
-
 def test_molecules(steps: int) -> int:
     """One per step since the last comparison: together they cost a third of the steps."""
     return min(max(1, steps), _MOST_TESTS)
 
 
-class Equilibration:
+class Equilibration(MonteCarlo, Averages):
     """The part of `manymove.Adsorption` that equilibrates open systems; not for separate use."""
 
-    _engine: Any
-    _parameters: dict[str, Any]
-    _comparison: Comparison
-    steps: int
-    systems: int
     counts: np.ndarray
-    loading_agrees: Callable[..., bool | None]
     _relax_to: Callable[..., None]
 
     def _forget_comparison(self, **known: Any) -> None:
@@ -92,7 +54,7 @@ class Equilibration:
         self._comparison.moments += 1
 
     def equilibrate_loading(
-        self, steps: int, callback: Callable[[Any], None] | None = None
+        self, steps: int, callback: Callback = None, *, progress: bool = False
     ) -> bool | None:
         """Run open systems until loading and test molecules agree, and forget the averages.
 
@@ -104,7 +66,7 @@ class Equilibration:
 
         Args:
             steps: number of steps of every system in the first round, at least 1.
-            callback: as in `equilibrate`.
+            callback, progress: as in `equilibrate`.
 
         Returns:
             whether they agree; None if the errors are too large to decide.
@@ -118,18 +80,21 @@ class Equilibration:
             if not self._parameters["exchange"]:
                 raise ValueError("the systems are closed: their loading is fixed")
             self._engine.reset_averages()
-            self._forget_comparison(first=first, round=0, began=self.steps)
+            self._forget_comparison(first=first, round=0, began=self.timestep)
         while True:
             now = self._comparison
             length = now.first << now.round
-            while now.moments < _MOMENTS:
-                self._relax_to(now.began + length * (now.moments + 1) // _MOMENTS, callback)
-                self.compare_loading(test_molecules(length // _MOMENTS))
+            with self._watched(
+                "steps", now.began + length - self.timestep, callback, progress
+            ) as w:
+                while now.moments < _MOMENTS:
+                    self._relax_to(now.began + length * (now.moments + 1) // _MOMENTS, w)
+                    self.compare_loading(test_molecules(length // _MOMENTS))
             agree = self.loading_agrees(_AGREEMENT)
-            if agree or now.round + 1 == _ROUNDS or self.systems == 1:
+            if agree or now.round + 1 == _ROUNDS or self._systems == 1:
                 self._forget_comparison(first=now.first)
                 return agree
-            self._forget_comparison(first=now.first, round=now.round + 1, began=self.steps)
+            self._forget_comparison(first=now.first, round=now.round + 1, began=self.timestep)
 
     @property
     def first_round(self) -> int:

@@ -14,8 +14,8 @@ from manymove.adsorption.averages import MULTIPLE, Pooled
 from manymove.adsorption.input import OPEN_METHODS
 from manymove.adsorption.replica import Replica, Result, Settings
 from manymove.analysis import pressure
+from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.notation import with_error
-from manymove.analysis.relaxation import relaxation_time
 from manymove.jobs import figures, replica, report
 from manymove.jobs.report import number
 from manymove.jobs.world import World
@@ -80,8 +80,8 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
         for name in ("energy_K", "energy_error_K", "energy_mc_K", "energy_mc_error_K", "b_star")
     }
     if measured:
-        summary["energy_K"] = pooled.energy.value
-        summary["energy_error_K"] = number(pooled.energy.error)
+        summary["energy_K"] = pooled.energy_average.value
+        summary["energy_error_K"] = number(pooled.energy_average.error)
         summary["energy_mc_K"] = pooled.energy_plain.value
         summary["energy_mc_error_K"] = number(pooled.energy_plain.error)
         if multiple:
@@ -97,6 +97,7 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
         **summary,
         "framework": settings.framework,
         "adsorbates": [b.name for b in settings.adsorbates],
+        "N": sum(r.N for r in results),
         "molecules": list(settings.molecules),
         "temperature_K": settings.options["temperature"],
         "pressure_bar": settings.pressure,
@@ -244,6 +245,7 @@ def run_isotherm(
         "framework": settings.framework,
         "adsorbates": [b.name for b in settings.adsorbates],
         "complete": complete,
+        "N": [r["N"] for r in runs],
         "pressure_bar": [r["pressure_bar"] for r in runs],
         "loading_mol_per_kg": [r.get("loading_mol_per_kg") for r in runs],
         "loading_error_mol_per_kg": [r.get("loading_error_mol_per_kg") for r in runs],

@@ -125,6 +125,7 @@ class Result(replica.Result):
     """What a part of the systems did."""
 
     rank: int = 0  # that had it
+    N: int = 0  # molecules of all its systems
     run: Run = ({}, {}, {})
     records: np.ndarray = field(default_factory=lambda: np.empty((0, 3)))
     exchange_acceptance: float = float("nan")
@@ -252,6 +253,7 @@ class Replica(replica.Replica):
     def _found(self, a: Adsorption) -> dict[str, Any]:
         return {
             "rank": self._rank,
+            "N": int(a.counts.sum()),
             "run": a.snapshot,
             "records": np.array(self._records).reshape(-1, 3),
             "exchange_acceptance": a.exchange_acceptance,
@@ -265,7 +267,7 @@ class Replica(replica.Replica):
             "grid": a.grid,
             "grid_error": a.grid_error(),
             "on_hills": a.on_hills(),
-            "energy_drift": a.energy_drift,
+            "energy_drift": a.energy_drift(),
         }
 
 

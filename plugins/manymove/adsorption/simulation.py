@@ -10,19 +10,18 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from manymove import _core, arguments, checkpoint
 from manymove.adsorption.adsorbates import METHANE, Adsorbate, mixed_laws
-from manymove.adsorption.averages import DRIFT, MULTIPLE, Averages, Estimate, Profile
+from manymove.adsorption.averages import DRIFT, MULTIPLE
 from manymove.adsorption.equilibration import Equilibration
 from manymove.adsorption.frameworks import Framework, read_framework
 from manymove.adsorption.input import (
     BARRIER,
-    METHODS,
     OPEN_METHODS,
     SPACING,
     activity_of,
@@ -33,11 +32,9 @@ from manymove.adsorption.input import (
     known_method,
     per_species,
 )
-from manymove.simulation import Simulation
+from manymove.checkpoint import PathLike
+from manymove.simulation import Callback, counter, of_engine, parameter
 
-__all__ = ["METHODS", "Adsorbate", "Adsorption", "Estimate", "Framework", "Profile"]
-
-_KIND = "adsorption"  # of checkpoints
 _ARRAYS = {
     "sites": np.uint32,
     "counts": np.int32,
@@ -49,7 +46,7 @@ _TUNE = 256  # steps between two changes of the displacement
 _GROUPS = 128  # of systems with a profile of their own, at most
 
 
-class Adsorption(Simulation, Equilibration, Averages):
+class Adsorption(Equilibration):
     """Adsorbed molecules in a rigid framework: many independent systems at once.
 
     A *step* tries to move one molecule of every system. The trajectory is a function of the input
@@ -105,10 +102,14 @@ class Adsorption(Simulation, Equilibration, Averages):
         ImportError: a CIF file without gemmi.
         OSError: a CIF file that cannot be read.
         MemoryError: grid or systems do not fit into the memory.
-        RuntimeError: too many molecules: some find no place.
+        RuntimeError: too many molecules: some find no place. All averages raise it, too, while
+            nothing was measured or compared.
 
     An object is not to be used by several threads at once; different objects may be.
     """
+
+    _KIND = "adsorption"
+    _COUNTER = "steps"
 
     def __init__(
         self,
@@ -230,17 +231,33 @@ class Adsorption(Simulation, Equilibration, Averages):
             "seed": arguments.uint64("seed", seed),
         }
         self._settle(device, threads)
-        where = (self._parameters, self._device, self._threads)
         if positions is None:
-            engine = _core.Adsorption.create(*where)
+            engine = _core.Adsorption.create(*self._where())
         else:
             start = np.ascontiguousarray(positions, dtype=np.float64)
             if start.shape != (systems, sum(counts), 3):
                 raise ValueError(
                     f"positions must have shape ({systems}, {sum(counts)}, 3), not {start.shape}"
                 )
-            engine = _core.Adsorption.from_positions(start.reshape(-1, 3), *where)
+            engine = _core.Adsorption.from_positions(start.reshape(-1, 3), *self._where())
         self._adopt(engine)
+
+    @classmethod
+    def random(
+        cls,
+        framework: str | os.PathLike[str] | Framework,
+        molecules: int | Sequence[int],
+        *,
+        seed: int,
+        **options: Any,
+    ) -> Adsorption:
+        """Molecules at random places below the barrier: what the class does without `positions`.
+
+        Args:
+            framework, molecules, options: arguments of the class, except `positions`.
+            seed: seed of the places and of the trajectory.
+        """
+        return cls(framework, molecules, positions=None, seed=seed, **options)
 
     def _adopt(self, engine: _core.Adsorption) -> None:
         super()._adopt(engine)
@@ -249,7 +266,7 @@ class Adsorption(Simulation, Equilibration, Averages):
 
     # ---- running ---------------------------------------------------------------------------------
 
-    def equilibrate(self, steps: int, callback: Callable[[Adsorption], None] | None = None) -> None:
+    def equilibrate(self, steps: int, callback: Callback = None, *, progress: bool = False) -> None:
         """Run without adding to the averages, and forget those there are.
 
         "mup" makes every other step with displaced proposals meanwhile: by uniform ones alone a
@@ -261,6 +278,7 @@ class Adsorption(Simulation, Equilibration, Averages):
         Args:
             steps: of every system, at least 0.
             callback: called with this object every tenth of a second or so, and at the end.
+            progress: show a progress bar.
 
         Raises:
             TypeError, ValueError: steps is not an integer, or negative.
@@ -269,9 +287,10 @@ class Adsorption(Simulation, Equilibration, Averages):
         end = self.steps + arguments.steps("steps", steps)
         self._engine.reset_averages()
         self._forget_comparison()
-        self._relax_to(end, callback)
+        with self._watched("steps", steps, callback, progress) as watch:
+            self._relax_to(end, watch)
 
-    def _relax_to(self, end: int, callback: Callable[[Adsorption], None] | None) -> None:
+    def _relax_to(self, end: int, callback: Callback) -> None:
         while self.steps < end:
             piece = end - self.steps
             if self._about["adapt"]:
@@ -288,23 +307,22 @@ class Adsorption(Simulation, Equilibration, Averages):
         wanted = present * min(1.5, max(0.67, 0.5 + acceptance))
         self._engine.set_max_displacement(min(max(wanted, 0.01), 0.49 * min(self.box)))
 
-    def run(self, steps: int, callback: Callable[[Adsorption], None] | None = None) -> None:
+    def run(self, steps: int, callback: Callback = None, *, progress: bool = False) -> None:
         """Run on and add every step to the averages.
 
         Args:
             steps: of every system, at least 0.
-            callback: as in `equilibrate`.
+            callback, progress: as in `equilibrate`.
 
         Raises:
             TypeError, ValueError: steps is not an integer, or negative.
             RuntimeError, ValueError: an open system outgrows the memory of the device.
             KeyboardInterrupt: on Ctrl-C; the state is that of a whole step.
         """
-        self._run(arguments.steps("steps", steps), True, callback)
+        with self._watched("steps", steps, callback, progress) as watch:
+            self._run(arguments.steps("steps", steps), True, watch)
 
-    def _run(
-        self, steps: int, measure: bool, callback: Callable[[Adsorption], None] | None
-    ) -> None:
+    def _run(self, steps: int, measure: bool, callback: Callback) -> None:
         for _ in self._pieces(steps, lambda some: self._engine.run(some, measure)):
             if callback is not None:
                 callback(self)
@@ -335,8 +353,33 @@ class Adsorption(Simulation, Equilibration, Averages):
 
     # ---- what there is ---------------------------------------------------------------------------
 
+    cells: tuple[int, int, int] = parameter("cells", "Unit cells along each axis.")
+    temperature: float = parameter("temperature", "Temperature in kelvin.")
+    systems: int = parameter("systems", "Number of independent systems.")
+    method: str = parameter("method", "Method, as given.", "_about")
+    max_displacement: float = of_engine("max_displacement", "Along each axis, in angstrom.")
+    capacity: list[int] = of_engine(
+        "capacities",
+        "Number of molecules of each species for which a system has memory at present.",
+    )
+    steps: int = counter(0, "Steps of each system, those of the equilibration included.")
+    trial_states: int = counter(1, "Proposed states of all systems.")
+    accepted_moves: int = counter(2, "Steps that moved a molecule.")
+    samples: int = counter(6, "Steps that the averages are over.")
+
+    def _place(self) -> dict[str, str]:
+        return {"framework": self._framework.name, "systems": str(self.systems)}
+
+    @property
+    def N(self) -> int:
+        """Number of molecules of all systems together."""
+        if self._about["fugacity"] is not None:
+            return int(self.counts.sum())
+        return self.systems * sum(one["molecules"] for one in self._parameters["species"])
+
     @property
     def framework(self) -> Framework:
+        """Framework that the molecules are in."""
         return self._framework
 
     @property
@@ -364,43 +407,9 @@ class Adsorption(Simulation, Equilibration, Averages):
         return tuple(n * edge for n, edge in zip(p["cells"], p["cell"], strict=True))
 
     @property
-    def cells(self) -> tuple[int, int, int]:
-        """Unit cells along each axis."""
-        return self._parameters["cells"]
-
-    @property
-    def temperature(self) -> float:
-        """In kelvin."""
-        return self._parameters["temperature"]
-
-    @property
-    def method(self) -> str:
-        return self._about["method"]
-
-    @property
-    def systems(self) -> int:
-        """Independent systems."""
-        return self._parameters["systems"]
-
-    @property
     def proposals(self) -> int:
         """States per step, the old one among them; 2 for methods with one proposal."""
         return self._parameters["proposals"] if self.method in MULTIPLE else 2
-
-    @property
-    def max_displacement(self) -> float:
-        """Along each axis, in angstrom."""
-        return self._engine.max_displacement
-
-    @property
-    def steps(self) -> int:
-        """Of each system, those of the equilibration included."""
-        return self._engine.counters[0]
-
-    @property
-    def trial_states(self) -> int:
-        """Proposed states of all systems."""
-        return self._engine.counters[1]
 
     @property
     def equilibration_steps(self) -> int:
@@ -408,19 +417,9 @@ class Adsorption(Simulation, Equilibration, Averages):
         return self.steps - self._about["began"] - self.samples
 
     @property
-    def samples(self) -> int:
-        """Steps that the averages are over."""
-        return self._engine.counters[6]
-
-    @property
     def trial_moves(self) -> int:
         """Steps of all systems but insertions and deletions."""
         return (self.steps - self._about["began"]) * self.systems - self._engine.counters[3]
-
-    @property
-    def accepted_moves(self) -> int:
-        """Steps that moved a molecule."""
-        return self._engine.counters[2]
 
     @property
     def acceptance_counts(self) -> tuple[int, int]:
@@ -467,16 +466,15 @@ class Adsorption(Simulation, Equilibration, Averages):
         return snapshot["sites"].reshape(self.systems, -1, 3), np.concatenate(present, axis=1)
 
     @property
-    def capacity(self) -> list[int]:
-        """Number of molecules of each species for which a system has memory at present."""
-        return self._engine.capacities
-
-    @property
     def energies(self) -> np.ndarray:
         """float64 (systems,), present energies in kelvin."""
         return self._engine.snapshot()["energies"]
 
     @property
+    def energy(self) -> float:
+        """Present energy of a system in kelvin, the mean over all systems."""
+        return float(self.energies.mean())
+
     def energy_drift(self) -> float:
         """Largest error in kelvin of an energy that was carried along, against its sum from scratch
         every 4096 steps, since the averages began."""
@@ -524,19 +522,7 @@ class Adsorption(Simulation, Equilibration, Averages):
 
     # ---- checkpoints -----------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str], *, keep_previous: bool = False) -> None:
-        """Write a checkpoint; the file is replaced only when the new one is on the disk.
-
-        It holds everything that trajectory and averages depend on.
-
-        Args:
-            path: path of the file.
-            keep_previous: keep the replaced file as ``<path>.previous``.
-
-        Raises:
-            OSError: the file cannot be written; the old one is still there.
-        """
-        state = self._engine.snapshot()
+    def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         species = [
             {**s, "capacity": room}
             for s, room in zip(self._parameters["species"], self.capacity, strict=True)
@@ -546,32 +532,16 @@ class Adsorption(Simulation, Equilibration, Averages):
             "about": self._about,
             "elements": self._framework.elements,
             "mass": self._framework.mass,
-            "counters": state.pop("counters"),
             "adapted_at": self._adapted_at,
-            "max_displacement": state.pop("max_displacement"),
+            "max_displacement": state["max_displacement"],
             "comparison": self._comparison.header,
         }
-        checkpoint.write(
-            path,
-            _KIND,
-            header,
-            keep_previous=keep_previous,
-            comparison=self._comparison.sums,
-            **state,
-        )
+        arrays = {name: state[name] for name in _ARRAYS}
+        return header, {"comparison": self._comparison.sums, **arrays}
 
-    @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], device: str = "auto", threads: int | None = None
-    ) -> Adsorption:
-        """Go on from a checkpoint: the same trajectory, bit for bit, on whatever device.
-
-        Raises:
-            OSError: the file cannot be read.
-            ValueError: it is no checkpoint of adsorption, or a damaged one.
-        """
-        header, arrays = checkpoint.read(path, _KIND, _ARRAYS, {"comparison": np.float64})
-        with checkpoint.refused(path, _KIND):
+    def _restore(self, path: PathLike) -> None:
+        header, arrays = checkpoint.read(path, self._KIND, _ARRAYS, {"comparison": np.float64})
+        with checkpoint.refused(path, self._KIND):
             sums = arrays.pop("comparison", None)
             state: dict[str, Any] = dict(arrays)
             state["counters"] = tuple(header["counters"])
@@ -590,12 +560,9 @@ class Adsorption(Simulation, Equilibration, Averages):
                 tuple(header["elements"]),
                 float(header["mass"]),
             )
-        self = cls.__new__(cls)
         self._framework, self._parameters, self._about = framework, parameters, about
-        self._settle(device, threads)
-        self._adopt(_core.Adsorption.from_snapshot(state, parameters, self._device, self._threads))
+        self._adopt(_core.Adsorption.from_snapshot(state, *self._where()))
         self._adapted_at = (accepted, moves)
         if sums is not None:
-            with checkpoint.refused(path, _KIND):
+            with checkpoint.refused(path, self._KIND):
                 self._comparison.restore(header["comparison"], sums)
-        return self

@@ -101,7 +101,7 @@ def potential_of_mean_force(g: np.ndarray) -> np.ndarray:
 
 
 def charge_density(
-    g: np.ndarray, densities: Sequence[float], valences: Sequence[float]
+    g: np.ndarray, densities: Sequence[float] | np.ndarray, valences: Sequence[float] | np.ndarray
 ) -> np.ndarray:
     """Mean charge density around an ion of each species (Eq. 12), in e per cubic angstrom.
 

@@ -1,9 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Numbers with their errors as the field prints them."""
+"""Numbers with their errors, and how the field prints them."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An average and its standard error.
+
+    Attributes:
+        value: the average; `float()` gives it, too.
+        error: one standard error; NaN where it cannot be known, for instance from a single system.
+    """
+
+    value: float
+    error: float
+
+    def __str__(self) -> str:
+        return with_error(self.value, self.error)
+
+    def __float__(self) -> float:
+        return self.value
 
 
 def with_error(value: float, error: float | None) -> str:

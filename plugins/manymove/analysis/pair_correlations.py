@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -67,15 +67,17 @@ def distance_distribution(
     return x**3 - 9 / 16 * x**4 + x**6 / 32
 
 
+@dataclass
 class PairSampling:
     """Counts of pairs, in blocks of equal numbers of samples.
 
-    Args:
+    Attributes:
         every: sweeps between samples.
         bin_width, bins: of the histogram, in angstrom.
         interior_radius: ions farther from the center are left out; None in a periodic box.
         box: of a periodic system, or None.
         valences: of the species.
+        per_block: samples of a whole block.
     """
 
     TYPES: ClassVar[dict[str, Any]] = {  # of the arrays in a checkpoint
@@ -84,65 +86,46 @@ class PairSampling:
         "pair_interior": np.float64,
         "pair_samples": np.int64,
     }
+    every: int
+    bin_width: float
+    bins: int
+    interior_radius: float | None
+    box: tuple[float, float, float] | None
+    valences: tuple[float, ...]
+    per_block: int = 1
 
-    def __init__(
-        self,
-        every: int,
-        bin_width: float,
-        bins: int,
-        interior_radius: float | None,
-        box: tuple[float, float, float] | None,
-        valences: tuple[float, ...],
-    ) -> None:
-        self.every = every
-        self.bin_width = bin_width
-        self.bins = bins
-        self.interior_radius = interior_radius
-        self.box = box
-        self.valences = valences
-        pairs = len(species_pairs(len(valences)))
-        self._counts = np.zeros((0, pairs, bins), dtype=np.uint64)
-        self._products = np.zeros((0, pairs))
-        self._interior = np.zeros((0, len(valences)))
-        self._samples = np.zeros(0, dtype=np.int64)
-        self._per_block = 1
+    def __post_init__(self) -> None:
+        pairs, species = len(species_pairs(len(self.valences))), len(self.valences)
+        shapes = ((0, pairs, self.bins), (0, pairs), (0, species), (0,))
+        types = zip(self.TYPES.items(), shapes, strict=True)
+        self.arrays = {name: np.zeros(shape, dtype) for (name, dtype), shape in types}  # by blocks
 
     @property
     def samples(self) -> int:
         """Taken so far."""
-        return int(self._samples.sum())
+        return int(self.arrays["pair_samples"].sum())
 
     def take(self, engine: Any) -> None:
         """Add the engine's present configuration."""
         counts, interior = engine.count_pairs(
             self.bin_width, self.bins, self.interior_radius or 0.0, len(self.valences)
         )
-        if not self._samples.size or self._samples[-1] == self._per_block:
-            if self._samples.size == _MOST_BLOCKS:
-                self._merge()
-            self._grow()
+        samples = self.arrays["pair_samples"]
+        if not samples.size or samples[-1] == self.per_block:
+            if samples.size == _MOST_BLOCKS:
+                self.arrays = {name: a[0::2] + a[1::2] for name, a in self.arrays.items()}
+                self.per_block *= 2
+            self.arrays = {
+                name: np.concatenate((a, np.zeros_like(a, shape=(1, *a.shape[1:]))))
+                for name, a in self.arrays.items()
+            }
         n = interior.astype(float)
-        self._counts[-1] += counts.reshape(self._counts.shape[1:])
-        self._products[-1] += [
-            n[a] * n[b] if a != b else n[a] * (n[a] - 1) / 2 for a, b in species_pairs(len(n))
+        products = [
+            n[a] * n[b] if a != b else n[a] * (n[a] - 1) / 2 for a, b in species_pairs(n.size)
         ]
-        self._interior[-1] += n
-        self._samples[-1] += 1
-
-    def _grow(self) -> None:
-        for name in ("_counts", "_products", "_interior", "_samples"):
-            column = getattr(self, name)
-            setattr(
-                self,
-                name,
-                np.concatenate((column, np.zeros_like(column, shape=(1, *column.shape[1:])))),
-            )
-
-    def _merge(self) -> None:
-        for name in ("_counts", "_products", "_interior", "_samples"):
-            column = getattr(self, name)
-            setattr(self, name, column[0::2] + column[1::2])
-        self._per_block *= 2
+        new = (counts.reshape(-1, self.bins), products, n, 1)
+        for array, values in zip(self.arrays.values(), new, strict=True):
+            array[-1] += values
 
     def result(self) -> PairCorrelations:
         """g(r) of everything counted.
@@ -154,17 +137,18 @@ class PairSampling:
             raise RuntimeError("no pair correlation is sampled yet: run longer")
         edges = np.arange(self.bins + 1) * self.bin_width
         share = np.diff(distance_distribution(edges, self.interior_radius, self.box))
-        ideal = self._products.sum(axis=0)[:, None] * share
-        counts = self._counts.sum(axis=0)
-        full = self._samples == self._per_block
+        all_counts, products, all_interior, samples = self.arrays.values()
+        ideal = products.sum(axis=0)[:, None] * share
+        counts = all_counts.sum(axis=0)
+        full = samples == self.per_block
         volume = (
             math.prod(self.box)
             if self.box is not None
             else 4 / 3 * math.pi * float(self.interior_radius or 0) ** 3
         )
-        interior = self._interior.sum(axis=0) / self.samples
+        interior = all_interior.sum(axis=0) / self.samples
         with np.errstate(divide="ignore", invalid="ignore"):
-            blocks = self._counts[full] / (self._products[full][:, :, None] * share)
+            blocks = all_counts[full] / (products[full][:, :, None] * share)
             g = counts / ideal
         return PairCorrelations(
             r=(edges[1:] + edges[:-1]) / 2,
@@ -180,27 +164,9 @@ class PairSampling:
 
     # ---- checkpoints -----------------------------------------------------------------------------
 
-    def header(self) -> dict[str, Any]:
-        return {
-            "every": self.every,
-            "bin_width": self.bin_width,
-            "bins": self.bins,
-            "interior_radius": self.interior_radius,
-            "box": self.box,
-            "valences": self.valences,
-            "per_block": self._per_block,
-        }
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        return {
-            "pair_counts": self._counts,
-            "pair_products": self._products,
-            "pair_interior": self._interior,
-            "pair_samples": self._samples,
-        }
-
     @classmethod
     def restored(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> PairSampling:
+        """From `asdict` and the arrays of another."""
         box = header["box"]
         counts = [header[name] for name in ("every", "bins", "per_block")]
         lengths = [header["bin_width"], *([header["interior_radius"]] if box is None else box)]
@@ -208,20 +174,11 @@ class PairSampling:
             isinstance(x, (int, float)) and 0 < x < 1e12 for x in lengths
         ):
             raise ValueError(f"sampling of pairs has {header}")
-        self = cls(
-            header["every"],
-            header["bin_width"],
-            header["bins"],
-            header["interior_radius"],
-            None if box is None else tuple(box),
-            tuple(header["valences"]),
-        )
-        self._per_block = header["per_block"]
-        for name, key in zip(
-            ("_counts", "_products", "_interior", "_samples"), cls.TYPES, strict=True
-        ):
-            blocks, array = len(arrays["pair_samples"]), arrays[key]
-            if array.shape != (blocks, *getattr(self, name).shape[1:]):
-                raise ValueError(f"{key} has shape {array.shape}")
-            setattr(self, name, array)
+        known = {one.name: header[one.name] for one in fields(cls)}
+        valences = tuple(header["valences"])
+        self = cls(**{**known, "box": None if box is None else tuple(box), "valences": valences})
+        for name, array in self.arrays.items():
+            if arrays[name].shape != (len(arrays["pair_samples"]), *array.shape[1:]):
+                raise ValueError(f"{name} has shape {arrays[name].shape}")
+            self.arrays[name] = arrays[name]
         return self

@@ -48,6 +48,9 @@ class PressureEstimate:
 
         return with_error(self.value, self.error)
 
+    def __float__(self) -> float:
+        return self.value
+
 
 @functools.cache
 def contact_weights(bins: int, delta_r: float, degree: int) -> np.ndarray:

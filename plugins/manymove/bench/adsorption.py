@@ -17,8 +17,9 @@ import numpy as np
 
 from manymove.adsorption.averages import MULTIPLE
 from manymove.adsorption.frameworks import read_framework
+from manymove.adsorption.input import METHODS
 from manymove.adsorption.occupancy import filling_systems
-from manymove.adsorption.simulation import METHODS, Adsorption
+from manymove.adsorption.simulation import Adsorption
 from manymove.analysis.notation import with_error
 from manymove.bench import raspa as bench_raspa
 from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
@@ -53,7 +54,7 @@ class Timed:
     def result(self) -> dict[str, Any]:
         a, row = self.engine, self.variant.result()
         seconds = a.seconds - self.seconds_before
-        error = a.energy.error
+        error = a.energy_average.error
         accepted, moves = a.acceptance_counts
         return {
             "molecules": a.counts[0].sum().item(),
@@ -68,7 +69,7 @@ class Timed:
             "repeats": row["repeats"],
             "acceptance": accepted / moves,
             "max_displacement": a.max_displacement,
-            "energy_K": a.energy.value,
+            "energy_K": a.energy_average.value,
             "energy_error_K": error,
             "measured_seconds": seconds,
             # 1 / (variance x seconds), in 1 / (K^2 s)

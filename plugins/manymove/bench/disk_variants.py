@@ -40,7 +40,7 @@ def melted_engines(
     threads: Sequence[int | None],
     max_displacement: float | None,
     moves_per_cell: int | None,
-    melt: int,
+    equilibrate: int,
     seed: int,
 ) -> list[HardDisks]:
     """One engine per number of threads, all with the same melted configuration."""
@@ -58,8 +58,8 @@ def melted_engines(
 
     positions, box = random_packing(N, packing_fraction, seed=seed)
     melted = engine(positions, None)
-    if melt:
-        melted.run(melt)
+    if equilibrate:
+        melted.run(equilibrate)
     return [engine(melted.positions, count) for count in threads]
 
 
@@ -167,13 +167,13 @@ def component(engine: HardDisks, seed: int) -> Made:
 
 
 def python_only(engine: HardDisks, seed: int) -> Made:
-    """manymove.hoomd.HardDisks."""
+    """manymove.hoomd.HardDisksUpdater."""
     import hoomd
 
     import manymove.hoomd
 
     simulation = _simulation(engine, seed)
-    disks = manymove.hoomd.HardDisks(
+    disks = manymove.hoomd.HardDisksUpdater(
         engine.diameter,
         d=engine.max_displacement,
         nselect=engine.moves_per_cell,

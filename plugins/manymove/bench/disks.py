@@ -44,7 +44,7 @@ def run(
     threads: Sequence[int] | None,
     max_displacement: float | None,
     moves_per_cell: int | None,
-    melt: int,
+    equilibrate: int,
     repeats: int,
     seconds: float,
     decorrelation: int,
@@ -61,8 +61,8 @@ def run(
     Raises:
         ValueError: an argument is out of range.
     """
-    check(repeats, seconds, melt, decorrelation)
-    report = Report(TABLE, json_file, packing_fraction=packing_fraction, melt=melt)
+    check(repeats, seconds, equilibrate, decorrelation)
+    report = Report(TABLE, json_file, packing_fraction=packing_fraction, melt=equilibrate)
     for N in sizes or (GPU_SIZES if on_gpu(device) else CPU_SIZES):
         engines = melted_engines(
             N,
@@ -71,7 +71,7 @@ def run(
             threads or [None],
             max_displacement,
             moves_per_cell,
-            melt,
+            equilibrate,
             seed,
         )
         variants = [standalone(engine) for engine in engines] + _hpmc(engines[0], seed)

@@ -34,7 +34,7 @@ def run(
     device: str,
     threads: int | None,
     max_displacement: float | None,
-    melt: int,
+    equilibrate: int,
     repeats: int,
     seconds: float,
     decorrelation: int,
@@ -52,7 +52,7 @@ def run(
         ImportError: HOOMD-blue is not installed.
         ValueError: an argument is out of range, or a GPU is asked for and HOOMD-blue has none.
     """
-    check(repeats, seconds, melt, decorrelation)
+    check(repeats, seconds, equilibrate, decorrelation)
     if util.find_spec("hoomd") is None:
         raise ImportError(
             "bench hoomd needs HOOMD-blue, which is not installed here; `manymove bench disks` "
@@ -66,11 +66,11 @@ def run(
             f"this HOOMD-blue {hoomd.version.version} is built without GPU: use --device cpu"
         )
     absent: dict[str, str] = {}
-    about = {"packing_fraction": packing_fraction, "melt": melt, "absent": absent}
+    about = {"packing_fraction": packing_fraction, "melt": equilibrate, "absent": absent}
     report = Report(TABLE, json_file, **about)
     for N in sizes or (GPU_SIZES if on_gpu else CPU_SIZES):
         (engine,) = melted_engines(
-            N, packing_fraction, device, [threads], max_displacement, None, melt, seed
+            N, packing_fraction, device, [threads], max_displacement, None, equilibrate, seed
         )
         variants = [standalone(engine)]
         variants[0].name = f"standalone, {variants[0].name}"

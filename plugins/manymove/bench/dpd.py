@@ -51,7 +51,7 @@ def run(
     ranks: Sequence[int] | None,
     threads: Sequence[int],
     lammps: Sequence[Path],
-    melt: int,
+    equilibrate: int,
     repeats: int,
     seconds: float,
     seed: int,
@@ -70,10 +70,10 @@ def run(
         RuntimeError: LAMMPS, its MPI or the plugin is missing, or the fluid does not melt.
         ImportError: a picture is asked for and matplotlib is not installed.
     """
-    check(repeats, seconds, melt, 0)
-    if melt < SHORTEST_MELT:
+    check(repeats, seconds, equilibrate, 0)
+    if equilibrate < SHORTEST_MELT:
         raise ValueError(
-            f"--equilibrate is {melt}; the random start needs at least {SHORTEST_MELT} steps"
+            f"--equilibrate is {equilibrate}; the random start needs at least {SHORTEST_MELT} steps"
         )
     for name, numbers in (("ranks", ranks or [1]), ("threads", threads or [1])):
         if min(numbers) < 1:
@@ -101,7 +101,7 @@ def run(
         "timestep": timestep,
         "skins": list(skins),
         "weight_exponent": weight_exponent,
-        "melt": melt,
+        "melt": equilibrate,
         "cores": cores,
         "absent": absent,
         "lammps": lammps_version(),
@@ -110,7 +110,7 @@ def run(
     with tempfile.TemporaryDirectory() as folder:
         for case in cases:
             start = Path(folder) / "melted.restart"
-            dpd_variants.melt(case, melt, gpu, start)
+            dpd_variants.melt(case, equilibrate, gpu, start)
             variants: list[Variant] = []
             if gpu:
                 variants += dpd_variants.ours_on_gpu(precisions)
@@ -118,7 +118,7 @@ def run(
                 variants += dpd_variants.on_cpu(precisions, ranks or [cores], threads)
             if device != "cpu":
                 variants += dpd_variants.accelerated(lammps)
-                variants += [dpd_variants.hoomd_variant(hoomd, melt)] if hoomd else []
+                variants += [dpd_variants.hoomd_variant(hoomd, equilibrate)] if hoomd else []
             report.add(_time(case, variants, start, repeats, seconds))
             if plot_file is not None:
                 plot(plot_file, report.rows)

@@ -79,7 +79,7 @@ def run(
                 method=method,
                 threads_per_particle=eta,
                 seed=seed,
-                first_sweep=start.sweep,
+                first_sweep=start.sweeps,
                 device=device,
                 threads=count,
             )

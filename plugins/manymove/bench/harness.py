@@ -97,11 +97,11 @@ class Variant:
         }
 
 
-def check(repeats: int, seconds: float, melt: int, decorrelation: int) -> None:
+def check(repeats: int, seconds: float, equilibrate: int, decorrelation: int) -> None:
     """Refuse the settings of a benchmark that are out of range."""
     if repeats < 3:
         raise ValueError(f"--repeats is {repeats}; a spread needs at least 3")
-    if not seconds > 0 or melt < 0 or decorrelation < 0:
+    if not seconds > 0 or equilibrate < 0 or decorrelation < 0:
         raise ValueError(
             "--seconds must be positive, --equilibrate and --decorrelation not negative"
         )

@@ -41,7 +41,7 @@ def disks(
     threads: int | None,
     max_displacement: float | None,
     moves_per_cell: int | None,
-    melt: int,
+    equilibrate: int,
     repeats: int,
     seconds: float,
     seed: int,
@@ -57,9 +57,9 @@ def disks(
     Raises:
         ValueError: an argument is out of range.
     """
-    check(repeats, seconds, melt, 0)
+    check(repeats, seconds, equilibrate, 0)
     everyone = _everyone(world, ranks)
-    about = {"packing_fraction": packing_fraction, "melt": melt, "world": world.size}
+    about = {"packing_fraction": packing_fraction, "melt": equilibrate, "world": world.size}
     report = Report(_DISKS, json_file, silent=world.rank > 0, **about)
     settings = {
         "max_displacement": max_displacement,
@@ -69,11 +69,11 @@ def disks(
         "threads": world.cores if threads is None else threads,
     }
     for N in sizes:
-        found = _on_first(everyone, lambda N=N: _melted(N, packing_fraction, settings, melt))
+        found = _on_first(everyone, lambda N=N: _melted(N, packing_fraction, settings, equilibrate))
 
         def make(some: Any, count: int, found: Any = found) -> Variant:
             blocks = _blocks(count) if weak else (1, 1)
-            return _disks(some, count, found, blocks, settings, melt)
+            return _disks(some, count, found, blocks, settings, equilibrate)
 
         variants = [_on_some(world, everyone, count, make) for count in ranks]
         results = _time(variants, everyone, repeats, seconds)
@@ -183,13 +183,13 @@ def _copies(N: int) -> int:
 
 
 def _melted(
-    N: int, packing_fraction: float, settings: dict[str, Any], melt: int
+    N: int, packing_fraction: float, settings: dict[str, Any], equilibrate: int
 ) -> tuple[np.ndarray, tuple[float, float]]:
     copies = _copies(N)
     positions, box = random_packing(N // copies**2, packing_fraction, seed=settings["seed"])
     engine = HardDisks(positions, box, **settings)
-    if melt:
-        engine.run(melt)
+    if equilibrate:
+        engine.run(equilibrate)
     return _repeat(engine.positions, box, (copies, copies))
 
 
@@ -241,13 +241,13 @@ def _disks(
     found: Any,
     blocks: tuple[int, int],
     settings: dict[str, Any],
-    melt: int,
+    equilibrate: int,
 ) -> Variant:
     ranks = Ranks.of(some)
     positions, box = _repeat(*found, blocks) if found else (None, None)
     box = ranks.first(box) if ranks else box
     engine = HardDisks(positions, box, comm=some, **settings)
-    engine.run(melt)  # copies part
+    engine.run(equilibrate)  # copies part
     variant = _named(standalone(engine), count)
     variant.settings |= {"particles": engine.N, "cells": list(engine.cells)}
     return variant

@@ -121,7 +121,7 @@ def _electrolyte(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
     the number of ions grows as the root of that of the devices."""
     for ranks in plan.ranks:
         ions = 4 * round(size * math.sqrt(ranks) / 4) if weak else size
-        words = ["electrolyte", "--sizes", ions, "--methods", "brush", "--precisions", "mixed"]
+        words = ["electrolyte", "--sizes", ions, "--methods", "brush", "--precision", "mixed"]
         words += ["--equilibrate", 1]
         if plan.on_gpu:
             words += ["--device", "cuda:" + ",".join(map(str, range(ranks)))]

@@ -1,51 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The command `manymove bench`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from manymove.cli.options import Device, help_without_command, lists, number
+from manymove.cli.options import command, gathered, help_without_command
+from manymove.cli.texts import HELP
 
 app = typer.Typer(help="Measure speed.", rich_markup_mode=None)
 app.callback(invoke_without_command=True)(help_without_command)
 
-# What several benchmarks take.
-Sizes = Annotated[str | None, typer.Option(help="Numbers of disks, separated by commas.")]
-AllSizes = Annotated[float, typer.Option(help="Of all sizes.")]
-LargestMove = Annotated[
-    float | None, typer.Option(help="Of a trial move along x and y, in diameters.")
-]
-Melt = Annotated[
-    int, typer.Option("--equilibrate", "--melt", help="Sweeps before anything is timed.")
-]
-Repeats = Annotated[int, typer.Option(help="Timed runs of each variant, alternating.")]
-Seconds = Annotated[float, typer.Option(help="Least length of a timed run.")]
-Decorrelation = Annotated[
-    int, typer.Option(help="Also run this many sweeps for the autocorrelation time of psi_6.")
-]
-BenchSeed = Annotated[int, typer.Option(help="Of the random numbers.")]
+
+def _new(name: str) -> Any:
+    """The option of a file that must not exist yet."""
+
+    def check(path: Path | None) -> Path | None:
+        if path is not None and path.exists():
+            raise FileExistsError(f"{path} holds results: remove it, or choose another name")
+        return path
+
+    return typer.Option(f"--{name}", help=HELP[name], callback=check)
 
 
-def _new_file(path: Path | None) -> Path | None:
-    if path is not None and path.exists():
-        raise FileExistsError(f"{path} holds results: remove it, or choose another name")
-    return path
-
-
-JsonFile = Annotated[
-    Path | None,
-    typer.Option("--json", help="Write the results to this new file.", callback=_new_file),
-]
-PlotFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--plot", help="Picture of the speeds against the size, a new file.", callback=_new_file
-    ),
-]
+def _of_all(
+    repeats: int = 3,
+    seconds: float = 1.0,
+    seed: int = 1,
+    json_file: Annotated[Path | None, _new("json")] = None,
+    plot_file: Annotated[Path | None, _new("plot")] = None,
+) -> None:
+    """What all benchmarks take."""
 
 
 def _alone(name: str) -> None:
@@ -54,7 +43,7 @@ def _alone(name: str) -> None:
     require_one_process(f"manymove bench {name}", "it starts what it needs itself")
 
 
-def _timed(part: str, run: Callable[..., dict[str, Any]], options: dict[str, Any]) -> int:
+def _timed(part: str, options: dict[str, Any], module: str | None = None) -> int:
     """Run a benchmark; a picture of the fastest of ours, and of the peers, at each size."""
     from manymove.bench import suite
     from manymove.jobs import figures
@@ -63,319 +52,234 @@ def _timed(part: str, run: Callable[..., dict[str, Any]], options: dict[str, Any
     plot_file = options.pop("plot_file")
     if plot_file is not None:
         figures.need_matplotlib()
-    results = run(**options)["results"]
+    results = import_module(f"manymove.bench.{module or part}").run(**options)["results"]
     if plot_file is not None:
         suite.plot(plot_file, suite.summarise(suite.PARTS[part], results))
     return 0
 
 
-@app.command("disks")
+@command(app, like=_of_all)
 def bench_disks(
-    sizes: Sizes = None,
-    packing_fraction: AllSizes = 0.698,
-    device: Device = "auto",
-    threads: Annotated[
-        str | None, typer.Option(help="CPU threads, a number or several, separated by commas.")
-    ] = None,
-    ranks: Annotated[
-        str | None,
-        typer.Option(help="Ranks of mpirun that share the disks, separated by commas."),
-    ] = None,
-    weak: Annotated[
-        bool, typer.Option("--weak", help="Sizes are those of each rank, not of all together.")
-    ] = False,
-    max_displacement: LargestMove = None,
-    moves_per_cell: Annotated[
-        int | None, typer.Option(help="Trial moves per visit of a cell, n_m.")
-    ] = None,
-    melt: Melt = 200,
-    repeats: Repeats = 3,
-    seconds: Seconds = 1.0,
-    decorrelation: Decorrelation = 0,
-    seed: BenchSeed = 1,
-    json_file: JsonFile = None,
-    plot_file: PlotFile = None,
+    sizes: tuple[int, ...] | None = None,
+    packing_fraction: float = 0.698,
+    device: str = "auto",
+    threads: tuple[int, ...] | None = None,
+    ranks: tuple[int, ...] | None = None,
+    weak: bool = False,
+    max_displacement: float | None = None,
+    moves_per_cell: int | None = None,
+    equilibrate: int = 200,
+    decorrelation: int = 0,
+    **common: Any,
 ) -> int:
-    """Time hard disks: trial moves per second, and HOOMD-blue's HPMC beside them if installed.
+    """Time hard disks: trial moves per second.
 
-    Under mpirun, ranks that share the disks.
+    HOOMD-blue's HPMC is timed as well if it is installed. Under mpirun the ranks share the disks,
+    and --threads are those of each rank.
+
+    Examples:
+      manymove bench disks --sizes 4096,65536 --threads 1,2
+      mpirun -n 4 manymove bench disks --ranks 1,2,4 --weak --sizes 1048576
     """
-    options = lists(locals(), sizes=int, ranks=int)
-    from manymove.bench import disks
+    options = gathered(locals())
     from manymove.bench import ranks as bench_ranks
     from manymove.jobs.world import World
 
     world = World.connect()
-    shared = options.pop("ranks"), options.pop("weak")
-    if world.size > 1 or any(shared):
-        if decorrelation or plot_file or (threads is not None and "," in threads):
-            raise ValueError(
-                "--ranks and --weak go with one number of --threads, of each rank, without --plot "
-                "and --decorrelation"
-            )
-        del options["decorrelation"], options["plot_file"]
-        options["threads"] = None if threads is None else number("--threads", threads, int)
-        options["sizes"] = options["sizes"] or [1048576]
-        bench_ranks.disks(world, ranks=shared[0] or [1, world.size], weak=weak, **options)
-        return 0
-    return _timed("disks", disks.run, lists(options, threads=int))
+    del options["ranks"], options["weak"]
+    if world.size == 1 and not ranks and not weak:
+        return _timed("disks", options)
+    if options.pop("plot_file") or options.pop("decorrelation") or len(threads or ()) > 1:
+        raise ValueError(
+            "--ranks and --weak go with one number of --threads, of each rank, without --plot "
+            "and --decorrelation"
+        )
+    options |= {"threads": threads and threads[0], "sizes": sizes or (1048576,)}
+    bench_ranks.disks(world, ranks=ranks or (1, world.size), weak=weak, **options)
+    return 0
 
 
-@app.command("hoomd")
+@command(app, like=_of_all)
 def bench_hoomd(
-    sizes: Sizes = None,
-    packing_fraction: AllSizes = 0.698,
-    device: Device = "auto",
-    threads: Annotated[
-        int | None, typer.Option(help="CPU threads of our engines; HPMC has one rank.")
-    ] = None,
-    max_displacement: LargestMove = None,
-    melt: Melt = 200,
-    repeats: Repeats = 3,
-    seconds: Seconds = 1.0,
-    decorrelation: Decorrelation = 0,
-    seed: BenchSeed = 1,
-    json_file: JsonFile = None,
-    plot_file: PlotFile = None,
+    sizes: tuple[int, ...] | None = None,
+    packing_fraction: float = 0.698,
+    device: str = "auto",
+    threads: int | None = None,
+    max_displacement: float | None = None,
+    equilibrate: int = 200,
+    decorrelation: int = 0,
+    **common: Any,
 ) -> int:
-    """Time hard disks inside HOOMD-blue: the component, the Python-only path and HPMC."""
-    options = lists(locals(), sizes=int)
-    from manymove.bench import disks_hoomd
+    """Time hard disks inside HOOMD-blue.
 
-    return _timed("hoomd", disks_hoomd.run, options)
+    These are the component, the Python-only path and HPMC on one rank.
+
+    Examples:
+      manymove bench hoomd --sizes 16384 --threads 1
+      manymove bench hoomd --device cuda --json hoomd.json --plot hoomd.png
+    """
+    return _timed("hoomd", gathered(locals()), "disks_hoomd")
 
 
-@app.command("adsorption")
+@command(app, like=_of_all)
 def bench_adsorption(
-    framework: Annotated[str, typer.Option(help="MFI, LTA or the path of a CIF file.")] = "MFI",
-    molecules: Annotated[str, typer.Option(help="Numbers, separated by commas.")] = "32,128",
-    methods: Annotated[
-        str, typer.Option(help="Separated by commas; metropolis is the serial reference.")
-    ] = "metropolis,pmc,plj,mup,mdp,mdp-dj",
-    proposals: Annotated[str, typer.Option(help="Of mup and mdp, separated by commas.")] = "64",
-    systems: Annotated[
-        int | None, typer.Option(help="Of each variant; by default what fills the device.")
-    ] = None,
-    interpolation: Annotated[str, typer.Option(help="Grid: cubic or linear.")] = "cubic",
-    grid_spacing: Annotated[float | None, typer.Option(help="In angstrom.")] = None,
-    precision: Annotated[str, typer.Option(help="mixed or double.")] = "mixed",
-    device: Device = "auto",
-    cpu: Annotated[
-        bool, typer.Option("--cpu", help="Time the CPU engine beside the GPU's as well.")
-    ] = False,
-    threads: Annotated[int | None, typer.Option(help="CPU threads; all cores by default.")] = None,
-    raspa: Annotated[
-        bool, typer.Option(help="Time RASPA3 as well, where raspalib is installed.")
-    ] = True,
-    ranks: Annotated[
-        str | None,
-        typer.Option(help="Ranks of mpirun that divide the systems, separated by commas."),
-    ] = None,
-    weak: Annotated[
-        bool, typer.Option("--weak", help="--systems are those of each rank, not of all together.")
-    ] = False,
-    equilibrate: Annotated[int, typer.Option(help="Steps before anything is timed.")] = 2000,
-    repeats: Repeats = 3,
-    seconds: Seconds = 1.0,
-    seed: BenchSeed = 1,
-    json_file: JsonFile = None,
-    plot_file: PlotFile = None,
+    framework: str = "MFI",
+    molecules: tuple[int, ...] = (32, 128),
+    methods: tuple[str, ...] = ("metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj"),
+    proposals: tuple[int, ...] = (64,),
+    systems: int | None = None,
+    interpolation: str = "cubic",
+    grid_spacing: float | None = None,
+    precision: str = "mixed",
+    device: str = "auto",
+    cpu: bool = False,
+    threads: int | None = None,
+    raspa: bool = True,
+    ranks: tuple[int, ...] | None = None,
+    weak: bool = False,
+    equilibrate: int = 2000,
+    **common: Any,
 ) -> int:
     """Time adsorption: steps per second and 1 / (variance x seconds) of each method.
 
-    Under mpirun, time one method with the systems divided among the ranks: steps per second.
+    Under mpirun the ranks divide the systems of one method, and steps per second are measured.
+
+    Examples:
+      manymove bench adsorption --molecules 32 --methods metropolis,mdp
+      mpirun -n 4 manymove bench adsorption --methods mdp --ranks 1,2,4
     """
-    options = lists(locals(), molecules=int, methods=str, ranks=int)
-    from manymove.bench import adsorption
+    options = gathered(locals())
     from manymove.bench import ranks as bench_ranks
     from manymove.jobs.world import World
 
     world = World.connect()
-    shared = options.pop("ranks"), options.pop("weak")
-    if world.size > 1 or any(shared):
-        if cpu or plot_file or "," in methods or "," in proposals:
-            raise ValueError(
-                "--ranks and --weak go with one of --methods and one of --proposals, without "
-                "--cpu and --plot"
-            )
-        for name in ("cpu", "raspa", "plot_file"):
-            del options[name]
-        options["method"] = options.pop("methods")[0]
-        options["proposals"] = number("--proposals", proposals, int)
-        bench_ranks.adsorption(world, ranks=shared[0] or [1, world.size], weak=weak, **options)
-        return 0
-    return _timed("adsorption", adsorption.run, lists(options, proposals=int))
+    del options["ranks"], options["weak"]
+    if world.size == 1 and not ranks and not weak:
+        return _timed("adsorption", options)
+    del options["methods"], options["raspa"]
+    if options.pop("plot_file") or options.pop("cpu") or len(methods) > 1 or len(proposals) > 1:
+        raise ValueError(
+            "--ranks and --weak go with one of --methods and one of --proposals, without "
+            "--cpu and --plot"
+        )
+    options |= {"method": methods[0], "proposals": proposals[0]}
+    bench_ranks.adsorption(world, ranks=ranks or (1, world.size), weak=weak, **options)
+    return 0
 
 
-@app.command("electrolyte")
+@command(app, like=_of_all)
 def bench_electrolyte(
-    sizes: Annotated[
-        str | None, typer.Option(help="Numbers of ions, separated by commas, multiples of 4.")
-    ] = None,
-    debye_length: Annotated[float, typer.Option(help="Bare, in angstrom.")] = 28.53,
-    diameter: Annotated[float, typer.Option(help="Of all ions, in angstrom.")] = 7.5,
-    device: Device = "auto",
-    threads: Annotated[
-        str | None, typer.Option(help="CPU threads, a number or several, separated by commas.")
-    ] = None,
-    methods: Annotated[
-        str, typer.Option(help="Of brush, reduction and serial, separated by commas.")
-    ] = "brush",
-    precisions: Annotated[
-        str,
-        typer.Option(
-            "--precision", "--precisions", help="Of mixed and double, separated by commas."
-        ),
-    ] = "mixed,double",
-    threads_per_particle: Annotated[
-        str | None, typer.Option(help="eta of a GPU's brush, separated by commas.")
-    ] = None,
-    equilibrate: Annotated[int, typer.Option(help="Sweeps before anything is timed.")] = 10,
-    repeats: Repeats = 3,
-    seconds: Seconds = 1.0,
-    seed: BenchSeed = 1,
-    json_file: JsonFile = None,
-    plot_file: PlotFile = None,
+    sizes: tuple[int, ...] | None = None,
+    debye_length: float = 28.53,
+    diameter: float = 7.5,
+    device: str = "auto",
+    threads: tuple[int, ...] | None = None,
+    methods: tuple[str, ...] = ("brush",),
+    precisions: tuple[str, ...] = ("mixed", "double"),
+    threads_per_particle: tuple[int, ...] | None = None,
+    equilibrate: int = 10,
+    **common: Any,
 ) -> int:
-    """Time the 3:-1 electrolyte: seconds per sweep and pair terms per second."""
-    options = lists(
-        locals(), sizes=int, threads=int, methods=str, precisions=str, threads_per_particle=int
-    )
-    from manymove.bench import electrolyte
+    """Time the 3:-1 electrolyte: seconds per sweep and pair terms per second.
 
-    return _timed("electrolyte", electrolyte.run, options)
+    Numbers of ions are multiples of 4.
+
+    Examples:
+      manymove bench electrolyte --sizes 4096,16384 --precision mixed
+      manymove bench electrolyte --device cpu --threads 1,2 --methods brush,serial
+    """
+    return _timed("electrolyte", gathered(locals()))
 
 
-@app.command("dpd")
+@command(app, like=_of_all)
 def bench_dpd(
-    sizes: Annotated[
-        str | None, typer.Option(help="Numbers of particles, separated by commas.")
-    ] = None,
-    densities: Annotated[
-        str, typer.Option("--density", help="One or several, separated by commas.")
-    ] = "3",
-    cutoffs: Annotated[
-        str, typer.Option("--cutoff", help="One or several, separated by commas.")
-    ] = "1",
-    timestep: Annotated[float, typer.Option(help="Of velocity Verlet.")] = 0.005,
-    skins: Annotated[
-        str,
-        typer.Option(
-            "--skin", help="Skins of neighbor lists, by commas; each variant takes its fastest."
-        ),
-    ] = "0.3",
-    weight_exponent: Annotated[float, typer.Option(help="s of ours; dpd has 1.")] = 1.0,
-    device: Annotated[str, typer.Option(help="cpu, cuda or, for what there is, auto.")] = "auto",
-    precisions: Annotated[
-        str, typer.Option("--precision", help="Of ours: mixed, double or both.")
-    ] = "mixed,double",
-    figure_11: Annotated[
-        bool,
-        typer.Option("--figure-11", help="The paper's densities, cutoffs and sizes."),
-    ] = False,
-    ranks: Annotated[
-        str | None,
-        typer.Option(help="MPI processes on the CPU, separated by commas; all cores by default."),
-    ] = None,
-    threads: Annotated[
-        str, typer.Option(help="Threads of ours on one MPI process, separated by commas.")
-    ] = "1",
-    lammps: Annotated[
-        list[Path] | None,
-        typer.Option(help="Another LAMMPS to look for dpd/kk and dpd/gpu in; may be repeated."),
-    ] = None,
-    melt: Annotated[
-        int, typer.Option("--equilibrate", "--melt", help="Steps before anything is timed.")
-    ] = 1000,
-    repeats: Repeats = 3,
-    seconds: Seconds = 2.0,
-    seed: Annotated[int, typer.Option(help="Of the start and the random forces.")] = 1,
-    json_file: JsonFile = None,
-    plot_file: PlotFile = None,
+    sizes: tuple[int, ...] | None = None,
+    densities: tuple[float, ...] = (3,),
+    cutoffs: tuple[float, ...] = (1,),
+    timestep: float = 0.005,
+    skins: tuple[float, ...] = (0.3,),
+    weight_exponent: float = 1.0,
+    device: str = "auto",
+    precisions: tuple[str, ...] = ("mixed", "double"),
+    figure_11: bool = False,
+    ranks: tuple[int, ...] | None = None,
+    threads: tuple[int, ...] = (1,),
+    lammps: tuple[Path, ...] | None = None,
+    equilibrate: int = 1000,
+    seconds: float = 2.0,
+    **common: Any,
 ) -> int:
-    """Time DPD: million particle-steps per second (MPS), the peers' beside ours."""
-    options = lists(
-        locals(), sizes=int, densities=float, cutoffs=float, skins=float, precisions=str, ranks=int,
-        threads=int,
-    )  # fmt: skip
+    """Time DPD: million particle-steps per second (MPS).
+
+    The peers are styles of LAMMPS and HOOMD-blue.
+
+    Examples:
+      manymove bench dpd --sizes 24000 --precision mixed --skin 0.3,0.4
+      manymove bench dpd --device cpu --ranks 1,2 --threads 1,2
+      manymove bench dpd --figure-11 --device cuda --json figure_11.json
+    """
+    options = gathered(locals())
     from manymove.bench import dpd
 
     _alone("dpd")
     del options["figure_11"]
     if figure_11:
-        if sizes is not None or densities != "3" or cutoffs != "1":
+        if sizes is not None or densities != (3,) or cutoffs != (1,):
             raise ValueError("--figure-11 sets --sizes, --density and --cutoff")
         options |= dpd.FIGURE_11
-    dpd.run(**{**options, "lammps": lammps or []})
+    dpd.run(**options | {"lammps": lammps or ()})
     return 0
 
 
-@app.command("scaling")
+@command(app, like=_of_all)
 def bench_scaling(
-    algorithms: Annotated[
-        str, typer.Option(help="Separated by commas.")
-    ] = "disks,dpd,electrolyte,adsorption",
-    ranks: Annotated[
-        str | None,
-        typer.Option(help="Numbers of GPUs, or CPU ranks, separated by commas; 1, 2, 4, ... all."),
-    ] = None,
-    weak: Annotated[bool, typer.Option("--weak", help="Only weak scaling.")] = False,
-    strong: Annotated[bool, typer.Option("--strong", help="Only strong scaling.")] = False,
-    sizes: Annotated[
-        str | None,
-        typer.Option(help="Of one algorithm: of each rank with --weak, in all with --strong."),
-    ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    launcher: Annotated[
-        str | None, typer.Option(help="Of MPI processes, as mpiexec (not for DPD).")
-    ] = None,
-    transport: Annotated[str, typer.Option(help="Of run_style manymove/verlet.")] = "auto",
-    repeats: Repeats = 3,
-    seconds: Seconds = 1.0,
-    limit: Annotated[float, typer.Option(help="Seconds that all may take.")] = 3600.0,
-    seed: BenchSeed = 1,
-    json_file: JsonFile = None,
-    plot_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot", help="Picture of speeds and efficiencies (a new file).", callback=_new_file
-        ),
-    ] = None,
-    read: Annotated[
-        list[Path] | None,
-        typer.Option(help="Show this file instead of measuring; may be repeated."),
-    ] = None,
+    algorithms: tuple[str, ...] = ("disks", "dpd", "electrolyte", "adsorption"),
+    ranks: tuple[int, ...] | None = None,
+    weak: bool = False,
+    strong: bool = False,
+    sizes: tuple[int, ...] | None = None,
+    device: str = "auto",
+    launcher: str | None = None,
+    transport: str = "auto",
+    limit: float = 3600.0,
+    read: tuple[Path, ...] | None = None,
+    **common: Any,
 ) -> int:
-    """Time each algorithm on one, two, ... GPUs or CPU ranks: weak and strong scaling."""
-    options = lists(locals(), algorithms=str, ranks=int, sizes=int)
+    """Time weak and strong scaling over GPUs or CPU ranks.
+
+    --sizes are of one algorithm: of each rank with --weak, of all ranks together with --strong.
+
+    Examples:
+      manymove bench scaling --json scaling.json
+      manymove bench scaling --algorithms disks,dpd --ranks 1,2 --weak
+      manymove bench scaling --read scaling.json --plot scaling.png
+    """
+    options = gathered(locals())
     from manymove.bench import scaling
 
     _alone("scaling")
     if options.pop("read"):
-        scaling.read(read, plot_file)
-        return 0
-    scaling.run(**{**options, "weak": weak or not strong, "strong": strong or not weak})
+        scaling.read(read, options["plot_file"])
+    else:
+        scaling.run(**options | {"weak": weak or not strong, "strong": strong or not weak})
     return 0
 
 
-@app.command("all")
+@command(app, like=_of_all)
 def bench_all(
-    parts: Annotated[
-        str | None,
-        typer.Option(help="Of disks, hoomd, dpd, electrolyte and adsorption; all by default."),
-    ] = None,
-    device: Device = "auto",
-    repeats: Repeats = 3,
-    seconds: Seconds = 1.0,
-    limit: Annotated[float, typer.Option(help="Seconds that each part may take.")] = 600.0,
-    seed: BenchSeed = 1,
-    json_file: JsonFile = None,
-    plot_file: PlotFile = None,
+    parts: tuple[str, ...] | None = None,
+    device: str = "auto",
+    limit: float = 600.0,
+    **common: Any,
 ) -> int:
-    """Time everything with its defaults, beside every peer that is installed."""
-    options = lists(locals(), parts=str)
-    from manymove.bench import suite
+    """Time everything, and every peer that is installed.
 
+    Each benchmark runs with its defaults.
+
+    Examples:
+      manymove bench all --json all.json --plot all.png
+      manymove bench all --parts disks,dpd --limit 120
+    """
     _alone("all")
-    suite.run(**options)
+    import_module("manymove.bench.suite").run(**gathered(locals()))
     return 0

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The command `manymove`."""
 
 from __future__ import annotations
@@ -13,22 +14,14 @@ import typer
 
 from manymove.cli import bench
 from manymove.cli.options import (
-    Checkpoint,
-    Device,
-    MovesPerCell,
-    Output,
-    Overwrite,
-    Precision,
-    Quiet,
-    Replicas,
-    Resume,
-    Seed,
-    Threads,
+    command,
+    gathered,
     help_without_command,
     number,
-    numbers,
-    resumable,
+    say,
+    simulation,
     to_store,
+    values,
 )
 from manymove.jobs.options import of_option
 
@@ -37,95 +30,75 @@ from manymove.jobs.options import of_option
 
 app = typer.Typer(
     help="Massively parallel particle simulations on CPUs and GPUs.",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(bench.app, name="bench")
 
 # Exit code of a job that has reported its interruption. Typer returns 130 for Ctrl-C elsewhere.
 STOPPED = -1
-PAPER_FRACTIONS = "0.698,0.702,0.706,0.710,0.714,0.718"
+PAPER_FRACTIONS = (0.698, 0.702, 0.706, 0.710, 0.714, 0.718)
 
 
-@app.command()
-@resumable(
-    "sweeps", "equilibrate", "device", "threads", "checkpoint", "frames", "packing_fractions"
+def _settings(kind: Any, given: dict[str, Any], /, **others: Any) -> Any:
+    """The settings of a job: those of the given options and of the others that it has."""
+    known = {field.name for field in fields(kind)}
+    return kind(**{name: v for name, v in (given | others).items() if name in known})
+
+
+@command(
+    app, "sweeps equilibrate device threads checkpoint_every frames packing_fractions", simulation
 )
 def disks(
-    context: typer.Context,
-    particles: Annotated[
-        int | None, typer.Option(help="Number of disks N; 65536 unless --input is given.")
-    ] = None,
-    packing_fraction: Annotated[
-        float | None,
-        typer.Option(help="N pi d^2 / (4 Lx Ly); 0.698 unless --input is given."),
-    ] = None,
-    sweeps: Annotated[
-        int,
-        typer.Option(
-            help="Sweeps measured, of N trial moves each; on to the end of a cycle of some 14."
-        ),
-    ] = 20000,
-    equilibrate: Annotated[int, typer.Option(help="Sweeps before that, likewise.")] = 5000,
-    seed: Seed = 1,
-    device: Device = "auto",
-    output: Output = Path("out/disks"),
-    input_: Annotated[
-        Path | None, typer.Option("--input", help="Start from the last frame of a GSD file.")
-    ] = None,
-    start: Annotated[
-        str, typer.Option(help="Start without --input: random, hexagonal or square.")
-    ] = "random",
-    replicas: Replicas = None,
-    decompose: Annotated[
-        bool,
-        typer.Option("--decompose", help="The ranks of mpirun share one system, in strips."),
-    ] = False,
-    threads: Threads = None,
-    max_displacement: Annotated[
-        float | None, typer.Option(help="Of a trial move along x and y, in diameters.")
-    ] = None,
-    moves_per_cell: MovesPerCell = None,
-    frames: Annotated[int, typer.Option(help="Frames of the trajectory, equally spaced.")] = 10,
-    checkpoint: Checkpoint = 600.0,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
-    quiet: Quiet = False,
-    equation_of_state: Annotated[
-        bool,
-        typer.Option(
-            "--equation-of-state", help="Run several packing fractions and plot P* against them."
-        ),
-    ] = False,
-    packing_fractions: Annotated[
-        str | None,
-        typer.Option(help="Of --equation-of-state, separated by commas; the paper's by default."),
-    ] = None,
+    particles: int | None = None,
+    packing_fraction: float | None = None,
+    sweeps: int = 20000,
+    equilibrate: int = 5000,
+    output: Path = Path("out/disks"),
+    input_: Path | None = None,
+    start: str = "random",
+    replicas: int | None = None,
+    decompose: bool = False,
+    max_displacement: float | None = None,
+    moves_per_cell: int | None = None,
+    frames: int = 10,
+    equation_of_state: bool = False,
+    packing_fractions: tuple[float, ...] | None = None,
+    **common: Any,
 ) -> int:
     """Simulate hard disks and measure their pressure P* = beta P d^2.
 
     Writes summary.json, pressure.csv, trajectory.gsd, checkpoints and pictures into --output.
-    Ctrl-C stops within a second with all but the pictures written; --resume goes on. Under
-    "mpirun -n R" there are R replicas, or, with --decompose, R ranks that share one system: the
-    results are those of one rank.
+    Ctrl-C stops the run within a second and writes everything but the pictures; --resume continues
+    it. Under "mpirun -n R" there are R replicas, or, with --decompose, R ranks that share one
+    system; then the results are those of one rank.
+
+    Examples:
+      manymove disks --particles 4096 --packing-fraction 0.6 --sweeps 5000
+      manymove disks --resume --sweeps 50000
+      manymove disks --equation-of-state --packing-fractions 0.5,0.6,0.65
     """
-    options = dict(locals())
+    options = gathered(locals())
     from manymove.hard_particles import job
     from manymove.hard_particles.replica import Settings
     from manymove.jobs.world import World
 
     world = World.connect()
-    if input_ is not None and not resume:
+    if input_ is not None and not options["resume"]:
         particles, packing_fraction = _of_input(input_, particles, packing_fraction)
     options |= {"particles": particles, "packing_fraction": packing_fraction}
     if replicas is None:
         options["replicas"] = 1 if decompose else world.size
-    given = to_store(options)
-    options["particles"] = 65536 if particles is None else particles
-    options["packing_fraction"] = 0.698 if packing_fraction is None else packing_fraction
-    del options["context"], options["equation_of_state"], options["packing_fractions"]
-    settings = Settings(input=options.pop("input_"), given=given, folder=output, **options)
+    settings = _settings(
+        Settings,
+        options,
+        input=input_,
+        given=to_store(options),
+        folder=output,
+        particles=65536 if particles is None else particles,
+        packing_fraction=0.698 if packing_fraction is None else packing_fraction,
+    )
     if packing_fractions is not None and not equation_of_state:
         raise ValueError("--packing-fractions is for --equation-of-state")
     if equation_of_state:
@@ -135,50 +108,51 @@ def disks(
             )
         runs = [
             replace(settings, packing_fraction=phi, output=output / f"packing_fraction_{phi:g}")
-            for phi in numbers("--packing-fractions", packing_fractions or PAPER_FRACTIONS, float)
+            for phi in packing_fractions or PAPER_FRACTIONS
         ]
         summary, _ = job.run_equation_of_state(runs, output, world)
         text = job.equation_of_state_table(summary)
     else:
         summary, _ = job.run(settings, world)
         text = job.table(summary)
-    return _end("disks", text, summary, output, quiet or world.rank > 0)
+    return _end("disks", text, summary, output, options["quiet"] or world.rank > 0)
 
 
-@app.command()
-@resumable("steps", "device", "threads", "ranks")
+@command(app, "steps device threads ranks checkpoint_every")
 def dpd(
     context: typer.Context,
-    particles: Annotated[int, typer.Option(help="Number of particles N.")] = 100_000,
-    density: Annotated[float, typer.Option(help="N / V.")] = 3.0,
-    steps: Annotated[int, typer.Option(help="Steps measured.")] = 1000,
-    equilibrate: Annotated[int, typer.Option(help="Steps before that.")] = 1000,
-    a: Annotated[float, typer.Option(help="Height of the repulsion.")] = 25.0,
-    gamma: Annotated[float, typer.Option(help="Friction.")] = 4.5,
-    temperature: Annotated[float, typer.Option(help="kT.")] = 1.0,
-    cutoff: Annotated[float, typer.Option(help="r_c.")] = 1.0,
-    weight_exponent: Annotated[float, typer.Option(help="s of the weights.")] = 1.0,
-    timestep: Annotated[float, typer.Option(help="Of velocity Verlet.")] = 0.01,
-    seed: Annotated[int, typer.Option(help="Of the start and the random forces.")] = 1,
-    precision: Precision = "mixed",
-    device: Annotated[
-        str, typer.Option(help="auto, cpu or cuda: with several ranks a GPU each.")
-    ] = "auto",
-    ranks: Annotated[int, typer.Option(help="Number of MPI processes.")] = 1,
-    threads: Annotated[int, typer.Option(help="Threads of each MPI process, on a CPU.")] = 1,
-    output: Output = Path("out/dpd"),
-    checkpoint_steps: Annotated[
-        int, typer.Option(help="Between restart files; by default a twentieth of the run.")
-    ] = 0,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
-    quiet: Quiet = False,
+    particles: int = 100_000,
+    density: float = 3.0,
+    steps: int = 1000,
+    equilibrate: int = 1000,
+    a: float = 25.0,
+    gamma: float = 4.5,
+    temperature: float = 1.0,
+    cutoff: float = 1.0,
+    weight_exponent: float = 1.0,
+    timestep: float = 0.01,
+    seed: int = 1,
+    precision: str = "mixed",
+    device: str = "auto",
+    ranks: int = 1,
+    threads: int | None = None,
+    output: Path = Path("out/dpd"),
+    checkpoint_every: float | None = None,
+    checkpoint_steps: Annotated[int, typer.Option(hidden=True)] = 0,
+    resume: bool = False,
+    overwrite: bool = False,
+    quiet: bool = False,
 ) -> int:
     """Simulate a fluid of dissipative particles in the installed LAMMPS.
 
     Writes the deck in.dpd, log.lammps, thermo.csv, final.data, restart files and summary.json into
     --output. Ctrl-C stops it; --resume continues from the last restart file, with the same bits in
     double precision.
+
+    Examples:
+      manymove dpd --particles 24000 --steps 2000
+      manymove dpd --a 18.75 --gamma 4.5 --cutoff 1 --density 3 --output soft
+      manymove dpd --resume --steps 20000
     """
     options = dict(locals())
     from manymove.dpd import fluid as fluids
@@ -187,259 +161,171 @@ def dpd(
     require_one_process("manymove dpd", "--ranks says how many LAMMPS has")
     for name in ("context", "output", "quiet", "resume", "overwrite"):
         del options[name]
+    if checkpoint_every is None:  # checkpoint_steps alone: a file at each of them
+        options["checkpoint_every"] = 0.0 if checkpoint_steps else 600.0
     fluid = fluids.Fluid(**options)
     given = to_store(options | {"checkpoint_steps": fluid.checkpoint_steps})
     summary = fluids.run(fluid, output, quiet, resume=resume, overwrite=overwrite, given=given)
     return _end("dpd", fluids.table(summary), summary, output, quiet)
 
 
-@app.command()
-@resumable("steps", "equilibrate", "isotherm", "device", "threads", "checkpoint")
+@command(app, "steps equilibrate isotherm device threads checkpoint_every", simulation)
 def adsorption(
-    context: typer.Context,
-    framework: Annotated[str, typer.Option(help="MFI, LTA or the path of a CIF file.")] = "MFI",
-    molecules: Annotated[
-        str | None,
-        typer.Option(
-            help="Molecules per system and species, comma-separated; default 32, 0 with --isotherm."
-        ),
-    ] = None,
-    temperature: Annotated[float, typer.Option(help="In kelvin.")] = 300.0,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            help="metropolis (CPU), pmc, plj, mup, mdp or mdp-dj; default mdp, plj with --isotherm."
-        ),
-    ] = None,
-    proposals: Annotated[
-        int | None, typer.Option(help="States per step of mup and mdp; 64 by default.")
-    ] = None,
-    systems: Annotated[
-        str, typer.Option(help="Independent ones, pooled; auto: as many as fill the device.")
-    ] = "1024",
-    steps: Annotated[int, typer.Option(help="Steps measured, of each system.")] = 100_000,
-    equilibrate: Annotated[
-        int,
-        typer.Option(
-            help="Equilibration steps; with --isotherm those of the first of up to six rounds, "
-            "each twice as long as the one before, until loading and test molecules agree."
-        ),
-    ] = 20_000,
-    isotherm: Annotated[
-        str | None,
-        typer.Option(
-            help="Pressures in bar, separated by commas; every point starts from the one before."
-        ),
-    ] = None,
-    capacity: Annotated[
-        str | None,
-        typer.Option(
-            help="With --isotherm: initial capacity of a system in molecules per species; "
-            "estimated by default, grows as needed."
-        ),
-    ] = None,
-    profile: Annotated[
-        str | None, typer.Option(help="P and F along x, y, z or Miller indices such as 1,1,0.")
-    ] = None,
-    bins: Annotated[int, typer.Option(help="Of the profile, in a unit cell.")] = 100,
-    adsorbates: Annotated[
-        Path | None, typer.Option(help="JSON file of species; methane by default.")
-    ] = None,
-    cells: Annotated[
-        str | None, typer.Option(help="Unit cells along a, b, c; the fewest by default.")
-    ] = None,
-    cutoff: Annotated[float, typer.Option(help="In angstrom.")] = 12.0,
-    max_displacement: Annotated[
-        float | None, typer.Option(help="Along each axis, in angstrom; 0.65, or adapted.")
-    ] = None,
-    interpolation: Annotated[str, typer.Option(help="Grid: cubic or linear.")] = "cubic",
-    grid_spacing: Annotated[
-        float | None, typer.Option(help="Spacing in angstrom; default 0.2 (cubic), 0.08 (linear).")
-    ] = None,
-    precision: Precision = "mixed",
-    barrier: Annotated[
-        str, typer.Option(help="Pockets behind it are blocked: auto (20 T), none, or kelvin.")
-    ] = "auto",
-    seed: Seed = 1,
-    device: Device = "auto",
-    threads: Threads = None,
-    output: Output = Path("out/adsorption"),
-    checkpoint: Checkpoint = 600.0,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
-    quiet: Quiet = False,
+    framework: str = "MFI",
+    molecules: tuple[int, ...] | None = None,
+    temperature: float = 300.0,
+    method: str | None = None,
+    proposals: int | None = None,
+    systems: str = "1024",
+    steps: int = 100_000,
+    equilibrate: int = 20_000,
+    isotherm: tuple[float, ...] | None = None,
+    capacity: tuple[int, ...] | None = None,
+    profile: tuple[str, ...] | None = None,
+    bins: int = 100,
+    adsorbates: Path | None = None,
+    cells: tuple[int, int, int] | None = None,
+    cutoff: float = 12.0,
+    max_displacement: float | None = None,
+    interpolation: str = "cubic",
+    grid_spacing: float | None = None,
+    precision: str = "mixed",
+    barrier: str = "auto",
+    output: Path = Path("out/adsorption"),
+    **common: Any,
 ) -> int:
     """Simulate adsorbed molecules by (waste-recycling) Monte Carlo.
 
     Writes summary.json, energy.csv, profile.csv, checkpoints and pictures into --output.
-    Ctrl-C stops with all but the pictures written; --resume goes on.
+    Ctrl-C stops the run and writes everything but the pictures; --resume continues it.
+
+    Examples:
+      manymove adsorption --framework LTA --molecules 16 --profile z --steps 20000
+      manymove adsorption --isotherm 0.5,5,50 --systems 128 --output isotherm
+      manymove adsorption --resume --output isotherm
     """
-    options = dict(locals())
+    options = gathered(locals())
     from manymove.adsorption import job
     from manymove.adsorption.replica import Settings, read_adsorbates
     from manymove.jobs.world import World
 
     world = World.connect()
-    del options["context"]
     with of_option("--adsorbates"):
         species = read_adsorbates(adsorbates)
     if capacity is not None and isotherm is None:
         raise ValueError("--capacity is for --isotherm, the only run with insertions")
     if method is None:
         method = "mdp" if isotherm is None else "plj"
-    if molecules is None:
-        molecules = "32" if isotherm is None else ",".join("0" for _ in species)
-    counts = [number("--molecules", word, int) for word in molecules.split(",")]
+    counts = molecules or ((32,) if isotherm is None else (0,) * len(species))
     if systems == "auto":
         from manymove.adsorption.occupancy import filling_systems
 
-        share = filling_systems(method, max(1, sum(counts)), device, precision, threads)
-        count = world.size * share
+        where = (options["device"], precision, world.threads(options["threads"]))
+        count = world.size * filling_systems(method, max(1, sum(counts)), *where)
     else:
         count = number("--systems", systems, int)
-    given = to_store(options | {"systems": str(count)})
-    options |= {
-        "given": given,
-        "folder": output,
-        "molecules": counts,
-        "method": method,
-        "capacity": capacity and [number("--capacity", word, int) for word in capacity.split(",")],
-        "adsorbates": species,
-        "systems": count,
-        "cells": _triple("--cells", cells),
-        "barrier": _barrier(barrier),
-        "profile": profile if profile in (None, "x", "y", "z") else _triple("--profile", profile),
-    }
-    del options["isotherm"]
-    names = {field.name for field in fields(Settings)} & options.keys()
-    of_the_job = {name: options.pop(name) for name in names}
-    settings = Settings(options=options, **of_the_job)  # the rest are the engine's
+    if profile is not None and profile not in (("x",), ("y",), ("z",)):
+        profile = values("--profile", ",".join(profile), int, 3)
+    elif profile is not None:
+        profile = profile[0]
+    if barrier not in ("auto", "none"):
+        barrier = number("--barrier", barrier, float)
+    of_the_job = {field.name for field in fields(Settings)} | {"context", "isotherm"}
+    of_the_engine = {name: v for name, v in options.items() if name not in of_the_job}
+    of_the_engine |= {"profile": profile, "barrier": None if barrier == "none" else barrier}
+    settings = _settings(
+        Settings,
+        options,
+        given=to_store(options | {"systems": str(count)}),
+        folder=output,
+        molecules=counts,
+        method=method,
+        adsorbates=species,
+        systems=count,
+        options=of_the_engine,
+    )
     if isotherm is not None:
-        pressures = numbers("--isotherm", isotherm, float)
-        summary, _ = job.run_isotherm(settings, pressures, world)
+        summary, _ = job.run_isotherm(settings, isotherm, world)
         text = job.isotherm_table(summary)
     else:
         summary, _ = job.run(settings, world)
         text = job.table(summary)
-    return _end("adsorption", text, summary, output, quiet or world.rank > 0)
+    return _end("adsorption", text, summary, output, options["quiet"] or world.rank > 0)
 
 
-def _triple(option: str, text: str | None) -> tuple[int, int, int] | None:
-    if text is None:
-        return None
-    numbers = tuple(number(option, word, int) for word in text.split(","))
-    if len(numbers) != 3:
-        raise ValueError(f"{option} is {text!r}; it must be three integers separated by commas")
-    return numbers
-
-
-def _barrier(text: str) -> float | str | None:
-    if text in ("auto", "none"):
-        return None if text == "none" else text
-    return number("--barrier", text, float)
-
-
-@app.command()
-@resumable("sweeps", "equilibrate", "device", "threads", "checkpoint")
+@command(app, "sweeps equilibrate device threads checkpoint_every", simulation)
 def electrolyte(
-    context: typer.Context,
-    ions: Annotated[int, typer.Option(help="Number of ions of both species.")] = 4096,
-    valences: Annotated[tuple[int, int], typer.Option(help="Of the two species.")] = (3, -1),
-    diameter: Annotated[
-        float | None, typer.Option(help="Of all ions, in angstrom; 7.5 without --diameters.")
-    ] = None,
-    diameters: Annotated[
-        tuple[float, float] | None, typer.Option(help="Of the two species, if they differ.")
-    ] = None,
-    bjerrum_length: Annotated[
-        float, typer.Option(help="In angstrom; the default is water at 300 K.")
-    ] = 7.117,
-    debye_length: Annotated[
-        float | None,
-        typer.Option(help="Bare, in angstrom; sets the density. 28.53 without --concentration."),
-    ] = None,
-    concentration: Annotated[
-        float | None, typer.Option(help="Of the salt, in mol/l; sets the density.")
-    ] = None,
-    geometry: Annotated[str, typer.Option(help="sphere or periodic.")] = "sphere",
-    sweeps: Annotated[int, typer.Option(help="Sweeps measured: trial moves per ion.")] = 1000,
-    equilibrate: Annotated[int, typer.Option(help="Sweeps before that.")] = 50,
-    sample_every: Annotated[int, typer.Option(help="Sweeps between two samples of g(r).")] = 1,
-    bin_width: Annotated[float, typer.Option(help="Of g(r), in angstrom.")] = 0.25,
-    margin: Annotated[
-        float | None,
-        typer.Option(help="Ions this near to the wall are left out of g(r), in angstrom."),
-    ] = None,
-    max_displacement: Annotated[
-        float | None, typer.Option(help="Of a trial move along x, y and z, in angstrom.")
-    ] = None,
-    precision: Precision = "mixed",
-    method: Annotated[str, typer.Option(help="brush, reduction or serial.")] = "brush",
-    seed: Seed = 1,
-    device: Annotated[
-        str,
-        typer.Option(help="auto, cpu, cuda, cuda:<index>, or cuda:0,1: one chain on several GPUs."),
-    ] = "auto",
-    threads: Threads = None,
-    replicas: Replicas = None,
-    output: Output = Path("out/electrolyte"),
-    checkpoint: Checkpoint = 600.0,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
-    quiet: Quiet = False,
+    ions: int = 4096,
+    valences: tuple[int, int] = (3, -1),
+    diameter: float | None = None,
+    diameters: tuple[float, float] | None = None,
+    bjerrum_length: float = 7.117,
+    debye_length: float | None = None,
+    concentration: float | None = None,
+    geometry: str = "sphere",
+    sweeps: int = 1000,
+    equilibrate: int = 50,
+    sample_every: int = 1,
+    bin_width: float = 0.25,
+    margin: float | None = None,
+    max_displacement: float | None = None,
+    precision: str = "mixed",
+    method: str = "brush",
+    replicas: int | None = None,
+    output: Path = Path("out/electrolyte"),
+    **common: Any,
 ) -> int:
     """Simulate charged hard spheres and measure their energy, g(r) and dressed valences.
 
     Writes summary.json, energy.csv, g.csv, checkpoints and pictures into --output. Ctrl-C stops
-    after the sweep under way with all but the pictures written; --resume goes on.
+    the run after the current sweep and writes everything but the pictures; --resume continues it.
+    With --device cuda:0,1 several GPUs share one chain.
+
+    Examples:
+      manymove electrolyte --ions 1024 --valences 3,-1 --debye-length 28.53
+      manymove electrolyte --valences 1,-1 --diameters 5,4 --concentration 0.1
+      manymove electrolyte --resume --sweeps 5000
     """
-    options = dict(locals())
+    options = gathered(locals())
     from manymove.electrolyte import job
     from manymove.electrolyte.replica import Settings
     from manymove.jobs.world import World
 
     world = World.connect()
-    del options["context"]
-    given = to_store(options)
-    if debye_length is None and concentration is None:
-        options["debye_length"] = 28.53
     if diameters is not None and diameter is not None:
         raise ValueError("--diameter is of all ions: give either it or --diameters")
-    same = 7.5 if diameter is None else diameter
-    del options["diameter"]
-    options["diameters"] = diameters or (same, same)
-    if replicas is None:
-        options["replicas"] = world.size
-    settings = Settings(given=given | {"replicas": options["replicas"]}, **options)
+    given = to_store(options)
+    if debye_length is None and concentration is None:
+        debye_length = 28.53
+    options["replicas"] = given["replicas"] = world.size if replicas is None else replicas
+    settings = _settings(
+        Settings,
+        options,
+        given=given,
+        diameters=diameters or 2 * (7.5 if diameter is None else diameter,),
+        debye_length=debye_length,
+    )
     summary, _ = job.run(settings, world)
-    return _end("electrolyte", job.table(summary), summary, output, quiet or world.rank > 0)
+    quiet = options["quiet"] or world.rank > 0
+    return _end("electrolyte", job.table(summary), summary, output, quiet)
 
 
 def _end(name: str, table: str, summary: dict[str, Any], output: Path, quiet: bool) -> int:
     """Say what a job has found, or, if it was stopped, how to continue it; the exit code."""
-    from manymove.jobs.world import launched_rank
-
     if summary["complete"]:
         if not quiet:
             print(f"{table}\nresults in {output}/")
         return 0
-    if launched_rank() == 0:
-        ranks = 1 if name == "dpd" else _ranks(summary)
-        start = f"mpirun -n {ranks} " if ranks > 1 else ""
-        again = f"{start}manymove {name} --resume --output {output}"
-        state = any(output.glob("**/checkpoint-*"))
-        print(
-            f"manymove: stopped early; results and checkpoint are in {output}/, and this "
-            f"continues: {again}"
-            if state
-            else "manymove: stopped before the first checkpoint; there is nothing to resume",
-            file=sys.stderr,
+    ranks = max(run.get("ranks", 1) for run in (summary, *summary.get("runs", ())))
+    start = f"mpirun -n {ranks} " if ranks > 1 and name != "dpd" else ""
+    if any(output.glob("**/checkpoint-*")):
+        say(
+            f"stopped early; results and checkpoint are in {output}/, and this continues: "
+            f"{start}manymove {name} --resume --output {output}"
         )
+    else:
+        say("stopped before the first checkpoint; there is nothing to resume")
     return STOPPED
-
-
-def _ranks(summary: dict[str, Any]) -> int:
-    return summary.get("ranks") or max(run["ranks"] for run in summary["runs"])
 
 
 def _of_input(
@@ -447,15 +333,13 @@ def _of_input(
 ) -> tuple[int, float]:
     """Number of disks and packing fraction of the file; contradicting options are refused."""
     from manymove.io import read_frame
-    from manymove.jobs.world import launched_rank
 
     with of_option("--input"):
         frame = read_frame(path)
-    if len(frame.types) > 1 and launched_rank() == 0:
-        print(
-            f"manymove: --input {path} has particles of the types {', '.join(frame.types)}; all "
-            "have one diameter and are simulated as one kind of disks",
-            file=sys.stderr,
+    if len(frame.types) > 1:
+        say(
+            f"--input {path} has particles of the types {', '.join(frame.types)}; all have one "
+            "diameter and are simulated as one kind of disks"
         )
     count = len(frame.positions)
     fraction = count * math.pi * frame.diameter**2 / (4 * frame.box[0] * frame.box[1])
@@ -468,9 +352,13 @@ def _of_input(
     return count, fraction
 
 
-@app.command()
+@command(app)
 def info() -> int:
-    """Say what this installation consists of: version, build, devices, host programs."""
+    """Print the version, the build, the devices and the host programs.
+
+    Examples:
+      manymove info
+    """
     from manymove import info
 
     print(info.format(info.collect()))
@@ -496,7 +384,7 @@ def run(arguments: list[str] | None = None) -> int:
     0: done. 2: a mistake of the user's or of the machine, told in one line. 130: interrupted.
     """
     try:
-        code = app(arguments, standalone_mode=False) or 0
+        code = app(arguments, prog_name="manymove", standalone_mode=False) or 0
         if code == 130:
             return _fail("interrupted", 130)
         return 130 if code == STOPPED else code
@@ -514,10 +402,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    from manymove.jobs.world import launched_rank
-
-    if launched_rank() == 0:
-        print("manymove: " + " ".join(message.split()), file=sys.stderr)
+    say(" ".join(message.split()))
     return code
 
 

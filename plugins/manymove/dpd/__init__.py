@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fluids of dissipative particles in the installed LAMMPS: what `manymove dpd` runs."""
+"""Dissipative particle dynamics in the installed LAMMPS."""
 
-from manymove.dpd.fluid import Fluid, run, table
+from manymove import _renamed
+from manymove.dpd.simulation import DPDFluid
 
-__all__ = ["Fluid", "run", "table"]
+__all__ = ["DPDFluid"]
+
+__getattr__ = _renamed.names_of("manymove.dpd")

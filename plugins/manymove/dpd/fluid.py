@@ -1,10 +1,13 @@
-"""A fluid of dissipative particles, simulated by the LAMMPS of this environment with our plugin."""
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `manymove dpd` runs: decks for the LAMMPS of this environment with our plugin."""
 
 from __future__ import annotations
 
 import math
 import re
 import subprocess
+import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from manymove import arguments, files
+from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import blocking_error, drift
-from manymove.analysis.relaxation import relaxation_time
-from manymove.devices import device_name
+from manymove.devices import device_name, on_gpu, thread_count
 from manymove.jobs import output_folder, report, sizes
 from manymove.jobs.options import OPTIONS_FILE
 from manymove.jobs.progress import MovesBar, StopRequest
@@ -27,41 +30,74 @@ CLOSEST = 10  # steps between two of them, if a run has so many: each makes part
 _MEASURED = "manymove: measured from here"  # in LAMMPS' output
 _MEASURED_QUANTITIES = ("temperature", "pressure", "potential_energy")
 _TITLE = ",".join(("step", *_MEASURED_QUANTITIES))
-# By device. On a CPU several ranks of one thread each are faster with LAMMPS' own verlet.
-RUN_STYLES = {
-    "auto": "manymove/verlet",
-    "cpu": "manymove/verlet device cpu",
-    "cuda": "manymove/verlet device cuda",
-}
+_DEVICES = ("auto", "cpu", "cuda")
+# LAMMPS starts a new run wherever a restart file can be written. These steps are a function of the
+# settings alone, and so is the trajectory.
+_SEGMENTS = 20  # of the whole run, at least
+_SEGMENT_STEPS = 100  # at least
+_SEGMENT_WORK = 2e10  # particle-steps, at most
+_RESTART = """write_restart partial
+shell mv partial checkpoint-$(step).restart
+"""
+_PATIENCE = 5.0  # seconds after Ctrl-C in which a last restart file may be written
 
 
 @dataclass(frozen=True)
-class Fluid:
-    """A cubic box of one kind of particles, in LAMMPS' units lj: their mass and k_B are 1.
+class Model:
+    """Forces and engine of dissipative particles, with the names of `manymove.DPDFluid`.
 
-    Equations are those of Y.-H. Tang, G. E. Karniadakis, Comput. Phys. Commun. 185, 2809 (2014).
+    Attributes:
+        timestep: length of a time step.
+        device: "cuda" keeps the particles on a GPU (of each rank), "cpu" keeps them in an engine
+            for the CPU (several ranks use LAMMPS' own verlet), "auto" is "cuda" where there is a
+            GPU, else "cpu".
+        threads: CPU threads of all processes together; default all cores.
+
+    Raises:
+        ValueError: a number that is out of range.
+    """
+
+    a: float = 25.0
+    gamma: float = 4.5
+    temperature: float = 1.0
+    cutoff: float = 1.0
+    weight_exponent: float = 1.0
+    timestep: float = 0.01
+    seed: int = 1
+    precision: str = "mixed"
+    device: str = "auto"
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("cutoff", "timestep"):
+            arguments.positive(name, getattr(self, name))
+        for name in ("gamma", "temperature", "weight_exponent"):
+            arguments.not_negative(name, getattr(self, name))
+        for name in ("a", "gamma", "temperature", "cutoff", "weight_exponent", "timestep"):
+            value = float(getattr(self, name))
+            if not math.isfinite(value):
+                raise ValueError(f"{name} must be finite, got {value}")
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "seed", arguments.count("seed", self.seed))
+        arguments.one_of("precision", self.precision, arguments.PRECISIONS)
+        arguments.one_of("device", self.device, _DEVICES)
+        object.__setattr__(self, "threads", thread_count(self.threads))
+
+
+@dataclass(frozen=True)
+class Fluid(Model):
+    """What `manymove dpd` simulates: a cubic box, from a random start.
 
     Attributes:
         particles: number N.
         density: N / V.
-        a: height of the repulsion, a force (Eq. 3).
-        gamma: friction, a force over a velocity (Eq. 4).
-        temperature: kT.
-        cutoff: r_c.
-        weight_exponent: s of the weights (Eq. 8).
-        timestep: of velocity Verlet.
-        steps: measured.
-        equilibrate: steps before that.
-        seed: of start and random forces.
-        precision: "mixed" or "double".
-        device: "cuda" keeps the particles on a GPU (of each rank), "cpu" keeps them in an engine
-            for the CPU (several ranks of one thread each use LAMMPS' own verlet), "auto" is "cuda"
-            where there is a GPU, else "cpu".
+        steps: number of measured steps.
+        equilibrate: number of steps before that.
         ranks: number of MPI processes.
-        threads: number of threads of each process, on a CPU.
-        checkpoint_steps: between restart files. At each of them LAMMPS starts a new run, from which
-            a resumed run continues with the same bits; by default a twentieth of the whole run, and
-            at least 100.
+        checkpoint_every: seconds between restart files; 0 writes every one that is possible.
+        checkpoint_steps: steps between possible restart files. At each of them LAMMPS starts a new
+            run, from which a resumed run continues with the same bits. By default a twentieth of
+            the whole run, at least 100 steps and at most 2e10 particle-steps.
 
     Raises:
         ValueError: a number that is out of range, or a box below twice the cutoff.
@@ -69,35 +105,24 @@ class Fluid:
 
     particles: int = 100_000
     density: float = 3.0
-    a: float = 25.0
-    gamma: float = 4.5
-    temperature: float = 1.0
-    cutoff: float = 1.0
-    weight_exponent: float = 1.0
-    timestep: float = 0.01
     steps: int = 1000
     equilibrate: int = 1000
-    seed: int = 1
-    precision: str = "mixed"
-    device: str = "auto"
     ranks: int = 1
-    threads: int = 1
+    checkpoint_every: float = 600.0
     checkpoint_steps: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("density", "cutoff", "timestep"):
-            arguments.positive(name, getattr(self, name))
-        for name in ("particles", "steps", "seed", "ranks", "threads"):
+        super().__post_init__()
+        arguments.positive("density", self.density)
+        for name in ("particles", "steps", "ranks"):
             arguments.count(name, getattr(self, name))
-        for name in ("gamma", "temperature", "weight_exponent"):
-            arguments.not_negative(name, getattr(self, name))
+        arguments.not_negative("checkpoint_every", self.checkpoint_every)
         arguments.steps("equilibrate", self.equilibrate)
         arguments.steps("checkpoint_steps", self.checkpoint_steps)
         if self.checkpoint_steps == 0:
-            every = max(100, math.ceil((self.equilibrate + self.steps) / 20))
+            every = math.ceil((self.equilibrate + self.steps) / _SEGMENTS)
+            every = max(_SEGMENT_STEPS, min(every, int(_SEGMENT_WORK / self.particles)))
             object.__setattr__(self, "checkpoint_steps", every)
-        arguments.one_of("precision", self.precision, arguments.PRECISIONS)
-        arguments.one_of("device", self.device, tuple(RUN_STYLES))
         sizes.refuse(
             f"--particles {self.particles}, --ranks {self.ranks} and --steps {self.steps}",
             500.0 * self.particles + 5e7 * self.ranks,  # bytes, LAMMPS and its MPI included
@@ -117,12 +142,64 @@ class Fluid:
         return (self.particles / self.density) ** (1 / 3)
 
 
-def run_style(fluid: Fluid) -> str:
-    """LAMMPS' run style with its options."""
-    if fluid.device == "cpu" and fluid.ranks > 1 and fluid.threads == 1:
-        return "verlet"
-    threads = "" if fluid.device == "cuda" else f" threads {fluid.threads}"
-    return RUN_STYLES[fluid.device] + threads
+# ---- commands of LAMMPS --------------------------------------------------------------------------
+
+UNITS = "units lj\natom_style atomic\ncomm_modify vel yes\n"
+
+
+def run_style(model: Model, ranks: int = 1) -> str:
+    """LAMMPS' run style with its options.
+
+    The engine for the CPU is faster than LAMMPS' own verlet on one rank, and slower on several
+    ranks of one thread each. The choice does not depend on the threads, which therefore do not
+    influence the trajectory.
+    """
+    if not on_gpu(model.device):
+        if ranks > 1:
+            return "verlet"
+        return f"manymove/verlet device cpu threads {model.threads}"
+    return "manymove/verlet device cuda" if model.device == "cuda" else "manymove/verlet"
+
+
+def box(low: Sequence[float], edges: Sequence[float]) -> str:
+    """An empty box for one kind of particles."""
+    faces = " ".join(f"{x:.17g} {x + edge:.17g}" for x, edge in zip(low, edges, strict=True))
+    return f"region box block {faces}\ncreate_box 1 box\nmass 1 1.0\n"
+
+
+def at_random(particles: int, seed: int) -> str:
+    """Particles at random places."""
+    return f"create_atoms 1 random {particles} {seed} box\n"
+
+
+def velocities(model: Model) -> str:
+    """Velocities from the Maxwell distribution, without motion of the center of mass."""
+    return f"""velocity all create {model.temperature:.17g} {model.seed} loop geom
+velocity all zero linear
+"""
+
+
+def motion(model: Model, ranks: int = 1) -> str:
+    """Forces, and how the particles move."""
+    threads = max(1, model.threads // ranks)
+    return f"""pair_style manymove/dpd {model.temperature:.17g} {model.cutoff:.17g} {model.seed} &
+  weight_exponent {model.weight_exponent:.17g} precision {model.precision} threads {threads}
+pair_coeff 1 1 {model.a:.17g} {model.gamma:.17g}
+neighbor {0.4 * model.cutoff:.17g} bin
+neigh_modify delay 0 every 2 check yes
+timestep {model.timestep:.17g}
+fix integrate all nve
+run_style {run_style(model, ranks)}
+thermo_style custom step temp press pe
+"""
+
+
+def records(every: int, path: str, mode: str = "file") -> str:
+    """A table of temperature, pressure and potential energy."""
+    return f"""fix records all print {every} "$(step),$(temp:%.10g),$(press:%.10g),$(pe:%.10g)" &
+  screen no {mode} {path} &
+  title "{_TITLE}"
+"""
 
 
 def deck(fluid: Fluid, step: int = 0) -> str:
@@ -138,37 +215,20 @@ def deck(fluid: Fluid, step: int = 0) -> str:
     """
     every = max(1, math.ceil(fluid.steps / RECORDS), min(CLOSEST, fluid.steps // CLOSEST))
     progress = max(1, fluid.equilibrate // 20)
-    create = f"""region box block 0 {fluid.edge:.17g} 0 {fluid.edge:.17g} 0 {fluid.edge:.17g}
-create_box 1 box
-create_atoms 1 random {fluid.particles} {fluid.seed} box
-mass 1 1.0
-velocity all create {fluid.temperature:.17g} {fluid.seed} loop geom
-velocity all zero linear
-pair_style manymove/dpd {fluid.temperature:.17g} {fluid.cutoff:.17g} {fluid.seed} &
-  weight_exponent {fluid.weight_exponent:.17g} precision {fluid.precision} threads {fluid.threads}
-pair_coeff 1 1 {fluid.a:.17g} {fluid.gamma:.17g}
-"""
-    units = "units lj\natom_style atomic\ncomm_modify vel yes\n"
     start = f"read_restart checkpoint-{step}.restart\ncomm_modify vel yes\n"
-    then = (
-        f'every {fluid.checkpoint_steps} "write_restart partial" '
-        '"shell mv partial checkpoint-$(step).restart"'
-    )
-    relax = f"thermo {progress}\nrun {fluid.equilibrate - step} {then}\n"
+    if not step:
+        start = UNITS + box([0.0] * 3, [fluid.edge] * 3)
+        start += at_random(fluid.particles, fluid.seed) + velocities(fluid)
+    then = f'every {fluid.checkpoint_steps} "include restart.in"'
+    relax = ""
+    if step < fluid.equilibrate or step == 0:
+        relax = f"thermo {progress}\nrun {fluid.equilibrate - step} {then}\n"
+    table = records(every, "thermo.csv", "append" if step > fluid.equilibrate else "file")
     return f"""# manymove dpd
-{start if step else units + create}neighbor {0.4 * fluid.cutoff:.17g} bin
-neigh_modify delay 0 every 2 check yes
-timestep {fluid.timestep:.17g}
-fix integrate all nve
-run_style {run_style(fluid)}
-thermo_style custom step temp press pe
-{relax if step < fluid.equilibrate or step == 0 else ""}thermo {every}
-fix records all print {every} "$(step),$(temp:%.10g),$(press:%.10g),$(pe:%.10g)" &
-  screen no {"append" if step > fluid.equilibrate else "file"} thermo.csv &
-  title "{_TITLE}"
-print "{_MEASURED}"
+{start}{motion(fluid, fluid.ranks)}{relax}thermo {every}
+{table}print "{_MEASURED}"
 run {fluid.equilibrate + fluid.steps - max(step, fluid.equilibrate)} {then}
-write_data final.data
+{_RESTART}write_data final.data
 """
 
 
@@ -182,7 +242,8 @@ def run(
     given: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Simulates the fluid; writes in.dpd, log.lammps, thermo.csv, final.data, restart files and
-    summary.json. Ctrl-C ends it; what was done up to the last restart file is kept.
+    summary.json. Ctrl-C ends it at the next step at which a restart file can be written; if that is
+    not reached within five seconds, what was done up to the last restart file is kept.
 
     Args:
         fluid: what to simulate.
@@ -217,14 +278,13 @@ def run(
     command += ["-in", "in.dpd", "-log", "log.lammps", "-nocite"]
     lines: list[str] = []
     at = [step]
+    restarts = _Restarts(output, fluid.checkpoint_every, step)
 
     def follow(process: subprocess.Popen[str]) -> None:
         for line in process.stdout:
             lines.append(line)
             if found := re.match(r"\s*(\d+)\s+[-\d.]+\s", line):
                 at[0] = int(found.group(1))
-            if line.startswith("Loop time"):
-                _last_restart(output)
 
     # A session of its own, so that Ctrl-C on the terminal reaches this process only.
     with (
@@ -243,7 +303,7 @@ def run(
 
         def show() -> None:
             bar.show(at[0])
-            if stop.requested:
+            if not restarts.follow(stop.requested):
                 process.terminate()
 
         try:
@@ -271,15 +331,53 @@ def run(
     return summary
 
 
-def _last_restart(output: Path) -> int:
-    """The step of the newest restart file, 0 if there is none. It and the one before it are made
-    durable, and older ones are removed."""
+class _Restarts:
+    """Decides when LAMMPS writes restart files: at the steps where it can, it includes restart.in.
+
+    Args:
+        output: the folder.
+        every: seconds between two files; the first one is written as soon as possible.
+        step: of the file from which the run continues, or 0.
+    """
+
+    def __init__(self, output: Path, every: float, step: int) -> None:
+        self._output, self._every, self._newest = output, every, step
+        self._written = -math.inf
+        self._stopping: float | None = None  # when that was asked for
+        self._commands = ""
+        self._ask(_RESTART)
+
+    def _ask(self, commands: str) -> None:
+        if commands != self._commands:
+            with files.replace(self._output / "restart.in") as file:
+                file.write(commands.encode() or b"\n")
+            self._commands = commands
+
+    def follow(self, stop: bool) -> bool:
+        """Called several times a second; returns False when LAMMPS has to be ended from outside."""
+        now = time.monotonic()
+        newest = _last_restart(self._output, self._newest)
+        if newest != self._newest:
+            self._newest, self._written = newest, now
+        if stop:
+            self._stopping = self._stopping or now
+            self._ask(_RESTART + "quit 1\n")
+            return now < self._stopping + _PATIENCE
+        self._ask(_RESTART if now >= self._written + self._every else "")
+        return True
+
+
+def _last_restart(output: Path, known: int = -1) -> int:
+    """The step of the newest restart file, 0 if there is none. Unless that is known already, it and
+    the one before it are made durable, and older ones are removed."""
     names = re.compile(r"checkpoint-(\d+)\.restart")
     found = sorted(
         int(match.group(1))
         for path in output.glob("checkpoint-*.restart")
         if (match := names.fullmatch(path.name))
     )
+    if found[-1:] == [known]:
+        return known
     for step in found[-1:]:
         files.sync(output / f"checkpoint-{step}.restart")
     if found[:-2]:
@@ -323,7 +421,8 @@ def _summarise(
     lammps = re.search(r"LAMMPS \((.+?)\)", text)
     settings = asdict(fluid)
     settings["set_temperature"] = settings.pop("temperature")
-    del settings["equilibrate"]
+    settings["N"] = settings.pop("particles")
+    del settings["equilibrate"], settings["checkpoint_every"]
     gpu = re.search(r"manymove/verlet: the particles are on (?!cpu$)(.+)", text, re.MULTILINE)
     return {
         **summary,
@@ -357,8 +456,9 @@ def table(summary: dict[str, Any]) -> str:
             return "not measured yet"
         return with_error(summary[name], summary[f"{name}_error"])
 
+    threads = summary["threads"] // summary["ranks"]  # of each
     rows = [
-        ("particles", f"{summary['particles']:,} in a box {summary['box'][0]:.5g} wide"),
+        ("particles", f"{summary['N']:,} in a box {summary['box'][0]:.5g} wide"),
         ("temperature", f"{measured('temperature')}, set {summary['set_temperature']:g}"),
         ("pressure", measured("pressure")),
         ("potential energy", measured("potential_energy")),
@@ -368,11 +468,7 @@ def table(summary: dict[str, Any]) -> str:
             "speed",
             f"{summary['million_particle_steps_per_second'] or 0:.3g} million particle-steps/s on "
             f"{summary['ranks']} rank{'s' if summary['ranks'] > 1 else ''}"
-            + (
-                f" of {summary['threads']} threads"
-                if summary["threads"] > 1 and summary["device"] == "cpu"
-                else ""
-            ),
+            + (f" of {threads} threads" if threads > 1 and summary["device"] == "cpu" else ""),
         ),
         ("device", f"{summary['device']} ({summary['device_name']})"),
         ("host program", f"LAMMPS {summary['lammps']}"),

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from manymove.analysis import pressure
+from manymove.analysis.autocorrelation import autocorrelation_time, relaxation_time
 from manymove.analysis.dressed_ion import DressedIons, dressed_ions
 from manymove.analysis.notation import with_error
-from manymove.analysis.relaxation import relaxation_time
 from manymove.electrolyte.replica import Replica, Result, Settings
 from manymove.jobs import figures, replica, report
 from manymove.jobs.report import number
@@ -92,11 +92,11 @@ def summarise(
     time_, time_reason = _autocorrelation(per_ion)
     return {
         "energy_per_ion_kT": pooled.value if pooled else None,
-        "energy_per_ion_error": number(pooled.error) if pooled else None,
+        "energy_per_ion_error_kT": number(pooled.error) if pooled else None,
         "energy_per_ion_error_converged": pooled.plateau if pooled else None,
         **relaxation,
-        "equilibration_drift": number(drift),
-        "equilibration_drift_error": number(drift_error),
+        "energy_per_ion_drift_kT": number(drift),
+        "energy_per_ion_drift_error_kT": number(drift_error),
         "autocorrelation_time": time_,
         "autocorrelation_time_missing": time_reason,
         "evaluated_moves_share": (
@@ -107,20 +107,20 @@ def summarise(
         ),
         "renormalized": _describe(dressed),
         "renormalized_missing": why_not,
-        "ions": settings.ions,
+        "N": settings.ions,
         "valences": list(settings.valences),
-        "diameters": list(settings.diameters),
-        "bjerrum_length": settings.bjerrum_length,
-        "debye_length": first.debye_length,
+        "diameters_angstrom": list(settings.diameters),
+        "bjerrum_length_angstrom": settings.bjerrum_length,
+        "debye_length_angstrom": first.debye_length,
         "ions_per_cubic_angstrom": settings.density,
         "geometry": settings.geometry,
-        "radius": settings.radius,
-        "box": settings.box,
+        "radius_angstrom": settings.radius,
+        "box_angstrom": settings.box,
         "sweeps": min(r.sweeps for r in results),
         "equilibration_sweeps": first.equilibration_sweeps,
-        "energy_drift": max(drifts, default=0.0) if started else None,
+        "energy_drift_relative": max(drifts, default=0.0) if started else None,
         "max_overlap": max((r.max_overlap or 0.0 for r in started), default=None),
-        "max_displacement": first.max_displacement,
+        "max_displacement_angstrom": first.max_displacement,
         "method": settings.method,
         "precision": settings.precision,
         "threads_per_particle": first.threads_per_particle,
@@ -142,11 +142,9 @@ def summarise(
 
 def _autocorrelation(per_ion: list[np.ndarray]) -> tuple[float | None, str | None]:
     """T_c = 1/2 + sum C_k (Eq. 10) of the energy in sweeps, averaged over the replicas."""
-    from manymove.analysis.autocorrelation import autocorrelation_time
-
     try:
         times = [0.5 + autocorrelation_time(e, every_lag=True) for e in per_ion]
-    except (ValueError, ImportError) as error:
+    except ValueError as error:
         return None, str(error)
     return (float(np.mean(times)), None) if times else (None, "nothing was measured")
 
@@ -205,11 +203,11 @@ def table(summary: dict[str, Any]) -> str:
     """The lines that the command prints at the end."""
     s = summary
     valences = ":".join(f"{z:+d}" for z in s["valences"])
-    rows = [("ions", f"{s['ions']:,} of valences {valences}, {s['geometry']}")]
-    if s["debye_length"]:
-        rows.append(("bare Debye length", f"{s['debye_length']:.5g} A"))
+    rows = [("ions", f"{s['N']:,} of valences {valences}, {s['geometry']}")]
+    if s["debye_length_angstrom"]:
+        rows.append(("bare Debye length", f"{s['debye_length_angstrom']:.5g} A"))
     if s["energy_per_ion_kT"] is not None:
-        value = with_error(s["energy_per_ion_kT"], s["energy_per_ion_error"])
+        value = with_error(s["energy_per_ion_kT"], s["energy_per_ion_error_kT"])
         rows.append(("energy per ion", f"{value} kT"))
     rows += report.warning_rows(s)
     if s["autocorrelation_time"] is not None:
@@ -222,7 +220,7 @@ def table(summary: dict[str, Any]) -> str:
             ("speed", f"{s['seconds_per_sweep']:.4g} s a sweep, {s['acceptance']:.2%} accepted")
         )
         rows.append(("device", f"{s['device']} ({s['device_name']})"))
-        rows.append(("energy drift", f"{s['energy_drift']:.2g} of the energy"))
+        rows.append(("energy drift", f"{s['energy_drift_relative']:.2g} of the energy"))
     if len(s["replicas"]) > 1:
         rows.append(("replicas", f"{len(s['replicas'])} on {s['ranks']} rank(s)"))
     rows.append(("state hash", s["state_hash"] or "none"))

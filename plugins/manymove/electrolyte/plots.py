@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -36,16 +37,14 @@ def pool(runs: list[PairCorrelations]) -> PairCorrelations:
     ideal = np.sum([run.ideal for run in runs], axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         g = counts / ideal
-    return PairCorrelations(
-        first.r,
-        g,
-        first.pairs,
-        counts,
-        ideal,
-        np.mean([run.densities for run in runs], axis=0),
-        np.mean([run.interior for run in runs], axis=0),
-        first.valences,
-        np.empty((0, *g.shape)),
+    return replace(
+        first,
+        g=g,
+        counts=counts,
+        ideal=ideal,
+        densities=np.mean([run.densities for run in runs], axis=0),
+        interior=np.mean([run.interior for run in runs], axis=0),
+        blocks=np.empty((0, *g.shape)),
     )
 
 
@@ -54,8 +53,7 @@ def energy(path: Path, series: list[np.ndarray]) -> None:
     figure, axes = new_figure(6.4, 4.2)
     for one in series:
         axes.plot(np.arange(1, one.size + 1), one, lw=0.8)
-    axes.set_xlabel("sweeps measured")
-    axes.set_ylabel("energy per ion / kT")
+    axes.set(xlabel="sweeps measured", ylabel="energy per ion / kT")
     write_picture(path, figure, dpi=150)
 
 
@@ -69,8 +67,7 @@ def autocorrelation(path: Path, series: list[np.ndarray]) -> None:
     figure, axes = new_figure(6.4, 4.2)
     axes.plot(np.mean(curves, axis=0), "o-", ms=3)
     axes.axhline(0, color="grey", lw=0.8)
-    axes.set_xlabel("n / sweeps")
-    axes.set_ylabel("C_n of the energy")
+    axes.set(xlabel="n / sweeps", ylabel="C_n of the energy")
     write_picture(path, figure, dpi=150)
 
 
@@ -80,8 +77,7 @@ def pair_correlations(path: Path, found: PairCorrelations) -> None:
     for (a, b), g in zip(found.pairs, found.g, strict=True):
         axes.plot(found.r, g, lw=1, label=f"{found.valences[a]:+g} {found.valences[b]:+g}")
     axes.axhline(1, color="grey", lw=0.8)
-    axes.set_xlabel("r / Å")
-    axes.set_ylabel("g(r)")
+    axes.set(xlabel="r / Å", ylabel="g(r)")
     axes.set_ylim(0, min(12.0, 1.05 * float(np.nanmax(found.g))))
     axes.legend()
     write_picture(path, figure, dpi=150)
@@ -100,8 +96,7 @@ def far_field(path: Path, found: PairCorrelations, dressed: DressedIons) -> None
         keep = shown & (sign * y > 0)
         (line,) = axes.plot(found.r[keep], np.log(sign * y[keep]), ".", ms=2, label=f"{z:+g}")
         axes.plot(found.r[keep], asymptote(dressed, species, found.r[keep]), color=line.get_color())
-    axes.set_xlabel("r / Å")
-    axes.set_ylabel("ln |r ρ(r) Å² / e|")
+    axes.set(xlabel="r / Å", ylabel="ln |r ρ(r) Å² / e|")
     axes.set_title(
         f"Debye length {dressed.debye_length:.2f} Å, bare {dressed.bare_debye_length:.2f} Å"
     )
@@ -124,7 +119,6 @@ def valences(path: Path, found: PairCorrelations, dressed: DressedIons) -> None:
         u = potential_of_mean_force(found.of(a, b))[window]
         label = f"U({found.valences[a]:+g}, {found.valences[b]:+g}): {dressed.valences[b][a]:.3f}"
         axes.plot(rho[a][window], u, ".", ms=2, label=label)
-    axes.set_xlabel("ρ / e Å⁻³")
-    axes.set_ylabel("U / kT")
+    axes.set(xlabel="ρ / e Å⁻³", ylabel="U / kT")
     axes.legend(title="valence of the second")
     write_picture(path, figure, dpi=150)

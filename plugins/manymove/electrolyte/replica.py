@@ -153,7 +153,7 @@ class Replica(replica.Replica):
     def _resumed(self) -> Electrolyte:
         records, state = self._newest()
         engine = Electrolyte.load(state, device=self._device, threads=self._threads)
-        self._earlier = checkpoint.read_records(records)[0][: engine.sweep]
+        self._earlier = checkpoint.read_records(records)[0][: engine.sweeps]
         self._check(engine)
         return engine
 
@@ -191,7 +191,7 @@ class Replica(replica.Replica):
             1e-6,
         )
         # Pairs are counted from the end of the equilibration on.
-        every, done = sampling.every, engine.sweep
+        every, done = sampling.every, engine.sweeps
         if done // every - s.equilibrate // every != sampling.samples:
             raise ValueError(
                 f"--resume: {self._state} has {sampling.samples} samples of pairs after {done} "
@@ -201,14 +201,14 @@ class Replica(replica.Replica):
     def _course(self, engine: Electrolyte) -> None:
         s = self._settings
         self._advance(engine, s.equilibrate)
-        if engine.sweep <= s.equilibrate and engine.pair_sampling is None:
+        if engine.sweeps <= s.equilibrate and engine.pair_sampling is None:
             engine.sample_pair_correlations(s.sample_every, bin_width=s.bin_width, margin=s.margin)
         self._advance(engine, s.equilibrate + s.sweeps)
 
     def _advance(self, engine: Electrolyte, sweeps: int) -> None:
         """Run up to the given number of sweeps since the start."""
-        if sweeps > engine.sweep:
-            engine.run(sweeps - engine.sweep, callback=self._pause)
+        if sweeps > engine.sweeps:
+            engine.run(sweeps - engine.sweeps, callback=self._pause)
         self._check_stop()
 
     def _energies(self, engine: Electrolyte) -> np.ndarray:
@@ -223,8 +223,8 @@ class Replica(replica.Replica):
         energies = self._energies(engine)[equilibrate:]
         drift = engine.energy_drift()
         return {
-            "sweeps": max(0, engine.sweep - equilibrate),
-            "equilibration_sweeps": min(engine.sweep, equilibrate),
+            "sweeps": max(0, engine.sweeps - equilibrate),
+            "equilibration_sweeps": min(engine.sweeps, equilibrate),
             "evaluated_moves": engine.evaluated_moves,
             "seconds": engine.seconds,
             "threads_per_particle": engine.threads_per_particle,

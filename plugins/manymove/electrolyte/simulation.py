@@ -8,28 +8,28 @@ docs/theory/coulomb.md has the proof that the parallel schedule makes the sequen
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from manymove import _core, arguments, checkpoint
+from manymove import _core, _renamed, arguments, checkpoint
 from manymove.analysis.ions import Salt, Species, debye_length, random_box, random_sphere
+from manymove.analysis.notation import Estimate
 from manymove.analysis.pair_correlations import PairCorrelations, PairSampling
-from manymove.simulation import Simulation
-
-__all__ = ["Electrolyte", "IonOverlapError", "PairCorrelations", "Salt", "Species"]
+from manymove.analysis.pressure import blocking_error
+from manymove.checkpoint import PathLike
+from manymove.simulation import Callback, MonteCarlo, counter, of_engine, parameter
 
 IonOverlapError = _core.IonOverlapError
 
 WATER_300K = 7.117  # Bjerrum length in angstrom: relative permittivity 78.3, 300 K
 METHODS = ("brush", "reduction", "serial")
-_KIND = "an electrolyte"  # of checkpoints
 _MOST_SWEEPS = 1 << 20  # whose energies the engine keeps
 
 
-class Electrolyte(Simulation):
+class Electrolyte(MonteCarlo):
     """The primitive model: ions as charged hard spheres, by sequential Metropolis Monte Carlo.
 
     A *sweep* tries to move every ion once, in the order of the input. The energy of a trial is
@@ -39,10 +39,9 @@ class Electrolyte(Simulation):
     otherwise in about one trial of a million. In "mixed" runs of one kind of device repeat exactly.
 
     Args:
-        positions: float32 or float64 (N, 3), C-contiguous, in angstrom, in any order of species;
-            NumPy, or anything with DLPack or ``__cuda_array_interface__``, read after the work of
-            the CUDA stream that it names. They are rounded to a grid of radius / 2**23 (or the
-            longest edge / 2**24), on which differences are exact.
+        positions: (N, 3) in angstrom, in any order of species, with the origin at the center: as
+            for `HardDisks`, a list or an array. They are rounded to a grid of radius / 2**23 (or
+            the longest edge / 2**24), on which differences are exact.
         types: integers (N,), the species of each ion.
         species: the kinds of ions; the system must be neutral.
         radius: of a spherical cell whose hard wall keeps all centers within; or
@@ -57,7 +56,7 @@ class Electrolyte(Simulation):
         threads_per_particle: eta, 1, 2, 4, 8 or 16 threads of a GPU per trial (Table 1); chosen
             from N.
         seed: an integer in [0, 2**64).
-        first_sweep: where `sweep` begins. Random numbers belong to a seed and a sweep.
+        first_sweep: where `sweeps` begins. Random numbers belong to a seed and a sweep.
         device: "auto" (a GPU if there is one), "cpu", "cuda", "cuda:<index>", or several GPUs of
             this machine that share the chain, "cuda:0,1" (method "brush"): the same chain, at a
             million ions 1.9 times as fast on two, at 100,000 not faster. They must have peer access
@@ -68,12 +67,16 @@ class Electrolyte(Simulation):
     Raises:
         IonOverlapError: (a ValueError) two ions overlap; the message names them.
         ValueError: ions that are not neutral, outside the cell, of valence 0, or any other bad
-            number, shape or layout.
-        TypeError: positions are no array or neither float32 nor float64.
+            number or shape.
+        TypeError: positions are neither a list nor an array of float32 or float64.
         MemoryError: the device has not enough memory.
 
     An object is not to be used by several threads at once; different objects may be.
     """
+
+    _KIND = "an electrolyte"
+    _COUNTER = "sweeps"
+    _several = True
 
     def __init__(
         self,
@@ -118,12 +121,9 @@ class Electrolyte(Simulation):
             "seed": arguments.uint64("seed", seed),
             "first_sweep": arguments.uint64("first_sweep", first_sweep),
         }
-        self._settle(device, threads, several=True)
-        self._adopt(
-            _core.Electrolyte.from_positions(
-                positions, *self._columns(), self._parameters, self._device, self._threads
-            )
-        )
+        self._settle(device, threads)
+        found = arguments.positions(positions)
+        self._adopt(_core.Electrolyte.from_positions(found, *self._columns(), *self._where()))
 
     @classmethod
     def random(
@@ -158,6 +158,42 @@ class Electrolyte(Simulation):
         types = np.repeat(np.arange(len(salt.counts)), salt.counts)
         return cls(positions, types, salt.species, radius=radius, box=box, seed=seed, **options)
 
+    @classmethod
+    def from_gsd(
+        cls,
+        path: PathLike,
+        frame: int = -1,
+        *,
+        seed: int,
+        species: Sequence[Species] | None = None,
+        radius: float | None = None,
+        **options: Any,
+    ) -> Electrolyte:
+        """Ions of a frame of a GSD file, in its rectangular box or in a spherical cell.
+
+        Args:
+            path: path of a file with the schema of HOOMD-blue; lengths in angstrom.
+            frame: index of the frame; negative numbers count from the end.
+            seed: seed of the chain.
+            species: one for each particle type that occurs, in the order of the file. By default
+                they follow from types, charges (in elementary charges) and diameters in the file.
+            radius: radius of a spherical cell around the origin, instead of the periodic box.
+            options: the other arguments of the class.
+
+        Raises:
+            FileNotFoundError, ValueError: as `manymove.io.read_frame`, or as above.
+        """
+        from manymove.io import read_frame
+
+        found = read_frame(path, frame, dimensions=3)
+        types = found.typeid
+        if species is None:
+            columns = np.column_stack((types, found.charges, found.diameters))
+            kinds, types = np.unique(columns, axis=0, return_inverse=True)
+            species = [Species(*kind) for kind in kinds[:, 1:].tolist()]
+        place: dict[str, Any] = {"box": found.box} if radius is None else {"radius": radius}
+        return cls(found.positions, types.reshape(-1), species, **place, seed=seed, **options)
+
     def _columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Valence, diameter and species of each ion, as the engine wants them."""
         valence = np.array([s.valence for s in self._species], dtype=float)[self._types]
@@ -172,57 +208,68 @@ class Electrolyte(Simulation):
 
     # ---- running ---------------------------------------------------------------------------------
 
-    def run(self, sweeps: int, callback: Callable[[Electrolyte], None] | None = None) -> None:
+    def run(self, sweeps: int, callback: Callback = None, *, progress: bool = False) -> None:
         """Run on by a number of sweeps.
 
         Args:
             sweeps: trial moves per ion, at least 0.
             callback: called with this object every tenth of a second or so (or after each sweep,
                 if that takes longer), and at the end.
+            progress: show a progress bar.
 
         Raises:
             TypeError: sweeps is not an integer.
             ValueError: sweeps is negative.
             KeyboardInterrupt: on Ctrl-C, after the sweep that is under way.
         """
-        for _ in self._pieces(arguments.steps("sweeps", sweeps), self._engine.run, self._most):
-            self._collect_energies()
-            if self._sampling is not None and self.sweep % self._sampling.every == 0:
-                self._sampling.take(self._engine)
-            if callback is not None:
-                callback(self)
+        sweeps = arguments.steps("sweeps", sweeps)
+        with self._watched("sweeps", sweeps, callback, progress) as watch:
+            for _ in self._pieces(sweeps, self._engine.run, self._most):
+                self._collect_energies()
+                if self._sampling is not None and self.sweeps % self._sampling.every == 0:
+                    self._sampling.take(self._engine)
+                if watch is not None:
+                    watch(self)
 
     def _most(self, sweeps: int) -> int:
         """So many, or less: the engine keeps the energies, and pairs are sampled in between."""
         if self._sampling is not None:
-            sweeps = min(sweeps, self._sampling.every - self.sweep % self._sampling.every)
+            sweeps = min(sweeps, self._sampling.every - self.sweeps % self._sampling.every)
         return min(sweeps, _MOST_SWEEPS)
 
     # ---- what there is ---------------------------------------------------------------------------
 
-    @property
-    def N(self) -> int:
-        """Number of ions."""
-        return self._engine.particles
+    radius: float | None = parameter("radius", "Radius of the spherical cell, or None.")
+    box: tuple[float, float, float] | None = parameter(
+        "box", "Edges of the periodic box, (Lx, Ly, Lz), or None."
+    )
+    bjerrum_length: float = parameter("bjerrum_length", "l_B, in angstrom.")
+    precision: str = parameter("precision", '"mixed" or "double".')
+    method: str = parameter("method", '"brush", "reduction" or "serial".')
+    max_displacement: float = of_engine(
+        "max_displacement", "Largest displacement along an axis, as realized."
+    )
+    threads_per_particle: int = of_engine("threads_per_particle", "eta in use; 1 on a CPU.")
+    sweeps: int = counter(0, "Sweeps done, counted from `first_sweep`.")
+    sweep = _renamed.Attribute("sweeps")
+    evaluated_moves: int = counter(
+        3,
+        "Trial moves whose energy was computed; the others left the cell or hit an ion that cannot "
+        "have moved away.",
+    )
+
+    def _place(self) -> dict[str, str]:
+        return super()._place() if self.radius is None else {"radius": f"{self.radius:.6g}"}
 
     @property
     def species(self) -> tuple[Species, ...]:
+        """Kinds of ions."""
         return self._species
 
     @property
     def types(self) -> np.ndarray:
         """int32 (N,), the species of each ion."""
         return self._types.copy()
-
-    @property
-    def radius(self) -> float | None:
-        """Of the spherical cell, or None."""
-        return self._parameters["radius"]
-
-    @property
-    def box(self) -> tuple[float, float, float] | None:
-        """Of the periodic system, or None."""
-        return self._parameters["box"]
 
     @property
     def volume(self) -> float:
@@ -232,45 +279,12 @@ class Electrolyte(Simulation):
         return 4 / 3 * math.pi * float(self.radius or 0) ** 3
 
     @property
-    def bjerrum_length(self) -> float:
-        return self._parameters["bjerrum_length"]
-
-    @property
     def debye_length(self) -> float:
         """Bare, from the mean densities (Eq. 5), in angstrom."""
         counts = np.bincount(self._types, minlength=len(self._species))
         return debye_length(
             counts / self.volume, [s.valence for s in self._species], self.bjerrum_length
         )
-
-    @property
-    def precision(self) -> str:
-        return self._parameters["precision"]
-
-    @property
-    def method(self) -> str:
-        return self._parameters["method"]
-
-    @property
-    def max_displacement(self) -> float:
-        """Largest displacement along an axis, as realized."""
-        return self._engine.max_displacement
-
-    @property
-    def threads_per_particle(self) -> int:
-        """eta in use; 1 on a CPU."""
-        return self._engine.threads_per_particle
-
-    @property
-    def sweep(self) -> int:
-        """Sweeps done, counted from `first_sweep`."""
-        return self._engine.counters[0]
-
-    @property
-    def evaluated_moves(self) -> int:
-        """Trial moves whose energy was computed; the others left the cell or hit an ion that
-        cannot have moved away."""
-        return self._engine.counters[3]
 
     @property
     def positions(self) -> np.ndarray:
@@ -283,7 +297,7 @@ class Electrolyte(Simulation):
         Raises:
             IonOverlapError, ValueError, TypeError: as for the class; the old positions are kept.
         """
-        self._engine.set_positions(positions)
+        self._engine.set_positions(arguments.positions(positions))
         self._engine.take_energies()
         self._start_energy, self._energies = None, []
 
@@ -309,8 +323,21 @@ class Electrolyte(Simulation):
         )
 
     def forget_energies(self) -> None:
-        """Begin `energies` anew; a long run that nobody asks for them keeps eight bytes a sweep."""
+        """Begin `energies` and their average again, after the equilibration for instance; they
+        take eight bytes a sweep."""
         self._energies = []
+
+    @property
+    def energy_average(self) -> Estimate:
+        """Mean of `energies` in kT; its error is by blocking.
+
+        Raises:
+            RuntimeError: there are no energies yet.
+        """
+        energies = self.energies
+        if not energies.size:
+            raise RuntimeError("nothing measured yet: call run")
+        return Estimate(float(energies.mean()), blocking_error(energies)[0])
 
     def _collect_energies(self) -> None:
         """From the engine; pieces are joined with no larger ones, so that there are few."""
@@ -398,48 +425,23 @@ class Electrolyte(Simulation):
 
     # ---- checkpoints -----------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str], *, keep_previous: bool = False) -> None:
-        """Write a checkpoint; the file is replaced only when the new one is on the disk.
-
-        It holds everything that the trajectory depends on, and the pair correlations so far.
-
-        Args:
-            path: path of the file.
-            keep_previous: keep the replaced file as ``<path>.previous``.
-
-        Raises:
-            OSError: the file cannot be written; the old one is still there.
-        """
-        state = self._engine.snapshot()
+    def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = {"positions": state["positions"], "types": self._types}
         if self._sampling is not None:
-            arrays |= self._sampling.arrays()
+            arrays |= self._sampling.arrays
         header = {
             "parameters": {**self._parameters, "max_displacement": self.max_displacement},
             "species": [(s.valence, s.diameter) for s in self._species],
-            "counters": state["counters"],
             "change": state["change"],
             "start_energy": self._start_energy,
-            "sampling": None if self._sampling is None else self._sampling.header(),
+            "sampling": None if self._sampling is None else asdict(self._sampling),
         }
-        checkpoint.write(path, _KIND, header, keep_previous=keep_previous, **arrays)
+        return header, arrays
 
-    @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], device: str = "auto", threads: int | None = None
-    ) -> Electrolyte:
-        """Go on from a checkpoint: the same trajectory, bit for bit, on the same kind of device,
-        and with ``precision="double"`` on any.
-
-        Raises:
-            OSError: the file cannot be read.
-            ValueError: it is no checkpoint of an electrolyte, or a damaged one.
-        """
-        self = cls.__new__(cls)
-        header, arrays = checkpoint.read(
-            path, _KIND, {"positions": np.float32, "types": np.int32}, PairSampling.TYPES
-        )
-        with checkpoint.refused(path, _KIND):
+    def _restore(self, path: PathLike) -> None:
+        kind, types = self._KIND, {"positions": np.float32, "types": np.int32}
+        header, arrays = checkpoint.read(path, kind, types, PairSampling.TYPES)
+        with checkpoint.refused(path, kind):
             self._species = tuple(Species(*one) for one in header["species"])
             self._types = _types(arrays["types"], len(self._species))
             self._parameters = header["parameters"]
@@ -457,15 +459,8 @@ class Electrolyte(Simulation):
             start_energy = header["start_energy"]
             if start_energy is not None and not math.isfinite(start_energy):
                 raise ValueError(f"start_energy is {start_energy}")
-        self._settle(device, threads, several=True)
-        self._adopt(
-            _core.Electrolyte.from_snapshot(
-                state, *self._columns(), self._parameters, self._device, self._threads
-            )
-        )
-        self._start_energy = start_energy
-        self._sampling = sampling
-        return self
+        self._adopt(_core.Electrolyte.from_snapshot(state, *self._columns(), *self._where()))
+        self._start_energy, self._sampling = start_energy, sampling
 
 
 def _types(types: Any, species: int) -> np.ndarray:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from manymove.analysis import pressure
+from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.notation import with_error
 from manymove.analysis.reference import literature_pressure, published, published_pressure
-from manymove.analysis.relaxation import relaxation_time
 from manymove.hard_particles.replica import Replica, Result, Settings
 from manymove.io import Frame, read_frame
 from manymove.jobs import figures, replica, report
@@ -98,7 +98,7 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "paper_pressure": list(paper) if paper else None,
         "literature_pressure": list(literature) if literature else None,
         "packing_fraction": settings.packing_fraction,
-        "particles": settings.particles,
+        "N": settings.particles,
         "box": list(first.box),
         "diameter": first.diameter,
         "sweeps": min(r.sweeps for r in results),
@@ -226,7 +226,7 @@ def _write_pictures(settings: Settings, measured: list[Result]) -> None:
 def table(summary: dict[str, Any]) -> str:
     """The lines that the command prints at the end."""
     s = summary
-    rows = [("disks", f"{s['particles']:,} at packing fraction {s['packing_fraction']:.6g}")]
+    rows = [("disks", f"{s['N']:,} at packing fraction {s['packing_fraction']:.6g}")]
     if s["pressure"] is not None:
         rows.append(("pressure P*", with_error(s["pressure"], s["pressure_error"])))
     rows += report.warning_rows(s)
@@ -267,7 +267,7 @@ def run_equation_of_state(
     replica.claim(replace(settings[0], output=output), world)
     runs, complete = replica.run_in_turn(run, settings, world)
     summary = {
-        "particles": settings[0].particles,
+        "N": settings[0].particles,
         "complete": complete,
         "packing_fractions": [r["packing_fraction"] for r in runs],
         "pressure": [r["pressure"] for r in runs],

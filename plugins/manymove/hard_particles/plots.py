@@ -138,26 +138,17 @@ def pressure_against_sweeps(
         running = np.cumsum(records) / np.arange(1, len(records) + 1)
         axes.plot(sweeps, records, ".", ms=2, alpha=0.4, color=color)
         axes.plot(sweeps, running, lw=1.5, color=color, label="running mean" if not index else None)
-    axes.axhspan(
-        estimate.value - estimate.error,
-        estimate.value + estimate.error,
-        color="k",
-        alpha=0.15,
-        lw=0,
-    )
+    low, high = estimate.value - estimate.error, estimate.value + estimate.error
+    axes.axhspan(low, high, color="k", alpha=0.15, lw=0)
     axes.axhline(estimate.value, color="k", lw=1, label=f"mean {estimate}")
     if reference is not None:
-        axes.axhline(
-            reference[0], color="C3", ls="--", lw=1, label=f"literature {reference[0]:.5g}"
-        )
+        label = f"literature {reference[0]:.5g}"
+        axes.axhline(reference[0], color="C3", ls="--", lw=1, label=label)
     everything = np.concatenate([records for _, records in series])
     low, high = np.percentile(everything, [1, 99])
     margin = 0.3 * (high - low) + 1e-6
-    axes.set(
-        xlabel="sweeps since the start",
-        ylabel=r"$P^* = \beta P d^2$",
-        ylim=(low - margin, high + margin),
-    )
+    axes.set(xlabel="sweeps since the start", ylabel=r"$P^* = \beta P d^2$")
+    axes.set_ylim(low - margin, high + margin)
     axes.legend(fontsize=8)
     write_picture(path, figure, dpi=160)
 
@@ -198,10 +189,7 @@ def equation_of_state(path: str | Path, points: Sequence[tuple[Any, ...]], N: in
                 *ours.T, fmt="o", ms=5, capsize=3, color="k", mfc="k" if good else "none",
                 label=label,
             )  # fmt: skip
-    axes.set(
-        xlabel=r"packing fraction $\phi$",
-        ylabel=r"$P^* = \beta P d^2$",
-        xticks=sorted({point[0] for point in points}),
-    )
+    axes.set(xlabel=r"packing fraction $\phi$", ylabel=r"$P^* = \beta P d^2$")
+    axes.set_xticks(sorted({point[0] for point in points}))
     axes.legend(fontsize=8)
     write_picture(path, figure, dpi=160)

@@ -9,7 +9,6 @@ schedule used here.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from pathlib import Path
@@ -17,31 +16,22 @@ from typing import Any
 
 import numpy as np
 
-from manymove import _core, arguments, checkpoint
+from manymove import _core, _renamed, arguments, checkpoint
 from manymove.analysis.pressure import PressureEstimate, estimate
+from manymove.checkpoint import PathLike
 from manymove.hard_particles import tuning as _tuning
-from manymove.hard_particles.packing import hexagonal_packing, random_packing, square_packing
+from manymove.hard_particles.packing import random_packing
 from manymove.hard_particles.sampling import PressureSampling
 from manymove.hard_particles.tuning import Tuning
 from manymove.jobs.ranks import Ranks
-from manymove.simulation import Simulation
-
-__all__ = [
-    "HardDisks",
-    "OverlapError",
-    "Tuning",
-    "hexagonal_packing",
-    "random_packing",
-    "square_packing",
-]
+from manymove.simulation import Callback, MonteCarlo, counter, parameter
 
 OverlapError = _core.OverlapError
 
-_KIND = "hard disks"  # of checkpoints
 _NEIGHBOUR_REACH = 1.5  # diameters; the first shell, for psi6
 
 
-class HardDisks(Simulation):
+class HardDisks(MonteCarlo):
     """Hard disks of one diameter in a periodic box, moved by checkerboard Monte Carlo.
 
     The box is cut into cells at least a diameter wide, the cells into four sets, and all cells of a
@@ -50,9 +40,10 @@ class HardDisks(Simulation):
     is a function of the input and the seed, the same on every CPU and GPU.
 
     Args:
-        positions: float32 or float64 (N, 2), C-contiguous, in [-L/2, L/2]; NumPy, or anything with
-            DLPack or ``__cuda_array_interface__``, read after the work of the CUDA stream that it
-            names. Float64 in host memory is not copied.
+        positions: (N, 2) in [-L/2, L/2]: a float32 or float64 array, a list of pairs, or anything
+            with DLPack or ``__cuda_array_interface__``, read after the work of the CUDA stream that
+            it names. C-contiguous float64 in host memory is not copied; arrays on a device must be
+            C-contiguous.
         box: (Lx, Ly), at least three diameters each; the origin is at the center.
         diameter: d.
         max_displacement: moves are uniform in a square from -max_displacement to max_displacement
@@ -64,7 +55,7 @@ class HardDisks(Simulation):
             cycle; its first column and row are frozen for that cycle. Default from N.
         cell_width: wanted width of a cell, from d to below sqrt(2) d. Default d.
         seed: an integer in [0, 2**64).
-        first_cycle: where `cycle` begins. Random numbers belong to a seed and a cycle: who goes on
+        first_cycle: where `cycles` begins. Random numbers belong to a seed and a cycle: who goes on
             from positions instead of a checkpoint begins where the last run ended.
         device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
         threads: of the CPU engine; default all cores.
@@ -73,7 +64,7 @@ class HardDisks(Simulation):
         shift_along_axis: shift the grid as the paper does, along one axis by less than half a cell,
             instead of anywhere. As right and slower to decorrelate; cell lists keep more of their
             order, which Table 1 is about.
-        repair_depth: overlaps in the input up to this depth, in diameters, are mended by pushing
+        repair_depth: overlaps in the input up to this depth, in diameters, are repaired by pushing
             disks apart and reported in `repaired`. float32 files of large boxes have such overlaps.
         comm: a communicator of mpi4py, for instance ``MPI.COMM_WORLD``: its ranks share the system,
             in strips along y, each on a GPU by its rank on the machine, or on its part of the cores
@@ -92,14 +83,18 @@ class HardDisks(Simulation):
         OverlapError: (a ValueError) two disks overlap by more than `repair_depth`, or cannot be
             pushed apart; the message names the worst pair and its depth (where hundreds of disks
             lie in a heap, a bad one of them).
-        ValueError: a bad box, diameter, position (outside, NaN), shape, layout, setting or device.
-        TypeError: positions are no array or neither float32 nor float64; comm is no communicator.
+        ValueError: a bad box, diameter, position (outside, NaN), shape, setting or device.
+        TypeError: positions are neither a list nor an array of float32 or float64; comm is no
+            communicator.
         RankLost: (a RuntimeError, on all ranks) a rank is silent or has failed,
             or the ranks do not make the same calls. The object cannot be used afterwards.
         MemoryError: the device has not enough memory.
 
     An object is not to be used by several threads at once; different objects may be.
     """
+
+    _KIND = "hard disks"
+    _COUNTER = "cycles"
 
     def __init__(
         self,
@@ -138,29 +133,85 @@ class HardDisks(Simulation):
             "first_cycle": arguments.uint64("first_cycle", first_cycle),
             "repair_depth": arguments.not_negative("repair_depth", repair_depth),
         }
-        self._join(comm, timeout, device, threads)
+        self._settle(device, threads, comm, timeout)
+        found, make = arguments.positions(positions), _core.HardDisks
         if self._ranks is None:
-            self._adopt(
-                _core.HardDisks.from_positions(
-                    positions, self._parameters, self._device, self._threads
-                )
-            )
+            self._adopt(make.from_positions(found, *self._where()))
         else:
             with self._ranks.collective():
-                self._divide(lambda: _core.HardDisks.first_snapshot(positions, self._parameters))
+                self._divide(lambda: make.first_snapshot(found, self._parameters))
 
-    def _join(self, comm: Any, timeout: float | None, device: str, threads: int | None) -> None:
+    @classmethod
+    def random(
+        cls,
+        N: int,
+        packing_fraction: float,
+        *,
+        seed: int,
+        diameter: float = 1.0,
+        aspect_ratio: float = 1.0,
+        **options: Any,
+    ) -> HardDisks:
+        """Disks at random places without overlaps; a start to be equilibrated.
+
+        Args:
+            N: number of disks.
+            packing_fraction: N pi d^2 / (4 Lx Ly), up to 0.72.
+            seed: seed of the places and of the trajectory.
+            diameter: diameter of the disks.
+            aspect_ratio: Ly / Lx of the box.
+            options: the other arguments of the class.
+
+        Raises:
+            ValueError: too dense (see `hexagonal_packing` for crystals), or as above.
+        """
+        positions, box = random_packing(
+            N, packing_fraction, seed=seed, diameter=diameter, aspect_ratio=aspect_ratio
+        )
+        return cls(positions, box, diameter, seed=seed, **options)
+
+    @classmethod
+    def from_gsd(
+        cls,
+        path: PathLike,
+        frame: int = -1,
+        *,
+        seed: int,
+        diameter: float | None = None,
+        **options: Any,
+    ) -> HardDisks:
+        """Disks of a frame of a GSD file, in a rectangular two-dimensional box.
+
+        Args:
+            path: path of a file with the schema of HOOMD-blue.
+            frame: index of the frame; negative numbers count from the end.
+            seed: seed of the trajectory.
+            diameter: diameter of the disks; by default that of the file.
+            options: the other arguments of the class.
+
+        Raises:
+            FileNotFoundError, ValueError: as `manymove.io.read_frame`, or as above.
+        """
+        from manymove.io import read_frame
+
+        found = read_frame(path, frame)
+        return cls(found.positions, found.box, diameter or found.diameter, seed=seed, **options)
+
+    def _settle(
+        self, device: str, threads: int | None, comm: Any = None, timeout: float | None = None
+    ) -> None:
         """The other ranks, and this one's device and threads."""
         self._ranks = Ranks.of(comm, timeout)
         if self._ranks is not None:
+            self._quiet = self._ranks.rank > 0
             device = self._ranks.world.device(device)
             if threads is None:
                 threads = self._ranks.world.cores
-        self._settle(device, threads)
+        super()._settle(device, threads)
 
     def _divide(self, whole: Callable[[], tuple[dict[str, Any], int, tuple[int, float]]]) -> None:
         """Give each rank its strip of what rank 0 has: a snapshot, the number of disks, and what
-        was mended."""
+        was repaired."""
         ranks = self._ranks
         settings = ranks.all(self._parameters)
         if any(other != settings[0] for other in settings):
@@ -177,8 +228,7 @@ class HardDisks(Simulation):
             "origin": shared[1],
             "first_row": edges[ranks.rank],
         }
-        make = _core.HardDisks.from_strip
-        self._adopt(make(strip, particles, self._parameters, self._device, self._threads, ranks))
+        self._adopt(_core.HardDisks.from_strip(strip, particles, *self._where(), ranks))
         self._repaired = repaired
 
     def _adopt(self, engine: _core.HardDisks) -> None:
@@ -192,7 +242,7 @@ class HardDisks(Simulation):
 
     # ---- running ---------------------------------------------------------------------------------
 
-    def run(self, sweeps: float, callback: Callable[[HardDisks], None] | None = None) -> None:
+    def run(self, sweeps: float, callback: Callback = None, *, progress: bool = False) -> None:
         """Run on by a number of sweeps, to the nearest whole cycle.
 
         What rounding leaves over is made up for by the next call, so that many short runs add up.
@@ -200,6 +250,7 @@ class HardDisks(Simulation):
         Args:
             sweeps: N trial moves each, at least 0.
             callback: called with this object every tenth of a second or so, and at the end.
+            progress: show a progress bar.
 
         Raises:
             ValueError: sweeps is negative or not finite.
@@ -208,13 +259,19 @@ class HardDisks(Simulation):
         if not (math.isfinite(sweeps) and sweeps >= 0):
             raise ValueError(f"sweeps must be finite and not negative, got {sweeps}")
         self._goal += sweeps
-        self._run_to(self._goal, callback)
+        self._run_to(self._goal, callback, progress)
 
-    def run_until(self, sweeps: float, callback: Callable[[HardDisks], None] | None = None) -> None:
+    def run_until(
+        self, sweeps: float, callback: Callback = None, *, progress: bool = False
+    ) -> None:
         """Run until `self.sweeps` is as near to `sweeps` as whole cycles allow.
 
         A run that was interrupted and goes on ends at the same cycle as one that was not. Nothing
         happens if `self.sweeps` is beyond already.
+
+        Args:
+            sweeps: N trial moves each, since the first cycle.
+            callback, progress: as in `run`.
 
         Raises:
             ValueError: sweeps is not finite.
@@ -224,14 +281,15 @@ class HardDisks(Simulation):
             raise ValueError(f"sweeps must be finite, got {sweeps}")
         if sweeps > self.sweeps:
             self._goal = sweeps
-        self._run_to(sweeps, callback)
+        self._run_to(sweeps, callback, progress)
 
-    def _run_to(self, sweeps: float, callback: Callable[[HardDisks], None] | None) -> None:
+    def _run_to(self, sweeps: float, callback: Callback, progress: bool) -> None:
         try:
-            while (missing := sweeps * self.N - self.trial_moves) > 0.5 * self._cycle_moves():
-                known = self._per_cycle > 0
-                cycles = int((0.95 if known else 0.8) * missing / self._cycle_moves()) - 2
-                self._run_cycles(max(1, cycles), callback)
+            with self._watched("sweeps", sweeps - self.sweeps, callback, progress) as watch:
+                while (missing := sweeps * self.N - self.trial_moves) > 0.5 * self._cycle_moves():
+                    known = self._per_cycle > 0
+                    cycles = int((0.95 if known else 0.8) * missing / self._cycle_moves()) - 2
+                    self._run_cycles(max(1, cycles), watch)
         except BaseException:
             self._goal = self.sweeps
             raise
@@ -246,12 +304,12 @@ class HardDisks(Simulation):
         active = math.prod(c - t for c, t in zip(g["cells"], g["tiles"], strict=True))
         return max(1.0, active * self._engine.occupied() * g["rounds"] * g["moves_per_cell"])
 
-    def run_cycles(self, cycles: int, callback: Callable[[HardDisks], None] | None = None) -> None:
+    def run_cycles(self, cycles: int, callback: Callback = None, *, progress: bool = False) -> None:
         """Run a number of cycles, each a shift of the grid and `rounds` passes over the four sets.
 
         Args:
             cycles: at least 0.
-            callback: as in `run`.
+            callback, progress: as in `run`.
 
         Raises:
             TypeError: cycles is not an integer.
@@ -260,17 +318,18 @@ class HardDisks(Simulation):
         """
         cycles = arguments.steps("cycles", cycles)
         try:
-            self._run_cycles(cycles, callback)
+            with self._watched("cycles", cycles, callback, progress) as watch:
+                self._run_cycles(cycles, watch)
         finally:
             self._goal = self.sweeps
 
-    def _run_cycles(self, cycles: int, callback: Callable[[HardDisks], None] | None) -> None:
+    def _run_cycles(self, cycles: int, callback: Callback) -> None:
         before, ranks = self.trial_moves, self._ranks
         with (
             ranks.collective() if ranks else nullcontext(),
             ranks.interrupts() if ranks else nullcontext() as check_interrupt,
         ):
-            for done in self._pieces(cycles, self._engine.run, ranks.first if ranks else None):
+            for done in self._pieces(cycles, self._engine.run, ranks.first if ranks else int):
                 self._per_cycle = (self.trial_moves - before) / done
                 self._last_cycle = self.trial_moves - before if cycles == 1 else 0
                 if callback is not None and ranks:
@@ -282,20 +341,23 @@ class HardDisks(Simulation):
 
     # ---- what there is ---------------------------------------------------------------------------
 
-    @property
-    def N(self) -> int:
-        """Number of disks."""
-        return self._engine.particles
-
-    @property
-    def box(self) -> tuple[float, float]:
-        """(Lx, Ly)."""
-        return self._parameters["box"]
-
-    @property
-    def diameter(self) -> float:
-        """d."""
-        return self._parameters["diameter"]
+    cycles: int = counter(
+        0, "Cycles done, each with one shift of the grid, counted from `first_cycle`."
+    )
+    cycle = _renamed.Attribute("cycles")
+    box: tuple[float, float] = parameter("box", "Edges of the box, (Lx, Ly).")
+    diameter: float = parameter("diameter", "Diameter of the disks.")
+    max_displacement: float = parameter(
+        "max_displacement", "Largest displacement along an axis, as realized.", "_grid"
+    )
+    moves_per_cell: int = parameter(
+        "moves_per_cell", "n_m, trial moves per visit of a cell.", "_grid"
+    )
+    rounds: int = parameter(
+        "rounds", "Passes over the four sets between two shifts of the grid.", "_grid"
+    )
+    tile: int = parameter("tile", "Widest tile, in cells.", "_grid")
+    cells: tuple[int, int] = parameter("cells", "Cells along x and y.", "_grid")
 
     @property
     def packing_fraction(self) -> float:
@@ -304,39 +366,9 @@ class HardDisks(Simulation):
         return self.N * math.pi * self.diameter**2 / (4 * lx * ly)
 
     @property
-    def max_displacement(self) -> float:
-        """Largest displacement along an axis, as realized."""
-        return self._grid["max_displacement"]
-
-    @property
-    def moves_per_cell(self) -> int:
-        """n_m, trial moves per visit of a cell."""
-        return self._grid["moves_per_cell"]
-
-    @property
-    def rounds(self) -> int:
-        """Passes over the four sets between two shifts of the grid."""
-        return self._grid["rounds"]
-
-    @property
-    def tile(self) -> int:
-        """Widest tile, in cells."""
-        return self._grid["tile"]
-
-    @property
-    def cells(self) -> tuple[int, int]:
-        """Cells along x and y."""
-        return self._grid["cells"]
-
-    @property
     def ranks(self) -> int:
         """Ranks that share the system; 1 without `comm`."""
         return self._ranks.size if self._ranks else 1
-
-    @property
-    def cycle(self) -> int:
-        """Cycles done, each with one shift of the grid, counted from `first_cycle`."""
-        return self._engine.counters[0]
 
     @property
     def sweeps(self) -> float:
@@ -410,7 +442,7 @@ class HardDisks(Simulation):
         """float64 (K,), sweeps at the end of each record."""
         first = self._parameters["first_cycle"]
         cycles = self._collected().cycles - first
-        return cycles * (self.sweeps / max(1, self.cycle - first))
+        return cycles * (self.sweeps / max(1, self.cycles - first))
 
     @property
     def pair_histogram(self) -> np.ndarray:
@@ -435,77 +467,39 @@ class HardDisks(Simulation):
 
     # ---- checkpoints -----------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str], *, keep_previous: bool = False) -> None:
-        """Write a checkpoint; the file is replaced only when the new one is on the disk.
-
-        It holds everything that the trajectory depends on. Pressure records are the caller's. With
-        several ranks the first one writes it, the same file as of one rank; any number of ranks can
-        go on from it.
-
-        Args:
-            path: path of the file.
-            keep_previous: keep the replaced file as ``<path>.previous``.
-
-        Raises:
-            OSError: the file cannot be written; the old one is still there.
-        """
-        path, ranks = Path(path), self._ranks
+    def save(self, path: PathLike, *, keep_previous: bool = False) -> None:
+        ranks = self._ranks
         if ranks is None:
-            self._write(path, self._engine.snapshot(), keep_previous)
-        else:
-            with ranks.collective():
-                whole = ranks.gather_rows(self._engine.snapshot(), self.cells[1])
-                ranks.together(
-                    lambda: whole and self._write(path, whole, keep_previous), patient=True
-                )
+            super().save(path, keep_previous=keep_previous)
+            return
+        with ranks.collective():
+            whole = ranks.gather_rows(self._engine.snapshot(), self.cells[1])
+            ranks.together(
+                lambda: whole and self._write(Path(path), whole, keep_previous), patient=True
+            )
 
-    def _write(self, path: Path, state: dict[str, Any], keep_previous: bool) -> None:
+    def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        chosen = ("max_displacement", "moves_per_cell", "rounds", "tile")  # for the defaults
         header = {
             "parameters": {
-                **self._parameters,  # and what was chosen for the defaults among them
-                "max_displacement": self.max_displacement,
-                "moves_per_cell": self.moves_per_cell,
-                "rounds": self.rounds,
-                "tile": self.tile,
+                **self._parameters,
+                **{name: self._grid[name] for name in chosen},
                 "cell_width": self._parameters["cell_width"] or self.diameter,
             },
             "particles": self.N,
-            "counters": state["counters"],
             "origin": state["origin"],
             "goal": self._goal,
             "per_cycle": self._per_cycle,
             "last_cycle": self._last_cycle,
         }
-        arrays = {"cells": state["cells"], "ids": state["ids"]}
-        checkpoint.write(path, _KIND, header, keep_previous=keep_previous, **arrays)
+        return header, {"cells": state["cells"], "ids": state["ids"]}
 
-    @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        device: str = "auto",
-        threads: int | None = None,
-        comm: Any = None,
-        timeout: float | None = None,
-    ) -> HardDisks:
-        """Go on from a checkpoint: the same trajectory, bit for bit, on whatever devices and ranks.
-
-        Raises:
-            OSError: the file cannot be read.
-            ValueError: it is no checkpoint of hard disks, or a damaged one; the box is too small
-                for so many ranks.
-        """
-        self = cls.__new__(cls)
-        self._join(comm, timeout, device, threads)
-        if self._ranks is None:
+    def _restore(self, path: PathLike) -> None:
+        ranks = self._ranks
+        if ranks is None:
             state, particles, self._parameters, run = _read_checkpoint(path)
-            self._adopt(
-                _core.HardDisks.from_snapshot(
-                    state, particles, self._parameters, self._device, self._threads
-                )
-            )
+            self._adopt(_core.HardDisks.from_snapshot(state, particles, *self._where()))
         else:
-            ranks = self._ranks
             read = ranks.together(
                 lambda: _read_checkpoint(path) if ranks.rank == 0 else None, patient=True
             )
@@ -517,10 +511,8 @@ class HardDisks(Simulation):
 
             with ranks.collective():
                 self._divide(whole)
-        self._goal = run["goal"]
-        self._per_cycle = run["per_cycle"]
+        self._goal, self._per_cycle = run["goal"], run["per_cycle"]
         self._last_cycle = run["last_cycle"]
-        return self
 
     # ---- tuning ----------------------------------------------------------------------------------
 
@@ -538,7 +530,7 @@ class HardDisks(Simulation):
         As in the paper: displacements are compared at the present n_m, then n_m at the best of
         them, each by the autocorrelation time of the global psi_6. `rounds` follows n_m, so that a
         disk has about as many trial moves between two shifts as before. The disks stay where they
-        are; the counters start again from zero. Needs pymbar.
+        are; the counters start again from zero.
 
         Args:
             max_displacements: in diameters.
@@ -563,31 +555,26 @@ class HardDisks(Simulation):
 
     def _with(self, max_displacement: float, moves_per_cell: int, per_shift: int) -> HardDisks:
         """A new engine of the same disks with other settings."""
-        p = self._parameters
+        settings = {
+            **self._parameters,
+            "max_displacement": max_displacement,
+            "moves_per_cell": moves_per_cell,
+            "rounds": min(16, max(1, per_shift // moves_per_cell)),
+            "tile": self.tile,
+            "cell_width": self._parameters["cell_width"] or None,
+            "first_cycle": 0,
+        }
         return HardDisks(
-            self.positions,
-            self.box,
-            self.diameter,
-            max_displacement=max_displacement,
-            moves_per_cell=moves_per_cell,
-            rounds=min(16, max(1, per_shift // moves_per_cell)),
-            tile=self.tile,
-            cell_width=p["cell_width"] or None,
-            seed=p["seed"],
-            device=self._device,
-            threads=self._threads or None,
-            shuffle_particles=p["shuffle_particles"],
-            shuffle_sets=p["shuffle_sets"],
-            shift_along_axis=p["shift_along_axis"],
+            self.positions, **settings, device=self._device, threads=self._threads or None
         )
 
 
 def _read_checkpoint(
-    path: str | os.PathLike[str],
+    path: PathLike,
 ) -> tuple[dict[str, Any], int, dict[str, Any], dict[str, float]]:
     """The snapshot, the number of disks, the parameters, and where the run was."""
-    header, arrays = checkpoint.read(path, _KIND, {"cells": np.float32, "ids": np.int32})
-    with checkpoint.refused(path, _KIND):
+    header, arrays = checkpoint.read(path, HardDisks._KIND, {"cells": np.float32, "ids": np.int32})
+    with checkpoint.refused(path, HardDisks._KIND):
         state: dict[str, Any] = {
             **arrays,
             "counters": tuple(header["counters"]),

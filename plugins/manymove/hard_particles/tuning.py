@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from manymove.analysis.autocorrelation import autocorrelation_time
+
 
 @dataclass(frozen=True)
 class Tuning:
@@ -73,8 +75,6 @@ def tune(
 
 
 def _decorrelation(disks: Any, sweeps: float, every: float) -> Tuning:
-    from manymove.analysis.autocorrelation import autocorrelation_time
-
     disks.run(0.1 * sweeps)
     series, start, moves, seconds = [], disks.sweeps, disks.trial_moves, disks.seconds
     accepted = disks.accepted_moves

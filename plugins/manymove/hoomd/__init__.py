@@ -5,7 +5,7 @@ on the CPU and on the GPU; nothing is copied in the run loop.
 
 ::
 
-    disks = manymove.hoomd.HardDisks(diameter=1.0)
+    disks = manymove.hoomd.HardDisksUpdater(diameter=1.0)
     simulation.operations.updaters.append(
         hoomd.update.CustomUpdater(hoomd.trigger.Periodic(1), disks)
     )
@@ -24,9 +24,12 @@ except ModuleNotFoundError as error:
         "(https://hoomd-blue.readthedocs.io)"
     ) from None
 
+from manymove import _renamed
 from manymove.hoomd.action import EngineAction
 from manymove.hoomd.coulomb import CoulombMC
-from manymove.hoomd.hard_disks import HardDisks
+from manymove.hoomd.hard_disks import HardDisksUpdater
 from manymove.hoomd.waste_recycling import WasteRecyclingMC
 
-__all__ = ["CoulombMC", "EngineAction", "HardDisks", "WasteRecyclingMC"]
+__all__ = ["CoulombMC", "EngineAction", "HardDisksUpdater", "WasteRecyclingMC"]
+
+__getattr__ = _renamed.names_of("manymove.hoomd")

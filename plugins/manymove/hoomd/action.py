@@ -93,6 +93,21 @@ class EngineAction(hoomd.custom.Action):
     def _forget(self) -> None:
         self._simulation_reference: weakref.ref[hoomd.Simulation] | None = None
         self._engine: Any = None
+        self._past: tuple[int, int] = (0, 0)  # moves of engines that are no more
+        self._past_step = 0  # that the last of them reached
+
+    def _retire(self) -> None:
+        """Count the engine's moves, and free its memory for the next one."""
+        self._past, self._past_step = self._moves(), self._engine.timestep
+        self._engine = None
+
+    def _moves(self) -> tuple[int, int]:
+        """Trial and accepted moves of all engines since the simulation was attached."""
+        if self._engine is None:
+            return self._past
+        return tuple(
+            n + m for n, m in zip(self._past, self._engine.core.counters[1:3], strict=True)
+        )
 
     @property
     def _simulation(self) -> hoomd.Simulation:

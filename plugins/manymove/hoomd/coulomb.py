@@ -108,15 +108,7 @@ class CoulombMC(EngineAction):
         super()._forget()
         self._made_with: tuple[Any, ...] = ()  # box and seed
         self._kinds: tuple[bytes, bytes] = (b"", b"")  # charges and diameters by tag
-        self._past = (0, 0)  # moves of engines that are no more
-        self._past_sweep = 0
         self._seconds = 0.0
-
-    def _moves(self) -> tuple[int, int]:
-        now = self._engine
-        if now is None:
-            return self._past
-        return self._past[0] + now.trial_moves, self._past[1] + now.accepted_moves
 
     def _follow(self, timestep: int) -> Electrolyte:
         """The engine, with the particles as they are."""
@@ -142,8 +134,7 @@ class CoulombMC(EngineAction):
             if (made_with, kinds) == (self._made_with, self._kinds):
                 self._engine.set_positions(position)
                 return
-            self._past, self._past_sweep = self._moves(), self._engine.sweep
-            self._engine = None  # its memory is free for the next one
+            self._retire()
         species, types = np.unique(
             np.stack((charge, diameter), axis=1), axis=0, return_inverse=True
         )
@@ -155,7 +146,7 @@ class CoulombMC(EngineAction):
             box=made_with[0] if self._radius is None else None,
             seed=self._simulation.seed or 0,
             # A step has fewer sweeps than 2**20, so that no random number is used twice.
-            first_sweep=max(timestep << 20, self._past_sweep),
+            first_sweep=max(timestep << 20, self._past_step),
             device=self._device,
             threads=self.threads,
             **self._options,

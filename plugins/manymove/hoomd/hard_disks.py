@@ -18,7 +18,7 @@ from manymove.hoomd.action import EngineAction
 _MOST_ROUNDS = 4  # of a cycle; with n_m = 4 that makes at most 16 trial moves between two shifts
 
 
-class HardDisks(EngineAction):
+class HardDisksUpdater(EngineAction):
     """Massively parallel Monte Carlo of hard disks: `manymove.HardDisks` in HOOMD-blue.
 
     A *sweep* here is one pass over the four checkerboard sets: `nselect` trial moves in every
@@ -38,7 +38,7 @@ class HardDisks(EngineAction):
 
         simulation = hoomd.Simulation(device=hoomd.device.auto_select(), seed=1)
         simulation.create_state_from_gsd("disks.gsd")
-        disks = manymove.hoomd.HardDisks(diameter=1.0)
+        disks = manymove.hoomd.HardDisksUpdater(diameter=1.0)
         simulation.operations.updaters.append(
             hoomd.update.CustomUpdater(hoomd.trigger.Periodic(1), disks)
         )
@@ -95,6 +95,12 @@ class HardDisks(EngineAction):
         self.nselect = nselect
         self.sweeps_per_step = sweeps_per_step
         self.repair_depth = repair_depth
+
+    def __repr__(self) -> str:
+        return (
+            f"<HardDisksUpdater: diameter = {self.diameter:g}, d = {self.d:g}, nselect = "
+            f"{self.nselect}, sweeps_per_step = {self.sweeps_per_step}>"
+        )
 
     # ---- settings --------------------------------------------------------------------------------
 
@@ -220,8 +226,6 @@ class HardDisks(EngineAction):
     def _forget(self) -> None:
         super()._forget()
         self._made_with: dict[str, Any] | None = None
-        self._past_moves: tuple[int, int] = (0, 0)  # of engines that are no more
-        self._past_cycle = 0  # that the last of them reached
         self._run_first_step: int | None = None
         self._run_moves: tuple[int, int] = (0, 0)  # of all engines when the run began
         self._run_started = self._run_seconds = 0.0
@@ -262,10 +266,10 @@ class HardDisks(EngineAction):
 
     def _make(self, present: dict[str, Any], timestep: int) -> None:
         if self._engine is not None:
-            self._past_moves, self._past_cycle = self._moves(), self._engine.cycle
-            self._engine, self._made_with = None, None  # its memory is free for the next one
+            self._retire()
+            self._made_with = None
         # A step has fewer cycles than 2**20, so that no random number is used twice.
-        first_cycle = max(timestep << 20, self._past_cycle)
+        first_cycle = max(timestep << 20, self._past_step)
         positions = self._positions()
         self._engine = hard_particles.HardDisks(positions, first_cycle=first_cycle, **present)
         self._made_with = present
@@ -299,10 +303,3 @@ class HardDisks(EngineAction):
         """Trial and accepted moves."""
         self._notice_a_new_run()
         return tuple(n - m for n, m in zip(self._moves(), self._run_moves, strict=True))
-
-    def _moves(self) -> tuple[int, int]:
-        """Trial and accepted moves of all engines since the simulation was attached."""
-        if self._engine is None:
-            return self._past_moves
-        _, *moves = self._engine.core.counters
-        return tuple(n + m for n, m in zip(self._past_moves, moves, strict=True))

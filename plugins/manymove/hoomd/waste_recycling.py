@@ -197,7 +197,7 @@ class WasteRecyclingMC(EngineAction):
     def energy(self) -> float:
         """float: mean energy since the averages began, by the method's own estimator; NaN before
         the first step."""
-        return self._mean(lambda averages: averages.energy.value)
+        return self._mean(lambda averages: averages.energy_average.value)
 
     @log(requires_run=True)
     def energy_plain(self) -> float:

@@ -1,4 +1,4 @@
-"""GSD trajectories of disks, in HOOMD-blue's convention: origin at the center of the box.
+"""GSD trajectories, in HOOMD-blue's convention: origin at the center of the box.
 
 GSD stores positions and boxes in float32. The box and the diameter are therefore also written as
 float64 logged quantities, which `read_frame` prefers; positions stay rounded (about 3e-5 diameters
@@ -13,7 +13,6 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import gsd.hoomd
@@ -33,35 +32,50 @@ _INDEX = np.dtype(  # of an entry, which is unused where the location is 0
 
 @dataclass(frozen=True)
 class Frame:
-    """A configuration of disks.
+    """A configuration of disks, or of particles in three dimensions.
 
     Attributes:
-        positions: float64 (N, 2), in [-L/2, L/2).
-        box: (Lx, Ly).
-        diameter: of all disks.
+        positions: float64 (N, 2) or (N, 3), in [-L/2, L/2).
+        box: edges, (Lx, Ly) or (Lx, Ly, Lz).
+        diameters: float64 (N,); 1 where the file has none.
+        charges: float64 (N,); 0 where the file has none.
         step: time step of the frame.
         types: names of the types that particles have.
+        typeid: (N,), the index of each particle's type in `types`.
+        velocities: float64 (N, 3); 0 where the file has none.
+        masses: float64 (N,); 1 where the file has none.
     """
 
     positions: np.ndarray
-    box: tuple[float, float]
-    diameter: float
+    box: tuple[Any, ...]
+    diameters: np.ndarray
+    charges: np.ndarray
     step: int
-    types: tuple[str, ...] = ()
+    types: tuple[str, ...]
+    typeid: np.ndarray
+    velocities: np.ndarray
+    masses: np.ndarray
+
+    @property
+    def diameter(self) -> float:
+        """Diameter of the first particle, and of all disks."""
+        return float(self.diameters[0])
 
 
-def read_frame(path: str | Path, index: int = -1) -> Frame:
-    """Read the disks of one frame of a GSD file.
+def read_frame(path: str | os.PathLike[str], index: int = -1, *, dimensions: int = 2) -> Frame:
+    """Read one frame of a GSD file.
 
     Args:
         path: a file that `gsd.hoomd` reads.
-        index: of the frame; negative numbers count from the end.
+        index: index of the frame; negative numbers count from the end.
+        dimensions: 2 for equal disks, 3 for particles of any diameters.
 
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: it is no GSD file of the hoomd schema, has no such frame, or the frame is not
-            one of equal disks in a rectangular box: not two-dimensional, tilted box, z not 0,
-            several diameters, no particles, positions that are not finite or outside the box.
+            one of equal disks, or of particles in three dimensions, in a rectangular box: another
+            number of dimensions, tilted box, z of a disk not 0, several diameters of disks, no
+            particles, positions that are not finite or outside the box.
     """
     path = Path(path)
     if not path.is_file():
@@ -77,7 +91,7 @@ def read_frame(path: str | Path, index: int = -1) -> Frame:
     if not -frames <= index < frames:
         raise ValueError(f"{path}: no frame {index}, the file has {frames}")
     try:
-        return _disks(frame)
+        return _particles(frame, dimensions)
     except (ValueError, TypeError, IndexError) as error:
         raise ValueError(f"{path}, frame {index}: {error}") from None
 
@@ -93,7 +107,7 @@ def _check_counts(trajectory: gsd.hoomd.HOOMDTrajectory, frames: set[int], size:
                     raise ValueError(f"no room for {count} {name}")
 
 
-def _disks(frame: gsd.hoomd.Frame) -> Frame:
+def _particles(frame: gsd.hoomd.Frame, wanted: int) -> Frame:
     if frame.particles.N == 0:
         raise ValueError("no particles")
     if frame.configuration.box is None:
@@ -101,42 +115,50 @@ def _disks(frame: gsd.hoomd.Frame) -> Frame:
     # A file without the number of dimensions is three-dimensional unless the box is flat.
     dimensions = frame.configuration.dimensions
     lx, ly, lz, *tilt = (float(x) for x in frame.configuration.box)
-    if dimensions != 2 and lz != 0:
+    if wanted == 2 and dimensions != 2 and lz != 0:
         raise ValueError(f"{dimensions}-dimensional; disks need a two-dimensional box (Lz = 0)")
+    if wanted == 3 and (dimensions == 2 or lz == 0):
+        raise ValueError("two-dimensional; a box with three edges is needed")
     if any(t != 0 for t in tilt):
         raise ValueError(
             f"the box is tilted (xy, xz, yz = {tilt}); only rectangular boxes are read"
         )
-    if not (lx > 0 and ly > 0 and math.isfinite(lx * ly)):
-        raise ValueError(f"box edges {lx}, {ly}; they must be positive")
+    edges = [lx, ly, lz][:wanted]
+    if not (min(edges) > 0 and math.isfinite(math.prod(edges))):
+        raise ValueError(f"box edges {', '.join(map(str, edges))}; they must be positive")
 
     xyz = frame.particles.position.astype(np.float64)
     _refuse(~np.isfinite(xyz).all(axis=1), xyz, "is not finite")
-    _refuse(xyz[:, 2] != 0, xyz, "has z other than 0")
-    box = _logged(frame, _BOX, np.array([lx, ly]))
+    if wanted == 2:
+        _refuse(xyz[:, 2] != 0, xyz, "has z other than 0")
+    box, positions = _logged(frame, _BOX, np.array(edges)), xyz[:, :wanted]
     half = box / 2
-    _refuse(
-        (np.abs(xyz[:, :2]) > half * (1 + _ROUNDING)).any(axis=1), xyz, f"is outside {lx} x {ly}"
-    )
-    positions = xyz[:, :2]
+    outside = (np.abs(positions) > half * (1 + _ROUNDING)).any(axis=1)
+    _refuse(outside, xyz, f"is outside {' x '.join(map(str, edges))}")
     positions = np.where(positions >= half, positions - box, positions)
     positions = np.where(positions < -half, positions + box, positions)
     positions = np.where(positions >= half, -half, positions)
 
-    diameters = frame.particles.diameter
-    if (diameters != diameters[0]).any():
+    diameters = frame.particles.diameter.astype(np.float64)
+    if (diameters == diameters[0]).all():
+        diameters[:] = _logged(frame, _DIAMETER, diameters[:1])
+    elif wanted == 2:
         raise ValueError(
             f"diameters from {diameters.min()} to {diameters.max()}; all disks must be alike"
         )
-    diameter = _logged(frame, _DIAMETER, diameters[:1].astype(np.float64))[0]
-    if not (math.isfinite(diameter) and diameter > 0):
-        raise ValueError(f"diameter {diameter}; it must be positive")
+    if not (diameters.min() > 0 and math.isfinite(diameters.max())):
+        raise ValueError(f"diameter {diameters.min()}; it must be positive")
+    kinds, typeid = np.unique(frame.particles.typeid, return_inverse=True)
     return Frame(
         np.ascontiguousarray(positions),
-        (float(box[0]), float(box[1])),
-        float(diameter),
+        tuple(box.tolist()),
+        diameters,
+        frame.particles.charge.astype(np.float64),
         int(frame.configuration.step),
-        tuple(str(frame.particles.types[k]) for k in np.unique(frame.particles.typeid)),
+        tuple(str(frame.particles.types[k]) for k in kinds),
+        typeid,
+        frame.particles.velocity.astype(np.float64),
+        frame.particles.mass.astype(np.float64),
     )
 
 
@@ -300,10 +322,5 @@ class TrajectoryWriter:
     def __enter__(self) -> TrajectoryWriter:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

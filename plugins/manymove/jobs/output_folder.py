@@ -13,7 +13,7 @@ from manymove import files
 _FILES = (
     "summary.json", "options.json", "checkpoint-*", "trajectory.gsd", "trajectory-*.gsd",
     "pressure.csv", "energy.csv", "g.csv", "profile.csv", "isotherm.csv", "thermo.csv",
-    "in.dpd", "log.lammps", "final.data", "configuration.png", "pressure.png",
+    "in.dpd", "restart.in", "log.lammps", "final.data", "configuration.png", "pressure.png",
     "equation_of_state.png", "energy.png", "autocorrelation.png", "g.png", "far_field.png",
     "valences.png", "profile.png", "isotherm.png",
 )  # fmt: skip

