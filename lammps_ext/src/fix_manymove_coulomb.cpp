@@ -29,7 +29,7 @@ FixManymoveCoulomb::FixManymoveCoulomb(LAMMPS* lmp, int narg, char** arg)
 
   for (int k = 7 + types; k < narg; k += 2) {
     const std::string key = arg[k];
-    // The second is the former name.
+    // `displacement` is the former name of this keyword.
     const bool is_displacement = key == "max_displacement" || key == "displacement";
     if (!is_displacement && key != "radius" && key != "precision" && key != "threads" &&
         key != "device")

@@ -102,7 +102,7 @@ RegisterStyles load_styles(std::string& why) {
           "LD_LIBRARY_PATH";
     return nullptr;
   }
-  const std::string wanted = MANYMOVE_CORE_BUILD;
+  const char* const wanted = MANYMOVE_CORE_BUILD;
   std::string found = "unknown";
   std::string file;
   if (void* symbol = dlsym(core, "manymove_core_build")) {
@@ -110,8 +110,8 @@ RegisterStyles load_styles(std::string& why) {
     file = file_of(symbol);
   }
   if (found != wanted) {
-    why = "The manymove plugin was built for the core " + wanted + ", this one is " + found + " (" +
-          file + "). Install manymove and manymove-lammps of the same version";
+    why = std::string("The manymove plugin was built for the core ") + wanted + ", this one is " +
+          found + " (" + file + "). Install manymove and manymove-lammps of the same version";
     return nullptr;
   }
   void* styles = dlopen((folder + "/manymove_styles.so").c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -161,7 +161,12 @@ void VerletManymove::rent(const std::string& device) {
   if (device.empty() || atom->natoms == 0) return;
   residence_ = std::make_unique<Residence>(
       lmp, *deck_, Residence::Wishes{device, threads(), transport_, overlap_});
-  const std::string text = residence_->transport();
+  std::string text = residence_->transport();
+  if (comm->nprocs > 1) {
+    MpiCommunicator communicator = communicator_of(lmp);
+    const std::string hosts = ranks_by_host(communicator);
+    if (!hosts.empty()) text += "; ranks " + hosts;
+  }
   if (comm->me == 0 && text != said_about_transport_)
     utils::logmesg(lmp, "Run style manymove/verlet: ghosts travel through " + text + "\n");
   said_about_transport_ = text;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names of version 0.1, which work for one release more with a DeprecationWarning."""
+"""Names of version 0.1, which work for one more release with a DeprecationWarning."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 
 MODULES = {
     "manymove.adsorbates": "manymove.adsorption.adsorbates",
+    "manymove.adsorption_fill": "manymove.adsorption.occupancy",
     "manymove.averages": "manymove.adsorption.averages",
     "manymove.frameworks": "manymove.adsorption.frameworks",
     "manymove.harddisk": "manymove.hard_particles",
@@ -37,9 +38,9 @@ ATTRIBUTES = {
 
 
 def warn(old: str, new: str, depth: int) -> None:
-    """Say what a name is called now, `depth` calls above this one."""
+    """Warn of the new name of an object, `depth` calls above this one."""
     warnings.warn(
-        f"{old} is called {new} now; the old name goes with the next release",
+        f"{old} has been renamed to {new}; the old name will be removed in the next release",
         DeprecationWarning,
         stacklevel=depth + 1,
     )
@@ -62,7 +63,7 @@ class Attribute:
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Finds a module of `MODULES` where it is now."""
+    """The finder of modules in `MODULES` at their new places."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -81,7 +82,8 @@ def names_of(package: str) -> Callable[[str], Any]:
     def find(name: str) -> Any:
         old = f"{package}.{name}"
         if old in MODULES:
-            return importlib.import_module(old)
+            warn(old, MODULES[old], 2)
+            return importlib.import_module(MODULES[old])
         if old in ATTRIBUTES:
             warn(old, ATTRIBUTES[old], 2)
             module, _, new = ATTRIBUTES[old].rpartition(".")

@@ -28,7 +28,7 @@ def run(tmp_path, parts, *more):
 
 def test_summary_sets_the_best_of_ours_beside_the_best_peer():
     rows = [*bench_all_parts.ROWS[10], *bench_all_parts.ROWS[99]]
-    first, second = suite.summarise(bench_all_parts.PARTS["disks"], rows)
+    first, second = suite.summarize(bench_all_parts.PARTS["disks"], rows)
     assert (first["size"], first["ours"]["variant"], first["ours"]["rate"]) == (10, "cuda:0", 90.0)
     assert first["ours"]["spread"] == pytest.approx(0.25)
     assert first["peer"] == {

@@ -111,7 +111,7 @@ SHORT = status.of_timing(0.01)
 def test_speeds_that_are_not_reliable_are_hollow(hollow, tmp_path):
     rows = [dict(row) for row in bench_all_parts.ROWS[10]]
     rows[1]["warnings"] = SHORT
-    summary = suite.summarise(bench_all_parts.PARTS["disks"], rows)
+    summary = suite.summarize(bench_all_parts.PARTS["disks"], rows)
     assert status.status(summary[0]) == "timing too short"
     suite.plot(tmp_path / "all.png", summary)
     assert hollow == [(10, 90.0)]
@@ -164,7 +164,7 @@ def test_the_fastest_is_not_the_one_with_the_most_proposals():
          "highest": states, "warnings": []}
         for method, steps, states in (("pmc", 10.0, 10.0), ("mdp", 1.0, 63.0), ("RASPA3", 2.0, 2.0))
     ]  # fmt: skip
-    (entry,) = suite.summarise(suite.PARTS["adsorption"], rows)
+    (entry,) = suite.summarize(suite.PARTS["adsorption"], rows)
     assert entry["ours"]["rate"] == 10 and entry["ratio"] == 5 and entry["unit"] == "steps/s"
 
 

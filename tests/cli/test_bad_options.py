@@ -34,7 +34,7 @@ BAD_OPTIONS = [
     ("electrolyte --diameter nan", "diameter nan"),
     ("electrolyte --diameter 1e300", "too dense: two ions at least 1e+300 apart"),
     ("electrolyte --diameters 7 0", "diameter 0.0"),
-    ("electrolyte --diameters 7 8 --diameter 7", "give either it or --diameters"),
+    ("electrolyte --diameters 7 8 --diameter 7", "give either --diameter or --diameters"),
     ("electrolyte --diameter 0", "diameter 0.0"),
     ("disks --packing-fractions 0.7", "--packing-fractions is for --equation-of-state"),
     ("electrolyte --bjerrum-length inf", "--bjerrum-length is inf"),

@@ -397,7 +397,7 @@ def test_mpirun_without_mpi4py_is_told(launched, launcher, capsys, tmp_path):
 def test_several_ranks_of_a_command_for_one_process_are_refused(launched, command, capsys):
     launched(LAUNCHED["MPICH"], 4)
     assert cli.run(command.split()) == 2
-    assert f"manymove {command} is for one process, mpirun or srun started 4" in (
+    assert f"manymove {command} is for one process, but mpirun or srun has started 4" in (
         capsys.readouterr().err
     )
 

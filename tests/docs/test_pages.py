@@ -52,7 +52,7 @@ COMMAND = re.compile(r"(?:^|\s)manymove ((?!=)[a-z].*)")
 
 
 def arguments(page: Path) -> list[list[str]]:
-    """Of each command `manymove` on the page."""
+    """The arguments of each command `manymove` on the page."""
     found = [COMMAND.search(line) for line in commands(page) if not line.startswith("cmake")]
     return [shlex.split(match.group(1)) for match in found if match]
 

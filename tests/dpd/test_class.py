@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from lammps_host import needs_lammps
 import manymove
 from manymove import DPDFluid
 from manymove.dpd import fluid as command
+from manymove.lammps import host
 
 pytestmark = needs_lammps
 
@@ -257,6 +259,22 @@ def test_what_it_says_of_itself(capfd):
     assert "2 threads" in fluid.device_name and fluid.threads == 2
 
 
+def test_threads_start_lammps_one_after_another(monkeypatch):
+    """Otherwise an instance that is made while another one loads the plugin has no styles of it."""
+    starting = []
+
+    def load(lmp) -> None:
+        starting.append(lmp)
+        time.sleep(0.05)
+        assert starting == [lmp]
+        starting.clear()
+
+    monkeypatch.setattr("lammps.lammps", lambda cmdargs: object())
+    monkeypatch.setattr(host, "load", load)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: host.start(), range(4)))
+
+
 def test_the_package_is_imported_without_lammps():
     script = "import sys, manymove; manymove.DPDFluid; print('lammps' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", script], text=True) == "False\n"
@@ -264,5 +282,5 @@ def test_the_package_is_imported_without_lammps():
 
 @pytest.mark.parametrize("name", ["Fluid", "deck", "run", "table"])
 def test_old_names_of_the_command_work_with_a_warning(name):
-    with pytest.warns(DeprecationWarning, match=f"manymove.dpd.{name} is called"):
+    with pytest.warns(DeprecationWarning, match=f"manymove.dpd.{name} has been renamed to"):
         assert getattr(manymove.dpd, name) is getattr(command, name)

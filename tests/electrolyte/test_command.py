@@ -119,7 +119,7 @@ def test_two_processes_make_the_replicas_of_one(mpiexec, tmp_path):
 def test_ranks_do_not_share_chains_over_several_gpus(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(world.World, "connect", lambda: world.World(size=2))
     assert electrolyte(*SMALL, "--device", "cuda:0,1", "--output", tmp_path) == 2
-    assert "is for one process, there are 2 ranks" in capsys.readouterr().err
+    assert "is for one process, but there are 2 ranks" in capsys.readouterr().err
 
 
 def test_autocorrelation_time_is_that_of_equation_10():

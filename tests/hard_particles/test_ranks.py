@@ -65,7 +65,7 @@ def test_a_checkpoint_of_two_ranks_goes_on_on_any_number(tmp_path):
     alone.run_cycles(50)
     assert found(2, "save", tmp_path) == 2 * [alone.state_hash]
     assert found(3, "load", tmp_path) == 3 * [2 * [alone.state_hash]]
-    again = HardDisks.load(tmp_path / "ranks.state", device="cpu", threads=1)
+    again = HardDisks.load(tmp_path / "ranks.state", "cpu", 1, None, 5.0)  # without names
     again.run_cycles(50)
     assert again.state_hash == alone.state_hash
 
@@ -85,6 +85,7 @@ def test_an_error_is_one_of_all_ranks(tmp_path):
         "least 19 rows of cells, of 36 rows in 2 rows of tiles, allow 1",
         "other settings": "ValueError: the ranks of comm have different settings",
         "overlap": "OverlapError: disks 1 and 41 overlap by 0.15",
+        "no points": "ValueError: positions must be a list of points",
         "no file": "FileNotFoundError",
         "no communicator": "TypeError: comm must be a communicator of mpi4py, got 7",
         "timeout": "ValueError: timeout must be positive, got 0.0",

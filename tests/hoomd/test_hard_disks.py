@@ -257,7 +257,7 @@ def test_the_seed_is_that_of_the_simulation(fluid, tmp_path):
         simulation.run(5)
         hashes.append(disks.state_hash)
     assert hashes[0] == hashes[2] != hashes[1]
-    assert "Simulation.seed is not set, 0 is taken" in (tmp_path / "None").read_text()
+    assert "Simulation.seed is not set, 0 is used" in (tmp_path / "None").read_text()
     assert "seed" not in (tmp_path / "1").read_text()
 
 

@@ -11,7 +11,9 @@ import manymove.hoomd  # noqa: E402
 
 
 def test_the_old_name_is_the_new_class():
-    with pytest.warns(DeprecationWarning, match=r"manymove\.hoomd\.HardDisks is called manymove"):
+    with pytest.warns(
+        DeprecationWarning, match=r"manymove\.hoomd\.HardDisks has been renamed to manymove"
+    ):
         assert manymove.hoomd.HardDisks is manymove.hoomd.HardDisksUpdater
     with pytest.raises(AttributeError, match="no attribute 'HardSpheres'"):
         _ = manymove.hoomd.HardSpheres

@@ -64,7 +64,9 @@ def test_the_timestep_is_the_counter_of_the_class(make):
 def test_old_names_of_counters_warn(make, old):
     one = make()
     one.run(40)
-    with pytest.warns(DeprecationWarning, match=rf"{old} is called {COUNTERS[make]} now") as caught:
+    with pytest.warns(
+        DeprecationWarning, match=rf"{old} has been renamed to {COUNTERS[make]};"
+    ) as caught:
         assert getattr(one, old) == one.timestep > 0
     assert caught[0].filename == __file__
 

@@ -21,7 +21,8 @@ dump_modify d sort id format float %.12g
 
 
 def system(molecules: int = 3) -> str:
-    """Units in which energies are kelvin and lengths angstrom; IDs of the gas in between."""
+    """A system in units of kelvin and angstrom, in which the gas has IDs between those of the
+    framework."""
     places = make(molecules=molecules, systems=1, barrier=6000.0).positions[0]
     framework = FRAMEWORK.fractional * BOX
     atoms = [(1, p) for p in framework[:2]] + [(3, p) for p in places]

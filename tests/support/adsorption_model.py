@@ -33,7 +33,7 @@ def make(method: str = "mdp", molecules: int = 1, **settings: Any) -> Adsorption
 
 
 def places(box: tuple[float, float, float], points: int) -> np.ndarray:
-    """Cell centres of a regular lattice over the box, (points**3, 3), z fastest."""
+    """Cell centers of a regular lattice over the box, (points**3, 3), z fastest."""
     u = (np.arange(points) + 0.5) / points
     return np.stack(np.meshgrid(u, u, u, indexing="ij"), axis=-1).reshape(-1, 3) * np.array(box)
 

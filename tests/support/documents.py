@@ -1,4 +1,4 @@
-"""The Markdown pages of the repository, and what is in them."""
+"""The Markdown pages of the repository, and their contents."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ INDENTED = re.compile(r"(?:^ {4}\S.*\n(?:\s*\n(?= {4}))?)+", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Block:
-    """A piece of code.
+    """A block of code.
 
     Attributes:
-        language: what the fence says; empty for indented code.
-        text: without fence and indentation.
+        language: language of the fence; empty for indented code.
+        text: the code without fence and indentation.
     """
 
     language: str
@@ -32,7 +32,7 @@ def name(page: Path) -> str:
 
 
 def blocks(page: Path) -> list[Block]:
-    """In the order of the page, the fenced ones first."""
+    """The blocks of a page in its order, the fenced ones first."""
     text = page.read_text() + "\n"
     fenced = [Block(*found) for found in FENCE.findall(text)]
     rest = re.sub(r"^- .*(?:\n {2,}.*)*", "", FENCE.sub("", text), flags=re.MULTILINE)
@@ -41,12 +41,13 @@ def blocks(page: Path) -> list[Block]:
 
 
 def prose(page: Path) -> str:
-    """Without code blocks and code."""
+    """The text of a page without code."""
     return re.sub(r"`[^`\n]*`", "", FENCE.sub("", page.read_text()))
 
 
 def commands(page: Path) -> list[str]:
-    """Lines of shell blocks and of indented code, continued lines joined, comments left out."""
+    """Lines of shell blocks and of indented code, with continued lines joined and without
+    comments."""
     found = []
     for block in blocks(page):
         if block.language in ("", "sh", "console"):
@@ -56,7 +57,7 @@ def commands(page: Path) -> list[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """Of the headings, as code hosts and MyST make them."""
+    """Anchors of the headings, as code hosts and MyST make them."""
     headings = re.findall(r"^#+ +(.+?) *$", FENCE.sub("", page.read_text()), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
 

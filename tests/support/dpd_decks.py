@@ -1,4 +1,4 @@
-"""Decks for `run_style manymove/verlet`, and what its tests compare."""
+"""Decks for `run_style manymove/verlet`, and comparisons of its tests."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ DECKS = {
     + "fix push all addforce 0.2 -0.1 0.0\n",
 }
 
-# Positions unwrapped: when they are wrapped is the run style's affair.
+# Positions are unwrapped, because the run style chooses when they are wrapped.
 END = """
 write_dump all custom end id type xu yu zu vx vy vz fx fy fz modify sort id format float %.17g
 """
@@ -168,7 +168,7 @@ def assert_same_steps(ours: Run, reference: Run, tolerance: float) -> None:
 
 
 def assert_stays(run: Run) -> None:
-    """The particles stayed with the engine, and nobody complained."""
+    """Assert that the particles stayed in the engine, without warnings."""
     assert STAYS in run.output
     assert "manymove" not in "".join(re.findall("WARNING.*", run.output)), run.output
 

@@ -1,4 +1,4 @@
-"""Hard disks as the tests make them, and distances by brute force."""
+"""Hard disks of the tests, and distances by brute force."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KOLAFA_ROTTNER = {  # powers of x = phi / (1 - phi)
 
 
 def make(start: Any, device: str = "cpu", **settings: Any) -> HardDisks:
-    """From positions and box."""
+    """Disks from positions and box."""
     positions, box = start
     return HardDisks(positions, box, device=device, **{"seed": 1, "threads": 1, **settings})
 
@@ -76,9 +76,9 @@ def closest_distance(positions: np.ndarray, box: tuple[float, float]) -> float:
 
 
 def sample(disks: HardDisks, samples: int, cycles: int) -> np.ndarray:
-    """Positions every so many cycles: (samples, N, 2).
+    """Positions at intervals of a number of cycles, (samples, N, 2).
 
-    Cycles, not sweeps: where a run of so many sweeps ends depends on the trajectory
+    The interval is in cycles, because the end of a run in sweeps depends on the trajectory
     (docs/theory/hard_disks.md, section 7).
     """
     result = np.empty((samples, disks.N, 2))

@@ -10,7 +10,7 @@ import manymove.hoomd
 
 
 def simulation_of(start, device=None, seed=1, types=("A", "B")):
-    """On any number of ranks; the types in turn."""
+    """A simulation of the disks on any number of ranks, with alternating types."""
     positions, box = start
     simulation = hoomd.Simulation(device or hoomd.device.CPU(), seed=seed)
     snapshot = hoomd.Snapshot(simulation.device.communicator)
@@ -25,8 +25,10 @@ def simulation_of(start, device=None, seed=1, types=("A", "B")):
 
 
 def on_lattice(side, device=None, seed=1):
-    """side x side disks of one type, 1.2 apart."""
-    sites = 1.2 * np.indices((side, side)).reshape(2, -1).T - 0.6 * (side - 1)
+    """side x side disks of one type, 1.2 apart; only the first rank has memory for their places."""
+    device, sites = device or hoomd.device.CPU(), None
+    if device.communicator.rank == 0:
+        sites = 1.2 * np.indices((side, side)).reshape(2, -1).T - 0.6 * (side - 1)
     return simulation_of((sites, 2 * (1.2 * side,)), device, seed, types="A")
 
 
@@ -54,7 +56,7 @@ def box_of(simulation):
 
 
 def standalone(simulation, cycles, **settings):
-    """What `manymove.HardDisks` makes of the present state in so many cycles."""
+    """The result of `manymove.HardDisks` for the present state after a number of cycles."""
     disks = manymove.HardDisks(
         positions_of(simulation),
         box_of(simulation),

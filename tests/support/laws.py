@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The statistics that the tests share: whether counts follow a law."""
+"""The common statistics of the tests: whether counts follow a law."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-# Of each single comparison with a law; a test says how many it makes.
+# Rate of each single comparison with a law; a test states how many comparisons it makes.
 FALSE_ALARM = 1e-6
 
 
@@ -36,8 +36,8 @@ def chi_square(counts: np.ndarray, law: np.ndarray, law_samples: float = math.in
 
     Args:
         counts: independent observations per bin.
-        law: expected weights per bin; normalised here.
-        law_samples: how many samples the law was counted from; infinite if it is exact.
+        law: expected weights per bin, which are normalized here.
+        law_samples: number of samples from which the law was counted; infinite if it is exact.
     """
     counts, law = np.ravel(counts).astype(float), np.ravel(law).astype(float)
     assert not counts[law == 0].any(), "counts where the law forbids them"
@@ -53,7 +53,7 @@ def chi_square(counts: np.ndarray, law: np.ndarray, law_samples: float = math.in
 
 
 def assert_follows(counts: Any, law: Any, law_samples: float = math.inf) -> None:
-    """Counts follow a law, with a probability of a false alarm of `FALSE_ALARM`."""
+    """Assert that counts follow a law, with the false-alarm rate `FALSE_ALARM`."""
     p = chi_square(counts, law, law_samples)
     assert p > FALSE_ALARM, f"p = {p:.2g}\ncounts\n{counts}\nexpected\n{law}"
 

@@ -54,7 +54,7 @@ class Watch:
 
 
 def closest(positions: np.ndarray, box: np.ndarray | None = None) -> float:
-    """Smallest distance of two centres, in float64, by code that is not ours."""
+    """Smallest distance of two centers, in float64, by code that is not ours."""
     from scipy.spatial import cKDTree
 
     return float(cKDTree(positions, boxsize=box).query(positions, k=2)[0][:, 1].min())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tests need of the machine."""
+"""Properties of the machine that tests need."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ limits_address_space = pytest.mark.skipif(
 )
 
 
-# The marks of what needs a GPU.
+# The marks of tests that need a GPU.
 GPU = [pytest.mark.gpu, pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")]
 
 
 def on_gpu(test: Callable[..., None]) -> Callable[..., None]:
-    """Marks a test that needs a GPU."""
+    """Mark a test that needs a GPU."""
     for mark in GPU:
         test = mark(test)
     return test

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs in processes of their own: how tests start them, wait for them and end them."""
+"""Programs in separate processes, which tests start, wait for and end."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ LIMITED = {"MANYMOVE_TIMEOUT": str(LIMIT)}
 
 
 def run(command: Iterable[object], **options: Any) -> subprocess.CompletedProcess[str]:
-    """Runs a program to its end; one that hangs fails the test. The environment is that in which
-    the tests began, unless `env` is given."""
+    """Run a program to its end. The test fails if the program hangs. The environment is that at the
+    start of the tests unless `env` is given."""
     defaults = {"env": CLEAN, "capture_output": True, "text": True, "timeout": 100}
     return subprocess.run([*map(str, command)], **{**defaults, **options})
 
@@ -37,7 +37,7 @@ def with_support(environment: Mapping[str, str] = CLEAN) -> dict[str, str]:
 
 
 def start(command: Iterable[object], **options: Any) -> subprocess.Popen[str]:
-    """Starts a program, whose standard output includes its errors."""
+    """Start a program, whose standard output includes its errors."""
     defaults = {"env": CLEAN, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     return subprocess.Popen([*map(str, command)], **{**defaults, **options})
 
@@ -48,7 +48,7 @@ def until(
     seconds: float = WAIT,
     interval: float = 0.02,
 ) -> None:
-    """Waits for a condition that a running process brings about."""
+    """Wait for a condition that a running process will fulfill."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert process.poll() is None, process.communicate()
@@ -74,9 +74,9 @@ class Job:
     """A program on several ranks.
 
     Args:
-        command: with its launcher.
-        name: how the name of the program that the ranks execute ends.
-        options: of `start`.
+        command: command with its launcher.
+        name: end of the name of the program that the ranks execute.
+        options: options of `start`.
     """
 
     def __init__(self, command: Iterable[object], name: bytes = PYTHON, **options: Any) -> None:
@@ -104,14 +104,15 @@ class Job:
             time.sleep(0.2)  # schedulers do not reach all hosts at once
 
     def suspend(self, seconds: float = LIMIT + 2) -> None:
-        """All ranks, for longer than the limit."""
+        """Suspend all ranks for longer than the limit."""
         self.send(signal.SIGSTOP)
         time.sleep(seconds)
         assert self.process.poll() is None
         self.send(signal.SIGCONT)
 
     def end(self, seconds: float = WAIT) -> str:
-        """What it printed; one that does not end in time fails the test. No rank outlives it."""
+        """Wait for the end of the job, and return its output. The test fails if the job does not
+        end in time. All ranks have ended afterwards."""
         deadline, ranks = time.monotonic() + seconds, set()
         try:
             while True:
@@ -129,20 +130,20 @@ class Job:
                     os.kill(pid, signal.SIGKILL)
 
     def success(self, seconds: float = 100) -> str:
-        """What it printed; one that ends with an error fails the test."""
+        """Output of the job; the test fails if the job ends with an error."""
         said = self.end(seconds)
         assert self.process.returncode == 0, said
         return said
 
     def failure(self, seconds: float = WAIT) -> str:
-        """What it printed; one that does not end with an error fails the test."""
+        """Output of the job; the test fails if the job does not end with an error."""
         said = self.end(seconds)
         assert self.process.returncode != 0, said
         return said
 
 
 def on_ranks(ranks: int) -> list[str | None]:
-    """The launcher; a test that uses it is skipped where `MPIEXEC` is None."""
+    """The launcher. A test that uses it is skipped if `MPIEXEC` is None."""
     return [MPIEXEC, "-n", str(ranks)]
 
 

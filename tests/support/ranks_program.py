@@ -120,6 +120,8 @@ def errors(comm, folder: Path) -> dict:
     attempt("too many", lambda: small(comm, tile=33))
     attempt("other settings", lambda: small(comm, seed=comm.rank))
     attempt("overlap", lambda: HardDisks(touching, (60.0, 60.0), seed=1, comm=comm))
+    ragged = [[0.0, 0.0], [1.0]] if comm.rank == 0 else None
+    attempt("no points", lambda: HardDisks(ragged, (60.0, 60.0), seed=1, comm=comm))
     attempt("no file", lambda: HardDisks.load(folder / "none", comm=comm))
     attempt("device", lambda: small(comm, device="cuda:99" if comm.rank == 1 else "cpu"))
     attempt("no communicator", lambda: small(comm=7))

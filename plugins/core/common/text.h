@@ -39,8 +39,8 @@ template <class... Parts>
   throw std::invalid_argument(text_of(parts...));
 }
 
-// For coordinates outside a box around the origin, [particles][dimensions] with the edges of the
-// box: what to do where all of them lie between 0 and the edges. Otherwise it is empty.
+// The remedy for coordinates, [particles][dimensions], outside a box around the origin, if all of
+// them are between 0 and the edges of the box; otherwise an empty text.
 inline std::string remedy_for(const double* coordinates, std::size_t particles, const double* box,
                               int dimensions) {
   for (std::size_t k = 0; k < particles * dimensions; ++k)

@@ -1,4 +1,4 @@
-"""Molecules that are adsorbed: single Lennard-Jones sites, and their gas phase."""
+"""Adsorbates: molecules of a single Lennard-Jones site, and their gas phase."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ GAS_CONSTANT = BOLTZMANN * AVOGADRO  # J / (mol K)
 
 @dataclass(frozen=True)
 class Adsorbate:
-    """A molecule of one Lennard-Jones site.
+    """A species of molecules with a single Lennard-Jones site.
 
     Attributes:
-        name: of the molecule.
-        epsilon: depth of the well between two of them, in kelvin.
-        sigma: in angstrom.
-        framework: for each element of the framework (epsilon in kelvin, sigma in angstrom), or None
-            where there is no interaction.
-        critical_temperature, critical_pressure, acentric_factor: in kelvin and bar, for the
-            fugacity; only isotherms need them.
+        name: name of the molecule.
+        epsilon: depth of the potential well between two molecules in kelvin.
+        sigma: Lennard-Jones diameter of two molecules in angstrom.
+        framework: (epsilon in kelvin, sigma in angstrom) for each element of the framework, or None
+            for no interaction.
+        critical_temperature: critical temperature in kelvin. This and the next two constants are
+            needed for fugacities only, that is for isotherms.
+        critical_pressure: critical pressure in bar.
+        acentric_factor: acentric factor without unit.
 
     Raises:
-        ValueError: an epsilon below 0, a sigma or a critical constant that is not positive.
-        TypeError: a number or the name is none.
+        ValueError: epsilon is negative, or sigma or a critical constant is not positive.
+        TypeError: the name is not a string, or another value is not a number.
     """
 
     name: str
@@ -57,7 +59,8 @@ class Adsorbate:
                 )
 
     def with_element(self, element: str) -> tuple[float, float]:
-        """(epsilon, sigma) with an element of the framework; epsilon 0 for none.
+        """Parameters (epsilon, sigma) with an element of the framework; epsilon is 0 for no
+        interaction.
 
         Raises:
             ValueError: the element is not in `framework`.
@@ -70,13 +73,13 @@ class Adsorbate:
         return self.framework[element] or (0.0, 1.0)
 
     def fugacity_coefficient(self, pressure: float, temperature: float) -> float:
-        """Of the pure gas, by the Peng-Robinson equation of state.
+        """Fugacity coefficient of the pure gas by the Peng-Robinson equation of state.
 
         D.-Y. Peng, D. B. Robinson, Ind. Eng. Chem. Fundam. 15, 59 (1976).
 
         Args:
-            pressure: in bar.
-            temperature: in kelvin.
+            pressure: pressure in bar.
+            temperature: temperature in kelvin.
 
         Raises:
             ValueError: the critical constants are missing, or a number is out of range.
@@ -99,7 +102,7 @@ class Adsorbate:
             for z in roots
             if abs(z.imag) < 1e-9 and z.real > b
         ]
-        return math.exp(min(factors))  # of several phases, the stable one
+        return math.exp(min(factors))  # the stable one of several phases
 
 
 def _log_coefficient(z: float, a: float, b: float) -> float:
@@ -111,7 +114,9 @@ def _log_coefficient(z: float, a: float, b: float) -> float:
 def mixed_laws(
     adsorbates: Sequence[Adsorbate], cross: Mapping[tuple[str, str], tuple[float, float]]
 ) -> list[tuple[float, float]]:
-    """(epsilon, sigma) of each pair of species, row by row; by default Lorentz-Berthelot rules.
+    """Parameters (epsilon, sigma) of each pair of species, row by row.
+
+    Pairs that `cross` does not name follow the Lorentz-Berthelot rules.
 
     Raises:
         ValueError: `cross` names an unknown species, or has a pair twice with different numbers.
@@ -132,7 +137,7 @@ def mixed_laws(
     return laws
 
 
-# As in J. Kim et al., J. Chem. Theory Comput. 7, 3208 (2011), section 2.1.
+# Parameters of J. Kim et al., J. Chem. Theory Comput. 7, 3208 (2011), section 2.1.
 METHANE = Adsorbate(
     name="CH4",
     epsilon=148.0,

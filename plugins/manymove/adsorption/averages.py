@@ -1,4 +1,4 @@
-"""What many independent systems of adsorbates give on average, with errors over the systems.
+"""Averages over many independent systems of adsorbates, with standard errors over the systems.
 
 Equations are those of J. Kim, J. M. Rodgers, M. Athènes, B. Smit, J. Chem. Theory Comput. 7, 3208
 (2011).
@@ -21,21 +21,21 @@ MULTIPLE = ("mup", "mdp", "mdp-dj")  # methods with several proposals per step
 # Rows of the engine's sums (core/adsorption/model.h).
 _PLAIN, _WASTE, _WASTE_SQUARED, _JUMP, _SQUARED, _NUMBER, _NUMBER_SQUARED, _CROSS = range(8)
 _OF_SPECIES, DRIFT, _SUMS = 8, 12, 13
-_NOISE = 0.03  # of the loading: a comparison with a larger error decides nothing
+_NOISE = 0.03  # largest relative error of the loading with which a comparison is decided
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Where molecules are along a direction, in one period of the framework.
+    """Probability and free energy of molecules along a direction, in one period of the framework.
 
     Attributes:
-        position: (bins,), centers of the bins, in angstrom along an axis, otherwise as a fraction
-            of the period.
-        probability: P, (bins,), adds up to one.
-        probability_error: (bins,), over groups of systems.
-        free_energy: F / k_B = -T ln P in kelvin (Eq. 4), its lowest value zero; infinite where
-            nobody was.
-        free_energy_error: (bins,).
+        position: centers of the bins, float64 (bins,); in angstrom along an axis, otherwise as a
+            fraction of the period.
+        probability: probability P of each bin, float64 (bins,), with the sum one.
+        probability_error: standard error of P over groups of systems, float64 (bins,).
+        free_energy: free energy F / k_B = -T ln P in kelvin (Eq. 4), float64 (bins,). Its minimum
+            is zero, and it is infinite in bins without molecules.
+        free_energy_error: standard error of the free energy in kelvin, float64 (bins,).
     """
 
     position: np.ndarray
@@ -78,13 +78,13 @@ class Comparison:
         self.round = None if header["round"] is None else int(header["round"])
 
 
-# What the averages of a run are made from: the engine's parameters, what else the object was made
-# with, and the engine's snapshot.
+# The source of the averages of a run: the parameters of the engine, the other arguments of the
+# object, and the snapshot of the engine.
 Run = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 
 
 class Averages:
-    """The averages of `manymove.Adsorption`; not for use by itself."""
+    """The averages of `manymove.Adsorption`; a base class that is not for separate use."""
 
     _engine: Any
     _parameters: dict[str, Any]
@@ -92,8 +92,8 @@ class Averages:
     _comparison: Comparison
 
     def _compared(self) -> np.ndarray:
-        """Mean loadings and those from test molecules, (2, species, systems). The former are over
-        all steps of the averages, or over the comparisons while there are no such steps."""
+        """Mean loadings and loadings from test molecules, (2, species, systems). The former are
+        means over all steps in the averages, or over the comparisons if there are no such steps."""
         if not self._comparison.moments:
             raise RuntimeError("nothing compared yet: call compare_loading")
         both = self._comparison.sums / self._comparison.moments
@@ -111,37 +111,43 @@ class Averages:
 
     @property
     def _volume(self) -> float:
-        """Of the box, in cubic angstrom."""
+        """Volume of the box in cubic angstrom."""
         return math.prod(self._parameters["cell"]) * math.prod(self._parameters["cells"])
 
     def _sums(self) -> np.ndarray:
         return self._engine.snapshot()["sums"].reshape(_SUMS, self._systems)
 
     def _means(self) -> np.ndarray:
-        """(sums, systems)."""
+        """Means over the steps, (sums, systems)."""
         if self._samples == 0:
             raise RuntimeError("nothing measured yet: call run")
         return self._sums() / self._samples
 
     @property
     def snapshot(self) -> Run:
-        """For `Pooled`; later steps do not change it."""
+        """State of the averages for `Pooled`, which later steps do not change."""
         compared = self._compared() if self._comparison.moments else None
         return self._parameters, self._about, {**self._engine.snapshot(), "compared": compared}
 
     def mean_energies(self) -> tuple[float, float]:
-        """The values of `energy_plain` and `energy_waste_recycled`; NaN for what there is not."""
+        """Values of `energy_plain` and `energy_waste_recycled` in kelvin; the latter is NaN for
+        methods with one proposal."""
         plain, recycled = self._means()[[_PLAIN, _WASTE]].mean(axis=1)
         return plain, recycled if self._about["method"] in MULTIPLE else math.nan
 
     @property
     def energy_plain(self) -> Estimate:
-        """Mean energy of a system in kelvin over the states after each step."""
+        """Mean energy of a system in kelvin over the states after each step.
+
+        Raises:
+            RuntimeError: nothing was measured.
+        """
         return _estimate(self._means()[_PLAIN])
 
     @property
     def energy_waste_recycled(self) -> Estimate:
-        """The same over all proposals with their weights (section 4.3, step 4).
+        """Mean energy of a system in kelvin over all proposals with their weights (section 4.3,
+        step 4).
 
         Raises:
             RuntimeError: nothing was measured, or the method has one proposal per step.
@@ -153,7 +159,7 @@ class Averages:
 
     @property
     def b_star(self) -> float:
-        """b* of the energy by Eq. 8; NaN where it is undetermined.
+        """Optimal coefficient b* of the energy by Eq. 8; NaN if it is undetermined.
 
         Raises:
             RuntimeError: nothing was measured, or the method is not "mdp-dj".
@@ -167,10 +173,13 @@ class Averages:
         )
 
     def energy_optimal(self, b: float | None = None) -> Estimate:
-        """(1 - b) <E>_MC + b <E>_WRMC, Eq. 6.
+        """Energy (1 - b) <E>_MC + b <E>_WRMC in kelvin (Eq. 6).
 
         Args:
-            b: default `b_star`.
+            b: coefficient b; default `b_star`.
+
+        Raises:
+            RuntimeError: nothing was measured, or the method is not "mdp-dj".
         """
         means = self._means()
         b = self.b_star if b is None else b
@@ -178,8 +187,14 @@ class Averages:
 
     @property
     def energy_average(self) -> Estimate:
-        """Mean energy of a system in kelvin, by the method's own estimator: plain, waste-recycled
-        ("mup", "mdp") or optimal ("mdp-dj"); its error is over the systems."""
+        """Mean energy of a system in kelvin, with its standard error over the systems.
+
+        The estimator is that of the method: waste-recycled for "mup" and "mdp", optimal for
+        "mdp-dj", and plain for the others.
+
+        Raises:
+            RuntimeError: nothing was measured.
+        """
         if self._about["method"] == "mdp-dj":
             return self.energy_optimal()
         return (
@@ -188,11 +203,12 @@ class Averages:
 
     @property
     def profile(self) -> Profile:
-        """P and F along the chosen direction; each step adds the moved molecule, with all its
-        proposals where there are several.
+        """Probability and free energy along the chosen direction (Eq. 4).
+
+        Each step adds the moved molecule, with all proposals if there are several.
 
         Raises:
-            RuntimeError: nothing was measured, or no profile was asked for.
+            RuntimeError: nothing was measured, or the object was made without `profile`.
         """
         p = self._parameters
         if not p["bins"]:
@@ -229,25 +245,25 @@ class Averages:
 
     @property
     def loading_mol_per_kg(self) -> list[Estimate]:
-        """The same in mol per kg of framework."""
+        """Mean loading of each species in mol per kg of framework."""
         unit = 1000 / self._about["mass"]
         return [Estimate(n.value * unit, n.error * unit) for n in self.loading]
 
     @property
     def loading_from_test_molecules(self) -> list[Estimate]:
-        """beta f V <exp(-U / T)> of each species, by test molecules at the moments of
-        `compare_loading`: the same as `loading` in equilibrium."""
+        """Loading beta f V <exp(-U / T)> of each species from the test molecules of
+        `compare_loading`. In equilibrium it agrees with `loading`."""
         return [_estimate(values) for values in self._compared()[1]]
 
     def loading_agrees(self, errors: float = 3.0) -> bool | None:
-        """Whether the loading and that from test molecules agree.
+        """Whether the loading and the loading from test molecules agree.
 
         Args:
-            errors: largest difference in standard errors.
+            errors: maximum difference in standard errors.
 
         Returns:
-            None where there is nothing to compare, or where the standard error of the difference
-            is above 3 % of the loading.
+            whether they agree; None if nothing was compared, or if the standard error of the
+            difference is above 3 % of the loading.
         """
         try:
             molecules, tests = self._compared()
@@ -268,8 +284,11 @@ class Averages:
 
     @property
     def heat_of_adsorption(self) -> Estimate:
-        """Isosteric heat in kJ/mol from the fluctuations of an open system of one species,
-        RT - (<EN> - <E><N>) / (<N^2> - <N>^2); its error by leaving out systems one by one.
+        """Isosteric heat of adsorption in kJ/mol from the fluctuations of an open system of one
+        species.
+
+        It is RT - (<EN> - <E><N>) / (<N^2> - <N>^2); the standard error is that of the jackknife
+        over the systems.
 
         Raises:
             RuntimeError: nothing was measured, the system is closed, or has several species.
@@ -291,12 +310,13 @@ class Averages:
         return Estimate(value, float(np.sqrt((n - 1) * left_out.var())))
 
     def insert_test_molecules(self, insertions: int, species: int = 0) -> Estimate:
-        """Widom's <exp(-U / T)> of a test molecule in the present configurations.
+        """Average <exp(-U / T)> over test molecules in the present configurations.
 
-        B. Widom, J. Chem. Phys. 39, 2808 (1963). The excess chemical potential is -T ln of it.
+        The excess chemical potential in kelvin is -T ln of this average (B. Widom, J. Chem. Phys.
+        39, 2808 (1963)).
 
         Args:
-            insertions: into each system, at uniform places of the box.
+            insertions: number of test molecules in each system, at uniform positions in the box.
             species: index of the adsorbate.
 
         Raises:
@@ -309,15 +329,15 @@ class Averages:
     def henry(self, insertions: int = 10000, species: int = 0) -> tuple[Estimate, Estimate]:
         """Henry coefficient in mol/(kg Pa) and heat of adsorption in kJ/mol at infinite dilution.
 
-        From test molecules in the empty framework: K = <exp(-U / T)> V / (k_B T) per mass, and
-        RT - <U exp(-U / T)> / <exp(-U / T)>.
+        Test molecules in the empty framework give K = <exp(-U / T)> V / (k_B T) per mass, and the
+        heat RT - <U exp(-U / T)> / <exp(-U / T)>.
 
         Args:
-            insertions: for each system.
+            insertions: number of test molecules for each system.
             species: index of the adsorbate.
 
         Raises:
-            ValueError: as `insert_test_molecules`.
+            ValueError: an error of `insert_test_molecules`.
         """
         arguments.count("insertions", insertions)
         sums = self._engine.insert_test_molecules(insertions, species, True)
@@ -336,10 +356,10 @@ class Averages:
 
 
 class Pooled(Averages):
-    """The averages of several runs of like systems, of the ranks of a job for instance.
+    """The averages of several runs of similar systems, for example of the ranks of a job.
 
     Args:
-        runs: their `snapshot`, with the same parameters besides seeds and numbers of systems.
+        runs: `snapshot` of each run. Only seeds and numbers of systems may differ.
     """
 
     def __init__(self, runs: Sequence[Run]):
@@ -361,7 +381,8 @@ class Pooled(Averages):
 
 
 class _Gathered:
-    """Snapshots side by side, as an engine gives one; sums count as if all had as many samples."""
+    """Concatenated snapshots with the interface of an engine. Sums are scaled to the largest number
+    of samples."""
 
     def __init__(self, snapshots: list[tuple[int, dict[str, Any]]]) -> None:
         samples = [state["counters"][6] for _, state in snapshots]

@@ -14,11 +14,11 @@ _MOST_NAMED = 5  # number of sites that a message names
 
 
 def structure_of(text: str, source: str) -> Any:
-    """The only structure with atoms of a CIF file, as gemmi has it, with its symmetry settled.
+    """The only structure with atoms of a CIF file as an object of gemmi, with its symmetry.
 
     Raises:
-        ValueError: it does not parse, has not one block with atoms, or cannot be read without a
-            guess.
+        ValueError: the file cannot be parsed, does not have exactly one block with atoms, or is
+            ambiguous.
     """
     import gemmi
 
@@ -150,8 +150,8 @@ _WANTED = "give its operations (_space_group_symop_operation_xyz)"
 
 
 def _settle_symmetry(structure: Any, source: str) -> None:
-    """Derive the operations where a file has only the number of its space group, and refuse what
-    would be a guess."""
+    """Derive the symmetry operations if a file has only the number of its space group, and refuse
+    ambiguous files."""
     if structure.spacegroup is not None or structure.symops:
         return
     for name in (structure.spacegroup_hm, structure.spacegroup_hall):

@@ -1,4 +1,4 @@
-"""Equilibration of open systems: the loading is compared with that by test molecules."""
+"""Equilibration of open systems, whose loading is compared with that from test molecules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _MOST_TESTS = 2**24  # test molecules in one comparison
 
 
 def test_molecules(steps: int) -> int:
-    """One per step since the last comparison: together they cost a third of the steps."""
+    """Number of test molecules in a comparison: one per step since the last one, which takes a
+    third of the time of the steps."""
     return min(max(1, steps), _MOST_TESTS)
 
 
@@ -58,8 +59,8 @@ class Equilibration(MonteCarlo, Averages):
     ) -> bool | None:
         """Run open systems until loading and test molecules agree, and forget the averages.
 
-        In a system that is in equilibrium with its gas, <N> = beta f V <exp(-U / T)> with U the
-        energy of a test molecule (B. Widom, J. Chem. Phys. 39, 2808 (1963)). Each round
+        In equilibrium with the gas <N> = beta f V <exp(-U / T)>, where U is the energy of a test
+        molecule (B. Widom, J. Chem. Phys. 39, 2808 (1963)). Each round
         of the equilibration is twice as long as the one before, until both sides agree over a whole
         round within two standard errors, and the standard error is below 3 % of the loading. There
         are at most six rounds. After an interruption the next call continues.
@@ -73,7 +74,7 @@ class Equilibration(MonteCarlo, Averages):
 
         Raises:
             TypeError, ValueError: steps is not a positive integer, or the systems are closed.
-            KeyboardInterrupt: on Ctrl-C; the state is that of a whole step.
+            KeyboardInterrupt: Ctrl-C; the state is that after a whole step.
         """
         if self._comparison.round is None:
             first = arguments.count("steps", steps, most=_LONGEST)
@@ -98,10 +99,10 @@ class Equilibration(MonteCarlo, Averages):
 
     @property
     def first_round(self) -> int:
-        """Steps of the first round of `equilibrate_loading`; 0 if it was not called."""
+        """Number of steps in the first round of `equilibrate_loading`; 0 if it was not called."""
         return self._comparison.first
 
     @property
     def comparisons(self) -> int:
-        """Calls of `compare_loading` since the averages began."""
+        """Number of calls of `compare_loading` since the averages were reset."""
         return self._comparison.moments

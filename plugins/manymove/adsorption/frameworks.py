@@ -19,14 +19,18 @@ _CLOSEST = 0.5  # angstrom: atoms closer than this are one atom twice
 
 @dataclass(frozen=True)
 class Framework:
-    """A cell with right angles and its atoms.
+    """The atoms of a rigid framework in a unit cell with right angles.
 
     Attributes:
-        name: of the structure.
-        cell: edges a, b, c in angstrom.
-        fractional: float64 (M, 3), fractional coordinates of all atoms of the unit cell.
-        elements: of each atom, (M,).
-        mass: of the unit cell, in atomic mass units.
+        name: name of the structure.
+        cell: edges (a, b, c) of the unit cell in angstrom.
+        fractional: fractional coordinates of all atoms of the unit cell, float64 (M, 3).
+        elements: symbol of the element of each atom, (M,).
+        mass: mass of the unit cell in atomic mass units.
+
+    Raises:
+        ValueError: there are no atoms, a shape is wrong, a coordinate is not finite, or two atoms
+            overlap.
     """
 
     name: str
@@ -54,16 +58,17 @@ class Framework:
 
     @property
     def formula(self) -> str:
-        """Atoms of the unit cell, such as "O192 Si96"."""
+        """Numbers of atoms of the unit cell, such as "O192 Si96"."""
         return " ".join(f"{e}{n}" for e, n in sorted(Counter(self.elements).items()))
 
     def cells_for(self, cutoff: float) -> tuple[int, int, int]:
-        """The fewest unit cells along each axis that make the box twice the cutoff wide."""
+        """Smallest numbers of unit cells along each axis for which the box is at least twice as
+        wide as the cutoff (in angstrom)."""
         return tuple(max(1, math.ceil(2 * cutoff / edge - 1e-9)) for edge in self.cell)
 
 
 def _closest(fractional: np.ndarray, cell: tuple[float, float, float]) -> tuple[int, int, float]:
-    """The closest pair of atoms, nearest images."""
+    """The closest pair of atoms (i, j) and their distance, with nearest images."""
     best = (0, 0, math.inf)
     for i in range(len(fractional) - 1):
         d = fractional[i + 1 :] - fractional[i]
@@ -76,26 +81,29 @@ def _closest(fractional: np.ndarray, cell: tuple[float, float, float]) -> tuple[
 
 
 def read_framework(source: str | os.PathLike[str]) -> Framework:
-    """A framework from a CIF file, or one of those that ship with manymove.
+    """Read a framework from a CIF file, or one of the frameworks of the package.
 
-    A unit cell without right angles is exchanged for the smallest cell of the same crystal that has
-    them, where there is one of up to eight unit cells: of all hexagonal lattices and of the
-    primitive cells of centered ones, but of few monoclinic and triclinic lattices.
+    A unit cell without right angles is replaced by the smallest cell of the same crystal with right
+    angles if that has at most eight unit cells. Such a cell exists for all hexagonal lattices and
+    for primitive cells of centered lattices, but for few monoclinic and triclinic lattices.
 
     Args:
         source: "MFI", "LTA", or the path of a CIF file.
 
+    Returns:
+        the framework.
+
     Raises:
         ImportError: gemmi is not installed.
         OSError: the file cannot be read.
-        ValueError: it does not parse, has no atoms, several blocks with atoms, sites that are
-            partially occupied, overlap, exclude each other or have no fractional coordinates, a
-            symmetry that would have to be guessed, or a lattice without right angles.
+        ValueError: the file cannot be parsed, has no atoms or several blocks with atoms, its sites
+            are partially occupied, overlap, exclude each other or have no fractional coordinates,
+            its symmetry would have to be guessed, or no cell with right angles is found.
 
     Warns:
-        UserWarning: the file may not describe the framework that is meant: water or a disorder
-            group in it, operations derived from the number of the space group, or an error in
-            the syntax.
+        UserWarning: the file contains water or a disorder group, its symmetry operations follow
+            from the number of the space group only, or it has an error in the syntax. It may
+            therefore not describe the intended framework.
     """
     try:
         import gemmi  # noqa: F401
@@ -152,8 +160,8 @@ _SKEW = 2e-5  # cosine of an angle that counts as right
 
 
 def _right_angled(lattice: np.ndarray) -> np.ndarray | None:
-    """The smallest cell with right angles, its edges (rows) in units of those of the lattice: the
-    unit cell itself if it has them; None if there is none."""
+    """Edges (rows) of the smallest cell with right angles, in units of the edges of the lattice;
+    None if there is no such cell."""
     unit = np.eye(3, dtype=int)
     if _orthogonal(*lattice):
         return unit
@@ -184,7 +192,7 @@ def _orthogonal(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> bool:
 
 
 def _in_wider_cell(fractional: np.ndarray, wider: np.ndarray) -> np.ndarray:
-    """Coordinates of all copies of the atoms, atom by atom, in the wider cell."""
+    """Fractional coordinates of all copies of the atoms in the larger cell, atom by atom."""
     inverse = np.linalg.inv(wider)
     reach = np.abs(wider).sum(axis=0)
     n = [np.arange(-r, r + 1) for r in reach]

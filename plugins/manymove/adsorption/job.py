@@ -31,14 +31,14 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
     """
     results = replica.on_all_ranks(settings, world, lambda: _share(settings, world))
-    summary = summarise(settings, results, world.size)
+    summary = summarize(settings, results, world.size)
     if world.rank == 0:
         write_outputs(settings, results, summary)
     return summary, summary["complete"]
 
 
 def _share(settings: Settings, world: World) -> list[Result]:
-    """What this rank runs."""
+    """Run the parts of this rank."""
     count = _number_of_parts(settings, world)
     mine = world.share(range(count))
     systems = sum(settings.systems_of(index, count) for index in mine)
@@ -54,7 +54,7 @@ def _share(settings: Settings, world: World) -> list[Result]:
 
 
 def _number_of_parts(settings: Settings, world: World) -> int:
-    """Of the systems: one for each rank, or those that the checkpoints are of."""
+    """Number of parts of the systems: the number of ranks, or that of the checkpoints."""
     if settings.resume:
         # Includes the predecessors of damaged ones.
         found = settings.output.glob("checkpoint-*.state*")
@@ -67,7 +67,7 @@ def _number_of_parts(settings: Settings, world: World) -> int:
     return world.size
 
 
-def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str, Any]:
+def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str, Any]:
     """The content of summary.json."""
     first = results[0]
     pooled = Pooled([r.run for r in results])
@@ -125,9 +125,10 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
 
 
 def _equilibration(settings: Settings, results: list[Result], pooled: Pooled) -> dict[str, Any]:
-    """`equilibrated`, `relaxation_time` and `warnings`. They judge the energy and, in open systems,
-    the loading, which is compared with that by test molecules. In open systems the equilibration
-    lasts until these agree; its steps count, because errors are over independent systems."""
+    """The entries `equilibrated`, `relaxation_time` and `warnings`. They follow from the energy
+    and, for open systems, from the loading, which is compared with that from test molecules. The
+    equilibration of open systems lasts until these agree. Its steps count as well, because errors
+    are computed over independent systems."""
     is_open = settings.pressure is not None
     energies = _energy_records(results)
     drift = pressure.drift([energies[:, 1]]) if len(energies) else (math.nan, math.nan)
@@ -181,7 +182,7 @@ def _open_results(pooled: Pooled, results: list[Result]) -> dict[str, Any]:
 
 
 def _energy_records(results: list[Result]) -> np.ndarray:
-    """(K, 3): steps, plain and waste-recycled mean energy of each record, over all systems."""
+    """Steps, plain and waste-recycled mean energy of all systems for each record, (K, 3)."""
     shortest = min(len(r.records) for r in results)
     weights = [r.run[0]["systems"] for r in results]
     rows = np.average([r.records[:shortest] for r in results], axis=0, weights=weights)
@@ -190,7 +191,7 @@ def _energy_records(results: list[Result]) -> np.ndarray:
 
 
 def write_outputs(settings: Settings, results: list[Result], summary: dict[str, Any]) -> None:
-    """summary.json, the energy, the profile, and, of a complete run, the pictures."""
+    """Write summary.json, the energy, the profile, and, for a complete run, the pictures."""
     output, records = settings.output, _energy_records(results)
     report.write_json(output / "summary.json", summary)
     if not len(records):
@@ -217,7 +218,7 @@ def run_isotherm(
 ) -> tuple[dict[str, Any], bool]:
     """Run the pressures (bar) one after the other, each in its folder, and plot the loading.
 
-    Every point begins with the molecules with which the one before ended.
+    Every point starts with the molecules with which the previous point ended.
 
     Returns:
         the summary, and whether all ran to their end.
@@ -235,7 +236,7 @@ def run_isotherm(
     points: list[Settings] = []
     for p in pressures:
         output = settings.output / f"pressure_{p:g}"
-        # A point that an interrupted isotherm has not reached begins where the one before ended.
+        # A point that an interrupted isotherm has not reached starts where the previous one ended.
         resume = settings.resume and (not points or _begun(output))
         start = points[-1].output if points and not resume else None
         points.append(replace(settings, pressure=p, output=output, resume=resume, start=start))

@@ -1,4 +1,4 @@
-"""How many systems keep a device busy."""
+"""Number of systems that fill a device."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ def filling_systems(
     precision: str = "mixed",
     threads: int | None = None,
 ) -> int:
-    """The fewest systems with which `manymove.Adsorption` is as fast as it gets, about.
+    """Approximate minimum number of systems with which `manymove.Adsorption` reaches its full
+    speed.
 
-    More take as much longer. For pmc on a GPU these are as many as have their molecules in shared
-    memory at a time.
+    The time of a step is proportional to larger numbers. For pmc on a GPU it is the number of
+    systems whose molecules fit into shared memory at the same time.
 
     Args:
-        method, device, precision, threads: as for `manymove.Adsorption`.
-        molecules: of a system; its capacity if it is open.
+        method, device, precision, threads: arguments of `manymove.Adsorption`.
+        molecules: number of molecules in a system; the capacity if the system is open.
 
     Raises:
-        ValueError: no such method or device, or molecules is not positive.
+        ValueError: the method or the device does not exist, or molecules is not positive.
     """
     arguments.count("molecules", molecules)
     if known_method(method) == "metropolis":
@@ -51,7 +52,7 @@ def filling_systems(
 def systems_of_multiprocessor(
     method: str, molecules: int, precision: str, capability: tuple[int, int]
 ) -> int:
-    """Of them those that one multiprocessor of a GPU is busy with."""
+    """Number of systems that fill one multiprocessor of a GPU."""
     if method != "pmc":
         return _OTHERS
     each = 3 * (8 if precision == "double" else 4) * _WARP * molecules + 1024

@@ -16,9 +16,9 @@ def energy(path: str | Path, records: np.ndarray, summary: dict[str, Any]) -> No
     """Picture of the energy per system against steps.
 
     Args:
-        path: of the PNG file.
-        records: (K, 3), steps, plain and waste-recycled energies in kelvin.
-        summary: of the run.
+        path: path of the PNG file.
+        records: steps, plain and waste-recycled energies in kelvin, (K, 3).
+        summary: summary of the run.
     """
     figure, axes = new_figure(7.0, 4.2)
     recycled = "energy_wrmc_K" in summary
@@ -37,9 +37,9 @@ def profile(path: str | Path, result: Profile, temperature: float) -> None:
     """Picture of P and of beta F along the direction (the paper's Figure 9).
 
     Args:
-        path: of the PNG file.
-        result: of the run.
-        temperature: in kelvin.
+        path: path of the PNG file.
+        result: profile of the run.
+        temperature: temperature in kelvin.
     """
     figure, axes = new_figure(7.0, 4.2)
     axes.errorbar(result.position, result.probability, result.probability_error, fmt=".-", ms=3,
@@ -58,8 +58,8 @@ def isotherm(path: str | Path, summary: dict[str, Any]) -> None:
     """Picture of the loading against pressure; points whose status is not "ok" are hollow.
 
     Args:
-        path: of the PNG file.
-        summary: of all pressures.
+        path: path of the PNG file.
+        summary: summary of all pressures.
     """
     figure, axes = new_figure(7.0, 4.2)
     loadings = np.array(summary["loading_mol_per_kg"]).T

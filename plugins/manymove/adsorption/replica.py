@@ -20,12 +20,12 @@ from manymove.jobs import replica, sizes
 from manymove.jobs.options import of_option
 from manymove.jobs.replica import at_least
 
-RECORDS = 200  # of the energy in a complete run, about
+RECORDS = 200  # approximate number of energy records in a complete run
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(replica.Settings):
-    """What the user asked for; the options of `manymove adsorption` say what each means."""
+    """The settings of a job, which are those of the options of `manymove adsorption`."""
 
     framework: str
     molecules: Sequence[int]
@@ -35,7 +35,7 @@ class Settings(replica.Settings):
     systems: int
     options: dict[str, Any]  # other arguments of manymove.Adsorption
     pressure: float | None = None  # bar; the systems are open
-    start: Path | None = None  # folder of a run with whose last states these systems begin
+    start: Path | None = None  # folder of a run from whose last states these systems start
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,12 +58,12 @@ class Settings(replica.Settings):
         )
 
     def systems_of(self, part: int, parts: int) -> int:
-        """How many of the systems are in a part."""
+        """Number of systems in a part."""
         return len(range(self.systems)[part::parts])
 
     @property
     def fugacity(self) -> list[float] | None:
-        """In bar, of each species; all have the same share of the pressure."""
+        """Fugacity of each species in bar; all have the same share of the pressure."""
         if self.pressure is None:
             return None
         share = self.pressure / len(self.adsorbates)
@@ -72,17 +72,17 @@ class Settings(replica.Settings):
 
     @property
     def states_per_step(self) -> int:
-        """Trial states that a step proposes."""
+        """Number of trial states of a step."""
         return (self.options["proposals"] or 64) - 1 if self.method in MULTIPLE else 1
 
 
 def read_adsorbates(path: Path | None) -> list[Adsorbate]:
-    """Methane, or what a JSON file lists: the attributes of `Adsorbate` for each species, as
-    docs/adsorbates.md has them.
+    """Read the adsorbates of a JSON file with the attributes of `Adsorbate` for each species, as
+    described in docs/adsorbates.md; methane without a file.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it does not parse, or an attribute is missing or unknown.
+        ValueError: the file cannot be parsed, or an attribute is missing or unknown.
     """
     if path is None:
         return [METHANE]
@@ -122,7 +122,7 @@ def _adsorbate(entry: dict[str, Any]) -> Adsorbate:
 
 @dataclass(frozen=True)
 class Result(replica.Result):
-    """What a part of the systems did."""
+    """The result of a part of the systems."""
 
     rank: int = 0  # that had it
     N: int = 0  # molecules of all its systems
@@ -146,9 +146,9 @@ class Replica(replica.Replica):
     """A part of the systems, from their start to the last step.
 
     Args:
-        parts: that the systems are divided into.
-        rank: of this process.
-        part and the rest: as for any replica.
+        parts: number of parts of the systems.
+        rank: rank of this process.
+        part and the rest: as for all replicas.
     """
 
     Result = Result
@@ -184,7 +184,8 @@ class Replica(replica.Replica):
         return a
 
     def _held_and_asked(self, a: Adsorption) -> dict[str, tuple[Any, Any]]:
-        """By the names of the options; what was left to the program is as it was."""
+        """Settings of the checkpoint and of the command by the names of the options. Settings that
+        the program chooses are those of the checkpoint."""
         s, held = self._settings, {name: _plain(value) for name, value in a.settings.items()}
         asked = {
             "seed": self._seed,
@@ -240,7 +241,7 @@ class Replica(replica.Replica):
         return max(1, self._settings.steps // RECORDS)
 
     def _record(self, a: Adsorption) -> None:
-        """A record where one is due and there is none yet."""
+        """Make a record if one is due."""
         due = a.samples > 0 and (a.samples % self._every == 0 or a.samples == self._settings.steps)
         if due and (not self._records or self._records[-1][0] < a.samples):
             sums = (a.samples * mean for mean in a.mean_energies())
@@ -272,5 +273,5 @@ class Replica(replica.Replica):
 
 
 def _plain(value: Any) -> Any:
-    """Whether it comes from a file or not."""
+    """The value with tuples as lists, as in a checkpoint, for comparisons."""
     return list(value) if isinstance(value, (tuple, list)) else value

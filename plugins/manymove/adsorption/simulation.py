@@ -42,70 +42,79 @@ _ARRAYS = {
     "sums": np.float64,
     "profile": np.uint64,
 }
-_TUNE = 256  # steps between two changes of the displacement
-_GROUPS = 128  # of systems with a profile of their own, at most
+_TUNE = 256  # steps between two adaptations of the displacement
+_GROUPS = 128  # maximum number of groups of systems with separate profiles
 
 
 class Adsorption(Equilibration):
     """Adsorbed molecules in a rigid framework: many independent systems at once.
 
     A *step* tries to move one molecule of every system. The trajectory is a function of the input
-    and the seed, the same on every CPU and GPU. Lengths are in angstrom, energies in kelvin.
+    and the seed, the same on every CPU and GPU. Lengths are in angstrom and energies in kelvin.
 
     Methods (section 4):
 
-    - "metropolis": one proposal, plain loops, on one core per system: the reference (CPU only).
-    - "pmc": the same, a GPU thread or a SIMD lane per system.
-    - "plj": the same, a warp or 32 lanes share each system's pair sum.
+    - "metropolis": one proposal per step, simple loops on one core per system; this is the
+      reference implementation (CPU only).
+    - "pmc": one proposal per step, a GPU thread or a SIMD lane per system.
+    - "plj": one proposal per step, a warp or 32 lanes share the pair sum of a system.
     - "mup": multiple proposals, uniform in the box (section 4.3).
     - "mdp": multiple proposals along two random walks (section 4.4).
-    - "mdp-dj": the same with the optimal estimator of Delmas and Jourdain (Eqs. 6 to 8).
+    - "mdp-dj": as "mdp" with the optimal estimator of Delmas and Jourdain (Eqs. 6 to 8).
 
     Args:
         framework: "MFI", "LTA", the path of a CIF file, or a `Framework`.
-        molecules: in each system; one number per species. With a fugacity, those of the start.
-        adsorbates: one species or up to four.
-        cross: {(name, name): (epsilon, sigma)} between species; otherwise Lorentz and Berthelot.
-        temperature: in kelvin.
-        cutoff: in angstrom; potentials are shifted to zero there (Eq. 1).
-        cells: unit cells along each axis; default the fewest that make the box twice the cutoff.
-        method: see above.
-        proposals: N_prop, the old state among them; a power of two from 32 to 512. Default 64.
-        systems: independent ones. Default 1024, and 16384 for "pmc"; `filling_systems` of
-            `manymove.adsorption.occupancy` knows how many fill a device.
-        max_displacement: along each axis, in angstrom. Default 0.65; `equilibrate` adapts that of
-            methods with one proposal unless it is given here.
-        interpolation: method for the grid of framework energies: "cubic" (default; a tricubic
-            spline of asinh(E / 8000 K)), or "linear" as in the paper, with a far finer grid.
-        grid_spacing: largest spacing of the grid in angstrom; one number, or one for each axis
+        molecules: number of molecules of each species in a system, one number per species. With a
+            fugacity these are the initial numbers.
+        adsorbates: species of the molecules, one to four.
+        cross: {(name, name): (epsilon, sigma)} for pairs of species, in kelvin and angstrom. Other
+            pairs follow the Lorentz-Berthelot rules.
+        temperature: temperature in kelvin.
+        cutoff: cutoff radius in angstrom, where potentials are shifted to zero (Eq. 1).
+        cells: number of unit cells along each axis; default the fewest that make the box twice as
+            wide as the cutoff.
+        method: method of the steps (see above).
+        proposals: number of states per step, N_prop, including the old state; a power of two from
+            32 to 512. Default 64.
+        systems: number of independent systems. Default 1024, and 16384 for "pmc";
+            `filling_systems` of `manymove.adsorption.occupancy` returns the number that fills a
+            device.
+        max_displacement: maximum trial displacement along each axis in angstrom. Default 0.65,
+            which `equilibrate` adapts for methods with one proposal unless a value is given.
+        interpolation: interpolation on the grid of framework energies: "cubic" (default; a tricubic
+            spline of asinh(E / 8000 K)), or "linear" as in the paper, which needs a far finer grid.
+        grid_spacing: maximum spacing of the grid in angstrom; one number, or one for each axis
             (default 0.2 for cubic and 0.08 for linear).
         precision: "mixed" (float32 energies, float64 sums) or "double".
-        barrier: in kelvin; regions that molecules can leave only over higher framework energies are
-            blocked for all methods, and molecules start below it. Default 20 T; None blocks
-            nothing.
-        profile: "x", "y", "z" or Miller indices (h, k, l): where P is taken along. Default none.
-        bins: of the profile, in one unit cell (a period).
-        fugacity: in bar, one number per species: opens the systems to a gas (methods "metropolis"
-            and "plj"). Default None, a fixed number of molecules.
+        barrier: energy barrier in kelvin. Regions that molecules can leave only over higher
+            framework energies are blocked for all methods, and molecules start below the barrier.
+            Default 20 T; with None no region is blocked.
+        profile: direction of the profile of the probability P: "x", "y", "z" or Miller indices
+            (h, k, l). Default no profile.
+        bins: number of bins of the profile in one unit cell (a period).
+        fugacity: fugacity of a gas in bar, one number per species, with which the systems exchange
+            molecules (methods "metropolis" and "plj"). Default None: the number of molecules is
+            fixed.
         exchange: share of insertions and deletions among the steps of an open system.
         capacity: initial number of molecules for which an open system has memory, one number per
             species (default: an estimate from the volume of the pores). It grows when a system
             needs more, and does not influence the trajectory.
-        positions: float64 (systems, molecules, 3) in angstrom, to start from, species by species.
-            Default random places.
-        seed: an integer in [0, 2**64).
+        positions: initial positions in angstrom, float64 (systems, molecules, 3), species by
+            species, in [0, L). Default random positions.
+        seed: seed of the random number generator, an integer in [0, 2**64).
         device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
-        threads: of the CPU engine; default all cores.
+        threads: number of threads of the CPU engine; default all cores.
 
     Raises:
-        ValueError: bad input; a molecule of `positions` in a blocked pocket or on a hill.
-        ImportError: a CIF file without gemmi.
-        OSError: a CIF file that cannot be read.
-        MemoryError: grid or systems do not fit into the memory.
-        RuntimeError: too many molecules: some find no place. All averages raise it, too, while
-            nothing was measured or compared.
+        ValueError: an argument is bad, or a molecule of `positions` is in a blocked pocket or at an
+            energy above the barrier.
+        ImportError: gemmi, which reads CIF files, is not installed.
+        OSError: a CIF file cannot be read.
+        MemoryError: the grid or the systems do not fit into memory.
+        RuntimeError: there are too many molecules to find positions for all. All averages raise it
+            as well if nothing has been measured or compared.
 
-    An object is not to be used by several threads at once; different objects may be.
+    An object must not be used by several threads at the same time; different objects may be.
     """
 
     _KIND = "adsorption"
@@ -251,11 +260,14 @@ class Adsorption(Equilibration):
         seed: int,
         **options: Any,
     ) -> Adsorption:
-        """Molecules at random places below the barrier: what the class does without `positions`.
+        """Create molecules at random positions below the barrier, as the class without `positions`.
 
         Args:
             framework, molecules, options: arguments of the class, except `positions`.
-            seed: seed of the places and of the trajectory.
+            seed: seed of the positions and of the trajectory.
+
+        Raises:
+            ValueError, RuntimeError: an error of the class.
         """
         return cls(framework, molecules, positions=None, seed=seed, **options)
 
@@ -267,22 +279,20 @@ class Adsorption(Equilibration):
     # ---- running ---------------------------------------------------------------------------------
 
     def equilibrate(self, steps: int, callback: Callback = None, *, progress: bool = False) -> None:
-        """Run without adding to the averages, and forget those there are.
+        """Run without adding to the averages, and reset the averages.
 
-        "mup" makes every other step with displaced proposals meanwhile: by uniform ones alone a
-        dense system hardly relaxes.
-
-        Methods with one proposal adapt the displacement so that half the moves are accepted, unless
-        it was given.
+        The method "mup" makes every second step with displaced proposals during equilibration,
+        because a dense system hardly relaxes with uniform proposals. Methods with one proposal
+        adapt the displacement so that half of the moves are accepted, unless it was given.
 
         Args:
-            steps: of every system, at least 0.
-            callback: called with this object every tenth of a second or so, and at the end.
+            steps: number of steps of every system, at least 0.
+            callback: function that is called with this object about every 0.1 s and at the end.
             progress: show a progress bar.
 
         Raises:
             TypeError, ValueError: steps is not an integer, or negative.
-            KeyboardInterrupt: on Ctrl-C; the state is that of a whole step.
+            KeyboardInterrupt: Ctrl-C; the state is that after a whole step.
         """
         end = self.steps + arguments.steps("steps", steps)
         self._engine.reset_averages()
@@ -308,16 +318,16 @@ class Adsorption(Equilibration):
         self._engine.set_max_displacement(min(max(wanted, 0.01), 0.49 * min(self.box)))
 
     def run(self, steps: int, callback: Callback = None, *, progress: bool = False) -> None:
-        """Run on and add every step to the averages.
+        """Run for a number of steps and add every step to the averages.
 
         Args:
-            steps: of every system, at least 0.
+            steps: number of steps of every system, at least 0.
             callback, progress: as in `equilibrate`.
 
         Raises:
             TypeError, ValueError: steps is not an integer, or negative.
             RuntimeError, ValueError: an open system outgrows the memory of the device.
-            KeyboardInterrupt: on Ctrl-C; the state is that of a whole step.
+            KeyboardInterrupt: Ctrl-C; the state is that after a whole step.
         """
         with self._watched("steps", steps, callback, progress) as watch:
             self._run(arguments.steps("steps", steps), True, watch)
@@ -328,9 +338,9 @@ class Adsorption(Equilibration):
                 callback(self)
 
     def set_fugacity(self, fugacity: float | Sequence[float]) -> None:
-        """Bring open systems into contact with another gas; their molecules stay where they are.
+        """Bring open systems into contact with another gas. The molecules keep their positions.
 
-        The averages and the counts of moves are reset, the sequence of random numbers is not. For
+        The averages and the counts of moves are reset, but not the sequence of random numbers. For
         an isotherm, call this, `equilibrate_loading` and `run` for each fugacity.
 
         Args:
@@ -351,21 +361,23 @@ class Adsorption(Equilibration):
         self._adapted_at = (0, 0)
         self._forget_comparison()
 
-    # ---- what there is ---------------------------------------------------------------------------
+    # ---- properties ------------------------------------------------------------------------------
 
-    cells: tuple[int, int, int] = parameter("cells", "Unit cells along each axis.")
+    cells: tuple[int, int, int] = parameter("cells", "Number of unit cells along each axis.")
     temperature: float = parameter("temperature", "Temperature in kelvin.")
     systems: int = parameter("systems", "Number of independent systems.")
-    method: str = parameter("method", "Method, as given.", "_about")
-    max_displacement: float = of_engine("max_displacement", "Along each axis, in angstrom.")
+    method: str = parameter("method", "Method of the steps, as given.", "_about")
+    max_displacement: float = of_engine(
+        "max_displacement", "Maximum trial displacement along each axis in angstrom."
+    )
     capacity: list[int] = of_engine(
         "capacities",
         "Number of molecules of each species for which a system has memory at present.",
     )
-    steps: int = counter(0, "Steps of each system, those of the equilibration included.")
-    trial_states: int = counter(1, "Proposed states of all systems.")
-    accepted_moves: int = counter(2, "Steps that moved a molecule.")
-    samples: int = counter(6, "Steps that the averages are over.")
+    steps: int = counter(0, "Number of steps of each system, including the equilibration.")
+    trial_states: int = counter(1, "Number of proposed states of all systems.")
+    accepted_moves: int = counter(2, "Number of steps that moved a molecule.")
+    samples: int = counter(6, "Number of steps in the averages.")
 
     def _place(self) -> dict[str, str]:
         return {"framework": self._framework.name, "systems": str(self.systems)}
@@ -379,14 +391,16 @@ class Adsorption(Equilibration):
 
     @property
     def framework(self) -> Framework:
-        """Framework that the molecules are in."""
+        """Framework of the systems."""
         return self._framework
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it was made with, by the names of the arguments, defaults filled in; of the
-        framework and the adsorbates the names, with `laws`, (epsilon, sigma) of each two species
-        and of each species with each element, and `grid`, the points of the grid."""
+        """Arguments of the class with their values, including defaults.
+
+        The framework and the adsorbates are given by their names. `laws` has (epsilon, sigma) of
+        all pairs of species and of each species with each element, and `grid` has the number of
+        points of the grid along each axis."""
         p, about = self._parameters, self._about
         both = {**about, **p, "method": about["method"], "barrier": about["barrier"]}
         names = (
@@ -402,55 +416,56 @@ class Adsorption(Equilibration):
 
     @property
     def box(self) -> tuple[float, float, float]:
-        """Edges of the box, in angstrom."""
+        """Edges (Lx, Ly, Lz) of the box in angstrom."""
         p = self._parameters
         return tuple(n * edge for n, edge in zip(p["cells"], p["cell"], strict=True))
 
     @property
     def proposals(self) -> int:
-        """States per step, the old one among them; 2 for methods with one proposal."""
+        """Number of states per step, including the old state; 2 for methods with one proposal."""
         return self._parameters["proposals"] if self.method in MULTIPLE else 2
 
     @property
     def equilibration_steps(self) -> int:
-        """Steps of each system since the present fugacity was set, except those of the averages."""
+        """Number of steps of each system since the present fugacity was set, without the steps in
+        the averages."""
         return self.steps - self._about["began"] - self.samples
 
     @property
     def trial_moves(self) -> int:
-        """Steps of all systems but insertions and deletions."""
+        """Number of steps of all systems without insertions and deletions."""
         return (self.steps - self._about["began"]) * self.systems - self._engine.counters[3]
 
     @property
     def acceptance_counts(self) -> tuple[int, int]:
-        """`accepted_moves` and `trial_moves`."""
+        """The numbers (`accepted_moves`, `trial_moves`)."""
         return self.accepted_moves, self.trial_moves
 
     @property
     def exchange_acceptance(self) -> float:
-        """The share of accepted insertions and deletions; NaN where there are none."""
+        """Ratio of accepted to tried insertions and deletions; NaN if there are none."""
         _, _, _, exchanges, accepted, *_ = self._engine.counters
         return accepted / exchanges if exchanges else math.nan
 
     @property
     def grid(self) -> dict[str, Any]:
-        """Of the unit cell: `points` along each edge, `bytes`, the `lowest` energy in kelvin, and
-        as shares of its points those `blocked` and those `open` to molecules: below the barrier and
-        within reach, or, without a barrier, below 20 T."""
+        """Energy grid of the unit cell: numbers of `points` along each edge, size in `bytes`, the
+        `lowest` energy in kelvin, and the shares of points that are `blocked` and `open`. Open
+        points are below the barrier and can be reached, or, without a barrier, are below 20 T."""
         info = self._engine.grid
         info["blocked"], info["open"] = info.pop("blocked_share"), info.pop("open_share")
         return info
 
     @property
     def counts(self) -> np.ndarray:
-        """int32 (systems, species), molecules."""
+        """Number of molecules of each species in each system, int32 (systems, species)."""
         counts = self._engine.snapshot()["counts"]
         return counts.reshape(self.systems, len(self._parameters["species"]))
 
     @property
     def positions(self) -> np.ndarray:
-        """float64 (systems, molecules, 3) in angstrom, in [0, L), species by species; NaN where an
-        open system has no molecule."""
+        """Positions of the molecules in angstrom, float64 (systems, molecules, 3), in [0, L),
+        species by species; NaN for unused slots of open systems."""
         snapshot = self._engine.snapshot()
         sites, present = self._sites(snapshot)
         places = sites * (np.array(self.box) * 2.0**-32)
@@ -458,7 +473,7 @@ class Adsorption(Equilibration):
         return places
 
     def _sites(self, snapshot: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-        """Sites (systems, slots, 3), and whether there is a molecule in each slot."""
+        """Sites (systems, slots, 3), and which slots have a molecule (systems, slots)."""
         counts = snapshot["counts"].reshape(self.systems, -1)
         present = [
             np.arange(room) < counts[:, kind, None] for kind, room in enumerate(self.capacity)
@@ -467,7 +482,7 @@ class Adsorption(Equilibration):
 
     @property
     def energies(self) -> np.ndarray:
-        """float64 (systems,), present energies in kelvin."""
+        """Present energy of each system in kelvin, float64 (systems,)."""
         return self._engine.snapshot()["energies"]
 
     @property
@@ -476,13 +491,13 @@ class Adsorption(Equilibration):
         return float(self.energies.mean())
 
     def energy_drift(self) -> float:
-        """Largest error in kelvin of an energy that was carried along, against its sum from scratch
-        every 4096 steps, since the averages began."""
+        """Largest error in kelvin of an energy that the moves have updated, since the averages were
+        reset. Every 4096 steps the energies are compared with sums over all interactions."""
         return float(self._sums()[DRIFT].max())
 
     @property
     def state_hash(self) -> str:
-        """16 hexadecimal digits from all molecules and counters; the same on every machine."""
+        """Hash of all molecules and counters, 16 hexadecimal digits, the same on every machine."""
         s = self._engine.snapshot()
         digest = hashlib.sha256(repr(s["counters"]).encode())
         sites, present = self._sites(s)
@@ -491,7 +506,8 @@ class Adsorption(Equilibration):
         return digest.hexdigest()[:16]
 
     def on_hills(self) -> int:
-        """Molecules of all systems at framework energies above the barrier (20 T without one)."""
+        """Number of molecules of all systems at framework energies above the barrier (20 T without
+        one)."""
         total = 0
         for kind, places in enumerate(self._places()):
             energies = self._engine.framework_energies(places, kind, False)
@@ -499,9 +515,15 @@ class Adsorption(Equilibration):
         return total
 
     def grid_error(self, molecules: int = 4096) -> tuple[float, float]:
-        """What interpolation does to the energy: relative error of the framework energy, summed
-        over up to so many of the present molecules, and the root mean square error per molecule in
-        kelvin, both against sums over the atoms; NaN where there is no molecule."""
+        """Error of the framework energy by interpolation, compared with sums over the atoms.
+
+        Args:
+            molecules: approximate number of present molecules to compare.
+
+        Returns:
+            the relative error of the summed energy, and the root mean square error per molecule in
+            kelvin; NaN without molecules.
+        """
         grid, direct = [], []
         for kind, places in enumerate(self._places()):
             some = places[:: max(1, len(places) // molecules)]
@@ -514,7 +536,7 @@ class Adsorption(Equilibration):
             return float(a.sum() / b.sum() - 1), float(np.sqrt(((a - b) ** 2).mean()))
 
     def _places(self) -> list[np.ndarray]:
-        """Positions of each species, (all, 3)."""
+        """Positions of all molecules of each species, (molecules, 3)."""
         ends = np.cumsum(self.capacity)
         parts = np.split(self.positions, ends[:-1], axis=1)
         parts = [part.reshape(-1, 3) for part in parts]

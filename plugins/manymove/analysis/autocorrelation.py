@@ -25,14 +25,15 @@ def autocorrelation_time(
     Args:
         series: real or complex, (n,), equally spaced in time, at equilibrium.
         interval: time between two values, in any unit.
-        every_lag: sum over every lag. By default the strides grow from lag to lag, so that a long
-            tail has less noise; a tau of one or two intervals is then a fifth too long.
+        every_lag: whether to sum over every lag. By default the strides grow from lag to lag, so
+            that a long tail has less noise; then a tau of one or two intervals is a fifth too long.
 
     Returns:
         tau in the unit of `interval`. It is meaningful only if the series is many tau long.
 
     Raises:
-        ValueError: fewer than 10 values, values that are not finite, or a constant series.
+        ValueError: there are fewer than 10 values, a value is not finite, or the series is
+            constant.
     """
     series = np.asarray(series)
     if series.ndim != 1 or series.size < 10:
@@ -59,16 +60,16 @@ def relaxation_time(
 ) -> float | None:
     """Integrated autocorrelation time, summed up to the first negative value.
 
-    A run much shorter than its slow time gives a fraction of its own length, which is too little,
-    but enough to tell that the run is too short.
+    For a run that is much shorter than its relaxation time the result is a fraction of its length.
+    This is too small, but it shows that the run is too short.
 
     Args:
         runs: real or complex values of independent runs, (n,) each, equally spaced in time.
         interval: time between two values, in any unit.
-        mean: the exact mean, where symmetry gives it; otherwise that of each run.
+        mean: the exact mean if it is known from symmetry; default the mean of each run.
 
     Returns:
-        in the unit of `interval`; None for fewer than `FEWEST` values or constant ones.
+        the time in the unit of `interval`; None for fewer than `FEWEST` values or constant values.
     """
     n = min((run.size for run in runs), default=0)
     if n < FEWEST:

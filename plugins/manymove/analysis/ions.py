@@ -1,4 +1,4 @@
-"""Species of ions, salts, and configurations of charged hard spheres to start from."""
+"""Species of ions, salts, and initial configurations of charged hard spheres."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator, default_rng  # a Ctrl-C during its first import would be lost
 
-AVOGADRO_PER_LITRE = 6.02214076e-4  # ions per cubic angstrom at 1 mol/l (SI, exact)
+AVOGADRO_PER_LITER = 6.02214076e-4  # ions per cubic angstrom at 1 mol/l (SI, exact)
 
 
 @dataclass(frozen=True)
 class Species:
-    """A kind of ion.
+    """A species of ions.
 
     Attributes:
         valence: charge in elementary charges, not 0.
-        diameter: of the hard core, in angstrom; two ions touch at the mean of their diameters.
+        diameter: diameter of the hard core in angstrom. The contact distance of two ions is the
+            mean of their diameters.
 
     Raises:
-        ValueError: the valence is 0, the diameter not positive, or one of them not finite.
+        ValueError: the valence is 0, the diameter is not positive, or one of them is not finite.
     """
 
     valence: float
@@ -38,8 +40,8 @@ class Salt:
     """A neutral mixture of two species of opposite charge.
 
     Attributes:
-        species: both of them, in the order of the given valences.
-        counts: ions of each.
+        species: the two species, in the order of the given valences.
+        counts: number of ions of each species.
     """
 
     species: tuple[Species, Species]
@@ -47,15 +49,15 @@ class Salt:
 
     @classmethod
     def of(cls, ions: int, valences: tuple[int, int], diameters: tuple[float, float]) -> Salt:
-        """The salt of so many ions in all.
+        """Create the salt with a total number of ions.
 
         Args:
-            ions: of both species together.
-            valences: of the two species, of opposite sign.
-            diameters: of the two species, in angstrom.
+            ions: number of ions of both species together.
+            valences: valences of the two species, of opposite sign.
+            diameters: diameters of the two species in angstrom.
 
         Raises:
-            ValueError: valences of the same sign, or a number of ions that cannot be neutral.
+            ValueError: the valences have the same sign, or the number of ions cannot be neutral.
         """
         if ions > 2**30:
             raise ValueError(f"{ions} ions are too many, at most 2**30 are possible")
@@ -75,26 +77,31 @@ class Salt:
 
     @property
     def mean_square_valence(self) -> float:
-        """Mean of z^2 over the ions."""
+        """Mean of the squared valence z^2 over all ions."""
         weights = zip(self.species, self.counts, strict=True)
         return sum(s.valence**2 * n for s, n in weights) / sum(self.counts)
 
     def density(self, debye_length: float, bjerrum_length: float) -> float:
-        """Ions per cubic angstrom at a bare Debye length, from Eq. 5; both lengths in angstrom."""
+        """Number of ions per cubic angstrom at a bare Debye length (Eq. 5 of Liang, Xing and Li).
+
+        Args:
+            debye_length: bare Debye length in angstrom.
+            bjerrum_length: Bjerrum length in angstrom.
+        """
         return 1 / (4 * math.pi * bjerrum_length * self.mean_square_valence * debye_length**2)
 
     def density_at(self, concentration: float) -> float:
-        """Ions per cubic angstrom at a concentration of formula units in mol/l."""
+        """Number of ions per cubic angstrom at a concentration of formula units in mol/l."""
         units = math.gcd(*self.counts)
-        return concentration * AVOGADRO_PER_LITRE * sum(self.counts) / units
+        return concentration * AVOGADRO_PER_LITER * sum(self.counts) / units
 
 
 def debye_length(densities: Sequence[float], valences: Sequence[float], bjerrum: float) -> float:
-    """Bare Debye length 1 / kappa, kappa^2 = 4 pi l_B sum n z^2 (Eq. 5).
+    """Bare Debye length 1 / kappa with kappa^2 = 4 pi l_B sum n z^2 (Eq. 5 of Liang, Xing and Li).
 
     Args:
-        densities: ions of each species per cubic angstrom.
-        valences: of each species.
+        densities: number of ions of each species per cubic angstrom.
+        valences: valence of each species.
         bjerrum: Bjerrum length l_B = beta e^2 / (4 pi epsilon), in angstrom.
 
     Returns:
@@ -105,26 +112,29 @@ def debye_length(densities: Sequence[float], valences: Sequence[float], bjerrum:
 
 
 def random_sphere(ions: int, radius: float, diameter: float, seed: int) -> np.ndarray:
-    """Ions without overlaps in a sphere: random sites of a lattice, shaken as far as they may be.
+    """Random positions of ions without overlaps in a sphere.
+
+    Random sites of a face-centered cubic lattice are chosen and displaced at random as far as no
+    overlaps can occur.
 
     Args:
-        ions: their number.
-        radius: within which all centers lie, in angstrom.
-        diameter: least distance of two centers, in angstrom.
-        seed: of the choice.
+        ions: number of ions.
+        radius: radius of the sphere that contains all centers, in angstrom.
+        diameter: minimum distance of two centers in angstrom.
+        seed: seed of the random number generator.
 
     Returns:
-        float64 (ions, 3), in angstrom.
+        centers in angstrom, float64 (ions, 3).
 
     Raises:
-        ValueError: the sphere has no room for so many on a face-centered cubic lattice.
+        ValueError: the lattice has fewer sites than ions in the sphere.
     """
     if ions > 1 and diameter > 2 * radius:
         raise ValueError(
             f"too dense: two ions at least {diameter:.6g} apart have no room in a sphere of radius "
             f"{radius:.6g}"
         )
-    random = np.random.default_rng(seed)
+    random = default_rng(seed)
     least = diameter * (1 + 1e-6) + 8 * radius / 2**23  # room for the engine's rounding
 
     def sites(spacing: float) -> np.ndarray:
@@ -157,12 +167,21 @@ def random_sphere(ions: int, radius: float, diameter: float, seed: int) -> np.nd
 def random_box(
     ions: int, box: tuple[float, float, float], diameter: float, seed: int
 ) -> np.ndarray:
-    """The same in a periodic box, float64 (ions, 3) in [-L/2, L/2).
+    """Random positions of ions without overlaps in a periodic box, as `random_sphere`.
+
+    Args:
+        ions: number of ions.
+        box: edges (Lx, Ly, Lz) in angstrom.
+        diameter: minimum distance of two centers in angstrom.
+        seed: seed of the random number generator.
+
+    Returns:
+        centers in angstrom, float64 (ions, 3), in [-L/2, L/2).
 
     Raises:
-        ValueError: the box has no room for so many on a face-centered cubic lattice.
+        ValueError: the lattice has fewer sites than ions in the box.
     """
-    random = np.random.default_rng(seed)
+    random = default_rng(seed)
     edges = np.array(box, dtype=float)
     least = diameter * (1 + 1e-6) + 8 * edges.max() / 2**24
     most = np.floor(edges / (math.sqrt(2) * least)).astype(int)
@@ -186,7 +205,7 @@ def random_box(
     return shaken - np.floor(shaken / edges + 0.5) * edges
 
 
-def _shake(random: np.random.Generator, ions: int, gap: float) -> np.ndarray:
+def _shake(random: Generator, ions: int, gap: float) -> np.ndarray:
     """Vectors shorter than half the gap, uniform in a ball."""
     directions = random.normal(size=(ions, 3))
     directions /= np.linalg.norm(directions, axis=1)[:, None]

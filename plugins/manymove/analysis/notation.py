@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Numbers with their errors, and how the field prints them."""
+"""Numbers with their standard errors in the notation 9.200(8)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ class Estimate:
     """An average and its standard error.
 
     Attributes:
-        value: the average; `float()` gives it, too.
-        error: one standard error; NaN where it cannot be known, for instance from a single system.
+        value: the average, in the unit of the averaged quantity; `float(estimate)` returns it.
+        error: one standard error in the same unit; NaN if it is unknown, for example with a single
+            system.
     """
 
     value: float

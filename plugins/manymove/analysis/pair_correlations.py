@@ -18,19 +18,19 @@ def species_pairs(species: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class PairCorrelations:
-    """g_ab(r) of all pairs of species.
+    """Pair correlation functions g_ab(r) of all pairs of species.
 
     Attributes:
-        r: float64 (bins,), centers of the bins, in angstrom.
-        g: float64 (pairs, bins), in the order of `pairs`.
-        pairs: species (a, b), a <= b, of each row.
-        counts: uint64 (pairs, bins), pairs counted.
-        ideal: float64 (pairs, bins), what uncorrelated ions would have counted.
-        densities: float64 (species,), mean densities where ions were counted, per cubic angstrom.
-        interior: float64 (species,), mean numbers of ions there.
-        valences: of the species.
-        blocks: float64 (blocks, pairs, bins), g of equal shares of the samples, in order; what a
-            statistical error is to be taken from.
+        r: centers of the bins in angstrom, float64 (bins,).
+        g: pair correlation functions, float64 (pairs, bins), in the order of `pairs`.
+        pairs: indices (a, b) of the species of each row, a <= b.
+        counts: number of counted pairs, uint64 (pairs, bins).
+        ideal: number of pairs expected for uncorrelated ions, float64 (pairs, bins).
+        densities: mean densities in the sampled region per cubic angstrom, float64 (species,).
+        interior: mean numbers of ions in the sampled region, float64 (species,).
+        valences: valences of the species.
+        blocks: g of consecutive blocks of equal numbers of samples, for statistical errors,
+            float64 (blocks, pairs, bins).
     """
 
     r: np.ndarray
@@ -44,7 +44,7 @@ class PairCorrelations:
     blocks: np.ndarray
 
     def of(self, a: int, b: int) -> np.ndarray:
-        """g of species a and b, float64 (bins,).
+        """Pair correlation function of the species a and b, float64 (bins,).
 
         Raises:
             ValueError: there is no such species.
@@ -72,12 +72,14 @@ class PairSampling:
     """Counts of pairs, in blocks of equal numbers of samples.
 
     Attributes:
-        every: sweeps between samples.
-        bin_width, bins: of the histogram, in angstrom.
-        interior_radius: ions farther from the center are left out; None in a periodic box.
-        box: of a periodic system, or None.
-        valences: of the species.
-        per_block: samples of a whole block.
+        every: number of sweeps between two samples.
+        bin_width: width of the bins of the histogram in angstrom.
+        bins: number of bins.
+        interior_radius: radius in angstrom of the region whose ions are counted; None in a periodic
+            box.
+        box: edges of the periodic box in angstrom, or None.
+        valences: valences of the species.
+        per_block: number of samples in a complete block.
     """
 
     TYPES: ClassVar[dict[str, Any]] = {  # of the arrays in a checkpoint
@@ -102,7 +104,7 @@ class PairSampling:
 
     @property
     def samples(self) -> int:
-        """Taken so far."""
+        """Number of samples taken."""
         return int(self.arrays["pair_samples"].sum())
 
     def take(self, engine: Any) -> None:

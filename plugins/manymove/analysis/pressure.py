@@ -28,13 +28,13 @@ DEGREE = 4
 
 @dataclass(frozen=True)
 class PressureEstimate:
-    """A mean pressure and where it comes from.
+    """A mean pressure with its statistics.
 
     Attributes:
-        value: P* = beta P d^2.
-        error: one standard error; NaN when there are too few records to tell.
-        records: how many records (or, of pooled replicas, of all replicas together) were averaged.
-        plateau: whether the blocking error had converged; if not, it is a lower bound.
+        value: mean pressure P* = beta P d^2.
+        error: one standard error; NaN if there are too few records.
+        records: number of averaged records (of all replicas if they are pooled).
+        plateau: whether the blocking error has converged; if not, it is a lower bound.
     """
 
     value: float

@@ -1,8 +1,8 @@
 """Speed of the adsorption engines: `manymove bench adsorption`.
 
-Each method runs its own equilibrated systems; variants are timed in turn, so that a change of the
-machine's clock meets all of them alike. The serial reference is method "metropolis" on one core
-with the same grid. RASPA3 is a peer where its wheel, raspalib, is installed.
+Each method runs its own equilibrated systems. Variants are timed in turn, so that changes of the
+machine's clock affect all of them equally. The serial reference is the method "metropolis" on one
+core with the same grid. RASPA3 is a peer if its wheel, raspalib, is installed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Timed:
     sums: list[tuple[int, np.ndarray]] = field(default_factory=list)  # steps, energies of systems
 
     def look(self) -> None:
-        """Remember the sums of the energies so far."""
+        """Store the present sums of the energies."""
         sums = self.engine.snapshot[2]["sums"].reshape(-1, self.engine.systems)[0]
         self.sums.append((self.engine.samples, sums.copy()))
 
@@ -83,22 +83,22 @@ class Timed:
 
 def run(
     *,
-    framework: str,
-    molecules: Sequence[int],
-    methods: Sequence[str],
-    proposals: Sequence[int],
-    systems: int | None,
-    interpolation: str,
-    grid_spacing: float | None,
-    precision: str,
+    framework: str = "MFI",
+    molecules: Sequence[int] = (32, 128),
+    methods: Sequence[str] = METHODS,
+    proposals: Sequence[int] = (64,),
+    systems: int | None = None,
+    interpolation: str = "cubic",
+    grid_spacing: float | None = None,
+    precision: str = "mixed",
     device: str,
-    cpu: bool,
-    threads: int | None,
-    equilibrate: int,
+    cpu: bool = False,
+    threads: int | None = None,
+    equilibrate: int = 2000,
     repeats: int,
     seconds: float,
     seed: int,
-    json_file: Path | None,
+    json_file: Path | None = None,
     raspa: bool = False,
 ) -> dict[str, Any]:
     """Time every size, print a table, and write the JSON file after each size.
@@ -106,7 +106,7 @@ def run(
     The arguments are the options of `manymove bench adsorption`; None stands for their defaults.
 
     Returns:
-        what the JSON file holds.
+        the content of the JSON file.
 
     Raises:
         ValueError: an argument is out of range.
@@ -148,7 +148,7 @@ def run(
 
 
 def _mark_unrelaxed(results: list[dict[str, Any]]) -> None:
-    """Add the warning of rows that are not equilibrated. All methods sample one ensemble, and
+    """Add a warning to rows that are not equilibrated. All methods sample the same ensemble, and
     random starts relax downward in energy: the energy of such a row is more than 4 standard errors
     above the lowest."""
     measured = [r for r in results if r.get("energy_error_K")]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hard disks to time: the standalone engine, the component hoomd.manymove, the Python-only path
-manymove.hoomd and HOOMD-blue's own hpmc.integrate.Sphere.
+"""Variants of hard disks: the standalone engine, the component hoomd.manymove, the updater of
+manymove.hoomd and HOOMD-blue's hpmc.integrate.Sphere.
 
-Each counts its own trial moves; reading the counters waits for the GPU.
+Each variant counts its own trial moves; reading the counters waits for the GPU.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ SAMPLES = 2000  # of psi_6 for the autocorrelation time
 SWEEPS_PER_STEP = [16, 4]  # of the component
 PYTHON_SWEEPS_PER_STEP = 16
 HPMC_NSELECT = [8, 16, 32]
-# HPMC moves uniformly in a disk, we in a square: with this ratio of radius to half edge the mean
-# square displacements are equal.
+# HPMC moves are uniform in a disk, ours in a square. With this ratio of radius to half edge the
+# mean square displacements are equal.
 DISK_TO_SQUARE = math.sqrt(4 / 3)
-TUNING_SECONDS = 30.0  # at most, for HPMC's choice of kernel parameters
+TUNING_SECONDS = 30.0  # maximum, for HPMC's choice of kernel parameters
 
 
 def melted_engines(
@@ -66,12 +66,12 @@ def melted_engines(
 def add_decorrelation(
     result: dict[str, Any], variant: Variant, psi6: Callable[[], complex], sweeps: int
 ) -> None:
-    """Add the integrated autocorrelation time of the global psi_6 to a row, in sweeps and in
-    seconds, the length of the run that it is from, and a warning if that run is too short.
+    """Add the integrated autocorrelation time of the global psi_6 in sweeps and seconds to a row,
+    with the length of the run, and a warning if the run is too short.
 
     Args:
         result: row of the variant, to which keys are added.
-        variant: what runs the disks.
+        variant: variant that runs the disks.
         psi6: returns the global psi_6 of the present configuration.
         sweeps: length of the run.
     """
@@ -98,7 +98,7 @@ def add_decorrelation(
 
 
 def decorrelation_words(row: dict[str, Any]) -> list[str]:
-    """What `add_decorrelation` found, for a table."""
+    """The result of `add_decorrelation` for a table."""
     if "decorrelation_sweeps" not in row:
         return []
     sweeps, seconds = row["decorrelation_sweeps"], row["decorrelation_seconds"]
@@ -127,7 +127,7 @@ def standalone(engine: HardDisks) -> Variant:
     )
 
 
-# Each returns its variants and, where it is not the engine's chain, how to measure psi_6.
+# Each returns its variants and, for other chains than the engine's, a function for psi_6.
 Made = tuple[list[Variant], "Callable[[], complex] | None"]
 
 
@@ -212,7 +212,7 @@ def hpmc(engine: HardDisks, seed: int, nselect: Sequence[int] = HPMC_NSELECT) ->
     simulation = _simulation(engine, seed)
     d = DISK_TO_SQUARE * engine.max_displacement
     sphere = hoomd.hpmc.integrate.Sphere(default_d=d)
-    # A rounded float32 position must not count as an overlap: HPMC would then refuse its moves.
+    # A rounded float32 position must not count as an overlap, because HPMC would refuse its moves.
     sphere.shape["disk"] = {"diameter": engine.diameter * (1 - 1e-5)}
     simulation.operations.integrator = sphere
     simulation.run(0)
@@ -256,15 +256,17 @@ def _variant(
     settings: dict[str, Any],
     before: Callable[[], None] = lambda: None,
 ) -> Variant:
-    """A simulation as something to time.
+    """A variant that runs a simulation.
 
     Args:
-        name: in the table.
-        simulation: to run.
-        translate_moves: accepted and rejected since the start of the last run; waits for the GPU.
-        moves_per_step: of a disk, about: what turns sweeps into steps.
-        settings: for the JSON file.
-        before: called before each run.
+        name: name in the table.
+        simulation: simulation to run.
+        translate_moves: function that returns the accepted and rejected moves since the start of
+            the last run, and waits for the GPU.
+        moves_per_step: approximate number of moves of a disk per step, which converts sweeps into
+            steps.
+        settings: settings for the JSON file.
+        before: function that is called before each run.
     """
 
     import hoomd
@@ -281,7 +283,7 @@ def _variant(
 
 
 def _simulation(engine: HardDisks, seed: int) -> hoomd.Simulation:
-    """The disks of an engine in HOOMD-blue, on the same device if it can use that."""
+    """The disks of an engine in HOOMD-blue, on the same device if HOOMD-blue supports it."""
     import hoomd
 
     if engine.device == "cpu" or not hoomd.version.gpu_enabled:

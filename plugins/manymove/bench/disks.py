@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Speed of the hard-disk engines: `manymove bench disks`.
 
-Variants (threads, and HOOMD-blue's HPMC where it is installed) start from the same melted
-configuration and are timed in turn, so that a change of the machine's clock meets all of them
-alike.
+Variants (threads, and HOOMD-blue's HPMC if it is installed) start from the same melted
+configuration. They are timed in turn, so that changes of the machine's clock affect all of them
+equally.
 """
 
 from __future__ import annotations
@@ -19,44 +19,36 @@ from manymove.bench.disk_variants import (
     melted_engines,
     standalone,
 )
-from manymove.bench.harness import (
-    STATUS,
-    Report,
-    Table,
-    Variant,
-    check,
-    spread,
-    time_in_turn,
-)
+from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
 from manymove.devices import on_gpu
 from manymove.hard_particles.simulation import HardDisks
 
 GPU_SIZES = [4096, 16384, 65536, 262144, 1048576]
 CPU_SIZES = [4096, 16384, 65536]
-HPMC_NSELECT = 16  # moves per disk and time step: the best of 8 to 32 on an H100 for most sizes
+HPMC_NSELECT = 16  # moves per disk and time step: the fastest of 8 to 32 on an H100
 
 
 def run(
     *,
-    sizes: Sequence[int] | None,
-    packing_fraction: float,
+    sizes: Sequence[int] | None = None,
+    packing_fraction: float = 0.698,
     device: str,
-    threads: Sequence[int] | None,
-    max_displacement: float | None,
-    moves_per_cell: int | None,
-    equilibrate: int,
+    threads: Sequence[int] | None = None,
+    max_displacement: float | None = None,
+    moves_per_cell: int | None = None,
+    equilibrate: int = 200,
     repeats: int,
     seconds: float,
-    decorrelation: int,
+    decorrelation: int = 0,
     seed: int,
-    json_file: Path | None,
+    json_file: Path | None = None,
 ) -> dict[str, Any]:
     """Time every size, print a table, and write the JSON file after each size.
 
     The arguments are the options of `manymove bench disks`; None stands for their defaults.
 
     Returns:
-        what the JSON file holds.
+        the content of the JSON file.
 
     Raises:
         ValueError: an argument is out of range.
@@ -107,7 +99,8 @@ TABLE = Table(COLUMNS, _ending)
 
 
 def _hpmc(engine: HardDisks, seed: int) -> list[Variant]:
-    """HOOMD-blue's hpmc.integrate.Sphere on the same disks; nothing if it is not installed."""
+    """Variants of HOOMD-blue's hpmc.integrate.Sphere on the same disks; none if it is not
+    installed."""
     try:
         return hpmc(engine, seed, [HPMC_NSELECT])[0]
     except ImportError:

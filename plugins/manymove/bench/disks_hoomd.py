@@ -29,24 +29,24 @@ CPU_SIZES = [16384]
 
 def run(
     *,
-    sizes: Sequence[int] | None,
-    packing_fraction: float,
+    sizes: Sequence[int] | None = None,
+    packing_fraction: float = 0.698,
     device: str,
-    threads: int | None,
-    max_displacement: float | None,
-    equilibrate: int,
+    threads: int | None = None,
+    max_displacement: float | None = None,
+    equilibrate: int = 200,
     repeats: int,
     seconds: float,
-    decorrelation: int,
+    decorrelation: int = 0,
     seed: int,
-    json_file: Path | None,
+    json_file: Path | None = None,
 ) -> dict[str, Any]:
     """Time every size, print a table, and write the JSON file after each size.
 
     The arguments are the options of `manymove bench hoomd`; None stands for their defaults.
 
     Returns:
-        what the JSON file holds.
+        the content of the JSON file.
 
     Raises:
         ImportError: HOOMD-blue is not installed.
@@ -103,7 +103,7 @@ def run(
 
 
 def _ratio(name: str, variant: Variant, other: Variant) -> dict[str, Any]:
-    """Of the rates, one ratio per round: their median and extremes."""
+    """Median and extremes of the ratios of the rates, one ratio per round."""
     ratios = [a / b for a, b in zip(variant.rates, other.rates, strict=True)]
     key = f"ratio_to_{name}"
     return {key: median(ratios), f"{key}_lowest": min(ratios), f"{key}_highest": max(ratios)}

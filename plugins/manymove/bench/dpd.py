@@ -1,11 +1,10 @@
 """Speed of DPD: `manymove bench dpd`.
 
-Every variant has the same fluid, melted from a random start; it chooses its fastest neighbor skin
-and is then timed, in turn with the others, by the difference of a long and a short run. Ours:
-pair_style manymove/dpd in LAMMPS' verlet and in run_style manymove/verlet, on MPI ranks and threads
-of the CPU, and the latter on a GPU.
-Beside them LAMMPS' dpd on the same ranks, dpd/kk and dpd/gpu of any LAMMPS that has them for a GPU,
-and HOOMD-blue's md.pair.DPD.
+Every variant has the same fluid, melted from a random start. It chooses its fastest neighbor skin
+and is then timed, in turn with the others, by the difference of a long and a short run. Our
+variants are pair_style manymove/dpd in LAMMPS' verlet and in run_style manymove/verlet, on MPI
+ranks and threads of the CPU, and the latter on a GPU. The peers are LAMMPS' dpd on the same ranks,
+dpd/kk and dpd/gpu of any LAMMPS that has them for a GPU, and HOOMD-blue's md.pair.DPD.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from manymove.arguments import PRECISIONS
 from manymove.bench import dpd_variants, status
 from manymove.bench.dpd_variants import Case, Variant
 from manymove.bench.harness import Report, Table, check, spread
@@ -33,42 +33,41 @@ FIGURE_11 = {
     "cutoffs": [1.0, 1.5],
     "sizes": [8192, 65536, 262144, 1_000_000, 2_000_000],
 }
-SHORTEST_MELT = 100  # steps: before, the overlaps of the start have not heated it yet
+SHORTEST_MELT = 100  # steps; earlier, the overlaps of the start have not heated the fluid yet
 DEVICES = ("auto", "cpu", "cuda")
-PRECISIONS = ("mixed", "double")
 
 
 def run(
     *,
-    sizes: Sequence[int] | None,
-    densities: Sequence[float],
-    cutoffs: Sequence[float],
-    timestep: float,
-    skins: Sequence[float],
-    weight_exponent: float,
+    sizes: Sequence[int] | None = None,
+    densities: Sequence[float] = (3.0,),
+    cutoffs: Sequence[float] = (1.0,),
+    timestep: float = 0.005,
+    skins: Sequence[float] = (0.3,),
+    weight_exponent: float = 1.0,
     device: str,
-    precisions: Sequence[str],
-    ranks: Sequence[int] | None,
-    threads: Sequence[int],
-    lammps: Sequence[Path],
-    equilibrate: int,
+    precisions: Sequence[str] = PRECISIONS,
+    ranks: Sequence[int] | None = None,
+    threads: Sequence[int] = (1,),
+    lammps: Sequence[Path] = (),
+    equilibrate: int = 1000,
     repeats: int,
     seconds: float,
     seed: int,
-    json_file: Path | None,
-    plot_file: Path | None,
+    json_file: Path | None = None,
+    plot_file: Path | None = None,
 ) -> dict[str, Any]:
     """Time every size at every density and cutoff, print a table, write the JSON file after each.
 
     The arguments are the options of `manymove bench dpd`; None stands for their defaults.
 
     Returns:
-        what the JSON file holds.
+        the content of the JSON file.
 
     Raises:
-        ValueError: an argument is out of range, or a GPU is asked for and there is none.
+        ValueError: an argument is out of range, or a GPU is requested and there is none.
         RuntimeError: LAMMPS, its MPI or the plugin is missing, or the fluid does not melt.
-        ImportError: a picture is asked for and matplotlib is not installed.
+        ImportError: a picture is requested and matplotlib is not installed.
     """
     check(repeats, seconds, equilibrate, 0)
     if equilibrate < SHORTEST_MELT:
@@ -139,7 +138,7 @@ def _where(device: str) -> tuple[bool, bool]:
 
 
 def lammps_version() -> str:
-    """Of the LAMMPS that our styles and `dpd` run in."""
+    """Version of the LAMMPS in which our styles and `dpd` run."""
     text = dpd_variants.lammps("", host.command(), host.environment())[0]
     return re.search(r"LAMMPS \((.+?)\)", text).group(1)
 
@@ -147,7 +146,7 @@ def lammps_version() -> str:
 def _time(
     case: Case, variants: list[Variant], start: Path, repeats: int, seconds: float
 ) -> list[dict[str, Any]]:
-    """Results of all variants, ours with the ratios to each peer, round by round."""
+    """Results of all variants. Ours have the ratios to each peer, round by round."""
     try:
         for variant in variants:
             variant.prepare(case, start, seconds)
@@ -180,7 +179,7 @@ def _time(
 
 
 def _hot(temperature: float) -> list[str]:
-    """The warning of a fluid whose temperature is not the set one."""
+    """The warning of a fluid whose temperature differs from the set temperature."""
     if abs(temperature - 1) <= dpd_variants.MELTED:
         return []
     return [
@@ -189,13 +188,13 @@ def _hot(temperature: float) -> list[str]:
 
 
 def _ratio(variant: Variant, peer: Variant) -> dict[str, float]:
-    """Of the rates, one ratio per round: their median and extremes."""
+    """Median and extremes of the ratios of the rates, one ratio per round."""
     ratios = [a / b for a, b in zip(variant.rates, peer.rates, strict=True)]
     return {"median": median(ratios), "lowest": min(ratios), "highest": max(ratios)}
 
 
 def _unless_failed(key: str | Callable[[dict[str, Any]], Any], form: str) -> Any:
-    """A column that is empty in the row of a variant that failed."""
+    """A column that is empty in the rows of failed variants."""
 
     def cell(row: dict[str, Any]) -> str:
         if "failure" in row:
@@ -278,7 +277,7 @@ def plot(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _entries(panels: Any) -> tuple[list[Any], list[str]]:
-    """Each line of any panel once, for the legend."""
+    """Each line of all panels once, for the legend."""
     entries: dict[str, Any] = {}
     for panel in panels.flat:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):

@@ -1,9 +1,9 @@
-"""md.pair.DPD of HOOMD-blue for `manymove bench dpd`, in a process of its own.
+"""md.pair.DPD of HOOMD-blue for `manymove bench dpd`, in a separate process.
 
-The first line of standard input, JSON, says which fluid; it is melted and the fastest buffer of the
-neighbor list chosen. Each further line {"steps": n} is a timed run. Each is answered by a line of
-JSON: a rate and a buffer, then seconds and temperature, or a failure. `--version` only prints
-HOOMD-blue's version if it can run here.
+The first line of standard input is JSON and specifies the fluid, which is melted; then the fastest
+buffer of the neighbor list is chosen. Each further line {"steps": n} requests a timed run. Each
+line is answered by a line of JSON: first a rate and a buffer, then seconds and a temperature, or a
+failure. `--version` only prints the version of HOOMD-blue if it can run here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from manymove.bench.dpd_variants import FEWEST_STEPS, more, tuning_steps
 
-TUNING_SECONDS = 30.0  # at most, for HOOMD-blue's choice of kernel parameters
+TUNING_SECONDS = 30.0  # maximum, for HOOMD-blue's choice of kernel parameters
 
 
 class Fluid:
@@ -61,19 +61,20 @@ class Fluid:
         return self.thermo.kinetic_temperature
 
     def seconds(self, steps: int) -> float:
-        """Seconds that so many steps take; reading the temperature waits for the GPU."""
+        """Time in seconds of a number of steps; reading the temperature waits for the GPU."""
         begin = time.perf_counter()
         self.simulation.run(steps)
         _ = self.temperature
         return time.perf_counter() - begin
 
     def timed(self, steps: int) -> float:
-        """The same less what a run takes once, as for the variants in LAMMPS."""
+        """Time in seconds of a number of steps without the constant time of a run, as for
+        LAMMPS."""
         return more(self.seconds(self.warm_up), self.seconds(self.warm_up + steps))
 
     def melt(self, steps: int) -> None:
         timestep = self.integrator.dt
-        self.integrator.dt = 0.2 * timestep  # particles on top of each other are fast at first
+        self.integrator.dt = 0.2 * timestep  # overlapping particles are fast at first
         self.simulation.run(steps // 4)
         self.integrator.dt = timestep
         self.simulation.run(steps)
@@ -85,7 +86,7 @@ class Fluid:
             self.simulation.run(100)
 
     def fastest(self, buffers: list[float], seconds: float) -> tuple[float, float]:
-        """The buffer with the highest rate of steps, and this rate; it is set."""
+        """Set the buffer with the highest rate of steps, and return both."""
         steps = tuning_steps(self.timed(FEWEST_STEPS) / FEWEST_STEPS, seconds)
         rates = dict.fromkeys(buffers, 0.0)
         for buffer in [*buffers, *buffers]:
@@ -97,7 +98,7 @@ class Fluid:
 
 
 def answer(lines: Any) -> Any:
-    """Yields the reply to each line."""
+    """Yield the reply to each line."""
     try:
         request = json.loads(next(lines))
         fluid = Fluid(request)
@@ -122,7 +123,7 @@ def main() -> int:
             sys.exit(f"HOOMD-blue {hoomd.version.version} has no GPU here")
         print(hoomd.version.version)
         return 0
-    # What libraries print must not get between the replies.
+    # Output of libraries must not appear between the replies.
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for reply in answer(iter(sys.stdin)):

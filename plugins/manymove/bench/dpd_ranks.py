@@ -1,9 +1,9 @@
 """Speed of DPD on a number of MPI ranks, for `manymove bench scaling`:
 `python -m manymove.bench.dpd_ranks REQUEST FILE`, both JSON.
 
-A box of cubes with so many particles each is melted from a random start by a LAMMPS on so many
-ranks, which then makes the timed runs without setting up again. Timed is the difference of two
-stretches of a run, as in `manymove bench dpd`.
+A box of cubes with a number of particles each is melted from a random start by LAMMPS on the given
+number of ranks, which then makes the timed runs without another setup. The time is the difference
+of two parts of a run, as in `manymove bench dpd`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ THERMO = "thermo_style custom step temp press cpu\nthermo_modify format float %.
 
 
 def grid(count: int) -> tuple[int, int, int]:
-    """So many blocks along x, y and z, nearest to a cube."""
+    """Numbers of blocks along x, y and z that are closest to a cube."""
     grids = [
         (a, b, count // (a * b))
         for a in range(1, count + 1)
@@ -38,7 +38,7 @@ def grid(count: int) -> tuple[int, int, int]:
 
 
 def deck(case: Case, cubes: int, ranks: int, run_style: str, skin: float, precision: str) -> str:
-    """Creates and melts the fluid; `case` is that of a cube."""
+    """Deck that creates and melts the fluid; `case` is that of a cube."""
     sides = [case.edge * n for n in grid(cubes)]
     return (
         "units lj\natom_style atomic\nnewton off\ncomm_modify mode single vel yes\n"
@@ -64,12 +64,12 @@ def measure(
     seconds: float,
     seed: int,
 ) -> dict[str, Any]:
-    """The result of one size on one number of ranks.
+    """The result of one size on a number of ranks.
 
     Args:
-        particles: in all; what does not divide into `cubes` is left out.
-        device: "cpu" or "cuda"; ranks take the GPUs of the host one after the other.
-        transport: between GPUs, as of run_style manymove/verlet.
+        particles: total number of particles, rounded down to a multiple of `cubes`.
+        device: "cpu" or "cuda"; the local rank determines the GPU.
+        transport: transport between GPUs, as for run_style manymove/verlet.
 
     Raises:
         RuntimeError: LAMMPS or its MPI is missing or fails, or the fluid is not melted.
@@ -123,9 +123,9 @@ def measure(
 
 
 def _timed(session: Session, done: int, steps: int) -> tuple[float, float]:
-    """Seconds that so many steps take, after so many that are done, and the temperature then.
+    """Time in seconds of a number of steps after the steps that are done, and the temperature.
 
-    Outputs are after a warm-up, after another, and after this and the steps.
+    There are outputs after a warm-up, after a second warm-up, and after this and the steps.
     """
     begin, middle, end = done + WARM_UP, done + 2 * WARM_UP, done + 3 * WARM_UP + steps
     said = session.ask(

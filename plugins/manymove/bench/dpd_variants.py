@@ -1,4 +1,4 @@
-"""What `manymove bench dpd` times: our styles in LAMMPS, LAMMPS' own dpd, HOOMD-blue's."""
+"""Variants of `manymove bench dpd`: our styles in LAMMPS, LAMMPS' own dpd, and HOOMD-blue's DPD."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from manymove import _core
 from manymove.devices import usable_cores
 from manymove.lammps import host
 
-# Timed is the difference of two stretches between outputs, the second one longer, after a warm-up:
-# this leaves out what happens once in a run and at each output, whatever the program.
+# The time is the difference of two parts of a run between outputs, of which the second is longer,
+# after a warm-up. It does not contain the constant times of a run and of an output in any program.
 WARM_UP = 20  # steps, also of the shorter stretch
 FEWEST_STEPS = 20  # timed
 TUNING_STEPS = {"cpu": 20, "cuda": 200}  # of each candidate for the fastest settings, at most
@@ -41,7 +41,7 @@ ACCELERATORS = {
 
 @dataclass(frozen=True)
 class Case:
-    """A fluid; mass, kT and the friction 4.5 are those of Groot and Warren."""
+    """A fluid with the mass, kT and friction 4.5 of Groot and Warren."""
 
     particles: int
     density: float
@@ -75,7 +75,7 @@ class Case:
         return 75 / (self.density * self.cutoff**4)
 
     def pair(self, name: str) -> str:
-        """pair_style and pair_coeff; `name` may go on with a precision and further keywords."""
+        """pair_style and pair_coeff. `name` may be followed by a precision and further keywords."""
         style, *more = name.split()
         tail = ""
         if style.startswith("manymove"):
@@ -95,7 +95,7 @@ class Case:
 
 @dataclass
 class Variant(ABC):
-    """Something to time."""
+    """A program or style that is timed."""
 
     name: str
     settings: dict[str, Any]  # "device" is "cpu" or "cuda"
@@ -107,17 +107,20 @@ class Variant(ABC):
 
     @abstractmethod
     def tune(self, case: Case, start: Path, seconds: float) -> float:
-        """Choose the fastest settings; returns their rate, or 0 and says why in `failure`.
+        """Choose the fastest settings.
 
-        Each candidate runs no longer than about `seconds`.
+        Each candidate runs for about `seconds` at most.
+
+        Returns:
+            their rate, or 0 with the reason in `failure`.
         """
 
     @abstractmethod
     def run(self, case: Case, start: Path) -> None:
-        """One timed run; its rate, or why there is none, is kept."""
+        """Make a timed run, and store its rate or the reason of a failure."""
 
     def close(self) -> None:  # noqa: B027
-        """Give back what it holds; most hold nothing."""
+        """Release resources; most variants have none."""
 
     def prepare(self, case: Case, start: Path, seconds: float) -> None:
         """Choose settings and a number of steps that takes `seconds`."""
@@ -141,13 +144,13 @@ class Variant(ABC):
 
 
 def more(short: float, long: float) -> float:
-    """How much longer the long run took. A disturbed short one must not leave it no time; the last
-    digit of LAMMPS' clock is a microsecond."""
+    """Difference of the times of the long and the short run, positive even if the short run was
+    disturbed. The resolution of LAMMPS' clock is a microsecond."""
     return max(long - short, long / 10, 1e-6)
 
 
 def tuning_steps(step: float, seconds: float) -> int:
-    """Of one candidate on a GPU, where a step takes about `step` seconds."""
+    """Number of steps of a candidate on a GPU, where a step takes about `step` seconds."""
     return max(FEWEST_STEPS, min(TUNING_STEPS["cuda"], int(seconds / step)))
 
 
@@ -170,7 +173,7 @@ def lammps(deck: str, command: list[str], environment: dict[str, str]) -> tuple[
 
 
 def why_not(output: str) -> str:
-    """The first error of LAMMPS, or its last words before the addresses of a backtrace."""
+    """The first error of LAMMPS, or its last output before the addresses of a backtrace."""
     lines = [line.strip() for line in output.splitlines()]
     errors = [line for line in lines if "ERROR" in line]
     words = [line for line in lines if line and not re.match(r"\[?0x|Backtrace", line)]
@@ -178,7 +181,7 @@ def why_not(output: str) -> str:
 
 
 class Session:
-    """A LAMMPS that waits for commands; what they print comes back."""
+    """A LAMMPS that waits for commands and returns their output."""
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         self._folder = tempfile.TemporaryDirectory()
@@ -223,8 +226,8 @@ class Session:
 class LammpsVariant(Variant):
     """A pair style in a LAMMPS, timed by its own clock.
 
-    On a GPU it waits for its turn; several ranks would wait with busy cores, so that those start
-    anew each time.
+    On a GPU the process waits for its turn. Several ranks would keep their cores busy while they
+    wait, therefore they are started for each run.
     """
 
     pair: str  # of Case.pair
@@ -263,7 +266,7 @@ class LammpsVariant(Variant):
     def _times(
         self, case: Case, start: Path, skins: Sequence[float], steps: int
     ) -> list[float] | None:
-        """Seconds that so many steps take with each skin."""
+        """Time in seconds of a number of steps with each skin."""
         deck = ""
         if self.session is None:
             self.session = Session(self.command, self.environment)
@@ -277,7 +280,7 @@ class LammpsVariant(Variant):
             begin = self.steps_done + WARM_UP
             middle = begin + WARM_UP
             self.steps_done = middle + WARM_UP + steps
-            # Setting up a run takes LAMMPS seconds where there are millions of particles.
+            # The setup of a run takes LAMMPS seconds with millions of particles.
             again = " pre no" if skin == self.skin else ""
             self.skin = skin
             deck += (
@@ -303,7 +306,7 @@ class LammpsVariant(Variant):
 
 
 def melt(case: Case, steps: int, on_gpu: bool, start: Path) -> None:
-    """Writes the restart file that every variant in LAMMPS begins with; it names no pair style.
+    """Write the restart file with which every variant in LAMMPS begins; it names no pair style.
 
     Raises:
         RuntimeError: LAMMPS fails, or the temperature is not yet 1.
@@ -317,7 +320,7 @@ def melt(case: Case, steps: int, on_gpu: bool, start: Path) -> None:
         f"{case.pair('manymove/dpd mixed')}"
         f"{case.integrate('manymove/verlet' if on_gpu else 'verlet', case.skins[0])}"
         f"{THERMO}thermo {max(1, steps)}\n"
-        # Particles that start on top of each other are fast at first.
+        # Particles that overlap at the start are fast at first.
         f"timestep {0.2 * case.timestep:g}\nrun {steps // 4}\n"
         f"timestep {case.timestep:g}\nrun {steps} pre no\n"
         f"run_style verlet\npair_style none\nreset_timestep 0\nwrite_restart {start}\n"
@@ -357,9 +360,9 @@ def ours_on_gpu(precisions: Sequence[str]) -> list[Variant]:
 def on_cpu(
     precisions: Sequence[str], ranks: Sequence[int], threads: Sequence[int]
 ) -> list[Variant]:
-    """Ours and LAMMPS' dpd on so many ranks, and ours on so many threads of one rank.
+    """Our styles and LAMMPS' dpd on numbers of ranks, and our styles on numbers of threads.
 
-    Ours is the pair style in LAMMPS' own verlet, and the run style.
+    Our styles are the pair style in LAMMPS' own verlet, and the run style.
     """
     shares = [(n, 1) for n in ranks] + [(1, n) for n in threads if n > 1]
     variants: list[Variant] = []
@@ -399,8 +402,8 @@ def _run_style(ranks: int, threads: int, precision: str) -> Variant:
 
 
 def accelerated(executables: Sequence[Path]) -> list[Variant]:
-    """dpd/kk and dpd/gpu of the given LAMMPS, the installed one and the one in PATH: one process
-    on one GPU each."""
+    """dpd/kk and dpd/gpu of the given LAMMPS, of the installed one and of the one in PATH, each in
+    one process on one GPU."""
     found = [str(path) for path in executables] + [host.command()[0], shutil.which("lmp") or ""]
     variants: list[Variant] = []
     for executable in dict.fromkeys(filter(None, found)):
@@ -437,9 +440,9 @@ HOOMD = [sys.executable, "-m", "manymove.bench.dpd_hoomd"]
 
 @dataclass
 class HoomdVariant(Variant):
-    """md.pair.DPD of HOOMD-blue on a GPU, in a process of its own (bench_dpd_hoomd.py).
+    """md.pair.DPD of HOOMD-blue on a GPU, in a separate process (bench/dpd_hoomd.py).
 
-    It melts a random start of its own, as long as the others, and holds the fluid between runs.
+    It melts its own random start for as long as the others, and keeps the fluid between runs.
     """
 
     melt: int
@@ -493,7 +496,7 @@ class HoomdVariant(Variant):
 
 
 def hoomd() -> tuple[str, str]:
-    """HOOMD-blue's version; where it cannot run, an empty one and why."""
+    """Version of HOOMD-blue; if it cannot run, an empty text and the reason."""
     done = subprocess.run([*HOOMD, "--version"], capture_output=True, text=True)
     if done.returncode:
         return "", (done.stderr.strip().splitlines() or ["hoomd cannot be imported"])[-1]

@@ -1,7 +1,7 @@
 """Speed of the Coulomb engines: `manymove bench electrolyte`.
 
-Variants start from the same equilibrated configuration of the paper's 3:-1 salt and are timed in
-turn, so that a change of the machine's clock meets all of them alike.
+Variants start from the same equilibrated configuration of the paper's 3:-1 salt. They are timed in
+turn, so that changes of the machine's clock affect all of them equally.
 """
 
 from __future__ import annotations
@@ -12,15 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from manymove.analysis.ions import Salt
-from manymove.bench.harness import (
-    STATUS,
-    Report,
-    Table,
-    Variant,
-    check,
-    spread,
-    time_in_turn,
-)
+from manymove.arguments import PRECISIONS
+from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
 from manymove.devices import on_gpu
 from manymove.electrolyte.simulation import WATER_300K, Electrolyte
 
@@ -30,26 +23,26 @@ CPU_SIZES = [4096, 16384]
 
 def run(
     *,
-    sizes: Sequence[int] | None,
-    debye_length: float,
-    diameter: float,
+    sizes: Sequence[int] | None = None,
+    debye_length: float = 28.53,
+    diameter: float = 7.5,
     device: str,
-    threads: Sequence[int] | None,
-    methods: Sequence[str],
-    precisions: Sequence[str],
-    threads_per_particle: Sequence[int] | None,
-    equilibrate: int,
+    threads: Sequence[int] | None = None,
+    methods: Sequence[str] = ("brush",),
+    precisions: Sequence[str] = PRECISIONS,
+    threads_per_particle: Sequence[int] | None = None,
+    equilibrate: int = 10,
     repeats: int,
     seconds: float,
     seed: int,
-    json_file: Path | None,
+    json_file: Path | None = None,
 ) -> dict[str, Any]:
     """Time every size, print a table, and write the JSON file after each size.
 
     The arguments are the options of `manymove bench electrolyte`; None stands for their defaults.
 
     Returns:
-        what the JSON file holds.
+        the content of the JSON file.
 
     Raises:
         ValueError: an argument is out of range.
@@ -125,8 +118,8 @@ def _result(engine: Electrolyte, variant: Variant) -> dict[str, Any]:
         "acceptance": timed["acceptance"],
         "evaluated_share": evaluated,
         "warnings": timed["warnings"],
-        # A pair term is one ion against another at the old and the new place; only those that are
-        # computed count.
+        # A pair term is that of one ion with another at the old and the new position; only those
+        # that are computed count.
         "pair_terms_per_second": evaluated * engine.N**2 / per_sweep,
     }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the benchmarks have in common: what is timed, in turn, and on which machine."""
+"""The common part of the benchmarks: variants that are timed in turn, tables and files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 @dataclass
 class Variant:
-    """Something to time: `run(sweeps)` returns its trial and accepted moves once it is done."""
+    """A program that is timed: `run(sweeps)` returns its trial and accepted moves at its end."""
 
     name: str
     run: Callable[[int], tuple[int, int]]
@@ -36,13 +36,14 @@ class Variant:
     look: Callable[[], None] = lambda: None  # called after each timed run
 
     def calibrate(self, seconds: float, agree: Callable[[float], float] = float) -> None:
-        """Choose the number of sweeps that takes `seconds`, from a run at least a fifth as long.
+        """Choose the number of sweeps that takes `seconds`, from a run of at least a fifth of this
+        time.
 
-        The first run that is does not count: it may have been the start of the device.
+        The first such run is repeated, because it may include the start of the device.
 
         Args:
-            seconds: of one timed run.
-            agree: the time of all ranks, from that of this one.
+            seconds: duration of a timed run.
+            agree: function that returns the time of all ranks for that of this rank.
         """
         warm = False
         while True:
@@ -69,7 +70,7 @@ class Variant:
         self.look()
 
     def _measure(self) -> tuple[float, int, int]:
-        """Seconds, trial and accepted moves of `sweeps`."""
+        """Time in seconds, trial moves and accepted moves of a number of sweeps."""
         if not self.shortest:
             return self._run(self.sweeps)
         short, long = self._run(self.shortest), self._run(self.shortest + self.sweeps)
@@ -117,18 +118,18 @@ def time_in_turn(variants: Sequence[Variant], repeats: int, seconds: float) -> N
 
 
 def spread(key: str) -> Callable[[Row], float]:
-    """Half the distance of the extremes of a row, relative to what `key` names."""
+    """Half the distance of the extremes of a row, relative to its value `key`."""
     return lambda row: (row["highest"] - row["lowest"]) / 2 / row[key]
 
 
 @dataclass(frozen=True)
 class Table:
-    """How the rows of a benchmark are printed.
+    """The format of the printed rows of a benchmark.
 
     Attributes:
         columns: title, format specification, and the key of the row or a function of the row.
-        ending: what follows the columns in a row.
-        ending_title: what follows the titles.
+        ending: text after the columns of a row.
+        ending_title: text after the titles.
     """
 
     columns: Sequence[tuple[str, str, str | Callable[[Row], Any]]]
@@ -153,13 +154,13 @@ STATUS = ("status", f"<{status.WIDTH}", status.status)  # the column
 class Report:
     """The results of a benchmark: a printed table and, after each size, a JSON file.
 
-    `rows` are all rows so far.
+    `rows` has all present rows.
 
     Args:
-        table: of the rows.
-        json_file: where the results go; None for nowhere.
-        silent: print and write nothing, as all ranks but the first.
-        about: what the file says besides machine and rows.
+        table: format of the rows.
+        json_file: path of the results; None for no file.
+        silent: whether to print and write nothing, as on all ranks except the first.
+        about: further entries of the file.
     """
 
     def __init__(
@@ -181,14 +182,14 @@ class Report:
             write_json(self._file, self._content)
 
     def end(self) -> dict[str, Any]:
-        """Print the warnings. Returns what the file holds."""
+        """Print the warnings, and return the content of the file."""
         if not self._silent:
             status.print_warnings(self.rows)
         return self._content
 
 
 def machine() -> dict[str, Any]:
-    """Machine, driver, date, version and commit: what a file of results must name."""
+    """Machine, driver, date, version and commit, which each file of results has."""
     described = collect()
     return {
         **made_by(),
@@ -214,7 +215,8 @@ def _output_of(*command: str) -> str | None:
 
 
 def _commit() -> str | None:
-    """Of the checkout that the command runs in or is installed from, if it is one of manymove."""
+    """Commit of the checkout of manymove in which the command runs or from which it was
+    installed."""
     for folder in (Path.cwd(), Path(__file__).resolve().parent):
         project = _output_of("git", "-C", str(folder), "rev-parse", "--show-toplevel")
         if project and (Path(project) / "plugins" / "manymove").is_dir():

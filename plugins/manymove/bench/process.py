@@ -1,4 +1,4 @@
-"""Benchmarks in processes of their own, which may fail, crash or hang."""
+"""Benchmarks in separate processes, which may fail, crash or hang."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def report_of(
     """Run a command whose last argument, added here, is the JSON file that it writes.
 
     Args:
-        command: without the file.
-        limit: seconds after which it is ended, with all that it has started.
-        environment: of the command; None for that of this process.
+        command: command without the file.
+        limit: time in seconds after which the command and its processes are ended.
+        environment: environment of the command; None for that of this process.
 
     Returns:
-        what is in the file, perhaps nothing, and why the command did not end well, or nothing.
+        the content of the file, which may be empty, and the reason if the command failed.
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "report.json"

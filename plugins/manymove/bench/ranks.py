@@ -1,8 +1,9 @@
-"""Speed of hard disks that MPI ranks share, and of adsorbates whose systems they divide:
+"""Speed of hard disks and adsorbates on MPI ranks:
 `mpiexec -n R manymove bench disks --ranks 1,2,...`, and the same for `adsorption`.
 
-Numbers of ranks are timed in turn, disks from the same melted configuration. In strong scaling all
-have the same disks or as many systems in all; in weak scaling as many on each rank.
+Ranks share one system of disks, or divide independent systems of adsorbates. Numbers of ranks are
+timed in turn, with disks from the same melted configuration. In strong scaling the total size is
+constant, and in weak scaling the size per rank.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from manymove.jobs.world import World
 
 T = TypeVar("T")
 
-LARGEST_PACKING = 1 << 16  # larger systems are copies of a smaller one, side by side
+LARGEST_PACKING = 1 << 16  # larger systems are periodic copies of a smaller one
 
 
 def disks(
@@ -169,7 +170,8 @@ def _add_efficiency(results: list[dict[str, Any]], weak: bool) -> None:
 
 
 def _blocks(count: int) -> tuple[int, int]:
-    """Blocks along x and y, as many as ranks, as square as can be; not wider than high."""
+    """Numbers of blocks along x and y, one block per rank, as square as possible and not wider than
+    high."""
     across = max(n for n in range(1, count + 1) if count % n == 0 and n * n <= count)
     return across, count // across
 
@@ -196,14 +198,14 @@ def _melted(
 def _repeat(
     positions: np.ndarray, box: tuple[float, float], copies: tuple[int, int]
 ) -> tuple[np.ndarray, tuple[float, float]]:
-    """A periodic system several times, side by side."""
+    """Periodic copies of a system."""
     centers = [(np.arange(n) - 0.5 * (n - 1)) * edge for n, edge in zip(copies, box, strict=True)]
     shifts = np.stack(np.meshgrid(*centers, indexing="ij"), axis=-1).reshape(-1, 1, 2)
     return (positions + shifts).reshape(-1, 2), (box[0] * copies[0], box[1] * copies[1])
 
 
 def _on_first(everyone: Ranks | None, task: Callable[[], T]) -> T | None:
-    """The result of a task for rank 0, there."""
+    """The result of a task on rank 0; None on the others."""
     if everyone is None:
         return task()
     return everyone.together(lambda: task() if everyone.rank == 0 else None, patient=True)
@@ -215,7 +217,7 @@ def _on_some(
     count: int,
     make: Callable[[Any, int], Variant],
 ) -> tuple[Variant | None, Ranks | None]:
-    """What `make` makes of the communicator of the first `count` ranks, on these."""
+    """The result of `make` for the communicator of the first `count` ranks, on these ranks."""
     some = None
     if everyone:
         everyone.any(False)  # a split has no limit of its own: all ranks are there when it begins
@@ -254,7 +256,7 @@ def _disks(
 
 
 def _systems(some: Any, count: int, engine: Adsorption, total: int) -> Variant:
-    """The moves of all ranks: a run ends with that of the last one."""
+    """A variant with the moves of all ranks, whose runs end with the last rank."""
     ranks = Ranks.of(some)
 
     def run(steps: int) -> tuple[int, int]:
@@ -307,7 +309,7 @@ def _time(
     repeats: int,
     seconds: float,
 ) -> list[dict[str, Any]]:
-    """Results of the variants that this rank is part of."""
+    """Results of the variants in which this rank takes part."""
     variants = [(variant, ranks) for variant, ranks in all_variants if variant]
     answering = everyone.answering if everyone else nullcontext  # for ranks with fewer variants
     with answering():

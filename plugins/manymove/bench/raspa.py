@@ -1,8 +1,8 @@
 """RASPA3 (the wheel `raspalib`) as a peer of `manymove bench adsorption`.
 
 Y. A. Ran, S. Sharma, S. R. G. Balestra, Z. Li, S. Calero, T. J. H. Vlugt, R. Q. Snurr,
-D. Dubbeldam, J. Chem. Phys. 161, 114106 (2024). Through Python it has no energy grids: each move
-sums over the atoms.
+D. Dubbeldam, J. Chem. Phys. 161, 114106 (2024). Its Python interface has no energy grids, so that
+each move sums over the atoms.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _LEAST = 20  # moves in one of its cycles
 def variant(framework: Framework, molecules: int, seed: int) -> Variant | None:
     """Translations of methane on one core, in the box and with the force field of our defaults.
 
-    Molecules start where RASPA inserts them, and it adapts the displacement by itself: half the
-    moves are accepted, as with ours.
+    Molecules start where RASPA inserts them. RASPA adapts the displacement so that half of the
+    moves are accepted, as our engine does.
 
     Returns:
-        what `manymove.bench.harness` times; None where raspalib is not installed.
+        a variant for `manymove.bench.harness`; None if raspalib is not installed.
     """
     try:
         with warnings.catch_warnings():
@@ -55,9 +55,9 @@ def variant(framework: Framework, molecules: int, seed: int) -> Variant | None:
 def methane_system(
     raspalib: Any, framework: Framework, molecules: int, moves: Any, pressure: float | None = None
 ) -> Any:
-    """A system with our default box and force field; pressure: in pascal, of an ideal gas."""
+    """A system with our default box and force field, at the pressure of an ideal gas in pascal."""
     law = METHANE.framework["O"]
-    # The law of oxygen with itself, which nobody feels, from which Lorentz and Berthelot make ours.
+    # Parameters of oxygen, from which the Lorentz-Berthelot rules give ours with methane.
     oxygen = (law[0] ** 2 / METHANE.epsilon, 2 * law[1] - METHANE.sigma)
     field = raspalib.ForceField(
         [
@@ -94,7 +94,7 @@ def methane_system(
 
 
 def _accepted(system: Any) -> int:
-    """Of the last run; along x, y and z."""
+    """Number of accepted moves of the last run along x, y and z."""
     statistics = system.write_mc_move_statistics()
     found = re.search(r"Translation +accepted: +(\d+) +(\d+) +(\d+)", statistics)
     return sum(map(int, found.groups())) if found else 0

@@ -1,9 +1,9 @@
 """Weak and strong scaling of every algorithm over the GPUs or the CPU ranks of one host:
 `manymove bench scaling`.
 
-Each measurement is a process, or an mpiexec of several, with a JSON file: what `manymove bench
-disks`, `adsorption` and `electrolyte` make, and LAMMPS for DPD. One that fails or hangs leaves a
-gap in its curve.
+Each measurement is a process, or an mpiexec of several, with a JSON file: `manymove bench disks`,
+`adsorption` and `electrolyte`, and LAMMPS for DPD. A measurement that fails or hangs leaves a gap
+in its curve.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ COMMAND = [
     "import sys; from manymove.cli.commands import run; sys.exit(run())",
 ]
 LARGEST_CUBE = 2_000_000  # particles of DPD; larger boxes in strong scaling are several cubes
-SKINS = {"cpu": 0.3, "cuda": 0.35}  # of DPD: the best of one GPU and of four
+SKINS = {"cpu": 0.3, "cuda": 0.35}  # of DPD, the fastest on one and on four GPUs
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the user asked for; the options of `manymove bench scaling`."""
+    """The options of `manymove bench scaling`."""
 
     ranks: Sequence[int]
     on_gpu: bool
@@ -54,9 +54,9 @@ class Plan:
     known: dict[tuple[str, ...], list[Row]] = field(default_factory=dict)
 
     def run(self, what: str, command: Sequence[str]) -> list[Row]:
-        """The results of a command that writes the file named last; none if it fails.
+        """The results of a command that writes the file named last; none if the command fails.
 
-        A point may be one of weak and of strong scaling: it is measured once.
+        A point that belongs to weak and to strong scaling is measured once.
         """
         if (known := self.known.get(tuple(command))) is not None:
             return known
@@ -71,7 +71,7 @@ class Plan:
         return found.get("results", [])
 
     def bench(self, ranks: int, *words: object) -> list[str]:
-        """`manymove bench ...` on so many processes; the file comes next."""
+        """The command `manymove bench ...` on a number of processes, without the file."""
         launcher = [*self.launcher, "-n", str(ranks)] if ranks > 1 else []
         common = ["--repeats", self.repeats, "--seconds", self.seconds, "--seed", self.seed]
         return [*launcher, *COMMAND, "bench", *map(str, [*words, *common, "--json"])]
@@ -117,8 +117,8 @@ def _dpd(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
 
 
 def _electrolyte(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
-    """One chain. On the CPU it is shared by threads. In weak scaling each device has as many pairs:
-    the number of ions grows as the root of that of the devices."""
+    """One chain, which threads share on a CPU. In weak scaling each device has the same number of
+    pairs: the number of ions grows as the square root of the number of devices."""
     for ranks in plan.ranks:
         ions = 4 * round(size * math.sqrt(ranks) / 4) if weak else size
         words = ["electrolyte", "--sizes", ions, "--methods", "brush", "--precision", "mixed"]
@@ -136,7 +136,8 @@ def _electrolyte(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
 
 
 def _adsorption(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
-    """Systems of 32 methanes in MFI, each on one rank; size: their number, 0 for what fills."""
+    """Systems of 32 methanes in MFI, each on one rank. `size` is their number, 0 for the number
+    that fills the device."""
     ranks = ",".join(map(str, plan.ranks))
     words = ["adsorption", "--methods", "mdp", "--molecules", 32, "--ranks", ranks]
     words += ["--device", "cuda" if plan.on_gpu else "cpu"]
@@ -158,7 +159,7 @@ def _ranks(count: int) -> str:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One of them, what its sizes count and what is measured."""
+    """An algorithm with its sizes and its measurement."""
 
     title: str
     things: str
@@ -215,8 +216,8 @@ def run(
     The arguments are the options of `manymove bench scaling`; None stands for their defaults.
 
     Returns:
-        what the JSON file holds: a row for each point, with what the measurement said, and what
-        failed.
+        the content of the JSON file: a row for each point with the results of the measurement, and
+        the failures.
 
     Raises:
         ValueError: an argument is out of range.
@@ -331,11 +332,11 @@ TABLE = Table(
 
 
 def read(files: Sequence[Path], plot_file: Path | None) -> list[Row]:
-    """The table, and the picture, of recorded files.
+    """Print the table of recorded files, and draw the picture.
 
     Raises:
-        ValueError: a file is none of `bench scaling`.
-        OSError: it cannot be read.
+        ValueError: a file is not one of `bench scaling`.
+        OSError: a file cannot be read.
         ImportError: a picture is asked for and matplotlib is not installed.
     """
     rows: list[Row] = []

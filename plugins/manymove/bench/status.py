@@ -13,7 +13,7 @@ WIDTH = 16  # of the column: "timing too short"
 
 
 def of_timing(seconds: float) -> list[str]:
-    """The warning of a benchmark whose shortest timed run took so many seconds, if any."""
+    """The warning of a benchmark whose shortest timed run took this time in seconds, if any."""
     if seconds >= SHORTEST:
         return []
     return [
@@ -23,7 +23,7 @@ def of_timing(seconds: float) -> list[str]:
 
 
 def status(row: dict[str, Any]) -> str:
-    """The status of a row in its table; rows of files of earlier versions have no warnings."""
+    """The status of a row in its table. Rows of files of earlier versions have no warnings."""
     return report.status({"complete": True, **row}) if "warnings" in row else "not recorded"
 
 

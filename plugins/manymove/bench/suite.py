@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All benchmarks in one go, and the best of ours beside the best of the peers: `bench all`.
+"""All benchmarks, and our fastest variants compared with the fastest peers: `bench all`.
 
-Each part runs in a process of its own, size after size, so that a peer that fails, crashes or hangs
-ends its part at most: `python -m manymove.bench.suite PART REQUEST FILE`.
+Each part runs in a separate process, size after size, so that a peer that fails, crashes or hangs
+ends its own part only: `python -m manymove.bench.suite PART REQUEST FILE`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Row = dict[str, Any]
 
 PEERS = ("hoomd", "raspalib")  # modules of peers that run in the process of a part
 WORKER = [sys.executable, "-m", "manymove.bench.suite"]
-MOST_ON_RANKS = 500_000  # particles; on a machine with a GPU ranks are timed up to there
+MOST_ON_RANKS = 500_000  # particles; on a machine with a GPU ranks are timed up to this size
 
 
 @dataclass(frozen=True)
 class Part:
-    """One benchmark, and what its rows say."""
+    """A benchmark, and the keys of its rows."""
 
     title: str
     gpu_sizes: Sequence[int]
@@ -47,32 +47,13 @@ class Part:
 
 
 def _disks(size: int, **common: Any) -> dict[str, Any]:
-    return disks.run(
-        sizes=[size],
-        packing_fraction=0.698,
-        threads=None,
-        max_displacement=None,
-        moves_per_cell=None,
-        equilibrate=200,
-        decorrelation=0,
-        json_file=None,
-        **common,
-    )
+    return disks.run(sizes=[size], **common)
 
 
 def _hoomd(size: int, **common: Any) -> dict[str, Any]:
     from manymove.bench import disks_hoomd
 
-    return disks_hoomd.run(
-        sizes=[size],
-        packing_fraction=0.698,
-        threads=None,
-        max_displacement=None,
-        equilibrate=200,
-        decorrelation=0,
-        json_file=None,
-        **common,
-    )
+    return disks_hoomd.run(sizes=[size], **common)
 
 
 def _dpd(size: int, device: str, **common: Any) -> dict[str, Any]:
@@ -81,69 +62,28 @@ def _dpd(size: int, device: str, **common: Any) -> dict[str, Any]:
     device = device.partition(":")[0]
     if device == "auto" and on_gpu(device) and size > MOST_ON_RANKS:
         device = "cuda"
-    return dpd.run(
-        sizes=[size],
-        densities=[3.0],
-        cutoffs=[1.0],
-        timestep=0.005,
-        skins=[0.3],
-        weight_exponent=1.0,
-        device=device,
-        precisions=["mixed", "double"],
-        ranks=None,
-        threads=[1],
-        lammps=[],
-        equilibrate=1000,
-        json_file=None,
-        plot_file=None,
-        **common,
-    )
+    return dpd.run(sizes=[size], device=device, **common)
 
 
 def _electrolyte(size: int, **common: Any) -> dict[str, Any]:
     from manymove.bench import electrolyte
 
-    return electrolyte.run(
-        sizes=[size],
-        debye_length=28.53,
-        diameter=7.5,
-        threads=None,
-        methods=["brush"],
-        precisions=["mixed", "double"],
-        threads_per_particle=None,
-        equilibrate=10 if size < MOST_ON_RANKS else 2,
-        json_file=None,
-        **common,
-    )
+    equilibrate = 10 if size < MOST_ON_RANKS else 2
+    return electrolyte.run(sizes=[size], equilibrate=equilibrate, **common)
 
 
 def _adsorption(size: int, device: str, **common: Any) -> dict[str, Any]:
     from manymove.bench import adsorption
 
-    return adsorption.run(
-        device=device,
-        framework="MFI",
-        molecules=[size],
-        methods=["metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj"],
-        proposals=[64],
-        systems=None,
-        interpolation="linear",
-        grid_spacing=None,
-        precision="mixed",
-        cpu=False,
-        threads=None,
-        raspa=True,
-        equilibrate=2000 if on_gpu(device) else 100,
-        json_file=None,
-        **common,
-    )
+    about = {"interpolation": "linear", "equilibrate": 2000 if on_gpu(device) else 100}
+    return adsorption.run(molecules=[size], device=device, raspa=True, **about, **common)
 
 
 def _is_hpmc(row: Row) -> bool:
     return row["variant"].startswith("HPMC")
 
 
-# HPMC is timed beside the disks in HOOMD-blue, with several settings.
+# HPMC is timed together with the disks in HOOMD-blue, with several settings.
 PARTS = {
     "disks": Part(
         "hard disks", [65536, 1048576], [4096, 65536], "particles", "trial_moves_per_second",
@@ -181,15 +121,16 @@ def run(
     plot_file: Path | None,
 ) -> dict[str, Any]:
     """Run the benchmarks with their defaults, print a table, write the JSON file and the picture.
+    Adsorbates use the linear grid, as in the recorded results.
 
-    What needs a program that is not installed is left out, with the reason; so is what fails, or is
-    not done when its time is up, with all sizes that are done kept. A part that fails is tried
-    again without the peers in its process. The JSON file is written after each part. The arguments
-    are the options of `manymove bench all`; None stands for their defaults.
+    Parts that need a program that is not installed are left out, with the reason. The same holds
+    for sizes that fail or are not finished at the time limit, while finished sizes are kept. A part
+    that fails is repeated without the peers in its process. The JSON file is written after each
+    part. The arguments are the options of `manymove bench all`; None stands for their defaults.
 
     Returns:
-        what the JSON file holds: the report of each benchmark, a summary row per size, why parts
-        are absent, and what failed.
+        the content of the JSON file: the report of each benchmark, a summary row per size, the
+        reasons why parts are absent, and the failures.
 
     Raises:
         ValueError: an argument is out of range.
@@ -219,7 +160,7 @@ def run(
             print(*(f"failed: {failure}" for failure in failures), sep="\n")
         if done.get("results"):
             report["benchmarks"][name] = done
-            report["summary"] += summarise(PARTS[name], done["results"])
+            report["summary"] += summarize(PARTS[name], done["results"])
         if json_file is not None:
             write_json(json_file, report)
     if not report["summary"]:
@@ -238,7 +179,7 @@ def run(
 def _run_part(
     name: str, sizes: Sequence[int], common: dict[str, Any], limit: float
 ) -> tuple[dict[str, Any], list[str]]:
-    """The report of a part, as far as it came, and what failed."""
+    """The report of a part, which may be incomplete, and its failures."""
     done: dict[str, Any] = {}
     failures: list[str] = []
     deadline = time.monotonic() + limit
@@ -262,7 +203,8 @@ def _run_part(
 
 
 def work(name: str, request: dict[str, Any], file: Path) -> int:
-    """What a part's process does: its sizes, one after the other; the file grows with each."""
+    """Time the sizes of a part one after the other, in its process. The file grows with each
+    size."""
     part = PARTS[name]
     sizes, peers = request.pop("sizes"), request.pop("peers")
     for module in part.hidden if peers else PEERS:
@@ -287,8 +229,8 @@ def work(name: str, request: dict[str, Any], file: Path) -> int:
 # ---- what is shown -------------------------------------------------------------------------------
 
 
-def summarise(part: Part, results: Sequence[Row]) -> list[Row]:
-    """The fastest of ours at each size, the fastest peer and the ratio of the two."""
+def summarize(part: Part, results: Sequence[Row]) -> list[Row]:
+    """Our fastest variant at each size, the fastest peer and the ratio of the two."""
     rows = [row for row in results if "failure" not in row]
     summary = []
     for size in dict.fromkeys(row[part.size] for row in rows):

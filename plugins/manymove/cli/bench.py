@@ -17,7 +17,7 @@ app.callback(invoke_without_command=True)(help_without_command)
 
 
 def _new(name: str) -> Any:
-    """The option of a file that must not exist yet."""
+    """An option for the path of a file that must not exist yet."""
 
     def check(path: Path | None) -> Path | None:
         if path is not None and path.exists():
@@ -34,17 +34,17 @@ def _of_all(
     json_file: Annotated[Path | None, _new("json")] = None,
     plot_file: Annotated[Path | None, _new("plot")] = None,
 ) -> None:
-    """What all benchmarks take."""
+    """The options that all benchmarks have."""
 
 
 def _alone(name: str) -> None:
     from manymove.jobs.world import require_one_process
 
-    require_one_process(f"manymove bench {name}", "it starts what it needs itself")
+    require_one_process(f"manymove bench {name}", "it starts its own processes")
 
 
 def _timed(part: str, options: dict[str, Any], module: str | None = None) -> int:
-    """Run a benchmark; a picture of the fastest of ours, and of the peers, at each size."""
+    """Run a benchmark, and draw our fastest variant and the peers at each size."""
     from manymove.bench import suite
     from manymove.jobs import figures
 
@@ -54,7 +54,7 @@ def _timed(part: str, options: dict[str, Any], module: str | None = None) -> int
         figures.need_matplotlib()
     results = import_module(f"manymove.bench.{module or part}").run(**options)["results"]
     if plot_file is not None:
-        suite.plot(plot_file, suite.summarise(suite.PARTS[part], results))
+        suite.plot(plot_file, suite.summarize(suite.PARTS[part], results))
     return 0
 
 
@@ -75,7 +75,7 @@ def bench_disks(
     """Time hard disks: trial moves per second.
 
     HOOMD-blue's HPMC is timed as well if it is installed. Under mpirun the ranks share the disks,
-    and --threads are those of each rank.
+    and --threads is the number of threads of each rank.
 
     Examples:
       manymove bench disks --sizes 4096,65536 --threads 1,2
@@ -112,7 +112,7 @@ def bench_hoomd(
 ) -> int:
     """Time hard disks inside HOOMD-blue.
 
-    These are the component, the Python-only path and HPMC on one rank.
+    The component, the updater in Python and HPMC are timed on one rank.
 
     Examples:
       manymove bench hoomd --sizes 16384 --threads 1
@@ -247,7 +247,8 @@ def bench_scaling(
 ) -> int:
     """Time weak and strong scaling over GPUs or CPU ranks.
 
-    --sizes are of one algorithm: of each rank with --weak, of all ranks together with --strong.
+    --sizes needs a single algorithm. It is the size of each rank with --weak, and that of all ranks
+    together with --strong.
 
     Examples:
       manymove bench scaling --json scaling.json
@@ -274,7 +275,7 @@ def bench_all(
 ) -> int:
     """Time everything, and every peer that is installed.
 
-    Each benchmark runs with its defaults.
+    Each benchmark runs with its defaults; adsorbates use the linear grid, as in the records.
 
     Examples:
       manymove bench all --json all.json --plot all.png

@@ -42,7 +42,7 @@ PAPER_FRACTIONS = (0.698, 0.702, 0.706, 0.710, 0.714, 0.718)
 
 
 def _settings(kind: Any, given: dict[str, Any], /, **others: Any) -> Any:
-    """The settings of a job: those of the given options and of the others that it has."""
+    """The settings of a job, from those of the options and the other values that it knows."""
     known = {field.name for field in fields(kind)}
     return kind(**{name: v for name, v in (given | others).items() if name in known})
 
@@ -158,7 +158,7 @@ def dpd(
     from manymove.dpd import fluid as fluids
     from manymove.jobs.world import require_one_process
 
-    require_one_process("manymove dpd", "--ranks says how many LAMMPS has")
+    require_one_process("manymove dpd", "--ranks sets the number of ranks of LAMMPS")
     for name in ("context", "output", "quiet", "resume", "overwrite"):
         del options[name]
     if checkpoint_every is None:  # checkpoint_steps alone: a file at each of them
@@ -293,7 +293,7 @@ def electrolyte(
 
     world = World.connect()
     if diameters is not None and diameter is not None:
-        raise ValueError("--diameter is of all ions: give either it or --diameters")
+        raise ValueError("--diameter is that of all ions: give either --diameter or --diameters")
     given = to_store(options)
     if debye_length is None and concentration is None:
         debye_length = 28.53
@@ -311,7 +311,11 @@ def electrolyte(
 
 
 def _end(name: str, table: str, summary: dict[str, Any], output: Path, quiet: bool) -> int:
-    """Say what a job has found, or, if it was stopped, how to continue it; the exit code."""
+    """Print the results of a job, or, if it was stopped, the command that continues it.
+
+    Returns:
+        the exit code.
+    """
     if summary["complete"]:
         if not quiet:
             print(f"{table}\nresults in {output}/")
@@ -320,7 +324,7 @@ def _end(name: str, table: str, summary: dict[str, Any], output: Path, quiet: bo
     start = f"mpirun -n {ranks} " if ranks > 1 and name != "dpd" else ""
     if any(output.glob("**/checkpoint-*")):
         say(
-            f"stopped early; results and checkpoint are in {output}/, and this continues: "
+            f"stopped early; results and checkpoint are in {output}/. This command continues: "
             f"{start}manymove {name} --resume --output {output}"
         )
     else:
@@ -331,7 +335,7 @@ def _end(name: str, table: str, summary: dict[str, Any], output: Path, quiet: bo
 def _of_input(
     path: Path, particles: int | None, packing_fraction: float | None
 ) -> tuple[int, float]:
-    """Number of disks and packing fraction of the file; contradicting options are refused."""
+    """Number of disks and packing fraction of a file. Options that contradict it are refused."""
     from manymove.io import read_frame
 
     with of_option("--input"):
@@ -379,9 +383,11 @@ def top(
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run the command; returns the exit code.
+    """Run the command.
 
-    0: done. 2: a mistake of the user's or of the machine, told in one line. 130: interrupted.
+    Returns:
+        the exit code: 0 if the command has finished, 2 after an error, which is printed in one
+        line, and 130 if it was interrupted.
     """
     try:
         code = app(arguments, prog_name="manymove", standalone_mode=False) or 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the commands of `manymove` have in common: their shape, lists, and `--resume`."""
+"""The common parts of the commands of `manymove`: options, lists, and `--resume`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from typer.core import TyperCommand
 from manymove.cli.texts import HELP
 from manymove.jobs.options import OPTIONS_FILE
 
-# Earlier names of options, which are accepted and not in the help.
+# Earlier names of options, which are accepted but not in the help.
 RENAMED = {
     "--checkpoint": "--checkpoint-every", "--melt": "--equilibrate", "--precisions": "--precision"
 }  # fmt: skip
-# Names of arguments that are not those of their options.
+# Names of options that differ from those of their arguments.
 NAMES = {"precisions": "precision", "densities": "density", "cutoffs": "cutoff", "skins": "skin"}
 PER_SPECIES = ("molecules", "capacity", "profile")  # lists in which a value may occur twice
-SEVERAL = ",..."  # ends what stands after an option that takes a list
+SEVERAL = ",..."  # ends the metavariable of an option that takes a list
 
 
 class Command(TyperCommand):
@@ -45,7 +45,7 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         names = {name: parameter for parameter in self.params for name in parameter.opts}
         words: list[str] = []
-        several = False  # whether the last word is an option that takes more values
+        several = False  # whether the last word belongs to an option that takes more values
         for arg in args:
             name, equals, value = arg.partition("=")
             if several and re.match(r"[^-]|-[\d.]", arg):
@@ -65,14 +65,15 @@ def command(
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Make a function a command of an application.
 
-    Its docstring is the help, with examples. Its arguments are the options; their help texts are
-    those of `HELP`, and an argument that is a tuple takes a list.
+    Its docstring is the help, with examples. Its arguments are the options, whose help texts are in
+    `HELP`. An argument that is a tuple takes a list.
 
     Args:
         app: the application.
-        changeable: names of the options that may differ from those of the run that `--resume`
-            continues; None for a command without `--resume`.
-        like: a function with the options that the function takes as keyword arguments.
+        changeable: names of the options that may be changed when `--resume` continues a run; None
+            for a command without `--resume`.
+        like: a function whose arguments are options of the command as well; the command receives
+            them as keyword arguments.
     """
 
     def decorate(function: Callable[..., int]) -> Callable[..., int]:
@@ -131,9 +132,9 @@ def values(
 
     Args:
         option: name of the option, for errors.
-        text: what was given, with commas.
-        kind: of the values.
-        count: number of the values; None for any number.
+        text: the given text, with commas.
+        kind: type of the values.
+        count: number of values; None for any number.
         distinct: whether no value may occur twice.
     """
     try:
@@ -145,7 +146,7 @@ def values(
         number = {None: "", 2: "two ", 3: "three "}[count]
         raise ValueError(f"{option} is {text!r}; it must be {number}{kinds} separated by commas")
     if distinct and len(set(found)) < len(found):
-        raise ValueError(f"{option} is {text!r}; one occurs twice")
+        raise ValueError(f"{option} is {text!r}; a value occurs twice")
     return found
 
 
@@ -154,9 +155,7 @@ def number(option: str, word: str, kind: type) -> Any:
     try:
         return kind(word)
     except ValueError:
-        raise ValueError(
-            f'{option} has "{word}", which is not a number of the right kind'
-        ) from None
+        raise ValueError(f'{option} has "{word}", which is not a valid number') from None
 
 
 def say(message: str) -> None:
@@ -183,7 +182,7 @@ def simulation(
     overwrite: bool = False,
     quiet: bool = False,
 ) -> None:
-    """What the commands take that simulate in this process."""
+    """The options of commands that simulate in this process."""
 
 
 def gathered(names: dict[str, Any]) -> dict[str, Any]:
@@ -214,7 +213,7 @@ def _continued(options: dict[str, Any], changeable: list[str]) -> dict[str, Any]
     try:
         stored = dict(json.loads(path.read_text()))
     except (ValueError, TypeError) as error:
-        raise ValueError(f"--resume: {path} holds no options: {error}") from None
+        raise ValueError(f"--resume: {path} has no options: {error}") from None
     stored = {RENAMED.get(_flag(name), _flag(name)): value for name, value in stored.items()}
     context = options["context"]
     parameters = {parameter.opts[0]: parameter for parameter in context.command.params}
@@ -238,5 +237,5 @@ def _flag(name: str) -> str:
 
 
 def _typed(value: Any) -> Any:
-    """A list as it is typed; any other value as it is."""
+    """A list in the form in which it is typed; other values are unchanged."""
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else value

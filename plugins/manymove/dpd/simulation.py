@@ -31,35 +31,35 @@ class DPDFluid(Simulation):
     """A fluid of dissipative particles of one kind in a periodic box, by velocity Verlet.
 
     LAMMPS runs in this process with `pair_style manymove/dpd` and `run_style manymove/verlet`, and
-    writes no log. Units are LAMMPS' lj units: mass and k_B are 1. The trajectory is a function of
-    the arguments. Runs that are cut at multiples of 500 steps have the same bits as a single run;
-    a cut elsewhere, or Ctrl-C, changes the rounding of the steps that follow. There is no
-    `energy_drift`, because friction and random forces exchange energy with the fluid: compare
-    `temperature_average` with the temperature that was set.
+    writes no log. All quantities are in LAMMPS' lj units, in which mass and k_B are 1. The
+    trajectory is a function of the arguments. Runs that are divided at multiples of 500 steps have
+    the same bits as a single run; a division elsewhere, or Ctrl-C, changes the rounding of the
+    following steps. There is no `energy_drift`, because friction and random forces exchange energy
+    with the fluid. Instead, compare `temperature_average` with the set temperature.
 
     Args:
-        positions: float (N, 3), in [-L/2, L/2], an array or a list; or an integer N for random
-            places.
-        box: (Lx, Ly, Lz), at least twice the cutoff each; the origin is at the center.
-        velocities: float (N, 3); by default drawn from the Maxwell distribution, without motion of
-            the center of mass.
-        a: height of the repulsion, a force (Eq. 3).
-        gamma: friction coefficient, a force over a velocity (Eq. 4).
-        temperature: kT of the random forces, and of the velocities that are drawn.
-        cutoff: r_c, the range of the forces.
-        weight_exponent: s of the weight functions (Eq. 8).
+        positions: positions of the particles, (N, 3), in [-L/2, L/2], as an array or a list; or an
+            integer N for random positions.
+        box: edges (Lx, Ly, Lz), each at least twice the cutoff; the origin is at the center.
+        velocities: velocities of the particles, (N, 3). By default they are drawn from the Maxwell
+            distribution, without motion of the center of mass.
+        a: maximum repulsion, a force (Eq. 3).
+        gamma: friction coefficient, a force divided by a velocity (Eq. 4).
+        temperature: thermal energy kT of the random forces and of velocities that are drawn.
+        cutoff: range r_c of the forces.
+        weight_exponent: exponent s of the weight functions (Eq. 8).
         timestep_length: length of a time step.
-        record_every: steps between two records of temperature, pressure and energy. Reading them
-            takes time on a GPU.
-        precision: "mixed" or "double".
-        seed: an integer from 1 to 2**31 - 1.
+        record_every: number of steps between two records of temperature, pressure and energy, which
+            take time on a GPU.
+        precision: floating-point precision, "mixed" or "double".
+        seed: seed of the random number generator, an integer from 1 to 2**31 - 1.
         device: "auto" (a GPU if there is one), "cpu" or "cuda".
         threads: number of threads of the CPU engine; default all cores.
 
     Raises:
         ValueError: a bad box, number, shape, position or device.
-        RuntimeError: LAMMPS or its plugin is not installed, or mpirun started several processes, or
-            LAMMPS stopped with an error.
+        RuntimeError: LAMMPS or its plugin is not installed, mpirun has started several processes,
+            or LAMMPS has stopped with an error.
 
     An object must not be used by several threads at the same time; different objects may be.
     """
@@ -136,13 +136,16 @@ class DPDFluid(Simulation):
 
     @classmethod
     def random(cls, N: int, density: float, *, seed: int, **options: Any) -> DPDFluid:
-        """Particles at random places in a cube, the start of `manymove dpd` with the same seed.
+        """Create particles at random positions in a cube, as `manymove dpd` with the same seed.
 
         Args:
             N: number of particles.
-            density: N / V.
-            seed: seed of the places, the velocities and the random forces.
+            density: number density N / V.
+            seed: seed of the positions, the velocities and the random forces.
             options: the other arguments of the class.
+
+        Raises:
+            ValueError, RuntimeError: an error of the class.
         """
         particles = arguments.count("N", N)
         edge = (particles / arguments.positive_and_finite("density", density)) ** (1 / 3)
@@ -150,7 +153,7 @@ class DPDFluid(Simulation):
 
     @classmethod
     def from_gsd(cls, path: PathLike, frame: int = -1, *, seed: int, **options: Any) -> DPDFluid:
-        """The particles of one frame of a GSD file, with their velocities unless all are zero.
+        """Create the particles of a frame of a GSD file, with their velocities unless all are zero.
 
         Args:
             path: path of a file with the schema of HOOMD-blue.
@@ -159,8 +162,8 @@ class DPDFluid(Simulation):
             options: the other arguments of the class.
 
         Raises:
-            FileNotFoundError, ValueError: as `manymove.io.read_frame`, as above, or masses other
-                than 1.
+            FileNotFoundError, ValueError: an error of `manymove.io.read_frame` or of the class, or
+                a mass that is not 1.
         """
         from manymove.io import read_frame
 
@@ -175,16 +178,16 @@ class DPDFluid(Simulation):
         """Run for a number of time steps.
 
         Args:
-            steps: at least 0.
-            callback: called with this object whenever `steps` is a multiple of 500, and at the end.
+            steps: number of time steps, at least 0.
+            callback: function that is called with this object whenever `steps` is a multiple of
+                500, and at the end.
             progress: show a progress bar.
 
         Raises:
             TypeError: steps is not an integer.
             ValueError: steps is negative.
-            KeyboardInterrupt: on Ctrl-C or SIGTERM, after the step that is under way; the state is
-                valid.
-            RuntimeError: LAMMPS stopped with an error; the object cannot be used afterwards.
+            KeyboardInterrupt: Ctrl-C or SIGTERM, after the current step; the state is valid.
+            RuntimeError: LAMMPS has stopped with an error; the object cannot be used afterwards.
         """
         end = self.steps + arguments.steps("steps", steps)
         with self._watched("steps", steps, callback, progress) as watch:
@@ -197,41 +200,41 @@ class DPDFluid(Simulation):
                 if watch is not None:
                     watch(self)
 
-    # ---- what it is ------------------------------------------------------------------------------
+    # ---- properties ------------------------------------------------------------------------------
 
     steps: int = counter(0, "Number of time steps done.")
-    a: float = parameter("a", "Height of the repulsion.")
-    gamma: float = parameter("gamma", "Friction coefficient.")
-    set_temperature: float = parameter("temperature", "kT of the random forces.")
-    cutoff: float = parameter("cutoff", "r_c, the range of the forces.")
-    weight_exponent: float = parameter("weight_exponent", "s of the weight functions.")
+    a: float = parameter("a", "Maximum repulsion, a force.")
+    gamma: float = parameter("gamma", "Friction coefficient, a force divided by a velocity.")
+    set_temperature: float = parameter("temperature", "Thermal energy kT of the random forces.")
+    cutoff: float = parameter("cutoff", "Range r_c of the forces.")
+    weight_exponent: float = parameter("weight_exponent", "Exponent s of the weight functions.")
     timestep_length: float = parameter("timestep", "Length of a time step.")
-    record_every: int = parameter("record_every", "Steps between two records.")
-    precision: str = parameter("precision", '"mixed" or "double".')
+    record_every: int = parameter("record_every", "Number of steps between two records.")
+    precision: str = parameter("precision", 'Floating-point precision: "mixed" or "double".')
 
     @property
     def box(self) -> tuple[float, float, float]:
-        """(Lx, Ly, Lz)."""
+        """Edges (Lx, Ly, Lz) of the box."""
         x, y, z = self._parameters["box"]
         return x, y, z
 
     @property
     def positions(self) -> np.ndarray:
-        """float64 (N, 3), in the order of the input, in [-L/2, L/2)."""
+        """Positions of the particles, float64 (N, 3), in the order of the input, in [-L/2, L/2)."""
         edges = np.array(self.box)
         points = self._engine.by_number("x") - (self._parameters["low"] + edges / 2)
         return np.where(points >= edges / 2, points - edges, points)
 
     @property
     def velocities(self) -> np.ndarray:
-        """float64 (N, 3), in the order of the input."""
+        """Velocities of the particles, float64 (N, 3), in the order of the input."""
         return self._engine.by_number("v")
 
     # ---- measurements ----------------------------------------------------------------------------
 
     @property
     def temperature(self) -> float:
-        """kT from the present velocities, for 3 (N - 1) degrees of freedom."""
+        """Thermal energy kT of the present velocities, for 3 (N - 1) degrees of freedom."""
         return self._engine.measured()[0]
 
     @property
@@ -241,36 +244,44 @@ class DPDFluid(Simulation):
 
     @property
     def energy(self) -> float:
-        """Potential energy of all particles, in LAMMPS' unit, which is kT at temperature 1."""
+        """Potential energy of all particles, in LAMMPS' unit of energy (kT at temperature 1)."""
         return self._engine.measured()[2]
 
     @property
     def records(self) -> np.ndarray:
-        """float64 (K, 4): step, temperature, pressure and energy of each record since this object
-        was made, or since `reset_averages`."""
+        """Step, temperature, pressure and energy of each record, float64 (K, 4), since this object
+        was made or since `reset_averages`."""
         return self._engine.records().copy()
 
     def reset_averages(self) -> None:
-        """Forget the records, after equilibration for instance."""
+        """Delete the records, for example after the equilibration."""
         self._engine.forget_records()
 
     @property
     def temperature_average(self) -> Estimate:
-        """Mean of `temperature` over the records, with its blocking error.
+        """Mean of `temperature` over the records, with its standard error by blocking.
 
         Raises:
-            RuntimeError: (as for the averages below) there is no record.
+            RuntimeError: there is no record.
         """
         return self._average(1)
 
     @property
     def pressure_average(self) -> Estimate:
-        """Mean of `pressure` over the records, with its blocking error."""
+        """Mean of `pressure` over the records, with its standard error by blocking.
+
+        Raises:
+            RuntimeError: there is no record.
+        """
         return self._average(2)
 
     @property
     def energy_average(self) -> Estimate:
-        """Mean of `energy` over the records, with its blocking error."""
+        """Mean of `energy` over the records, with its standard error by blocking.
+
+        Raises:
+            RuntimeError: there is no record.
+        """
         return self._average(3)
 
     def _average(self, column: int) -> Estimate:

@@ -28,18 +28,18 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     """
     if "," in settings.device and world.size > 1:
         raise ValueError(
-            f"--device {settings.device} is for one process, there are {world.size} ranks"
+            f"--device {settings.device} is for one process, but there are {world.size} ranks"
         )
     results = replica.on_all_ranks(settings, world, lambda: _share(settings, world))
     dressed, why_not = fit(settings, results)
-    summary = summarise(settings, results, world.size, dressed, why_not)
+    summary = summarize(settings, results, world.size, dressed, why_not)
     if world.rank == 0:
         write_outputs(settings, results, summary, dressed)
     return summary, summary["complete"]
 
 
 def _share(settings: Settings, world: World) -> list[Result]:
-    """What this rank runs."""
+    """Run the replicas of this rank."""
     mine = world.share(range(settings.replicas))
     return replica.run_share(
         settings,
@@ -53,7 +53,7 @@ def _share(settings: Settings, world: World) -> list[Result]:
 
 
 def fit(settings: Settings, results: list[Result]) -> tuple[DressedIons | None, str | None]:
-    """Renormalized parameters, or why there are none."""
+    """Renormalized parameters, or the reason why there are none."""
     correlations = [r.correlations for r in results if r.correlations is not None]
     if not correlations:
         return None, "nothing was measured"
@@ -66,7 +66,7 @@ def fit(settings: Settings, results: list[Result]) -> tuple[DressedIons | None, 
         return None, str(error)
 
 
-def summarise(
+def summarize(
     settings: Settings,
     results: list[Result],
     ranks: int,
@@ -164,7 +164,7 @@ def _plain(value: Any) -> Any:
 def write_outputs(
     settings: Settings, results: list[Result], summary: dict[str, Any], dressed: DressedIons | None
 ) -> None:
-    """summary.json, energy.csv, g.csv and, of a complete run, the pictures."""
+    """Write summary.json, energy.csv, g.csv and, for a complete run, the pictures."""
     report.write_json(settings.output / "summary.json", summary)
     measured = [r for r in results if r.energies.size]
     if measured:

@@ -19,7 +19,7 @@ def all_of(
     correlations: list[PairCorrelations],
     dressed: DressedIons | None,
 ) -> None:
-    """All pictures of a run, into its folder; those of the far field where it was fitted."""
+    """Draw all pictures of a run into its folder; those of the far field only if it was fitted."""
     pooled = pool(correlations)
     energy(settings.output / "energy.png", [r.energies / settings.ions for r in results])
     if min(r.energies.size for r in results) > 20:
@@ -31,7 +31,7 @@ def all_of(
 
 
 def pool(runs: list[PairCorrelations]) -> PairCorrelations:
-    """All runs as one, without blocks."""
+    """The pooled correlations of all runs, without blocks."""
     first = runs[0]
     counts = np.sum([run.counts for run in runs], axis=0)
     ideal = np.sum([run.ideal for run in runs], axis=0)

@@ -19,7 +19,7 @@ from manymove.jobs.replica import at_least
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(replica.Settings):
-    """What the user asked for; the options of `manymove electrolyte` say what each means."""
+    """The settings of a job, which are those of the options of `manymove electrolyte`."""
 
     ions: int
     valences: tuple[int, int]
@@ -90,7 +90,7 @@ class Settings(replica.Settings):
 
     @property
     def density(self) -> float:
-        """Ions per cubic angstrom."""
+        """Number of ions per cubic angstrom."""
         if self.concentration is not None:
             return self.salt.density_at(self.concentration)
         return self.salt.density(float(self.debye_length or 0), self.bjerrum_length)
@@ -111,7 +111,7 @@ class Settings(replica.Settings):
 
 @dataclass(frozen=True)
 class Result(replica.Result):
-    """What one replica did. Counters include the equilibration."""
+    """The result of a replica. Counters include the equilibration."""
 
     sweeps: int = 0  # measured
     equilibration_sweeps: int = 0
@@ -190,7 +190,7 @@ class Replica(replica.Replica):
             },
             1e-6,
         )
-        # Pairs are counted from the end of the equilibration on.
+        # Pairs are counted from the end of the equilibration.
         every, done = sampling.every, engine.sweeps
         if done // every - s.equilibrate // every != sampling.samples:
             raise ValueError(
@@ -212,7 +212,7 @@ class Replica(replica.Replica):
         self._check_stop()
 
     def _energies(self, engine: Electrolyte) -> np.ndarray:
-        """After each sweep, those of the resumed runs included."""
+        """Energies after each sweep, including those of the resumed runs."""
         return np.concatenate((self._earlier, engine.energies))
 
     def _write_records(self, engine: Electrolyte) -> None:

@@ -30,48 +30,54 @@ _MOST_SWEEPS = 1 << 20  # whose energies the engine keeps
 
 
 class Electrolyte(MonteCarlo):
-    """The primitive model: ions as charged hard spheres, by sequential Metropolis Monte Carlo.
+    """Charged hard spheres (the primitive model) by sequential Metropolis Monte Carlo.
 
-    A *sweep* tries to move every ion once, in the order of the input. The energy of a trial is
-    summed over all pairs, without cutoff or mesh. The chain is the sequential one, whatever
-    `method`, device, `threads` or `threads_per_particle`: with ``precision="double"`` decision by
-    decision; with ``"mixed"`` up to the rounding of energy differences, some 1e-6 kT, which decides
-    otherwise in about one trial of a million. In "mixed" runs of one kind of device repeat exactly.
+    A *sweep* tries to move every ion once, in the order of the input. The energy of a trial move is
+    summed over all pairs, without cutoff or mesh. The chain is the sequential one for every
+    `method`, device, `threads` and `threads_per_particle`. With ``precision="double"`` all
+    decisions are the same; with ``"mixed"`` energy differences are rounded by about 1e-6 kT, so
+    that about one decision in a million differs. Runs with "mixed" are reproducible on one kind of
+    device.
 
     Args:
-        positions: (N, 3) in angstrom, in any order of species, with the origin at the center: as
-            for `HardDisks`, a list or an array. They are rounded to a grid of radius / 2**23 (or
-            the longest edge / 2**24), on which differences are exact.
-        types: integers (N,), the species of each ion.
-        species: the kinds of ions; the system must be neutral.
-        radius: of a spherical cell whose hard wall keeps all centers within; or
-        box: (Lx, Ly, Lz) of a periodic box centered on the origin, with the nearest image of each
-            ion only (no Ewald sum: meant for boxes much longer than the screening length).
-        bjerrum_length: l_B = beta e^2 / (4 pi epsilon), in angstrom; default water at 300 K.
-        max_displacement: moves are uniform in a cube, this far along each axis. Default a sixth of
-            the domain's size, radius / 3 or L / 6: a cube of a third of it (section 5.2).
-        short_displacement, short_fraction: the same for a share of the moves, chosen at random.
+        positions: centers of the ions, (N, 3), in angstrom, in any order of species, with the
+            origin at the center; a list or an array as for `HardDisks`. They are rounded to a grid
+            of radius / 2**23 (or the longest edge / 2**24), on which differences are exact.
+        types: index of the species of each ion, integers (N,).
+        species: the species of ions; the system must be neutral.
+        radius: radius in angstrom of a spherical cell whose hard wall keeps all centers inside.
+            Either `radius` or `box` is required.
+        box: edges (Lx, Ly, Lz) in angstrom of a periodic box centered on the origin. Only the
+            nearest image of each ion interacts (there is no Ewald sum), therefore the box should be
+            much longer than the screening length.
+        bjerrum_length: Bjerrum length l_B = beta e^2 / (4 pi epsilon) in angstrom. Default that of
+            water at 300 K, 7.117.
+        max_displacement: maximum trial displacement along each axis, in angstrom; moves are uniform
+            in a cube. Default radius / 3 or L / 6, so that the edge of the cube is a third of the
+            size of the system (section 5.2).
+        short_displacement, short_fraction: maximum displacement and share of additional short
+            moves, which are chosen at random. By default there are none.
         precision: "mixed" (float32 pair terms, exact sums) or "double".
-        method: "brush" (section 3), "reduction" (section 4) or "serial" (CPU only), to compare.
-        threads_per_particle: eta, 1, 2, 4, 8 or 16 threads of a GPU per trial (Table 1); chosen
-            from N.
-        seed: an integer in [0, 2**64).
-        first_sweep: where `sweeps` begins. Random numbers belong to a seed and a sweep.
-        device: "auto" (a GPU if there is one), "cpu", "cuda", "cuda:<index>", or several GPUs of
-            this machine that share the chain, "cuda:0,1" (method "brush"): the same chain, at a
-            million ions 1.9 times as fast on two, at 100,000 not faster. They must have peer access
-            to each other, and no two processes should have such chains on the same GPUs under CUDA
-            MPS.
-        threads: of the CPU engine; default all cores.
+        method: "brush" (section 3), "reduction" (section 4) or "serial" (CPU only), for comparison.
+        threads_per_particle: number of GPU threads per trial, eta: 1, 2, 4, 8 or 16 (Table 1). The
+            default follows from N.
+        seed: seed of the random number generator, an integer in [0, 2**64).
+        first_sweep: value of `sweeps` at the start. Random numbers belong to a seed and a sweep.
+        device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>". With "cuda:0,1"
+            several GPUs of this machine share the chain (method "brush"), which is the same. Two
+            GPUs are 1.9 times as fast as one at a million ions, but not faster at 100,000. The GPUs
+            must have peer access to each other, and two processes should not have such chains on
+            the same GPUs under CUDA MPS.
+        threads: number of threads of the CPU engine; default all cores.
 
     Raises:
         IonOverlapError: (a ValueError) two ions overlap; the message names them.
-        ValueError: ions that are not neutral, outside the cell, of valence 0, or any other bad
-            number or shape.
+        ValueError: the ions are not neutral, outside the cell or of valence 0, or another number or
+            shape is bad.
         TypeError: positions are neither a list nor an array of float32 or float64.
-        MemoryError: the device has not enough memory.
+        MemoryError: the device does not have enough memory.
 
-    An object is not to be used by several threads at once; different objects may be.
+    An object must not be used by several threads at the same time; different objects may be.
     """
 
     _KIND = "an electrolyte"
@@ -135,17 +141,19 @@ class Electrolyte(MonteCarlo):
         seed: int,
         **options: Any,
     ) -> Electrolyte:
-        """Ions at random places without overlaps, at any density up to that of a face-centered
-        cubic lattice with the largest diameter, less what does not fit along the wall.
+        """Create ions at random positions without overlaps.
+
+        Densities up to that of a face-centered cubic lattice of the largest diameter are possible,
+        except that some sites do not fit along the wall of a spherical cell.
 
         Args:
             salt: species and numbers of ions.
-            radius, box: as above.
-            seed: of the places and of the chain.
+            radius, box: spherical cell or periodic box, as for the class.
+            seed: seed of the positions and of the chain.
             options: the other arguments of the class.
 
         Raises:
-            ValueError: too dense, or as above.
+            ValueError: the density is too high, or an error of the class.
         """
         if (radius is None) == (box is None):
             raise ValueError("give either a radius or a box")
@@ -169,7 +177,7 @@ class Electrolyte(MonteCarlo):
         radius: float | None = None,
         **options: Any,
     ) -> Electrolyte:
-        """Ions of a frame of a GSD file, in its rectangular box or in a spherical cell.
+        """Create the ions of a frame of a GSD file, in its rectangular box or in a spherical cell.
 
         Args:
             path: path of a file with the schema of HOOMD-blue; lengths in angstrom.
@@ -181,7 +189,7 @@ class Electrolyte(MonteCarlo):
             options: the other arguments of the class.
 
         Raises:
-            FileNotFoundError, ValueError: as `manymove.io.read_frame`, or as above.
+            FileNotFoundError, ValueError: an error of `manymove.io.read_frame` or of the class.
         """
         from manymove.io import read_frame
 
@@ -195,32 +203,32 @@ class Electrolyte(MonteCarlo):
         return cls(found.positions, types.reshape(-1), species, **place, seed=seed, **options)
 
     def _columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Valence, diameter and species of each ion, as the engine wants them."""
+        """Valence, diameter and species of each ion, in the form that the engine needs."""
         valence = np.array([s.valence for s in self._species], dtype=float)[self._types]
         diameter = np.array([s.diameter for s in self._species], dtype=float)[self._types]
         return valence, diameter, self._types
 
     def _adopt(self, engine: _core.Electrolyte) -> None:
         super()._adopt(engine)
-        self._start_energy: float | None = None  # of the sweep that changes are counted from
+        self._start_energy: float | None = None  # from which changes are counted
         self._sampling: PairSampling | None = None
         self._energies: list[np.ndarray] = []
 
     # ---- running ---------------------------------------------------------------------------------
 
     def run(self, sweeps: int, callback: Callback = None, *, progress: bool = False) -> None:
-        """Run on by a number of sweeps.
+        """Run for a number of sweeps.
 
         Args:
-            sweeps: trial moves per ion, at least 0.
-            callback: called with this object every tenth of a second or so (or after each sweep,
-                if that takes longer), and at the end.
+            sweeps: number of sweeps, at least 0; a sweep is one trial move per ion.
+            callback: function that is called with this object about every 0.1 s (or after each
+                sweep, if that takes longer) and at the end.
             progress: show a progress bar.
 
         Raises:
             TypeError: sweeps is not an integer.
             ValueError: sweeps is negative.
-            KeyboardInterrupt: on Ctrl-C, after the sweep that is under way.
+            KeyboardInterrupt: Ctrl-C, after the current sweep.
         """
         sweeps = arguments.steps("sweeps", sweeps)
         with self._watched("sweeps", sweeps, callback, progress) as watch:
@@ -232,30 +240,33 @@ class Electrolyte(MonteCarlo):
                     watch(self)
 
     def _most(self, sweeps: int) -> int:
-        """So many, or less: the engine keeps the energies, and pairs are sampled in between."""
+        """At most this number of sweeps, because the engine stores their energies, and because
+        pairs are sampled between runs."""
         if self._sampling is not None:
             sweeps = min(sweeps, self._sampling.every - self.sweeps % self._sampling.every)
         return min(sweeps, _MOST_SWEEPS)
 
-    # ---- what there is ---------------------------------------------------------------------------
+    # ---- properties ------------------------------------------------------------------------------
 
-    radius: float | None = parameter("radius", "Radius of the spherical cell, or None.")
+    radius: float | None = parameter("radius", "Radius of the spherical cell in angstrom, or None.")
     box: tuple[float, float, float] | None = parameter(
-        "box", "Edges of the periodic box, (Lx, Ly, Lz), or None."
+        "box", "Edges (Lx, Ly, Lz) of the periodic box in angstrom, or None."
     )
-    bjerrum_length: float = parameter("bjerrum_length", "l_B, in angstrom.")
-    precision: str = parameter("precision", '"mixed" or "double".')
-    method: str = parameter("method", '"brush", "reduction" or "serial".')
+    bjerrum_length: float = parameter("bjerrum_length", "Bjerrum length l_B in angstrom.")
+    precision: str = parameter("precision", 'Floating-point precision: "mixed" or "double".')
+    method: str = parameter("method", 'Method of the sweeps: "brush", "reduction" or "serial".')
     max_displacement: float = of_engine(
-        "max_displacement", "Largest displacement along an axis, as realized."
+        "max_displacement", "Maximum trial displacement along each axis in angstrom, as realized."
     )
-    threads_per_particle: int = of_engine("threads_per_particle", "eta in use; 1 on a CPU.")
-    sweeps: int = counter(0, "Sweeps done, counted from `first_sweep`.")
+    threads_per_particle: int = of_engine(
+        "threads_per_particle", "Number of GPU threads per trial, eta; 1 on a CPU."
+    )
+    sweeps: int = counter(0, "Number of sweeps done, counted from `first_sweep`.")
     sweep = _renamed.Attribute("sweeps")
     evaluated_moves: int = counter(
         3,
-        "Trial moves whose energy was computed; the others left the cell or hit an ion that cannot "
-        "have moved away.",
+        "Number of trial moves whose energy was computed. The others left the cell or overlapped "
+        "with an ion that cannot have moved.",
     )
 
     def _place(self) -> dict[str, str]:
@@ -263,24 +274,24 @@ class Electrolyte(MonteCarlo):
 
     @property
     def species(self) -> tuple[Species, ...]:
-        """Kinds of ions."""
+        """Species of ions, in the order of their indices."""
         return self._species
 
     @property
     def types(self) -> np.ndarray:
-        """int32 (N,), the species of each ion."""
+        """Index of the species of each ion, int32 (N,)."""
         return self._types.copy()
 
     @property
     def volume(self) -> float:
-        """Of the cell or the box, in cubic angstrom."""
+        """Volume of the cell or the box in cubic angstrom."""
         if self.box is not None:
             return math.prod(self.box)
         return 4 / 3 * math.pi * float(self.radius or 0) ** 3
 
     @property
     def debye_length(self) -> float:
-        """Bare, from the mean densities (Eq. 5), in angstrom."""
+        """Bare Debye length from the mean densities (Eq. 5), in angstrom."""
         counts = np.bincount(self._types, minlength=len(self._species))
         return debye_length(
             counts / self.volume, [s.valence for s in self._species], self.bjerrum_length
@@ -288,51 +299,58 @@ class Electrolyte(MonteCarlo):
 
     @property
     def positions(self) -> np.ndarray:
-        """float64 (N, 3), in the order of the input."""
+        """Centers of the ions in angstrom, float64 (N, 3), in the order of the input."""
         return self._engine.positions().reshape(self.N, 3)
 
     def set_positions(self, positions: Any) -> None:
-        """Put the same ions elsewhere; counters and random numbers go on, energies begin anew.
+        """Set the positions of the ions.
+
+        Counters and random numbers continue, and `energies` are reset.
+
+        Args:
+            positions: centers in angstrom, (N, 3), as for the class.
 
         Raises:
-            IonOverlapError, ValueError, TypeError: as for the class; the old positions are kept.
+            IonOverlapError, ValueError, TypeError: an error of the class; the old positions are
+                kept.
         """
         self._engine.set_positions(arguments.positions(positions))
         self._engine.take_energies()
         self._start_energy, self._energies = None, []
 
     def max_overlap(self) -> float:
-        """Depth of the deepest overlap, in contact distances; 0 if none."""
+        """Depth of the deepest overlap in units of the contact distance; 0 if there is none."""
         return self._engine.max_overlap()
 
     # ---- energy ----------------------------------------------------------------------------------
 
     @property
     def energy(self) -> float:
-        """Total energy in kT: computed from all pairs when first asked for, and followed since."""
+        """Total energy in kT. It is computed from all pairs at the first access; later each
+        accepted move updates it."""
         if self._start_energy is None:
             self._start_energy = self._engine.energy() - self._engine.energy_change
         return self._start_energy + self._engine.energy_change
 
     @property
     def energies(self) -> np.ndarray:
-        """float64 (K,), the energy in kT after each sweep since this object was made or loaded, or
+        """Energy in kT after each sweep, float64 (K,), since this object was made or loaded, or
         since `forget_energies`."""
         return np.concatenate([np.empty(0), *self._energies]) + (
             self.energy - self._engine.energy_change
         )
 
     def forget_energies(self) -> None:
-        """Begin `energies` and their average again, after the equilibration for instance; they
-        take eight bytes a sweep."""
+        """Reset `energies` and their average, for example after the equilibration. The energies
+        take eight bytes per sweep."""
         self._energies = []
 
     @property
     def energy_average(self) -> Estimate:
-        """Mean of `energies` in kT; its error is by blocking.
+        """Mean of `energies` in kT, with its standard error by blocking.
 
         Raises:
-            RuntimeError: there are no energies yet.
+            RuntimeError: there are no energies.
         """
         energies = self.energies
         if not energies.size:
@@ -340,16 +358,17 @@ class Electrolyte(MonteCarlo):
         return Estimate(float(energies.mean()), blocking_error(energies)[0])
 
     def _collect_energies(self) -> None:
-        """From the engine; pieces are joined with no larger ones, so that there are few."""
+        """Fetch the energies of the engine. Arrays of similar size are joined, so that their number
+        grows only as the logarithm of the number of sweeps."""
         self._energies.append(self._engine.take_energies())
         while len(self._energies) > 1 and self._energies[-2].size <= self._energies[-1].size:
             self._energies[-2:] = [np.concatenate(self._energies[-2:])]
 
     def energy_drift(self) -> float:
-        """Compute the energy anew from all pairs, in float64, and go on from that.
+        """Compute the energy from all pairs in float64, and continue from this value.
 
         Returns:
-            By how much the followed energy was off, in kT.
+            the error of the energy that the moves have updated, in kT.
         """
         followed, exact = self.energy, self._engine.energy()
         self._start_energy = exact - self._engine.energy_change
@@ -365,18 +384,21 @@ class Electrolyte(MonteCarlo):
         farthest: float | None = None,
         margin: float | None = None,
     ) -> None:
-        """Sample the pair correlation functions of all species in the runs that follow.
+        """Sample the pair correlation functions of all pairs of species in the following runs.
+
+        Earlier samples are discarded.
 
         Args:
-            every: sweeps between samples; None stops sampling. What was sampled is dropped.
-            bin_width: in angstrom.
-            farthest: longest distance, in angstrom; default the interior's diameter or half the
+            every: number of sweeps between two samples; None stops sampling.
+            bin_width: width of the bins in angstrom.
+            farthest: maximum distance in angstrom; default the diameter of the interior or half the
                 shortest edge, at most 20 bare Debye lengths.
-            margin: ions this near to the wall are left out; default ten bare Debye lengths, as in
-                the paper, or half the radius if that is less. Must be None in a periodic box.
+            margin: distance from the wall in angstrom within which ions are left out; default ten
+                bare Debye lengths, as in the paper, at most half the radius. It must be None in a
+                periodic box.
 
         Raises:
-            ValueError: a number that is out of range.
+            ValueError: a number is out of range.
             TypeError: every is not an integer.
         """
         if every is None:
@@ -409,12 +431,12 @@ class Electrolyte(MonteCarlo):
 
     @property
     def pair_sampling(self) -> PairSampling | None:
-        """What `sample_pair_correlations` was asked for, and the number of samples so far."""
+        """Settings of `sample_pair_correlations` and number of samples; None without sampling."""
         return self._sampling
 
     @property
     def pair_correlations(self) -> PairCorrelations:
-        """g_ab(r) from everything sampled.
+        """Pair correlation functions g_ab(r) from all samples.
 
         Raises:
             RuntimeError: nothing was sampled.

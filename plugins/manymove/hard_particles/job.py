@@ -33,14 +33,14 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     """
     ranks = Ranks.of(world.communicator) if settings.decompose else None
     results = replica.on_all_ranks(settings, world, lambda: _share(settings, world, ranks))
-    summary = summarise(settings, results, world.size)
+    summary = summarize(settings, results, world.size)
     if world.rank == 0:
         write_outputs(settings, results, summary)
     return summary, summary["complete"]
 
 
 def _share(settings: Settings, world: World, ranks: Ranks | None) -> list[Result]:
-    """What this rank runs; of a system that all share, the first rank has the result."""
+    """Run the replicas of this rank. For a system that all share, the first rank has the result."""
     mine = [0] if ranks else world.share(range(settings.replicas))
     frame = ranks.together(lambda: _start(settings)) if ranks else _start(settings)
     results = replica.run_share(
@@ -55,13 +55,13 @@ def _share(settings: Settings, world: World, ranks: Ranks | None) -> list[Result
 
 
 def _start(settings: Settings) -> Frame | None:
-    """The start that was asked for."""
+    """The requested initial configuration."""
     if settings.input is None or settings.resume:
         return None
     return read_frame(settings.input)
 
 
-def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str, Any]:
+def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str, Any]:
     """The content of summary.json."""
     started = [r for r in results if r.state_hash is not None]
     first = (started or results)[0]
@@ -112,7 +112,7 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "repaired": first.repaired,
         "psi6": first.psi6,
         "decomposed": settings.decompose,
-        "replicas": [_summarise_replica(r, _estimate(settings, r)) for r in results],
+        "replicas": [_summarize_replica(r, _estimate(settings, r)) for r in results],
         "input": str(settings.input) if settings.input else None,
         "start": None if settings.input else settings.start,
         **replica.of_all(settings, results, ranks),
@@ -120,7 +120,7 @@ def summarise(settings: Settings, results: list[Result], ranks: int) -> dict[str
 
 
 def psi6_time(courses: list[np.ndarray]) -> float | None:
-    """Relaxation time of the global psi_6 in sweeps; of its modulus where it has a direction."""
+    """Relaxation time of the global psi_6 in sweeps, or of its modulus if it has a direction."""
     n = min((len(course) for course in courses), default=0)
     if n < 2:
         return None
@@ -135,7 +135,7 @@ def psi6_time(courses: list[np.ndarray]) -> float | None:
 
 
 def _near_freezing(packing_fraction: float) -> bool:
-    """Where the liquid, the hexatic phase and the solid meet."""
+    """Whether the packing fraction is near the transitions of liquid, hexatic phase and solid."""
     return 0.695 <= packing_fraction <= 0.722
 
 
@@ -171,7 +171,7 @@ def _estimate(settings: Settings, result: Result) -> pressure.PressureEstimate |
     return replace(found, error=factor * found.error)
 
 
-def _summarise_replica(
+def _summarize_replica(
     result: Result, estimate: pressure.PressureEstimate | None
 ) -> dict[str, Any]:
     return {
@@ -185,7 +185,7 @@ def _summarise_replica(
 
 
 def write_outputs(settings: Settings, results: list[Result], summary: dict[str, Any]) -> None:
-    """summary.json, the records, and, of a complete run, the pictures."""
+    """Write summary.json, the records, and, for a complete run, the pictures."""
     report.write_json(settings.output / "summary.json", summary)
     measured = [r for r in results if r.records.size]
     if not measured:

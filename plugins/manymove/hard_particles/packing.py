@@ -1,4 +1,4 @@
-"""Starts for hard disks: random packings and the square and hexagonal lattices."""
+"""Initial configurations of hard disks: random packings, square and hexagonal lattices."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from numpy.random import Generator, default_rng  # as in analysis/ions.py
 
 from manymove import _core
 
@@ -38,29 +39,29 @@ def random_packing(
     aspect_ratio: float = 1.0,
     interrupted: Callable[[], bool] | None = None,
 ) -> tuple[np.ndarray, Box]:
-    """Disordered configuration of non-overlapping disks.
+    """Random configuration of disks without overlaps.
 
-    The box is cut into parts of equal area, each of which gets 16 points drawn uniformly; the
-    points are given disks that grow beyond the full diameter while overlaps are pushed apart.
-    Points drawn in the whole box would leave density fluctuations of long wavelength, which Monte
-    Carlo takes very long to relax. This is a start to be equilibrated, not a sample of the
+    The box is divided into parts of equal area with 16 uniformly distributed points each. Disks
+    around these points grow beyond the full diameter, while overlaps are pushed apart. Points that
+    are uniform in the whole box would leave density fluctuations of long wavelength, which relax
+    very slowly in Monte Carlo. The configuration has to be equilibrated; it is not a sample of the
     ensemble.
 
     Args:
         N: number of disks, at least 1.
-        packing_fraction: N pi diameter^2 / (4 Lx Ly), up to 0.72.
-        seed: the packing is a function of the arguments and this number.
-        diameter: of the disks, in the caller's unit of length.
-        aspect_ratio: Ly / Lx of the box.
-        interrupted: asked about every second for large N; when it returns True the work is given
-            up.
+        packing_fraction: packing fraction N pi diameter^2 / (4 Lx Ly), up to 0.72.
+        seed: seed of the random number generator.
+        diameter: diameter of the disks, in any unit of length.
+        aspect_ratio: aspect ratio Ly / Lx of the box.
+        interrupted: function that is called about every second for large N; if it returns True, the
+            search ends.
 
     Returns:
         positions, float64 (N, 2) in [-L/2, L/2), and the box (Lx, Ly).
 
     Raises:
-        ValueError: argument out of range, or no packing found (a few disks in a periodic box may
-            not fit although many would).
+        ValueError: an argument is out of range, or no packing was found (a few disks may not fit
+            into a periodic box in which many would).
         KeyboardInterrupt: `interrupted` returned True.
     """
     _check(N, packing_fraction, diameter)
@@ -74,7 +75,7 @@ def random_packing(
         raise ValueError(f"the box {box[0]:.6g} x {box[1]:.6g} is narrower than a disk")
     swollen = diameter * min(_MOST_SWOLLEN, math.sqrt(_SWOLLEN_FRACTION / packing_fraction))
     stages = [(0.7 * final, 100), (min(swollen, *box), 400), (final, 4000)]
-    generator = np.random.default_rng(seed)
+    generator = default_rng(seed)
     for _ in range(_ATTEMPTS):
         positions = (_stratified(N, box[1] / box[0], generator) - 0.5) * box
         for size, passes in stages:
@@ -94,7 +95,7 @@ def _relax(
     passes: int,
     interrupted: Callable[[], bool] | None,
 ) -> float:
-    """Push disks of this diameter apart; returns the deepest overlap left, in diameters."""
+    """Push disks of this diameter apart, and return the deepest remaining overlap in diameters."""
     depth = 0.0
     for _ in range(0, passes, _PASSES_PER_CALL):
         _, depth = _core.relax_overlaps(positions, box, diameter, _PASSES_PER_CALL)
@@ -105,7 +106,7 @@ def _relax(
     return depth
 
 
-def _stratified(N: int, aspect_ratio: float, generator: np.random.Generator) -> np.ndarray:
+def _stratified(N: int, aspect_ratio: float, generator: Generator) -> np.ndarray:
     """Random points in the unit square, (N, 2), about _STRATUM in each of many equal rectangles.
 
     The square is cut into rows and these into rectangles, each as large as its share of the points.
@@ -130,12 +131,12 @@ def _cuts(count: int, parts: float) -> list[int]:
 def square_packing(
     N: int, packing_fraction: float, *, diameter: float = 1.0
 ) -> tuple[np.ndarray, Box]:
-    """Square lattice in a commensurate rectangular box, as near to a square as N allows.
+    """Square lattice in a commensurate rectangular box that is as close to a square as possible.
 
     Args:
-        N: number of disks; the product of two numbers of like size.
-        packing_fraction: N pi diameter^2 / (4 Lx Ly), up to pi/4.
-        diameter: of the disks, in the caller's unit of length.
+        N: number of disks; the product of two numbers of similar size.
+        packing_fraction: packing fraction N pi diameter^2 / (4 Lx Ly), up to pi / 4.
+        diameter: diameter of the disks, in any unit of length.
 
     Returns:
         positions, float64 (N, 2) in [-L/2, L/2), and the box (Lx, Ly).
@@ -157,15 +158,16 @@ def square_packing(
 def hexagonal_packing(
     N: int, packing_fraction: float, *, diameter: float = 1.0
 ) -> tuple[np.ndarray, Box]:
-    """Hexagonal (triangular) lattice in a commensurate rectangular box, as near to a square as N
-    allows.
+    """Hexagonal (triangular) lattice in a commensurate rectangular box that is as close to a square
+    as possible.
 
-    Rows of disks run along x; there is an even number of them.
+    There is an even number of rows of disks along x.
 
     Args:
-        N: number of disks; the product of a number and an even number of like size.
-        packing_fraction: N pi diameter^2 / (4 Lx Ly), up to pi / (2 sqrt 3) = 0.9069.
-        diameter: of the disks, in the caller's unit of length.
+        N: number of disks; the product of a number and an even number of similar size.
+        packing_fraction: packing fraction N pi diameter^2 / (4 Lx Ly), up to
+            pi / (2 sqrt 3) = 0.9069.
+        diameter: diameter of the disks, in any unit of length.
 
     Returns:
         positions, float64 (N, 2) in [-L/2, L/2), and the box (Lx, Ly).
@@ -194,10 +196,10 @@ def _check(N: int, packing_fraction: float, diameter: float) -> None:
 
 
 def check_density(start: str, packing_fraction: float) -> None:
-    """Refuse a packing fraction that a start, "random", "square" or "hexagonal", cannot have.
+    """Refuse a packing fraction that is too high for a start ("random", "square", "hexagonal").
 
     Raises:
-        ValueError: it is too dense.
+        ValueError: the packing fraction is too high.
     """
     if start == "random" and packing_fraction > MAX_RANDOM:
         raise ValueError(

@@ -40,13 +40,13 @@ def local_psi6(positions: np.ndarray, box: tuple[float, float]) -> np.ndarray:
 def configuration(
     path: str | Path, positions: np.ndarray, box: tuple[float, float], diameter: float
 ) -> None:
-    """Picture of the disks: the color is the direction of the local psi_6, the depth its size.
+    """Picture of the disks. The hue is the phase and the saturation the modulus of the local psi_6.
 
     Args:
-        path: of the PNG file.
-        positions: (N, 2) in [-L/2, L/2).
-        box: (Lx, Ly).
-        diameter: of the disks.
+        path: path of the PNG file.
+        positions: centers of the disks, (N, 2), in [-L/2, L/2).
+        box: edges (Lx, Ly) of the box.
+        diameter: diameter of the disks.
     """
     psi6 = local_psi6(positions, box)
     from matplotlib.collections import EllipseCollection
@@ -127,9 +127,9 @@ def pressure_against_sweeps(
     """Picture of the pressure records of each replica, their running means and the result.
 
     Args:
-        path: of the PNG file.
-        series: per replica, sweeps (K,) and P* (K,).
-        estimate: of all replicas.
+        path: path of the PNG file.
+        series: sweeps (K,) and P* (K,) of each replica.
+        estimate: pooled estimate of all replicas.
         reference: published P* and its error.
     """
     figure, axes = new_figure(7.0, 4.2)
@@ -158,9 +158,9 @@ def equation_of_state(path: str | Path, points: Sequence[tuple[Any, ...]], N: in
     lower densities, the virial series.
 
     Args:
-        path: of the PNG file.
-        points: (packing fraction, P*, error) of each run, and False where it is not equilibrated
-            or its error not converged: such a point is hollow.
+        path: path of the PNG file.
+        points: (packing fraction, P*, error) of each run, and False if it is not equilibrated or
+            its error is not converged; such a point is hollow.
         N: number of disks.
     """
     figure, axes = new_figure(7.0, 4.6)

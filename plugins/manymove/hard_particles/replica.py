@@ -29,13 +29,13 @@ from manymove.jobs.replica import at_least
 
 T = TypeVar("T")
 
-RECORDS = 512  # pressure records of a complete run, about
+RECORDS = 512  # approximate number of pressure records in a complete run
 LOOKS = 64  # at psi_6 in a complete run
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(replica.Settings):
-    """What the user asked for; the options of `manymove disks` say what each means."""
+    """The settings of a job, which are those of the options of `manymove disks`."""
 
     particles: int
     packing_fraction: float
@@ -82,7 +82,7 @@ class Settings(replica.Settings):
 
 @dataclass(frozen=True)
 class Result(replica.Result):
-    """What one replica did."""
+    """The result of a replica."""
 
     box: tuple[float, float] = (0.0, 0.0)
     diameter: float = 1.0
@@ -105,8 +105,8 @@ class Result(replica.Result):
 class Replica(replica.Replica):
     """One engine from its start to the last sweep.
 
-    Ranks that share a system each have such a replica, and make the same steps; files are those of
-    the first of them.
+    Ranks that share a system have a replica each, which make the same steps. The first rank writes
+    the files.
     """
 
     Result = Result
@@ -136,13 +136,13 @@ class Replica(replica.Replica):
     # ---- what ranks that share a system do together ----------------------------------------------
 
     def _once(self, task: Callable[[], T]) -> T | None:
-        """The result of a task for one of the ranks, there; None on the others."""
+        """The result of a task on one of the ranks; None on the others."""
         if self._ranks is None:
             return task()
         return self._ranks.together(lambda: task() if self._writes else None, patient=True)
 
     def _shared(self, value: T) -> T:
-        """The first rank's value."""
+        """The value of the first rank."""
         return value if self._ranks is None else self._ranks.first(value)
 
     def _check_stop(self) -> None:
@@ -252,7 +252,7 @@ class Replica(replica.Replica):
             self._advance(engine, self._equilibrated + s.sweeps)
 
     def _opened(self, path: Path, engine: HardDisks) -> TrajectoryWriter:
-        """The trajectory, new or as it was at the checkpoint: a power cut may have damaged later
+        """The trajectory, new or as it was at the checkpoint. A power cut may have damaged later
         frames, therefore they are computed again."""
         trajectory = TrajectoryWriter(
             path,
@@ -271,7 +271,7 @@ class Replica(replica.Replica):
         self._once(lambda: trajectory.append(positions, step=step, psi6=psi6, trial_moves=moves))
 
     def _records(self, engine: HardDisks) -> np.ndarray:
-        """(K, 2): sweeps and P*, those of the resumed runs included."""
+        """Sweeps and P* of all records, (K, 2), including those of the resumed runs."""
         if not self._sampling:
             return self._earlier
         new = np.column_stack((engine.pressure_sweeps, engine.pressure_records))

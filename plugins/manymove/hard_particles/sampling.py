@@ -10,13 +10,13 @@ from manymove.analysis.pressure import BINS, DELTA_R, pressure_from_histogram
 
 
 class PressureSampling:
-    """Has an engine sample, and collects its records.
+    """Sampling of the pressure by an engine, and its records.
 
     Args:
-        engine: of the core.
-        every: cycles between samples.
-        samples: of a record.
-        particles, packing_fraction: of the engine's disks.
+        engine: engine of the core.
+        every: number of cycles between two samples.
+        samples: number of samples of a record.
+        particles, packing_fraction: number and packing fraction of the disks.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class PressureSampling:
         self.histogram = np.zeros(BINS, dtype=np.uint64)
 
     def collect(self) -> None:
-        """Take what is finished from the engine."""
+        """Fetch the finished records from the engine."""
         rows, cycles = self._engine.take_rows()
         if len(cycles):
             rows = rows.reshape(len(cycles), BINS)

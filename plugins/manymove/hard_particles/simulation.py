@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from manymove import _core, _renamed, arguments, checkpoint
+from manymove import _core, _renamed, arguments
 from manymove.analysis.pressure import PressureEstimate, estimate
 from manymove.checkpoint import PathLike
 from manymove.hard_particles import tuning as _tuning
+from manymove.hard_particles.checkpoints import read_checkpoint
 from manymove.hard_particles.packing import random_packing
 from manymove.hard_particles.sampling import PressureSampling
 from manymove.hard_particles.tuning import Tuning
@@ -28,69 +29,72 @@ from manymove.simulation import Callback, MonteCarlo, counter, parameter
 
 OverlapError = _core.OverlapError
 
-_NEIGHBOUR_REACH = 1.5  # diameters; the first shell, for psi6
+_NEIGHBOR_REACH = 1.5  # diameters; the first shell, for psi6
 
 
 class HardDisks(MonteCarlo):
     """Hard disks of one diameter in a periodic box, moved by checkerboard Monte Carlo.
 
-    The box is cut into cells at least a diameter wide, the cells into four sets, and all cells of a
-    set are updated at once (Algorithm 1). The grid is shifted at random after `rounds` passes over
-    the sets; that is a *cycle*. A *sweep* is N trial moves, one per disk on average. The trajectory
-    is a function of the input and the seed, the same on every CPU and GPU.
+    The box is divided into cells at least a diameter wide, the cells form four sets, and all cells
+    of a set are updated at the same time (Algorithm 1). A *cycle* consists of `rounds` passes over
+    the sets and a random shift of the grid. A *sweep* is N trial moves, one per disk on average.
+    The trajectory is a function of the input and the seed, the same on every CPU and GPU.
 
     Args:
-        positions: (N, 2) in [-L/2, L/2]: a float32 or float64 array, a list of pairs, or anything
-            with DLPack or ``__cuda_array_interface__``, read after the work of the CUDA stream that
-            it names. C-contiguous float64 in host memory is not copied; arrays on a device must be
-            C-contiguous.
-        box: (Lx, Ly), at least three diameters each; the origin is at the center.
-        diameter: d.
-        max_displacement: moves are uniform in a square from -max_displacement to max_displacement
-            along each axis. Default 0.16 d. Kept to eight significant bits.
-        moves_per_cell: n_m, trial moves of a cell's disks per visit. Default 4.
-        rounds: passes over the four sets in a cycle. Default 4; with n_m = 4 that makes at most 16
-            trial moves of a disk between two shifts.
-        tile: widest tile in cells. A tile is what a GPU block or a CPU thread works on during a
-            cycle; its first column and row are frozen for that cycle. Default from N.
-        cell_width: wanted width of a cell, from d to below sqrt(2) d. Default d.
-        seed: an integer in [0, 2**64).
-        first_cycle: where `cycles` begins. Random numbers belong to a seed and a cycle: who goes on
-            from positions instead of a checkpoint begins where the last run ended.
+        positions: centers of the disks, (N, 2), in [-L/2, L/2]: a float32 or float64 array, a list
+            of pairs, or an object with DLPack or ``__cuda_array_interface__``, which is read after
+            the work of the CUDA stream that it names. A C-contiguous float64 array in host memory
+            is not copied; arrays on a device must be C-contiguous.
+        box: edges (Lx, Ly), at least three diameters each; the origin is at the center.
+        diameter: diameter d of the disks.
+        max_displacement: maximum trial displacement along each axis; moves are uniform in a square.
+            Default 0.16 d. The value is rounded to eight significant bits.
+        moves_per_cell: number of trial moves per visit of a cell, n_m. Default 4.
+        rounds: number of passes over the four sets in a cycle. Default 4; with n_m = 4 a disk makes
+            at most 16 trial moves between two shifts.
+        tile: maximum width of a tile in cells. A GPU block or a CPU thread works on one tile during
+            a cycle, and the first column and row of the tile are frozen for that cycle. The default
+            follows from N.
+        cell_width: desired width of a cell, from d to below sqrt(2) d. Default d.
+        seed: seed of the random number generator, an integer in [0, 2**64).
+        first_cycle: value of `cycles` at the start. Random numbers belong to a seed and a cycle. A
+            run that continues from positions instead of a checkpoint should therefore start with
+            the `cycles` at which the last run ended.
         device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
-        threads: of the CPU engine; default all cores.
-        shuffle_particles: without, sampling is wrong (Table 1); for the ablation.
-        shuffle_sets: without, detailed balance is lost (section 2.4); for the ablation.
-        shift_along_axis: shift the grid as the paper does, along one axis by less than half a cell,
-            instead of anywhere. As right and slower to decorrelate; cell lists keep more of their
-            order, which Table 1 is about.
-        repair_depth: overlaps in the input up to this depth, in diameters, are repaired by pushing
-            disks apart and reported in `repaired`. float32 files of large boxes have such overlaps.
-        comm: a communicator of mpi4py, for instance ``MPI.COMM_WORLD``: its ranks share the system,
-            in strips along y, each on a GPU by its rank on the machine, or on its part of the cores
-            (docs/theory/hard_disks.md, section 9). The trajectory is that of one rank, bit for bit.
-            `positions` are those of rank 0, the others' are not looked at (None will do).
-        timeout: seconds of waiting after which a silent rank is an error (default
-            MANYMOVE_TIMEOUT, or 60). Time for which the job is suspended does not count.
+        threads: number of threads of the CPU engine; default all cores.
+        shuffle_particles: False makes the sampling incorrect (Table 1); for the ablation only.
+        shuffle_sets: False violates detailed balance (section 2.4); for the ablation only.
+        shift_along_axis: shift the grid as in the paper, along one axis by less than half a cell,
+            instead of by any vector. The sampling is correct, too, but decorrelates more slowly.
+            Cell lists keep more of their order, which Table 1 is about.
+        repair_depth: depth in diameters up to which overlaps in the input are repaired by pushing
+            disks apart, and reported in `repaired`. float32 files of large boxes have such
+            overlaps.
+        comm: a communicator of mpi4py, for instance ``MPI.COMM_WORLD``, whose ranks share the
+            system in strips along y. Each rank uses the GPU of its rank on the machine, or its part
+            of the cores (docs/theory/hard_disks.md, section 9). The trajectory is that of one rank,
+            bit for bit. Only the `positions` of rank 0 are read; other ranks may pass None.
+        timeout: time in seconds after which a silent rank is an error (default the environment
+            variable MANYMOVE_TIMEOUT, or 60). Time for which the job is suspended does not count.
 
-    With `comm` all ranks have the same settings and make the same calls in the same order: runs,
-    `save`, `load`, `positions`, `state_hash`, `psi6()`, `max_overlap()` and `sample_pressure`
-    (the first time) are made together; counters, `acceptance` and what was sampled are known to
-    each. An error in one of these calls on one rank is raised on all; ``python -m mpi4py script``
-    ends all ranks after one elsewhere.
+    With `comm`, all ranks must have the same settings and make the same calls in the same order.
+    Runs, `save`, `load`, `positions`, `state_hash`, `psi6()`, `max_overlap()` and the first
+    `sample_pressure` are collective. Counters, `acceptance` and sampled quantities are known on
+    every rank. An error of one rank in a collective call is raised on all ranks;
+    ``python -m mpi4py script`` ends all ranks after an error elsewhere.
 
     Raises:
         OverlapError: (a ValueError) two disks overlap by more than `repair_depth`, or cannot be
-            pushed apart; the message names the worst pair and its depth (where hundreds of disks
-            lie in a heap, a bad one of them).
+            pushed apart; the message names the worst pair and its depth (or one of the worst, where
+            hundreds of disks overlap).
         ValueError: a bad box, diameter, position (outside, NaN), shape, setting or device.
-        TypeError: positions are neither a list nor an array of float32 or float64; comm is no
+        TypeError: positions are neither a list nor an array of float32 or float64; comm is not a
             communicator.
         RankLost: (a RuntimeError, on all ranks) a rank is silent or has failed,
             or the ranks do not make the same calls. The object cannot be used afterwards.
-        MemoryError: the device has not enough memory.
+        MemoryError: the device does not have enough memory.
 
-    An object is not to be used by several threads at once; different objects may be.
+    An object must not be used by several threads at the same time; different objects may be.
     """
 
     _KIND = "hard disks"
@@ -134,12 +138,12 @@ class HardDisks(MonteCarlo):
             "repair_depth": arguments.not_negative("repair_depth", repair_depth),
         }
         self._settle(device, threads, comm, timeout)
-        found, make = arguments.positions(positions), _core.HardDisks
+        read, make = arguments.positions, _core.HardDisks
         if self._ranks is None:
-            self._adopt(make.from_positions(found, *self._where()))
+            self._adopt(make.from_positions(read(positions), *self._where()))
         else:
             with self._ranks.collective():
-                self._divide(lambda: make.first_snapshot(found, self._parameters))
+                self._divide(lambda: make.first_snapshot(read(positions), self._parameters))
 
     @classmethod
     def random(
@@ -152,18 +156,19 @@ class HardDisks(MonteCarlo):
         aspect_ratio: float = 1.0,
         **options: Any,
     ) -> HardDisks:
-        """Disks at random places without overlaps; a start to be equilibrated.
+        """Create disks at random positions without overlaps, which have to be equilibrated.
 
         Args:
             N: number of disks.
-            packing_fraction: N pi d^2 / (4 Lx Ly), up to 0.72.
-            seed: seed of the places and of the trajectory.
+            packing_fraction: packing fraction N pi d^2 / (4 Lx Ly), up to 0.72.
+            seed: seed of the positions and of the trajectory.
             diameter: diameter of the disks.
-            aspect_ratio: Ly / Lx of the box.
+            aspect_ratio: aspect ratio Ly / Lx of the box.
             options: the other arguments of the class.
 
         Raises:
-            ValueError: too dense (see `hexagonal_packing` for crystals), or as above.
+            ValueError: the packing fraction is too high (`hexagonal_packing` makes crystals), or an
+                error of the class.
         """
         positions, box = random_packing(
             N, packing_fraction, seed=seed, diameter=diameter, aspect_ratio=aspect_ratio
@@ -180,7 +185,7 @@ class HardDisks(MonteCarlo):
         diameter: float | None = None,
         **options: Any,
     ) -> HardDisks:
-        """Disks of a frame of a GSD file, in a rectangular two-dimensional box.
+        """Create the disks of a frame of a GSD file, in a rectangular two-dimensional box.
 
         Args:
             path: path of a file with the schema of HOOMD-blue.
@@ -190,7 +195,7 @@ class HardDisks(MonteCarlo):
             options: the other arguments of the class.
 
         Raises:
-            FileNotFoundError, ValueError: as `manymove.io.read_frame`, or as above.
+            FileNotFoundError, ValueError: an error of `manymove.io.read_frame` or of the class.
         """
         from manymove.io import read_frame
 
@@ -200,7 +205,7 @@ class HardDisks(MonteCarlo):
     def _settle(
         self, device: str, threads: int | None, comm: Any = None, timeout: float | None = None
     ) -> None:
-        """The other ranks, and this one's device and threads."""
+        """Find the other ranks, and choose the device and the threads of this rank."""
         self._ranks = Ranks.of(comm, timeout)
         if self._ranks is not None:
             self._quiet = self._ranks.rank > 0
@@ -210,8 +215,8 @@ class HardDisks(MonteCarlo):
         super()._settle(device, threads)
 
     def _divide(self, whole: Callable[[], tuple[dict[str, Any], int, tuple[int, float]]]) -> None:
-        """Give each rank its strip of what rank 0 has: a snapshot, the number of disks, and what
-        was repaired."""
+        """Distribute the strips of the system of rank 0, which is given by a snapshot, the number
+        of disks, and the number and depth of repaired overlaps."""
         ranks = self._ranks
         settings = ranks.all(self._parameters)
         if any(other != settings[0] for other in settings):
@@ -223,11 +228,7 @@ class HardDisks(MonteCarlo):
         particles, repaired, shared = ranks.first((particles, repaired, shared))
         strip: dict[str, Any] = ranks.scatter_rows(snapshot, edges, shared[2] // edges[-1])
         snapshot = found = None
-        strip |= {
-            "counters": shared[0],
-            "origin": shared[1],
-            "first_row": edges[ranks.rank],
-        }
+        strip |= {"counters": shared[0], "origin": shared[1], "first_row": edges[ranks.rank]}
         self._adopt(_core.HardDisks.from_strip(strip, particles, *self._where(), ranks))
         self._repaired = repaired
 
@@ -235,7 +236,7 @@ class HardDisks(MonteCarlo):
         super()._adopt(engine)
         self._repaired = engine.repair
         self._grid = engine.grid
-        self._goal = self.trial_moves / self.N  # sweeps asked for so far
+        self._goal = self.trial_moves / self.N  # sweeps requested so far
         self._per_cycle = 0.0  # trial moves, as last measured
         self._last_cycle = 0
         self._sampling: PressureSampling | None = None
@@ -243,18 +244,18 @@ class HardDisks(MonteCarlo):
     # ---- running ---------------------------------------------------------------------------------
 
     def run(self, sweeps: float, callback: Callback = None, *, progress: bool = False) -> None:
-        """Run on by a number of sweeps, to the nearest whole cycle.
+        """Run for a number of sweeps, rounded to whole cycles.
 
-        What rounding leaves over is made up for by the next call, so that many short runs add up.
+        The next call compensates for the rounding, so that many short runs add up to a long one.
 
         Args:
-            sweeps: N trial moves each, at least 0.
-            callback: called with this object every tenth of a second or so, and at the end.
-            progress: show a progress bar.
+            sweeps: number of sweeps of N trial moves each, at least 0.
+            callback: function that is called with this object about every 0.1 s and at the end.
+            progress: show a progress bar. Several ranks must all ask for it; the first shows it.
 
         Raises:
             ValueError: sweeps is negative or not finite.
-            KeyboardInterrupt: on Ctrl-C, within a second; the state is that of a whole cycle.
+            KeyboardInterrupt: Ctrl-C, within a second; the state is that after a whole cycle.
         """
         if not (math.isfinite(sweeps) and sweeps >= 0):
             raise ValueError(f"sweeps must be finite and not negative, got {sweeps}")
@@ -264,13 +265,13 @@ class HardDisks(MonteCarlo):
     def run_until(
         self, sweeps: float, callback: Callback = None, *, progress: bool = False
     ) -> None:
-        """Run until `self.sweeps` is as near to `sweeps` as whole cycles allow.
+        """Run until `self.sweeps` is as close to `sweeps` as whole cycles allow.
 
-        A run that was interrupted and goes on ends at the same cycle as one that was not. Nothing
-        happens if `self.sweeps` is beyond already.
+        A run that is interrupted and continued ends at the same cycle as an uninterrupted one. The
+        method returns at once if `self.sweeps` is larger already.
 
         Args:
-            sweeps: N trial moves each, since the first cycle.
+            sweeps: number of sweeps of N trial moves each, counted from the first cycle.
             callback, progress: as in `run`.
 
         Raises:
@@ -295,7 +296,8 @@ class HardDisks(MonteCarlo):
             raise
 
     def _cycle_moves(self) -> float:
-        """Trial moves of the last cycle if it ran alone, or of an average one, or a first guess."""
+        """Number of trial moves in the last cycle if it ran alone, else in an average cycle; an
+        estimate before the first cycle."""
         if self._last_cycle:
             return self._last_cycle
         if self._per_cycle:
@@ -305,10 +307,10 @@ class HardDisks(MonteCarlo):
         return max(1.0, active * self._engine.occupied() * g["rounds"] * g["moves_per_cell"])
 
     def run_cycles(self, cycles: int, callback: Callback = None, *, progress: bool = False) -> None:
-        """Run a number of cycles, each a shift of the grid and `rounds` passes over the four sets.
+        """Run a number of cycles, each with a shift of the grid and `rounds` passes over the sets.
 
         Args:
-            cycles: at least 0.
+            cycles: number of cycles, at least 0.
             callback, progress: as in `run`.
 
         Raises:
@@ -339,76 +341,79 @@ class HardDisks(MonteCarlo):
                 if ranks:
                     check_interrupt()
 
-    # ---- what there is ---------------------------------------------------------------------------
+    # ---- properties ------------------------------------------------------------------------------
 
     cycles: int = counter(
-        0, "Cycles done, each with one shift of the grid, counted from `first_cycle`."
+        0, "Number of cycles done, each with one shift of the grid, counted from `first_cycle`."
     )
     cycle = _renamed.Attribute("cycles")
-    box: tuple[float, float] = parameter("box", "Edges of the box, (Lx, Ly).")
+    box: tuple[float, float] = parameter("box", "Edges (Lx, Ly) of the box.")
     diameter: float = parameter("diameter", "Diameter of the disks.")
     max_displacement: float = parameter(
-        "max_displacement", "Largest displacement along an axis, as realized.", "_grid"
+        "max_displacement", "Maximum trial displacement along each axis, as realized.", "_grid"
     )
     moves_per_cell: int = parameter(
-        "moves_per_cell", "n_m, trial moves per visit of a cell.", "_grid"
+        "moves_per_cell", "Number of trial moves per visit of a cell, n_m.", "_grid"
     )
     rounds: int = parameter(
-        "rounds", "Passes over the four sets between two shifts of the grid.", "_grid"
+        "rounds", "Number of passes over the four sets between two shifts of the grid.", "_grid"
     )
-    tile: int = parameter("tile", "Widest tile, in cells.", "_grid")
-    cells: tuple[int, int] = parameter("cells", "Cells along x and y.", "_grid")
+    tile: int = parameter("tile", "Maximum width of a tile in cells.", "_grid")
+    cells: tuple[int, int] = parameter("cells", "Number of cells along x and y.", "_grid")
 
     @property
     def packing_fraction(self) -> float:
-        """N pi d^2 / (4 Lx Ly)."""
+        """Packing fraction N pi d^2 / (4 Lx Ly)."""
         lx, ly = self.box
         return self.N * math.pi * self.diameter**2 / (4 * lx * ly)
 
     @property
     def ranks(self) -> int:
-        """Ranks that share the system; 1 without `comm`."""
+        """Number of ranks that share the system; 1 without `comm`."""
         return self._ranks.size if self._ranks else 1
 
     @property
     def sweeps(self) -> float:
-        """Trial moves per disk; visits to empty cells are none."""
+        """Number of sweeps done: trial moves per disk, not counting visits of empty cells."""
         return self.trial_moves / self.N
 
     @property
     def positions(self) -> np.ndarray:
-        """float64 (N, 2), in the order of the input, in [-L/2, L/2)."""
+        """Centers of the disks, float64 (N, 2), in the order of the input, in [-L/2, L/2)."""
         with self._ranks.collective() if self._ranks else nullcontext():
             return self._engine.positions().reshape(self.N, 2)
 
     @property
     def repaired(self) -> dict[str, Any]:
-        """Repaired overlaps of the input: their `count`, and the `depth` of the deepest."""
+        """Repaired overlaps of the input: their `count`, and the `depth` of the deepest in
+        diameters."""
         count, depth = self._repaired
         return {"count": count, "depth": depth}
 
     def max_overlap(self) -> float:
-        """Depth of the deepest overlap, in diameters, from `positions` in float64; 0 if none."""
+        """Depth of the deepest overlap in diameters, from `positions` in float64; 0 without
+        overlaps."""
         return self._engine.max_overlap()
 
     def psi6(self) -> complex:
-        """Global bond-orientational order: the mean over disks of exp(6 i theta) averaged over the
-        neighbors within 1.5 diameters."""
-        return complex(*self._engine.bond_order(_NEIGHBOUR_REACH * self.diameter))
+        """Global bond-orientational order psi_6: the mean over all disks of the average of
+        exp(6 i theta) over the neighbors within 1.5 diameters."""
+        return complex(*self._engine.bond_order(_NEIGHBOR_REACH * self.diameter))
 
     # ---- pressure --------------------------------------------------------------------------------
 
     def sample_pressure(self, every: float | None, record: float | None = None) -> None:
-        """Sample the pair distances near contact in the runs that follow (section 4).
+        """Sample the pair distances near contact in the following runs (section 4).
 
         Args:
-            every: sweeps between samples, to the nearest whole cycle and at least one (14 sweeps or
-                so with the default settings); None stops sampling.
-            record: sweeps per record, to a whole number of samples; default ten samples. At most
-                2**32 / 3 N samples, which the counts of a record have room for.
+            every: number of sweeps between two samples, rounded to whole cycles of about 14 sweeps
+                (with the default settings); None stops sampling.
+            record: number of sweeps per record, rounded to a whole number of samples; default ten
+                samples. A record has at most 2**32 / (3 N) samples, because its counts are 32-bit
+                integers.
 
         Raises:
-            ValueError: not positive and finite.
+            ValueError: a number is not positive or not below 1e15.
         """
         for name, value in (("every", every), ("record", record)):
             if value is not None and not 0 < value < 1e15:
@@ -434,31 +439,31 @@ class HardDisks(MonteCarlo):
 
     @property
     def pressure_records(self) -> np.ndarray:
-        """float64 (K,), P* = beta P d^2 of each finished record."""
+        """Pressure P* = beta P d^2 of each finished record, float64 (K,)."""
         return self._collected().records
 
     @property
     def pressure_sweeps(self) -> np.ndarray:
-        """float64 (K,), sweeps at the end of each record."""
+        """Number of sweeps at the end of each record, float64 (K,)."""
         first = self._parameters["first_cycle"]
         cycles = self._collected().cycles - first
         return cycles * (self.sweeps / max(1, self.cycles - first))
 
     @property
     def pair_histogram(self) -> np.ndarray:
-        """uint64 (77,), pairs by distance from contact on, in bins of 2**-10 diameters, summed over
-        all finished records."""
+        """Histogram of the pair distances from contact, uint64 (77,), in bins of 2**-10 diameters,
+        summed over all finished records."""
         return self._collected().histogram.copy()
 
     @property
     def pressure(self) -> PressureEstimate:
-        """P* = beta P d^2 with its statistical error, by blocking of the records.
+        """Pressure P* = beta P d^2 with its standard error by blocking of the records (section 4).
 
-        At packing fractions from 0.695 to 0.722 this error is too small for most runs; the command
-        `manymove disks` multiplies it by a factor.
+        At packing fractions from 0.695 to 0.722 this error is too small for most runs. The command
+        `manymove disks` therefore multiplies it by a factor.
 
         Raises:
-            RuntimeError: nothing was sampled.
+            RuntimeError: no record is finished.
         """
         records = self.pressure_records
         if not len(records):
@@ -477,6 +482,24 @@ class HardDisks(MonteCarlo):
             ranks.together(
                 lambda: whole and self._write(Path(path), whole, keep_previous), patient=True
             )
+
+    @classmethod
+    def load(
+        cls,
+        path: PathLike,
+        device: str = "auto",
+        threads: int | None = None,
+        comm: Any = None,
+        timeout: float | None = None,
+    ) -> HardDisks:
+        """Create disks from a checkpoint of any number of ranks. The trajectory continues with the
+        same bits on all devices and ranks. Arguments and errors are those of the class, and:
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: the file is not a checkpoint of hard disks, or it is damaged.
+        """
+        return cls._loaded(path, device, threads, comm, timeout)
 
     def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         chosen = ("max_displacement", "moves_per_cell", "rounds", "tile")  # for the defaults
@@ -497,11 +520,11 @@ class HardDisks(MonteCarlo):
     def _restore(self, path: PathLike) -> None:
         ranks = self._ranks
         if ranks is None:
-            state, particles, self._parameters, run = _read_checkpoint(path)
+            state, particles, self._parameters, run = read_checkpoint(path, self._KIND)
             self._adopt(_core.HardDisks.from_snapshot(state, particles, *self._where()))
         else:
             read = ranks.together(
-                lambda: _read_checkpoint(path) if ranks.rank == 0 else None, patient=True
+                lambda: read_checkpoint(path, self._KIND) if ranks.rank == 0 else None, patient=True
             )
             self._parameters, run = ranks.first(read and read[2:])
 
@@ -527,22 +550,23 @@ class HardDisks(MonteCarlo):
         """Find and adopt the displacement and n_m that decorrelate fastest in wall time (section
         3.3), before a production run.
 
-        As in the paper: displacements are compared at the present n_m, then n_m at the best of
-        them, each by the autocorrelation time of the global psi_6. `rounds` follows n_m, so that a
-        disk has about as many trial moves between two shifts as before. The disks stay where they
-        are; the counters start again from zero.
+        As in the paper: displacements are compared at the present n_m, then values of n_m at the
+        best displacement, each by the autocorrelation time of the global psi_6. `rounds` follows
+        n_m, so that a disk has about as many trial moves between two shifts as before. The disks
+        keep their positions; the counters start from zero.
 
         Args:
-            max_displacements: in diameters.
+            max_displacements: values of the maximum displacement in diameters.
             moves_per_cell: values of n_m.
-            sweeps: length of each trial; fifty autocorrelation times or more make it reliable.
-            every: sweeps between two values of psi_6; default a thousandth of `sweeps`.
+            sweeps: number of sweeps for each setting; at least fifty autocorrelation times are
+                needed for a reliable result.
+            every: number of sweeps between two values of psi_6; default a thousandth of `sweeps`.
 
         Returns:
-            Every setting tried, the adopted one first.
+            All settings, the adopted one first.
 
         Raises:
-            ValueError: no value given, or one out of range; the system is shared by several ranks.
+            ValueError: a value is missing or out of range, or several ranks share the system.
         """
         if self._ranks is not None:
             raise ValueError("tune works on one rank: tune a smaller system, then divide")
@@ -554,7 +578,7 @@ class HardDisks(MonteCarlo):
         return tried
 
     def _with(self, max_displacement: float, moves_per_cell: int, per_shift: int) -> HardDisks:
-        """A new engine of the same disks with other settings."""
+        """A simulation of the same disks with other settings."""
         settings = {
             **self._parameters,
             "max_displacement": max_displacement,
@@ -567,24 +591,3 @@ class HardDisks(MonteCarlo):
         return HardDisks(
             self.positions, **settings, device=self._device, threads=self._threads or None
         )
-
-
-def _read_checkpoint(
-    path: PathLike,
-) -> tuple[dict[str, Any], int, dict[str, Any], dict[str, float]]:
-    """The snapshot, the number of disks, the parameters, and where the run was."""
-    header, arrays = checkpoint.read(path, HardDisks._KIND, {"cells": np.float32, "ids": np.int32})
-    with checkpoint.refused(path, HardDisks._KIND):
-        state: dict[str, Any] = {
-            **arrays,
-            "counters": tuple(header["counters"]),
-            "origin": tuple(header["origin"]),
-        }
-        particles = arguments.count("particles", header["particles"])
-        parameters = header["parameters"]
-        parameters["box"] = tuple(parameters["box"])
-        run = {key: float(header[key]) for key in ("goal", "per_cycle", "last_cycle")}
-        for key, value in run.items():
-            if not 0 <= value < math.inf:
-                raise ValueError(f"{key} is {value}")
-    return state, particles, parameters, run

@@ -1,4 +1,4 @@
-"""The displacement and the number of moves per cell that decorrelate hard disks fastest."""
+"""Search for the displacement and the number of moves per cell with the fastest decorrelation."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from manymove.analysis.autocorrelation import autocorrelation_time
 
 @dataclass(frozen=True)
 class Tuning:
-    """One setting that `manymove.HardDisks.tune` tried.
+    """A setting that `manymove.HardDisks.tune` has measured.
 
     Attributes:
-        max_displacement: of the setting, along an axis, in the unit of the positions.
-        moves_per_cell: of the setting, n_m.
-        acceptance: accepted / trial moves.
-        autocorrelation_sweeps: of the global psi_6, in sweeps.
-        autocorrelation_seconds: the same in wall time, what is minimised.
+        max_displacement: maximum trial displacement along each axis, in the unit of the positions.
+        moves_per_cell: number of trial moves per visit of a cell, n_m.
+        acceptance: ratio of accepted to trial moves.
+        autocorrelation_sweeps: autocorrelation time of the global psi_6 in sweeps.
+        autocorrelation_seconds: the same time in seconds of wall time, which is minimized.
         reliable: whether the series was at least fifty autocorrelation times long.
     """
 
@@ -41,9 +41,13 @@ def tune(
     sweeps: float,
     every: float | None,
 ) -> tuple[Any, list[Tuning]]:
-    """What `HardDisks.tune` says: an engine with the best setting, and all settings tried.
+    """Implementation of `HardDisks.tune`.
 
-    `make` makes an engine of the same disks from displacement, n_m and trial moves between shifts.
+    `make` returns a simulation of the same disks for a displacement, n_m, and a number of trial
+    moves between two shifts.
+
+    Returns:
+        a simulation with the best setting, and all settings.
     """
     best: Tuning | None = None
     tried: list[Tuning] = []
@@ -54,7 +58,7 @@ def tune(
     if not settings or not counts:
         raise ValueError("tune needs at least one displacement and one number of moves")
     if not 0 < sweeps < math.inf or (every is not None and not 0 < every <= sweeps / 10):
-        raise ValueError(f"tune needs ten values, got sweeps {sweeps} and every {every}")
+        raise ValueError(f"tune needs ten values of psi_6, got sweeps {sweeps} and every {every}")
     for stage in range(2):
         if stage == 1:
             assert best is not None

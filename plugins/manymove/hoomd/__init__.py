@@ -1,7 +1,8 @@
-"""Engines of manymove inside HOOMD-blue, in Python only: no compiler is needed.
+"""Engines of manymove as updaters of HOOMD-blue, in Python, without a compiler.
 
-An engine becomes an updater of a `hoomd.Simulation`. It works on HOOMD-blue's own particle arrays,
-on the CPU and on the GPU; nothing is copied in the run loop.
+An engine becomes an updater of a `hoomd.Simulation`. The updater of hard disks and that of ions
+work on HOOMD-blue's own particle arrays, on the CPU and on the GPU, and copy nothing in the run
+loop.
 
 ::
 
@@ -10,7 +11,7 @@ on the CPU and on the GPU; nothing is copied in the run loop.
         hoomd.update.CustomUpdater(hoomd.trigger.Periodic(1), disks)
     )
 
-The component `hoomd.manymove` is the faster way to the same trajectory; it has to be compiled.
+The component `hoomd.manymove` makes the same trajectory of hard disks faster; it must be compiled.
 """
 
 try:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the commands have in common: replicas over threads and ranks, and what they leave behind."""
+"""The common part of the commands: replicas over threads and ranks, and their files."""

@@ -37,7 +37,8 @@ class Channel:
     they are alive; every wait raises RankLost when one of them does not answer.
 
     Args:
-        communicator: of mpi4py. The constructor duplicates it, which is a collective call.
+        communicator: communicator of mpi4py. The constructor duplicates it, which is a collective
+            call.
 
     Raises:
         RankLost: a rank does not make this call within the limit.
@@ -55,12 +56,12 @@ class Channel:
 
     @classmethod
     def of(cls, communicator: Any, purpose: str) -> Channel:
-        """The channel of a communicator for one purpose: the same in all calls, until it fails.
+        """The channel of a communicator for one purpose, the same in all calls until it fails.
 
-        Collective.
+        The call is collective.
 
         Raises:
-            RankLost: the channel has failed, and some rank has not noticed it.
+            RankLost: the channel has failed, but a rank does not know it.
         """
         from mpi4py import MPI
 
@@ -80,7 +81,7 @@ class Channel:
         _wait(self.mpi, self.watchdog, requests, *memory)
 
     def look(self) -> None:
-        """Answer ranks that wait for this one, while it computes for long.
+        """Answer ranks that wait for this one during a long computation.
 
         Raises:
             RankLost: another rank has failed.
@@ -147,8 +148,8 @@ class Channel:
         ranks, all raise the error of the lowest of them.
 
         Args:
-            task: of this rank.
-            patient: the task may take longer than half of MANYMOVE_TIMEOUT.
+            task: function that this rank calls.
+            patient: whether the task may take longer than half of MANYMOVE_TIMEOUT.
         """
         result, error = None, None
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all pictures have in common. They need matplotlib (the extra "plot")."""
+"""The common part of all pictures, which need matplotlib (the extra "plot")."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from manymove import files
 
 
 def need_matplotlib() -> None:
-    """Refuse a picture that was asked for before anything is run.
+    """Refuse to draw a picture before a run starts if matplotlib is missing.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -42,7 +42,7 @@ def new_panels(
 
 
 def new_figure(width: float, height: float) -> tuple[Any, Any]:
-    """Figure and axes of so many inches, without a display."""
+    """Figure and axes with a size in inches, without a display."""
     figure, panels = new_panels((width, height))
     return figure, panels[0, 0]
 
@@ -51,14 +51,14 @@ def hollow(
     axes: Any, x: Sequence[float], y: Sequence[float], warned: Sequence[bool], marker: str,
     color: str,
 ) -> None:  # fmt: skip
-    """Draw hollow markers over those points of a line that have a warning."""
+    """Draw hollow markers over the points of a line that have a warning."""
     points = [(a, b) for a, b, bad in zip(x, y, warned, strict=True) if bad]
     if points:
         axes.plot(*zip(*points, strict=True), marker, mfc="white", mec=color, zorder=3)
 
 
 def write_picture(path: str | Path, figure: Any, dpi: int) -> None:
-    """Replace a picture atomically, in the format of its suffix; missing folders are made."""
+    """Replace a picture atomically, in the format of its suffix. Missing folders are made."""
     path = Path(path)
     files.make_folder(path.parent)
     with files.replace(path) as file:
@@ -67,7 +67,7 @@ def write_picture(path: str | Path, figure: Any, dpi: int) -> None:
 
 @contextmanager
 def pictures(quiet: bool) -> Iterator[None]:
-    """A context in which a missing matplotlib is no error and empty bins give no warnings."""
+    """A context in which a missing matplotlib is not an error and empty bins give no warnings."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The options of a command, as files and errors of its run name them."""
+"""The options of a command in files and errors of its run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ OPTIONS_FILE = "options.json"  # in the output folder, for --resume
 
 @contextmanager
 def of_option(option: str, containing: str = "") -> Iterator[None]:
-    """Inside, errors of files name the option; with `containing` those whose message has it."""
+    """A context in which errors of files name the option. With `containing` only errors are changed
+    whose message contains this text."""
     try:
         yield
     except (OSError, ValueError) as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The folder that a command writes its results into."""
+"""The folder of the results of a command."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from manymove import files
 
-# The names of all files that commands write, and of the folders of runs made in turn.
+# The names of all files of commands, and of the folders of consecutive runs.
 _FILES = (
     "summary.json", "options.json", "checkpoint-*", "trajectory.gsd", "trajectory-*.gsd",
     "pressure.csv", "energy.csv", "g.csv", "profile.csv", "isotherm.csv", "thermo.csv",
@@ -22,7 +22,7 @@ _NAMED = 3  # in the message
 
 
 def results_in(folder: Path) -> list[Path]:
-    """The files of earlier runs in a folder, those of runs made in turn included."""
+    """The files of earlier runs in a folder, including those of consecutive runs."""
     runs = [run for pattern in _RUNS for run in folder.glob(pattern) if run.is_dir()]
     return sorted(
         path
@@ -34,17 +34,17 @@ def results_in(folder: Path) -> list[Path]:
 
 
 def claim(folder: Path, *, resume: bool, overwrite: bool) -> None:
-    """Make sure that a run may write into a folder; the folder is not made yet.
+    """Make sure that a run may write into a folder, without making it.
 
     Args:
         folder: `--output`.
-        resume: the run continues the one in the folder.
-        overwrite: remove the results of earlier runs.
+        resume: whether the run continues the one in the folder.
+        overwrite: whether to remove the results of earlier runs.
 
     Raises:
-        FileExistsError: it holds results, and neither `resume` nor `overwrite` was asked for.
+        FileExistsError: the folder contains results, and neither `resume` nor `overwrite` is set.
         OSError: the folder cannot be made or written.
-        ValueError: the run is to resume and to overwrite.
+        ValueError: both `resume` and `overwrite` are set.
     """
     if resume and overwrite:
         raise ValueError("--resume continues the run that --overwrite would remove: give one")

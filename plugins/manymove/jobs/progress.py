@@ -1,4 +1,4 @@
-"""What a long job shows, and how it is asked to stop."""
+"""Progress of a long job, and requests to stop it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import FrameType
 
 from tqdm import tqdm
 
-LINE_EVERY = 60.0  # seconds between two lines of progress, where there is no terminal
+LINE_EVERY = 60.0  # seconds between two lines of progress without a terminal
 
 
 class Interrupted(Exception):
@@ -19,13 +19,13 @@ class Interrupted(Exception):
 
 
 class StopRequest:
-    """Turns Ctrl-C and SIGTERM into a flag while the context is entered.
+    """A context in which Ctrl-C and SIGTERM set a flag.
 
-    Worker threads ask `requested`; a second Ctrl-C interrupts the main thread at once.
-    Outside the main thread, where Python allows no handlers, it is only the flag.
+    Worker threads read `requested`. A second Ctrl-C interrupts the main thread at once. Outside the
+    main thread, where Python allows no handlers, there is only the flag.
 
     Args:
-        elsewhere: whether another process of the job wants it to stop.
+        elsewhere: function that returns whether another process has requested to stop the job.
     """
 
     def __init__(self, elsewhere: Callable[[], bool] = lambda: False) -> None:
@@ -63,14 +63,14 @@ class StopRequest:
 
 
 class MovesBar:
-    """Progress in trial moves or steps: a bar on a terminal, elsewhere a line a minute on standard
-    error.
+    """Progress in trial moves or steps: a bar on a terminal, otherwise one line per minute on
+    standard error.
 
     Args:
-        description: words before the bar.
-        total: trial moves or steps of the whole job.
-        unit: what is counted.
-        quiet: show nothing.
+        description: text before the bar.
+        total: number of trial moves or steps of the whole job.
+        unit: name of what is counted.
+        quiet: whether to show nothing.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""One system divided among MPI ranks: what they say to each other."""
+"""Communication of the MPI ranks that share one system."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _LARGEST = 1 << 30  # bytes of a message
 class Ranks:
     """The ranks of an mpi4py communicator that share a system.
 
-    All of them make the same calls in the same order. The communicator may be used for other things
-    in between: messages go through a duplicate of it.
+    All ranks make the same calls in the same order. The communicator may be used for other
+    messages, because these ranks communicate through a duplicate of it.
 
     Args:
-        communicator: of mpi4py, with at least two ranks.
+        communicator: communicator of mpi4py with at least two ranks.
         timeout: seconds after which a silent rank is an error (default MANYMOVE_TIMEOUT, or 60).
 
     Raises:
@@ -58,10 +58,10 @@ class Ranks:
 
     @classmethod
     def of(cls, communicator: Any, timeout: float | None = None) -> Ranks | None:
-        """Those of a communicator; None if there is no other rank.
+        """The ranks of a communicator; None if there is a single rank.
 
         Raises:
-            TypeError: it is no communicator of mpi4py.
+            TypeError: the object is not a communicator of mpi4py.
         """
         if communicator is None:
             return None
@@ -104,7 +104,7 @@ class Ranks:
         self._watched.wait(requests, to_below, to_above, from_below, from_above)
 
     def sum_in_place(self, values: np.ndarray) -> None:
-        """The sums over all ranks, float64 or uint64."""
+        """Replace float64 or uint64 values by their sums over all ranks."""
         self._watched.sum(values)
 
     def share(self, size: int) -> tuple[int, int, int]:
@@ -134,7 +134,7 @@ class Ranks:
 
     @property
     def _watched(self) -> Channel:
-        """The channel, which objects of other timeouts may use as well."""
+        """The channel, which objects with other timeouts may use as well."""
         self._channel.watchdog.limit = self._timeout
         return self._channel
 
@@ -151,8 +151,8 @@ class Ranks:
         fails on some, all raise the error of the lowest of them.
 
         Args:
-            task: of this rank.
-            patient: the task may take longer than half the timeout.
+            task: function that this rank calls.
+            patient: whether the task may take longer than half of the timeout.
         """
         return self._watched.together(task, patient)
 
@@ -170,7 +170,7 @@ class Ranks:
         return self._watched.answering()
 
     def any(self, flag: bool) -> bool:
-        """Whether it is true on one of the ranks."""
+        """Whether a condition is true on at least one rank."""
         flags = np.array([flag], dtype=np.uint64)
         self.sum_in_place(flags)
         return bool(flags[0])

@@ -1,5 +1,5 @@
-"""What the jobs behind `manymove disks`, `electrolyte` and `adsorption` have in common: replicas
-over threads and ranks, each an engine from its start to its last move, with checkpoints."""
+"""The common part of the jobs of `manymove disks`, `electrolyte` and `adsorption`: replicas over
+threads and ranks. A replica is an engine from its start to its last move, with checkpoints."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from manymove.jobs.world import World, run_concurrently, share_of_threads
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What the user asked for; the options of the commands say what each means.
+    """The settings of a job, which are those of the options of the command.
 
     Attributes:
         given: the options of the command, stored for `--resume`.
-        folder: of the command, where `output` is that of one of several runs.
+        folder: folder of the command, if `output` is that of one of several runs.
     """
 
     equilibrate: int
@@ -60,7 +60,7 @@ def at_least(option: str, value: int, least: int) -> None:
 
 @dataclass(frozen=True)
 class Result:
-    """What one replica did; without a state_hash it was stopped before it began."""
+    """The result of a replica. Without a state_hash the replica was stopped before it began."""
 
     replica: int
     seed: int
@@ -78,12 +78,12 @@ class Result:
 
 
 def seconds_of(started: Sequence[Result]) -> float:
-    """From the first move of a session to its last, over all replicas."""
+    """Time in seconds from the first move of a session to its last, over all replicas."""
     return max((r.ended for r in started), default=0) - min((r.began for r in started), default=0)
 
 
 def of_all(settings: Settings, results: Sequence[Result], ranks: int) -> dict[str, Any]:
-    """What the summaries of all jobs have in common."""
+    """The entries that the summaries of all jobs have."""
     started = [r for r in results if r.state_hash is not None]
     first = (started or results)[0]
     trial_moves = sum(r.trial_moves for r in started)
@@ -108,10 +108,10 @@ class Replica(ABC):
     """One engine from its start to its last move, in a thread of its own.
 
     Args:
-        index: of the replica; its seed is that of the settings plus this.
-        settings: of the job.
-        device, threads: of the engine.
-        stop: what ends it early, with a checkpoint.
+        index: index of the replica, which is added to the seed of the settings.
+        settings: settings of the job.
+        device, threads: device and number of threads of the engine.
+        stop: request that ends the replica early, with a checkpoint.
     """
 
     Result: ClassVar[type[Result]]
@@ -178,20 +178,21 @@ class Replica(ABC):
 
     @abstractmethod
     def _course(self, engine: Any) -> None:
-        """From where the engine is to the end."""
+        """Run the engine from its present state to the end."""
 
     @abstractmethod
     def _write_records(self, engine: Any) -> None:
-        """What was measured so far; a resumed run drops what a crash left ahead of the state."""
+        """Write the records. A resumed run drops records that a crash has left ahead of the
+        state."""
 
     @abstractmethod
     def _found(self, engine: Any) -> dict[str, Any]:
-        """What its results have besides."""
+        """The further entries of its results."""
 
     # ---- what it is made of ----------------------------------------------------------------------
 
     def _moves(self, engine: Any) -> int:
-        """What the progress bar counts."""
+        """The number that the progress bar counts."""
         return engine.trial_moves
 
     def _check_stop(self) -> None:
@@ -209,8 +210,8 @@ class Replica(ABC):
             self._save(engine)
 
     def _save(self, engine: Any) -> None:
-        """Records come first, so that they are never behind the state; each file is durable before
-        the next one is touched, and its predecessor is kept."""
+        """Write a checkpoint. Records are written first, so that they are never behind the state.
+        Each file is durable before the next one is written, and its predecessor is kept."""
         self._write_records(engine)
         engine.save(self._state, keep_previous=self._state in self._whole)
         self._whole.add(self._state)
@@ -230,11 +231,11 @@ class Replica(ABC):
         self._whole.add(self._records_file)
 
     def _newest(self) -> tuple[Path, Path]:
-        """The records and the state to resume from: the newest that are whole.
+        """The newest undamaged records and state to resume from.
 
         Raises:
             FileNotFoundError: there is no checkpoint.
-            ValueError: the last one and the one before it are damaged.
+            ValueError: the last checkpoint and the previous one are damaged.
         """
         last = (self._records_file, self._state)
         before = tuple(map(files.previous, last))
@@ -258,8 +259,8 @@ class Replica(ABC):
     def _refuse_others(
         self, held_and_asked: dict[str, tuple[Any, Any]], tolerance: float | None = None
     ) -> None:
-        """Refuse a checkpoint of another run, by the option that differs: at all, or as a number
-        by more than a relative tolerance."""
+        """Refuse a checkpoint of another run, and name the option that differs. Numbers are
+        compared with the relative tolerance."""
         for option, (held, asked) in held_and_asked.items():
             same = held == asked
             if tolerance is not None and not same:
@@ -281,13 +282,13 @@ def run_share(
     """Run this rank's replicas, several at a time, with a progress bar.
 
     Args:
-        settings: of the job.
+        settings: settings of the job.
         world: all ranks.
-        indices: of this rank's replicas.
-        make: a replica from the arguments of `Replica`.
-        description: before the bar.
-        moves: of all of them, as their `moves` count them.
-        at_once: replicas that run at the same time, at most.
+        indices: indices of this rank's replicas.
+        make: function that makes a replica from the arguments of `Replica`.
+        description: text before the progress bar.
+        moves: total number of moves, as the replicas count them.
+        at_once: maximum number of replicas that run at the same time.
 
     Returns:
         the results, in the order of the indices.
@@ -342,10 +343,11 @@ def on_all_ranks(settings: Settings, world: World, share: Callable[[], list[Any]
 
 
 def claim(settings: Settings, world: World) -> None:
-    """Make sure that the output folder may be written, by the first rank for all. Collective.
+    """Make sure that the output folder may be written. The first rank checks it for all; the call
+    is collective.
 
     Raises:
-        OSError, ValueError: as `output_folder.claim`.
+        OSError, ValueError: an error of `output_folder.claim`.
     """
 
     def refusal() -> Exception | None:

@@ -1,4 +1,4 @@
-"""What jobs leave behind: summary.json, tables in CSV, pictures, and the lines at the end."""
+"""The results of jobs: summary.json, tables in CSV, pictures, and the lines at the end."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from manymove.analysis.notation import with_error
 
 
 def number(value: float) -> float | None:
-    """JSON knows no NaN."""
+    """The number, or None for NaN, which JSON does not have."""
     return float(value) if math.isfinite(value) else None
 
 
 def hash_of(hashes: Sequence[str | None]) -> str | None:
-    """The hash of one replica; of several, 16 hexadecimal digits of all, in order."""
+    """The hash of a replica, or a hash of 16 hexadecimal digits of several replicas in order."""
     if len(hashes) < 2:
         return hashes[0] if hashes else None
     return hashlib.sha256("".join(h or "" for h in hashes).encode()).hexdigest()[:16]
 
 
 def made_by() -> dict[str, str]:
-    """The version of this package, and now."""
+    """The version of this package, and the present time."""
     return {"version": version("manymove"), "date": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Replace the file at once, so that a reader never sees half of it; folders are made."""
+    """Replace the file atomically, so that a reader never sees a part of it. Folders are made."""
     files.make_folder(path.parent)
     with files.replace(path) as file:
         file.write((json.dumps(content, indent=2) + "\n").encode())
@@ -55,7 +55,7 @@ def lines(rows: Sequence[tuple[str, str]]) -> str:
 
 # ---- equilibrium -------------------------------------------------------------------------------
 
-ENOUGH = 20  # relaxation times that a run should be long
+ENOUGH = 20  # length of a run in relaxation times that is sufficient
 
 
 def equilibration(
@@ -65,17 +65,18 @@ def equilibration(
     drifts: Sequence[tuple[str, float | None, float | None, str]],
     converged: bool | None,
 ) -> dict[str, Any]:
-    """What a summary says about equilibrium.
+    """The entries of a summary about equilibration.
 
     Args:
-        length: of the measured part of the run.
-        unit: of the length: sweeps or steps.
-        times: relaxation times by what relaxes; None where there are too few records.
-        drifts: what, second half of the records less the first, its error, unit.
-        converged: whether the blocking error of the result has; None if it is not by blocking.
+        length: length of the measured part of the run.
+        unit: unit of the length, sweeps or steps.
+        times: relaxation times by the name of the quantity; None if there are too few records.
+        drifts: for each quantity its name, the mean of the second half of the records minus that of
+            the first half, its error, and its unit.
+        converged: whether the blocking error of the result has converged; None for other errors.
 
     Returns:
-        `equilibrated` (None if there are too few records to tell), `relaxation_time`, `warnings`.
+        `equilibrated` (None if there are too few records to decide), `relaxation_time`, `warnings`.
     """
     known = {what: time for what, time in times.items() if time is not None}
     slowest = max(known, key=lambda what: known[what], default=None)
@@ -95,7 +96,7 @@ def equilibration(
 
 
 def drifting(unit: str, what: str, drift: float | None, error: float | None, of: str) -> list[str]:
-    """The warning of a quantity that drifts; the arguments are those of `equilibration`."""
+    """The warning of a quantity that drifts. The arguments are those of `equilibration`."""
     if drift is None or error is None or not abs(drift) > 3 * error:
         return []
     return [
@@ -105,8 +106,8 @@ def drifting(unit: str, what: str, drift: float | None, error: float | None, of:
 
 
 def too_short(length: float, unit: str, what: str, time: float, option: str) -> list[str]:
-    """The warning of a run of this length if it is shorter than ENOUGH relaxation times of a
-    quantity. option: the one that makes the run longer."""
+    """The warning of a run that is shorter than ENOUGH relaxation times of a quantity. `option` is
+    the option that makes the run longer."""
     if length >= ENOUGH * time:
         return []
     return [
@@ -126,7 +127,7 @@ def warning_lines(runs: Iterable[tuple[str, dict[str, Any]]]) -> list[str]:
 
 
 def status(summary: dict[str, Any]) -> str:
-    """One run in a table of several: "ok", or what its own table warns of."""
+    """The status of a run in a table of several runs: "ok", or the kinds of its warnings."""
     kinds = dict.fromkeys(text.partition(":")[0] for text in summary["warnings"])
     return "; ".join(
         "too few records" if kind.startswith("too few records") else kind for kind in kinds
@@ -134,7 +135,7 @@ def status(summary: dict[str, Any]) -> str:
 
 
 def stopped(summary: dict[str, Any]) -> str:
-    """What follows the number of sweeps or steps."""
+    """The text after the number of sweeps or steps."""
     if summary["complete"]:
         return ""
     return f" (stopped early{'; --resume continues' if summary['state_hash'] else ''})"

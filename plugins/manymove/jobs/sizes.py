@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Estimates of memory and time before a run starts: what cannot end is refused at once."""
+"""Estimates of memory and time before a run starts. Runs that are too large are refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from manymove.devices import usable_cores
 from manymove.jobs.world import launched_size
 
 YEAR = 3.2e7  # seconds; a run that is estimated to take longer is refused
-# Units of work per second, several times what was measured, on a core of a CPU and on a GPU.
+# Units of work per second on a core of a CPU and on a GPU, several times the measured speeds.
 RATES = {
     "trial moves": (5e7, 3e11),
     "pair terms": (5e9, 5e12),
@@ -24,14 +24,14 @@ def refuse(options: str, memory: float, work: float, unit: str, device: str) -> 
     """Refuse a run that does not fit into memory or takes more than a year.
 
     Args:
-        options: those that say how large it is, with their values.
-        memory: bytes of all processes, at least.
-        work: of the whole run.
-        unit: of the work, a key of `RATES`.
-        device: of the run.
+        options: options that determine the size, with their values.
+        memory: minimum memory of all processes in bytes.
+        work: work of the whole run.
+        unit: unit of the work, a key of `RATES`.
+        device: device of the run.
 
     Raises:
-        ValueError: with the estimate.
+        ValueError: the run is too large; the message has the estimate.
     """
     size = launched_size()
     have = memory_of_this_machine()

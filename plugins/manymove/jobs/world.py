@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from importlib.metadata import version
+from itertools import groupby
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -21,9 +23,9 @@ from manymove.jobs.progress import StopRequest
 
 T = TypeVar("T")
 
-# Environment variables with the rank of a process and the number of ranks: of Open MPI, of MPICH
-# and Intel MPI, of MVAPICH, of a step of Slurm's (an mpirun within one comes first). PMIx tells
-# the rank only.
+# Environment variables with the rank of a process and the number of ranks: those of Open MPI, of
+# MPICH and Intel MPI, of MVAPICH, and of a job step of Slurm (an mpirun inside a step has
+# priority). PMIx has the rank only.
 _LAUNCHERS = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
@@ -32,13 +34,13 @@ _LAUNCHERS = (
 )
 _REPLICAS_PER_GPU = 16
 _FAILED = 7104  # tag of the message that a rank has failed
-_LISTEN = 0.2  # seconds between two looks for such a message
+_LISTEN = 0.2  # seconds between two checks for such a message
 _HEARD = 0.5  # seconds for the launcher to print a rank's message before the rank aborts all
 
 
 def _launched() -> tuple[int, int | None, str]:
-    """Rank and number of ranks (None if not told) according to the launcher, before MPI is
-    initialized, and the variable that tells."""
+    """Rank and number of ranks (None if unknown) according to the launcher, before MPI is
+    initialized, and the name of the variable."""
     for rank, size in _LAUNCHERS:
         if size in os.environ:
             return int(os.environ.get(rank, "0")), int(os.environ[size]), size
@@ -53,20 +55,21 @@ def launched_rank() -> int:
 
 
 def launched_size() -> int:
-    """Number of ranks according to the launcher, 1 if it does not tell."""
+    """Number of ranks according to the launcher, 1 if it is unknown."""
     return _launched()[1] or 1
 
 
 def require_one_process(command: str, instead: str) -> None:
-    """Refuse several ranks, which would all write the same files, where a command is for one.
+    """Refuse several ranks for a command of one process, because all would write the same files.
 
     Raises:
-        RuntimeError: a launcher started this process with others.
+        RuntimeError: a launcher has started this process together with others.
     """
     rank, size, _ = _launched()
     if rank > 0 or size not in (1, None):
         raise RuntimeError(
-            f"{command} is for one process, mpirun or srun started {size or 'several'}: {instead}"
+            f"{command} is for one process, but mpirun or srun has started {size or 'several'}: "
+            f"{instead}"
         )
 
 
@@ -75,9 +78,11 @@ class World:
     """The MPI ranks that share a job; a single process is a world of one.
 
     Attributes:
-        rank, size: of this process among all.
-        local_rank: among those of the same machine.
-        cores: CPU cores that fall to this process, at least 1.
+        rank, size: rank of this process, and number of all ranks.
+        local_rank: rank of this process among those of the same machine.
+        cores: number of CPU cores for this process, at least 1.
+        hosts: where the ranks are, such as "0-1 on node1, 2-3 on node2"; empty if all are on one
+            host.
     """
 
     rank: int = 0
@@ -85,15 +90,16 @@ class World:
     local_rank: int = 0
     cores: int = field(default_factory=lambda: len(usable_cores()))
     communicator: Any = None
+    hosts: str = ""
 
     @classmethod
     def connect(cls) -> World:
-        """Join the other ranks if the process was started by mpirun, srun or the like.
+        """Join the other ranks if a launcher such as mpirun or srun has started the process.
 
         Raises:
-            ImportError: it was, with several ranks, but mpi4py is not installed.
-            RuntimeError: it was, but the MPI of mpi4py does not see the other ranks, and all would
-                write the same files.
+            ImportError: there are several ranks, but mpi4py is not installed.
+            RuntimeError: there are several ranks, but the MPI of mpi4py does not see the others, so
+                that all would write the same files.
         """
         rank, launched, variable = _launched()
         if launched == 1:
@@ -112,19 +118,32 @@ class World:
                 f"its MPI (srun: --mpi=pmix or pmi2), or unset {variable} for runs of their own"
             )
         try:
-            return cls.of(MPI.COMM_WORLD)
+            world = cls.of(MPI.COMM_WORLD)
         except RankLost as error:
             cls(communicator=MPI.COMM_WORLD).abort(str(error))
+        if world.hosts and rank == 0:
+            print(f"messages travel through MPI; ranks {world.hosts}", file=sys.stderr)
+        return world
 
     @classmethod
     def of(cls, everyone: Any) -> World:
-        """The ranks of an mpi4py communicator. All ranks call this together."""
-        rank, mine = everyone.rank, (_machine(), usable_cores())
-        all_ranks = Channel.of(everyone, "world").all(mine) if everyone.size > 1 else [mine]
-        local_rank = sum(machine == mine[0] for machine, _ in all_ranks[:rank])
-        # Ranks bound to cores of their own keep them; those with the same cores divide them.
-        cores = max(1, len(mine[1]) // all_ranks.count(mine))
-        return cls(rank, everyone.size, local_rank, cores, everyone)
+        """The ranks of an mpi4py communicator. All ranks call this together.
+
+        Raises:
+            RuntimeError: the ranks run different versions of this package.
+        """
+        rank, mine = everyone.rank, (_machine(), usable_cores(), version("manymove"))
+        every = Channel.of(everyone, "world").all(mine) if everyone.size > 1 else [mine]
+        machines = [machine for machine, *_ in every]
+        versions = {number: machine[0] for machine, _, number in every}
+        if len(versions) > 1:
+            text = ", ".join(f"{number} on {host}" for number, host in versions.items())
+            raise RuntimeError(f"the ranks run different versions of manymove: {text}")
+        # Ranks that are bound to different cores keep them; ranks with the same cores divide them.
+        cores = max(1, len(mine[1]) // every.count(mine))
+        hosts = _by_host(machines) if len(set(machines)) > 1 else ""
+        local_rank = machines[:rank].count(mine[0])
+        return cls(rank, everyone.size, local_rank, cores, everyone, hosts)
 
     @property
     def _channel(self) -> Channel | None:
@@ -133,29 +152,29 @@ class World:
         return Channel.of(self.communicator, "world")
 
     def share(self, items: Sequence[T]) -> list[T]:
-        """The items that fall to this rank."""
+        """The items of this rank."""
         return list(items[self.rank :: self.size])
 
     def gather(self, items: list[T]) -> list[T]:
         """The items of all ranks, on every rank, however long the others compute.
 
         Raises:
-            RankLost: another rank is silent: it neither makes this call nor asks `stop_request`.
+            RankLost: another rank is silent: it neither makes this call nor reads `stop_request`.
         """
         if self._channel is None:
             return items
         return [item for part in self._channel.all(items) for item in part]
 
     def stop_request(self) -> StopRequest:
-        """A request by the user, or by another rank that has failed. Asking it tells ranks that
-        wait that this one is alive."""
+        """A request to stop by the user, or by another rank that has failed. Reading it tells
+        waiting ranks that this one is alive."""
         return StopRequest(_Listener(self._channel)) if self._channel else StopRequest()
 
     def failures(self, mine: Exception | None) -> list[str]:
-        """What has failed on the ranks, in their order; each calls it at the end of its part.
+        """The failures of all ranks in their order. Each rank calls it at the end of its part.
 
-        A rank that fails tells the others, whose `stop_request` then asks them to stop: they come
-        here soon, with their checkpoints written.
+        A rank that fails notifies the others, whose `stop_request` then becomes true. They write
+        their checkpoints and make this call within seconds.
         """
         channel = self._channel
         if channel is None:
@@ -169,8 +188,8 @@ class World:
         return [text for _, text in failed]
 
     def abort(self, message: str) -> NoReturn:
-        """End the processes of all ranks, one that is silent included, with a message on the
-        standard error."""
+        """End the processes of all ranks, including silent ones, with a message on the standard
+        error."""
         print(f"manymove: error: {message}", file=sys.stderr, flush=True)
         if self.communicator is not None:
             time.sleep(_HEARD)
@@ -178,7 +197,7 @@ class World:
         raise SystemExit(2)
 
     def device(self, wanted: str) -> str:
-        """This rank's device: with "auto" and "cuda", GPUs are dealt out by local rank."""
+        """The device of this rank. With "auto" and "cuda" the local rank determines the GPU."""
         gpus = len(_core.cuda_devices())
         if self.size > 1 and gpus and wanted in ("auto", "cuda"):
             return f"cuda:{self.local_rank % gpus}"
@@ -189,18 +208,27 @@ class World:
         return of_all and max(1, -((self.rank - of_all) // self.size))
 
 
-def _machine() -> str:
-    """A name that all processes of a machine share, and no others. Containers of one kernel with
-    different host names count as different machines."""
+def _machine() -> tuple[str, str]:
+    """The name of the host, and with it a name that is the same for all processes of a machine and
+    for no others. Containers of one kernel with different host names count as different
+    machines."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
-            return file.read() + platform.node()
+            return platform.node(), file.read()
     except OSError:
-        return platform.node()
+        return platform.node(), ""
+
+
+def _by_host(machines: Sequence[tuple[str, str]]) -> str:
+    parts = []
+    for machine, group in groupby(range(len(machines)), machines.__getitem__):
+        first, *others = group
+        parts.append(f"{first}{f'-{others[-1]}' if others else ''} on {machine[0]}")
+    return ", ".join(parts)
 
 
 class _Listener:
-    """Whether another rank has failed. Several threads may ask; each time, waiting ranks get an
+    """Whether another rank has failed. Several threads may read it; each time, waiting ranks get an
     answer."""
 
     def __init__(self, channel: Channel) -> None:
@@ -223,7 +251,7 @@ class _Listener:
 def share_of_threads(
     device: str, threads: int | None, replicas: int, cores: int
 ) -> list[int | None]:
-    """Threads of each concurrent engine, one entry per replica that runs at the same time.
+    """Number of threads of each concurrent engine, one entry per replica that runs at a time.
 
     CPU engines share `threads` (by default all cores); engines on a GPU leave the choice to the
     engine.
@@ -241,7 +269,7 @@ def run_concurrently(
     stop: StopRequest,
     show: Callable[[], None],
 ) -> list[T]:
-    """Run the tasks in at most `workers` threads; `show` is called several times a second.
+    """Run the tasks in at most `workers` threads. `show` is called several times per second.
 
     The first exception stops the other tasks and is raised.
     """

