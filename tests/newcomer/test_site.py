@@ -31,7 +31,8 @@ FIND = r"""
   // Formulas: MathJax replaces the text of all elements of the class "math".
   if (window.MathJax && MathJax.startup) await MathJax.startup.promise;
   for (const math of document.querySelectorAll(".math"))
-    if (!math.querySelector("mjx-container, math")) found.push("raw formula: " + short(math.innerText));
+    if (!math.querySelector("mjx-container, math"))
+      found.push("raw formula: " + short(math.innerText));
   for (const error of document.querySelectorAll("mjx-merror, [data-mjx-error]"))
     found.push("formula with an error: " + short(error.innerText || error.title));
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);

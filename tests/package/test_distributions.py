@@ -221,7 +221,7 @@ def text(path: str) -> str:
 
 def test_workflows_run_steps_of_the_script():
     steps = set(re.findall(r"^#   (\w+) ", text(".ci/run"), re.MULTILINE))
-    assert {"test", "docs", "lint", "wheels", "trial"} == steps
+    assert {"test", "docs", "lint", "newcomer", "wheels", "trial"} == steps
     commands = []
     for path in (ROOT / ".github/workflows").glob("*.yml"):
         commands += re.findall(r"^ *- run: (.*)$", path.read_text(), re.MULTILINE)
