@@ -63,6 +63,60 @@ def test_all_parts_have_one_version():
         assert f'\n  version: "{version}"\n' in recipe.read_text(), recipe
 
 
+def dois(text: str) -> set[str]:
+    return set(re.findall(r"10\.\d{4}/[\w.]+\w", text))
+
+
+def test_the_papers_are_the_same_everywhere():
+    papers = dois(text("CITATION.cff"))
+    assert len(papers) == 4
+    assert dois(text("docs/citing.md")) == papers
+    for distribution in LICENSES:
+        urls = installed(distribution).metadata.get_all("Project-URL")
+        assert dois(" ".join(urls)) == papers and len(urls) == len(papers)
+
+
+def test_the_citation_names_all_parts_with_their_licenses():
+    whole, *parts = re.split(r"^  - type: software$", text("CITATION.cff"), flags=re.MULTILINE)
+    name, _, description = re.search(r'^title: "(.*)"$', whole, re.MULTILINE)[1].partition(": ")
+    metadata = installed("manymove").metadata
+    assert name == metadata["Name"]
+    assert description.lower() == metadata["Summary"].lower()
+    assert f"\nlicense: {LICENSES[name]} " in whole
+    assert f"name: {project(name)['project']['authors'][0]['name']}\n" in whole
+    licenses = {"manymove-lammps": LICENSES["manymove-lammps"], "hoomd.manymove": LICENSES[name]}
+    for part, license in licenses.items():
+        (entry,) = (each for each in parts if f'title: "{part}: ' in each)
+        assert f"\n    license: {license}\n" in entry
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/citing.md"])
+def test_pages_name_both_licenses(page):
+    assert "BSD 3-Clause" in text(page)
+    assert LICENSES["manymove-lammps"] == "GPL-2.0-only"
+    assert re.search(r"GNU GPL.*?version 2(?!,? or later)", text(page), re.DOTALL)
+
+
+def test_versions_of_python_agree():
+    package = project("manymove")
+    listed = {
+        distribution: re.findall(
+            r"^Programming Language :: Python :: 3\.(\d+)$",
+            "\n".join(installed(distribution).metadata.get_all("Classifier")),
+            re.MULTILINE,
+        )
+        for distribution in LICENSES
+    }
+    (first, *_) = versions = listed["manymove"]
+    assert listed["manymove-lammps"] == versions
+    assert {installed(d).metadata["Requires-Python"] for d in LICENSES} == {f">=3.{first}"}
+    # A wheel for each version below that of the stable ABI, and one for all others.
+    stable = package["tool"]["scikit-build"]["wheel"]["py-api"]
+    built = [re.match(r"cp3(\d+)-", b)[1] for b in package["tool"]["cibuildwheel"]["build"]]
+    assert built == [v for v in versions if int(v) <= int(stable.removeprefix("cp3"))]
+    assert f"Python 3.{first} or later" in text("README.md")
+
+
 def test_manymove_is_built_and_installed_without_lammps():
     required = [r for r in installed("manymove").requires if "extra ==" not in r]
     assert names(required) == {"numpy", "typer", "tqdm", "gsd"}
