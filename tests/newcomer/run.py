@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -58,7 +59,7 @@ class Newcomer:
             environment["PATH"] = f"{bin}{os.pathsep}{environment['PATH']}"
         self._steps += 1
         log = FOLDER / f"{self._steps:02}-{re.sub(r'[^a-z]+', '-', name.lower())}.log"
-        began = time.monotonic()
+        began, processor = time.monotonic(), processor_time()
         with log.open("w") as output:
             done = subprocess.run(
                 ["bash", "-euc", command],
@@ -68,11 +69,12 @@ class Newcomer:
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
-        seconds = time.monotonic() - began
+        seconds, processor = time.monotonic() - began, processor_time() - processor
         lines = log.read_text(errors="replace").splitlines()
         counts = next((line.strip("= ") for line in reversed(lines) if REPORT.search(line)), "")
         result = "FAILED" if done.returncode else "ok"
-        print(f"{result:6} {seconds:5.0f} s  {name}{': ' if counts else ''}{counts}")
+        times = f"{seconds:5.0f} s ({processor:.0f} s of processor time)"
+        print(f"{result:6} {times:34} {name}{': ' if counts else ''}{counts}")
         shown = lines[-20:] if done.returncode else []
         shown += sorted({line for line in lines if line.startswith("SKIPPED")} - set(shown))
         for line in shown:
@@ -101,8 +103,15 @@ class Newcomer:
     def summary(self) -> int:
         minutes = (time.monotonic() - self._began) / 60
         count = f"{self._steps} steps in {minutes:.1f} minutes"
+        count += f" ({processor_time() / 60:.1f} minutes of processor time)"
         print(f"newcomer: {count}; failed: {', '.join(self.failed) or 'none'}. Output: {FOLDER}")
         return bool(self.failed)
+
+
+def processor_time() -> float:
+    """Seconds of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def has_gpu() -> bool:
