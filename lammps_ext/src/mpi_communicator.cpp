@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "comm.h"
-#include "core/build.h"
+#include "core/common/build.h"
 #include "core/common/heartbeat.h"
 #include "core/common/text.h"
 #include "error.h"

@@ -4,7 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "core/build.h"
+#include "core/common/build.h"
 #include "core/common/devices.h"
 #include "core/common/simd.h"
 

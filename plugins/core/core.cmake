@@ -152,8 +152,7 @@ endforeach()
 file(GLOB plain_sources CONFIGURE_DEPENDS ${plain_globs})
 file(GLOB cpu_sources CONFIGURE_DEPENDS ${cpu_globs})
 list(REMOVE_ITEM plain_sources ${cpu_sources})
-list(APPEND plain_sources ${CMAKE_CURRENT_LIST_DIR}/build.cpp)
-set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/build.cpp PROPERTIES
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/common/build.cpp PROPERTIES
                             COMPILE_DEFINITIONS MANYMOVE_CORE_BUILD="${MANYMOVE_CORE_BUILD}")
 add_library(manymove_plain OBJECT ${plain_sources})
 target_link_libraries(manymove_plain PRIVATE manymove_flags)

@@ -96,7 +96,8 @@ class Newcomer:
 
     def trials(self, name: str, bin: Path) -> None:
         """What is tried in each environment."""
-        self.step(f"{name}: pytest", "pip install -q 'pytest>=7'", bin)
+        # The page of LAMMPS' Python module needs the extra "mpi".
+        self.step(f"{name}: pytest", "pip install -q 'pytest>=7' 'mpi4py>=4'", bin)
         for trial, selection in TRIALS.items():
             self.tests(f"{name}: {trial}", selection, bin)
 

@@ -192,6 +192,7 @@ def copied_plugin(tmp_path, monkeypatch) -> Path:
     """The plugin in a folder without a core."""
     folder = Path(shutil.copytree(manymove.lammps.plugin_directory(), tmp_path / "plugin"))
     monkeypatch.setattr(host, "plugin_directory", lambda: str(folder))
+    monkeypatch.delenv("LAMMPS_PLUGIN_PATH", raising=False)  # the package lammps sets it
     return folder
 
 
@@ -264,7 +265,7 @@ def test_cmake_finds_the_core(tmp_path):
         "target_link_libraries(user PRIVATE manymove_core)\n"
     )
     (tmp_path / "user.cpp").write_text(
-        '#include <cstdio>\n#include "core/build.h"\n#include "core/common/simd.h"\n'
+        '#include <cstdio>\n#include "core/common/build.h"\n#include "core/common/simd.h"\n'
         'int main() { std::printf("%s, %s", manymove_core_build(),'
         " manymove::simd_levels().front().c_str()); }\n"
     )
