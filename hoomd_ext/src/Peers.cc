@@ -4,7 +4,7 @@
 #include <hoomd/ExecutionConfiguration.h>
 
 #if defined(ENABLE_MPI)
-#include "core/common/mpi_channel.h"
+#include "core/parallel/mpi_host.h"
 #endif
 
 namespace manymove::host {
@@ -12,7 +12,7 @@ namespace manymove::host {
 std::unique_ptr<Communicator> peers_of(const hoomd::ExecutionConfiguration& configuration) {
 #if defined(ENABLE_MPI)
   if (configuration.getNRanks() > 1)
-    return std::make_unique<MpiCommunicator>(configuration.getMPICommunicator());
+    return std::make_unique<HostCommunicator>(configuration.getMPICommunicator());
 #endif
   (void)configuration;
   return nullptr;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The MPI ranks of a HOOMD-blue partition, for messages between any two of them.
+// The MPI ranks of a HOOMD-blue partition.
 #pragma once
 
 #include <memory>
 
-#include "core/common/communicator.h"
+#include "core/parallel/communicator.h"
 
 namespace hoomd {
 class ExecutionConfiguration;

@@ -9,7 +9,7 @@
 
 #include "atom.h"
 #include "comm.h"
-#include "core/common/devices.h"
+#include "core/runtime/devices.h"
 #include "domain.h"
 #include "error.h"
 #include "modify.h"

@@ -10,7 +10,8 @@
 #include "atom.h"
 #include "comm.h"
 #include "core/adsorption/model.h"
-#include "core/common/text.h"
+#include "core/runtime/fingerprint.h"
+#include "core/runtime/text.h"
 #include "domain.h"
 #include "error.h"
 #include "force.h"
@@ -132,8 +133,7 @@ void FixManymoveWRMC::init() {
 // Of where the atoms that must not move are, and of the box; the same on all ranks.
 std::uint64_t FixManymoveWRMC::fingerprint() const {
   const auto mix = [](std::uint64_t h, double value) {
-    h = (h ^ manymove::bits_of(value)) * 0xbf58476d1ce4e5b9u;
-    return h ^ h >> 31;
+    return manymove::split_mix(h ^ manymove::bits_of(value));
   };
   std::uint64_t mine = 0, total = 0;
   for (int i = 0; i < atom->nlocal; ++i) {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "comm.h"
-#include "core/common/build.h"
-#include "core/common/heartbeat.h"
-#include "core/common/text.h"
+#include "core/parallel/heartbeat.h"
+#include "core/runtime/build.h"
+#include "core/runtime/text.h"
 #include "error.h"
 #include "lammps.h"
 

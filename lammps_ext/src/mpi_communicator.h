@@ -7,12 +7,12 @@
 #include <string>
 #include <utility>
 
-#include "core/common/mpi_channel.h"
+#include "core/parallel/mpi_host.h"
 #include "pointers.h"
 
 namespace LAMMPS_NS {
 
-using manymove::MpiCommunicator;
+using MpiCommunicator = manymove::HostCommunicator;
 
 // Makes the text an error of LAMMPS: one of all ranks, or an abort if some rank does not answer.
 [[noreturn]] void report(LAMMPS* lmp, const std::string& text, bool everyone);

@@ -11,7 +11,7 @@
 
 #include "atom.h"
 #include "comm.h"
-#include "core/common/simd.h"
+#include "core/runtime/simd.h"
 #include "domain.h"
 #include "error.h"
 #include "force.h"
@@ -85,8 +85,8 @@ void PairManymoveDPD::add_forces(std::uint64_t number, const manymove::dpd::Pair
       atom->type,
       tags(),
       image_.empty() ? nullptr : reinterpret_cast<const int (*)[3]>(image_.data())};
-  const manymove::dpd::NeighbourList neighbors{list->inum, list->ilist, list->numneigh,
-                                               list->firstneigh};
+  const manymove::dpd::NeighborList neighbors{list->inum, list->ilist, list->numneigh,
+                                              list->firstneigh};
   double energy = 0;
   try {
     forces_->add(table(), particles, neighbors, seed(), number,

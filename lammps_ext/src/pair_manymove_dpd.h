@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/dpd/pairs.h"
+#include "core/dpd/pair_forces.h"
 #include "pair.h"
 
 namespace LAMMPS_NS {

@@ -6,7 +6,7 @@
 
 #include <stdexcept>
 
-#include "core/dpd/functions.h"
+#include "core/dpd/testing.h"
 #include "positions.h"
 
 namespace nb = nanobind;

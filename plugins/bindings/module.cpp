@@ -4,14 +4,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "core/common/build.h"
-#include "core/common/devices.h"
-#include "core/common/simd.h"
+#include "core/runtime/build.h"
+#include "core/runtime/devices.h"
+#include "core/runtime/simd.h"
 
 namespace nb = nanobind;
 
-void bind_watchdog(nb::module_& module);
-void bind_packing(nb::module_& module);
+void bind_ranks(nb::module_& module);
 void bind_hard_disks(nb::module_& module);
 void bind_coulomb(nb::module_& module);
 void bind_dpd(nb::module_& module);
@@ -70,8 +69,7 @@ NB_MODULE(_core, module) {
         return info;
       },
       "How this module was built.");
-  bind_watchdog(module);
-  bind_packing(module);
+  bind_ranks(module);
   bind_hard_disks(module);
   bind_coulomb(module);
   bind_dpd(module);

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/common/devices.h"
+#include "core/runtime/devices.h"
 
 namespace manymove::bindings {
 

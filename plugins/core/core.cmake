@@ -7,7 +7,7 @@ include(CheckCXXSourceCompiles)
 
 set(MANYMOVE_CUDA AUTO CACHE STRING "Compile the CUDA engines: AUTO, ON or OFF")
 set_property(CACHE MANYMOVE_CUDA PROPERTY STRINGS AUTO ON OFF)
-set(MANYMOVE_ALGORITHMS adsorption coulomb dpd harddisk CACHE STRING "Algorithms to compile")
+set(MANYMOVE_ALGORITHMS adsorption coulomb dpd hard_particles CACHE STRING "Algorithms to compile")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release)
@@ -115,7 +115,7 @@ if(manymove_cuda)
 endif()
 
 # ---- SIMD levels -------------------------------------------------------------------------------
-# The cpu.cpp of each algorithm is compiled once per level; engine.cpp picks one at run time.
+# cpu/kernels.cpp of each algorithm is compiled once per level; its CPU engine picks one at run time.
 set(manymove_simd_levels baseline)
 set(simd_flags_avx2 -mavx2 -mfma -mbmi2)
 set(simd_flags_avx512 -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mbmi2
@@ -138,34 +138,35 @@ endif()
 list(JOIN manymove_simd_levels " " levels)
 message(STATUS "manymove: SIMD levels ${levels}")
 
-# ---- the core: per algorithm cpu.cpp (once per level), cuda.cu, and plain C++ files --------------
+# ---- the core: per algorithm plain C++ files, cpu/kernels.cpp (once per level) and *.cu ---------
 # The objects of the baseline come first: where several levels emit the same inline function of
 # the standard library, the linker keeps the first, which must run on every machine.
-foreach(folder common ${MANYMOVE_ALGORITHMS})
+foreach(folder runtime parallel ${MANYMOVE_ALGORITHMS})
   if(NOT IS_DIRECTORY ${CMAKE_CURRENT_LIST_DIR}/${folder})
-    message(FATAL_ERROR "MANYMOVE_ALGORITHMS names \"${folder}\", which is not an algorithm")
+    message(FATAL_ERROR "MANYMOVE_ALGORITHMS names \"${folder}\", which is not an algorithm; remove "
+                        "CMakeCache.txt if it is of an earlier version")
   endif()
   list(APPEND plain_globs ${CMAKE_CURRENT_LIST_DIR}/${folder}/*.cpp)
-  list(APPEND cpu_globs ${CMAKE_CURRENT_LIST_DIR}/${folder}/cpu.cpp)
+  list(APPEND kernel_globs ${CMAKE_CURRENT_LIST_DIR}/${folder}/cpu/kernels.cpp)
   list(APPEND cuda_globs ${CMAKE_CURRENT_LIST_DIR}/${folder}/*.cu)
 endforeach()
-file(GLOB plain_sources CONFIGURE_DEPENDS ${plain_globs})
-file(GLOB cpu_sources CONFIGURE_DEPENDS ${cpu_globs})
-list(REMOVE_ITEM plain_sources ${cpu_sources})
-set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/common/build.cpp PROPERTIES
+file(GLOB_RECURSE plain_sources CONFIGURE_DEPENDS ${plain_globs})
+file(GLOB kernel_sources CONFIGURE_DEPENDS ${kernel_globs})
+list(REMOVE_ITEM plain_sources ${kernel_sources})
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/runtime/build.cpp PROPERTIES
                             COMPILE_DEFINITIONS MANYMOVE_CORE_BUILD="${MANYMOVE_CORE_BUILD}")
 add_library(manymove_plain OBJECT ${plain_sources})
 target_link_libraries(manymove_plain PRIVATE manymove_flags)
 set(core_objects $<TARGET_OBJECTS:manymove_plain>)
 foreach(level ${manymove_simd_levels})
-  add_library(manymove_${level} OBJECT ${cpu_sources})
+  add_library(manymove_${level} OBJECT ${kernel_sources})
   target_link_libraries(manymove_${level} PRIVATE manymove_flags)
   target_compile_definitions(manymove_${level} PRIVATE MANYMOVE_SIMD=${level})
   target_compile_options(manymove_${level} PRIVATE ${simd_flags_${level}})
   list(APPEND core_objects $<TARGET_OBJECTS:manymove_${level}>)
 endforeach()
 if(manymove_cuda)
-  file(GLOB cuda_sources CONFIGURE_DEPENDS ${cuda_globs})
+  file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS ${cuda_globs})
   add_library(manymove_kernels OBJECT ${cuda_sources})
   target_link_libraries(manymove_kernels PRIVATE manymove_flags)
   list(APPEND core_objects $<TARGET_OBJECTS:manymove_kernels>)

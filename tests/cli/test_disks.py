@@ -351,7 +351,7 @@ def launched(monkeypatch):
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
         mpi = types.SimpleNamespace(COMM_WORLD=Communicator(size))
-        monkeypatch.setattr(replicas.Channel, "of", lambda communicator, purpose: communicator)
+        monkeypatch.setattr(replicas, "Channel", lambda communicator, purpose: communicator)
         module = types.SimpleNamespace(MPI=mpi) if size else None
         monkeypatch.setitem(sys.modules, "mpi4py", module)
 

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "core/dpd/parameters.h"
+#include "core/dpd/settings.h"
 #include "support/ranks.h"
 #include "support/test.h"
 
@@ -67,7 +67,7 @@ bool knows(const std::vector<int>& ranks, int rank) {
 TEST("the parts of all ranks fill the frame") {
   for_each_decomposition([](const Decomposition& decomposition, const Settings&, std::mt19937&) {
     unsigned __int128 volume = 0;
-    for (const Part& part : decomposition.parts()) {
+    for (const Brick& part : decomposition.parts()) {
       unsigned __int128 product = 1;
       for (int a = 0; a < 3; ++a) product *= std::uint64_t{part.beyond[a]} + 1;
       volume += product;
@@ -80,7 +80,7 @@ TEST("every position is in one part, that of its owner, on both sides of each cu
   for_each_decomposition([](const Decomposition& decomposition, const Settings&,
                             std::mt19937& random) {
     std::vector<std::uint32_t> edges[3];
-    for (const Part& part : decomposition.parts())
+    for (const Brick& part : decomposition.parts())
       for (int a = 0; a < 3; ++a)
         for (const std::uint32_t u : {part.low[a], part.low[a] - 1, part.low[a] + part.beyond[a],
                                       static_cast<std::uint32_t>(random())})
@@ -89,7 +89,7 @@ TEST("every position is in one part, that of its owner, on both sides of each cu
       std::uint32_t at[3];
       for (int a = 0; a < 3; ++a) at[a] = edges[a][random() % edges[a].size()];
       int owners = 0;
-      for (const Part& part : decomposition.parts()) owners += is_in(part, at[0], at[1], at[2]);
+      for (const Brick& part : decomposition.parts()) owners += is_in(part, at[0], at[1], at[2]);
       CHECK_EQUAL(owners, 1);
       const int owner = decomposition.owner(at[0], at[1], at[2]);
       CHECK(is_in(decomposition.parts()[static_cast<std::size_t>(owner)], at[0], at[1], at[2]));
@@ -105,7 +105,7 @@ TEST("a rank knows what is within cutoff and skin of its part, and its owner is 
         BoxFrame straight{settings.box};
         std::fill_n(straight.box.low, 3, 0.0);
         const auto self = static_cast<std::size_t>(decomposition.rank());
-        const Part& part = decomposition.parts()[self];
+        const Brick& part = decomposition.parts()[self];
         const auto uniform = [&] { return static_cast<double>(random()) * 0x1p-32; };
         for (int k = 0; k < 1000; ++k) {
           double way[3], norm = 0, fraction[3];
@@ -125,7 +125,7 @@ TEST("a rank knows what is within cutoff and skin of its part, and its owner is 
           }
           CHECK(is_in(decomposition.here(), at[0], at[1], at[2]));
           const int owner = decomposition.owner(at[0], at[1], at[2]);
-          CHECK(owner == decomposition.rank() || knows(decomposition.neighbours(), owner));
+          CHECK(owner == decomposition.rank() || knows(decomposition.neighbors(), owner));
         }
       });
 }
@@ -134,7 +134,7 @@ TEST("if a rank is another one's neighbor, the other is its neighbor too") {
   for_each_decomposition([](const Decomposition& decomposition, const Settings&, std::mt19937&) {
     const int ranks = decomposition.ranks(), self = decomposition.rank();
     std::vector<std::int64_t> mine(static_cast<std::size_t>(ranks)), theirs(mine);
-    for (const int r : decomposition.neighbours()) {
+    for (const int r : decomposition.neighbors()) {
       CHECK(r != self);
       mine[static_cast<std::size_t>(r)] += 1;
     }
@@ -146,11 +146,11 @@ TEST("if a rank is another one's neighbor, the other is its neighbor too") {
 TEST("what two parts have in common is the same seen from either, and adds up to the whole") {
   for_each_decomposition([](const Decomposition& decomposition, const Settings&, std::mt19937&) {
     const auto& parts = decomposition.parts();
-    const Part& here = decomposition.here();
+    const Brick& here = decomposition.here();
     for (int axis = 0; axis < 3; ++axis) {
       double sum = 0, width = 0;
       std::vector<std::uint32_t> seen;
-      for (const Part& part : parts) {
+      for (const Brick& part : parts) {
         CHECK(std::abs(common_share(here, part, axis) - common_share(part, here, axis)) < 1e-12);
         if (std::find(seen.begin(), seen.end(), part.low[axis]) != seen.end()) continue;
         seen.push_back(part.low[axis]);
@@ -163,7 +163,7 @@ TEST("what two parts have in common is the same seen from either, and adds up to
   });
 }
 
-TEST("every resident particle finds its home, wherever the hosts have it") {
+TEST("every resident particle finds its origin, wherever the hosts have it") {
   for (const int ranks : {1, 2, 5})
     run_communicators(ranks, [&](Communicator& communicator) {
       // Particle `tag` is with host tag % 7 % ranks and resident on rank tag % 11 % ranks; rank 0
@@ -186,12 +186,12 @@ TEST("every resident particle finds its home, wherever the hosts have it") {
           resident.push_back(all[k]);
           which.push_back(k);
         }
-      const auto homes =
-          find_homes(communicator, resident, static_cast<int>(hosted.size()), hosted.data());
-      CHECK_EQUAL(homes.size(), resident.size());
-      for (std::size_t i = 0; i < homes.size(); ++i) {
-        CHECK_EQUAL(homes[i].rank, host(resident[i]));
-        CHECK_EQUAL(homes[i].index, index[which[i]]);
+      const auto origins =
+          find_origins(communicator, resident, static_cast<int>(hosted.size()), hosted.data());
+      CHECK_EQUAL(origins.size(), resident.size());
+      for (std::size_t i = 0; i < origins.size(); ++i) {
+        CHECK_EQUAL(origins[i].rank, host(resident[i]));
+        CHECK_EQUAL(origins[i].index, index[which[i]]);
       }
     });
 }

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "core/adsorption/model.h"
-#include "core/common/macros.h"
-#include "core/common/philox.h"
 #include "core/coulomb/state.h"
 #include "core/dpd/cells.h"
 #include "core/dpd/tea.h"
-#include "core/harddisk/model.h"
+#include "core/hard_particles/model.h"
+#include "core/runtime/macros.h"
+#include "core/runtime/philox.h"
 #include "support/test.h"
 
 using namespace manymove;
@@ -78,7 +78,7 @@ TEST("potentials that wrap around come back") {
 }
 
 TEST("energies are rounded to the nearest quantum, ties to even") {
-  using coulomb::nearest_integer;
+  using manymove::nearest_integer;
   CHECK_EQUAL(nearest_integer(0.5), 0);
   CHECK_EQUAL(nearest_integer(1.5), 2);
   CHECK_EQUAL(nearest_integer(2.5), 2);
@@ -179,9 +179,9 @@ TEST("displacements of disks are even integers, as likely as their opposites") {
   for (const float step : {1.0f, 127.5f, 0x1p-13f}) {
     double sum = 0, most = 0;
     for (std::uint32_t r = 0; r < 0x8000u; ++r) {
-      const float d = harddisk::displacement(r << 8, step);
+      const float d = hard_particles::displacement(r << 8, step);
       CHECK_EQUAL(std::fmod(d, 2.0f), 0.0f);
-      CHECK_EQUAL(harddisk::displacement((0x7fffu - r) << 8, step), -d);
+      CHECK_EQUAL(hard_particles::displacement((0x7fffu - r) << 8, step), -d);
       sum += d;
       most = std::max<double>(most, std::abs(d));
     }
@@ -193,7 +193,7 @@ TEST("displacements of disks are even integers, as likely as their opposites") {
 TEST("the two displacements of a random word do not share bits") {
   for (int bit = 0; bit < 32; ++bit) {
     const std::uint32_t word = 1u << bit;
-    const bool first = word & 0x007fff00u, second = harddisk::other_half(word) & 0x007fff00u;
+    const bool first = word & 0x007fff00u, second = hard_particles::other_half(word) & 0x007fff00u;
     CHECK(!(first && second));
   }
 }
@@ -212,11 +212,11 @@ TEST("displacements of molecules are as likely as their opposites, and below hal
 }
 
 TEST("DPD's positions are rounded to the nearest integer, ties to even") {
-  CHECK_EQUAL(dpd::nearest(0.5f), 0);
-  CHECK_EQUAL(dpd::nearest(1.5f), 2);
-  CHECK_EQUAL(dpd::nearest(-2.5f), -2);
-  CHECK_EQUAL(dpd::nearest(2.5), std::int64_t{2});
-  CHECK_EQUAL(dpd::nearest(0x1p62), std::int64_t{1} << 62);
+  CHECK_EQUAL(manymove::nearest_integer(0.5f), 0);
+  CHECK_EQUAL(manymove::nearest_integer(1.5f), 2);
+  CHECK_EQUAL(manymove::nearest_integer(-2.5f), -2);
+  CHECK_EQUAL(manymove::nearest_integer(2.5), std::int64_t{2});
+  CHECK_EQUAL(manymove::nearest_integer(0x1p62), std::int64_t{1} << 62);
 }
 
 TEST("a step over a periodic face counts the crossing, in both precisions") {

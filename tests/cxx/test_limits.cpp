@@ -11,8 +11,7 @@
 
 #include "core/adsorption/engine.h"
 #include "core/coulomb/engine.h"
-#include "core/dpd/parameters.h"
-#include "core/harddisk/divided.h"
+#include "core/hard_particles/distributed.h"
 #include "support/disks.h"
 #include "support/fluid.h"
 #include "support/ranks.h"
@@ -50,11 +49,11 @@ TEST("DPD has at most 2^30 - 1 particles on a rank") {
 
 TEST("hard disks are at most 2e9, in at most 30000 cells along each edge") {
   const double one[2] = {0, 0};
-  harddisk::Parameters p;
+  hard_particles::Parameters p;
   p.box[0] = p.box[1] = 40000;
-  CHECK_THROWS(harddisk::make_engine(one, 2'000'000'001, p, "cpu", 1), std::invalid_argument,
+  CHECK_THROWS(hard_particles::make_engine(one, 2'000'000'001, p, "cpu", 1), std::invalid_argument,
                "at most 2e9 disks, got 2000000001");
-  CHECK_THROWS(harddisk::make_engine(one, 1, p, "cpu", 1), std::invalid_argument,
+  CHECK_THROWS(hard_particles::make_engine(one, 1, p, "cpu", 1), std::invalid_argument,
                "holds more than 30000 cells");
 }
 
@@ -95,12 +94,9 @@ TEST("pairs of disks of all ranks may be more than 2^32") {
    private:
     std::vector<std::uint64_t> rows_;
   };
-  test::run_ranks(3, [](test::Mailboxes& mail, int rank) {
-    const auto ring = std::make_shared<test::InProcessRing>(mail, rank);
-    const auto engine = harddisk::make_divided_engine(*ring, [&](harddisk::State& whole) {
-      whole.ranks = ring;
-      return std::make_unique<Part>();
-    });
+  test::run_communicators(3, [](Communicator& ranks) {
+    const auto engine = hard_particles::make_distributed_engine(
+        ranks, [](hard_particles::State&) { return std::make_unique<Part>(); });
     CHECK(engine->contact_histogram(0.1, 2) == std::vector<std::uint64_t>({3 * 0xffffffffull, 21}));
     engine->enqueue(100);
     std::vector<std::uint64_t> cycles;

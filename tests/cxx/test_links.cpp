@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/dpd/cpu_partners.h"
-#include "core/dpd/links.h"
+#include "core/dpd/cpu/bonded.h"
+#include "core/dpd/cuda/link_rows.h"
 #include "support/fluid.h"
 #include "support/ranks.h"
 #include "support/test.h"
@@ -196,7 +196,7 @@ TEST("rows have a particle's links in the order of the host, and empty ones wher
   check(rows.specials_of(2), {{60, 2}, {70, 3}, {80, 1}});
 }
 
-TEST("a row that travels behind a record is the same in another seat") {
+TEST("a row that travels behind a record is the same in another slot") {
   struct alignas(16) Record {
     double value[4];
   };
@@ -210,13 +210,13 @@ TEST("a row that travels behind a record is the same in another seat") {
   CHECK_EQUAL(bytes, std::size_t(32 + 7 * 8 + 8));
   alignas(16) char parcel[3 * 96];
   CHECK(3 * bytes <= sizeof parcel);
-  const std::uint32_t leaving[] = {9, 0, 4}, seats[] = {3, 1, 0};
+  const std::uint32_t leaving[] = {9, 0, 4}, slots[] = {3, 1, 0};
   for (std::size_t k = 0; k < 3; ++k)
     copy_row(from.row(leaving[k]), from.words(), row_behind(parcel + k * bytes, sizeof(Record)));
   for (std::size_t k = 0; k < 3; ++k)
-    copy_row(row_behind(parcel + k * bytes, sizeof(Record)), to.words(), to.row(seats[k]));
+    copy_row(row_behind(parcel + k * bytes, sizeof(Record)), to.words(), to.row(slots[k]));
   for (std::size_t k = 0; k < 3; ++k)
-    CHECK(std::equal(from.row(leaving[k]), from.row(leaving[k]) + from.words(), to.row(seats[k])));
+    CHECK(std::equal(from.row(leaving[k]), from.row(leaving[k]) + from.words(), to.row(slots[k])));
   CHECK(std::all_of(to.row(2), to.row(3), [](LinkWord word) { return word == 0; }));
   CHECK(std::all_of(to.row(4), to.row(5), [](LinkWord word) { return word == 0; }));
   // Without links records follow each other as they are.
@@ -224,7 +224,7 @@ TEST("a row that travels behind a record is the same in another seat") {
   CHECK(rows_of(10, ring.topology(), LinkRows{}).empty());
 }
 
-TEST("each of four ranks holds a quarter of the bonds, before and after particles travel") {
+TEST("each of four ranks holds a quarter of the bonds, before and after particles migrate") {
   constexpr int kRanks = 4;
   constexpr std::uint32_t kParticles = 1200;
   test::run_communicators(kRanks, [](Communicator& communicator) {
@@ -250,7 +250,7 @@ TEST("each of four ranks holds a quarter of the bonds, before and after particle
         links.leave(tag, next);
       }
       const auto come = deliver(communicator, leaving);
-      links.travel(communicator);
+      links.migrate(communicator);
       tags = stay;
       tags.insert(tags.end(), come.begin(), come.end());
       CHECK_EQUAL(links.size(), 6 * tags.size());
@@ -266,7 +266,7 @@ TEST("each of four ranks holds a quarter of the bonds, before and after particle
   });
 }
 
-TEST("ranks without links take part when those of others travel") {
+TEST("ranks without links take part when those of others migrate") {
   test::run_communicators(3, [](Communicator& communicator) {
     const Ring ring(5, 7, 0, 1), none(0, 7, 0, 1);
     const bool first = communicator.rank() == 0;
@@ -275,13 +275,13 @@ TEST("ranks without links take part when those of others travel") {
     links.take(mine.count(), mine.topology(), &communicator);
     CHECK(links.any_specials());
     for (const std::uint32_t tag : mine.tag) links.leave(tag, 2);
-    links.travel(communicator);
+    links.migrate(communicator);
     CHECK_EQUAL(links.size(), std::size_t(communicator.rank() == 2 ? 30 : 0));
     CHECK_EQUAL(links.slots().size(), communicator.rank() == 2 ? 5 : 0);
   });
 }
 
-TEST("homes are found by tag, with messages of the size of a rank's own particles") {
+TEST("origins are found by tag, with messages of the size of a rank's own particles") {
   constexpr int kRanks = 4, kCount = 1000;
   // Sent at most: own tags, questions and answers, of 12 bytes each.
   test::run_communicators(kRanks, [](Communicator& communicator) {
@@ -293,10 +293,10 @@ TEST("homes are found by tag, with messages of the size of a rank's own particle
     for (std::uint32_t i = 0; i < kCount; ++i) tags.push_back(tag_of(rank, i));
     for (std::uint32_t i = 0; i < kCount; ++i) asked.push_back(tag_of((rank + i) % kRanks, i));
     test::Counting counted(communicator);
-    const auto homes = find_homes(counted, asked, kCount, tags.data());
+    const auto origins = find_origins(counted, asked, kCount, tags.data());
     for (std::uint32_t i = 0; i < kCount; ++i) {
-      CHECK_EQUAL(homes[i].rank, static_cast<int>((rank + i) % kRanks));
-      CHECK_EQUAL(homes[i].index, static_cast<int>(i));
+      CHECK_EQUAL(origins[i].rank, static_cast<int>((rank + i) % kRanks));
+      CHECK_EQUAL(origins[i].index, static_cast<int>(i));
     }
     CHECK(counted.sent <= 3 * 12 * kCount);
   });
@@ -308,7 +308,7 @@ TEST("a tag that no rank has is an error on all ranks, which names it") {
     const std::uint32_t mine[] = {10u + static_cast<std::uint32_t>(communicator.rank())};
     std::vector<std::uint32_t> asked{11};
     if (communicator.rank() == 2) asked.push_back(99);
-    CHECK_THROWS(find_homes(communicator, asked, 1, mine), std::runtime_error,
+    CHECK_THROWS(find_origins(communicator, asked, 1, mine), std::runtime_error,
                  "particle 99 is on no rank");
     ++errors;
   });

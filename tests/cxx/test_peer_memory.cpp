@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory that ranks of one host share for the ghosts of DPD, with a stand-in for the GPUs: what
 // happens when a rank cannot provide it, and when it is freed.
-#include "core/dpd/peer_memory.h"
+#include "core/parallel/peer_memory.h"
 
 #include <algorithm>
 #include <atomic>
@@ -18,7 +18,6 @@
 #include "support/test.h"
 
 using namespace manymove;
-using namespace manymove::dpd;
 using test::run_communicators;
 
 namespace {

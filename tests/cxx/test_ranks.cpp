@@ -72,6 +72,48 @@ TEST("a rank that throws ends the deliveries of the others, with its own error f
                  std::runtime_error, "this one");
 }
 
+TEST("collect brings what all ranks have to each of them, in the order of ranks") {
+  for (const int ranks : {1, 2, 5})
+    run_communicators(ranks, [&](Communicator& communicator) {
+      std::vector<std::int64_t> expected;
+      for (int r = 0; r < ranks; ++r) {
+        const auto part = letter(r, 1);
+        expected.insert(expected.end(), part.begin(), part.end());
+      }
+      CHECK(collect(communicator, letter(communicator.rank(), 1)) == expected);
+    });
+}
+
+TEST("sums and maxima are those over all ranks, also of many values") {
+  for (const int ranks : {1, 2, 3})
+    for (const std::size_t count : {0u, 1u, 8192u, 20001u})
+      run_communicators(ranks, [&](Communicator& communicator) {
+        const int self = communicator.rank();
+        std::vector<std::uint64_t> sums(count);
+        std::vector<std::int64_t> largest(count);
+        for (std::size_t k = 0; k < count; ++k) {
+          sums[k] = (k << 40) + static_cast<std::uint64_t>(self);
+          largest[k] = static_cast<std::int64_t>(k) * (self % 2 ? 1 : -1);
+        }
+        communicator.sum(sums.data(), count);
+        communicator.maximum(largest.data(), count);
+        const auto n = static_cast<std::uint64_t>(ranks);
+        for (std::size_t k = 0; k < count; ++k) {
+          CHECK_EQUAL(sums[k], n * (k << 40) + n * (n - 1) / 2);
+          CHECK_EQUAL(largest[k], static_cast<std::int64_t>(k) * (ranks > 1 ? 1 : -1));
+        }
+      });
+}
+
+TEST("floating-point numbers are added in the order of ranks, on all of them") {
+  run_communicators(3, [](Communicator& communicator) {
+    const double mine[] = {1e16, 1, -1e16};
+    double sum = mine[communicator.rank()];
+    communicator.sum(&sum, 1);
+    CHECK_EQUAL(sum, (1e16 + 1) - 1e16);
+  });
+}
+
 TEST("memory of a delivery that was lost is not used again") {
   // Has a message for the other rank, which never comes.
   class Losing final : public test::InProcess {

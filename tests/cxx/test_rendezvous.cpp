@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/common/rendezvous.h"
+#include "core/parallel/rendezvous.h"
 #include "support/ranks.h"
 #include "support/test.h"
 
@@ -37,7 +37,7 @@ TEST("a rendezvous brings each value to who asks for its tag, in the order of th
             if (bringer(tag, ranks) == self) meeting.bring(tag, value_of(tag, round));
             if (asker(tag, ranks) == self) wanted.insert(wanted.begin(), tag);
           }
-          meeting.meet();
+          meeting.exchange();
           for (int times = 0; times < 2; ++times) {
             const auto found = meeting.fetch(wanted.data(), wanted.size());
             CHECK_EQUAL(found.size(), wanted.size());
@@ -53,7 +53,7 @@ TEST("a rendezvous answers a tag that several ranks ask for, and a rank that ask
     const int self = communicator.rank();
     Rendezvous<Value> meeting(communicator, 10);
     for (std::uint32_t tag = 0; self == 1 && tag < 10; ++tag) meeting.bring(tag, value_of(tag, 0));
-    meeting.meet();
+    meeting.exchange();
     const std::vector<std::uint32_t> wanted =
         self == 2 ? std::vector<std::uint32_t>() : std::vector<std::uint32_t>{9, 0, 9, 4};
     const auto found = meeting.fetch(wanted.data(), wanted.size());
@@ -73,7 +73,7 @@ TEST("what a rank sends in a rendezvous grows with its own tags, not with all") 
         own.push_back(i * static_cast<std::uint32_t>(ranks) +
                       static_cast<std::uint32_t>(communicator.rank()));
       for (const std::uint32_t tag : own) meeting.bring(tag, value_of(tag, 0));
-      meeting.meet();
+      meeting.exchange();
       meeting.fetch(own.data(), own.size());
       CHECK(communicator.sent <= kOwn * (24 + 4 + 16));
     });

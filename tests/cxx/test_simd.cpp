@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/common/simd.h"
+#include "core/runtime/simd.h"
 
 #include <cstdint>
 #include <cstdlib>
@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "core/common/text.h"
+#include "core/runtime/text.h"
 #include "support/test.h"
 
 using namespace manymove;

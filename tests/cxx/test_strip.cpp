@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Hard disks divided among ranks: strips of whole rows of tiles.
-#include "core/harddisk/strip.h"
+#include "core/hard_particles/strip.h"
 
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
 #include <vector>
 
-#include "core/harddisk/state.h"
+#include "core/hard_particles/state.h"
 #include "support/test.h"
 
 using namespace manymove;
-using namespace manymove::harddisk;
+using namespace manymove::hard_particles;
 
 namespace {
 
@@ -119,20 +119,6 @@ TEST("over ten thousand cycles a tile's old rows are in the strip or in what cro
       }
     }
   });
-}
-
-TEST("a box that is too small for so many ranks is refused, with how many it allows") {
-  const Geometry g = geometry_of(20, 60, 6, 11);
-  CHECK_THROWS(Strip(g, 0, 50), std::invalid_argument, "the box is too small for 50 ranks");
-  int most = 1;
-  while (true) try {
-      Strip(g, 0, most + 1);
-      ++most;
-    } catch (const std::invalid_argument&) {
-      break;
-    }
-  CHECK(most > 1);
-  CHECK_THROWS(Strip(g, 0, 50), std::invalid_argument, ("allow " + std::to_string(most)).c_str());
 }
 
 TEST("the tiles of a grid are its columns and rows, each once") {

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/common/thread_pool.h"
 
 #include <atomic>
 #include <memory>
 #include <stdexcept>
 #include <vector>
 
-#include "core/dpd/cpu_threads.h"
+#include "core/runtime/parallel_for.h"
 #include "support/test.h"
 #include "support/threads.h"
 
+using manymove::for_each_item;
+using manymove::for_each_range;
+using manymove::SharedLoop;
 using manymove::ThreadPool;
-using manymove::dpd::for_each_item;
-using manymove::dpd::for_each_range;
-using manymove::dpd::SharedLoop;
 
 namespace {
 

@@ -72,7 +72,7 @@ class Share {
 
   std::vector<std::uint32_t> tag;
   Triples position, velocity, force;
-  std::unique_ptr<ResidentEngine> engine;
+  std::unique_ptr<Engine> engine;
 
  private:
   std::vector<PairCoefficients> coefficients_;
@@ -124,10 +124,10 @@ TEST("velocities that are set go to their particles, wherever these are") {
     share.engine->download(share.arrays());
     CHECK(share.velocity == set);
 
-    // In another order, as after rehome().
+    // In another order, as after set_origins().
     std::reverse(share.tag.begin(), share.tag.end());
     if (communicator.ranks() > 1) {
-      share.engine->rehome(static_cast<int>(share.tag.size()), share.tag.data());
+      share.engine->set_origins(static_cast<int>(share.tag.size()), share.tag.data());
       std::reverse(set.begin(), set.end());
       for (auto& v : set) v[1] = 0;
       share.set_velocities(set);

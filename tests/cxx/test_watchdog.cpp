@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ranks that wait for one another, in simulated time: one thread for each, of which one runs at a
 // time, and a clock that advances when all of them rest. Nothing here depends on the machine.
-#include "core/common/watchdog.h"
+#include "core/runtime/watchdog.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/common/communicator.h"
+#include "core/parallel/communicator.h"
 #include "support/test.h"
 
 namespace {
@@ -263,6 +263,29 @@ TEST("after a failure every call throws it again") {
   CHECK(said == Texts(2));
 }
 
+TEST("an alarm reaches the other ranks, which take it when they know of it") {
+  Simulation simulation(3);
+  Meeting meet(3);
+  const auto said = simulation.run([&](int rank, Watchdog& watchdog) {
+    for (int round = 0; round < 2; ++round) {
+      CHECK_EQUAL(watchdog.alarms(), 0);
+      meet(watchdog);
+      if (rank < 2) watchdog.raise_alarm();
+      if (rank == 2)
+        while (watchdog.alarms() == 0) simulation.rest(rank, 0.1);
+      meet(watchdog);
+      watchdog.take_alarms(rank < 2 ? 1 : 2);
+    }
+  });
+  CHECK(said == std::vector<std::string>(3));
+}
+
+TEST("a wait for an alarm that nobody raises ends as other waits do") {
+  Simulation simulation(2);
+  const auto said = simulation.run([&](int, Watchdog& watchdog) { watchdog.take_alarms(1); });
+  for (const auto& text : said) CHECK(text.find("have waited for one another") != text.npos);
+}
+
 TEST("what done() throws passes through a wait, which may be made again") {
   Simulation simulation(1);
   const Texts said = simulation.run([&](int, Watchdog& watchdog) {
@@ -306,12 +329,6 @@ class Table final : public Communicator {
     auto* to = static_cast<char*>(all);
     for (const auto& place : places_) to = std::copy(place.begin(), place.end(), to);
     meet_(watchdog_);
-  }
-  void maximum(std::int64_t* values, int count) override {
-    const auto n = static_cast<std::size_t>(count);
-    std::vector<std::int64_t> all(n * places_.size());
-    gather(values, all.data(), n * sizeof *values);
-    for (std::size_t k = 0; k < all.size(); ++k) values[k % n] = std::max(values[k % n], all[k]);
   }
   void transpose(const std::int64_t*, std::int64_t*) override {}
   void exchange(const std::vector<Message>&, const std::vector<Message>&) override {}

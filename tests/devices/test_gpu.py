@@ -237,7 +237,7 @@ def watch(tmp_path_factory) -> Path:
         [
             *(nvcc, "-std=c++20", "-arch=native", "--expt-relaxed-constexpr"),
             *("-I", plugins, "-o", program, ROOT / "tests" / "cxx" / "gpu" / "watch.cu"),
-            *(plugins / "core" / "common" / name for name in ("watchdog.cpp", "devices.cu")),
+            *(plugins / "core" / "runtime" / name for name in ("watchdog.cpp", "devices.cu")),
         ],
         check=True,
     )

@@ -20,7 +20,7 @@ from documents import SUPPORT
 from machine import on_gpu
 from processes import Job, on_ranks
 
-from manymove import HardDisks
+from manymove import HardDisks, _core
 from manymove.jobs.ranks import Ranks
 
 pytest.importorskip("mpi4py")
@@ -54,8 +54,25 @@ def test_the_trajectory_is_that_of_one_rank(ranks, tmp_path):
 
 
 @on_gpu
-def test_the_trajectory_is_that_of_one_gpu(tmp_path):
-    assert_same_trajectories(found(2, "trajectories", tmp_path, RANKS_DEVICE="cuda"), "cuda")
+@pytest.mark.parametrize("transport", ["auto", "host", "peer", "shared", "nccl"])
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_the_trajectory_is_that_of_one_gpu(ranks, transport, tmp_path):
+    if transport == "nccl" and len(_core.cuda_devices()) < ranks:
+        pytest.skip("NCCL needs a GPU for each rank")
+    settings = {"RANKS_DEVICE": "cuda", "RANKS_TRANSPORT": transport}
+    assert_same_trajectories(found(ranks, "trajectories", tmp_path, **settings), "cuda")
+
+
+@on_gpu
+def test_a_lost_rank_ends_the_run_of_the_other_gpu(tmp_path):
+    every = found(2, "asleep_on_gpu", tmp_path, MANYMOVE_TIMEOUT="2")
+    assert every[0] == every[1]
+    assert "rank 1 of 2 has been silent for 2 s" in every[0]
+
+
+def test_ranks_on_cpus_and_gpus_are_not_mixed(tmp_path):
+    for text in found(2, "mixed", tmp_path):
+        assert "some ranks are to run on CPUs and others on CUDA devices" in text
 
 
 def test_a_checkpoint_of_two_ranks_goes_on_on_any_number(tmp_path):
@@ -98,13 +115,6 @@ def test_an_error_is_one_of_all_ranks(tmp_path):
     assert first.keys() == texts.keys() | {"goes on"}
     for name, text in texts.items():
         assert text in first[name], name
-
-
-def test_neighbours_on_one_machine_share_memory(tmp_path):
-    """GPUs send their rows through it."""
-    memory = [100 * letter for letter in "ABC"]
-    expected = [[memory[rank - 1], memory[(rank + 1) % 3]] for rank in range(3)]
-    assert found(3, "shared", tmp_path) == expected
 
 
 def test_a_rank_that_leaves_ends_the_run(tmp_path):

@@ -75,5 +75,6 @@ def test_it_compiles_hard_disks_only(configure, tmp_path, monkeypatch):
         capture_output=True,
     )
     commands = json.loads((tmp_path / "build/core_build/compile_commands.json").read_text())
-    folders = {Path(command["file"]).parent.name for command in commands}
-    assert folders == {"common", "harddisk"}
+    core = ROOT / "plugins" / "core"
+    folders = {Path(command["file"]).relative_to(core).parts[0] for command in commands}
+    assert folders == {"runtime", "parallel", "hard_particles"}

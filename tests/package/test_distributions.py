@@ -265,7 +265,7 @@ def test_cmake_finds_the_core(tmp_path):
         "target_link_libraries(user PRIVATE manymove_core)\n"
     )
     (tmp_path / "user.cpp").write_text(
-        '#include <cstdio>\n#include "core/common/build.h"\n#include "core/common/simd.h"\n'
+        '#include <cstdio>\n#include "core/runtime/build.h"\n#include "core/runtime/simd.h"\n'
         'int main() { std::printf("%s, %s", manymove_core_build(),'
         " manymove::simd_levels().front().c_str()); }\n"
     )

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import processes
 import pytest
+import silent_program
 from commands import CLEAN, COMMAND, MPIEXEC, arguments, summary_of
 from dpd_decks import fluid, resident, system
 from lammps_host import check_suspension, needs_lammps, start_lammps
@@ -132,7 +133,7 @@ def test_a_rank_that_wakes_ends_with_the_error_of_the_others(ranks, tmp_path):
 def test_an_error_of_one_rank_is_one_of_all(tmp_path):
     first, second = found(2, "one_fails", tmp_path)
     assert first == second
-    for name in ("exchange", "positions", "state_hash", "save"):
+    for name in silent_program.CALLS:
         assert first[name].startswith("RankLost: rank 1 of 2: "), first
         assert f"MemoryError: no memory in {name} of rank 1" in first[name]
         assert first[f"{name} again"] == first[name]
@@ -141,7 +142,7 @@ def test_an_error_of_one_rank_is_one_of_all(tmp_path):
 def test_of_two_errors_at_once_all_raise_that_of_the_lowest_rank(tmp_path):
     every = found(4, "two_fail", tmp_path)
     assert all(rank == every[0] for rank in every)
-    for name in ("exchange", "positions"):
+    for name in silent_program.CALLS:
         # The second to fail may have heard of the first.
         assert re.match(rf"RankLost: rank [12] of 4: .*no memory in {name}", every[0][name], re.S)
     for rank, (text, others) in enumerate(found(3, "tasks_fail", tmp_path)):
@@ -167,14 +168,10 @@ def test_a_rank_that_computes_for_long_is_waited_for(tmp_path):
     assert found(2, "long_task", tmp_path) == [[None, True]] * 2
 
 
-def test_memory_that_ranks_share_does_not_outlive_them(tmp_path):
-    def files() -> set[str]:
-        return {file.name for file in Path("/dev/shm").iterdir() if "manymove" in file.name}
-
-    before = files()
-    with pytest.raises(AssertionError):
-        found(2, "dies_in_share", tmp_path)
-    assert files() <= before
+def test_an_interrupt_ends_the_wait_for_another_rank(tmp_path):
+    first, second = found(2, "interrupted_wait", tmp_path)
+    assert first["found"].startswith("KeyboardInterrupt") and first["seconds"] < 6
+    assert second["found"].startswith("RankLost: rank 0 of 2: KeyboardInterrupt")
 
 
 @pytest.mark.parametrize("value", ["0", "-3", "soon", "nan"])

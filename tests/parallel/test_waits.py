@@ -46,13 +46,6 @@ def test_a_rank_that_is_silent_when_ranks_meet_first_is_named(ranks, tmp_path):
     assert woken["found"].startswith("RankLost: ")
 
 
-def test_memory_of_a_lost_message_is_never_freed(tmp_path):
-    waiting, woken = found(2, "lost_message", tmp_path)
-    assert waiting["found"].startswith(f"RankLost: {silence(1, 2)}")
-    assert waiting["kept"]
-    assert woken["found"] == waiting["found"]
-
-
 COMMAND = """
 import os, signal, sys
 from mpi4py import MPI

@@ -5,7 +5,6 @@ Each rank leaves what it found in FOLDER/TASK-RANK.json.
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
 import os
@@ -69,6 +68,7 @@ def small(comm=None, **settings) -> HardDisks:
 
 def trajectories(comm, folder: Path) -> dict:
     device = os.environ.get("RANKS_DEVICE", "cpu")
+    Ranks.transport = os.environ.get("RANKS_TRANSPORT", "auto")
     return {name: trajectory(name, device, comm) for name in CASES}
 
 
@@ -142,13 +142,29 @@ def errors(comm, folder: Path) -> dict:
     return found
 
 
-def shared(comm, folder: Path) -> list:
-    """What a rank finds in the memory of the ranks below and above, on one machine."""
-    ranks = Ranks.of(comm, 10.0)
-    mine, below, above = ranks.share(100)
-    ctypes.memset(mine, 65 + comm.rank, 100)
-    comm.barrier()
-    return [ctypes.string_at(address, 100).decode() for address in (below, above)]
+def asleep_on_gpu(comm, folder: Path) -> str:
+    """The last rank stops alone; the other one wakes it when it has its error."""
+    Ranks.transport = "peer"
+    disks, pids = small(comm, device="cuda"), comm.allgather(os.getpid())
+    disks.run_cycles(5)
+    if comm.rank == 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    try:
+        disks.run_cycles(10**9)
+    except RuntimeError as error:
+        if comm.rank == 0:
+            os.kill(pids[1], signal.SIGCONT)
+        return str(error)
+    return "went on"
+
+
+def mixed(comm, folder: Path) -> str:
+    """One rank on a CPU, the other on a GPU."""
+    try:
+        small(comm, device="cuda:0" if comm.rank else "cpu")
+    except ValueError as error:
+        return str(error)
+    return "no error"
 
 
 def lost(comm, folder: Path) -> str:

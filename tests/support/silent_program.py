@@ -9,13 +9,14 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
-import numpy as np
 from ranks_program import small
 
-from manymove import HardDisks
+from manymove import HardDisks, _core
 from manymove.hard_particles.packing import random_packing
 from manymove.jobs.ranks import Ranks
 
@@ -43,23 +44,34 @@ def asleep(comm, folder: Path) -> dict:
     return {"found": found, "again": again, "seconds": seconds}
 
 
-def failing(comm, names: tuple[str, ...], ranks: tuple[int, ...]) -> dict:
+class Failing:
+    """An engine that fails before its work."""
+
+    def __init__(self, engine, text: str) -> None:
+        self._engine, self._text = engine, text
+
+    def __getattr__(self, name: str):
+        def fail(*arguments) -> None:
+            raise MemoryError(self._text)
+
+        return fail if name in CALLS.values() else getattr(self._engine, name)
+
+
+CALLS = {"run_cycles": "run", "positions": "positions", "save": "snapshot"}  # of its engine
+
+
+def failing(comm, ranks: tuple[int, ...]) -> dict:
     """Errors of some ranks in calls of the engines, during runs and during observations."""
     found = {}
-    for name in names:
+    for name in CALLS:
         disks = small(comm)
         disks.run_cycles(5)
         comm.barrier()  # all have left that call
         if comm.rank in ranks:
-
-            def fail(*arguments, name=name) -> None:
-                raise MemoryError(f"no memory in {name} of rank {comm.rank}")
-
-            setattr(disks._ranks, "exchange" if name == "exchange" else "sum_in_place", fail)
+            disks._engine = Failing(disks._engine, f"no memory in {name} of rank {comm.rank}")
         calls = {
-            "exchange": lambda disks=disks: disks.run_cycles(50),
+            "run_cycles": lambda disks=disks: disks.run_cycles(50),
             "positions": lambda disks=disks: disks.positions,
-            "state_hash": lambda disks=disks: disks.state_hash,
             "save": lambda disks=disks: disks.save("never"),
         }
         found[name] = message(calls[name])
@@ -68,27 +80,25 @@ def failing(comm, names: tuple[str, ...], ranks: tuple[int, ...]) -> dict:
 
 
 def one_fails(comm, folder: Path) -> dict:
-    return failing(comm, ("exchange", "positions", "state_hash", "save"), (1,))
+    return failing(comm, (1,))
 
 
 def two_fail(comm, folder: Path) -> dict:
-    return failing(comm, ("exchange", "positions"), (1, 2))
+    return failing(comm, (1, 2))
 
 
 def start_fails(comm, folder: Path) -> dict:
-    """An allocation of one rank fails while the ranks divide the disks; later ones can start."""
-    before, disks = np.empty, random_packing(1200, 0.698, seed=1)
+    """One rank fails before the ranks divide the disks; later ones can start."""
+    before, disks = _core.HardDisks, random_packing(1200, 0.698, seed=1)
     if comm.rank == 1:
-
-        def empty(shape, *arguments, **settings):
-            if np.prod(shape) > 1000:
-                raise MemoryError("no memory for the strip")
-            return before(shape, *arguments, **settings)
-
-        np.empty = empty
+        _core.HardDisks = SimpleNamespace(of_ranks=fail_to_start)
     found = message(lambda: HardDisks(*disks, seed=9, device="cpu", tile=5, comm=comm))
-    np.empty = before
+    _core.HardDisks = before
     return {"found": found, "later": small(comm).state_hash}
+
+
+def fail_to_start(*arguments) -> None:
+    raise MemoryError("no memory for the strip")
 
 
 def tasks_fail(comm, folder: Path) -> list[str]:
@@ -103,14 +113,13 @@ def tasks_fail(comm, folder: Path) -> list[str]:
 
 
 def mismatch(comm, folder: Path) -> dict:
-    """One rank waits for a message, the others for a sum."""
-    ranks, nothing = Ranks.of(comm), np.empty(0, np.uint8)
-    some = np.empty(8, np.uint8)
+    """One rank waits for rows of its neighbor, the other for a value."""
+    disks = small(comm)
     began = time.monotonic()
     if comm.rank == 0:
-        found = message(lambda: ranks.exchange(nothing, nothing, some, nothing))
+        found = message(lambda: disks._engine.run(1))
     else:
-        found = message(lambda: ranks.any(True))
+        found = message(lambda: disks._ranks.any(True))
     return {"found": found, "seconds": time.monotonic() - began}
 
 
@@ -120,12 +129,20 @@ def long_task(comm, folder: Path) -> list:
     return [ranks.together(lambda: time.sleep(5 * (comm.rank == 1)), patient=True), ranks.any(True)]
 
 
-def dies_in_share(comm, folder: Path) -> None:
-    """A rank is killed while the ranks open each other's memory."""
-    ranks = Ranks.of(comm)
-    if comm.rank == 1:
-        ranks.all = lambda value: os.kill(os.getpid(), signal.SIGKILL)
-    ranks.share(1000)
+def interrupted_wait(comm, folder: Path) -> dict:
+    """Ctrl-C ends the wait of a rank for another one that computes."""
+    ranks, began = Ranks.of(comm), time.monotonic()
+    if comm.rank == 0:
+        threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    else:
+        with ranks.answering():
+            time.sleep(6)
+    try:
+        with ranks.collective():
+            ranks.any(True)
+    except BaseException as error:
+        found = f"{type(error).__name__}: {error}"
+    return {"found": found, "seconds": time.monotonic() - began}
 
 
 if __name__ == "__main__":

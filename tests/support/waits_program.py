@@ -6,13 +6,11 @@ wakes it when it has its error.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import signal
 import sys
 import time
-import weakref
 from pathlib import Path
 
 LIMIT = 30  # seconds until all ranks have left what they found
@@ -48,29 +46,6 @@ def start_of_ranks(comm, folder: Path) -> dict:
     if comm.rank == 0:
         wake(folder)
     return {"found": found, "seconds": seconds}
-
-
-def lost_message(comm, folder: Path) -> dict:
-    """Memory into which MPI may still write lasts longer than everything that used it."""
-    import numpy as np
-
-    from manymove.jobs import channel
-    from manymove.jobs.ranks import Ranks
-
-    def lose() -> tuple[str, weakref.ref]:
-        ranks, nothing, words = Ranks.of(comm), np.empty(0, np.uint8), np.zeros(4000, np.uint8)
-        if comm.rank == comm.size - 1:
-            stop(folder)
-            return message(lambda: ranks.any(True)), weakref.ref(words)
-        found = message(lambda: ranks.exchange(nothing, nothing, nothing, words))
-        return found, weakref.ref(words)
-
-    found, memory = lose()
-    if comm.rank == 0:
-        wake(folder)
-    channel._channels.clear()
-    gc.collect()
-    return {"found": found, "kept": memory() is not None}
 
 
 def hoomd_simulation(side: int, **settings):

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The interface of the engines for adsorbates in rigid frameworks: plain C++17, no CUDA types.
-// Lengths in angstrom, energies in kelvin (U / k_B).
+//
+// Lengths are in angstrom, energies in kelvin (U / k_B). Arrays are dense, in C order, in the
+// memory of the host; they belong to the caller, are used during the call, and no pointer is kept.
+// Species, kinds of framework atoms and molecules are counted from 0. No call is collective.
 #pragma once
 
 #include <array>
@@ -10,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "../common/api.h"
+#include "../runtime/api.h"
 
 namespace manymove::adsorption {
 
@@ -108,7 +111,9 @@ struct GridInfo {
   double open_share;     // that is below it and within reach; without one, below the hill
 };
 
-// To be used by one thread at a time.
+// To be used by one thread at a time. The calling thread's current device is after each call what
+// it was before. An error of the device is a std::runtime_error; the engine can only be destroyed
+// then.
 class MANYMOVE_API Engine {
  public:
   virtual ~Engine() = default;
@@ -120,8 +125,8 @@ class MANYMOVE_API Engine {
   virtual void run(std::uint64_t steps, bool measure) = 0;
   virtual void set_max_displacement(double angstrom) = 0;
   virtual double max_displacement() const = 0;
-  // Molecules elsewhere, [systems][molecules][3] in angstrom; counters and averages go on. Throws
-  // PlaceError for one in a pocket or on a hill, with the state as it was.
+  // Molecules elsewhere, [systems][molecules][3] in angstrom; counters and averages continue.
+  // Throws PlaceError for one in a pocket or on a hill, with the state as it was.
   virtual void set_positions(const double* positions) = 0;
   virtual void reset_averages() = 0;
   // Sets beta f V of each species for open systems. Averages and counters of moves are reset to

@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
-#include "../common/macros.h"
-#include "../common/philox.h"
+#include "../runtime/macros.h"
+#include "../runtime/philox.h"
 
 namespace manymove::adsorption {
 
@@ -222,35 +222,35 @@ struct Extent {
   }
 };
 
-// A box around places: its centre, and how far it reaches along each axis.
+// A box around places: its center, and how far it reaches along each axis.
 template <class F>
 struct Surroundings {
-  Point<F> centre, half;
+  Point<F> center, half;
 };
 
 template <class F>
 MM_HD void surround(std::uint32_t origin, std::int32_t low, std::int32_t high, F unit, F edge,
-                    F& centre, F& half) {
+                    F& center, F& half) {
   const std::uint32_t extent =
       (static_cast<std::uint32_t>(high) - static_cast<std::uint32_t>(low)) / 2 + 1;
-  centre = coordinate(origin + static_cast<std::uint32_t>(low) + extent, unit);
+  center = coordinate(origin + static_cast<std::uint32_t>(low) + extent, unit);
   half = static_cast<F>(extent) * unit + (F(1e-3) + F(2e-6) * edge);  // rounding is less
 }
 template <class F>
 MM_HD Surroundings<F> surroundings_of(const Model<F>& m, const Site& origin, const Extent& e) {
   Surroundings<F> s;
-  surround(origin.x, e.low[0], e.high[0], m.unit[0], m.edge[0], s.centre.x, s.half.x);
-  surround(origin.y, e.low[1], e.high[1], m.unit[1], m.edge[1], s.centre.y, s.half.y);
-  surround(origin.z, e.low[2], e.high[2], m.unit[2], m.edge[2], s.centre.z, s.half.z);
+  surround(origin.x, e.low[0], e.high[0], m.unit[0], m.edge[0], s.center.x, s.half.x);
+  surround(origin.y, e.low[1], e.high[1], m.unit[1], m.edge[1], s.center.y, s.half.y);
+  surround(origin.z, e.low[2], e.high[2], m.unit[2], m.edge[2], s.center.z, s.half.z);
   return s;
 }
 
 // Whether some place in there may be within the cutoff of x, y, z; if not, its pair energy is zero.
 template <class F>
 MM_HD bool may_feel(const Model<F>& m, const Surroundings<F>& s, F cutoff2, F x, F y, F z) {
-  const F dx = highest_of(apart(s.centre.x, x, m.edge[0]) - s.half.x, F(0)),
-          dy = highest_of(apart(s.centre.y, y, m.edge[1]) - s.half.y, F(0)),
-          dz = highest_of(apart(s.centre.z, z, m.edge[2]) - s.half.z, F(0));
+  const F dx = highest_of(apart(s.center.x, x, m.edge[0]) - s.half.x, F(0)),
+          dy = highest_of(apart(s.center.y, y, m.edge[1]) - s.half.y, F(0)),
+          dz = highest_of(apart(s.center.z, z, m.edge[2]) - s.half.z, F(0));
   return fused(dz, dz, fused(dy, dy, dx * dx)) < cutoff2;
 }
 

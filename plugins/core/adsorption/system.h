@@ -2,12 +2,12 @@
 // A system of molecules and the memory to work on it, for cpu.cpp alone.
 #pragma once
 
-#include "cpu.h"
+#include "cpu/kernels.h"
 
 namespace manymove::adsorption::MANYMOVE_SIMD {
 namespace {
 
-// A coordinate beyond everybody's cutoff: who has it feels nothing.
+// A coordinate that is farther than the cutoff from all others: it adds nothing to any energy.
 template <class F>
 constexpr F kFar = F(1e18);
 

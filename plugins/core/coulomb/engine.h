@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The interface of the Coulomb engines: plain C++17, no CUDA types, for any host program's
 // compiler.
+//
+// Lengths are in the caller's unit, energies in kT, charges in units of the elementary charge.
+// Arrays are dense, in C order, in the memory of the host unless HostParticles says otherwise; they
+// belong to the caller, are used during the call, and no pointer is kept. Ions are known by their
+// index in the input. One process has a whole chain: no call is collective.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "../common/api.h"
+#include "../runtime/api.h"
 
 namespace manymove::coulomb {
 
@@ -27,8 +32,8 @@ enum class Method {
 // Lengths in the caller's unit. Zero means: choose from the input.
 struct Parameters {
   bool periodic = false;
-  double radius = 0;          // of the spherical cell, within which the centres of the ions stay
-  double box[3] = {0, 0, 0};  // edges of the periodic box, centred on the origin
+  double radius = 0;          // of the spherical cell, within which the centers of the ions stay
+  double box[3] = {0, 0, 0};  // edges of the periodic box, centered on the origin
   double bjerrum_length = 0;
   double max_displacement = 0;    // moves are uniform in a cube of twice this edge
   double short_displacement = 0;  // the same for a share of the moves
@@ -84,7 +89,9 @@ struct HostParticles {
 };
 
 // To be used by one thread at a time. What a CUDA engine does is ordered with the legacy default
-// stream of its device.
+// stream of its (first) device, and the calling thread's current device is afterwards what it was.
+// An error of a device is a std::runtime_error. After one in run() every call that needs the device
+// throws it again, and the engine can only be destroyed.
 class MANYMOVE_API Engine {
  public:
   virtual ~Engine() = default;
@@ -105,11 +112,11 @@ class MANYMOVE_API Engine {
   virtual void positions(double* xyz) const = 0;
   // The same coordinates as integers in float32; changed ones have moved.
   virtual Snapshot snapshot() const = 0;
-  // Other positions [N][3] of the same ions; counters go on. Throws as make_engine, the old
-  // positions being kept.
+  // Other positions [N][3] of the same ions; counters continue. Throws as make_engine
+  // does; the old positions are kept then.
   virtual void set_positions(const double* xyz) = 0;
 
-  // Takes a host program's particles for the ions as they are now, without looking.
+  // Takes a host program's particles for the ions as they are now, without a comparison.
   virtual void adopt(const HostParticles& particles) = 0;
   // Whether they are as they were left, positions, charges and diameters, in whatever order.
   virtual bool same_particles(const HostParticles& particles) const = 0;
@@ -123,7 +130,7 @@ class MANYMOVE_API Engine {
   virtual void count_pairs(const Histogram& histogram, std::uint64_t* counts,
                            std::uint64_t* interior) const = 0;
 
-  // Largest displacements as realised, length of one unit, eta in use.
+  // Largest displacements as realized, length of one unit, eta in use.
   virtual double max_displacement() const = 0;
   virtual double short_displacement() const = 0;
   virtual double unit() const = 0;

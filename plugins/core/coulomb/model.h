@@ -8,8 +8,9 @@
 // add up in any order to the same sum. So every schedule makes the same decisions.
 #pragma once
 
-#include "../common/macros.h"
-#include "../common/philox.h"
+#include "../runtime/fingerprint.h"
+#include "../runtime/macros.h"
+#include "../runtime/philox.h"
 #include "engine.h"
 
 namespace manymove::coulomb {
@@ -226,8 +227,8 @@ MM_HD std::size_t cell_of(const Rules& r, float x, float y, float z) {
   return cell_index(r, cell_along(r, 0, x), cell_along(r, 1, y), cell_along(r, 2, z));
 }
 
-// False for a neighbour beyond the wall.
-MM_HD bool neighbour_cell(const Rules& r, int axis, int& cell) {
+// False for a neighbor beyond the wall.
+MM_HD bool neighbor_cell(const Rules& r, int axis, int& cell) {
   if (cell >= 0 && cell < r.cells[axis]) return true;
   if (!r.periodic) return false;
   cell = cell < 0 ? r.cells[axis] - 1 : 0;
@@ -247,8 +248,7 @@ MM_HD bool overlaps(const Rules& r, const Lists& lists, SiteOf site, const doubl
   const int c[3] = {cell_along(r, 0, x), cell_along(r, 1, y), cell_along(r, 2, z)};
   for (int k = 0; k < 27; ++k) {
     int cx = c[0] + k % 3 - 1, cy = c[1] + k / 3 % 3 - 1, cz = c[2] + k / 9 - 1;
-    if (!neighbour_cell(r, 0, cx) || !neighbour_cell(r, 1, cy) || !neighbour_cell(r, 2, cz))
-      continue;
+    if (!neighbor_cell(r, 0, cx) || !neighbor_cell(r, 1, cy) || !neighbor_cell(r, 2, cz)) continue;
     for (int j = lists.head[cell_index(r, cx, cy, cz)]; j >= 0; j = lists.next[j])
       if (j != i && counts(j) &&
           too_close(squared_distance(r, x, y, z, site(j)), radius[i], radius[j]))
@@ -259,21 +259,17 @@ MM_HD bool overlaps(const Rules& r, const Lists& lists, SiteOf site, const doubl
 
 // ---- the particles of host programs ----------------------------------------------------------
 
-MM_HD std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 // One ion's share of a sum by which a host program's particles are known again.
 template <class Real>
 MM_HD std::uint64_t trace_of(const HostParticles& host, std::uint32_t i) {
   const std::uint32_t at = host.index[i];
   const Real* xyz = static_cast<const Real*>(host.position) + 4 * static_cast<std::size_t>(at);
-  std::uint64_t trace = mix(std::uint64_t{i} + 1);
-  for (int a = 0; a < 3; ++a) trace = mix(trace ^ bits_of(static_cast<double>(xyz[a])));
-  trace = mix(trace ^ bits_of(static_cast<double>(static_cast<const Real*>(host.charge)[at])));
-  return mix(trace ^ bits_of(static_cast<double>(static_cast<const Real*>(host.diameter)[at])));
+  std::uint64_t trace = split_mix(std::uint64_t{i} + 1);
+  for (int a = 0; a < 3; ++a) trace = split_mix(trace ^ bits_of(static_cast<double>(xyz[a])));
+  trace =
+      split_mix(trace ^ bits_of(static_cast<double>(static_cast<const Real*>(host.charge)[at])));
+  return split_mix(trace ^
+                   bits_of(static_cast<double>(static_cast<const Real*>(host.diameter)[at])));
 }
 
 // Writes ion i if it is no longer where it was left.
@@ -299,7 +295,7 @@ MM_HD void write_ion(const Rules& r, const double* axis_unit, const HostParticle
 struct Bins {
   double per_unit;  // bins per unit of length
   double farthest2;
-  double interior2;  // ions farther from the centre (squared, units) are left out
+  double interior2;  // ions farther from the center (squared, units) are left out
   int bins, species;
 };
 

@@ -5,7 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "../common/text.h"
+#include "../runtime/devices.h"
+#include "../runtime/text.h"
 
 namespace manymove::coulomb {
 namespace {
@@ -79,7 +80,7 @@ void choose_moves(State& s) {
 
 // Resolution of the integer potentials: 2^-46 of the term at contact, unless the sum over all ions,
 // packed as densely as can be, needs more room in 63 bits. That sum is at most
-// 2.75 N^(2/3) q / sigma: a ball of N spheres packed at 0.74, seen from its centre.
+// 2.75 N^(2/3) q / sigma: a ball of N spheres packed at 0.74, seen from its center.
 void choose_resolution(State& s, double charge, double contact) {
   require_positive("bjerrum_length", s.parameters.bjerrum_length);
   const double sum = std::log2(2.75) + std::log2(static_cast<double>(s.sites.size())) * 2 / 3;
@@ -337,14 +338,14 @@ std::uint64_t hash_of(const State& s) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < s.sites.size(); ++i) {
     const Site& at = s.sites[i];
-    std::uint64_t one = mix(i + 1);
+    std::uint64_t one = split_mix(i + 1);
     for (const float c : {at.x, at.y, at.z})
-      one = mix(one ^ static_cast<std::uint64_t>(static_cast<std::int64_t>(c)));
+      one = split_mix(one ^ static_cast<std::uint64_t>(static_cast<std::int64_t>(c)));
     sum += one;
   }
   for (const std::uint64_t v :
        {s.counters.sweeps, s.counters.trial_moves, s.counters.accepted_moves})
-    sum = mix(sum ^ v);
+    sum = split_mix(sum ^ v);
   return sum;
 }
 
@@ -360,5 +361,37 @@ Bins bins_of(const State& s, const Histogram& h) {
   b.species = h.species;
   return b;
 }
+
+// ---- the choice of an engine by the name of the device ----
+
+namespace {
+
+// The state is made only once the device and the threads are known to make sense.
+template <class MakeState>
+std::unique_ptr<Engine> engine_on(const std::string& device, int threads, MakeState&& state) {
+  threads = cpu_threads(threads);
+  const std::vector<int> gpus = cuda_indices(device, true);
+  if (!gpus.empty()) return make_cuda_engine(state(), gpus);
+  return make_cpu_engine(state(), threads);
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> make_engine(const Ions& ions, const Parameters& parameters,
+                                    const std::string& device, int threads) {
+  return engine_on(device, threads, [&] { return make_state(ions, parameters); });
+}
+
+std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, const Ions& ions,
+                                    const Parameters& parameters, const std::string& device,
+                                    int threads) {
+  return engine_on(device, threads, [&] { return make_state(snapshot, ions, parameters); });
+}
+
+#if !defined(MANYMOVE_HAVE_CUDA)
+std::unique_ptr<Engine> make_cuda_engine(State, const std::vector<int>&) {
+  throw std::invalid_argument("this build of manymove has no CUDA engine");
+}
+#endif
 
 }  // namespace manymove::coulomb

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cells, the order of particles in memory and who is a neighbour: the same on CPU and GPU, so that
-// lists are equal entry by entry.
+// Cells and the order of particles in memory; which particles are neighbors: the same on CPU and
+// GPU, so that lists are equal entry by entry.
 #pragma once
 
+#include "../runtime/macros.h"
+#include "../runtime/philox.h"
 #include "step.h"
 
 namespace manymove::dpd {
@@ -19,7 +21,7 @@ struct Cells {
   // Of list_place(): lengths of one unit of 2^-32 of the frame.
   float xx, yy, zz, xy, xz, yz;
   // Of ball_of(): units of 2^-32 of the frame per length, and the ball of a particle at rest, the
-  // largest one, and how far its centre is ahead at most; the time until it gets there.
+  // largest one, and how far its center is ahead at most; the time until it gets there.
   float to_x, to_y, to_z, to_xy, to_xz, to_yz;
   float rest_radius, largest_radius, farthest_ahead, time_ahead;
   float cutoff;  // a little longer, for the rounding of lists
@@ -80,7 +82,7 @@ MM_HD int cell_of_key(const Cells& cells, std::uint32_t key) {
 
 // The cell (x, y, z) itself and those around it, k from 0 to 26; -1 where so few cells lie along an
 // edge that it is another one's, and beyond those that are here.
-MM_HD int neighbour_cell(const Cells& cells, int x, int y, int z, int k) {
+MM_HD int neighbor_cell(const Cells& cells, int x, int y, int z, int k) {
   const int dx = k % 3 - 1, dy = k / 3 % 3 - 1, dz = k / 9 - 1;
   const auto beside = [](int c, int d, int n, bool around) {
     if (around && ((n < 3 && d < 0) || (n < 2 && d > 0))) return -1;
@@ -93,88 +95,14 @@ MM_HD int neighbour_cell(const Cells& cells, int x, int y, int z, int k) {
   return a < 0 || b < 0 || c < 0 ? -1 : (c * cells.here[1] + b) * cells.here[0] + a;
 }
 
-// Lists hold as long as every particle is in its ball: they have the pairs of balls that are within
-// the cutoff of each other. A ball lies ahead of its particle, which crosses it.
-struct alignas(16) Ball {
-  std::uint32_t x, y, z;  // high words of its centre
-  float radius;
-};
-
-// Whether two particles come into each other's lists, decided in float32 for both precisions from
-// places relative to a third particle nearby: |r_j - r_i| < cutoff + s_i + s_j with the radii s,
-// multiplied out to -2 r_i . r_j - 2 (cutoff + s_i) s_j + |r_j|^2 - s_j^2 < (cutoff + s_i)^2 -
-// |r_i|^2.
-struct ListPlace {
-  float x, y, z;
-};
-MM_HD ListPlace list_place(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
-  const auto a = static_cast<float>(static_cast<std::int32_t>(x)),
-             b = static_cast<float>(static_cast<std::int32_t>(y)),
-             c = static_cast<float>(static_cast<std::int32_t>(z));
-  return {fused(a, cells.xx, fused(b, cells.xy, c * cells.xz)), fused(b, cells.yy, c * cells.yz),
-          c * cells.zz};
+// Outside the box where it is not periodic: the frame's first and last quarters.
+MM_HD bool outside(std::uint32_t open, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  const auto beyond = [](std::uint32_t u) { return u < 0x40000000u || u > 0xc0000000u; };
+  return ((open & 1u) && beyond(x)) || ((open & 2u) && beyond(y)) || ((open & 4u) && beyond(z));
 }
-MM_HD float list_square(const ListPlace& r) { return fused(r.x, r.x, fused(r.y, r.y, r.z * r.z)); }
-struct ListCentre {  // of a list
-  float x, y, z, reach, limit;
-};
-MM_HD ListCentre list_centre(const Cells& cells, const ListPlace& r, float radius) {
-  const float reach = cells.cutoff + radius;
-  return {-2 * r.x, -2 * r.y, -2 * r.z, -2 * reach, fused(reach, reach, -list_square(r))};
-}
-MM_HD float list_square(const ListPlace& r, float radius) {
-  return fused(-radius, radius, list_square(r));
-}
-MM_HD bool within_reach(const ListCentre& i, const ListPlace& j, float radius_of_j,
-                        float square_of_j) {
-  return fused(i.x, j.x,
-               fused(i.y, j.y, fused(i.z, j.z, fused(i.reach, radius_of_j, square_of_j)))) <
-         i.limit;
-}
-// Where cells are narrow: from the difference of their coordinates.
-MM_HD bool within_reach(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z,
-                        float radius_i, float radius_j) {
-  const float reach = cells.cutoff + radius_i + radius_j;
-  return list_square(list_place(cells, x, y, z)) < reach * reach;
-}
-
-// The fastest particles end lists: a ball's centre is where its particle is after half the time
-// that lists are expected to hold, if its velocity stays; the ball reaches back to where it is now,
-// and as far to the other side, and has some room for what forces do. Walls mirror the way.
-template <class P>
-MM_HD Ball ball_of(const Cells& cells, const Motion<P>& motion, const typename P::Position& r,
-                   const typename P::Velocity& v) {
-  const auto x = static_cast<float>(v.x), y = static_cast<float>(v.y), z = static_cast<float>(v.z);
-  const float speed = square_root(fused(x, x, fused(y, y, z * z))),
-              ahead = min_of(cells.time_ahead * speed, cells.farthest_ahead),
-              time = ahead > 0 ? ahead / speed : 0.0f;
-  const float a = time * x, b = time * y, c = time * z;
-  const auto units = [](float u) { return static_cast<std::uint32_t>(nearest(u)); };
-  std::uint32_t at[3] = {
-      high_word(r.x) + units(fused(a, cells.to_x, fused(b, cells.to_xy, c * cells.to_xz))),
-      high_word(r.y) + units(fused(b, cells.to_y, c * cells.to_yz)),
-      high_word(r.z) + units(c * cells.to_z)};
-  for (int k = 0; k < motion.walls; ++k) {
-    const auto& wall = motion.wall[k];
-    if (!(r.kind >> 16 & wall.flag)) continue;
-    const std::uint32_t face = high_word(wall.position);
-    for (int axis = 0; axis < 3; ++axis)
-      if (axis == wall.axis && (wall.high ? at[axis] > face : at[axis] < face))
-        at[axis] = face + (face - at[axis]);
-  }
-  return {at[0], at[1], at[2], min_of(cells.rest_radius + ahead, cells.largest_radius)};
-}
-
-// Whether a particle has left its ball.
-MM_HD bool moved_far(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z,
-                     float radius) {
-  return list_square(list_place(cells, x, y, z)) > radius * radius;
-}
-
-// ---- who is perhaps within the cutoff ----
 
 // Positions in 16 bits along each edge, modulo a length that is at least four times the reach of
-// the lists: enough to tell neighbours that are out of the cutoff, in half the memory.
+// the lists: enough to tell neighbors that are out of the cutoff, in half the memory.
 struct Shorts {
   int shift[3];  // of the frame's integers, whose top bits are left out
   // Lengths of one unit of 2^-32 of what is left, in terms of zz.
@@ -203,13 +131,85 @@ MM_HD bool maybe_within_cutoff(const Shorts& shorts, const Short& i, const Short
   return fused(x, x, fused(y, y, z * z)) < shorts.cutoff_squared;
 }
 
-// List entries: index of the neighbour, its special kind in the top two bits.
+// List entries: index of the neighbor, its special kind in the top two bits.
 constexpr std::uint32_t kIndexBits = 0x3fffffffu;
 
-// Outside the box where it is not periodic: the frame's first and last quarters.
-MM_HD bool outside(std::uint32_t open, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
-  const auto beyond = [](std::uint32_t u) { return u < 0x40000000u || u > 0xc0000000u; };
-  return ((open & 1u) && beyond(x)) || ((open & 2u) && beyond(y)) || ((open & 4u) && beyond(z));
+// Lists hold as long as every particle is in its ball: they have the pairs of balls that are within
+// the cutoff of each other. A ball lies ahead of its particle, which crosses it.
+struct alignas(16) Ball {
+  std::uint32_t x, y, z;  // high words of its center
+  float radius;
+};
+
+// Whether two particles come into each other's lists, decided in float32 for both precisions from
+// places relative to a third particle nearby: |r_j - r_i| < cutoff + s_i + s_j with the radii s,
+// multiplied out to -2 r_i . r_j - 2 (cutoff + s_i) s_j + |r_j|^2 - s_j^2 < (cutoff + s_i)^2 -
+// |r_i|^2.
+struct ListPlace {
+  float x, y, z;
+};
+MM_HD ListPlace list_place(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  const auto a = static_cast<float>(static_cast<std::int32_t>(x)),
+             b = static_cast<float>(static_cast<std::int32_t>(y)),
+             c = static_cast<float>(static_cast<std::int32_t>(z));
+  return {fused(a, cells.xx, fused(b, cells.xy, c * cells.xz)), fused(b, cells.yy, c * cells.yz),
+          c * cells.zz};
+}
+MM_HD float list_square(const ListPlace& r) { return fused(r.x, r.x, fused(r.y, r.y, r.z * r.z)); }
+struct ListCenter {  // of a list
+  float x, y, z, reach, limit;
+};
+MM_HD ListCenter list_center(const Cells& cells, const ListPlace& r, float radius) {
+  const float reach = cells.cutoff + radius;
+  return {-2 * r.x, -2 * r.y, -2 * r.z, -2 * reach, fused(reach, reach, -list_square(r))};
+}
+MM_HD float list_square(const ListPlace& r, float radius) {
+  return fused(-radius, radius, list_square(r));
+}
+MM_HD bool within_reach(const ListCenter& i, const ListPlace& j, float radius_of_j,
+                        float square_of_j) {
+  return fused(i.x, j.x,
+               fused(i.y, j.y, fused(i.z, j.z, fused(i.reach, radius_of_j, square_of_j)))) <
+         i.limit;
+}
+// Where cells are narrow: from the difference of their coordinates.
+MM_HD bool within_reach(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z,
+                        float radius_i, float radius_j) {
+  const float reach = cells.cutoff + radius_i + radius_j;
+  return list_square(list_place(cells, x, y, z)) < reach * reach;
+}
+
+// The fastest particles end lists: a ball's center is where its particle is after half the time
+// that lists are expected to hold, if its velocity stays; the ball reaches back to where it is now,
+// and as far to the other side, and has some room for what forces do. Walls mirror the way.
+template <class P>
+MM_HD Ball ball_of(const Cells& cells, const Motion<P>& motion, const typename P::Position& r,
+                   const typename P::Velocity& v) {
+  const auto x = static_cast<float>(v.x), y = static_cast<float>(v.y), z = static_cast<float>(v.z);
+  const float speed = square_root(fused(x, x, fused(y, y, z * z))),
+              ahead = min_of(cells.time_ahead * speed, cells.farthest_ahead),
+              time = ahead > 0 ? ahead / speed : 0.0f;
+  const float a = time * x, b = time * y, c = time * z;
+  const auto units = [](float u) { return static_cast<std::uint32_t>(nearest_integer(u)); };
+  std::uint32_t at[3] = {
+      high_word(r.x) + units(fused(a, cells.to_x, fused(b, cells.to_xy, c * cells.to_xz))),
+      high_word(r.y) + units(fused(b, cells.to_y, c * cells.to_yz)),
+      high_word(r.z) + units(c * cells.to_z)};
+  for (int k = 0; k < motion.walls; ++k) {
+    const auto& wall = motion.wall[k];
+    if (!(r.kind >> 16 & wall.flag)) continue;
+    const std::uint32_t face = high_word(wall.position);
+    for (int axis = 0; axis < 3; ++axis)
+      if (axis == wall.axis && (wall.high ? at[axis] > face : at[axis] < face))
+        at[axis] = face + (face - at[axis]);
+  }
+  return {at[0], at[1], at[2], min_of(cells.rest_radius + ahead, cells.largest_radius)};
+}
+
+// Whether a particle has left its ball.
+MM_HD bool moved_far(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z,
+                     float radius) {
+  return list_square(list_place(cells, x, y, z)) > radius * radius;
 }
 
 }  // namespace manymove::dpd

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // DPD that lives where it is computed: positions, velocities, forces, lists, bonds and integration
-// stay with the engine, a host program reads them when somebody asks. Velocity Verlet at constant
+// stay with the engine; a host program reads them when it needs them. Velocity Verlet at constant
 // energy as in LAMMPS' fix nve, with forces of model.h, harmonic bonds, walls and constant body
 // forces. One rank, or several that share the box.
 //
@@ -8,6 +8,10 @@
 // a difference of two wraps by itself to the nearest periodic image, and the resolution is the same
 // everywhere in the box. Sums have a fixed order or are of integers: the same calls on the same
 // number of ranks give the same bits.
+//
+// Units are those of the caller, as LAMMPS has them: any units of length, time, energy and mass,
+// with Settings::force_to_acceleration between force over mass and acceleration. Arrays are dense,
+// in C order, and belong to the caller; the engine copies what it needs and keeps no pointer.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +20,8 @@
 #include <string>
 #include <vector>
 
-#include "../common/watchdog.h"
-#include "pairs.h"
+#include "../runtime/watchdog.h"
+#include "pair_forces.h"
 
 namespace manymove {
 class Communicator;
@@ -25,7 +29,8 @@ class Communicator;
 
 namespace manymove::dpd {
 
-// Bounce-forward: what is beyond is mirrored, its normal velocity reversed, its tangential kept.
+// Bounce-forward: a particle beyond it is mirrored, its normal velocity is reversed, and its
+// tangential velocity is kept.
 struct Wall {
   int axis;            // 0, 1, 2
   bool high;           // particles belong below position, else above
@@ -108,7 +113,7 @@ struct Topology {
   const int* first_bond;
   const std::uint32_t* bond_partner;
   const int* bond_type;
-  // Special neighbours of particle i, seen from both ends: tag and kind (1 to 3, an index of
+  // Special neighbors of particle i, seen from both ends: tag and kind (1 to 3, an index of
   // PairTable::special), entries first_special[i] .. first_special[i + 1]. Null where there are
   // none. A pair whose factor is 0 is left out of the lists.
   const int* first_special;
@@ -132,7 +137,7 @@ struct Tally {
 
 struct EngineCounters {
   std::int64_t steps = 0, builds = 0;
-  std::int64_t neighbours = 0;  // entries of the present lists
+  std::int64_t neighbors = 0;  // entries of the present lists
 };
 
 // All ranks throw it together.
@@ -140,19 +145,23 @@ struct MANYMOVE_API LostParticle : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };
 
-// On several ranks upload(), advance(), download(), set_velocities(), rehome() and make_engine()
-// are collective: all ranks call them in the same order, and destroy engines in the same order,
-// within collective() of communicator.h. Host arrays and topology are those of the rank's own
-// particles at upload, wherever these go later.
+// On several ranks upload(), advance(), download(), set_velocities(), set_origins() and
+// make_engine() are collective: all ranks call them in the same order, and destroy engines in the
+// same order, within collective() of communicator.h. Host arrays and topology are those of the
+// rank's own particles at upload, wherever these go later.
 //
 // All errors are collective. What ranks agree on they throw together, an Agreed of the type below,
 // with the text of the lowest rank that has the error: refused particles, memory that is missing at
 // upload, LostParticle. upload() can be called again after it. Anything else (a fault of a GPU,
 // memory that is missing later, a silent rank) is a RankFailure on all ranks; the engine can only
 // be destroyed then, and so can every other object that uses the communicator.
-class MANYMOVE_API ResidentEngine {
+//
+// To be used by one thread at a time. A CUDA engine leaves the current device of the calling thread
+// as it was.
+class MANYMOVE_API Engine {
  public:
-  virtual ~ResidentEngine() = default;
+  // Local: another rank may still use its engine.
+  virtual ~Engine() = default;
 
   // "cpu", or the GPU's name.
   virtual std::string device() const = 0;
@@ -169,10 +178,11 @@ class MANYMOVE_API ResidentEngine {
   // one of them wants it. Throws LostParticle with the tag; std::runtime_error if a bond is longer
   // than the reach of a rank.
   virtual void advance(std::int64_t steps, bool (*interrupted)() = nullptr) = 0;
+  // The time step of the present state. Local, as are tally() and counters().
   virtual std::int64_t step() const = 0;
   virtual Tally tally() const = 0;
 
-  // In the order of upload(), or of rehome().
+  // Writes the arrays that are not null, in the order of upload(), or of set_origins().
   virtual void download(const HostArrays& arrays) = 0;
 
   // Replaces the velocities of time step step() by those of the host's particles, which are
@@ -181,8 +191,9 @@ class MANYMOVE_API ResidentEngine {
   // all velocities as they were.
   virtual void set_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) = 0;
 
-  // Particles have other places among the hosts, this rank's are tag[count] now.
-  virtual void rehome(int count, const std::uint32_t* tag) = 0;
+  // The particles have other places in the arrays of the hosts: those of this rank are tag[count]
+  // now. Throws std::logic_error on one rank; std::runtime_error if a particle is on no rank.
+  virtual void set_origins(int count, const std::uint32_t* tag) = 0;
 
   virtual EngineCounters counters() const = 0;
 };
@@ -192,8 +203,8 @@ class MANYMOVE_API ResidentEngine {
 // that are not finite. device: "cpu", "cuda" or "cuda:k", the k-th; threads are those of the CPU.
 // communicator: of the ranks that settings.grid names, null for one; it must live as long as the
 // engine.
-MANYMOVE_API std::unique_ptr<ResidentEngine> make_engine(const Settings& settings,
-                                                         const std::string& device, int threads,
-                                                         Communicator* communicator = nullptr);
+MANYMOVE_API std::unique_ptr<Engine> make_engine(const Settings& settings,
+                                                 const std::string& device, int threads,
+                                                 Communicator* communicator = nullptr);
 
 }  // namespace manymove::dpd

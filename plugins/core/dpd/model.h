@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
-#include "../common/macros.h"
-#include "../common/philox.h"
+#include "../runtime/macros.h"
+#include "../runtime/philox.h"
 
 namespace manymove::dpd {
 

@@ -3,7 +3,7 @@
 // CPU and GPU share; they differ in scheduling alone.
 #pragma once
 
-#include "frame.h"
+#include "fixed_point.h"
 #include "model.h"
 
 namespace manymove::dpd {
@@ -16,7 +16,7 @@ struct SpecialFactors {
 };
 
 template <class P>
-struct Forces {  // what the sum over one particle's neighbours needs
+struct Forces {  // what the sum over one particle's neighbors needs
   using Real = typename P::Real;
   Frame<P> frame;
   Real cutoff_squared;
@@ -54,7 +54,7 @@ MM_HD void add_tally(Sum<Real>& sum, const Vector<Real>& r, Real over_distance, 
 }
 
 // The pair (i, j), perhaps within the largest cutoff; what is farther away adds zero. plain: one
-// pair of types, weight exponent 1, no special neighbours.
+// pair of types, weight exponent 1, no special neighbors.
 template <class P, class Math, bool plain, bool tally>
 MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typename P::Position& i,
                     const typename P::Velocity& vi, const typename P::Position& j,
@@ -166,7 +166,7 @@ struct Crossing {
 
 template <class P>
 MM_HD int advance_coordinate(typename P::Unsigned& u, typename P::Real by) {
-  const auto d = static_cast<typename P::Unsigned>(nearest(by));
+  const auto d = static_cast<typename P::Unsigned>(nearest_integer(by));
   const typename P::Unsigned before = u;
   u += d;
   // The sum wraps on the way up through the face, and on the way down unless it goes through.

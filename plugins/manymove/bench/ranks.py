@@ -263,10 +263,9 @@ def _systems(some: Any, count: int, engine: Adsorption, total: int) -> Variant:
         states, accepted = engine.trial_states, engine.acceptance_counts[0]
         engine.run(steps)
         moves = [engine.trial_states - states, engine.acceptance_counts[0] - accepted]
-        both = np.array(moves, dtype=np.uint64)
-        if ranks:
-            ranks.sum_in_place(both)
-        return int(both[0]), int(both[1])
+        of_all = ranks.all(moves) if ranks else [moves]
+        trials, accepted = (sum(values) for values in zip(*of_all, strict=True))
+        return trials, accepted
 
     name = engine.device if engine.device != "cpu" else engine.device_name
     settings = {

@@ -215,21 +215,18 @@ class HardDisks(MonteCarlo):
         super()._settle(device, threads)
 
     def _divide(self, whole: Callable[[], tuple[dict[str, Any], int, tuple[int, float]]]) -> None:
-        """Distribute the strips of the system of rank 0, which is given by a snapshot, the number
-        of disks, and the number and depth of repaired overlaps."""
+        """Distribute the system of rank 0, which is given by a snapshot, the number of disks, and
+        the number and depth of repaired overlaps."""
         ranks = self._ranks
         settings = ranks.all(self._parameters)
         if any(other != settings[0] for other in settings):
             raise ranks.all_raise(ValueError("the ranks of comm have different settings"))
-        edges = ranks.together(lambda: _core.HardDisks.strip_rows(self._parameters, ranks.size))
-        found = ranks.together(lambda: whole() if ranks.rank == 0 else None, patient=True)
-        snapshot, particles, repaired = found or (None, 0, (0, 0.0))
-        shared = (snapshot["counters"], snapshot["origin"], snapshot["ids"].size) if snapshot else 0
-        particles, repaired, shared = ranks.first((particles, repaired, shared))
-        strip: dict[str, Any] = ranks.scatter_rows(snapshot, edges, shared[2] // edges[-1])
-        snapshot = found = None
-        strip |= {"counters": shared[0], "origin": shared[1], "first_row": edges[ranks.rank]}
-        self._adopt(_core.HardDisks.from_strip(strip, particles, *self._where(), ranks))
+        snapshot, *rest = ranks.together(
+            lambda: whole() if ranks.rank == 0 else (None, 0, None), patient=True
+        )
+        particles, repaired = ranks.first(rest)
+        make = _core.HardDisks.of_ranks
+        self._adopt(make(snapshot, particles, *self._where(), ranks.core, ranks.transport))
         self._repaired = repaired
 
     def _adopt(self, engine: _core.HardDisks) -> None:
@@ -478,9 +475,9 @@ class HardDisks(MonteCarlo):
             super().save(path, keep_previous=keep_previous)
             return
         with ranks.collective():
-            whole = ranks.gather_rows(self._engine.snapshot(), self.cells[1])
+            whole = self._engine.snapshot()
             ranks.together(
-                lambda: whole and self._write(Path(path), whole, keep_previous), patient=True
+                lambda: ranks.rank or self._write(Path(path), whole, keep_previous), patient=True
             )
 
     @classmethod

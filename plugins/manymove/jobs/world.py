@@ -14,8 +14,6 @@ from importlib.metadata import version
 from itertools import groupby
 from typing import Any, NoReturn, TypeVar
 
-import numpy as np
-
 from manymove import _core
 from manymove.devices import on_gpu, usable_cores
 from manymove.jobs.channel import Channel, RankLost
@@ -33,8 +31,7 @@ _LAUNCHERS = (
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 )
 _REPLICAS_PER_GPU = 16
-_FAILED = 7104  # tag of the message that a rank has failed
-_LISTEN = 0.2  # seconds between two checks for such a message
+_LISTEN = 0.2  # seconds between two checks for an alarm of another rank
 _HEARD = 0.5  # seconds for the launcher to print a rank's message before the rank aborts all
 
 
@@ -133,7 +130,7 @@ class World:
             RuntimeError: the ranks run different versions of this package.
         """
         rank, mine = everyone.rank, (_machine(), usable_cores(), version("manymove"))
-        every = Channel.of(everyone, "world").all(mine) if everyone.size > 1 else [mine]
+        every = Channel(everyone, "jobs").all(mine) if everyone.size > 1 else [mine]
         machines = [machine for machine, *_ in every]
         versions = {number: machine[0] for machine, _, number in every}
         if len(versions) > 1:
@@ -149,7 +146,7 @@ class World:
     def _channel(self) -> Channel | None:
         if self.communicator is None or self.size == 1:
             return None
-        return Channel.of(self.communicator, "world")
+        return Channel(self.communicator, "jobs")
 
     def share(self, items: Sequence[T]) -> list[T]:
         """The items of this rank."""
@@ -179,12 +176,10 @@ class World:
         channel = self._channel
         if channel is None:
             return [] if mine is None else [str(mine)]
-        others = [rank for rank in range(self.size) if rank != self.rank]
-        nothing = np.empty(0, np.uint8)
-        told = [channel.comm.Isend(nothing, r, _FAILED) for r in others if mine is not None]
+        if mine is not None:
+            channel.core.raise_alarm()
         failed = self.gather([(self.rank, str(mine))] if mine is not None else [])
-        heard = [channel.comm.Irecv(nothing, r, _FAILED) for r, _ in failed if r != self.rank]
-        channel.wait(told + heard)
+        channel.core.take_alarms(sum(rank != self.rank for rank, _ in failed))
         return [text for _, text in failed]
 
     def abort(self, message: str) -> NoReturn:
@@ -241,8 +236,7 @@ class _Listener:
             if not self._heard and (now := time.monotonic()) >= self._next:
                 self._next = now + _LISTEN
                 try:
-                    self._channel.look()
-                    self._heard = self._channel.comm.Iprobe(tag=_FAILED)
+                    self._heard = self._channel.core.alarms() > 0
                 except RankLost:  # the next wait raises it again
                     self._heard = True
             return self._heard

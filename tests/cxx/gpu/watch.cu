@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <string>
 
-#include "core/coulomb/kernels.cuh"
-#include "core/coulomb/watch.cuh"
+#include "core/coulomb/cuda/kernels.cuh"
+#include "core/coulomb/cuda/watch.cuh"
 
 using namespace manymove;
 using namespace manymove::coulomb;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Before philox.h, which finds the product of vectors there.
-#include "core/common/vec.h"
+#include "core/runtime/vec.h"
 
 #include <cstdint>
 
-#include "core/common/philox.h"
+#include "core/runtime/philox.h"
 #include "support/known_answers.h"
 #include "support/level.h"
 

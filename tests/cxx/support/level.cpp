@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "core/common/simd.h"
+#include "core/runtime/simd.h"
 
 namespace manymove::test {
 

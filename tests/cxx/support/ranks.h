@@ -3,7 +3,6 @@
 // promise.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -16,9 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/common/communicator.h"
-#include "core/common/watchdog.h"
-#include "core/harddisk/engine.h"
+#include "core/parallel/communicator.h"
+#include "core/runtime/watchdog.h"
 
 namespace manymove::test {
 
@@ -60,11 +58,6 @@ class Mailboxes {
   void lose() {
     std::lock_guard lock(mutex_);
     lost_ = true;
-  }
-  // Forgets messages that were given up.
-  void clear() {
-    std::lock_guard lock(mutex_);
-    box_.clear();
   }
   // Whether all messages were received.
   bool empty() const {
@@ -109,12 +102,6 @@ class InProcess : public Communicator {
   int ranks() const override { return rank_.ranks(); }
   Watchdog& watchdog() override { return rank_.watchdog(); }
 
-  void maximum(std::int64_t* values, int count) override {
-    const auto n = static_cast<std::size_t>(count);
-    std::vector<std::int64_t> all(n * static_cast<std::size_t>(ranks()));
-    gather(values, all.data(), n * sizeof *values);
-    for (std::size_t k = 0; k < all.size(); ++k) values[k % n] = std::max(values[k % n], all[k]);
-  }
   void gather(const void* mine, void* all, std::size_t bytes) override {
     for (int r = 0; r < ranks(); ++r) rank_.put(r, mine, bytes);
     for (int r = 0; r < ranks(); ++r)
@@ -142,7 +129,6 @@ class Counting final : public Communicator {
   int rank() const override { return inner_.rank(); }
   int ranks() const override { return inner_.ranks(); }
   Watchdog& watchdog() override { return inner_.watchdog(); }
-  void maximum(std::int64_t* values, int count) override { inner_.maximum(values, count); }
   void gather(const void* mine, void* all, std::size_t bytes) override {
     inner_.gather(mine, all, bytes);
   }
@@ -156,40 +142,6 @@ class Counting final : public Communicator {
 
  private:
   Communicator& inner_;
-};
-
-// Hard disks' ranks.
-class InProcessRing : public harddisk::RankRing {
- public:
-  InProcessRing(Mailboxes& mail, int rank) : rank_(mail, rank) {}
-  int rank() const override { return rank_.rank(); }
-  int ranks() const override { return rank_.ranks(); }
-  Watchdog& watchdog() override { return rank_.watchdog(); }
-
-  void exchange(const Bytes out[2], const Bytes in[2]) override {
-    const int below = (rank() + ranks() - 1) % ranks(), above = (rank() + 1) % ranks();
-    if (out[0].size) rank_.put(below, out[0].data, out[0].size);
-    if (out[1].size) rank_.put(above, out[1].data, out[1].size);
-    // Two ranks are neighbors at both edges: what one sends below comes from above first.
-    if (in[1].size) rank_.take(above, in[1].data, in[1].size);
-    if (in[0].size) rank_.take(below, in[0].data, in[0].size);
-  }
-  void sum(double* values, std::size_t count) override { sum_of(values, count); }
-  void sum(std::uint64_t* values, std::size_t count) override { sum_of(values, count); }
-
- private:
-  template <class T>
-  void sum_of(T* values, std::size_t count) {
-    for (int r = 0; r < ranks(); ++r) rank_.put(r, values, count * sizeof(T));
-    std::vector<T> theirs(count);
-    std::fill_n(values, count, T{});
-    for (int r = 0; r < ranks(); ++r) {
-      rank_.take(r, theirs.data(), count * sizeof(T));
-      for (std::size_t k = 0; k < count; ++k) values[k] += theirs[k];
-    }
-  }
-
-  Rank rank_;
 };
 
 // Runs rank(mail, r) on a thread for each rank and throws the error of the first rank that had one

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The CPU engine: threads over groups of trials.
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "../../runtime/parallel_for.h"
+#include "../state.h"
+#include "kernels.h"
+
+namespace manymove::coulomb {
+namespace {
+
+constexpr std::size_t kPart = 1024;  // ions of an item of work
+constexpr std::size_t kGroup = 64;   // trials of a thread between two looks at the others
+constexpr std::size_t kWait = 4;     // groups that are waited for together
+
+class CpuEngine final : public EngineBase {
+ public:
+  CpuEngine(State state, int threads)
+      : EngineBase(std::move(state)),
+        pool_(threads),
+        kernels_(best_level<Kernels>(MANYMOVE_LEVELS)) {
+    const std::size_t n = state_.sites.size();
+    for (auto* column : {&x_, &y_, &z_, &charge_}) column->resize(n);
+    trials_.resize(n);
+    fate_.resize(n);
+    order_.resize(n);
+    decided_ = std::vector<std::atomic<std::uint32_t>>((n + kGroup - 1) / kGroup);
+  }
+
+  void run(std::uint64_t sweeps) override {
+    for (std::uint64_t k = 0; k < sweeps; ++k) {
+      moved_ = accepted_ = 0;
+      propose_all();
+      switch (state_.parameters.method) {
+        case Method::brush:
+          brush();
+          break;
+        case Method::reduction:
+          reduction();
+          break;
+        case Method::serial:
+          serial();
+          break;
+      }
+      Counters& c = state_.counters;
+      ++c.sweeps;
+      c.trial_moves += state_.sites.size();
+      c.accepted_moves += accepted_;
+      c.evaluated_moves += evaluated_;
+      state_.change += moved_;
+      note_energy();
+    }
+  }
+
+  double energy() const override {
+    gather_all();
+    const std::size_t n = state_.sites.size();
+    std::vector<__int128> parts((n + kPart - 1) / kPart);
+    for_each_item(pool_, parts.size(), [&](int part, int) {
+      for (std::size_t i = part * kPart; i < std::min(n, (part + 1) * kPart); ++i) {
+        const Site& at = state_.sites[i];
+        const std::int64_t sum = kernels_.potential(state_.rules, partners(), 0, i, at) +
+                                 kernels_.potential(state_.rules, partners(), i + 1, n, at);
+        parts[part] += nearest_integer(at.charge * static_cast<double>(sum));
+      }
+    });
+    __int128 total = 0;
+    for (const __int128 part : parts) total += part;
+    return static_cast<double>(total) * state_.rules.strength / 2;
+  }
+
+  void set_positions(const double* xyz) override { place(state_, xyz); }
+
+  void adopt(const HostParticles& host) override {
+    left_ = state_.sites;
+    trace_ = trace(host);
+  }
+  bool same_particles(const HostParticles& host) const override { return trace(host) == trace_; }
+  void write_positions(const HostParticles& host) override {
+    const auto write = host.double_precision ? &write_ion<double> : &write_ion<float>;
+    for (std::size_t i = 0; i < left_.size(); ++i)
+      write(state_.rules, state_.axis_unit, host, static_cast<std::uint32_t>(i), state_.sites[i],
+            left_[i]);
+    trace_ = trace(host);
+  }
+
+  void count_pairs(const Histogram& histogram, std::uint64_t* counts,
+                   std::uint64_t* interior_ions) const override {
+    const Bins b = bins_of(state_, histogram);
+    gather_all();
+    const std::size_t n = state_.sites.size(),
+                      size = static_cast<std::size_t>(b.species * (b.species + 1) / 2) * b.bins;
+    for (std::size_t i = 0; i < n; ++i)
+      interior_ions[state_.species[i]] += interior(state_.rules, b, state_.sites[i]);
+    std::vector<std::vector<std::uint64_t>> parts(pool_.size(), std::vector<std::uint64_t>(size));
+    for_each_item(pool_, (n + kPart - 1) / kPart, [&](int part, int thread) {
+      for (std::size_t i = part * kPart; i < std::min(n, (part + 1) * kPart); ++i)
+        if (interior(state_.rules, b, state_.sites[i]))
+          kernels_.count_pairs(state_.rules, b, partners(), state_.species.data(), i, i + 1, n,
+                               parts[thread].data());
+    });
+    for (const auto& part : parts)
+      for (std::size_t k = 0; k < size; ++k) counts[k] += part[k];
+  }
+
+  int threads_per_particle() const override { return 1; }
+
+ private:
+  Partners partners() const { return {x_.data(), y_.data(), z_.data(), charge_.data()}; }
+
+  std::uint64_t trace(const HostParticles& host) const {
+    const auto one = host.double_precision ? &trace_of<double> : &trace_of<float>;
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < state_.sites.size(); ++i)
+      sum += one(host, static_cast<std::uint32_t>(i));
+    return sum;
+  }
+
+  void put(std::size_t place, const Site& s) const {
+    x_[place] = s.x;
+    y_[place] = s.y;
+    z_[place] = s.z;
+    charge_[place] = s.charge;
+  }
+  // In the order of the input.
+  void gather_all() const {
+    for (std::size_t i = 0; i < state_.sites.size(); ++i) put(i, state_.sites[i]);
+  }
+
+  void propose_all() {
+    const std::size_t n = state_.sites.size();
+    for_each_item(pool_, (n + kPart - 1) / kPart, [&](int part, int) {
+      for (std::size_t i = part * kPart; i < std::min(n, (part + 1) * kPart); ++i)
+        trials_[i] = propose(state_.rules, static_cast<std::uint32_t>(i), state_.counters.sweeps,
+                             state_.sites[i]);
+    });
+  }
+
+  Site moved_to(std::size_t i) const {
+    return {trials_[i].x, trials_[i].y, trials_[i].z, state_.sites[i].charge};
+  }
+  bool decide(std::size_t i, std::int64_t change) {
+    if (!accepts(change, trials_[i].most, state_.sites[i].charge)) return false;
+    state_.sites[i] = moved_to(i);
+    return true;
+  }
+  // Of an accepted trial, in quanta of energy.
+  std::int64_t energy_of(std::size_t i, std::int64_t change) const {
+    return nearest_integer(state_.sites[i].charge * static_cast<double>(change));
+  }
+
+  // The chain as it is defined, a pair after the other.
+  void serial() {
+    const Rules& r = state_.rules;
+    const std::size_t n = state_.sites.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      if (!trials_[i].inside) continue;
+      const Site from = state_.sites[i], to = moved_to(i);
+      std::int64_t change = 0;
+      bool overlap = false;
+      for (std::size_t j = 0; j < n; ++j) {
+        if (j == i) continue;
+        const Site& other = state_.sites[j];
+        const double now = squared_distance(r, to.x, to.y, to.z, other),
+                     before = squared_distance(r, from.x, from.y, from.z, other);
+        overlap = overlap || too_close(now, state_.radius[i], state_.radius[j]);
+        const auto term = [&](double distance2) {
+          return state_.parameters.double_precision
+                     ? potential_term(r, other.charge, distance2)
+                     : potential_term_single(r, other.charge, static_cast<float>(distance2));
+        };
+        change = wrapping_sum(change, wrapping_difference(term(now), term(before)));
+      }
+      ++evaluated_this_;
+      if (!overlap && decide(i, change)) {
+        moved_ += energy_of(i, change);
+        ++accepted_;
+      }
+    }
+    evaluated_ = std::exchange(evaluated_this_, 0);
+  }
+
+  // Section 4: the pair terms of one trial over the threads.
+  void reduction() {
+    const Rules& r = state_.rules;
+    const std::size_t n = state_.sites.size();
+    constexpr std::size_t kShare = 4096;
+    gather_all();
+    std::vector<std::int64_t> change((n + kShare - 1) / kShare);
+    std::vector<char> overlap(change.size());
+    for (std::size_t i = 0; i < n; ++i) {
+      if (!trials_[i].inside) continue;
+      const Site from = state_.sites[i], to = moved_to(i);
+      const auto share = [&](int part, int) {
+        const std::size_t begin = part * kShare, end = std::min(n, begin + kShare);
+        float nearest2;
+        change[part] = kernels_.change_of(r, state_.parameters.double_precision, partners(), begin,
+                                          end, i, from, to, nearest2);
+        overlap[part] = nearest2 < r.surely_free && hits(i, to, begin, end);
+      };
+      if (change.size() == 1)
+        share(0, 0);
+      else
+        for_each_item(pool_, change.size(), share);
+      std::int64_t sum = 0;
+      for (const std::int64_t c : change) sum = wrapping_sum(sum, c);
+      ++evaluated_this_;
+      if (std::find(overlap.begin(), overlap.end(), 1) == overlap.end() && decide(i, sum)) {
+        moved_ += energy_of(i, sum);
+        ++accepted_;
+        put(i, state_.sites[i]);
+      }
+    }
+    evaluated_ = std::exchange(evaluated_this_, 0);
+  }
+  bool hits(std::size_t i, const Site& to, std::size_t begin, std::size_t end) const {
+    for (std::size_t j = begin; j < end; ++j)
+      if (j != i && too_close(squared_distance(state_.rules, to.x, to.y, to.z, state_.sites[j]),
+                              state_.radius[i], state_.radius[j]))
+        return true;
+    return false;
+  }
+
+  // ---- section 3 -------------------------------------------------------------------------------
+
+  void brush() {
+    find_hopeless();
+    const std::size_t n = state_.sites.size();
+    std::size_t hopeful = 0;
+    for (std::size_t i = 0; i < n; ++i)
+      if (fate_[i] == alive) order_[hopeful++] = static_cast<std::int32_t>(i);
+    evaluated_ = hopeful;
+    for (std::size_t i = 0, k = hopeful; i < n; ++i)
+      if (fate_[i] != alive) order_[k++] = static_cast<std::int32_t>(i);
+    for (std::size_t k = 0; k < n; ++k) put(k, state_.sites[order_[k]]);
+    const std::size_t groups = (hopeful + kGroup - 1) / kGroup;
+    for (std::size_t g = 0; g < groups; ++g) decided_[g].store(0, std::memory_order_relaxed);
+    std::atomic<std::uint64_t> accepted{0};
+    std::vector<std::int64_t> energy(hopeful);
+    // Groups are handed out in order: a group waits only for some that are under way.
+    for_each_item(pool_, groups, [&](int group, int) {
+      accepted += one_group(static_cast<std::size_t>(group), hopeful, energy.data());
+    });
+    accepted_ = accepted;
+    for (const std::int64_t e : energy) moved_ += e;
+  }
+
+  void find_hopeless() {
+    make_lists(state_, lists_);
+    const std::size_t n = state_.sites.size();
+    for (std::size_t i = 0; i < n; ++i) fate_[i] = trials_[i].inside ? alive : outside;
+    fates(blocked, [&](int i, int j) { return j > i || fate_at(j) == outside; });
+    fates(blocked_by_blocked, [&](int, int j) { return fate_at(j) == blocked; });
+  }
+  std::uint8_t fate_at(int j) const { return __atomic_load_n(&fate_[j], __ATOMIC_RELAXED); }
+  // Gives `fate` to those that overlap with an ion that stays.
+  template <class Stays>
+  void fates(Fate fate, Stays stays) {
+    const std::size_t n = state_.sites.size();
+    for_each_item(pool_, (n + kPart - 1) / kPart, [&](int part, int) {
+      for (std::size_t k = part * kPart; k < std::min(n, (part + 1) * kPart); ++k) {
+        const int i = static_cast<int>(k);
+        if (fate_at(i) != alive) continue;
+        const Trial& t = trials_[k];
+        if (overlaps(
+                state_.rules, lists_.view(), [&](int j) { return state_.sites[j]; },
+                state_.radius.data(), i, t.x, t.y, t.z, [&](int j) { return stays(i, j); }))
+          __atomic_store_n(&fate_[k], static_cast<std::uint8_t>(fate), __ATOMIC_RELAXED);
+      }
+    });
+  }
+
+  // Trials `first` + row in the order of a sweep.
+  struct Group {
+    std::size_t first, count;
+    std::int64_t change[kGroup] = {};
+    bool overlap[kGroup] = {};
+  };
+
+  // One trial of a group against partners begin..end.
+  void add_pairs(Group& group, std::size_t row, std::size_t begin, std::size_t end,
+                 bool look) const {
+    const std::size_t i = order_[group.first + row];
+    const Site to = moved_to(i);
+    float nearest2;
+    group.change[row] = wrapping_sum(
+        group.change[row],
+        kernels_.change_of(state_.rules, state_.parameters.double_precision, partners(), begin, end,
+                           group.first + row, state_.sites[i], to, nearest2));
+    if (!look || !(nearest2 < state_.rules.surely_free)) return;
+    for (std::size_t k = begin; k < end; ++k)
+      group.overlap[row] =
+          group.overlap[row] ||
+          too_close(squared_distance(state_.rules, to.x, to.y, to.z, {x_[k], y_[k], z_[k], 0}),
+                    state_.radius[i], state_.radius[order_[k]]);
+  }
+  // All of them, in blocks that stay in the first-level cache.
+  void add_all_pairs(Group& group, std::size_t begin, std::size_t end, bool look) const {
+    for (std::size_t block = begin; block < end; block += kPart)
+      for (std::size_t row = 0; row < group.count; ++row)
+        add_pairs(group, row, block, std::min(end, block + kPart), look);
+  }
+
+  std::uint64_t one_group(std::size_t number, std::size_t hopeful, std::int64_t* energy) {
+    Group group{number * kGroup, std::min(kGroup, hopeful - number * kGroup)};
+    // Ions that have not moved yet; overlaps with later ones have been found already.
+    add_all_pairs(group, group.first + group.count, hopeful, false);
+    add_all_pairs(group, hopeful, state_.sites.size(), true);
+    for (std::size_t row = 0; row < group.count; ++row)  // the upper triangle
+      add_pairs(group, row, group.first + row + 1, group.first + group.count, false);
+    for (std::size_t other = 0; other < number; other += kWait) {
+      const std::size_t end = std::min(number, other + kWait);
+      while (!decided_[end - 1].load(std::memory_order_acquire)) std::this_thread::yield();
+      add_all_pairs(group, other * kGroup, end * kGroup, true);
+    }
+    std::uint64_t accepted = 0;
+    for (std::size_t row = 0; row < group.count; ++row) {  // the lower triangle, and decisions
+      add_pairs(group, row, group.first, group.first + row, true);
+      const std::size_t i = order_[group.first + row];
+      const bool accept = !group.overlap[row] && decide(i, group.change[row]);
+      energy[group.first + row] = accept ? energy_of(i, group.change[row]) : 0;
+      accepted += accept;
+      if (accept) put(group.first + row, state_.sites[i]);
+    }
+    decided_[number].store(1, std::memory_order_release);
+    return accepted;
+  }
+
+  mutable ThreadPool pool_;
+  Kernels kernels_;
+  mutable std::vector<float> x_, y_, z_, charge_;  // in the order of a sweep
+  std::vector<Trial> trials_;                      // in the order of the input
+  std::vector<std::uint8_t> fate_;
+  std::vector<std::int32_t> order_;  // the ions in the order of a sweep: hopeful ones first
+  CellLists lists_;
+  std::vector<std::atomic<std::uint32_t>> decided_;
+  std::uint64_t accepted_ = 0, evaluated_ = 0, evaluated_this_ = 0;
+  __int128 moved_ = 0;      // energy of this sweep, in quanta
+  std::vector<Site> left_;  // with a host program
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_cpu_engine(State state, int threads) {
+  return std::make_unique<CpuEngine>(std::move(state), threads);
+}
+
+}  // namespace manymove::coulomb

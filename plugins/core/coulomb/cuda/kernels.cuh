@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Brush Metropolis Monte Carlo on a GPU, device code. Before a sweep hopeless trials are found and
+// the ions are put in order, hopeful ones first; then one kernel makes the sweep, a block per group
+// of trials (section 3), or one kernel on each of several devices.
+#pragma once
+
+#include <cuda/atomic>
+#include <type_traits>
+
+#include "../../runtime/device.cuh"
+#include "../state.h"
+
+namespace manymove::coulomb {
+namespace {
+
+constexpr int kThreads = 256;  // of the kernels that are not the sweep itself
+constexpr int kMostDevices = 8;
+
+// Of one sweep; the energy is high 2^32 + low quanta.
+struct Tally {
+  unsigned long long accepted, evaluated, low;
+  long long high;
+};
+
+struct Buffers {
+  // [N], in the order of the input
+  Site* site;
+  float4* trial;
+  std::int64_t* most;
+  std::uint8_t* fate;
+  std::uint8_t* hopeful;  // 1 or 0
+  const double* radius;
+  std::int32_t* head;  // [cells]
+  std::int32_t* next;
+  std::int32_t* order;   // [N], hopeful ones first and in order
+  std::uint32_t* count;  // [1], of hopeful ones
+  // By place: hopeful ions, holes up to a whole group, the others, holes
+  Site* partner;
+  std::int32_t* ion;  // -1 in a hole
+  unsigned* ticket;   // [1], blocks of this sweep begun on this device
+  unsigned* decided;  // [1], groups of this sweep decided so far, on all devices
+  Tally* tally;
+  int particles;
+};
+
+// Where each device that has a share of the chain is told what the others decide: groups are dealt
+// out to them in turn.
+struct Devices {
+  int count, own;
+  Site* site[kMostDevices];
+  Site* partner[kMostDevices];
+  unsigned* decided[kMostDevices];
+};
+
+// A charge-free place that no distance to is 0: coordinates of ions are integers.
+__device__ Site hole() { return {67108864.0f, 0.5f, 0.5f, 0.0f}; }
+
+__global__ void propose_kernel(Rules r, Buffers b, std::uint64_t sweep) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= b.particles) return;
+  const Site s = b.site[i];
+  const Trial t = propose(r, static_cast<std::uint32_t>(i), sweep, s);
+  b.trial[i] = {t.x, t.y, t.z, 0};
+  b.most[i] = t.most;
+  b.fate[i] = t.inside ? alive : outside;
+  b.next[i] = atomicExch(&b.head[cell_of(r, s.x, s.y, s.z)], i);
+}
+
+// stage `blocked`: by ions that are tried later or stay inside; `blocked_by_blocked`: by ions found
+// hopeless before. Other threads' new fates count for neither.
+template <Fate Stage>
+__global__ void fate_kernel(Rules r, Buffers b) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= b.particles) return;
+  const float4 t = b.trial[i];
+  bool hopeless = b.fate[i] != alive;
+  if (!hopeless) {
+    hopeless = overlaps(
+        r, {b.head, b.next}, [&](int j) { return b.site[j]; }, b.radius, i, t.x, t.y, t.z,
+        [&](int j) {
+          const auto fate = *static_cast<volatile std::uint8_t*>(b.fate + j);
+          return Stage == blocked ? j > i || fate == outside : fate == blocked;
+        });
+    if (hopeless) b.fate[i] = Stage;
+  }
+  if (Stage == blocked_by_blocked) b.hopeful[i] = !hopeless;
+}
+
+template <int S>
+__device__ unsigned groups_of(unsigned count) {
+  return (count + S - 1) / S;
+}
+
+template <int S>
+__global__ void place_kernel(Buffers b) {
+  const unsigned place = blockIdx.x * blockDim.x + threadIdx.x;
+  const unsigned count = *b.count, others = groups_of<S>(count) * S;
+  if (place >= static_cast<unsigned>(b.particles) + 2 * S) return;
+  int ion = -1;
+  if (place < count)
+    ion = b.order[place];
+  else if (place >= others && place - (others - count) < static_cast<unsigned>(b.particles))
+    ion = b.order[place - (others - count)];
+  b.ion[place] = ion;
+  b.partner[place] = ion < 0 ? hole() : b.site[ion];
+  if (place == 0) b.tally->evaluated = count;
+}
+
+template <bool Double>
+struct Partner {
+  using Real = std::conditional_t<Double, double, float>;
+  Real x, y, z, charge;
+};
+
+// What a block holds in shared memory.
+template <bool Double, int S>
+struct GroupMemory {
+  alignas(16) Partner<Double> tile[2][S];
+  alignas(16) Site own[S];
+  alignas(16) Site trial[S];
+  // For two warps of trials in turn: what trial i's change of potential, times the sign of its
+  // charge, gains from ion l if l stays or moves, [l][i], 0 unless i > l; and whether they overlap
+  // then, a bit per i.
+  std::int64_t stays[2][32 * 32], moves[2][32 * 32];
+  unsigned stays_overlap[2][32], moves_overlap[2][32];
+  std::int64_t change[S], most[S];
+  unsigned overlap[S];
+  std::int32_t ion[S];
+  unsigned known, block;
+};
+
+// A pair of positions of trial i against ion j.
+template <bool Double, bool Periodic>
+struct Pairs {
+  using Real = typename Partner<Double>::Real;
+  const Rules& r;
+  Real x, y, z, tx, ty, tz;  // where the ion is, where it would be
+
+  __device__ Pairs(const Rules& r, const Site& s, const Site& t)
+      : r(r), x(s.x), y(s.y), z(s.z), tx(t.x), ty(t.y), tz(t.z) {}
+
+  __device__ Real from(const Partner<Double>& g) const {
+    return squared<Periodic, Real>(r, x - g.x, y - g.y, z - g.z);
+  }
+  __device__ Real to(const Partner<Double>& g) const {
+    return squared<Periodic, Real>(r, tx - g.x, ty - g.y, tz - g.z);
+  }
+  // One term, as an integer.
+  __device__ std::int64_t change(const Partner<Double>& g, Real now) const {
+    if constexpr (Double)
+      return static_cast<std::int64_t>(bits_of(fixed_term(g.charge, now, r.magic)) -
+                                       bits_of(fixed_term(g.charge, from(g), r.magic)));
+    else
+      return wrapping_difference(potential_term_single(r, g.charge, now),
+                                 potential_term_single(r, g.charge, from(g)));
+  }
+};
+
+// Times the sign of the charge.
+__device__ std::int64_t signed_for(const Site& ion, std::int64_t change) {
+  return ion.charge > 0 ? change : wrapping_difference(0, change);
+}
+
+template <bool Double>
+__device__ Partner<Double> as_partner(const Site& s) {
+  using Real = typename Partner<Double>::Real;
+  return {Real(s.x), Real(s.y), Real(s.z), Real(s.charge)};
+}
+
+__device__ bool exact_overlap(const Rules& r, const Buffers& b, const Site& trial, int i,
+                              const Site& other, int j) {
+  return i >= 0 && j >= 0 &&
+         too_close(squared_distance(r, trial.x, trial.y, trial.z, other), b.radius[i], b.radius[j]);
+}
+
+// One thread's share of a tile: partners e, e + Eta, ... in sixteen interleaved sums, so that the
+// float32 sums are the same for every Eta.
+template <bool Check, bool Double, bool Periodic, int S, int Eta>
+__device__ void add_tile(const Pairs<Double, Periodic>& pairs, const Partner<Double>* tile, int e,
+                         std::int64_t& change, float& nearest2) {
+  constexpr int kSums = 16;
+  MM_NO_UNROLL
+  for (int l = e; l < kSums; l += Eta) {
+    [[maybe_unused]] float sum = 0;
+#pragma unroll 8
+    for (int term = 0; term < S / kSums; ++term) {
+      const Partner<Double> g = tile[l + kSums * term];
+      const auto now = pairs.to(g);
+      if constexpr (Check) nearest2 = fminf(nearest2, static_cast<float>(now));
+      if constexpr (Double) {
+        change = wrapping_sum(change, pairs.change(g, now));
+      } else {
+        sum = fused(g.charge, inverse_root_single(now), sum);
+        sum = fused(-g.charge, inverse_root_single(pairs.from(g)), sum);
+      }
+    }
+    if constexpr (!Double) change = wrapping_sum(change, to_fixed(sum, pairs.r.magic));
+  }
+}
+
+// How a block sees the progress of those before it. On each device blocks take their numbers from a
+// ticket when they begin, so the first undecided group has begun or is the next to begin on its
+// device, and it waits for none: one of them always continues, whatever the number of blocks that
+// run at a time, and however fast the devices are beside each other.
+struct Progress {
+  template <cuda::thread_scope Scope>
+  using Counter = cuda::atomic_ref<unsigned, Scope>;
+  const Buffers& b;
+  const Devices& devices;
+
+  __device__ unsigned groups() const {
+    return devices.count == 1
+               ? Counter<cuda::thread_scope_device>(*b.decided).load(cuda::memory_order_acquire)
+               : Counter<cuda::thread_scope_system>(*b.decided).load(cuda::memory_order_acquire);
+  }
+  // Until `group` is decided.
+  __device__ unsigned wait(unsigned group) const {
+    unsigned known;
+    while ((known = groups()) <= group)
+      if (group - known > 2) __nanosleep(300);
+    return known;
+  }
+  // The device of the next group hears it last, with all that was written before: what that group
+  // announces then comes after this on every device, so that no counter goes back.
+  __device__ void announce(unsigned group) const {
+    if (devices.count == 1) {
+      Counter<cuda::thread_scope_device>(*b.decided).store(group + 1, cuda::memory_order_release);
+      return;
+    }
+    cuda::atomic_thread_fence(cuda::memory_order_release, cuda::thread_scope_system);
+    for (int ahead = 2; ahead <= devices.count; ++ahead)
+      counter(ahead).store(group + 1, cuda::memory_order_relaxed);
+    counter(1).store(group + 1, cuda::memory_order_release);
+  }
+  __device__ Counter<cuda::thread_scope_system> counter(int ahead) const {
+    return Counter<cuda::thread_scope_system>(
+        *devices.decided[(devices.own + ahead) % devices.count]);
+  }
+};
+
+template <bool Double, bool Periodic, int S, int Eta>
+struct GroupOfTrials {
+  using Memory = GroupMemory<Double, S>;
+  static constexpr int kWarps = S * Eta / 32;
+
+  const Rules& r;
+  const Buffers& b;
+  const Devices& devices;
+  Memory& m;
+  const int tid = threadIdx.x, i = tid / Eta, e = tid % Eta, lane = tid % 32, warp = tid / 32;
+  unsigned group;
+  int ion;  // of row i
+  Site from, to;
+  int buffer = 0;
+  std::int64_t change = 0;
+  bool overlap = false;
+
+  __device__ GroupOfTrials(const Rules& r, const Buffers& b, const Devices& devices, Memory& m,
+                           unsigned group)
+      : r(r), b(b), devices(devices), m(m), group(group) {
+    const unsigned row = group * S + i;
+    ion = b.ion[row];
+    from = load(row);
+    to = from;
+    if (ion >= 0) {
+      const float4 t = b.trial[ion];
+      to = {t.x, t.y, t.z, from.charge};
+    }
+    if (e == 0) {
+      m.own[i] = from;
+      m.trial[i] = to;
+      m.ion[i] = ion;
+      m.most[i] = ion >= 0 ? b.most[ion] : 0;
+    }
+    __syncthreads();
+  }
+
+  // Past the first-level cache, which does not see what other blocks write.
+  __device__ Site load(unsigned place) const {
+    const float4 v = __ldcg(reinterpret_cast<const float4*>(b.partner) + place);
+    return {v.x, v.y, v.z, v.w};
+  }
+
+  template <bool Check>
+  __device__ void add_pairs_of_tile(const Pairs<Double, Periodic>& pairs, unsigned tile) {
+    float nearest2 = 3e38f;
+    add_tile<Check, Double, Periodic, S, Eta>(pairs, m.tile[buffer], e, change, nearest2);
+    if constexpr (Check)
+      if (nearest2 < r.surely_free)
+        for (int j = e; j < S; j += Eta) {
+          const Partner<Double>& g = m.tile[buffer][j];
+          const Site other{static_cast<float>(g.x), static_cast<float>(g.y),
+                           static_cast<float>(g.z), 0};
+          overlap = overlap || exact_overlap(r, b, to, ion, other, b.ion[tile * S + j]);
+        }
+    buffer = 1 - buffer;
+  }
+
+  // Tiles of ions that stand still meanwhile.
+  template <bool Check>
+  __device__ void add_tiles(const Pairs<Double, Periodic>& pairs, unsigned begin, unsigned end) {
+    if (begin >= end) return;
+    Site ahead;
+    if (tid < S) ahead = load(begin * S + tid);
+    for (unsigned tile = begin; tile < end; ++tile) {
+      if (tid < S) m.tile[buffer][tid] = as_partner<Double>(ahead);
+      __syncthreads();
+      if (tid < S && tile + 1 < end) ahead = load((tile + 1) * S + tid);
+      add_pairs_of_tile<Check>(pairs, tile);
+    }
+  }
+
+  // Tiles of groups as they are decided.
+  __device__ void add_decided(const Pairs<Double, Periodic>& pairs) {
+    const Progress progress{b, devices};
+    unsigned known = 0;
+    Site ahead;
+    bool have = false;
+    for (unsigned tile = 0; tile < group; ++tile) {
+      if (tile >= known) {
+        if (tid == 0) m.known = progress.wait(tile);
+        __syncthreads();
+        known = m.known;
+      }
+      if (tid < S) {
+        if (!have) ahead = load(tile * S + tid);
+        m.tile[buffer][tid] = as_partner<Double>(ahead);
+      }
+      __syncthreads();
+      have = tile + 1 < group && tile + 1 < known;
+      if (tid < S && have) ahead = load((tile + 1) * S + tid);
+      add_pairs_of_tile<true>(pairs, tile);
+    }
+  }
+
+  __device__ void upper_triangle(const Pairs<Double, Periodic>& pairs) {
+    for (int j = e; j < S; j += Eta) {
+      const Partner<Double> g = as_partner<Double>(m.own[j]);
+      const std::int64_t term = pairs.change(g, pairs.to(g));
+      if (j > i) change = wrapping_sum(change, term);
+    }
+  }
+
+  // m.stays and m.moves of 32 trials from 32 `part` on; a warp per ion l, a lane per trial.
+  __device__ void prepare(int part, int first_warp) {
+    const int row = 32 * part + lane, which = part & 1;
+    const Site mine = m.own[row], mine_to = m.trial[row];
+    const Pairs<Double, Periodic> pairs(r, mine, mine_to);
+    const int mine_ion = m.ion[row];
+    for (int l = warp - first_warp; l < 32; l += kWarps - first_warp) {
+      const Site other[2] = {m.own[32 * part + l], m.trial[32 * part + l]};
+      const int other_ion = m.ion[32 * part + l];
+      for (int k = 0; k < 2; ++k) {
+        const Partner<Double> g = as_partner<Double>(other[k]);
+        const auto now = pairs.to(g);
+        const std::int64_t gain = signed_for(mine, pairs.change(g, now));
+        (k ? m.moves : m.stays)[which][32 * l + lane] = lane > l ? gain : 0;
+        const bool hit = lane > l && static_cast<float>(now) < r.surely_free &&
+                         exact_overlap(r, b, mine_to, mine_ion, other[k], other_ion);
+        const unsigned hits = __ballot_sync(0xffffffffu, hit);
+        if (lane == 0) (k ? m.moves_overlap : m.stays_overlap)[which][l] = hits;
+      }
+    }
+  }
+
+  // The decisions of 32 trials in order, by one warp: a decided one tells the others, who take
+  // what they gain from that.
+  __device__ void decide(int part, Tally& tally) {
+    const int row = 32 * part + lane, which = part & 1;
+    const int mine = m.ion[row];
+    const Site at = m.own[row];
+    const Site then = m.trial[row];
+    const std::int64_t most = m.most[row];
+    std::int64_t change = signed_for(at, m.change[row]);
+    unsigned blocked = m.overlap[row] || mine < 0, moved = 0;
+#pragma unroll 8
+    for (int l = 0; l < 32; ++l) {
+      const std::int64_t if_stays = m.stays[which][32 * l + lane],
+                         if_moves = m.moves[which][32 * l + lane];
+      const unsigned stays_overlap = m.stays_overlap[which][l] >> lane & 1,
+                     moves_overlap = m.moves_overlap[which][l] >> lane & 1;
+      const unsigned votes = __ballot_sync(0xffffffffu, (blocked == 0) & (change <= most));
+      const unsigned moves = votes >> l & 1;
+      moved |= moves << l;
+      change = wrapping_sum(change, moves ? if_moves : if_stays);
+      blocked |= moves ? moves_overlap : stays_overlap;
+    }
+    if (moved >> lane & 1) {
+      m.own[row] = then;
+      for (int d = 0; d < devices.count; ++d) {
+        __stcg(reinterpret_cast<float4*>(devices.partner[d]) + group * S + row,
+               make_float4(then.x, then.y, then.z, then.charge));
+        devices.site[d][mine] = then;
+      }
+      const std::int64_t energy = nearest_integer(abs_of(at.charge) * static_cast<double>(change));
+      ++tally.accepted;
+      tally.low += static_cast<unsigned long long>(energy) & 0xffffffffu;
+      tally.high += energy >> 32;
+    }
+  }
+
+  // Rows after part `part` of the group see its ions as decided.
+  __device__ void lower_triangle(const Pairs<Double, Periodic>& pairs, int part) {
+    if (i < 32 * (part + 1)) return;  // whole bundles of Eta threads
+    std::int64_t gained = 0;
+    bool hit = false;
+    for (int l = e; l < 32; l += Eta) {
+      const int j = 32 * part + l;
+      const Partner<Double> g = as_partner<Double>(m.own[j]);
+      const auto now = pairs.to(g);
+      gained = wrapping_sum(gained, pairs.change(g, now));
+      if (static_cast<float>(now) < r.surely_free)
+        hit = hit || exact_overlap(r, b, to, ion, m.own[j], m.ion[j]);
+    }
+    store(gained, hit, true);
+  }
+
+  // Sums over the threads of a trial; only whole bundles of Eta threads come here.
+  __device__ void store(std::int64_t sum, bool hit, bool on_top) {
+    const unsigned bundle = ((1u << Eta) - 1) << (lane / Eta * Eta);
+    MM_UNROLL
+    for (int step = Eta / 2; step > 0; step /= 2)
+      sum = wrapping_sum(sum, __shfl_xor_sync(bundle, sum, step, Eta));
+    const bool any = __ballot_sync(bundle, hit) != 0;
+    if (e != 0) return;
+    m.change[i] = on_top ? wrapping_sum(m.change[i], sum) : sum;
+    m.overlap[i] = (on_top && m.overlap[i]) || any;
+  }
+
+  __device__ void run(unsigned groups, unsigned tiles) {
+    Tally tally{};
+    const Pairs<Double, Periodic> pairs(r, from, to);
+    add_tiles<false>(pairs, group + 1, groups);  // overlaps with later ions have been found already
+    add_tiles<true>(pairs, groups, tiles);
+    upper_triangle(pairs);
+    prepare(0, 0);
+    add_decided(pairs);
+    store(change, overlap, false);
+    __syncthreads();
+    for (int part = 0; part < S / 32; ++part) {
+      if (warp == 0)
+        decide(part, tally);
+      else if (32 * (part + 1) < S)
+        prepare(part + 1, 1);
+      __syncthreads();
+      if (32 * (part + 1) < S) {
+        lower_triangle(pairs, part);
+        __syncthreads();
+      }
+    }
+    if (tid == 0) Progress{b, devices}.announce(group);
+    if (warp == 0 && tally.accepted) {
+      atomicAdd(&b.tally->accepted, tally.accepted);
+      atomicAdd(&b.tally->low, tally.low);
+      atomicAdd(reinterpret_cast<unsigned long long*>(&b.tally->high),
+                static_cast<unsigned long long>(tally.high));
+    }
+  }
+};
+
+template <bool Double, bool Periodic, int S, int Eta>
+__global__ void __launch_bounds__(S* Eta, S* Eta == 256 ? (Double ? 3 : 4) : 1024 / (S * Eta))
+    brush_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b,
+                 const __grid_constant__ Devices devices) {
+  extern __shared__ float4 memory[];
+  auto& m = *reinterpret_cast<GroupMemory<Double, S>*>(memory);
+  if (threadIdx.x == 0) m.block = atomicAdd(b.ticket, 1u);
+  __syncthreads();
+  const unsigned count = *b.count, groups = groups_of<S>(count),
+                 group = m.block * devices.count + devices.own;
+  if (group >= groups) return;
+  const unsigned places = groups * S + (b.particles - count);
+  GroupOfTrials<Double, Periodic, S, Eta>(r, b, devices, m, group)
+      .run(groups, (places + S - 1) / S);
+}
+
+// ---- section 4: one launch per trial ------------------------------------------------------------
+
+struct Reduction {
+  unsigned long long change;
+  unsigned overlap, blocks;
+};
+
+template <bool Double, bool Periodic>
+__global__ void reduction_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b,
+                                 Reduction* whole, int i) {
+  if (b.fate[i] == outside) return;
+  const float4 t = b.trial[i];
+  const Site from = b.site[i], to{t.x, t.y, t.z, from.charge};
+  const Pairs<Double, Periodic> pairs(r, from, to);
+  std::int64_t change = 0;
+  bool hit = false;
+  for (int j = blockIdx.x * blockDim.x + threadIdx.x; j < b.particles;
+       j += gridDim.x * blockDim.x) {
+    if (j == i) continue;
+    const Site other = b.site[j];
+    const Partner<Double> g = as_partner<Double>(other);
+    const auto now = pairs.to(g);
+    change = wrapping_sum(change, pairs.change(g, now));
+    if (static_cast<float>(now) < r.surely_free) hit = hit || exact_overlap(r, b, to, i, other, j);
+  }
+  for (int step = 16; step > 0; step /= 2)
+    change = wrapping_sum(change, __shfl_xor_sync(0xffffffffu, change, step));
+  hit = __any_sync(0xffffffffu, hit);
+  if (threadIdx.x % 32 == 0) {
+    atomicAdd(&whole->change, static_cast<unsigned long long>(change));
+    if (hit) atomicOr(&whole->overlap, 1u);
+    __threadfence();
+  }
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  if (atomicAdd(&whole->blocks, 1u) + 1 < gridDim.x) return;
+  __threadfence();  // the last block decides
+  const auto sum = static_cast<std::int64_t>(atomicExch(&whole->change, 0ull));
+  const unsigned overlap = atomicExch(&whole->overlap, 0u);
+  whole->blocks = 0;
+  ++b.tally->evaluated;
+  if (overlap || !accepts(sum, b.most[i], from.charge)) return;
+  b.site[i] = to;
+  const std::int64_t energy = nearest_integer(from.charge * static_cast<double>(sum));
+  ++b.tally->accepted;
+  b.tally->low += static_cast<unsigned long long>(energy) & 0xffffffffu;
+  b.tally->high += energy >> 32;
+}
+
+}  // namespace
+}  // namespace manymove::coulomb

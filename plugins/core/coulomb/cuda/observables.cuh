@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Device code beside the chain: energies, pair correlations, the particles of host programs.
+#pragma once
+
+#include "kernels.cuh"
+
+namespace manymove::coulomb {
+namespace {
+
+// ---- the particles of host programs ----
+
+template <class Real>
+__global__ void trace_kernel(HostParticles host, int n, unsigned long long* sum) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned long long trace = i < n ? trace_of<Real>(host, i) : 0;
+  for (int step = 16; step > 0; step /= 2) trace += __shfl_xor_sync(0xffffffffu, trace, step);
+  if (threadIdx.x % 32 == 0) atomicAdd(sum, trace);
+}
+
+template <class Real>
+__global__ void write_kernel(Rules r, double3 axis_unit, HostParticles host, int n,
+                             const Site* site, Site* left) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const double unit[3] = {axis_unit.x, axis_unit.y, axis_unit.z};
+  if (i < n) write_ion<Real>(r, unit, host, i, site[i], left[i]);
+}
+
+// ---- measurements ----
+
+// Twice the energy in quanta, into tally.low and tally.high; always in float64.
+template <bool Periodic>
+__global__ void energy_kernel(const __grid_constant__ Rules r, const Site* site, int n,
+                              Tally* tally) {
+  __shared__ Partner<true> tile[kThreads];
+  const int i = blockIdx.x * kThreads + threadIdx.x;
+  const Site at = i < n ? site[i] : hole();
+  std::int64_t sum = 0;
+  for (int begin = 0; begin < n; begin += kThreads) {
+    const int mine = begin + threadIdx.x;
+    __syncthreads();
+    tile[threadIdx.x] = as_partner<true>(mine < n ? site[mine] : hole());
+    __syncthreads();
+    for (int k = 0; k < kThreads; ++k) {
+      const Partner<true> g = tile[k];
+      const double distance2 = squared<Periodic, double>(r, at.x - g.x, at.y - g.y, at.z - g.z);
+      const std::int64_t term = potential_term(r, g.charge, distance2);
+      if (begin + k != i) sum += term;
+    }
+  }
+  if (i >= n) return;
+  const std::int64_t energy = nearest_integer(at.charge * static_cast<double>(sum));
+  atomicAdd(&tally->low, static_cast<unsigned long long>(energy) & 0xffffffffu);
+  atomicAdd(reinterpret_cast<unsigned long long*>(&tally->high),
+            static_cast<unsigned long long>(energy >> 32));
+}
+
+// The ions that count, in any order, their species in place of their charge.
+__global__ void interior_kernel(Rules r, Bins b, const Site* site, const std::int32_t* species,
+                                int n, Site* inside, unsigned* count,
+                                unsigned long long* interior_ions) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n || !interior(r, b, site[i])) return;
+  const Site at = site[i];
+  inside[atomicAdd(count, 1u)] = {at.x, at.y, at.z, static_cast<float>(species[i])};
+  atomicAdd(&interior_ions[species[i]], 1ull);
+}
+
+// Each pair once: block (i, y) has tile i against tiles i + y, i + y + gridDim.y, ... around the
+// ring, half of it. Counts in shared memory if they fit (`in_shared` of them).
+template <bool Periodic>
+__global__ void pairs_kernel(const __grid_constant__ Rules r, Bins b, const Site* site,
+                             const unsigned* count, int in_shared, unsigned long long* counts) {
+  extern __shared__ unsigned local[];
+  __shared__ Site tile[kThreads];
+  const unsigned n = *count, tiles = (n + kThreads - 1) / kThreads, own = blockIdx.x;
+  if (own >= tiles) return;
+  const float limit = static_cast<float>(b.farthest2 * (1 + 1e-6));
+  for (int k = threadIdx.x; k < in_shared; k += kThreads) local[k] = 0;
+  const unsigned i = own * kThreads + threadIdx.x;
+  const Site at = i < n ? site[i] : hole();
+  for (unsigned ahead = blockIdx.y; ahead <= tiles / 2; ahead += gridDim.y) {
+    if (2 * ahead == tiles && own >= ahead) break;  // the other one of the two has this pair
+    const unsigned begin = (own + ahead) % tiles * kThreads, j = begin + threadIdx.x;
+    __syncthreads();
+    tile[threadIdx.x] = j < n ? site[j] : hole();
+    __syncthreads();
+    if (i >= n) continue;
+    const unsigned end = min(kThreads, n - begin);
+    for (unsigned k = ahead == 0 ? threadIdx.x + 1 : 0; k < end; ++k) {
+      const Site g = tile[k];
+      if (!(squared<Periodic, float>(r, at.x - g.x, at.y - g.y, at.z - g.z) < limit)) continue;
+      const int bin = bin_of(b, squared_distance(r, at.x, at.y, at.z, g));
+      if (bin < 0) continue;
+      const int kinds =
+          species_pair(static_cast<int>(at.charge), static_cast<int>(g.charge), b.species);
+      if (in_shared)
+        atomicAdd(&local[kinds * b.bins + bin], 1u);
+      else
+        atomicAdd(&counts[kinds * b.bins + bin], 1ull);
+    }
+  }
+  __syncthreads();
+  for (int k = threadIdx.x; k < in_shared; k += kThreads)
+    if (local[k]) atomicAdd(&counts[k], static_cast<unsigned long long>(local[k]));
+}
+
+}  // namespace
+}  // namespace manymove::coulomb

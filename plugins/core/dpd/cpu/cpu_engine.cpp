@@ -1,0 +1,591 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The resident engine on threads of the CPU, of one rank or several. A step is one pass over the
+// particles, as on the GPU: forces, both halves of the kick, and the way to the next positions,
+// which are kept apart from the present ones.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <new>
+#include <optional>
+
+#include "../../runtime/simd.h"
+#include "../engine_base.h"
+#include "bonded.h"
+#include "key_sort.h"
+
+namespace manymove::dpd {
+namespace {
+
+template <class P>
+class CpuEngine final : public EngineBase {
+  using Real = typename P::Real;
+  using Position = typename P::Position;
+  using Velocity = typename P::Velocity;
+  using Force = Vector<Real>;
+  // What a particle has, on its way to another rank.
+  struct Migrant {
+    Position position;
+    Velocity velocity;
+    Image image;
+    Origin origin;
+  };
+  // A ghost when lists are built, and between builds.
+  struct Ghost {
+    Position position;
+    Velocity velocity;
+  };
+  struct GhostUpdate {  // without what does not change
+    typename P::Unsigned x, y, z;
+    Real vx, vy, vz;
+  };
+  struct alignas(16) Place {  // high words of a position
+    std::uint32_t x, y, z, unused;
+  };
+  static constexpr bool kPlacesApart = sizeof(typename P::Unsigned) != 4;
+
+ public:
+  CpuEngine(const Settings& settings, int threads, Communicator* communicator)
+      : EngineBase(settings),
+        pool_(threads),
+        shares_(pool_.size()),
+        kernels_(best_level<StepKernels<P>>(MANYMOVE_LEVELS)),
+        laws_(laws_of<P>(settings.pairs)),
+        half_kicks_(half_kicks_of<P>(settings)),
+        bond_laws_(bond_laws_of<P>(settings)),
+        candidates_(static_cast<std::size_t>(pool_.size())) {
+    rows_.forces = forces_of<P>(settings, laws_.data());
+    rows_.motion = motion_of<P>(settings, half_kicks_.data());
+    if (communicator) ranks_.emplace(settings, *communicator);
+  }
+
+  std::string device() const override { return "cpu"; }
+  std::string transport() const override { return ranks_ ? "MPI" : ""; }
+
+  void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
+    const auto n = static_cast<std::size_t>(std::max(arrays.count, 0));
+    std::vector<Position> position;
+    std::vector<Velocity> velocity;
+    std::vector<Force> force;
+    std::vector<Image> image;
+    const auto enter = [&] {
+      check_topology(arrays.count, topology);
+      position.resize(n);
+      velocity.resize(n);
+      force.resize(n);
+      image.resize(n);
+      for (std::size_t i = 0; i < n; ++i) {
+        int images[3] = {};
+        if (arrays.image) std::copy_n(arrays.image[i], 3, images);
+        const double* v = arrays.velocity[i];
+        if (!enter_frame<P>(frame_, arrays.position[i], position[i], images) ||
+            !std::isfinite(v[0] + v[1] + v[2]))
+          refuse_particle(topology.tag[i], arrays.position[i]);
+        image[i] = {images[0], images[1], images[2]};
+        position[i].kind = static_cast<std::uint32_t>(topology.type[i]) | topology.flags[i] << 16;
+        velocity[i] = {Real(v[0]), Real(v[1]), Real(v[2]), topology.tag[i]};
+        if (arrays.force)
+          force[i] = {static_cast<Real>(arrays.force[i][0]), static_cast<Real>(arrays.force[i][1]),
+                      static_cast<Real>(arrays.force[i][2])};
+      }
+    };
+    if (ranks_)
+      together(ranks_->communicator(), enter);
+    else
+      enter();
+    links_.take(arrays.count, topology, ranks_ ? &ranks_->communicator() : nullptr);
+    position_ = std::move(position);
+    velocity_ = std::move(velocity);
+    force_ = std::move(force);
+    image_ = std::move(image);
+    origin_.resize(n);
+    for (std::size_t i = 0; i < n; ++i) origin_[i] = {rank(), static_cast<std::int32_t>(i)};
+    count_ = arrays.count;
+    const std::int64_t everywhere = ranks_ ? ranks_->sum(count_) : count_;
+    rows_.cells =
+        cells_of(settings_, static_cast<double>(everywhere), ranks_ ? &ranks_->here() : nullptr);
+    rows_.lanes = lanes_of(ranks_ ? static_cast<int>(everywhere / ranks_->ranks()) : count_);
+    rows_.plain = is_plain(settings_, links_.any_specials());
+    set_clock(clock);
+    lists_built_ = -1;
+    expired_ = true;
+    lost_ = 0;
+    tally_ = {};
+  }
+
+  void advance(std::int64_t steps, bool (*interrupted)()) override {
+    if (steps <= 0) return;
+    move_from_rest();
+    for (bool last = false; !last; ++counters_.steps) {
+      ++step_;
+      last = --steps == 0 || (interrupted && interrupted());
+      if (ranks_) vote(last);
+      if (lost_) lose_particle(lost_);
+      if (ranks_ && !expired_) refresh_ghosts();
+      build();
+      step(last);
+    }
+  }
+
+  void download(const HostArrays& arrays) override {
+    const auto arrival_of = [&](int i) {
+      Arrival arrival;
+      arrival.index = origin_[i].index;
+      leave_frame<P>(frame_, position_[i], arrival.position);
+      set(arrival.velocity, velocity_[i]);
+      set(arrival.force, force_[i]);
+      set(arrival.image, image_[i]);
+      return arrival;
+    };
+    const auto stays = [&](int i) { return !ranks_ || origin_[i].rank == rank(); };
+    for_each_range(pool_, count_, [&](int first, int last) {
+      for (int i = first; i < last; ++i)
+        if (stays(i)) arrival_of(i).enter(arrays);
+    });
+    if (!ranks_) return;
+    std::vector<std::vector<Arrival>> leaving(ranks_->ranks());
+    for (int i = 0; i < count_; ++i)
+      if (!stays(i)) leaving[static_cast<std::size_t>(origin_[i].rank)].push_back(arrival_of(i));
+    for (const Arrival& arrival : deliver(ranks_->communicator(), std::move(leaving)))
+      arrival.enter(arrays);
+  }
+
+  void set_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) override {
+    const auto check = [&] { check_velocities(count, tag, velocity); };
+    std::vector<std::array<double, 3>> fetched;
+    if (ranks_) {
+      together(ranks_->communicator(), check);
+      fetched = fetch_from_origins(ranks_->communicator(), origin_, velocity);
+    } else {
+      check();
+    }
+    for_each_range(pool_, count_, [&](int first, int last) {
+      for (int i = first; i < last; ++i) {
+        const double* v = ranks_ ? fetched[i].data() : velocity[origin_[i].index];
+        velocity_[i] = {Real(v[0]), Real(v[1]), Real(v[2]), velocity_[i].tag};
+      }
+    });
+  }
+
+  void set_origins(int count, const std::uint32_t* tag) override {
+    if (!ranks_) throw std::logic_error("particles of one rank stay where they are");
+    std::vector<std::uint32_t> resident(static_cast<std::size_t>(count_));
+    for (int i = 0; i < count_; ++i) resident[i] = velocity_[i].tag;
+    origin_ = find_origins(ranks_->communicator(), resident, count, tag);
+  }
+
+  EngineCounters counters() const override { return counters_; }
+
+ private:
+  template <class T, class Values>
+  static void set(T (&to)[3], const Values& values) {
+    to[0] = values.x, to[1] = values.y, to[2] = values.z;
+  }
+
+  // ---- steps ----
+
+  // Calls work(chunk, number) for each chunk of the rank's particles, in threads.
+  template <class Work>
+  void for_all_chunks(Work work) {
+    const int chunks = (count_ + kChunk - 1) / kChunk;
+    chunk_.resize(static_cast<std::size_t>(chunks));
+    shares_.run(pool_, chunks, [&](int k, int thread) {
+      chunk_[k] = Chunk(k * kChunk, std::min(count_, (k + 1) * kChunk));
+      work(chunk_[k], k, thread);
+    });
+  }
+  void look_at_chunks() {
+    for (const Chunk& chunk : chunk_) {
+      expired_ = expired_ || chunk.expired;
+      lost_ = std::max(lost_, chunk.lost);
+    }
+  }
+
+  template <class T>
+  static std::uint32_t* words(std::vector<T>& values) {
+    return reinterpret_cast<std::uint32_t*>(values.data());
+  }
+  void point_at_particles() {
+    rows_.ball = expired_ ? nullptr : ball_.data();
+    rows_.position = position_.data();
+    rows_.velocity = velocity_.data();
+    rows_.near = kPlacesApart ? words(place_) : words(position_);
+    rows_.number = number_.data();
+    rows_.image = image_.data();
+    rows_.force = force_.data();
+  }
+
+  void move_from_rest() {
+    point_at_particles();
+    rows_.next_position = position_.data();
+    rows_.next_velocity = velocity_.data();
+    place_.resize(kPlacesApart ? position_.size() : 0);
+    rows_.next_near = kPlacesApart ? words(place_) : nullptr;
+    for_all_chunks([this](Chunk& chunk, int, int) { kernels_.begin(rows_, chunk); });
+    look_at_chunks();
+  }
+
+  // The last one ends at rest, with forces and sums.
+  void step(bool last) {
+    rows_.forces.noise = key_of(step_);
+    point_at_particles();
+    next_velocity_.resize(velocity_.size());
+    rows_.next_velocity = next_velocity_.data();
+    if (!last) {
+      next_position_.resize(position_.size());
+      rows_.next_position = next_position_.data();
+      next_place_.resize(place_.size());
+      rows_.next_near = kPlacesApart ? words(next_place_) : nullptr;
+    }
+    for_all_chunks(
+        [&](Chunk& chunk, int k, int) { kernels_.step(rows_, last, list_[k].data(), chunk); });
+    velocity_.swap(next_velocity_);
+    if (!last) {
+      position_.swap(next_position_);
+      place_.swap(next_place_);
+      return look_at_chunks();
+    }
+    tally_ = {};
+    for (const Chunk& chunk : chunk_) {
+      const Tally& part = chunk.tally;
+      tally_.pair_energy += part.pair_energy;
+      tally_.bond_energy += part.bond_energy;
+      for (int a = 0; a < 6; ++a) {
+        tally_.pair_virial[a] += part.pair_virial[a];
+        tally_.bond_virial[a] += part.bond_virial[a];
+      }
+    }
+  }
+
+  // ---- lists ----
+
+  template <class T>
+  void reorder(std::vector<T>& values, std::vector<T>& spare,
+               const std::vector<std::uint32_t>& order) {
+    spare.resize(values.size());
+    for_each_range(pool_, static_cast<int>(order.size()), [&](int first, int last) {
+      for (int i = first; i < last; ++i) spare[i] = values[order[i]];
+    });
+    values.swap(spare);
+  }
+
+  // Balls of particles from first to before last, and their places in memory.
+  void find_places(int first, int last) {
+    point_at_particles();
+    ball_.resize(position_.size());
+    key_.resize(position_.size());
+    for_each_range(pool_, last - first, [&](int from, int to) {
+      kernels_.place(rows_, first + from, first + to, ball_.data(), key_.data());
+    });
+  }
+  // Of these particles, by the first one's index.
+  const std::vector<std::uint32_t>& order_of(int first, int last) {
+    find_places(first, last);
+    return sort_.run(pool_, key_.data() + first, last - first, 3 * rows_.cells.bits);
+  }
+
+  void look_for_escaped() {
+    std::atomic<std::uint32_t> escaped = 0;
+    const std::uint32_t open = rows_.motion.frame.open;
+    if (open)
+      for_each_range(pool_, count_, [&](int first, int last) {
+        std::uint32_t largest = 0;
+        for (int i = first; i < last; ++i) {
+          const Position& p = position_[i];
+          if (outside(open, high_word(p.x), high_word(p.y), high_word(p.z)))
+            largest = std::max(largest, velocity_[i].tag);
+        }
+        std::uint32_t known = escaped;
+        while (known < largest && !escaped.compare_exchange_weak(known, largest)) {
+        }
+      });
+    std::int64_t of_all = escaped;
+    if (ranks_) ranks_->communicator().maximum(&of_all, 1);
+    if (of_all) lose_particle(static_cast<std::uint32_t>(of_all));
+  }
+
+  // Sorts the particles and lists their neighbors, if some may be missing.
+  void build() {
+    if (!expired_) return;
+    look_for_escaped();
+    if (ranks_)
+      migrate();
+    else if (lists_built_ >= 0)
+      look_ahead(rows_.cells, settings_.time_step, step_ - lists_built_);
+    lists_built_ = step_;
+    const auto& order = order_of(0, count_);
+    reorder(position_, next_position_, order);
+    reorder(velocity_, next_velocity_, order);
+    reorder(image_, next_image_, order);
+    reorder(origin_, next_origin_, order);
+    if (ranks_) find_ghosts();
+    find_places(0, static_cast<int>(position_.size()));
+    if (kPlacesApart) note_places();
+    find_cells();
+    find_partners();
+    list_neighbors();
+    ++counters_.builds;
+    expired_ = false;
+  }
+
+  void note_places() {
+    place_.resize(position_.size());
+    for_each_range(pool_, static_cast<int>(place_.size()), [&](int first, int last) {
+      for (int i = first; i < last; ++i) place_[i] = place_of(position_[i]);
+    });
+  }
+  static Place place_of(const Position& p) {
+    return {high_word(p.x), high_word(p.y), high_word(p.z), 0};
+  }
+
+  void find_cells() {
+    const Cells& cells = rows_.cells;
+    const int all = static_cast<int>(position_.size());
+    cell_.resize(position_.size());
+    for_each_range(pool_, all, [&](int first, int last) {
+      for (int i = first; i < last; ++i) cell_[i] = cell_of_key(cells, key_[i]);
+    });
+    for (auto& range : range_)
+      range.assign(static_cast<std::size_t>(cells.here[0]) * cells.here[1] * cells.here[2], {0, 0});
+    for_each_range(pool_, all, [&](int first, int last) {
+      for (int i = first; i < last; ++i) {
+        CellRange& range = range_[i < count_ ? 0 : 1][cell_[i]];
+        if (i == 0 || i == count_ || cell_[i] != cell_[i - 1]) range.first = i;
+        if (i == count_ - 1 || i == all - 1 || cell_[i] != cell_[i + 1]) range.last = i + 1;
+      }
+    });
+  }
+
+  void list_neighbors() {
+    std::int64_t most = 0;  // candidates
+    for (const auto& range : range_) {
+      int fullest = 0;
+      for (const CellRange& r : range) fullest = std::max(fullest, r.last - r.first);
+      most += 27 * std::int64_t{fullest};
+    }
+    most = std::min(most, static_cast<std::int64_t>(position_.size()));
+    number_.resize(static_cast<std::size_t>(count_));
+    const ListRows<P> rows{
+        rows_.cells,      ball_.data(),
+        cell_.data(),     {range_[0].data(), ranks_ ? range_[1].data() : nullptr},
+        velocity_.data(), rows_.bonded,
+        number_.data()};
+    list_.resize(static_cast<std::size_t>((count_ + kChunk - 1) / kChunk));
+    std::atomic<bool> out_of_memory = false;
+    for_all_chunks([&](Chunk& chunk, int k, int thread) {
+      try {
+        const Candidates candidates = candidates_[thread].with_room_for(static_cast<int>(most));
+        chunk.entries = list_chunk(rows, chunk, candidates, list_[k]);
+      } catch (const std::bad_alloc&) {
+        out_of_memory = true;
+      }
+    });
+    if (out_of_memory) throw std::bad_alloc();
+    counters_.neighbors = 0;
+    for (const Chunk& chunk : chunk_) counters_.neighbors += chunk.entries;
+  }
+
+  std::int64_t list_chunk(const ListRows<P>& rows, const Chunk& chunk, const Candidates& candidates,
+                          std::vector<std::uint32_t>& list) {
+    for (;;) {
+      const auto room = static_cast<std::int64_t>(list.size()) - kReadAhead;
+      const std::int64_t wanted =
+          kernels_.list(rows, chunk.first, chunk.last, candidates, list.data(), room);
+      if (wanted <= room) {
+        std::fill_n(list.begin() + wanted, kReadAhead, 0u);
+        return wanted;
+      }
+      list.resize(static_cast<std::size_t>(std::max(wanted, 5 * room / 4) + 16 * kChunk));
+    }
+  }
+
+  // ---- several ranks ----
+
+  int rank() const { return ranks_ ? ranks_->rank() : 0; }
+
+  // All ranks stop, or build lists, when one of them has to.
+  void vote(bool& stop) {
+    std::int64_t of_all[3] = {expired_, lost_, stop};
+    ranks_->communicator().maximum(of_all, 3);
+    expired_ = of_all[0] != 0;
+    lost_ = static_cast<std::uint32_t>(of_all[1]);
+    stop = of_all[2] != 0;
+  }
+
+  // Particles that are in other parts of the box go there.
+  void migrate() {
+    std::vector<std::vector<Migrant>> leaving(ranks_->ranks());
+    std::size_t stay = 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count_); ++i) {
+      const Position& p = position_[i];
+      const int to = ranks_->owner(high_word(p.x), high_word(p.y), high_word(p.z));
+      const Migrant migrant{p, velocity_[i], image_[i], origin_[i]};
+      if (to == rank()) {
+        settle(stay++, migrant);
+        continue;
+      }
+      leaving[static_cast<std::size_t>(to)].push_back(migrant);
+      links_.leave(velocity_[i].tag, to);
+    }
+    const auto arrived = deliver(ranks_->communicator(), std::move(leaving));
+    links_.migrate(ranks_->communicator());
+    count_ = checked_count(static_cast<std::int64_t>(stay + arrived.size()));
+    const auto n = static_cast<std::size_t>(count_);
+    position_.resize(n);
+    velocity_.resize(n);
+    force_.resize(n);
+    image_.resize(n);
+    origin_.resize(n);
+    for (const Migrant& migrant : arrived) settle(stay++, migrant);
+  }
+  void settle(std::size_t i, const Migrant& migrant) {
+    position_[i] = migrant.position;
+    velocity_[i] = migrant.velocity;
+    image_[i] = migrant.image;
+    origin_[i] = migrant.origin;
+  }
+
+  // Copies of particles near the part of another rank go there, and come from there; they are kept
+  // behind the own ones, in the order of cells.
+  void find_ghosts() {
+    std::vector<std::vector<Ghost>> leaving(ranks_->ranks());
+    border_.clear();
+    ghosts_to_.assign(leaving.size(), 0);
+    for (const int other : ranks_->neighbors()) {
+      const auto r = static_cast<std::size_t>(other);
+      for (int i = 0; i < count_; ++i) {
+        const Position& p = position_[i];
+        if (!is_in(ranks_->reached()[r], high_word(p.x), high_word(p.y), high_word(p.z))) continue;
+        border_.push_back(i);
+        leaving[r].push_back({p, velocity_[i]});
+      }
+      ghosts_to_[r] = static_cast<std::int64_t>(leaving[r].size());
+    }
+    const auto arrived = deliver(ranks_->communicator(), std::move(leaving), &ghosts_from_);
+    checked_count(static_cast<std::int64_t>(position_.size() + arrived.size()));
+    for (const Ghost& ghost : arrived) {
+      position_.push_back(ghost.position);
+      velocity_.push_back(ghost.velocity);
+    }
+    const auto& order = order_of(count_, static_cast<int>(position_.size()));
+    ghost_.resize(arrived.size());
+    next_position_.resize(position_.size());
+    next_velocity_.resize(position_.size());
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      const std::size_t at = static_cast<std::size_t>(count_) + k;
+      ghost_[order[k]] = static_cast<int>(at);
+      position_[at] = next_position_[at] = arrived[order[k]].position;
+      velocity_[at] = next_velocity_[at] = arrived[order[k]].velocity;
+    }
+  }
+
+  void refresh_ghosts() {
+    std::vector<GhostUpdate> leaving(border_.size()), arrived(ghost_.size());
+    for_each_range(pool_, static_cast<int>(leaving.size()), [&](int first, int last) {
+      for (int k = first; k < last; ++k) {
+        const Position& p = position_[border_[k]];
+        const Velocity& v = velocity_[border_[k]];
+        leaving[k] = {p.x, p.y, p.z, v.x, v.y, v.z};
+      }
+    });
+    std::vector<Communicator::Message> out, in;
+    GhostUpdate *to = leaving.data(), *from = arrived.data();
+    for (int r = 0; r < ranks_->ranks(); ++r) {
+      const auto sent = static_cast<std::size_t>(ghosts_to_[r]),
+                 received = static_cast<std::size_t>(ghosts_from_[r]);
+      if (sent) out.push_back({r, to, sent * sizeof *to});
+      if (received) in.push_back({r, from, received * sizeof *from});
+      to += sent;
+      from += received;
+    }
+    try {
+      ranks_->communicator().exchange(out, in);
+    } catch (...) {
+      keep_for_ever(leaving, arrived);
+      throw;
+    }
+    for_each_range(pool_, static_cast<int>(arrived.size()), [&](int first, int last) {
+      for (int k = first; k < last; ++k) {
+        const GhostUpdate& a = arrived[k];
+        Position& p = position_[ghost_[k]];
+        p.x = a.x;
+        p.y = a.y;
+        p.z = a.z;
+        Velocity& v = velocity_[ghost_[k]];
+        v.x = a.vx;
+        v.y = a.vy;
+        v.z = a.vz;
+        if (kPlacesApart) place_[ghost_[k]] = place_of(p);
+      }
+    });
+  }
+
+  // ---- bonds ----
+
+  // Places of the particles that have links, and of their partners.
+  void find_partners() {
+    rows_.bonded = {};
+    const TagTable& slots = links_.slots();
+    if (slots.size() == 0) return;
+    const Partners bonds = links_.bonds(), specials = links_.specials();
+    slot_.resize(position_.size());
+    where_.assign(static_cast<std::size_t>(slots.size()), -1);
+    for_each_range(pool_, static_cast<int>(slot_.size()), [&](int first, int last) {
+      for (int i = first; i < last; ++i) {
+        slot_[i] = slots.find(velocity_[i].tag);
+        if (slot_[i] >= 0) where_[slot_[i]] = i;
+      }
+    });
+    for (int i = 0; ranks_ && i < count_; ++i)
+      if (slot_[i] >= 0)
+        for (int k = bonds.first[slot_[i]]; k < bonds.first[slot_[i] + 1]; ++k)
+          if (where_[bonds.partner[k]] < 0) miss_partner(velocity_[i].tag);
+    rows_.bonded = {slot_.data(), where_.data(), bonds, specials, bond_laws_.data(), {}};
+    for (int kind = 1; kind < 4; ++kind)
+      rows_.bonded.excluded[kind] = settings_.pairs.special[kind] == 0;
+  }
+
+  ThreadPool pool_;
+  SharedLoop shares_;
+  const StepKernels<P> kernels_;
+  const std::vector<PairLaw<Real>> laws_;
+  const std::vector<Real> half_kicks_;
+  const std::vector<BondLaw<Real>> bond_laws_;
+  StepRows<P> rows_ = {};
+  int count_ = 0;
+  std::int64_t lists_built_ = -1;  // at this step
+  bool expired_ = true;
+  std::uint32_t lost_ = 0;
+  // Of the rank, then ghosts; next: of the next step, or in another order.
+  std::vector<Position> position_, next_position_;
+  std::vector<Velocity> velocity_, next_velocity_;
+  std::vector<Place> place_, next_place_;  // in double precision
+  std::vector<Image> image_, next_image_;
+  std::vector<Origin> origin_, next_origin_;
+  std::vector<Force> force_;
+  std::vector<Ball> ball_;
+  std::vector<std::uint32_t> key_;
+  std::vector<int> cell_, number_;
+  std::vector<CellRange> range_[2];  // of each cell: of the rank, and ghosts
+  std::vector<Chunk> chunk_;
+  std::vector<std::vector<std::uint32_t>> list_;  // of each chunk
+  std::vector<CandidateMemory> candidates_;       // of each thread
+  KeySort sort_;
+  RankLinks links_;
+  std::vector<int> slot_, where_;
+  std::optional<Decomposition> ranks_;  // if there are several
+  std::vector<int> border_;             // whose copies go to other ranks, in their order
+  std::vector<std::int64_t> ghosts_to_, ghosts_from_;  // so many
+  std::vector<int> ghost_;                             // of those that come, in that order
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_cpu_engine(const Settings& settings, int threads,
+                                        Communicator* communicator) {
+  if (settings.pairs.double_precision)
+    return std::make_unique<CpuEngine<Double>>(settings, threads, communicator);
+  return std::make_unique<CpuEngine<Mixed>>(settings, threads, communicator);
+}
+
+}  // namespace manymove::dpd

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// DPD on a core: pairs within the cutoff are collected in batches, whose forces are then computed
+// side by side in SIMD registers. Compiled once per SIMD level; nothing here may instantiate what
+// other sources also instantiate.
+#include "../../runtime/vec.h"  // first: the templates of model.h must see its operators
+//
+#include "../settings.h"
+#include "../tea.h"
+#include "pair_kernels.h"
+
+namespace manymove::dpd::MANYMOVE_SIMD {
+namespace {
+
+constexpr int kBatch = 1024;
+constexpr int kIndexMask = 0x1fffffff;
+static_assert(kBatch % kLanes == 0);
+
+// pair_noise() for up to kBatch pairs; the arrays have room for whole vectors.
+template <class F>
+void draw(const NoiseKey& key, int count, const std::uint32_t* tag_i, const std::uint32_t* tag_j,
+          F* noise) {
+  std::uint32_t for_radius[kBatch], for_angle[kBatch];
+  for (int n = 0; n < count; n += kLanes) {
+    UintLanes i, j, word[2];
+    std::memcpy(&i, tag_i + n, sizeof i);
+    std::memcpy(&j, tag_j + n, sizeof j);
+    pair_words(word, key, i, j);
+    std::memcpy(for_radius + n, &word[0], sizeof i);
+    std::memcpy(for_angle + n, &word[1], sizeof i);
+  }
+  for (int n = 0; n < count; ++n) noise[n] = static_cast<F>(gaussian(for_radius[n], for_angle[n]));
+}
+
+// Pairs within the cutoff; F is the precision of a pair.
+template <class F>
+struct Batch {
+  int count = 0;
+  int i[kBatch], j[kBatch];
+  double dx[kBatch], dy[kBatch], dz[kBatch];
+  F squared_distance[kBatch], approach[kBatch], noise[kBatch];
+  F a[kBatch], gamma[kBatch], sigma[kBatch], inverse_cutoff[kBatch], weight_exponent[kBatch];
+  F force[kBatch], energy[kBatch];
+  std::uint32_t tag_i[kBatch] = {}, tag_j[kBatch] = {};
+};
+
+template <class F>
+class PairLoop {
+ public:
+  PairLoop(const PairTable& table, const Particles& particles, const NoiseKey& key,
+           const Rows& rows, const PairTally* tally)
+      : table_(table), particles_(particles), key_(key), rows_(rows), tally_(tally) {
+    for (int k = 0; k < 4; ++k) {
+      special_[k] = static_cast<F>(table.special[k]);
+      root_[k] = square_root(static_cast<F>(table.special[k]));
+    }
+    for (int i = 1; i <= table.types; ++i) {
+      for (int j = 1; j <= table.types; ++j) {
+        if (of(i, j).weight_exponent != 1) general_ = true;
+      }
+    }
+  }
+
+  void run(const NeighborList& list) {
+    for (int k = rows_.first; k < rows_.last; ++k) {
+      const int i = list.particle[k], number = list.number[i];
+      for (int from = 0; from < number; from += kBatch) {
+        const int some = number - from < kBatch ? number - from : kBatch;
+        if (batch_.count + some > kBatch) flush();
+        collect(i, list.first[i] + from, some);
+      }
+    }
+    flush();
+    *rows_.count = stored_;
+    if (rows_.energy) *rows_.energy = energy_;
+  }
+
+ private:
+  const PairCoefficients& of(int i, int j) const {
+    return table_.coefficients[i * (table_.types + 1) + j];
+  }
+
+  // Appends the neighbors within the largest cutoff, without a branch for each.
+  void collect(int i, const int* neighbor, int number) {
+    const double x = particles_.position[i][0], y = particles_.position[i][1],
+                 z = particles_.position[i][2];
+    const double limit = table_.largest_cutoff * table_.largest_cutoff;
+    int n = batch_.count;
+    for (int k = 0; k < number; ++k) {
+      const double* other = particles_.position[neighbor[k] & kIndexMask];
+      const double dx = x - other[0], dy = y - other[1], dz = z - other[2];
+      const double squared = dx * dx + dy * dy + dz * dz;
+      batch_.i[n] = i;
+      batch_.j[n] = neighbor[k];
+      batch_.dx[n] = dx;
+      batch_.dy[n] = dy;
+      batch_.dz[n] = dz;
+      batch_.squared_distance[n] = static_cast<F>(squared);
+      n += squared < limit ? 1 : 0;
+    }
+    batch_.count = n;
+  }
+
+  void prepare() {
+    Batch<F>& b = batch_;
+    for (int n = 0; n < b.count; ++n) {
+      const int i = b.i[n], j = b.j[n] & kIndexMask;
+      const double* u = particles_.velocity[i];
+      const double* v = particles_.velocity[j];
+      b.approach[n] = static_cast<F>(b.dx[n] * (u[0] - v[0]) + b.dy[n] * (u[1] - v[1]) +
+                                     b.dz[n] * (u[2] - v[2]));
+      b.tag_i[n] = particles_.tag[i];
+      b.tag_j[n] = particles_.tag[j];
+    }
+    for (int n = 0; n < b.count; ++n) {
+      const int kind = static_cast<int>(static_cast<unsigned>(b.j[n]) >> 30);
+      const int j = b.j[n] & kIndexMask;
+      const PairCoefficients& c = of(particles_.type[b.i[n]], particles_.type[j]);
+      b.j[n] = j;
+      b.a[n] = special_[kind] * static_cast<F>(c.a);
+      b.gamma[n] = special_[kind] * static_cast<F>(c.gamma);
+      b.sigma[n] = root_[kind] * static_cast<F>(c.sigma);
+      b.inverse_cutoff[n] = static_cast<F>(c.inverse_cutoff);
+      b.weight_exponent[n] = static_cast<F>(c.weight_exponent);
+    }
+  }
+
+  void draw_for_images() {
+    Batch<F>& b = batch_;
+    for (int n = 0; n < b.count; ++n) {
+      const std::uint32_t i = b.tag_i[n], j = b.tag_j[n];
+      const std::uint32_t image = image_of_pair(particles_.image[b.j[n]], i, j);
+      if (image) b.noise[n] = static_cast<F>(pair_noise(image_key(key_, image), i, j));
+    }
+  }
+
+  template <bool general>
+  void evaluate() {
+    Batch<F>& b = batch_;
+    draw(key_, b.count, b.tag_i, b.tag_j, b.noise);
+    if (particles_.image) draw_for_images();
+    for (int n = 0; n < b.count; ++n) {
+      const PairLaw<F> law{b.a[n], b.gamma[n], b.sigma[n], b.inverse_cutoff[n],
+                           b.weight_exponent[n]};
+      const PairForce<F> f =
+          pair_force<general>(law, b.squared_distance[n], b.approach[n], b.noise[n]);
+      b.force[n] = f.over_distance;
+      b.energy[n] = f.energy;
+    }
+  }
+
+  void flush() {
+    Batch<F>& b = batch_;
+    prepare();
+    if (general_)
+      evaluate<true>();
+    else
+      evaluate<false>();
+    if (rows_.contributions)
+      store();
+    else
+      add();
+    if (rows_.energy) {
+      for (int n = 0; n < b.count; ++n)
+        energy_ += (b.j[n] < rows_.reacting ? 1.0 : 0.5) * static_cast<double>(b.energy[n]);
+    }
+    if (tally_) {
+      for (int n = 0; n < b.count; ++n)
+        tally_->call(tally_->context, b.i[n], b.j[n], static_cast<double>(b.energy[n]),
+                     static_cast<double>(b.force[n]), b.dx[n], b.dy[n], b.dz[n]);
+    }
+    b.count = 0;
+  }
+
+  void add() {
+    const Batch<F>& b = batch_;
+    double (*force)[3] = rows_.force;
+    for (int n = 0; n < b.count; ++n) {
+      const int i = b.i[n], j = b.j[n];
+      const double f = static_cast<double>(b.force[n]);
+      const double fx = f * b.dx[n], fy = f * b.dy[n], fz = f * b.dz[n];
+      force[i][0] += fx;
+      force[i][1] += fy;
+      force[i][2] += fz;
+      if (j < rows_.reacting) {
+        force[j][0] -= fx;
+        force[j][1] -= fy;
+        force[j][2] -= fz;
+      }
+    }
+  }
+
+  void store() {
+    const Batch<F>& b = batch_;
+    for (int n = 0; n < b.count; ++n) {
+      const double f = static_cast<double>(b.force[n]);
+      rows_.contributions[stored_++] = {b.i[n], b.j[n], {f * b.dx[n], f * b.dy[n], f * b.dz[n]}};
+    }
+  }
+
+  const PairTable& table_;
+  const Particles& particles_;
+  const NoiseKey key_;
+  const Rows rows_;
+  const PairTally* const tally_;
+  int stored_ = 0;
+  double energy_ = 0;
+  bool general_ = false;
+  F special_[4], root_[4];
+  Batch<F> batch_;
+};
+
+void add_rows(const PairTable& table, const Particles& particles, const NeighborList& list,
+              const NoiseKey& key, const Rows& rows, const PairTally* tally) {
+  if (table.double_precision)
+    PairLoop<double>(table, particles, key, rows, tally).run(list);
+  else
+    PairLoop<float>(table, particles, key, rows, tally).run(list);
+}
+
+void draw_noise(const NoiseKey& key, int count, const std::uint32_t* tag_i,
+                const std::uint32_t* tag_j, float* noise) {
+  std::uint32_t i[kBatch] = {}, j[kBatch] = {};
+  for (int from = 0; from < count; from += kBatch) {
+    const int some = count - from < kBatch ? count - from : kBatch;
+    std::memcpy(i, tag_i + from, sizeof(std::uint32_t) * static_cast<unsigned>(some));
+    std::memcpy(j, tag_j + from, sizeof(std::uint32_t) * static_cast<unsigned>(some));
+    draw(key, some, i, j, noise + from);
+  }
+}
+
+void draw_tea_noise(const NoiseKey& key, int count, const std::uint32_t* signature_i,
+                    const std::uint32_t* signature_j, float* noise) {
+  const std::uint32_t words[4] = {key.round[0], key.mask[0], key.mask[1], ~key.round[0]};
+  for (int n = 0; n < count; ++n) noise[n] = tea_pair_noise(signature_i[n], signature_j[n], words);
+}
+
+template <class F>
+void raise(int count, const F* base, F exponent, F* result) {
+  for (int n = 0; n < count; ++n) result[n] = power(base[n], exponent);
+}
+
+}  // namespace
+
+void use(Kernels& kernels) {
+  kernels = {&add_rows, &draw_noise, &draw_tea_noise, &raise<float>, &raise<double>};
+}
+
+}  // namespace manymove::dpd::MANYMOVE_SIMD
+
+#include "step_kernels.h"

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "../pair_forces.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <new>
+#include <numeric>
+#include <vector>
+
+#include "../../runtime/parallel_for.h"
+#include "../tea.h"
+#include "../testing.h"
+#include "pair_kernels.h"
+
+namespace manymove::dpd {
+namespace {
+
+Kernels kernels() { return best_level<Kernels>(MANYMOVE_LEVELS); }
+
+constexpr int kRows = 256;            // of a block: what a thread takes at a time
+constexpr int kBlocksPerThread = 64;  // in a wave: bounds the memory
+constexpr int kPartsPerThread = 2;    // of the particles, when forces are added
+
+// Indices from low to high - 1; empty at first.
+struct Interval {
+  int low = std::numeric_limits<int>::max(), high = 0;
+
+  bool empty() const { return low >= high; }
+  bool contains(int k) const { return k >= low && k < high; }
+  bool contains(const Interval& o) const { return o.low >= low && o.high <= high; }
+  bool meets(const Interval& o) const { return o.low < high && low < o.high; }
+  void include(const Interval& o) {
+    low = std::min(low, o.low);
+    high = std::max(high, o.high);
+  }
+  Interval part(int k, int parts) const {
+    if (empty()) return {};
+    const auto bound = [&](std::int64_t n) {
+      return low + static_cast<int>((high - low) * n / parts);
+    };
+    return {bound(k), bound(k + 1)};
+  }
+};
+
+// The contributions of the pairs of some rows, and the particles they go to: neighbors in memory
+// are neighbors in space, ghosts apart.
+struct Block {
+  std::unique_ptr<PairContribution[]> contributions;
+  std::int64_t room = 0;
+  int count = 0;
+  Interval owned, ghosts;
+  std::vector<int> with_ghost;  // which of the pairs
+
+  void make_room(std::int64_t pairs) {
+    if (pairs <= room) return;
+    room = 0;
+    contributions = std::make_unique_for_overwrite<PairContribution[]>(pairs + pairs / 4);
+    room = pairs + pairs / 4;
+  }
+  void find_targets(int number_owned) {
+    owned = ghosts = {};
+    with_ghost.clear();
+    for (int n = 0; n < count; ++n) {
+      const int i = contributions[n].i, j = contributions[n].j;
+      owned.include({i, i + 1});
+      (j < number_owned ? owned : ghosts).include({j, j + 1});
+      if (j >= number_owned) with_ghost.push_back(n);
+    }
+  }
+};
+
+}  // namespace
+
+// One call. The contributions of a wave of blocks are computed in parallel, then added in parallel:
+// those to one particle by one thread, in the order of the list.
+struct PairForces::State {
+  explicit State(int threads) : pool(threads), wave(pool.size() * kBlocksPerThread) {}
+
+  ThreadPool pool;
+  std::vector<Block> wave;
+  std::vector<double> energies;  // of all blocks
+  std::atomic<bool> out_of_memory;
+
+  const PairTable* table;
+  const Particles* particles;
+  const NeighborList* list;
+  const PairTally* tally;
+  NoiseKey key;
+  decltype(Kernels::add_rows) add_rows;
+  int reacting, first_block, blocks_in_wave;
+  double (*force)[3];
+  Interval owned, ghosts;  // that the wave contributes to
+
+  // To the forces, or into `contributions`, whose number it returns.
+  int rows(int block, PairContribution* contributions) {
+    int count;
+    const int first = block * kRows;
+    add_rows(*table, *particles, *list, key,
+             {first, std::min(first + kRows, list->count), reacting, force, contributions, &count,
+              energies.empty() ? nullptr : &energies[block]},
+             tally);
+    return count;
+  }
+
+  void compute(int item) try {
+    Block& block = wave[item];
+    const int first = (first_block + item) * kRows, last = std::min(first + kRows, list->count);
+    std::int64_t pairs = 0;
+    for (int k = first; k < last; ++k) pairs += list->number[list->particle[k]];
+    block.make_room(pairs);
+    block.count = rows(first_block + item, block.contributions.get());
+    block.find_targets(particles->owned);
+  } catch (const std::bad_alloc&) {
+    out_of_memory = true;
+  }
+
+  int parts() const { return kPartsPerThread * pool.size(); }
+
+  // To one part of the particles.
+  void add(int item) {
+    const Interval mine = owned.part(item, parts()), my_ghosts = ghosts.part(item, parts());
+    for (int b = 0; b < blocks_in_wave; ++b) {
+      const Block& block = wave[b];
+      if (mine.meets(block.owned)) {
+        const bool all = mine.contains(block.owned);
+        for (int n = 0; n < block.count; ++n) {
+          const PairContribution& pair = block.contributions[n];
+          if (all || mine.contains(pair.i))
+            for (int a = 0; a < 3; ++a) force[pair.i][a] += pair.force[a];
+          if (pair.j < particles->owned && (all || mine.contains(pair.j)))
+            for (int a = 0; a < 3; ++a) force[pair.j][a] -= pair.force[a];
+        }
+      }
+      if (reacting > particles->owned && my_ghosts.meets(block.ghosts)) {
+        for (const int n : block.with_ghost) {
+          const PairContribution& pair = block.contributions[n];
+          if (my_ghosts.contains(pair.j))
+            for (int a = 0; a < 3; ++a) force[pair.j][a] -= pair.force[a];
+        }
+      }
+    }
+  }
+
+  void run_wave() {
+    for_each_item(pool, blocks_in_wave, [this](int block, int) { compute(block); });
+    if (out_of_memory) throw std::bad_alloc();
+    owned = ghosts = {};
+    for (int b = 0; b < blocks_in_wave; ++b) {
+      owned.include(wave[b].owned);
+      ghosts.include(wave[b].ghosts);
+    }
+    for_each_item(pool, parts(), [this](int part, int) { add(part); });
+  }
+};
+
+PairForces::PairForces(int threads) : state_(std::make_unique<State>(threads)) {}
+PairForces::~PairForces() = default;
+
+void PairForces::add(const PairTable& table, const Particles& particles, const NeighborList& list,
+                     std::uint64_t seed, std::uint64_t draw, int reacting, double (*force)[3],
+                     double* energy, const PairTally* tally) {
+  State& s = *state_;
+  const int blocks = (list.count + kRows - 1) / kRows, wave = static_cast<int>(s.wave.size());
+  s.table = &table;
+  s.particles = &particles;
+  s.list = &list;
+  s.tally = tally;
+  s.key = noise_key(seed, draw);
+  s.add_rows = kernels().add_rows;
+  s.reacting = reacting;
+  s.force = force;
+  s.out_of_memory = false;
+  s.energies.assign(energy ? blocks : 0, 0.0);
+  if (tally || s.pool.size() == 1) {
+    for (int block = 0; block < blocks; ++block) s.rows(block, nullptr);
+  } else {
+    for (s.first_block = 0; s.first_block < blocks; s.first_block += wave) {
+      s.blocks_in_wave = std::min(wave, blocks - s.first_block);
+      s.run_wave();
+    }
+  }
+  if (energy) *energy = std::accumulate(s.energies.begin(), s.energies.end(), 0.0);
+}
+
+double PairForces::bytes() const {
+  double bytes = 8.0 * static_cast<double>(state_->energies.capacity());
+  for (const Block& block : state_->wave)
+    bytes += static_cast<double>(sizeof(PairContribution)) * static_cast<double>(block.room);
+  return bytes;
+}
+
+void draw_noise(std::uint64_t seed, std::uint64_t step, int count, const std::uint32_t* tag_i,
+                const std::uint32_t* tag_j, float* noise) {
+  kernels().draw_noise(noise_key(seed, step), count, tag_i, tag_j, noise);
+}
+
+void make_signatures(std::uint64_t seed, std::uint64_t step, int count, const std::uint32_t* tag,
+                     const double* velocity, std::uint32_t* signature) {
+  const NoiseKey key = noise_key(seed, step);
+  const std::uint32_t words[4] = {key.mask[1], key.mask[0], ~key.round[0], key.round[0]};
+  for (int n = 0; n < count; ++n) {
+    const double* v = velocity + 3 * n;
+    signature[n] = tea_signature(tag[n], v[0], v[1], v[2], words);
+  }
+}
+
+void draw_tea_noise(std::uint64_t seed, std::uint64_t step, int count,
+                    const std::uint32_t* signature_i, const std::uint32_t* signature_j,
+                    float* noise) {
+  kernels().draw_tea_noise(noise_key(seed, step), count, signature_i, signature_j, noise);
+}
+
+void raise(int count, const float* base, float exponent, float* result) {
+  kernels().raise_float(count, base, exponent, result);
+}
+
+void raise(int count, const double* base, double exponent, double* result) {
+  kernels().raise_double(count, base, exponent, result);
+}
+
+}  // namespace manymove::dpd

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What cpu.cpp defines once per SIMD level.
+#pragma once
+
+#include "../../runtime/simd.h"
+#include "../model.h"
+#include "../pair_forces.h"
+
+namespace manymove::dpd {
+
+// What a pair adds to the force on i and takes from that on j.
+struct PairContribution {
+  int i, j;
+  double force[3];
+};
+
+// Rows first to last of a neighbor list. The contributions of their pairs are added to force[],
+// for j only if j < reacting; or stored in the order of the list if contributions is not null.
+struct Rows {
+  int first, last;
+  int reacting;
+  double (*force)[3];
+  PairContribution* contributions;  // with room for all neighbors of the rows
+  // Results; a pair with j >= reacting has half its energy here. energy is null if it is not
+  // needed.
+  int* count;
+  double* energy;
+};
+
+struct Kernels {
+  void (*add_rows)(const PairTable& table, const Particles& particles, const NeighborList& list,
+                   const NoiseKey& key, const Rows& rows, const PairTally* tally);
+  void (*draw_noise)(const NoiseKey& key, int count, const std::uint32_t* tag_i,
+                     const std::uint32_t* tag_j, float* noise);
+  void (*draw_tea_noise)(const NoiseKey& key, int count, const std::uint32_t* signature_i,
+                         const std::uint32_t* signature_j, float* noise);
+  void (*raise_float)(int count, const float* base, float exponent, float* result);
+  void (*raise_double)(int count, const double* base, double exponent, double* result);
+};
+MANYMOVE_KERNELS(Kernels)
+
+}  // namespace manymove::dpd

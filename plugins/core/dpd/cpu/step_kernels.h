@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The resident engine's work on a chunk of particles, for cpu.cpp alone: pairs within the cutoff
+// are collected in batches, whose forces are then computed side by side in SIMD registers. Each
+// particle has a full list and adds up its own forces, in the order of the GPU's threads.
+#pragma once
+
+#include "step_rows.h"
+
+namespace manymove::dpd::MANYMOVE_SIMD {
+namespace {
+
+// Lengths of the frame's units, for four at a time.
+struct Lengths {
+  float xx, yy, zz, xy, xz, yz;
+  bool tilted;
+
+  FourFloats squares(FourInts a, FourInts b, FourInts c) const {
+    const FourFloats v = __builtin_convertvector(b, FourFloats),
+                     w = __builtin_convertvector(c, FourFloats), z = w * zz;
+    FourFloats x = __builtin_convertvector(a, FourFloats) * xx, y = v * yy;
+    if (tilted) {
+      x += v * xy + w * xz;
+      y += w * yz;
+    }
+    return x * x + y * y + z * z;
+  }
+};
+
+// ---- steps ----
+
+// On to the next step's position.
+template <class P>
+void move_on(const StepRows<P>& s, int i, typename P::Position r, typename P::Velocity v,
+             Chunk& chunk) {
+  const Crossing crossing = drift(s.motion, r, v);
+  s.image[i].x += crossing.x;
+  s.image[i].y += crossing.y;
+  s.image[i].z += crossing.z;
+  if (crossing.lost && v.tag > chunk.lost) chunk.lost = v.tag;
+  const std::uint32_t x = high_word(r.x), y = high_word(r.y), z = high_word(r.z);
+  if (s.ball) {
+    const Ball& ball = s.ball[i];
+    if (moved_far(s.cells, x - ball.x, y - ball.y, z - ball.z, ball.radius)) chunk.expired = true;
+  }
+  s.next_position[i] = r;
+  s.next_velocity[i] = v;
+  if (s.next_near) {
+    const std::uint32_t place[4] = {x, y, z, 0};
+    std::memcpy(s.next_near + 4 * static_cast<std::int64_t>(i), place, sizeof place);
+  }
+}
+
+template <class P>
+void begin(const StepRows<P>& s, Chunk& chunk) {
+  for (int i = chunk.first; i < chunk.last; ++i) {
+    const typename P::Position r = s.position[i];
+    typename P::Velocity v = s.velocity[i];
+    kick(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
+    move_on(s, i, r, v, chunk);
+  }
+}
+
+template <class P, bool plain, bool reading>
+class StepLoop {
+  using Real = typename P::Real;
+  static constexpr int kHits = 128;  // of a batch
+  static_assert(kHits <= kBatch && kHits % kLanes == 0);
+  static constexpr int kAhead = kReadAhead - kGroup;  // entries whose particles are fetched
+
+ public:
+  StepLoop(const StepRows<P>& rows, Chunk& chunk) : s_(rows), chunk_(chunk) {
+    const Cells& c = s_.cells;
+    limit_ = c.cutoff * c.cutoff;
+    lengths_ = {c.xx, c.yy, c.zz, c.xy, c.xz, c.yz, s_.forces.frame.tilted != 0};
+  }
+
+  void run(const std::uint32_t* list) {
+    for (int i = chunk_.first; i < chunk_.last; list += s_.number[i], ++i) {
+      collect(i, list, s_.number[i]);
+      close(i, true);
+    }
+    flush();
+  }
+
+ private:
+  // Hits from where the last segment ends are of one particle, perhaps not yet all.
+  struct Segment {
+    int i, end;
+    bool complete;
+  };
+
+  void close(int i, bool complete) {
+    segment_[segments_++] = {i, count_, complete};
+    if (segments_ == kChunk || !complete) flush();
+  }
+
+  // Those of the list that may be within the cutoff.
+  void collect(int i, const std::uint32_t* list, int number) {
+    const Lengths lengths = lengths_;
+    const std::uint32_t* const near = s_.near;
+    const auto* const velocity = s_.velocity;
+    const std::uint32_t last_lane = static_cast<std::uint32_t>(s_.lanes - 1);
+    const FourWords own = four_at(near + 4 * static_cast<std::int64_t>(i));
+    int count = count_;
+    for (int k = 0; k < number; k += kGroup) {
+      if (count > kHits - kGroup) {
+        count_ = count;
+        close(i, false);
+        count = 0;
+      }
+      const FourWords entry = four_at(list + k);
+      const auto from = [&](int q) {
+        const std::uint32_t j = list[k + q] & kIndexBits;
+        return reinterpret_cast<FourInts>(own - four_at(near + 4 * static_cast<std::int64_t>(j)));
+      };
+      for (int q = 0; q < kGroup; q += 2) {  // two of them are often in one cache line
+        const std::uint32_t j = list[k + kAhead + q] & kIndexBits;
+        __builtin_prefetch(near + 4 * static_cast<std::int64_t>(j));
+        __builtin_prefetch(velocity + j);
+      }
+      FourInts a = from(0), b = from(1), c = from(2), d = from(3);
+      transpose(a, b, c, d);
+      unsigned bits = bits_of_four(lengths.squares(a, b, c) < limit_);
+      if (number - k < kGroup) bits &= (1u << (number - k)) - 1;
+      const std::uint32_t lanes =
+          (static_cast<std::uint32_t>(k / kGroup) & last_lane) * 0x01010101u;
+      std::memcpy(lane_ + count, &lanes, sizeof lanes);
+      count += store_some(entry, bits, hit_ + count);
+    }
+    count_ = count;
+  }
+
+  void flush() {
+    gather();
+    separate();
+    draw(s_.forces.noise, count_, tag_i_, tag_j_, noise_);
+    if (!plain && s_.forces.general_exponent)
+      evaluate<true>();
+    else
+      evaluate<false>();
+    int n = 0;
+    for (int k = 0; k < segments_; ++k) {
+      const Segment& segment = segment_[k];
+      if (s_.lanes == 1)
+        n = add_up<true>(n, segment.end);
+      else
+        n = add_up<false>(n, segment.end);
+      if (segment.complete) finish(segment.i);
+    }
+    count_ = segments_ = 0;
+  }
+
+  // The differences of the pairs, in the frame's integers.
+  void gather() {
+    int n = 0;
+    for (int k = 0; k < segments_; ++k) {
+      const int i = segment_[k].i;
+      const typename P::Position r = s_.position[i];
+      const typename P::Velocity v = s_.velocity[i];
+      for (; n < segment_[k].end; ++n) {
+        const std::uint32_t j = hit_[n] & kIndexBits;
+        const typename P::Position& other = s_.position[j];
+        const typename P::Velocity& moves = s_.velocity[j];
+        a_[n] = static_cast<typename P::Signed>(r.x - other.x);
+        b_[n] = static_cast<typename P::Signed>(r.y - other.y);
+        c_[n] = static_cast<typename P::Signed>(r.z - other.z);
+        u_[n] = v.x - moves.x;
+        v_[n] = v.y - moves.y;
+        w_[n] = v.z - moves.z;
+        tag_i_[n] = v.tag;
+        tag_j_[n] = moves.tag;
+        if constexpr (!plain) look_up(n, r.kind & 0xffffu, other.kind & 0xffffu);
+      }
+    }
+  }
+
+  void look_up(int n, std::uint32_t i, std::uint32_t j) {
+    const Forces<P>& f = s_.forces;
+    const PairLaw<Real>& law =
+        f.types == 1 ? f.law : f.laws[i * static_cast<std::uint32_t>(f.types + 1) + j];
+    const std::uint32_t kind = hit_[n] >> 30;
+    law_.a[n] = law.a * f.special.factor[kind];
+    law_.gamma[n] = law.gamma * f.special.factor[kind];
+    law_.sigma[n] = law.sigma * f.special.root[kind];
+    law_.inverse_cutoff[n] = law.inverse_cutoff;
+    law_.weight_exponent[n] = law.weight_exponent;
+  }
+
+  void separate() {
+    if (s_.forces.frame.tilted)
+      separate_in<false>();
+    else
+      separate_in<true>();
+  }
+  template <bool upright>
+  void separate_in() {
+    const Frame<P> frame = s_.forces.frame;
+    for (int n = 0; n < count_; ++n) {
+      const Vector<Real> r = length_of<upright>(frame, a_[n], b_[n], c_[n]);
+      x_[n] = r.x;
+      y_[n] = r.y;
+      z_[n] = r.z;
+      squared_[n] = dot(r, r);
+      approach_[n] = dot(r, Vector<Real>{u_[n], v_[n], w_[n]});
+    }
+  }
+
+  template <bool general_exponent>
+  void evaluate() {
+    const Real cutoff_squared = s_.forces.cutoff_squared;
+    const PairLaw<Real> only = s_.forces.law;
+    for (int n = 0; n < count_; ++n) {
+      PairLaw<Real> law = only;
+      if constexpr (!plain)
+        law = {law_.a[n], law_.gamma[n], law_.sigma[n], law_.inverse_cutoff[n],
+               law_.weight_exponent[n]};
+      const PairForce<Real> f =
+          pair_force<general_exponent>(law, squared_[n], approach_[n], noise_[n]);
+      const bool within = squared_[n] < cutoff_squared;
+      force_[n] = within ? f.over_distance : Real(0);
+      if constexpr (reading) energy_[n] = within ? f.energy : Real(0);
+    }
+  }
+
+  // Of the present particle.
+  template <bool one_lane>
+  int add_up(int n, int end) {
+    if constexpr (one_lane && !reading) {
+      Sum<Real> sum = sum_[0];
+      for (; n < end; ++n) add_force(sum, {x_[n], y_[n], z_[n]}, force_[n]);
+      sum_[0].force = sum.force;
+      return end;
+    }
+    for (; n < end; ++n) {
+      Sum<Real>& sum = sum_[one_lane ? 0 : lane_[n]];
+      const Vector<Real> r = {x_[n], y_[n], z_[n]};
+      add_force(sum, r, force_[n]);
+      if constexpr (reading) add_tally(sum, r, force_[n], energy_[n]);
+    }
+    return end;
+  }
+
+  static void add(Sum<Real>& a, const Sum<Real>& b) {
+    a.force = {a.force.x + b.force.x, a.force.y + b.force.y, a.force.z + b.force.z};
+    if constexpr (!reading) return;
+    a.energy += b.energy;
+    for (int k = 0; k < 6; ++k) a.virial[k] += b.virial[k];
+  }
+
+  // All pairs of a particle are known.
+  void finish(int i) {
+    for (int distance = s_.lanes / 2; distance > 0; distance /= 2)
+      for (int lane = 0; lane < distance; ++lane) add(sum_[lane], sum_[lane + distance]);
+    const typename P::Position r = s_.position[i];
+    typename P::Velocity v = s_.velocity[i];
+    Sum<Real> bonded;
+    bonded.force = sum_[0].force;
+    const BondedRows<P>& b = s_.bonded;
+    if (const int slot = b.slot ? b.slot[i] : -1; slot >= 0)
+      for (int k = b.bonds.first[slot]; k < b.bonds.first[slot + 1]; ++k)
+        add_bond<P>(bonded, s_.forces.frame, r, s_.position[b.where[b.bonds.partner[k]]],
+                    b.laws[b.bonds.kind[k]], reading);
+    const Vector<Real> force = with_body_forces(s_.motion, r, bonded.force);
+    kick(s_.motion, r, v, force);
+    if constexpr (reading) {
+      s_.force[i] = bonded.force;
+      s_.next_velocity[i] = v;
+      tally(sum_[0], chunk_.tally.pair_energy, chunk_.tally.pair_virial);
+      tally(bonded, chunk_.tally.bond_energy, chunk_.tally.bond_virial);
+    } else {
+      kick(s_.motion, r, v, force);
+      move_on(s_, i, r, v, chunk_);
+    }
+    for (int lane = 0; lane < s_.lanes; ++lane) sum_[lane] = {};
+  }
+
+  static void tally(const Sum<Real>& sum, double& energy, double virial[6]) {
+    energy += 0.5 * static_cast<double>(sum.energy);
+    for (int a = 0; a < 6; ++a) virial[a] += 0.5 * static_cast<double>(sum.virial[a]);
+  }
+
+  struct Laws {
+    Real a[kHits], gamma[kHits], sigma[kHits], inverse_cutoff[kHits], weight_exponent[kHits];
+  };
+  struct Nothing {};
+
+  const StepRows<P>& s_;
+  Chunk& chunk_;
+  float limit_;
+  Lengths lengths_;
+  int count_ = 0, segments_ = 0;
+  Segment segment_[kChunk];
+  Sum<Real> sum_[4];
+  std::uint32_t hit_[kHits];
+  std::uint8_t lane_[kHits];
+  typename P::Signed a_[kHits], b_[kHits], c_[kHits];
+  Real u_[kHits], v_[kHits], w_[kHits], x_[kHits], y_[kHits], z_[kHits];
+  std::uint32_t tag_i_[kHits] = {}, tag_j_[kHits] = {};
+  Real squared_[kHits], approach_[kHits], noise_[kHits], force_[kHits], energy_[kHits];
+  std::conditional_t<plain, Nothing, Laws> law_;
+};
+
+template <class P>
+void step(const StepRows<P>& rows, bool reading, const std::uint32_t* entries, Chunk& chunk) {
+  if (rows.plain) {
+    if (reading)
+      StepLoop<P, true, true>(rows, chunk).run(entries);
+    else
+      StepLoop<P, true, false>(rows, chunk).run(entries);
+  } else {
+    if (reading)
+      StepLoop<P, false, true>(rows, chunk).run(entries);
+    else
+      StepLoop<P, false, false>(rows, chunk).run(entries);
+  }
+}
+
+// ---- lists ----
+
+template <class P>
+void place(const StepRows<P>& s, int first, int last, Ball* ball, std::uint32_t* key) {
+  for (int i = first; i < last; ++i) {
+    ball[i] = ball_of<P>(s.cells, s.motion, s.position[i], s.velocity[i]);
+    key[i] = morton_key(s.cells, ball[i].x, ball[i].y, ball[i].z);
+  }
+}
+
+template <class P>
+class ListLoop {
+ public:
+  ListLoop(const ListRows<P>& rows, const Candidates& candidates, std::uint32_t* entries,
+           std::int64_t room)
+      : l_(rows), c_(candidates), entries_(entries), room_(room) {}
+
+  std::int64_t run(int first, int last) {
+    for (int i = first; i < last;) {
+      const int cell = l_.cell[i];
+      look_around(cell);
+      for (; i < last && l_.cell[i] == cell; ++i) {
+        if (length_ + count_ > room_) return length_ + count_;
+        const std::int64_t before = length_;
+        if (l_.cells.narrow)
+          test_narrow(i);
+        else
+          test(i);
+        c_.in[own_ + i - l_.range[0][cell].first] = 0;
+        append(i);
+        l_.number[i] = static_cast<int>(length_ - before);
+      }
+    }
+    return length_;
+  }
+
+ private:
+  // The particles in a cell and those around it, first all of the rank, then ghosts.
+  void look_around(int cell) {
+    const Cells& cells = l_.cells;
+    const int x = cell % cells.here[0], y = cell / cells.here[0] % cells.here[1],
+              z = cell / (cells.here[0] * cells.here[1]);
+    reference_ = l_.ball[l_.range[0][cell].first];
+    count_ = 0;
+    for (int whose = 0; whose < 2 && l_.range[whose]; ++whose) {
+      for (int k = 0; k < 27; ++k) {
+        const int other = neighbor_cell(cells, x, y, z, k);
+        if (other < 0) continue;
+        if (whose == 0 && k == 13) own_ = count_;
+        const CellRange range = l_.range[whose][other];
+        for (int j = range.first; j < range.last; ++j) add(j);
+      }
+    }
+    for (int n = count_; n % 8; ++n) c_.in[n] = 0;
+  }
+
+  // Places relative to the cell's first particle; those of narrow cells as they are.
+  void add(int j) {
+    const Ball b = l_.ball[j];
+    const int n = count_++;
+    c_.index[n] = static_cast<std::uint32_t>(j);
+    c_.radius[n] = b.radius;
+    if (l_.cells.narrow) {
+      c_.x[n] = as_float(b.x);
+      c_.y[n] = as_float(b.y);
+      c_.z[n] = as_float(b.z);
+      return;
+    }
+    const ListPlace place =
+        list_place(l_.cells, b.x - reference_.x, b.y - reference_.y, b.z - reference_.z);
+    c_.x[n] = place.x;
+    c_.y[n] = place.y;
+    c_.z[n] = place.z;
+    c_.square[n] = list_square(place, b.radius);
+  }
+
+  void test(int i) {
+    const Ball& at = l_.ball[i];
+    const ListCenter here = list_center(
+        l_.cells,
+        list_place(l_.cells, at.x - reference_.x, at.y - reference_.y, at.z - reference_.z),
+        at.radius);
+    const Candidates c = c_;
+    const float* __restrict x = c.x;
+    const float* __restrict y = c.y;
+    const float* __restrict z = c.z;
+    const float* __restrict radius = c.radius;
+    const float* __restrict square = c.square;
+    std::uint8_t* __restrict in = c.in;
+    for (int n = 0; n < count_; ++n)
+      in[n] = within_reach(here, {x[n], y[n], z[n]}, radius[n], square[n]) ? 1 : 0;
+  }
+  void test_narrow(int i) {
+    const Ball& at = l_.ball[i];
+    for (int n = 0; n < count_; ++n)
+      c_.in[n] = within_reach(l_.cells, bits_of(c_.x[n]) - at.x, bits_of(c_.y[n]) - at.y,
+                              bits_of(c_.z[n]) - at.z, at.radius, c_.radius[n])
+                     ? 1
+                     : 0;
+  }
+
+  void append(int i) {
+    const BondedRows<P>& b = l_.bonded;
+    const int slot = b.slot ? b.slot[i] : -1;
+    const bool special = slot >= 0 && b.specials.first[slot] < b.specials.first[slot + 1];
+    for (int from = 0; from < count_; from += 8) {
+      std::uint64_t eight;
+      std::memcpy(&eight, c_.in + from, sizeof eight);
+      for (; eight; eight &= eight - 1) {
+        const std::uint32_t j = c_.index[from + __builtin_ctzll(eight) / 8];
+        if (!special)
+          entries_[length_++] = j;
+        else if (const std::uint32_t kind = kind_of(slot, l_.velocity[j].tag); !b.excluded[kind])
+          entries_[length_++] = j | kind << 30;
+      }
+    }
+  }
+  std::uint32_t kind_of(int slot, std::uint32_t tag) const {
+    const Partners& specials = l_.bonded.specials;
+    std::uint32_t kind = 0;
+    for (int k = specials.first[slot]; k < specials.first[slot + 1]; ++k)
+      if (specials.partner[k] == tag) kind = static_cast<std::uint32_t>(specials.kind[k]);
+    return kind;
+  }
+
+  const ListRows<P>& l_;
+  const Candidates c_;
+  std::uint32_t* const entries_;
+  const std::int64_t room_;
+  std::int64_t length_ = 0;
+  Ball reference_;
+  int count_ = 0, own_ = 0;  // candidates, and the first of the cell itself
+};
+
+template <class P>
+std::int64_t list(const ListRows<P>& rows, int first, int last, const Candidates& candidates,
+                  std::uint32_t* entries, std::int64_t room) {
+  return ListLoop<P>(rows, candidates, entries, room).run(first, last);
+}
+
+}  // namespace
+
+void use(StepKernels<Mixed>& kernels) {
+  kernels = {&begin<Mixed>, &step<Mixed>, &place<Mixed>, &list<Mixed>};
+}
+void use(StepKernels<Double>& kernels) {
+  kernels = {&begin<Double>, &step<Double>, &place<Double>, &list<Double>};
+}
+
+}  // namespace manymove::dpd::MANYMOVE_SIMD

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a thread of the resident engine on the CPU does at a time: a chunk of particles, moved,
+// sorted into cells, given lists. cpu_kernels.h has the code, compiled once per SIMD level by
+// cpu.cpp; cpu_engine.cpp has the schedule.
+#pragma once
+
+#include <vector>
+
+#include "../../runtime/simd.h"
+#include "../cells.h"
+
+namespace manymove::dpd {
+
+constexpr int kChunk = 256;  // particles that a thread takes at a time
+
+struct Image {  // times that periodic faces were crossed
+  int x, y, z;
+};
+struct CellRange {  // the first particle of a cell and that behind the last one
+  int first, last;
+};
+
+// Particles from first to before last, and what came of them.
+struct Chunk {
+  Chunk() = default;
+  Chunk(int first, int last) : first(first), last(last) {}
+
+  int first = 0, last = 0;
+  bool expired = false;      // a particle has left its ball
+  std::uint32_t lost = 0;    // the largest tag of those that are
+  std::int64_t entries = 0;  // of its lists
+  Tally tally;
+};
+
+// Bonds and special neighbors, by slot: particles that have some are numbered.
+struct Partners {
+  const int* first = nullptr;              // [slots + 1]
+  const std::uint32_t* partner = nullptr;  // of a bond its slot, of a special neighbor its tag
+  const int* kind = nullptr;
+};
+template <class P>
+struct BondedRows {
+  const int* slot = nullptr;   // of each particle, -1 without partners; null: no particle has any
+  const int* where = nullptr;  // the particle in each slot
+  Partners bonds, specials;
+  const BondLaw<typename P::Real>* laws = nullptr;
+  bool excluded[4] = {};  // kinds of special neighbors that are left out of lists
+};
+
+template <class P>
+struct StepRows {
+  Cells cells;
+  Forces<P> forces;
+  Motion<P> motion;
+  bool plain;
+  int lanes;         // of lanes_of()
+  const Ball* ball;  // null when lists have expired anyway
+  const typename P::Position* position;
+  const typename P::Velocity* velocity;
+  const std::uint32_t* near;  // high words of positions, one place in four words
+  const int* number;          // of entries in lists
+  BondedRows<P> bonded;
+  typename P::Position* next_position;
+  typename P::Velocity* next_velocity;
+  std::uint32_t* next_near;  // null where near are the positions themselves
+  Image* image;
+  Vector<typename P::Real>* force;
+};
+
+template <class P>
+struct ListRows {
+  Cells cells;
+  const Ball* ball;
+  const int* cell;
+  const CellRange* range[2];  // of each cell: of the rank, and ghosts; null where there are none
+  const typename P::Velocity* velocity;
+  BondedRows<P> bonded;
+  int* number;
+};
+
+// Room for the candidates of a cell's lists.
+struct Candidates {  // a multiple of 8
+  float *x, *y, *z, *radius, *square;
+  std::uint32_t* index;
+  std::uint8_t* in;
+};
+
+constexpr int kReadAhead = 64;  // entries behind a chunk's lists that must be valid indices
+
+template <class P>
+struct StepKernels {
+  // From rest: half a kick and the way to the next step's positions, in place.
+  void (*begin)(const StepRows<P>& rows, Chunk& chunk);
+  // Forces, then on to the next step's positions; reading: to rest, with forces and sums.
+  void (*step)(const StepRows<P>& rows, bool reading, const std::uint32_t* entries, Chunk& chunk);
+  // Balls, cells and places in memory.
+  void (*place)(const StepRows<P>& rows, int first, int last, Ball* ball, std::uint32_t* key);
+  // Lists one after the other. Returns how many entries there are; more than `room`: they do not
+  // fit, and are at least so many.
+  std::int64_t (*list)(const ListRows<P>& rows, int first, int last, const Candidates& candidates,
+                       std::uint32_t* entries, std::int64_t room);
+};
+
+MANYMOVE_KERNELS(StepKernels<Mixed>)
+MANYMOVE_KERNELS(StepKernels<Double>)
+
+// Memory of one thread for the candidates of a cell.
+class CandidateMemory {
+ public:
+  Candidates with_room_for(int number) {
+    const auto room = static_cast<std::size_t>((number + 7) / 8 * 8);
+    if (index_.size() < room) {
+      for (auto& values : values_) values.resize(room);
+      index_.resize(room);
+      in_.resize(room);
+    }
+    return {values_[0].data(), values_[1].data(), values_[2].data(), values_[3].data(),
+            values_[4].data(), index_.data(),     in_.data()};
+  }
+
+ private:
+  std::vector<float> values_[5];
+  std::vector<std::uint32_t> index_;
+  std::vector<std::uint8_t> in_;
+};
+
+}  // namespace manymove::dpd

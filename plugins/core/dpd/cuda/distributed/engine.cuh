@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The engine on the GPUs of several ranks.
+//
+// Lists are built by all ranks in the same steps, a number of steps apart that follows from how far
+// particles came before and, shortly before the end, from how far they have come by then: no rank
+// asks in between. If a particle did come too far, all ranks return to the state of the last build
+// and take fewer steps; forces never come from lists in which a neighbor is missing.
+//
+// A rank's outer particles, those with ghosts among their neighbors or with copies elsewhere, come
+// first in memory: their copies travel while the others move. Those that have outer neighbors are
+// next, and the rest never has to do with outer ones within a step, so that the outer ones of the
+// next step fill the GPU while the last of these are finished.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "../../engine_base.h"
+#include "ghosts.cuh"
+#include "host_transfer.cuh"
+#include "migration.cuh"
+#include "rank_context.cuh"
+#include "rank_lists.cuh"
+
+namespace manymove::dpd {
+
+template <class P>
+class DistributedEngine final : OnDevice, public EngineBase {
+  using State = typename ParticleStore<P>::State;
+  static constexpr int kBuilt = ParticleStore<P>::kBuilt;
+  static constexpr float kSlack = 0.15f;      // of a step, for forces in the two until a build
+  static constexpr std::int64_t kMost = 100;  // steps between builds
+
+ public:
+  // Collective.
+  DistributedEngine(const Settings& settings, int device, Communicator& communicator)
+      : OnDevice(device),
+        EngineBase(settings),
+        name_(name_of_device()),
+        c_(settings_, communicator),
+        migration_(c_),
+        ghosts_(c_),
+        lists_(c_),
+        transfer_(c_) {
+    c_.streams.finish("start");
+    made();
+  }
+  ~DistributedEngine() override {
+    destroy();
+    c_.give_up();
+  }
+
+  std::string device() const override { return name_; }
+  std::string transport() const override { return c_.transport->name(); }
+
+  void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
+    guarded([&] {
+      together(c_.communicator(), [&] { check_topology(arrays.count, topology); });
+      c_.streams.work = c_.streams.main;
+      s_.hosts = s_.count = s_.slots = arrays.count;
+      s_.ghosts = s_.outer = s_.near = s_.slots_left = 0;
+      set_clock(clock);
+      tally_ = {};
+      lists_hold_ = false;
+      s_.now = 0;
+      c_.report.forget();
+      const std::int64_t all = c_.ranks.sum(s_.count);
+      const int mean = static_cast<int>(all / c_.ranks.ranks());
+      together(c_.communicator(), [&] {
+        c_.lanes = lanes_of(mean);
+        lists_.set_cells(static_cast<double>(all));
+        s_.reserve(std::max(s_.count, mean), 0);
+        s_.reserve_lists(expected_entries(settings_, static_cast<double>(all)));
+      });
+      c_.transport->expect(ghosts_.expected_segment(static_cast<double>(all)));
+      transfer_.take_links(topology);
+      plain_ = is_plain(settings_, s_.links.specials > 0);
+      together(c_.communicator(), [&] {
+        if (s_.count == 0) return;
+        if (const int bad = transfer_.enter(arrays, topology, frame_); bad >= 0)
+          refuse_particle(topology.tag[bad], arrays.position[bad]);
+      });
+    });
+  }
+
+  void advance(std::int64_t steps, bool (*interrupted)()) override {
+    if (steps > 0) guarded([&] { take_steps(steps, interrupted); });
+  }
+
+  void download(const HostArrays& arrays) override {
+    guarded([&] { transfer_.download(arrays, frame_); });
+  }
+
+  // Lists are rebuilt: if they turned out to have expired, the steps since the last build would be
+  // repeated from the old velocities.
+  void set_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) override {
+    guarded([&] {
+      together(c_.communicator(), [&] { check_velocities(count, tag, velocity); });
+      c_.streams.work = c_.streams.main;
+      lists_hold_ = false;
+      c_.report.forget();
+      transfer_.set_velocities(velocity);
+    });
+  }
+
+  void set_origins(int count, const std::uint32_t* tag) override {
+    guarded([&] { transfer_.set_origins(count, tag); });
+  }
+
+  EngineCounters counters() const override {
+    const DeviceGuard here = use();
+    EngineCounters counters = counters_;
+    std::vector<int> number(lists_hold_ ? static_cast<std::size_t>(s_.count) : 0);
+    if (!number.empty()) c_.streams.fetch(s_.number, number.data(), number.size());
+    counters.neighbors = std::accumulate(number.begin(), number.end(), std::int64_t{0});
+    return counters;
+  }
+
+ private:
+  // A public call. Unless all ranks have agreed on an error, kernels may be left that wait for
+  // ranks whose kernels do not come.
+  template <class Task>
+  void guarded(const Task& task) {
+    const DeviceGuard here = use();
+    try {
+      task();
+    } catch (const RankFailure&) {
+      c_.give_up();
+      throw;
+    } catch (const Agreed&) {
+      throw;
+    } catch (...) {
+      c_.give_up();
+      throw;
+    }
+  }
+
+  // ---- steps ----
+
+  void take_steps(std::int64_t steps, bool (*interrupted)()) {
+    std::int64_t to = step_ + steps, next = step_ + 1;
+    if (!lists_hold_) interval_ = 1;
+    start_moving();
+    for (;;) {
+      // Positions of step `next` are those of the present state.
+      if (lists_hold_ && next == look_ + 1) decide(next);
+      if (!lists_hold_ || next == until_) {
+        bool stop = interrupted && next < to && interrupted();
+        if (!vote(next, true, stop)) {
+          next = built_;
+          continue;
+        }
+        if (stop) to = next;
+        build(next);
+      }
+      const bool reading = next == to;
+      take_step(next, reading);
+      if (!reading) {
+        ++next;
+        continue;
+      }
+      bool stop = false;
+      if (vote(to, false, stop)) break;
+      next = built_;
+    }
+    counters_.steps += to - step_;
+    step_ = to;
+    tally_ = tally_of(blocks_of(0, s_.count), s_.partial.data(), total_, c_.streams.main,
+                      [this] { c_.streams.finish("download"); });
+  }
+
+  int after(int state) const { return state == 0 ? 1 : 0; }
+
+  Step<P> arguments(std::int64_t number, int last, bool reading) const {
+    Step<P> s = c_.base;
+    const State &here = s_.present(), &there = s_.state[after(s_.now)];
+    s.count = last;
+    s.number = number;
+    s.forces.noise = key_of(number);
+    s.lists = c_.lists();
+    s.ball = s_.ball.data();
+    s.bonds = {};
+    if (s_.links.bonds > 0) {
+      const BondsInOrder bonds = s_.bonds();  // which may have grown
+      s.bonds = {bonds.range, bonds.index, bonds.type};
+    }
+    s.image = s_.image.data();
+    s.origin = s_.slot.data();
+    s.position = here.position.data();
+    s.velocity = here.velocity.data();
+    s.next_position = there.position.data();
+    s.next_velocity = reading ? s_.rest.data() : there.velocity.data();
+    s.short_position = here.shorts.data();
+    s.next_short = there.shorts.data();
+    s.force = s_.force.data();
+    s.partial = s_.partial.data();
+    return s;
+  }
+
+  // From rest at step_ to the positions of the next step.
+  void start_moving() {
+    if (s_.count > 0) {
+      Step<P> s = arguments(step_, s_.count, false);
+      s.velocity = s_.rest.data();
+      first_kernel<P><<<blocks_for(s_.count), kThreads, 0, c_.streams.main>>>(s);
+      check_launch();
+    }
+    follow();
+    s_.now = after(s_.now);
+    if (lists_hold_ && step_ + 1 != until_) refresh_ghosts();
+  }
+
+  // Each part waits for those of the last step that have its neighbors, or that read what it
+  // writes. Far particles leave outer ones alone but for bonds, which may be of any length.
+  void take_step(std::int64_t step, bool reading) {
+    const bool bonds = s_.links.bonds > 0, overlap = c_.streams.overlap;
+    const cudaStream_t main = c_.streams.main, first = c_.streams.ahead();
+    // Who leaves before a build should be known early.
+    const cudaStream_t outer = overlap && !bonds && step + 1 != until_ ? c_.streams.last : first;
+    if (overlap) {
+      ghosts_there_.hold(outer);
+      far_done_.hold(first);
+      (bonds ? ghosts_there_ : near_done_).hold(main);
+    }
+    // Whole blocks: those near ones that share a block with outer or far ones wait for both.
+    const int block = c_.block(), outer_end = s_.outer / block * block,
+              near_end = std::min(blocks_of(0, s_.near) * block, s_.count);
+    launch_part(step, reading, 0, outer_end, outer);
+    outer_done_.record(outer);
+    launch_part(step, reading, outer_end, near_end, first);
+    if (step == look_) look(first);
+    near_done_.record(first);
+    launch_part(step, reading, near_end, s_.count, main);
+    far_done_.record(main);
+    if (reading) return;
+    s_.now = after(s_.now);
+    if (step + 1 != until_) refresh_ghosts();
+  }
+  int blocks_of(int first, int last) const { return blocks_for(last - first, c_.block()); }
+
+  // From a multiple of c_.block() on, so that the members of a block are those of Lists::tile.
+  void launch_part(std::int64_t step, bool reading, int first, int last, cudaStream_t stream) {
+    if (first == last) return;
+    Step<P> s = arguments(step, last, reading);
+    s.partial += static_cast<std::size_t>(first / c_.block()) * kTallies;
+    const auto kernel = step_kernel_of<P, From>(plain_, reading, c_.lanes);
+    kernel<<<blocks_of(first, last), kThreads, 0, stream>>>(s, From{first});
+    check_launch();
+  }
+
+  void refresh_ghosts() {
+    const cudaStream_t stream = c_.streams.ahead();
+    if (c_.streams.overlap) outer_done_.hold(stream);
+    ghosts_.refresh(stream);
+    ghosts_there_.record(stream);
+  }
+
+  // ---- when to rebuild: what all ranks decide together ----
+
+  struct RebuildVote {
+    std::int64_t expired, segment;  // the latter: largest, bytes
+    std::uint32_t lost, beyond, missing, strayed, wanted, soonest, stop;
+  };
+
+  // The first that expired, with the particle it lost, the soonest, and the largest of the rest.
+  RebuildVote of_all(const RebuildVote& mine) const {
+    std::vector<RebuildVote> all(c_.ranks.parts().size());
+    c_.communicator().gather(&mine, all.data(), sizeof mine);
+    RebuildVote most{};
+    most.expired = kNever;
+    most.soonest = ~0u;
+    for (const RebuildVote& vote : all) most.expired = std::min(most.expired, vote.expired);
+    for (const RebuildVote& vote : all) {
+      if (vote.expired == most.expired) most.lost = std::max(most.lost, vote.lost);
+      most.beyond = std::max(most.beyond, vote.beyond);
+      most.missing = std::max(most.missing, vote.missing);
+      most.strayed |= vote.strayed;
+      most.wanted = std::max(most.wanted, vote.wanted);
+      most.soonest = std::min(most.soonest, vote.soonest);
+      most.stop |= vote.stop;
+      most.segment = std::max(most.segment, vote.segment);
+    }
+    return most;
+  }
+
+  // Whether no rank's lists expired before `step`, or at it if no build follows. If one's did, all
+  // are back at the last build, and the next one comes in time.
+  bool vote(std::int64_t step, bool before_build, bool& stop) {
+    migrated_ = before_build && lists_hold_ && has_looked_;
+    if (migrated_) {
+      c_.streams.work = c_.streams.ahead();
+      if (c_.streams.overlap) outer_done_.hold(c_.streams.work);
+      migration_.migrate(s_.outer);
+      c_.streams.work = c_.streams.main;
+    }
+    join();
+    if (migrated_)
+      place(step);
+    else if (before_build)
+      take_flags();
+    c_.report.answer();
+    if (migrated_) migration_.sort();
+    c_.streams.wait(c_.report.answered(), "step");
+    const Control& control = c_.report.answers().control;
+    const RebuildFlags& flags = c_.report.answers().flags;
+    const RebuildVote most =
+        of_all({control.expired, ghosts_.largest_segment(), control.lost, flags.beyond,
+                flags.missing, flags.strayed, control.wanted, flags.soonest, stop});
+    const std::int64_t expired = most.expired;
+    if (lists_hold_ && most.missing) {
+      step_ = built_;
+      miss_partner(most.missing);
+    }
+    if (lists_hold_ && most.wanted) {
+      return_to_build(until_, control.wanted);
+      return false;
+    }
+    if (most.lost && expired <= step) {
+      step_ = expired;
+      lose_particle(most.lost);
+    }
+    if (lists_hold_ && (before_build ? expired < step : expired <= step)) {
+      return_to_build(expired, 0);
+      return false;
+    }
+    if (!before_build) return true;
+    migrated_ = migrated_ && !most.strayed;
+    if (most.beyond) {
+      step_ = step;
+      lose_particle(most.beyond);
+    }
+    if (lists_hold_ && !has_looked_) interval_ = interval(step - built_, most.soonest);
+    c_.transport->expect(static_cast<std::size_t>(most.segment));
+    stop = most.stop != 0;
+    return true;
+  }
+
+  // Whether a particle is outside the box, and when the first will be out of its ball.
+  void take_flags() {
+    if (s_.count == 0) return;
+    rebuild_flags_kernel<P><<<blocks_for(s_.count, kSorters), kSorters, 0, c_.streams.main>>>(
+        s_.count, c_.cells, c_.base.motion.frame.open, s_.present().position.data(),
+        s_.present().velocity.data(), s_.ball.data(), time_step(), c_.report.flags());
+    check_launch();
+  }
+
+  // Steps from build to build, if the first particle will leave its ball so many steps (as bits)
+  // after those that were taken since the last one.
+  std::int64_t interval(std::int64_t steps, unsigned soonest) const {
+    const auto most = static_cast<float>(steps + 1);
+    const float more = std::clamp(as_float(soonest) - kSlack, 0.0f, most);
+    return std::min(steps + 1 + static_cast<std::int64_t>(more), kMost);
+  }
+
+  // Two steps before the next build: how long will all particles stay in their balls? Hosts tell
+  // each other while the GPU takes the step that follows.
+  void look_before_build(std::int64_t earliest) {
+    look_ = std::max(built_ + 1, until_ - 2);
+    if (look_ < earliest || look_ + 1 >= until_) look_ = -1;
+  }
+  // In a stream that has waited for the positions of this step.
+  void look(cudaStream_t stream) {
+    check(cudaMemsetAsync(soonest_.data(), 0x7f, sizeof(unsigned), stream), "clear");
+    if (s_.count > 0) {
+      soonest_kernel<P><<<blocks_for(s_.count, kSorters), kSorters, 0, stream>>>(
+          s_.count, c_.cells, s_.ball.data(), time_step(), s_.present().position.data(),
+          s_.present().velocity.data(), soonest_.data());
+      check_launch();
+    }
+    copy_out(&c_.report.answers().soonest, soonest_.data(), sizeof(unsigned), stream);
+    looked_.record(stream);
+  }
+  void decide(std::int64_t next) {
+    c_.streams.wait(cudaEvent_t(looked_), "step");
+    std::int64_t sooner = -static_cast<std::int64_t>(c_.report.answers().soonest);
+    c_.communicator().maximum(&sooner, 1);
+    interval_ = interval(look_ - built_, static_cast<unsigned>(-sooner));
+    until_ = std::max(built_ + interval_, next);
+    has_looked_ = true;
+    look_before_build(next + 1);
+  }
+  float time_step() const { return static_cast<float>(settings_.time_step); }
+
+  // wanted: entries that a list of this rank would have, if there was no room for them.
+  void return_to_build(std::int64_t until, unsigned wanted) {
+    until_ = until;
+    look_ = -1;
+    has_looked_ = false;
+    c_.report.forget();
+    s_.copy_images(s_.built_image, s_.image, c_.streams.main);
+    if (wanted) s_.reserve_lists(static_cast<int>(wanted + wanted / 8));
+    if (wanted || s_.lists_lost) {
+      lists_.list(true);
+      lists_.list(false);
+    }
+    s_.now = kBuilt;
+    follow();
+  }
+
+  // What follows in streams.main comes after what is in the other ones.
+  void join() {
+    if (!c_.streams.overlap) return;
+    for (const cudaStream_t other :
+         {cudaStream_t(c_.streams.first), cudaStream_t(c_.streams.last)}) {
+      joined_.record(other);
+      joined_.hold(c_.streams.main);
+    }
+  }
+  // The next step comes after what is in streams.main.
+  void follow() {
+    for (const Event* event : {&outer_done_, &near_done_, &far_done_, &ghosts_there_})
+      event->record(c_.streams.main);
+  }
+
+  // ---- building lists ----
+
+  void place(std::int64_t step) { migration_.place(lists_hold_ ? step - built_ : 0); }
+
+  // Inner particles, whose lists need no ghosts, are listed while ghosts travel.
+  void build(std::int64_t step) {
+    if (!migrated_) {
+      migration_.migrate(s_.count);
+      place(step);
+      migration_.sort();
+    }
+    built_ = step;
+    c_.report.forget();
+    migration_.settle(lists_.range);
+    joined_.record(c_.streams.main);
+    lists_.list(true);
+    c_.streams.work = c_.streams.ahead();
+    joined_.hold(c_.streams.work);
+    ghosts_.find(lists_hold_, lists_.ghost_range);
+    lists_.list(false);
+    s_.copy_images(s_.image, s_.built_image, c_.streams.work);
+    c_.streams.work = c_.streams.main;
+    join();
+    lists_.find_partners();
+    follow();
+    until_ = step + interval_;
+    has_looked_ = false;
+    look_before_build(step);
+    lists_hold_ = true;
+    ++counters_.builds;
+  }
+
+  const std::string name_;
+  RankContext<P> c_;
+  ParticleStore<P>& s_ = c_.store;
+  Migration<P> migration_;
+  GhostExchange<P> ghosts_;
+  RankLists<P> lists_;
+  HostTransfer<P> transfer_;
+  // Of the last step or refresh: what the next ones wait for.
+  Event outer_done_, near_done_, far_done_, ghosts_there_, joined_, looked_;
+  DeviceBuffer<unsigned> soonest_{1};
+  DeviceBuffer<double> total_{kTallies};
+  bool plain_ = true, lists_hold_ = false;
+  bool migrated_ = false;                  // who leaves for the next build has
+  bool has_looked_ = false;                // since the last build
+  std::int64_t built_ = -1;                // step of the last build
+  std::int64_t interval_ = 1, until_ = 0;  // steps from build to build; the next one
+  std::int64_t look_ = -1;                 // step, if there will be one
+};
+
+}  // namespace manymove::dpd

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copies of particles near the parts of other ranks: exchanged when lists are built, and their
+// positions and velocities once a step in between.
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "rank_context.cuh"
+
+namespace manymove::dpd {
+
+// Particles that another rank knows: all of them are outer ones.
+struct IsKnown {
+  const Brick* reached;  // by neighbor
+  const Bounds* bounds;
+  const Ball* ball;
+  __device__ bool operator()(int neighbor, int i) const {
+    if (static_cast<unsigned>(i) >= bounds->outer) return false;
+    const Ball b = ball[i];
+    return is_in(reached[neighbor], b.x, b.y, b.z);
+  }
+};
+
+// A ghost when lists are built, and between builds.
+template <class P>
+struct alignas(16) Ghost {
+  typename P::Position position;
+  typename P::Velocity velocity;
+};
+template <class P>
+struct GhostUpdate {  // without what does not change
+  typename P::Unsigned x, y, z;
+  typename P::Real vx, vy, vz;
+};
+
+template <class P>
+__global__ void pack_ghosts_kernel(const unsigned* who, const typename P::Position* position,
+                                   const typename P::Velocity* velocity,
+                                   const __grid_constant__ Places<Ghost<P>> to) {
+  const int k = to.index();
+  if (k >= 0) to.mine() = {position[who[k]], velocity[who[k]]};
+}
+
+template <class P>
+__global__ void ghost_key_kernel(const __grid_constant__ Places<Ghost<P>> from, Cells cells,
+                                 const __grid_constant__ Motion<P> motion, Ghost<P>* ghost,
+                                 unsigned* key, unsigned* order, Absent absent) {
+  const int k = from.index();
+  if (k < 0) return;
+  Ghost<P> g = from.mine();
+  if (absent.are_all()) absent.replace<P>(k, g.position, g.velocity);
+  const Ball b = ball_of<P>(cells, motion, g.position, g.velocity);
+  ghost[k] = g;
+  key[k] = morton_key(cells, b.x, b.y, b.z);
+  order[k] = static_cast<unsigned>(k);
+}
+
+// One thread per ghost, in the order of cells; they are kept behind the rank's own particles.
+template <class P>
+__global__ void place_ghosts_kernel(int count, int first, Cells cells,
+                                    const __grid_constant__ Motion<P> motion, Shorts shorts,
+                                    const unsigned* key, const unsigned* order,
+                                    const Ghost<P>* ghost, typename P::Position* position,
+                                    typename P::Velocity* velocity, Short* short_position,
+                                    Ball* ball, unsigned* place, int2* range) {
+  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (k >= count) return;
+  const int i = first + k;
+  const Ghost<P> g = ghost[order[k]];
+  const typename P::Position p = g.position;
+  position[i] = p;
+  velocity[i] = g.velocity;
+  short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
+  ball[i] = ball_of<P>(cells, motion, p, g.velocity);
+  place[order[k]] = static_cast<unsigned>(i);
+  mark_cell(cells, k, first, count, key, range);
+}
+
+template <class P>
+__global__ void pack_updates_kernel(const unsigned* who, const typename P::Position* position,
+                                    const typename P::Velocity* velocity,
+                                    const __grid_constant__ Places<GhostUpdate<P>> to) {
+  __shared__ alignas(16) GhostUpdate<P> record[kSorters];
+  if (const int k = to.index(); k >= 0) {
+    const typename P::Position p = position[who[k]];
+    const typename P::Velocity v = velocity[who[k]];
+    record[threadIdx.x] = {p.x, p.y, p.z, v.x, v.y, v.z};
+  }
+  __syncthreads();
+  carry<true>(to, record);
+}
+
+// known: positions and velocities at the last build.
+template <class P>
+__global__ void unpack_updates_kernel(Shorts shorts, const unsigned* place,
+                                      const __grid_constant__ Places<GhostUpdate<P>> from,
+                                      const typename P::Position* known_position,
+                                      const typename P::Velocity* known_velocity,
+                                      typename P::Position* position,
+                                      typename P::Velocity* velocity, Short* short_position) {
+  __shared__ alignas(16) GhostUpdate<P> record[kSorters];
+  carry<false>(from, record);
+  __syncthreads();
+  const int k = from.index();
+  if (k < 0) return;
+  const unsigned i = place[k];
+  const GhostUpdate<P> m = record[threadIdx.x];
+  typename P::Position p = known_position[i];
+  p.x = m.x;
+  p.y = m.y;
+  p.z = m.z;
+  typename P::Velocity v = known_velocity[i];
+  v.x = m.vx;
+  v.y = m.vy;
+  v.z = m.vz;
+  position[i] = p;
+  velocity[i] = v;
+  short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
+}
+
+template <class P>
+class GhostExchange {
+  static constexpr int kBuilt = ParticleStore<P>::kBuilt;
+
+ public:
+  explicit GhostExchange(RankContext<P>& context) : c_(context), s_(context.store) {
+    std::vector<Brick> reached;
+    for (const int r : c_.ranks.neighbors())
+      reached.push_back(c_.ranks.reached()[static_cast<std::size_t>(r)]);
+    reached_ = on_device(reached, c_.streams.main);
+  }
+
+  // Bytes of the largest segment with ghosts, since the last find().
+  std::int64_t largest_segment() const { return segment_; }
+  // Collective: the same on all ranks, if particles were everywhere as dense as on average, and a
+  // tenth more. particles: of all ranks.
+  std::size_t expected_segment(double particles) const {
+    double largest = 0;
+    for (const int r : c_.ranks.neighbors()) {
+      double share = 1;
+      for (int a = 0; a < 3; ++a)
+        share *= common_share(c_.own(), c_.ranks.reached()[static_cast<std::size_t>(r)], a) *
+                 (c_.settings.box.periodic[a] ? 1 : 2);
+      largest = std::max(largest, share);
+    }
+    std::int64_t bytes =
+        static_cast<std::int64_t>((1.1 * largest * particles + 256) * sizeof(Ghost<P>));
+    c_.communicator().maximum(&bytes, 1);
+    return static_cast<std::size_t>(bytes);
+  }
+
+  // Collective. Of State kBuilt, in streams.work. had_lists: there were about as many outer
+  // particles when these were built. range: of the ghosts in each cell.
+  void find(bool had_lists, DeviceBuffer<int2>& range) {
+    const auto& neighbors = c_.ranks.neighbors();
+    const int boxes = static_cast<int>(neighbors.size());
+    const cudaStream_t work = c_.streams.work;
+    const int suspects = count_known(had_lists);
+    to_.assign(c_.ranks.parts().size(), 0);
+    from_.assign(c_.ranks.parts().size(), 0);
+    for (int k = 0; k < boxes; ++k)
+      to_[static_cast<std::size_t>(neighbors[k])] = c_.report.answers().total[k];
+    c_.communicator().transpose(to_.data(), from_.data());
+    known_ = c_.selection.total(boxes);
+    s_.ghosts = checked_count(std::accumulate(from_.begin(), from_.end(), std::int64_t(0)));
+    segment_ =
+        *std::max_element(to_.begin(), to_.end()) * static_cast<std::int64_t>(sizeof(Ghost<P>));
+    s_.ensure(border_, known_);
+    s_.ensure(ghost_, s_.ghosts);
+    s_.reserve(s_.count, s_.ghosts);
+    auto& state = s_.state[kBuilt];
+    const auto t = place_records<Ghost<P>>(*c_.transport, to_, from_);
+    if (known_ > 0) {
+      // Growing may have moved the particles.
+      c_.selection.pick(suspects, boxes, is_known(), border_);
+      pack_ghosts_kernel<P><<<grid_of(t.to), kSorters, 0, work>>>(
+          border_.data(), state.position.data(), state.velocity.data(), t.to);
+      check_launch();
+    }
+    c_.transport->exchange(t.sent, t.received, work);
+    range.clear(work);
+    if (s_.ghosts == 0) return;
+    ghost_key_kernel<P><<<grid_of(t.from), kSorters, 0, work>>>(t.from, c_.cells, c_.base.motion,
+                                                                ghost_.data(), s_.key[0].data(),
+                                                                s_.order[0].data(), c_.absent());
+    check_launch();
+    s_.sort(s_.ghosts, 0, 3 * c_.cells.bits);
+    place_ghosts_kernel<P><<<blocks_for(s_.ghosts, kSorters), kSorters, 0, work>>>(
+        s_.ghosts, s_.first_ghost(s_.count), c_.cells, c_.base.motion, c_.base.shorts,
+        s_.sorted_key, s_.sorted, ghost_.data(), state.position.data(), state.velocity.data(),
+        state.shorts.data(), s_.ball.data(), s_.place.data(), range.data());
+    check_launch();
+  }
+
+  // Collective. Copies of the particles that others know go there, and theirs come; of the present
+  // state, in this stream.
+  void refresh(cudaStream_t stream) {
+    const auto &state = s_.present(), &built = s_.state[kBuilt];
+    const auto t = place_records<GhostUpdate<P>>(*c_.transport, to_, from_);
+    if (known_ > 0) {
+      pack_updates_kernel<P><<<grid_of(t.to), kSorters, 0, stream>>>(
+          border_.data(), state.position.data(), state.velocity.data(), t.to);
+      check_launch();
+    }
+    c_.transport->exchange(t.sent, t.received, stream);
+    if (s_.ghosts > 0) {
+      unpack_updates_kernel<P><<<grid_of(t.from), kSorters, 0, stream>>>(
+          c_.base.shorts, s_.place.data(), t.from, built.position.data(), built.velocity.data(),
+          state.position.data(), state.velocity.data(), state.shorts.data());
+      check_launch();
+    }
+  }
+
+ private:
+  IsKnown is_known() const { return {reached_.data(), c_.report.bounds().data(), s_.ball.data()}; }
+  // In answers(), for each neighbor: the particles that it knows. These are outer ones, of which
+  // there are about as many as before; the host hears only now. Returns how many have been looked
+  // at.
+  int count_known(bool had_lists) {
+    const int boxes = static_cast<int>(c_.ranks.neighbors().size());
+    int suspects = had_lists ? std::min(s_.outer + s_.outer / 8 + 1024, s_.count) : s_.count;
+    for (;; suspects = s_.count) {
+      c_.selection.count(suspects, boxes, is_known());
+      c_.report.ask();
+      s_.outer = static_cast<int>(c_.report.answers().bounds.outer);
+      s_.near = static_cast<int>(c_.report.answers().bounds.near);
+      if (s_.outer <= suspects) return suspects;
+    }
+  }
+
+  RankContext<P>& c_;
+  ParticleStore<P>& s_;
+  DeviceBuffer<Brick> reached_;          // by neighbor
+  DeviceBuffer<unsigned> border_;        // who has copies elsewhere
+  DeviceBuffer<Ghost<P>> ghost_;         // in the order of ranks
+  std::vector<std::int64_t> to_, from_;  // how many, by rank
+  int known_ = 0;                        // copies elsewhere
+  std::int64_t segment_ = 0;
+};
+
+}  // namespace manymove::dpd

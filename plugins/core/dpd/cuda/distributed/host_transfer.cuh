@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Particles between the arrays of the hosts and the GPU of a rank.
+#pragma once
+
+#include <vector>
+
+#include "../transfer_kernels.cuh"
+#include "exchange_kernels.cuh"
+#include "rank_context.cuh"
+
+namespace manymove::dpd {
+
+// Particles of another host program.
+struct LivesAt {
+  int self;
+  Origins origins;
+  __device__ bool operator()(int rank, int i) const {
+    return rank != self && origins.of(i).rank == rank;
+  }
+};
+
+static __global__ void start_slots_kernel(int count, int rank, unsigned* slot, Origin* origin) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (i >= count) return;
+  slot[i] = static_cast<unsigned>(i);
+  origin[i] = {rank, i};
+}
+static __global__ void set_origins_kernel(int count, const unsigned* slot, const Origin* to,
+                                          Origin* origin) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (i < count) origin[slot[i]] = to[i];
+}
+
+// Particles of this host, to their places there. Values: Velocity or Vector.
+template <class P>
+__global__ void own_positions_kernel(int count, BoxFrame frame, int self, Origins origins,
+                                     const typename P::Position* position, double (*to)[3]) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (i >= count) return;
+  const Origin origin = origins.of(i);
+  if (origin.rank == self) leave_frame<P>(frame, position[i], to[origin.index]);
+}
+template <class Values>
+__global__ void own_vectors_kernel(int count, int self, Origins origins, const Values* values,
+                                   double (*to)[3]) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (i >= count) return;
+  const Origin origin = origins.of(i);
+  if (origin.rank != self) return;
+  double* place = to[origin.index];
+  place[0] = values[i].x;
+  place[1] = values[i].y;
+  place[2] = values[i].z;
+}
+static __global__ void own_images_kernel(int count, int self, Origins origins, const int3* image,
+                                         int3* to) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (i >= count) return;
+  const Origin origin = origins.of(i);
+  if (origin.rank == self) to[origin.index] = image[origins.slot[i]];
+}
+
+template <class P>
+__global__ void depart_kernel(int count, BoxFrame frame, const unsigned* who, Origins origins,
+                              const int3* image, const typename P::Position* position,
+                              const typename P::Velocity* velocity,
+                              const Vector<typename P::Real>* force, Arrival* to) {
+  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (k >= count) return;
+  const unsigned i = who[k];
+  const int3 crossed = image[origins.slot[i]];
+  Arrival a;
+  a.index = origins.of(static_cast<int>(i)).index;
+  a.image[0] = crossed.x;
+  a.image[1] = crossed.y;
+  a.image[2] = crossed.z;
+  leave_frame<P>(frame, position[i], a.position);
+  a.velocity[0] = velocity[i].x;
+  a.velocity[1] = velocity[i].y;
+  a.velocity[2] = velocity[i].z;
+  a.force[0] = force[i].x;
+  a.force[1] = force[i].y;
+  a.force[2] = force[i].z;
+  to[k] = a;
+}
+
+template <class P>
+class HostTransfer {
+  using Triple = double[3];
+
+ public:
+  explicit HostTransfer(RankContext<P>& context) : c_(context), s_(context.store) {}
+
+  // Bonds and special neighbors of the rank's particles, in the slots that these have at first. All
+  // ranks agree on the length of rows, and on whether there are any. Collective.
+  void take_links(const Topology& topology) {
+    std::int64_t most[2] = {most_links(s_.count, topology.first_bond),
+                            most_links(s_.count, topology.first_special)};
+    c_.communicator().maximum(most, 2);
+    s_.links.bonds = static_cast<std::uint32_t>(most[0]);
+    s_.links.specials = static_cast<std::uint32_t>(most[1]);
+    s_.reserve_links();
+    const std::vector<LinkWord> rows = rows_of(s_.count, topology, s_.links);
+    if (rows.empty()) return;
+    copy_in(s_.link.data(), rows.data(), rows.size() * sizeof(LinkWord), main());
+    c_.streams.finish("upload");
+  }
+
+  // The particles of this host, of which there is one at least. Returns the index of one that is
+  // outside the box or not at a finite place, else a negative number.
+  int enter(const HostArrays& arrays, const Topology& topology, const BoxFrame& frame) {
+    const auto n = static_cast<std::size_t>(s_.count);
+    s_.ensure(s_.staging, n);
+    std::vector<unsigned> kind(n);
+    for (std::size_t i = 0; i < n; ++i)
+      kind[i] = static_cast<unsigned>(topology.type[i]) | topology.flags[i] << 16;
+    const auto kinds = on_device(kind, main());
+    copy_in(s_.tag.data(), topology.tag, n * sizeof(unsigned), main());
+    if (arrays.image)
+      copy_in(s_.image.data(), arrays.image, n * sizeof(int3), main());
+    else
+      s_.image.clear(main());
+    DeviceBuffer<unsigned> bad(1);
+    const unsigned none = ~0u;
+    bad.upload(&none, main());
+    const int blocks = blocks_for(s_.count);
+    send(arrays.position);
+    enter_kernel<P><<<blocks, kThreads, 0, main()>>>(
+        s_.count, frame, s_.staging.data(), kinds.data(), s_.image.data(),
+        s_.state[0].position.data(), s_.order[0].data(), bad.data());
+    check_launch();
+    send(arrays.velocity);
+    enter_velocity_kernel<P><<<blocks, kThreads, 0, main()>>>(
+        s_.count, s_.staging.data(), s_.tag.data(), s_.rest.data(), bad.data());
+    check_launch();
+    if (arrays.force) {
+      send(arrays.force);
+      enter_force_kernel<<<blocks, kThreads, 0, main()>>>(s_.count, s_.staging.data(),
+                                                          s_.force.data());
+      check_launch();
+    } else {
+      s_.force.clear(main());
+    }
+    start_slots_kernel<<<blocks_for(s_.count, kSorters), kSorters, 0, main()>>>(
+        s_.count, c_.ranks.rank(), s_.slot.data(), s_.origin.data());
+    check_launch();
+    unsigned first_bad;
+    c_.streams.fetch(bad, &first_bad, 1);
+    return static_cast<int>(first_bad);
+  }
+
+  // Collective.
+  void download(const HostArrays& arrays, const BoxFrame& frame) {
+    const int blocks = blocks_for(s_.count, kSorters), self = c_.ranks.rank();
+    const Origins origins = s_.origins();
+    const auto stay = [&](Triple* host, auto launch) {
+      if (!host || s_.hosts == 0) return;
+      if (s_.count > 0) launch();
+      check_launch();
+      copy_out(host, s_.staging.data(), sizeof(Triple) * static_cast<unsigned>(s_.hosts), main());
+      c_.streams.finish("download");
+    };
+    stay(arrays.position, [&] {
+      own_positions_kernel<P><<<blocks, kSorters, 0, main()>>>(
+          s_.count, frame, self, origins, s_.present().position.data(), s_.staging.data());
+    });
+    stay(arrays.velocity, [&] {
+      own_vectors_kernel<<<blocks, kSorters, 0, main()>>>(s_.count, self, origins, s_.rest.data(),
+                                                          s_.staging.data());
+    });
+    stay(arrays.force, [&] {
+      own_vectors_kernel<<<blocks, kSorters, 0, main()>>>(s_.count, self, origins, s_.force.data(),
+                                                          s_.staging.data());
+    });
+    if (arrays.image && s_.hosts > 0) {
+      auto* images = reinterpret_cast<int3*>(s_.staging.data());
+      if (s_.count > 0)
+        own_images_kernel<<<blocks, kSorters, 0, main()>>>(s_.count, self, origins, s_.image.data(),
+                                                           images);
+      check_launch();
+      copy_out(arrays.image, images, sizeof(int3) * static_cast<unsigned>(s_.hosts), main());
+      c_.streams.finish("download");
+    }
+    for (const Arrival& arrival : deliver(c_.communicator(), departures(frame)))
+      arrival.enter(arrays);
+  }
+
+  // Collective. velocity: of the particles of this host.
+  void set_velocities(const Triple* velocity) {
+    std::vector<unsigned> slot(static_cast<std::size_t>(s_.count));
+    std::vector<Origin> by_slot(static_cast<std::size_t>(s_.slots)), origins;
+    if (s_.count > 0) {
+      c_.streams.fetch(s_.slot, slot.data(), slot.size());
+      c_.streams.fetch(s_.origin, by_slot.data(), by_slot.size());
+    }
+    for (const unsigned s : slot) origins.push_back(by_slot[s]);
+    const auto fetched = fetch_from_origins(c_.communicator(), origins, velocity);
+    if (s_.count == 0) return;
+    s_.ensure(s_.staging, s_.count);
+    copy_in(s_.staging.data(), fetched.data(), fetched.size() * sizeof(Triple), main());
+    set_velocity_kernel<<<blocks_for(s_.count), kThreads, 0, main()>>>(
+        s_.count, nullptr, s_.staging.data(), s_.rest.data());
+    check_launch();
+    c_.streams.finish("upload");
+  }
+
+  // Collective. This host's particles are tag[count] now.
+  void set_origins(int count, const std::uint32_t* tag) {
+    std::vector<std::uint32_t> resident(static_cast<std::size_t>(s_.count));
+    if (s_.count > 0) c_.streams.fetch(s_.tag, resident.data(), resident.size());
+    const std::vector<Origin> origins = find_origins(c_.communicator(), resident, count, tag);
+    s_.hosts = count;
+    s_.ensure(s_.staging, s_.hosts);
+    if (s_.count == 0) return;
+    const auto to = on_device(origins, main());
+    set_origins_kernel<<<blocks_for(s_.count, kSorters), kSorters, 0, main()>>>(
+        s_.count, s_.slot.data(), to.data(), s_.origin.data());
+    check_launch();
+    c_.streams.finish("upload");
+  }
+
+ private:
+  cudaStream_t main() const { return c_.streams.main; }
+  void send(const Triple* host) {
+    copy_in(s_.staging.data(), host, sizeof(Triple) * static_cast<unsigned>(s_.count), main());
+  }
+
+  // Particles of other hosts, by rank.
+  std::vector<std::vector<Arrival>> departures(const BoxFrame& frame) {
+    std::vector<std::vector<Arrival>> result(c_.ranks.parts().size());
+    const LivesAt test{c_.ranks.rank(), s_.origins()};
+    c_.selection.count(s_.count, c_.ranks.ranks(), test);
+    c_.streams.finish("download");
+    const int away = c_.selection.total(c_.ranks.ranks());
+    if (away == 0) return result;
+    s_.ensure(picked_, away);
+    c_.selection.pick(s_.count, c_.ranks.ranks(), test, picked_);
+    DeviceBuffer<Arrival> leaving(static_cast<std::size_t>(away));
+    depart_kernel<P><<<blocks_for(away, kSorters), kSorters, 0, main()>>>(
+        away, frame, picked_.data(), s_.origins(), s_.image.data(), s_.present().position.data(),
+        s_.rest.data(), s_.force.data(), leaving.data());
+    check_launch();
+    std::vector<Arrival> all(static_cast<std::size_t>(away));
+    c_.streams.fetch(leaving, all.data(), all.size());
+    auto at = all.begin();
+    for (std::size_t r = 0; r < result.size(); ++r) {
+      const unsigned number = c_.report.answers().total[r];
+      result[r].assign(at, at + number);
+      at += number;
+    }
+    return result;
+  }
+
+  RankContext<P>& c_;
+  ParticleStore<P>& s_;
+  DeviceBuffer<unsigned> picked_;  // who leaves
+};
+
+}  // namespace manymove::dpd

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a rank has in the memory of its GPU: its particles, then its ghosts, and their lists.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "../../../runtime/text.h"
+#include "../../engine_base.h"
+#include "../link_rows.h"
+#include "../sort.h"
+#include "../step_constants.cuh"
+#include "rank_device.cuh"
+
+namespace manymove::dpd {
+
+template <class P>
+struct ParticleArrays {  // by index in the order of particles
+  typename P::Position* position;
+  typename P::Velocity* velocity;
+  unsigned* slot;
+};
+struct SlotArrays {  // by slot
+  int3* image;
+  Origin* origin;
+  LinkRows links;
+};
+
+// What a step seldom needs has a slot, where it stays while particles are sorted: origins, images.
+struct Origins {
+  const unsigned* slot;  // by index in the order of particles
+  const Origin* origin;  // by slot
+  __device__ const Origin& of(int i) const { return origin[slot[i]]; }
+};
+
+// Bonds as the steps read them: in the order of particles, with as much room for each particle as
+// in the rows. Partners are indices here; in the rows they are tags.
+struct BondsInOrder {
+  int2* range;  // of each particle in the others
+  unsigned* index;
+  int* type;
+};
+
+// Arrays only grow, and keep what is in them. Memory that is missing is thrown as std::bad_alloc;
+// the sizes are then those of before.
+template <class P>
+class ParticleStore {
+ public:
+  using Real = typename P::Real;
+  struct State {
+    DeviceBuffer<typename P::Position> position;
+    DeviceBuffer<typename P::Velocity> velocity;
+    DeviceBuffer<Short> shorts;
+  };
+  static constexpr int kBuilt = 2;  // the state at the last build, kept until the next
+  static constexpr int kMostLanes = 4;
+
+  explicit ParticleStore(const RankStreams& streams) : streams_(streams) {}
+
+  // Index of the first ghost: the number of owned particles rounded up to whole blocks.
+  static int first_ghost(int owned) { return blocks_for(owned) * kThreads; }
+
+  // Room for so many particles and ghosts.
+  void reserve(int owned, int ghosts) {
+    const int all = checked_count(std::int64_t{first_ghost(owned)} + ghosts);
+    for (State& each : state) {
+      ensure(each.position, all);
+      ensure(each.velocity, all);
+      ensure(each.shorts, all);
+    }
+    ensure(ball, all);
+    for (int k = 0; k < 2; ++k) {
+      ensure(key[k], std::max(owned, ghosts));
+      ensure(order[k], std::max(owned, ghosts));
+    }
+    ensure(place, ghosts);
+    if (owned <= owned_capacity) return;
+    const int before = std::exchange(owned_capacity, owned + owned / 16 + 1024);
+    try {
+      reserve_owned();
+    } catch (...) {
+      owned_capacity = before;
+      throw;
+    }
+    lists_lost = true;
+  }
+
+  // Room for lists of so many entries; what is in them is lost. again: also if there is room, for
+  // more particles.
+  void reserve_lists(int entries, bool again = false) {
+    const int wanted = whole_groups(entries);
+    if (wanted <= list_capacity && !again) return;
+    streams_.finish_all();
+    list_capacity = 0;
+    entry = {};
+    entry = DeviceBuffer<unsigned>(static_cast<std::size_t>(wanted) *
+                                   static_cast<unsigned>(owned_capacity));
+    list_capacity = wanted;
+  }
+
+  // Room for the links of owned_capacity particles.
+  void reserve_links() {
+    const auto room = static_cast<std::size_t>(owned_capacity);
+    if (room * links.bonds > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+      throw std::runtime_error(text_of(owned_capacity, " particles with up to ", links.bonds,
+                                       " bonds each are too many for one rank: the product must "
+                                       "be below 2^31"));
+    ensure(link, room * links.words());
+    links.word = link.data();
+    ensure(bond_index, room * links.bonds);
+    ensure(bond_type, room * links.bonds);
+    ensure(bond_range, links.bonds ? room : 0);
+  }
+
+  // tile: as in Lists.
+  Lists lists(int tile) const {
+    return {entry.data(), number.data(), list_capacity, owned_capacity, tile};
+  }
+  Origins origins() const { return {slot.data(), origin.data()}; }
+  SlotArrays slot_arrays() const { return {image.data(), origin.data(), links}; }
+  BondsInOrder bonds() const { return {bond_range.data(), bond_index.data(), bond_type.data()}; }
+  ParticleArrays<P> particles(const State& which, const DeviceBuffer<unsigned>& slots) const {
+    return {which.position.data(), which.velocity.data(), slots.data()};
+  }
+  const State& present() const { return state[now]; }
+  void copy_images(const DeviceBuffer<int3>& from, DeviceBuffer<int3>& to, cudaStream_t stream) {
+    if (slots == 0) return;
+    check(cudaMemcpyAsync(to.data(), from.data(), sizeof(int3) * static_cast<unsigned>(slots),
+                          cudaMemcpyDeviceToDevice, stream),
+          "copy");
+  }
+
+  // Sorts the first `count` of key[0] and order[0] in streams.work; see sort_pairs().
+  void sort(int count, int first_bit, int last_bit) {
+    const std::size_t bytes = sort_memory(count, first_bit, last_bit, streams_.work);
+    ensure(scratch_, bytes);
+    unsigned *const keys[2] = {key[0].data(), key[1].data()}, *const orders[2] = {order[0].data(),
+                                                                                  order[1].data()};
+    const int there =
+        sort_pairs(scratch_.data(), bytes, keys, orders, count, first_bit, last_bit, streams_.work);
+    sorted_key = keys[there];
+    sorted = orders[there];
+  }
+
+  template <class T, class Count>
+  void ensure(DeviceBuffer<T>& buffer, Count count) const {
+    streams_.ensure(buffer, count);
+  }
+
+  int hosts = 0;              // particles of this rank's host
+  int count = 0, ghosts = 0;  // that are here
+  int outer = 0, near = 0;    // as in Bounds
+  int now = 0;                // of the states
+  int owned_capacity = 0, list_capacity = 0;
+  bool lists_lost = false;  // by growing memory; built again before they are used
+
+  // In the order of particles.
+  State state[3];
+  DeviceBuffer<typename P::Velocity> rest;  // at whole steps
+  DeviceBuffer<Vector<Real>> force;
+  DeviceBuffer<Ball> ball;
+  DeviceBuffer<unsigned> tag, slot, slot_there;
+  DeviceBuffer<unsigned> entry;  // of lists
+  DeviceBuffer<int> number;
+  DeviceBuffer<double> partial;  // sums of blocks
+  DeviceBuffer<unsigned> key[2], order[2];
+  const unsigned *sorted = nullptr, *sorted_key = nullptr;  // of the last sort()
+  DeviceBuffer<unsigned> place;                             // of each ghost that has come
+  DeviceBuffer<int2> bond_range;
+  DeviceBuffer<unsigned> bond_index;
+  DeviceBuffer<int> bond_type;
+  // By slot.
+  DeviceBuffer<int3> image, built_image;
+  DeviceBuffer<Origin> origin;
+  LinkRows links;
+  DeviceBuffer<LinkWord> link;  // of links
+  int slots = 0;                // ever taken
+  DeviceBuffer<unsigned> left_slot;
+  int slots_left = 0;  // of these left again
+  // In the order of the host.
+  DeviceBuffer<double[3]> staging;
+
+ private:
+  void reserve_owned() {
+    const auto each = [&](auto&... buffer) { (ensure(buffer, owned_capacity), ...); };
+    each(rest, force, image, built_image, origin, slot, slot_there, left_slot, tag, number);
+    ensure(staging, std::max(owned_capacity, hosts));
+    reserve_links();
+    ensure(partial, (blocks_for(owned_capacity, kThreads / kMostLanes) + 2) * kTallies);
+    if (list_capacity > 0) reserve_lists(list_capacity, true);
+  }
+
+  const RankStreams& streams_;
+  DeviceBuffer<char> scratch_;
+};
+
+}  // namespace manymove::dpd

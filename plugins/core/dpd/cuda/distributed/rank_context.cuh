@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the parts of a rank's engine share: its place among the ranks, its streams, its particles
+// and the step that they take.
+#pragma once
+
+#include <memory>
+
+#include "../../../parallel/transport.cuh"
+#include "../../decomposition.h"
+#include "../step_constants.cuh"
+#include "particle_store.cuh"
+
+namespace manymove::dpd {
+
+// Cells all of whose particles are farther than the reach of lists from other ranks' parts, from
+// first to last along each edge of the frame.
+struct Core {
+  int first[3], last[3];
+};
+// Of a cell that is here.
+inline bool is_core_cell(const Cells& cells, const Core& core, const CellPlace& cell) {
+  const auto inside = [&](int c, int a) {
+    const int along = c + cells.first[a] < cells.count[a] ? c + cells.first[a]
+                                                          : c + cells.first[a] - cells.count[a];
+    return along >= core.first[a] && along <= core.last[a];
+  };
+  return inside(cell.x, 0) && inside(cell.y, 1) && inside(cell.z, 2);
+}
+__device__ inline bool is_inner(const Cells& cells, const Core& core, unsigned x, unsigned y,
+                                unsigned z) {
+  const auto inside = [&](unsigned u, int a) {
+    const int c = static_cast<int>(bin_of(u, static_cast<unsigned>(cells.count[a])));
+    return c >= core.first[a] && c <= core.last[a];
+  };
+  return inside(x, 0) && inside(y, 1) && inside(z, 2);
+}
+
+// How far from other ranks' parts a particle is: 0 outer, 1 near, with outer ones among its
+// neighbors perhaps, 2 far.
+struct Depths {
+  Core core, deep;
+  __device__ unsigned of(const Cells& cells, unsigned x, unsigned y, unsigned z) const {
+    return !is_inner(cells, core, x, y, z) ? 0 : is_inner(cells, deep, x, y, z) ? 2 : 1;
+  }
+};
+
+// The core: cells whose particles have no neighbors in other parts and are not within the reach of
+// particles there. Deep: cells that are surrounded by such cells only. here: the part, grown by the
+// reach of lists.
+inline Depths depths_of(const Cells& cells, const Brick& own, const Brick& here) {
+  Depths depths;
+  auto& [core, deep] = depths;
+  for (int a = 0; a < 3; ++a) {
+    deep.first[a] = core.first[a] = 0;
+    deep.last[a] = core.last[a] = cells.count[a] - 1;
+    if (own.beyond[a] == 0xffffffffu) continue;
+    // The reach of lists on one side, from the part that is grown by it on both.
+    const std::uint64_t reach =
+        here.beyond[a] == 0xffffffffu ? 0xffffffffu : own.low[a] - here.low[a];
+    if (own.beyond[a] < 2 * reach) {
+      deep.last[a] = core.last[a] = -1;
+      continue;
+    }
+    const auto along = static_cast<std::uint32_t>(cells.count[a]);
+    const auto low = own.low[a] + static_cast<std::uint32_t>(reach),
+               high = own.low[a] + own.beyond[a] - static_cast<std::uint32_t>(reach);
+    core.first[a] = static_cast<int>(bin_of(low, along)) + 1;
+    core.last[a] = static_cast<int>(bin_of(high, along)) - 1;
+    deep.first[a] = core.first[a] + 1;
+    deep.last[a] = core.last[a] - 1;
+  }
+  return depths;
+}
+
+template <class P>
+struct RankContext {
+  // Collective. The settings and the communicator must outlive this object.
+  RankContext(const Settings& settings, Communicator& communicator)
+      : settings(settings),
+        ranks(settings, communicator, kFarthestAhead * 0.5 * settings.skin),
+        streams(communicator, settings.overlap),
+        constants(settings, streams.main),
+        transport(
+            make_transport(communicator, settings.transport, [this] { streams.finish_all(); })),
+        report(ranks.parts().size(), streams),
+        store(streams),
+        selection(streams, report),
+        parts(on_device(ranks.parts(), streams.main)),
+        base(constants.step()) {
+    base.watch = report.watch();
+  }
+  // In the handler of an exception, or at the end: ends what is in the streams. What other ranks
+  // have not sent is undefined then, so kernels are told first to leave it alone.
+  void give_up() noexcept {
+    report.give_up();
+    transport->abandon();
+    streams.settle();
+  }
+
+  Communicator& communicator() const { return ranks.communicator(); }
+  const Brick& own() const { return ranks.parts()[static_cast<std::size_t>(ranks.rank())]; }
+  Absent absent() const { return {report.control(), own()}; }
+  // Particles of this rank that a block of a step has.
+  int block() const { return kThreads / lanes; }
+  Lists lists() const { return store.lists(kIntegers<P> ? block() : 0); }
+
+  const Settings& settings;
+  Decomposition ranks;
+  RankStreams streams;
+  const StepConstants<P> constants;
+  std::unique_ptr<Transport> transport;
+  RankReport report;
+  ParticleStore<P> store;
+  Selection selection;
+  const DeviceBuffer<Brick> parts;  // by rank
+  Step<P> base;                     // what does not change from step to step
+  Cells cells{};
+  Depths depths{};
+  int lanes = 1;
+};
+
+}  // namespace manymove::dpd

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The neighbor lists of a rank's particles, and the partners of their bonds.
+#pragma once
+
+#include <vector>
+
+#include "../link_rows.h"
+#include "rank_context.cuh"
+
+namespace manymove::dpd {
+
+// Takes an empty entry of a TagIndex, for which many threads compete.
+struct ClaimEntry {
+  __device__ bool operator()(std::uint64_t* entry, std::uint64_t value) const {
+    static_assert(sizeof(unsigned long long) == sizeof *entry);
+    return atomicCAS(reinterpret_cast<unsigned long long*>(entry), 0ull,
+                     static_cast<unsigned long long>(value)) == 0;
+  }
+};
+
+// One thread per particle of this rank. Only those with bonds of their own can be partners, since
+// bonds are in the rows of both ends.
+static __global__ void know_bonded_kernel(int count, LinkRows links, const unsigned* slot,
+                                          const unsigned* tag, int2* range, TagIndex known) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (i >= count) return;
+  const LinkSpan bonds = links.bonds_of(slot[i]);
+  const int first = i * static_cast<int>(links.bonds);
+  range[i] = {first, first + static_cast<int>(bonds.count)};
+  if (bonds.count > 0) known.add(tag[i], static_cast<unsigned>(i), ClaimEntry{});
+}
+// One thread per ghost; the rows of ghosts are elsewhere.
+template <class P>
+__global__ void know_ghosts_kernel(int first, int number, const typename P::Velocity* velocity,
+                                   TagIndex known) {
+  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x), i = first + k;
+  if (k < number) known.add(velocity[i].tag, static_cast<unsigned>(i), ClaimEntry{});
+}
+// One thread per particle of this rank, when all are known. A partner that is not here is taken for
+// the particle itself, and reported.
+static __global__ void partner_kernel(int count, LinkRows links, const unsigned* slot,
+                                      const unsigned* tag, TagIndex known, BondsInOrder to,
+                                      RebuildFlags* flags) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  if (i >= count) return;
+  const int2 range = to.range[i];
+  if (range.x == range.y) return;
+  const LinkWord* bond = links.bonds_of(slot[i]).first;
+  for (int k = range.x; k < range.y; ++k, ++bond) {
+    const unsigned j = known.find(partner_of(*bond));
+    to.index[k] = j == TagIndex::kMissing ? static_cast<unsigned>(i) : j;
+    to.type[k] = static_cast<int>(kind_of(*bond));
+    if (j == TagIndex::kMissing) atomicMax(&flags->missing, tag[i]);
+  }
+}
+
+template <class P>
+class RankLists {
+  static constexpr int kBuilt = ParticleStore<P>::kBuilt;
+
+ public:
+  explicit RankLists(RankContext<P>& context) : c_(context), s_(context.store) {}
+
+  // Cells of a box with so many particles of all ranks.
+  void set_cells(double particles) {
+    Cells& cells = c_.cells;
+    cells = cells_of(c_.settings, particles, &c_.ranks.here());
+    c_.base.cells = cells;
+    c_.depths = depths_of(cells, c_.own(), c_.ranks.here());
+    // Inner ones have lists without ghosts.
+    std::vector<CellPlace> inner, outer;
+    for (int z = 0; z < cells.here[2]; ++z)
+      for (int y = 0; y < cells.here[1]; ++y)
+        for (int x = 0; x < cells.here[0]; ++x) {
+          const auto small = [](int c) { return static_cast<unsigned short>(c); };
+          const CellPlace cell{small(x), small(y), small(z), 0};
+          (is_core_cell(cells, c_.depths.core, cell) ? inner : outer).push_back(cell);
+        }
+    inner_cells_ = on_device(inner, c_.streams.main);
+    outer_cells_ = on_device(outer, c_.streams.main);
+    const std::size_t all = static_cast<std::size_t>(cells.here[0]) * cells.here[1] * cells.here[2];
+    for (auto* each : {&range, &ghost_range}) *each = DeviceBuffer<int2>(all);
+  }
+
+  // Lists particles of inner cells or of the others, in streams.work.
+  void list(bool inner) {
+    s_.lists_lost = false;
+    const auto& cells = inner ? inner_cells_ : outer_cells_;
+    if (s_.count == 0 || cells.size() == 0) return;
+    const ListArguments arguments{c_.cells,
+                                  !c_.base.motion.frame.tilted,
+                                  c_.base.watch,
+                                  range.data(),
+                                  c_.lists(),
+                                  s_.slot.data(),
+                                  {nullptr, nullptr, s_.links, excluded_kinds(c_.settings.pairs)},
+                                  s_.ball.data(),
+                                  static_cast<int>(cells.size()),
+                                  cells.data(),
+                                  inner ? nullptr : ghost_range.data()};
+    const auto kernel =
+        s_.links.specials > 0 ? &list_kernel<P, true, true> : &list_kernel<P, false, true>;
+    kernel<<<blocks_for(static_cast<int>(cells.size()), kThreads / 32), kThreads, 0,
+             c_.streams.work>>>(arguments, s_.state[kBuilt].velocity.data());
+    check_launch();
+  }
+
+  // When all particles and ghosts are in their places.
+  void find_partners() {
+    if (s_.links.bonds == 0 || s_.count == 0) return;
+    const cudaStream_t main = c_.streams.main;
+    const TagIndex known = tag_index(std::int64_t{s_.count} + s_.ghosts);
+    const int blocks = blocks_for(s_.count, kSorters);
+    know_bonded_kernel<<<blocks, kSorters, 0, main>>>(s_.count, s_.links, s_.slot.data(),
+                                                      s_.tag.data(), s_.bonds().range, known);
+    check_launch();
+    if (s_.ghosts > 0) {
+      know_ghosts_kernel<P><<<blocks_for(s_.ghosts, kSorters), kSorters, 0, main>>>(
+          s_.first_ghost(s_.count), s_.ghosts, s_.state[kBuilt].velocity.data(), known);
+      check_launch();
+    }
+    partner_kernel<<<blocks, kSorters, 0, main>>>(s_.count, s_.links, s_.slot.data(), s_.tag.data(),
+                                                  known, s_.bonds(), c_.report.flags());
+    check_launch();
+  }
+
+  DeviceBuffer<int2> range, ghost_range;  // of each cell
+
+ private:
+  // An empty table with room for this many particles.
+  TagIndex tag_index(std::int64_t particles) {
+    const int bits = TagIndex::bits_for(particles);
+    const auto entries = static_cast<std::size_t>(1) << bits;
+    s_.ensure(known_tag_, entries);
+    check(cudaMemsetAsync(known_tag_.data(), 0, entries * sizeof(std::uint64_t), c_.streams.main),
+          "clear");
+    return {known_tag_.data(), bits};
+  }
+
+  RankContext<P>& c_;
+  ParticleStore<P>& s_;
+  DeviceBuffer<CellPlace> inner_cells_, outer_cells_;
+  DeviceBuffer<std::uint64_t> known_tag_;
+};
+
+}  // namespace manymove::dpd

@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The engine on one GPU: device memory, launches and what comes back.
+#pragma once
+
+#include <numeric>
+#include <unordered_map>
+
+#include "../../runtime/device.cuh"
+#include "../../runtime/waits.cuh"
+#include "../../runtime/watchdog.h"
+#include "../engine_base.h"
+#include "sort.h"
+#include "step_constants.cuh"
+#include "transfer_kernels.cuh"
+
+namespace manymove::dpd {
+
+// Launched ahead of what the GPU is known to have begun: the queue is never empty, and few launches
+// have to be repeated when lists expire.
+constexpr long long kAhead = 3;
+
+template <class P>
+class CudaEngine final : OnDevice, public EngineBase {
+  using Real = typename P::Real;
+  using Position = typename P::Position;
+  using Velocity = typename P::Velocity;
+  using Triple = double[3];
+
+ public:
+  CudaEngine(const Settings& settings, int device)
+      : OnDevice(device),
+        EngineBase(settings),
+        name_(name_of_device()),
+        constants_(settings, stream_),
+        control_(1),
+        total_(kTallies),
+        base_(constants_.step()) {
+    base_.watch = {control_.data(), report_.get()};
+    made();
+  }
+  ~CudaEngine() override { destroy(); }
+
+  std::string device() const override { return name_; }
+
+  void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
+    const DeviceGuard here = use();
+    check_topology(arrays.count, topology);
+    count_ = arrays.count;
+    set_clock(clock);
+    tally_ = {};
+    const auto n = static_cast<std::size_t>(count_);
+    allocate(n);
+    std::vector<unsigned> kind(n);
+    for (std::size_t i = 0; i < n; ++i)
+      kind[i] = static_cast<unsigned>(topology.type[i]) | topology.flags[i] << 16;
+    const auto kinds = on_device(kind, stream_);
+    const auto tags = on_device(topology.tag, n, stream_);
+    DeviceBuffer<unsigned> bad(1);
+    const unsigned none = ~0u;
+    bad.upload(&none, stream_);
+    if (count_ == 0) return;
+    if (arrays.image)
+      copy_in(image_.data(), arrays.image, n * sizeof(int3), stream_);
+    else
+      image_.clear(stream_);
+    now_ = 0;
+    const int blocks = blocks_for(count_);
+    send(arrays.position);
+    enter_kernel<P><<<blocks, kThreads, 0, stream_>>>(count_, frame_, staging_.data(), kinds.data(),
+                                                      image_.data(), position_[0].data(),
+                                                      origin_[0].data(), bad.data());
+    check_launch();
+    send(arrays.velocity);
+    enter_velocity_kernel<P><<<blocks, kThreads, 0, stream_>>>(count_, staging_.data(), tags.data(),
+                                                               velocity_[0].data(), bad.data());
+    check_launch();
+    if (arrays.force) {
+      send(arrays.force);
+      enter_force_kernel<<<blocks, kThreads, 0, stream_>>>(count_, staging_.data(), force_.data());
+      check_launch();
+    } else {
+      force_.clear(stream_);
+    }
+    take_topology(topology);
+    unsigned first_bad;
+    bad.download(&first_bad, stream_);
+    if (first_bad != none) {
+      count_ = 0;
+      refuse_particle(topology.tag[first_bad], arrays.position[first_bad]);
+    }
+    lists_hold_ = false;
+  }
+
+  void advance(std::int64_t steps, bool (*interrupted)()) override {
+    const DeviceGuard here = use();
+    if (steps <= 0) return;
+    if (count_ == 0) {
+      step_ += steps;
+      return;
+    }
+    start_watching();
+    if (!lists_hold_) set_expired(step_ + 1);
+    Step<P> first = step_arguments(step_);
+    first_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(first);
+    check_launch();
+    now_ ^= 1;
+    if (!lists_hold_) build(step_ + 1);
+    run_to(step_ + 1, step_ + steps, interrupted);
+  }
+
+  void download(const HostArrays& arrays) override {
+    const DeviceGuard here = use();
+    if (count_ == 0) return;
+    const int blocks = blocks_for(count_);
+    const unsigned* origin = origin_[origin_now_].data();
+    if (arrays.position) {
+      leave_kernel<P><<<blocks, kThreads, 0, stream_>>>(count_, frame_, origin,
+                                                        position_[now_].data(), staging_.data());
+      receive(arrays.position);
+    }
+    if (arrays.velocity) {
+      leave_vector_kernel<<<blocks, kThreads, 0, stream_>>>(count_, origin, velocity_[now_].data(),
+                                                            staging_.data());
+      receive(arrays.velocity);
+    }
+    if (arrays.force) {
+      leave_vector_kernel<<<blocks, kThreads, 0, stream_>>>(count_, origin, force_.data(),
+                                                            staging_.data());
+      receive(arrays.force);
+    }
+    if (arrays.image) {
+      copy_out(arrays.image, image_.data(), sizeof(int3) * static_cast<unsigned>(count_), stream_);
+      finish("download");
+    }
+  }
+
+  void set_velocities(int count, const std::uint32_t* tag, const Triple* velocity) override {
+    const DeviceGuard here = use();
+    check_velocities(count, tag, velocity);
+    if (count_ == 0) return;
+    send(velocity);
+    set_velocity_kernel<<<blocks_for(count_), kThreads, 0, stream_>>>(
+        count_, origin_[origin_now_].data(), staging_.data(), velocity_[now_].data());
+    check_launch();
+    finish("upload");
+  }
+
+  // The only host has its particles where they were.
+  void set_origins(int, const std::uint32_t*) override {
+    throw std::logic_error("particles of one rank stay where they are");
+  }
+
+  EngineCounters counters() const override {
+    const DeviceGuard here = use();
+    EngineCounters counters = counters_;
+    std::vector<int> number(lists_hold_ ? static_cast<std::size_t>(count_) : 0);
+    if (!number.empty()) fetch(number_, number.data(), number.size());
+    counters.neighbors = std::accumulate(number.begin(), number.end(), std::int64_t{0});
+    return counters;
+  }
+
+ private:
+  void finish(const char* what) const { check(cudaStreamSynchronize(stream_), what); }
+
+  template <class T>
+  void fetch(const DeviceBuffer<T>& from, T* host, std::size_t count) const {
+    copy_out(host, from.data(), count * sizeof(T), stream_);
+    finish("download");
+  }
+
+  void send(const Triple* host) {
+    copy_in(staging_.data(), host, sizeof(Triple) * static_cast<unsigned>(count_), stream_);
+  }
+  void receive(Triple* host) {
+    check_launch();
+    copy_out(host, staging_.data(), sizeof(Triple) * static_cast<unsigned>(count_), stream_);
+    finish("download");
+  }
+
+  void allocate(std::size_t n) {
+    cells_ = cells_of(settings_, count_, nullptr);
+    base_.cells = cells_;
+    lanes_ = lanes_of(count_);
+    if (n != position_[0].size()) {
+      for (int k = 0; k < 2; ++k) {
+        position_[k] = DeviceBuffer<Position>(n);
+        velocity_[k] = DeviceBuffer<Velocity>(n);
+        short_[k] = DeviceBuffer<Short>(n);
+        origin_[k] = DeviceBuffer<unsigned>(n);
+        key_[k] = DeviceBuffer<unsigned>(n);
+        order_[k] = DeviceBuffer<unsigned>(n);
+      }
+      image_ = DeviceBuffer<int3>(n);
+      force_ = DeviceBuffer<Vector<Real>>(n);
+      ball_ = DeviceBuffer<Ball>(n);
+      ball_.clear(stream_);  // the first step looks, though lists are built after it anyway
+      number_ = DeviceBuffer<int>(n);
+      staging_ = DeviceBuffer<Triple>(n);
+      partial_ =
+          DeviceBuffer<double>(static_cast<std::size_t>(blocks_for(count_ * lanes_)) * kTallies);
+      sort_bytes_ = sort_memory(count_, 0, 30, stream_);
+      sort_memory_ = DeviceBuffer<char>(sort_bytes_);
+      capacity_ = 0;
+    }
+    range_ = DeviceBuffer<int2>(total_cells());
+    origin_now_ = 0;
+    make_room(expected_entries(settings_, static_cast<double>(n)));
+  }
+
+  std::size_t total_cells() const {
+    return static_cast<std::size_t>(cells_.here[0]) * cells_.here[1] * cells_.here[2];
+  }
+
+  void make_room(int entries) {
+    const int capacity = whole_groups(entries);
+    if (capacity <= capacity_) return;
+    entry_ = {};
+    entry_ =
+        DeviceBuffer<unsigned>(static_cast<std::size_t>(capacity) * static_cast<unsigned>(count_));
+    capacity_ = capacity;
+  }
+
+  void take_topology(const Topology& t) {
+    const auto n = static_cast<std::size_t>(count_);
+    bond_first_ = {};
+    bond_partner_ = {};
+    special_first_ = {};
+    bond_ends_ = 0;
+    has_special_ = t.first_special && t.first_special[n] > 0;
+    plain_ = is_plain(settings_, has_special_);
+    if (has_special_) {
+      const auto ends = static_cast<std::size_t>(t.first_special[n]);
+      std::vector<LinkWord> links(ends);
+      for (std::size_t k = 0; k < ends; ++k)
+        links[k] = link_word(t.special_partner[k], t.special_kind[k]);
+      special_first_ = on_device(t.first_special, n + 1, stream_);
+      special_link_ = on_device(links, stream_);
+    }
+    if (t.first_bond && t.first_bond[n] > 0) {
+      const auto ends = static_cast<std::size_t>(t.first_bond[n]);
+      std::unordered_map<unsigned, unsigned> index;
+      index.reserve(n);
+      for (std::size_t i = 0; i < n; ++i) index[t.tag[i]] = static_cast<unsigned>(i);
+      std::vector<unsigned> partner(ends);
+      for (std::size_t k = 0; k < ends; ++k) partner[k] = index.at(t.bond_partner[k]);
+      bond_first_ = on_device(t.first_bond, n + 1, stream_);
+      bond_partner_ = on_device(partner, stream_);
+      bond_type_ = on_device(t.bond_type, ends, stream_);
+      bond_index_ = DeviceBuffer<unsigned>(ends);
+      bond_range_ = DeviceBuffer<int2>(n);
+      where_ = DeviceBuffer<unsigned>(n);
+      bond_ends_ = static_cast<int>(ends);
+      base_.bonds = {bond_range_.data(), bond_index_.data(), bond_type_.data()};
+    } else {
+      base_.bonds = {};
+    }
+  }
+
+  // ---- steps ----
+
+  void start_watching() {
+    report_->started = step_;
+    report_->expired = handled_ = -1;
+    report_->wanted = 0;
+    report_->lost = 0;
+    const Control control{kNever, 0, 0};
+    control_.upload(&control, stream_);
+  }
+  void set_expired(std::int64_t step) {
+    const Control control{step, 0, 0};
+    control_.upload(&control, stream_);
+  }
+
+  Step<P> step_arguments(std::int64_t number) {
+    Step<P> s = base_;
+    s.count = count_;
+    s.number = number;
+    s.forces.noise = key_of(number);
+    s.lists = lists();
+    s.ball = ball_.data();
+    s.image = image_.data();
+    s.origin = origin_[origin_now_].data();
+    s.position = position_[now_].data();
+    s.velocity = velocity_[now_].data();
+    s.next_position = position_[now_ ^ 1].data();
+    s.next_velocity = velocity_[now_ ^ 1].data();
+    s.short_position = short_[now_].data();
+    s.next_short = short_[now_ ^ 1].data();
+    s.force = force_.data();
+    s.partial = partial_.data();
+    return s;
+  }
+  Lists lists() const {
+    return {entry_.data(), number_.data(), capacity_, count_, kIntegers<P> ? kThreads / lanes_ : 0};
+  }
+
+  void launch_step(std::int64_t number, bool reading) {
+    const Step<P> s = step_arguments(number);
+    const auto kernel = step_kernel_of<P, AllParticles>(plain_, reading, lanes_);
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(static_cast<unsigned>(blocks_for(count_ * lanes_)));
+    config.blockDim = dim3(kThreads);
+    config.stream = stream_;
+    cudaLaunchAttribute overlap[1];
+    overlap[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap[0].val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = overlap;
+    config.numAttrs = overlap_ ? 1 : 0;
+    check(cudaLaunchKernelEx(&config, kernel, s, AllParticles{}), "launch");
+  }
+
+  // Forces and motion of steps from..to. Kernels are launched ahead; when lists turn out to have
+  // expired at some step, those from there on do nothing and are launched again.
+  void run_to(std::int64_t from, std::int64_t to, bool (*interrupted)()) {
+    const int parity = now_;  // of positions for step `from`
+    const auto buffer_of = [&](std::int64_t step) {
+      return static_cast<int>((step - from) & 1) ^ parity;
+    };
+    std::int64_t next = from;
+    for (;;) {
+      while (next <= to) {
+        const auto may_launch = [&] { return trouble() || report_->started >= next - kAhead; };
+        wait_alone(may_launch, stream_, limit_, "step", interrupted);
+        if (trouble()) {
+          next = repair(buffer_of);
+          continue;
+        }
+        if (interrupted && next < to && next % 16 == 0 && interrupted()) to = next;
+        now_ = buffer_of(next);
+        launch_step(next, next == to);
+        ++next;
+      }
+      wait_alone([&] { return has_ended(cudaStream_t(stream_), "step"); }, stream_, limit_, "step",
+                 interrupted);
+      if (!trouble()) break;
+      next = repair(buffer_of);
+    }
+    // The last one left positions where they were.
+    velocity_[0].swap(velocity_[1]);
+    counters_.steps += to - step_;
+    step_ = to;
+    now_ = buffer_of(to);
+    lists_hold_ = true;
+    tally_ = tally_of(blocks_for(count_ * lanes_), partial_.data(), total_, stream_,
+                      [this] { finish("download"); });
+  }
+
+  bool trouble() const {
+    return report_->expired > handled_ || report_->wanted > static_cast<unsigned>(capacity_) ||
+           report_->lost;
+  }
+
+  template <class BufferOf>
+  std::int64_t repair(const BufferOf& buffer_of) {
+    if (report_->lost) {
+      check(cudaStreamSynchronize(stream_), "step");
+      step_ = report_->expired;
+      now_ = buffer_of(step_);
+      lists_hold_ = false;
+      lose_particle(report_->lost);
+    }
+    if (report_->wanted > static_cast<unsigned>(capacity_)) {
+      check(cudaStreamSynchronize(stream_), "step");
+      const unsigned wanted = report_->wanted;
+      report_->wanted = 0;
+      make_room(static_cast<int>(wanted + wanted / 8));
+      set_expired(built_);
+    } else {
+      look_ahead(cells_, settings_.time_step, report_->expired - built_);
+      built_ = report_->expired;
+    }
+    now_ = buffer_of(built_);
+    build(built_);
+    return built_;
+  }
+
+  dim3 list_grid() const {
+    return {static_cast<unsigned>(blocks_for(cells_.here[0], kThreads / 32)),
+            static_cast<unsigned>(cells_.here[1]), static_cast<unsigned>(cells_.here[2])};
+  }
+
+  // Sorts the particles and lists their neighbors; positions are those of step.
+  void build(std::int64_t step) {
+    handled_ = built_ = step;
+    const int blocks = blocks_for(count_, 256);
+    unsigned *const keys[2] = {key_[0].data(), key_[1].data()}, *const orders[2] = {
+                                                                    order_[0].data(),
+                                                                    order_[1].data()};
+    key_kernel<P><<<blocks, 256, 0, stream_>>>(count_, step, cells_, base_.motion, base_.watch,
+                                               position_[now_].data(), velocity_[now_].data(),
+                                               key_[0].data(), order_[0].data());
+    check_launch();
+    const int sorted = sort_pairs(sort_memory_.data(), sort_bytes_, keys, orders, count_, 0,
+                                  3 * cells_.bits, stream_);
+    range_.clear(stream_);
+    const int there = now_ ^ 1, origin_there = origin_now_ ^ 1;
+    reorder_kernel<P><<<blocks, 256, 0, stream_>>>(
+        count_, cells_, base_.motion, base_.shorts, keys[sorted], orders[sorted],
+        Particle<P>{position_[now_].data(), velocity_[now_].data(), nullptr,
+                    origin_[origin_now_].data()},
+        Particle<P>{position_[there].data(), velocity_[there].data(), short_[there].data(),
+                    origin_[origin_there].data()},
+        ball_.data(), bond_ends_ ? where_.data() : nullptr, range_.data());
+    check_launch();
+    position_[0].swap(position_[1]);
+    velocity_[0].swap(velocity_[1]);
+    short_[0].swap(short_[1]);
+    origin_now_ = origin_there;
+    const Specials specials{
+        special_first_.data(), special_link_.data(), {}, excluded_kinds(settings_.pairs)};
+    const auto kernel = has_special_ ? &list_kernel<P, true> : &list_kernel<P, false>;
+    kernel<<<list_grid(), kThreads, 0, stream_>>>(
+        ListArguments{cells_, !base_.motion.frame.tilted, base_.watch, range_.data(), lists(),
+                      origin_[origin_now_].data(), specials, ball_.data()},
+        velocity_[now_].data());
+    check_launch();
+    if (bond_ends_) {
+      bond_range_kernel<<<blocks, 256, 0, stream_>>>(count_, origin_[origin_now_].data(),
+                                                     bond_first_.data(), bond_range_.data());
+      check_launch();
+      bond_index_kernel<<<blocks_for(bond_ends_, 256), 256, 0, stream_>>>(
+          bond_ends_, bond_partner_.data(), where_.data(), bond_index_.data());
+      check_launch();
+    }
+    ++counters_.builds;
+  }
+
+  Stream stream_;
+  const double limit_ = Watchdog::timeout();  // without an answer of the GPU
+  const std::string name_;
+  // Overlap of a step's kernel with the end of the one before it.
+  const bool overlap_ = waits_for_former_kernel(step_kernel_of<P, AllParticles>(true, true, 1));
+  const StepConstants<P> constants_;
+  DeviceBuffer<Control> control_;
+  DeviceBuffer<double> total_;
+  MappedMemory<Report> report_;
+  Step<P> base_;  // what does not change from step to step
+  Cells cells_;
+  int count_ = 0, lanes_ = 1, capacity_ = 0;
+  int now_ = 0, origin_now_ = 0;  // buffers of the present state
+  bool lists_hold_ = false, plain_ = true, has_special_ = false;
+  std::int64_t handled_ = -1, built_ = -1;
+  DeviceBuffer<Position> position_[2];
+  DeviceBuffer<Velocity> velocity_[2];
+  DeviceBuffer<Short> short_[2];
+  DeviceBuffer<int3> image_;  // by index of the host
+  DeviceBuffer<unsigned> origin_[2], key_[2], order_[2];
+  DeviceBuffer<Vector<Real>> force_;
+  DeviceBuffer<Ball> ball_;
+  DeviceBuffer<unsigned> entry_;
+  DeviceBuffer<int> number_;
+  DeviceBuffer<int2> range_;  // of each cell
+  DeviceBuffer<char> sort_memory_;
+  std::size_t sort_bytes_ = 0;
+  DeviceBuffer<Triple> staging_;
+  DeviceBuffer<double> partial_;
+  int bond_ends_ = 0;
+  DeviceBuffer<int> bond_first_, bond_type_, special_first_;
+  DeviceBuffer<unsigned> bond_partner_, bond_index_, where_;
+  DeviceBuffer<LinkWord> special_link_;
+  DeviceBuffer<int2> bond_range_;
+};
+
+}  // namespace manymove::dpd

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The kernels that build neighbor lists on a GPU, and what these look like.
+#pragma once
+
+#include "../engine_base.h"
+#include "link_rows.h"
+
+namespace manymove::dpd {
+
+constexpr int kThreads = 256;
+constexpr unsigned kWarp = 0xffffffffu;
+
+// ---- what kernels tell each other and the host ----
+
+struct Control {
+  long long expired;  // from this step on the lists do not hold
+  unsigned wanted;    // entries that the longest list would have, if there is no room for it
+  unsigned lost;      // tag
+};
+// Steps are not negative. On several ranks the host writes -1 to `expired` when it gives up waiting
+// for another rank: kernels of steps do nothing then, and what should have come is not read.
+__device__ inline bool given_up(const Control& control) {
+  return static_cast<const volatile Control&>(control).expired < 0;
+}
+
+// The same in the host's memory, with the step that the last kernel began.
+struct Report {
+  volatile long long started, expired;
+  volatile unsigned wanted, lost;
+};
+
+struct Watch {
+  Control* control;
+  Report* report;
+};
+
+__device__ inline bool stale(const Watch& watch, long long step) {
+  return watch.control->expired <= step || watch.control->wanted;
+}
+// The first step counts: where there are several ranks, kernels of two steps may run at a time.
+__device__ inline void expire(const Watch& watch, long long step) {
+  if (watch.control->expired > step) atomicMin(&watch.control->expired, step);
+  watch.report->expired = step;
+}
+__device__ inline void lose(const Watch& watch, unsigned tag, long long step) {
+  watch.control->lost = tag;
+  watch.report->lost = tag;
+  expire(watch, step);
+}
+
+// ---- particles ----
+
+template <class P>
+struct Particle {
+  typename P::Position* position;
+  typename P::Velocity* velocity;
+  Short* shorts;
+  unsigned* origin;  // index of the host
+};
+
+struct Lists {
+  unsigned* entry;  // groups of kGroup: [capacity / kGroup][stride][kGroup]
+  int* number;      // of entries
+  int capacity, stride;
+  // Half lists within tiles of `tile` particles, those of a block in a step: of two of them, only
+  // one has the other in its list. A power of two; 0: full lists.
+  int tile = 0;
+};
+
+// Whether j has the pair in its list, not i: every other time.
+__device__ inline bool belongs_to_other(const Lists& lists, unsigned i, unsigned j) {
+  const unsigned differ = i ^ j;
+  return differ < static_cast<unsigned>(lists.tile) && (differ & 1u) == (i < j);
+}
+
+// ---- building lists ----
+
+// One thread per particle: its place in memory.
+template <class P>
+__global__ void key_kernel(int count, long long step, Cells cells,
+                           const __grid_constant__ Motion<P> motion, Watch watch,
+                           const typename P::Position* position,
+                           const typename P::Velocity* velocity, unsigned* key, unsigned* order) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= count) return;
+  const typename P::Position p = position[i];
+  const typename P::Velocity v = velocity[i];
+  if (outside(motion.frame.open, high_word(p.x), high_word(p.y), high_word(p.z)))
+    lose(watch, v.tag, step);
+  const Ball ball = ball_of<P>(cells, motion, p, v);
+  key[i] = morton_key(cells, ball.x, ball.y, ball.z);
+  order[i] = static_cast<unsigned>(i);
+}
+
+// One thread per particle: takes it to its new place; finds where cells begin and end.
+template <class P>
+__global__ void reorder_kernel(int count, Cells cells, const __grid_constant__ Motion<P> motion,
+                               Shorts shorts, const unsigned* key, const unsigned* order,
+                               Particle<P> from, Particle<P> to, Ball* ball, unsigned* where,
+                               int2* range) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= count) return;
+  const unsigned old = order[i];
+  const typename P::Position p = from.position[old];
+  const typename P::Velocity v = from.velocity[old];
+  to.position[i] = p;
+  to.shorts[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
+  to.velocity[i] = v;
+  const unsigned origin = from.origin[old];
+  to.origin[i] = origin;
+  if (where) where[origin] = static_cast<unsigned>(i);
+  ball[i] = ball_of<P>(cells, motion, p, v);
+
+  const int cell = cell_of_key(cells, key[i]), before = i > 0 ? cell_of_key(cells, key[i - 1]) : -1;
+  if (cell != before) {
+    range[cell].x = i;
+    if (before >= 0) range[before].y = i;
+  }
+  if (i == count - 1) range[cell].y = count;
+}
+
+// Special neighbors of each particle. On one rank, those of the particle with this index of the
+// host are entries first[origin] to before first[origin + 1] of `link`. On several ranks, first is
+// null and they are in the row of the particle's slot.
+struct Specials {
+  const int* first;
+  const LinkWord* link;
+  LinkRows rows;
+  unsigned excluded;  // bit k: pairs of kind k are left out
+
+  __device__ LinkSpan of(unsigned origin) const {
+    if (!first) return rows.specials_of(origin);
+    return {link + first[origin], static_cast<unsigned>(first[origin + 1] - first[origin])};
+  }
+};
+
+// One warp per cell. Of the particles in the cells around it, those in reach of the box that bounds
+// its own are collected; then its own go through them one by one. Who is a neighbor is found by
+// vote, so that lists have the order of the candidates (section 3.3 of the paper).
+struct ListMemory {
+  static constexpr int kMost = 128;  // candidates whose places are kept in registers
+  float4 candidate[kMost + 32];      // place and index
+  float radius[kMost + 32];
+  alignas(16) unsigned row[kMost + 2 * kGroup];
+  ListCenter own[32];
+};
+
+struct alignas(8) CellPlace {
+  unsigned short x, y, z, unused;
+};
+
+struct ListArguments {
+  Cells cells;
+  bool upright;
+  Watch watch;
+  const int2* range;  // of each cell
+  Lists lists;
+  const unsigned* origin;  // by which `specials` knows a particle
+  Specials specials;
+  const Ball* ball;
+  // Where there are several ranks: the cells whose lists these are, and ghosts of each cell, or
+  // null where none are needed.
+  int number = 0;
+  const CellPlace* cell = nullptr;
+  const int2* ghosts = nullptr;
+};
+
+// Appends those of 32 x batches candidates that are in reach to the lists of particles i, i + 1,
+// ..., which have `number` entries (each lane knows one of them); fresh: none.
+template <class P, bool special, bool narrow, bool fresh, int batches>
+__device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, int owned, int some,
+                       int& number, const typename P::Velocity* velocity) {
+  const unsigned below = (1u << lane) - 1u;
+  ListPlace place[batches];
+  float square[batches], radius[batches];
+  int index[batches];
+  unsigned tag[batches];
+#pragma unroll
+  for (int b = 0; b < batches; ++b) {
+    const float4 c = m.candidate[32 * b + lane];
+    const bool there = 32 * b + lane < some;
+    index[b] = there ? __float_as_int(c.w) : i;
+    place[b] = there ? ListPlace{c.x, c.y, c.z} : ListPlace{0, 0, 0};
+    radius[b] = there ? m.radius[32 * b + lane] : 0;
+    square[b] = there && !narrow ? list_square(place[b], radius[b]) : 3e38f;
+    if (special) tag[b] = velocity[index[b]].tag;
+  }
+  // This lane writes every 32nd group of a list.
+  const auto apart = static_cast<std::size_t>(static_cast<unsigned>(a.lists.stride));
+  uint4* mine = reinterpret_cast<uint4*>(a.lists.entry) + static_cast<unsigned>(lane) * apart + i;
+  for (int q = 0; q < owned; ++q, ++i, ++mine) {
+    const ListCenter here = m.own[q];
+    const int n = fresh ? 0 : __shfl_sync(kWarp, number, q);
+    LinkSpan specials{};
+    if (special) specials = a.specials.of(a.origin[i]);
+    uint4* groups = fresh ? mine : mine + static_cast<std::size_t>(n / kGroup) * apart;
+    int filled = n % kGroup;  // of the row, which continues an unfinished group
+    if (filled > 0) {
+      if (lane == 0 && n < a.lists.capacity) reinterpret_cast<uint4*>(m.row)[0] = *groups;
+      __syncwarp();
+    }
+#pragma unroll
+    for (int b = 0; b < batches; ++b) {
+      bool in = index[b] != i;
+      if constexpr (narrow) {
+        const auto difference = [](float j, float i) {
+          return __float_as_uint(j) - __float_as_uint(i);
+        };
+        in = in && 32 * b + lane < some &&
+             within_reach(a.cells, difference(place[b].x, here.x), difference(place[b].y, here.y),
+                          difference(place[b].z, here.z), here.reach, radius[b]);
+      } else {
+        in = in && within_reach(here, place[b], radius[b], square[b]);
+      }
+      unsigned entry = static_cast<unsigned>(index[b]);
+      in = in && !belongs_to_other(a.lists, static_cast<unsigned>(i), entry);
+      if (special) {
+        for (unsigned s = 0; s < specials.count; ++s) {
+          const LinkWord link = specials.first[s];
+          if (!in || partner_of(link) != tag[b]) continue;
+          const unsigned kind = kind_of(link);
+          if (a.specials.excluded >> kind & 1u) in = false;
+          entry = (entry & kIndexBits) | kind << 30;
+        }
+      }
+      const unsigned vote = __ballot_sync(kWarp, in);
+      if (in) m.row[filled + __popc(vote & below)] = entry;
+      filled += __popc(vote);
+    }
+    // What the last group has room for is the particle itself: a place that can be read.
+    if (lane < kGroup - 1) m.row[filled + lane] = static_cast<unsigned>(i);
+    __syncwarp();
+    const int before = n / kGroup * kGroup, room = min(filled, a.lists.capacity - before);
+    if (kGroup * lane < room) *groups = reinterpret_cast<uint4*>(m.row)[lane];
+    // At most kMost + kGroup - 1 entries are in the row.
+    if (!fresh && lane == 0 && kGroup * 32 < room)
+      groups[32 * apart] = reinterpret_cast<uint4*>(m.row)[32];
+    if (lane == q) number = before + filled;
+    __syncwarp();
+  }
+}
+
+template <class P, bool special, bool ranks = false>
+__global__ void __launch_bounds__(kThreads)
+    list_kernel(const __grid_constant__ ListArguments a, const typename P::Velocity* velocity) {
+  constexpr int kMost = ListMemory::kMost;
+  __shared__ ListMemory memory[kThreads / 32];
+  const Cells& cells = a.cells;
+  int cell_x = static_cast<int>(blockIdx.x * (kThreads / 32) + threadIdx.x / 32),
+      cell_y = static_cast<int>(blockIdx.y), cell_z = static_cast<int>(blockIdx.z);
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  if constexpr (ranks) {
+    if (cell_x >= a.number) return;
+    const CellPlace place = a.cell[cell_x];
+    cell_x = place.x;
+    cell_y = place.y;
+    cell_z = place.z;
+  } else {
+    if (cell_x + cell_y + cell_z + lane == 0 && !a.watch.control->lost)
+      a.watch.control->expired = kNever;
+    if (cell_x >= cells.here[0]) return;
+  }
+  const int2 cell_range = a.range[(cell_z * cells.here[1] + cell_y) * cells.here[0] + cell_x];
+  if (cell_range.x == cell_range.y) return;
+  ListMemory& m = memory[threadIdx.x / 32];
+
+  const int other = lane < 27 ? neighbor_cell(cells, cell_x, cell_y, cell_z, lane) : -1;
+  // Each lane has one of the cells around that are not empty: its first particle, less those of the
+  // cells before it, and how many these are.
+  int first, before, candidates;
+  const auto look_around = [&](const int2* range) {
+    first = 0;
+    int number = 0;
+    if (other >= 0) {
+      first = range[other].x;
+      number = range[other].y - first;
+    }
+    const unsigned vote = __ballot_sync(kWarp, number > 0);
+    int2* cell = reinterpret_cast<int2*>(m.row);
+    if (number > 0) cell[__popc(vote & ((1u << lane) - 1u))] = {first, number};
+    __syncwarp();
+    const bool taken = lane < __popc(vote);
+    first = taken ? cell[lane].x : 0;
+    number = taken ? cell[lane].y : 0;
+    __syncwarp();
+    before = number;
+    for (int d = 1; d < 32; d *= 2) {
+      const int sum = __shfl_up_sync(kWarp, before, d);
+      if (lane >= d) before += sum;
+    }
+    candidates = __shfl_sync(kWarp, before, 31);
+    before -= number;
+    first -= before;
+  };
+  if constexpr (!ranks) look_around(a.range);
+
+  const Ball origin = a.ball[cell_range.x];
+  struct Near {
+    int x, y, z;  // relative to the first particle of the cell
+    float radius;
+  };
+  const auto relative = [&](int i) {
+    const Ball ball = a.ball[i];
+    return Near{static_cast<int>(ball.x - origin.x), static_cast<int>(ball.y - origin.y),
+                static_cast<int>(ball.z - origin.z), ball.radius};
+  };
+  const auto place = [&](int x, int y, int z) {
+    return list_place(cells, static_cast<unsigned>(x), static_cast<unsigned>(y),
+                      static_cast<unsigned>(z));
+  };
+  for (int2 own = cell_range; own.x < own.y; own.x += 32) {
+    // Up to 32 particles of the cell at a time.
+    const int owned = min(32, own.y - own.x);
+    Near r{};
+    if (lane < owned) {
+      r = relative(own.x + lane);
+      m.own[lane] = cells.narrow ? ListCenter{__int_as_float(r.x), __int_as_float(r.y),
+                                              __int_as_float(r.z), r.radius, 0}
+                                 : list_center(cells, place(r.x, r.y, r.z), r.radius);
+    }
+    // Lanes beyond are at the place of the first particle of the cell.
+    const ListPlace low = place(__reduce_min_sync(kWarp, r.x), __reduce_min_sync(kWarp, r.y),
+                                __reduce_min_sync(kWarp, r.z));
+    const ListPlace high = place(__reduce_max_sync(kWarp, r.x), __reduce_max_sync(kWarp, r.y),
+                                 __reduce_max_sync(kWarp, r.z));
+    const float widest = __uint_as_float(__reduce_max_sync(kWarp, __float_as_uint(r.radius)));
+    const float reach = a.upright && !cells.narrow ? (cells.cutoff + widest) * (1 + 3e-5f) : 1e18f;
+
+    int number = 0;  // of entries of the particle of this lane
+    bool fresh = true;
+    int kept = 0;
+#pragma unroll 1
+    for (int part = ranks && a.ghosts ? 1 : 0; part >= 0; --part) {  // of the rank, then ghosts
+      if constexpr (ranks) look_around(a.ghosts && part == 0 ? a.ghosts : a.range);
+      int begun = 0;  // cells that begin before base
+      for (int base = 0; base < candidates || (kept > 0 && part == 0);) {
+        // Collect until there are enough for the registers.
+        while (base < candidates && kept < kMost) {
+          const int t = base + lane;
+          const auto after = static_cast<unsigned>(before - base);
+          const unsigned begins = __reduce_or_sync(kWarp, after < 32 ? 1u << after : 0u);
+          const int j =
+              __shfl_sync(kWarp, first, begun + __popc(begins & ((2u << lane) - 1u)) - 1) + t;
+          begun += __popc(begins);
+          Near q{};
+          ListPlace p{};
+          bool near = t < candidates;
+          if (near) {
+            q = relative(j);
+            p = place(q.x, q.y, q.z);
+            const ListPlace beyond = {fmaxf(fmaxf(low.x - p.x, p.x - high.x), 0.0f),
+                                      fmaxf(fmaxf(low.y - p.y, p.y - high.y), 0.0f),
+                                      fmaxf(fmaxf(low.z - p.z, p.z - high.z), 0.0f)};
+            near = list_square(beyond) < (reach + q.radius) * (reach + q.radius);
+            if (cells.narrow) p = {__int_as_float(q.x), __int_as_float(q.y), __int_as_float(q.z)};
+          }
+          const unsigned vote = __ballot_sync(kWarp, near);
+          if (near) {
+            const int k = kept + __popc(vote & ((1u << lane) - 1u));
+            m.candidate[k] = {p.x, p.y, p.z, __int_as_float(j)};
+            m.radius[k] = q.radius;
+          }
+          kept += __popc(vote);
+          base += 32;
+        }
+        __syncwarp();
+        if (ranks && part > 0 && kept < kMost) break;
+        const int some = min(kept, kMost);
+        const auto append_first = [&](auto batches) {
+          append<P, special, false, true, batches()>(a, m, lane, own.x, owned, some, number,
+                                                     velocity);
+        };
+        if (cells.narrow)
+          append<P, special, true, false, 4>(a, m, lane, own.x, owned, some, number, velocity);
+        else if (!fresh)
+          append<P, special, false, false, 4>(a, m, lane, own.x, owned, some, number, velocity);
+        else if (some > 96)
+          append_first(std::integral_constant<int, 4>{});
+        else if (some > 64)
+          append_first(std::integral_constant<int, 3>{});
+        else if (some > 32)
+          append_first(std::integral_constant<int, 2>{});
+        else
+          append_first(std::integral_constant<int, 1>{});
+        // What was collected beyond the registers is for the next time.
+        const float4 rest = m.candidate[kMost + lane];
+        const float rest_radius = m.radius[kMost + lane];
+        __syncwarp();
+        kept -= some;
+        if (lane < kept) {
+          m.candidate[lane] = rest;
+          m.radius[lane] = rest_radius;
+        }
+        __syncwarp();
+        fresh = false;
+      }
+    }
+    if (lane < owned) {
+      a.lists.number[own.x + lane] = number;
+      if (number > a.lists.capacity) {
+        atomicMax(&a.watch.control->wanted, static_cast<unsigned>(number));
+        a.watch.report->wanted = static_cast<unsigned>(number);
+      }
+    }
+  }
+}
+
+struct Bonds {
+  const int2* range;      // of particle i in `index` and `type`
+  const unsigned* index;  // of the partner now
+  const int* type;
+};
+
+// One thread per particle: where its bonds are.
+static __global__ void bond_range_kernel(int count, const unsigned* origin, const int* first,
+                                         int2* range) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < count) range[i] = {first[origin[i]], first[origin[i] + 1]};
+}
+// One thread per end of a bond: where its partner is.
+static __global__ void bond_index_kernel(int count, const unsigned* partner, const unsigned* where,
+                                         unsigned* index) {
+  const int k = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (k < count) index[k] = where[partner[k]];
+}
+
+}  // namespace manymove::dpd

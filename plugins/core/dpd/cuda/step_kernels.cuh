@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The kernels of a time step on a GPU.
+#pragma once
+
+#include "list_kernels.cuh"
+
+namespace manymove::dpd {
+
+// ---- arithmetic in float32 with the special-function units ----
+
+// Relative errors of a few 1e-7; a normal variable is within 1e-6 of Exact's, except where it is
+// below 1e-3 in both.
+struct Fast {
+  static __device__ void root(float squared, float& r, float& inverse) {
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(squared));
+    inverse = squared > 1e-20f ? inverse : 0.0f;
+    r = squared * inverse;
+  }
+  static __device__ float normal(std::uint32_t for_radius, std::uint32_t for_angle) {
+    const auto n = static_cast<float>(static_cast<std::int32_t>(for_radius >> 1 | 1u));
+    float logarithm, radius, sine;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(n));
+    // -2 ln(n / 2^31); n may have been rounded up to 2^31
+    const float squared = fmaxf(__fmaf_rn(logarithm, -1.386294361f, 31 * 1.386294361f), 0.0f);
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(radius) : "f"(squared));
+    const float y = static_cast<float>(static_cast<std::int32_t>(for_angle | 1u));
+    asm("sin.approx.ftz.f32 %0, %1;" : "=f"(sine) : "f"(y * (1.570796327f * 0x1p-31f)));
+    return radius * sine;
+  }
+  static __device__ float raise(float base, float exponent) {
+    float logarithm, result;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(base));
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(exponent * logarithm));
+    return base > 0.0f ? result : 0.0f;
+  }
+};
+
+template <class P>
+struct MathOf {
+  using type = Exact;
+};
+template <>
+struct MathOf<Mixed> {
+  using type = Fast;
+};
+
+// ---- steps ----
+
+template <class P>
+struct Step {
+  int count;
+  long long number;
+  Watch watch;
+  Cells cells;  // for moved_far()
+  Shorts shorts;
+  Forces<P> forces;
+  Motion<P> motion;
+  Lists lists;
+  Bonds bonds;  // range is null where there are none
+  const BondLaw<typename P::Real>* bond_laws;
+  typename P::Real unit;  // of forces of pairs
+  const Ball* ball;
+  int3* image;  // by index of the host
+  const unsigned* origin;
+  const typename P::Position* position;
+  const typename P::Velocity* velocity;
+  const Short* short_position;
+  typename P::Position* next_position;
+  typename P::Velocity* next_velocity;
+  Short* next_short;
+  Vector<typename P::Real>* force;
+  double* partial;  // [blocks][kTallies]
+};
+
+constexpr int kTallies = 14;
+
+// From a place to the next, with what this means for images and lists.
+template <class P>
+__device__ void move(const Step<P>& s, int i, typename P::Position& r, typename P::Velocity& v,
+                     long long next) {
+  const Crossing crossing = drift(s.motion, r, v);
+  if (crossing.x | crossing.y | crossing.z) {
+    int3& image = s.image[s.origin[i]];
+    image.x += crossing.x;
+    image.y += crossing.y;
+    image.z += crossing.z;
+  }
+  if (crossing.lost) lose(s.watch, v.tag, next);
+  const unsigned x = high_word(r.x), y = high_word(r.y), z = high_word(r.z);
+  const Ball ball = s.ball[i];
+  if (moved_far(s.cells, x - ball.x, y - ball.y, z - ball.z, ball.radius)) expire(s.watch, next);
+}
+
+// One thread per particle: from rest, the first half of a step.
+template <class P>
+__global__ void first_kernel(Step<P> s) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= s.count) return;
+  typename P::Position r = s.position[i];
+  typename P::Velocity v = s.velocity[i];
+  kick(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
+  move(s, i, r, v, s.number + 1);
+  s.next_position[i] = r;
+  s.next_short[i] = short_of(s.shorts, high_word(r.x), high_word(r.y), high_word(r.z));
+  s.next_velocity[i] = v;
+}
+
+template <bool forces_known, class Real>
+__device__ void add_over(Sum<Real>& sum, int lanes, bool tally) {
+  for (int d = lanes / 2; d > 0; d /= 2) {
+    if (!forces_known) {
+      sum.force.x += __shfl_xor_sync(kWarp, sum.force.x, d);
+      sum.force.y += __shfl_xor_sync(kWarp, sum.force.y, d);
+      sum.force.z += __shfl_xor_sync(kWarp, sum.force.z, d);
+    }
+    if (!tally) continue;
+    sum.energy += __shfl_xor_sync(kWarp, sum.energy, d);
+    for (Real& v : sum.virial) v += __shfl_xor_sync(kWarp, v, d);
+  }
+}
+
+// Forces of pairs in mixed precision are rounded to multiples of a unit. Sums of integers have no
+// order: what a pair gives to one particle it takes from the other, to the last bit, wherever that
+// one is, and whichever comes first.
+template <class P>
+constexpr bool kIntegers = std::is_same_v<P, Mixed>;
+
+struct Triplets {  // of the particles of a block
+  int x[kThreads], y[kThreads], z[kThreads];
+  __device__ void add(int k, int a, int b, int c) {
+    atomicAdd(&x[k], a);
+    atomicAdd(&y[k], b);
+    atomicAdd(&z[k], c);
+  }
+};
+struct BlockForces {
+  static constexpr float kMany = 0x1p20f;  // units
+  Triplets units, many;                    // the latter of what is too large for the former
+};
+
+// One thread's own particle, `mine` of its block, feels a pair force (in units), and particle
+// `other` of the block the reverse; or a particle elsewhere, where other is not below the tile. 255
+// pairs are within the range of integers.
+__device__ inline void give(BlockForces& block, int3& own, unsigned mine, unsigned other,
+                            unsigned tile, float x, float y, float z) {
+  if (fmaxf(fmaxf(fabsf(x), fabsf(y)), fabsf(z)) > 0x1p23f) {
+    const float a = rintf(x / BlockForces::kMany), b = rintf(y / BlockForces::kMany),
+                c = rintf(z / BlockForces::kMany);
+    const int3 many = {__float2int_rn(a), __float2int_rn(b), __float2int_rn(c)};
+    block.many.add(static_cast<int>(mine), many.x, many.y, many.z);
+    if (other < tile) block.many.add(static_cast<int>(other), -many.x, -many.y, -many.z);
+    x -= a * BlockForces::kMany;
+    y -= b * BlockForces::kMany;
+    z -= c * BlockForces::kMany;
+  }
+  const int3 units = {__float2int_rn(x), __float2int_rn(y), __float2int_rn(z)};
+  own.x += units.x;
+  own.y += units.y;
+  own.z += units.z;
+  if (other < tile) block.units.add(static_cast<int>(other), -units.x, -units.y, -units.z);
+}
+
+// Particles of a step: all, or from the first on to before its count.
+struct AllParticles {
+  static constexpr int first = 0;
+  static constexpr bool follows_a_step = true;  // without a gap, by programmatic launch
+};
+struct From {
+  int first;
+  static constexpr bool follows_a_step = false;
+};
+
+// `lanes` threads per particle. Pairs within the cutoff are collected first, then computed: threads
+// of a warp find different ones of their neighbors there. After that the particle moves on, or,
+// when the state is read next, comes to rest.
+template <class P, bool plain, bool reading, int lanes, class Who = AllParticles>
+__global__ void __launch_bounds__(kThreads)
+    step_kernel(const __grid_constant__ Step<P> s, const Who who) {
+  using Real = typename P::Real;
+  using Math = typename MathOf<P>::type;
+  constexpr int kHits = 20;  // that a thread collects before they are computed
+  __shared__ unsigned hit[kHits * kThreads];
+  __shared__ std::conditional_t<kIntegers<P>, BlockForces, int> block;
+#if __CUDA_ARCH__ >= 900
+  if constexpr (Who::follows_a_step) {
+    cudaGridDependencySynchronize();
+    cudaTriggerProgrammaticLaunchCompletion();
+  }
+#endif
+  // The whole block or none of it: a kernel of the step before may end lists meanwhile.
+  const bool skipped = stale(s.watch, s.number);
+  if (Who::follows_a_step ? skipped : __syncthreads_or(skipped)) return;
+  if (blockIdx.x == 0 && threadIdx.x == 0) s.watch.report->started = s.number;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int first = who.first + static_cast<int>(blockIdx.x) * (kThreads / lanes);  // of the block
+  const int i = first + thread / lanes;
+  if constexpr (kIntegers<P>) {
+    for (Triplets* t : {&block.units, &block.many}) t->x[thread] = t->y[thread] = t->z[thread] = 0;
+    __syncthreads();
+  }
+  const bool here = i < s.count;
+  const typename P::Position r = s.position[here ? i : 0];
+  const typename P::Velocity v = s.velocity[here ? i : 0];
+  const Short about = s.short_position[here ? i : 0];
+  const int number = here ? s.lists.number[i] : 0;
+  const auto apart_in_list = static_cast<std::size_t>(static_cast<unsigned>(s.lists.stride));
+  const uint4* list = reinterpret_cast<const uint4*>(s.lists.entry) +
+                      static_cast<std::size_t>(thread % lanes) * apart_in_list + i;
+
+  Sum<Real> sum;
+  int3 units = {0, 0, 0};
+  // This thread's hits are kThreads words apart; addresses in shared memory are of 32 bits.
+  constexpr unsigned apart = kThreads * sizeof(unsigned);
+  const auto bottom = static_cast<unsigned>(__cvta_generic_to_shared(hit + thread));
+  unsigned top = bottom;
+  const auto compute = [&] {
+    for (unsigned at = bottom; at != top; at += apart) {
+      unsigned entry;
+      asm volatile("ld.shared.u32 %0, [%1];" : "=r"(entry) : "r"(at));
+      const unsigned j = plain ? entry : entry & kIndexBits;
+      if constexpr (kIntegers<P>) {
+        Sum<Real> pair;
+        add_pair<P, Math, plain, reading>(pair, s.forces, r, v, s.position[j], s.velocity[j],
+                                          entry);
+        const auto other = j - static_cast<unsigned>(first),
+                   tile = static_cast<unsigned>(s.lists.tile);
+        give(block, units, static_cast<unsigned>(i - first), other, tile, pair.force.x,
+             pair.force.y, pair.force.z);
+        if constexpr (reading) {
+          const float ends = other < tile ? 2 : 1;
+          sum.energy += ends * pair.energy;
+          for (int a = 0; a < 6; ++a) sum.virial[a] += ends * pair.virial[a];
+        }
+      } else {
+        add_pair<P, Math, plain, reading>(sum, s.forces, r, v, s.position[j], s.velocity[j], entry);
+      }
+    }
+    top = bottom;
+  };
+  for (int left = number - kGroup * (thread % lanes); __any_sync(kWarp, left > 0);
+       left -= kGroup * lanes, list += lanes * apart_in_list) {
+    if (left > 0) {
+      const uint4 four = *list;
+      const unsigned entry[kGroup] = {four.x, four.y, four.z, four.w};
+      Short other[kGroup];
+#pragma unroll
+      for (int q = 0; q < kGroup; ++q)
+        other[q] = s.short_position[plain ? entry[q] : entry[q] & kIndexBits];
+#pragma unroll
+      for (int q = 0; q < kGroup; ++q) {
+        if (maybe_within_cutoff<plain>(s.shorts, about, other[q]) && left > q) {
+          asm volatile("st.shared.u32 [%0], %1;" ::"r"(top), "r"(entry[q]));
+          top += apart;
+        }
+      }
+    }
+    const bool full = top > bottom + (kHits - kGroup) * apart;
+    if (__any_sync(kWarp, full && left > kGroup * lanes)) compute();
+  }
+  compute();
+  if constexpr (kIntegers<P>) {
+    block.units.add(i - first, units.x, units.y, units.z);
+    __syncthreads();
+    const auto both = [&](int units, int many) {
+      return s.unit *
+             __fmaf_rn(BlockForces::kMany, static_cast<float>(many), static_cast<float>(units));
+    };
+    const int k = i - first;
+    sum.force = {both(block.units.x[k], block.many.x[k]), both(block.units.y[k], block.many.y[k]),
+                 both(block.units.z[k], block.many.z[k])};
+  }
+  add_over<kIntegers<P>>(sum, lanes, reading);
+
+  Sum<Real> bonded;
+  bonded.force = sum.force;
+  const bool mine = here && thread % lanes == 0;
+  if (mine) {
+    if (s.bonds.range) {
+      const int2 range = s.bonds.range[i];
+      for (int k = range.x; k < range.y; ++k)
+        add_bond<P>(bonded, s.forces.frame, r, s.position[s.bonds.index[k]],
+                    s.bond_laws[s.bonds.type[k]], reading);
+    }
+    typename P::Velocity moving = v;
+    if constexpr (reading) s.force[i] = bonded.force;
+    const auto force = with_body_forces(s.motion, r, bonded.force);
+    kick(s.motion, r, moving, force);
+    if constexpr (!reading) {
+      kick(s.motion, r, moving, force);
+      typename P::Position place = r;
+      move(s, i, place, moving, s.number + 1);
+      s.next_position[i] = place;
+      s.next_short[i] =
+          short_of(s.shorts, high_word(place.x), high_word(place.y), high_word(place.z));
+    }
+    s.next_velocity[i] = moving;
+  }
+
+  if constexpr (reading) {
+    double value[kTallies];
+    const double share = mine ? 0.5 : 0.0;
+    const double unit = share * static_cast<double>(s.unit);
+    value[0] = unit * static_cast<double>(sum.energy);
+    value[7] = share * static_cast<double>(bonded.energy);
+    for (int a = 0; a < 6; ++a) {
+      value[1 + a] = unit * static_cast<double>(sum.virial[a]);
+      value[8 + a] = share * static_cast<double>(bonded.virial[a]);
+    }
+    __shared__ double of_warp[kThreads / 32][kTallies];
+    for (int a = 0; a < kTallies; ++a) {
+      for (int d = 16; d > 0; d /= 2) value[a] += __shfl_xor_sync(kWarp, value[a], d);
+      if (thread % 32 == 0) of_warp[thread / 32][a] = value[a];
+    }
+    __syncthreads();
+    if (thread < kTallies) {
+      double total = 0;
+      for (auto& row : of_warp) total += row[thread];
+      s.partial[static_cast<std::size_t>(blockIdx.x) * kTallies + thread] = total;
+    }
+  }
+}
+
+// One block of kTallies x 64 threads: sums over blocks, in an order that the number of blocks
+// fixes.
+static __global__ void total_kernel(int blocks, const double* partial, double* total) {
+  __shared__ double part[kTallies][64];
+  const int a = static_cast<int>(threadIdx.x / 64), t = static_cast<int>(threadIdx.x % 64);
+  double sum = 0;
+  for (int b = t; b < blocks; b += 64) sum += partial[static_cast<std::size_t>(b) * kTallies + a];
+  part[a][t] = sum;
+  __syncthreads();
+  if (t != 0) return;
+  for (int k = 1; k < 64; ++k) sum += part[a][k];
+  total[a] = sum;
+}
+
+// ---- which kernel ----
+
+template <class P, class Who>
+using StepKernel = void (*)(const Step<P>, const Who);
+
+template <class P, bool plain, bool reading, class Who>
+StepKernel<P, Who> step_kernel_of(int lanes) {
+  switch (lanes) {
+    case 1:
+      return &step_kernel<P, plain, reading, 1, Who>;
+    case 2:
+      return &step_kernel<P, plain, reading, 2, Who>;
+    default:
+      return &step_kernel<P, plain, reading, 4, Who>;
+  }
+}
+template <class P, class Who>
+StepKernel<P, Who> step_kernel_of(bool plain, bool reading, int lanes) {
+  return plain ? (reading ? step_kernel_of<P, true, true, Who>(lanes)
+                          : step_kernel_of<P, true, false, Who>(lanes))
+               : (reading ? step_kernel_of<P, false, true, Who>(lanes)
+                          : step_kernel_of<P, false, false, Who>(lanes));
+}
+
+}  // namespace manymove::dpd

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the resident engines have in common: whose turn it is, what is checked, what is counted.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <unordered_set>
+#include <vector>
+
+#include "../runtime/text.h"
+#include "engine.h"
+#include "settings.h"
+
+namespace manymove::dpd {
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+// List entries have 30 bits for an index: of a rank's own particles and its ghosts together.
+inline int checked_count(std::int64_t particles) {
+  if (particles < 0 || particles > kIndexBits)
+    throw std::invalid_argument(text_of(
+        "at most ", kIndexBits, " particles, ghosts included, on one rank, not ", particles));
+  return static_cast<int>(particles);
+}
+
+class EngineBase : public Engine {
+ public:
+  explicit EngineBase(const Settings& settings) : settings_(settings) {
+    const auto size = static_cast<std::size_t>(settings.pairs.types + 1);
+    coefficients_.assign(settings.pairs.coefficients, settings.pairs.coefficients + size * size);
+    settings_.pairs.coefficients = coefficients_.data();
+    frame_.box = settings.box;
+  }
+  std::int64_t step() const override { return step_; }
+  Tally tally() const override { return tally_; }
+
+ protected:
+  [[noreturn]] static void refuse_particle(std::uint32_t tag, const double r[3]) {
+    throw std::invalid_argument(text_of("particle ", tag, " at (", r[0], ", ", r[1], ", ", r[2],
+                                        ") is outside the box, or not at a finite place"));
+  }
+  static void check_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) {
+    for (int i = 0; i < count; ++i) {
+      const double* v = velocity[i];
+      if (!std::isfinite(v[0] + v[1] + v[2]))
+        throw std::invalid_argument(text_of("the velocity of particle ", tag[i], " is not finite"));
+    }
+  }
+  [[noreturn]] void lose_particle(std::uint32_t tag) const {
+    throw LostParticle(text_of("particle ", tag, " was lost before step ", step_,
+                               ": it left the box or moved by a quarter of it in one step"));
+  }
+  // Of a bond, on a rank that knows nothing of the partner.
+  [[noreturn]] void miss_partner(std::uint32_t tag) const {
+    throw std::runtime_error(text_of("a bond of particle ", tag, " is longer at step ", step_,
+                                     " than cutoff and skin: its partner is missing"));
+  }
+  void set_clock(Clock clock) {
+    step_ = clock.step;
+    draws_ahead_ = clock.draw - static_cast<std::uint64_t>(clock.step);
+  }
+  NoiseKey key_of(std::int64_t step) const {
+    return noise_key(settings_.seed, static_cast<std::uint64_t>(step) + draws_ahead_);
+  }
+  void check_topology(int count, const Topology& topology) const {
+    checked_count(count);
+    for (int i = 0; i < count; ++i) {
+      if (topology.tag[i] == 0) throw std::invalid_argument("a particle has tag 0");
+      if (topology.type[i] < 1 || topology.type[i] > settings_.pairs.types)
+        throw std::invalid_argument(
+            text_of("particle ", topology.tag[i], " has type ", topology.type[i]));
+    }
+    if (topology.first_bond) check_bonds(count, topology);
+  }
+  // On several ranks partners may be on others.
+  void check_bonds(int count, const Topology& topology) const {
+    const bool alone = settings_.grid.rank.size() < 2;
+    std::unordered_set<std::uint32_t> tags;
+    if (alone) tags.insert(topology.tag, topology.tag + count);
+    for (int i = 0; i < count; ++i) {
+      for (int k = topology.first_bond[i]; k < topology.first_bond[i + 1]; ++k) {
+        const int type = topology.bond_type[k];
+        if (type < 1 || static_cast<std::size_t>(type) >= settings_.bonds.size())
+          throw std::invalid_argument(
+              text_of("particle ", topology.tag[i], " has a bond of type ", type));
+        if (alone && !tags.count(topology.bond_partner[k]))
+          throw std::invalid_argument(text_of("particle ", topology.tag[i], " is bonded to ",
+                                              topology.bond_partner[k], ", which is missing"));
+      }
+    }
+  }
+
+  Settings settings_;
+  BoxFrame frame_;
+  std::int64_t step_ = 0;
+  Tally tally_;
+  EngineCounters counters_;
+
+ private:
+  std::uint64_t draws_ahead_ = 0;  // number of a draw minus its step, modulo 2^64
+  std::vector<PairCoefficients> coefficients_;
+};
+
+// ---- the engines of each backend, of which make_engine() chooses one ----
+//
+// been checked; a communicator has several ranks and is null for one. Collective if it is not null.
+
+// threads: at least one.
+std::unique_ptr<Engine> make_cpu_engine(const Settings& settings, int threads,
+                                        Communicator* communicator);
+#if defined(MANYMOVE_HAVE_CUDA)
+// P: Mixed or Double. device: the index of a CUDA device, negative for the current one of the
+// calling thread.
+template <class P>
+std::unique_ptr<Engine> make_cuda_engine(const Settings& settings, int device,
+                                         Communicator* communicator);
+#endif
+
+}  // namespace manymove::dpd

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Positions of the resident engines: integers that span the box.
+#pragma once
+
+#include <type_traits>
+
+#include "../runtime/macros.h"
+#include "../runtime/philox.h"
+#include "engine.h"
+
+namespace manymove::dpd {
+
+// ---- precision ----
+
+// Pairs in float32, positions in 2^-32 of the frame.
+struct Mixed {
+  using Real = float;
+  using Signed = std::int32_t;
+  using Unsigned = std::uint32_t;
+  struct alignas(16) Position {
+    Unsigned x, y, z;
+    std::uint32_t kind;  // type, flags << 16
+  };
+  struct alignas(16) Velocity {
+    float x, y, z;
+    std::uint32_t tag;
+  };
+};
+
+struct Double {
+  using Real = double;
+  using Signed = std::int64_t;
+  using Unsigned = std::uint64_t;
+  struct alignas(16) Position {
+    Unsigned x, y, z;
+    std::uint32_t kind, unused = 0;
+  };
+  struct alignas(16) Velocity {
+    double x, y, z;
+    std::uint32_t tag, unused = 0;
+  };
+};
+
+template <class Real>
+struct Vector {
+  Real x, y, z;
+};
+
+MM_HD std::uint32_t high_word(std::uint32_t a) { return a; }
+MM_HD std::uint32_t high_word(std::uint64_t a) { return static_cast<std::uint32_t>(a >> 32); }
+
+MM_HD float magnitude(float a) { return abs_of(a); }
+MM_HD double magnitude(double a) { return __builtin_fabs(a); }
+
+// ---- the frame: positions as integers ----
+
+// The integers span the box where it is periodic, and twice the box, in the middle, where it is
+// not: differences then wrap to the nearest image, or not at all.
+template <class P>
+struct Frame {
+  using Real = typename P::Real;
+  Real xx, yy, zz, xy, xz, yz;                 // lengths of one unit along the frame's edges
+  Real to_x, to_y, to_z, to_xy, to_xz, to_yz;  // units per length: the inverse matrix
+  std::uint32_t open;                          // bit a: not periodic along a
+  std::uint32_t tilted;
+};
+
+template <bool upright = false, class P>
+MM_HD Vector<typename P::Real> length_of(const Frame<P>& frame, typename P::Signed x,
+                                         typename P::Signed y, typename P::Signed z) {
+  using Real = typename P::Real;
+  const Real a = static_cast<Real>(x), b = static_cast<Real>(y), c = static_cast<Real>(z);
+  if (upright || !frame.tilted) return {a * frame.xx, b * frame.yy, c * frame.zz};
+  return {fused(a, frame.xx, fused(b, frame.xy, c * frame.xz)), fused(b, frame.yy, c * frame.yz),
+          c * frame.zz};
+}
+
+// r_i - r_j of the nearest images; upright: of a frame that is known to be.
+template <bool upright = false, class P>
+MM_HD Vector<typename P::Real> separation(const Frame<P>& frame,
+                                          const std::type_identity_t<typename P::Position>& i,
+                                          const std::type_identity_t<typename P::Position>& j) {
+  using Signed = typename P::Signed;
+  return length_of<upright>(frame, static_cast<Signed>(i.x - j.x), static_cast<Signed>(i.y - j.y),
+                            static_cast<Signed>(i.z - j.z));
+}
+
+template <class Real>
+MM_HD Real dot(const Vector<Real>& a, const Vector<Real>& b) {
+  return fused(a.x, b.x, fused(a.y, b.y, a.z * b.z));
+}
+
+// ---- between the host's coordinates and the frame ----
+
+struct BoxFrame {
+  Box box;
+
+  // Fractions of the box's edges.
+  MM_HD void to_fractions(const double r[3], double fraction[3]) const {
+    const double* e = box.extent;
+    fraction[2] = (r[2] - box.low[2]) / e[2];
+    fraction[1] = fused(-box.tilt[2], fraction[2], r[1] - box.low[1]) / e[1];
+    fraction[0] =
+        fused(-box.tilt[0], fraction[1], fused(-box.tilt[1], fraction[2], r[0] - box.low[0])) /
+        e[0];
+  }
+  MM_HD void from_fractions(const double fraction[3], double r[3]) const {
+    const double* e = box.extent;
+    r[0] = fused(fraction[0], e[0],
+                 fused(fraction[1], box.tilt[0], fused(fraction[2], box.tilt[1], box.low[0])));
+    r[1] = fused(fraction[1], e[1], fused(fraction[2], box.tilt[2], box.low[1]));
+    r[2] = fused(fraction[2], e[2], box.low[2]);
+  }
+};
+
+// Integer of a fraction in [0, 1].
+MM_HD std::uint64_t integer_of(double fraction, std::uint32_t) {  // up to 2^32
+#if defined(__CUDA_ARCH__)
+  return static_cast<std::uint64_t>(__double2ll_rn(fraction * 0x1p32));
+#else
+  return static_cast<std::uint64_t>(__builtin_llrint(fraction * 0x1p32));
+#endif
+}
+MM_HD double fraction_of(std::uint32_t u) { return static_cast<double>(u) * 0x1p-32; }
+MM_HD double fraction_of(std::uint64_t u) {
+  const double fraction = static_cast<double>(u) * 0x1p-64;
+  return fraction < 1 ? fraction : 0x1.fffffffffffffp-1;
+}
+
+// Takes a position into the frame, wrapped where periodic (image follows). False if it is not
+// finite, or outside where it must not be.
+template <class P>
+MM_HD bool enter_frame(const BoxFrame& frame, const double r[3], typename P::Position& p,
+                       int image[3]) {
+  using Unsigned = typename P::Unsigned;
+  double fraction[3];
+  frame.to_fractions(r, fraction);
+  Unsigned u[3];
+  for (int a = 0; a < 3; ++a) {
+    double f = fraction[a];
+    if (!(f > -1e6 && f < 1e6)) return false;
+    if (!frame.box.periodic[a]) {
+      if (f < 0 || f > 1) return false;
+      f = 0.25 + 0.5 * f;
+    } else {
+      const double whole = __builtin_floor(f);
+      image[a] += static_cast<int>(whole);
+      f -= whole;
+    }
+    if constexpr (sizeof(Unsigned) == 4) {
+      const std::uint64_t wide = integer_of(f, 0);
+      image[a] += static_cast<int>(wide >> 32);
+      u[a] = static_cast<Unsigned>(wide);
+    } else {
+      u[a] = f < 1 ? static_cast<Unsigned>(f * 0x1p64) : ~Unsigned(0);
+    }
+  }
+  p.x = u[0];
+  p.y = u[1];
+  p.z = u[2];
+  return true;
+}
+
+// The largest number below a.
+MM_HD double below(double a) {
+#if defined(__CUDA_ARCH__)
+  return nextafter(a, -1e308);
+#else
+  return __builtin_nextafter(a, -1e308);
+#endif
+}
+
+// A particle exactly at the upper face of a box that is not periodic stays inside: LAMMPS takes
+// that face for outside.
+template <class P>
+MM_HD void leave_frame(const BoxFrame& frame, const typename P::Position& p, double r[3]) {
+  const double inner[3] = {fraction_of(p.x), fraction_of(p.y), fraction_of(p.z)};
+  double fraction[3];
+  for (int a = 0; a < 3; ++a)
+    fraction[a] = frame.box.periodic[a] ? inner[a] : 2 * (inner[a] - 0.25);
+  frame.from_fractions(fraction, r);
+  const double* tilt = frame.box.tilt;
+  for (int a = tilt[0] == 0 && tilt[1] == 0 && tilt[2] == 0 ? 0 : 2; a < 3; ++a)
+    if (fraction[a] == 1) r[a] = below(frame.box.low[a] + frame.box.extent[a]);
+}
+
+}  // namespace manymove::dpd

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// DPD forces along a neighbor list that a host program keeps in its own memory, on the CPU.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "../runtime/api.h"
+
+namespace manymove::dpd {
+
+// Of one pair of types.
+struct PairCoefficients {
+  double a, gamma, sigma;  // Eqs. 3 to 5 of the paper; sigma is over the root of the time step
+  double inverse_cutoff;
+  double weight_exponent;  // s of Eq. 8
+};
+
+struct PairTable {
+  int types;                             // numbered from 1
+  const PairCoefficients* coefficients;  // [types + 1][types + 1]
+  double largest_cutoff;
+  // Of the four kinds of neighbors, what the conservative and the dissipative force are multiplied
+  // with; the random force takes the root. The first is 1.
+  double special[4];
+  bool double_precision;  // else float32 for pairs; sums are float64 always
+};
+
+struct Particles {
+  int owned;  // the first ones; ghosts follow
+  const double (*position)[3];
+  const double (*velocity)[3];
+  const int* type;
+  const std::uint32_t* tag;
+  // Periods of the box from the particle with this tag to a ghost of it, along each edge; 0 for
+  // owned particles and along edges of at least twice the cutoff. Null if all edges are so long.
+  const int (*image)[3];
+};
+
+// For k below count: first[i][0 .. number[i]) are the neighbors of i = particle[k], each i once;
+// bits 30 and 31 are the kind of neighbor, the low 29 bits its index.
+struct NeighborList {
+  int count;
+  const int* particle;
+  const int* number;
+  const int* const* first;
+};
+
+// Called for each pair within the cutoff: energy, force over distance, r_ij.
+struct PairTally {
+  void (*call)(void* context, int i, int j, double energy, double force_over_distance, double dx,
+               double dy, double dz);
+  void* context;
+};
+
+class MANYMOVE_API PairForces {
+ public:
+  // Throws std::runtime_error if the system does not give so many threads.
+  explicit PairForces(int threads);
+  ~PairForces();
+
+  // Adds the forces to force[], for j only if j < reacting (all or the owned), in an order that
+  // does not depend on the number of threads. energy, if it is not null, is that of all pairs, half
+  // of it for those with j >= reacting. With a tally, which may be null, there is one thread.
+  // draw: as in noise_key().
+  void add(const PairTable& table, const Particles& particles, const NeighborList& list,
+           std::uint64_t seed, std::uint64_t draw, int reacting, double (*force)[3], double* energy,
+           const PairTally* tally);
+
+  double bytes() const;  // of memory
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace manymove::dpd

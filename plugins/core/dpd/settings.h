@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Settings in the form that a step wants them.
+#pragma once
+
+#include <vector>
+
+#include "cells.h"
+#include "decomposition.h"
+#include "step.h"
+
+namespace manymove::dpd {
+
+// Throws std::invalid_argument that names what is wrong.
+MANYMOVE_API void check_settings(const Settings& settings);
+
+// Distances between opposite faces of the box.
+void widths_of(const Box& box, double width[3]);
+
+// Particles of all ranks are expected to number `count`; empty cells are not let outnumber them by
+// much. here: what of the frame this rank has to do with, null for all.
+Cells cells_of(const Settings& settings, double count, const Brick* here);
+
+// A ball's center is ahead of its particle by at most this share of half the skin.
+constexpr float kFarthestAhead = 0.8f;
+// Balls for lists that hold about as many steps as the last ones did; zero: not known.
+void look_ahead(Cells& cells, double time_step, std::int64_t steps);
+
+Shorts shorts_of(const Settings& settings);
+
+// Entries of a neighbor list are read in groups of this size. Lane l of a particle takes the groups
+// l, l + lanes, l + 2 lanes, ..., and the sums of its lanes are added pairwise.
+constexpr int kGroup = 4;
+// Lanes (threads) that share the list of one particle. It is a function of the number of particles
+// alone, because it determines the order of the sums and therefore their rounding.
+int lanes_of(int count);
+
+// Entries for which the list of a particle should have room at first, where `particles` of all
+// ranks are in the box.
+int expected_entries(const Settings& settings, double particles);
+// Bit k: pairs of special kind k feel nothing, and are left out of the lists.
+unsigned excluded_kinds(const PairTable& table);
+
+template <class P>
+Frame<P> frame_of(const Box& box);
+
+// Laws of all pairs of types, [types + 1][types + 1], for Forces::laws.
+template <class P>
+std::vector<PairLaw<typename P::Real>> laws_of(const PairTable& table);
+// laws: of laws_of(), in whatever memory the engine works on.
+template <class P>
+Forces<P> forces_of(const Settings& settings, const PairLaw<typename P::Real>* laws);
+// In mixed precision forces are multiples of this, a power of two: 2^-23 of what the strongest pair
+// with a noise of 7 feels, or of a slow pair's friction if that is more.
+double force_unit(const Settings& settings);
+// One pair of types with weight exponent 1 in an upright box and no special neighbors.
+bool is_plain(const Settings& settings, bool has_special);
+
+template <class P>
+std::vector<typename P::Real> half_kicks_of(const Settings& settings);
+template <class P>
+Motion<P> motion_of(const Settings& settings, const typename P::Real* half_kicks);
+template <class P>
+std::vector<BondLaw<typename P::Real>> bond_laws_of(const Settings& settings);
+
+}  // namespace manymove::dpd

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "communicator.h"
+
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+
+#include "../runtime/text.h"
+#include "rendezvous.h"
+
+namespace manymove {
+namespace {
+
+struct Message {
+  enum Kind : std::int32_t { kOther, kInvalidArgument, kLogicError, kOutOfMemory } kind = kOther;
+  char text[508] = {};
+};
+
+template <class Error>
+struct Common final : Error, Agreed {
+  using Error::Error;
+};
+
+template <>
+struct Common<std::bad_alloc> final : std::bad_alloc, Agreed {
+  explicit Common(const char* text) : text(text) {}
+  const char* what() const noexcept override { return text.c_str(); }
+  std::string text;
+};
+
+Message message_of(const std::exception_ptr& error) {
+  Message message;
+  const auto write = [&message](Message::Kind kind, const char* text) {
+    message.kind = kind;
+    copy_text(message.text, text);
+  };
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::bad_alloc& failure) {
+    const bool plain = std::strcmp(failure.what(), "std::bad_alloc") == 0;
+    write(Message::kOutOfMemory, plain ? "out of memory" : failure.what());
+  } catch (const std::invalid_argument& failure) {
+    write(Message::kInvalidArgument, failure.what());
+  } catch (const std::logic_error& failure) {
+    write(Message::kLogicError, failure.what());
+  } catch (const std::exception& failure) {
+    write(Message::kOther, failure.what());
+  } catch (...) {
+    write(Message::kOther, "unknown error");
+  }
+  return message;
+}
+
+}  // namespace
+
+void agree(Communicator& communicator, std::exception_ptr error) {
+  const int rank = communicator.rank(), ranks = communicator.ranks();
+  std::int64_t worst = error ? ranks - rank : 0;
+  communicator.maximum(&worst, 1);
+  if (worst == 0) return;
+  const Message mine = error ? message_of(error) : Message{};
+  std::vector<Message> all(static_cast<std::size_t>(ranks));
+  communicator.gather(&mine, all.data(), sizeof mine);
+  const Message& first = all[static_cast<std::size_t>(ranks - worst)];
+  switch (first.kind) {
+    case Message::kInvalidArgument:
+      throw Common<std::invalid_argument>(first.text);
+    case Message::kLogicError:
+      throw Common<std::logic_error>(first.text);
+    case Message::kOutOfMemory:
+      throw Common<std::bad_alloc>(first.text);
+    default:  // such as a device that has failed
+      throw Common<std::runtime_error>(
+          text_of("rank ", ranks - worst, " of ", ranks, ": ", first.text).c_str());
+  }
+}
+
+int rank_among_namesakes(Communicator& communicator, const std::string& name) {
+  const auto ranks = static_cast<std::size_t>(communicator.ranks());
+  std::vector<Message> all(ranks);
+  Message mine;
+  copy_text(mine.text, name);
+  communicator.gather(&mine, all.data(), sizeof mine);
+  int lower = 0;
+  for (int r = 0; r < communicator.rank(); ++r)
+    lower += std::strcmp(all[static_cast<std::size_t>(r)].text, mine.text) == 0;
+  return lower;
+}
+
+void fail(Watchdog& watchdog, std::exception_ptr error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Agreed&) {
+    throw;
+  } catch (...) {
+  }
+  watchdog.fail(
+      text_of("rank ", watchdog.rank(), " of ", watchdog.ranks(), ": ", message_of(error).text));
+}
+
+// ---- rendezvous.h ----
+
+// Both sides send to the rank that the tag names.
+std::vector<Origin> find_origins(Communicator& communicator,
+                                 const std::vector<std::uint32_t>& asked, int count,
+                                 const std::uint32_t* tag) {
+  struct Entry {
+    std::uint32_t tag;
+    Origin origin;
+  };
+  const auto parts = static_cast<std::uint32_t>(communicator.ranks());
+  std::vector<std::vector<Entry>> hosts(parts);
+  for (int i = 0; i < count; ++i)
+    hosts[tag[i] % parts].push_back({tag[i], {communicator.rank(), i}});
+  std::unordered_map<std::uint32_t, Origin> origins;
+  for (const Entry& entry : deliver(communicator, std::move(hosts)))
+    origins[entry.tag] = entry.origin;
+  std::vector<std::int32_t> whom;
+  for (const std::uint32_t wanted : asked)
+    whom.push_back(static_cast<std::int32_t>(wanted % parts));
+  std::int64_t missing = 0;
+  auto result = ask<Origin>(communicator, whom, asked, [&](std::uint32_t wanted) {
+    const auto found = origins.find(wanted);
+    if (found != origins.end()) return found->second;
+    missing = wanted;
+    return Origin{};
+  });
+  communicator.maximum(&missing, 1);
+  if (missing) throw std::runtime_error(text_of("particle ", missing, " is on no rank"));
+  return result;
+}
+
+std::vector<std::array<double, 3>> fetch_from_origins(Communicator& communicator,
+                                                      const std::vector<Origin>& origins,
+                                                      const double (*value)[3]) {
+  using Triple = std::array<double, 3>;
+  std::vector<std::int32_t> whom, index;
+  for (const Origin& origin : origins) {
+    whom.push_back(origin.rank);
+    index.push_back(origin.index);
+  }
+  return ask<Triple>(communicator, whom, index,
+                     [&](std::int32_t i) { return Triple{value[i][0], value[i][1], value[i][2]}; });
+}
+
+}  // namespace manymove

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How bytes travel from the memory of one rank's GPU to that of another's. An engine asks for
+// places, fills them with a kernel, starts the exchange and reads what has come with another
+// kernel; it does not know which transport does it.
+//
+// Every call is made by all ranks, with segments that fit each other: rank a sends rank b as many
+// bytes as b expects from a, and each pair of ranks has at most one segment in each direction.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../runtime/device.cuh"
+#include "../runtime/waits.cuh"
+#include "communicator.h"
+
+namespace manymove {
+
+// An engine of several ranks waits for its GPU, whose kernels may wait for those of other ranks.
+// Throws RankFailure when another rank is silent or has failed.
+class RankWaits {
+ public:
+  explicit RankWaits(Communicator& communicator) : watchdog_(communicator.watchdog()) {}
+
+  // Polls tightly at first: ranks wait for a few steps in general, and the ghosts of the next step
+  // wait for this host.
+  template <class Work>
+  void operator()(Work work, const char* what) const {
+    const auto done = [&] { return has_ended(work, what); };
+    Patience<> patience(0.2);
+    for (int k = 1; !done(); ++k) {
+      if (k % 64) continue;
+      watchdog_.look();
+      if (patience.is_over(false)) return watchdog_.wait(done);
+      std::this_thread::yield();
+    }
+  }
+
+ private:
+  Watchdog& watchdog_;
+};
+
+// Waits until this rank's GPU has done all that its engine has asked for, or throws.
+using Finish = std::function<void()>;
+
+class Transport {
+ public:
+  // The communicator must outlive this object.
+  Transport(Communicator& communicator, Finish finish)
+      : communicator_(communicator), finish_(std::move(finish)) {}
+  // What one rank sends to or receives from another. data, in memory that the device of this rank
+  // can address and that belongs to the transport: where kernels put what is sent, and find what
+  // has come. It is valid from place() to the next place().
+  struct Segment {
+    int rank;  // of the other side
+    std::size_t bytes;
+    char* data;
+  };
+  using Segments = std::vector<Segment>;
+
+  // Local: a rank that has failed is destroyed while the others still run.
+  virtual ~Transport() = default;
+  // For people: what the bytes travel through.
+  virtual std::string name() const = 0;
+  // Collective, with the same number on all ranks: the bytes that a segment is likely to need.
+  // Larger ones are sent too, perhaps more slowly.
+  virtual void expect(std::size_t) {}
+  // Sets `data` of the segments of the next exchange. Segments in memory of this rank follow each
+  // other without a gap.
+  virtual void place(Segments& sent, Segments& received) {
+    place_here(sent, out_);
+    place_here(received, in_);
+  }
+  // Sends after what is in the stream and receives before what comes there: the call itself may
+  // return earlier. The segments are those of the last place().
+  virtual void exchange(const Segments& sent, const Segments& received, cudaStream_t stream) = 0;
+  // Local, after a failure: kernels of this rank stop waiting for other ranks, and what they should
+  // have received is undefined. Nothing is exchanged any more.
+  virtual void abandon() noexcept {}
+
+ protected:
+  Communicator& communicator_;
+  const Finish finish_;
+
+ private:
+  void place_here(Segments& segments, DeviceBuffer<char>& memory) {
+    std::size_t total = 0;
+    for (const Segment& segment : segments) total += segment.bytes;
+    if (total > memory.size()) {
+      finish_();
+      memory = {};
+      memory = DeviceBuffer<char>(total + total / 8);
+    }
+    char* at = memory.data();
+    for (Segment& segment : segments) {
+      segment.data = at;
+      at += segment.bytes;
+    }
+  }
+  DeviceBuffer<char> out_, in_;
+};
+
+// Collective; the device of this rank is current. wish: "peer" (the memory of the other GPUs),
+// "shared" (page-locked memory that the ranks of a host share), "nccl", "host" (page-locked memory
+// and the communicator), or "auto", the fastest of these that is there. Throws
+// std::invalid_argument, on all ranks, where it cannot be what was asked for.
+std::unique_ptr<Transport> make_transport(Communicator& communicator, const std::string& wish,
+                                          const Finish& finish);
+
+// The calling thread waits for the device and for the other ranks.
+class HostTransport : public Transport {
+ public:
+  HostTransport(Communicator& communicator, Finish finish)
+      : Transport(communicator, std::move(finish)), wait_(communicator) {}
+
+  std::string name() const override { return "page-locked host memory and MPI"; }
+
+  void exchange(const Segments& sent, const Segments& received, cudaStream_t stream) override {
+    const auto out = on_host(sent, out_), in = on_host(received, in_);
+    for (std::size_t k = 0; k < sent.size(); ++k)
+      copy_out(out[k].data, sent[k].data, sent[k].bytes, stream);
+    // Also completes the previous exchange's uploads from in_.
+    wait_(stream, "copy for other ranks");
+    try {
+      communicator_.exchange(out, in);
+    } catch (...) {
+      keep_for_ever(out_, in_);
+      throw;
+    }
+    for (std::size_t k = 0; k < received.size(); ++k)
+      copy_in(received[k].data, in[k].data, received[k].bytes, stream);
+  }
+
+ private:
+  // One after the other in memory.
+  std::vector<Communicator::Message> on_host(const Segments& segments, PinnedBuffer<char>& memory) {
+    std::size_t total = 0;
+    for (const Segment& segment : segments) total += segment.bytes;
+    if (total > memory.size()) {
+      finish_();
+      memory = {};
+      memory = PinnedBuffer<char>(total + total / 8);
+    }
+    char* at = memory.data();
+    std::vector<Communicator::Message> messages;
+    for (const Segment& segment : segments) {
+      messages.push_back({segment.rank, at, segment.bytes});
+      at += segment.bytes;
+    }
+    return messages;
+  }
+
+  const RankWaits wait_;
+  PinnedBuffer<char> out_, in_;
+};
+
+}  // namespace manymove

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Device memory, streams and errors of the CUDA runtime, owned.
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "devices.h"
+
+namespace manymove {
+
+struct DeviceMemoryError : std::bad_alloc {
+  explicit DeviceMemoryError(std::string text) : text(std::move(text)) {}
+  const char* what() const noexcept override { return text.c_str(); }
+  std::string text;
+};
+
+inline void check(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();
+  const std::string text = std::string("CUDA: ") + what + ": " + cudaGetErrorString(status);
+  if (status == cudaErrorMemoryAllocation) throw DeviceMemoryError(text);
+  throw std::runtime_error(text);
+}
+
+// The device of this index, or the calling thread's current one if the index is negative. Throws
+// std::invalid_argument, which says what devices there are.
+inline int existing_device(int device) {
+  if (device < 0) {
+    check(cudaGetDevice(&device), "device");
+    return device;
+  }
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess) {
+    cudaGetLastError();
+    devices = 0;
+  }
+  if (device >= devices)
+    throw std::invalid_argument("device \"cuda:" + std::to_string(device) + "\" does not exist: " +
+                                (devices ? std::to_string(devices) + " CUDA device(s) found"
+                                         : "no CUDA device found (" + why_no_cuda_devices() + ")"));
+  return device;
+}
+
+// The calling thread's context, null if it has none. This call creates none.
+CUcontext current_context() noexcept;
+void restore_context(CUcontext context) noexcept;
+// Makes a device current for the calling thread, by its primary context alone. The device that
+// cudaSetDevice has set does not change: it is current again when the thread's context is
+// restored, even if there was none.
+cudaError_t select_device(int device) noexcept;
+
+// Its destructor restores the context that the calling thread had, or none if it had none.
+// cudaSetDevice would create one on a device that is not used, which costs some 0.5 GB there.
+class DeviceGuard {
+ public:
+  DeviceGuard() noexcept : before_(current_context()) {}
+  explicit DeviceGuard(int device) : DeviceGuard() { check(select_device(device), "device"); }
+  ~DeviceGuard() { restore_context(before_); }
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+
+ private:
+  CUcontext before_;
+};
+
+// The first base class of an engine on one device. The device is current while the engine is made,
+// from here to made(), and while it is destroyed, from destroy() to the end of this base; then the
+// caller's is restored. A function of the engine that uses the device begins with use().
+class OnDevice {
+ public:
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ protected:
+  // A negative index means the current device.
+  explicit OnDevice(int device) : device_(existing_device(device)) { scope_.emplace(device_); }
+  ~OnDevice() = default;
+  void made() { scope_.reset(); }
+  void destroy() noexcept {
+    scope_.emplace();
+    select_device(device_);
+  }
+  DeviceGuard use() const { return DeviceGuard(device_); }
+
+  const int device_;
+
+ private:
+  std::optional<DeviceGuard> scope_;
+};
+
+// After the launch of a kernel: throws if it could not be launched.
+inline void check_launch() { check(cudaGetLastError(), "launch"); }
+
+// Blocks of so many threads that have at least `count` threads together.
+template <class Count>
+constexpr Count blocks_for(Count count, std::type_identity_t<Count> threads) {
+  return (count + threads - 1) / threads;
+}
+
+// What copied_bytes() of devices.h says.
+inline std::atomic<std::uint64_t>& copied() {
+  static std::atomic<std::uint64_t> bytes{0};
+  return bytes;
+}
+
+// All copies between host and device are these two (what kernels write into the host's memory is
+// none).
+inline void copy_in(void* device, const void* host, std::size_t bytes, cudaStream_t stream) {
+  copied() += bytes;
+  check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream), "upload");
+}
+inline void copy_out(void* host, const void* device, std::size_t bytes, cudaStream_t stream) {
+  copied() += bytes;
+  check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream), "download");
+}
+
+template <class T>
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  explicit DeviceBuffer(std::size_t count) : count_(count) {
+    if (count == 0) return;
+    const cudaError_t status = cudaMalloc(&data_, count * sizeof(T));
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      throw DeviceMemoryError("the GPU has no " + std::to_string(count * sizeof(T) / 1000000 + 1) +
+                              " MB left" + what_is_free());
+    }
+    check(status, "allocation");
+  }
+  DeviceBuffer(DeviceBuffer&& other) noexcept { swap(other); }
+  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~DeviceBuffer() {
+    if (data_) cudaFree(data_);
+  }
+  void swap(DeviceBuffer& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(count_, other.count_);
+  }
+  T* data() const { return data_; }
+  std::size_t size() const { return count_; }
+
+  void upload(const T* host, cudaStream_t stream) {
+    copy_in(data_, host, count_ * sizeof(T), stream);
+    check(cudaStreamSynchronize(stream), "upload");
+  }
+  void download(T* host, cudaStream_t stream, std::size_t count, std::size_t first = 0) const {
+    copy_out(host, data_ + first, count * sizeof(T), stream);
+    check(cudaStreamSynchronize(stream), "download");
+  }
+  void download(T* host, cudaStream_t stream) const { download(host, stream, count_); }
+  void clear(cudaStream_t stream) {
+    check(cudaMemsetAsync(data_, 0, count_ * sizeof(T), stream), "clear");
+  }
+
+ private:
+  static std::string what_is_free() {
+    std::size_t free = 0, all = 0;
+    if (cudaMemGetInfo(&free, &all) != cudaSuccess) {
+      cudaGetLastError();
+      return "";
+    }
+    return " (" + std::to_string(free / 1000000) + " of its " + std::to_string(all / 1000000) +
+           " MB are free)";
+  }
+
+  T* data_ = nullptr;
+  std::size_t count_ = 0;
+};
+
+// A copy of an array of the host; the array is not needed after the call.
+template <class T>
+DeviceBuffer<T> on_device(const T* host, std::size_t count, cudaStream_t stream) {
+  DeviceBuffer<T> buffer(count);
+  if (count) buffer.upload(host, stream);
+  return buffer;
+}
+template <class T>
+DeviceBuffer<T> on_device(const std::vector<T>& host, cudaStream_t stream) {
+  return on_device(host.data(), host.size(), stream);
+}
+
+// Page-locked host memory, which kernels of every device can read and write.
+template <class T>
+class PinnedBuffer {
+ public:
+  PinnedBuffer() = default;
+  explicit PinnedBuffer(std::size_t count) : count_(count), own_(true) {
+    if (count == 0) return;
+    void* memory = nullptr;
+    check(cudaHostAlloc(&memory, count * sizeof(T), cudaHostAllocMapped | cudaHostAllocPortable),
+          "host memory");
+    data_ = static_cast<T*>(memory);
+  }
+  // Registers memory of another owner, which must outlive this object. If the system refuses to
+  // register such memory, copies still work, only more slowly.
+  PinnedBuffer(T* memory, std::size_t count) : data_(memory), count_(count) {
+    registered_ =
+        cudaHostRegister(data_, count * sizeof(T), cudaHostRegisterDefault) == cudaSuccess;
+    if (!registered_) cudaGetLastError();
+  }
+  PinnedBuffer(PinnedBuffer&& other) noexcept { swap(other); }
+  PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~PinnedBuffer() {
+    if (own_ && data_)
+      cudaFreeHost(data_);
+    else if (registered_)
+      cudaHostUnregister(data_);
+  }
+  void swap(PinnedBuffer& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(count_, other.count_);
+    std::swap(own_, other.own_);
+    std::swap(registered_, other.registered_);
+  }
+  T* data() const { return data_; }
+  std::size_t size() const { return count_; }
+  T& operator[](std::size_t i) const { return data_[i]; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t count_ = 0;
+  bool own_ = false, registered_ = false;
+};
+
+// One object in page-locked host memory, which kernels can read and write; it begins as T{}.
+template <class T>
+class MappedMemory {
+ public:
+  MappedMemory() : memory_(1) { new (memory_.data()) T{}; }
+  T* get() const { return memory_.data(); }
+  T* operator->() const { return get(); }
+  T& operator*() const { return *get(); }
+
+ private:
+  PinnedBuffer<T> memory_;
+};
+
+// What has been enqueued until now, to wait for.
+class Event {
+ public:
+  Event() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "event"); }
+  ~Event() { cudaEventDestroy(event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  void record(cudaStream_t stream) const { check(cudaEventRecord(event_, stream), "event"); }
+  void wait() const { check(cudaEventSynchronize(event_), "event"); }
+  // What is enqueued in this stream from now on waits for it, on whatever device.
+  void hold(cudaStream_t stream) const { check(cudaStreamWaitEvent(stream, event_), "event"); }
+  operator cudaEvent_t() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+enum class Priority { lowest, highest };
+
+// Blocks of kernels in a stream of the highest priority are started before those of other streams.
+// flags: cudaStreamDefault orders the stream's work with that of the legacy default stream,
+// cudaStreamNonBlocking does not.
+class Stream {
+ public:
+  explicit Stream(Priority priority = Priority::lowest, unsigned flags = cudaStreamDefault) {
+    int lowest = 0, highest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "stream");
+    check(cudaStreamCreateWithPriority(&stream_, flags,
+                                       priority == Priority::highest ? highest : lowest),
+          "stream");
+  }
+  ~Stream() { cudaStreamDestroy(stream_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  operator cudaStream_t() const { return stream_; }
+  void wait() const { check(cudaStreamSynchronize(stream_), "stream"); }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+// Whether a kernel may be launched while the one before it in its stream still runs (programmatic
+// stream serialization). Only code compiled for compute capability 9.0 and above contains the
+// instructions that wait for the former kernel's end; other code would read what is not yet
+// written.
+template <class Kernel>
+bool waits_for_former_kernel(Kernel* kernel) {
+  cudaFuncAttributes compiled;
+  check(cudaFuncGetAttributes(&compiled, reinterpret_cast<const void*>(kernel)), "kernel");
+  return compiled.ptxVersion >= 90;
+}
+
+}  // namespace manymove

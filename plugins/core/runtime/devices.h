@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Devices and threads: the names that users give, and the CUDA devices of this machine. No CUDA
+// type.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api.h"
+
+namespace manymove {
+
+// The GPUs of "cuda:<index>", or of "cuda:<index>,<index>,..." where several are possible; none for
+// "cpu". Throws std::invalid_argument for any other name.
+std::vector<int> cuda_indices(const std::string& device, bool several = false);
+
+// Threads of a CPU engine: 0 asks for as many as this machine has. Throws std::invalid_argument for
+// a negative number.
+int cpu_threads(int asked);
+
+struct Device {
+  std::string name;
+  int compute_capability[2];
+  std::size_t memory;  // bytes
+  int multiprocessors;
+};
+
+// Empty where there is no driver, no device or no CUDA in this build.
+MANYMOVE_API std::vector<Device> cuda_devices();
+// Why there is none: no driver, one that is too old for this build, no GPU, no CUDA in this build.
+// Empty where there are devices.
+MANYMOVE_API std::string why_no_cuda_devices();
+// Between host and devices, by the engines of this process until now.
+MANYMOVE_API std::uint64_t copied_bytes();
+// Copies an array from memory of any CUDA device, after the work of its producer: a handle of the
+// CUDA stream with this work (1 is the legacy default stream, 2 the calling thread's), or 0 if the
+// array is complete. Without a stream all work of the array's device is waited for. Throws
+// std::invalid_argument if it is no memory of a device, std::runtime_error for CUDA's errors.
+MANYMOVE_API void copy_from_device(void* host, const void* device, std::size_t bytes,
+                                   std::optional<std::uintptr_t> stream);
+
+}  // namespace manymove

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Loops whose items are shared among the threads of a pool. Which thread takes which item depends
+// on timing, so an item must give the same result in any of them.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "thread_pool.h"
+
+namespace manymove {
+
+// task(item, thread) for each item below `items`; must not throw.
+template <class Task>
+void for_each_item(ThreadPool& pool, int items, Task task) {
+  if (items <= 1 || pool.size() == 1) {
+    for (int item = 0; item < items; ++item) task(item, 0);
+    return;
+  }
+  pool.run(
+      items,
+      [](void* context, int item, int thread) { (*static_cast<Task*>(context))(item, thread); },
+      &task);
+}
+
+// task(item, thread) for each item below `items`: each thread takes those of its own share, the
+// same ones at every call, which it has in its cache, and then what others have not come to.
+class SharedLoop {
+ public:
+  explicit SharedLoop(int threads) : next_(std::make_unique<Next[]>(threads)) {}
+
+  template <class Task>
+  void run(ThreadPool& pool, int items, Task task) {
+    const int shares = pool.size();
+    if (items <= 1 || shares == 1) return for_each_item(pool, items, task);  // wakes no thread
+    const auto bound = [&](int share) {
+      return static_cast<int>(static_cast<std::int64_t>(items) * share / shares);
+    };
+    for (int share = 0; share < shares; ++share)
+      next_[share].item.store(bound(share), std::memory_order_relaxed);
+    for_each_item(pool, shares, [&](int, int thread) {
+      for (int k = 0; k < shares; ++k) {
+        const int share = (thread + k) % shares, end = bound(share + 1);
+        std::atomic<int>& next = next_[share].item;
+        while (next.load(std::memory_order_relaxed) < end) {
+          const int item = next.fetch_add(1, std::memory_order_relaxed);
+          if (item < end) task(item, thread);
+        }
+      }
+    });
+  }
+
+ private:
+  struct alignas(64) Next {  // a cache line each
+    std::atomic<int> item;
+  };
+  std::unique_ptr<Next[]> next_;
+};
+
+// task(first, last) for ranges of indices from 0 to before count.
+template <class Task>
+void for_each_range(ThreadPool& pool, int count, Task task) {
+  constexpr int kRange = 1024;
+  for_each_item(pool, (count + kRange - 1) / kRange,
+                [&](int item, int) { task(item * kRange, std::min(count, (item + 1) * kRange)); });
+}
+
+}  // namespace manymove

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Vectors of a SIMD register's width, and the operators that the templates of a model.h ask of a
+// float or a double, for all lanes at a time. Included only by sources that are compiled once per
+// SIMD level, before a model.h.
+#pragma once
+
+#include <cstring>
+
+#include "macros.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace manymove {
+
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+inline constexpr int kLanes = 16;
+#elif defined(__AVX2__)
+inline constexpr int kLanes = 8;
+#else
+inline constexpr int kLanes = 4;
+#endif
+
+inline namespace MANYMOVE_SIMD {
+
+typedef float FloatLanes __attribute__((vector_size(4 * kLanes)));
+typedef std::int32_t IntLanes __attribute__((vector_size(4 * kLanes)));
+typedef std::uint32_t UintLanes __attribute__((vector_size(4 * kLanes)));
+typedef std::uint64_t WideLanes __attribute__((vector_size(4 * kLanes)));
+
+inline FloatLanes broadcast(float a) { return FloatLanes{} + a; }
+inline FloatLanes add_rn(FloatLanes a, FloatLanes b) { return a + b; }
+inline FloatLanes add_rn(FloatLanes a, float b) { return a + b; }
+inline FloatLanes mul_rn(FloatLanes a, float b) { return a * b; }
+inline FloatLanes exact_multiply_add(FloatLanes a, float b, float c, float d) {
+  return (a + b) * c + d;
+}
+inline FloatLanes as_float(UintLanes bits) { return reinterpret_cast<FloatLanes>(bits); }
+inline FloatLanes select(IntLanes mask, FloatLanes a, FloatLanes b) { return mask ? a : b; }
+
+// The even lanes' products, then the odd lanes', then their halves put back in place.
+inline void multiply_wide(UintLanes a, std::uint32_t b, UintLanes& high, UintLanes& low) {
+  const WideLanes pair = reinterpret_cast<WideLanes>(a);
+  const WideLanes factor = WideLanes{} + b;
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+  const WideLanes even = reinterpret_cast<WideLanes>(
+      _mm512_mul_epu32(reinterpret_cast<__m512i>(pair), reinterpret_cast<__m512i>(factor)));
+  const WideLanes odd = reinterpret_cast<WideLanes>(
+      _mm512_mul_epu32(reinterpret_cast<__m512i>(pair >> 32), reinterpret_cast<__m512i>(factor)));
+#elif defined(__AVX2__)
+  const WideLanes even = reinterpret_cast<WideLanes>(
+      _mm256_mul_epu32(reinterpret_cast<__m256i>(pair), reinterpret_cast<__m256i>(factor)));
+  const WideLanes odd = reinterpret_cast<WideLanes>(
+      _mm256_mul_epu32(reinterpret_cast<__m256i>(pair >> 32), reinterpret_cast<__m256i>(factor)));
+#else
+  const WideLanes even = (pair & 0xffffffffu) * factor;
+  const WideLanes odd = (pair >> 32) * factor;
+#endif
+  const WideLanes even_high = even >> 32, odd_low = odd << 32;
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+  constexpr __mmask16 kOdd = 0xaaaa;
+  high = reinterpret_cast<UintLanes>(_mm512_mask_blend_epi32(
+      kOdd, reinterpret_cast<__m512i>(even_high), reinterpret_cast<__m512i>(odd)));
+  low = reinterpret_cast<UintLanes>(_mm512_mask_blend_epi32(kOdd, reinterpret_cast<__m512i>(even),
+                                                            reinterpret_cast<__m512i>(odd_low)));
+#elif defined(__AVX2__)
+  constexpr int kOdd = 0xaa;
+  high = reinterpret_cast<UintLanes>(_mm256_blend_epi32(reinterpret_cast<__m256i>(even_high),
+                                                        reinterpret_cast<__m256i>(odd), kOdd));
+  low = reinterpret_cast<UintLanes>(_mm256_blend_epi32(reinterpret_cast<__m256i>(even),
+                                                       reinterpret_cast<__m256i>(odd_low), kOdd));
+#else
+  const WideLanes low_half = WideLanes{} + 0xffffffffu;
+  high = reinterpret_cast<UintLanes>(even_high | (odd & ~low_half));
+  low = reinterpret_cast<UintLanes>((even & low_half) | odd_low);
+#endif
+}
+
+inline FloatLanes fast_fma(FloatLanes a, FloatLanes b, FloatLanes c) {
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__AVX2__) && defined(__FMA__)
+  return _mm256_fmadd_ps(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+inline FloatLanes min_of(FloatLanes a, FloatLanes b) {
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+  return _mm512_min_ps(a, b);
+#elif defined(__AVX2__)
+  return _mm256_min_ps(a, b);
+#elif defined(__SSE2__)
+  return _mm_min_ps(a, b);
+#else
+  return a < b ? a : b;
+#endif
+}
+
+inline FloatLanes abs_of(FloatLanes a) {
+  return reinterpret_cast<FloatLanes>(reinterpret_cast<UintLanes>(a) & 0x7fffffffu);
+}
+
+// One bit per lane.
+inline std::uint32_t lane_bits(IntLanes mask) {
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+  return _mm512_movepi32_mask(reinterpret_cast<__m512i>(mask));
+#elif defined(__AVX2__)
+  return static_cast<std::uint32_t>(_mm256_movemask_ps(reinterpret_cast<__m256>(mask)));
+#elif defined(__SSE2__)
+  return static_cast<std::uint32_t>(_mm_movemask_ps(reinterpret_cast<__m128>(mask)));
+#else
+  std::uint32_t bits = 0;
+  for (int lane = 0; lane < kLanes; ++lane) bits |= (mask[lane] ? 1u : 0u) << lane;
+  return bits;
+#endif
+}
+
+// base[index[lane]]
+inline FloatLanes gather(const float* base, IntLanes index) {
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+  return _mm512_i32gather_ps(reinterpret_cast<__m512i>(index), base, 4);
+#elif defined(__AVX2__)
+  return _mm256_i32gather_ps(base, reinterpret_cast<__m256i>(index), 4);
+#else
+  FloatLanes value;
+  for (int lane = 0; lane < kLanes; ++lane) value[lane] = base[index[lane]];
+  return value;
+#endif
+}
+
+// ---- float64, and as many float32 ----
+
+inline constexpr int kDoubles = kLanes / 2;
+
+typedef double DoubleLanes __attribute__((vector_size(4 * kLanes)));
+typedef std::uint64_t LongLanes __attribute__((vector_size(4 * kLanes)));
+typedef float HalfLanes __attribute__((vector_size(2 * kLanes)));  // as many as doubles
+typedef std::uint32_t HalfUintLanes __attribute__((vector_size(2 * kLanes)));
+
+#define MM_LANES inline __attribute__((always_inline))
+
+MM_LANES UintLanes bits_of(FloatLanes a) { return reinterpret_cast<UintLanes>(a); }
+MM_LANES HalfUintLanes bits_of(HalfLanes a) { return reinterpret_cast<HalfUintLanes>(a); }
+MM_LANES HalfLanes as_float(HalfUintLanes a) { return reinterpret_cast<HalfLanes>(a); }
+MM_LANES LongLanes bits_of(DoubleLanes a) { return reinterpret_cast<LongLanes>(a); }
+
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+MM_LANES FloatLanes fused(FloatLanes a, FloatLanes b, FloatLanes c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+MM_LANES HalfLanes fused(HalfLanes a, HalfLanes b, HalfLanes c) { return _mm256_fmadd_ps(a, b, c); }
+MM_LANES DoubleLanes fused(DoubleLanes a, DoubleLanes b, DoubleLanes c) {
+  return _mm512_fmadd_pd(a, b, c);
+}
+MM_LANES HalfLanes narrowed(DoubleLanes a) { return _mm512_cvtpd_ps(a); }
+MM_LANES DoubleLanes widened(HalfLanes a) { return _mm512_cvtps_pd(a); }
+MM_LANES DoubleLanes min_of(DoubleLanes a, DoubleLanes b) { return _mm512_min_pd(a, b); }
+#elif defined(__AVX2__) && defined(__FMA__)
+MM_LANES FloatLanes fused(FloatLanes a, FloatLanes b, FloatLanes c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+MM_LANES HalfLanes fused(HalfLanes a, HalfLanes b, HalfLanes c) { return _mm_fmadd_ps(a, b, c); }
+MM_LANES DoubleLanes fused(DoubleLanes a, DoubleLanes b, DoubleLanes c) {
+  return _mm256_fmadd_pd(a, b, c);
+}
+MM_LANES HalfLanes narrowed(DoubleLanes a) { return _mm256_cvtpd_ps(a); }
+MM_LANES DoubleLanes widened(HalfLanes a) { return _mm256_cvtps_pd(a); }
+MM_LANES DoubleLanes min_of(DoubleLanes a, DoubleLanes b) { return _mm256_min_pd(a, b); }
+#else
+template <class V>
+MM_LANES V fused_one_by_one(V a, V b, V c) {
+  V result;
+  for (unsigned lane = 0; lane < sizeof(V) / sizeof(a[0]); ++lane)
+    result[lane] = fused(a[lane], b[lane], c[lane]);
+  return result;
+}
+MM_LANES FloatLanes fused(FloatLanes a, FloatLanes b, FloatLanes c) {
+  return fused_one_by_one(a, b, c);
+}
+MM_LANES HalfLanes fused(HalfLanes a, HalfLanes b, HalfLanes c) {
+  return fused_one_by_one(a, b, c);
+}
+MM_LANES DoubleLanes fused(DoubleLanes a, DoubleLanes b, DoubleLanes c) {
+  return fused_one_by_one(a, b, c);
+}
+MM_LANES HalfLanes narrowed(DoubleLanes a) { return __builtin_convertvector(a, HalfLanes); }
+MM_LANES DoubleLanes widened(HalfLanes a) { return __builtin_convertvector(a, DoubleLanes); }
+MM_LANES DoubleLanes min_of(DoubleLanes a, DoubleLanes b) { return a < b ? a : b; }
+#endif
+
+// ---- four words, in a register of 128 bits at every level ----
+
+typedef std::int32_t FourInts __attribute__((vector_size(16)));
+typedef std::uint32_t FourWords __attribute__((vector_size(16)));
+typedef float FourFloats __attribute__((vector_size(16)));
+
+MM_LANES FourWords four_at(const std::uint32_t* words) {
+  FourWords four;
+  std::memcpy(&four, words, sizeof four);
+  return four;
+}
+
+// Stores those of four entries whose bit is set, one after the other; returns how many.
+MM_LANES int store_some(FourWords entry, unsigned bits, std::uint32_t* to) {
+#if defined(__AVX__)
+  alignas(16) static constexpr std::int32_t kOrder[16][4] = {
+      {0, 0, 0, 0}, {0, 0, 0, 0}, {1, 0, 0, 0}, {0, 1, 0, 0}, {2, 0, 0, 0}, {0, 2, 0, 0},
+      {1, 2, 0, 0}, {0, 1, 2, 0}, {3, 0, 0, 0}, {0, 3, 0, 0}, {1, 3, 0, 0}, {0, 1, 3, 0},
+      {2, 3, 0, 0}, {0, 2, 3, 0}, {1, 2, 3, 0}, {0, 1, 2, 3}};
+  const __m128i order = _mm_load_si128(reinterpret_cast<const __m128i*>(kOrder[bits]));
+  const __m128 some = _mm_permutevar_ps(reinterpret_cast<__m128>(entry), order);
+  std::memcpy(to, &some, sizeof some);
+  return __builtin_popcount(bits);
+#else
+  int n = 0;
+  for (int q = 0; q < 4; ++q) {
+    to[n] = entry[q];
+    n += static_cast<int>(bits >> q & 1u);
+  }
+  return n;
+#endif
+}
+
+MM_LANES unsigned bits_of_four(FourInts mask) {
+#if defined(__SSE2__)
+  return static_cast<unsigned>(_mm_movemask_ps(reinterpret_cast<__m128>(mask)));
+#else
+  unsigned bits = 0;
+  for (int q = 0; q < 4; ++q) bits |= (mask[q] ? 1u : 0u) << q;
+  return bits;
+#endif
+}
+
+// Rows become columns; the fourth column is not needed.
+MM_LANES void transpose(FourInts& a, FourInts& b, FourInts& c, FourInts& d) {
+#if defined(__SSE2__)
+  const auto as = [](FourInts v) { return reinterpret_cast<__m128i>(v); };
+  const __m128i ab = _mm_unpacklo_epi32(as(a), as(b)), cd = _mm_unpacklo_epi32(as(c), as(d)),
+                ab_high = _mm_unpackhi_epi32(as(a), as(b)),
+                cd_high = _mm_unpackhi_epi32(as(c), as(d));
+  a = reinterpret_cast<FourInts>(_mm_unpacklo_epi64(ab, cd));
+  b = reinterpret_cast<FourInts>(_mm_unpackhi_epi64(ab, cd));
+  c = reinterpret_cast<FourInts>(_mm_unpacklo_epi64(ab_high, cd_high));
+#else
+  const FourInts x = {a[0], b[0], c[0], d[0]}, y = {a[1], b[1], c[1], d[1]},
+                 z = {a[2], b[2], c[2], d[2]};
+  a = x;
+  b = y;
+  c = z;
+#endif
+}
+
+}  // namespace MANYMOVE_SIMD
+}  // namespace manymove

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a host waits for its GPU.
+#pragma once
+
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include "device.cuh"
+#include "patience.h"
+#include "text.h"
+
+namespace manymove {
+
+inline cudaError_t state_of(cudaEvent_t event) { return cudaEventQuery(event); }
+inline cudaError_t state_of(cudaStream_t stream) { return cudaStreamQuery(stream); }
+
+// Whether the work has ended. A fault of the device ends all work, and is thrown.
+template <class Work>
+bool has_ended(Work work, const char* what) {
+  const cudaError_t state = state_of(work);
+  if (state != cudaErrorNotReady) check(state, what);
+  if (state == cudaErrorNotReady) cudaGetLastError();  // it is not an error of the next launch
+  return state == cudaSuccess;
+}
+
+// An engine alone waits for `advanced`. Polls it tightly; once in a millisecond without it, which a
+// GPU at work seldom takes, asks the stream for faults. Throws after `limit` seconds of this, or
+// five seconds after interrupted() has become true.
+template <class Advanced>
+void wait_alone(const Advanced& advanced, cudaStream_t stream, double limit, const char* what,
+                bool (*interrupted)()) {
+  for (int k = 0; k < 64; ++k) {
+    if (advanced()) return;
+    std::this_thread::yield();
+  }
+  using Time = std::chrono::steady_clock;
+  constexpr auto kLook = std::chrono::milliseconds(1);
+  constexpr double kGrace = 5;
+  Patience<> patience(limit), of_user(kGrace);
+  bool asked = false;
+  for (auto next = Time::now() + kLook; !advanced(); std::this_thread::yield()) {
+    if (Time::now() < next) continue;
+    next = Time::now() + kLook;
+    has_ended(stream, what);
+    asked = asked || (interrupted && interrupted());
+    if (of_user.is_over(!asked))
+      throw std::runtime_error(text_of(
+          "CUDA: ", what, ": interrupted, but the GPU has not answered for ", kGrace, " s"));
+    if (patience.is_over(false))
+      throw std::runtime_error(text_of("CUDA: ", what, ": the GPU has not answered for ", limit,
+                                       " s (MANYMOVE_TIMEOUT)"));
+  }
+}
+
+// After a failure: waits for the remaining work in the stream, but not forever. Returns false if it
+// has not ended; after a fault of the device no work remains.
+inline bool settles(cudaStream_t stream) {
+  Patience<> patience(5);
+  cudaError_t state;
+  while ((state = cudaStreamQuery(stream)) == cudaErrorNotReady && !patience.is_over(false))
+    std::this_thread::yield();
+  cudaGetLastError();
+  return state != cudaErrorNotReady;
+}
+
+}  // namespace manymove
