@@ -159,7 +159,7 @@ def try_clone(newcomer: Newcomer) -> Path:
         if line.startswith("pip ") or line == "manymove info":
             newcomer.step(f"source: {line}", line, bin)
     newcomer.trials("source", bin)
-    newcomer.step("clone: make docs", "make docs")
+    newcomer.step("clone: make docs", "make docs" if has_gpu() else "make docs CUDA=OFF")
     site = {"MANYMOVE_SITE": newcomer.source / "build/docs"}
     newcomer.tests("site in a browser", ["tests/newcomer/test_site.py"], bin, **site)
     wheels = FOLDER / "dist"
