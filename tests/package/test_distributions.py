@@ -159,6 +159,27 @@ def test_kernels_are_in_the_core_only():
     assert with_kernels == ({"libmanymove_core.so"} if _core.build_info()["cuda"] else set())
 
 
+def symbols(library: Path, kind: str) -> set[str]:
+    command = ["nm", "-D", "--format=posix", f"--{kind}-only", library]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return {line.split()[0] for line in done.stdout.splitlines()}
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="no nm")
+def test_the_core_exports_what_the_others_need():
+    """A symbol that is missing would be told only when the library is loaded."""
+    module = Path(_core.__file__)
+    exported = symbols(module.parent / "core/lib/libmanymove_core.so", "defined")
+    needing = [module]
+    if not host.missing():
+        needing.append(Path(manymove.lammps.plugin_directory()) / "manymove_styles.so")
+    for library in needing:
+        # _ZN8manymove, _ZTIN8manymove ...: names in the namespace, not those that mention it.
+        ours = {s for s in symbols(library, "undefined") if re.match(r"_Z\w{0,3}N?K?8manymove", s)}
+        assert len(ours) > 5
+        assert not ours - exported
+
+
 def test_lmp_finds_the_plugin_by_its_entry_point():
     (entry,) = (e for e in metadata.entry_points(group="lammps.plugins") if e.name == "manymove")
     assert entry.value == "manymove_lammps:plugin_directory"
