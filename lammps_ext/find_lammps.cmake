@@ -7,8 +7,6 @@ unset(why_no_lammps)
 set(LAMMPS_UPDATE -1)
 set(months Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec)
 
-find_package(Python 3.10 QUIET COMPONENTS Interpreter)
-
 if(EXISTS "${LAMMPS_DIR}/src/lammps.h")
   # Source tree: its size of integers must be that of the LAMMPS it was compiled into.
   set(LAMMPS_INTEGERS SMALLBIG CACHE STRING "Integers of LAMMPS: SMALLBIG or BIGBIG")

@@ -8,6 +8,7 @@
 
 #include "comm.h"
 #include "core/parallel/heartbeat.h"
+#include "core/runtime/build.h"
 #include "error.h"
 #include "lammps.h"
 
@@ -33,8 +34,8 @@ void LAMMPS_NS::report(LAMMPS* lmp, const std::string& text, bool everyone) {
 namespace {
 
 std::string meet(MpiCommunicator& communicator) {
-  return manymove::meet(communicator, "manymove " MANYMOVE_VERSION,
-                        [] { MPI_Abort(MPI_COMM_WORLD, 1); });
+  const std::string version = std::string("manymove ") + manymove_core_build();
+  return manymove::meet(communicator, version.c_str(), [] { MPI_Abort(MPI_COMM_WORLD, 1); });
 }
 
 }  // namespace
