@@ -151,8 +151,11 @@ def test_no_memory_is_taken_on_a_device_that_is_not_asked_for(calls):
     # The driver says whether a device has a context; CuPy would make one.
     script = f"""
         import ctypes
+        import sys
         from unittest import mock
-        import test_devices_gpu as calls
+
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        import test_gpu as calls
 
         driver = ctypes.CDLL("libcuda.so.1")
 
