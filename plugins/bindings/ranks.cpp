@@ -158,8 +158,7 @@ void bind_ranks(nb::module_& module) {
            })
       .def(
           // The launcher notices that this process ends.
-          "meet",
-          [](Communicator& c) { return meet(c, "manymove " MANYMOVE_VERSION, nullptr); },
+          "meet", [](Communicator& c) { return meet(c, "manymove " MANYMOVE_VERSION, nullptr); },
           nb::call_guard<nb::gil_scoped_release>(),
           "From now on this process ends if it waits in MPI for a silent rank. Collective.")
       // These two hold Python's lock, because several threads call them.
