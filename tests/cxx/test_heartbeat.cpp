@@ -58,6 +58,10 @@ MPI_FUNCTION MPI_Improbe(double seconds) {
   last_call = "MPI_Improbe";
   for (const auto began = Time::now(); since(began) < seconds;) rest(0.01);
 }
+MPI_FUNCTION MPI_Mprobe(double seconds) {
+  last_call = "MPI_Mprobe";
+  for (const auto began = Time::now(); since(began) < seconds;) rest(0.01);
+}
 MPI_FUNCTION MPI_Abort(double seconds) {
   last_call = "MPI_Abort";
   for (const auto began = Time::now(); since(began) < seconds;) rest(0.01);
@@ -183,7 +187,12 @@ TEST(
 }
 
 TEST("the other ranks name rank 0 when it is silent") {
-  Job job(3, [](int) { MPI_Allreduce(kEver); });
+  Job job(3, [](int rank) {
+    if (rank == 1)
+      MPI_Mprobe(kEver);
+    else
+      MPI_Allreduce(kEver);
+  });
   job.send(0, SIGSTOP);
   for (const int rank : {1, 2}) {
     CHECK_EQUAL(job.end_of(rank), 1);
