@@ -17,13 +17,13 @@ def autocorrelation_time(
 
     The sum ends at the first lag beyond ten with a correlation that is not positive. A complex
     series (the global orientational order psi_6) is treated as two series of one quantity, its real
-    and its imaginary part.
+    and its imaginary part, and columns are treated as series of one quantity, too.
 
     Source: Chodera, Swope, Pitera, Seok, Dill, J. Chem. Theory Comput. 3, 26 (2007). The values are
         those of pymbar.timeseries.
 
     Args:
-        series: real or complex, (n,), equally spaced in time, at equilibrium.
+        series: real or complex, (n,) or (n, K), equally spaced in time, at equilibrium.
         interval: time between two values, in any unit.
         every_lag: whether to sum over every lag. By default the strides grow from lag to lag, so
             that a long tail has less noise; then a tau of one or two intervals is a fifth too long.
@@ -36,15 +36,16 @@ def autocorrelation_time(
             constant.
     """
     series = np.asarray(series)
-    if series.ndim != 1 or series.size < 10:
+    if series.ndim not in (1, 2) or len(series) < 10:
         raise ValueError(f"an autocorrelation time needs 10 values or more, not {series.shape}")
     if not np.isfinite(series).all():
         raise ValueError("the series has values that are not finite")
     if (series == series[0]).all():
         raise ValueError("the series is constant")
-    parts = np.array([series.real, series.imag] if np.iscomplexobj(series) else [series], float)
-    correlation = _correlation(parts - parts.mean())
-    n = series.size
+    n = len(series)
+    columns = series.reshape(n, -1).T
+    parts = np.concatenate([columns.real, columns.imag] if np.iscomplexobj(series) else [columns])
+    correlation = _correlation(parts.astype(float) - parts.mean())
     k = np.arange(n - 2)
     lags = 1 + (k if every_lag else k * (k + 1) // 2)  # 1, 2, 4, 7, 11, ...
     lags = lags[lags < n - 1]

@@ -1,4 +1,4 @@
-"""Pressure of hard disks from the pair distances near contact.
+"""Pressure of hard disks and spheres, and of their mixtures, from the pair distances near contact.
 
 Method: Anderson, Jankowski, Grubb, Engel, Glotzer, "Massively parallel Monte Carlo for
 many-particle simulations on GPUs", section 4: the pair distribution function is fitted near contact
@@ -6,7 +6,8 @@ by a polynomial and extrapolated to contact (Eqs. 4-6). Here the polynomial is i
 bin, which is their Eq. 6 to all orders, and the contact value is a linear functional of the counts,
 so that averages and errors of records are those of the pressure itself.
 
-Lengths are in disk diameters d; P* = beta P d^2.
+Distances of pairs are in units of their contact distance, and P* = beta P d^D in D dimensions. A
+mixture has d^D = mean of d_i^D, so that the packing fraction determines rho d^D as for equal sizes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class PressureEstimate:
     """A mean pressure with its statistics.
 
     Attributes:
-        value: mean pressure P* = beta P d^2.
+        value: mean pressure P* = beta P d^2, or beta P d^3 of spheres.
         error: one standard error; NaN if there are too few records.
         records: number of averaged records (of all replicas if they are pooled).
         plateau: whether the blocking error has converged; if not, it is a lower bound.
@@ -53,18 +54,19 @@ class PressureEstimate:
 
 
 @functools.cache
-def contact_weights(bins: int, delta_r: float, degree: int) -> np.ndarray:
+def contact_weights(bins: int, delta_r: float, degree: int, dimensions: int = 2) -> np.ndarray:
     """Weights w such that sum(w * counts) estimates the density of pair distances at contact.
 
     counts[i] is the number of pairs with a distance in [1 + i delta_r, 1 + (i + 1) delta_r). The
-    density of pair distances is taken as r times a polynomial in r - 1 (the polynomial is
-    proportional to g(r)) and fitted to counts / integral of r over the bin by unweighted least
-    squares.
+    density of pair distances is taken as r^(D - 1) times a polynomial in r - 1 (the polynomial is
+    proportional to g(r)) and fitted to counts / integral of r^(D - 1) over the bin by unweighted
+    least squares.
 
     Args:
         bins: number of bins, more than `degree`.
-        delta_r: width of a bin in diameters.
+        delta_r: width of a bin in contact distances.
         degree: of the polynomial.
+        dimensions: number of dimensions D, 2 or 3.
 
     Returns:
         float64 (bins,), in 1 / diameter.
@@ -77,40 +79,50 @@ def contact_weights(bins: int, delta_r: float, degree: int) -> np.ndarray:
     if not (math.isfinite(delta_r) and delta_r > 0):
         raise ValueError(f"delta_r is {delta_r}; it must be positive")
     extent = bins * delta_r
-    radius = Polynomial([1.0, extent])  # r as a function of u = (r - 1) / extent
+    # r^(D - 1) as a function of u = (r - 1) / extent
+    shell = Polynomial([1.0, extent]) ** (dimensions - 1)
     edges = np.linspace(0.0, 1.0, bins + 1)
-    area = np.diff(radius.integ()(edges))
+    area = np.diff(shell.integ()(edges))
     basis = [np.polynomial.Legendre.basis(k, domain=[0, 1]) for k in range(degree + 1)]
     polynomials = [b.convert(kind=Polynomial) for b in basis]
-    design = np.column_stack([np.diff((radius * p).integ()(edges)) / area for p in polynomials])
+    design = np.column_stack([np.diff((shell * p).integ()(edges)) / area for p in polynomials])
     at_contact = np.array([p(0.0) for p in polynomials])
     return (at_contact @ np.linalg.pinv(design)) / (area * extent)
 
 
 def pressure_weights(
-    bins: int, delta_r: float, degree: int, *, N: int, packing_fraction: float
+    bins: int,
+    delta_r: float,
+    degree: int,
+    *,
+    N: int,
+    packing_fraction: float,
+    dimensions: int = 2,
 ) -> tuple[float, np.ndarray]:
     """P* as a linear functional of a pair histogram: P* = constant + weights @ counts / samples.
 
-    From the virial theorem in two dimensions, beta P V = N + (d / 2) n(d), where n(r) dr is the
-    mean number of pairs (each counted once) with a distance in [r, r + dr); with n(r) = pi N rho r
-    g(r) this is Eq. 4.
+    From the virial theorem in D dimensions, beta P V = N + n(1) / D, where n(s) ds is the mean
+    number of pairs (each counted once) with a distance in [s, s + ds) contact distances; with n(r)
+    = pi N rho r g(r) this is Eq. 4 in two dimensions. It holds for every mixture, because all
+    contact distances grow in the same proportion when the box shrinks.
 
     Args:
-        bins, delta_r, degree: see `contact_weights`.
-        N: number of disks.
-        packing_fraction: N pi d^2 / (4 V).
+        bins, delta_r, degree, dimensions: see `contact_weights`.
+        N: number of particles.
+        packing_fraction: packing fraction, N pi d^2 / (4 V) for disks.
 
     Returns:
         constant, and weights float64 (bins,).
 
     Raises:
-        ValueError: as `contact_weights`, or no disks, or a packing fraction that is not positive.
+        ValueError: as `contact_weights`, or no particles, or a packing fraction that is not
+            positive.
     """
     if N < 1 or not packing_fraction > 0:
         raise ValueError("N must be at least 1 and the packing fraction positive")
-    per_disk = 4 * packing_fraction / math.pi / N
-    return per_disk * N, per_disk / 2 * contact_weights(bins, delta_r, degree)
+    per_particle = 2 * dimensions * packing_fraction / math.pi / N
+    weights = contact_weights(bins, delta_r, degree, dimensions)
+    return per_particle * N, per_particle / dimensions * weights
 
 
 def pressure_from_histogram(
@@ -120,16 +132,18 @@ def pressure_from_histogram(
     packing_fraction: float,
     delta_r: float = DELTA_R,
     degree: int = DEGREE,
+    dimensions: int = 2,
 ) -> np.ndarray:
     """P* of one histogram, float64 (), or of each of K histograms, float64 (K,).
 
     Args:
         counts: (bins,) or (K, bins), pairs (each counted once) per bin from contact on.
         samples: configurations that each histogram was accumulated over.
-        N: number of disks.
-        packing_fraction: N pi d^2 / (4 V).
-        delta_r: width of a bin in diameters.
+        N: number of particles.
+        packing_fraction: packing fraction, N pi d^2 / (4 V) for disks.
+        delta_r: width of a bin in contact distances.
         degree: of the polynomial fitted.
+        dimensions: number of dimensions, 2 or 3.
 
     Raises:
         ValueError: as `pressure_weights`, or samples that is not positive.
@@ -138,7 +152,12 @@ def pressure_from_histogram(
     if not samples > 0:
         raise ValueError(f"samples is {samples}; it must be positive")
     constant, weights = pressure_weights(
-        counts.shape[-1], delta_r, degree, N=N, packing_fraction=packing_fraction
+        counts.shape[-1],
+        delta_r,
+        degree,
+        N=N,
+        packing_fraction=packing_fraction,
+        dimensions=dimensions,
     )
     return constant + counts @ weights / samples
 

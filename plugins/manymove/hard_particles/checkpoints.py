@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checkpoints of hard disks, which one rank reads for all."""
+"""Checkpoints of hard particles, which one rank reads for all."""
 
 from __future__ import annotations
 
@@ -14,13 +14,18 @@ from manymove import arguments, checkpoint
 def read_checkpoint(
     path: checkpoint.PathLike, kind: str
 ) -> tuple[dict[str, Any], int, dict[str, Any], dict[str, float]]:
-    """The snapshot, the number of disks, the parameters and the progress of the run.
+    """The snapshot, the number of particles, the parameters and the progress of the run.
 
     Raises:
         OSError: the file cannot be read.
         ValueError: the file is not a checkpoint of this kind, or it is damaged.
     """
-    header, arrays = checkpoint.read(path, kind, {"cells": np.float32, "ids": np.int32})
+    header, arrays = checkpoint.read(
+        path,
+        kind,
+        {"cells": np.float32, "ids": np.int32},
+        {"diameters": np.float64, "types": np.int32},
+    )
     with checkpoint.refused(path, kind):
         state: dict[str, Any] = {
             **arrays,

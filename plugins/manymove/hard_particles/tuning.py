@@ -14,13 +14,14 @@ from manymove.analysis.autocorrelation import autocorrelation_time
 
 @dataclass(frozen=True)
 class Tuning:
-    """A setting that `manymove.HardDisks.tune` has measured.
+    """A setting that `tune` of `manymove.HardDisks` or `manymove.HardSpheres` has measured.
 
     Attributes:
         max_displacement: maximum trial displacement along each axis, in the unit of the positions.
         moves_per_cell: number of trial moves per visit of a cell, n_m.
         acceptance: ratio of accepted to trial moves.
-        autocorrelation_sweeps: autocorrelation time of the global psi_6 in sweeps.
+        autocorrelation_sweeps: autocorrelation time in sweeps, of the global psi_6 of equal disks
+            and of the longest density modes of spheres and mixtures.
         autocorrelation_seconds: the same time in seconds of wall time, which is minimized.
         reliable: whether the series was at least fifty autocorrelation times long.
     """
@@ -34,16 +35,16 @@ class Tuning:
 
 
 def tune(
-    disks: Any,
+    particles: Any,
     make: Callable[[float, int, int], Any],
     max_displacements: Iterable[float],
     moves_per_cell: Iterable[int],
     sweeps: float,
     every: float | None,
 ) -> tuple[Any, list[Tuning]]:
-    """Implementation of `HardDisks.tune`.
+    """Implementation of the method `tune`.
 
-    `make` returns a simulation of the same disks for a displacement, n_m, and a number of trial
+    `make` returns a simulation of the same particles for a displacement, n_m, and a number of trial
     moves between two shifts.
 
     Returns:
@@ -51,14 +52,16 @@ def tune(
     """
     best: Tuning | None = None
     tried: list[Tuning] = []
-    per_shift = disks.rounds * disks.moves_per_cell
-    displacements = [d * disks.diameter for d in max_displacements]
-    settings = [(d, disks.moves_per_cell) for d in displacements]
+    per_shift = particles.rounds * particles.moves_per_cell
+    displacements = [d * particles.diameter for d in max_displacements]
+    settings = [(d, particles.moves_per_cell) for d in displacements]
     counts = list(moves_per_cell)
     if not settings or not counts:
         raise ValueError("tune needs at least one displacement and one number of moves")
     if not 0 < sweeps < math.inf or (every is not None and not 0 < every <= sweeps / 10):
-        raise ValueError(f"tune needs ten values of psi_6, got sweeps {sweeps} and every {every}")
+        raise ValueError(
+            f"tune needs ten values of a series, got sweeps {sweeps} and every {every}"
+        )
     for stage in range(2):
         if stage == 1:
             assert best is not None
@@ -78,21 +81,21 @@ def tune(
     return chosen, [best, *tried]
 
 
-def _decorrelation(disks: Any, sweeps: float, every: float) -> Tuning:
-    disks.run(0.1 * sweeps)
-    series, start, moves, seconds = [], disks.sweeps, disks.trial_moves, disks.seconds
-    accepted = disks.accepted_moves
-    while disks.sweeps - start < sweeps:
-        disks.run(every)
-        series.append(disks.psi6())
-    spacing = (disks.sweeps - start) / len(series)
+def _decorrelation(particles: Any, sweeps: float, every: float) -> Tuning:
+    particles.run(0.1 * sweeps)
+    series, start, moves, seconds = [], particles.sweeps, particles.trial_moves, particles.seconds
+    accepted = particles.accepted_moves
+    while particles.sweeps - start < sweeps:
+        particles.run(every)
+        series.append(particles._slow())
+    spacing = (particles.sweeps - start) / len(series)
     time_in_samples = autocorrelation_time(np.array(series))
     in_sweeps = time_in_samples * spacing
-    per_sweep = (disks.seconds - seconds) / (disks.sweeps - start)
+    per_sweep = (particles.seconds - seconds) / (particles.sweeps - start)
     return Tuning(
-        max_displacement=disks.max_displacement,
-        moves_per_cell=disks.moves_per_cell,
-        acceptance=(disks.accepted_moves - accepted) / (disks.trial_moves - moves),
+        max_displacement=particles.max_displacement,
+        moves_per_cell=particles.moves_per_cell,
+        acceptance=(particles.accepted_moves - accepted) / (particles.trial_moves - moves),
         autocorrelation_sweeps=in_sweeps,
         autocorrelation_seconds=in_sweeps * per_sweep,
         reliable=50 * time_in_samples <= len(series),

@@ -1,8 +1,9 @@
 """GSD trajectories, in HOOMD-blue's convention: origin at the center of the box.
 
-GSD stores positions and boxes in float32. Therefore the box and the diameter are also written as
-float64 logged quantities, which `read_frame` prefers. Positions are rounded by about 3e-5 diameters
-for a million disks, and the engine repairs the shallow overlaps that result.
+GSD stores positions, boxes and diameters in float32. Therefore the box and the sizes of the
+particles are also written as float64 logged quantities, which `read_frame` prefers. Positions are
+rounded by about 3e-5 diameters for a million disks, and the engine repairs the shallow overlaps
+that result.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from manymove import files
 
 _BOX = "manymove/box"
 _DIAMETER = "manymove/diameter"
+_DIAMETERS = "manymove/diameters"
+_CONTACTS = "manymove/contacts"
 _ROUNDING = 1e-6  # relative rounding error of float32 positions and boxes
 # The layout of GSD files, versions 1 and 2: https://gsd.readthedocs.io/en/stable/file-layer.html
 _HEADER = 256  # bytes; the magic number, then location and entries of the index
@@ -44,6 +47,8 @@ class Frame:
         typeid: index of the type of each particle in `types`, integers (N,).
         velocities: velocities of the particles, float64 (N, 3); 0 if the file has none.
         masses: masses of the particles, float64 (N,); 1 if the file has none.
+        contacts: contact distances of pairs of these types, float64 (T, T); None if the file has no
+            such table of a `TrajectoryWriter`.
 
     All quantities are in the units of the file.
     """
@@ -57,20 +62,24 @@ class Frame:
     typeid: np.ndarray
     velocities: np.ndarray
     masses: np.ndarray
+    contacts: np.ndarray | None = None
 
     @property
     def diameter(self) -> float:
-        """Diameter of the first particle, and of all disks."""
+        """Diameter of the first particle, and of all if they are equal."""
         return float(self.diameters[0])
 
 
-def read_frame(path: str | os.PathLike[str], index: int = -1, *, dimensions: int = 2) -> Frame:
+def read_frame(
+    path: str | os.PathLike[str], index: int = -1, *, dimensions: int = 2, mixtures: bool = False
+) -> Frame:
     """Read one frame of a GSD file.
 
     Args:
         path: path of a file with the schema of HOOMD-blue.
         index: index of the frame; negative numbers count from the end.
-        dimensions: 2 for disks of one diameter, 3 for particles of any diameters.
+        dimensions: 2 for disks, 3 for particles.
+        mixtures: whether disks may have different diameters; particles may.
 
     Returns:
         the frame.
@@ -79,7 +88,8 @@ def read_frame(path: str | os.PathLike[str], index: int = -1, *, dimensions: int
         FileNotFoundError: the file does not exist.
         ValueError: the file is not a GSD file with the schema of HOOMD-blue, or has no such frame;
             the frame has no particles, another number of dimensions or a tilted box; a position is
-            not finite or is outside the box; a disk has z other than 0 or another diameter.
+            not finite or is outside the box; a disk has z other than 0, or a diameter other than
+            that of the first disk without `mixtures`.
     """
     path = Path(path)
     if not path.is_file():
@@ -95,7 +105,7 @@ def read_frame(path: str | os.PathLike[str], index: int = -1, *, dimensions: int
     if not -frames <= index < frames:
         raise ValueError(f"{path}: no frame {index}, the file has {frames}")
     try:
-        return _particles(frame, dimensions)
+        return _particles(frame, dimensions, mixtures or dimensions == 3)
     except (ValueError, TypeError, IndexError) as error:
         raise ValueError(f"{path}, frame {index}: {error}") from None
 
@@ -112,7 +122,7 @@ def _check_counts(trajectory: gsd.hoomd.HOOMDTrajectory, frames: set[int], size:
                     raise ValueError(f"no room for {count} {name}")
 
 
-def _particles(frame: gsd.hoomd.Frame, wanted: int) -> Frame:
+def _particles(frame: gsd.hoomd.Frame, wanted: int, mixtures: bool) -> Frame:
     if frame.particles.N == 0:
         raise ValueError("no particles")
     if frame.configuration.box is None:
@@ -147,13 +157,19 @@ def _particles(frame: gsd.hoomd.Frame, wanted: int) -> Frame:
     diameters = frame.particles.diameter.astype(np.float64)
     if (diameters == diameters[0]).all():
         diameters[:] = _logged(frame, _DIAMETER, diameters[:1])
-    elif wanted == 2:
+    elif not mixtures:
         raise ValueError(
             f"diameters from {diameters.min()} to {diameters.max()}; all disks must be alike"
         )
+    else:
+        diameters = _logged(frame, _DIAMETERS, diameters)
     if not (diameters.min() > 0 and math.isfinite(diameters.max())):
         raise ValueError(f"diameter {diameters.min()}; it must be positive")
     kinds, typeid = np.unique(frame.particles.typeid, return_inverse=True)
+    contacts = frame.log.get(_CONTACTS)
+    if contacts is not None:
+        own = diameters == np.diagonal(contacts)[frame.particles.typeid]
+        contacts = contacts[np.ix_(kinds, kinds)] if own.all() else None
     return Frame(
         np.ascontiguousarray(positions),
         tuple(box.tolist()),
@@ -164,6 +180,7 @@ def _particles(frame: gsd.hoomd.Frame, wanted: int) -> Frame:
         typeid,
         frame.particles.velocity.astype(np.float64),
         frame.particles.mass.astype(np.float64),
+        contacts,
     )
 
 
@@ -214,8 +231,13 @@ def _restore(path: Path, mark: Mapping[str, Any]) -> bool:
     return True
 
 
+def _name(kind: int) -> str:
+    """Name of a type: A to Z, then AA, AB and so on."""
+    return (_name(kind // 26 - 1) if kind >= 26 else "") + chr(ord("A") + kind % 26)
+
+
 class TrajectoryWriter:
-    """Append configurations of disks of one diameter to a GSD file.
+    """Append configurations of hard disks or spheres to a GSD file.
 
     Example::
 
@@ -224,8 +246,10 @@ class TrajectoryWriter:
 
     Args:
         path: path of the file.
-        box: edges (Lx, Ly) of the box.
-        diameter: diameter of all disks.
+        box: edges (Lx, Ly) or (Lx, Ly, Lz) of the box.
+        diameter: diameter of all particles, or of each of them, (N,).
+        types: type of each particle of a mixture, integers (N,) from 0; their names are A, B, C...
+        contacts: contact distances of the pairs of types of a mixture, (T, T).
         resume: append to the file if it exists.
         mark: a result of `sync`. Frames after this mark are dropped, because they may be
             incomplete after a power cut, and new frames are appended to the rest.
@@ -244,9 +268,11 @@ class TrajectoryWriter:
     def __init__(
         self,
         path: str | Path,
-        box: tuple[float, float],
-        diameter: float = 1.0,
+        box: tuple[float, ...],
+        diameter: float | np.ndarray = 1.0,
         *,
+        types: np.ndarray | None = None,
+        contacts: np.ndarray | None = None,
         resume: bool = False,
         mark: Mapping[str, Any] | None = None,
         overwrite: bool = False,
@@ -272,13 +298,22 @@ class TrajectoryWriter:
             raise ValueError(f"{path}: not a readable GSD file ({error})") from error
         self._path = path
         self._box = box
-        self._diameter = diameter
+        self._types = types
+        self._log = {_BOX: np.array(box, dtype=np.float64)}
+        diameters = np.atleast_1d(np.asarray(diameter, dtype=np.float64))
+        self._diameters = diameters
+        if (diameters == diameters[0]).all():
+            self._log[_DIAMETER] = diameters[:1]
+        else:
+            self._log[_DIAMETERS] = diameters
+        if contacts is not None:
+            self._log[_CONTACTS] = np.asarray(contacts, dtype=np.float64)
 
     def append(self, positions: np.ndarray, step: int, **log: float) -> None:
         """Append a frame.
 
         Args:
-            positions: centers of the disks, (N, 2), in [-L/2, L/2).
+            positions: centers of the particles, (N, 2) or (N, 3), in [-L/2, L/2).
             step: time step of the frame.
             log: numbers that are stored with the frame as `manymove/<name>`.
 
@@ -286,18 +321,25 @@ class TrajectoryWriter:
             ValueError: positions have another shape.
         """
         positions = np.asarray(positions)
-        if positions.ndim != 2 or positions.shape[1] != 2:
-            raise ValueError(f"positions have shape {positions.shape}; it must be (N, 2)")
+        dimensions = len(self._box)
+        if positions.ndim != 2 or positions.shape[1] != dimensions:
+            raise ValueError(
+                f"positions have shape {positions.shape}; it must be (N, {dimensions})"
+            )
+        flat = 3 - dimensions
         frame = gsd.hoomd.Frame()
         frame.configuration.step = step
-        frame.configuration.dimensions = 2
-        frame.configuration.box = [*self._box, 0, 0, 0, 0]
+        frame.configuration.dimensions = dimensions
+        frame.configuration.box = [*self._box, *([0] * flat), 0, 0, 0]
         frame.particles.N = len(positions)
-        frame.particles.position = np.column_stack((positions, np.zeros(len(positions))))
-        frame.particles.diameter = np.full(len(positions), self._diameter)
+        frame.particles.position = np.pad(positions, ((0, 0), (0, flat)))
+        frame.particles.diameter = np.broadcast_to(self._diameters, len(positions))
+        if self._types is not None:
+            names = max(len(self._log.get(_CONTACTS, ())), int(np.max(self._types)) + 1)
+            frame.particles.typeid = self._types
+            frame.particles.types = [_name(kind) for kind in range(names)]
         frame.log = {f"manymove/{name}": np.array([value]) for name, value in log.items()}
-        frame.log[_BOX] = np.array(self._box, dtype=np.float64)
-        frame.log[_DIAMETER] = np.array([self._diameter], dtype=np.float64)
+        frame.log |= self._log
         self._file.append(frame)
         self._file.flush()  # so that the frame is not lost if the process is killed
         self._frames += 1

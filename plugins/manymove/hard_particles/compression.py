@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Random packings of hard spheres and mixtures: particles that grow between runs of Monte Carlo."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from manymove import _core
+from manymove.hard_particles.crystals import simple_sites
+from manymove.hard_particles.sizes import Sizes
+
+MAX_RANDOM = {2: 0.72, 3: 0.60}  # packing fraction, by the number of dimensions
+_MELTS = {2: 0.30, 3: 0.20}  # packing fraction at which a lattice melts at once
+_JAMMED = {2: 0.84, 3: 0.64}  # packing fraction of random packings of equal particles
+# Packings are left with this gap, so that rounding to float32 (GSD) makes no overlap in boxes of
+# up to some thousand diameters.
+_GAP = 2e-4
+_GROWTH = 0.02  # of the diameters in a step, at most
+_SMALLEST = 1e-4  # growth of a step at which a packing is given up
+_MELTING_SWEEPS = 200
+_SWEEPS = 20  # between two steps
+
+
+def random_configuration(
+    make: Callable[..., Any],
+    N: int,
+    packing_fraction: float,
+    given: Sizes,
+    shape: tuple[float, ...],
+    *,
+    seed: int,
+    interrupted: Callable[[], bool] | None = None,
+    **place: Any,
+) -> tuple[np.ndarray, tuple[float, ...]]:
+    """Random configuration of particles of any sizes without overlaps.
+
+    The particles start as small ones on random sites of a simple lattice, which melts within a
+    short run of Monte Carlo. Then they grow in steps of 2 % at most. Each step pushes the new
+    overlaps apart and is followed by 20 sweeps of Monte Carlo, so that the particles are nearly at
+    equilibrium on the way. The configuration has to be equilibrated; it is not a sample of the
+    ensemble.
+
+    Args:
+        make: class of the particles.
+        N: number of particles.
+        packing_fraction: packing fraction, up to 0.60 in three dimensions and 0.72 in two.
+        given: sizes of the particles.
+        shape: ratios of the edges of the box.
+        seed: seed of the random numbers.
+        interrupted: function that is called between steps; if it returns True, the search ends.
+        place: device and threads of the Monte Carlo, which do not affect the result.
+
+    Returns:
+        positions, float64 (N, D) in [-L/2, L/2), and the box.
+
+    Raises:
+        ValueError: an argument is out of range, or no packing was found.
+        KeyboardInterrupt: `interrupted` returned True.
+    """
+    D = len(shape)
+    check_random(D, packing_fraction)
+    if N < 1:
+        raise ValueError(f"N is {N}; it must be at least 1")
+    if given.count not in (None, N):
+        raise ValueError(f"N is {N}, but there are sizes of {given.count} particles")
+    if not all(math.isfinite(ratio) and ratio > 0 for ratio in shape):
+        raise ValueError(f"the edges of the box have ratios {shape}; they must be positive")
+    volume = float((given.of_each(N) ** D).sum()) * math.pi / (2 * D) / packing_fraction
+    box = tuple(ratio * (volume / math.prod(shape)) ** (1 / D) for ratio in shape)
+    sites = simple_sites(N, box)
+    spacing = min(box[a] / len(np.unique(sites[:, a])) for a in range(D))
+    positions = np.random.default_rng(seed).permutation(sites)[:N]
+    final = 1 + _GAP
+    free = min(spacing / given.largest(), (_MELTS[D] / packing_fraction) ** (1 / D))
+    factor = min(final, free * (1 - 1e-9))
+
+    def moved(positions: np.ndarray, factor: float, sweeps: float, depth: float) -> np.ndarray:
+        if interrupted is not None and interrupted():
+            raise KeyboardInterrupt
+        particles = make(
+            positions, box, **given.scaled(factor).given(), seed=seed, repair_depth=depth, **place
+        )
+        particles.run(sweeps)
+        return particles.positions
+
+    positions = moved(positions, factor, _MELTING_SWEEPS, 0.0)
+    room = (_JAMMED[D] / packing_fraction) ** (1 / D) - 1
+    growth = min(_GROWTH, room / 2) if room > 0 else _GROWTH / 4
+    while factor < final:
+        larger = min(final, factor * (1 + growth))
+        try:
+            positions = moved(positions, larger, _SWEEPS, growth)
+            factor = larger
+        except _core.OverlapError:
+            growth /= 2
+            if growth < _SMALLEST:
+                raise ValueError(
+                    f"found no packing of {N} particles at packing fraction {packing_fraction} in "
+                    f"a periodic box of {' x '.join(f'{edge:.6g}' for edge in box)}: it may not "
+                    "exist for so few or such sizes"
+                ) from None
+    return positions, box
+
+
+def check_random(dimensions: int, packing_fraction: float) -> None:
+    """Refuse a packing fraction that is too high for random packings.
+
+    Raises:
+        ValueError: the packing fraction is too high, or not positive.
+    """
+    if not packing_fraction > 0:
+        raise ValueError(f"packing_fraction is {packing_fraction}; it must be positive")
+    most = MAX_RANDOM[dimensions]
+    if packing_fraction > most:
+        raise ValueError(
+            f"packing_fraction is {packing_fraction}; random packings go up to {most}, start "
+            "denser systems from a crystal"
+        )

@@ -1,0 +1,474 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The common base of `HardDisks` and `HardSpheres`: runs, pressure, checkpoints and tuning."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from contextlib import nullcontext
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from manymove import _core, arguments
+from manymove.analysis.notation import Estimate
+from manymove.analysis.pressure import PressureEstimate, blocking_error, estimate
+from manymove.checkpoint import PathLike
+from manymove.hard_particles import sizes
+from manymove.hard_particles import tuning as _tuning
+from manymove.hard_particles.checkpoints import read_checkpoint
+from manymove.hard_particles.sampling import PressureSampling
+from manymove.hard_particles.sizes import Sizes
+from manymove.hard_particles.tuning import Tuning
+from manymove.jobs.ranks import Ranks
+from manymove.simulation import Callback, MonteCarlo, counter, parameter
+
+P = TypeVar("P", bound="HardParticles")
+
+# Pairs of a particle in a bin of the histogram, of which a pair is counted once: six neighbors of
+# equal disks; an ample bound for spheres and mixtures.
+_PAIRS = {"equal disks": 3, "others": 32}
+
+
+class HardParticles(MonteCarlo):
+    """Hard particles in a periodic box, moved by checkerboard Monte Carlo; a base class that is not
+    for separate use."""
+
+    _COUNTER = "cycles"
+    _DIMENSIONS: ClassVar[int]
+    _ranks: Ranks | None = None
+    _sizes: Sizes
+
+    def _keep(self, box: Any, given: Sizes, settings: dict[str, Any]) -> None:
+        """Check the settings that all engines have, and keep them with the sizes."""
+        self._sizes = given
+        self._parameters: dict[str, Any] = {
+            "box": arguments.edges(box, self._DIMENSIONS),
+            "diameter": given.diameter,
+            **(
+                {"contacts": None if given.contacts is None else given.contacts.tolist()}
+                if self._general
+                else {}
+            ),
+            **{
+                name: arguments.positive_or_default(name, settings[name])
+                for name in ("max_displacement", "cell_width")
+            },
+            **{
+                name: arguments.count_or_default(name, settings[name])
+                for name in ("moves_per_cell", "rounds", "tile")
+            },
+            "seed": arguments.uint64("seed", settings["seed"]),
+            "first_cycle": arguments.uint64("first_cycle", settings["first_cycle"]),
+            "repair_depth": arguments.not_negative("repair_depth", settings["repair_depth"]),
+        }
+
+    @property
+    def _general(self) -> bool:
+        """Whether the engine is that of spheres and mixtures."""
+        return self._DIMENSIONS == 3 or self._sizes.mixed
+
+    def _where(self) -> tuple[dict[str, Any], str, int]:
+        parameters, *place = super()._where()
+        if self._general:
+            arrays = {"diameters": self._sizes.diameters, "types": self._sizes.types}
+            parameters = {**parameters, **arrays, "contacts": self._sizes.contacts}
+        return parameters, *place
+
+    def _adopt(self, engine: Any) -> None:
+        super()._adopt(engine)
+        self._repaired = engine.repair
+        self._grid = engine.grid
+        self._goal = self.trial_moves / self.N  # sweeps requested so far
+        self._per_cycle = 0.0  # trial moves, as last measured
+        self._last_cycle = 0
+        self._sampling: PressureSampling | None = None
+
+    # ---- running ---------------------------------------------------------------------------------
+
+    def run(self, sweeps: float, callback: Callback = None, *, progress: bool = False) -> None:
+        """Run for a number of sweeps, rounded to whole cycles.
+
+        The next call compensates for the rounding, so that many short runs add up to a long one.
+
+        Args:
+            sweeps: number of sweeps of N trial moves each, at least 0.
+            callback: function that is called with this object about every 0.1 s and at the end.
+            progress: show a progress bar. Several ranks must all ask for it; the first shows it.
+
+        Raises:
+            ValueError: sweeps is negative or not finite.
+            KeyboardInterrupt: Ctrl-C, within a second; the state is that after a whole cycle.
+        """
+        if not (math.isfinite(sweeps) and sweeps >= 0):
+            raise ValueError(f"sweeps must be finite and not negative, got {sweeps}")
+        self._goal += sweeps
+        self._run_to(self._goal, callback, progress)
+
+    def run_until(
+        self, sweeps: float, callback: Callback = None, *, progress: bool = False
+    ) -> None:
+        """Run until `self.sweeps` is as close to `sweeps` as whole cycles allow.
+
+        A run that is interrupted and continued ends at the same cycle as an uninterrupted one. The
+        method returns at once if `self.sweeps` is larger already.
+
+        Args:
+            sweeps: number of sweeps of N trial moves each, counted from the first cycle.
+            callback, progress: as in `run`.
+
+        Raises:
+            ValueError: sweeps is not finite.
+            KeyboardInterrupt: as in `run`.
+        """
+        if not math.isfinite(sweeps):
+            raise ValueError(f"sweeps must be finite, got {sweeps}")
+        if sweeps > self.sweeps:
+            self._goal = sweeps
+        self._run_to(sweeps, callback, progress)
+
+    def _run_to(self, sweeps: float, callback: Callback, progress: bool) -> None:
+        try:
+            with self._watched("sweeps", sweeps - self.sweeps, callback, progress) as watch:
+                while (missing := sweeps * self.N - self.trial_moves) > 0.5 * self._cycle_moves():
+                    known = self._per_cycle > 0
+                    cycles = int((0.95 if known else 0.8) * missing / self._cycle_moves()) - 2
+                    self._run_cycles(max(1, cycles), watch)
+        except BaseException:
+            self._goal = self.sweeps
+            raise
+
+    def _cycle_moves(self) -> float:
+        """Number of trial moves in the last cycle if it ran alone, else in an average cycle; an
+        estimate before the first cycle."""
+        if self._last_cycle:
+            return self._last_cycle
+        if self._per_cycle:
+            return self._per_cycle
+        g = self._grid
+        active = math.prod(c - t for c, t in zip(g["cells"], g["tiles"], strict=True))
+        return max(1.0, active * self._engine.occupied() * g["rounds"] * g["moves_per_cell"])
+
+    def run_cycles(self, cycles: int, callback: Callback = None, *, progress: bool = False) -> None:
+        """Run a number of cycles, each with a shift of the grid and `rounds` passes over the sets.
+
+        Args:
+            cycles: number of cycles, at least 0.
+            callback, progress: as in `run`.
+
+        Raises:
+            TypeError: cycles is not an integer.
+            ValueError: cycles is negative.
+            KeyboardInterrupt: as in `run`.
+        """
+        cycles = arguments.steps("cycles", cycles)
+        try:
+            with self._watched("cycles", cycles, callback, progress) as watch:
+                self._run_cycles(cycles, watch)
+        finally:
+            self._goal = self.sweeps
+
+    def _run_cycles(self, cycles: int, callback: Callback) -> None:
+        before, ranks = self.trial_moves, self._ranks
+        with (
+            ranks.collective() if ranks else nullcontext(),
+            ranks.interrupts() if ranks else nullcontext() as check_interrupt,
+        ):
+            for done in self._pieces(cycles, self._engine.run, ranks.first if ranks else int):
+                self._per_cycle = (self.trial_moves - before) / done
+                self._last_cycle = self.trial_moves - before if cycles == 1 else 0
+                if callback is not None and ranks:
+                    ranks.together(lambda: callback(self))
+                elif callback is not None:
+                    callback(self)
+                if ranks:
+                    check_interrupt()
+
+    # ---- properties ------------------------------------------------------------------------------
+
+    cycles: int = counter(
+        0, "Number of cycles done, each with one shift of the grid, counted from `first_cycle`."
+    )
+    box: tuple[float, ...] = parameter("box", "Edges (Lx, Ly) or (Lx, Ly, Lz) of the box.")
+    max_displacement: float = parameter(
+        "max_displacement", "Maximum trial displacement along each axis, as realized.", "_grid"
+    )
+    moves_per_cell: int = parameter(
+        "moves_per_cell", "Number of trial moves per visit of a cell, n_m.", "_grid"
+    )
+    rounds: int = parameter(
+        "rounds", "Number of passes over the sets of cells between two shifts of the grid.", "_grid"
+    )
+    tile: int = parameter("tile", "Maximum width of a tile in cells.", "_grid")
+    cells: tuple[int, ...] = parameter("cells", "Number of cells along each axis.", "_grid")
+
+    @property
+    def diameter(self) -> float:
+        """Diameter of the particles; for a mixture that of a particle with their mean area, or mean
+        volume in three dimensions."""
+        return self._sizes.mean(self._DIMENSIONS)
+
+    @property
+    def diameters(self) -> np.ndarray:
+        """Diameter of each particle, float64 (N,). That of a type is the contact distance of two
+        particles of the type."""
+        return self._sizes.of_each(self.N)
+
+    @property
+    def types(self) -> np.ndarray:
+        """Type of each particle, int32 (N,); zeros unless `types` were given."""
+        given = self._sizes.types
+        return np.zeros(self.N, dtype=np.int32) if given is None else given.copy()
+
+    @property
+    def contacts(self) -> np.ndarray | None:
+        """Table of the contact distances of pairs of types, float64 (T, T); None if only diameters
+        were given."""
+        table = self._sizes.contacts
+        return None if table is None else table.copy()
+
+    @property
+    def packing_fraction(self) -> float:
+        """Part of the box that the particles cover, N pi d^2 / (4 Lx Ly) or N pi d^3 / (6 Lx Ly Lz)
+        with the `diameter` d."""
+        D = self._DIMENSIONS
+        return self.N * math.pi * self.diameter**D / (2 * D * math.prod(self.box))
+
+    @property
+    def sweeps(self) -> float:
+        """Number of sweeps done: trial moves per particle, not counting visits of empty cells."""
+        return self.trial_moves / self.N
+
+    @property
+    def positions(self) -> np.ndarray:
+        """Centers of the particles, float64 (N, D), in the order of the input, in [-L/2, L/2)."""
+        with self._ranks.collective() if self._ranks else nullcontext():
+            return self._engine.positions().reshape(self.N, self._DIMENSIONS)
+
+    @property
+    def repaired(self) -> dict[str, Any]:
+        """Repaired overlaps of the input: their `count`, and the `depth` of the deepest in contact
+        distances."""
+        count, depth = self._repaired
+        return {"count": count, "depth": depth}
+
+    def max_overlap(self) -> float:
+        """Depth of the deepest overlap in contact distances, from `positions` in float64; 0 without
+        overlaps."""
+        return self._engine.max_overlap()
+
+    def density_modes(self) -> np.ndarray:
+        """Fourier components of the density with the longest wavelengths, complex128 (D,).
+
+        Component a is the sum of exp(2 pi i x_a / L_a) over all particles, divided by the root of
+        N. These modes relax by diffusion through the box, more slowly than other properties of a
+        fluid.
+        """
+        phases = self.positions * (2 * np.pi / np.array(self.box))
+        return np.exp(1j * phases).sum(axis=0) / math.sqrt(self.N)
+
+    # ---- pressure --------------------------------------------------------------------------------
+
+    def sample_pressure(self, every: float | None, record: float | None = None) -> None:
+        """Sample the pair distances near contact in the following runs (section 4).
+
+        Args:
+            every: number of sweeps between two samples, rounded to whole cycles (of about 14 sweeps
+                for disks with the default settings); None stops sampling.
+            record: number of sweeps per record, rounded to a whole number of samples; default ten
+                samples. A record of equal disks has at most 2**32 / (3 N) samples, and others have
+                2**32 / (32 N), because its counts are 32-bit integers.
+
+        Raises:
+            ValueError: a number is not positive or not below 1e15.
+        """
+        for name, value in (("every", every), ("record", record)):
+            if value is not None and not 0 < value < 1e15:
+                raise ValueError(f"{name} must be positive and below 1e15 sweeps, got {value}")
+        self._sampling = None
+        if every is None:
+            self._engine.set_sampling(0.0, 0, 0, 0)
+            return
+        sweeps_per_cycle = (self._per_cycle or self._cycle_moves()) / self.N
+        cycles = max(1, round(every / sweeps_per_cycle))
+        samples = 10 if record is None else round(record / sweeps_per_cycle / cycles)
+        pairs = _PAIRS["others" if self._general else "equal disks"]
+        samples = max(1, min(samples, (2**32 - 1) // (pairs * self.N)))
+        kinds = self._sizes.kinds
+        self._sampling = PressureSampling(
+            self._engine,
+            cycles,
+            samples,
+            self.N,
+            self.packing_fraction,
+            self._DIMENSIONS,
+            kinds * (kinds + 1) // 2,
+        )
+
+    def _collected(self) -> PressureSampling:
+        if self._sampling is None:
+            raise RuntimeError("nothing sampled: call sample_pressure(every=...) and run")
+        self._sampling.collect()
+        return self._sampling
+
+    @property
+    def pressure_records(self) -> np.ndarray:
+        """Pressure P* = beta P d^D of each finished record, float64 (K,)."""
+        return self._collected().records
+
+    @property
+    def pressure_sweeps(self) -> np.ndarray:
+        """Number of sweeps at the end of each record, float64 (K,)."""
+        first = self._parameters["first_cycle"]
+        cycles = self._collected().cycles - first
+        return cycles * (self.sweeps / max(1, self.cycles - first))
+
+    @property
+    def pair_histogram(self) -> np.ndarray:
+        """Histogram of the pair distances from contact, uint64 (77,), in bins of 2**-10 contact
+        distances, summed over all finished records; (T (T + 1) / 2, 77) for T types, with the pairs
+        of types in the order (0, 0), (0, 1), ... (1, 1)."""
+        found = self._collected().histogram
+        return found.sum(axis=0) if self._sizes.contacts is None else found.copy()
+
+    @property
+    def pressure(self) -> PressureEstimate:
+        """Pressure P* = beta P d^D with its standard error by blocking of the records (section 4).
+
+        At packing fractions of disks from 0.695 to 0.722 this error is too small for most runs. The
+        command `manymove disks` therefore multiplies it by a factor.
+
+        Raises:
+            RuntimeError: no record is finished.
+        """
+        records = self.pressure_records
+        if not len(records):
+            raise RuntimeError("no pressure record is finished: run longer")
+        return estimate(records)
+
+    @property
+    def contact_values(self) -> dict[tuple[int, int], Estimate]:
+        """Values at contact of the partial pair distribution functions, g_ab(sigma_ab), with their
+        standard errors, by the types (a, b) with a <= b.
+
+        They are normalized by the densities of all particles of a type, so that the pressure is
+        beta P = rho + (S_D / 2 D) sum over a and b of rho_a rho_b sigma_ab^D g_ab(sigma_ab), with
+        S_2 = 2 pi and S_3 = 4 pi.
+
+        Raises:
+            RuntimeError: no record is finished, or the diameters are those of particles, which have
+                no types.
+        """
+        if self._sizes.diameters is not None:
+            raise RuntimeError("contact values are those of types: give types and contacts")
+        found = self._collected().contact_records
+        if not len(found):
+            raise RuntimeError("no pressure record is finished: run longer")
+        T, D = self._sizes.kinds, self._DIMENSIONS
+        counts = np.bincount(self.types, minlength=T).astype(float)
+        table = self._sizes.contacts
+        values = {}
+        pairs_of_types = itertools.combinations_with_replacement(range(T), 2)
+        for k, (a, b) in enumerate(pairs_of_types):
+            contact = self.diameter if table is None else table[a, b]
+            pairs = counts[a] * counts[b] * (0.5 if a == b else 1.0)
+            shell = (2 * math.pi if D == 2 else 4 * math.pi) * contact**D
+            if pairs:
+                records = found[:, k] * math.prod(self.box) / (pairs * shell)
+                values[a, b] = Estimate(float(records.mean()), blocking_error(records)[0])
+        return values
+
+    # ---- checkpoints -----------------------------------------------------------------------------
+
+    def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        chosen = ("max_displacement", "moves_per_cell", "rounds", "tile")  # for the defaults
+        header = {
+            "parameters": {
+                **self._parameters,
+                **{name: self._grid[name] for name in chosen},
+                "cell_width": self._parameters["cell_width"] or self._sizes.largest(),
+            },
+            "particles": self.N,
+            "origin": state["origin"],
+            "goal": self._goal,
+            "per_cycle": self._per_cycle,
+            "last_cycle": self._last_cycle,
+        }
+        arrays = {"cells": state["cells"], "ids": state["ids"]}
+        each = {"diameters": self._sizes.diameters, "types": self._sizes.types}
+        return header, arrays | {name: v for name, v in each.items() if v is not None}
+
+    def _restore(self, path: PathLike) -> None:
+        state, particles, self._parameters, run = read_checkpoint(path, self._KIND)
+        self._sizes = sizes.of_checkpoint(self._parameters, state)
+        make = _core.HardSpheres if self._general else _core.HardDisks
+        self._adopt(make.from_snapshot(state, particles, *self._where()))
+        self._proceed(run)
+
+    def _proceed(self, run: dict[str, float]) -> None:
+        """Restore the progress of the run of a checkpoint."""
+        self._goal, self._per_cycle = run["goal"], run["per_cycle"]
+        self._last_cycle = run["last_cycle"]
+
+    # ---- tuning ----------------------------------------------------------------------------------
+
+    def _slow(self) -> np.ndarray:
+        """The slow quantities of which `tune` measures the autocorrelation time."""
+        return self.density_modes()
+
+    def _with(self: P, max_displacement: float, moves_per_cell: int, per_shift: int) -> P:
+        """A simulation of the same particles with other settings."""
+        of_sizes = ("diameter", "contacts")
+        settings = {
+            **{name: v for name, v in self._parameters.items() if name not in of_sizes},
+            **self._sizes.given(),
+            "max_displacement": max_displacement,
+            "moves_per_cell": moves_per_cell,
+            "rounds": min(16, max(1, per_shift // moves_per_cell)),
+            "tile": self.tile,
+            "cell_width": self._parameters["cell_width"] or None,
+            "first_cycle": 0,
+        }
+        place = {"device": self._device, "threads": self._threads or None}
+        return type(self)(self.positions, **settings, **place)
+
+    def tune(
+        self,
+        max_displacements: Iterable[float] = (0.08, 0.12, 0.16, 0.2, 0.26),
+        moves_per_cell: Iterable[int] = (4, 8, 16),
+        *,
+        sweeps: float = 20000,
+        every: float | None = None,
+    ) -> list[Tuning]:
+        """Find and adopt the displacement and n_m that decorrelate fastest in wall time (section
+        3.3), before a production run.
+
+        As in the paper: displacements are compared at the present n_m, then values of n_m at the
+        best displacement, each by the autocorrelation time of a slow quantity: the global psi_6 of
+        equal disks, otherwise `density_modes`. `rounds` follows n_m, so that a particle has about
+        as many trial moves between two shifts as before. The particles keep their positions; the
+        counters start from zero.
+
+        Args:
+            max_displacements: values of the maximum displacement in diameters.
+            moves_per_cell: values of n_m.
+            sweeps: number of sweeps for each setting; at least fifty autocorrelation times are
+                needed for a reliable result.
+            every: number of sweeps between two values of the slow quantity; default a thousandth
+                of `sweeps`.
+
+        Returns:
+            All settings, the adopted one first.
+
+        Raises:
+            ValueError: a value is missing or out of range, or several ranks share the system.
+        """
+        if self._ranks is not None:
+            raise ValueError("tune works on one rank: tune a smaller system, then divide")
+        chosen, tried = _tuning.tune(
+            self, self._with, max_displacements, moves_per_cell, sweeps, every
+        )
+        self._parameters = chosen._parameters
+        self._adopt(chosen._engine)
+        return tried

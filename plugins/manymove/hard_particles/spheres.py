@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Massively parallel Monte Carlo (MPMC) of hard spheres and their mixtures in three dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from manymove import _core, arguments
+from manymove.checkpoint import PathLike
+from manymove.hard_particles import sizes
+from manymove.hard_particles.compression import random_configuration
+from manymove.hard_particles.crystals import crystal
+from manymove.hard_particles.particles import HardParticles
+
+
+class HardSpheres(HardParticles):
+    """Hard spheres in a periodic box, moved by checkerboard Monte Carlo in three dimensions.
+
+    The box is divided into cells at least a diameter wide, the cells form eight sets, and all cells
+    of a set are updated at the same time. A *cycle* consists of `rounds` passes over the sets and a
+    random shift of the grid. A *sweep* is N trial moves, one per sphere on average. The trajectory
+    is a function of the input and the seed, the same on every CPU and GPU.
+
+    Equal spheres have a `diameter`. Mixtures have either `diameters` of the spheres, or `types`
+    with a table of `contacts`, which gives partial contact values as well.
+
+    Args:
+        positions: centers of the spheres, (N, 3), in [-L/2, L/2]: a float32 or float64 array, a
+            list of points, or an object with DLPack or ``__cuda_array_interface__``, which is read
+            after the work of the CUDA stream that it names. A C-contiguous float64 array in host
+            memory is not copied; arrays on a device must be C-contiguous.
+        box: edges (Lx, Ly, Lz), at least three diameters each (of the largest spheres); the origin
+            is at the center.
+        diameter: diameter d of equal spheres.
+        diameters: diameters of the spheres of a mixture, (N,). Two spheres are in contact at the
+            mean of their diameters.
+        types: type of each sphere of a mixture with `contacts`, integers (N,) from 0.
+        contacts: contact distances of the pairs of types, (T, T). They need not be additive.
+        max_displacement: maximum trial displacement along each axis; moves are uniform in a cube.
+            The default follows from the diameter. The value is rounded.
+        moves_per_cell: number of trial moves per visit of a cell, n_m.
+        rounds: number of passes over the eight sets in a cycle.
+        tile: maximum width of a tile in cells. A GPU block or a CPU thread works on one tile during
+            a cycle, and the first column, row and layer of the tile are frozen for that cycle. The
+            default follows from N.
+        cell_width: desired width of a cell, at least the largest contact distance.
+        seed: seed of the random number generator, an integer in [0, 2**64).
+        first_cycle: value of `cycles` at the start. Random numbers belong to a seed and a cycle. A
+            run that continues from positions instead of a checkpoint should therefore start with
+            the `cycles` at which the last run ended.
+        device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
+        threads: number of threads of the CPU engine; default all cores.
+        repair_depth: depth in contact distances up to which overlaps in the input are repaired by
+            pushing spheres apart, and reported in `repaired`. float32 files of large boxes have
+            such overlaps.
+
+    Raises:
+        OverlapError: (a ValueError) two spheres overlap by more than `repair_depth`, or cannot be
+            pushed apart; the message names the worst pair and its depth.
+        ValueError: a bad box, diameter, position (outside, NaN), shape, setting or device.
+        TypeError: positions are neither a list nor an array of float32 or float64; `comm` is given,
+            because a system of spheres runs on one rank.
+        MemoryError: the device does not have enough memory.
+
+    An object must not be used by several threads at the same time; different objects may be.
+    """
+
+    _KIND = "hard spheres"
+    _DIMENSIONS = 3
+
+    def __init__(
+        self,
+        positions: Any,
+        box: tuple[float, float, float],
+        diameter: float = 1.0,
+        *,
+        diameters: Any = None,
+        types: Any = None,
+        contacts: Any = None,
+        max_displacement: float | None = None,
+        moves_per_cell: int | None = None,
+        rounds: int | None = None,
+        tile: int | None = None,
+        cell_width: float | None = None,
+        seed: int,
+        first_cycle: int = 0,
+        device: str = "auto",
+        threads: int | None = None,
+        repair_depth: float = 1e-4,
+        comm: None = None,
+    ) -> None:
+        settings = dict(locals())
+        if comm is not None:
+            raise TypeError("comm: hard spheres run on one rank; HardDisks can share a system")
+        self._keep(box, sizes.read(diameter, diameters, types, contacts), settings)
+        self._settle(device, threads)
+        make = _core.HardSpheres.from_positions
+        self._adopt(make(arguments.positions(positions), *self._where()))
+
+    # ---- starts ----------------------------------------------------------------------------------
+
+    @classmethod
+    def random(
+        cls,
+        N: int,
+        packing_fraction: float,
+        *,
+        seed: int,
+        diameter: float = 1.0,
+        diameters: Any = None,
+        types: Any = None,
+        contacts: Any = None,
+        aspect_ratios: tuple[float, float, float] = (1.0, 1.0, 1.0),
+        **options: Any,
+    ) -> HardSpheres:
+        """Create spheres at random positions without overlaps, which have to be equilibrated.
+
+        Small spheres on random sites of a simple cubic lattice melt and then grow in steps of 2 %
+        at most. Each step pushes the new overlaps apart and is followed by 20 sweeps of Monte
+        Carlo.
+
+        Args:
+            N: number of spheres.
+            packing_fraction: packing fraction, up to 0.60.
+            seed: seed of the positions and of the trajectory.
+            diameter, diameters, types, contacts: sizes of the spheres, as for the class.
+            aspect_ratios: ratios of the edges of the box.
+            options: the other arguments of the class.
+
+        Raises:
+            ValueError: the packing fraction is too high (`fcc` makes crystals), or an error of the
+                class.
+        """
+        given = sizes.read(diameter, diameters, types, contacts)
+        place = {name: options[name] for name in ("device", "threads") if name in options}
+        positions, box = random_configuration(
+            cls, N, packing_fraction, given, aspect_ratios, seed=seed, **place
+        )
+        return cls(positions, box, **given.given(), seed=seed, **options)
+
+    @classmethod
+    def fcc(
+        cls, N: int, packing_fraction: float, *, seed: int, diameter: float = 1.0, **options: Any
+    ) -> HardSpheres:
+        """Create a face-centered cubic crystal, whose unit cell has four spheres.
+
+        Args:
+            N: number of spheres, four times a product of three numbers of similar size.
+            packing_fraction: packing fraction N pi d^3 / (6 Lx Ly Lz), up to 0.7405.
+            seed: seed of the trajectory.
+            diameter: diameter of the spheres.
+            options: the other arguments of the class.
+
+        Raises:
+            ValueError: an error of `manymove.fcc_packing` or of the class.
+        """
+        return cls._crystal("fcc", N, packing_fraction, diameter, seed, options)
+
+    @classmethod
+    def hcp(
+        cls, N: int, packing_fraction: float, *, seed: int, diameter: float = 1.0, **options: Any
+    ) -> HardSpheres:
+        """Create a hexagonal close-packed crystal, whose orthorhombic cell has four spheres.
+
+        The arguments and errors are those of `fcc`.
+        """
+        return cls._crystal("hcp", N, packing_fraction, diameter, seed, options)
+
+    @classmethod
+    def bcc(
+        cls, N: int, packing_fraction: float, *, seed: int, diameter: float = 1.0, **options: Any
+    ) -> HardSpheres:
+        """Create a body-centered cubic crystal, whose unit cell has two spheres.
+
+        Hard spheres are mechanically unstable in this crystal. The packing fraction is at most
+        0.6802. The other arguments and the errors are those of `fcc`.
+        """
+        return cls._crystal("bcc", N, packing_fraction, diameter, seed, options)
+
+    @classmethod
+    def _crystal(
+        cls,
+        kind: str,
+        N: int,
+        packing_fraction: float,
+        diameter: float,
+        seed: int,
+        options: dict[str, Any],
+    ) -> HardSpheres:
+        positions, box = crystal(kind, N, packing_fraction, diameter)
+        return cls(positions, box, diameter, seed=seed, **options)
+
+    @classmethod
+    def from_gsd(
+        cls,
+        path: PathLike,
+        frame: int = -1,
+        *,
+        seed: int,
+        diameter: float | None = None,
+        **options: Any,
+    ) -> HardSpheres:
+        """Create the spheres of a frame of a GSD file, in a rectangular box.
+
+        Several types with one diameter each become `types` with the means of their diameters as
+        `contacts`, unless the file has a table of a `TrajectoryWriter`. Otherwise different
+        diameters become `diameters`.
+
+        Args:
+            path: path of a file with the schema of HOOMD-blue.
+            frame: index of the frame; negative numbers count from the end.
+            seed: seed of the trajectory.
+            diameter: diameter of all spheres; by default the sizes are those of the file.
+            options: the other arguments of the class.
+
+        Raises:
+            FileNotFoundError, ValueError: an error of `manymove.io.read_frame` or of the class.
+        """
+        from manymove.io import read_frame
+
+        found = read_frame(path, frame, dimensions=3)
+        given = sizes.of_frame(found).given() if diameter is None else {"diameter": diameter}
+        return cls(found.positions, found.box, **given, seed=seed, **options)
