@@ -21,8 +21,9 @@ from pathlib import Path
 import manymove
 from manymove import (
     METHANE, Adsorbate, Adsorption, DPDFluid, Electrolyte, Estimate, Framework, HardDisks,
-    IonOverlapError, OverlapError, PairCorrelations, PressureEstimate, Profile, RankLost, Salt,
-    Species, Tuning, hexagonal_packing, random_packing, read_framework, square_packing,
+    HardSpheres, IonOverlapError, OverlapError, PairCorrelations, PressureEstimate, Profile,
+    RankLost, Salt, Species, Tuning, bcc_packing, fcc_packing, hcp_packing, hexagonal_packing,
+    random_packing, read_framework, square_packing,
 )
 from manymove.analysis import autocorrelation_time, charge_density
 from manymove.io import Frame, TrajectoryWriter, read_frame
@@ -55,6 +56,23 @@ def hard_disks(folder: Path) -> float:
         positions, edges = packing
         HardDisks(positions, edges, seed=1)
     return float(pressure) + pressure.error + tried[0].acceptance + frame.diameter + from_file.N
+
+
+def hard_spheres(folder: Path) -> float:
+    spheres = HardSpheres.random(64, 0.4, types=[0] * 32 + [1] * 32, contacts=[[1, 1.2], [1.2, 1]],
+                                 seed=1, device="cpu")
+    spheres.sample_pressure(every=1)
+    spheres.run(10, callback=lambda one: print(one.cycles), progress=True)
+    pressure: PressureEstimate = spheres.pressure
+    contact: Estimate = spheres.contact_values[0, 1]
+    tried: list[Tuning] = spheres.tune(sweeps=100)
+    lx, _, _ = spheres.box
+    again: HardSpheres = HardSpheres.from_gsd(folder / "spheres.gsd", seed=1)
+    for packing in (fcc_packing(108, 0.5), hcp_packing(128, 0.5), bcc_packing(128, 0.5)):
+        positions, edges = packing
+        HardSpheres(positions, edges, seed=1)
+    crystal: HardSpheres = HardSpheres.fcc(108, 0.55, seed=1)
+    return float(pressure) + float(contact) + tried[0].acceptance + lx + again.N + crystal.N
 
 
 def electrolyte(folder: Path) -> float:

@@ -39,6 +39,7 @@ app.add_typer(bench.app, name="bench")
 # Exit code of a job that has reported its interruption. Typer returns 130 for Ctrl-C elsewhere.
 STOPPED = -1
 PAPER_FRACTIONS = (0.698, 0.702, 0.706, 0.710, 0.714, 0.718)
+SPHERE_FRACTIONS = (0.1, 0.2, 0.3, 0.4, 0.45, 0.49)
 
 
 def _settings(kind: Any, given: dict[str, Any], /, **others: Any) -> Any:
@@ -58,6 +59,9 @@ def disks(
     output: Path = Path("out/disks"),
     input_: Path | None = None,
     start: str = "random",
+    diameters: tuple[float, ...] | None = None,
+    fractions: tuple[float, ...] | None = None,
+    contacts: tuple[float, ...] | None = None,
     replicas: int | None = None,
     decompose: bool = False,
     max_displacement: float | None = None,
@@ -80,42 +84,105 @@ def disks(
       manymove disks --equation-of-state --packing-fractions 0.5,0.6,0.65
     """
     options = gathered(locals())
-    from manymove.hard_particles import job
     from manymove.hard_particles.replica import Settings
+
+    return _hard_particles(Settings, options, 65536, 0.698, PAPER_FRACTIONS)
+
+
+@command(
+    app, "sweeps equilibrate device threads checkpoint_every frames packing_fractions", simulation
+)
+def spheres(
+    particles: int | None = None,
+    packing_fraction: float | None = None,
+    sweeps: int = 20000,
+    equilibrate: int = 5000,
+    output: Path = Path("out/spheres"),
+    input_: Path | None = None,
+    start: str = "random",
+    diameters: tuple[float, ...] | None = None,
+    fractions: tuple[float, ...] | None = None,
+    contacts: tuple[float, ...] | None = None,
+    replicas: int | None = None,
+    max_displacement: float | None = None,
+    moves_per_cell: int | None = None,
+    frames: int = 10,
+    equation_of_state: bool = False,
+    packing_fractions: tuple[float, ...] | None = None,
+    **common: Any,
+) -> int:
+    """Simulate hard spheres and measure their pressure P* = beta P d^3.
+
+    Writes summary.json, pressure.csv, trajectory.gsd, checkpoints and pictures into --output.
+    Ctrl-C stops the run within a second and writes everything but the pictures; --resume continues
+    it. Under "mpirun -n R" there are R replicas. With --diameters or --contacts the spheres are a
+    mixture, whose d^3 is the mean of the cubes of the diameters.
+
+    Examples:
+      manymove spheres --particles 4096 --packing-fraction 0.45 --sweeps 5000
+      manymove spheres --start fcc --particles 4000 --packing-fraction 0.55
+      manymove spheres --diameters 1,1.4 --fractions 0.7,0.3 --packing-fraction 0.5
+      manymove spheres --equation-of-state --packing-fractions 0.2,0.3,0.4
+    """
+    options = gathered(locals())
+    from manymove.hard_particles.replica import SphereSettings
+
+    return _hard_particles(SphereSettings, options, 65536, 0.49, SPHERE_FRACTIONS)
+
+
+def _hard_particles(
+    kind: Any,
+    options: dict[str, Any],
+    particles: int,
+    packing_fraction: float,
+    packing_fractions: tuple[float, ...],
+) -> int:
+    """Run the job of `disks` or `spheres`.
+
+    Args:
+        kind: class of the settings.
+        options: options of the command.
+        particles, packing_fraction, packing_fractions: defaults of these options.
+    """
+    from manymove.hard_particles import job
+    from manymove.hard_particles.mixtures import table_of
     from manymove.jobs.world import World
 
     world = World.connect()
+    input_, output = options["input_"], options["output"]
+    name = kind.kind.particles
+    sizes = [options[key] for key in ("diameters", "fractions", "contacts")]
+    if input_ is not None and any(given is not None for given in sizes):
+        raise ValueError("--input has the sizes of the particles: leave out those of a mixture")
+    mixture = table_of(*sizes)
     if input_ is not None and not options["resume"]:
-        particles, packing_fraction = _of_input(input_, particles, packing_fraction)
-    options |= {"particles": particles, "packing_fraction": packing_fraction}
-    if replicas is None:
-        options["replicas"] = 1 if decompose else world.size
-    settings = _settings(
-        Settings,
-        options,
-        input=input_,
-        given=to_store(options),
-        folder=output,
-        particles=65536 if particles is None else particles,
-        packing_fraction=0.698 if packing_fraction is None else packing_fraction,
-    )
-    if packing_fractions is not None and not equation_of_state:
+        options |= _of_input(
+            input_, options["particles"], options["packing_fraction"], kind.kind.dimensions, name
+        )
+    if options["replicas"] is None:
+        options["replicas"] = 1 if options.get("decompose") else world.size
+    stored = to_store(options)
+    given = options["packing_fraction"]
+    defaults = {"particles": particles, "packing_fraction": packing_fraction}
+    options |= {key: value for key, value in defaults.items() if options[key] is None}
+    settings = _settings(kind, options, input=input_, given=stored, folder=output, mixture=mixture)
+    if options["packing_fractions"] is not None and not options["equation_of_state"]:
         raise ValueError("--packing-fractions is for --equation-of-state")
-    if equation_of_state:
-        if input_ is not None or packing_fraction is not None:
+    if options["equation_of_state"]:
+        if input_ is not None or given is not None:
             raise ValueError(
                 "--equation-of-state takes --packing-fractions, not --packing-fraction or --input"
             )
         runs = [
             replace(settings, packing_fraction=phi, output=output / f"packing_fraction_{phi:g}")
-            for phi in packing_fractions or PAPER_FRACTIONS
+            for phi in options["packing_fractions"] or packing_fractions
         ]
         summary, _ = job.run_equation_of_state(runs, output, world)
         text = job.equation_of_state_table(summary)
     else:
         summary, _ = job.run(settings, world)
-        text = job.table(summary)
-    return _end("disks", text, summary, output, options["quiet"] or world.rank > 0)
+        text = job.table(summary, name)
+    return _end(name, text, summary, output, options["quiet"] or world.rank > 0)
 
 
 @command(app, "steps device threads ranks checkpoint_every")
@@ -333,27 +400,31 @@ def _end(name: str, table: str, summary: dict[str, Any], output: Path, quiet: bo
 
 
 def _of_input(
-    path: Path, particles: int | None, packing_fraction: float | None
-) -> tuple[int, float]:
-    """Number of disks and packing fraction of a file. Options that contradict it are refused."""
+    path: Path, particles: int | None, packing_fraction: float | None, dimensions: int, name: str
+) -> dict[str, Any]:
+    """Number of particles and packing fraction of a file. Options that contradict it are
+    refused."""
+    from manymove.hard_particles.sizes import of_frame
     from manymove.io import read_frame
 
     with of_option("--input"):
-        frame = read_frame(path)
-    if len(frame.types) > 1:
+        frame = read_frame(path, dimensions=dimensions, mixtures=True)
+    sizes = of_frame(frame)
+    if len(frame.types) > 1 and not sizes.mixed:
         say(
             f"--input {path} has particles of the types {', '.join(frame.types)}; all have one "
-            "diameter and are simulated as one kind of disks"
+            f"diameter and are simulated as one kind of {name}"
         )
     count = len(frame.positions)
-    fraction = count * math.pi * frame.diameter**2 / (4 * frame.box[0] * frame.box[1])
+    covered = (sizes.of_each(count) ** dimensions).sum() * math.pi / (2 * dimensions)
+    fraction = float(covered) / math.prod(frame.box)
     if particles not in (None, count):
-        raise ValueError(f"--particles is {particles}, but {path} has {count} disks")
+        raise ValueError(f"--particles is {particles}, but {path} has {count} {name}")
     if packing_fraction is not None and abs(packing_fraction - fraction) > 1e-4:
         raise ValueError(
             f"--packing-fraction is {packing_fraction}, but that of {path} is {fraction:.6f}"
         )
-    return count, fraction
+    return {"particles": count, "packing_fraction": fraction}
 
 
 @command(app)

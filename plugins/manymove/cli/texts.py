@@ -10,8 +10,16 @@ HELP = {
     # ---- what is simulated
     "particles": "Number of particles N (default 65536, or that of --input).",
     "packing_fraction": "Packing fraction N pi d^2 / (4 Lx Ly) (default 0.698, or from --input).",
+    "spheres.packing_fraction": "Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres "
+    "(default 0.49, or from --input).",
     "input": "GSD file whose last frame is the initial configuration.",
     "start": "Initial configuration without --input: random, hexagonal or square.",
+    "spheres.start": "Initial configuration without --input: random, fcc, hcp or bcc.",
+    "disks.diameters": "Diameters of the types of a mixture (default equal disks).",
+    "spheres.diameters": "Diameters of the types of a mixture (default equal spheres).",
+    "fractions": "Number fractions of the types of a mixture (default equal).",
+    "contacts": "Contact distances of the pairs of types 0-0, 0-1, ... 1-1 of a mixture, for "
+    "mixtures that are not additive.",
     "ions": "Number of ions N of both species.",
     "valences": "Valences of the two species.",
     "diameter": "Diameter of all ions in angstrom (default 7.5).",
@@ -37,12 +45,15 @@ HELP = {
     "sweeps": "Length of the measurement in sweeps of N trial moves each.",
     "disks.sweeps": "Length of the measurement in sweeps of N trial moves each, rounded up "
     "to whole cycles of about 14 sweeps.",
+    "spheres.sweeps": "Length of the measurement in sweeps of N trial moves each, rounded up "
+    "to whole cycles.",
     "steps": "Length of the measurement in steps.",
     "equilibrate": "Length of the equilibration in sweeps, or in steps for adsorption and DPD.",
     "isotherm": "Gas pressures of an isotherm in bar. Each point continues from the previous one "
     "and equilibrates in rounds of doubling length until its loading agrees with test molecules.",
     "equation_of_state": "Simulate several packing fractions and plot P* against them.",
     "packing_fractions": "Packing fractions of --equation-of-state (default 0.698 to 0.718).",
+    "spheres.packing_fractions": "Packing fractions of --equation-of-state (default 0.1 to 0.49).",
     "max_displacement": "Maximum trial displacement along each axis, in diameters (default 0.16).",
     "electrolyte.max_displacement": "Maximum trial displacement along each axis, in angstrom "
     "(default radius / 3 or L / 6).",

@@ -10,6 +10,17 @@ import numpy as np
 
 from manymove import arguments, checkpoint
 
+# The arrays of a checkpoint: those of equal disks, those of the engine of spheres and mixtures, and
+# the sizes of the particles of a mixture.
+_TYPES = {
+    "cells": np.float32,
+    "ids": np.int32,
+    "places": np.int64,
+    "diameters": np.float64,
+    "types": np.int32,
+}
+_SIZES = {"diameters", "types"}
+
 
 def read_checkpoint(
     path: checkpoint.PathLike, kind: str
@@ -20,15 +31,12 @@ def read_checkpoint(
         OSError: the file cannot be read.
         ValueError: the file is not a checkpoint of this kind, or it is damaged.
     """
-    header, arrays = checkpoint.read(
-        path,
-        kind,
-        {"cells": np.float32, "ids": np.int32},
-        {"diameters": np.float64, "types": np.int32},
-    )
+    header, arrays = checkpoint.read(path, kind, {}, _TYPES)
     with checkpoint.refused(path, kind):
+        general = kind == "hard spheres" or bool(_SIZES & arrays.keys())
         state: dict[str, Any] = {
-            **arrays,
+            **{name: arrays[name] for name in (("places",) if general else ("cells", "ids"))},
+            **{name: arrays[name] for name in _SIZES & arrays.keys()},
             "counters": tuple(header["counters"]),
             "origin": tuple(header["origin"]),
         }

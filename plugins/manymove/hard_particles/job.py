@@ -1,4 +1,4 @@
-"""The job behind `manymove disks`: replicas of hard disks, pooled and written out."""
+"""The job of `manymove disks` and `manymove spheres`: replicas, pooled and written out."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from manymove.analysis import pressure
+from manymove.analysis import pressure, reference, sphere_reference
 from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.notation import with_error
-from manymove.analysis.reference import literature_pressure, published, published_pressure
+from manymove.hard_particles.kinds import DISKS, literature_pressure
 from manymove.hard_particles.replica import Replica, Result, Settings
 from manymove.io import Frame, read_frame
 from manymove.jobs import figures, replica, report
@@ -48,7 +48,7 @@ def _share(settings: Settings, world: World, ranks: Ranks | None) -> list[Result
         world,
         mine,
         lambda *where: Replica(*where, frame, ranks),
-        f"{settings.particles:,} disks at {settings.packing_fraction:.4g}",
+        f"{settings.particles:,} {settings.kind.particles} at {settings.packing_fraction:.4g}",
         (settings.sweeps + settings.equilibrate) * settings.particles * len(mine),
     )
     return [] if ranks and world.rank > 0 else results
@@ -58,7 +58,7 @@ def _start(settings: Settings) -> Frame | None:
     """The requested initial configuration."""
     if settings.input is None or settings.resume:
         return None
-    return read_frame(settings.input)
+    return read_frame(settings.input, dimensions=settings.kind.dimensions, mixtures=True)
 
 
 def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str, Any]:
@@ -73,16 +73,22 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         min(r.sweeps for r in results),
         "sweeps",
         {
-            "psi_6": psi6_time([r.psi6_course for r in started]),
-            "psi_6 as tabulated near freezing": known_relaxation(
-                settings.particles, settings.packing_fraction
+            _order(settings, first): relaxation_of([r.course for r in started]),
+            "psi_6 as tabulated near freezing": (
+                known_relaxation(settings.particles, settings.packing_fraction)
+                if _equal_disks(settings)
+                else None
             ),
         },
         [("P*", number(drift), number(drift_error), "")],
         pooled.plateau if pooled else None,
     )
-    paper = published_pressure(settings.particles, settings.packing_fraction)
-    literature = literature_pressure(settings.particles, settings.packing_fraction)
+    paper = (
+        reference.published_pressure(settings.particles, settings.packing_fraction)
+        if _equal_disks(settings)
+        else None
+    )
+    literature = _literature(settings, first)
     return {
         "pressure": pooled.value if pooled else None,
         "pressure_error": number(pooled.error) if pooled else None,
@@ -91,13 +97,13 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "pressure_drift_error": number(drift_error),
         "pressure_records": pooled.records if pooled else 0,
         **relaxation,
-        "near_freezing": _near_freezing(settings.packing_fraction),
-        "pressure_error_factor": error_factor(
-            settings.particles, settings.packing_fraction, min(r.sweeps for r in results)
-        ),
+        "near_freezing": _equal_disks(settings) and _near_freezing(settings.packing_fraction),
+        "pressure_error_factor": _factor(settings, min(r.sweeps for r in results)),
         "paper_pressure": list(paper) if paper else None,
         "literature_pressure": list(literature) if literature else None,
         "packing_fraction": settings.packing_fraction,
+        "contact_values": _contact_values(started),
+        "contacts": None if settings.mixture is None else [list(row) for row in settings.mixture],
         "N": settings.particles,
         "box": list(first.box),
         "diameter": first.diameter,
@@ -119,24 +125,63 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
     }
 
 
-def psi6_time(courses: list[np.ndarray]) -> float | None:
-    """Relaxation time of the global psi_6 in sweeps, or of its modulus if it has a direction."""
+def relaxation_of(courses: list[np.ndarray]) -> float | None:
+    """Relaxation time in sweeps of slow quantities with mean 0, or of the modulus of a single one,
+    the global psi_6, if it has a direction.
+
+    Args:
+        courses: for each replica the sweeps and the real and imaginary parts, (n, 1 + 2 K).
+    """
     n = min((len(course) for course in courses), default=0)
     if n < 2:
         return None
     ends = np.linspace(courses[0][0, 0], courses[0][n - 1, 0], n)  # a longer run has longer steps
     series = []
     for course in courses:
-        parts = (np.interp(ends, course[:n, 0], course[:n, part]) for part in (1, 2))
-        series.append(next(parts) + 1j * next(parts))
-    if abs(np.mean(np.abs(series))) > 0.5:
+        parts = [np.interp(ends, course[:n, 0], column[:n]) for column in course.T[1:]]
+        series += [re + 1j * im for re, im in zip(parts[::2], parts[1::2], strict=True)]
+    if len(series) == len(courses) and abs(np.mean(np.abs(series))) > 0.5:
         return relaxation_time([np.abs(each) for each in series], ends[1] - ends[0])
     return relaxation_time(series, ends[1] - ends[0], mean=0.0)
 
 
+def _order(settings: Settings, first: Result) -> str:
+    """Name of the slow quantities."""
+    mixed = first.sizes is not None and first.sizes.mixed
+    return "density modes" if mixed else settings.kind.order
+
+
+def _literature(settings: Settings, first: Result) -> tuple[float, float | None] | None:
+    start = settings.start if settings.input is None else None
+    return literature_pressure(
+        settings.kind,
+        settings.particles,
+        settings.packing_fraction,
+        start,
+        first.sizes or settings.sizes,
+    )
+
+
+def _contact_values(started: list[Result]) -> list[dict[str, Any]]:
+    """The contact values of the pairs of types, which are averages over the replicas."""
+    found = [r.contact_values for r in started if r.contact_values]
+    if not found:
+        return []
+    entries = []
+    for pair in found[0]:
+        value = float(np.mean([values[pair].value for values in found]))
+        error = math.sqrt(sum(values[pair].error ** 2 for values in found)) / len(found)
+        entries.append({"types": list(pair), "value": number(value), "error": number(error)})
+    return entries
+
+
 def _near_freezing(packing_fraction: float) -> bool:
-    """Whether the packing fraction is near the transitions of liquid, hexatic phase and solid."""
+    """Whether disks are near the transitions of liquid, hexatic phase and solid."""
     return 0.695 <= packing_fraction <= 0.722
+
+
+def _equal_disks(settings: Settings) -> bool:
+    return settings.kind is DISKS and settings.mixture is None
 
 
 def known_relaxation(particles: int, packing_fraction: float) -> float | None:
@@ -162,12 +207,19 @@ def error_factor(particles: int, packing_fraction: float, sweeps: float) -> floa
     return min(3.0, math.sqrt(1 + report.ENOUGH * tau / sweeps))
 
 
+def _factor(settings: Settings, sweeps: float) -> float:
+    """`error_factor` of equal disks; 1 for other particles."""
+    if not _equal_disks(settings):
+        return 1.0
+    return error_factor(settings.particles, settings.packing_fraction, sweeps)
+
+
 def _estimate(settings: Settings, result: Result) -> pressure.PressureEstimate | None:
     """The pressure of a replica; its error contains the factor near freezing."""
     found = result.estimate
     if found is None:
         return None
-    factor = error_factor(settings.particles, settings.packing_fraction, result.sweeps)
+    factor = _factor(settings, result.sweeps)
     return replace(found, error=factor * found.error)
 
 
@@ -212,24 +264,31 @@ def _write_pictures(settings: Settings, measured: list[Result]) -> None:
 
     first = measured[0]
     if first.positions is not None and len(first.positions) > 6:
-        plots.configuration(
-            settings.output / "configuration.png", first.positions, first.box, first.diameter
-        )
+        picture = settings.output / "configuration.png"
+        sizes = first.sizes or settings.sizes
+        if settings.kind is DISKS and not sizes.mixed:
+            plots.configuration(picture, first.positions, first.box, first.diameter)
+        else:
+            plots.slice_of(picture, first.positions, first.box, sizes.of_each(settings.particles))
     plots.pressure_against_sweeps(
         settings.output / "pressure.png",
         [(r.record_sweeps, r.records) for r in measured],
         pressure.pool([found for r in measured if (found := _estimate(settings, r))]),
-        f"{settings.particles:,} hard disks, packing fraction {settings.packing_fraction:.6g}",
-        literature_pressure(settings.particles, settings.packing_fraction),
+        f"{settings.particles:,} hard {settings.kind.particles}, packing fraction "
+        f"{settings.packing_fraction:.6g}",
+        _literature(settings, first),
     )
 
 
-def table(summary: dict[str, Any]) -> str:
+def table(summary: dict[str, Any], particles: str = "disks") -> str:
     """The lines that the command prints at the end."""
     s = summary
-    rows = [("disks", f"{s['N']:,} at packing fraction {s['packing_fraction']:.6g}")]
+    rows = [(particles, f"{s['N']:,} at packing fraction {s['packing_fraction']:.6g}")]
     if s["pressure"] is not None:
         rows.append(("pressure P*", with_error(s["pressure"], s["pressure_error"])))
+    for entry in s["contact_values"]:
+        a, b = entry["types"]
+        rows.append((f"contact value {a}-{b}", with_error(entry["value"], entry["error"])))
     rows += report.warning_rows(s)
     if s["pressure"] is not None and s["pressure_error_factor"] > 1:
         factor = f"the blocking error is multiplied by {s['pressure_error_factor']:.2g}"
@@ -274,7 +333,7 @@ def run_equation_of_state(
         "pressure": [r["pressure"] for r in runs],
         "pressure_error": [r["pressure_error"] for r in runs],
         "status": [report.status(r) for r in runs],
-        "paper": published()["citation"],
+        "paper": _citation(settings[0]),
         "runs": runs,
         **report.made_by(),
     }
@@ -290,8 +349,17 @@ def run_equation_of_state(
 
             if points:
                 picture = output / "equation_of_state.png"
-                plots.equation_of_state(picture, points, settings[0].particles)
+                mixed = settings[0].mixture is not None
+                draw = plots.equation_of_state if settings[0].kind is DISKS else plots.of_spheres
+                draw(picture, points, settings[0].particles, mixed)
     return summary, complete
+
+
+def _citation(settings: Settings) -> str:
+    """The source of the pressures that the table compares with."""
+    if settings.kind is DISKS:
+        return reference.published()["citation"]
+    return sphere_reference.published()["fluid"]["citation"]
 
 
 def equation_of_state_table(summary: dict[str, Any]) -> str:

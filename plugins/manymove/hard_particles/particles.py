@@ -190,7 +190,6 @@ class HardParticles(MonteCarlo):
     cycles: int = counter(
         0, "Number of cycles done, each with one shift of the grid, counted from `first_cycle`."
     )
-    box: tuple[float, ...] = parameter("box", "Edges (Lx, Ly) or (Lx, Ly, Lz) of the box.")
     max_displacement: float = parameter(
         "max_displacement", "Maximum trial displacement along each axis, as realized.", "_grid"
     )
@@ -227,6 +226,11 @@ class HardParticles(MonteCarlo):
         were given."""
         table = self._sizes.contacts
         return None if table is None else table.copy()
+
+    @property
+    def mixed(self) -> bool:
+        """Whether the particles have different sizes."""
+        return self._sizes.mixed
 
     @property
     def packing_fraction(self) -> float:
@@ -295,7 +299,6 @@ class HardParticles(MonteCarlo):
         samples = 10 if record is None else round(record / sweeps_per_cycle / cycles)
         pairs = _PAIRS["others" if self._general else "equal disks"]
         samples = max(1, min(samples, (2**32 - 1) // (pairs * self.N)))
-        kinds = self._sizes.kinds
         self._sampling = PressureSampling(
             self._engine,
             cycles,
@@ -303,7 +306,7 @@ class HardParticles(MonteCarlo):
             self.N,
             self.packing_fraction,
             self._DIMENSIONS,
-            kinds * (kinds + 1) // 2,
+            len(self.pairs_of_types),
         )
 
     def _collected(self) -> PressureSampling:
@@ -348,6 +351,32 @@ class HardParticles(MonteCarlo):
         return estimate(records)
 
     @property
+    def pairs_of_types(self) -> list[tuple[int, int]]:
+        """Pairs of types (a, b) with a <= b, in the order of histograms and contact values."""
+        return list(itertools.combinations_with_replacement(range(self._sizes.kinds), 2))
+
+    @property
+    def contact_value_records(self) -> np.ndarray:
+        """Values at contact of the partial pair distribution functions of each finished record,
+        float64 (K, T (T + 1) / 2), in the order of `pairs_of_types`; NaN for a type without
+        particles.
+
+        Raises:
+            RuntimeError: the diameters are those of particles, which have no types.
+        """
+        if self._sizes.diameters is not None:
+            raise RuntimeError("contact values are those of types: give types and contacts")
+        found = self._collected().contact_records
+        T, D = self._sizes.kinds, self._DIMENSIONS
+        counts = np.bincount(self.types, minlength=T).astype(float)
+        table = np.array([[self.diameter]]) if self.contacts is None else self.contacts
+        a, b = np.array(self.pairs_of_types).T
+        pairs = counts[a] * counts[b] * np.where(a == b, 0.5, 1.0)
+        shells = (2 * math.pi if D == 2 else 4 * math.pi) * table[a, b] ** D
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return found * (math.prod(self.box) / (pairs * shells))
+
+    @property
     def contact_values(self) -> dict[tuple[int, int], Estimate]:
         """Values at contact of the partial pair distribution functions, g_ab(sigma_ab), with their
         standard errors, by the types (a, b) with a <= b.
@@ -360,24 +389,13 @@ class HardParticles(MonteCarlo):
             RuntimeError: no record is finished, or the diameters are those of particles, which have
                 no types.
         """
-        if self._sizes.diameters is not None:
-            raise RuntimeError("contact values are those of types: give types and contacts")
-        found = self._collected().contact_records
-        if not len(found):
+        records = self.contact_value_records
+        if not len(records):
             raise RuntimeError("no pressure record is finished: run longer")
-        T, D = self._sizes.kinds, self._DIMENSIONS
-        counts = np.bincount(self.types, minlength=T).astype(float)
-        table = self._sizes.contacts
-        values = {}
-        pairs_of_types = itertools.combinations_with_replacement(range(T), 2)
-        for k, (a, b) in enumerate(pairs_of_types):
-            contact = self.diameter if table is None else table[a, b]
-            pairs = counts[a] * counts[b] * (0.5 if a == b else 1.0)
-            shell = (2 * math.pi if D == 2 else 4 * math.pi) * contact**D
-            if pairs:
-                records = found[:, k] * math.prod(self.box) / (pairs * shell)
-                values[a, b] = Estimate(float(records.mean()), blocking_error(records)[0])
-        return values
+        return {
+            pair: Estimate(float(column.mean()), blocking_error(column)[0])
+            for pair, column in zip(self.pairs_of_types, records.T, strict=True)
+        }
 
     # ---- checkpoints -----------------------------------------------------------------------------
 
@@ -395,9 +413,9 @@ class HardParticles(MonteCarlo):
             "per_cycle": self._per_cycle,
             "last_cycle": self._last_cycle,
         }
-        arrays = {"cells": state["cells"], "ids": state["ids"]}
         each = {"diameters": self._sizes.diameters, "types": self._sizes.types}
-        return header, arrays | {name: v for name, v in each.items() if v is not None}
+        arrays = {name: v for name, v in {**state, **each}.items() if isinstance(v, np.ndarray)}
+        return header, arrays
 
     def _restore(self, path: PathLike) -> None:
         state, particles, self._parameters, run = read_checkpoint(path, self._KIND)
@@ -413,8 +431,9 @@ class HardParticles(MonteCarlo):
 
     # ---- tuning ----------------------------------------------------------------------------------
 
-    def _slow(self) -> np.ndarray:
-        """The slow quantities of which `tune` measures the autocorrelation time."""
+    def slow_quantities(self) -> np.ndarray:
+        """Quantities that relax slowly, complex128 (K,), whose autocorrelation time `tune` finds:
+        the global psi_6 of equal disks, otherwise `density_modes`."""
         return self.density_modes()
 
     def _with(self: P, max_displacement: float, moves_per_cell: int, per_shift: int) -> P:

@@ -1,4 +1,5 @@
-"""Pictures of hard disks. They need matplotlib and freud (the extra "plot")."""
+"""Pictures of hard disks and spheres. They need matplotlib, and for psi_6 freud (the extra
+"plot")."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from manymove.analysis import sphere_reference
 from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import PressureEstimate
 from manymove.analysis.reference import VIRIAL_LIMIT, published, virial_pressure
@@ -162,7 +164,100 @@ def pressure_against_sweeps(
     write_picture(path, figure, dpi=160)
 
 
-def equation_of_state(path: str | Path, points: Sequence[tuple[Any, ...]], N: int) -> None:
+def slice_of(
+    path: str | Path, positions: np.ndarray, box: tuple[float, ...], diameters: np.ndarray
+) -> None:
+    """Picture of the disks of a mixture, or of spheres cut by the plane z = 0. The color is the
+    diameter.
+
+    Args:
+        path: path of the PNG file.
+        positions: centers, (N, 2) or (N, 3), in [-L/2, L/2).
+        box: edges of the box.
+        diameters: diameters of the particles, (N,).
+    """
+    from matplotlib.collections import EllipseCollection
+
+    shown, widths = positions, diameters
+    if positions.shape[1] == 3:
+        # A periodic image of a sphere near the upper face may reach the plane in a flat box only.
+        cut = np.abs(positions[:, 2]) < diameters / 2
+        shown, diameters = positions[cut], diameters[cut]
+        widths = np.sqrt(diameters**2 - 4 * shown[:, 2] ** 2)
+    figure, axes = new_figure(*(_INCHES * edge / max(box[:2]) for edge in box[:2]))
+    disks = EllipseCollection(
+        widths, widths, np.zeros_like(widths), units="xy", offsets=shown[:, :2],
+        offset_transform=axes.transData, linewidths=0, cmap="viridis",
+    )  # fmt: skip
+    disks.set_array(diameters)
+    axes.add_collection(disks)
+    axes.set(
+        xlim=(-box[0] / 2, box[0] / 2), ylim=(-box[1] / 2, box[1] / 2),
+        aspect="equal", xticks=[], yticks=[],
+    )  # fmt: skip
+    what = "disks" if positions.shape[1] == 2 else "spheres, cut at z = 0"
+    axes.set_title(f"{len(positions):,} hard {what}", fontsize=10)
+    write_picture(path, figure, dpi=150)
+
+
+def of_spheres(
+    path: str | Path, points: Sequence[tuple[Any, ...]], N: int, mixed: bool = False
+) -> None:
+    """Picture of P* against packing fraction of spheres, with the equations of state of the fluid
+    and of the FCC crystal, and the pressure at coexistence.
+
+    The arguments are those of `equation_of_state`.
+    """
+    figure, axes = new_figure(7.0, 4.6)
+    range_ = [point[0] for point in points]
+    table = sphere_reference.published()
+    low, high = min(range_), max(range_)
+    if not mixed:
+        limits = table["coexistence"]
+        for name, factor, ends in (
+            (
+                "fluid (Kolafa, Labik, Malijevsky, 2004)",
+                sphere_reference.fluid_factor,
+                (low, min(high, table["fluid"]["largest"])),
+            ),
+            (
+                "FCC crystal (Speedy, 1998)",
+                sphere_reference.solid_factor,
+                (max(low, table["solid"]["smallest"]), high),
+            ),
+        ):
+            if ends[0] < ends[1]:
+                phi = np.linspace(*ends, 100)
+                axes.plot(phi, [6 * x / np.pi * factor(x) for x in phi], lw=1, label=name)
+        if high > limits["freezing"]:
+            pressure, error = limits["pressure"]
+            ends = (limits["freezing"], limits["melting"])
+            label = f"coexistence, {with_error(pressure, error)}"
+            axes.plot(ends, (pressure, pressure), "k:", lw=1, label=label)
+    _draw_runs(axes, points, N)
+    axes.set(
+        xlabel=r"packing fraction $\phi$", ylabel=r"pressure $P^* = \beta P d^3$",
+        title=f"{N:,} hard spheres",
+    )  # fmt: skip
+    axes.legend(fontsize=8)
+    write_picture(path, figure, dpi=160)
+
+
+def _draw_runs(axes: Any, points: Sequence[tuple[Any, ...]], N: int) -> None:
+    """Draw the results of runs, hollow if they have warnings."""
+    for good in (True, False):
+        ours = np.array([point[:3] for point in points if all(point[3:]) == good])
+        if len(ours):
+            label = f"this run, N = {N:,}" + ("" if good else ", not equilibrated")
+            axes.errorbar(
+                *ours.T, fmt="o", ms=5, capsize=3, color="k", mfc="k" if good else "none",
+                label=label,
+            )  # fmt: skip
+
+
+def equation_of_state(
+    path: str | Path, points: Sequence[tuple[Any, ...]], N: int, mixed: bool = False
+) -> None:
     """Picture of P* against packing fraction, with the paper's points (Table 2) and, at
     lower densities, the virial series.
 
@@ -171,15 +266,16 @@ def equation_of_state(path: str | Path, points: Sequence[tuple[Any, ...]], N: in
         points: (packing fraction, P*, error) of each run, and False if it is not equilibrated or
             its error is not converged; such a point is hollow.
         N: number of disks.
+        mixed: whether they are a mixture, for which there are no published points.
     """
     figure, axes = new_figure(7.0, 4.6)
     range_ = [point[0] for point in points]
-    if min(range_) < VIRIAL_LIMIT:
+    if not mixed and min(range_) < VIRIAL_LIMIT:
         curve = np.linspace(min(range_), min(max(range_), VIRIAL_LIMIT), 50)
         values = [virial_pressure(fraction)[0] for fraction in curve]
         axes.plot(curve, values, lw=1, label="virial series (Clisby and McCoy, 2006)")
     table = published()
-    if max(range_) > VIRIAL_LIMIT:
+    if not mixed and max(range_) > VIRIAL_LIMIT:
         fractions = np.array(table["packing_fractions"])
         for index, (size, row) in enumerate(
             sorted(table["MPMC"].items(), key=lambda item: int(item[0]))
@@ -190,14 +286,7 @@ def equation_of_state(path: str | Path, points: Sequence[tuple[Any, ...]], N: in
                 fractions, values, errors, fmt="s--", ms=6 if same else 4, mfc="none", lw=0.8,
                 color=f"C{index}", alpha=1.0 if same else 0.5, label=f"paper, N = {int(size):,}",
             )  # fmt: skip
-    for good in (True, False):
-        ours = np.array([point[:3] for point in points if all(point[3:]) == good])
-        if len(ours):
-            label = f"this run, N = {N:,}" + ("" if good else ", not equilibrated")
-            axes.errorbar(
-                *ours.T, fmt="o", ms=5, capsize=3, color="k", mfc="k" if good else "none",
-                label=label,
-            )  # fmt: skip
+    _draw_runs(axes, points, N)
     axes.set(
         xlabel=r"packing fraction $\phi$", ylabel=r"pressure $P^* = \beta P d^2$",
         title=f"{N:,} hard disks",

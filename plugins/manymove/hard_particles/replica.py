@@ -1,4 +1,4 @@
-"""One replica of hard disks from its start to its pressure, on one rank or shared by several."""
+"""One replica of hard particles from its start to its pressure, on one or several ranks."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from manymove import checkpoint
 from manymove.analysis import pressure
+from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import PressureEstimate
-from manymove.hard_particles.packing import (
-    check_density,
-    hexagonal_packing,
-    random_packing,
-    square_packing,
-)
-from manymove.hard_particles.simulation import HardDisks
+from manymove.hard_particles import sizes as of_particles
+from manymove.hard_particles.kinds import DISKS, SPHERES, Kind, check_start, make_start
+from manymove.hard_particles.particles import HardParticles
+from manymove.hard_particles.sizes import Sizes
 from manymove.io import Frame, TrajectoryWriter
 from manymove.jobs import replica, sizes
 from manymove.jobs.progress import Interrupted, StopRequest
@@ -30,13 +28,19 @@ from manymove.jobs.replica import at_least
 T = TypeVar("T")
 
 RECORDS = 512  # approximate number of pressure records in a complete run
-LOOKS = 64  # at psi_6 in a complete run
+LOOKS = 64  # at the slow quantities in a complete run
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(replica.Settings):
-    """The settings of a job, which are those of the options of `manymove disks`."""
+    """The settings of a job, which are those of the options of `manymove disks`.
 
+    Attributes:
+        mixture: contact distances of the pairs of types of a mixture, a row for each type.
+        fractions: number fractions of the types.
+    """
+
+    kind: ClassVar[Kind] = DISKS
     particles: int
     packing_fraction: float
     sweeps: int
@@ -46,7 +50,9 @@ class Settings(replica.Settings):
     max_displacement: float | None
     moves_per_cell: int | None
     frames: int
-    decompose: bool
+    decompose: bool = False
+    mixture: tuple[tuple[float, ...], ...] | None = None
+    fractions: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -61,7 +67,7 @@ class Settings(replica.Settings):
                 f"--packing-fraction is {self.packing_fraction}; it lies between 0 and 1"
             )
         if self.input is None and not self.resume:
-            check_density(self.start, self.packing_fraction)
+            check_start(self.kind, self.start, self.packing_fraction, self.mixture is not None)
         sizes.refuse(
             f"--particles {self.particles} and --sweeps {self.sweeps}",
             100.0 * self.particles,  # bytes
@@ -76,16 +82,37 @@ class Settings(replica.Settings):
                     f"--input {self.input} would be replaced by the new trajectory: "
                     "choose another --output"
                 )
+        if self.decompose and self.mixture is not None:
+            raise ValueError("--decompose is for equal disks; a mixture runs on one rank")
         if self.decompose and self.replicas > 1:
             raise ValueError(f"--decompose shares one system; --replicas is {self.replicas}")
+
+    @property
+    def sizes(self) -> Sizes:
+        """The sizes of the particles without `--input`, in units of the first diameter."""
+        if self.mixture is None:
+            return Sizes(diameter=1.0)
+        kinds = len(self.mixture)
+        shares = np.cumsum(self.fractions or kinds * (1 / kinds,))
+        ends = np.rint(shares / shares[-1] * self.particles).astype(int)
+        types = np.repeat(np.arange(kinds, dtype=np.int32), np.diff(ends, prepend=0))
+        return Sizes(types=types, contacts=np.array(self.mixture))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SphereSettings(Settings):
+    """The settings of a job of `manymove spheres`."""
+
+    kind: ClassVar[Kind] = SPHERES
 
 
 @dataclass(frozen=True)
 class Result(replica.Result):
     """The result of a replica."""
 
-    box: tuple[float, float] = (0.0, 0.0)
+    box: tuple[float, ...] = ()
     diameter: float = 1.0
+    sizes: Sizes | None = None
     equilibration_sweeps: float = 0.0
     sweeps: float = 0.0
     moves_per_cell: int | None = None
@@ -94,7 +121,9 @@ class Result(replica.Result):
     repaired: dict[str, Any] = field(default_factory=dict)
     records: np.ndarray = field(default_factory=lambda: np.empty(0))
     record_sweeps: np.ndarray = field(default_factory=lambda: np.empty(0))
-    psi6_course: np.ndarray = field(default_factory=lambda: np.empty((0, 3)))  # sweeps, Re, Im
+    # The course of the slow quantities: sweeps, and real and imaginary part of each.
+    course: np.ndarray = field(default_factory=lambda: np.empty((0, 3)))
+    contact_values: dict[tuple[int, int], Estimate] = field(default_factory=dict)
     positions: np.ndarray | None = None  # of replica 0, for the picture
 
     @property
@@ -125,13 +154,15 @@ class Replica(replica.Replica):
         self._frame = frame
         self._ranks = ranks
         self._writes = ranks is None or ranks.rank == 0
-        self._earlier = np.empty((0, 2))  # records of the runs that this one resumes: sweeps, P*
-        self._psi6: list[list[float]] = []  # sweeps measured, real and imaginary part
+        self._earlier: np.ndarray | None = None  # records of the runs that this one resumes
+        self._looks: list[list[float]] = []  # sweeps measured, real and imaginary parts
         self._equilibrated: float | None = None  # sweeps where the equilibration ended
         self._sampling = False
         self._trajectory: TrajectoryWriter | None = None
         self._mark: dict[str, Any] | None = None  # the durable part of the trajectory
-        self._where = {"device": device, "threads": threads, "comm": ranks and ranks.communicator}
+        self._where = {"device": device, "threads": threads}
+        if ranks is not None:
+            self._where["comm"] = ranks.communicator
 
     # ---- what ranks that share a system do together ----------------------------------------------
 
@@ -156,45 +187,57 @@ class Replica(replica.Replica):
 
     # ---- the run ---------------------------------------------------------------------------------
 
-    def _started(self) -> HardDisks:
+    def _started(self) -> HardParticles:
         s = self._settings
         positions, *shape = self._once(self._start) or (None,)
-        box, diameter = self._shared(shape)
+        box, given = self._shared(shape)
+        if s.decompose and given.mixed:
+            raise ValueError("--decompose is for equal disks, and these are a mixture")
         self._check_stop()
-        return HardDisks(
+        diameter = given.mean(s.kind.dimensions)
+        return s.kind.make(
             positions,
             box,
-            diameter,
+            **given.given(),
             max_displacement=s.max_displacement and s.max_displacement * diameter,
             moves_per_cell=s.moves_per_cell,
             seed=self._seed,
             **self._where,
         )
 
-    def _start(self) -> tuple[np.ndarray, tuple[float, float], float]:
-        """Positions, box and diameter."""
-        if self._frame is not None:
-            return self._frame.positions, self._frame.box, self._frame.diameter
-        return *make_start(self._settings, self._seed, lambda: self._stop.requested), 1.0
+    def _start(self) -> tuple[np.ndarray, tuple[float, ...], Sizes]:
+        """Positions, box and sizes."""
+        s, frame = self._settings, self._frame
+        if frame is not None:
+            return frame.positions, frame.box, of_particles.of_frame(frame)
+        place = {"device": self._device, "threads": self._threads}
+        stopped = lambda: bool(self._stop.requested)  # noqa: E731
+        where = (s.kind, s.start, s.particles, s.packing_fraction, s.sizes)
+        return *make_start(*where, self._seed, stopped, **place), s.sizes
 
-    def _resumed(self) -> HardDisks:
+    def _resumed(self) -> HardParticles:
         s, state = self._settings, self._state
 
-        def earlier() -> tuple[Path, np.ndarray, dict[str, Any]]:
+        def newest() -> tuple[Path, Path]:
             records, state = self._newest()
-            return state, *checkpoint.read_records(records, columns=2)
+            return state, records
 
-        state, records, about = self._once(earlier) or (state, None, {})
+        state, path = self._once(newest) or (state, None)
+        engine = s.kind.make.load(state, **self._where)
+
+        def earlier() -> tuple[np.ndarray, dict[str, Any]]:
+            return checkpoint.read_records(path, columns=2 + _contact_columns(engine))
+
+        records, about = self._once(earlier) or (None, {})
         self._mark = about.get("trajectory")
-        engine = HardDisks.load(state, **self._where)
         asked, ended = self._shared((about.get("equilibrate"), about.get("equilibrated")))
         if ended is not None and ended <= engine.sweeps:  # the records may be ahead of the state
             self._refuse_others({"--equilibrate": (asked, s.equilibrate)})
             self._equilibrated = ended
         if self._equilibrated is not None:
             measured = engine.sweeps - self._equilibrated
-            course = self._shared(about.get("psi6")) or []
-            self._psi6 = [look for look in course if look[0] <= measured]
+            course = self._shared(about.get("looks")) or []
+            self._looks = [look for look in course if look[0] <= measured]
         if records is not None:
             # The sweeps of a record that ends with the checkpoint may be rounded up.
             self._earlier = records[records[:, 0] <= engine.sweeps * (1 + 1e-12)]
@@ -210,12 +253,12 @@ class Replica(replica.Replica):
             )
         if engine.N != s.particles or abs(engine.packing_fraction - s.packing_fraction) > 1e-6:
             raise ValueError(
-                f"--resume: {state} holds {engine.N} disks at packing fraction "
+                f"--resume: {state} holds {engine.N} {s.kind.particles} at packing fraction "
                 f"{engine.packing_fraction:.6g}, not {s.particles} at {s.packing_fraction:.6g}"
             )
         return engine
 
-    def _advance(self, engine: HardDisks, sweeps: float) -> None:
+    def _advance(self, engine: HardParticles, sweeps: float) -> None:
         """Run up to the given number of sweeps since the start, to the end of a cycle."""
         engine.run_until(sweeps, callback=self._pause)
         while engine.sweeps < sweeps:
@@ -223,7 +266,7 @@ class Replica(replica.Replica):
         self.moves = engine.trial_moves
         self._check_stop()
 
-    def _course(self, engine: HardDisks) -> None:
+    def _course(self, engine: HardParticles) -> None:
         s = self._settings
         if self._equilibrated is None:
             self._advance(engine, s.equilibrate)
@@ -240,24 +283,25 @@ class Replica(replica.Replica):
             for done in sorted(of_frames | of_looks):
                 step = round(s.equilibrate + done)
                 frame = done in of_frames and step > last_step
-                look = done in of_looks and done > (self._psi6[-1][0] if self._psi6 else 0)
+                look = done in of_looks and done > (self._looks[-1][0] if self._looks else 0)
                 if frame or look:
                     self._advance(engine, self._equilibrated + done)
                 if look:
-                    psi6 = engine.psi6()
-                    self._psi6.append([done, psi6.real, psi6.imag])
+                    self._looks.append([done, *engine.slow_quantities().view(float)])
                 if frame:
                     self._append(trajectory, engine, step)
                     last_step = step
             self._advance(engine, self._equilibrated + s.sweeps)
 
-    def _opened(self, path: Path, engine: HardDisks) -> TrajectoryWriter:
+    def _opened(self, path: Path, engine: HardParticles) -> TrajectoryWriter:
         """The trajectory, new or as it was at the checkpoint. A power cut may have damaged later
         frames, therefore they are computed again."""
         trajectory = TrajectoryWriter(
             path,
             engine.box,
-            engine.diameter,
+            engine.diameters if engine.mixed else engine.diameter,
+            types=engine.types if engine.contacts is not None else None,
+            contacts=engine.contacts,
             mark=self._mark,
             overwrite=self._settings.resume,  # without a mark all its frames are after the state
         )
@@ -266,18 +310,26 @@ class Replica(replica.Replica):
             print(f"manymove: {path}: {after}, are computed again", file=sys.stderr)
         return trajectory
 
-    def _append(self, trajectory: TrajectoryWriter | None, engine: HardDisks, step: int) -> None:
-        positions, psi6, moves = engine.positions, abs(engine.psi6()), float(engine.trial_moves)
-        self._once(lambda: trajectory.append(positions, step=step, psi6=psi6, trial_moves=moves))
+    def _append(
+        self, trajectory: TrajectoryWriter | None, engine: HardParticles, step: int
+    ) -> None:
+        log = {"trial_moves": float(engine.trial_moves), **_order(engine)}
+        positions = engine.positions
+        self._once(lambda: trajectory.append(positions, step=step, **log))
 
-    def _records(self, engine: HardDisks) -> np.ndarray:
-        """Sweeps and P* of all records, (K, 2), including those of the resumed runs."""
+    def _records(self, engine: HardParticles) -> np.ndarray:
+        """Sweeps, P* and the contact values of pairs of types of all records, (K, 2 + pairs),
+        including those of the resumed runs."""
+        columns = _contact_columns(engine)
+        earlier = np.empty((0, 2 + columns)) if self._earlier is None else self._earlier
         if not self._sampling:
-            return self._earlier
-        new = np.column_stack((engine.pressure_sweeps, engine.pressure_records))
-        return np.concatenate((self._earlier, new))
+            return earlier
+        new = (engine.pressure_sweeps, engine.pressure_records)
+        if columns:
+            new += (engine.contact_value_records,)
+        return np.concatenate((earlier, np.column_stack(new)))
 
-    def _write_records(self, engine: HardDisks) -> None:
+    def _write_records(self, engine: HardParticles) -> None:
         def write() -> None:
             # Frames are synced here and not when they are appended, because there may be many.
             if self._trajectory is not None:
@@ -287,40 +339,50 @@ class Replica(replica.Replica):
                 equilibrate=self._settings.equilibrate,
                 equilibrated=self._equilibrated,
                 trajectory=self._mark,
-                psi6=self._psi6,
+                looks=self._looks,
             )
 
         self._once(write)
 
-    def _found(self, engine: HardDisks) -> dict[str, Any]:
+    def _found(self, engine: HardParticles) -> dict[str, Any]:
         records = self._records(engine)
         equilibrated = engine.sweeps if self._equilibrated is None else self._equilibrated
         return {
             "box": engine.box,
             "diameter": engine.diameter,
+            "sizes": engine._sizes,
             "equilibration_sweeps": equilibrated,
             "sweeps": engine.sweeps - equilibrated,
             "moves_per_cell": engine.moves_per_cell,
-            "psi6": abs(engine.psi6()),
+            "psi6": _order(engine).get("psi6"),
             "max_overlap": engine.max_overlap(),
             "repaired": engine.repaired,
-            "psi6_course": np.array(self._psi6).reshape(-1, 3),
+            "course": np.array(self._looks) if self._looks else np.empty((0, 3)),
+            "contact_values": _contact_values(engine, records[:, 2:]),
             "records": records[:, 1],
             "record_sweeps": records[:, 0],
             "positions": engine.positions if self._index == 0 else None,
         }
 
 
-def make_start(
-    settings: Settings, seed: int, interrupted: Callable[[], bool]
-) -> tuple[np.ndarray, tuple[float, float]]:
-    """Positions and box of disks of diameter 1 for `--start`."""
-    if settings.start == "hexagonal":
-        return hexagonal_packing(settings.particles, settings.packing_fraction)
-    if settings.start == "square":
-        return square_packing(settings.particles, settings.packing_fraction)
-    if settings.start == "random":
-        return random_packing(
-            settings.particles, settings.packing_fraction, seed=seed, interrupted=interrupted
-        )
-    raise ValueError(f"--start is {settings.start}; it is random, hexagonal or square")
+def _contact_columns(engine: HardParticles) -> int:
+    """Number of pairs of types of a mixture, each with a contact value in the records."""
+    return 0 if engine.contacts is None else len(engine.pairs_of_types)
+
+
+def _contact_values(engine: HardParticles, records: np.ndarray) -> dict[tuple[int, int], Estimate]:
+    """The means of the contact values of the records, with their errors."""
+    if not len(records):
+        return {}
+    columns = zip(engine.pairs_of_types, records.T, strict=False)  # no columns without types
+    return {
+        pair: Estimate(float(column.mean()), pressure.blocking_error(column)[0])
+        for pair, column in columns
+    }
+
+
+def _order(engine: HardParticles) -> dict[str, float]:
+    """The modulus of the global psi_6 of equal disks."""
+    if engine.mixed or len(engine.box) == 3:
+        return {}
+    return {"psi6": float(abs(engine.slow_quantities()[0]))}

@@ -22,6 +22,7 @@ from manymove.hard_particles.compression import random_configuration
 from manymove.hard_particles.packing import random_packing
 from manymove.hard_particles.particles import HardParticles
 from manymove.jobs.ranks import Ranks
+from manymove.simulation import parameter
 
 OverlapError = _core.OverlapError
 
@@ -254,6 +255,7 @@ class HardDisks(HardParticles):
     # ---- properties ------------------------------------------------------------------------------
 
     cycle = _renamed.Attribute("cycles")
+    box: tuple[float, float] = parameter("box", "Edges (Lx, Ly) of the box.")
 
     @property
     def ranks(self) -> int:
@@ -326,5 +328,5 @@ class HardDisks(HardParticles):
             self._divide(whole)
         self._proceed(run)
 
-    def _slow(self) -> np.ndarray:
-        return super()._slow() if self._general else np.array([self.psi6()])
+    def slow_quantities(self) -> np.ndarray:
+        return super().slow_quantities() if self._general else np.array([self.psi6()])

@@ -48,6 +48,14 @@ class Sizes:
         each = self.types if self.diameters is None else self.diameters
         return None if each is None else len(each)
 
+    @property
+    def additive(self) -> bool:
+        """Whether all contacts are at the mean of two diameters."""
+        if self.contacts is None:
+            return True
+        d = np.diagonal(self.contacts)
+        return bool(np.allclose(self.contacts, (d[:, None] + d) / 2, rtol=1e-12))
+
     def of_each(self, N: int) -> np.ndarray:
         """Diameter of each particle, float64 (N,)."""
         if self.diameters is not None:

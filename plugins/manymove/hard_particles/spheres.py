@@ -11,6 +11,7 @@ from manymove.hard_particles import sizes
 from manymove.hard_particles.compression import random_configuration
 from manymove.hard_particles.crystals import crystal
 from manymove.hard_particles.particles import HardParticles
+from manymove.simulation import parameter
 
 
 class HardSpheres(HardParticles):
@@ -96,6 +97,8 @@ class HardSpheres(HardParticles):
         self._settle(device, threads)
         make = _core.HardSpheres.from_positions
         self._adopt(make(arguments.positions(positions), *self._where()))
+
+    box: tuple[float, float, float] = parameter("box", "Edges (Lx, Ly, Lz) of the box.")
 
     # ---- starts ----------------------------------------------------------------------------------
 

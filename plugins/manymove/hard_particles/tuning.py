@@ -87,7 +87,7 @@ def _decorrelation(particles: Any, sweeps: float, every: float) -> Tuning:
     accepted = particles.accepted_moves
     while particles.sweeps - start < sweeps:
         particles.run(every)
-        series.append(particles._slow())
+        series.append(particles.slow_quantities())
     spacing = (particles.sweeps - start) / len(series)
     time_in_samples = autocorrelation_time(np.array(series))
     in_sweeps = time_in_samples * spacing

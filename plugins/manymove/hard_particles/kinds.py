@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What distinguishes the jobs of `manymove disks` and `manymove spheres`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from manymove.analysis import reference, sphere_reference
+from manymove.hard_particles import packing
+from manymove.hard_particles.compression import check_random, random_configuration
+from manymove.hard_particles.crystals import check_crystal, crystal
+from manymove.hard_particles.simulation import HardDisks
+from manymove.hard_particles.sizes import Sizes
+from manymove.hard_particles.spheres import HardSpheres
+
+Start = tuple[np.ndarray, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Hard disks or hard spheres.
+
+    Attributes:
+        particles: name of the particles, which is that of the command.
+        dimensions: number of dimensions.
+        make: class of the particles.
+        starts: names of the starts; the first is that of mixtures.
+        order: name of the slow quantity that tells whether a run is long enough.
+    """
+
+    particles: str
+    dimensions: int
+    make: type[HardDisks] | type[HardSpheres]
+    starts: tuple[str, ...]
+    order: str
+
+
+DISKS = Kind("disks", 2, HardDisks, ("random", "hexagonal", "square"), "psi_6")
+SPHERES = Kind("spheres", 3, HardSpheres, ("random", "fcc", "hcp", "bcc"), "density modes")
+
+
+def check_start(kind: Kind, start: str, packing_fraction: float, mixed: bool) -> None:
+    """Refuse a start that does not exist, or a packing fraction that is too high for it.
+
+    Raises:
+        ValueError: the start is unknown, is not one of a mixture, or cannot be so dense.
+    """
+    if start not in kind.starts:
+        *others, last = kind.starts
+        raise ValueError(f"--start is {start}; it is {', '.join(others)} or {last}")
+    if start != "random" and mixed:
+        raise ValueError(f"--start {start} is for equal {kind.particles}; mixtures start random")
+    if start == "random" and (kind is SPHERES or mixed):
+        check_random(kind.dimensions, packing_fraction)
+    elif kind is SPHERES:
+        check_crystal(start, packing_fraction)
+    else:
+        packing.check_density(start, packing_fraction)
+
+
+def make_start(
+    kind: Kind,
+    start: str,
+    N: int,
+    packing_fraction: float,
+    given: Sizes,
+    seed: int,
+    interrupted: Callable[[], bool],
+    **place: Any,
+) -> Start:
+    """Positions and box for `--start`. Equal particles have the diameter 1."""
+    if start == "random":
+        if kind is SPHERES or given.mixed:
+            shape = (1.0,) * kind.dimensions
+            options = {"seed": seed, "interrupted": interrupted, **place}
+            return random_configuration(kind.make, N, packing_fraction, given, shape, **options)
+        return packing.random_packing(N, packing_fraction, seed=seed, interrupted=interrupted)
+    if kind is SPHERES:
+        return crystal(start, N, packing_fraction)
+    lattice = {"hexagonal": packing.hexagonal_packing, "square": packing.square_packing}
+    return lattice[start](N, packing_fraction)
+
+
+def literature_pressure(
+    kind: Kind, N: int, packing_fraction: float, start: str | None, given: Sizes
+) -> tuple[float, float | None] | None:
+    """P* and its error in the literature; an equation of state of mixtures has no error."""
+    if given.mixed:
+        if not given.additive:
+            return None
+        found = sphere_reference.mixture_pressure(
+            packing_fraction, given.of_each(N), kind.dimensions
+        )
+        return None if found is None else (found, None)
+    if kind is SPHERES:
+        return sphere_reference.literature_pressure(packing_fraction, start)
+    return reference.literature_pressure(N, packing_fraction)
