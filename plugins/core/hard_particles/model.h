@@ -11,6 +11,7 @@
 
 #include "../runtime/macros.h"
 #include "../runtime/philox.h"
+#include "displacement.h"
 
 namespace manymove::hard_particles {
 
@@ -88,25 +89,6 @@ MM_HD unsigned permutation(int n, const std::uint32_t word[3]) {
 }
 
 // ---- one trial move ----
-
-// A move needs two displacements: bits 8..22 of a random word make one, bits 25..31 and 0..7 the
-// other.
-template <class U>
-MM_HD U other_half(U word) {
-  return word << 15 | word >> 17;
-}
-
-// A displacement, an even integer, symmetric about zero, from bits 8..22 of a random word. They
-// become the float 2^15 + r + 1/2; its distance from 2^15 + 2^14 times the step has at most 24
-// bits, and what is added before it in an fma is representable too (the step is a multiple of
-// 2^-13), so both are exact. Adding 1.5 * 2^24 rounds to an even integer, ties to even: the only
-// rounding, the same with and without fma.
-template <class U>
-MM_HD auto displacement(U word, float step) {
-  const float shift = 25165824.0f;
-  const auto r = as_float((word & 0x007fff00u) | 0x47000080u);
-  return add_rn(exact_multiply_add(r, -49152.0f, step, shift), -shift);
-}
 
 // The disks that a cell's own can meet, relative to the cell's center, prepared for the estimate
 // |r_j - r|^2 = (|r_j|^2 - 2 r_j . r) + |r|^2: three instructions a neighbor.

@@ -81,13 +81,7 @@ void choose_grid(State& state) {
     refuse("max_displacement must be positive and at most the cell width ", narrow, ", got ",
            p.max_displacement);
   p.max_displacement = std::min(p.max_displacement, narrow);
-  // At most eight significant bits and no finer than 2^-13 keep displacement() exact; an odd
-  // multiple, so that moves do not keep the disks on a coarser lattice.
-  const double wanted = p.max_displacement / state.unit / 16383.5;
-  int exponent;
-  std::frexp(wanted, &exponent);
-  const double quantum = std::ldexp(1.0, std::max(exponent - 8, -13));
-  g.step = static_cast<float>((2 * std::floor(wanted / quantum / 2) + 1) * quantum);
+  g.step = displacement_step(p.max_displacement / state.unit);
 
   if (p.moves_per_cell == 0) p.moves_per_cell = 4;
   if (p.moves_per_cell < 1 || p.moves_per_cell > 1024)

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/hard_particles/spheres/engine.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "positions.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace manymove::hard_particles::spheres;
+using namespace manymove::bindings;
+
+namespace {
+
+// An array that may be missing or None.
+template <class T, int Dimensions = 1>
+std::vector<T> optional_array(const nb::dict& d, const char* name) {
+  if (!d.contains(name) || d[name].is_none()) return {};
+  using Array = nb::ndarray<const T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+  const auto a = nb::cast<Array>(d[name]);
+  return {a.data(), a.data() + a.size()};
+}
+
+Parameters parameters_from(const nb::dict& d) {
+  Parameters p;
+  const auto box = nb::cast<std::vector<double>>(d["box"]);
+  if (box.size() != 2 && box.size() != 3)
+    throw std::invalid_argument("box must have two or three edges, got " +
+                                std::to_string(box.size()));
+  p.dimensions = static_cast<int>(box.size());
+  std::copy(box.begin(), box.end(), p.box);
+  if (d.contains("diameter") && !d["diameter"].is_none())
+    p.diameter = nb::cast<double>(d["diameter"]);
+  p.diameters = optional_array<double>(d, "diameters");
+  p.types = optional_array<std::int32_t>(d, "types");
+  p.contacts = optional_array<double, 2>(d, "contacts");
+  p.max_displacement = nb::cast<double>(d["max_displacement"]);
+  p.cell_width = nb::cast<double>(d["cell_width"]);
+  p.moves_per_cell = nb::cast<int>(d["moves_per_cell"]);
+  p.rounds = nb::cast<int>(d["rounds"]);
+  p.tile = nb::cast<int>(d["tile"]);
+  p.seed = nb::cast<std::uint64_t>(d["seed"]);
+  p.first_cycle = nb::cast<std::uint64_t>(d["first_cycle"]);
+  p.repair_depth = nb::cast<double>(d["repair_depth"]);
+  return p;
+}
+
+template <class T>
+nb::tuple axes(const T* values, int dimensions) {
+  return dimensions == 2 ? nb::make_tuple(values[0], values[1])
+                         : nb::make_tuple(values[0], values[1], values[2]);
+}
+
+nb::dict grid_dict(const Engine& engine) {
+  const Grid g = engine.grid();
+  nb::dict d;
+  d["cells"] = axes(g.cells, g.dimensions);
+  d["cell_width"] = axes(g.cell_width, g.dimensions);
+  d["tiles"] = axes(g.tiles, g.dimensions);
+  d["tile"] = g.tile;
+  d["moves_per_cell"] = g.moves_per_cell;
+  d["rounds"] = g.rounds;
+  d["slots"] = g.slots;
+  d["max_displacement"] = g.max_displacement;
+  d["unit"] = g.unit;
+  return d;
+}
+
+nb::tuple counters_tuple(const Counters& c) {
+  return nb::make_tuple(c.cycles, c.trial_moves, c.accepted_moves);
+}
+
+nb::dict snapshot_dict(const Engine& engine) {
+  Snapshot s = released([&] { return engine.snapshot(); });
+  nb::dict d;
+  d["counters"] = counters_tuple(s.counters);
+  d["origin"] = axes(s.origin.data(), engine.grid().dimensions);
+  d["places"] = array_of(std::move(s.places));
+  return d;
+}
+
+Snapshot snapshot_from(const nb::dict& d) {
+  Snapshot s;
+  const auto c = nb::cast<std::array<std::uint64_t, 3>>(d["counters"]);
+  s.counters = {c[0], c[1], c[2]};
+  const auto origin = nb::cast<std::vector<std::int64_t>>(d["origin"]);
+  if (origin.size() != 2 && origin.size() != 3) throw std::bad_cast();
+  std::copy(origin.begin(), origin.end(), s.origin.begin());
+  s.places = vector_from<std::int64_t>(d["places"]);
+  return s;
+}
+
+}  // namespace
+
+void bind_hard_spheres(nb::module_& module) {
+  nb::class_<Engine>(module, "HardSpheres",
+                     "The engine behind manymove.HardSpheres and mixtures of disks.")
+      .def_static(
+          "from_positions",
+          [](nb::object positions, const nb::dict& parameters, const std::string& device,
+             int threads) {
+            const Parameters p = parameters_from(parameters);
+            const auto input = read_positions(positions, static_cast<std::size_t>(p.dimensions));
+            nb::gil_scoped_release release;
+            return make_engine(input.data, input.count, p, device, threads);
+          },
+          "positions"_a, "parameters"_a, "device"_a, "threads"_a,
+          "positions: float (N, D). parameters: box (D edges); diameter, or diameters (float64 N), "
+          "or types (int32 N) and contacts (float64 T by T), where the others are missing or None; "
+          "max_displacement, cell_width, moves_per_cell, rounds, tile (0: chosen); seed, "
+          "first_cycle, repair_depth.")
+      .def_static(
+          "from_snapshot",
+          [](const nb::dict& snapshot, std::size_t particles, const nb::dict& parameters,
+             const std::string& device, int threads) {
+            const auto [s, p] =
+                checkpoint_from(snapshot, parameters, &snapshot_from, &parameters_from);
+            nb::gil_scoped_release release;
+            return make_engine(s, particles, p, device, threads);
+          },
+          "snapshot"_a, "particles"_a, "parameters"_a, "device"_a, "threads"_a)
+      .def("run", &Engine::run, "cycles"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "set_sampling",
+          [](Engine& e, double bin_width, int bins, std::uint64_t every, std::uint64_t record) {
+            e.set_sampling({bin_width, bins, every, record});
+          },
+          "bin_width"_a, "bins"_a, "every"_a, "record"_a)
+      .def(
+          "take_rows",
+          [](Engine& e) {
+            std::vector<std::uint64_t> cycles;
+            auto rows = released([&] { return e.take_rows(cycles); });
+            return nb::make_tuple(array_of(std::move(rows)), array_of(std::move(cycles)));
+          },
+          "uint64 [rows][pairs of types][bins], flat, and the cycles at which rows ended.")
+      .def(
+          "contact_histogram",
+          [](const Engine& e, double bin_width, int bins) {
+            return array_of(released([&] { return e.contact_histogram(bin_width, bins); }));
+          },
+          "bin_width"_a, "bins"_a)
+      .def_prop_ro("counters", [](const Engine& e) { return counters_tuple(e.counters()); })
+      .def_prop_ro("grid", &grid_dict)
+      .def_prop_ro(
+          "repair",
+          [](const Engine& e) { return nb::make_tuple(e.repair().count, e.repair().depth); })
+      .def_prop_ro("particles", &Engine::particles)
+      .def("occupied", &Engine::occupied, nb::call_guard<nb::gil_scoped_release>())
+      .def("positions",
+           [](const Engine& e) {
+             std::vector<double> r(e.particles() *
+                                   static_cast<std::size_t>(e.grid().dimensions));
+             released([&] { e.positions(r.data()); });
+             return array_of(std::move(r));
+           })
+      .def("max_overlap", &Engine::max_overlap, nb::call_guard<nb::gil_scoped_release>())
+      .def("state_hash", &Engine::state_hash, nb::call_guard<nb::gil_scoped_release>())
+      .def("snapshot", &snapshot_dict,
+           "counters, origin, and places: int64 (N D), flat, positions in integer units.");
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The CPU engine of spheres: threads over tiles.
+#include <algorithm>
+#include <utility>
+
+#include "../../../runtime/parallel_for.h"
+#include "../rows.h"
+#include "../state.h"
+#include "kernels.h"
+
+namespace manymove::hard_particles::spheres {
+namespace {
+
+// The memory of a thread's tile, which grows with the particles in it.
+class TileMemory {
+ public:
+  TileMemory(int plane, int dimensions)
+      : first_(static_cast<std::size_t>(plane) + 1),
+        next_(plane),
+        active_(static_cast<std::size_t>(plane) << dimensions) {}
+
+  std::uint32_t* first() { return first_.data(); }
+  Workspace workspace(std::size_t particles) {
+    const std::size_t wanted = particles + 2 * kMostLanes;
+    if (id_.size() < wanted) {
+      for (auto* v : {&at_[0], &at_[1], &at_[2], &near_[0], &near_[1], &near_[2], &gap_})
+        v->resize(wanted);
+      label_.resize(wanted);
+      id_.resize(wanted);
+      near_id_.resize(wanted);
+    }
+    Workspace w{};
+    w.first = first_.data();
+    w.next = next_.data();
+    w.active = active_.data();
+    for (int a = 0; a < 3; ++a) {
+      w.at[a] = at_[a].data();
+      w.near[a] = near_[a].data();
+    }
+    w.label = label_.data();
+    w.id = id_.data();
+    w.gap = gap_.data();
+    w.near_id = near_id_.data();
+    return w;
+  }
+
+ private:
+  std::vector<std::uint32_t> first_, next_, active_, id_, near_id_;
+  std::vector<float> at_[3], near_[3], gap_;
+  std::vector<Label> label_;
+};
+
+class CpuEngine final : public Engine {
+ public:
+  CpuEngine(State state, int threads)
+      : state_(std::move(state)),
+        law_(law_of(state_)),
+        pool_(threads),
+        kernels_(best_level<AllKernels>(MANYMOVE_LEVELS)
+                     .of[state_.dimensions() - 2][static_cast<int>(state_.distances.contact)]),
+        now_(cells_of(state_, state_.data)),
+        origin_(state_.data.origin),
+        counters_(state_.data.counters) {
+    spare_.spheres.resize(now_.spheres.size());
+    spare_.counts.resize(now_.counts.size());
+    for (int t = 0; t < pool_.size(); ++t)
+      workers_.push_back({TileMemory(state_.geometry.plane, state_.dimensions()), {}, {}});
+    state_.data.places = {};  // the cells have them
+  }
+
+  void run(std::uint64_t cycles) override {
+    for (std::uint64_t i = 0; i < cycles; ++i) one_cycle();
+  }
+
+  void set_sampling(const Sampling& sampling) override {
+    rows_.begin(sampling, row_size(sampling), counters_.cycles);
+  }
+  std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) override {
+    return rows_.take(cycles);
+  }
+  std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const override {
+    const Sampling sampling{bin_width, bins, 0, 0};
+    std::vector<std::uint64_t> counts(row_size(sampling));
+    count_pairs(sampling, counts.data());
+    return counts;
+  }
+
+  Counters counters() const override { return counters_; }
+  Grid grid() const override { return grid_of(state_); }
+  Repair repair() const override { return state_.repair; }
+  std::size_t particles() const override { return state_.particles; }
+  double occupied() const override {
+    const auto empty = std::count(now_.counts.begin(), now_.counts.end(), 0u);
+    return 1 - static_cast<double>(empty) / static_cast<double>(now_.counts.size());
+  }
+  void positions(double* r) const override { export_positions(state_, snapshot(), r); }
+  double max_overlap() const override { return deepest_overlap(state_, snapshot()); }
+  std::uint64_t state_hash() const override { return hash_of(state_, snapshot()); }
+  Snapshot snapshot() const override {
+    return {counters_, origin_,
+            places_of(state_, origin_, now_.spheres.data(), now_.counts.data())};
+  }
+
+ private:
+  struct alignas(128) Worker {
+    TileMemory memory;
+    TileTally tally;
+    std::vector<std::uint32_t> bins;
+  };
+
+  void one_cycle() {
+    const Geometry& g = state_.geometry;
+    const Draw draw = draw_cycle(state_, counters_.cycles);
+    for (Worker& worker : workers_) worker.tally = {};
+    const CycleBuffers buffers{now_.spheres.data(), now_.counts.data(), spare_.spheres.data(),
+                               spare_.counts.data()};
+    for_each_item(pool_, g.tiles[0] * g.tiles[1] * g.tiles[2], [&](int tile, int thread) {
+      Worker& worker = workers_[thread];
+      const TileBounds bounds =
+          state_.dimensions() == 2 ? tile_bounds<2>(g, tile) : tile_bounds<3>(g, tile);
+      const std::size_t n = kernels_.count(g, draw, bounds, buffers, worker.memory.first());
+      kernels_.run_tile(g, law_, draw, tile, bounds, buffers, worker.memory.workspace(n),
+                        worker.tally);
+    });
+    std::swap(now_, spare_);
+    move_origin(state_, draw, origin_);
+    ++counters_.cycles;
+    for (const Worker& worker : workers_) {
+      counters_.trial_moves += worker.tally.trial_moves;
+      counters_.accepted_moves += worker.tally.accepted_moves;
+      if (worker.tally.corrupt)
+        throw std::runtime_error("a cell holds more particles than fit: the state is corrupt");
+    }
+    if (rows_.wants_sample(counters_.cycles)) count_pairs(rows_.sampling(), rows_.row());
+    rows_.end_cycle(counters_.cycles);
+  }
+
+  std::size_t row_size(const Sampling& sampling) const {
+    return static_cast<std::size_t>(sampling.bins) * state_.kinds();
+  }
+
+  // Adds the pairs near contact to a row.
+  void count_pairs(const Sampling& sampling, std::uint64_t* row) const {
+    for (Worker& worker : workers_) worker.bins.assign(row_size(sampling), 0);
+    const auto with = [&](auto dimensions) {
+      constexpr int D = decltype(dimensions)::value;
+      switch (state_.distances.contact) {
+        case Contact::one_size:
+          return count_layers<D, Contact::one_size>(sampling);
+        case Contact::additive:
+          return count_layers<D, Contact::additive>(sampling);
+        case Contact::table:
+          return count_layers<D, Contact::table>(sampling);
+      }
+    };
+    if (state_.dimensions() == 2)
+      with(std::integral_constant<int, 2>{});
+    else
+      with(std::integral_constant<int, 3>{});
+    for (const Worker& worker : workers_)
+      std::transform(worker.bins.begin(), worker.bins.end(), row, row, std::plus<>());
+  }
+  template <int D, Contact C>
+  void count_layers(const Sampling& sampling) const {
+    const Geometry& g = state_.geometry;
+    const ContactBins law = contact_bins(state_, sampling);
+    for_each_item(pool_, g.cells[1] * g.cells[2], [&](int row, int thread) {
+      std::vector<std::uint32_t>& bins = workers_[thread].bins;
+      int cell[3] = {0, row % g.cells[1], row / g.cells[1]};
+      for (; cell[0] < g.cells[0]; ++cell[0]) {
+        const std::size_t at = static_cast<std::size_t>(row) * g.cells[0] + cell[0];
+        for (int slot = 0; slot < static_cast<int>(now_.counts[at]); ++slot)
+          for_pairs<D>(g, now_.spheres.data(), now_.counts.data(), law.range, cell, slot,
+                       [&](std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
+                         const int bin = contact_bin<C>(law_, law, i, j, dx, dy, dz);
+                         if (bin >= 0) ++bins[bin];
+                       });
+      }
+    });
+  }
+
+  State state_;
+  Law law_;  // its tables are in state_
+  mutable ThreadPool pool_;
+  Kernels kernels_;
+  Cells now_, spare_;
+  std::array<std::int64_t, 3> origin_;
+  Counters counters_;
+  mutable std::vector<Worker> workers_;
+  Rows rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_cpu_engine(State state, int threads) {
+  return std::make_unique<CpuEngine>(std::move(state), threads);
+}
+
+}  // namespace manymove::hard_particles::spheres

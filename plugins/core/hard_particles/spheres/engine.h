@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The interface of the engines of hard spheres and of mixtures in two and three dimensions: plain
+// C++17, no CUDA types, for any host program's compiler. Disks of one size have an engine of their
+// own, ../engine.h.
+//
+// Lengths are in the caller's unit. Arrays are dense, in C order, in the memory of the host; they
+// belong to the caller, are used during the call, and no pointer is kept. Particles are known by
+// their index in the input, D is the number of dimensions.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../../runtime/api.h"
+#include "../engine.h"
+
+namespace manymove::hard_particles::spheres {
+
+using hard_particles::Counters;      // a cycle is a grid shift and `rounds` passes over the sets
+using hard_particles::OverlapError;  // the depth is in contact distances of the pair
+using hard_particles::Repair;        // likewise
+using hard_particles::Sampling;      // the bin width is in contact distances of the pair
+
+// Zero means: choose from the input. Two particles overlap if they are closer than their contact
+// distance, which is
+// - the diameter, if neither diameters nor types are given;
+// - half the sum of their diameters, if `diameters` [N] are given;
+// - contacts[a][b] for particles of types a and b, if `types` [N] and `contacts` [T][T] are given.
+struct Parameters {
+  int dimensions = 3;          // 2 or 3
+  double box[3] = {0, 0, 0};   // periodic, centered on the origin
+  double diameter = 1;         // of all particles
+  std::vector<double> diameters;
+  std::vector<std::int32_t> types;  // from 0 to T - 1
+  std::vector<double> contacts;     // symmetric
+  double max_displacement = 0;      // moves are uniform in a cube (square) of twice this edge
+  double cell_width = 0;   // wanted width of a cell, at least the largest contact distance
+  int moves_per_cell = 0;  // n_m, trial moves per visit of a cell
+  int rounds = 0;          // passes over the 2^D checkerboard sets between two grid shifts
+  int tile = 0;            // widest tile in cells
+  std::uint64_t seed = 0;
+  std::uint64_t first_cycle = 0;  // where the counter of cycles, and so the random numbers, begins
+  double repair_depth = 1e-4;     // overlaps of the start up to this depth are repaired
+};
+
+// Everything that a trajectory depends on, besides the parameters.
+struct Snapshot {
+  Counters counters;
+  std::array<std::int64_t, 3> origin{};  // lower corner of the first cell, integer units
+  std::vector<std::int64_t> places;      // [N][D], in integer units from the box's lower corner
+};
+
+// The grid that the engine chose.
+struct Grid {
+  int dimensions;
+  int cells[3], tiles[3];
+  double cell_width[3];
+  int tile, moves_per_cell, rounds;
+  int slots;                // particles for which a cell has room, by a proven bound
+  double max_displacement;  // as realized
+  double unit;              // length of one integer unit
+};
+
+// To be used by one thread at a time. What a CUDA engine does is ordered with the legacy default
+// stream of its device, and the calling thread's current device is afterwards what it was. An error
+// of the device is a std::runtime_error of the call that notices it; the engine can only be
+// destroyed then.
+class MANYMOVE_API Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // Runs whole cycles. Blocks until done.
+  virtual void run(std::uint64_t cycles) = 0;
+
+  // Histograms of pair distances from contact on: bin k counts the pairs whose distance, in contact
+  // distances, is within bin_width of 1 + k bin_width. One histogram, or one per pair of types in
+  // the order (0, 0), (0, 1), ... (1, 1), ...: [pairs of types][bins]. Every `every` cycles; a row
+  // every `record` cycles (a multiple of `every`). Takes effect with the next cycle; rows not yet
+  // taken are dropped, and so is a first row that would be incomplete (intervals are counted from
+  // cycle 0, so that a resumed run has the same rows). bin_width * bins is at most 1.
+  virtual void set_sampling(const Sampling& sampling) = 0;
+  // Finished rows, [rows][pairs of types][bins], and the cycle at which each ended; they are handed
+  // over once.
+  virtual std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) = 0;
+  // The same histograms of the present configuration.
+  virtual std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const = 0;
+
+  virtual Counters counters() const = 0;
+  virtual Grid grid() const = 0;
+  virtual Repair repair() const = 0;
+  virtual std::size_t particles() const = 0;
+  // The share of cells that hold at least one particle in the present grid.
+  virtual double occupied() const = 0;
+  // [N][D], in the order of the input, in [-L/2, L/2).
+  virtual void positions(double* coordinates) const = 0;
+  // Depth of the deepest overlap in contact distances, in float64; 0 if there is none.
+  virtual double max_overlap() const = 0;
+  // Hash of the integer positions by index and of the counters: the same on every machine.
+  virtual std::uint64_t state_hash() const = 0;
+  virtual Snapshot snapshot() const = 0;
+};
+
+// coordinates: [N][D]. device: "cpu" or "cuda:<index>". threads: of the CPU engine, 0 for all.
+// Throws std::invalid_argument (OverlapError) for bad input, std::bad_alloc when memory runs out,
+// std::runtime_error for device errors.
+MANYMOVE_API std::unique_ptr<Engine> make_engine(const double* coordinates, std::size_t particles,
+                                                 const Parameters& parameters,
+                                                 const std::string& device, int threads);
+
+// Continues from a snapshot of an engine with the same parameters: the same trajectory, bit for
+// bit.
+MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t particles,
+                                                 const Parameters& parameters,
+                                                 const std::string& device, int threads);
+
+// The largest max_displacement that an engine accepts: the width of its narrowest cells.
+MANYMOVE_API double largest_displacement(const Parameters& parameters, std::size_t particles);
+
+}  // namespace manymove::hard_particles::spheres

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The choice of the grid: contact distances, cells, slots, integer units, tiles.
+#include <algorithm>
+#include <cmath>
+
+#include "../../runtime/text.h"
+#include "grid.h"
+
+namespace manymove::hard_particles::spheres {
+namespace {
+
+void check_length(const char* name, double value) {
+  if (!(value > 0) || !std::isfinite(value))
+    refuse(name, " must be positive and finite, got ", value);
+}
+
+Distances distances_of(const Parameters& p, std::size_t particles) {
+  Distances d;
+  if (!p.diameters.empty() && (!p.types.empty() || !p.contacts.empty()))
+    refuse("give diameters by particle, or types and contacts, not both");
+  if (!p.diameters.empty()) {
+    if (p.diameters.size() != particles)
+      refuse("diameters must be one for each of ", particles, " particles, got ",
+             p.diameters.size());
+    d.contact = Contact::additive;
+    for (std::size_t i = 0; i < particles; ++i)
+      if (!(p.diameters[i] > 0) || !std::isfinite(p.diameters[i]))
+        refuse("diameter of particle ", i, " must be positive and finite, got ", p.diameters[i]);
+    const auto [least, most] = std::minmax_element(p.diameters.begin(), p.diameters.end());
+    d.smallest = *least;
+    d.largest = *most;
+    d.of_types = {d.smallest};
+  } else if (!p.types.empty() || !p.contacts.empty()) {
+    if (p.types.size() != particles)
+      refuse("types must be one for each of ", particles, " particles, got ", p.types.size());
+    const auto T = static_cast<std::size_t>(std::lround(std::sqrt(p.contacts.size())));
+    if (T == 0 || T * T != p.contacts.size() || T > kMaxTypes)
+      refuse("contacts must be a table of T by T contact distances with T from 1 to ", kMaxTypes,
+             ", got ", p.contacts.size(), " values");
+    d.contact = Contact::table;
+    for (std::size_t a = 0; a < T; ++a)
+      for (std::size_t b = 0; b < T; ++b) {
+        const double sigma = p.contacts[a * T + b];
+        if (!(sigma > 0) || !std::isfinite(sigma))
+          refuse("contacts[", a, "][", b, "] must be positive and finite, got ", sigma);
+        if (sigma != p.contacts[b * T + a])
+          refuse("contacts must be symmetric: [", a, "][", b, "] is ", sigma, ", [", b, "][", a,
+                 "] is ", p.contacts[b * T + a]);
+      }
+    for (std::size_t i = 0; i < particles; ++i)
+      if (p.types[i] < 0 || static_cast<std::size_t>(p.types[i]) >= T)
+        refuse("type of particle ", i, " is ", p.types[i], ", must be from 0 to ", T - 1);
+    const auto [least, most] = std::minmax_element(p.contacts.begin(), p.contacts.end());
+    d.smallest = *least;
+    d.largest = *most;
+    for (std::size_t a = 0; a < T; ++a) d.of_types.push_back(p.contacts[a * T + a]);
+  } else {
+    check_length("diameter", p.diameter);
+    d.smallest = d.largest = p.diameter;
+    d.of_types = {p.diameter};
+  }
+  return d;
+}
+
+// Even H along each axis whose ratios are those of the cell widths. The widest edge is kept
+// exactly; for the others the best of all H of the widest is taken, with a relative error of some
+// 1e-9 as a rule, and of less than 1 / H in every box (section 1.5 of the theory).
+std::array<std::int64_t, 3> half_widths(const double* width, int dimensions, int widest) {
+  std::array<std::int64_t, 3> half{}, best{};
+  double least = 1;
+  for (std::int64_t h = kMaxHalfWidth; h > kMaxHalfWidth / 2 && least > 1e-15; h -= 2) {
+    double error = 0;
+    for (int a = 0; a < dimensions; ++a) {
+      const double wanted = static_cast<double>(h) * (width[a] / width[widest]);
+      half[a] = 2 * static_cast<std::int64_t>(std::nearbyint(wanted / 2));
+      error = std::max(error, std::abs(static_cast<double>(half[a]) - wanted) / wanted);
+    }
+    if (error < least) {
+      least = error;
+      best = half;
+    }
+  }
+  return best;
+}
+
+void choose_tile(State& state) {
+  Parameters& p = state.parameters;
+  Geometry& g = state.geometry;
+  if (p.tile == 0) p.tile = p.dimensions == 2 ? kMaxTile : state.cells() > 300000 ? 12 : 9;
+  if (p.tile < 2 || p.tile > kMaxTile)
+    refuse("tile must be from 2 to ", kMaxTile, " cells, got ", p.tile);
+  g.tile = p.tile;
+  g.plane = 1;
+  for (int a = 0; a < 3; ++a) {
+    g.tiles[a] = a < p.dimensions ? (g.cells[a] + p.tile - 1) / p.tile : 1;
+    if (a < p.dimensions) g.plane *= p.tile + 1;
+  }
+}
+
+}  // namespace
+
+double most_in_cell(const Distances& d, const double* edges, int dimensions) {
+  const double widest = *std::max_element(edges, edges + dimensions);
+  // Centers at least sigma apart in a box are centers of spheres of diameter sigma in a box that is
+  // larger by sigma, of which they cover at most the share of the densest packing.
+  const auto by_density = [&](double sigma) {
+    double n = dimensions == 3 ? std::sqrt(2.0) : 2 / std::sqrt(3.0);
+    for (int a = 0; a < dimensions; ++a) n *= edges[a] / sigma + 1;
+    return std::floor(n * (1 + 1e-12));
+  };
+  // A hair is left for the rounding of widths to integers.
+  const double width = widest / d.smallest * (1 + 1e-5);
+  double most = by_density(d.smallest);
+  if (dimensions == 2 && width < std::sqrt(2.0)) most = 4;
+  if (dimensions == 3 && width < 4.0 / 3) most = 9;
+  if (dimensions == 3 && width < 2 / std::sqrt(3.0)) most = 8;
+  // The particles of each type by themselves.
+  double of_types = 0;
+  for (const double sigma : d.of_types) of_types += by_density(sigma);
+  return std::min(most, of_types);
+}
+
+void choose_grid(State& state) {
+  Parameters& p = state.parameters;
+  Geometry& g = state.geometry;
+  if (p.dimensions != 2 && p.dimensions != 3)
+    refuse("the number of dimensions must be 2 or 3, got ", p.dimensions);
+  const int D = p.dimensions;
+  state.distances = distances_of(p, state.particles);
+  const double sigma = state.distances.largest;
+  for (int a = 0; a < D; ++a) {
+    check_length("box", p.box[a]);
+    if (p.box[a] < 3 * sigma)
+      refuse("box too small for the checkerboard: edge ", "xyz"[a], " is ", p.box[a],
+             ", three times the largest contact distance are ", 3 * sigma);
+  }
+  if (p.cell_width == 0) p.cell_width = sigma;
+  if (!(p.cell_width >= sigma) || !(p.cell_width < kWidestCell * sigma))
+    refuse("cell_width must be at least the largest contact distance ", sigma, " and below ",
+           kWidestCell * sigma, ", got ", p.cell_width);
+  double width[3] = {0, 0, 0}, all = 1;
+  for (int a = 0; a < 3; ++a) {
+    g.cells[a] = 1;
+    if (a >= D) continue;
+    double cells = std::max(3.0, std::floor(p.box[a] / p.cell_width));
+    while (p.box[a] / cells >= kWidestCell * sigma) ++cells;
+    if (cells > 30000) refuse("box edge ", "xyz"[a], " holds more than 30000 cells");
+    g.cells[a] = static_cast<int>(cells);
+    width[a] = p.box[a] / cells;
+    all *= cells;
+  }
+  if (all > 1e9) refuse("the box holds ", all, " cells, more than 1e9");
+  const auto widest = static_cast<int>(std::max_element(width, width + D) - width);
+  const auto half = half_widths(width, D, widest);
+  for (int a = 0; a < 3; ++a) {
+    g.half[a] = a < D ? static_cast<float>(half[a]) : 1.0f;
+    state.extent[a] = a < D ? 2 * half[a] * g.cells[a] : 2;
+  }
+  state.unit = p.box[widest] / static_cast<double>(state.extent[widest]);
+
+  double slots = most_in_cell(state.distances, width, D);
+  slots = std::min(slots, static_cast<double>(state.particles));
+  if (slots > kMaxSlots)
+    refuse("a cell as wide as the largest contact distance ", sigma, " has room for ", slots,
+           " of the smallest particles (contact distance ", state.distances.smallest,
+           "); at most ", kMaxSlots, " are supported");
+  g.slots = std::max(1, static_cast<int>(slots));
+
+  const double narrow = *std::min_element(width, width + D);
+  if (p.max_displacement == 0) p.max_displacement = std::min(0.12 * sigma, 0.25 * narrow);
+  // The realized displacement, which checkpoints hold, may be larger by one part in 128.
+  if (!(p.max_displacement > 0) || p.max_displacement > 1.0079 * narrow)
+    refuse("max_displacement must be positive and at most the cell width ", narrow, ", got ",
+           p.max_displacement);
+  p.max_displacement = std::min(p.max_displacement, narrow);
+  g.step = displacement_step(p.max_displacement / state.unit);
+
+  if (p.moves_per_cell == 0) p.moves_per_cell = 4;
+  if (p.moves_per_cell < 1 || p.moves_per_cell > 1024)
+    refuse("moves_per_cell must be from 1 to 1024, got ", p.moves_per_cell);
+  if (p.rounds == 0) p.rounds = 4;
+  if (p.rounds < 1 || p.rounds > kMaxRounds)
+    refuse("rounds must be from 1 to ", kMaxRounds, ", got ", p.rounds);
+  g.moves_per_cell = p.moves_per_cell;
+  g.rounds = p.rounds;
+  g.key = {static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};
+  choose_tile(state);
+
+  const double u = state.unit;
+  if (state.distances.contact == Contact::additive)
+    for (const double diameter : p.diameters) {
+      state.diameters.push_back(diameter / u);
+      Label label{};
+      label.radius = static_cast<float>(0.5 * diameter / u);
+      state.labels.push_back(label);
+    }
+  if (state.distances.contact == Contact::table) {
+    for (const double contact : p.contacts) {
+      state.contacts.push_back((contact / u) * (contact / u));
+      state.sigmas.push_back(static_cast<float>(contact / u));
+    }
+    for (const std::int32_t type : p.types) {
+      Label label{};
+      label.type = type;
+      state.labels.push_back(label);
+    }
+  }
+}
+
+Law law_of(const State& s) {
+  Law law{};
+  const double largest = s.distances.largest / s.unit;
+  law.contact = largest * largest;
+  law.largest = static_cast<float>(largest);
+  law.margin = static_cast<float>(kEstimateError * largest * largest);
+  law.diameters = s.diameters.data();
+  law.labels = s.labels.data();
+  law.types = static_cast<int>(s.distances.of_types.size());
+  law.contacts = s.contacts.data();
+  law.sigmas = s.sigmas.data();
+  return law;
+}
+
+Grid grid_of(const State& s) {
+  const Geometry& g = s.geometry;
+  Grid grid{};
+  grid.dimensions = s.dimensions();
+  for (int a = 0; a < grid.dimensions; ++a) {
+    grid.cells[a] = g.cells[a];
+    grid.tiles[a] = g.tiles[a];
+    grid.cell_width[a] = s.parameters.box[a] / g.cells[a];
+  }
+  grid.tile = g.tile;
+  grid.moves_per_cell = g.moves_per_cell;
+  grid.rounds = g.rounds;
+  grid.slots = g.slots;
+  grid.max_displacement = static_cast<double>(g.step) * 16383.5 * s.unit;
+  grid.unit = s.unit;
+  return grid;
+}
+
+double largest_displacement(const Parameters& parameters, std::size_t particles) {
+  State state;
+  state.parameters = parameters;
+  state.parameters.max_displacement = 0;
+  state.particles = particles;
+  choose_grid(state);
+  const Grid grid = grid_of(state);
+  return *std::min_element(grid.cell_width, grid.cell_width + grid.dimensions);
+}
+
+}  // namespace manymove::hard_particles::spheres

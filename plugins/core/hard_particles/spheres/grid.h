@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The choice of the grid from the parameters and the number of particles of a state.
+#pragma once
+
+#include "state.h"
+
+namespace manymove::hard_particles::spheres {
+
+inline constexpr double kWidestCell = 4.0 / 3;  // in largest contact distances
+inline constexpr int kMaxSlots = 1024;
+inline constexpr std::size_t kMaxTypes = 64;
+
+// Sets everything but the particles. Throws std::invalid_argument for bad parameters.
+void choose_grid(State& state);
+
+}  // namespace manymove::hard_particles::spheres
