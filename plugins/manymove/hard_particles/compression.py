@@ -20,9 +20,12 @@ _JAMMED = {2: 0.84, 3: 0.64}  # packing fraction of random packings of equal par
 # up to some thousand diameters.
 _GAP = 2e-4
 _GROWTH = 0.02  # of the diameters in a step, at most
-_SMALLEST = 1e-4  # growth of a step at which a packing is given up
+_SHARE = 40  # a step closes 1 / _SHARE of the gap to random close packing
+_REPAIR = 0.04  # depth of overlaps after a step, at most; also how far pushes look for neighbors
+_FAILURES = 10  # steps in vain, at which a packing is given up
 _MELTING_SWEEPS = 200
-_SWEEPS = 20  # between two steps
+_SWEEPS = (20, 50)  # after a step, below and above this part of the density of close packing:
+_DENSE = 0.8
 
 
 def random_configuration(
@@ -39,10 +42,10 @@ def random_configuration(
     """Random configuration of particles of any sizes without overlaps.
 
     The particles start as small ones on random sites of a simple lattice, which melts within a
-    short run of Monte Carlo. Then they grow in steps of 2 % at most. Each step pushes the new
-    overlaps apart and is followed by 20 sweeps of Monte Carlo, so that the particles are nearly at
-    equilibrium on the way. The configuration has to be equilibrated; it is not a sample of the
-    ensemble.
+    short run of Monte Carlo. Then they grow in steps of 2 % at most, which are shorter near random
+    close packing. Each step pushes the few new overlaps apart and is followed by 20 to 50 sweeps of
+    Monte Carlo, which open the gaps for the next step. The configuration has to be equilibrated; it
+    is not a sample of the ensemble.
 
     Args:
         make: class of the particles.
@@ -78,32 +81,50 @@ def random_configuration(
     free = min(spacing / given.largest(), (_MELTS[D] / packing_fraction) ** (1 / D))
     factor = min(final, free * (1 - 1e-9))
 
-    def moved(positions: np.ndarray, factor: float, sweeps: float, depth: float) -> np.ndarray:
+    cycles = failures = 0  # random numbers of a cycle serve once
+
+    def run(positions: np.ndarray, factor: float, sweeps: float, depth: float) -> np.ndarray:
+        """Monte Carlo of particles of this size, whose overlaps are pushed apart."""
+        nonlocal cycles
         if interrupted is not None and interrupted():
             raise KeyboardInterrupt
-        particles = make(
-            positions, box, **given.scaled(factor).given(), seed=seed, repair_depth=depth, **place
-        )
+        reach = min(0.15, 0.5 * _gap_to_jamming(D, packing_fraction, factor))
+        options = {
+            **given.scaled(factor).given(),
+            "max_displacement": reach * factor * given.smallest(),
+            "seed": seed,
+            "first_cycle": cycles,
+            "repair_depth": depth,
+        }
+        particles = make(positions, box, **options, **place)
         particles.run(sweeps)
+        cycles = particles.cycles
         return particles.positions
 
-    positions = moved(positions, factor, _MELTING_SWEEPS, 0.0)
-    room = (_JAMMED[D] / packing_fraction) ** (1 / D) - 1
-    growth = min(_GROWTH, room / 2) if room > 0 else _GROWTH / 4
+    positions = run(positions, factor, _MELTING_SWEEPS, 0.0)
     while factor < final:
-        larger = min(final, factor * (1 + growth))
+        gap = _gap_to_jamming(D, packing_fraction, factor)
+        larger = min(final, factor * (1 + min(_GROWTH, gap / _SHARE)))
+        dense = packing_fraction * factor**D > _DENSE * _JAMMED[D]
         try:
-            positions = moved(positions, larger, _SWEEPS, growth)
+            positions = run(positions, larger, _SWEEPS[dense], _REPAIR)
             factor = larger
         except _core.OverlapError:
-            growth /= 2
-            if growth < _SMALLEST:
+            failures += 1
+            if failures == _FAILURES:
                 raise ValueError(
                     f"found no packing of {N} particles at packing fraction {packing_fraction} in "
                     f"a periodic box of {' x '.join(f'{edge:.6g}' for edge in box)}: it may not "
-                    "exist for so few or such sizes"
+                    "exist for so few particles or for such sizes"
                 ) from None
+            positions = run(positions, factor, 2 * _SWEEPS[1], 0.0)
     return positions, box
+
+
+def _gap_to_jamming(dimensions: int, packing_fraction: float, factor: float) -> float:
+    """Relative growth from this size up to random close packing, at least a hundredth."""
+    jammed = (_JAMMED[dimensions] / packing_fraction) ** (1 / dimensions)
+    return max(0.01, jammed / factor - 1)
 
 
 def check_random(dimensions: int, packing_fraction: float) -> None:
