@@ -221,7 +221,7 @@ class HardDisks(HardParticles):
         """
         from manymove.io import read_frame
 
-        found = read_frame(path, frame, mixtures=diameter is None)
+        found = read_frame(path, frame, mixtures=True)
         given = sizes.of_frame(found).given() if diameter is None else {"diameter": diameter}
         return cls(found.positions, found.box, **given, seed=seed, **options)
 

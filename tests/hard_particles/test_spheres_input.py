@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Input of `HardSpheres` and of mixtures of disks, and its errors; GSD files."""
+
+from __future__ import annotations
+
+import math
+
+import gsd.hoomd
+import numpy as np
+import pytest
+from hard_spheres import make, sites
+
+from manymove import HardDisks, HardSpheres
+from manymove.hard_particles import OverlapError
+from manymove.io import TrajectoryWriter, read_frame
+
+BOX = (9.0, 9.0, 9.0)
+THREE = np.array([[-3.0, 0.0, 0.0], [0.0, 0.0, 0.0], [3.0, 3.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("positions", "error", "message"),
+    [
+        ("spheres", TypeError, "positions must be an array"),
+        (THREE.astype(int), TypeError, "float32 or float64"),
+        (THREE[:, :2], ValueError, r"shape \(N, 3\)"),
+        (np.zeros((0, 3)), ValueError, "at least one"),
+        (np.array([[0.0, 0, 0], [math.nan, 2, 0]]), ValueError, "1 is not finite"),
+        (np.array([[0.0, 0, 0], [2, 0, -4.6]]), ValueError, r"1 is outside the box: z = -4\.6"),
+    ],
+)
+def test_bad_positions_are_refused(device, positions, error, message):
+    with pytest.raises(error, match=message):
+        make((positions, BOX), device)
+
+
+@pytest.mark.parametrize(
+    ("box", "message"),
+    [
+        ((2.99, 9.0, 9.0), "box too small"),
+        ((9.0, 9.0, 1.0), "box too small"),
+        ((9.0, 9.0, 0.0), "box must be positive and finite"),
+        ((9.0, math.nan, 9.0), "box must be positive and finite"),
+        ((9.0, 9.0, 9.0, 9.0), "box must be three edges"),
+    ],
+)
+def test_bad_boxes_are_refused(device, box, message):
+    with pytest.raises(ValueError, match=message):
+        make((np.zeros((1, 3)), box), device)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"diameter": 0}, ValueError, "diameter must be positive and finite, got 0"),
+        ({"diameter": math.nan}, ValueError, "diameter must be positive and finite"),
+        ({"diameters": [1.0, -1.0, 1.0]}, ValueError, r"diameters must be positive .* -1\.0 at"),
+        ({"diameters": [1.0, 1.0]}, ValueError, "diameters"),
+        ({"diameters": [[1.0, 1.0, 1.0]]}, ValueError, r"diameters must have shape \(N,\)"),
+        ({"diameters": "large"}, ValueError, "diameters must be numbers"),
+        ({"diameter": 2.0, "diameters": [1.0] * 3}, ValueError, "give diameter or the sizes"),
+        ({"types": [0, 0, 1]}, ValueError, "types and contacts belong together"),
+        ({"contacts": [[1.0]]}, ValueError, "types and contacts belong together"),
+        ({"types": [0, 0, 1], "contacts": [[1, 2], [1, 1]]}, ValueError, "symmetric table"),
+        ({"types": [0, 0, 1], "contacts": [[1, 1]]}, ValueError, "symmetric table"),
+        ({"types": [0, 0, 2], "contacts": [[1, 1], [1, 1]]}, ValueError, "got 2 of particle 2"),
+        ({"types": [0, -1, 0], "contacts": [[1, 1], [1, 1]]}, ValueError, "got -1 of particle 1"),
+        ({"types": [0.5, 0, 0], "contacts": [[1.0]]}, ValueError, "types must be integers"),
+        ({"types": [0, 0], "contacts": [[1.0]]}, ValueError, "types"),
+        ({"types": [0] * 3, "contacts": np.ones((65, 65))}, ValueError, "at most 64 types"),
+        ({"types": [0] * 3, "contacts": [[1.0]], "diameters": [1] * 3}, ValueError, "give them or"),
+        ({"cell_width": 0}, ValueError, "cell_width must be positive"),
+        ({"cell_width": 0.9}, ValueError, "cell_width"),
+        ({"max_displacement": -0.1}, ValueError, "max_displacement must be positive"),
+        ({"max_displacement": 5.0}, ValueError, "max_displacement"),
+        ({"moves_per_cell": 2.5}, TypeError, "moves_per_cell must be an integer, got 2.5"),
+        ({"rounds": 0}, ValueError, "rounds must be positive"),
+        ({"seed": -1}, ValueError, r"seed must be in \[0, 2\*\*64\), got -1"),
+        ({"repair_depth": -1e-4}, ValueError, "repair_depth must not be negative"),
+        ({"comm": object()}, TypeError, "comm: hard spheres run on one rank"),
+        ({"shuffle_sets": False}, TypeError, "shuffle_sets"),
+    ],
+)
+def test_bad_settings_are_refused(device, settings, error, message):
+    with pytest.raises(error, match=message):
+        make((THREE, BOX), device, **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"comm": object()}, ValueError, "comm is for equal disks; a mixture runs on one rank"),
+        ({"shuffle_sets": False}, ValueError, "shuffle_sets is for equal disks"),
+        ({"shift_along_axis": True}, ValueError, "shift_along_axis is for equal disks"),
+    ],
+)
+def test_mixtures_of_disks_refuse_what_only_equal_disks_have(settings, error, message):
+    with pytest.raises(error, match=message):
+        HardDisks(THREE[:, :2], BOX[:2], diameters=[1, 1, 2], seed=1, device="cpu", **settings)
+
+
+def test_psi6_is_for_equal_disks():
+    disks = HardDisks(THREE[:, :2], BOX[:2], diameters=[1, 1, 2], seed=1, device="cpu")
+    with pytest.raises(RuntimeError, match="psi6 is the order of equal disks"):
+        disks.psi6()
+
+
+def test_an_overlapping_start_names_the_pair_and_its_depth(device):
+    """In contact distances of the pair: 1.5 for the types 0 and 1."""
+    positions = np.array([[-4.4, 0, 0], [0, 0, 0], [4.0, 0, 0]])
+    table = [[1.0, 1.5], [1.5, 2.0]]
+    with pytest.raises(OverlapError, match=r"0 and 2 overlap by 0\.6"):
+        make((positions, BOX), device, types=[0, 0, 1], contacts=table)
+    make((positions, BOX), device, types=[0, 1, 0], contacts=[[0.5, 1], [1, 2]])
+
+
+def test_a_float32_file_is_repaired_and_reported(device):
+    """Pairs that almost touch, in a box of 120 diameters: float32 makes some overlap by 1e-6."""
+    box = (120.0, 120.0, 120.0)
+    ends = sites(box, 12)
+    directions = np.random.default_rng(1).normal(size=ends.shape)
+    half = 0.5 * (1 + 1e-7) * directions / np.linalg.norm(directions, axis=1)[:, None]
+    positions = np.stack([ends - half, ends + half], axis=1).reshape(-1, 3)
+    assert make((positions, box), device).repaired["count"] == 0
+    spheres = make((positions.astype(np.float32), box), device)
+    assert spheres.repaired["count"] > 100
+    assert 1e-7 < spheres.repaired["depth"] < 1e-5
+    assert spheres.max_overlap() == 0
+    assert np.abs(spheres.positions - positions).max() < 1e-4
+
+
+# ---- GSD ---------------------------------------------------------------------------------------
+
+
+def written(path, particles):
+    """Write a frame of these particles."""
+    with TrajectoryWriter(
+        path,
+        particles.box,
+        particles.diameters,
+        types=particles.types if particles.contacts is not None else None,
+        contacts=particles.contacts,
+    ) as trajectory:
+        trajectory.append(particles.positions, step=7)
+    return path
+
+
+SIZES = {
+    "equal": {"diameter": 0.3},
+    "diameters": {"diameters": np.linspace(0.2, 0.5, 60)},
+    "types": {"types": np.arange(60) % 3, "contacts": [[0.3, 0.4, 0.35], [0.4, 0.5, 0.4],
+                                                       [0.35, 0.4, 0.3]]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("kind", [HardDisks, HardSpheres])
+def test_what_is_written_comes_back(tmp_path, kind, sizes):
+    options = {"seed": 1, "device": "cpu", "threads": 1}
+    first = kind.random(60, 0.3, **SIZES[sizes], **options)
+    path = written(tmp_path / "a.gsd", first)
+    again = kind.from_gsd(path, **options)
+    assert again.box == first.box
+    assert np.array_equal(again.diameters, first.diameters)
+    assert np.array_equal(again.types, first.types)
+    assert (again.contacts is None) == (first.contacts is None)
+    if first.contacts is not None:
+        assert np.array_equal(again.contacts, first.contacts)
+    assert np.abs(again.positions - first.positions).max() < 1e-6
+    with gsd.hoomd.open(str(path), "r") as file:
+        assert file[0].configuration.dimensions == len(first.box)
+        assert np.allclose(file[0].particles.diameter, first.diameters)
+        assert file[0].particles.types == (["A", "B", "C"] if sizes == "types" else ["A"])
+    assert kind.from_gsd(path, diameter=0.1, **options).diameter == 0.1
+
+
+def test_types_of_another_program_have_the_means_of_their_diameters(tmp_path):
+    """Without a table of contacts; a type that does not occur is left out."""
+    frame = gsd.hoomd.Frame()
+    frame.configuration.box = [9, 9, 9, 0, 0, 0]
+    frame.particles.N = 3
+    frame.particles.position = THREE
+    frame.particles.types = ["large", "none", "small"]
+    frame.particles.typeid = [0, 2, 2]
+    frame.particles.diameter = [2.0, 1.0, 1.0]
+    with gsd.hoomd.open(str(tmp_path / "a.gsd"), "w") as file:
+        file.append(frame)
+    spheres = HardSpheres.from_gsd(tmp_path / "a.gsd", seed=1, device="cpu")
+    assert spheres.contacts.tolist() == [[2.0, 1.5], [1.5, 1.0]]
+    assert spheres.types.tolist() == [0, 1, 1]
+    frame.particles.diameter = [2.0, 1.0, 1.5]
+    with gsd.hoomd.open(str(tmp_path / "b.gsd"), "w") as file:
+        file.append(frame)
+    spheres = HardSpheres.from_gsd(tmp_path / "b.gsd", seed=1, device="cpu")
+    assert spheres.contacts is None and spheres.diameters.tolist() == [2.0, 1.0, 1.5]
+
+
+def test_frames_of_the_wrong_dimension_are_refused(tmp_path):
+    options = {"seed": 1, "device": "cpu", "threads": 1}
+    flat = written(tmp_path / "flat.gsd", HardDisks.random(60, 0.3, **options))
+    deep = written(tmp_path / "deep.gsd", HardSpheres.random(60, 0.3, **options))
+    with pytest.raises(ValueError, match="two-dimensional; a box with three edges is needed"):
+        HardSpheres.from_gsd(flat, **options)
+    with pytest.raises(ValueError, match="3-dimensional; disks need a two-dimensional box"):
+        HardDisks.from_gsd(deep, **options)
+    assert read_frame(deep, dimensions=3).box == HardSpheres.from_gsd(deep, **options).box
+
+
+def test_a_writer_refuses_positions_of_the_wrong_shape(tmp_path):
+    with (
+        TrajectoryWriter(tmp_path / "a.gsd", BOX) as trajectory,
+        pytest.raises(ValueError, match=r"must be \(N, 3\)"),
+    ):
+        trajectory.append(np.zeros((4, 2)), step=0)
