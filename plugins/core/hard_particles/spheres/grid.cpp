@@ -83,41 +83,77 @@ std::array<std::int64_t, 3> half_widths(const double* width, int dimensions, int
   return best;
 }
 
-void choose_tile(State& state) {
-  Parameters& p = state.parameters;
+// Centers at least sigma apart in a box are centers of spheres of diameter sigma in a box that is
+// larger by sigma, of which they cover at most the share of the densest packing.
+double most_in_box(const Distances& d, const double* edges, int dimensions) {
+  const auto by_density = [&](double sigma) {
+    double n = dimensions == 3 ? std::sqrt(2.0) : 2 / std::sqrt(3.0);
+    for (int a = 0; a < dimensions; ++a) n *= edges[a] / sigma + 1;
+    return std::floor(n * (1 + 1e-5));  // a hair for the rounding of widths to integers
+  };
+  double of_types = 0;  // the particles of each type by themselves
+  for (const double sigma : d.of_types) of_types += by_density(sigma);
+  return std::min(by_density(d.smallest), of_types);
+}
+
+constexpr int kMostInTile = 65535;  // for lists of 16-bit indices
+
+void set_tile(State& state, int tile) {
+  const int D = state.dimensions();
   Geometry& g = state.geometry;
-  if (p.tile == 0) p.tile = p.dimensions == 2 ? kMaxTile : state.cells() > 300000 ? 12 : 9;
-  if (p.tile < 2 || p.tile > kMaxTile)
-    refuse("tile must be from 2 to ", kMaxTile, " cells, got ", p.tile);
-  g.tile = p.tile;
+  g.tile = tile;
   g.plane = 1;
   for (int a = 0; a < 3; ++a) {
-    g.tiles[a] = a < p.dimensions ? (g.cells[a] + p.tile - 1) / p.tile : 1;
-    if (a < p.dimensions) g.plane *= p.tile + 1;
+    g.tiles[a] = a < D ? (g.cells[a] + tile - 1) / tile : 1;
+    if (a < D) g.plane *= tile + 1;
   }
+}
+
+// A function of the system, never of the device, because random numbers belong to a tile's cells.
+void choose_tile(State& state) {
+  Parameters& p = state.parameters;
+  if (p.tile != 0 && (p.tile < 2 || p.tile > kMaxTile))
+    refuse("tile must be from 2 to ", kMaxTile, " cells, got ", p.tile);
+  if (p.tile == 0) {
+    p.tile = p.dimensions == 2 ? kMaxTile : state.cells() > 300000 ? 12 : 9;
+    // Particles of mixtures are many in a cell; a tile of some thousands fits fast memory.
+    for (set_tile(state, p.tile); p.tile > 3 && expected_in_tile(state) > 4000;)
+      set_tile(state, --p.tile);
+    while (p.tile > 2 && most_in_tile(state) > kMostInTile) set_tile(state, --p.tile);
+  }
+  set_tile(state, p.tile);
+  if (most_in_tile(state) > kMostInTile)
+    refuse("a tile of ", p.tile, " cells has room for ", most_in_tile(state),
+           " particles; at most ", kMostInTile, " are supported: choose a narrower tile");
 }
 
 }  // namespace
 
+int most_in_tile(const State& s) {
+  double edges[3];
+  for (int a = 0; a < s.dimensions(); ++a)
+    edges[a] = s.parameters.box[a] / s.geometry.cells[a] *
+               std::min(s.geometry.cells[a] + 1, s.geometry.tile + 1);
+  // Particles of a small box are there twice, as their own images.
+  return static_cast<int>(std::min(1e9, most_in_box(s.distances, edges, s.dimensions())));
+}
+
+int expected_in_tile(const State& s) {
+  double n = static_cast<double>(s.particles) / static_cast<double>(s.cells());
+  for (int a = 0; a < s.dimensions(); ++a)
+    n *= std::min(s.geometry.cells[a] + 1, s.geometry.tile + 1);
+  return std::min(most_in_tile(s), static_cast<int>(1.04 * n + 5 * std::sqrt(n) + 16));
+}
+
 double most_in_cell(const Distances& d, const double* edges, int dimensions) {
   const double widest = *std::max_element(edges, edges + dimensions);
-  // Centers at least sigma apart in a box are centers of spheres of diameter sigma in a box that is
-  // larger by sigma, of which they cover at most the share of the densest packing.
-  const auto by_density = [&](double sigma) {
-    double n = dimensions == 3 ? std::sqrt(2.0) : 2 / std::sqrt(3.0);
-    for (int a = 0; a < dimensions; ++a) n *= edges[a] / sigma + 1;
-    return std::floor(n * (1 + 1e-12));
-  };
+  const double most = most_in_box(d, edges, dimensions);
   // A hair is left for the rounding of widths to integers.
   const double width = widest / d.smallest * (1 + 1e-5);
-  double most = by_density(d.smallest);
-  if (dimensions == 2 && width < std::sqrt(2.0)) most = 4;
-  if (dimensions == 3 && width < 4.0 / 3) most = 9;
-  if (dimensions == 3 && width < 2 / std::sqrt(3.0)) most = 8;
-  // The particles of each type by themselves.
-  double of_types = 0;
-  for (const double sigma : d.of_types) of_types += by_density(sigma);
-  return std::min(most, of_types);
+  if (dimensions == 2 && width < std::sqrt(2.0)) return std::min(most, 4.0);
+  if (dimensions == 3 && width < 2 / std::sqrt(3.0)) return std::min(most, 8.0);
+  if (dimensions == 3 && width < 4.0 / 3) return std::min(most, 9.0);
+  return most;
 }
 
 void choose_grid(State& state) {

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The CUDA engine of spheres: memory, launches and transfers.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "../../../runtime/device.cuh"
+#include "../grid.h"
+#include "../state.h"
+#include "schedule.h"
+
+namespace manymove::hard_particles::spheres {
+namespace {
+
+constexpr std::size_t kSharedLimit = 48 * 1024;  // of the histogram kernel
+
+KernelsOfLaw choose_kernels(const State& state) {
+  switch (state.distances.contact) {
+    case Contact::one_size:
+      return kernels_of<Contact::one_size>(state.dimensions());
+    case Contact::additive:
+      return kernels_of<Contact::additive>(state.dimensions());
+    default:
+      return kernels_of<Contact::table>(state.dimensions());
+  }
+}
+
+class CudaEngine final : OnDevice, public Engine {
+ public:
+  CudaEngine(State state, int device)
+      : OnDevice(device), state_(std::move(state)), kernels_(choose_kernels(state_)) {
+    const Geometry& g = state_.geometry;
+    const Cells cells = cells_of(state_, state_.data);
+    for (int k = 0; k < 2; ++k) {
+      spheres_[k] = DeviceBuffer<Sphere>(cells.spheres.size());
+      counts_[k] = DeviceBuffer<std::uint32_t>(cells.counts.size());
+    }
+    spheres_[0].upload(cells.spheres.data(), stream_);
+    counts_[0].upload(cells.counts.data(), stream_);
+    upload_law();
+    tally_ = DeviceBuffer<Tally>(1);
+    seen_ = {state_.data.counters.trial_moves, state_.data.counters.accepted_moves, 0};
+    tally_.upload(&seen_, stream_);
+    choose_schedule();
+    const int tiles = g.tiles[0] * g.tiles[1] * g.tiles[2];
+    scratch_parts_ = std::min(tiles, 64);
+    const std::size_t scratch = static_cast<std::size_t>(scratch_parts_) * most_in_tile(state_);
+    scratch_spheres_ = DeviceBuffer<Sphere>(scratch);
+    scratch_ids_ = DeviceBuffer<std::uint32_t>(scratch);
+    locks_ = DeviceBuffer<unsigned int>(scratch_parts_);
+    locks_.clear(stream_);
+    state_.data.places = {};  // the device has them
+    made();
+  }
+  ~CudaEngine() override { destroy(); }
+
+  void run(std::uint64_t cycles) override {
+    const DeviceGuard here = use();
+    for (std::uint64_t i = 0; i < cycles; ++i) {
+      const Draw draw = draw_cycle(state_, state_.data.counters.cycles);
+      launch(draw);
+      now_ = 1 - now_;
+      move_origin(state_, draw, state_.data.origin);
+      end_cycle(++state_.data.counters.cycles);
+    }
+    check_launch();
+    counters();
+  }
+
+  void set_sampling(const Sampling& sampling) override {
+    const DeviceGuard here = use();
+    const std::size_t size = row_size(sampling);
+    DeviceBuffer<std::uint64_t> ring((kRing + 1) * size);
+    if (size) ring.clear(stream_);
+    ring_.swap(ring);
+    sampling_ = sampling;
+    incomplete_ = sampling.record && state_.data.counters.cycles % sampling.record != 0;
+    ring_used_ = 0;
+    rows_.clear();
+    row_cycles_.clear();
+  }
+  std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) override {
+    const DeviceGuard here = use();
+    if (ring_used_) collect_rows();
+    cycles = std::exchange(row_cycles_, {});
+    return std::exchange(rows_, {});
+  }
+  std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const override {
+    const DeviceGuard here = use();
+    const Sampling sampling{bin_width, bins, 0, 0};
+    std::vector<std::uint64_t> counts(row_size(sampling));
+    DeviceBuffer<std::uint64_t> row(counts.size());
+    row.clear(stream_);
+    count_pairs(sampling, row.data());
+    check_launch();
+    row.download(counts.data(), stream_);
+    return counts;
+  }
+
+  Counters counters() const override {
+    const DeviceGuard here = use();
+    check(cudaStreamSynchronize(stream_), "cycle");
+    tally_.download(&seen_, stream_);
+    if (seen_.corrupt)
+      throw std::runtime_error("a cell holds more particles than fit: the state is corrupt");
+    return {state_.data.counters.cycles, seen_.trial_moves, seen_.accepted_moves};
+  }
+  Grid grid() const override { return grid_of(state_); }
+  Repair repair() const override { return state_.repair; }
+  std::size_t particles() const override { return state_.particles; }
+  double occupied() const override {
+    const std::vector<std::uint32_t> counts = present_counts();
+    const auto empty = std::count(counts.begin(), counts.end(), 0u);
+    return 1 - static_cast<double>(empty) / static_cast<double>(counts.size());
+  }
+  void positions(double* r) const override { export_positions(state_, snapshot(), r); }
+  double max_overlap() const override { return deepest_overlap(state_, snapshot()); }
+  std::uint64_t state_hash() const override { return hash_of(state_, snapshot()); }
+  Snapshot snapshot() const override {
+    const DeviceGuard here = use();
+    Snapshot data;
+    data.counters = counters();
+    data.origin = state_.data.origin;
+    std::vector<Sphere> spheres(spheres_[now_].size());
+    spheres_[now_].download(spheres.data(), stream_);
+    data.places = places_of(state_, data.origin, spheres.data(), present_counts().data());
+    return data;
+  }
+
+ private:
+  static constexpr std::size_t kRing = 256;  // rows kept on the device before they are fetched
+  static constexpr int kHistogramThreads = 128;
+
+  std::size_t row_size(const Sampling& sampling) const {
+    return static_cast<std::size_t>(sampling.bins) * state_.kinds();
+  }
+  std::vector<std::uint32_t> present_counts() const {
+    const DeviceGuard here = use();
+    std::vector<std::uint32_t> counts(counts_[now_].size());
+    counts_[now_].download(counts.data(), stream_);
+    return counts;
+  }
+
+  void upload_law() {
+    law_ = law_of(state_);
+    diameters_ = on_device(state_.diameters, stream_);
+    labels_ = on_device(state_.labels, stream_);
+    contacts_ = on_device(state_.contacts, stream_);
+    sigmas_ = on_device(state_.sigmas, stream_);
+    law_.diameters = diameters_.data();
+    law_.labels = labels_.data();
+    law_.contacts = contacts_.data();
+    law_.sigmas = sigmas_.data();
+  }
+
+  // How a kernel schedules its work has no say in the trajectory, so it may depend on the device.
+  void choose_schedule() {
+    const Geometry& g = state_.geometry;
+    int multiprocessors = 0, shared = 0;
+    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device_),
+          "device");
+    check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
+          "device");
+    const int tiles = g.tiles[0] * g.tiles[1] * g.tiles[2];
+    kernel_ = tiles > 2 * multiprocessors ? kernels_.alone : kernels_.together;
+    // Whole warps for the cells of a set, of which some are empty; more take turns.
+    const int wanted = set_cells(g, state_.dimensions()) * kernel_.lanes * 9 / 10;
+    schedule_.threads = std::clamp((wanted + 31) / 32 * 32, 64, kernel_.most_threads);
+    schedule_.list = state_.distances.contact == Contact::one_size ? 32 : 48;
+    schedule_.capacity = expected_in_tile(state_);
+    // What does not fit goes through the scratch.
+    while (schedule_.capacity > 64 &&
+           shared_bytes(state_, schedule_) + kStaticShared > static_cast<std::size_t>(shared))
+      schedule_.capacity -= 32;
+    check(cudaFuncSetAttribute(kernel_.run, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(shared_bytes(state_, schedule_))),
+          "shared memory for a tile");
+    overlap_ = waits_for_former_kernel(kernel_.run);
+  }
+
+  void launch(const Draw& draw) {
+    const Geometry& g = state_.geometry;
+    cudaLaunchAttribute early{};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = static_cast<unsigned>(g.tiles[0] * g.tiles[1] * g.tiles[2]);
+    config.blockDim = static_cast<unsigned>(schedule_.threads);
+    config.dynamicSmemBytes = shared_bytes(state_, schedule_);
+    config.stream = stream_;
+    config.attrs = &early;
+    config.numAttrs = overlap_ ? 1 : 0;
+    const Scratch scratch{reinterpret_cast<float4*>(scratch_spheres_.data()), scratch_ids_.data(),
+                          locks_.data(), scratch_parts_, most_in_tile(state_)};
+    check(cudaLaunchKernelEx(&config, kernel_.run, g, law_, draw,
+                             Buffers{spheres_[now_].data(), counts_[now_].data(),
+                                     spheres_[1 - now_].data(), counts_[1 - now_].data(),
+                                     tally_.data(), scratch},
+                             schedule_),
+          "launch");
+  }
+
+  void end_cycle(std::uint64_t cycle) {
+    if (sampling_.every && cycle % sampling_.every == 0)
+      count_pairs(sampling_, ring_.data() + ring_used_ * row_size(sampling_));
+    if (!sampling_.record || cycle % sampling_.record != 0) return;
+    if (incomplete_)
+      ring_.clear(stream_);  // nothing else is in it yet
+    else
+      row_cycles_.push_back(cycle), ++ring_used_;
+    incomplete_ = false;
+    if (ring_used_ == kRing) collect_rows();
+  }
+
+  void count_pairs(const Sampling& sampling, std::uint64_t* row) const {
+    const std::size_t bytes = row_size(sampling) * sizeof(std::uint32_t);
+    const bool in_shared = bytes <= kSharedLimit;
+    const auto blocks = static_cast<unsigned>(
+        blocks_for(state_.cells(), static_cast<std::size_t>(kHistogramThreads)));
+    kernels_.histogram<<<blocks, kHistogramThreads, in_shared ? bytes : 0, stream_>>>(
+        state_.geometry, law_, contact_bins(state_, sampling), state_.kinds(), in_shared,
+        spheres_[now_].data(), counts_[now_].data(), row);
+  }
+
+  // Fetches the finished rows; the one that is being filled becomes the first.
+  void collect_rows() {
+    const std::size_t size = row_size(sampling_), count = ring_used_ * size;
+    rows_.resize(rows_.size() + count);
+    ring_.download(rows_.data() + rows_.size() - count, stream_, count);
+    check(cudaMemcpyAsync(ring_.data(), ring_.data() + count, size * sizeof(std::uint64_t),
+                          cudaMemcpyDeviceToDevice, stream_),
+          "rows");
+    check(cudaMemsetAsync(ring_.data() + size, 0, count * sizeof(std::uint64_t), stream_), "rows");
+    ring_used_ = 0;
+  }
+
+  static constexpr std::size_t kStaticShared = 1024;  // of a block, and what the system takes
+
+  State state_;
+  Stream stream_;
+  KernelsOfLaw kernels_;
+  CycleKernel kernel_{};
+  Schedule schedule_{};
+  bool overlap_ = false;  // of one cycle's end and the next one's start
+  DeviceBuffer<Sphere> spheres_[2], scratch_spheres_;
+  DeviceBuffer<std::uint32_t> counts_[2], scratch_ids_;
+  DeviceBuffer<unsigned int> locks_;
+  int scratch_parts_ = 0;
+  Law law_{};
+  DeviceBuffer<double> diameters_, contacts_;
+  DeviceBuffer<Label> labels_;
+  DeviceBuffer<float> sigmas_;
+  DeviceBuffer<Tally> tally_;
+  mutable Tally seen_{};  // the tally as last fetched
+  int now_ = 0;
+  Sampling sampling_;
+  bool incomplete_ = false;  // the row that is being filled began late
+  DeviceBuffer<std::uint64_t> ring_;
+  std::size_t ring_used_ = 0;
+  std::vector<std::uint64_t> rows_, row_cycles_;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_cuda_engine(State state, int device) {
+  return std::make_unique<CudaEngine>(std::move(state), device);
+}
+
+}  // namespace manymove::hard_particles::spheres

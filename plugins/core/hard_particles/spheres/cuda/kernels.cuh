@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Monte Carlo of spheres on a GPU, device code: one block per tile, which stays in shared memory
+// for a whole cycle; one kernel launch per cycle, in which the particles land in the shifted grid,
+// all moves are made and the tile is written back.
+#pragma once
+
+#include "../../../runtime/device.cuh"
+#include "schedule.h"
+#include "visit.cuh"
+
+namespace manymove::hard_particles::spheres {
+namespace {
+
+// What a block has in shared memory (shared_bytes() of schedule.h); particles of a mixture have their label in the place of their
+// index, and this elsewhere.
+template <int D, Contact C>
+struct SharedTile {
+  float4* spheres;       // [capacity]
+  std::uint32_t* ids;    // [capacity], of mixtures
+  std::uint32_t* first;  // [plane + 1], the first particle of each cell
+  std::uint16_t* sets;   // [2^D][set_cells], the active cells of each set that are not empty
+  std::uint16_t* lists;  // [list][threads]
+
+  __device__ SharedTile(const Geometry& g, const Schedule& s, float4* memory) {
+    spheres = memory;
+    ids = reinterpret_cast<std::uint32_t*>(memory + s.capacity);
+    first = ids + (C == Contact::one_size ? 0 : s.capacity);
+    sets = reinterpret_cast<std::uint16_t*>(first + g.plane + 1);
+    lists = sets + (set_cells(g, D) << D);
+  }
+};
+
+struct TileControl {
+  TileBounds bounds;
+  int members[8];
+  unsigned int accepted, part;
+  std::uint32_t sums[32];  // of the scan
+};
+
+// The coordinates of the i-th of n0 by n1 by ... cells, exactly, without an integer division
+// (i < 2^15).
+template <int D>
+struct CellOf {
+  int n0, n1;
+  float inverse0, inverse1;
+  __device__ CellOf(int n0, int n1)
+      : n0(n0),
+        n1(n1),
+        inverse0(1.0f / static_cast<float>(n0)),
+        inverse1(1.0f / static_cast<float>(n1)) {}
+  __device__ void operator()(int i, int at[3]) const {
+    const int row = static_cast<int>((static_cast<float>(i) + 0.5f) * inverse0);
+    at[0] = i - row * n0;
+    at[2] = D == 3 ? static_cast<int>((static_cast<float>(row) + 0.5f) * inverse1) : 0;
+    at[1] = row - at[2] * n1;
+  }
+};
+
+template <int D>
+__device__ int product(int n0, int n1, int n2) {
+  return D == 3 ? n0 * n1 * n2 : n0 * n1;
+}
+
+__device__ Sphere load_sphere(const Sphere* from) {
+  const float4 q = __ldcg(reinterpret_cast<const float4*>(from));
+  return {q.x, q.y, q.z, __float_as_uint(q.w)};
+}
+
+// Calls particle(sphere, at) for every particle of the old cells under the tile; `at` counts from
+// the old place of the tile's first cell. A thread asks for several cells at once, for the latency.
+template <int D, class Particle>
+__device__ void for_old_particles(const Geometry& g, const Draw& d, const Buffers& b,
+                                  const TileBounds& bounds, Particle&& particle) {
+  constexpr int kAtOnce = 4;
+  const CellOf<D> cell_of(bounds.size[0] + 2, bounds.size[1] + 2);
+  const int cells = product<D>(bounds.size[0] + 2, bounds.size[1] + 2, bounds.size[2] + 2);
+  for (int base = threadIdx.x; base < cells; base += kAtOnce * blockDim.x) {
+    std::int64_t from[kAtOnce];
+    std::uint32_t n[kAtOnce];
+    Sphere one[kAtOnce];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      const int i = base + k * blockDim.x;
+      n[k] = 0;
+      if (i >= cells) continue;
+      int at[3];
+      cell_of(i, at);
+      from[k] = old_cell<D>(g, d, bounds, at);
+      n[k] = __ldcg(b.old_counts + from[k]);
+      one[k] = load_sphere(b.old_spheres + from[k] * g.slots);
+    }
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      int at[3];
+      if (n[k]) cell_of(base + k * blockDim.x, at);
+      for (std::uint32_t s = 0; s < n[k]; ++s)
+        particle(s == 0 ? one[k] : load_sphere(b.old_spheres + from[k] * g.slots + s), at);
+    }
+  }
+}
+
+// The running sum of value[1..n], in place; value[0] is 0. Returns the total.
+__device__ std::uint32_t scan(std::uint32_t* value, int n, TileControl& control) {
+  const int each = (n + blockDim.x - 1) / blockDim.x;
+  const int begin = 1 + min(n, static_cast<int>(threadIdx.x) * each), end = min(n + 1, begin + each);
+  std::uint32_t mine = 0;
+  for (int i = begin; i < end; ++i) mine += value[i];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  std::uint32_t upto = mine;
+  for (int by = 1; by < 32; by *= 2) {
+    const std::uint32_t below = __shfl_up_sync(~0u, upto, by);
+    if (lane >= by) upto += below;
+  }
+  if (lane == 31) control.sums[warp] = upto;
+  __syncthreads();
+  std::uint32_t before = upto - mine, total = 0;
+  for (int w = 0; w < warps; ++w) {
+    if (w < warp) before += control.sums[w];
+    total += control.sums[w];
+  }
+  for (int i = begin; i < end; ++i) {
+    const std::uint32_t here = value[i];
+    value[i] = before;  // of the particles before the cell
+    before += here;
+  }
+  return total;
+}
+
+// Threads raced for the places in a cell: put its particles in the order of their indices.
+template <int D>
+__device__ void order_particles(const TileBounds& bounds, float4* spheres,
+                                const std::uint32_t* first) {
+  const int cells = product<D>(bounds.size[0] + 1, bounds.size[1] + 1, bounds.size[2] + 1);
+  for (int i = threadIdx.x; i < cells; i += blockDim.x) {
+    const std::uint32_t begin = first[i], end = first[i + 1];
+    for (std::uint32_t k = begin + 1; k < end; ++k) {
+      const float4 p = spheres[k];
+      std::uint32_t to = k;
+      for (; to > begin && __float_as_uint(spheres[to - 1].w) > __float_as_uint(p.w); --to)
+        spheres[to] = spheres[to - 1];
+      if (to < k) spheres[to] = p;
+    }
+  }
+}
+
+template <int D>
+__device__ void list_cells(const Geometry& g, TileControl& control, const std::uint32_t* first,
+                           std::uint16_t* sets) {
+  const TileBounds& bounds = control.bounds;
+  const CellOf<D> cell_of(bounds.size[0] - 1, bounds.size[1] - 1);
+  const int active = product<D>(bounds.size[0] - 1, bounds.size[1] - 1, bounds.size[2] - 1);
+  for (int i = threadIdx.x; i < active; i += blockDim.x) {
+    int at[3];
+    cell_of(i, at);
+    ++at[0];
+    ++at[1];
+    if (D == 3) ++at[2];
+    const int index = local_index<D>(bounds, at), set = set_of<D>(at);
+    if (first[index + 1] > first[index])
+      sets[set * set_cells(g, D) + atomicAdd(&control.members[set], 1)] =
+          static_cast<std::uint16_t>(at[0] | at[1] << 5 | at[2] << 10);
+  }
+}
+
+// Measures nothing; a program that measures the parts of a cycle has another.
+struct NoWatch {
+  __device__ void lap(int) {}
+};
+
+// From the landing to the writing back of a tile whose particles are in `spheres`, in shared
+// memory or in the scratch.
+template <int D, Contact C, class V, class Watch>
+__device__ int tile_cycle(const Geometry& g, const Law& law, const Draw& d, const Buffers& b,
+                          const Schedule& schedule, TileControl& control, float4* spheres,
+                          std::uint32_t* ids, const SharedTile<D, C>& m, Watch& watch) {
+  const TileBounds& bounds = control.bounds;
+  for_old_particles<D>(g, d, b, bounds, [&](const Sphere& p, const int at[3]) {
+    const auto l = land<D>(g, d, bounds, p, at);
+    if (l.here)
+      spheres[atomicAdd(m.first + local_index<D>(bounds, l.cell) + 1, 1u)] =
+          make_float4(l.r[0], l.r[1], l.r[2], __uint_as_float(p.id));
+  });
+  __syncthreads();
+  watch.lap(1);
+  order_particles<D>(bounds, spheres, m.first);
+  list_cells<D>(g, control, m.first, m.sets);
+  __syncthreads();
+  const int cells = product<D>(bounds.size[0] + 1, bounds.size[1] + 1, bounds.size[2] + 1);
+  if constexpr (C != Contact::one_size) {
+    for (std::uint32_t k = threadIdx.x; k < m.first[cells]; k += blockDim.x) {
+      ids[k] = __float_as_uint(spheres[k].w);
+      spheres[k].w = law.labels[ids[k]].radius;  // the bits of either kind of label
+    }
+    __syncthreads();
+  }
+  watch.lap(2);
+
+  int accepted = 0;
+  const Tile<D, C> tile{g, law, bounds, spheres, ids, m.first,
+                        static_cast<std::uint32_t>(blockIdx.x) *
+                            static_cast<std::uint32_t>(g.plane)};
+  for (int round = 0; round < g.rounds; ++round)
+    for (int turn = 0; turn < 1 << D; ++turn) {
+      const int set = static_cast<int>(d.order[round] >> (3 * turn) & 7u);
+      accepted += V::visit_set(tile, d.cycle, round, m.sets + set * set_cells(g, D),
+                               control.members[set], m.lists, schedule.list);
+      __syncthreads();
+    }
+  watch.lap(3);
+
+  const CellOf<D> cell_of(bounds.size[0], bounds.size[1]);
+  const int own = product<D>(bounds.size[0], bounds.size[1], bounds.size[2]);
+  for (int i = threadIdx.x; i < own; i += blockDim.x) {
+    int at[3];
+    cell_of(i, at);
+    const int index = local_index<D>(bounds, at);
+    const std::int64_t to = grid_cell<D>(g, bounds, at);
+    const std::uint32_t begin = m.first[index];
+    std::uint32_t n = m.first[index + 1] - begin;
+    if (n > static_cast<std::uint32_t>(g.slots)) {
+      b.tally->corrupt = 1;
+      n = static_cast<std::uint32_t>(g.slots);
+    }
+    b.new_counts[to] = n;
+    float center[3] = {0, 0, 0};
+#pragma unroll
+    for (int a = 0; a < D; ++a) center[a] = cell_center(g, bounds, a, at[a]);
+    auto* const out = reinterpret_cast<float4*>(b.new_spheres + to * g.slots);
+    for (std::uint32_t s = 0; s < n; ++s) {
+      const float4 p = spheres[begin + s];
+      out[s] = make_float4(p.x - center[0], p.y - center[1], p.z - center[2],
+                           C == Contact::one_size ? p.w : __uint_as_float(ids[begin + s]));
+    }
+  }
+  return accepted;
+}
+
+// Programmatic dependent launch (compute capability 9.0 and later): the next cycle's blocks may
+// start where this one's have left room; they wait for its end before they read what it wrote.
+__device__ void wait_for_previous_cycle() {
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+__device__ void let_next_cycle_start() {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+// One block per tile; V makes the visits.
+template <int D, Contact C, class V, int Threads, int BlocksPerMultiprocessor,
+          class Watch = NoWatch>
+__global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
+    cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law law,
+                 const __grid_constant__ Draw d, const Buffers b, const Schedule schedule) {
+  extern __shared__ float4 memory[];
+  __shared__ TileControl control;
+  const SharedTile<D, C> m(g, schedule, memory);
+  Watch watch;
+  if (threadIdx.x < 8) control.members[threadIdx.x] = 0;
+  if (threadIdx.x == 0) {
+    control.bounds = tile_bounds<D>(g, blockIdx.x);
+    control.accepted = 0;
+  }
+  for (int i = threadIdx.x; i <= g.plane; i += blockDim.x) m.first[i] = 0;
+  __syncthreads();
+  wait_for_previous_cycle();
+
+  const TileBounds& bounds = control.bounds;
+  for_old_particles<D>(g, d, b, bounds, [&](const Sphere& p, const int at[3]) {
+    const auto l = land<D>(g, d, bounds, p, at);
+    if (l.here) atomicAdd(m.first + local_index<D>(bounds, l.cell) + 1, 1u);
+  });
+  __syncthreads();
+  const int cells = product<D>(bounds.size[0] + 1, bounds.size[1] + 1, bounds.size[2] + 1);
+  const std::uint32_t total = scan(m.first, cells, control);
+  __syncthreads();
+  watch.lap(0);
+  let_next_cycle_start();
+
+  int accepted;
+  if (total <= static_cast<std::uint32_t>(schedule.capacity)) {
+    accepted = tile_cycle<D, C, V>(g, law, d, b, schedule, control, m.spheres, m.ids, m, watch);
+  } else {
+    if (threadIdx.x == 0) {
+      unsigned int part = blockIdx.x % b.scratch.parts;
+      while (atomicCAS(b.scratch.locks + part, 0u, 1u) != 0)
+        part = (part + 1) % b.scratch.parts;
+      __threadfence();
+      control.part = part;
+    }
+    __syncthreads();
+    const std::size_t at = static_cast<std::size_t>(control.part) * b.scratch.size;
+    accepted = tile_cycle<D, C, VisitAlone<D, C, 8, 1>>(g, law, d, b, schedule, control,
+                                                        b.scratch.spheres + at,
+                                                        b.scratch.ids + at, m, watch);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) atomicExch(b.scratch.locks + control.part, 0u);
+  }
+  atomicAdd(&control.accepted, static_cast<unsigned int>(accepted));
+  __syncthreads();
+  watch.lap(4);
+  if (threadIdx.x == 0) {
+    unsigned int visits = 0;
+    for (int set = 0; set < 1 << D; ++set) visits += control.members[set];
+    atomicAdd(&b.tally->trial_moves,
+              static_cast<unsigned long long>(visits) * g.rounds * g.moves_per_cell);
+    atomicAdd(&b.tally->accepted_moves, static_cast<unsigned long long>(control.accepted));
+  }
+}
+
+// One thread per cell; the block's histograms are in shared memory if they fit, [kinds][bins].
+template <int D, Contact C>
+__global__ void histogram_kernel(const Geometry g, const Law law, const ContactBins bins, int kinds,
+                                 bool in_shared, const Sphere* spheres, const std::uint32_t* counts,
+                                 std::uint64_t* row) {
+  extern __shared__ std::uint32_t mine[];
+  const int size = kinds * bins.bins;
+  if (in_shared)
+    for (int i = threadIdx.x; i < size; i += blockDim.x) mine[i] = 0;
+  __syncthreads();
+  const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t layer = static_cast<std::int64_t>(g.cells[0]) * g.cells[1];
+  if (index < layer * g.cells[2]) {
+    const auto in_layer = static_cast<int>(index % layer);
+    const int cell[3] = {in_layer % g.cells[0], in_layer / g.cells[0],
+                         static_cast<int>(index / layer)};
+    const auto n = static_cast<int>(counts[index]);
+    for (int slot = 0; slot < n; ++slot)
+      for_pairs<D>(g, spheres, counts, bins.range, cell, slot,
+                   [&](std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
+                     const int bin = contact_bin<C>(law, bins, i, j, dx, dy, dz);
+                     if (bin < 0) return;
+                     if (in_shared)
+                       atomicAdd(mine + bin, 1u);
+                     else
+                       atomicAdd(reinterpret_cast<unsigned long long*>(row + bin), 1ull);
+                   });
+  }
+  __syncthreads();
+  if (in_shared)
+    for (int i = threadIdx.x; i < size; i += blockDim.x)
+      if (mine[i])
+        atomicAdd(reinterpret_cast<unsigned long long*>(row + i),
+                  static_cast<unsigned long long>(mine[i]));
+}
+
+}  // namespace
+}  // namespace manymove::hard_particles::spheres

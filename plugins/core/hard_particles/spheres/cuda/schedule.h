@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the host and the kernels of spheres agree on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "../model.h"
+#include "../state.h"
+
+struct float4;
+
+namespace manymove::hard_particles::spheres {
+
+struct Tally {
+  unsigned long long trial_moves, accepted_moves;
+  unsigned int corrupt;
+};
+
+// Global memory for tiles with more particles than fit into shared memory, in parts that blocks
+// lock for a cycle.
+struct Scratch {
+  float4* spheres;      // [parts][size]
+  std::uint32_t* ids;   // [parts][size]
+  unsigned int* locks;  // [parts]
+  int parts, size;
+};
+
+struct Buffers {
+  const Sphere* old_spheres;
+  const std::uint32_t* old_counts;
+  Sphere* new_spheres;
+  std::uint32_t* new_counts;
+  Tally* tally;
+  Scratch scratch;
+};
+
+// How a kernel schedules its work; it has no say in the trajectory.
+struct Schedule {
+  int capacity;  // particles of a tile in shared memory
+  int list;      // neighbors that a thread can list
+  int threads;   // of a block
+};
+
+// A kernel for each number of threads that visit a cell together.
+struct CycleKernel {
+  void (*run)(Geometry, Law, Draw, Buffers, Schedule);
+  int lanes, most_threads;
+};
+using HistogramKernel = void (*)(Geometry, Law, ContactBins, int kinds, bool in_shared,
+                                 const Sphere*, const std::uint32_t*, std::uint64_t*);
+struct KernelsOfLaw {
+  CycleKernel alone, together;
+  HistogramKernel histogram;
+};
+// Those of D dimensions and of the contact law; a source each.
+template <Contact C>
+KernelsOfLaw kernels_of(int dimensions);
+template <>
+KernelsOfLaw kernels_of<Contact::one_size>(int dimensions);
+template <>
+KernelsOfLaw kernels_of<Contact::additive>(int dimensions);
+template <>
+KernelsOfLaw kernels_of<Contact::table>(int dimensions);
+
+// Cells of one set in a tile, at most.
+MM_HD int set_cells(const Geometry& g, int dimensions) {
+  const int half = g.tile / 2;
+  return half * half * (dimensions == 3 ? half : 1);
+}
+
+inline std::size_t shared_bytes(const State& s, const Schedule& schedule) {
+  const Geometry& g = s.geometry;
+  const bool mixed = s.distances.contact != Contact::one_size;
+  return static_cast<std::size_t>(schedule.capacity) * (mixed ? 20 : 16) +
+         (static_cast<std::size_t>(g.plane) + 1) * 4 +
+         ((static_cast<std::size_t>(set_cells(g, s.dimensions())) << s.dimensions()) +
+          static_cast<std::size_t>(schedule.list) * schedule.threads) *
+             2;
+}
+
+}  // namespace manymove::hard_particles::spheres
