@@ -119,12 +119,12 @@ def test_a_float32_file_is_repaired_and_reported(device):
     box = (120.0, 120.0, 120.0)
     ends = sites(box, 12)
     directions = np.random.default_rng(1).normal(size=ends.shape)
-    half = 0.5 * (1 + 1e-7) * directions / np.linalg.norm(directions, axis=1)[:, None]
+    half = 0.5 * (1 + 3e-6) * directions / np.linalg.norm(directions, axis=1)[:, None]
     positions = np.stack([ends - half, ends + half], axis=1).reshape(-1, 3)
     assert make((positions, box), device).repaired["count"] == 0
     spheres = make((positions.astype(np.float32), box), device)
-    assert spheres.repaired["count"] > 100
-    assert 1e-7 < spheres.repaired["depth"] < 1e-5
+    assert spheres.repaired["count"] > 30
+    assert 1e-6 < spheres.repaired["depth"] < 1e-5
     assert spheres.max_overlap() == 0
     assert np.abs(spheres.positions - positions).max() < 1e-4
 

@@ -18,6 +18,7 @@ CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "PRTE",
 # Options that make the runs of each command short.
 SMALL = {
     "disks": "--particles 64 --sweeps 2 --equilibrate 1",
+    "spheres": "--particles 64 --sweeps 2 --equilibrate 1",
     "electrolyte": "--ions 64 --sweeps 2 --equilibrate 1",
     "adsorption": "--framework LTA --molecules 2 --systems 4 --steps 4 --equilibrate 4 "
     "--interpolation cubic --grid-spacing 0.8",

@@ -120,9 +120,8 @@ def spheres(
 
     Examples:
       manymove spheres --particles 4096 --packing-fraction 0.45 --sweeps 5000
-      manymove spheres --start fcc --particles 4000 --packing-fraction 0.55
       manymove spheres --diameters 1,1.4 --fractions 0.7,0.3 --packing-fraction 0.5
-      manymove spheres --equation-of-state --packing-fractions 0.2,0.3,0.4
+      manymove spheres --start fcc --particles 4000 --equation-of-state --packing-fractions 0.55,0.6
     """
     options = gathered(locals())
     from manymove.hard_particles.replica import SphereSettings

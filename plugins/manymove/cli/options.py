@@ -24,7 +24,9 @@ RENAMED = {
 }  # fmt: skip
 # Names of options that differ from those of their arguments.
 NAMES = {"precisions": "precision", "densities": "density", "cutoffs": "cutoff", "skins": "skin"}
-PER_SPECIES = ("molecules", "capacity", "profile")  # lists in which a value may occur twice
+PER_SPECIES = (  # lists in which a value may occur twice
+    "molecules", "capacity", "profile", "diameters", "fractions", "contacts"
+)  # fmt: skip
 SEVERAL = ",..."  # ends the metavariable of an option that takes a list
 
 

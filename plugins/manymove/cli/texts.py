@@ -9,21 +9,22 @@ only, because the same quantity has another unit or other choices there.
 HELP = {
     # ---- what is simulated
     "particles": "Number of particles N (default 65536, or that of --input).",
-    "packing_fraction": "Packing fraction N pi d^2 / (4 Lx Ly) (default 0.698, or from --input).",
+    "packing_fraction": "Packing fraction, N pi d^2 / (4 Lx Ly) of equal disks "
+    "(default 0.698, or from --input).",
     "spheres.packing_fraction": "Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres "
     "(default 0.49, or from --input).",
     "input": "GSD file whose last frame is the initial configuration.",
     "start": "Initial configuration without --input: random, hexagonal or square.",
     "spheres.start": "Initial configuration without --input: random, fcc, hcp or bcc.",
-    "disks.diameters": "Diameters of the types of a mixture (default equal disks).",
-    "spheres.diameters": "Diameters of the types of a mixture (default equal spheres).",
+    "disks.diameters": "Diameters of all types of a mixture (default equal disks).",
+    "spheres.diameters": "Diameters of all types of a mixture (default equal spheres).",
     "fractions": "Number fractions of the types of a mixture (default equal).",
     "contacts": "Contact distances of the pairs of types 0-0, 0-1, ... 1-1 of a mixture, for "
     "mixtures that are not additive.",
     "ions": "Number of ions N of both species.",
     "valences": "Valences of the two species.",
     "diameter": "Diameter of all ions in angstrom (default 7.5).",
-    "diameters": "Diameters of the two species in angstrom (default that of all ions).",
+    "diameters": "Diameters of both species in angstrom (default that of all ions).",
     "bjerrum_length": "Bjerrum length in angstrom; that of water at 300 K is 7.117.",
     "debye_length": "Bare Debye length in angstrom, which sets the density (default 28.53).",
     "concentration": "Concentration of the salt in mol/l, which sets the density.",
