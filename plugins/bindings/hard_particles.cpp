@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "core/hard_particles/packing.h"
+#include "host_particles.h"
 #include "positions.h"
 
 namespace nb = nanobind;
@@ -39,22 +40,6 @@ Parameters parameters_from(const nb::dict& d) {
   p.first_cycle = nb::cast<std::uint64_t>(d["first_cycle"]);
   p.repair_depth = nb::cast<double>(d["repair_depth"]);
   return p;
-}
-
-// Addresses, as array interfaces give them.
-HostParticles host_particles(std::uintptr_t position, bool double_precision, std::uintptr_t image,
-                             std::uintptr_t index, std::uintptr_t tag) {
-  return {reinterpret_cast<void*>(position), double_precision,
-          reinterpret_cast<std::int32_t*>(image), reinterpret_cast<const std::uint32_t*>(index),
-          reinterpret_cast<const std::uint32_t*>(tag)};
-}
-
-template <auto Method>
-auto with_host_particles() {
-  return [](Engine& e, std::uintptr_t position, bool double_precision, std::uintptr_t image,
-            std::uintptr_t index, std::uintptr_t tag) {
-    return (e.*Method)(host_particles(position, double_precision, image, index, tag));
-  };
 }
 
 nb::dict grid_dict(const Engine& engine) {
@@ -182,15 +167,6 @@ void bind_hard_disks(nb::module_& module) {
              return nb::make_tuple(array_of(std::move(rows)), array_of(std::move(cycles)));
            })
       .def(
-          "enqueue",
-          [](Engine& e, std::uint64_t cycles, std::uintptr_t position, bool double_precision,
-             std::uintptr_t image, std::uintptr_t index, std::uintptr_t tag) {
-            e.enqueue(cycles, host_particles(position, double_precision, image, index, tag));
-          },
-          "cycles"_a, "position"_a, "double_precision"_a, "image"_a, "index"_a, "tag"_a,
-          nb::call_guard<nb::gil_scoped_release>())
-      .def_prop_ro("cycles_between_writes", &Engine::cycles_between_writes)
-      .def(
           "contact_histogram",
           [](const Engine& e, double bin_width, int bins) {
             return array_of(released([&] { return e.contact_histogram(bin_width, bins); }));
@@ -219,12 +195,7 @@ void bind_hard_disks(nb::module_& module) {
       .def("max_overlap", &Engine::max_overlap, nb::call_guard<nb::gil_scoped_release>())
       .def("state_hash", &Engine::state_hash, nb::call_guard<nb::gil_scoped_release>())
       .def("snapshot", &snapshot_dict);
-  const auto host_method = [&](const char* name, auto method) {
-    engine.def(name, method, "position"_a, "double_precision"_a, "image"_a, "index"_a, "tag"_a,
-               nb::call_guard<nb::gil_scoped_release>());
-  };
-  host_method("same_positions", with_host_particles<&Engine::same_positions>());
-  host_method("write_positions", with_host_particles<&Engine::write_positions>());
+  bind_host_methods(engine);
 
   using Written = nb::ndarray<double, nb::numpy, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
   module.def(

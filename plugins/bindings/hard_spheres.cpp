@@ -8,6 +8,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include "host_particles.h"
 #include "positions.h"
 
 namespace nb = nanobind;
@@ -98,8 +99,9 @@ Snapshot snapshot_from(const nb::dict& d) {
 }  // namespace
 
 void bind_hard_spheres(nb::module_& module) {
-  nb::class_<Engine>(module, "HardSpheres",
-                     "The engine behind manymove.HardSpheres and mixtures of disks.")
+  nb::class_<Engine> engine(module, "HardSpheres",
+                            "The engine behind manymove.HardSpheres and mixtures of disks.");
+  engine
       .def_static(
           "from_positions",
           [](nb::object positions, const nb::dict& parameters, const std::string& device,
@@ -163,4 +165,15 @@ void bind_hard_spheres(nb::module_& module) {
       .def("state_hash", &Engine::state_hash, nb::call_guard<nb::gil_scoped_release>())
       .def("snapshot", &snapshot_dict,
            "counters, origin, and places: int64 (N D), flat, positions in integer units.");
+  engine.def_static(
+      "count_overlaps",
+      [](nb::object positions, const nb::dict& parameters) {
+        const Parameters p = parameters_from(parameters);
+        const auto input = read_positions(positions, static_cast<std::size_t>(p.dimensions));
+        const nb::gil_scoped_release release;
+        return count_overlaps(input.data, input.count, p);
+      },
+      "positions"_a, "parameters"_a,
+      "Number of pairs closer than their contact distance, with parameters as those of an engine.");
+  bind_host_methods(engine);
 }

@@ -87,11 +87,11 @@ struct Sampling {
 // The particles of a host program, in its own memory: the device's for a CUDA engine, the host's
 // for a CPU engine.
 struct HostParticles {
-  void* position;              // [N][4], x and y first; the others are left alone
+  void* position;              // [N][4], the coordinates first; the others are left alone
   bool double_precision;       // of `position`: float64 or float32
   std::int32_t* image;         // [N][3], or null: not kept
-  const std::uint32_t* index;  // [N], where disk i stands
-  const std::uint32_t* tag;    // [N], the disk that stands there
+  const std::uint32_t* index;  // [N], where particle i stands
+  const std::uint32_t* tag;    // [N], the particle that stands there
 };
 
 struct DiskPosition {
@@ -99,15 +99,18 @@ struct DiskPosition {
   std::array<double, 2> xy;
 };
 
+// What a host program needs of an engine, of disks of one size (below) or of spheres and mixtures
+// (spheres/engine.h).
+//
 // To be used by one thread at a time. What a CUDA engine does is ordered with the legacy default
 // stream of its device, where host programs work, and the calling thread's current device is
 // afterwards what it was. An error of the device is a std::runtime_error of the call that notices
 // it; the engine can only be destroyed then.
-class MANYMOVE_API Engine {
+class MANYMOVE_API HostedEngine {
  public:
-  virtual ~Engine() = default;
+  virtual ~HostedEngine() = default;
 
-  // Runs whole cycles: shift the grid, then `rounds` passes over the four sets. Blocks until done.
+  // Runs whole cycles: shift the grid, then `rounds` passes over the sets. Blocks until done.
   void run(std::uint64_t cycles) {
     enqueue(cycles);
     counters();
@@ -115,17 +118,39 @@ class MANYMOVE_API Engine {
   // The same, but a GPU may still be at it on return; what asks for the state waits.
   virtual void enqueue(std::uint64_t cycles) = 0;
   // And leaves the positions with a host program.
-  virtual void enqueue(std::uint64_t cycles, const HostParticles& particles) = 0;
+  virtual void enqueue(std::uint64_t cycles, const HostParticles& particles) {
+    enqueue(cycles);
+    write_positions(particles);
+  }
 
   // Whether a host program's positions are those that write_positions() or enqueue() left there, in
-  // any order.
+  // any order. An engine of spheres or of a mixture looks at the fourth component too, where
+  // HOOMD-blue has the type.
   virtual bool same_positions(const HostParticles& particles) const = 0;
   // enqueue() if same_positions(), otherwise nothing; a GPU need not wait for the answer.
-  virtual bool enqueue_if_same(std::uint64_t cycles, const HostParticles& particles) = 0;
-  // Images follow the disks, who must not have gone farther than half the box since the last time:
-  // at most cycles_between_writes() cycles.
+  virtual bool enqueue_if_same(std::uint64_t cycles, const HostParticles& particles) {
+    if (!same_positions(particles)) return false;
+    enqueue(cycles, particles);
+    return true;
+  }
+  // Images follow the particles, which must not have gone farther than half the box since the last
+  // time: at most cycles_between_writes() cycles.
   virtual void write_positions(const HostParticles& particles) = 0;
-  int cycles_between_writes() const {  // in a cycle a disk stays in its cell
+  virtual int cycles_between_writes() const = 0;
+
+  // Pairs by distance in the present configuration.
+  virtual std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const = 0;
+
+  virtual Counters counters() const = 0;
+  virtual Repair repair() const = 0;
+  virtual std::size_t particles() const = 0;
+  // Hash of the integer positions by index and of the counters: the same on every machine.
+  virtual std::uint64_t state_hash() const = 0;
+};
+
+class MANYMOVE_API Engine : public HostedEngine {
+ public:
+  int cycles_between_writes() const final {  // in a cycle a disk stays in its cell
     const Grid g = grid();
     return ((g.cells[0] < g.cells[1] ? g.cells[0] : g.cells[1]) - 1) / 2;
   }
@@ -137,13 +162,7 @@ class MANYMOVE_API Engine {
   // Finished rows, [rows][bins], and the cycle at which each ended; they are handed over once.
   virtual std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) = 0;
 
-  // Pairs by distance in the present configuration.
-  virtual std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const = 0;
-
-  virtual Counters counters() const = 0;
   virtual Grid grid() const = 0;
-  virtual Repair repair() const = 0;
-  virtual std::size_t particles() const = 0;
   // The share of cells that hold at least one disk in the present grid.
   virtual double occupied() const = 0;
 
@@ -164,9 +183,6 @@ class MANYMOVE_API Engine {
   virtual std::array<double, 2> bond_order(double reach) const = 0;
   // Depth of the deepest overlap in diameters, in float64; 0 if there is none.
   virtual double max_overlap() const = 0;
-  // Hash of the disks' integer positions by index and of the counters: the same on every machine.
-  virtual std::uint64_t state_hash() const = 0;
-
   virtual Snapshot snapshot() const = 0;
 };
 

@@ -83,15 +83,6 @@ class CpuEngine final : public Engine {
   bool same_positions(const HostParticles& host) const override {
     return written_ == (host.double_precision ? trace<double>(host) : trace<float>(host));
   }
-  void enqueue(std::uint64_t cycles, const HostParticles& host) override {
-    enqueue(cycles);
-    write_positions(host);
-  }
-  bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
-    if (!same_positions(host)) return false;
-    enqueue(cycles, host);
-    return true;
-  }
   void write_positions(const HostParticles& host) override {
     if (host.double_precision)
       write<double>(host);

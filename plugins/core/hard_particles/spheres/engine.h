@@ -20,6 +20,8 @@
 namespace manymove::hard_particles::spheres {
 
 using hard_particles::Counters;      // a cycle is a grid shift and `rounds` passes over the sets
+using hard_particles::HostedEngine;
+using hard_particles::HostParticles;
 using hard_particles::OverlapError;  // the depth is in contact distances of the pair
 using hard_particles::Repair;        // likewise
 using hard_particles::Sampling;      // the bin width is in contact distances of the pair
@@ -64,16 +66,15 @@ struct Grid {
   double unit;              // length of one integer unit
 };
 
-// To be used by one thread at a time. What a CUDA engine does is ordered with the legacy default
-// stream of its device, and the calling thread's current device is afterwards what it was. An error
-// of the device is a std::runtime_error of the call that notices it; the engine can only be
-// destroyed then.
-class MANYMOVE_API Engine {
+// The contract is that of a HostedEngine.
+class MANYMOVE_API Engine : public HostedEngine {
  public:
-  virtual ~Engine() = default;
-
-  // Runs whole cycles. Blocks until done.
-  virtual void run(std::uint64_t cycles) = 0;
+  int cycles_between_writes() const final {  // in a cycle a particle stays in its cell
+    const Grid g = grid();
+    int fewest = g.cells[0];
+    for (int a = 1; a < g.dimensions; ++a) fewest = g.cells[a] < fewest ? g.cells[a] : fewest;
+    return (fewest - 1) / 2;
+  }
 
   // Histograms of pair distances from contact on: bin k counts the pairs whose distance, in contact
   // distances, is within bin_width of 1 + k bin_width. One histogram, or one per pair of types in
@@ -85,21 +86,15 @@ class MANYMOVE_API Engine {
   // Finished rows, [rows][pairs of types][bins], and the cycle at which each ended; they are handed
   // over once.
   virtual std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) = 0;
-  // The same histograms of the present configuration.
-  virtual std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const = 0;
+  // contact_histogram() gives the same histograms of the present configuration.
 
-  virtual Counters counters() const = 0;
   virtual Grid grid() const = 0;
-  virtual Repair repair() const = 0;
-  virtual std::size_t particles() const = 0;
   // The share of cells that hold at least one particle in the present grid.
   virtual double occupied() const = 0;
   // [N][D], in the order of the input, in [-L/2, L/2).
   virtual void positions(double* coordinates) const = 0;
   // Depth of the deepest overlap in contact distances, in float64; 0 if there is none.
   virtual double max_overlap() const = 0;
-  // Hash of the integer positions by index and of the counters: the same on every machine.
-  virtual std::uint64_t state_hash() const = 0;
   virtual Snapshot snapshot() const = 0;
 };
 
@@ -118,5 +113,10 @@ MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::
 
 // The largest max_displacement that an engine accepts: the width of its narrowest cells.
 MANYMOVE_API double largest_displacement(const Parameters& parameters, std::size_t particles);
+
+// Pairs closer than their contact distance by more than rounding; coordinates: [N][D]. Of a heap of
+// thousands not all.
+MANYMOVE_API std::size_t count_overlaps(const double* coordinates, std::size_t particles,
+                                        const Parameters& parameters);
 
 }  // namespace manymove::hard_particles::spheres

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "grid.h"
 #include "state.h"
 
 namespace manymove::hard_particles::spheres {
@@ -77,6 +78,20 @@ ClosePair closest_pair(const State& s, const double* r) {
     if (ratio < best.ratio) best = {i, j, ratio};
   });
   return best;
+}
+
+std::size_t count_overlaps(const double* coordinates, std::size_t particles,
+                           const Parameters& parameters) {
+  State s;
+  s.parameters = parameters;
+  s.particles = particles;
+  choose_grid(s);  // checks the parameters
+  std::size_t count = 0;
+  for_close_pairs(s, coordinates, s.distances.largest, [&](std::size_t i, std::size_t j) {
+    const double contact = contact_distance(s, i, j);
+    count += separation(s, coordinates, i, j).square < contact * contact * (1 - 1e-12);
+  });
+  return count;
 }
 
 bool push_apart(const State& s, std::vector<double>& r, double margin) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CPU engine of spheres: threads over tiles.
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "../../../runtime/parallel_for.h"
+#include "../host.h"
 #include "../rows.h"
 #include "../state.h"
 #include "kernels.h"
@@ -68,8 +70,15 @@ class CpuEngine final : public Engine {
     state_.data.places = {};  // the cells have them
   }
 
-  void run(std::uint64_t cycles) override {
+  void enqueue(std::uint64_t cycles) override {
     for (std::uint64_t i = 0; i < cycles; ++i) one_cycle();
+  }
+
+  bool same_positions(const HostParticles& host) const override {
+    return written_ == (host.double_precision ? trace<double>(host) : trace<float>(host));
+  }
+  void write_positions(const HostParticles& host) override {
+    written_ = host.double_precision ? write<double>(host) : write<float>(host);
   }
 
   void set_sampling(const Sampling& sampling) override {
@@ -135,6 +144,41 @@ class CpuEngine final : public Engine {
     rows_.end_cycle(counters_.cycles);
   }
 
+  // Both return the trace.
+  template <class Real>
+  std::uint64_t write(const HostParticles& host) const {
+    const Geometry& g = state_.geometry;
+    const HostFrame frame = host_frame(state_, origin_);
+    return sum_over(static_cast<std::size_t>(g.cells[1]) * g.cells[2], [&](std::size_t row) {
+      int cell[3] = {0, static_cast<int>(row % g.cells[1]), static_cast<int>(row / g.cells[1])};
+      std::uint64_t part = 0;
+      for (; cell[0] < g.cells[0]; ++cell[0]) {
+        const std::size_t at = row * g.cells[0] + cell[0];
+        for (std::uint32_t slot = 0; slot < now_.counts[at]; ++slot)
+          part += write_host_particle<Real>(g, frame, cell, now_.spheres[at * g.slots + slot], host);
+      }
+      return part;
+    });
+  }
+  template <class Real>
+  std::uint64_t trace(const HostParticles& host) const {
+    const auto* const position = static_cast<const HostPosition<Real>*>(host.position);
+    constexpr std::size_t kPart = 4096;
+    return sum_over((state_.particles + kPart - 1) / kPart, [&](std::size_t part) {
+      const std::size_t end = std::min(state_.particles, (part + 1) * kPart);
+      std::uint64_t sum = 0;
+      for (std::size_t i = part * kPart; i < end; ++i) sum += trace_of(host.tag[i], position[i]);
+      return sum;
+    });
+  }
+  template <class Part>
+  std::uint64_t sum_over(std::size_t parts, Part&& part_of) const {
+    std::atomic<std::uint64_t> sum{0};
+    for_each_item(pool_, static_cast<int>(parts),
+                  [&](int part, int) { sum += part_of(static_cast<std::size_t>(part)); });
+    return sum;
+  }
+
   std::size_t row_size(const Sampling& sampling) const {
     return static_cast<std::size_t>(sampling.bins) * state_.kinds();
   }
@@ -186,6 +230,7 @@ class CpuEngine final : public Engine {
   Cells now_, spare_;
   std::array<std::int64_t, 3> origin_;
   Counters counters_;
+  std::uint64_t written_ = 0;  // trace of write_positions()
   mutable std::vector<Worker> workers_;
   Rows rows_;
 };

@@ -7,6 +7,7 @@
 #include "../../../runtime/device.cuh"
 #include "../grid.h"
 #include "../state.h"
+#include "host_arrays.cuh"
 #include "schedule.h"
 
 namespace manymove::hard_particles::spheres {
@@ -54,7 +55,8 @@ class CudaEngine final : OnDevice, public Engine {
   }
   ~CudaEngine() override { destroy(); }
 
-  void run(std::uint64_t cycles) override {
+  using Engine::enqueue;
+  void enqueue(std::uint64_t cycles) override {
     const DeviceGuard here = use();
     for (std::uint64_t i = 0; i < cycles; ++i) {
       const Draw draw = draw_cycle(state_, state_.data.counters.cycles);
@@ -64,7 +66,15 @@ class CudaEngine final : OnDevice, public Engine {
       end_cycle(++state_.data.counters.cycles);
     }
     check_launch();
-    counters();
+  }
+
+  bool same_positions(const HostParticles& host) const override {
+    const DeviceGuard here = use();
+    return host_.same(state_.particles, host, stream_);
+  }
+  void write_positions(const HostParticles& host) override {
+    const DeviceGuard here = use();
+    host_.write(state_, host, spheres_[now_].data(), counts_[now_].data(), stream_);
   }
 
   void set_sampling(const Sampling& sampling) override {
@@ -253,6 +263,7 @@ class CudaEngine final : OnDevice, public Engine {
   DeviceBuffer<Tally> tally_;
   mutable Tally seen_{};  // the tally as last fetched
   int now_ = 0;
+  HostArrays host_;
   Sampling sampling_;
   bool incomplete_ = false;  // the row that is being filled began late
   DeviceBuffer<std::uint64_t> ring_;
