@@ -1,11 +1,12 @@
-"""Massively parallel Monte Carlo of hard disks in HOOMD-blue.
+"""Massively parallel Monte Carlo of hard disks and spheres in HOOMD-blue.
 
-`HardDisks` replaces `hoomd.hpmc.integrate.Sphere` in a 2D simulation of hard disks of one
-size; `tune.MoveSize` that of `hoomd.hpmc.tune.MoveSize`.
+`HardDisks` replaces `hoomd.hpmc.integrate.Sphere` in a 2D simulation of hard disks and their
+mixtures, `HardSpheres` in a 3D simulation, and `tune.MoveSize` replaces `hoomd.hpmc.tune.MoveSize`.
 """
 
 from hoomd.manymove.version import built_for, version  # isort: skip, it refuses other releases
 from hoomd.manymove import tune
 from hoomd.manymove.hard_disks import HardDisks
+from hoomd.manymove.hard_spheres import HardSpheres
 
-__all__ = ["HardDisks", "built_for", "tune", "version"]
+__all__ = ["HardDisks", "HardSpheres", "built_for", "tune", "version"]

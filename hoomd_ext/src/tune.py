@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hoomd
-from hoomd.manymove.hard_disks import HardDisks
+from hoomd.manymove.hard_particles import HardParticles
 from hoomd.tune import ManualTuneDefinition, ScaleSolver, SecantSolver
 
 
@@ -37,8 +37,10 @@ class _Solve(hoomd.custom.Action):
 
     def attach(self, simulation):
         integrator = simulation.operations.integrator
-        if not isinstance(integrator, HardDisks):
-            raise RuntimeError("hoomd.manymove.tune.MoveSize tunes hoomd.manymove.HardDisks only")
+        if not isinstance(integrator, HardParticles):
+            raise RuntimeError(
+                "hoomd.manymove.tune.MoveSize tunes hoomd.manymove.HardDisks and HardSpheres only"
+            )
         self._integrator = integrator
         self._seen = tuple(integrator._cpp_obj.all_moves) if integrator._attached else (0, 0)
 
@@ -58,14 +60,14 @@ class _Solve(hoomd.custom.Action):
 
 
 class MoveSize(hoomd.tune.CustomTuner):
-    """Tunes `HardDisks.d` to an acceptance; all particle types have the same.
+    """Tunes `d` of `HardDisks` or `HardSpheres` to an acceptance; all types have the same.
 
     Args:
         trigger (hoomd.trigger.trigger_like): When to tune.
         target (float): Wanted acceptance, in (0, 1).
         solver (hoomd.tune.RootSolver): How; see also `scale_solver` and `secant_solver`.
         max_translation_move (float): Largest `d` to try. The tuner never exceeds
-            `HardDisks.max_d`, whatever is given here.
+            their `max_d`, whatever is given here.
 
     In a dilute system the acceptance stays above the target at the largest `d`. The tuner then
     keeps that `d`, and `tuned` remains False.
@@ -75,7 +77,7 @@ class MoveSize(hoomd.tune.CustomTuner):
 
     Raises:
         ValueError: target is not in (0, 1).
-        RuntimeError: (when attached) the integrator is not `HardDisks`.
+        RuntimeError: (when attached) the integrator is neither `HardDisks` nor `HardSpheres`.
     """
 
     def __init__(self, trigger, target, solver, max_translation_move):

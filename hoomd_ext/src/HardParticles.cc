@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "HardDisks.h"
+#include "HardParticles.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +13,8 @@
 #include "core/parallel/rendezvous.h"
 
 namespace manymove::host {
+
+namespace spheres = hard_particles::spheres;
 
 using hoomd::access_location;
 using hoomd::access_mode;
@@ -28,12 +30,19 @@ double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
 
+// The diameter of a particle with the mean area, or the mean volume in three dimensions.
+double mean_of(const std::vector<double>& diameters, int dimensions) {
+  double sum = 0;
+  for (const double diameter : diameters) sum += std::pow(diameter, dimensions);
+  return std::pow(sum / static_cast<double>(diameters.size()), 1.0 / dimensions);
+}
+
 }  // namespace
 
 // HOOMD-blue's own arrays, where its device has them.
-class HardDisks::Arrays {
+class HardParticles::Arrays {
  public:
-  Arrays(HardDisks& self, access_mode::Enum mode)
+  Arrays(HardParticles& self, access_mode::Enum mode)
       : where_(home_of(*self.m_exec_conf)),
         position_(self.m_pdata->getPositions(), where_, mode),
         image_(self.m_pdata->getImages(), where_, mode),
@@ -52,56 +61,66 @@ class HardDisks::Arrays {
   ArrayHandle<unsigned int> index_, tag_;
 };
 
-HardDisks::HardDisks(std::shared_ptr<hoomd::SystemDefinition> system, int threads)
+HardParticles::HardParticles(std::shared_ptr<hoomd::SystemDefinition> system, int dimensions,
+                             int threads)
     : Integrator(system, Scalar(0)),
+      dimensions_(dimensions),
+      name_(dimensions == 2 ? "hoomd.manymove.HardDisks" : "hoomd.manymove.HardSpheres"),
       threads_(threads),
       ranks_(peers_of(*m_exec_conf)),
       diameter_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()),
       max_displacement_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()) {
   if (gpus_of(*m_exec_conf).size() > 1)
-    throw std::runtime_error("hoomd.manymove.HardDisks runs on one GPU per rank");
+    throw std::runtime_error(name_ + " runs on one GPU per rank");
+}
+
+void HardParticles::refuse(const std::string& why) const {
+  throw std::invalid_argument(name_ + why);
 }
 
 // ---- parameters, which hard_disks.py has checked ----
 
-void HardDisks::set_shape(const std::string& type, const pybind11::dict& shape) {
+void HardParticles::set_shape(const std::string& type, const pybind11::dict& shape) {
   set(diameter_.at(m_pdata->getTypeByName(type)), shape["diameter"].cast<double>());
 }
 
-pybind11::dict HardDisks::shape(const std::string& type) const {
+pybind11::dict HardParticles::shape(const std::string& type) const {
   pybind11::dict shape;
   shape["diameter"] = diameter_.at(m_pdata->getTypeByName(type));
   return shape;
 }
 
-void HardDisks::set_max_displacement(const std::string& type, double d) {
+void HardParticles::set_max_displacement(const std::string& type, double d) {
   set(max_displacement_.at(m_pdata->getTypeByName(type)), d);
 }
 
-double HardDisks::max_displacement(const std::string& type) const {
+double HardParticles::max_displacement(const std::string& type) const {
   return max_displacement_.at(m_pdata->getTypeByName(type));
 }
 
 // Sweeps between two shifts of the grid.
-int HardDisks::rounds() const {
+int HardParticles::rounds() const {
   int rounds = 4;
   while (sweeps_per_step_ % rounds) --rounds;
   return rounds;
 }
 
-double HardDisks::common(const std::vector<double>& values, const char* what) const {
-  for (std::size_t type = 1; type < values.size(); ++type)
-    if (values[type] != values[0])
-      throw std::invalid_argument(
-          std::string("hoomd.manymove.HardDisks moves disks of one size alike: types ") +
-          m_pdata->getNameByType(0) + " and " +
-          m_pdata->getNameByType(static_cast<unsigned int>(type)) + " have different " + what);
-  return values.at(0);
+double HardParticles::common_displacement() const {
+  for (unsigned int type = 1; type < max_displacement_.size(); ++type)
+    if (max_displacement_[type] != max_displacement_[0])
+      refuse(" moves all particles alike: types " + m_pdata->getNameByType(0) + " and " +
+             m_pdata->getNameByType(type) + " have different d");
+  return max_displacement_.at(0);
+}
+
+bool HardParticles::one_size() const {
+  return std::all_of(diameter_.begin(), diameter_.end(),
+                     [&](double diameter) { return diameter == diameter_[0]; });
 }
 
 // ---- running ----
 
-void HardDisks::prepRun(std::uint64_t timestep) {
+void HardParticles::prepRun(std::uint64_t timestep) {
   timestep_ = timestep;
   recover();
   check_plane();
@@ -112,7 +131,7 @@ void HardDisks::prepRun(std::uint64_t timestep) {
   seconds_ = 0;
 }
 
-void HardDisks::update(std::uint64_t timestep) {
+void HardParticles::update(std::uint64_t timestep) {
   timestep_ = timestep;
   check_system();
   if (ranks_) {
@@ -139,7 +158,7 @@ void HardDisks::update(std::uint64_t timestep) {
   seconds_ = seconds_since(started_);
 }
 
-void HardDisks::recover() {
+void HardParticles::recover() {
   if (!ranks_ || ranks_->watchdog().can_go_on()) return;
   before_ = total();
   engine_.reset();
@@ -147,32 +166,44 @@ void HardDisks::recover() {
   ranks_ = peers_of(*m_exec_conf);
 }
 
-void HardDisks::prepare() {
+void HardParticles::prepare() {
   check_system();
   if (!fits() || !(ranks_ ? same_on_all_ranks()
                           : engine_->same_positions(Arrays(*this, access_mode::read).particles())))
     make_engine();
 }
 
-bool HardDisks::fits() const {
+std::array<double, 3> HardParticles::box() const {
   const auto size = m_pdata->getGlobalBox().getL();
-  return !stale_ && engine_->particles() == m_pdata->getNGlobal() && box_[0] == size.x &&
-         box_[1] == size.y && seed_ == m_sysdef->getSeed();
+  return {static_cast<double>(size.x), static_cast<double>(size.y),
+          dimensions_ == 2 ? 1.0 : static_cast<double>(size.z)};
 }
 
-void HardDisks::check_system() const {
-  if (m_sysdef->getNDimensions() != 2)
-    throw std::invalid_argument("hoomd.manymove.HardDisks needs a 2D box (Lz = 0)");
-  if (m_pdata->getGlobalBox().getTiltFactorXY() != 0)
-    throw std::invalid_argument("hoomd.manymove.HardDisks needs a rectangular box (xy = 0)");
+bool HardParticles::fits() const {
+  return !stale_ && engine_->particles() == m_pdata->getNGlobal() && box_ == box() &&
+         seed_ == m_sysdef->getSeed();
+}
+
+void HardParticles::check_system() const {
+  if (static_cast<int>(m_sysdef->getNDimensions()) != dimensions_)
+    refuse(dimensions_ == 2 ? " needs a 2D box (Lz = 0): hoomd.manymove.HardSpheres is for 3D"
+                            : " needs a 3D box: hoomd.manymove.HardDisks is for 2D");
+  const hoomd::BoxDim global = m_pdata->getGlobalBox();
+  if (global.getTiltFactorXY() != 0 ||
+      (dimensions_ == 3 && (global.getTiltFactorXZ() != 0 || global.getTiltFactorYZ() != 0)))
+    refuse(dimensions_ == 2 ? " needs a rectangular box (xy = 0)"
+                            : " needs a rectangular box (xy = xz = yz = 0)");
   if (m_pdata->getMaximumTag() + 1 != m_pdata->getNGlobal())
-    throw std::invalid_argument(
-        "hoomd.manymove.HardDisks needs the tags 0 to N - 1: particles have been removed");
+    refuse(" needs the tags 0 to N - 1: particles have been removed");
+  if (ranks_ && !plain_disks())
+    refuse(std::string(" runs ") + (dimensions_ == 2 ? "mixtures" : "simulations") +
+           " on one MPI rank, there are " + std::to_string(ranks_->ranks()) +
+           "; hoomd.communicator.Communicator(ranks_per_partition=1) runs a simulation on each");
 }
 
 // A snapshot of a 2D box may have particles above and below the plane.
-void HardDisks::check_plane() const {
-  if (m_sysdef->getNDimensions() != 2) return;
+void HardParticles::check_plane() const {
+  if (dimensions_ != 2 || m_sysdef->getNDimensions() != 2) return;
   struct Found {
     std::int64_t tag;
     double z;
@@ -192,97 +223,145 @@ void HardDisks::check_plane() const {
       if (other.tag >= 0 && (found.tag < 0 || other.tag < found.tag)) found = other;
   });
   if (found.tag >= 0)
-    throw std::invalid_argument(
-        "hoomd.manymove.HardDisks needs z = 0 in a 2D box: the particle with tag " +
-        std::to_string(found.tag) + " has z = " + std::to_string(found.z));
+    refuse(" needs z = 0 in a 2D box: the particle with tag " + std::to_string(found.tag) +
+           " has z = " + std::to_string(found.z));
 }
 
-hard_particles::Parameters HardDisks::parameters() const {
+hard_particles::Parameters HardParticles::disk_parameters() const {
   hard_particles::Parameters parameters;
-  const auto size = m_pdata->getGlobalBox().getL();
-  parameters.box[0] = static_cast<double>(size.x);
-  parameters.box[1] = static_cast<double>(size.y);
-  parameters.diameter = diameter();
+  const auto edges = box();
+  std::copy_n(edges.begin(), 2, parameters.box);
+  parameters.diameter = diameter_.at(0);
   return parameters;
 }
 
-double HardDisks::largest_displacement() const {
-  check_system();
-  return hard_particles::largest_displacement(parameters());
+spheres::Parameters HardParticles::sphere_parameters() const {
+  spheres::Parameters parameters;
+  parameters.dimensions = dimensions_;
+  const auto edges = box();
+  std::copy_n(edges.begin(), dimensions_, parameters.box);
+  if (one_size())
+    parameters.diameter = diameter_.at(0);
+  else
+    parameters.diameters = diameters_by_tag();
+  return parameters;
 }
 
-void HardDisks::make_engine() {
-  check_plane();
-  hard_particles::Parameters parameters = this->parameters();
-  parameters.max_displacement = common(max_displacement_, "d");
-  parameters.moves_per_cell = moves_per_cell_;
-  parameters.rounds = rounds();
-  parameters.seed = seed_ = m_sysdef->getSeed();
-  parameters.repair_depth = repair_depth_;
-  // Random numbers belong to a cycle: none is used twice, for a step has fewer cycles than 2^20.
-  const hard_particles::Counters so_far = total();
-  parameters.first_cycle = std::max(timestep_ << 20, so_far.cycles);
+double HardParticles::largest_displacement() const {
+  check_system();
+  return plain_disks() ? hard_particles::largest_displacement(disk_parameters())
+                       : spheres::largest_displacement(sphere_parameters(), m_pdata->getNGlobal());
+}
 
+void HardParticles::make_engine() {
+  check_plane();
+  const hard_particles::Counters so_far = total();
+  const auto complete = [&](auto parameters) {
+    parameters.max_displacement = common_displacement();
+    parameters.moves_per_cell = moves_per_cell_;
+    parameters.rounds = rounds();
+    parameters.seed = m_sysdef->getSeed();
+    parameters.repair_depth = repair_depth_;
+    // Random numbers belong to a cycle: none is used twice, for a step has fewer cycles than 2^20.
+    parameters.first_cycle = std::max(timestep_ << 20, so_far.cycles);
+    return parameters;
+  };
   const auto gpus = gpus_of(*m_exec_conf);
   const std::string device = gpus.empty() ? "cpu" : "cuda:" + std::to_string(gpus[0]);
-  const std::vector<double> xy = positions_by_tag();
-  std::unique_ptr<hard_particles::Engine> engine;
+  const std::vector<double> r = positions_by_tag();
+  const std::size_t particles = m_pdata->getNGlobal();
+  std::unique_ptr<hard_particles::HostedEngine> engine;
+  hard_particles::Engine* of_disks = nullptr;
   hard_particles::Repair repaired;
+  double mean = diameter_.at(0);
   try {
-    const std::size_t particles = m_pdata->getNGlobal();
-    if (ranks_) {
-      hard_particles::Snapshot whole;
-      on_each_rank([&] {
-        whole = hard_particles::make_snapshot(xy.data(), particles, parameters, repaired);
-      });
-      engine =
-          hard_particles::make_engine(&whole, particles, parameters, device, threads_, *ranks_);
-    } else {
-      engine = hard_particles::make_engine(xy.data(), particles, parameters, device, threads_);
+    if (!plain_disks()) {
+      const spheres::Parameters parameters = complete(sphere_parameters());
+      engine = spheres::make_engine(r.data(), particles, parameters, device, threads_);
       repaired = engine->repair();
+      if (!one_size()) mean = mean_of(parameters.diameters, dimensions_);
+    } else {
+      const hard_particles::Parameters parameters = complete(disk_parameters());
+      std::unique_ptr<hard_particles::Engine> made;
+      if (ranks_) {
+        hard_particles::Snapshot whole;
+        on_each_rank([&] {
+          whole = hard_particles::make_snapshot(r.data(), particles, parameters, repaired);
+        });
+        made =
+            hard_particles::make_engine(&whole, particles, parameters, device, threads_, *ranks_);
+      } else {
+        made = hard_particles::make_engine(r.data(), particles, parameters, device, threads_);
+        repaired = made->repair();
+      }
+      of_disks = made.get();
+      engine = std::move(made);
     }
   } catch (const std::invalid_argument& error) {
     std::string text = error.what();  // in this integrator's words
     for (const auto& [ours, theirs] :
-         {std::pair{"disks ", "particles with tags "}, std::pair{"disk ", "the particle with tag "},
+         {std::pair{"particles ", "particles with tags "},
+          std::pair{"particle ", "the particle with tag "},
+          std::pair{"position of particle ", "position of tag "},
+          std::pair{"disks ", "particles with tags "}, std::pair{"disk ", "the particle with tag "},
           std::pair{"position of disk ", "position of tag "}, std::pair{"max_displacement", "d"}})
-      if (text.rfind(ours, 0) == 0) text.replace(0, std::string(ours).size(), theirs);
-    throw std::invalid_argument("hoomd.manymove.HardDisks: " + text);
+      if (text.rfind(ours, 0) == 0) {
+        text.replace(0, std::string(ours).size(), theirs);
+        break;
+      }
+    refuse(": " + text);
   }
   before_.trial_moves = so_far.trial_moves;
   before_.accepted_moves = so_far.accepted_moves;
   engine_ = std::move(engine);
-  box_[0] = parameters.box[0];
-  box_[1] = parameters.box[1];
+  disks_ = of_disks;
+  box_ = box();
+  seed_ = m_sysdef->getSeed();
+  mean_diameter_ = mean;
   stale_ = false;
   repaired_ = repaired;
   if (repaired_.count)
     m_exec_conf->msg->notice(std::exchange(noticed_, true) ? 5 : 2)
-        << "hoomd.manymove.HardDisks: pushed " << repaired_.count
-        << " overlapping pairs apart, the deepest by " << repaired_.depth << " diameters\n";
+        << name_ << ": pushed " << repaired_.count
+        << " overlapping pairs apart, the deepest by " << repaired_.depth
+        << (one_size() ? " diameters\n" : " contact distances\n");
   if (ranks_)
     migrate();
   else
     engine_->write_positions(Arrays(*this, access_mode::readwrite).particles());
 }
 
-std::vector<double> HardDisks::positions_by_tag() const {
-  std::vector<double> xy;
+std::vector<double> HardParticles::positions_by_tag() const {
+  std::vector<double> r;
   on_each_rank([&] {
-    xy.resize(2 * static_cast<std::size_t>(m_pdata->getNGlobal()));
+    const auto d = static_cast<std::size_t>(dimensions_);
+    r.resize(d * m_pdata->getNGlobal());
     const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
                                         access_mode::read);
     const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
                                         access_mode::read);
     for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
-      xy[2 * std::size_t{tag.data[i]}] = static_cast<double>(position.data[i].x);
-      xy[2 * std::size_t{tag.data[i]} + 1] = static_cast<double>(position.data[i].y);
+      const Scalar4& from = position.data[i];
+      const Scalar coordinates[3] = {from.x, from.y, from.z};
+      std::copy_n(coordinates, d, r.begin() + static_cast<std::ptrdiff_t>(d * tag.data[i]));
     }
   });
   on_all_ranks([&] {
-    if (ranks_) ranks_->sum(xy.data(), xy.size());
+    if (ranks_) ranks_->sum(r.data(), r.size());
   });
-  return xy;
+  return r;
+}
+
+std::vector<double> HardParticles::diameters_by_tag() const {
+  std::vector<double> diameters(m_pdata->getNGlobal());
+  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+                                      access_mode::read);
+  const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
+                                      access_mode::read);
+  for (unsigned int i = 0; i < m_pdata->getN(); ++i)
+    diameters[tag.data[i]] =
+        diameter_.at(static_cast<std::size_t>(hoomd::__scalar_as_int(position.data[i].w)));
+  return diameters;
 }
 
 // ---- several ranks ----
@@ -299,7 +378,7 @@ Scalar in_box(double r, Scalar length) {
 
 }  // namespace
 
-void HardDisks::update_spread() {
+void HardParticles::update_spread() {
   if (!fits() || !same_on_all_ranks()) make_engine();
   const int most = cycles_between_migrations();
   for (int left = cycles_per_step(); left > 0;) {
@@ -312,7 +391,7 @@ void HardDisks::update_spread() {
   seconds_ = seconds_since(started_);
 }
 
-bool HardDisks::same_on_all_ranks() const {
+bool HardParticles::same_on_all_ranks() const {
   std::uint64_t moved = 0;
   on_all_ranks([&] {
     const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
@@ -331,9 +410,9 @@ bool HardDisks::same_on_all_ranks() const {
 }
 
 // A particle goes to the next domain only, and its image is found by the nearest way.
-int HardDisks::cycles_between_migrations() const {
+int HardParticles::cycles_between_migrations() const {
   const auto mine = m_pdata->getBox().getL(), all = m_pdata->getGlobalBox().getL();
-  const hard_particles::Grid grid = engine_->grid();
+  const hard_particles::Grid grid = disks_->grid();
   const double domain[2] = {static_cast<double>(mine.x), static_cast<double>(mine.y)};
   int cycles = engine_->cycles_between_writes();
   for (int a = 0; a < 2; ++a)
@@ -342,12 +421,11 @@ int HardDisks::cycles_between_migrations() const {
   std::int64_t fewest = -cycles;
   on_all_ranks([&] { ranks_->maximum(&fewest, 1); });
   if (fewest > -1)
-    throw std::invalid_argument(
-        "hoomd.manymove.HardDisks: a rank's domain is narrower than a cell: take fewer ranks");
+    refuse(": a rank's domain is narrower than a cell: take fewer ranks");
   return static_cast<int>(-fewest);
 }
 
-void HardDisks::migrate() {
+void HardParticles::migrate() {
 #if defined(ENABLE_MPI)
   // The particles that this rank has at the moment, in HOOMD-blue's order.
   const auto tags_here = [&] {
@@ -361,7 +439,7 @@ void HardDisks::migrate() {
   const auto size = m_pdata->getGlobalBox().getL();
   on_all_ranks([&] {
     meeting.emplace(*ranks_, m_pdata->getNGlobal());
-    for (const hard_particles::DiskPosition& disk : engine_->own_positions())
+    for (const hard_particles::DiskPosition& disk : disks_->own_positions())
       meeting->bring(disk.disk, disk.xy);
     meeting->exchange();
     before = tags_here();
@@ -415,7 +493,7 @@ void HardDisks::migrate() {
 
 // ---- results ----
 
-hard_particles::Counters HardDisks::total() {
+hard_particles::Counters HardParticles::total() {
   if (!engine_) return before_;
   const auto began = Clock::now();
   hard_particles::Counters sum = engine_->counters();
@@ -426,49 +504,52 @@ hard_particles::Counters HardDisks::total() {
   return sum;
 }
 
-std::array<std::uint64_t, 2> HardDisks::accepted_and_rejected() {
+std::array<std::uint64_t, 2> HardParticles::accepted_and_rejected() {
   const hard_particles::Counters now = total();
   const std::uint64_t accepted = now.accepted_moves - at_start_.accepted_moves;
   return {accepted, now.trial_moves - at_start_.trial_moves - accepted};
 }
 
-std::array<std::uint64_t, 2> HardDisks::all_accepted_and_rejected() {
+std::array<std::uint64_t, 2> HardParticles::all_accepted_and_rejected() {
   const hard_particles::Counters now = total();
   return {now.accepted_moves, now.trial_moves - now.accepted_moves};
 }
 
-double HardDisks::moves_per_second() {
+double HardParticles::moves_per_second() {
   const auto moves = accepted_and_rejected();
   return seconds_ > 0 ? static_cast<double>(moves[0] + moves[1]) / seconds_ : 0;
 }
 
-std::size_t HardDisks::overlaps() {
+std::size_t HardParticles::overlaps() {
   check_system();
-  const auto size = m_pdata->getGlobalBox().getL();
-  const double box[2] = {static_cast<double>(size.x), static_cast<double>(size.y)};
-  const std::vector<double> xy = positions_by_tag();
+  const auto edges = box();
+  const std::vector<double> r = positions_by_tag();
   std::size_t number = 0;
   on_each_rank([&] {
-    number = hard_particles::count_overlaps(xy.data(), m_pdata->getNGlobal(), box, diameter());
+    const std::size_t particles = m_pdata->getNGlobal();
+    number = plain_disks() ? hard_particles::count_overlaps(r.data(), particles, edges.data(),
+                                                            diameter_.at(0))
+                           : spheres::count_overlaps(r.data(), particles, sphere_parameters());
   });
   return number;
 }
 
-std::uint64_t HardDisks::state_hash() {
+std::uint64_t HardParticles::state_hash() {
   prepare();
   return engine_->state_hash();
 }
 
-std::vector<std::uint64_t> HardDisks::contact_histogram(double bin_width, int bins) {
+std::vector<std::uint64_t> HardParticles::contact_histogram(double bin_width, int bins) {
   prepare();
   return engine_->contact_histogram(bin_width, bins);
 }
 
-double HardDisks::packing_fraction() {
-  const auto size = m_pdata->getGlobalBox().getL();
-  const double d = diameter();
-  return std::acos(-1.0) / 4 * m_pdata->getNGlobal() * d * d /
-         (static_cast<double>(size.x) * static_cast<double>(size.y));
+double HardParticles::packing_fraction() const {
+  double fraction = std::acos(-1.0) / (2 * dimensions_) * m_pdata->getNGlobal();
+  const auto edges = box();
+  for (int a = 0; a < dimensions_; ++a)
+    fraction *= mean_diameter_ / edges[static_cast<std::size_t>(a)];
+  return fraction;
 }
 
 }  // namespace manymove::host

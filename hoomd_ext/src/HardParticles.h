@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The HOOMD-blue integrator around the engine of hard disks, for CPU and GPU.
+// The HOOMD-blue integrator around the engines of hard disks and spheres, for CPU and GPU.
 #pragma once
 
 #include <hoomd/Integrator.h>
@@ -13,19 +13,22 @@
 #include <vector>
 
 #include "core/hard_particles/engine.h"
+#include "core/hard_particles/spheres/engine.h"
 #include "core/parallel/communicator.h"
 
 namespace manymove::host {
 
-class HardDisks : public hoomd::Integrator {
+// HardDisks in two and HardSpheres in three dimensions. Disks of one size have an engine of their
+// own, the only one for several ranks; spheres and mixtures share the other.
+class HardParticles : public hoomd::Integrator {
  public:
-  // threads: of the CPU engine.
-  HardDisks(std::shared_ptr<hoomd::SystemDefinition> system, int threads);
+  // dimensions: 2 or 3. threads: of the CPU engine.
+  HardParticles(std::shared_ptr<hoomd::SystemDefinition> system, int dimensions, int threads);
 
   void prepRun(std::uint64_t timestep) override;
   void update(std::uint64_t timestep) override;
 
-  // By particle type; all types must come out alike when a run begins.
+  // By particle type; all types must have the same displacement when a run begins.
   void set_shape(const std::string& type, const pybind11::dict& shape);
   pybind11::dict shape(const std::string& type) const;
   void set_max_displacement(const std::string& type, double d);
@@ -48,8 +51,9 @@ class HardDisks : public hoomd::Integrator {
   std::size_t overlaps();
   std::uint64_t state_hash();
   std::vector<std::uint64_t> contact_histogram(double bin_width, int bins);
-  double packing_fraction();
-  double diameter() const { return common(diameter_, "diameters"); }
+  // Of the particles that the engine has. The diameter is that with the mean area or volume.
+  double packing_fraction() const;
+  double diameter() const { return mean_diameter_; }
   // The largest displacement of the present box.
   double largest_displacement() const;
   hard_particles::Repair repaired() const { return repaired_; }
@@ -82,6 +86,7 @@ class HardDisks : public hoomd::Integrator {
   }
   // After an error that all ranks know of they begin again. Collective.
   void recover();
+  std::array<double, 3> box() const;
   // Makes the engine hold HOOMD-blue's particles as they are now.
   void prepare();
   bool fits() const;  // the engine, but for the positions
@@ -89,9 +94,15 @@ class HardDisks : public hoomd::Integrator {
   void check_system() const;
   // Collective.
   void check_plane() const;
-  hard_particles::Parameters parameters() const;  // those of the box and of the disks
-  double common(const std::vector<double>& values, const char* what) const;
-  std::vector<double> positions_by_tag() const;  // collective
+  bool one_size() const;  // whether all types have the same diameter
+  bool plain_disks() const { return dimensions_ == 2 && one_size(); }
+  // Parameters of the box and the sizes, for the engine of disks and that of spheres and mixtures.
+  hard_particles::Parameters disk_parameters() const;
+  hard_particles::spheres::Parameters sphere_parameters() const;
+  double common_displacement() const;
+  std::vector<double> diameters_by_tag() const;
+  std::vector<double> positions_by_tag() const;  // [N][D]; collective
+  [[noreturn]] void refuse(const std::string& why) const;
   // Particles that are spread over several ranks. All calls are collective.
   void update_spread();
   bool same_on_all_ranks() const;
@@ -102,6 +113,8 @@ class HardDisks : public hoomd::Integrator {
   int rounds() const;
   int cycles_per_step() const { return sweeps_per_step_ / rounds(); }
 
+  const int dimensions_;
+  const std::string name_;
   const int threads_;
   std::unique_ptr<Communicator> ranks_;  // null: this one is alone
   struct Left {
@@ -113,9 +126,11 @@ class HardDisks : public hoomd::Integrator {
   int moves_per_cell_ = 4, sweeps_per_step_ = 4;
   double repair_depth_ = 1e-4;
 
-  std::unique_ptr<hard_particles::Engine> engine_;
+  std::unique_ptr<hard_particles::HostedEngine> engine_;
+  hard_particles::Engine* disks_ = nullptr;  // the engine, if it is one of disks
   bool stale_ = true;                    // a parameter has changed since the engine was made
-  double box_[2] = {0, 0};               // of the engine
+  std::array<double, 3> box_{};          // of the engine; edges beyond the dimensions are 1
+  double mean_diameter_ = 0;             // of the engine
   std::uint64_t seed_ = 0;               // of the engine
   hard_particles::Counters before_{};    // moves of earlier engines
   hard_particles::Counters at_start_{};  // of the last run

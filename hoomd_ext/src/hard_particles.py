@@ -1,0 +1,219 @@
+"""What the integrators of hard disks and of hard spheres share."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+
+from hoomd.data.parameterdicts import ParameterDict, TypeParameterDict
+from hoomd.data.typeconverter import OnlyTypes
+from hoomd.data.typeparam import TypeParameter
+from hoomd.error import DataAccessError, MutabilityError
+from hoomd.logging import log
+from hoomd.manymove import _manymove
+from hoomd.manymove import pressure as _pressure
+from hoomd.operation import Integrator
+
+
+class _Range:
+    """Refuses numbers that are not in [low, high) by the parameter's name."""
+
+    def __init__(self, name, low, high, rule):
+        self.name, self.low, self.high, self.rule = name, low, high, rule
+
+    def __call__(self, value):
+        if not self.low <= value < self.high:
+            raise ValueError(f"{self.name} must be {self.rule}, got {value}")
+        return value
+
+
+def _count(name, most):
+    return OnlyTypes(int, postprocess=_Range(name, 1, most + 1, f"from 1 to {most}"))
+
+
+def _length(name):
+    positive = _Range(name, math.ulp(0.0), math.inf, "positive and finite")
+    return OnlyTypes(float, postprocess=positive)
+
+
+def _depth(name):
+    return OnlyTypes(float, postprocess=_Range(name, 0.0, math.inf, "finite and not negative"))
+
+
+class Counters:
+    """Trial moves since the start of the last run, as `hoomd.hpmc` names them.
+
+    Attributes:
+        translate (tuple[int, int]): accepted and rejected.
+    """
+
+    def __init__(self, translate):
+        self.translate = translate
+
+
+# What `hoomd.hpmc.integrate.Sphere` has and these integrators do not.
+_ONLY_HPMC = frozenset(
+    [
+        "a",
+        "depletant_fugacity",
+        "depletant_ntrial",
+        "external_potential",
+        "external_potentials",
+        "interaction_matrix",
+        "kT",
+        "map_overlaps",
+        "pair_potential",
+        "pair_potentials",
+        "rotate_moves",
+        "translation_move_probability",
+    ]
+)
+
+
+class HardParticles(Integrator):
+    """The common base of `HardDisks` and `HardSpheres`."""
+
+    def __init__(
+        self, default_d=0.1, nselect=4, sweeps_per_step=4, repair_depth=1e-4, threads=None
+    ):
+        self.threads = threads
+        self._param_dict.update(
+            ParameterDict(
+                nselect=_count("nselect", 1024),
+                sweeps_per_step=_count("sweeps_per_step", 10**6),
+                repair_depth=_depth("repair_depth"),
+            )
+        )
+        self.nselect = nselect
+        self.sweeps_per_step = sweeps_per_step
+        self.repair_depth = repair_depth
+        d = TypeParameterDict(_length("d"), len_keys=1)
+        d.default = default_d
+        shape = TypeParameterDict(diameter=_length("diameter"), len_keys=1)
+        self._extend_typeparam(
+            [
+                TypeParameter("d", type_kind="particle_types", param_dict=d),
+                TypeParameter("shape", type_kind="particle_types", param_dict=shape),
+            ]
+        )
+
+    def _setattr_hook(self, attr, value):
+        self._refuse_hpmc(attr)
+        super()._setattr_hook(attr, value)
+
+    def _getattr_hook(self, attr):
+        self._refuse_hpmc(attr)
+        return super()._getattr_hook(attr)
+
+    def _refuse_hpmc(self, attr):
+        if attr in _ONLY_HPMC:
+            raise AttributeError(
+                f"hoomd.manymove.{type(self).__name__} has no {attr}: it moves hard particles "
+                "without orientation, depletants or potentials (hoomd.hpmc.integrate.Sphere has it)"
+            )
+
+    @property
+    def threads(self):
+        return self._threads
+
+    @threads.setter
+    def threads(self, value):
+        if self._attached:
+            raise MutabilityError("threads")
+        if value is not None and operator.index(value) < 1:
+            raise ValueError(f"threads must be at least 1, got {value}")
+        self._threads = value
+
+    def _attach_hook(self):
+        simulation = self._simulation
+        simulation._warn_if_seed_unset()
+        threads = self._threads
+        if threads is None:
+            communicator = simulation.device.communicator
+            alone = communicator.num_partitions == communicator.num_ranks == 1
+            threads = len(os.sched_getaffinity(0)) if alone else 1
+        self._cpp_obj = _manymove.HardParticles(
+            simulation.state._cpp_sys_def, self._DIMENSIONS, threads
+        )
+        super()._attach_hook()
+
+    @property
+    def max_d(self):
+        r"""float: Largest `d` that the present box allows :math:`[\mathrm{length}]`: the width of
+        its narrowest cells, which is slightly more than the largest diameter. Available while the
+        integrator is attached."""
+        if not self._attached:
+            raise DataAccessError("max_d")
+        return self._cpp_obj.max_d
+
+    @log(category="object", requires_run=True)
+    def type_shapes(self):
+        """list[dict]: Shapes of the particle types, as `hoomd.hpmc.integrate.Sphere` has them."""
+        return [
+            {"type": "Sphere", "diameter": self.shape[name]["diameter"]}
+            for name in self._simulation.state.particle_types
+        ]
+
+    @log(category="sequence", requires_run=True)
+    def translate_moves(self):
+        """tuple[int, int]: Accepted and rejected trial moves since the start of the last run."""
+        return tuple(self._cpp_obj.translate_moves)
+
+    @property
+    def counters(self):
+        """Counters: Trial moves since the start of the last run."""
+        if not self._attached:
+            raise DataAccessError("counters")
+        return Counters(self.translate_moves)
+
+    @log(requires_run=True)
+    def mps(self):
+        """float: Trial moves per second since the start of the last run."""
+        return self._cpp_obj.mps
+
+    @log(requires_run=True)
+    def overlaps(self):
+        """int: Overlapping pairs in the present configuration."""
+        return self._cpp_obj.overlaps
+
+    @log(requires_run=True)
+    def pressure(self):
+        r"""float: :math:`P^* = \beta P d^D` :math:`[\mathrm{dimensionless}]`, now, where
+        :math:`D` is the number of dimensions.
+
+        :math:`d` is the diameter; in a mixture, :math:`d^D` is the mean over the particles. The
+        value is that of the present configuration, from its pair distances near contact (section 4
+        of the paper). If the configuration has been changed, it is read and repaired first, as
+        before a step. The value is linear in the counts of pairs, so that the mean over
+        configurations is the estimate from all of them. Configurations a sweep apart are
+        correlated; one in 10 to 100 is enough.
+        """
+        counts = self._cpp_obj.contact_histogram(_pressure.DELTA_R, _pressure.BINS)
+        return float(
+            _pressure.pressure_from_histogram(
+                counts,
+                1,
+                self._simulation.state.N_particles,
+                self._cpp_obj.packing_fraction,
+                dimensions=self._DIMENSIONS,
+            )
+        )
+
+    @log(requires_run=True)
+    def betaP(self):
+        r"""float: :math:`\beta P` of the present configuration :math:`[\mathrm{length}^{-D}]`."""
+        return self.pressure / self._cpp_obj.diameter**self._DIMENSIONS
+
+    @log(category="string", requires_run=True)
+    def state_hash(self):
+        """str: 16 hexadecimal digits from all positions and counters, the same on every machine."""
+        return f"{self._cpp_obj.state_hash:016x}"
+
+    @property
+    def repaired(self):
+        """dict: Overlaps repaired when positions were last read: their ``count`` and greatest
+        ``depth`` in contact distances, which are diameters for particles of one size."""
+        if not self._attached:
+            raise DataAccessError("repaired")
+        return self._cpp_obj.repaired

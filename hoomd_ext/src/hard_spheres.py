@@ -1,0 +1,69 @@
+"""The integrator of hard spheres."""
+
+from __future__ import annotations
+
+from hoomd.manymove.hard_particles import HardParticles
+
+
+class HardSpheres(HardParticles):
+    r"""Checkerboard Monte Carlo of hard spheres and their mixtures in three dimensions (MPMC).
+
+    Args:
+        default_d (float): Default half edge of the cube of trial displacements
+            :math:`[\mathrm{length}]`.
+        nselect (int): Trial moves in each occupied cell in a checkerboard sweep, 1 to 1024.
+        sweeps_per_step (int): Checkerboard sweeps in a time step.
+        repair_depth (float): Overlaps up to this depth, in contact distances, are repaired when
+            positions are read. Positions in single precision (GSD files) have such overlaps.
+        threads (int): Number of threads of the CPU engine (default: all cores that the process
+            may use, or one thread where there are several partitions).
+
+    The box is cut into cells a diameter (of the largest spheres) wide or a little more, the cells
+    into eight sets, and all cells of a set are updated at once: `nselect` trial moves of a cell's
+    spheres in random order, moves that leave the cell being rejected. A *checkerboard sweep* visits
+    the eight sets in random order. The grid is shifted at random after as many sweeps as divide
+    `sweeps_per_step`, 4 at most. The engine is that of `manymove.HardSpheres`.
+
+    Displacements are uniform in a cube, :math:`-d \le \Delta x, \Delta y, \Delta z \le d`
+    (`hoomd.hpmc.integrate.Sphere`: in a ball of radius :math:`d`), to eight significant bits. Count
+    the trial moves with `translate_moves`.
+
+    The trajectory is a function of the initial positions, the seed of the simulation and the
+    parameters here, the same on every CPU and GPU. Positions that others change between two time
+    steps are noticed and taken over, at the cost of a copy through the host; so are types in a
+    mixture.
+
+    Particle types may have different diameters. Two spheres are in contact at the mean of their
+    diameters. All types have the same `d`.
+
+    The box must be 3D and rectangular and at least three of the largest diameters wide. A
+    simulation runs on one MPI rank.
+
+    Example::
+
+        mc = hoomd.manymove.HardSpheres(default_d=0.12)
+        mc.shape["A"] = dict(diameter=1.0)
+        mc.shape["B"] = dict(diameter=1.4)
+        simulation.operations.integrator = mc
+
+    Attributes:
+        shape (TypeParameter[``particle type``, dict]): ``diameter`` (float, **required**)
+            :math:`[\mathrm{length}]`.
+        d (TypeParameter[``particle type``, float]): Half edge of the cube of trial displacements
+            :math:`[\mathrm{length}]`, at most `max_d`.
+        nselect (int): Trial moves in each occupied cell in a checkerboard sweep.
+        sweeps_per_step (int): Checkerboard sweeps in a time step.
+        repair_depth (float): Overlaps up to this depth, in contact distances, are repaired.
+        threads (int): Number of threads of the CPU engine, or `None`. It cannot be changed while
+            the integrator is attached.
+
+    Raises:
+        ValueError: (at the start of a run) the box, the types or the particles are not as described
+            above; `d` is larger than `max_d`; two spheres overlap by more than `repair_depth` (the
+            message has their tags and the depth); there are several MPI ranks.
+        AttributeError: an attribute of `hoomd.hpmc.integrate.Sphere` for orientations, depletants
+            or potentials is set or read.
+        hoomd.error.MutabilityError: `threads` is set while the integrator is attached.
+    """
+
+    _DIMENSIONS = 3
