@@ -90,7 +90,7 @@ def test_nothing_at_all_is_an_error(small, capsys):
     [
         (["--repeats", "2"], "a spread needs at least 3"),
         (["--limit", "0"], "--limit is 0; it must be positive (seconds)"),
-        (["--parts", "disks,balls"], '--parts has "balls"; there are disks, hoomd, dpd'),
+        (["--parts", "disks,balls"], '--parts has "balls"; there are disks, spheres, hoomd, dpd'),
     ],
 )
 def test_what_cannot_be_is_refused(arguments, message, capsys):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Variants of hard disks: the standalone engine, the component hoomd.manymove, the updater of
-manymove.hoomd and HOOMD-blue's hpmc.integrate.Sphere.
+"""Variants of hard disks and spheres: the standalone engine, the component hoomd.manymove, the
+updater of manymove.hoomd and HOOMD-blue's hpmc.integrate.Sphere.
 
 Each variant counts its own trial moves; reading the counters waits for the GPU.
 """
@@ -17,7 +17,9 @@ import numpy as np
 from manymove.analysis.autocorrelation import autocorrelation_time
 from manymove.bench.harness import Variant
 from manymove.hard_particles.packing import random_packing
+from manymove.hard_particles.particles import HardParticles
 from manymove.hard_particles.simulation import HardDisks
+from manymove.hard_particles.spheres import HardSpheres
 from manymove.jobs.report import too_short
 
 if TYPE_CHECKING:
@@ -27,9 +29,10 @@ SAMPLES = 2000  # of psi_6 for the autocorrelation time
 SWEEPS_PER_STEP = [16, 4]  # of the component
 PYTHON_SWEEPS_PER_STEP = 16
 HPMC_NSELECT = [8, 16, 32]
-# HPMC moves are uniform in a disk, ours in a square. With this ratio of radius to half edge the
-# mean square displacements are equal.
-DISK_TO_SQUARE = math.sqrt(4 / 3)
+# HPMC moves are uniform in a disk or a ball, ours in a square or a cube. With this ratio of radius
+# to half edge, by the number of dimensions, the mean square displacements are equal.
+BALL_TO_CUBE = {2: math.sqrt(4 / 3), 3: math.sqrt(5 / 3)}
+FEWEST_IN_A_COPY = 4096  # spheres of a random packing whose copies fill a large box
 TUNING_SECONDS = 30.0  # maximum, for HPMC's choice of kernel parameters
 
 
@@ -42,11 +45,12 @@ def melted_engines(
     moves_per_cell: int | None,
     equilibrate: int,
     seed: int,
-) -> list[HardDisks]:
+    kind: type[HardDisks] | type[HardSpheres] = HardDisks,
+) -> list[Any]:
     """One engine per number of threads, all with the same melted configuration."""
 
-    def engine(positions: np.ndarray, count: int | None) -> HardDisks:
-        return HardDisks(
+    def engine(positions: np.ndarray, count: int | None) -> HardDisks | HardSpheres:
+        return kind(
             positions,
             box,
             max_displacement=max_displacement,
@@ -56,31 +60,55 @@ def melted_engines(
             threads=count,
         )
 
-    positions, box = random_packing(N, packing_fraction, seed=seed)
+    positions, box = (
+        random_packing(N, packing_fraction, seed=seed)
+        if kind is HardDisks
+        else random_spheres(N, packing_fraction, seed, device)
+    )
     melted = engine(positions, None)
     if equilibrate:
         melted.run(equilibrate)
     return [engine(melted.positions, count) for count in threads]
 
 
+def random_spheres(
+    N: int, packing_fraction: float, seed: int, device: str
+) -> tuple[np.ndarray, tuple[float, float, float]]:
+    """Positions and box of a random packing. A large one consists of copies of a smaller one, which
+    differ after a few sweeps."""
+    copies = next((k for k in (8, 4, 2) if N % k**3 == 0 and N // k**3 >= FEWEST_IN_A_COPY), 1)
+    part = HardSpheres.random(N // copies**3, packing_fraction, seed=seed, device=device)
+    edges = np.array(part.box)
+    shifts = np.stack(np.meshgrid(*3 * (np.arange(copies),), indexing="ij"), axis=-1)
+    whole = (part.positions + shifts.reshape(-1, 1, 3) * edges).reshape(-1, 3)
+    box = copies * edges
+    lx, ly, lz = box.tolist()
+    return whole - (box - edges) / 2, (lx, ly, lz)
+
+
 def add_decorrelation(
-    result: dict[str, Any], variant: Variant, psi6: Callable[[], complex], sweeps: int
+    result: dict[str, Any],
+    variant: Variant,
+    slow: Callable[[], np.ndarray],
+    sweeps: int,
+    quantity: str = "psi_6",
 ) -> None:
-    """Add the integrated autocorrelation time of the global psi_6 in sweeps and seconds to a row,
+    """Add the integrated autocorrelation time of slow quantities in sweeps and seconds to a row,
     with the length of the run, and a warning if the run is too short.
 
     Args:
         result: row of the variant, to which keys are added.
-        variant: variant that runs the disks.
-        psi6: returns the global psi_6 of the present configuration.
+        variant: variant that runs the particles.
+        slow: returns the slow quantities of the present configuration, complex (K,).
         sweeps: length of the run.
+        quantity: name of the slow quantities.
     """
     N, rate = result["particles"], result["trial_moves_per_second"]
     interval = max(1, sweeps // SAMPLES)
     series, times, trial_moves = [], [], 0
     for _ in range(max(10, sweeps // interval)):
         trial_moves += variant.run(interval)[0]
-        series.append(psi6())
+        series.append(slow())
         times.append(trial_moves / N)
         if times[-1] > sweeps and len(times) >= 10:
             break
@@ -88,12 +116,13 @@ def add_decorrelation(
     tau = autocorrelation_time(np.array(series), between)
     length = times[-1] - times[0]
     result |= {
+        "decorrelation_of": quantity,
         "decorrelation_sweeps": tau,
         "decorrelation_seconds": tau * N / rate,
         "decorrelation_run_sweeps": length,
     }
     result["warnings"] = result["warnings"] + too_short(
-        length, "sweeps", "psi_6", tau, "--decorrelation"
+        length, "sweeps", quantity, tau, "--decorrelation"
     )
 
 
@@ -102,10 +131,13 @@ def decorrelation_words(row: dict[str, Any]) -> list[str]:
     if "decorrelation_sweeps" not in row:
         return []
     sweeps, seconds = row["decorrelation_sweeps"], row["decorrelation_seconds"]
-    return [f"psi_6 decorrelates in {sweeps:.3g} sweeps, {seconds:.3g} s"]
+    what, verb = row["decorrelation_of"], "decorrelate"
+    return [
+        f"{what} {verb}{'' if what.endswith('s') else 's'} in {sweeps:.3g} sweeps, {seconds:.3g} s"
+    ]
 
 
-def standalone(engine: HardDisks) -> Variant:
+def standalone(engine: HardParticles) -> Variant:
     def run(sweeps: int) -> tuple[int, int]:
         trial, accepted = engine.trial_moves, engine.accepted_moves
         engine.run(sweeps)
@@ -127,8 +159,9 @@ def standalone(engine: HardDisks) -> Variant:
     )
 
 
-# Each returns its variants and, for other chains than the engine's, a function for psi_6.
-Made = tuple[list[Variant], "Callable[[], complex] | None"]
+# Each returns its variants and, for other chains than the engine's, a function for the slow
+# quantities.
+Made = tuple[list[Variant], "Callable[[], np.ndarray] | None"]
 
 
 def component(engine: HardDisks, seed: int) -> Made:
@@ -200,7 +233,7 @@ def python_only(engine: HardDisks, seed: int) -> Made:
     ], None
 
 
-def hpmc(engine: HardDisks, seed: int, nselect: Sequence[int] = HPMC_NSELECT) -> Made:
+def hpmc(engine: HardDisks | HardSpheres, seed: int, nselect: Sequence[int] = HPMC_NSELECT) -> Made:
     """hoomd.hpmc.integrate.Sphere, once per value of nselect."""
     try:
         import hoomd.hpmc
@@ -210,7 +243,7 @@ def hpmc(engine: HardDisks, seed: int, nselect: Sequence[int] = HPMC_NSELECT) ->
         raise ImportError("this HOOMD-blue has no hpmc") from None
 
     simulation = _simulation(engine, seed)
-    d = DISK_TO_SQUARE * engine.max_displacement
+    d = BALL_TO_CUBE[len(engine.box)] * engine.max_displacement
     sphere = hoomd.hpmc.integrate.Sphere(default_d=d)
     # A rounded float32 position must not count as an overlap, because HPMC would refuse its moves.
     sphere.shape["disk"] = {"diameter": engine.diameter * (1 - 1e-5)}
@@ -233,9 +266,9 @@ def hpmc(engine: HardDisks, seed: int, nselect: Sequence[int] = HPMC_NSELECT) ->
         settings = {"max_displacement": d, "nselect": moves}
         return _variant(name, simulation, lambda: sphere.translate_moves, moves, settings, select)
 
-    def psi6() -> complex:
-        positions = simulation.state.get_snapshot().particles.position[:, :2]
-        present = HardDisks(
+    def slow() -> np.ndarray:
+        positions = simulation.state.get_snapshot().particles.position[:, : len(engine.box)]
+        present = type(engine)(
             np.ascontiguousarray(positions, dtype=np.float64),
             engine.box,
             engine.diameter,
@@ -243,9 +276,9 @@ def hpmc(engine: HardDisks, seed: int, nselect: Sequence[int] = HPMC_NSELECT) ->
             device=engine.device,
             threads=engine.threads,
         )
-        return present.psi6()
+        return present.slow_quantities()
 
-    return [variant(moves) for moves in nselect], psi6
+    return [variant(moves) for moves in nselect], slow
 
 
 def _variant(
@@ -282,8 +315,8 @@ def _variant(
     return Variant(name, run, settings, sweeps=moves_per_step, shortest=moves_per_step)
 
 
-def _simulation(engine: HardDisks, seed: int) -> hoomd.Simulation:
-    """The disks of an engine in HOOMD-blue, on the same device if HOOMD-blue supports it."""
+def _simulation(engine: HardDisks | HardSpheres, seed: int) -> hoomd.Simulation:
+    """The particles of an engine in HOOMD-blue, on the same device if HOOMD-blue supports it."""
     import hoomd
 
     if engine.device == "cpu" or not hoomd.version.gpu_enabled:
@@ -294,9 +327,10 @@ def _simulation(engine: HardDisks, seed: int) -> hoomd.Simulation:
         device = hoomd.device.GPU(**({"gpu_id": index} if one_gpu else {"gpu_ids": [index]}))
     simulation = hoomd.Simulation(device=device, seed=seed % 65536)
     snapshot = hoomd.Snapshot()
-    snapshot.configuration.box = [*engine.box, 0, 0, 0, 0]
+    flat = 3 - len(engine.box)
+    snapshot.configuration.box = [*engine.box, *flat * [0], 0, 0, 0]
     snapshot.particles.N = engine.N
     snapshot.particles.types = ["disk"]
-    snapshot.particles.position[:, :2] = engine.positions
+    snapshot.particles.position[:] = np.pad(engine.positions, ((0, 0), (0, flat)))
     simulation.create_state_from_snapshot(snapshot)
     return simulation

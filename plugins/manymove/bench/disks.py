@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Speed of the hard-disk engines: `manymove bench disks`.
+"""Speed of the engines of hard disks and spheres: `manymove bench disks` and `bench spheres`.
 
 Variants (threads, and HOOMD-blue's HPMC if it is installed) start from the same melted
 configuration. They are timed in turn, so that changes of the machine's clock affect all of them
@@ -13,19 +13,24 @@ from pathlib import Path
 from typing import Any
 
 from manymove.bench.disk_variants import (
+    Made,
     add_decorrelation,
     decorrelation_words,
     hpmc,
     melted_engines,
     standalone,
 )
-from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
+from manymove.bench.harness import STATUS, Report, Table, check, spread, time_in_turn
 from manymove.devices import on_gpu
 from manymove.hard_particles.simulation import HardDisks
+from manymove.hard_particles.spheres import HardSpheres
 
 GPU_SIZES = [4096, 16384, 65536, 262144, 1048576]
 CPU_SIZES = [4096, 16384, 65536]
-HPMC_NSELECT = 16  # moves per disk and time step: the fastest of 8 to 32 on an H100
+SPHERE_SIZES = ([65536, 262144, 1048576], [4096, 65536])  # on a GPU and on a CPU
+# Moves per particle and time step, by the number of dimensions: the fastest of 8 to 32 for disks on
+# an H100; of spheres the fastest of those here is the peer.
+HPMC_NSELECT = {2: (16,), 3: (4, 8, 16)}
 
 
 def run(
@@ -42,10 +47,12 @@ def run(
     decorrelation: int = 0,
     seed: int,
     json_file: Path | None = None,
+    kind: type[HardDisks] | type[HardSpheres] = HardDisks,
 ) -> dict[str, Any]:
     """Time every size, print a table, and write the JSON file after each size.
 
-    The arguments are the options of `manymove bench disks`; None stands for their defaults.
+    The arguments are the options of `manymove bench disks` and `bench spheres`; None stands for
+    their defaults.
 
     Returns:
         the content of the JSON file.
@@ -54,8 +61,11 @@ def run(
         ValueError: an argument is out of range.
     """
     check(repeats, seconds, equilibrate, decorrelation)
-    report = Report(TABLE, json_file, packing_fraction=packing_fraction, melt=equilibrate)
-    for N in sizes or (GPU_SIZES if on_gpu(device) else CPU_SIZES):
+    spheres = kind is HardSpheres
+    table = Table((("spheres" if spheres else "disks", *COLUMNS[0][1:]), *COLUMNS[1:]), _ending)
+    report = Report(table, json_file, packing_fraction=packing_fraction, melt=equilibrate)
+    defaults = SPHERE_SIZES if spheres else (GPU_SIZES, CPU_SIZES)
+    for N in sizes or defaults[not on_gpu(device)]:
         engines = melted_engines(
             N,
             packing_fraction,
@@ -65,15 +75,24 @@ def run(
             moves_per_cell,
             equilibrate,
             seed,
+            kind,
         )
-        variants = [standalone(engine) for engine in engines] + _hpmc(engines[0], seed)
+        peers, slow_of_peers = _hpmc(engines[0], seed)
+        variants = [standalone(engine) for engine in engines] + peers
         time_in_turn(variants, repeats, seconds)
         results = [{"particles": N, **variant.result()} for variant in variants]
+        own, others = results[: len(engines)], results[len(engines) :]
+        best = max(range(len(others)), key=lambda k: others[k]["trial_moves_per_second"], default=0)
         if decorrelation:
-            add_decorrelation(results[0], variants[0], engines[0].psi6, decorrelation)
-        if len(variants) > len(engines):
-            peer = results[-1]["trial_moves_per_second"]
-            for result in results[:-1]:
+            quantity = "density modes" if spheres else "psi_6"
+            chains = [(own[0], variants[0], engines[0].slow_quantities)]
+            if others and slow_of_peers is not None:
+                chains.append((others[best], peers[best], slow_of_peers))
+            for row, variant, slow in chains:
+                add_decorrelation(row, variant, slow, decorrelation, quantity)
+        if others:
+            peer = others[best]["trial_moves_per_second"]
+            for result in own:
                 result["ratio_to_hoomd"] = result["trial_moves_per_second"] / peer
         report.add(results)
     return report.end()
@@ -87,7 +106,7 @@ def _ending(row: dict[str, Any]) -> str:
 
 
 COLUMNS = (
-    ("disks", ">9", "particles"),
+    ("particles", ">9", "particles"),
     ("variant", "<44", "variant"),
     ("moves/s", ">9.3g", "trial_moves_per_second"),
     ("spread", ">6.1%", spread("trial_moves_per_second")),
@@ -95,13 +114,12 @@ COLUMNS = (
     ("accepted", ">8.2%", "acceptance"),
     STATUS,
 )
-TABLE = Table(COLUMNS, _ending)
 
 
-def _hpmc(engine: HardDisks, seed: int) -> list[Variant]:
-    """Variants of HOOMD-blue's hpmc.integrate.Sphere on the same disks; none if it is not
+def _hpmc(engine: HardDisks | HardSpheres, seed: int) -> Made:
+    """Variants of HOOMD-blue's hpmc.integrate.Sphere on the same particles; none if it is not
     installed."""
     try:
-        return hpmc(engine, seed, [HPMC_NSELECT])[0]
+        return hpmc(engine, seed, HPMC_NSELECT[len(engine.box)])
     except ImportError:
-        return []
+        return [], None

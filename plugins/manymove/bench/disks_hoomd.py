@@ -74,27 +74,27 @@ def run(
         )
         variants = [standalone(engine)]
         variants[0].name = f"standalone, {variants[0].name}"
-        psi6: dict[int, Callable[[], complex]] = {0: engine.psi6}
+        slow: dict[int, Callable[[], Any]] = {0: engine.slow_quantities}
         for make in (component, python_only, hpmc):
             try:
-                made, others_psi6 = make(engine, seed)
+                made, others = make(engine, seed)
             except ImportError as error:
                 absent[make.__name__] = str(error)
                 continue
-            if others_psi6 is not None:
-                psi6 |= dict.fromkeys(range(len(variants), len(variants) + len(made)), others_psi6)
+            if others is not None:
+                slow |= dict.fromkeys(range(len(variants), len(variants) + len(made)), others)
             variants += made
         time_in_turn(variants, repeats, seconds)
         results = [{"particles": N, **variant.result()} for variant in variants]
         rates = [result["trial_moves_per_second"] for result in results]
-        best = max((k for k in psi6 if k > 0), key=lambda k: rates[k], default=None)
+        best = max((k for k in slow if k > 0), key=lambda k: rates[k], default=None)
         for variant, result in zip(variants, results, strict=True):
             result |= _ratio("standalone", variant, variants[0])
             if best is not None:
                 result |= _ratio("hpmc", variant, variants[best])
         if decorrelation:
             for k in (0,) if best is None else (0, best):
-                add_decorrelation(results[k], variants[k], psi6[k], decorrelation)
+                add_decorrelation(results[k], variants[k], slow[k], decorrelation)
         report.add(results)
     found = report.end()
     for reason in absent.values():

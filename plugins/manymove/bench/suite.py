@@ -50,6 +50,12 @@ def _disks(size: int, **common: Any) -> dict[str, Any]:
     return disks.run(sizes=[size], **common)
 
 
+def _spheres(size: int, **common: Any) -> dict[str, Any]:
+    from manymove.hard_particles.spheres import HardSpheres
+
+    return disks.run(sizes=[size], packing_fraction=0.5, kind=HardSpheres, **common)
+
+
 def _hoomd(size: int, **common: Any) -> dict[str, Any]:
     from manymove.bench import disks_hoomd
 
@@ -88,6 +94,10 @@ PARTS = {
     "disks": Part(
         "hard disks", [65536, 1048576], [4096, 65536], "particles", "trial_moves_per_second",
         "trial moves/s", _is_hpmc, _disks, hidden=PEERS,
+    ),
+    "spheres": Part(
+        "hard spheres", [65536, 1048576], [4096, 65536], "particles", "trial_moves_per_second",
+        "trial moves/s", _is_hpmc, _spheres, hidden=PEERS,
     ),
     "hoomd": Part(
         "hard disks in HOOMD-blue", [1048576], [16384], "particles",

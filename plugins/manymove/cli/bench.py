@@ -100,6 +100,32 @@ def bench_disks(
 
 
 @command(app, like=_of_all)
+def bench_spheres(
+    sizes: tuple[int, ...] | None = None,
+    packing_fraction: float = 0.5,
+    device: str = "auto",
+    threads: tuple[int, ...] | None = None,
+    max_displacement: float | None = None,
+    moves_per_cell: int | None = None,
+    equilibrate: int = 200,
+    decorrelation: int = 0,
+    **common: Any,
+) -> int:
+    """Time hard spheres: trial moves per second.
+
+    HOOMD-blue's HPMC is timed as well if it is installed, with several numbers of moves per step.
+
+    Examples:
+      manymove bench spheres --sizes 4096,65536 --threads 1,2
+      manymove bench spheres --device cuda --decorrelation 2000 --json spheres.json
+    """
+    options = gathered(locals())
+    from manymove.hard_particles.spheres import HardSpheres
+
+    return _timed("spheres", options | {"kind": HardSpheres}, "disks")
+
+
+@command(app, like=_of_all)
 def bench_hoomd(
     sizes: tuple[int, ...] | None = None,
     packing_fraction: float = 0.698,

@@ -96,7 +96,8 @@ HELP = {
     "methods": "Methods to time; metropolis is the serial reference.",
     "bench_electrolyte.methods": "Methods to time: brush, reduction and serial.",
     "algorithms": "Algorithms to time.",
-    "parts": "Benchmarks to run: disks, hoomd, dpd, electrolyte and adsorption (default all).",
+    "parts": "Benchmarks to run: disks, spheres, hoomd, dpd, electrolyte and adsorption (default "
+    "all).",
     "skin": "Skin of the neighbor list in reduced units; each variant uses the fastest given.",
     "figure_11": "Use the densities, cutoffs and sizes of Figure 11 of the paper.",
     "threads_per_particle": "Number of GPU threads per trial move, eta (default chosen from N).",
@@ -111,6 +112,8 @@ HELP = {
     "seconds": "Minimum duration of a timed run in seconds.",
     "limit": "Time limit of a benchmark in seconds, after which the rest is left out.",
     "decorrelation": "Length of a run for the autocorrelation time of psi_6 in sweeps; 0 for none.",
+    "bench_spheres.decorrelation": "Length of a run for the autocorrelation time of the longest "
+    "density modes in sweeps; 0 for none.",
     "json": "Path of a new JSON file of the results.",
     "plot": "Path of a new picture of the results.",
     "read": "JSON files of earlier results to show.",

@@ -105,7 +105,7 @@ def random_configuration(
     while factor < final:
         gap = _gap_to_jamming(D, packing_fraction, factor)
         larger = min(final, factor * (1 + min(_GROWTH, gap / _SHARE)))
-        dense = packing_fraction * factor**D > _DENSE * _JAMMED[D]
+        dense = bool(packing_fraction * factor**D > _DENSE * _JAMMED[D])
         try:
             positions = run(positions, larger, _SWEEPS[dense], _REPAIR)
             factor = larger

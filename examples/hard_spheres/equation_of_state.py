@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The equation of state of hard spheres: the fluid from random starts and the FCC crystal.
+
+Pressures from contact values are compared with the equations of state of Kolafa, Labik and
+Malijevsky (fluid) and of Speedy (crystal). The lower panel shows the relative deviations.
+
+    python equation_of_state.py --spheres 65536 --sweeps 200000
+    python equation_of_state.py --draw out/equation_of_state/summary.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manymove import HardSpheres
+from manymove.analysis.notation import with_error
+from manymove.analysis.sphere_reference import fluid_factor, literature_pressure, solid_factor
+from manymove.bench import example
+from manymove.jobs.figures import new_panels, write_picture
+
+FLUID = [0.1, 0.2, 0.3, 0.4, 0.45, 0.49]
+CRYSTAL = [0.545, 0.57, 0.6]
+
+
+def commensurate(N: int) -> int:
+    """The number of spheres of a cubic FCC crystal that is nearest to N."""
+    return 4 * max(3, round((N / 4) ** (1 / 3))) ** 3
+
+
+def displacement(phi: float) -> float:
+    """A maximum displacement of about half the gap between the spheres."""
+    return min(0.5, 0.5 * ((0.74 / phi) ** (1 / 3) - 1))
+
+
+def measure(phi: float, start: str, options: argparse.Namespace) -> dict[str, Any]:
+    settings = {
+        "seed": options.seed, "device": options.device, "max_displacement": displacement(phi)
+    }  # fmt: skip
+    if start == "fcc":
+        spheres = HardSpheres.fcc(commensurate(options.spheres), phi, **settings)
+    else:
+        spheres = HardSpheres.random(options.spheres, phi, **settings)
+    spheres.run(options.equilibrate)
+    spheres.sample_pressure(every=1, record=max(20, options.sweeps / 256))
+    spheres.run(options.sweeps)
+    found = spheres.pressure
+    reference, uncertainty = literature_pressure(phi, start)
+    return {
+        "packing_fraction": phi,
+        "start": start,
+        "spheres": spheres.N,
+        "pressure": found.value,
+        "pressure_error": found.error,
+        "literature": reference,
+        "literature_error": uncertainty,
+        "acceptance": spheres.acceptance,
+        "trial_moves_per_second": spheres.trial_moves / spheres.seconds,
+        "max_overlap": spheres.max_overlap(),
+        "state_hash": spheres.state_hash,
+    }
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Run all states; the file is complete after each of them."""
+    results: list[dict[str, Any]] = []
+    states = [(phi, "random") for phi in options.fluid] + [(phi, "fcc") for phi in options.crystal]
+    for phi, start in states:
+        result = measure(phi, start, options)
+        results.append(result)
+        report = example.save(options, {"results": results})
+        value = with_error(result["pressure"], result["pressure_error"])
+        print(
+            f"{phi:.3f} {start:<6}  P* {value}  literature {result['literature']:.5g}", flush=True
+        )
+    return report
+
+
+def plot(picture: Path, report: dict[str, Any]) -> None:
+    figure, panels = new_panels((6.4, 6.0), (2, 1), sharex=True, height_ratios=(2, 1))
+    above, below = panels[:, 0]
+    rows = report["results"]
+    for start, color, name, factor in (
+        ("random", "C0", "fluid, Kolafa et al.", fluid_factor),
+        ("fcc", "C3", "FCC crystal, Speedy", solid_factor),
+    ):
+        mine = [row for row in rows if row["start"] == start]
+        if not mine:
+            continue
+        phi, pressure, error, reference = (
+            np.array([row[key] for row in mine])
+            for key in ("packing_fraction", "pressure", "pressure_error", "literature")
+        )
+        line = np.linspace(phi.min(), phi.max(), 200)
+        curve = [6 * x / math.pi * factor(x) for x in line]
+        above.plot(line, curve, color=color, lw=1, label=name)
+        above.errorbar(phi, pressure, error, fmt="o", ms=4, color=color, label="this run")
+        deviation = 1e3 * (pressure / reference - 1)
+        below.errorbar(phi, deviation, 1e3 * error / reference, fmt="o", ms=4, color=color)
+    below.axhline(0, color="k", lw=0.8)
+    above.set(ylabel=r"$P^* = \beta P d^3$", title=f"{report['spheres']:,} hard spheres")
+    below.set(xlabel=r"packing fraction $\phi$", ylabel="deviation (0.1 %)")
+    above.legend(fontsize=8)
+    write_picture(picture, figure, dpi=110)
+
+
+def main() -> None:
+    """See above."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--spheres", type=int, default=65536)
+    parser.add_argument("--fluid", type=float, nargs="*", default=FLUID)
+    parser.add_argument("--crystal", type=float, nargs="*", default=CRYSTAL)
+    parser.add_argument("--sweeps", type=int, default=100_000)
+    parser.add_argument("--equilibrate", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="auto")
+    quick = {
+        "spheres": 864, "fluid": [0.2, 0.4], "crystal": [0.57], "sweeps": 2000, "equilibrate": 200
+    }  # fmt: skip
+    options = example.parse(parser, "equation_of_state", quick)
+    report = example.read(options)[0] if options.draw else run(options)
+    plot(options.output / "picture.png", report)
+    print(f"results in {options.output}/")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`manymove bench spheres`: the table, the file, and the starts of large systems."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from manymove import HardSpheres, cli
+from manymove.bench import disk_variants
+from manymove.bench.disk_variants import BALL_TO_CUBE, random_spheres
+
+
+def test_rates_and_decorrelation_are_measured(tmp_path, capsys):
+    file = tmp_path / "spheres.json"
+    words = ["--sizes", "512", "--device", "cpu", "--threads", "1,2", "--seconds", "0.05"]
+    words += ["--equilibrate", "20", "--decorrelation", "400", "--json", str(file)]
+    assert cli.run(["bench", "spheres", *words]) == 0
+    printed = capsys.readouterr().out
+    assert "spheres" in printed.splitlines()[0] and "density modes decorrelate in" in printed
+    found = json.loads(file.read_text())
+    assert found["packing_fraction"] == 0.5
+    ours = [row for row in found["results"] if not row["variant"].startswith("HPMC")]
+    assert [row["threads"] for row in ours] == [1, 2]
+    assert all(row["trial_moves_per_second"] > 1e4 for row in ours)
+    assert 0 < ours[0]["acceptance"] < 1
+    assert ours[0]["decorrelation_sweeps"] > 0
+    assert ours[0]["decorrelation_of"] == "density modes"
+
+
+def test_large_packings_are_copies_of_a_smaller_one(monkeypatch):
+    monkeypatch.setattr(disk_variants, "FEWEST_IN_A_COPY", 60)
+    positions, box = random_spheres(512, 0.4, 1, "cpu")
+    assert positions.shape == (512, 3)
+    assert 512 * math.pi / 6 / math.prod(box) == pytest.approx(0.4)
+    spheres = HardSpheres(positions, box, seed=1, device="cpu", threads=1)
+    assert spheres.repaired["count"] == 0 and spheres.max_overlap() == 0
+    first = spheres.positions[:64]
+    shifts = spheres.positions.reshape(8, 64, 3) - first
+    edges = np.array(box) / 2
+    assert np.allclose(shifts, np.rint(shifts / edges) * edges, atol=1e-5)
+
+
+def test_moves_of_hpmc_have_the_same_mean_square():
+    """Uniform in a ball of radius R: D R^2 / (D + 2); in a cube of half edge 1: D / 3."""
+    for D, ratio in BALL_TO_CUBE.items():
+        assert D * ratio**2 / (D + 2) == pytest.approx(D / 3)
