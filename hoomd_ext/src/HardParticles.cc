@@ -322,9 +322,8 @@ void HardParticles::make_engine() {
   repaired_ = repaired;
   if (repaired_.count)
     m_exec_conf->msg->notice(std::exchange(noticed_, true) ? 5 : 2)
-        << name_ << ": pushed " << repaired_.count
-        << " overlapping pairs apart, the deepest by " << repaired_.depth
-        << (one_size() ? " diameters\n" : " contact distances\n");
+        << name_ << ": pushed " << repaired_.count << " overlapping pairs apart, the deepest by "
+        << repaired_.depth << (one_size() ? " diameters\n" : " contact distances\n");
   if (ranks_)
     migrate();
   else
@@ -356,8 +355,7 @@ std::vector<double> HardParticles::diameters_by_tag() const {
   std::vector<double> diameters(m_pdata->getNGlobal());
   const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
                                       access_mode::read);
-  const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
-                                      access_mode::read);
+  const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host, access_mode::read);
   for (unsigned int i = 0; i < m_pdata->getN(); ++i)
     diameters[tag.data[i]] =
         diameter_.at(static_cast<std::size_t>(hoomd::__scalar_as_int(position.data[i].w)));
@@ -420,8 +418,7 @@ int HardParticles::cycles_between_migrations() const {
       cycles = std::min(cycles, static_cast<int>(domain[a] / grid.cell_width[a]));
   std::int64_t fewest = -cycles;
   on_all_ranks([&] { ranks_->maximum(&fewest, 1); });
-  if (fewest > -1)
-    refuse(": a rank's domain is narrower than a cell: take fewer ranks");
+  if (fewest > -1) refuse(": a rank's domain is narrower than a cell: take fewer ranks");
   return static_cast<int>(-fewest);
 }
 

@@ -128,12 +128,12 @@ class HardParticles : public hoomd::Integrator {
 
   std::unique_ptr<hard_particles::HostedEngine> engine_;
   hard_particles::Engine* disks_ = nullptr;  // the engine, if it is one of disks
-  bool stale_ = true;                    // a parameter has changed since the engine was made
-  std::array<double, 3> box_{};          // of the engine; edges beyond the dimensions are 1
-  double mean_diameter_ = 0;             // of the engine
-  std::uint64_t seed_ = 0;               // of the engine
-  hard_particles::Counters before_{};    // moves of earlier engines
-  hard_particles::Counters at_start_{};  // of the last run
+  bool stale_ = true;                        // a parameter has changed since the engine was made
+  std::array<double, 3> box_{};              // of the engine; edges beyond the dimensions are 1
+  double mean_diameter_ = 0;                 // of the engine
+  std::uint64_t seed_ = 0;                   // of the engine
+  hard_particles::Counters before_{};        // moves of earlier engines
+  hard_particles::Counters at_start_{};      // of the last run
   hard_particles::Repair repaired_{};
   bool noticed_ = false;  // a repair, in this run
   std::uint64_t timestep_ = 0;

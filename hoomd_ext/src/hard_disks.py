@@ -18,11 +18,11 @@ class HardDisks(HardParticles):
         threads (int): Number of threads of the CPU engine (default: all cores that the process
             may use, or one thread where there are several ranks or partitions).
 
-    The box is cut into cells a diameter (of the largest disks) wide or a little more, the cells into four sets, and all
-    cells of a set are updated at once: `nselect` trial moves of a cell's disks in random order,
-    moves that leave the cell being rejected. A *checkerboard sweep* visits the four sets in
-    random order. The grid is shifted at random after as many sweeps as divide `sweeps_per_step`,
-    4 at most. The method is that of `Anderson 2013
+    The box is cut into cells a diameter (of the largest disks) wide or a little more, the cells
+    into four sets, and all cells of a set are updated at once: `nselect` trial moves of a cell's
+    disks in random order, moves that leave the cell being rejected. A *checkerboard sweep* visits
+    the four sets in random order. The grid is shifted at random after as many sweeps as divide
+    `sweeps_per_step`, 4 at most. The method is that of `Anderson 2013
     <https://dx.doi.org/10.1016/j.jcp.2013.07.023>`_; the engine is that of the package manymove,
     whose documentation has the proof of detailed balance.
 
@@ -42,11 +42,11 @@ class HardDisks(HardParticles):
     The box must be 2D and rectangular and at least three of the largest diameters wide, with all
     particles at z = 0.
 
-    On several MPI ranks the trajectory is that of one. Mixtures run on one rank. The engine divides the box into strips of
-    its own, whose inactive borders move with the grid. After a step every rank fetches the
-    positions of its particles and HOOMD-blue migrates them; that costs little on CPUs and much on
-    GPUs, where ``sweeps_per_step`` should be large (once in a step, or in as many shifts of the
-    grid as a domain is cells wide).
+    On several MPI ranks the trajectory is that of one. Mixtures run on one rank. The engine divides
+    the box into strips of its own, whose inactive borders move with the grid. After a step every
+    rank fetches the positions of its particles and HOOMD-blue migrates them; that costs little on
+    CPUs and much on GPUs, where ``sweeps_per_step`` should be large (once in a step, or in as many
+    shifts of the grid as a domain is cells wide).
 
     Example::
 

@@ -9,14 +9,16 @@ namespace py = pybind11;
 using manymove::host::HardParticles;
 
 PYBIND11_MODULE(_manymove, module) {
-  py::class_<HardParticles, hoomd::Integrator, std::shared_ptr<HardParticles>>(module, "HardParticles")
+  py::class_<HardParticles, hoomd::Integrator, std::shared_ptr<HardParticles>>(module,
+                                                                               "HardParticles")
       .def(py::init<std::shared_ptr<hoomd::SystemDefinition>, int, int>())
       .def("setShape", &HardParticles::set_shape)
       .def("getShape", &HardParticles::shape)
       .def("setD", &HardParticles::set_max_displacement)
       .def("getD", &HardParticles::max_displacement)
       .def_property("nselect", &HardParticles::moves_per_cell, &HardParticles::set_moves_per_cell)
-      .def_property("sweeps_per_step", &HardParticles::sweeps_per_step, &HardParticles::set_sweeps_per_step)
+      .def_property("sweeps_per_step", &HardParticles::sweeps_per_step,
+                    &HardParticles::set_sweeps_per_step)
       .def_property("repair_depth", &HardParticles::repair_depth, &HardParticles::set_repair_depth)
       .def_property_readonly("translate_moves", &HardParticles::accepted_and_rejected)
       .def_property_readonly("all_moves", &HardParticles::all_accepted_and_rejected)

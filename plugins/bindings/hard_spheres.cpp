@@ -156,8 +156,7 @@ void bind_hard_spheres(nb::module_& module) {
       .def("occupied", &Engine::occupied, nb::call_guard<nb::gil_scoped_release>())
       .def("positions",
            [](const Engine& e) {
-             std::vector<double> r(e.particles() *
-                                   static_cast<std::size_t>(e.grid().dimensions));
+             std::vector<double> r(e.particles() * static_cast<std::size_t>(e.grid().dimensions));
              released([&] { e.positions(r.data()); });
              return array_of(std::move(r));
            })
@@ -167,13 +166,16 @@ void bind_hard_spheres(nb::module_& module) {
            "counters, origin, and places: int64 (N D), flat, positions in integer units.");
   engine.def_static(
       "count_overlaps",
-      [](nb::object positions, const nb::dict& parameters) {
-        const Parameters p = parameters_from(parameters);
-        const auto input = read_positions(positions, static_cast<std::size_t>(p.dimensions));
+      [](nb::object positions, const std::vector<double>& box, const Column<double>& diameters) {
+        const auto input = read_positions(positions, box.size());
+        Parameters p;
+        p.dimensions = static_cast<int>(box.size());
+        std::copy_n(box.begin(), std::min<std::size_t>(3, box.size()), p.box);
+        p.diameters.assign(diameters.data(), diameters.data() + diameters.size());
         const nb::gil_scoped_release release;
         return count_overlaps(input.data, input.count, p);
       },
-      "positions"_a, "parameters"_a,
-      "Number of pairs closer than their contact distance, with parameters as those of an engine.");
+      "positions"_a, "box"_a, "diameters"_a,
+      "Number of pairs closer than the mean of their diameters. positions: float (N, D).");
   bind_host_methods(engine);
 }

@@ -1,8 +1,8 @@
 """Engines of manymove as updaters of HOOMD-blue, in Python, without a compiler.
 
-An engine becomes an updater of a `hoomd.Simulation`. The updater of hard disks and that of ions
-work on HOOMD-blue's own particle arrays, on the CPU and on the GPU, and copy nothing in the run
-loop.
+An engine becomes an updater of a `hoomd.Simulation`. The updaters of hard disks, hard spheres and
+ions work on HOOMD-blue's own particle arrays, on the CPU and on the GPU, and copy nothing in the
+run loop.
 
 ::
 
@@ -11,7 +11,8 @@ loop.
         hoomd.update.CustomUpdater(hoomd.trigger.Periodic(1), disks)
     )
 
-The component `hoomd.manymove` makes the same trajectory of hard disks faster; it must be compiled.
+The component `hoomd.manymove` makes the same trajectories of hard disks and spheres faster; it must
+be compiled.
 """
 
 try:
@@ -29,9 +30,17 @@ from manymove import _renamed
 from manymove.hoomd.action import EngineAction
 from manymove.hoomd.coulomb import CoulombMC
 from manymove.hoomd.hard_disks import HardDisksUpdater
+from manymove.hoomd.hard_spheres import HardSpheresUpdater
 from manymove.hoomd.ranks import watch_ranks
 from manymove.hoomd.waste_recycling import WasteRecyclingMC
 
-__all__ = ["CoulombMC", "EngineAction", "HardDisksUpdater", "WasteRecyclingMC", "watch_ranks"]
+__all__ = [
+    "CoulombMC",
+    "EngineAction",
+    "HardDisksUpdater",
+    "HardSpheresUpdater",
+    "WasteRecyclingMC",
+    "watch_ranks",
+]
 
 __getattr__ = _renamed.names_of("manymove.hoomd")

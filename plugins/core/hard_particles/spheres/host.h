@@ -58,8 +58,8 @@ MM_HD std::uint64_t write_host_particle(const Geometry& g, const HostFrame& f, c
     std::int64_t x = f.origin[a] + (2 * cell[a] + 1) * static_cast<std::int64_t>(g.half[a]) +
                      static_cast<std::int64_t>(local[a]);
     if (x >= f.extent[a]) x -= f.extent[a];
-    auto r = static_cast<Real>(
-        multiply_add_unfused(static_cast<double>(x), f.unit[a], -0.5 * f.box[a]));
+    auto r =
+        static_cast<Real>(multiply_add_unfused(static_cast<double>(x), f.unit[a], -0.5 * f.box[a]));
     const auto edge = static_cast<Real>(0.5 * f.box[a]);
     if (r >= edge) r = edge * (1 - (sizeof(Real) == 4 ? Real(1.2e-7) : Real(2.3e-16)));
     if (host.image) {

@@ -155,7 +155,8 @@ class CpuEngine final : public Engine {
       for (; cell[0] < g.cells[0]; ++cell[0]) {
         const std::size_t at = row * g.cells[0] + cell[0];
         for (std::uint32_t slot = 0; slot < now_.counts[at]; ++slot)
-          part += write_host_particle<Real>(g, frame, cell, now_.spheres[at * g.slots + slot], host);
+          part +=
+              write_host_particle<Real>(g, frame, cell, now_.spheres[at * g.slots + slot], host);
       }
       return part;
     });

@@ -1,0 +1,306 @@
+"""What the updaters of hard disks and of hard spheres share."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import numpy as np
+from hoomd.logging import log
+
+from manymove import _core, arguments, hard_particles
+from manymove.analysis.pressure import BINS, DELTA_R, pressure_from_histogram
+from manymove.hoomd.action import EngineAction
+
+_MOST_ROUNDS = 4  # in a cycle; with n_m = 4 at most 16 trial moves between two shifts
+
+
+class HardParticlesUpdater(EngineAction):
+    """The common base of `HardDisksUpdater` and `HardSpheresUpdater`, not for separate use."""
+
+    __module__ = "manymove.hoomd"
+    _make_engine: ClassVar[type[hard_particles.HardDisks] | type[hard_particles.HardSpheres]]
+    _DEFAULT_D: ClassVar[float]  # in largest diameters
+
+    def __init__(
+        self,
+        diameter: float | Mapping[str, float],
+        d: float | None = None,
+        nselect: int = 4,
+        sweeps_per_step: int = 4,
+        repair_depth: float = 1e-4,
+        threads: int | None = None,
+    ) -> None:
+        super().__init__(threads)
+        self.diameter = diameter
+        self.d = d
+        self.nselect = nselect
+        self.sweeps_per_step = sweeps_per_step
+        self.repair_depth = repair_depth
+
+    def __repr__(self) -> str:
+        size = self._diameter if isinstance(self._diameter, dict) else f"{self._diameter:g}"
+        return (
+            f"<{type(self).__name__}: diameter = {size}, d = {self.d:g}, nselect = {self.nselect}, "
+            f"sweeps_per_step = {self.sweeps_per_step}>"
+        )
+
+    # ---- settings --------------------------------------------------------------------------------
+
+    @property
+    def diameter(self) -> float | dict[str, float]:
+        """Diameter of the particles in HOOMD-blue's unit of length, or that of each particle
+        type."""
+        return dict(self._diameter) if isinstance(self._diameter, dict) else self._diameter
+
+    @diameter.setter
+    def diameter(self, value: float | Mapping[str, float]) -> None:
+        if not isinstance(value, Mapping):
+            self._diameter = arguments.positive_and_finite("diameter", value)
+        elif not value:
+            raise ValueError("diameter must have an entry for each particle type, got none")
+        else:
+            self._diameter = {
+                name: arguments.positive_and_finite(f"diameter of type {name}", diameter)
+                for name, diameter in value.items()
+            }
+
+    def _largest_diameter(self) -> float:
+        sizes = self._diameter
+        return max(sizes.values()) if isinstance(sizes, dict) else sizes
+
+    @property
+    def d(self) -> float:
+        """Maximum trial displacement along each axis, in HOOMD-blue's unit of length; None sets the
+        default."""
+        return self._DEFAULT_D * self._largest_diameter() if self._d is None else self._d
+
+    @d.setter
+    def d(self, value: float | None) -> None:
+        self._d = None if value is None else arguments.positive_and_finite("d", value)
+
+    @property
+    def nselect(self) -> int:
+        """Number of trial moves per visit of a cell."""
+        return self._nselect
+
+    @nselect.setter
+    def nselect(self, value: int) -> None:
+        self._nselect = arguments.count("nselect", value, most=1024)
+
+    @property
+    def sweeps_per_step(self) -> int:
+        """Number of passes over the checkerboard sets in a step of HOOMD-blue."""
+        return self._sweeps_per_step
+
+    @sweeps_per_step.setter
+    def sweeps_per_step(self, value: int) -> None:
+        self._sweeps_per_step = arguments.count("sweeps_per_step", value, most=10**6)
+
+    @property
+    def repair_depth(self) -> float:
+        """Depth in contact distances up to which overlaps are repaired."""
+        return self._repair_depth
+
+    @repair_depth.setter
+    def repair_depth(self, value: float) -> None:
+        value = float(value)
+        if not (value >= 0 and math.isfinite(value)):
+            raise ValueError(f"repair_depth must be finite and not negative, got {value}")
+        self._repair_depth = value
+
+    # ---- what HOOMD-blue calls -------------------------------------------------------------------
+
+    def act(self, timestep: int) -> None:
+        """Make the sweeps of a step.
+
+        Args:
+            timestep: time step of the simulation.
+        """
+        self._notice_a_new_run()
+        with self._following(timestep) as particles:
+            engine, cycles = self._engine.core, self.sweeps_per_step // self._rounds
+            while cycles > 0:
+                some = min(cycles, engine.cycles_between_writes)
+                engine.enqueue(some, **particles)
+                cycles -= some
+        self._run_seconds = time.perf_counter() - self._run_started
+
+    def _begin(self, timestep: int) -> None:
+        with self._following(timestep):
+            pass
+
+    # ---- loggable --------------------------------------------------------------------------------
+
+    @log(category="sequence", requires_run=True)
+    def translate_moves(self) -> tuple[int, int]:
+        """(int, int): accepted and rejected trial moves since the start of the last run."""
+        trial, accepted = self._moves_of_this_run()
+        return accepted, trial - accepted
+
+    @log(requires_run=True)
+    def mps(self) -> float:
+        """float: trial moves per second of wall time in the last run; 0 before its first step."""
+        started = time.perf_counter()
+        trial, _ = self._moves_of_this_run()  # waits for a GPU that has not finished
+        if self._run_seconds == 0:
+            return 0.0
+        self._run_seconds += time.perf_counter() - started
+        return trial / self._run_seconds
+
+    @log(category="string", requires_run=True)
+    def state_hash(self) -> str:
+        """str: 16 hexadecimal digits from all positions and counters; the same on every machine."""
+        with self._following(self._simulation.timestep):
+            return self._engine.state_hash
+
+    @log(requires_run=True)
+    def overlaps(self) -> int:
+        """int: pairs of particles that overlap in HOOMD-blue's positions: 0 after every step, but
+        for the rounding of a HOOMD-blue in single precision."""
+        edges, sizes = self._edges(), self._sizes()
+        if self._dimensions == 2 and "diameter" in sizes:
+            return _core.count_overlaps(self._positions(), edges, sizes["diameter"])
+        positions = self._positions()
+        diameters = self._by_particle(sizes)
+        if diameters is None:
+            diameters = np.full(len(positions), sizes["diameter"])
+        return _core.HardSpheres.count_overlaps(positions, list(edges), diameters)
+
+    @log(requires_run=True)
+    def pressure(self) -> float:
+        """float: P* = beta P d^D of the present configuration in D dimensions, from the pair
+        distances near contact (section 4 of the paper); d is the diameter, and d^D its mean over
+        the particles of a mixture. One configuration is a noisy estimate: average over many."""
+        with self._following(self._simulation.timestep):
+            engine = self._engine
+            counts = engine.core.contact_histogram(DELTA_R, BINS)
+            return float(
+                pressure_from_histogram(
+                    counts, 1, engine.N, engine.packing_fraction, dimensions=self._dimensions
+                )
+            )
+
+    @log(requires_run=True)
+    def betaP(self) -> float:
+        """float: beta P, in 1 / length^D; `pressure` over d^D."""
+        return self.pressure / self._engine.diameter**self._dimensions
+
+    @property
+    def repaired(self) -> dict[str, Any]:
+        """Overlaps repaired when positions were last read from HOOMD-blue: their `count`, and the
+        `depth` of the deepest in contact distances."""
+        if self._engine is None:
+            return {"count": 0, "depth": 0.0}
+        return self._engine.repaired
+
+    # ---- the engine ------------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._made_with: dict[str, Any] | None = None
+        self._run_first_step: int | None = None
+        self._run_moves: tuple[int, int] = (0, 0)  # of all engines when the run began
+        self._run_started = self._run_seconds = 0.0
+
+    @property
+    def _rounds(self) -> int:
+        """Number of sweeps between two shifts of the grid."""
+        sweeps = self.sweeps_per_step
+        return next(n for n in range(_MOST_ROUNDS, 0, -1) if sweeps % n == 0)
+
+    @contextmanager
+    def _following(self, timestep: int) -> Iterator[dict[str, Any]]:
+        """Addresses of HOOMD-blue's arrays, with an engine that has the present particles."""
+        present = self._present()
+        if present == self._made_with and self._simulation.state.N_particles == self._engine.N:
+            with self._where("tag") as particles:
+                if self._engine.core.same_positions(**particles):
+                    yield particles
+                    return
+        self._make(present, timestep)
+        with self._where("tag") as particles:
+            self._engine.core.write_positions(**particles)
+            yield particles
+
+    def _present(self) -> dict[str, Any]:
+        """The arguments of an engine for the present state, except the positions."""
+        return {
+            "box": self._edges(),
+            **self._sizes(),
+            "max_displacement": self.d,
+            "moves_per_cell": self.nselect,
+            "rounds": self._rounds,
+            "repair_depth": self.repair_depth,
+            "seed": self._simulation.seed or 0,
+            "device": self._device,
+            "threads": self._threads,
+        }
+
+    def _make(self, present: dict[str, Any], timestep: int) -> None:
+        if self._engine is not None:
+            self._retire()
+            self._made_with = None
+        # A step has fewer cycles than 2**20, so that no random number is used twice.
+        first_cycle = max(timestep << 20, self._past_step)
+        settings = {name: value for name, value in present.items() if name != "diameters_of_types"}
+        self._engine = self._make_engine(
+            self._positions(),
+            diameters=self._by_particle(present),
+            first_cycle=first_cycle,
+            **settings,
+        )
+        self._made_with = present
+
+    def _sizes(self) -> dict[str, Any]:
+        """The "diameter" of all particles, or in a mixture the "diameters_of_types"."""
+        if not isinstance(self._diameter, dict):
+            return {"diameter": self._diameter}
+        types = self._simulation.state.particle_types
+        missing = [name for name in types if name not in self._diameter]
+        if missing:
+            raise ValueError(f"diameter has no entry for the particle type {missing[0]}")
+        of_types = tuple(self._diameter[name] for name in types)
+        return (
+            {"diameter": of_types[0]} if len({*of_types}) == 1 else {"diameters_of_types": of_types}
+        )
+
+    def _by_particle(self, sizes: dict[str, Any]) -> np.ndarray | None:
+        """The diameters of the particles of a mixture by tag, float64 (N,); otherwise None."""
+        if "diameters_of_types" not in sizes:
+            return None
+        (types,) = self._by_tag("typeid")
+        return np.array(sizes["diameters_of_types"], dtype=np.float64)[types]
+
+    def _positions(self) -> np.ndarray:
+        """HOOMD-blue's positions in host memory, float (N, D), by tag."""
+        (positions,) = self._by_tag("position")
+        off = np.flatnonzero(positions[:, 2]) if self._dimensions == 2 else np.empty(0)
+        if off.size:
+            raise ValueError(
+                "manymove.hoomd needs z = 0 in a two-dimensional box: the particle with tag "
+                f"{off[0]} has z = {positions[off[0], 2]}"
+            )
+        return np.ascontiguousarray(positions[:, : self._dimensions])
+
+    # ---- counting --------------------------------------------------------------------------------
+
+    def _notice_a_new_run(self) -> None:
+        """Count from zero when a run has started.
+
+        HOOMD-blue does not notify its updaters, but each run that makes steps has another first
+        step.
+        """
+        first_step = self._simulation.initial_timestep
+        if first_step != self._run_first_step:
+            self._run_first_step = first_step
+            self._run_moves = self._moves()
+            self._run_started, self._run_seconds = time.perf_counter(), 0.0
+
+    def _moves_of_this_run(self) -> tuple[int, int]:
+        """Trial and accepted moves since the start of the last run."""
+        self._notice_a_new_run()
+        return tuple(n - m for n, m in zip(self._moves(), self._run_moves, strict=True))
