@@ -61,9 +61,10 @@ def setup(app: Sphinx) -> dict[str, bool]:
     module("hoomd.logging", log=log)
     component = module("hoomd.manymove", pressure=manymove.analysis.pressure, _manymove=None)
     component.__path__ = [str(COMPONENT)]
-    from hoomd.manymove import hard_disks, tune
+    from hoomd.manymove import hard_disks, hard_spheres, tune
 
-    component.HardDisks = hard_disks.HardDisks
+    component.HardDisks, component.HardSpheres = hard_disks.HardDisks, hard_spheres.HardSpheres
     component.tune = tune
-    component.HardDisks.__module__ = "hoomd.manymove"
+    for integrator in (component.HardDisks, component.HardSpheres):
+        integrator.__module__ = "hoomd.manymove"
     return {"parallel_read_safe": True}
