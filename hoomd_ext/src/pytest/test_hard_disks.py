@@ -193,6 +193,7 @@ def test_what_can_be_logged():
             "overlaps": scalar,
             "pressure": scalar,
             "betaP": scalar,
+            "type_shapes": {"category": LoggerCategories.object, "default": True},
             "state_hash": {"category": LoggerCategories.string, "default": True},
         },
     )
@@ -207,6 +208,7 @@ def test_what_can_be_logged():
         "pressure",
         "betaP",
         "state_hash",
+        "type_shapes",
         "counters",
         "repaired",
     ],
