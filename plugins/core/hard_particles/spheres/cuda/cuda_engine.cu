@@ -45,8 +45,7 @@ class CudaEngine final : OnDevice, public Engine {
     choose_schedule();
     const int tiles = g.tiles[0] * g.tiles[1] * g.tiles[2];
     scratch_parts_ = std::min(tiles, 64);
-    const std::size_t scratch = static_cast<std::size_t>(scratch_parts_) *
-                                (static_cast<std::size_t>(most_in_tile(state_)) + 1);
+    const std::size_t scratch = static_cast<std::size_t>(scratch_parts_) * most_in_tile(state_);
     scratch_spheres_ = DeviceBuffer<Sphere>(scratch);
     scratch_ids_ = DeviceBuffer<std::uint32_t>(scratch);
     locks_ = DeviceBuffer<unsigned int>(scratch_parts_);
@@ -177,11 +176,7 @@ class CudaEngine final : OnDevice, public Engine {
     // Whole warps for the cells of a set, of which some are empty; more take turns.
     const int wanted = set_cells(g, state_.dimensions()) * kernel_.lanes * 9 / 10;
     schedule_.threads = std::clamp((wanted + 31) / 32 * 32, 64, kernel_.most_threads);
-    schedule_.list = kernel_.list;
-    schedule_.strays = 24;
-    schedule_.skin = skin_for(state_, kernel_.list);
-    schedule_.range = 0.55f * schedule_.skin;
-    schedule_.rows = expected_rows(state_);
+    schedule_.list = state_.distances.contact == Contact::one_size ? 32 : 48;
     schedule_.capacity = expected_in_tile(state_);
     // What does not fit goes through the scratch.
     while (schedule_.capacity > 64 &&
@@ -206,7 +201,7 @@ class CudaEngine final : OnDevice, public Engine {
     config.attrs = &early;
     config.numAttrs = overlap_ ? 1 : 0;
     const Scratch scratch{reinterpret_cast<float4*>(scratch_spheres_.data()), scratch_ids_.data(),
-                          locks_.data(), scratch_parts_, most_in_tile(state_) + 1};
+                          locks_.data(), scratch_parts_, most_in_tile(state_)};
     check(cudaLaunchKernelEx(&config, kernel_.run, g, law_, draw,
                              Buffers{spheres_[now_].data(), counts_[now_].data(),
                                      spheres_[1 - now_].data(), counts_[1 - now_].data(),

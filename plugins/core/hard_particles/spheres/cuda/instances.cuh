@@ -11,8 +11,8 @@ template <int D, Contact C>
 KernelsOfLaw kernels_in() {
   // Where tiles are few, several threads visit a cell together: latency counts then, and registers
   // are plenty.
-  return {{&cycle_kernel<D, C, VisitListed<D, C, 16, 1>, 256, 2>, 1, 256, 16},
-          {&cycle_kernel<D, C, VisitListed<D, C, 16, 2>, 256, 2>, 2, 256, 16},
+  return {{&cycle_kernel<D, C, VisitTogether<D, C, 12, 2, 1>, 256, 2>, 1, 256},
+          {&cycle_kernel<D, C, VisitTogether<D, C, 6, 2, 4>, 512, 1>, 4, 512},
           &histogram_kernel<D, C>};
 }
 

@@ -6,41 +6,33 @@
 
 #include "../../../runtime/device.cuh"
 #include "schedule.h"
-#include "listed.cuh"
+#include "visit.cuh"
 
 namespace manymove::hard_particles::spheres {
 namespace {
 
-// What a block has in shared memory (shared_bytes() of schedule.h); particles of a mixture have
-// their label in the place of their index, and this elsewhere.
+// What a block has in shared memory (shared_bytes() of schedule.h); particles of a mixture have their label in the place of their
+// index, and this elsewhere.
 template <int D, Contact C>
 struct SharedTile {
-  float4* spheres;       // [capacity + 1], the last one the dummy
-  std::uint16_t* near;   // [rows + 1][list]
+  float4* spheres;       // [capacity]
   std::uint32_t* ids;    // [capacity], of mixtures
-  std::uint32_t* owner;  // [rows]
-  std::uint32_t* home;   // [rows + 1]
   std::uint32_t* first;  // [plane + 1], the first particle of each cell
-  std::uint32_t* sets;   // [2^D][set_cells], the active cells of each set that are not empty, and
-                         // from bit 15 on their first row
-  std::uint16_t* strays;
+  std::uint16_t* sets;   // [2^D][set_cells], the active cells of each set that are not empty
+  std::uint16_t* lists;  // [list][threads]
 
   __device__ SharedTile(const Geometry& g, const Schedule& s, float4* memory) {
     spheres = memory;
-    near = reinterpret_cast<std::uint16_t*>(spheres + s.capacity + 1);
-    ids = reinterpret_cast<std::uint32_t*>(near + (s.rows + 1) * s.list);
-    owner = ids + (C == Contact::one_size ? 0 : s.capacity);
-    home = owner + s.rows;
-    first = home + s.rows + 1;
-    sets = first + g.plane + 1;
-    strays = reinterpret_cast<std::uint16_t*>(sets + (set_cells(g, D) << D));
+    ids = reinterpret_cast<std::uint32_t*>(memory + s.capacity);
+    first = ids + (C == Contact::one_size ? 0 : s.capacity);
+    sets = reinterpret_cast<std::uint16_t*>(first + g.plane + 1);
+    lists = sets + (set_cells(g, D) << D);
   }
 };
 
 struct TileControl {
   TileBounds bounds;
   int members[8];
-  int rows, strays;
   unsigned int accepted, part;
   std::uint32_t sums[32];  // of the scan
 };
@@ -153,7 +145,7 @@ __device__ void order_particles(const TileBounds& bounds, float4* spheres,
 
 template <int D>
 __device__ void list_cells(const Geometry& g, TileControl& control, const std::uint32_t* first,
-                           std::uint32_t* sets, std::uint32_t* owner, int rows) {
+                           std::uint16_t* sets) {
   const TileBounds& bounds = control.bounds;
   const CellOf<D> cell_of(bounds.size[0] - 1, bounds.size[1] - 1);
   const int active = product<D>(bounds.size[0] - 1, bounds.size[1] - 1, bounds.size[2] - 1);
@@ -164,13 +156,9 @@ __device__ void list_cells(const Geometry& g, TileControl& control, const std::u
     ++at[1];
     if (D == 3) ++at[2];
     const int index = local_index<D>(bounds, at), set = set_of<D>(at);
-    const std::uint32_t begin = first[index], n = first[index + 1] - begin;
-    if (n == 0) continue;
-    const auto cell = static_cast<std::uint32_t>(at[0] | at[1] << 5 | at[2] << 10);
-    const auto row = static_cast<std::uint32_t>(atomicAdd(&control.rows, static_cast<int>(n)));
-    sets[set * set_cells(g, D) + atomicAdd(&control.members[set], 1)] = cell | row << 15;
-    if (row + n > static_cast<std::uint32_t>(rows)) continue;
-    for (std::uint32_t k = 0; k < n; ++k) owner[row + k] = (begin + k) | cell << 16;
+    if (first[index + 1] > first[index])
+      sets[set * set_cells(g, D) + atomicAdd(&control.members[set], 1)] =
+          static_cast<std::uint16_t>(at[0] | at[1] << 5 | at[2] << 10);
   }
 }
 
@@ -184,8 +172,7 @@ struct NoWatch {
 template <int D, Contact C, class V, class Watch>
 __device__ int tile_cycle(const Geometry& g, const Law& law, const Draw& d, const Buffers& b,
                           const Schedule& schedule, TileControl& control, float4* spheres,
-                          std::uint32_t* ids, std::uint32_t dummy, const SharedTile<D, C>& m,
-                          Watch& watch) {
+                          std::uint32_t* ids, const SharedTile<D, C>& m, Watch& watch) {
   const TileBounds& bounds = control.bounds;
   for_old_particles<D>(g, d, b, bounds, [&](const Sphere& p, const int at[3]) {
     const auto l = land<D>(g, d, bounds, p, at);
@@ -196,8 +183,7 @@ __device__ int tile_cycle(const Geometry& g, const Law& law, const Draw& d, cons
   __syncthreads();
   watch.lap(1);
   order_particles<D>(bounds, spheres, m.first);
-  list_cells<D>(g, control, m.first, m.sets, m.owner, schedule.rows);
-  if (threadIdx.x == 0) spheres[dummy] = make_float4(1e9f, 1e9f, 1e9f, 0.0f);
+  list_cells<D>(g, control, m.first, m.sets);
   __syncthreads();
   const int cells = product<D>(bounds.size[0] + 1, bounds.size[1] + 1, bounds.size[2] + 1);
   if constexpr (C != Contact::one_size) {
@@ -213,20 +199,12 @@ __device__ int tile_cycle(const Geometry& g, const Law& law, const Draw& d, cons
   const Tile<D, C> tile{g, law, bounds, spheres, ids, m.first,
                         static_cast<std::uint32_t>(blockIdx.x) *
                             static_cast<std::uint32_t>(g.plane)};
-  const Lists lists{m.near,     m.owner,       m.home, m.strays,
-                    &control.strays, schedule.rows, dummy,  schedule.skin, schedule.range};
-  // Without room for all rows there are none: every trial looks at the cells around.
-  const bool rows = control.rows <= schedule.rows;
-  V::make_lists(tile, lists, rows ? control.rows : 0);
-#pragma unroll 1
   for (int round = 0; round < g.rounds; ++round)
-#pragma unroll 1
     for (int turn = 0; turn < 1 << D; ++turn) {
       const int set = static_cast<int>(d.order[round] >> (3 * turn) & 7u);
-      bool full = false;
-      accepted += V::visit_set(tile, lists, d.cycle, round, m.sets + set * set_cells(g, D),
-                               control.members[set], rows, schedule.strays, full);
-      if (__syncthreads_or(full)) V::make_lists(tile, lists, control.rows);
+      accepted += V::visit_set(tile, d.cycle, round, m.sets + set * set_cells(g, D),
+                               control.members[set], m.lists, schedule.list);
+      __syncthreads();
     }
   watch.lap(3);
 
@@ -282,7 +260,6 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   Watch watch;
   if (threadIdx.x < 8) control.members[threadIdx.x] = 0;
   if (threadIdx.x == 0) {
-    control.rows = 0;
     control.bounds = tile_bounds<D>(g, blockIdx.x);
     control.accepted = 0;
   }
@@ -304,8 +281,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
 
   int accepted;
   if (total <= static_cast<std::uint32_t>(schedule.capacity)) {
-    accepted = tile_cycle<D, C, V>(g, law, d, b, schedule, control, m.spheres, m.ids,
-                                 static_cast<std::uint32_t>(schedule.capacity), m, watch);
+    accepted = tile_cycle<D, C, V>(g, law, d, b, schedule, control, m.spheres, m.ids, m, watch);
   } else {
     if (threadIdx.x == 0) {
       unsigned int part = blockIdx.x % b.scratch.parts;
@@ -316,9 +292,9 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     }
     __syncthreads();
     const std::size_t at = static_cast<std::size_t>(control.part) * b.scratch.size;
-    accepted = tile_cycle<D, C, V>(g, law, d, b, schedule, control, b.scratch.spheres + at,
-                                   b.scratch.ids + at,
-                                   static_cast<std::uint32_t>(b.scratch.size) - 1, m, watch);
+    accepted = tile_cycle<D, C, VisitAlone<D, C, 8, 1>>(g, law, d, b, schedule, control,
+                                                        b.scratch.spheres + at,
+                                                        b.scratch.ids + at, m, watch);
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) atomicExch(b.scratch.locks + control.part, 0u);

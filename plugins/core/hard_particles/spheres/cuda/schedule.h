@@ -2,8 +2,6 @@
 // What the host and the kernels of spheres agree on.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -22,7 +20,7 @@ struct Tally {
 // Global memory for tiles with more particles than fit into shared memory, in parts that blocks
 // lock for a cycle.
 struct Scratch {
-  float4* spheres;      // [parts][size], one more than a tile can hold
+  float4* spheres;      // [parts][size]
   std::uint32_t* ids;   // [parts][size]
   unsigned int* locks;  // [parts]
   int parts, size;
@@ -40,11 +38,7 @@ struct Buffers {
 // How a kernel schedules its work; it has no say in the trajectory.
 struct Schedule {
   int capacity;  // particles of a tile in shared memory
-  int rows;      // lists of neighbors
-  int list;      // neighbors in each, as the kernel has them
-  int strays;    // that a tile has before its lists are made again
-  float skin;    // of the lists
-  float range;   // of it for the particle that moves
+  int list;      // neighbors that a thread can list
   int threads;   // of a block
 };
 
@@ -52,7 +46,6 @@ struct Schedule {
 struct CycleKernel {
   void (*run)(Geometry, Law, Draw, Buffers, Schedule);
   int lanes, most_threads;
-  int list;  // neighbors for which it has room
 };
 using HistogramKernel = void (*)(Geometry, Law, ContactBins, int kinds, bool in_shared,
                                  const Sphere*, const std::uint32_t*, std::uint64_t*);
@@ -76,37 +69,14 @@ MM_HD int set_cells(const Geometry& g, int dimensions) {
   return half * half * (dimensions == 3 ? half : 1);
 }
 
-// Active particles of a tile, with a margin for their fluctuations.
-inline int expected_rows(const State& s) {
-  double n = static_cast<double>(s.particles) / static_cast<double>(s.cells());
-  for (int a = 0; a < s.dimensions(); ++a) n *= std::min(s.geometry.cells[a], s.geometry.tile) - 1;
-  return static_cast<int>(1.04 * n + 5 * std::sqrt(n) + 16);
-}
-
-// The skin with which a particle has about three neighbors less than fit into its list; the
-// density around a particle is above the mean.
-inline float skin_for(const State& s, int list) {
-  double cell = 1;
-  for (int a = 0; a < s.dimensions(); ++a) cell *= 2.0 * static_cast<double>(s.geometry.half[a]);
-  const double density = static_cast<double>(s.particles) / static_cast<double>(s.cells()) / cell;
-  const double sigma = static_cast<double>(law_of(s).largest);
-  const double more = (list - 3) / (1.6 * density);
-  const double skin =
-      s.dimensions() == 3 ? std::cbrt(sigma * sigma * sigma + more * 0.75 / M_PI) - sigma
-                          : std::sqrt(sigma * sigma + more / M_PI) - sigma;
-  return static_cast<float>(std::min(skin, 2 * sigma));
-}
-
 inline std::size_t shared_bytes(const State& s, const Schedule& schedule) {
   const Geometry& g = s.geometry;
   const bool mixed = s.distances.contact != Contact::one_size;
-  const auto capacity = static_cast<std::size_t>(schedule.capacity),
-             rows = static_cast<std::size_t>(schedule.rows),
-             cells = static_cast<std::size_t>(set_cells(g, s.dimensions()));
-  return 16 * (capacity + 1) + (rows + 1) * static_cast<std::size_t>(schedule.list) * 2 +
-         4 * ((mixed ? capacity : 0) + 2 * rows + 1 + static_cast<std::size_t>(g.plane) + 1 +
-              (cells << s.dimensions())) +
-         2 * (32 + cells);
+  return static_cast<std::size_t>(schedule.capacity) * (mixed ? 20 : 16) +
+         (static_cast<std::size_t>(g.plane) + 1) * 4 +
+         ((static_cast<std::size_t>(set_cells(g, s.dimensions())) << s.dimensions()) +
+          static_cast<std::size_t>(schedule.list) * schedule.threads) *
+             2;
 }
 
 }  // namespace manymove::hard_particles::spheres
