@@ -115,7 +115,7 @@ void choose_tile(State& state) {
   if (p.tile != 0 && (p.tile < 2 || p.tile > kMaxTile))
     refuse("tile must be from 2 to ", kMaxTile, " cells, got ", p.tile);
   if (p.tile == 0) {
-    p.tile = p.dimensions == 2 ? kMaxTile : state.cells() > 300000 ? 12 : 9;
+    p.tile = p.dimensions == 2 ? kMaxTile : state.cells() > 150000 ? 11 : 8;
     // Particles of mixtures are many in a cell; a tile of some thousands fits fast memory.
     for (set_tile(state, p.tile); p.tile > 3 && expected_in_tile(state) > 4000;)
       set_tile(state, --p.tile);
@@ -211,7 +211,7 @@ void choose_grid(State& state) {
   p.max_displacement = std::min(p.max_displacement, narrow);
   g.step = displacement_step(p.max_displacement / state.unit);
 
-  if (p.moves_per_cell == 0) p.moves_per_cell = 4;
+  if (p.moves_per_cell == 0) p.moves_per_cell = 8;
   if (p.moves_per_cell < 1 || p.moves_per_cell > 1024)
     refuse("moves_per_cell must be from 1 to 1024, got ", p.moves_per_cell);
   if (p.rounds == 0) p.rounds = 4;

@@ -172,7 +172,7 @@ class CudaEngine final : OnDevice, public Engine {
     check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
           "device");
     const int tiles = g.tiles[0] * g.tiles[1] * g.tiles[2];
-    kernel_ = tiles > 2 * multiprocessors ? kernels_.alone : kernels_.together;
+    kernel_ = tiles > multiprocessors ? kernels_.many_tiles : kernels_.few_tiles;
     // Whole warps for the cells of a set, of which some are empty; more take turns.
     const int wanted = set_cells(g, state_.dimensions()) * kernel_.lanes * 9 / 10;
     schedule_.threads = std::clamp((wanted + 31) / 32 * 32, 64, kernel_.most_threads);

@@ -9,10 +9,10 @@ namespace {
 
 template <int D, Contact C>
 KernelsOfLaw kernels_in() {
-  // Where tiles are few, several threads visit a cell together: latency counts then, and registers
-  // are plenty.
-  return {{&cycle_kernel<D, C, VisitTogether<D, C, 12, 2, 1>, 256, 2>, 1, 256},
-          {&cycle_kernel<D, C, VisitTogether<D, C, 6, 2, 4>, 512, 1>, 4, 512},
+  // Where tiles are few, more threads visit a cell together: latency counts then, and registers are
+  // plenty.
+  return {{&cycle_kernel<D, C, VisitTogether<D, C, 8, 2, 2>, 256, 2>, 2, 256},
+          {&cycle_kernel<D, C, VisitTogether<D, C, 4, 2, 8>, 512, 1>, 8, 512},
           &histogram_kernel<D, C>};
 }
 

@@ -50,7 +50,7 @@ struct CycleKernel {
 using HistogramKernel = void (*)(Geometry, Law, ContactBins, int kinds, bool in_shared,
                                  const Sphere*, const std::uint32_t*, std::uint64_t*);
 struct KernelsOfLaw {
-  CycleKernel alone, together;
+  CycleKernel many_tiles, few_tiles;
   HistogramKernel histogram;
 };
 // Those of D dimensions and of the contact law; a source each.
