@@ -260,6 +260,11 @@ void HardDisks::make_engine() {
     m_exec_conf->msg->notice(std::exchange(noticed_, true) ? 5 : 2)
         << "hoomd.manymove.HardDisks: pushed " << repaired_.count
         << " overlapping pairs apart, the deepest by " << repaired_.depth << " diameters\n";
+  if (ranks_ && said_about_rows_ != engine_->transport()) {
+    said_about_rows_ = engine_->transport();
+    m_exec_conf->msg->notice(2) << "hoomd.manymove.HardDisks: rows of cells travel through "
+                                << said_about_rows_ << "\n";
+  }
   if (ranks_)
     migrate();
   else

@@ -54,7 +54,7 @@ std::string why_no_gpus() {
 }  // namespace
 
 // run_style manymove/verlet [device auto|cuda|cpu] [threads n]
-//   [transport auto|peer|shared|nccl|host] [overlap yes|no]
+//   [transport auto|peer|shared|nccl|mpi|host] [overlap yes|no]
 VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, narg, arg) {
   if (comm->nprocs > 1) communicator_of(lmp);  // compares versions, and watches the ranks
   for (int k = 0; k < narg; k += 2) {
@@ -71,10 +71,10 @@ VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, 
                    device_);
     } else if (keyword == "transport") {
       transport_ = arg[k + 1];
-      if (!manymove::dpd::is_transport(transport_))
+      if (!manymove::is_transport(transport_))
         error->all(
             FLERR,
-            "Run style manymove/verlet: transport {} must be auto, peer, shared, nccl or host",
+            "Run style manymove/verlet: transport {} must be auto, peer, shared, nccl, mpi or host",
             transport_);
     } else if (keyword == "overlap") {
       overlap_ = utils::logical(FLERR, arg[k + 1], false, lmp) != 0;

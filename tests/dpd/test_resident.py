@@ -315,7 +315,7 @@ BAD = {
     "run_style manymove/verlet threads 0": "threads 0 must be positive",
     "run_style manymove/verlet threads many": "Expected integer",
     "run_style manymove/verlet engine cpu": "unknown keyword engine",
-    "run_style manymove/verlet transport mpi": "mpi must be auto, peer, shared, nccl or host",
+    "run_style manymove/verlet transport tcp": "tcp must be auto, peer, shared, nccl, mpi or host",
     "run_style manymove/verlet overlap perhaps": "Expected boolean",
 }
 

@@ -81,16 +81,12 @@ struct Settings {
   std::vector<Wall> walls;
   std::vector<BodyForce> body_forces;
   // Between GPUs of several ranks: "peer" (straight into the memory of the other GPU), "shared"
-  // (page-locked memory that the ranks of a host share), "nccl", "host" (page-locked memory and the
-  // communicator), or "auto", the fastest that is there; and whether particles move while ghosts
-  // travel.
+  // (page-locked memory that the ranks of a host share), "nccl", "mpi" (the communicator, from GPU
+  // to GPU), "host" (page-locked memory and the communicator), or "auto", the fastest that is
+  // there; and whether particles move while ghosts travel.
   std::string transport = "auto";
   bool overlap = true;
 };
-
-inline bool is_transport(const std::string& name) {
-  return name == "auto" || name == "peer" || name == "shared" || name == "nccl" || name == "host";
-}
 
 constexpr std::uint32_t kIntegrated = 1;  // flag of particles that move; up to bit 7 is free
 

@@ -161,7 +161,7 @@ class Replica(replica.Replica):
         positions, *shape = self._once(self._start) or (None,)
         box, diameter = self._shared(shape)
         self._check_stop()
-        return HardDisks(
+        disks = HardDisks(
             positions,
             box,
             diameter,
@@ -170,6 +170,12 @@ class Replica(replica.Replica):
             seed=self._seed,
             **self._where,
         )
+        self._say_how_rows_travel(disks)
+        return disks
+
+    def _say_how_rows_travel(self, disks: HardDisks) -> None:
+        if self._ranks and self._writes and not self._settings.quiet:
+            print(f"rows of cells travel through {disks.transport}", file=sys.stderr)
 
     def _start(self) -> tuple[np.ndarray, tuple[float, float], float]:
         """Positions, box and diameter."""
@@ -187,6 +193,7 @@ class Replica(replica.Replica):
         state, records, about = self._once(earlier) or (state, None, {})
         self._mark = about.get("trajectory")
         engine = HardDisks.load(state, **self._where)
+        self._say_how_rows_travel(engine)
         asked, ended = self._shared((about.get("equilibrate"), about.get("equilibrated")))
         if ended is not None and ended <= engine.sweeps:  # the records may be ahead of the state
             self._refuse_others({"--equilibrate": (asked, s.equilibrate)})

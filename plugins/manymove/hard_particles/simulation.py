@@ -226,7 +226,7 @@ class HardDisks(MonteCarlo):
         )
         particles, repaired = ranks.first(rest)
         make = _core.HardDisks.of_ranks
-        self._adopt(make(snapshot, particles, *self._where(), ranks.core, ranks.transport))
+        self._adopt(make(snapshot, particles, *self._where(), ranks.core))
         self._repaired = repaired
 
     def _adopt(self, engine: _core.HardDisks) -> None:
@@ -368,6 +368,13 @@ class HardDisks(MonteCarlo):
     def ranks(self) -> int:
         """Number of ranks that share the system; 1 without `comm`."""
         return self._ranks.size if self._ranks else 1
+
+    @property
+    def transport(self) -> str:
+        """What rows of cells travel through from rank to rank, such as "MPI"; empty for one rank.
+        The environment variable MANYMOVE_TRANSPORT chooses it for GPUs: auto, peer, shared, nccl,
+        mpi or host."""
+        return self._engine.transport
 
     @property
     def sweeps(self) -> float:
