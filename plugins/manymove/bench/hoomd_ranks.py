@@ -41,8 +41,8 @@ def measure(
     world = World.of(MPI.COMM_WORLD)
     communicator = hoomd.communicator.Communicator()
     if device == "cuda":
-        index = int(world.device("cuda").removeprefix("cuda:"))
-        where = hoomd.device.GPU([index], communicator=communicator)
+        index = world.device("cuda").removeprefix("cuda").removeprefix(":")
+        where = hoomd.device.GPU([int(index or 0)], communicator=communicator)
     else:
         where = hoomd.device.CPU(communicator=communicator)
     simulation = hoomd.Simulation(device=where, seed=seed % 65536)
