@@ -16,7 +16,7 @@ from manymove.bench.dpd_ranks import grid
 from manymove.lammps import host
 
 SMALL = ["--device", "cpu", "--seconds", "0.01"]
-SIZES = {"disks": 2500, "dpd": 600, "electrolyte": 512, "adsorption": 3}
+SIZES = {"disks": 2500, "component": 2500, "dpd": 600, "electrolyte": 512, "adsorption": 3}
 
 
 def scaling(*arguments):
@@ -24,10 +24,12 @@ def scaling(*arguments):
 
 
 def needs(algorithm):
-    if algorithm in ("disks", "adsorption"):
+    if algorithm in ("disks", "component", "adsorption"):
         pytest.importorskip("mpi4py")
         if MPIEXEC is None:
             pytest.skip("no mpiexec")
+    if algorithm == "component":
+        pytest.importorskip("hoomd.manymove")
     if algorithm == "dpd" and host.missing():
         pytest.skip(host.missing())
 
