@@ -83,8 +83,8 @@ HELP = {
     "sizes": "Numbers of particles N (default depends on the device).",
     "methods": "Methods to time; metropolis is the serial reference.",
     "bench_electrolyte.methods": "Methods to time: brush, reduction and serial.",
-    "algorithms": "Algorithms to time: disks, dpd, electrolyte, adsorption, and component, which is "
-    "disks in HOOMD-blue.",
+    "algorithms": "Algorithms to time: disks, dpd, electrolyte, adsorption or component, the disks "
+    "in HOOMD-blue.",
     "parts": "Benchmarks to run: disks, hoomd, dpd, electrolyte and adsorption (default all).",
     "skin": "Skin of the neighbor list in reduced units; each variant uses the fastest given.",
     "figure_11": "Use the densities, cutoffs and sizes of Figure 11 of the paper.",
