@@ -13,8 +13,8 @@ from manymove import _core
 from manymove.bench import harness, ranks
 from manymove.jobs.report import write_json
 
-SWEEPS_PER_STEP = 16
-MELT = 64  # steps, in all
+SWEEPS_PER_STEP = 256  # positions are exchanged once a step
+MELT = 4  # steps, in all
 LATTICE = 2000  # sweeps of the small system that is copied
 
 
