@@ -256,7 +256,9 @@ class StepLoop {
     Sum<Real> bonded;
     bonded.force = sum_[0].force;
     const BondedRows<P>& b = s_.bonded;
-    if (const int slot = b.slot ? b.slot[i] : -1; slot >= 0)
+    if (const int slot = b.slot ? b.slot[i] : -1; slot >= 0 && b.terms)
+      add_terms(slot, r, v.tag, bonded.force);
+    else if (slot >= 0)
       for (int k = b.bonds.first[slot]; k < b.bonds.first[slot + 1]; ++k)
         add_bond<P>(bonded, s_.forces.frame, r, s_.position[b.where[b.bonds.partner[k]]],
                     b.laws[b.bonds.kind[k]], reading);
@@ -274,7 +276,25 @@ class StepLoop {
     for (int lane = 0; lane < s_.lanes; ++lane) sum_[lane] = {};
   }
 
-  static void tally(const Sum<Real>& sum, double& energy, double virial[6]) {
+  void add_terms(int slot, const typename P::Position& r, std::uint32_t tag, Vector<Real>& force) {
+    const BondedRows<P>& b = s_.bonded;
+    const BondedSum sum = bonded_sum<P>(
+        *b.terms, r, b.bonds.first[slot], b.bonds.first[slot + 1], reading,
+        [&](int k) { return b.bonds.kind[k]; },
+        [&](int k) { return s_.position[b.where[b.bonds.partner[k]]]; });
+    force.x += static_cast<Real>(sum.force.x);
+    force.y += static_cast<Real>(sum.force.y);
+    force.z += static_cast<Real>(sum.force.z);
+    if (sum.stretch >= kStretched && tag > chunk_.stretched) chunk_.stretched = tag;
+    if (sum.stretch == kBroken && tag > chunk_.broken) chunk_.broken = tag;
+    if constexpr (reading) {
+      tally(sum.bonds, chunk_.tally.bond_energy, chunk_.tally.bond_virial);
+      tally(sum.angles, chunk_.tally.angle_energy, chunk_.tally.angle_virial);
+    }
+  }
+
+  template <class F>
+  static void tally(const Sum<F>& sum, double& energy, double virial[6]) {
     energy += 0.5 * static_cast<double>(sum.energy);
     for (int a = 0; a < 6; ++a) virial[a] += 0.5 * static_cast<double>(sum.virial[a]);
   }
