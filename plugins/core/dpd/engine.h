@@ -214,8 +214,8 @@ class MANYMOVE_API Engine {
 
   // Advances by `steps` time steps; afterwards all arrays and the tally are those of time step
   // step(). interrupted, asked now and then, ends the call early at a whole step, on all ranks when
-  // one of them wants it. Throws LostParticle with the tag; after the steps BrokenBond with the
-  // tag; std::runtime_error if a bond is longer than the reach of a rank.
+  // one of them wants it. Throws LostParticle with the tag; BrokenBond with the tag, perhaps only
+  // after the last step; std::runtime_error if a bond is longer than the reach of a rank.
   virtual void advance(std::int64_t steps, bool (*interrupted)() = nullptr) = 0;
   // The time step of the present state. Local, as are tally() and counters().
   virtual std::int64_t step() const = 0;

@@ -63,7 +63,7 @@ class EngineBase : public Engine {
     throw LostParticle(text_of("particle ", tag, " was lost before step ", step_,
                                ": it left the box or moved by a quarter of it in one step"));
   }
-  // After an advance(); stretched and broken are those of all ranks.
+  // During or after an advance(); stretched and broken are those of all ranks.
   void judge_bonds(std::uint32_t stretched, std::uint32_t broken) {
     tally_.stretched = stretched;
     if (broken)

@@ -268,7 +268,7 @@ double force_unit(const Settings& s) {
 
 bool is_plain(const Settings& s, bool has_special) {
   return s.pairs.types == 1 && !general_exponent(s.pairs) && !has_special &&
-         !frame_of<Mixed>(s.box).tilted;
+         !frame_of<Mixed>(s.box).tilted && !(s.speed_limit.speed > 0);
 }
 
 template <class P>

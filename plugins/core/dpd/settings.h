@@ -53,7 +53,8 @@ Forces<P> forces_of(const Settings& settings, const PairLaw<typename P::Real>* l
 // In mixed precision forces are multiples of this, a power of two: 2^-23 of what the strongest pair
 // with a noise of 7 feels, or of a slow pair's friction if that is more.
 double force_unit(const Settings& settings);
-// One pair of types with weight exponent 1 in an upright box and no special neighbors.
+// One pair of types with weight exponent 1 in an upright box, without special neighbors and limits
+// of speeds.
 bool is_plain(const Settings& settings, bool has_special);
 
 template <class P>

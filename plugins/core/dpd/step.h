@@ -151,8 +151,8 @@ MM_HD Vector<typename P::Real> with_body_forces(const Motion<P>& motion,
   return force;
 }
 
-// Half a step of the velocity.
-template <class P>
+// Half a step of the velocity. limits: whether speeds may be limited.
+template <bool limits, class P>
 MM_HD void kick(const Motion<P>& motion, const typename P::Position& r, typename P::Velocity& v,
                 const Vector<typename P::Real>& force) {
   if (!(r.kind >> 16 & kIntegrated)) return;
@@ -160,7 +160,7 @@ MM_HD void kick(const Motion<P>& motion, const typename P::Position& r, typename
   v.x = fused(half, force.x, v.x);
   v.y = fused(half, force.y, v.y);
   v.z = fused(half, force.z, v.z);
-  if (!(r.kind >> 16 & motion.limited)) return;
+  if (!limits || !(r.kind >> 16 & motion.limited)) return;
   using Real = typename P::Real;
   const Real squared = dot(Vector<Real>{v.x, v.y, v.z}, Vector<Real>{v.x, v.y, v.z});
   if (!(squared > motion.limit_squared)) return;

@@ -121,6 +121,7 @@ class CpuEngine final : public EngineBase {
       ++step_;
       last = --steps == 0 || (interrupted && interrupted());
       if (ranks_) vote(last);
+      judge_bonds(stretched_, broken_);
       if (lost_) lose_particle(lost_);
       if (ranks_ && !expired_) refresh_ghosts();
       build();
@@ -409,11 +410,12 @@ class CpuEngine final : public EngineBase {
 
   // All ranks stop, or build lists, when one of them has to.
   void vote(bool& stop) {
-    std::int64_t of_all[3] = {expired_, lost_, stop};
-    ranks_->communicator().maximum(of_all, 3);
+    std::int64_t of_all[4] = {expired_, lost_, stop, broken_};
+    ranks_->communicator().maximum(of_all, 4);
     expired_ = of_all[0] != 0;
     lost_ = static_cast<std::uint32_t>(of_all[1]);
     stop = of_all[2] != 0;
+    broken_ = static_cast<std::uint32_t>(of_all[3]);
   }
 
   // Particles that are in other parts of the box go there.

@@ -55,7 +55,7 @@ void begin(const StepRows<P>& s, Chunk& chunk) {
   for (int i = chunk.first; i < chunk.last; ++i) {
     const typename P::Position r = s.position[i];
     typename P::Velocity v = s.velocity[i];
-    kick(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
+    kick<true>(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
     move_on(s, i, r, v, chunk);
   }
 }
@@ -263,14 +263,14 @@ class StepLoop {
         add_bond<P>(bonded, s_.forces.frame, r, s_.position[b.where[b.bonds.partner[k]]],
                     b.laws[b.bonds.kind[k]], reading);
     const Vector<Real> force = with_body_forces(s_.motion, r, bonded.force);
-    kick(s_.motion, r, v, force);
+    kick<!plain>(s_.motion, r, v, force);
     if constexpr (reading) {
       s_.force[i] = bonded.force;
       s_.next_velocity[i] = v;
       tally(sum_[0], chunk_.tally.pair_energy, chunk_.tally.pair_virial);
       tally(bonded, chunk_.tally.bond_energy, chunk_.tally.bond_virial);
     } else {
-      kick(s_.motion, r, v, force);
+      kick<!plain>(s_.motion, r, v, force);
       move_on(s_, i, r, v, chunk_);
     }
     for (int lane = 0; lane < s_.lanes; ++lane) sum_[lane] = {};

@@ -361,7 +361,11 @@ class CudaEngine final : OnDevice, public EngineBase {
     const auto wait = [this] { finish("download"); };
     tally_ = tally_of(blocks, partial_.data(), total_, stream_, wait);
     if (bond_ends_ && bonded_.wanted()) bonded_.add_to(tally_, blocks, stream_, wait);
-    const StretchReport stretch = bonded_.stretch(stream_, wait);
+    look_at_bonds();
+  }
+
+  void look_at_bonds() {
+    const StretchReport stretch = bonded_.stretch(stream_, [this] { finish("download"); });
     judge_bonds(stretch.stretched, stretch.broken);
   }
 
@@ -377,6 +381,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       step_ = report_->expired;
       now_ = buffer_of(step_);
       lists_hold_ = false;
+      look_at_bonds();
       lose_particle(report_->lost);
     }
     if (report_->wanted > static_cast<unsigned>(capacity_)) {

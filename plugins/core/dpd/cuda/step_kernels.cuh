@@ -99,7 +99,7 @@ __global__ void first_kernel(Step<P> s) {
   if (i >= s.count) return;
   typename P::Position r = s.position[i];
   typename P::Velocity v = s.velocity[i];
-  kick(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
+  kick<true>(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
   move(s, i, r, v, s.number + 1);
   s.next_position[i] = r;
   s.next_short[i] = short_of(s.shorts, high_word(r.x), high_word(r.y), high_word(r.z));
@@ -304,9 +304,9 @@ __global__ void __launch_bounds__(kThreads)
     typename P::Velocity moving = v;
     if constexpr (reading) s.force[i] = bonded.force;
     const auto force = with_body_forces(s.motion, r, bonded.force);
-    kick(s.motion, r, moving, force);
+    kick<!plain>(s.motion, r, moving, force);
     if constexpr (!reading) {
-      kick(s.motion, r, moving, force);
+      kick<!plain>(s.motion, r, moving, force);
       typename P::Position place = r;
       move(s, i, place, moving, s.number + 1);
       s.next_position[i] = place;

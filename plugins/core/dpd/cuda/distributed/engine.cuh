@@ -175,9 +175,16 @@ class DistributedEngine final : OnDevice, public EngineBase {
     const int blocks = blocks_of(0, s_.count);
     const auto wait = [this] { c_.streams.finish("download"); };
     tally_ = tally_of(blocks, s_.partial.data(), total_, c_.streams.main, wait);
+    if (bonded_.wanted() && s_.links.bonds > 0 && s_.count > 0)
+      bonded_.add_to(tally_, blocks, c_.streams.main, wait);
+    look_at_bonds();
+  }
+
+  // Collective.
+  void look_at_bonds() {
     if (!bonded_.wanted()) return;
-    if (s_.links.bonds > 0 && s_.count > 0) bonded_.add_to(tally_, blocks, c_.streams.main, wait);
-    const StretchReport stretch = bonded_.stretch(c_.streams.main, wait);
+    const StretchReport stretch =
+        bonded_.stretch(c_.streams.main, [this] { c_.streams.finish("download"); });
     std::int64_t of_all[2] = {stretch.stretched, stretch.broken};
     c_.communicator().maximum(of_all, 2);
     judge_bonds(static_cast<std::uint32_t>(of_all[0]), static_cast<std::uint32_t>(of_all[1]));
@@ -332,6 +339,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
     }
     if (most.lost && expired <= step) {
       step_ = expired;
+      look_at_bonds();
       lose_particle(most.lost);
     }
     if (lists_hold_ && (before_build ? expired < step : expired <= step)) {
