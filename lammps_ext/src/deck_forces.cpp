@@ -9,7 +9,7 @@
 #include "atom.h"
 #include "domain.h"
 #include "fix.h"
-#include "fix_layouts_api.h"
+#include "layouts_of_fixes_api.h"
 #include "fix_manymove_wall.h"
 #include "force.h"
 #include "modify.h"

@@ -226,7 +226,10 @@ void DeckTranslation::check_fix(Fix* fix, int mask) {
   if (style == "GROUP") return;  // a dynamic group, which check_atoms names
   if (style == "OMP")
     return;  // memory for force styles of the OPENMP package, which are refused by their own names
-  if (!taken && style == "adapt" && (mask & kWithinStep) == FixConst::PRE_FORCE)
+  // Coefficients count for the forces of a step; masses would count for half of its motion.
+  if (style == "adapt" && atom->rmass)
+    refuse(name_of(fix) + " with masses by particle");
+  else if (style == "adapt" && (mask & kWithinStep) == FixConst::PRE_FORCE)
     adapting_.push_back(fix);
   else if (!taken && ((mask & kWithinStep) || fix->box_change))
     refuse(name_of(fix));

@@ -62,8 +62,9 @@ class DeckTranslation : protected Pointers {
   const std::vector<Fix*>& end_of_step() const { return end_of_step_; }
 
   // Fixes that change coefficients before the forces of some steps are computed (fix adapt):
-  // whether one does so in this step, the last step from now + 1 on that is followed by such a
-  // step, and their action in the present step.
+  // whether there are any, whether one does so in this step, the last step from now + 1 on that is
+  // followed by such a step, and their action in the present step.
+  bool adapts() const { return !adapting_.empty(); }
   bool adapts_at(bigint step) const;
   bigint last_step_before_adapting(bigint now) const;
   void adapt(int vflag) const;

@@ -19,7 +19,7 @@
 #include "mpi_communicator.h"
 #include "neigh_list.h"
 #include "neighbor.h"
-#include "pair_on_device.h"
+#include "pairs_on_device.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;

@@ -23,7 +23,7 @@
 #include "output.h"
 #include "pair.h"
 #include "pair_manymove_dpd.h"
-#include "pair_on_device.h"
+#include "pairs_on_device.h"
 #include "timer.h"
 #include "update.h"
 
@@ -194,7 +194,10 @@ void VerletManymove::make_session() {
 
 void VerletManymove::upload() {
   if (!session_) return;
-  session_->upload();
+  if (deck_->adapts())  // also in setup, after the engine was made
+    session_->renew();
+  else
+    session_->upload();
   uploaded_ = update->ntimestep;
 }
 

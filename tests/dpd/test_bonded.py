@@ -101,7 +101,9 @@ def test_the_number_of_threads_does_not_change_a_bit(threads, tmp_path):
 def test_looking_does_not_change_the_trajectory(device, tmp_path):
     deck = chains(chain_data(tmp_path), "fene", "cosine") + resident(device)
     stress = "compute s all stress/atom NULL\ndump s all custom 5 s id c_s[1] c_s[4]\n"
-    runs = [run_lammps(deck + more + "run 40\n" + END, tmp_path) for more in ("", "thermo 1\n", stress)]
+    runs = [
+        run_lammps(deck + more + "run 40\n" + END, tmp_path) for more in ("", "thermo 1\n", stress)
+    ]
     for run in runs[1:]:
         assert (state(run) == state(runs[0])).all()
 
@@ -110,7 +112,9 @@ def test_stresses_of_particles_sum_to_the_pressure(device, tmp_path):
     # They are computed by LAMMPS' styles, the pressure by the engine.
     deck = chains(chain_data(tmp_path)) + resident(device)
     deck += "compute s all stress/atom NULL virial\ncompute sum all reduce sum c_s[1] c_s[5]\n"
-    deck += "compute v all pressure NULL virial\nthermo_style custom step c_v[1] c_v[5] c_sum[*] vol\n"
+    deck += (
+        "compute v all pressure NULL virial\nthermo_style custom step c_v[1] c_v[5] c_sum[*] vol\n"
+    )
     deck += "thermo_modify format float %.16g norm no\nthermo 5\nrun 10\n"
     run = run_lammps(deck, tmp_path)
     assert_stays(run)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from dpd_chains import chain_data, chains
 from dpd_decks import (
+    BONDS,
     END,
     STAYS,
     TOLERANCE,
@@ -33,12 +34,14 @@ PAIRED = "and positions, velocities and forces are copied in every step"
 OPEN = system(before="boundary f p p") + fluid()
 WALL = "region w block INF 1 INF INF INF INF\ngroup w region w\nvelocity w set 0 0 0\n"
 SPHERES = (
-    system().replace("atom_style bond", "atom_style sphere").replace(" bond/types 2", "#")
-    + fluid()
+    system().replace("atom_style bond", "atom_style sphere").replace(" bond/types 2", "#") + fluid()
 )
-SPHERES = re.sub(r"mass . .*\n", "", SPHERES).replace("velocity all create", "BEFORE\nvelocity all create")
+SPHERES = re.sub(r"mass . .*\n", "", SPHERES).replace(
+    "velocity all create", "BEFORE\nvelocity all create"
+)
 SPHERES = SPHERES.replace(
-    "BEFORE", "set type 1 diameter 0.5 mass 1.0\nset type 2 diameter 0.7 mass 2.0\nset atom 1*100 mass 3.0"
+    "BEFORE",
+    "set type 1 diameter 0.5 mass 1.0\nset type 2 diameter 0.7 mass 2.0\nset atom 1*100 mass 3.0",
 )
 
 RESIDENT = {
@@ -70,7 +73,12 @@ RESIDENT = {
     + "set atom 1*100 mass 3.0\n",
     "adapted": system()
     + fluid()
-    + "variable f equal 20+step\nfix a all adapt 3 pair manymove/dpd a 1 1 v_f gamma 2 2 v_f\n",
+    + "variable f equal 20+step\nfix a all adapt 3 pair manymove/dpd a 1 1 v_f "
+    "pair manymove/dpd gamma 2 2 v_f\n",
+    "adapted bonds": system()
+    + fluid()
+    + BONDS.replace("manymove/harmonic", "harmonic")
+    + "variable f equal 20+step\nfix a all adapt 2 bond harmonic k 1 v_f\n",
     "adapted in every step": system()
     + fluid()
     + "variable f equal 20+step\nfix a all adapt 1 pair manymove/dpd a * * v_f\n",
@@ -166,7 +174,25 @@ PAIRS_ONLY = {
     + "variable f equal step*0.01\nfix s all setforce v_f NULL NULL\n",
     "fix w wall/reflect with a variable": OPEN
     + "variable x equal 6.95-0.001*step\nfix w all wall/reflect xlo EDGE xhi v_x\n",
-    "fix w wall/harmonic": OPEN + "fix w all wall/harmonic xlo EDGE 20 0 0.5 xhi EDGE 20 0 0.5\n",
+    "fix i indent": system() + fluid() + "fix i all indent 10.0 sphere 3.5 3.5 3.5 1.0\n",
+    "fix a addforce in a region that is not a fixed block": system()
+    + fluid()
+    + "region r sphere 3 3 3 2\nfix a all addforce 1 0 0 region r\n",
+    "outside of a block": system()
+    + fluid()
+    + "region r block 1 2 1 2 1 2 side out\nfix a all addforce 1 0 0 region r\n",
+    "moving block": system()
+    + fluid()
+    + "variable v equal vdisplace(0,0.1)\nregion r block 1 2 1 2 1 2 move v_v NULL NULL\n"
+    + "fix a all addforce 1 0 0 region r\n",
+    "more than 8 body forces": system()
+    + fluid()
+    + "\n".join(f"fix f{k} all addforce 0.01 0 0" for k in range(9))
+    + "\n",
+    "fix a adapt with masses by particle": SPHERES.replace(
+        "atom_style sphere", "atom_style sphere 1"
+    )
+    + "variable f equal 0.5+0.01*step\nfix a all adapt 5 atom diameter v_f mass yes\n",
     "fix s spring/self": system() + fluid() + "fix s all spring/self 3.0\n",
     "dynamic group g": system() + fluid() + "group g dynamic all every 5\n",
     "pair_style hybrid/overlay": system() + TSTAT,
@@ -200,13 +226,15 @@ def test_pair_forces_of_the_engine_in_the_host_run(name, precision, device, tmp_
     host = run_lammps(deck + end, tmp_path)
     ours = run_lammps(deck + resident(device) + end, tmp_path)
     assert_pairs(ours)
-    if re.match("fix|dynamic|pair_style", name):
+    if re.match("fix|dynamic|pair_style|more", name):
         assert f"on the device: {name}" in ours.output
     assert_same_steps(ours, host, TOLERANCE[precision])
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize("name", ["fix l langevin", "pair_style hybrid/overlay", "pair_style hybrid"])
+@pytest.mark.parametrize(
+    "name", ["fix l langevin", "pair_style hybrid/overlay", "pair_style hybrid"]
+)
 def test_pair_forces_of_the_engine_on_several_ranks(name, ranks, device, tmp_path):
     # Without random numbers by rank, as those of fix langevin are.
     deck = PAIRS_ONLY[name].replace("langevin 1.0 1.0 1.0 7", "spring/self 2.0")
@@ -260,9 +288,7 @@ def test_an_engine_is_left_at_the_end_of_a_run(tmp_path):
     # The next runs are LAMMPS' own.
     deck = PAIRS_ONLY["fix l langevin"] + THERMO
     host = run_lammps(deck + "run 4\nrun 4\n" + END, tmp_path)
-    ours = run_lammps(
-        deck + resident("cpu") + "run 4\nrun_style verlet\nrun 4\n" + END, tmp_path
-    )
+    ours = run_lammps(deck + resident("cpu") + "run 4\nrun_style verlet\nrun 4\n" + END, tmp_path)
     assert_close(state(ours), state(host), 1e-10)
 
 

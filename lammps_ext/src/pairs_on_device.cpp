@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "pair_on_device.h"
+#include "pairs_on_device.h"
 
 #include <algorithm>
 
