@@ -9,9 +9,9 @@
 #include "atom.h"
 #include "domain.h"
 #include "fix.h"
-#include "layouts_of_fixes_api.h"
 #include "fix_manymove_wall.h"
 #include "force.h"
+#include "layouts_of_fixes_api.h"
 #include "modify.h"
 #include "region.h"
 #include "update.h"
@@ -251,7 +251,8 @@ bool DeckForces::reflects_as_read(Fix* fix) {
     if (wall.fix != fix) continue;
     for (int i = 0; i < atom->nlocal; ++i) {
       double& at = expected_x[3 * static_cast<std::size_t>(i) + wall.axis];
-      if (!(atom->mask[i] & fix->groupbit) || !(wall.high ? at > wall.position : at < wall.position))
+      if (!(atom->mask[i] & fix->groupbit) ||
+          !(wall.high ? at > wall.position : at < wall.position))
         continue;
       at = wall.high ? wall.position - (at - wall.position) : wall.position + (wall.position - at);
       double& speed = expected_v[3 * static_cast<std::size_t>(i) + wall.axis];

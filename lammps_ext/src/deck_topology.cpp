@@ -32,18 +32,18 @@ struct DeckTopology::Term {
   auto order() const { return std::make_tuple(partner, second, kind); }
 };
 
-void DeckTopology::read_tags() { tag_.assign(atom->tag, atom->tag + atom->nlocal); }
+void DeckTopology::read_tags() { read_.tag.assign(atom->tag, atom->tag + atom->nlocal); }
 
 void DeckTopology::read_types(const ParticleClasses& classes) {
-  class_.resize(static_cast<std::size_t>(atom->nlocal));
-  for (int i = 0; i < atom->nlocal; ++i) class_[i] = classes.of(i);
+  read_.kind.resize(static_cast<std::size_t>(atom->nlocal));
+  for (int i = 0; i < atom->nlocal; ++i) read_.kind[i] = classes.of(i);
 }
 
 // ---- bonds and angles ----
 
 std::uint32_t DeckTopology::partner_of(int i, const char* what, std::int64_t tag) const {
   if (atom->map(static_cast<tagint>(tag)) < 0)
-    throw std::runtime_error(manymove::text_of(what, " atoms ", tag_[i], " ", tag,
+    throw std::runtime_error(manymove::text_of(what, " atoms ", read_.tag[i], " ", tag,
                                                " missing at step ", update->ntimestep));
   return static_cast<std::uint32_t>(tag);
 }
@@ -55,8 +55,8 @@ void DeckTopology::add_bonds(std::vector<Term>& own, std::vector<Term>& others) 
       const int type = atom->bond_type[i][m];
       if (type <= 0) continue;
       const std::uint32_t partner = partner_of(i, "Bond", atom->bond_atom[i][m]);
-      own.push_back({tag_[i], partner, 0, type});
-      if (force->newton_bond) others.push_back({partner, tag_[i], 0, type});
+      own.push_back({read_.tag[i], partner, 0, type});
+      if (force->newton_bond) others.push_back({partner, read_.tag[i], 0, type});
     }
   }
 }
@@ -74,7 +74,7 @@ void DeckTopology::add_angles(std::vector<Term>& own, std::vector<Term>& others)
                            type | kAngleCenter};
       for (const Term& term : {Term{first, center, second, type | kAngleEnd}, of_center,
                                Term{second, center, first, type | kAngleEnd}}) {
-        if (term.particle == tag_[i])
+        if (term.particle == read_.tag[i])
           own.push_back(term);
         else if (force->newton_bond)
           others.push_back(term);
@@ -87,7 +87,8 @@ void DeckTopology::add_angles(std::vector<Term>& own, std::vector<Term>& others)
 void DeckTopology::deliver_terms(MpiCommunicator& communicator, std::vector<Term>& terms) const {
   std::vector<std::uint32_t> particles;
   for (const Term& term : terms) particles.push_back(term.particle);
-  const auto origins = manymove::find_origins(communicator, particles, atom->nlocal, tag_.data());
+  const auto origins =
+      manymove::find_origins(communicator, particles, atom->nlocal, read_.tag.data());
   std::vector<std::vector<Term>> sent(static_cast<std::size_t>(comm->nprocs));
   for (std::size_t k = 0; k < terms.size(); ++k)
     sent[static_cast<std::size_t>(origins[k].rank)].push_back(terms[k]);
@@ -97,9 +98,9 @@ void DeckTopology::deliver_terms(MpiCommunicator& communicator, std::vector<Term
 // From the lists by owner to lists by all particles: bonds, then angles, each in the order of the
 // partners' IDs.
 void DeckTopology::read_bonded(MpiCommunicator& communicator, bool bonds, bool angles) {
-  first_bonded_.clear();
-  bonded_partner_.clear();
-  bonded_kind_.clear();
+  read_.first_bonded.clear();
+  read_.bonded_partner.clear();
+  read_.bonded_kind.clear();
   if (!(bonds || angles) || atom->molecular != kByParticle) return;
   const int n = atom->nlocal;
   std::vector<Term> terms, others;
@@ -117,16 +118,16 @@ void DeckTopology::read_bonded(MpiCommunicator& communicator, bool bonds, bool a
     if (is_angle(a) != is_angle(b)) return is_angle(b);
     return a.order() < b.order();
   });
-  first_bonded_.assign(static_cast<std::size_t>(n) + 1, 0);
+  read_.first_bonded.assign(static_cast<std::size_t>(n) + 1, 0);
   for (const Term& term : terms) {
-    first_bonded_[index(term) + 1] += is_angle(term) ? 2 : 1;
-    bonded_partner_.push_back(term.partner);
-    bonded_kind_.push_back(term.kind);
+    read_.first_bonded[index(term) + 1] += is_angle(term) ? 2 : 1;
+    read_.bonded_partner.push_back(term.partner);
+    read_.bonded_kind.push_back(term.kind);
     if (!is_angle(term)) continue;
-    bonded_partner_.push_back(term.second);
-    bonded_kind_.push_back(kSecondOfAngle);
+    read_.bonded_partner.push_back(term.second);
+    read_.bonded_kind.push_back(kSecondOfAngle);
   }
-  for (int i = 0; i < n; ++i) first_bonded_[i + 1] += first_bonded_[i];
+  for (int i = 0; i < n; ++i) read_.first_bonded[i + 1] += read_.first_bonded[i];
 }
 
 // Lists of one rank have indices of 32 bits.
@@ -139,39 +140,39 @@ void DeckTopology::check_number(const char* what, std::size_t number) const {
 // ---- special neighbors ----
 
 void DeckTopology::read_special() {
-  first_special_.clear();
-  special_partner_.clear();
-  special_kind_.clear();
+  read_.first_special.clear();
+  read_.special_partner.clear();
+  read_.special_kind.clear();
   const double* factor = force->special_lj;
   if (atom->molecular != kByParticle || (factor[1] == 1 && factor[2] == 1 && factor[3] == 1))
     return;
-  first_special_.push_back(0);
+  read_.first_special.push_back(0);
   for (int i = 0; i < atom->nlocal; ++i) {
     for (int m = 0; m < atom->nspecial[i][2]; ++m) {
       const int kind = m < atom->nspecial[i][0] ? 1 : m < atom->nspecial[i][1] ? 2 : 3;
       if (factor[kind] == 1) continue;
-      special_partner_.push_back(static_cast<std::uint32_t>(atom->special[i][m]));
-      special_kind_.push_back(static_cast<std::uint8_t>(kind));
+      read_.special_partner.push_back(static_cast<std::uint32_t>(atom->special[i][m]));
+      read_.special_kind.push_back(static_cast<std::uint8_t>(kind));
     }
-    first_special_.push_back(static_cast<int>(special_partner_.size()));
+    read_.first_special.push_back(static_cast<int>(read_.special_partner.size()));
   }
-  check_number("special neighbors", special_partner_.size());
+  check_number("special neighbors", read_.special_partner.size());
 }
 
 manymove::dpd::Topology DeckTopology::view(const std::vector<std::uint32_t>& flags) const {
   manymove::dpd::Topology topology{};
-  topology.type = class_.data();
-  topology.tag = tag_.data();
+  topology.type = read_.kind.data();
+  topology.tag = read_.tag.data();
   topology.flags = flags.data();
-  if (!bonded_partner_.empty()) {
-    topology.first_bond = first_bonded_.data();
-    topology.bond_partner = bonded_partner_.data();
-    topology.bond_type = bonded_kind_.data();
+  if (!read_.bonded_partner.empty()) {
+    topology.first_bond = read_.first_bonded.data();
+    topology.bond_partner = read_.bonded_partner.data();
+    topology.bond_type = read_.bonded_kind.data();
   }
-  if (!special_partner_.empty()) {
-    topology.first_special = first_special_.data();
-    topology.special_partner = special_partner_.data();
-    topology.special_kind = special_kind_.data();
+  if (!read_.special_partner.empty()) {
+    topology.first_special = read_.first_special.data();
+    topology.special_partner = read_.special_partner.data();
+    topology.special_kind = read_.special_kind.data();
   }
   return topology;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/dpd/engine.h"
@@ -24,7 +25,11 @@ class DeckTopology : protected Pointers {
   void read_bonded(MpiCommunicator& communicator, bool bonds, bool angles);
   void read_special();
 
-  const std::vector<std::uint32_t>& tags() const { return tag_; }
+  // Whether both have read the same; and what the other one has read.
+  bool is_same(const DeckTopology& other) const { return read_ == other.read_; }
+  void take(DeckTopology& other) { std::swap(read_, other.read_); }
+
+  const std::vector<std::uint32_t>& tags() const { return read_.tag; }
   // flags: [atoms of this rank]; must live as long as what is returned.
   manymove::dpd::Topology view(const std::vector<std::uint32_t>& flags) const;
 
@@ -36,9 +41,15 @@ class DeckTopology : protected Pointers {
   std::uint32_t partner_of(int i, const char* what, std::int64_t tag) const;
   void check_number(const char* what, std::size_t number) const;
 
-  std::vector<std::uint32_t> tag_, bonded_partner_, special_partner_;
-  std::vector<int> class_, first_bonded_, bonded_kind_, first_special_;
-  std::vector<std::uint8_t> special_kind_;
+  struct Arrays {
+    std::vector<std::uint32_t> tag, bonded_partner, special_partner;
+    std::vector<int> kind, first_bonded, bonded_kind, first_special;
+    std::vector<std::uint8_t> special_kind;
+
+    bool operator==(const Arrays&) const = default;
+  };
+
+  Arrays read_;
 };
 
 }  // namespace LAMMPS_NS

@@ -42,8 +42,8 @@ constexpr int kWithinStep = FixConst::INITIAL_INTEGRATE | FixConst::POST_INTEGRA
                             FixConst::POST_NEIGHBOR | FixConst::PRE_FORCE | FixConst::PRE_REVERSE |
                             FixConst::POST_FORCE | FixConst::FINAL_INTEGRATE;
 
-const std::set<std::string> kAtomStyles{"atomic", "charge",    "bond",   "angle", "molecular",
-                                        "full",   "sphere",    "dipole"};
+const std::set<std::string> kAtomStyles{"atomic",    "charge", "bond",   "angle",
+                                        "molecular", "full",   "sphere", "dipole"};
 
 // Computes and fixes known to look at a rank's own atoms only. What is not here may read ghost
 // atoms or neighbour lists, which are then made on the host whenever it may look.
@@ -57,8 +57,8 @@ const std::set<std::string> kOwnAtomsOnly{
     "temp/region", "vacf", "vcm/chunk",
     // fixes
     "addforce", "ave/atom", "ave/chunk", "ave/correlate", "ave/histo", "ave/time", "dt/reset",
-    "halt", "manymove/wall", "momentum", "nve", "nve/limit", "print", "setforce", "store/state", "temp/berendsen",
-    "temp/csvr", "temp/rescale", "vector", "wall/reflect"};
+    "halt", "manymove/wall", "momentum", "nve", "nve/limit", "print", "setforce", "store/state",
+    "temp/berendsen", "temp/csvr", "temp/rescale", "vector", "wall/reflect"};
 
 // What a deck can use instead, where there is something.
 const std::map<std::string, std::string> kInstead{
@@ -189,7 +189,8 @@ void DeckTranslation::find_classes() {
 
 void DeckTranslation::check_box() {
   if (domain->dimension == 2) check_plane();
-  if (domain->nonperiodic == kShrinkWrapped) refuse("shrink-wrapped boundary (instead: boundary f)");
+  if (domain->nonperiodic == kShrinkWrapped)
+    refuse("shrink-wrapped boundary (instead: boundary f)");
 }
 
 // In two dimensions nothing leaves its plane, if all are in the same one and nobody pushes.
@@ -222,7 +223,7 @@ void DeckTranslation::check_fix(Fix* fix, int mask) {
   const bool taken = forces_.take(fix, refused);
   for (const std::string& each : refused) refuse(each);
   if (style == "enforce2d" && domain->dimension == 2)
-    return;  // check_plane looks whether it is for all
+    return;                      // check_plane looks whether it is for all
   if (style == "GROUP") return;  // a dynamic group, which check_atoms names
   if (style == "OMP")
     return;  // memory for force styles of the OPENMP package, which are refused by their own names
@@ -237,9 +238,8 @@ void DeckTranslation::check_fix(Fix* fix, int mask) {
 }
 
 bool DeckTranslation::adapts_at(bigint step) const {
-  return std::any_of(adapting_.begin(), adapting_.end(), [step](const Fix* fix) {
-    return fix->nevery > 0 && step % fix->nevery == 0;
-  });
+  return std::any_of(adapting_.begin(), adapting_.end(),
+                     [step](const Fix* fix) { return fix->nevery > 0 && step % fix->nevery == 0; });
 }
 
 bigint DeckTranslation::last_step_before_adapting(bigint now) const {

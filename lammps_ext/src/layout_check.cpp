@@ -36,13 +36,12 @@ using namespace LAMMPS_NS;
 // These classes are restated for every LAMMPS. An array of ours may be several members of
 // theirs in a row.
 #define MANYMOVE_AT(type, theirs, ours)                                                      \
-  static_assert(offsetof(LAMMPS_NS::Fix##type, theirs) ==                                    \
-                    offsetof(restated::Fix##type##Layout, ours),                             \
-                "layouts_of_fixes_api.h does not have the layout of this LAMMPS' Fix" #type)
-#define MANYMOVE_SAME(type, theirs, ours)                                                    \
-  MANYMOVE_AT(type, theirs, ours);                                                           \
-  static_assert(sizeof(LAMMPS_NS::Fix##type::theirs) ==                                      \
-                    sizeof(restated::Fix##type##Layout::ours),                               \
+  static_assert(                                                                             \
+      offsetof(LAMMPS_NS::Fix##type, theirs) == offsetof(restated::Fix##type##Layout, ours), \
+      "layouts_of_fixes_api.h does not have the layout of this LAMMPS' Fix" #type)
+#define MANYMOVE_SAME(type, theirs, ours)                                                          \
+  MANYMOVE_AT(type, theirs, ours);                                                                 \
+  static_assert(sizeof(LAMMPS_NS::Fix##type::theirs) == sizeof(restated::Fix##type##Layout::ours), \
                 "layouts_of_fixes_api.h does not have the layout of this LAMMPS' Fix" #type)
 MANYMOVE_AT(AddForce, xvalue, force[0]);
 MANYMOVE_AT(AddForce, yvalue, force[1]);

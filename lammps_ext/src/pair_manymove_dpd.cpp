@@ -334,8 +334,8 @@ void PairManymoveDPD::init_style() {
   } catch (const std::runtime_error& failure) {
     error->all(FLERR, "Pair style manymove/dpd: {}", failure.what());
   }
-  neighbor->add_request(this, lists_on_demand_ ? NeighConst::REQ_OCCASIONAL
-                                               : NeighConst::REQ_DEFAULT);
+  neighbor->add_request(this,
+                        lists_on_demand_ ? NeighConst::REQ_OCCASIONAL : NeighConst::REQ_DEFAULT);
   largest_cutoff_ = 0;
   active_.assign(static_cast<std::size_t>(atom->ntypes + 1) * (atom->ntypes + 1), 0);
 }

@@ -65,10 +65,10 @@ class PairManymoveDPD : public Pair {
   double **a_ = nullptr, **gamma_ = nullptr, **sigma_ = nullptr, **cut_ = nullptr,
          **exponent_ = nullptr;
   double largest_cutoff_ = 0;
-  bool setting_up_ = false;                // the next forces are those at the beginning of a run
-  std::int64_t drawn_step_ = -1;           // the last step for which random numbers were drawn
-  bool drawn_in_setup_ = false;            // there, at the beginning of a run
-  std::int64_t draws_ahead_ = 0;           // number of a draw minus its step
+  bool setting_up_ = false;       // the next forces are those at the beginning of a run
+  std::int64_t drawn_step_ = -1;  // the last step for which random numbers were drawn
+  bool drawn_in_setup_ = false;   // there, at the beginning of a run
+  std::int64_t draws_ahead_ = 0;  // number of a draw minus its step
   class PairOnDevice* device_ = nullptr;
   bool lists_on_demand_ = false;
   std::vector<std::uint8_t> active_;       // pairs of types that LAMMPS asked init_one() about

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "domain.h"
 #include "core/dpd/settings.h"
 #include "deck_box.h"
+#include "domain.h"
 #include "fix.h"
 #include "force.h"
 #include "modify.h"
@@ -91,8 +91,8 @@ Settings PairOnDevice::settings() {
 }
 
 bool PairOnDevice::needs_another_engine(const Settings& s) {
-  std::vector<double> numbers{s.cutoff, s.skin, s.time_step, s.pairs.special[1],
-                              s.pairs.special[2], s.pairs.special[3]};
+  std::vector<double> numbers{
+      s.cutoff, s.skin, s.time_step, s.pairs.special[1], s.pairs.special[2], s.pairs.special[3]};
   for (int a = 0; a < 3; ++a) {
     numbers.insert(numbers.end(), {s.box.low[a], s.box.extent[a], s.box.tilt[a]});
     numbers.insert(numbers.end(), s.grid.cut[a].begin(), s.grid.cut[a].end());
@@ -102,11 +102,22 @@ bool PairOnDevice::needs_another_engine(const Settings& s) {
   return numbers != std::exchange(engine_is_for_, numbers);
 }
 
+// Whether atoms of any rank have other places in its arrays, or are others, or have changed.
+bool PairOnDevice::has_other_particles() {
+  if (const std::string why = classes_.find(communicator_); !why.empty())
+    throw std::runtime_error(why);
+  DeckTopology now(lmp);
+  now.read_tags();
+  now.read_types(classes_);
+  now.read_special();
+  std::int64_t differ = !now.is_same(topology_);
+  communicator_.maximum(&differ, 1);
+  if (differ) topology_.take(now);
+  return differ != 0;
+}
+
 // The engine's clock counts from the last time at which all was given to it.
 void PairOnDevice::upload(std::uint64_t draw) {
-  topology_.read_tags();
-  topology_.read_types(classes_);
-  topology_.read_special();
   flags_.assign(static_cast<std::size_t>(atom->nlocal), 0);
   HostArrays from = arrays();
   from.force = nullptr;
@@ -114,19 +125,17 @@ void PairOnDevice::upload(std::uint64_t draw) {
 }
 
 manymove::dpd::Tally PairOnDevice::add_forces(std::uint64_t draw) {
-  // LAMMPS gives atoms other places when it builds its lists.
-  const bool moved = neighbor->ago == 0 || draw != next_draw_ || !engine_;
+  // LAMMPS gives atoms other places only when it builds its lists.
+  const bool repeated = draw != next_draw_ || !engine_, listed = neighbor->ago == 0;
   guarded([&] {
-    if (moved)
-      if (const std::string why = classes_.find(communicator_); !why.empty())
-        throw std::runtime_error(why);
+    const bool others = (listed || repeated) && has_other_particles();
     const Settings wanted = settings();
     const bool another = needs_another_engine(wanted) || !engine_;
     if (another) {
       engine_.reset();
       engine_ = engine_of(wanted);
     }
-    if (moved || another) {
+    if (repeated || others || another) {
       upload(draw);
     } else {
       const HostArrays from = arrays();

@@ -36,6 +36,7 @@ class PairOnDevice : private DevicePhase {
  private:
   manymove::dpd::Settings settings();
   bool needs_another_engine(const manymove::dpd::Settings& settings);
+  bool has_other_particles();
   void upload(std::uint64_t draw);
 
   PairManymoveDPD& pair_;
@@ -46,7 +47,7 @@ class PairOnDevice : private DevicePhase {
   std::vector<std::uint32_t> flags_;   // no particle moves
   std::vector<double> force_;
   std::unique_ptr<manymove::dpd::Engine> engine_;
-  std::uint64_t next_draw_ = 0;  // if the engine takes a step
+  std::uint64_t next_draw_ = 0;  // if the engine takes another step
 };
 
 }  // namespace LAMMPS_NS

@@ -25,8 +25,8 @@ class ParticleClasses : protected Pointers {
   int count() const;
   // The class of local atom i, from 1; 0 if it was not found.
   int of(int i) const;
-  // Coefficients of all pairs of classes, [count + 1][count + 1], from those of LAMMPS' types. Pairs
-  // that neigh_modify excludes have none.
+  // Coefficients of all pairs of classes, [count + 1][count + 1], from those of LAMMPS' types.
+  // Pairs that neigh_modify excludes have none.
   std::vector<manymove::dpd::PairCoefficients> expanded(
       const manymove::dpd::PairTable& table) const;
   std::vector<double> masses() const;  // [count + 1]

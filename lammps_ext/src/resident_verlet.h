@@ -57,12 +57,13 @@ class VerletManymove : public Verlet {
   bool overlap_ = true;
   std::string said_, said_about_transport_;  // in earlier runs
   std::unique_ptr<DeckTranslation> deck_;
-  std::string device_of_run_;               // cpu or cuda; empty: the host alone
-  bool resident_ = false;                   // the particles stay on it; else pair forces come from it
+  std::string device_of_run_;  // cpu or cuda; empty: the host alone
+  bool resident_ = false;      // the particles stay on it; else pair forces come from it
   std::unique_ptr<DeviceSession> session_;  // from setup to the end of the run
-  std::vector<std::unique_ptr<PairOnDevice>> pairs_;  // likewise; of each instance of the pair style
-  bigint uploaded_ = -1;                    // the step of session_ that has not run yet
-  bool stale_ = false;  // ghosts and lists of the host are those of an earlier step
+  std::vector<std::unique_ptr<PairOnDevice>>
+      pairs_;             // likewise; of each instance of the pair style
+  bigint uploaded_ = -1;  // the step of session_ that has not run yet
+  bool stale_ = false;    // ghosts and lists of the host are those of an earlier step
 };
 
 }  // namespace LAMMPS_NS

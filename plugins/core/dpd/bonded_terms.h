@@ -94,8 +94,8 @@ MM_HD double fene(const BondedLaw& law, double squared, bool tally, double& ener
   if (repels) {
     const double second = law.sigma_squared / squared, fourth = second * second;
     sixth = fourth * second;
-    over_distance = fused(48 * law.epsilon * sixth, fused(fourth, second, -0.5) / squared,
-                          over_distance);
+    over_distance =
+        fused(48 * law.epsilon * sixth, fused(fourth, second, -0.5) / squared, over_distance);
   }
   if (tally) {
     energy = -0.5 * law.stiffness * law.rest * natural_logarithm(argument);

@@ -27,8 +27,8 @@ struct Chunk {
   Chunk(int first, int last) : first(first), last(last) {}
 
   int first = 0, last = 0;
-  bool expired = false;      // a particle has left its ball
-  std::uint32_t lost = 0;    // the largest tag of those that are
+  bool expired = false;                     // a particle has left its ball
+  std::uint32_t lost = 0;                   // the largest tag of those that are
   std::uint32_t stretched = 0, broken = 0;  // the largest tags of those with such FENE bonds
   std::int64_t entries = 0;                 // of its lists
   Tally tally;

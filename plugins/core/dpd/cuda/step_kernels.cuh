@@ -59,7 +59,7 @@ struct Step {
   Bonds bonds;  // range is null where there are none
   const BondLaw<typename P::Real>* bond_laws;
   const Vector<typename P::Real>* added;  // forces of bonds and angles; null if there are none
-  typename P::Real unit;  // of forces of pairs
+  typename P::Real unit;                  // of forces of pairs
   const Ball* ball;
   int3* image;  // by index of the host
   const unsigned* origin;

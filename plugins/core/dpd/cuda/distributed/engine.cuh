@@ -459,7 +459,8 @@ class DistributedEngine final : OnDevice, public EngineBase {
     c_.streams.work = c_.streams.main;
     join();
     lists_.find_partners();
-    if (s_.links.bonds > 0) bonded_.reserve(static_cast<std::size_t>(s_.owned_capacity), kThreads / 4);
+    if (s_.links.bonds > 0)
+      bonded_.reserve(static_cast<std::size_t>(s_.owned_capacity), kThreads / 4);
     follow();
     until_ = step + interval_;
     has_looked_ = false;
