@@ -231,6 +231,17 @@ def test_pair_forces_of_the_engine_in_the_host_run(name, precision, device, tmp_
     assert_same_steps(ours, host, TOLERANCE[precision])
 
 
+@on_gpu
+@pytest.mark.parametrize("name", PAIRS_ONLY)
+def test_pair_forces_of_cpu_and_gpu_have_the_same_bits(name, tmp_path):
+    cpu, cuda = (
+        run_lammps(PAIRS_ONLY[name] + resident(device) + "run 60\n" + END, tmp_path)
+        for device in ("cpu", "cuda")
+    )
+    assert_pairs(cuda)
+    assert (state(cuda) == state(cpu)).all()
+
+
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize(
     "name", ["fix l langevin", "pair_style hybrid/overlay", "pair_style hybrid"]
