@@ -324,6 +324,11 @@ void HardParticles::make_engine() {
     m_exec_conf->msg->notice(std::exchange(noticed_, true) ? 5 : 2)
         << name_ << ": pushed " << repaired_.count << " overlapping pairs apart, the deepest by "
         << repaired_.depth << (one_size() ? " diameters\n" : " contact distances\n");
+  if (ranks_ && said_about_rows_ != engine_->transport()) {
+    said_about_rows_ = engine_->transport();
+    m_exec_conf->msg->notice(2) << name_ << ": rows of cells travel through "
+                                << said_about_rows_ << "\n";
+  }
   if (ranks_)
     migrate();
   else

@@ -136,6 +136,7 @@ class HardParticles : public hoomd::Integrator {
   hard_particles::Counters at_start_{};      // of the last run
   hard_particles::Repair repaired_{};
   bool noticed_ = false;  // a repair, in this run
+  std::string said_about_rows_;
   std::uint64_t timestep_ = 0;
   Clock::time_point started_;
   double seconds_ = 0;

@@ -2,12 +2,10 @@
 #include "device_session.h"
 
 #include <cstring>
-#include <new>
-#include <stdexcept>
+#include <utility>
 
 #include "atom.h"
 #include "comm.h"
-#include "core/runtime/devices.h"
 #include "error.h"
 #include "timer.h"
 #include "update.h"
@@ -53,22 +51,8 @@ class Digest {
 
 }  // namespace
 
-DeviceSession::DeviceSession(LAMMPS* lmp, DeckTranslation& deck, const Wishes& wishes)
-    : Pointers(lmp),
-      deck_(deck),
-      wishes_(wishes),
-      device_(wishes.device),
-      communicator_(communicator_of(lmp)) {
-  // One GPU for each rank of a host as far as there are so many.
-  if (device_ == "cuda" && comm->nprocs > 1)
-    guarded([&] {
-      char host[MPI_MAX_PROCESSOR_NAME];
-      int length;
-      MPI_Get_processor_name(host, &length);
-      const std::string name(host, static_cast<std::size_t>(length));
-      const int rank = manymove::rank_among_namesakes(communicator_, name);
-      device_ += ":" + std::to_string(rank % manymove::cuda_devices().size());
-    });
+DeviceSession::DeviceSession(LAMMPS* lmp, DeckTranslation& deck, const DeviceWishes& wishes)
+    : DevicePhase(lmp, wishes), deck_(deck) {
   make_engine();
 }
 
@@ -76,59 +60,28 @@ void DeviceSession::make_engine() {
   if (engine_) earlier_builds_ += engine_->counters().builds;
   engine_.reset();
   time_step_ = update->dt;
-  guarded([&] {
-    manymove::dpd::Settings settings = deck_.settings();
-    settings.transport = wishes_.transport;
-    settings.overlap = wishes_.overlap;
-    engine_ = manymove::dpd::make_engine(settings, device_, wishes_.threads, &communicator_);
-  });
+  guarded([&] { engine_ = engine_of(deck_.settings()); });
 }
 
-// A phase that all ranks enter together. They leave it together, with the same error if there is
-// one.
-template <class Call>
-void DeviceSession::guarded(Call call) {
-  reported(lmp, "Run style manymove/verlet on " + wishes_.device, [&] {
-    try {
-      if (comm->nprocs == 1) return with_size(call);
-      manymove::collective(communicator_, [&] { with_size(call); });
-    } catch (const manymove::dpd::LostParticle& failure) {
-      throw std::runtime_error(std::string("Lost atoms: ") + failure.what());
-    }
-  });
-}
-
-// The message says for how many atoms memory is missing.
-template <class Call>
-void DeviceSession::with_size(Call call) {
-  try {
-    call();
-  } catch (const manymove::Agreed&) {
-    throw;
-  } catch (const std::bad_alloc& failure) {
-    std::string what = "out of memory for " + std::to_string(atom->nlocal) + " atoms";
-    if (std::strcmp(failure.what(), "std::bad_alloc") != 0)
-      what += std::string(": ") + failure.what();
-    throw std::runtime_error(what);
-  }
-}
-
-HostArrays DeviceSession::arrays() {
-  HostArrays arrays{};
-  arrays.count = atom->nlocal;
+HostArrays DeviceSession::arrays_with_images() {
   image_.resize(static_cast<std::size_t>(atom->nlocal));
-  arrays.position = reinterpret_cast<double (*)[3]>(atom->x[0]);
-  arrays.velocity = reinterpret_cast<double (*)[3]>(atom->v[0]);
-  arrays.force = reinterpret_cast<double (*)[3]>(atom->f[0]);
+  HostArrays arrays = DevicePhase::arrays();
   arrays.image = reinterpret_cast<int (*)[3]>(image_.data());
   return arrays;
 }
 
+void DeviceSession::renew() {
+  make_engine();
+  upload();
+}
+
 void DeviceSession::upload() {
-  if (update->dt != time_step_) make_engine();
+  bool changed = false;
+  guarded([&] { changed = deck_.has_new_classes(communicator_); });
+  if (changed || update->dt != time_step_) make_engine();
   guarded([&] {
     deck_.read_particles(communicator_);
-    HostArrays from = arrays();
+    HostArrays from = arrays_with_images();
     for (int i = 0; i < atom->nlocal; ++i) {
       const imageint image = atom->image[i];
       image_[i] = {static_cast<int>((image & IMGMASK) - IMGMAX),
@@ -158,12 +111,22 @@ bigint DeviceSession::advance(bigint stop) {
     error->warning(FLERR, "Wall time limit reached");
     timer->force_timeout();
   }
+  warn_of_stretched_bonds();
   return engine_->step();
+}
+
+// LAMMPS' own style warns in each step.
+void DeviceSession::warn_of_stretched_bonds() {
+  const std::uint32_t tag = engine_->tally().stretched;
+  if (tag == 0 || std::exchange(warned_, true) || comm->me != 0) return;
+  error->warning(FLERR,
+                 "Run style manymove/verlet: FENE bond too long before step {}: a bond of atom {}",
+                 engine_->step(), tag);
 }
 
 void DeviceSession::download(unsigned what) {
   guarded([&] {
-    HostArrays to = arrays();
+    HostArrays to = arrays_with_images();
     if (!(what & kVelocities)) to.velocity = nullptr;
     if (!(what & kForces)) to.force = nullptr;
     if (!(what & kPositions)) to.position = nullptr, to.image = nullptr;

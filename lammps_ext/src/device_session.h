@@ -11,27 +11,22 @@
 
 #include "core/dpd/engine.h"
 #include "deck_translation.h"
+#include "device_phase.h"
 #include "lmptype.h"
-#include "mpi_communicator.h"
-#include "pointers.h"
 
 namespace LAMMPS_NS {
 
-class DeviceSession : protected Pointers {
+class DeviceSession : private DevicePhase {
  public:
-  struct Wishes {
-    std::string device;     // cpu or cuda
-    int threads;            // of the CPU
-    std::string transport;  // between GPUs, as in Settings
-    bool overlap;           // of transport and motion
-  };
-  DeviceSession(class LAMMPS* lmp, DeckTranslation& deck, const Wishes& wishes);
+  DeviceSession(class LAMMPS* lmp, DeckTranslation& deck, const DeviceWishes& wishes);
 
   std::string transport() const { return engine_->transport(); }
   manymove::dpd::Tally tally() const { return engine_->tally(); }
 
   // Gives the host's arrays of the present step to the engine.
   void upload();
+  // The same after coefficients have changed.
+  void renew();
   // Returns the step that was reached; before `stop` if LAMMPS' timer has run out.
   bigint advance(bigint stop);
   // Some of ReadArrays; forces are those of pairs and bonds alone.
@@ -52,18 +47,13 @@ class DeviceSession : protected Pointers {
   std::uint64_t fingerprint_of_velocities() const;
   std::uint64_t fingerprint_of_others() const;
   void make_engine();
-  manymove::dpd::HostArrays arrays();
-  template <class Call>
-  void guarded(Call call);
-  template <class Call>
-  void with_size(Call call);
+  void warn_of_stretched_bonds();
+  manymove::dpd::HostArrays arrays_with_images();
 
   DeckTranslation& deck_;
-  const Wishes wishes_;
-  std::string device_;  // of this rank
-  MpiCommunicator communicator_;
   std::unique_ptr<manymove::dpd::Engine> engine_;
   double time_step_ = 0;                       // of engine_
+  bool warned_ = false;                        // of stretched bonds
   std::vector<std::array<int, 3>> image_;      // LAMMPS' images, unpacked
   std::vector<std::array<double, 3>> body_;    // body forces within atom->f
   std::uint64_t velocities_ = 0, others_ = 0;  // fingerprints

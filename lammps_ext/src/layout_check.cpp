@@ -13,6 +13,9 @@
 #define private public
 #define protected public
 #include "fix_addforce.h"
+#include "fix_nve_limit.h"
+#include "fix_setforce.h"
+#include "fix_wall_reflect.h"
 #include "irregular.h"
 #include "verlet.h"
 // The restated classes, in another namespace.
@@ -21,39 +24,65 @@ using namespace LAMMPS_NS;
 }
 #define LAMMPS_NS restated
 #define MANYMOVE_RESTATED
-#include "addforce_api.h"
 #include "integrate_api.h"
 #include "irregular_api.h"
+#include "layouts_of_fixes_api.h"
 #undef LAMMPS_NS
 #undef private
 #undef protected
 
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
 
-// The class of fix addforce is restated for every LAMMPS.
-namespace {
+// These classes are restated for every LAMMPS. An array of ours may be several members of
+// theirs in a row.
+#define MANYMOVE_AT(type, theirs, ours)                                                      \
+  static_assert(                                                                             \
+      offsetof(LAMMPS_NS::Fix##type, theirs) == offsetof(restated::Fix##type##Layout, ours), \
+      "layouts_of_fixes_api.h does not have the layout of this LAMMPS' Fix" #type)
+#define MANYMOVE_SAME(type, theirs, ours)                                                          \
+  MANYMOVE_AT(type, theirs, ours);                                                                 \
+  static_assert(sizeof(LAMMPS_NS::Fix##type::theirs) == sizeof(restated::Fix##type##Layout::ours), \
+                "layouts_of_fixes_api.h does not have the layout of this LAMMPS' Fix" #type)
+MANYMOVE_AT(AddForce, xvalue, force[0]);
+MANYMOVE_AT(AddForce, yvalue, force[1]);
+MANYMOVE_AT(AddForce, zvalue, force[2]);
+MANYMOVE_SAME(AddForce, varflag, kind_of_force);
+MANYMOVE_SAME(AddForce, xstr, x_variable);
+MANYMOVE_SAME(AddForce, ystr, y_variable);
+MANYMOVE_SAME(AddForce, zstr, z_variable);
+MANYMOVE_SAME(AddForce, estr, energy_variable);
+MANYMOVE_SAME(AddForce, idregion, region_id);
+MANYMOVE_SAME(AddForce, region, region);
 
-using Theirs = LAMMPS_NS::FixAddForce;
-using Ours = restated::FixAddForceLayout;
-#define MANYMOVE_SAME(theirs, ours)                                 \
-  static_assert(offsetof(Theirs, theirs) == offsetof(Ours, ours) && \
-                    sizeof(Theirs::theirs) == sizeof(Ours::ours),   \
-                "addforce_api.h does not have the layout of this LAMMPS' fix addforce")
-static_assert(offsetof(Theirs, yvalue) == offsetof(Theirs, xvalue) + sizeof(double) &&
-                  offsetof(Theirs, zvalue) == offsetof(Theirs, xvalue) + 2 * sizeof(double) &&
-                  offsetof(Theirs, xvalue) == offsetof(Ours, force) &&
-                  sizeof(Theirs::xvalue) == sizeof(double),
-              "addforce_api.h does not have the layout of this LAMMPS' fix addforce");
-MANYMOVE_SAME(varflag, kind_of_force);
-MANYMOVE_SAME(xstr, x_variable);
-MANYMOVE_SAME(ystr, y_variable);
-MANYMOVE_SAME(zstr, z_variable);
-MANYMOVE_SAME(estr, energy_variable);
-MANYMOVE_SAME(idregion, region_id);
-MANYMOVE_SAME(region, region);
+MANYMOVE_AT(SetForce, xvalue, force[0]);
+MANYMOVE_AT(SetForce, yvalue, force[1]);
+MANYMOVE_AT(SetForce, zvalue, force[2]);
+MANYMOVE_SAME(SetForce, varflag, kind_of_force);
+MANYMOVE_SAME(SetForce, xstr, x_variable);
+MANYMOVE_SAME(SetForce, ystr, y_variable);
+MANYMOVE_SAME(SetForce, zstr, z_variable);
+MANYMOVE_SAME(SetForce, idregion, region_id);
+MANYMOVE_SAME(SetForce, region, region);
+MANYMOVE_AT(SetForce, xstyle, style[0]);
+MANYMOVE_AT(SetForce, ystyle, style[1]);
+MANYMOVE_AT(SetForce, zstyle, style[2]);
+
+MANYMOVE_SAME(WallReflect, nwall, walls);
+MANYMOVE_SAME(WallReflect, wallwhich, face);
+MANYMOVE_SAME(WallReflect, wallstyle, style);
+MANYMOVE_SAME(WallReflect, coord0, position);
+static_assert(static_cast<int>(LAMMPS_NS::FixWallReflect::VARIABLE) ==
+                  restated::FixWallReflectLayout::kVariable,
+              "layouts_of_fixes_api.h does not have the styles of this LAMMPS' FixWallReflect");
+
+MANYMOVE_SAME(NVELimit, dtv, step);
+MANYMOVE_SAME(NVELimit, dtf, half_kick);
+MANYMOVE_SAME(NVELimit, step_respa, steps_of_levels);
+MANYMOVE_SAME(NVELimit, ncount, times_limited);
+MANYMOVE_SAME(NVELimit, xlimit, largest_step);
+MANYMOVE_SAME(NVELimit, vlimitsq, largest_speed_squared);
+#undef MANYMOVE_AT
 #undef MANYMOVE_SAME
-
-}  // namespace
 
 // The other classes replace headers that an installed LAMMPS of this release does not have.
 #if MANYMOVE_LAMMPS_VERSION == 20250722

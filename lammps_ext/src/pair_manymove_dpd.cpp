@@ -19,6 +19,7 @@
 #include "mpi_communicator.h"
 #include "neigh_list.h"
 #include "neighbor.h"
+#include "pairs_on_device.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
@@ -62,6 +63,9 @@ PairManymoveDPD::~PairManymoveDPD() {
 void PairManymoveDPD::compute(int eflag, int vflag) {
   ev_init(eflag, vflag);
   const std::uint64_t number = draw();
+  const bool each_pair = eflag_atom || vflag_atom || cvflag_atom || num_tally_compute > 0;
+  if (device_ && !each_pair) return add_forces_of_device(number);
+  if (list->occasional) neighbor->build_one(list);
   find_images();
   if (list->inum > 0) {
     const auto tally = [](void* pair, int i, int j, double energy, double force_over_distance,
@@ -74,6 +78,18 @@ void PairManymoveDPD::compute(int eflag, int vflag) {
     add_forces(number, vflag_either || eflag_atom ? &each : nullptr);
   }
   if (vflag_fdotr) virial_fdotr_compute();
+}
+
+void PairManymoveDPD::add_forces_of_device(std::uint64_t number) {
+  const manymove::dpd::Tally tally = device_->add_forces(number);
+  if (eflag_global) eng_vdwl += tally.pair_energy;
+  for (int a = 0; vflag_global && a < 6; ++a) virial[a] += tally.pair_virial[a];
+}
+
+// An engine has no forces on ghosts, from which LAMMPS could compute the virial.
+void PairManymoveDPD::attach(PairOnDevice* device) {
+  device_ = device;
+  no_virial_fdotr_compute = device ? 1 : 0;
 }
 
 // With a tally the energy of each pair goes there, else their sum to LAMMPS.
@@ -123,6 +139,10 @@ const PairCoefficients* PairManymoveDPD::fill_table() {
     for (int j = 1; j < n; ++j)
       table_[i * n + j] = {a_[i][j], moving ? gamma_[i][j] : 0.0, sigma_[i][j] * over_root,
                            1.0 / cut_[i][j], exponent_[i][j]};
+  // In a hybrid style other pairs of types belong to other styles.
+  for (int i = 1; i < n; ++i)
+    for (int j = 1; j < n; ++j)
+      if (!active_[i * n + j]) table_[i * n + j] = {0, 0, 0, 1.0 / largest_cutoff_, 1};
   return table_.data();
 }
 
@@ -314,8 +334,10 @@ void PairManymoveDPD::init_style() {
   } catch (const std::runtime_error& failure) {
     error->all(FLERR, "Pair style manymove/dpd: {}", failure.what());
   }
-  neighbor->add_request(this);
+  neighbor->add_request(this,
+                        lists_on_demand_ ? NeighConst::REQ_OCCASIONAL : NeighConst::REQ_DEFAULT);
   largest_cutoff_ = 0;
+  active_.assign(static_cast<std::size_t>(atom->ntypes + 1) * (atom->ntypes + 1), 0);
 }
 
 double PairManymoveDPD::init_one(int i, int j) {
@@ -324,6 +346,8 @@ double PairManymoveDPD::init_one(int i, int j) {
   sigma_[i][j] = std::sqrt(2.0 * force->boltz * temperature_ * gamma_[i][j]);  // Eq. 9
   for (double** array : {a_, gamma_, sigma_, cut_, exponent_}) array[j][i] = array[i][j];
   largest_cutoff_ = std::max(largest_cutoff_, cut_[i][j]);
+  const std::size_t n = static_cast<std::size_t>(atom->ntypes) + 1;
+  active_[i * n + j] = active_[j * n + i] = 1;
   return cut_[i][j];
 }
 

@@ -44,9 +44,16 @@ class PairManymoveDPD : public Pair {
   manymove::dpd::PairTable table();
   std::uint64_t seed() const { return static_cast<std::uint64_t>(seed_); }
 
+  // Forces are computed by an engine that a run style has attached. Null: by this style itself.
+  void attach(class PairOnDevice* device);
+  // Whether lists of neighbors are built only when this style itself computes, from the next init()
+  // on.
+  void want_lists_on_demand(bool on_demand) { lists_on_demand_ = on_demand; }
+
  private:
   void allocate();
   void find_images();
+  void add_forces_of_device(std::uint64_t number);
   void add_forces(std::uint64_t number, const manymove::dpd::PairTally* tally);
   const manymove::dpd::PairCoefficients* fill_table();
   const std::uint32_t* tags();
@@ -58,10 +65,13 @@ class PairManymoveDPD : public Pair {
   double **a_ = nullptr, **gamma_ = nullptr, **sigma_ = nullptr, **cut_ = nullptr,
          **exponent_ = nullptr;
   double largest_cutoff_ = 0;
-  bool setting_up_ = false;                // the next forces are those at the beginning of a run
-  std::int64_t drawn_step_ = -1;           // the last step for which random numbers were drawn
-  bool drawn_in_setup_ = false;            // there, at the beginning of a run
-  std::int64_t draws_ahead_ = 0;           // number of a draw minus its step
+  bool setting_up_ = false;       // the next forces are those at the beginning of a run
+  std::int64_t drawn_step_ = -1;  // the last step for which random numbers were drawn
+  bool drawn_in_setup_ = false;   // there, at the beginning of a run
+  std::int64_t draws_ahead_ = 0;  // number of a draw minus its step
+  class PairOnDevice* device_ = nullptr;
+  bool lists_on_demand_ = false;
+  std::vector<std::uint8_t> active_;       // pairs of types that LAMMPS asked init_one() about
   bool narrow_[3] = {};                    // edges shorter than twice the cutoff
   std::vector<std::array<int, 3>> image_;  // of Particles; empty if no edge is narrow
   std::unique_ptr<manymove::dpd::PairForces> forces_;

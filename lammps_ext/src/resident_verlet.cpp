@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "angle.h"
 #include "atom.h"
 #include "bond.h"
 #include "comm.h"
@@ -21,6 +22,8 @@
 #include "neighbor.h"
 #include "output.h"
 #include "pair.h"
+#include "pair_manymove_dpd.h"
+#include "pairs_on_device.h"
 #include "timer.h"
 #include "update.h"
 
@@ -54,7 +57,7 @@ std::string why_no_gpus() {
 }  // namespace
 
 // run_style manymove/verlet [device auto|cuda|cpu] [threads n]
-//   [transport auto|peer|shared|nccl|host] [overlap yes|no]
+//   [transport auto|peer|shared|nccl|mpi|host] [overlap yes|no]
 VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, narg, arg) {
   if (comm->nprocs > 1) communicator_of(lmp);  // compares versions, and watches the ranks
   for (int k = 0; k < narg; k += 2) {
@@ -71,10 +74,10 @@ VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, 
                    device_);
     } else if (keyword == "transport") {
       transport_ = arg[k + 1];
-      if (!manymove::dpd::is_transport(transport_))
+      if (!manymove::is_transport(transport_))
         error->all(
             FLERR,
-            "Run style manymove/verlet: transport {} must be auto, peer, shared, nccl or host",
+            "Run style manymove/verlet: transport {} must be auto, peer, shared, nccl, mpi or host",
             transport_);
     } else if (keyword == "overlap") {
       overlap_ = utils::logical(FLERR, arg[k + 1], false, lmp) != 0;
@@ -107,19 +110,26 @@ void VerletManymove::init() {
   if (triclinic != domain->triclinic || virial_style != (force->newton_pair ? 2 : 1) ||
       pair_compute_flag != (force->pair && force->pair->compute_flag ? 1 : 0))
     error->all(FLERR, "Run style manymove/verlet was built for another LAMMPS");
+  const bool on_device = !wanted_device().empty();
+  for (PairManymoveDPD* pair : dpd_pairs(lmp)) pair->want_lists_on_demand(on_device);
 }
 
 void VerletManymove::setup(int flag) {
-  session_.reset();
+  leave_device();
   deck_ = std::make_unique<DeckTranslation>(lmp);
-  const std::string device = place();  // before the table of output begins
-  if (update->nsteps > 0) make_session(device);
+  choose_place();  // before the table of output begins
+  if (update->nsteps > 0) make_session();
   {
     const NameForFixes name(update);
     Verlet::setup(flag);
   }
   stale_ = false;
   upload();
+}
+
+void VerletManymove::leave_device() {
+  session_.reset();
+  pairs_.clear();
 }
 
 void VerletManymove::setup_minimal(int flag) {
@@ -135,7 +145,7 @@ void VerletManymove::cleanup() {
     migrate_to_owners(*session_);
     if (modify->n_post_force_any) modify->post_force(vflag);
   }
-  session_.reset();
+  leave_device();
   deck_.reset();
   Verlet::cleanup();
 }
@@ -145,9 +155,10 @@ void VerletManymove::cleanup() {
 // A run that was not set up (pre no) begins with the particles where they are.
 void VerletManymove::run(int steps) {
   if (!session_ || uploaded_ != update->ntimestep) {
-    session_.reset();
+    leave_device();
     deck_ = std::make_unique<DeckTranslation>(lmp);
-    if (steps > 0) make_session(place());
+    choose_place();
+    if (steps > 0) make_session();
     upload();
   }
   uploaded_ = -1;
@@ -157,11 +168,19 @@ void VerletManymove::run(int steps) {
     run_on_host(steps);
 }
 
-// An engine on the device, without particles yet.
-void VerletManymove::make_session(const std::string& device) {
-  if (device.empty() || atom->natoms == 0) return;
-  session_ = std::make_unique<DeviceSession>(
-      lmp, *deck_, DeviceSession::Wishes{device, threads(), transport_, overlap_});
+DeviceWishes VerletManymove::wishes() const {
+  return {device_of_run_, threads(), transport_, overlap_};
+}
+
+// Engines on the device, without particles yet.
+void VerletManymove::make_session() {
+  if (device_of_run_.empty() || atom->natoms == 0) return;
+  if (!resident_) {
+    for (PairManymoveDPD* pair : dpd_pairs(lmp))
+      pairs_.push_back(std::make_unique<PairOnDevice>(lmp, *pair, wishes()));
+    return;
+  }
+  session_ = std::make_unique<DeviceSession>(lmp, *deck_, wishes());
   std::string text = session_->transport();
   if (comm->nprocs > 1) {
     MpiCommunicator communicator = communicator_of(lmp);
@@ -175,48 +194,83 @@ void VerletManymove::make_session(const std::string& device) {
 
 void VerletManymove::upload() {
   if (!session_) return;
-  session_->upload();
+  if (deck_->adapts())  // also in setup, after the engine was made
+    session_->renew();
+  else
+    session_->upload();
   uploaded_ = update->ntimestep;
 }
 
 int VerletManymove::threads() const { return threads_ ? threads_ : comm->nthreads; }
 
-// Returns "cpu", "cuda", or "" for the host, and logs it, once for several runs. Several ranks of
-// one thread each are faster with LAMMPS' own Verlet than with the engine for the CPU.
-std::string VerletManymove::place() {
-  const bool gpus = device_ != "cpu" && has_gpus(), any = device_ == "auto";
-  const bool engine_is_fast = comm->nprocs == 1 || threads() > 1;
-  const std::string device = !any ? device_ : gpus ? "cuda" : engine_is_fast ? "cpu" : "";
-  std::string unserved = deck_->unserved();
-  if (any && device == "cpu" && unserved.empty()) unserved = deck_->risk();
-  const bool stays = !device.empty() && unserved.empty();
-  std::string text = "Run style manymove/verlet";
-  if (any && !gpus && (stays || device.empty()))
-    text += ": no CUDA device (" + why_no_gpus() + "), ";
-  else if (stays)
-    text += ": ";
-  if (device.empty())
-    text += "the particles stay on the host";
-  else if (stays)
-    text += "the particles are on " + (gpus ? manymove::cuda_devices()[0].name : device);
-  else
-    text += " cannot keep the particles on the device: " + unserved +
-            ". Every step of this run goes through the host, at the speed of LAMMPS' own Verlet "
-            "with the CPU's pair style";
+// Returns "cpu", "cuda", or "" for the host. Several ranks of one thread each are faster with
+// LAMMPS' own Verlet than with the engine for the CPU. Collective.
+std::string VerletManymove::wanted_device() const {
+  if (device_ != "auto") return device_;
+  if (has_gpus()) return "cuda";
+  return comm->nprocs == 1 || threads() > 1 ? "cpu" : "";
+}
+
+// Decides where the run takes place, and logs it, once for several runs.
+void VerletManymove::choose_place() {
+  device_of_run_ = wanted_device();
+  resident_ = false;
+  const bool any = device_ == "auto", gpu = device_of_run_ == "cuda";
+  const std::string style = "Run style manymove/verlet";
+  std::string no_gpu = ": ";
+  if (any && !gpu) no_gpu = ": no CUDA device (" + why_no_gpus() + "), ";
+  if (device_of_run_.empty())
+    return announce(style + no_gpu + "the particles stay on the host", false);
+  const std::string name = gpu ? manymove::cuda_devices()[0].name : device_of_run_;
+  const std::string unserved = deck_->unserved();
+  const std::string risk = any && !gpu && unserved.empty() ? deck_->risk() : "";
+  resident_ = unserved.empty() && risk.empty();
+  if (resident_) return announce(style + no_gpu + "the particles are on " + name, false);
+  const std::string obstacle = risk.empty() ? PairOnDevice::obstacle(lmp) : risk;
+  const std::string text = style + " cannot keep the particles on the device: " + unserved + risk;
+  if (obstacle.empty())
+    return announce(text + ". Pair forces are computed on " + name +
+                        ", and positions, velocities and forces are copied in every step",
+                    true);
+  device_of_run_.clear();
+  announce(text +
+               ". Every step of this run goes through the host, at the speed of LAMMPS' own "
+               "Verlet with the CPU's pair style" +
+               (unserved.empty() || unserved.find(obstacle) != std::string::npos
+                    ? ""
+                    : ", because of " + obstacle),
+           true);
+}
+
+void VerletManymove::announce(const std::string& text, bool warning) {
   if (text != said_ && comm->me == 0) {
-    if (stays || device.empty())
-      utils::logmesg(lmp, text + "\n");
-    else
+    if (warning)
       error->warning(FLERR, text);
+    else
+      utils::logmesg(lmp, text + "\n");
   }
   said_ = text;
-  return stays ? device : "";
 }
 
 void VerletManymove::run_on_host(int steps) {
   if (stale_) refresh_neighbors(nullptr);
-  const NameForFixes name(update);
-  Verlet::run(steps);
+  const bigint first = update->ntimestep;
+  const std::uint64_t copied_before = manymove::copied_bytes();
+  {
+    const NameForFixes name(update);
+    Verlet::run(steps);
+  }
+  log_copied_bytes(manymove::copied_bytes() - copied_before, copied_before,
+                   update->ntimestep - first);
+}
+
+// before: those before the run. Without a GPU there are none.
+void VerletManymove::log_copied_bytes(std::uint64_t in_steps, std::uint64_t before, bigint steps) {
+  if (comm->me != 0 || manymove::copied_bytes() == before) return;
+  utils::logmesg(lmp,
+                 "Run style manymove/verlet: {} bytes between host and device in {} steps, {} "
+                 "for what was read\n",
+                 in_steps, steps, manymove::copied_bytes() - before - in_steps);
 }
 
 // ---- particles on the device ----
@@ -233,6 +287,7 @@ void VerletManymove::run_on_device(DeckTranslation& deck, DeviceSession& session
       update->nsteps = static_cast<int>(update->ntimestep - first);
       break;
     }
+    if (deck.adapts_at(update->ntimestep + 1)) adapt(deck, session, what);
     const bigint stop = next_stop(deck, last);
     const std::uint64_t copied = manymove::copied_bytes();
     update->ntimestep = session.advance(stop);
@@ -248,12 +303,7 @@ void VerletManymove::run_on_device(DeckTranslation& deck, DeviceSession& session
     if (in_time) let_others_act(deck, session, what);
   }
   neighbor->ncalls = earlier_builds + session.builds();
-  if (comm->me == 0 && manymove::copied_bytes() != copied_before)
-    utils::logmesg(lmp,
-                   "Run style manymove/verlet: {} bytes between host and device in {} steps, {} "
-                   "for what was read\n",
-                   copied_in_steps, update->ntimestep - first,
-                   manymove::copied_bytes() - copied_before - copied_in_steps);
+  log_copied_bytes(copied_in_steps, copied_before, update->ntimestep - first);
 }
 
 // The next step in which anybody may look at the particles.
@@ -264,7 +314,16 @@ bigint VerletManymove::next_stop(const DeckTranslation& deck, bigint last) const
     const bigint every = std::max(fix->nevery, 1);
     stop = std::min(stop, (now / every + 1) * every);
   }
-  return stop;
+  return std::min(stop, deck.last_step_before_adapting(now));
+}
+
+// What fix adapt does before the forces of the next step. what: the host's arrays that are current.
+void VerletManymove::adapt(const DeckTranslation& deck, DeviceSession& session, unsigned what) {
+  if (what != kEverything) read(deck, session, kEverything);
+  ++update->ntimestep;
+  deck.adapt(vflag);
+  --update->ntimestep;
+  session.renew();
 }
 
 bool VerletManymove::wants_values_per_atom() const {
@@ -296,9 +355,14 @@ void VerletManymove::read(const DeckTranslation& deck, DeviceSession& session, u
   force->pair->eng_vdwl = tally.pair_energy;
   force->pair->eng_coul = 0;
   std::copy_n(tally.pair_virial, 6, force->pair->virial);
-  if (!force->bond) return;
-  force->bond->energy = tally.bond_energy;
-  std::copy_n(tally.bond_virial, 6, force->bond->virial);
+  if (force->bond) {
+    force->bond->energy = tally.bond_energy;
+    std::copy_n(tally.bond_virial, 6, force->bond->virial);
+  }
+  if (force->angle) {
+    force->angle->energy = tally.angle_energy;
+    std::copy_n(tally.angle_virial, 6, force->angle->virial);
+  }
 }
 
 // Energies and virials by particle, from the styles of the host. The forces of a step are those at
@@ -310,13 +374,15 @@ void VerletManymove::tally_per_atom(const DeckTranslation& deck) {
       total_force(atom->f[0], atom->f[0] + values);
   for (int i = 0; i < n; ++i) {
     if (!deck.is_integrated(i)) continue;
-    const double half_kick = 0.5 * update->dt * force->ftm2v / atom->mass[atom->type[i]];
+    const double mass = atom->rmass ? atom->rmass[i] : atom->mass[atom->type[i]];
+    const double half_kick = 0.5 * update->dt * force->ftm2v / mass;
     for (int a = 0; a < 3; ++a) atom->v[i][a] -= half_kick * atom->f[i][a];
   }
   comm->forward_comm();
   force_clear();
   force->pair->compute(eflag, vflag);
   if (atom->molecular && force->bond) force->bond->compute(eflag, vflag);
+  if (atom->molecular && force->angle) force->angle->compute(eflag, vflag);
   std::copy(velocity.begin(), velocity.end(), atom->v[0]);
   std::copy(total_force.begin(), total_force.end(), atom->f[0]);
   comm->forward_comm();

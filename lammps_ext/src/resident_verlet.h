@@ -3,8 +3,10 @@
 // arrays are made current for the steps in which somebody reads them.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "integrate_api.h"
 
@@ -12,6 +14,8 @@ namespace LAMMPS_NS {
 
 class DeviceSession;
 class DeckTranslation;
+class PairOnDevice;
+struct DeviceWishes;
 
 class VerletManymove : public Verlet {
  public:
@@ -25,10 +29,14 @@ class VerletManymove : public Verlet {
   void cleanup() override;
 
  private:
-  std::string place();
+  std::string wanted_device() const;
+  void choose_place();
+  void announce(const std::string& text, bool warning);
+  DeviceWishes wishes() const;
   int threads() const;
   bool has_gpus() const;
-  void make_session(const std::string& device);
+  void leave_device();
+  void make_session();
   void upload();
   void run_on_host(int steps);
   void run_on_device(DeckTranslation& deck, DeviceSession& session, int steps);
@@ -39,6 +47,8 @@ class VerletManymove : public Verlet {
   void tally_per_atom(const DeckTranslation& deck);
   void refresh_neighbors(DeviceSession* session);
   void migrate_to_owners(DeviceSession& session);
+  void adapt(const DeckTranslation& deck, DeviceSession& session, unsigned what);
+  void log_copied_bytes(std::uint64_t in_steps, std::uint64_t before, bigint steps);
   void let_others_act(const DeckTranslation& deck, DeviceSession& session, unsigned what);
 
   std::string device_ = "auto";     // auto, cuda, cpu
@@ -47,9 +57,13 @@ class VerletManymove : public Verlet {
   bool overlap_ = true;
   std::string said_, said_about_transport_;  // in earlier runs
   std::unique_ptr<DeckTranslation> deck_;
+  std::string device_of_run_;  // cpu or cuda; empty: the host alone
+  bool resident_ = false;      // the particles stay on it; else pair forces come from it
   std::unique_ptr<DeviceSession> session_;  // from setup to the end of the run
-  bigint uploaded_ = -1;                    // the step of session_ that has not run yet
-  bool stale_ = false;  // ghosts and lists of the host are those of an earlier step
+  std::vector<std::unique_ptr<PairOnDevice>>
+      pairs_;             // likewise; of each instance of the pair style
+  bigint uploaded_ = -1;  // the step of session_ that has not run yet
+  bool stale_ = false;    // ghosts and lists of the host are those of an earlier step
 };
 
 }  // namespace LAMMPS_NS

@@ -122,16 +122,15 @@ void bind_hard_disks(nb::module_& module) {
       .def_static(
           "of_ranks",
           [](const nb::object& whole, std::size_t particles, const nb::dict& parameters,
-             const std::string& device, int threads, manymove::Communicator& ranks,
-             const std::string& transport) {
+             const std::string& device, int threads, manymove::Communicator& ranks) {
             const Parameters p = parameters_from(parameters);
             const Snapshot s =
                 whole.is_none() ? Snapshot{} : snapshot_from(nb::cast<nb::dict>(whole));
             nb::gil_scoped_release release;
-            return make_engine(&s, particles, p, device, threads, ranks, transport);
+            return make_engine(&s, particles, p, device, threads, ranks);
           },
           "whole"_a.none(), "particles"_a, "parameters"_a, "device"_a, "threads"_a, "ranks"_a,
-          "transport"_a, nb::keep_alive<0, 6>())
+          nb::keep_alive<0, 6>())
       .def_static(
           "first_snapshot",
           [](nb::object positions, const nb::dict& parameters) {
@@ -178,6 +177,7 @@ void bind_hard_disks(nb::module_& module) {
           "repair",
           [](const Engine& e) { return nb::make_tuple(e.repair().count, e.repair().depth); })
       .def_prop_ro("particles", &Engine::particles)
+      .def_prop_ro("transport", &Engine::transport)
       .def("occupied", &Engine::occupied, nb::call_guard<nb::gil_scoped_release>())
       .def("positions",
            [](const Engine& e) {

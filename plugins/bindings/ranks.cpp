@@ -81,6 +81,7 @@ Mpi<Handle> library_of(const nb::object& mpi) {
   table.no_request = handle_of<Handle>(mpi, mpi.attr("REQUEST_NULL"));
   table.any_source = nb::cast<int>(mpi.attr("ANY_SOURCE"));
   table.status_bytes = nb::cast<std::size_t>(mpi.attr("_sizeof")(mpi.attr("Status")));
+  table.cuda_aware = is_cuda_aware(library);
   return table;
 }
 

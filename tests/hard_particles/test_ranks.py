@@ -59,13 +59,33 @@ def test_the_trajectory_is_that_of_one_rank(ranks, tmp_path):
 def test_the_trajectory_is_that_of_one_gpu(ranks, transport, tmp_path):
     if transport == "nccl" and len(_core.cuda_devices()) < ranks:
         pytest.skip("NCCL needs a GPU for each rank")
-    settings = {"RANKS_DEVICE": "cuda", "RANKS_TRANSPORT": transport}
+    settings = {"RANKS_DEVICE": "cuda", "MANYMOVE_TRANSPORT": transport}
     assert_same_trajectories(found(ranks, "trajectories", tmp_path, **settings), "cuda")
 
 
 @on_gpu
+def test_a_transport_that_does_not_exist(tmp_path):
+    settings = {"RANKS_DEVICE": "cuda", "MANYMOVE_TRANSPORT": "tcp"}
+    with pytest.raises(AssertionError, match="MANYMOVE_TRANSPORT is tcp; it must be auto, peer"):
+        found(2, "trajectories", tmp_path, **settings)
+
+
+@on_gpu
+def test_mpi_takes_memory_of_gpus_or_refuses_it(tmp_path):
+    """It depends on the MPI of mpi4py. That of PyPI is not CUDA-aware."""
+    settings = {"RANKS_DEVICE": "cuda", "MANYMOVE_TRANSPORT": "mpi"}
+    try:
+        every = found(2, "trajectories", tmp_path, **settings)
+    except AssertionError as error:
+        assert "transport mpi cannot serve: MPI does not report that it is CUDA-aware" in str(error)
+    else:
+        assert_same_trajectories(every, "cuda")
+
+
+@on_gpu
 def test_a_lost_rank_ends_the_run_of_the_other_gpu(tmp_path):
-    every = found(2, "asleep_on_gpu", tmp_path, MANYMOVE_TIMEOUT="2")
+    settings = {"MANYMOVE_TIMEOUT": "2", "MANYMOVE_TRANSPORT": "peer"}
+    every = found(2, "asleep_on_gpu", tmp_path, **settings)
     assert every[0] == every[1]
     assert "rank 1 of 2 has been silent for 2 s" in every[0]
 

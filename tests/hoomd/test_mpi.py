@@ -5,19 +5,26 @@ import sys
 
 import pytest
 from commands import MPIEXEC
+from machine import GPU
 from processes import on_ranks, run, with_support
 
 hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
 pytestmark = pytest.mark.skipif(not (MPIEXEC and hoomd.version.mpi_enabled), reason="no MPI")
+ON_GPU = [*GPU, pytest.mark.skipif(not hoomd.version.gpu_enabled, reason="HOOMD-blue without GPU")]
 
 SCRIPT = """
 import importlib, json, pathlib, sys, hoomd, numpy
 from hoomd_disks import on_lattice
-module, task, per_partition, seed = *sys.argv[1:3], *map(int, sys.argv[3:])
+module, task, per_partition, seed, device = *sys.argv[1:3], *map(int, sys.argv[3:5]), sys.argv[5]
 communicator = hoomd.communicator.Communicator(ranks_per_partition=per_partition or None)
+if device == "GPU":
+    of_node = len(hoomd.device.GPU.get_available_devices())
+    device = hoomd.device.GPU([communicator.rank % of_node], communicator=communicator)
+else:
+    device = hoomd.device.CPU(communicator=communicator)
 seed += communicator.partition
 side = 10 if task == "small" else 60
-simulation = on_lattice(side, hoomd.device.CPU(communicator=communicator), seed)
+simulation = on_lattice(side, device, seed)
 if module == "hoomd.manymove":
     integrator = importlib.import_module(module).HardDisks
     simulation.operations.integrator = disks = integrator(sweeps_per_step=100, threads=1)
@@ -58,10 +65,11 @@ except Exception as error:
 """
 
 
-def job(folder, launcher, *arguments):
+def job(folder, launcher, *arguments, device="CPU"):
     """Exit status, and what each rank found."""
     folder.mkdir()
-    end = run([*launcher, sys.executable, "-c", SCRIPT, *arguments], cwd=folder, env=with_support())
+    command = [*launcher, sys.executable, "-c", SCRIPT, *arguments, device]
+    end = run(command, cwd=folder, env=with_support())
     return end.returncode, {file.name: json.loads(file.read_text()) for file in folder.iterdir()}
 
 
@@ -83,13 +91,16 @@ def test_an_ensemble_runs(module, tmp_path):
     assert ensemble == first | job(tmp_path / "second", [], module, "small", 0, 2)[1]
 
 
+@pytest.mark.parametrize("device", ["CPU", pytest.param("GPU", marks=ON_GPU)])
 @pytest.mark.parametrize("count", [2, 4])
-def test_a_simulation_on_several_ranks_is_that_of_one(count, tmp_path):
-    """Trajectory, moves, pressure, positions and images, also after another has moved a disk."""
+def test_a_simulation_on_several_ranks_is_that_of_one(count, device, tmp_path):
+    """Trajectory, moves, pressure, positions and images, also after another has moved a disk. Ranks
+    share GPUs where there are fewer."""
     pytest.importorskip("hoomd.manymove")
-    status, alone = job(tmp_path / "alone", [], "hoomd.manymove", "spread", 0, 1)
+    words = ["hoomd.manymove", "spread", 0, 1]
+    status, alone = job(tmp_path / "alone", [], *words, device=device)
     assert status == 0 and alone["1-0-of-1"][3] == 0
-    status, found = job(tmp_path / "spread", on_ranks(count), "hoomd.manymove", "spread", 0, 1)
+    status, found = job(tmp_path / "spread", on_ranks(count), *words, device=device)
     assert status == 0
     assert found.pop(f"1-0-of-{count}") == alone["1-0-of-1"]
     for rank in found.values():  # positions are rank 0's

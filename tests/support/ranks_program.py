@@ -18,7 +18,6 @@ from hard_disks import lattice
 
 from manymove import HardDisks
 from manymove.hard_particles.packing import random_packing
-from manymove.jobs.ranks import Ranks
 
 CASES = {
     "defaults": (1500, 0.698, {"tile": 9}),
@@ -68,7 +67,6 @@ def small(comm=None, **settings) -> HardDisks:
 
 def trajectories(comm, folder: Path) -> dict:
     device = os.environ.get("RANKS_DEVICE", "cpu")
-    Ranks.transport = os.environ.get("RANKS_TRANSPORT", "auto")
     return {name: trajectory(name, device, comm) for name in CASES}
 
 
@@ -144,7 +142,6 @@ def errors(comm, folder: Path) -> dict:
 
 def asleep_on_gpu(comm, folder: Path) -> str:
     """The last rank stops alone; the other one wakes it when it has its error."""
-    Ranks.transport = "peer"
     disks, pids = small(comm, device="cuda"), comm.allgather(os.getpid())
     disks.run_cycles(5)
     if comm.rank == 1:

@@ -38,17 +38,38 @@ struct Wall {
   std::uint32_t flag;  // for particles with this bit in their flags
 };
 
-// A constant force on the particles in a block (everywhere without one).
+// A constant force on the particles in a block (everywhere without one). It is added to what they
+// feel so far, after the body forces before it; the components of `replaced` take the place of it.
 struct BodyForce {
   double force[3];
+  unsigned replaced;  // bit a: component a
   bool in_block;
   double low[3], high[3];  // inclusive; of positions wrapped into the box
   std::uint32_t flag;      // for particles with this bit in their flags
 };
 
-// E = stiffness (r - length)^2
+// Velocities are scaled down to this speed after each half of a step.
+struct SpeedLimit {
+  double speed = 0;        // 0: there is none
+  std::uint32_t flag = 0;  // for particles with this bit in their flags
+};
+
+// Bonds, as LAMMPS has them. Harmonic: E = stiffness (r - length)^2. FENE: E = -stiffness / 2
+// length^2 ln(1 - (r / length)^2), and within 2^(1/6) sigma also 4 epsilon [(sigma / r)^12 - (sigma
+// / r)^6] + epsilon.
+enum BondForm : int { kHarmonic, kFene };
 struct BondCoefficients {
   double stiffness, length;
+  BondForm form = kHarmonic;
+  double epsilon = 0, sigma = 0;  // of FENE
+};
+
+// Angles, as LAMMPS has them. Harmonic: E = stiffness (theta - angle)^2, in radians. Cosine: E =
+// stiffness (1 + cos theta).
+enum AngleForm : int { kAngleHarmonic, kAngleCosine };
+struct AngleCoefficients {
+  double stiffness, angle;
+  AngleForm form = kAngleHarmonic;
 };
 
 // A box as LAMMPS has it: edges (extent[0], 0, 0), (tilt[0], extent[1], 0),
@@ -77,20 +98,18 @@ struct Settings {
   double force_to_acceleration;
   std::vector<double> mass;  // [types + 1], by type
   std::uint64_t seed;
-  std::vector<BondCoefficients> bonds;  // [bond types + 1]
+  std::vector<BondCoefficients> bonds;    // [bond types + 1]
+  std::vector<AngleCoefficients> angles;  // [angle types + 1]; empty if there are none
   std::vector<Wall> walls;
   std::vector<BodyForce> body_forces;
+  SpeedLimit speed_limit;
   // Between GPUs of several ranks: "peer" (straight into the memory of the other GPU), "shared"
-  // (page-locked memory that the ranks of a host share), "nccl", "host" (page-locked memory and the
-  // communicator), or "auto", the fastest that is there; and whether particles move while ghosts
-  // travel.
+  // (page-locked memory that the ranks of a host share), "nccl", "mpi" (the communicator, from GPU
+  // to GPU), "host" (page-locked memory and the communicator), or "auto", the fastest that is
+  // there; and whether particles move while ghosts travel.
   std::string transport = "auto";
   bool overlap = true;
 };
-
-inline bool is_transport(const std::string& name) {
-  return name == "auto" || name == "peer" || name == "shared" || name == "nccl" || name == "host";
-}
 
 constexpr std::uint32_t kIntegrated = 1;  // flag of particles that move; up to bit 7 is free
 
@@ -103,13 +122,19 @@ struct HostArrays {
   int (*image)[3];     // times that a periodic face was crossed
 };
 
+// The kind of an entry of Topology::bond_type: a bond has its type alone. An angle has two entries
+// in a row, of which the first has the angle's type with its role for the particle: an end of it,
+// where the partners are the center and the other end, or its center, where they are both ends.
+constexpr int kBondedType = 0xffffff;  // bits of the type
+constexpr int kAngleEnd = 1 << 24, kAngleCenter = 2 << 24, kSecondOfAngle = 3 << 24;
+
 // What never changes while the engine has the particles.
 struct Topology {
   const int* type;             // [count], from 1
   const std::uint32_t* tag;    // [count], unique, not 0
   const std::uint32_t* flags;  // [count], low 8 bits
-  // Bonds of particle i, seen from both of its ends: entries first_bond[i] .. first_bond[i + 1] of
-  // partner's tag and bond type. Null where there are none.
+  // Bonds and angles of particle i, seen from all of their particles: entries first_bond[i] ..
+  // first_bond[i + 1] of partner's tag and kind. Null where there are none.
   const int* first_bond;
   const std::uint32_t* bond_partner;
   const int* bond_type;
@@ -128,11 +153,16 @@ struct Clock {
   std::uint64_t draw;
 };
 
-// Sums over all pairs and over all bonds, of several ranks this one's share; virial in the order
+// Sums over all pairs, bonds and angles, of several ranks this one's share; virial in the order
 // xx, yy, zz, xy, xz, yz.
 struct Tally {
   double pair_energy = 0, pair_virial[6] = {};
   double bond_energy = 0, bond_virial[6] = {};
+  double angle_energy = 0, angle_virial[6] = {};
+  // The largest tag, of all ranks, of the particles with a FENE bond beyond sqrt(0.9) of its
+  // largest length in the steps of the last advance(); 0: there was none. Such a bond pulls with
+  // the force over distance that it has at this length.
+  std::uint32_t stretched = 0;
 };
 
 struct EngineCounters {
@@ -145,7 +175,12 @@ struct MANYMOVE_API LostParticle : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };
 
-// On several ranks upload(), advance(), download(), set_velocities(), set_origins() and
+// A FENE bond of at least twice its largest length. All ranks throw it together.
+struct MANYMOVE_API BrokenBond : std::runtime_error, Agreed {
+  using std::runtime_error::runtime_error;
+};
+
+// On several ranks upload(), advance(), download(), set_particles(), set_origins() and
 // make_engine() are collective: all ranks call them in the same order, and destroy engines in the
 // same order, within collective() of communicator.h. Host arrays and topology are those of the
 // rank's own particles at upload, wherever these go later.
@@ -175,8 +210,8 @@ class MANYMOVE_API Engine {
 
   // Advances by `steps` time steps; afterwards all arrays and the tally are those of time step
   // step(). interrupted, asked now and then, ends the call early at a whole step, on all ranks when
-  // one of them wants it. Throws LostParticle with the tag; std::runtime_error if a bond is longer
-  // than the reach of a rank.
+  // one of them wants it. Throws LostParticle with the tag; BrokenBond with the tag, perhaps only
+  // after the last step; std::runtime_error if a bond is longer than the reach of a rank.
   virtual void advance(std::int64_t steps, bool (*interrupted)() = nullptr) = 0;
   // The time step of the present state. Local, as are tally() and counters().
   virtual std::int64_t step() const = 0;
@@ -189,7 +224,15 @@ class MANYMOVE_API Engine {
   // tag[count], in the order of download(). Nothing else changes, and neighbor lists are kept where
   // that is possible. Throws std::invalid_argument for a velocity that is not finite, and leaves
   // all velocities as they were.
-  virtual void set_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) = 0;
+  void set_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) {
+    set_particles(count, tag, nullptr, velocity);
+  }
+  // The same with positions, anywhere, unless they are null; images and forces stay. Particles
+  // without flags do not move in the next step, whose forces are therefore those of these positions
+  // and velocities. Throws std::invalid_argument as upload() does; after an error of a position the
+  // particles have to be uploaded again.
+  virtual void set_particles(int count, const std::uint32_t* tag, const double (*position)[3],
+                             const double (*velocity)[3]) = 0;
 
   // The particles have other places in the arrays of the hosts: those of this rank are tag[count]
   // now. Throws std::logic_error on one rank; std::runtime_error if a particle is on no rank.

@@ -25,6 +25,17 @@ inline int checked_count(std::int64_t particles) {
   return static_cast<int>(particles);
 }
 
+inline void add_to(Tally& sum, const Tally& part) {
+  sum.pair_energy += part.pair_energy;
+  sum.bond_energy += part.bond_energy;
+  sum.angle_energy += part.angle_energy;
+  for (int a = 0; a < 6; ++a) {
+    sum.pair_virial[a] += part.pair_virial[a];
+    sum.bond_virial[a] += part.bond_virial[a];
+    sum.angle_virial[a] += part.angle_virial[a];
+  }
+}
+
 class EngineBase : public Engine {
  public:
   explicit EngineBase(const Settings& settings) : settings_(settings) {
@@ -51,6 +62,13 @@ class EngineBase : public Engine {
   [[noreturn]] void lose_particle(std::uint32_t tag) const {
     throw LostParticle(text_of("particle ", tag, " was lost before step ", step_,
                                ": it left the box or moved by a quarter of it in one step"));
+  }
+  // During or after an advance(); stretched and broken are those of all ranks.
+  void judge_bonds(std::uint32_t stretched, std::uint32_t broken) {
+    tally_.stretched = stretched;
+    if (broken)
+      throw BrokenBond(text_of("bad FENE bond: a bond of particle ", broken,
+                               " was longer than twice its largest length before step ", step_));
   }
   // Of a bond, on a rank that knows nothing of the partner.
   [[noreturn]] void miss_partner(std::uint32_t tag) const {
@@ -81,10 +99,13 @@ class EngineBase : public Engine {
     if (alone) tags.insert(topology.tag, topology.tag + count);
     for (int i = 0; i < count; ++i) {
       for (int k = topology.first_bond[i]; k < topology.first_bond[i + 1]; ++k) {
-        const int type = topology.bond_type[k];
-        if (type < 1 || static_cast<std::size_t>(type) >= settings_.bonds.size())
-          throw std::invalid_argument(
-              text_of("particle ", topology.tag[i], " has a bond of type ", type));
+        const int kind = topology.bond_type[k], role = kind & ~kBondedType,
+                  type = kind & kBondedType;
+        const std::size_t types = role == 0 ? settings_.bonds.size() : settings_.angles.size();
+        if (role != kSecondOfAngle && (type < 1 || static_cast<std::size_t>(type) >= types))
+          throw std::invalid_argument(text_of("particle ", topology.tag[i], " has ",
+                                              role == 0 ? "a bond" : "an angle", " of type ",
+                                              type));
         if (alone && !tags.count(topology.bond_partner[k]))
           throw std::invalid_argument(text_of("particle ", topology.tag[i], " is bonded to ",
                                               topology.bond_partner[k], ", which is missing"));

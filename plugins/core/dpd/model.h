@@ -136,7 +136,11 @@ MM_HD float power(float base, float exponent) {
   return base > 0.0f && y > -120.0f ? result : 0.0f;
 }
 
-MM_HD double power(double base, double exponent) {
+// log2(base) = e + s p, for a base above 0 that is not a denormal number.
+struct BinaryLogarithm {
+  double e, s, p;
+};
+MM_HD BinaryLogarithm binary_logarithm(double base) {
   constexpr std::uint64_t half_root = 0x3fe6a09e667f3bcdu;  // sqrt(1/2)
   const std::uint64_t shifted = bits_of(base) + (0x3ff0000000000000u - half_root);
   // The exponent as a double, without a conversion of 64 bits: 1.5 * 2^52 holds it in its low bits.
@@ -147,6 +151,15 @@ MM_HD double power(double base, double exponent) {
       polynomial(t, 2.8853900817779268114, 0.96179669392598982026, 0.57707801634547042499,
                  0.41219858585106456814, 0.32059853392646233611, 0.26233440174514729824,
                  0.22091186685788852995, 0.21367077946267186606);
+  return {e, s, p};
+}
+MM_HD double natural_logarithm(double base) {
+  const BinaryLogarithm log2 = binary_logarithm(base);
+  return 0.69314718055994530942 * fused(log2.s, log2.p, log2.e);
+}
+
+MM_HD double power(double base, double exponent) {
+  const auto [e, s, p] = binary_logarithm(base);
   const double fraction = s * p;
   const double y = exponent * fused(s, p, e);
   const double rounded = y + 6755399441055744.0;

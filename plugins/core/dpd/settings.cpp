@@ -69,6 +69,17 @@ void check_settings(const Settings& s) {
         !(wall.position <= s.box.low[wall.axis] + s.box.extent[wall.axis]))
       refuse("the wall at ", wall.position, " along ", "xyz"[wall.axis], " is outside the box");
   }
+  if (!(s.speed_limit.speed >= 0)) refuse("the limit of speeds is ", s.speed_limit.speed);
+  for (std::size_t k = 1; k < s.bonds.size(); ++k) {
+    const BondCoefficients& bond = s.bonds[k];
+    if (!std::isfinite(bond.stiffness) || !std::isfinite(bond.length) ||
+        !std::isfinite(bond.epsilon) || !std::isfinite(bond.sigma) ||
+        (bond.form == kFene && !(bond.length > 0)))
+      refuse("coefficients of bond type ", k, " are out of range");
+  }
+  for (std::size_t k = 1; k < s.angles.size(); ++k)
+    if (!std::isfinite(s.angles[k].stiffness) || !std::isfinite(s.angles[k].angle))
+      refuse("coefficients of angle type ", k, " are out of range");
   for (const BodyForce& body : s.body_forces) {
     if (body.in_block && !upright) refuse("a body force in a block needs an upright box");
   }
@@ -257,7 +268,7 @@ double force_unit(const Settings& s) {
 
 bool is_plain(const Settings& s, bool has_special) {
   return s.pairs.types == 1 && !general_exponent(s.pairs) && !has_special &&
-         !frame_of<Mixed>(s.box).tilted;
+         !frame_of<Mixed>(s.box).tilted && !(s.speed_limit.speed > 0);
 }
 
 template <class P>
@@ -311,11 +322,14 @@ Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks) {
   for (const Wall& wall : s.walls)
     motion.wall[motion.walls++] = {place(wall.axis, wall.position), wall.axis, wall.high,
                                    wall.flag};
+  motion.limited = s.speed_limit.speed > 0 ? s.speed_limit.flag : 0;
+  motion.limit_squared = static_cast<Real>(s.speed_limit.speed * s.speed_limit.speed);
   for (const BodyForce& force : s.body_forces) {
     auto& body = motion.body[motion.body_forces++];
     body.x = static_cast<Real>(force.force[0]);
     body.y = static_cast<Real>(force.force[1]);
     body.z = static_cast<Real>(force.force[2]);
+    body.replaced = static_cast<std::uint8_t>(force.replaced);
     body.everywhere = !force.in_block;
     body.flag = force.flag;
     for (int a = 0; force.in_block && a < 3; ++a) {
@@ -343,13 +357,49 @@ std::vector<BondLaw<typename P::Real>> bond_laws_of(const Settings& s) {
   return laws;
 }
 
+bool has_bonded_terms(const Settings& s) {
+  return !s.angles.empty() ||
+         std::any_of(s.bonds.begin(), s.bonds.end(),
+                     [](const BondCoefficients& bond) { return bond.form != kHarmonic; });
+}
+
+std::vector<BondedLaw> bonded_laws_of(const std::vector<BondCoefficients>& bonds) {
+  std::vector<BondedLaw> laws;
+  for (const BondCoefficients& b : bonds)
+    laws.push_back({b.form, b.stiffness, b.form == kFene ? b.length * b.length : b.length,
+                    b.epsilon, b.sigma * b.sigma});
+  return laws;
+}
+
+std::vector<BondedLaw> bonded_laws_of(const std::vector<AngleCoefficients>& angles) {
+  std::vector<BondedLaw> laws;
+  for (const AngleCoefficients& a : angles) laws.push_back({a.form, a.stiffness, a.angle, 0, 0});
+  return laws;
+}
+
+template <class P>
+BondedTerms bonded_terms_of(const Box& box, const BondedLaw* bonds, const BondedLaw* angles) {
+  const Frame<Double> frame = frame_of<Double>(box);
+  const double scale = units<Double> / units<P>;  // a power of two
+  return {frame.xx * scale,
+          frame.yy * scale,
+          frame.zz * scale,
+          frame.xy * scale,
+          frame.xz * scale,
+          frame.yz * scale,
+          frame.tilted != 0,
+          bonds,
+          angles};
+}
+
 #define MANYMOVE_INSTANTIATE(P)                                              \
   template Frame<P> frame_of<P>(const Box&);                                 \
   template std::vector<PairLaw<P::Real>> laws_of<P>(const PairTable&);       \
   template Forces<P> forces_of<P>(const Settings&, const PairLaw<P::Real>*); \
   template std::vector<P::Real> half_kicks_of<P>(const Settings&);           \
   template Motion<P> motion_of<P>(const Settings&, const P::Real*);          \
-  template std::vector<BondLaw<P::Real>> bond_laws_of<P>(const Settings&);
+  template std::vector<BondLaw<P::Real>> bond_laws_of<P>(const Settings&);   \
+  template BondedTerms bonded_terms_of<P>(const Box&, const BondedLaw*, const BondedLaw*);
 MANYMOVE_INSTANTIATE(Mixed)
 MANYMOVE_INSTANTIATE(Double)
 #undef MANYMOVE_INSTANTIATE

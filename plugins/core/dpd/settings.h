@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "bonded_terms.h"
 #include "cells.h"
 #include "decomposition.h"
 #include "step.h"
@@ -14,7 +15,7 @@ namespace manymove::dpd {
 MANYMOVE_API void check_settings(const Settings& settings);
 
 // Distances between opposite faces of the box.
-void widths_of(const Box& box, double width[3]);
+MANYMOVE_API void widths_of(const Box& box, double width[3]);
 
 // Particles of all ranks are expected to number `count`; empty cells are not let outnumber them by
 // much. here: what of the frame this rank has to do with, null for all.
@@ -52,7 +53,8 @@ Forces<P> forces_of(const Settings& settings, const PairLaw<typename P::Real>* l
 // In mixed precision forces are multiples of this, a power of two: 2^-23 of what the strongest pair
 // with a noise of 7 feels, or of a slow pair's friction if that is more.
 double force_unit(const Settings& settings);
-// One pair of types with weight exponent 1 in an upright box and no special neighbors.
+// One pair of types with weight exponent 1 in an upright box, without special neighbors and limits
+// of speeds.
 bool is_plain(const Settings& settings, bool has_special);
 
 template <class P>
@@ -61,5 +63,15 @@ template <class P>
 Motion<P> motion_of(const Settings& settings, const typename P::Real* half_kicks);
 template <class P>
 std::vector<BondLaw<typename P::Real>> bond_laws_of(const Settings& settings);
+
+// Whether bonds and angles are summed by bonded_sum() before the pairs, because there are more than
+// harmonic bonds. Otherwise add_bond() adds them to the pairs.
+bool has_bonded_terms(const Settings& settings);
+// Laws by type, of bonds and of angles.
+std::vector<BondedLaw> bonded_laws_of(const std::vector<BondCoefficients>& bonds);
+std::vector<BondedLaw> bonded_laws_of(const std::vector<AngleCoefficients>& angles);
+// laws: in whatever memory the engine works on.
+template <class P>
+BondedTerms bonded_terms_of(const Box& box, const BondedLaw* bonds, const BondedLaw* angles);
 
 }  // namespace manymove::dpd

@@ -127,8 +127,11 @@ struct Motion {
     Real x, y, z;
     typename P::Unsigned low[3], high[3];
     bool everywhere;
+    std::uint8_t replaced;  // bit a: component a replaces the force
     std::uint32_t flag;
   } body[kMostBodyForces];
+  std::uint32_t limited;  // flag of particles whose speed is limited; 0: there are none
+  Real limit_squared;
 };
 
 template <class P>
@@ -141,15 +144,15 @@ MM_HD Vector<typename P::Real> with_body_forces(const Motion<P>& motion,
     if (!b.everywhere && (r.x < b.low[0] || r.x > b.high[0] || r.y < b.low[1] || r.y > b.high[1] ||
                           r.z < b.low[2] || r.z > b.high[2]))
       continue;
-    force.x += b.x;
-    force.y += b.y;
-    force.z += b.z;
+    force.x = b.replaced & 1u ? b.x : force.x + b.x;
+    force.y = b.replaced & 2u ? b.y : force.y + b.y;
+    force.z = b.replaced & 4u ? b.z : force.z + b.z;
   }
   return force;
 }
 
-// Half a step of the velocity.
-template <class P>
+// Half a step of the velocity. limits: whether speeds may be limited.
+template <bool limits, class P>
 MM_HD void kick(const Motion<P>& motion, const typename P::Position& r, typename P::Velocity& v,
                 const Vector<typename P::Real>& force) {
   if (!(r.kind >> 16 & kIntegrated)) return;
@@ -157,6 +160,14 @@ MM_HD void kick(const Motion<P>& motion, const typename P::Position& r, typename
   v.x = fused(half, force.x, v.x);
   v.y = fused(half, force.y, v.y);
   v.z = fused(half, force.z, v.z);
+  if (!limits || !(r.kind >> 16 & motion.limited)) return;
+  using Real = typename P::Real;
+  const Real squared = dot(Vector<Real>{v.x, v.y, v.z}, Vector<Real>{v.x, v.y, v.z});
+  if (!(squared > motion.limit_squared)) return;
+  const Real scale = square_root(motion.limit_squared / squared);
+  v.x *= scale;
+  v.y *= scale;
+  v.z *= scale;
 }
 
 struct Crossing {

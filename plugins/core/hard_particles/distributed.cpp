@@ -65,6 +65,10 @@ class DistributedEngine final : public Engine {
   }
 
   Grid grid() const override { return part_->grid(); }
+  std::string transport() const override {
+    const std::string between_devices = part_->transport();
+    return between_devices.empty() ? "MPI" : between_devices;
+  }
   Repair repair() const override { return {}; }  // the whole was repaired before it was divided
   std::size_t particles() const override { return whole_.particles; }
   double occupied() const override {

@@ -144,6 +144,8 @@ class MANYMOVE_API HostedEngine {
   virtual Counters counters() const = 0;
   virtual Repair repair() const = 0;
   virtual std::size_t particles() const = 0;
+  // For people: what rows of cells travel through from rank to rank. Empty on one rank.
+  virtual std::string transport() const { return ""; }
   // Hash of the integer positions by index and of the counters: the same on every machine.
   virtual std::uint64_t state_hash() const = 0;
 };
@@ -214,13 +216,12 @@ MANYMOVE_API void check_snapshot(const Snapshot& snapshot, std::size_t particles
 // collective: all ranks succeed or all throw the same error, which is a RankFailure unless it is
 // std::invalid_argument because the ranks cannot share the box or use these devices. They answer
 // for the whole, but snapshot() has cells on rank 0 only. A host program's particles are not
-// supported (std::logic_error). The ranks' devices are all CPUs or all GPUs; transport is how rows
-// go from GPU to GPU: "auto", "peer", "shared", "nccl" or "host", see parallel/transport.cuh.
+// supported (std::logic_error). The ranks' devices are all CPUs or all GPUs; the environment
+// variable MANYMOVE_TRANSPORT chooses how rows go from GPU to GPU, see parallel/transport.cuh.
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot* whole, std::size_t particles,
                                                  const Parameters& parameters,
                                                  const std::string& device, int threads,
-                                                 Communicator& ranks,
-                                                 const std::string& transport = "auto");
+                                                 Communicator& ranks);
 
 // The largest max_displacement that an engine accepts: the width of its narrowest cells. Depends on
 // the box, the diameter and the cell width. Throws std::invalid_argument if these are bad.

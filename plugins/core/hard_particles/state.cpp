@@ -551,8 +551,7 @@ std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t partic
 
 std::unique_ptr<Engine> make_engine(const Snapshot* whole, std::size_t particles,
                                     const Parameters& parameters, const std::string& device,
-                                    int threads, Communicator& ranks,
-                                    const std::string& transport) {
+                                    int threads, Communicator& ranks) {
   return make_distributed_engine(ranks, [&](State& part) {
     std::int64_t kinds[2] = {device == "cpu", device != "cpu"};
     ranks.maximum(kinds, 2);
@@ -562,7 +561,6 @@ std::unique_ptr<Engine> make_engine(const Snapshot* whole, std::size_t particles
         throw std::invalid_argument(
             "some ranks are to run on CPUs and others on CUDA devices: choose one kind for all");
       part = make_part(particles, parameters, ranks);
-      part.transport = transport;
       edges = first_strips(part.geometry, ranks.ranks());
     });
     Snapshot strip = deal_out(ranks, whole, edges);

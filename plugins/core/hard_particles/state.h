@@ -22,7 +22,6 @@ struct State {
   Repair repair;
   std::optional<Strip> strip;  // of a divided system
   Communicator* ranks = nullptr;
-  std::string transport;  // between the ranks' GPUs
 
   // Local storage as a grid, and the rows there that are this rank's.
   Geometry local() const { return strip ? strip->local(geometry) : geometry; }

@@ -48,6 +48,8 @@ class MANYMOVE_API Communicator {
   // one rank are received in the order in which it sends them. If this throws, their memory must
   // never be freed: see keep_for_ever().
   virtual void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) = 0;
+  // Whether messages of exchange() may lie in memory of this rank's CUDA device. Local.
+  virtual bool takes_device_memory() const { return false; }
 
   // Replaces the values by their maxima over all ranks. count is the same on all ranks.
   void maximum(std::int64_t* values, std::size_t count) {
@@ -82,6 +84,13 @@ class MANYMOVE_API Communicator {
 // std::bad_alloc, with the same text, after the rank's number for a std::runtime_error. Null: this
 // rank has none.
 MANYMOVE_API void agree(Communicator& communicator, std::exception_ptr error);
+
+// Names of the ways between the GPUs of ranks: transport.cuh.
+inline bool is_transport(const std::string& name) {
+  for (const char* known : {"auto", "peer", "shared", "nccl", "mpi", "host"})
+    if (name == known) return true;
+  return false;
+}
 
 // Number of lower ranks with the same name, for instance of their host. Collective.
 MANYMOVE_API int rank_among_namesakes(Communicator& communicator, const std::string& name);

@@ -7,6 +7,8 @@
 // wait too.
 #pragma once
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -75,6 +77,7 @@ struct Mpi {
   Handle byte, no_request;   // MPI_BYTE, MPI_REQUEST_NULL
   int any_source;            // MPI_ANY_SOURCE
   std::size_t status_bytes;  // of an MPI_Status
+  bool cuda_aware;           // see is_cuda_aware()
 
   // What a function has returned. Libraries of which a program has not asked otherwise end it.
   void check(int code) const {
@@ -85,6 +88,13 @@ struct Mpi {
     throw std::runtime_error(std::string("MPI: ") + text);
   }
 };
+
+// Whether an MPI library says that it reads and writes memory of CUDA devices. Open MPI and MPICH
+// have the function, but not every library with their binary interfaces.
+inline bool is_cuda_aware(void* library) {
+  auto* query = reinterpret_cast<int (*)()>(dlsym(library, "MPIX_Query_cuda_support"));
+  return query && query() == 1;
+}
 
 // Users of one communicator that do not make the same calls in the same order have a channel each.
 enum class Purpose { engines, jobs };
@@ -120,6 +130,7 @@ class MpiChannel final : public Post {
 
   int rank() const { return watchdog_.rank(); }
   int ranks() const { return watchdog_.ranks(); }
+  bool is_cuda_aware() const { return mpi_.cuda_aware; }
   Watchdog& watchdog() { return watchdog_; }
 
   // all[r] is rank r's; each has so many bytes.
@@ -366,6 +377,7 @@ class MpiCommunicator : public Communicator {
   void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) override {
     channel().exchange(sent, received);
   }
+  bool takes_device_memory() const override { return channel_.is_cuda_aware(); }
 
  private:
   MpiChannel<Handle>& channel() {

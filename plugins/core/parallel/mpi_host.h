@@ -22,6 +22,7 @@ inline const Mpi<HostHandle>& host_mpi() {
     mpi.no_request = (HostHandle)MPI_REQUEST_NULL;
     mpi.any_source = MPI_ANY_SOURCE;
     mpi.status_bytes = sizeof(MPI_Status);
+    mpi.cuda_aware = is_cuda_aware(RTLD_DEFAULT);
     return mpi;
   }();
   return table;

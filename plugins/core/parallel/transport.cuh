@@ -85,6 +85,9 @@ class Transport {
   virtual void abandon() noexcept {}
 
  protected:
+  // After an exchange that has failed: others may still write there.
+  void keep_places_for_ever() { keep_for_ever(out_, in_); }
+
   Communicator& communicator_;
   const Finish finish_;
 
@@ -107,11 +110,43 @@ class Transport {
 };
 
 // Collective; the device of this rank is current. wish: "peer" (the memory of the other GPUs),
-// "shared" (page-locked memory that the ranks of a host share), "nccl", "host" (page-locked memory
-// and the communicator), or "auto", the fastest of these that is there. Throws
-// std::invalid_argument, on all ranks, where it cannot be what was asked for.
+// "shared" (page-locked memory that the ranks of a host share), "nccl", "mpi" (the communicator,
+// from GPU to GPU), "host" (page-locked memory and the communicator), or "auto": what the
+// environment variable MANYMOVE_TRANSPORT names, and without it the fastest of these that is there.
+// Throws std::invalid_argument, on all ranks, where it cannot be what was asked for.
 std::unique_ptr<Transport> make_transport(Communicator& communicator, const std::string& wish,
                                           const Finish& finish);
+
+// A CUDA-aware MPI reads and writes memory of the device. As with HostTransport, the calling thread
+// waits for the device and for the other ranks.
+class MpiTransport : public Transport {
+ public:
+  MpiTransport(Communicator& communicator, Finish finish)
+      : Transport(communicator, std::move(finish)), wait_(communicator) {}
+
+  std::string name() const override { return "CUDA-aware MPI"; }
+
+  void exchange(const Segments& sent, const Segments& received, cudaStream_t stream) override {
+    // What is sent has been written, and what came with the previous exchange has been read.
+    wait_(stream, "rows for other ranks");
+    try {
+      communicator_.exchange(messages(sent), messages(received));
+    } catch (...) {
+      keep_places_for_ever();
+      throw;
+    }
+  }
+
+ private:
+  static std::vector<Communicator::Message> messages(const Segments& segments) {
+    std::vector<Communicator::Message> found;
+    for (const Segment& segment : segments)
+      if (segment.bytes) found.push_back({segment.rank, segment.data, segment.bytes});
+    return found;
+  }
+
+  const RankWaits wait_;
+};
 
 // The calling thread waits for the device and for the other ranks.
 class HostTransport : public Transport {

@@ -2,6 +2,7 @@
 // Which transport the ranks use.
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "nccl_transport.cuh"
@@ -9,11 +10,43 @@
 
 namespace manymove {
 
-std::unique_ptr<Transport> make_transport(Communicator& communicator, const std::string& wish,
+namespace {
+
+// What was asked for, or what the environment asks for. Collective: variables may differ between
+// hosts.
+std::string asked_for(Communicator& communicator, const std::string& wish) {
+  const char* variable = std::getenv("MANYMOVE_TRANSPORT");
+  char mine[16] = "auto";
+  together(communicator, [&] {
+    if (!is_transport(wish))
+      throw std::invalid_argument("transport " + wish +
+                                  " must be auto, peer, shared, nccl, mpi or host");
+    if (variable && !is_transport(variable))
+      throw std::invalid_argument(std::string("MANYMOVE_TRANSPORT is ") + variable +
+                                  "; it must be auto, peer, shared, nccl, mpi or host");
+    if (variable) std::strncpy(mine, variable, sizeof mine - 1);
+  });
+  if (wish != "auto") return wish;
+  std::vector<char> all(static_cast<std::size_t>(communicator.ranks()) * sizeof mine);
+  communicator.gather(mine, all.data(), sizeof mine);
+  together(communicator, [&] {
+    for (std::size_t at = 0; at < all.size(); at += sizeof mine)
+      if (std::strcmp(all.data() + at, all.data()) != 0)
+        throw std::invalid_argument(std::string("MANYMOVE_TRANSPORT is ") + all.data() +
+                                    " on rank 0 and " + (all.data() + at) + " on rank " +
+                                    std::to_string(at / sizeof mine));
+  });
+  return mine;
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> make_transport(Communicator& communicator, const std::string& asked,
                                           const Finish& finish) {
+  const std::string wish = asked_for(communicator, asked);
   struct Place {
     char host[64], uuid[16];
-    bool has_nccl;
+    bool has_nccl, has_mpi;
   } mine{};
   const bool automatic = wish == "auto";
   together(communicator, [&] {
@@ -24,13 +57,15 @@ std::unique_ptr<Transport> make_transport(Communicator& communicator, const std:
     check(cudaGetDeviceProperties(&properties, device), "device");
     std::memcpy(mine.uuid, properties.uuid.bytes, sizeof mine.uuid);
     mine.has_nccl = (automatic || wish == "nccl") && Nccl::get();
+    mine.has_mpi = communicator.takes_device_memory();
   });
   std::vector<Place> all(static_cast<std::size_t>(communicator.ranks()));
   communicator.gather(&mine, all.data(), sizeof mine);
-  bool one_host = all.size() <= kMostPeers, share = false, nccl = true;
+  bool one_host = all.size() <= kMostPeers, share = false, nccl = true, mpi = true;
   for (std::size_t i = 0; i < all.size(); ++i) {
     one_host = one_host && std::memcmp(all[i].host, all[0].host, sizeof mine.host) == 0;
     nccl = nccl && all[i].has_nccl;
+    mpi = mpi && all[i].has_mpi;
     for (std::size_t j = 0; j < i; ++j)
       share = share || std::memcmp(all[i].uuid, all[j].uuid, sizeof mine.uuid) == 0;
   }
@@ -62,6 +97,7 @@ std::unique_ptr<Transport> make_transport(Communicator& communicator, const std:
     if (share) refuse("two ranks share a GPU");
     return std::make_unique<NcclTransport>(communicator, finish);
   }
+  if (wish == "mpi" && !mpi) refuse("MPI does not report that it is CUDA-aware");
   // Kernels of ranks that share a GPU take turns in milliseconds: none should wait for another.
   if (automatic && !share) {
     if (one_host) {
@@ -71,6 +107,7 @@ std::unique_ptr<Transport> make_transport(Communicator& communicator, const std:
       return std::make_unique<NcclTransport>(communicator, finish);
     }
   }
+  if (mpi && wish != "host") return std::make_unique<MpiTransport>(communicator, finish);
   return std::make_unique<HostTransport>(communicator, finish);
 }
 

@@ -70,7 +70,7 @@ def disks(
         "threads": world.cores if threads is None else threads,
     }
     for N in sizes:
-        found = _on_first(everyone, lambda N=N: _melted(N, packing_fraction, settings, equilibrate))
+        found = _on_first(everyone, lambda N=N: melted(N, packing_fraction, settings, equilibrate))
 
         def make(some: Any, count: int, found: Any = found) -> Variant:
             blocks = _blocks(count) if weak else (1, 1)
@@ -184,7 +184,7 @@ def _copies(N: int) -> int:
     return copies
 
 
-def _melted(
+def melted(
     N: int, packing_fraction: float, settings: dict[str, Any], equilibrate: int
 ) -> tuple[np.ndarray, tuple[float, float]]:
     copies = _copies(N)

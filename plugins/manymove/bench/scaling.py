@@ -2,8 +2,8 @@
 `manymove bench scaling`.
 
 Each measurement is a process, or an mpiexec of several, with a JSON file: `manymove bench disks`,
-`adsorption` and `electrolyte`, and LAMMPS for DPD. A measurement that fails or hangs leaves a gap
-in its curve.
+`adsorption` and `electrolyte`, LAMMPS for DPD, and HOOMD-blue for the component. A
+measurement that fails or hangs leaves a gap in its curve.
 """
 
 from __future__ import annotations
@@ -116,6 +116,24 @@ def _dpd(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
             }
 
 
+def _component(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
+    """hoomd.manymove.HardDisks in HOOMD-blue."""
+    for ranks in plan.ranks:
+        request = {
+            "particles": size * ranks if weak else size,
+            "device": "cuda" if plan.on_gpu else "cpu",
+            "packing_fraction": 0.698,
+            "repeats": plan.repeats,
+            "seconds": plan.seconds,
+            "seed": plan.seed,
+        }
+        launcher = [*plan.launcher, "-n", str(ranks)] if ranks > 1 else []
+        module = [sys.executable, "-m", "manymove.bench.hoomd_ranks", json.dumps(request)]
+        what = f"component, {_label(weak, size)}, {_ranks(ranks)}"
+        for row in plan.run(what, [*launcher, *module]):
+            yield {**row, "size": row["particles"], "rate": row["trial_moves_per_second"]}
+
+
 def _electrolyte(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
     """One chain, which threads share on a CPU. In weak scaling each device has the same number of
     pairs: the number of ions grows as the square root of the number of devices."""
@@ -174,6 +192,10 @@ ALGORITHMS = {
         "Hard disks", "disks", "trial moves/s",
         {"cpu": [16384], "cuda": [1_048_576, 4_194_304]},
         {"cpu": [65536], "cuda": [4_194_304]}, _disks,
+    ),
+    "component": Algorithm(
+        "Hard disks in HOOMD-blue", "disks", "trial moves/s",
+        {"cpu": [16384], "cuda": [1_048_576]}, {"cpu": [65536], "cuda": [4_194_304]}, _component,
     ),
     "dpd": Algorithm(
         "DPD", "particles", "million particle-steps/s",
@@ -237,7 +259,7 @@ def run(
     on_gpu = _runs_on_gpu(device)
     ranks = _numbers_of_ranks(ranks, on_gpu)
     words = shlex.split(launcher or "")
-    if not words and max(ranks) > 1 and {"disks", "adsorption"} & set(algorithms):
+    if not words and max(ranks) > 1 and {"disks", "component", "adsorption"} & set(algorithms):
         words = _launcher()
     deadline = time.monotonic() + limit
     plan = Plan(ranks, on_gpu, words, transport, repeats, seconds, seed, deadline)

@@ -95,7 +95,8 @@ HELP = {
     "sizes": "Numbers of particles N (default depends on the device).",
     "methods": "Methods to time; metropolis is the serial reference.",
     "bench_electrolyte.methods": "Methods to time: brush, reduction and serial.",
-    "algorithms": "Algorithms to time.",
+    "algorithms": "Algorithms to time: disks, dpd, electrolyte, adsorption or component, the disks "
+    "in HOOMD-blue.",
     "parts": "Benchmarks to run: disks, spheres, hoomd, dpd, electrolyte and adsorption (default "
     "all).",
     "skin": "Skin of the neighbor list in reduced units; each variant uses the fastest given.",

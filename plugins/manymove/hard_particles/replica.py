@@ -195,7 +195,7 @@ class Replica(replica.Replica):
             raise ValueError("--decompose is for equal disks, and these are a mixture")
         self._check_stop()
         diameter = given.mean(s.kind.dimensions)
-        return s.kind.make(
+        disks = s.kind.make(
             positions,
             box,
             **given.given(),
@@ -204,6 +204,12 @@ class Replica(replica.Replica):
             seed=self._seed,
             **self._where,
         )
+        self._say_how_rows_travel(disks)
+        return disks
+
+    def _say_how_rows_travel(self, disks: HardParticles) -> None:
+        if self._ranks and self._writes and not self._settings.quiet:
+            print(f"rows of cells travel through {disks.transport}", file=sys.stderr)
 
     def _start(self) -> tuple[np.ndarray, tuple[float, ...], Sizes]:
         """Positions, box and sizes."""
@@ -230,6 +236,7 @@ class Replica(replica.Replica):
 
         records, about = self._once(earlier) or (None, {})
         self._mark = about.get("trajectory")
+        self._say_how_rows_travel(engine)
         asked, ended = self._shared((about.get("equilibrate"), about.get("equilibrated")))
         if ended is not None and ended <= engine.sweeps:  # the records may be ahead of the state
             self._refuse_others({"--equilibrate": (asked, s.equilibrate)})

@@ -249,7 +249,7 @@ class HardDisks(HardParticles):
         )
         particles, repaired = ranks.first(rest)
         make = _core.HardDisks.of_ranks
-        self._adopt(make(snapshot, particles, *self._where(), ranks.core, ranks.transport))
+        self._adopt(make(snapshot, particles, *self._where(), ranks.core))
         self._repaired = repaired
 
     # ---- properties ------------------------------------------------------------------------------
@@ -261,6 +261,13 @@ class HardDisks(HardParticles):
     def ranks(self) -> int:
         """Number of ranks that share the system; 1 without `comm`."""
         return self._ranks.size if self._ranks else 1
+
+    @property
+    def transport(self) -> str:
+        """What rows of cells travel through from rank to rank, such as "MPI"; empty for one rank.
+        The environment variable MANYMOVE_TRANSPORT chooses it for GPUs: auto, peer, shared, nccl,
+        mpi or host."""
+        return self._engine.transport if self._ranks else ""
 
     def psi6(self) -> complex:
         """Global bond-orientational order psi_6: the mean over all disks of the average of

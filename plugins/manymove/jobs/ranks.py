@@ -29,8 +29,6 @@ class Ranks(Channel):
         ValueError: timeout is not positive.
     """
 
-    transport = "auto"  # between GPUs: or "peer", "shared", "nccl", "host"
-
     def __init__(self, communicator: Any, timeout: float | None = None) -> None:
         if timeout is not None and not 0 < timeout < math.inf:
             raise ValueError(f"timeout must be positive, got {timeout}")

@@ -12,6 +12,7 @@
 #include "../../runtime/simd.h"
 #include "../engine_base.h"
 #include "bonded.h"
+#include "cell_ranges.h"
 #include "key_sort.h"
 
 namespace manymove::dpd {
@@ -53,6 +54,8 @@ class CpuEngine final : public EngineBase {
         laws_(laws_of<P>(settings.pairs)),
         half_kicks_(half_kicks_of<P>(settings)),
         bond_laws_(bond_laws_of<P>(settings)),
+        bonded_laws_{bonded_laws_of(settings.bonds), bonded_laws_of(settings.angles)},
+        terms_(bonded_terms_of<P>(settings.box, bonded_laws_[0].data(), bonded_laws_[1].data())),
         candidates_(static_cast<std::size_t>(pool_.size())) {
     rows_.forces = forces_of<P>(settings, laws_.data());
     rows_.motion = motion_of<P>(settings, half_kicks_.data());
@@ -89,10 +92,7 @@ class CpuEngine final : public EngineBase {
                       static_cast<Real>(arrays.force[i][2])};
       }
     };
-    if (ranks_)
-      together(ranks_->communicator(), enter);
-    else
-      enter();
+    check_together(enter);
     links_.take(arrays.count, topology, ranks_ ? &ranks_->communicator() : nullptr);
     position_ = std::move(position);
     velocity_ = std::move(velocity);
@@ -115,16 +115,21 @@ class CpuEngine final : public EngineBase {
 
   void advance(std::int64_t steps, bool (*interrupted)()) override {
     if (steps <= 0) return;
+    stretched_ = broken_ = 0;
     move_from_rest();
     for (bool last = false; !last; ++counters_.steps) {
       ++step_;
       last = --steps == 0 || (interrupted && interrupted());
       if (ranks_) vote(last);
+      judge_bonds(stretched_, broken_);
       if (lost_) lose_particle(lost_);
       if (ranks_ && !expired_) refresh_ghosts();
       build();
       step(last);
     }
+    std::int64_t of_all[2] = {stretched_, broken_};
+    if (ranks_ && has_bonded_terms(settings_)) ranks_->communicator().maximum(of_all, 2);
+    judge_bonds(static_cast<std::uint32_t>(of_all[0]), static_cast<std::uint32_t>(of_all[1]));
   }
 
   void download(const HostArrays& arrays) override {
@@ -150,20 +155,24 @@ class CpuEngine final : public EngineBase {
       arrival.enter(arrays);
   }
 
-  void set_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) override {
-    const auto check = [&] { check_velocities(count, tag, velocity); };
-    std::vector<std::array<double, 3>> fetched;
-    if (ranks_) {
-      together(ranks_->communicator(), check);
-      fetched = fetch_from_origins(ranks_->communicator(), origin_, velocity);
-    } else {
-      check();
+  void set_particles(int count, const std::uint32_t* tag, const double (*position)[3],
+                     const double (*velocity)[3]) override {
+    check_together([&] { check_velocities(count, tag, velocity); });
+    if (position) {
+      std::atomic<int> bad = -1;
+      for_each_value(position, [&](int i, const double r[3]) {
+        int image[3] = {};
+        if (!enter_frame<P>(frame_, r, position_[i], image)) bad = i;
+      });
+      check_together([&] {
+        if (bad < 0) return;
+        double r[3];
+        leave_frame<P>(frame_, position_[bad], r);
+        refuse_particle(velocity_[bad].tag, r);
+      });
     }
-    for_each_range(pool_, count_, [&](int first, int last) {
-      for (int i = first; i < last; ++i) {
-        const double* v = ranks_ ? fetched[i].data() : velocity[origin_[i].index];
-        velocity_[i] = {Real(v[0]), Real(v[1]), Real(v[2]), velocity_[i].tag};
-      }
+    for_each_value(velocity, [&](int i, const double v[3]) {
+      velocity_[i] = {Real(v[0]), Real(v[1]), Real(v[2]), velocity_[i].tag};
     });
   }
 
@@ -182,6 +191,25 @@ class CpuEngine final : public EngineBase {
     to[0] = values.x, to[1] = values.y, to[2] = values.z;
   }
 
+  // Calls check(); what it throws on one rank is thrown on all.
+  template <class Check>
+  void check_together(Check check) {
+    if (ranks_)
+      together(ranks_->communicator(), check);
+    else
+      check();
+  }
+  // Calls work(i, value) with the value that the host of each of the rank's particles has for it.
+  template <class Work>
+  void for_each_value(const double (*value)[3], Work work) {
+    std::vector<std::array<double, 3>> fetched;
+    if (ranks_) fetched = fetch_from_origins(ranks_->communicator(), origin_, value);
+    for_each_range(pool_, count_, [&](int first, int last) {
+      for (int i = first; i < last; ++i)
+        work(i, ranks_ ? fetched[i].data() : value[origin_[i].index]);
+    });
+  }
+
   // ---- steps ----
 
   // Calls work(chunk, number) for each chunk of the rank's particles, in threads.
@@ -198,6 +226,8 @@ class CpuEngine final : public EngineBase {
     for (const Chunk& chunk : chunk_) {
       expired_ = expired_ || chunk.expired;
       lost_ = std::max(lost_, chunk.lost);
+      stretched_ = std::max(stretched_, chunk.stretched);
+      broken_ = std::max(broken_, chunk.broken);
     }
   }
 
@@ -240,21 +270,14 @@ class CpuEngine final : public EngineBase {
     for_all_chunks(
         [&](Chunk& chunk, int k, int) { kernels_.step(rows_, last, list_[k].data(), chunk); });
     velocity_.swap(next_velocity_);
+    look_at_chunks();
     if (!last) {
       position_.swap(next_position_);
       place_.swap(next_place_);
-      return look_at_chunks();
+      return;
     }
     tally_ = {};
-    for (const Chunk& chunk : chunk_) {
-      const Tally& part = chunk.tally;
-      tally_.pair_energy += part.pair_energy;
-      tally_.bond_energy += part.bond_energy;
-      for (int a = 0; a < 6; ++a) {
-        tally_.pair_virial[a] += part.pair_virial[a];
-        tally_.bond_virial[a] += part.bond_virial[a];
-      }
-    }
+    for (const Chunk& chunk : chunk_) add_to(tally_, chunk.tally);
   }
 
   // ---- lists ----
@@ -321,7 +344,7 @@ class CpuEngine final : public EngineBase {
     if (ranks_) find_ghosts();
     find_places(0, static_cast<int>(position_.size()));
     if (kPlacesApart) note_places();
-    find_cells();
+    find_cells(pool_, rows_.cells, count_, key_, cell_, range_);
     find_partners();
     list_neighbors();
     ++counters_.builds;
@@ -336,24 +359,6 @@ class CpuEngine final : public EngineBase {
   }
   static Place place_of(const Position& p) {
     return {high_word(p.x), high_word(p.y), high_word(p.z), 0};
-  }
-
-  void find_cells() {
-    const Cells& cells = rows_.cells;
-    const int all = static_cast<int>(position_.size());
-    cell_.resize(position_.size());
-    for_each_range(pool_, all, [&](int first, int last) {
-      for (int i = first; i < last; ++i) cell_[i] = cell_of_key(cells, key_[i]);
-    });
-    for (auto& range : range_)
-      range.assign(static_cast<std::size_t>(cells.here[0]) * cells.here[1] * cells.here[2], {0, 0});
-    for_each_range(pool_, all, [&](int first, int last) {
-      for (int i = first; i < last; ++i) {
-        CellRange& range = range_[i < count_ ? 0 : 1][cell_[i]];
-        if (i == 0 || i == count_ || cell_[i] != cell_[i - 1]) range.first = i;
-        if (i == count_ - 1 || i == all - 1 || cell_[i] != cell_[i + 1]) range.last = i + 1;
-      }
-    });
   }
 
   void list_neighbors() {
@@ -405,11 +410,12 @@ class CpuEngine final : public EngineBase {
 
   // All ranks stop, or build lists, when one of them has to.
   void vote(bool& stop) {
-    std::int64_t of_all[3] = {expired_, lost_, stop};
-    ranks_->communicator().maximum(of_all, 3);
+    std::int64_t of_all[4] = {expired_, lost_, stop, broken_};
+    ranks_->communicator().maximum(of_all, 4);
     expired_ = of_all[0] != 0;
     lost_ = static_cast<std::uint32_t>(of_all[1]);
     stop = of_all[2] != 0;
+    broken_ = static_cast<std::uint32_t>(of_all[3]);
   }
 
   // Particles that are in other parts of the box go there.
@@ -540,7 +546,8 @@ class CpuEngine final : public EngineBase {
       if (slot_[i] >= 0)
         for (int k = bonds.first[slot_[i]]; k < bonds.first[slot_[i] + 1]; ++k)
           if (where_[bonds.partner[k]] < 0) miss_partner(velocity_[i].tag);
-    rows_.bonded = {slot_.data(), where_.data(), bonds, specials, bond_laws_.data(), {}};
+    rows_.bonded = {slot_.data(), where_.data(), bonds, specials, bond_laws_.data(), nullptr, {}};
+    if (has_bonded_terms(settings_)) rows_.bonded.terms = &terms_;
     for (int kind = 1; kind < 4; ++kind)
       rows_.bonded.excluded[kind] = settings_.pairs.special[kind] == 0;
   }
@@ -551,11 +558,13 @@ class CpuEngine final : public EngineBase {
   const std::vector<PairLaw<Real>> laws_;
   const std::vector<Real> half_kicks_;
   const std::vector<BondLaw<Real>> bond_laws_;
+  const std::vector<BondedLaw> bonded_laws_[2];  // of bonds and angles
+  const BondedTerms terms_;
   StepRows<P> rows_ = {};
   int count_ = 0;
   std::int64_t lists_built_ = -1;  // at this step
   bool expired_ = true;
-  std::uint32_t lost_ = 0;
+  std::uint32_t lost_ = 0, stretched_ = 0, broken_ = 0;
   // Of the rank, then ghosts; next: of the next step, or in another order.
   std::vector<Position> position_, next_position_;
   std::vector<Velocity> velocity_, next_velocity_;

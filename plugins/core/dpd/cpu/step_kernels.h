@@ -55,7 +55,7 @@ void begin(const StepRows<P>& s, Chunk& chunk) {
   for (int i = chunk.first; i < chunk.last; ++i) {
     const typename P::Position r = s.position[i];
     typename P::Velocity v = s.velocity[i];
-    kick(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
+    kick<true>(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
     move_on(s, i, r, v, chunk);
   }
 }
@@ -256,25 +256,45 @@ class StepLoop {
     Sum<Real> bonded;
     bonded.force = sum_[0].force;
     const BondedRows<P>& b = s_.bonded;
-    if (const int slot = b.slot ? b.slot[i] : -1; slot >= 0)
+    if (const int slot = b.slot ? b.slot[i] : -1; slot >= 0 && b.terms)
+      add_terms(slot, r, v.tag, bonded.force);
+    else if (slot >= 0)
       for (int k = b.bonds.first[slot]; k < b.bonds.first[slot + 1]; ++k)
         add_bond<P>(bonded, s_.forces.frame, r, s_.position[b.where[b.bonds.partner[k]]],
                     b.laws[b.bonds.kind[k]], reading);
     const Vector<Real> force = with_body_forces(s_.motion, r, bonded.force);
-    kick(s_.motion, r, v, force);
+    kick<!plain>(s_.motion, r, v, force);
     if constexpr (reading) {
       s_.force[i] = bonded.force;
       s_.next_velocity[i] = v;
       tally(sum_[0], chunk_.tally.pair_energy, chunk_.tally.pair_virial);
       tally(bonded, chunk_.tally.bond_energy, chunk_.tally.bond_virial);
     } else {
-      kick(s_.motion, r, v, force);
+      kick<!plain>(s_.motion, r, v, force);
       move_on(s_, i, r, v, chunk_);
     }
     for (int lane = 0; lane < s_.lanes; ++lane) sum_[lane] = {};
   }
 
-  static void tally(const Sum<Real>& sum, double& energy, double virial[6]) {
+  void add_terms(int slot, const typename P::Position& r, std::uint32_t tag, Vector<Real>& force) {
+    const BondedRows<P>& b = s_.bonded;
+    const BondedSum sum = bonded_sum<P>(
+        *b.terms, r, b.bonds.first[slot], b.bonds.first[slot + 1], reading,
+        [&](int k) { return b.bonds.kind[k]; },
+        [&](int k) { return s_.position[b.where[b.bonds.partner[k]]]; });
+    force.x += static_cast<Real>(sum.force.x);
+    force.y += static_cast<Real>(sum.force.y);
+    force.z += static_cast<Real>(sum.force.z);
+    if (sum.stretch >= kStretched && tag > chunk_.stretched) chunk_.stretched = tag;
+    if (sum.stretch == kBroken && tag > chunk_.broken) chunk_.broken = tag;
+    if constexpr (reading) {
+      tally(sum.bonds, chunk_.tally.bond_energy, chunk_.tally.bond_virial);
+      tally(sum.angles, chunk_.tally.angle_energy, chunk_.tally.angle_virial);
+    }
+  }
+
+  template <class F>
+  static void tally(const Sum<F>& sum, double& energy, double virial[6]) {
     energy += 0.5 * static_cast<double>(sum.energy);
     for (int a = 0; a < 6; ++a) virial[a] += 0.5 * static_cast<double>(sum.virial[a]);
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../../runtime/simd.h"
+#include "../bonded_terms.h"
 #include "../cells.h"
 
 namespace manymove::dpd {
@@ -26,13 +27,14 @@ struct Chunk {
   Chunk(int first, int last) : first(first), last(last) {}
 
   int first = 0, last = 0;
-  bool expired = false;      // a particle has left its ball
-  std::uint32_t lost = 0;    // the largest tag of those that are
-  std::int64_t entries = 0;  // of its lists
+  bool expired = false;                     // a particle has left its ball
+  std::uint32_t lost = 0;                   // the largest tag of those that are
+  std::uint32_t stretched = 0, broken = 0;  // the largest tags of those with such FENE bonds
+  std::int64_t entries = 0;                 // of its lists
   Tally tally;
 };
 
-// Bonds and special neighbors, by slot: particles that have some are numbered.
+// Bonds, angles and special neighbors, by slot: particles that have some are numbered.
 struct Partners {
   const int* first = nullptr;              // [slots + 1]
   const std::uint32_t* partner = nullptr;  // of a bond its slot, of a special neighbor its tag
@@ -43,7 +45,8 @@ struct BondedRows {
   const int* slot = nullptr;   // of each particle, -1 without partners; null: no particle has any
   const int* where = nullptr;  // the particle in each slot
   Partners bonds, specials;
-  const BondLaw<typename P::Real>* laws = nullptr;
+  const BondLaw<typename P::Real>* laws = nullptr;  // of harmonic bonds, if terms is null
+  const BondedTerms* terms = nullptr;
   bool excluded[4] = {};  // kinds of special neighbors that are left out of lists
 };
 

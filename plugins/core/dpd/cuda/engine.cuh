@@ -9,8 +9,8 @@
 #include "../../runtime/waits.cuh"
 #include "../../runtime/watchdog.h"
 #include "../engine_base.h"
+#include "bonded_kernels.cuh"
 #include "sort.h"
-#include "step_constants.cuh"
 #include "transfer_kernels.cuh"
 
 namespace manymove::dpd {
@@ -32,6 +32,7 @@ class CudaEngine final : OnDevice, public EngineBase {
         EngineBase(settings),
         name_(name_of_device()),
         constants_(settings, stream_),
+        bonded_(settings, stream_),
         control_(1),
         total_(kTallies),
         base_(constants_.step()) {
@@ -55,9 +56,8 @@ class CudaEngine final : OnDevice, public EngineBase {
       kind[i] = static_cast<unsigned>(topology.type[i]) | topology.flags[i] << 16;
     const auto kinds = on_device(kind, stream_);
     const auto tags = on_device(topology.tag, n, stream_);
-    DeviceBuffer<unsigned> bad(1);
     const unsigned none = ~0u;
-    bad.upload(&none, stream_);
+    bad_.upload(&none, stream_);
     if (count_ == 0) return;
     if (arrays.image)
       copy_in(image_.data(), arrays.image, n * sizeof(int3), stream_);
@@ -68,11 +68,11 @@ class CudaEngine final : OnDevice, public EngineBase {
     send(arrays.position);
     enter_kernel<P><<<blocks, kThreads, 0, stream_>>>(count_, frame_, staging_.data(), kinds.data(),
                                                       image_.data(), position_[0].data(),
-                                                      origin_[0].data(), bad.data());
+                                                      origin_[0].data(), bad_.data());
     check_launch();
     send(arrays.velocity);
     enter_velocity_kernel<P><<<blocks, kThreads, 0, stream_>>>(count_, staging_.data(), tags.data(),
-                                                               velocity_[0].data(), bad.data());
+                                                               velocity_[0].data(), bad_.data());
     check_launch();
     if (arrays.force) {
       send(arrays.force);
@@ -83,7 +83,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     }
     take_topology(topology);
     unsigned first_bad;
-    bad.download(&first_bad, stream_);
+    bad_.download(&first_bad, stream_);
     if (first_bad != none) {
       count_ = 0;
       refuse_particle(topology.tag[first_bad], arrays.position[first_bad]);
@@ -99,6 +99,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       return;
     }
     start_watching();
+    bonded_.forget(stream_);
     if (!lists_hold_) set_expired(step_ + 1);
     Step<P> first = step_arguments(step_);
     first_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(first);
@@ -134,10 +135,23 @@ class CudaEngine final : OnDevice, public EngineBase {
     }
   }
 
-  void set_velocities(int count, const std::uint32_t* tag, const Triple* velocity) override {
+  void set_particles(int count, const std::uint32_t* tag, const Triple* position,
+                     const Triple* velocity) override {
     const DeviceGuard here = use();
     check_velocities(count, tag, velocity);
     if (count_ == 0) return;
+    if (position) {
+      const unsigned none = ~0u;
+      bad_.upload(&none, stream_);
+      send(position);
+      set_position_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(
+          count_, frame_, origin_[origin_now_].data(), staging_.data(), position_[now_].data(),
+          bad_.data());
+      check_launch();
+      unsigned index;
+      fetch(bad_, &index, 1);
+      if (index != none) refuse_particle(tag[index], position[index]);
+    }
     send(velocity);
     set_velocity_kernel<<<blocks_for(count_), kThreads, 0, stream_>>>(
         count_, origin_[origin_now_].data(), staging_.data(), velocity_[now_].data());
@@ -251,6 +265,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       where_ = DeviceBuffer<unsigned>(n);
       bond_ends_ = static_cast<int>(ends);
       base_.bonds = {bond_range_.data(), bond_index_.data(), bond_type_.data()};
+      bonded_.reserve(n, kThreads / 4);
     } else {
       base_.bonds = {};
     }
@@ -295,7 +310,8 @@ class CudaEngine final : OnDevice, public EngineBase {
   }
 
   void launch_step(std::int64_t number, bool reading) {
-    const Step<P> s = step_arguments(number);
+    Step<P> s = step_arguments(number);
+    bonded_.launch(s, 0, kThreads / lanes_, reading, stream_);
     const auto kernel = step_kernel_of<P, AllParticles>(plain_, reading, lanes_);
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<unsigned>(blocks_for(count_ * lanes_)));
@@ -341,8 +357,16 @@ class CudaEngine final : OnDevice, public EngineBase {
     step_ = to;
     now_ = buffer_of(to);
     lists_hold_ = true;
-    tally_ = tally_of(blocks_for(count_ * lanes_), partial_.data(), total_, stream_,
-                      [this] { finish("download"); });
+    const int blocks = blocks_for(count_ * lanes_);
+    const auto wait = [this] { finish("download"); };
+    tally_ = tally_of(blocks, partial_.data(), total_, stream_, wait);
+    if (bond_ends_ && bonded_.wanted()) bonded_.add_to(tally_, blocks, stream_, wait);
+    look_at_bonds();
+  }
+
+  void look_at_bonds() {
+    const StretchReport stretch = bonded_.stretch(stream_, [this] { finish("download"); });
+    judge_bonds(stretch.stretched, stretch.broken);
   }
 
   bool trouble() const {
@@ -357,6 +381,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       step_ = report_->expired;
       now_ = buffer_of(step_);
       lists_hold_ = false;
+      look_at_bonds();
       lose_particle(report_->lost);
     }
     if (report_->wanted > static_cast<unsigned>(capacity_)) {
@@ -431,6 +456,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   // Overlap of a step's kernel with the end of the one before it.
   const bool overlap_ = waits_for_former_kernel(step_kernel_of<P, AllParticles>(true, true, 1));
   const StepConstants<P> constants_;
+  BondedSums<P> bonded_;
   DeviceBuffer<Control> control_;
   DeviceBuffer<double> total_;
   MappedMemory<Report> report_;
@@ -453,6 +479,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   DeviceBuffer<char> sort_memory_;
   std::size_t sort_bytes_ = 0;
   DeviceBuffer<Triple> staging_;
+  DeviceBuffer<unsigned> bad_{1};  // the smallest index of a particle without a place
   DeviceBuffer<double> partial_;
   int bond_ends_ = 0;
   DeviceBuffer<int> bond_first_, bond_type_, special_first_;

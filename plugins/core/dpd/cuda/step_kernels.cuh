@@ -58,7 +58,8 @@ struct Step {
   Lists lists;
   Bonds bonds;  // range is null where there are none
   const BondLaw<typename P::Real>* bond_laws;
-  typename P::Real unit;  // of forces of pairs
+  const Vector<typename P::Real>* added;  // forces of bonds and angles; null if there are none
+  typename P::Real unit;                  // of forces of pairs
   const Ball* ball;
   int3* image;  // by index of the host
   const unsigned* origin;
@@ -98,7 +99,7 @@ __global__ void first_kernel(Step<P> s) {
   if (i >= s.count) return;
   typename P::Position r = s.position[i];
   typename P::Velocity v = s.velocity[i];
-  kick(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
+  kick<true>(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
   move(s, i, r, v, s.number + 1);
   s.next_position[i] = r;
   s.next_short[i] = short_of(s.shorts, high_word(r.x), high_word(r.y), high_word(r.z));
@@ -158,6 +159,21 @@ __device__ inline void give(BlockForces& block, int3& own, unsigned mine, unsign
   own.y += units.y;
   own.z += units.z;
   if (other < tile) block.units.add(static_cast<int>(other), -units.x, -units.y, -units.z);
+}
+
+// Sums over the threads of a block, which has so many warps.
+__device__ inline void add_over_block(double (&value)[kTallies], int warps, double* total) {
+  __shared__ double of_warp[kThreads / 32][kTallies];
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int a = 0; a < kTallies; ++a) {
+    for (int d = 16; d > 0; d /= 2) value[a] += __shfl_xor_sync(kWarp, value[a], d);
+    if (thread % 32 == 0) of_warp[thread / 32][a] = value[a];
+  }
+  __syncthreads();
+  if (thread >= kTallies) return;
+  double sum = 0;
+  for (int k = 0; k < warps; ++k) sum += of_warp[k][thread];
+  total[thread] = sum;
 }
 
 // Particles of a step: all, or from the first on to before its count.
@@ -281,12 +297,16 @@ __global__ void __launch_bounds__(kThreads)
         add_bond<P>(bonded, s.forces.frame, r, s.position[s.bonds.index[k]],
                     s.bond_laws[s.bonds.type[k]], reading);
     }
+    if (s.added) {
+      const Vector<Real> more = s.added[i];
+      bonded.force = {bonded.force.x + more.x, bonded.force.y + more.y, bonded.force.z + more.z};
+    }
     typename P::Velocity moving = v;
     if constexpr (reading) s.force[i] = bonded.force;
     const auto force = with_body_forces(s.motion, r, bonded.force);
-    kick(s.motion, r, moving, force);
+    kick<!plain>(s.motion, r, moving, force);
     if constexpr (!reading) {
-      kick(s.motion, r, moving, force);
+      kick<!plain>(s.motion, r, moving, force);
       typename P::Position place = r;
       move(s, i, place, moving, s.number + 1);
       s.next_position[i] = place;
@@ -306,17 +326,8 @@ __global__ void __launch_bounds__(kThreads)
       value[1 + a] = unit * static_cast<double>(sum.virial[a]);
       value[8 + a] = share * static_cast<double>(bonded.virial[a]);
     }
-    __shared__ double of_warp[kThreads / 32][kTallies];
-    for (int a = 0; a < kTallies; ++a) {
-      for (int d = 16; d > 0; d /= 2) value[a] += __shfl_xor_sync(kWarp, value[a], d);
-      if (thread % 32 == 0) of_warp[thread / 32][a] = value[a];
-    }
-    __syncthreads();
-    if (thread < kTallies) {
-      double total = 0;
-      for (auto& row : of_warp) total += row[thread];
-      s.partial[static_cast<std::size_t>(blockIdx.x) * kTallies + thread] = total;
-    }
+    add_over_block(value, kThreads / 32,
+                   s.partial + static_cast<std::size_t>(blockIdx.x) * kTallies);
   }
 }
 

@@ -34,6 +34,21 @@ __global__ void enter_velocity_kernel(int count, const double (*velocity)[3], co
   to[i] = {static_cast<Real>(v[0]), static_cast<Real>(v[1]), static_cast<Real>(v[2]), tag[i]};
 }
 
+// Replaces positions; origin: where those of the particles are, null for their own order.
+// first_bad: the smallest such index of a particle without a place.
+template <class P>
+__global__ void set_position_kernel(int count, BoxFrame frame, const unsigned* origin,
+                                    const double (*position)[3], typename P::Position* to,
+                                    unsigned* first_bad) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= count) return;
+  const unsigned from = origin ? origin[i] : static_cast<unsigned>(i);
+  typename P::Position p = to[i];
+  int crossed[3] = {};
+  if (!enter_frame<P>(frame, position[from], p, crossed)) atomicMin(first_bad, from);
+  to[i] = p;
+}
+
 // Replaces velocities; origin: where those of the particles are, null for their own order.
 template <class Velocity>
 __global__ void set_velocity_kernel(int count, const unsigned* origin, const double (*velocity)[3],

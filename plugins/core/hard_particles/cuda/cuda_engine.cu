@@ -139,6 +139,7 @@ class CudaEngine final : OnDevice, public Engine {
     return {state_.data.counters.cycles, seen_.trial_moves, seen_.accepted_moves};
   }
   Grid grid() const override { return grid_of(state_); }
+  std::string transport() const override { return halo_ ? halo_->transport() : ""; }
   Repair repair() const override { return state_.repair; }
   std::size_t particles() const override { return state_.particles; }
   double occupied() const override { return occupied_share(state_, snapshot()); }

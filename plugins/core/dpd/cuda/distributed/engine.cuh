@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "../../engine_base.h"
+#include "../bonded_kernels.cuh"
 #include "ghosts.cuh"
 #include "host_transfer.cuh"
 #include "migration.cuh"
@@ -38,6 +39,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
         EngineBase(settings),
         name_(name_of_device()),
         c_(settings_, communicator),
+        bonded_(settings_, c_.streams.main),
         migration_(c_),
         ghosts_(c_),
         lists_(c_),
@@ -93,13 +95,17 @@ class DistributedEngine final : OnDevice, public EngineBase {
 
   // Lists are rebuilt: if they turned out to have expired, the steps since the last build would be
   // repeated from the old velocities.
-  void set_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) override {
+  void set_particles(int count, const std::uint32_t* tag, const double (*position)[3],
+                     const double (*velocity)[3]) override {
     guarded([&] {
       together(c_.communicator(), [&] { check_velocities(count, tag, velocity); });
       c_.streams.work = c_.streams.main;
       lists_hold_ = false;
       c_.report.forget();
-      transfer_.set_velocities(velocity);
+      const auto bad = transfer_.set_particles(position, velocity, frame_);
+      together(c_.communicator(), [&] {
+        if (bad) refuse_particle(bad->tag, bad->position);
+      });
     });
   }
 
@@ -140,6 +146,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
   void take_steps(std::int64_t steps, bool (*interrupted)()) {
     std::int64_t to = step_ + steps, next = step_ + 1;
     if (!lists_hold_) interval_ = 1;
+    bonded_.forget(c_.streams.main);
     start_moving();
     for (;;) {
       // Positions of step `next` are those of the present state.
@@ -165,8 +172,22 @@ class DistributedEngine final : OnDevice, public EngineBase {
     }
     counters_.steps += to - step_;
     step_ = to;
-    tally_ = tally_of(blocks_of(0, s_.count), s_.partial.data(), total_, c_.streams.main,
-                      [this] { c_.streams.finish("download"); });
+    const int blocks = blocks_of(0, s_.count);
+    const auto wait = [this] { c_.streams.finish("download"); };
+    tally_ = tally_of(blocks, s_.partial.data(), total_, c_.streams.main, wait);
+    if (bonded_.wanted() && s_.links.bonds > 0 && s_.count > 0)
+      bonded_.add_to(tally_, blocks, c_.streams.main, wait);
+    look_at_bonds();
+  }
+
+  // Collective.
+  void look_at_bonds() {
+    if (!bonded_.wanted()) return;
+    const StretchReport stretch =
+        bonded_.stretch(c_.streams.main, [this] { c_.streams.finish("download"); });
+    std::int64_t of_all[2] = {stretch.stretched, stretch.broken};
+    c_.communicator().maximum(of_all, 2);
+    judge_bonds(static_cast<std::uint32_t>(of_all[0]), static_cast<std::uint32_t>(of_all[1]));
   }
 
   int after(int state) const { return state == 0 ? 1 : 0; }
@@ -242,6 +263,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
   void launch_part(std::int64_t step, bool reading, int first, int last, cudaStream_t stream) {
     if (first == last) return;
     Step<P> s = arguments(step, last, reading);
+    bonded_.launch(s, first, c_.block(), reading, stream);
     s.partial += static_cast<std::size_t>(first / c_.block()) * kTallies;
     const auto kernel = step_kernel_of<P, From>(plain_, reading, c_.lanes);
     kernel<<<blocks_of(first, last), kThreads, 0, stream>>>(s, From{first});
@@ -317,6 +339,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
     }
     if (most.lost && expired <= step) {
       step_ = expired;
+      look_at_bonds();
       lose_particle(most.lost);
     }
     if (lists_hold_ && (before_build ? expired < step : expired <= step)) {
@@ -436,6 +459,8 @@ class DistributedEngine final : OnDevice, public EngineBase {
     c_.streams.work = c_.streams.main;
     join();
     lists_.find_partners();
+    if (s_.links.bonds > 0)
+      bonded_.reserve(static_cast<std::size_t>(s_.owned_capacity), kThreads / 4);
     follow();
     until_ = step + interval_;
     has_looked_ = false;
@@ -446,6 +471,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
 
   const std::string name_;
   RankContext<P> c_;
+  BondedSums<P> bonded_;
   ParticleStore<P>& s_ = c_.store;
   Migration<P> migration_;
   GhostExchange<P> ghosts_;

@@ -2,6 +2,9 @@
 // Particles between the arrays of the hosts and the GPU of a rank.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <optional>
 #include <vector>
 
 #include "../transfer_kernels.cuh"
@@ -185,8 +188,14 @@ class HostTransfer {
       arrival.enter(arrays);
   }
 
-  // Collective. velocity: of the particles of this host.
-  void set_velocities(const Triple* velocity) {
+  struct Misplaced {
+    std::uint32_t tag;
+    double position[3];
+  };
+  // Collective. position (which may be null) and velocity: of the particles of this host. Returns a
+  // particle of this rank that has no place, if there is one.
+  std::optional<Misplaced> set_particles(const Triple* position, const Triple* velocity,
+                                         const BoxFrame& frame) {
     std::vector<unsigned> slot(static_cast<std::size_t>(s_.count));
     std::vector<Origin> by_slot(static_cast<std::size_t>(s_.slots)), origins;
     if (s_.count > 0) {
@@ -194,14 +203,38 @@ class HostTransfer {
       c_.streams.fetch(s_.origin, by_slot.data(), by_slot.size());
     }
     for (const unsigned s : slot) origins.push_back(by_slot[s]);
-    const auto fetched = fetch_from_origins(c_.communicator(), origins, velocity);
-    if (s_.count == 0) return;
+    std::vector<std::array<double, 3>> places;
+    if (position) places = fetch_from_origins(c_.communicator(), origins, position);
+    const auto velocities = fetch_from_origins(c_.communicator(), origins, velocity);
+    if (s_.count == 0) return {};
     s_.ensure(s_.staging, s_.count);
-    copy_in(s_.staging.data(), fetched.data(), fetched.size() * sizeof(Triple), main());
+    const auto send_fetched = [&](const auto& fetched) {
+      copy_in(s_.staging.data(), fetched.data(), fetched.size() * sizeof(Triple), main());
+    };
+    std::optional<Misplaced> misplaced;
+    if (position) {
+      DeviceBuffer<unsigned> bad(1);
+      unsigned index = ~0u;
+      bad.upload(&index, main());
+      send_fetched(places);
+      set_position_kernel<P><<<blocks_for(s_.count), kThreads, 0, main()>>>(
+          s_.count, frame, nullptr, s_.staging.data(), s_.state[s_.now].position.data(),
+          bad.data());
+      check_launch();
+      c_.streams.fetch(bad, &index, 1);
+      if (index != ~0u) {
+        std::vector<unsigned> tag(static_cast<std::size_t>(s_.count));
+        c_.streams.fetch(s_.tag, tag.data(), tag.size());
+        misplaced = Misplaced{tag[index], {}};
+        std::copy_n(places[index].data(), 3, misplaced->position);
+      }
+    }
+    send_fetched(velocities);
     set_velocity_kernel<<<blocks_for(s_.count), kThreads, 0, main()>>>(
         s_.count, nullptr, s_.staging.data(), s_.rest.data());
     check_launch();
     c_.streams.finish("upload");
+    return misplaced;
   }
 
   // Collective. This host's particles are tag[count] now.

@@ -48,11 +48,12 @@ class HaloExchange {
         margin_(state.strip->margin()),
         work_(work),
         wait_(ranks_),
-        transport_(make_transport(ranks_, state.transport, [this] { finish(); })) {
+        transport_(make_transport(ranks_, "auto", [this] { finish(); })) {
     transport_->expect((below_ == above_ ? 2 : 1) * bytes(margin_));
   }
   ~HaloExchange() { give_up(); }
 
+  std::string transport() const { return transport_->name(); }
   // What must wait for the neighbors goes there: ahead of the tiles in `work`, which need nothing.
   cudaStream_t stream() const { return stream_; }
 

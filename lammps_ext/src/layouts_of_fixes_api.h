@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The private parts of some of LAMMPS' fixes, in the order of the release of 22 Jul 2025. What is
+// read from them is compared with what the fixes do before it is used (DeckForces).
+#pragma once
+
+#include "fix.h"
+
+namespace LAMMPS_NS {
+
+class FixAddForceLayout : public Fix {
+ public:
+  static constexpr int kConstant = 1;  // kind_of_force; others are variables
+
+  double force[3];
+  int kind_of_force;
+  char *x_variable, *y_variable, *z_variable, *energy_variable;
+  char* region_id;
+  class Region* region;
+};
+
+class FixSetForceLayout : public Fix {
+ public:
+  static constexpr int kConstant = 1;  // kind_of_force; others are variables
+
+  double force[3];
+  int kind_of_force;
+  char *x_variable, *y_variable, *z_variable;
+  char* region_id;
+  class Region* region;
+  int variable[3];
+  int style[3];  // of each component; 0: left alone
+};
+
+class FixWallReflectLayout : public Fix {
+ public:
+  static constexpr int kVariable = 3;  // style
+
+  int walls;
+  int face[6], style[6];  // face: xlo, xhi, ylo, ...
+  double position[6];
+};
+
+class FixNVELimitLayout : public Fix {
+ public:
+  double step, half_kick;
+  double* steps_of_levels;
+  int times_limited;
+  double largest_step, largest_speed_squared;
+};
+
+}  // namespace LAMMPS_NS

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Forces of bonds and angles on one particle, for decks that have more than harmonic bonds: the sum
+// over its terms, the same for every backend. All of it is in double precision, also where pairs
+// are in float32, because an angle near 180 degrees loses half of its digits otherwise.
+#pragma once
+
+#include "step.h"
+
+namespace manymove::dpd {
+
+// Coefficients of one type of bonds or angles; which members a form uses is said at BondForm and
+// AngleForm.
+struct BondedLaw {
+  int form;
+  double stiffness, rest;  // rest: a length squared for FENE, an angle in radians
+  double epsilon, sigma_squared;
+};
+
+// Lengths of one unit of positions, and the laws by type.
+struct BondedTerms {
+  double xx, yy, zz, xy, xz, yz;
+  bool tilted;
+  const BondedLaw *bonds, *angles;
+};
+
+enum Stretch : std::uint32_t { kHolds, kStretched, kBroken };  // of FENE bonds, by length
+
+// Each bond is counted at both of its ends and each angle twice at its center, so that half of an
+// energy or virial is a particle's share.
+struct BondedSum {
+  Vector<double> force = {0, 0, 0};
+  Sum<double> bonds, angles;  // without forces
+  std::uint32_t stretch = kHolds;
+};
+
+// ---- functions ----
+
+// asin(z) / z - 1 over z^2 for z^2 up to 1/4, absolute error of asin below 1e-17.
+MM_HD double arcsine_series(double squared) {
+  return polynomial(squared, 0.16666666666666669, 0.07499999999998433, 0.04464285714635543,
+                    0.030381944138531247, 0.02237217294214989, 0.017352392720869973,
+                    0.013971212973552933, 0.011479177415184906, 0.01032281435018578,
+                    0.005457506718640358, 0.01740087944269402, -0.014851887071247204,
+                    0.028757851367421566);
+}
+
+// The angle with this cosine, between -1 and 1, in radians.
+MM_HD double angle_of(double cosine) {
+  constexpr double pi = 3.14159265358979323846;
+  const double size = magnitude(cosine);
+  if (size <= 0.5) {
+    const double squared = cosine * cosine;
+    return 0.5 * pi - fused(cosine * squared, arcsine_series(squared), cosine);
+  }
+  const double squared = 0.5 * (1 - size), root = square_root(squared);
+  const double twice = 2 * fused(root * squared, arcsine_series(squared), root);
+  return cosine > 0 ? twice : pi - twice;
+}
+
+// ---- terms ----
+
+template <class P>
+MM_HD Vector<double> separation(const BondedTerms& t, const typename P::Position& i,
+                                const typename P::Position& j) {
+  using Signed = typename P::Signed;
+  const auto a = static_cast<double>(static_cast<Signed>(i.x - j.x)),
+             b = static_cast<double>(static_cast<Signed>(i.y - j.y)),
+             c = static_cast<double>(static_cast<Signed>(i.z - j.z));
+  if (!t.tilted) return {a * t.xx, b * t.yy, c * t.zz};
+  return {fused(a, t.xx, fused(b, t.xy, c * t.xz)), fused(b, t.yy, c * t.yz), c * t.zz};
+}
+
+MM_HD void add_scaled(Vector<double>& sum, const Vector<double>& r, double factor) {
+  sum.x = fused(r.x, factor, sum.x);
+  sum.y = fused(r.y, factor, sum.y);
+  sum.z = fused(r.z, factor, sum.z);
+}
+
+// Finitely extensible nonlinear elastic: E = -K/2 R0^2 ln(1 - (r / R0)^2) + 4 epsilon [(sigma /
+// r)^12 - (sigma / r)^6 + 1/4], the latter up to 2^(1/6) sigma. As in LAMMPS, the argument of the
+// logarithm is at least 0.1, and a bond of twice R0 is broken. Returns force over distance.
+MM_HD double fene(const BondedLaw& law, double squared, bool tally, double& energy,
+                  std::uint32_t& stretch) {
+  double argument = fused(-squared, 1 / law.rest, 1.0);
+  if (argument < 0.1) {
+    const std::uint32_t how_far = argument <= -3.0 ? kBroken : kStretched;
+    stretch = stretch > how_far ? stretch : how_far;
+    argument = 0.1;
+  }
+  double over_distance = -law.stiffness / argument;
+  constexpr double cube_root_of_two = 1.25992104989487316476;
+  const bool repels = squared < cube_root_of_two * law.sigma_squared;
+  double sixth = 0;  // (sigma / r)^6
+  if (repels) {
+    const double second = law.sigma_squared / squared, fourth = second * second;
+    sixth = fourth * second;
+    over_distance =
+        fused(48 * law.epsilon * sixth, fused(fourth, second, -0.5) / squared, over_distance);
+  }
+  if (tally) {
+    energy = -0.5 * law.stiffness * law.rest * natural_logarithm(argument);
+    if (repels) energy = fused(4 * law.epsilon * sixth, sixth - 1, energy + law.epsilon);
+  }
+  return over_distance;
+}
+
+template <class P>
+MM_HD void add_bond_term(BondedSum& sum, const BondedTerms& terms, const BondedLaw& law,
+                         const typename P::Position& i, const typename P::Position& j, bool tally) {
+  const Vector<double> r = separation<P>(terms, i, j);
+  const double squared = dot(r, r);
+  double over_distance, energy = 0;
+  if (law.form == kFene) {
+    over_distance = fene(law, squared, tally, energy, sum.stretch);
+  } else {
+    const double distance = square_root(squared), stretch = distance - law.rest;
+    over_distance = distance > 0 ? -2 * law.stiffness * stretch / distance : 0;
+    energy = law.stiffness * stretch * stretch;
+  }
+  add_scaled(sum.force, r, over_distance);
+  if (tally) add_tally(sum.bonds, r, over_distance, energy);
+}
+
+// The angle between the bonds from its center to two ends. r1, r2: from the center to the ends.
+struct AngleForces {
+  double on_first, shared, on_second;  // factors of r1 and r2; see add_angle_term()
+  double energy;
+};
+MM_HD AngleForces angle_forces(const BondedLaw& law, const Vector<double>& r1,
+                               const Vector<double>& r2) {
+  const double squared1 = dot(r1, r1), squared2 = dot(r2, r2);
+  const double product = square_root(squared1) * square_root(squared2);
+  double cosine = dot(r1, r2) / product;
+  cosine = cosine > 1 ? 1 : cosine < -1 ? -1 : cosine;
+  double slope, energy;  // slope: of the energy by the cosine
+  if (law.form == kAngleCosine) {
+    slope = law.stiffness;
+    energy = law.stiffness * (1 + cosine);
+  } else {
+    double sine = square_root(fused(-cosine, cosine, 1.0));
+    if (!(sine > 0.001)) sine = 0.001;  // as in LAMMPS
+    const double deviation = angle_of(cosine) - law.rest;
+    slope = -2 * law.stiffness * deviation / sine;
+    energy = law.stiffness * deviation * deviation;
+  }
+  return {slope * cosine / squared1, -slope / product, slope * cosine / squared2, energy};
+}
+MM_HD Vector<double> combined(double a, const Vector<double>& r1, double b,
+                              const Vector<double>& r2) {
+  return {fused(a, r1.x, b * r2.x), fused(a, r1.y, b * r2.y), fused(a, r1.z, b * r2.z)};
+}
+
+// i is an end of an angle whose center and other end follow.
+template <class P>
+MM_HD void add_angle_end(BondedSum& sum, const BondedTerms& terms, const BondedLaw& law,
+                         const typename P::Position& i, const typename P::Position& center,
+                         const typename P::Position& other) {
+  const Vector<double> r1 = separation<P>(terms, i, center),
+                       r2 = separation<P>(terms, other, center);
+  const AngleForces f = angle_forces(law, r1, r2);
+  const Vector<double> force = combined(f.on_first, r1, f.shared, r2);
+  sum.force = {sum.force.x + force.x, sum.force.y + force.y, sum.force.z + force.z};
+}
+
+// i is the center of an angle whose ends follow. It has what the ends have, reversed, in either
+// order of the ends.
+template <class P>
+MM_HD void add_angle_center(BondedSum& sum, const BondedTerms& terms, const BondedLaw& law,
+                            const typename P::Position& i, const typename P::Position& first,
+                            const typename P::Position& second, bool tally) {
+  const Vector<double> r1 = separation<P>(terms, first, i), r2 = separation<P>(terms, second, i);
+  const AngleForces f = angle_forces(law, r1, r2);
+  const Vector<double> f1 = combined(f.on_first, r1, f.shared, r2),
+                       f2 = combined(f.on_second, r2, f.shared, r1);
+  sum.force = {sum.force.x - (f1.x + f2.x), sum.force.y - (f1.y + f2.y),
+               sum.force.z - (f1.z + f2.z)};
+  if (!tally) return;
+  sum.angles.energy += 2 * f.energy;
+  const double virial[6] = {fused(r1.x, f1.x, r2.x * f2.x), fused(r1.y, f1.y, r2.y * f2.y),
+                            fused(r1.z, f1.z, r2.z * f2.z), fused(r1.x, f1.y, r2.x * f2.y),
+                            fused(r1.x, f1.z, r2.x * f2.z), fused(r1.y, f1.z, r2.y * f2.z)};
+  for (int a = 0; a < 6; ++a) sum.angles.virial[a] = fused(2.0, virial[a], sum.angles.virial[a]);
+}
+
+// All terms of particle i: entries from first to before last, of which kind(k) is the kind and
+// place(k) the position of the partner.
+template <class P, class Kind, class Place>
+MM_HD BondedSum bonded_sum(const BondedTerms& terms, const typename P::Position& i, int first,
+                           int last, bool tally, const Kind& kind, const Place& place) {
+  BondedSum sum;
+  for (int k = first; k < last; ++k) {
+    const int role = kind(k) & ~kBondedType, type = kind(k) & kBondedType;
+    if (role == 0) {
+      add_bond_term<P>(sum, terms, terms.bonds[type], i, place(k), tally);
+    } else {
+      if (role == kAngleCenter)
+        add_angle_center<P>(sum, terms, terms.angles[type], i, place(k), place(k + 1), tally);
+      else
+        add_angle_end<P>(sum, terms, terms.angles[type], i, place(k), place(k + 1));
+      ++k;
+    }
+  }
+  return sum;
+}
+
+}  // namespace manymove::dpd

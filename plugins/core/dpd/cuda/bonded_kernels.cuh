@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The kernel that sums bonds and angles before a step, for decks that have more than harmonic
+// bonds.
+#pragma once
+
+#include <algorithm>
+
+#include "../../runtime/device.cuh"
+#include "../bonded_terms.h"
+#include "step_constants.cuh"
+
+namespace manymove::dpd {
+
+// The largest tags of the particles with such FENE bonds.
+struct StretchReport {
+  unsigned stretched, broken;
+};
+
+template <class P>
+struct BondedStep {
+  int count;
+  long long number;
+  Watch watch;
+  BondedTerms terms;
+  Bonds bonds;
+  const typename P::Position* position;
+  const typename P::Velocity* velocity;
+  Vector<typename P::Real>* added;  // sums of the particles, as Step::added
+  double* partial;                  // [blocks][kTallies], of bonds and of angles, if `reading`
+  StretchReport* stretch;
+};
+
+// One thread per particle from `first` on.
+template <class P, bool reading>
+__global__ void bonded_kernel(const BondedStep<P> s, int first) {
+  using Real = typename P::Real;
+  const int i = first + static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const bool here = i < s.count && !stale(s.watch, s.number);
+  BondedSum sum;
+  if (here) {
+    const int2 range = s.bonds.range[i];
+    sum = bonded_sum<P>(
+        s.terms, s.position[i], range.x, range.y, reading, [&](int k) { return s.bonds.type[k]; },
+        [&](int k) { return s.position[s.bonds.index[k]]; });
+    s.added[i] = {static_cast<Real>(sum.force.x), static_cast<Real>(sum.force.y),
+                  static_cast<Real>(sum.force.z)};
+    if (sum.stretch >= kStretched) atomicMax(&s.stretch->stretched, s.velocity[i].tag);
+    if (sum.stretch == kBroken) atomicMax(&s.stretch->broken, s.velocity[i].tag);
+  }
+  if constexpr (reading) {
+    double value[kTallies] = {0.5 * sum.bonds.energy};
+    value[7] = 0.5 * sum.angles.energy;
+    for (int a = 0; a < 6; ++a) {
+      value[1 + a] = 0.5 * sum.bonds.virial[a];
+      value[8 + a] = 0.5 * sum.angles.virial[a];
+    }
+    add_over_block(value, static_cast<int>(blockDim.x / 32),
+                   s.partial + static_cast<std::size_t>(blockIdx.x) * kTallies);
+  }
+}
+
+// Sums of bonds and angles of the particles of one engine. They need the bonds of Step::bonds, and
+// take their place there.
+template <class P>
+class BondedSums {
+ public:
+  BondedSums(const Settings& settings, cudaStream_t stream)
+      : wanted_(has_bonded_terms(settings)),
+        bonds_(on_device(bonded_laws_of(settings.bonds), stream)),
+        angles_(on_device(bonded_laws_of(settings.angles), stream)),
+        terms_(bonded_terms_of<P>(settings.box, bonds_.data(), angles_.data())),
+        stretch_(1),
+        total_(kTallies) {}
+
+  bool wanted() const { return wanted_; }
+
+  // Room for so many particles, in blocks of at least `block` of them.
+  void reserve(std::size_t particles, std::size_t block) {
+    if (!wanted_ || particles <= added_.size()) return;
+    added_ = DeviceBuffer<Vector<typename P::Real>>(particles);
+    partial_ = DeviceBuffer<double>((particles / block + 3) * kTallies);
+  }
+
+  // At the beginning of an advance().
+  void forget(cudaStream_t stream) {
+    if (wanted_) stretch_.clear(stream);
+  }
+
+  // Launches the sums of particles from `first`, a multiple of `block`, to before step.count, and
+  // lets the step take them.
+  void launch(Step<P>& step, int first, int block, bool reading, cudaStream_t stream) const {
+    if (!wanted_ || !step.bonds.range || first >= step.count) return;
+    const BondedStep<P> s{step.count,
+                          step.number,
+                          step.watch,
+                          terms_,
+                          step.bonds,
+                          step.position,
+                          step.velocity,
+                          added_.data(),
+                          partial_.data() + static_cast<std::size_t>(first / block) * kTallies,
+                          stretch_.data()};
+    const auto kernel = reading ? &bonded_kernel<P, true> : &bonded_kernel<P, false>;
+    kernel<<<blocks_for(step.count - first, block), block, 0, stream>>>(s, first);
+    check_launch();
+    step.bonds = {};
+    step.added = added_.data();
+  }
+
+  // What the last step of an advance() found. wait() waits for what is in the stream.
+  template <class Wait>
+  void add_to(Tally& tally, int blocks, cudaStream_t stream, const Wait& wait) const {
+    const Tally sums = tally_of(blocks, partial_.data(), total_, stream, wait);
+    tally.bond_energy = sums.pair_energy;
+    tally.angle_energy = sums.bond_energy;
+    std::copy_n(sums.pair_virial, 6, tally.bond_virial);
+    std::copy_n(sums.bond_virial, 6, tally.angle_virial);
+  }
+  template <class Wait>
+  StretchReport stretch(cudaStream_t stream, const Wait& wait) const {
+    StretchReport report{};
+    if (!wanted_) return report;
+    copy_out(&report, stretch_.data(), sizeof report, stream);
+    wait();
+    return report;
+  }
+
+ private:
+  const bool wanted_;
+  const DeviceBuffer<BondedLaw> bonds_, angles_;
+  const BondedTerms terms_;
+  DeviceBuffer<StretchReport> stretch_;
+  const DeviceBuffer<double> total_;
+  DeviceBuffer<Vector<typename P::Real>> added_;
+  DeviceBuffer<double> partial_;
+};
+
+}  // namespace manymove::dpd

@@ -1,0 +1,207 @@
+"""LAMMPS' own bonds and angles in the engine of `run_style manymove/verlet`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from dpd_chains import ANGLES, STYLES, chain_data, chains
+from dpd_decks import (
+    END,
+    STAYS,
+    TOLERANCE,
+    assert_close,
+    assert_same_steps,
+    assert_stays,
+    one_type,
+    pick,
+    resident,
+    state,
+)
+from lammps_host import THERMO, needs_lammps, run_lammps
+from machine import on_gpu
+
+pytestmark = needs_lammps
+
+KINDS = [
+    ("harmonic", "harmonic"),
+    ("harmonic", "cosine"),
+    ("harmonic", "zero"),
+    ("fene", "zero"),
+    ("fene", "harmonic"),
+    ("zero", "cosine"),
+    ("zero", "zero"),
+]
+BONDED = THERMO.replace("press", "press ebond eangle")
+
+
+@pytest.mark.parametrize(("bond", "angle"), KINDS[:-1])
+def test_forces_energies_and_stresses_are_those_of_lammps(bond, angle, device, tmp_path):
+    # Nothing else acts, and a step is so short that nobody moves by more than rounding.
+    deck = chains(chain_data(tmp_path), bond, angle, law="0.0 0.0").replace("0.005", "1e-15")
+    end = BONDED + "thermo 1\nrun 1\n" + END
+    host = run_lammps(deck + end, tmp_path)
+    ours = run_lammps(deck + resident(device) + end, tmp_path)
+    assert_stays(ours)
+    assert_close(pick(ours, "fx", "fy", "fz"), pick(host, "fx", "fy", "fz"), 5e-14)
+    for name in ("E_bond", "E_angle", "Pxx", "Pyy", "Pzz", "Pxy", "Pxz", "Pyz"):
+        expected = host.thermo()[name]
+        assert ours.thermo()[name] == pytest.approx(expected, rel=1e-12, abs=1e-12), name
+
+
+@pytest.mark.parametrize("precision", ["double", "mixed"])
+@pytest.mark.parametrize(("bond", "angle"), KINDS)
+def test_a_few_steps_are_those_of_the_host(bond, angle, precision, device, tmp_path):
+    deck = chains(chain_data(tmp_path), bond, angle).replace("double", precision)
+    end = BONDED + "thermo 3\nrun 6\n" + END
+    host = run_lammps(deck + end, tmp_path)
+    ours = run_lammps(deck + resident(device) + end, tmp_path)
+    assert_stays(ours)
+    assert_same_steps(ours, host, TOLERANCE[precision])
+
+
+@pytest.mark.parametrize("newton", ["on", "off"])
+@pytest.mark.parametrize("processors", ["2 1 1", "2 2 1"])
+@pytest.mark.parametrize(("bond", "angle"), [("fene", "harmonic"), ("harmonic", "cosine")])
+def test_bonds_and_angles_on_several_ranks(bond, angle, processors, newton, device, tmp_path):
+    ranks = int(np.prod([int(n) for n in processors.split()]))
+    data = chain_data(tmp_path)
+    shear = "velocity all ramp vx -4 4 y 0 7 sum yes\ntimestep 0.002\n"
+    end = resident(device) + shear + BONDED + "thermo 15\nrun 30\n" + END
+    one = run_lammps(chains(data, bond, angle) + end, tmp_path)
+    before = f"newton {newton}\nprocessors {processors}"
+    many = run_lammps(chains(data, bond, angle, before=before) + end, tmp_path, ranks=ranks)
+    assert STAYS in many.output
+    assert_close(state(many), state(one), 1e-8)
+    for name in ("E_bond", "E_angle", "Press", "Pxy"):
+        assert many.thermo()[name] == pytest.approx(one.thermo()[name], rel=1e-8), name
+
+
+@pytest.mark.parametrize("factors", ["0 0 0", "0 0.3 0.7", "0.5 0 1", "1 1 0.2"])
+def test_special_bonds_with_angles(factors, device, tmp_path):
+    deck = chains(chain_data(tmp_path), special=f"special_bonds lj {factors}")
+    end = BONDED + "thermo 3\nrun 6\n" + END
+    host = run_lammps(deck + end, tmp_path)
+    ours = run_lammps(deck + resident(device) + end, tmp_path)
+    assert_stays(ours)
+    assert_same_steps(ours, host, 1e-10)
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_the_number_of_threads_does_not_change_a_bit(threads, tmp_path):
+    deck = chains(chain_data(tmp_path), "fene", "harmonic")
+    one, many = (
+        run_lammps(deck + resident("cpu", f"threads {n}") + BONDED + "run 20\n" + END, tmp_path)
+        for n in (1, threads)
+    )
+    assert (state(many) == state(one)).all()
+    for name in ("E_bond", "E_angle", "Press"):
+        assert (many.thermo()[name] == one.thermo()[name]).all()
+
+
+def test_looking_does_not_change_the_trajectory(device, tmp_path):
+    deck = chains(chain_data(tmp_path), "fene", "cosine") + resident(device)
+    stress = "compute s all stress/atom NULL\ndump s all custom 5 s id c_s[1] c_s[4]\n"
+    runs = [
+        run_lammps(deck + more + "run 40\n" + END, tmp_path) for more in ("", "thermo 1\n", stress)
+    ]
+    for run in runs[1:]:
+        assert (state(run) == state(runs[0])).all()
+
+
+def test_stresses_of_particles_sum_to_the_pressure(device, tmp_path):
+    # They are computed by LAMMPS' styles, the pressure by the engine.
+    deck = chains(chain_data(tmp_path)) + resident(device)
+    deck += "compute s all stress/atom NULL virial\ncompute sum all reduce sum c_s[1] c_s[5]\n"
+    deck += (
+        "compute v all pressure NULL virial\nthermo_style custom step c_v[1] c_v[5] c_sum[*] vol\n"
+    )
+    deck += "thermo_modify format float %.16g norm no\nthermo 5\nrun 10\n"
+    run = run_lammps(deck, tmp_path)
+    assert_stays(run)
+    table = run.thermo()
+    for pressure, stress in (("c_v[1]", "c_sum[1]"), ("c_v[5]", "c_sum[2]")):
+        expected = -table[stress] / table["Volume"]
+        assert table[pressure] == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+def test_restart_continues(device, tmp_path):
+    deck = chains(chain_data(tmp_path), "fene", "harmonic") + resident(device) + BONDED
+    whole = run_lammps(deck + "restart 8 half\nrun 16\n", tmp_path)
+    resumed = run_lammps(
+        f"read_restart {whole.directory / 'half'}.8\ncomm_modify vel yes\n"
+        f"special_bonds lj 0 0.5 1\n{resident(device)}{BONDED}fix nve all nve\nrun 8\n{END}",
+        tmp_path,
+    )
+    again = run_lammps(deck + "run 8\nrun 8\n" + END, tmp_path)
+    assert_stays(resumed)
+    assert_close(state(resumed), state(again), 1e-9)
+
+
+PAIR = one_type(
+    "create_atoms 1 single 3.0 4 4\ncreate_atoms 1 single LENGTH 4 4",
+    before="atom_style bond",
+    bonds="bond/types 1 extra/bond/per/atom 1 extra/special/per/atom 2",
+    law="0.0 0.0",
+    skin=3.0,
+    timestep=1e-9,
+)
+PAIR += "bond_style fene\nbond_coeff 1 30.0 1.0 1.0 0.5\nspecial_bonds lj 0 1 1\n"
+PAIR += "create_bonds single/bond 1 1 2\n"
+
+
+def test_a_stretched_fene_bond_is_a_warning(device, tmp_path):
+    # 0.1 is the least argument of the logarithm.
+    deck = PAIR.replace("LENGTH", "4.2") + THERMO
+    host = run_lammps(deck + "run 3\n" + END, tmp_path)
+    ours = run_lammps(deck + resident(device) + "run 3\n" + END, tmp_path)
+    assert "manymove/verlet: FENE bond too long before step 3: a bond of atom 2" in ours.output
+    assert_close(state(ours), state(host), 1e-13)
+    assert abs(pick(ours, "fx")).max() == pytest.approx(1.2 * 30 / 0.1)
+
+
+def test_a_broken_fene_bond_is_an_error(device, tmp_path):
+    deck = PAIR.replace("LENGTH", "4.9").replace("timestep 1e-09", "timestep 0.01")
+    deck += "set atom 2 vx 20\n" + resident(device)
+    run = run_lammps(deck + "run 10\n", tmp_path, fails=True)
+    assert "bad FENE bond: a bond of particle 2 was longer than twice" in run.output
+
+
+def test_an_angle_beyond_the_reach_of_a_rank_is_an_error(device, tmp_path):
+    data = chain_data(tmp_path, chains=40)
+    text = chains(data, before="processors 4 1 1\ncomm_modify cutoff 3.4")
+    text += "displace_atoms all ramp x 0.0 100.0 x 0 7\n"
+    text += resident(device) + "run 20\n"
+    run = run_lammps(text, tmp_path, ranks=4, fails=True)
+    assert "missing at step" in run.output or "its partner is missing" in run.output
+
+
+OTHERS = {
+    "bond_style morse\nbond_coeff * 5.0 2.0 0.5": "bond_style morse",
+    "angle_style cosine/squared\nangle_coeff * 5.0 120.0": "angle_style cosine/squared",
+}
+
+
+@pytest.mark.parametrize("commands", OTHERS, ids=OTHERS.get)
+def test_other_styles_are_named(commands, tmp_path):
+    deck = chains(chain_data(tmp_path)) + commands + "\n" + resident("cpu")
+    output = run_lammps(deck + "run 2\n", tmp_path).output
+    assert f"on the device: {OTHERS[commands]}. Pair forces are computed on cpu" in output
+
+
+@on_gpu
+@pytest.mark.parametrize(("bond", "angle"), KINDS[:-1])
+def test_cpu_and_gpu_give_the_same_bits(bond, angle, tmp_path):
+    deck = chains(chain_data(tmp_path), bond, angle) + BONDED
+    cpu, cuda = (
+        run_lammps(deck + resident(device) + "run 300\n" + END, tmp_path)
+        for device in ("cpu", "cuda")
+    )
+    assert_stays(cuda)
+    assert (state(cuda) == state(cpu)).all()
+    for name in ("E_bond", "E_angle", "Pxx", "Pxy"):
+        assert cuda.thermo()[name] == pytest.approx(cpu.thermo()[name], rel=1e-11, abs=1e-11)
+
+
+def test_styles_of_this_page_exist():
+    assert {bond for bond, _ in KINDS} == set(STYLES)
+    assert {angle for _, angle in KINDS} == set(ANGLES)

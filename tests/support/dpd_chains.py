@@ -1,0 +1,106 @@
+"""Decks with chains in a DPD fluid, in the manner of LAMMPS' examples: bonds and angles of LAMMPS'
+own styles, charges, and everything that fixes of such decks do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+BOX = 7.0
+
+
+def chain_data(
+    folder: Path, chains: int = 60, beads: int = 5, fluid: int = 600, charged: bool = False
+) -> Path:
+    """A data file of random walks with bonds and angles of two types, and single particles.
+
+    Args:
+        folder: where it is written.
+        chains: number of chains.
+        beads: particles of each chain; bonds of 0.5 with random directions.
+        fluid: number of single particles.
+        charged: whether there are charges 1 and -1, which cancel (atom_style full).
+    """
+    random = np.random.default_rng(5)
+    places, types, molecules, bonds, angles = [], [], [], [], []
+    for chain in range(chains):
+        place = random.uniform(0, BOX, 3)
+        for bead in range(beads):
+            places.append(place)
+            types.append(1 if bead < 2 else 2)
+            molecules.append(chain + 1)
+            atom = len(places)
+            if bead >= 1:
+                bonds.append((1 + bead % 2, atom - 1, atom))
+            if bead >= 2:
+                angles.append((1 + bead % 2, atom - 2, atom - 1, atom))
+            step = random.normal(size=3)
+            place = place + 0.5 * step / np.linalg.norm(step)
+    for _ in range(fluid):
+        places.append(random.uniform(0, BOX, 3))
+        types.append(1)
+        molecules.append(0)
+    velocities = random.normal(size=(len(places), 3))
+    velocities -= velocities.mean(axis=0)
+    charges = np.zeros(len(places))
+    charges[:200] = np.tile([1.0, -1.0], 100)
+    lines = ["chains", "", f"{len(places)} atoms", "2 atom types"]
+    lines += [f"{len(bonds)} bonds", "2 bond types", f"{len(angles)} angles", "2 angle types"]
+    lines += [f"0 {BOX} {a}lo {a}hi" for a in "xyz"] + ["", "Masses", "", "1 1.0", "2 2.0"]
+    lines += ["", f"Atoms # {'full' if charged else 'angle'}", ""]
+    for k, place in enumerate(places):
+        image = np.floor(place / BOX)
+        x, y, z = place - image * BOX
+        charge = f"{charges[k]} " if charged else ""
+        lines.append(
+            f"{k + 1} {molecules[k]} {types[k]} {charge}{x:.17g} {y:.17g} {z:.17g} "
+            + " ".join(str(int(n)) for n in image)
+        )
+    lines += ["", "Velocities", ""]
+    lines += [f"{k + 1} {v[0]:.17g} {v[1]:.17g} {v[2]:.17g}" for k, v in enumerate(velocities)]
+    for name, rows in (("Bonds", bonds), ("Angles", angles)):
+        lines += ["", name, ""]
+        lines += [f"{k + 1} " + " ".join(map(str, row)) for k, row in enumerate(rows)]
+    file = folder / ("charged.data" if charged else "chains.data")
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+STYLES = {
+    "harmonic": "bond_style harmonic\nbond_coeff 1 20.0 0.5\nbond_coeff 2 40.0 0.6\n",
+    "fene": "bond_style fene\nbond_coeff 1 20.0 1.2 1.0 0.4\nbond_coeff 2 15.0 1.5 0.8 0.6\n",
+    "zero": "bond_style zero\nbond_coeff * 0.5\n",
+}
+ANGLES = {
+    "harmonic": "angle_style harmonic\nangle_coeff 1 6.0 180.0\nangle_coeff 2 5.0 120.0\n",
+    "cosine": "angle_style cosine\nangle_coeff 1 5.0\nangle_coeff 2 3.0\n",
+    "zero": "angle_style zero\nangle_coeff * 90.0\n",
+}
+
+
+def chains(
+    data: Path,
+    bond: str = "harmonic",
+    angle: str = "harmonic",
+    pair: str = "manymove/dpd 1.0 1.0 4711 precision double",
+    law: str = "25.0 4.5",
+    before: str = "",
+    special: str = "special_bonds lj 0.0 0.5 1.0",
+) -> str:
+    """The deck of such a file, with fix nve."""
+    style = "full" if data.name.startswith("charged") else "angle"
+    return f"""
+units lj
+atom_style {style}
+comm_modify vel yes
+{before}
+{special}
+read_data {data}
+{STYLES[bond]}{ANGLES[angle]}
+neighbor 0.5 bin
+pair_style {pair}
+pair_coeff * * {law}
+timestep 0.005
+fix nve all nve
+"""
