@@ -34,6 +34,9 @@ struct Parameters {
   bool periodic = false;
   double radius = 0;          // of the spherical cell, within which the centers of the ions stay
   double box[3] = {0, 0, 0};  // edges of the periodic box, centered on the origin
+  // Ewald's energy, with a conductor around the images of the periodic box, in place of that of
+  // nearest images. The longest edge is at most about twice the shortest.
+  bool ewald = false;
   double bjerrum_length = 0;
   double max_displacement = 0;    // moves are uniform in a cube of twice this edge
   double short_displacement = 0;  // the same for a share of the moves
@@ -106,7 +109,8 @@ class MANYMOVE_API Engine {
   virtual std::size_t particles() const = 0;
   // Energy since the start, in kT, as the decisions saw it.
   virtual double energy_change() const = 0;
-  // The energy in kT from all pairs, in float64 whatever the precision of the moves.
+  // The energy in kT from all pairs, in float64 whatever the precision of the moves; Ewald's with
+  // that of each ion and its own images.
   virtual double energy() const = 0;
   // [N][3], in the order of the input.
   virtual void positions(double* xyz) const = 0;

@@ -8,20 +8,29 @@
 // add up in any order to the same sum. So every schedule makes the same decisions.
 #pragma once
 
+#include <type_traits>
+
 #include "../runtime/fingerprint.h"
 #include "../runtime/macros.h"
 #include "../runtime/philox.h"
 #include "engine.h"
+#include "ewald.h"
 
 namespace manymove::coulomb {
+
+// Where the ions live: within a sphere, or in a periodic box with the potential 1 / r of nearest
+// images or with Ewald's.
+enum class Space { cell, nearest, ewald };
 
 inline constexpr float kHalf =
     8388608.0f;  // radius of the cell, or half its longest edge, in units
 
 struct Rules {
-  bool periodic;
+  Space space;
+  bool periodic;              // space is not `cell`
   float extent[3];            // edges of the periodic box in units, even
   float inverse[3];           // 1 / extent
+  double two_over_extent[3];
   double wall2;               // squared radius of the spherical cell, in units
   double magic;               // 1.5 * 2^(52-k): adding it rounds to a multiple of 2^-k
   double strength;            // kT of two unit charges at potential 2^-k
@@ -32,7 +41,29 @@ struct Rules {
   int cells[3];               // of the search for overlaps
   float cells_per_unit[3];
   PhiloxKey key;
+  SmoothRest<double> rest;  // of Ewald's potential
+  SmoothRest<float> rest_single;
 };
+
+// The coefficients are in memory of the engine.
+inline void use_rest(Rules& r, const EwaldBox& box, const double* coefficients,
+                     const float* coefficients_single) {
+  r.rest = {coefficients, box.degree, box.cubic};
+  r.rest_single = {coefficients_single, box.degree_single, box.cubic};
+}
+
+// What is compiled once per space: task(std::integral_constant<Space, ...>).
+template <class Task>
+auto for_space(const Rules& r, const Task& task) {
+  switch (r.space) {
+    case Space::nearest:
+      return task(std::integral_constant<Space, Space::nearest>{});
+    case Space::ewald:
+      return task(std::integral_constant<Space, Space::ewald>{});
+    default:
+      return task(std::integral_constant<Space, Space::cell>{});
+  }
+}
 
 struct alignas(16) Site {
   float x, y, z, charge;
@@ -89,21 +120,76 @@ MM_HD V nearest(V d, S extent, S inverse) {
   return fused(constant<V>(-extent), whole, d);
 }
 
-// Squared distance of nearest images if Periodic.
-template <bool Periodic, class S, class V>
-MM_HD V squared(const Rules& r, V dx, V dy, V dz) {
-  if constexpr (Periodic) {
+// From one ion to another, by the nearest image in a periodic box.
+template <class V>
+struct Separation {
+  V x, y, z, squared;
+};
+template <Space B, class S, class V>
+MM_HD Separation<V> separation(const Rules& r, V dx, V dy, V dz) {
+  if constexpr (B != Space::cell) {
     dx = nearest<S>(dx, r.extent[0], r.inverse[0]);
     dy = nearest<S>(dy, r.extent[1], r.inverse[1]);
     dz = nearest<S>(dz, r.extent[2], r.inverse[2]);
   }
-  return fused(dz, dz, fused(dy, dy, dx * dx));
+  return {dx, dy, dz, fused(dz, dz, fused(dy, dy, dx * dx))};
+}
+template <Space B>
+MM_HD Separation<double> separation(const Rules& r, double x, double y, double z,
+                                    const Site& other) {
+  return separation<B, double>(r, x - other.x, y - other.y, z - other.z);
 }
 
 // Exact, in float64.
 MM_HD double squared_distance(const Rules& r, double x, double y, double z, const Site& other) {
-  const double dx = x - other.x, dy = y - other.y, dz = z - other.z;
-  return r.periodic ? squared<true, double>(r, dx, dy, dz) : squared<false, double>(r, dx, dy, dz);
+  return r.periodic ? separation<Space::nearest>(r, x, y, z, other).squared
+                    : separation<Space::cell>(r, x, y, z, other).squared;
+}
+
+template <class S, class V>
+MM_HD V inverse_root_in(V a) {
+  if constexpr (std::is_same_v<S, double>)
+    return inverse_root(a);
+  else
+    return inverse_root_single(a);
+}
+// A component of the nearest image's difference, from -1 at the nearest image to 0 at the center.
+template <class S, class V>
+MM_HD V from_center(const Rules& r, int axis, V a) {
+  return fused(a, constant<V>(static_cast<S>(r.two_over_extent[axis])), constant<V>(S{-1}));
+}
+
+// Ewald's potential: eight images, the nearest first, and the rest.
+template <class S, class V>
+MM_HD V ewald_potential(const Rules& r, const SmoothRest<S>& rest, const Separation<V>& d) {
+  const V x = abs_of(d.x), y = abs_of(d.y), z = abs_of(d.z);
+  const V far_x = constant<V>(S{r.extent[0]}) - x, far_y = constant<V>(S{r.extent[1]}) - y,
+          far_z = constant<V>(S{r.extent[2]}) - z;
+  const V x2 = x * x, far_x2 = far_x * far_x, y2 = y * y, far_y2 = far_y * far_y;
+  const V xy[4] = {x2 + y2, far_x2 + y2, x2 + far_y2, far_x2 + far_y2};
+  V sum = inverse_root_in<S>(d.squared);
+  MM_UNROLL
+  for (int k = 1; k < 4; ++k) sum = sum + inverse_root_in<S>(fused(z, z, xy[k]));
+  MM_UNROLL
+  for (int k = 0; k < 4; ++k) sum = sum + inverse_root_in<S>(fused(far_z, far_z, xy[k]));
+  const V u = from_center<S>(r, 0, x), v = from_center<S>(r, 1, y), w = from_center<S>(r, 2, z);
+  return sum + evaluate(rest, u * u, v * v, w * w);
+}
+
+// Potential of a unit charge.
+template <Space B, class V>
+MM_HD V unit_potential(const Rules& r, const Separation<V>& d) {
+  if constexpr (B == Space::ewald)
+    return ewald_potential(r, r.rest, d);
+  else
+    return inverse_root(d.squared);
+}
+template <Space B, class V>
+MM_HD V unit_potential_single(const Rules& r, const Separation<V>& d) {
+  if constexpr (B == Space::ewald)
+    return ewald_potential(r, r.rest_single, d);
+  else
+    return inverse_root_single(d.squared);
 }
 
 MM_HD bool too_close(double distance2, double radius_i, double radius_j) {
@@ -111,10 +197,11 @@ MM_HD bool too_close(double distance2, double radius_i, double radius_j) {
   return distance2 < contact * contact;
 }
 
-// q / r as a float64 whose low bits are the rounded integer (plus those of the magic number).
+// A charge's potential as a float64 whose low bits are the rounded integer (plus those of the magic
+// number).
 template <class D>
-MM_HD D fixed_term(D charge, D distance2, D magic) {
-  return fused(charge, inverse_root(distance2), magic);
+MM_HD D fixed_term(D charge, D potential, D magic) {
+  return fused(charge, potential, magic);
 }
 
 // Sums wrap around without harm: those of positions that overlap may, and are not used.
@@ -130,13 +217,16 @@ MM_HD std::int64_t to_fixed(float sum, double magic) {
   return static_cast<std::int64_t>(bits_of(static_cast<double>(sum) + magic) - bits_of(magic));
 }
 
-// Potential of one ion at distance2, as an integer.
-MM_HD std::int64_t potential_term(const Rules& r, double charge, double distance2) {
-  return static_cast<std::int64_t>(bits_of(fixed_term(charge, distance2, r.magic)) -
-                                   bits_of(r.magic));
+// Potential of an ion of this charge, as an integer.
+template <Space B>
+MM_HD std::int64_t potential_term(const Rules& r, double charge, const Separation<double>& d) {
+  return static_cast<std::int64_t>(
+      bits_of(fixed_term(charge, unit_potential<B>(r, d), r.magic)) - bits_of(r.magic));
 }
-MM_HD std::int64_t potential_term_single(const Rules& r, float charge, float distance2) {
-  return to_fixed(charge * inverse_root_single(distance2), r.magic);
+template <Space B>
+MM_HD std::int64_t potential_term_single(const Rules& r, float charge,
+                                         const Separation<float>& d) {
+  return to_fixed(charge * unit_potential_single<B>(r, d), r.magic);
 }
 
 // ln(a) for a normal number 0 < a < 1, from IEEE operations alone: 2 artanh((m - 1) / (m + 1)), to

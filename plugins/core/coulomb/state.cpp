@@ -28,6 +28,8 @@ void choose_units(State& s) {
   const Parameters& p = s.parameters;
   Rules& r = s.rules;
   r.periodic = p.periodic;
+  r.space = p.ewald ? Space::ewald : p.periodic ? Space::nearest : Space::cell;
+  if (p.ewald && !p.periodic) refuse("Ewald's energy needs a periodic box");
   if (!p.periodic) {
     require_positive("radius", p.radius);
     s.unit = p.radius / kHalf;
@@ -45,8 +47,14 @@ void choose_units(State& s) {
       s.axis_unit[a] = p.box[a] / static_cast<double>(r.extent[a]);
     }
   }
-  for (int a = 0; a < 3; ++a) r.inverse[a] = 1 / r.extent[a];
+  for (int a = 0; a < 3; ++a) {
+    r.inverse[a] = 1 / r.extent[a];
+    r.two_over_extent[a] = 2 / static_cast<double>(r.extent[a]);
+  }
   r.wall2 = static_cast<double>(kHalf) * kHalf;
+  if (!p.ewald) return;
+  s.ewald = make_ewald_box(r.extent);
+  use_rest(r, *s.ewald, s.ewald->coefficients.data(), s.ewald->coefficients_single.data());
 }
 
 // A displacement as a number of units.
@@ -79,10 +87,13 @@ void choose_moves(State& s) {
 
 // Resolution of the integer potentials: 2^-46 of the term at contact, unless the sum over all ions,
 // packed as densely as can be, needs more room in 63 bits. That sum is at most
-// 2.75 N^(2/3) q / sigma: a ball of N spheres packed at 0.74, seen from its center.
+// 2.75 N^(2/3) q / sigma: a ball of N spheres packed at 0.74, seen from its center; Ewald's images
+// and background add at most N q times what is left of psi without 1 / r.
 void choose_resolution(State& s, double charge, double contact) {
   require_positive("bjerrum_length", s.parameters.bjerrum_length);
-  const double sum = std::log2(2.75) + std::log2(static_cast<double>(s.sites.size())) * 2 / 3;
+  const double n = static_cast<double>(s.sites.size());
+  double sum = std::log2(2.75) + std::log2(n) * 2 / 3;
+  if (s.ewald) sum += std::log2(1 + std::cbrt(n) / 2.75 * s.ewald->largest * contact);
   const int bits = static_cast<int>(std::min(46.0, std::floor(61.5 - sum)));
   const int k = bits - static_cast<int>(std::ceil(std::log2(charge / contact)));
   s.rules.magic = std::ldexp(1.5, 52 - k);
@@ -233,6 +244,12 @@ State begun(const Ions& ions, const Parameters& parameters) {
   read_ions(s, ions);
   choose_moves(s);
   s.counters.sweeps = parameters.first_sweep;
+  if (s.ewald) {
+    double squares = 0;
+    for (const Site& ion : s.sites) squares += double{ion.charge} * ion.charge;
+    s.self_energy =
+        parameters.bjerrum_length / s.unit * s.ewald->at_origin * squares / 2;
+  }
   return s;
 }
 

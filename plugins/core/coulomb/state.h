@@ -12,6 +12,8 @@ struct State {
   Rules rules{};
   double unit = 0;             // length of one integer unit
   double axis_unit[3] = {};    // the same along each axis of a box, to 2^-24
+  std::shared_ptr<const EwaldBox> ewald;
+  double self_energy = 0;      // in kT, of the ions with their own images
   std::vector<Site> sites;     // where the ions are
   std::vector<double> radius;  // in units
   std::vector<std::int32_t> species;

@@ -96,6 +96,13 @@ MM_HD float abs_of(float a) {
   return __builtin_fabsf(a);
 #endif
 }
+MM_HD double abs_of(double a) {
+#if defined(__CUDA_ARCH__)
+  return fabs(a);
+#else
+  return __builtin_fabs(a);
+#endif
+}
 MM_HD float select(bool mask, float a, float b) { return mask ? a : b; }
 
 // One rounding each, the same everywhere.

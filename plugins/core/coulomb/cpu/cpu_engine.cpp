@@ -76,7 +76,7 @@ class CpuEngine final : public Engine {
     });
     __int128 total = 0;
     for (const __int128 part : parts) total += part;
-    return static_cast<double>(total) * state_.rules.strength / 2;
+    return static_cast<double>(total) * state_.rules.strength / 2 + state_.self_energy;
   }
 
   void positions(double* xyz) const override { export_positions(state_, xyz); }
@@ -178,15 +178,21 @@ class CpuEngine final : public Engine {
       for (std::size_t j = 0; j < n; ++j) {
         if (j == i) continue;
         const Site& other = state_.sites[j];
-        const double now = squared_distance(r, to.x, to.y, to.z, other),
-                     before = squared_distance(r, from.x, from.y, from.z, other);
+        const double now = squared_distance(r, to.x, to.y, to.z, other);
         overlap = overlap || too_close(now, state_.radius[i], state_.radius[j]);
-        const auto term = [&](double distance2) {
-          return state_.parameters.double_precision
-                     ? potential_term(r, other.charge, distance2)
-                     : potential_term_single(r, other.charge, static_cast<float>(distance2));
+        const auto term = [&](const Site& at) {
+          return for_space(r, [&](auto space) {
+            const auto d = separation<space()>(r, at.x, at.y, at.z, other);
+            if (state_.parameters.double_precision)
+              return potential_term<space()>(r, other.charge, d);
+            const auto in_single = [](double a) { return static_cast<float>(a); };
+            return potential_term_single<space()>(
+                r, other.charge,
+                Separation<float>{in_single(d.x), in_single(d.y), in_single(d.z),
+                                  in_single(d.squared)});
+          });
         };
-        change = wrapping_sum(change, wrapping_difference(term(now), term(before)));
+        change = wrapping_sum(change, wrapping_difference(term(to), term(from)));
       }
       ++evaluated_this_;
       if (!overlap && decide(i, change)) {

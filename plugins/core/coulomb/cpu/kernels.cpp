@@ -19,7 +19,7 @@ MM_HD DoubleLanes load_wide(const float* p) { return widened(load<HalfLanes>(p))
 
 // What one trial sees, partners in the lanes; the last vector is filled up with ions without
 // charge.
-template <bool Periodic>
+template <Space B>
 std::int64_t change_double(const Rules& r, const Partners& g, std::size_t begin, std::size_t end,
                            const Site& from, const Site& to, double& least) {
   const DoubleLanes magic = constant<DoubleLanes>(r.magic);
@@ -28,12 +28,13 @@ std::int64_t change_double(const Rules& r, const Partners& g, std::size_t begin,
   for (std::size_t j = begin; j + kDoubles <= end; j += kDoubles) {
     const DoubleLanes gx = load_wide(g.x + j), gy = load_wide(g.y + j), gz = load_wide(g.z + j),
                       charge = load_wide(g.charge + j);
-    const DoubleLanes now =
-        squared<Periodic, double>(r, double{to.x} - gx, double{to.y} - gy, double{to.z} - gz);
-    const DoubleLanes before =
-        squared<Periodic, double>(r, double{from.x} - gx, double{from.y} - gy, double{from.z} - gz);
-    near = min_of(near, now);
-    sum += bits_of(fixed_term(charge, now, magic)) - bits_of(fixed_term(charge, before, magic));
+    const auto now =
+        separation<B, double>(r, double{to.x} - gx, double{to.y} - gy, double{to.z} - gz);
+    const auto before =
+        separation<B, double>(r, double{from.x} - gx, double{from.y} - gy, double{from.z} - gz);
+    near = min_of(near, now.squared);
+    sum += bits_of(fixed_term(charge, unit_potential<B>(r, now), magic)) -
+           bits_of(fixed_term(charge, unit_potential<B>(r, before), magic));
   }
   std::uint64_t total = 0;
   for (int lane = 0; lane < kDoubles; ++lane) {
@@ -42,11 +43,11 @@ std::int64_t change_double(const Rules& r, const Partners& g, std::size_t begin,
   }
   for (std::size_t j = end - (end - begin) % kDoubles; j < end; ++j) {
     const Site other{g.x[j], g.y[j], g.z[j], g.charge[j]};
-    const double now = squared_distance(r, to.x, to.y, to.z, other);
-    if (now < least) least = now;
+    const auto now = separation<B>(r, to.x, to.y, to.z, other);
+    if (now.squared < least) least = now.squared;
     total += wrapping_difference(
-        potential_term(r, other.charge, now),
-        potential_term(r, other.charge, squared_distance(r, from.x, from.y, from.z, other)));
+        potential_term<B>(r, other.charge, now),
+        potential_term<B>(r, other.charge, separation<B>(r, from.x, from.y, from.z, other)));
   }
   return static_cast<std::int64_t>(total);
 }
@@ -62,7 +63,7 @@ MM_HD std::int64_t to_fixed_sum(FloatLanes sums, double magic) {
   return static_cast<std::int64_t>(total);
 }
 
-template <bool Periodic>
+template <Space B>
 std::int64_t change_single(const Rules& r, const Partners& g, std::size_t begin, std::size_t end,
                            const Site& from, const Site& to, double& least) {
   // Sixteen float32 sums of 64 terms each, whatever the SIMD level.
@@ -76,28 +77,28 @@ std::int64_t change_single(const Rules& r, const Partners& g, std::size_t begin,
       const std::size_t j = first + part * kLanes;
       const auto gx = load<FloatLanes>(g.x + j), gy = load<FloatLanes>(g.y + j),
                  gz = load<FloatLanes>(g.z + j), charge = load<FloatLanes>(g.charge + j);
-      const FloatLanes now = squared<Periodic, float>(r, to.x - gx, to.y - gy, to.z - gz);
-      const FloatLanes before = squared<Periodic, float>(r, from.x - gx, from.y - gy, from.z - gz);
-      near = min_of(near, now);
-      sum[part] = fused(charge, inverse_root_single(now), sum[part]);
-      sum[part] = fused(-charge, inverse_root_single(before), sum[part]);
+      const auto now = separation<B, float>(r, to.x - gx, to.y - gy, to.z - gz);
+      const auto before = separation<B, float>(r, from.x - gx, from.y - gy, from.z - gz);
+      near = min_of(near, now.squared);
+      sum[part] = fused(charge, unit_potential_single<B>(r, now), sum[part]);
+      sum[part] = fused(-charge, unit_potential_single<B>(r, before), sum[part]);
     }
     for (const FloatLanes& part : sum) total += to_fixed_sum(part, r.magic);
     for (int lane = 0; lane < kLanes; ++lane)
       if (near[lane] < least) least = near[lane];
     for (std::size_t j = stop - (stop - chunk) % kSums; j < stop; ++j) {
-      const float now = squared<Periodic, float>(r, to.x - g.x[j], to.y - g.y[j], to.z - g.z[j]);
-      const float before =
-          squared<Periodic, float>(r, from.x - g.x[j], from.y - g.y[j], from.z - g.z[j]);
-      if (now < least) least = now;
-      total += wrapping_difference(potential_term_single(r, g.charge[j], now),
-                                   potential_term_single(r, g.charge[j], before));
+      const auto now = separation<B, float>(r, to.x - g.x[j], to.y - g.y[j], to.z - g.z[j]);
+      const auto before =
+          separation<B, float>(r, from.x - g.x[j], from.y - g.y[j], from.z - g.z[j]);
+      if (now.squared < least) least = now.squared;
+      total += wrapping_difference(potential_term_single<B>(r, g.charge[j], now),
+                                   potential_term_single<B>(r, g.charge[j], before));
     }
   }
   return static_cast<std::int64_t>(total);
 }
 
-template <bool Periodic>
+template <Space B>
 std::int64_t potential_at(const Rules& r, const Partners& g, std::size_t begin, std::size_t end,
                           const Site& at) {
   const DoubleLanes magic = constant<DoubleLanes>(r.magic);
@@ -105,20 +106,21 @@ std::int64_t potential_at(const Rules& r, const Partners& g, std::size_t begin, 
   std::uint64_t total = 0;
   std::size_t j = begin;
   for (; j + kDoubles <= end; j += kDoubles) {
-    const DoubleLanes distance2 = squared<Periodic, double>(r, double{at.x} - load_wide(g.x + j),
+    const auto d = separation<B, double>(r, double{at.x} - load_wide(g.x + j),
                                                             double{at.y} - load_wide(g.y + j),
                                                             double{at.z} - load_wide(g.z + j));
-    sum += bits_of(fixed_term(load_wide(g.charge + j), distance2, magic)) - bits_of(r.magic);
+    sum += bits_of(fixed_term(load_wide(g.charge + j), unit_potential<B>(r, d), magic)) -
+           bits_of(r.magic);
   }
   for (int lane = 0; lane < kDoubles; ++lane) total += sum[lane];
   for (; j < end; ++j)
-    total += potential_term(r, g.charge[j],
-                            squared_distance(r, at.x, at.y, at.z, {g.x[j], g.y[j], g.z[j], 0}));
+    total += potential_term<B>(
+        r, g.charge[j], separation<B>(r, at.x, at.y, at.z, {g.x[j], g.y[j], g.z[j], 0}));
   return static_cast<std::int64_t>(total);
 }
 
 // float32 finds candidates, float64 decides.
-template <bool Periodic>
+template <Space B>
 void count(const Rules& r, const Bins& b, const Partners& g, const std::int32_t* species,
            std::size_t i, std::size_t begin, std::size_t end, std::uint64_t* counts) {
   const auto consider = [&](std::size_t j) {
@@ -131,9 +133,10 @@ void count(const Rules& r, const Bins& b, const Partners& g, const std::int32_t*
   const FloatLanes limit = broadcast(static_cast<float>(b.farthest2 * (1 + 1e-6)));
   std::size_t j = begin;
   for (; j + kLanes <= end; j += kLanes) {
-    const FloatLanes distance2 = squared<Periodic, float>(r, g.x[i] - load<FloatLanes>(g.x + j),
-                                                          g.y[i] - load<FloatLanes>(g.y + j),
-                                                          g.z[i] - load<FloatLanes>(g.z + j));
+    const FloatLanes distance2 = separation<B, float>(r, g.x[i] - load<FloatLanes>(g.x + j),
+                                                      g.y[i] - load<FloatLanes>(g.y + j),
+                                                      g.z[i] - load<FloatLanes>(g.z + j))
+                                     .squared;
     for (std::uint32_t near = lane_bits(distance2 < limit); near; near &= near - 1)
       consider(j + __builtin_ctz(near));
   }
@@ -143,8 +146,9 @@ void count(const Rules& r, const Bins& b, const Partners& g, const std::int32_t*
 std::int64_t change_of(const Rules& r, bool double_precision, const Partners& g, std::size_t begin,
                        std::size_t end, std::size_t self, const Site& from, const Site& to,
                        float& nearest2) {
-  const auto part = double_precision ? (r.periodic ? &change_double<true> : &change_double<false>)
-                                     : (r.periodic ? &change_single<true> : &change_single<false>);
+  const auto part = for_space(r, [&](auto space) {
+    return double_precision ? &change_double<space()> : &change_single<space()>;
+  });
   double least = 1e30;
   std::int64_t change;
   if (self < begin || self >= end)
@@ -158,16 +162,15 @@ std::int64_t change_of(const Rules& r, bool double_precision, const Partners& g,
 
 std::int64_t potential(const Rules& r, const Partners& g, std::size_t begin, std::size_t end,
                        const Site& at) {
-  return r.periodic ? potential_at<true>(r, g, begin, end, at)
-                    : potential_at<false>(r, g, begin, end, at);
+  return for_space(r, [&](auto space) { return potential_at<space()>(r, g, begin, end, at); });
 }
 
 void count_pairs(const Rules& r, const Bins& b, const Partners& g, const std::int32_t* species,
                  std::size_t i, std::size_t begin, std::size_t end, std::uint64_t* counts) {
   if (r.periodic)
-    count<true>(r, b, g, species, i, begin, end, counts);
+    count<Space::nearest>(r, b, g, species, i, begin, end, counts);
   else
-    count<false>(r, b, g, species, i, begin, end, counts);
+    count<Space::cell>(r, b, g, species, i, begin, end, counts);
 }
 
 }  // namespace

@@ -30,9 +30,9 @@ struct Schedule {
   int group, threads;
 };
 
-template <bool Double, bool Periodic, int S, int Eta>
+template <bool Double, Space B, int S, int Eta>
 Schedule schedule() {
-  return {&brush_kernel<Double, Periodic, S, Eta>, &place_kernel<S>, sizeof(GroupMemory<Double, S>),
+  return {&brush_kernel<Double, B, S, Eta>, &place_kernel<S>, sizeof(GroupMemory<Double, S>),
           S, S * Eta};
 }
 
@@ -45,19 +45,19 @@ int fastest_eta(std::size_t n, bool exact) {
   return 4;
 }
 
-template <bool Double, bool Periodic>
+template <bool Double, Space B>
 Schedule schedule_for(int eta) {
   switch (eta) {
     case 16:
-      return schedule<Double, Periodic, 64, 16>();
+      return schedule<Double, B, 64, 16>();
     case 8:
-      return schedule<Double, Periodic, 64, 8>();
+      return schedule<Double, B, 64, 8>();
     case 4:
-      return schedule<Double, Periodic, 128, 4>();
+      return schedule<Double, B, 128, 4>();
     case 2:
-      return schedule<Double, Periodic, 128, 2>();
+      return schedule<Double, B, 128, 2>();
     default:
-      return schedule<Double, Periodic, 256, 1>();
+      return schedule<Double, B, 256, 1>();
   }
 }
 
@@ -76,6 +76,13 @@ class DeviceShare {
     radius_.upload(state.radius.data(), stream_);
     species_.upload(state.species.data(), stream_);
     reduction_.clear(stream_);
+    ewald_ = state.ewald;
+    if (ewald_) {
+      rest_ = DeviceBuffer<double>(ewald_->coefficients.size());
+      rest_single_ = DeviceBuffer<float>(ewald_->coefficients_single.size());
+      rest_.upload(ewald_->coefficients.data(), stream_);
+      rest_single_.upload(ewald_->coefficients_single.data(), stream_);
+    }
     put(state.sites);
   }
   ~DeviceShare() { select_device(device_); }  // where its members are freed
@@ -85,6 +92,11 @@ class DeviceShare {
   void use() const { check(select_device(device_), "device"); }
   cudaStream_t stream() const { return stream_; }
   const Site* sites() const { return site_.data(); }
+  // The same, with this device's memory.
+  Rules rules(Rules r) const {
+    if (ewald_) use_rest(r, *ewald_, rest_.data(), rest_single_.data());
+    return r;
+  }
   int blocks() const { return blocks_for(n_, kThreads); }
 
   void put(const std::vector<Site>& sites) {
@@ -140,17 +152,18 @@ class DeviceShare {
     use();
     schedule_
         .brush<<<blocks_of_share(devices.count), schedule_.threads, schedule_.memory, stream_>>>(
-            r, buffers(slot), devices);
+            rules(r), buffers(slot), devices);
   }
   void reduce(const State& state, int slot) {
-    const bool exact = state.parameters.double_precision, periodic = state.rules.periodic;
-    const auto kernel =
-        exact ? (periodic ? &reduction_kernel<true, true> : &reduction_kernel<true, false>)
-              : (periodic ? &reduction_kernel<false, true> : &reduction_kernel<false, false>);
+    const auto kernel = for_space(state.rules, [&](auto space) {
+      return state.parameters.double_precision ? &reduction_kernel<true, space()>
+                                               : &reduction_kernel<false, space()>;
+    });
     constexpr int kWide = 1024;
+    const Rules r = rules(state.rules);
     const int wide_blocks = std::min((n_ + kWide - 1) / kWide, 256);
     for (int i = 0; i < n_; ++i)
-      kernel<<<wide_blocks, kWide, 0, stream_>>>(state.rules, buffers(slot), reduction_.data(), i);
+      kernel<<<wide_blocks, kWide, 0, stream_>>>(r, buffers(slot), reduction_.data(), i);
   }
 
   // What is enqueued so far, for the other devices to wait for.
@@ -216,7 +229,8 @@ class DeviceShare {
     interior_kernel<<<blocks(), kThreads, 0, stream_>>>(state.rules, b, site_.data(),
                                                         species_.data(), n_, inside.data(),
                                                         inside_count.data(), device_ions.data());
-    const auto kernel = state.rules.periodic ? &pairs_kernel<true> : &pairs_kernel<false>;
+    const auto kernel = state.rules.periodic ? &pairs_kernel<Space::nearest>
+                                             : &pairs_kernel<Space::cell>;
     const int in_shared = size <= 8192 ? size : 0;
     // A block counts at most 2^31 pairs in 32 bits.
     const unsigned slices =
@@ -293,6 +307,9 @@ class DeviceShare {
   DeviceBuffer<Tally> tally_;
   DeviceBuffer<Reduction> reduction_;
   DeviceBuffer<char> partition_;
+  std::shared_ptr<const EwaldBox> ewald_;
+  DeviceBuffer<double> rest_;  // its coefficients
+  DeviceBuffer<float> rest_single_;
 };
 
 // Devices write into each other's memory.
@@ -343,10 +360,9 @@ class CudaEngine final : public Engine {
     const bool exact = state_.parameters.double_precision;
     eta_ = state_.parameters.threads_per_particle;
     if (eta_ == 0) eta_ = fastest_eta(state_.sites.size(), exact);
-    const Schedule schedule =
-        state_.rules.periodic
-            ? (exact ? schedule_for<true, true>(eta_) : schedule_for<false, true>(eta_))
-            : (exact ? schedule_for<true, false>(eta_) : schedule_for<false, false>(eta_));
+    const Schedule schedule = for_space(state_.rules, [&](auto space) {
+      return exact ? schedule_for<true, space()>(eta_) : schedule_for<false, space()>(eta_);
+    });
     for (const int device : devices) existing_device(device);
     connect(devices);
     for (const int device : devices)
@@ -396,13 +412,14 @@ class CudaEngine final : public Engine {
     share.use();
     DeviceBuffer<Tally> tally(1);
     tally.clear(share.stream());
-    const auto kernel = state_.rules.periodic ? &energy_kernel<true> : &energy_kernel<false>;
+    const auto kernel =
+        for_space(state_.rules, [](auto space) { return &energy_kernel<space()>; });
     kernel<<<share.blocks(), kThreads, 0, share.stream()>>>(
-        state_.rules, share.sites(), static_cast<int>(particles()), tally.data());
+        share.rules(state_.rules), share.sites(), static_cast<int>(particles()), tally.data());
     check_launch();
     Tally sum;
     tally.download(&sum, share.stream());
-    return static_cast<double>(quanta(sum)) * state_.rules.strength / 2;
+    return static_cast<double>(quanta(sum)) * state_.rules.strength / 2 + state_.self_energy;
   }
 
   void adopt(const HostParticles& host) override {

@@ -130,7 +130,7 @@ struct GroupMemory {
 };
 
 // A pair of positions of trial i against ion j.
-template <bool Double, bool Periodic>
+template <bool Double, Space B>
 struct Pairs {
   using Real = typename Partner<Double>::Real;
   const Rules& r;
@@ -139,20 +139,21 @@ struct Pairs {
   __device__ Pairs(const Rules& r, const Site& s, const Site& t)
       : r(r), x(s.x), y(s.y), z(s.z), tx(t.x), ty(t.y), tz(t.z) {}
 
-  __device__ Real from(const Partner<Double>& g) const {
-    return squared<Periodic, Real>(r, x - g.x, y - g.y, z - g.z);
+  __device__ Separation<Real> from(const Partner<Double>& g) const {
+    return separation<B, Real>(r, x - g.x, y - g.y, z - g.z);
   }
-  __device__ Real to(const Partner<Double>& g) const {
-    return squared<Periodic, Real>(r, tx - g.x, ty - g.y, tz - g.z);
+  __device__ Separation<Real> to(const Partner<Double>& g) const {
+    return separation<B, Real>(r, tx - g.x, ty - g.y, tz - g.z);
   }
   // One term, as an integer.
-  __device__ std::int64_t change(const Partner<Double>& g, Real now) const {
+  __device__ std::int64_t change(const Partner<Double>& g, const Separation<Real>& now) const {
     if constexpr (Double)
-      return static_cast<std::int64_t>(bits_of(fixed_term(g.charge, now, r.magic)) -
-                                       bits_of(fixed_term(g.charge, from(g), r.magic)));
+      return static_cast<std::int64_t>(
+          bits_of(fixed_term(g.charge, unit_potential<B>(r, now), r.magic)) -
+          bits_of(fixed_term(g.charge, unit_potential<B>(r, from(g)), r.magic)));
     else
-      return wrapping_difference(potential_term_single(r, g.charge, now),
-                                 potential_term_single(r, g.charge, from(g)));
+      return wrapping_difference(potential_term_single<B>(r, g.charge, now),
+                                 potential_term_single<B>(r, g.charge, from(g)));
   }
 };
 
@@ -175,23 +176,23 @@ __device__ bool exact_overlap(const Rules& r, const Buffers& b, const Site& tria
 
 // One thread's share of a tile: partners e, e + Eta, ... in sixteen interleaved sums, so that the
 // float32 sums are the same for every Eta.
-template <bool Check, bool Double, bool Periodic, int S, int Eta>
-__device__ void add_tile(const Pairs<Double, Periodic>& pairs, const Partner<Double>* tile, int e,
+template <bool Check, bool Double, Space B, int S, int Eta>
+__device__ void add_tile(const Pairs<Double, B>& pairs, const Partner<Double>* tile, int e,
                          std::int64_t& change, float& nearest2) {
   constexpr int kSums = 16;
   MM_NO_UNROLL
   for (int l = e; l < kSums; l += Eta) {
     [[maybe_unused]] float sum = 0;
-#pragma unroll 8
+#pragma unroll (B == Space::ewald ? 1 : 8)
     for (int term = 0; term < S / kSums; ++term) {
       const Partner<Double> g = tile[l + kSums * term];
       const auto now = pairs.to(g);
-      if constexpr (Check) nearest2 = fminf(nearest2, static_cast<float>(now));
+      if constexpr (Check) nearest2 = fminf(nearest2, static_cast<float>(now.squared));
       if constexpr (Double) {
         change = wrapping_sum(change, pairs.change(g, now));
       } else {
-        sum = fused(g.charge, inverse_root_single(now), sum);
-        sum = fused(-g.charge, inverse_root_single(pairs.from(g)), sum);
+        sum = fused(g.charge, unit_potential_single<B>(pairs.r, now), sum);
+        sum = fused(-g.charge, unit_potential_single<B>(pairs.r, pairs.from(g)), sum);
       }
     }
     if constexpr (!Double) change = wrapping_sum(change, to_fixed(sum, pairs.r.magic));
@@ -238,7 +239,7 @@ struct Progress {
   }
 };
 
-template <bool Double, bool Periodic, int S, int Eta>
+template <bool Double, Space B, int S, int Eta>
 struct GroupOfTrials {
   using Memory = GroupMemory<Double, S>;
   static constexpr int kWarps = S * Eta / 32;
@@ -282,9 +283,9 @@ struct GroupOfTrials {
   }
 
   template <bool Check>
-  __device__ void add_pairs_of_tile(const Pairs<Double, Periodic>& pairs, unsigned tile) {
+  __device__ void add_pairs_of_tile(const Pairs<Double, B>& pairs, unsigned tile) {
     float nearest2 = 3e38f;
-    add_tile<Check, Double, Periodic, S, Eta>(pairs, m.tile[buffer], e, change, nearest2);
+    add_tile<Check, Double, B, S, Eta>(pairs, m.tile[buffer], e, change, nearest2);
     if constexpr (Check)
       if (nearest2 < r.surely_free)
         for (int j = e; j < S; j += Eta) {
@@ -298,7 +299,7 @@ struct GroupOfTrials {
 
   // Tiles of ions that stand still meanwhile.
   template <bool Check>
-  __device__ void add_tiles(const Pairs<Double, Periodic>& pairs, unsigned begin, unsigned end) {
+  __device__ void add_tiles(const Pairs<Double, B>& pairs, unsigned begin, unsigned end) {
     if (begin >= end) return;
     Site ahead;
     if (tid < S) ahead = load(begin * S + tid);
@@ -311,7 +312,7 @@ struct GroupOfTrials {
   }
 
   // Tiles of groups as they are decided.
-  __device__ void add_decided(const Pairs<Double, Periodic>& pairs) {
+  __device__ void add_decided(const Pairs<Double, B>& pairs) {
     const Progress progress{b, devices};
     unsigned known = 0;
     Site ahead;
@@ -333,7 +334,7 @@ struct GroupOfTrials {
     }
   }
 
-  __device__ void upper_triangle(const Pairs<Double, Periodic>& pairs) {
+  __device__ void upper_triangle(const Pairs<Double, B>& pairs) {
     for (int j = e; j < S; j += Eta) {
       const Partner<Double> g = as_partner<Double>(m.own[j]);
       const std::int64_t term = pairs.change(g, pairs.to(g));
@@ -345,7 +346,7 @@ struct GroupOfTrials {
   __device__ void prepare(int part, int first_warp) {
     const int row = 32 * part + lane, which = part & 1;
     const Site mine = m.own[row], mine_to = m.trial[row];
-    const Pairs<Double, Periodic> pairs(r, mine, mine_to);
+    const Pairs<Double, B> pairs(r, mine, mine_to);
     const int mine_ion = m.ion[row];
     for (int l = warp - first_warp; l < 32; l += kWarps - first_warp) {
       const Site other[2] = {m.own[32 * part + l], m.trial[32 * part + l]};
@@ -355,7 +356,7 @@ struct GroupOfTrials {
         const auto now = pairs.to(g);
         const std::int64_t gain = signed_for(mine, pairs.change(g, now));
         (k ? m.moves : m.stays)[which][32 * l + lane] = lane > l ? gain : 0;
-        const bool hit = lane > l && static_cast<float>(now) < r.surely_free &&
+        const bool hit = lane > l && static_cast<float>(now.squared) < r.surely_free &&
                          exact_overlap(r, b, mine_to, mine_ion, other[k], other_ion);
         const unsigned hits = __ballot_sync(0xffffffffu, hit);
         if (lane == 0) (k ? m.moves_overlap : m.stays_overlap)[which][l] = hits;
@@ -400,7 +401,7 @@ struct GroupOfTrials {
   }
 
   // Rows after part `part` of the group see its ions as decided.
-  __device__ void lower_triangle(const Pairs<Double, Periodic>& pairs, int part) {
+  __device__ void lower_triangle(const Pairs<Double, B>& pairs, int part) {
     if (i < 32 * (part + 1)) return;  // whole bundles of Eta threads
     std::int64_t gained = 0;
     bool hit = false;
@@ -409,7 +410,7 @@ struct GroupOfTrials {
       const Partner<Double> g = as_partner<Double>(m.own[j]);
       const auto now = pairs.to(g);
       gained = wrapping_sum(gained, pairs.change(g, now));
-      if (static_cast<float>(now) < r.surely_free)
+      if (static_cast<float>(now.squared) < r.surely_free)
         hit = hit || exact_overlap(r, b, to, ion, m.own[j], m.ion[j]);
     }
     store(gained, hit, true);
@@ -429,7 +430,7 @@ struct GroupOfTrials {
 
   __device__ void run(unsigned groups, unsigned tiles) {
     Tally tally{};
-    const Pairs<Double, Periodic> pairs(r, from, to);
+    const Pairs<Double, B> pairs(r, from, to);
     add_tiles<false>(pairs, group + 1, groups);  // overlaps with later ions have been found already
     add_tiles<true>(pairs, groups, tiles);
     upper_triangle(pairs);
@@ -458,7 +459,7 @@ struct GroupOfTrials {
   }
 };
 
-template <bool Double, bool Periodic, int S, int Eta>
+template <bool Double, Space B, int S, int Eta>
 __global__ void __launch_bounds__(S* Eta, S* Eta == 256 ? (Double ? 3 : 4) : 1024 / (S * Eta))
     brush_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b,
                  const __grid_constant__ Devices devices) {
@@ -470,7 +471,7 @@ __global__ void __launch_bounds__(S* Eta, S* Eta == 256 ? (Double ? 3 : 4) : 102
                  group = m.block * devices.count + devices.own;
   if (group >= groups) return;
   const unsigned places = groups * S + (b.particles - count);
-  GroupOfTrials<Double, Periodic, S, Eta>(r, b, devices, m, group)
+  GroupOfTrials<Double, B, S, Eta>(r, b, devices, m, group)
       .run(groups, (places + S - 1) / S);
 }
 
@@ -481,13 +482,13 @@ struct Reduction {
   unsigned overlap, blocks;
 };
 
-template <bool Double, bool Periodic>
+template <bool Double, Space B>
 __global__ void reduction_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b,
                                  Reduction* whole, int i) {
   if (b.fate[i] == outside) return;
   const float4 t = b.trial[i];
   const Site from = b.site[i], to{t.x, t.y, t.z, from.charge};
-  const Pairs<Double, Periodic> pairs(r, from, to);
+  const Pairs<Double, B> pairs(r, from, to);
   std::int64_t change = 0;
   bool hit = false;
   for (int j = blockIdx.x * blockDim.x + threadIdx.x; j < b.particles;
@@ -497,7 +498,7 @@ __global__ void reduction_kernel(const __grid_constant__ Rules r, const __grid_c
     const Partner<Double> g = as_partner<Double>(other);
     const auto now = pairs.to(g);
     change = wrapping_sum(change, pairs.change(g, now));
-    if (static_cast<float>(now) < r.surely_free) hit = hit || exact_overlap(r, b, to, i, other, j);
+    if (static_cast<float>(now.squared) < r.surely_free) hit = hit || exact_overlap(r, b, to, i, other, j);
   }
   for (int step = 16; step > 0; step /= 2)
     change = wrapping_sum(change, __shfl_xor_sync(0xffffffffu, change, step));
