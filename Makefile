@@ -75,7 +75,7 @@ sanitize: $(VENV)/.$(test-device)-test
 		-DMANYMOVE_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build $(threads) -j $$(getconf _NPROCESSORS_ONLN)
 	MANYMOVE_CXX_TESTS="$(CURDIR)/$(threads)/manymove_tests" TSAN_OPTIONS=halt_on_error=1 \
-		$(BIN)/python -m pytest tests/test_cxx.py
+		$(BIN)/python -m pytest tests/package/test_cxx.py
 
 docs: $(VENV)/.$(test-device)-test $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -c docs . build/docs

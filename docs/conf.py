@@ -68,7 +68,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:obj", ".*"),
     ("py:(class|exc|data|attr)", r"(?!manymove|hoomd\.manymove).*"),
-    ("py:(class|exc|data|attr)", r"manymove\._core\..*"),
+    ("py:(class|exc|data|attr)", r"manymove\.(_core\..*|simulation\.S)"),
 ]
 
 smartquotes = False  # -- begins options

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from manymove import Electrolyte
 from manymove.analysis import hypernetted_chain
+from manymove.analysis.ions import Salt
+from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import blocking_error
-from manymove.bench import machine
-from manymove.ions import Salt
-from manymove.report import with_error, write_json
+from manymove.bench.harness import machine
+from manymove.jobs.report import write_json
 
 DIAMETER, BJERRUM_LENGTH = 4.25, 7.1432  # angstrom
 CONCENTRATIONS = (0.10376, 0.42502, 1.0001)  # mol/l

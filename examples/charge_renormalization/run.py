@@ -18,10 +18,11 @@ import numpy as np
 from manymove import Electrolyte
 from manymove.analysis import charge_density, dressed_ions, potential_of_mean_force
 from manymove.analysis.autocorrelation import autocorrelation_time
-from manymove.bench import machine
-from manymove.ions import Salt
-from manymove.pair_correlations import PairCorrelations
-from manymove.report import with_error, write_json
+from manymove.analysis.ions import Salt
+from manymove.analysis.notation import with_error
+from manymove.analysis.pair_correlations import PairCorrelations
+from manymove.bench.harness import machine
+from manymove.jobs.report import write_json
 
 DEBYE_LENGTH, DIAMETER, BJERRUM = 28.53, 7.5, 7.117
 BIN_WIDTH, FARTHEST = 0.25, 400.0  # of g(r), in angstrom
@@ -44,7 +45,9 @@ def simulate(options: argparse.Namespace) -> None:
     print(f"energy per ion at the start: {ions.energy / ions.N:.4f} kT")
     ions.run(options.equilibrate)
     ions.sample_pair_correlations(options.every, bin_width=BIN_WIDTH, farthest=FARTHEST)
-    ions.run(options.sweeps, callback=lambda one: print(f"\rsweep {one.sweep}", end="", flush=True))
+    ions.run(
+        options.sweeps, callback=lambda one: print(f"\rsweep {one.sweeps}", end="", flush=True)
+    )
     print()
     run = {
         **machine(),
@@ -58,7 +61,7 @@ def simulate(options: argparse.Namespace) -> None:
         "device": ions.device,
         "device_name": ions.device_name,
         "threads": ions.threads,
-        "seconds_per_sweep": ions.seconds / ions.sweep,
+        "seconds_per_sweep": ions.seconds / ions.sweeps,
         "acceptance": ions.acceptance,
         "energy_drift": ions.energy_drift() / ions.energy,
         "state_hash": ions.state_hash,

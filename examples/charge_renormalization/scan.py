@@ -19,9 +19,9 @@ import numpy as np
 
 from manymove import Electrolyte
 from manymove.analysis import dressed_ions
-from manymove.bench import machine
-from manymove.ions import Salt
-from manymove.report import write_json
+from manymove.analysis.ions import Salt
+from manymove.bench.harness import machine
+from manymove.jobs.report import write_json
 
 BJERRUM = 7.117
 DIAMETERS = (5.0, 7.5, 10.0)
@@ -42,7 +42,7 @@ def state(options: argparse.Namespace, diameter: float, debye_length: float) -> 
         "diameter": diameter,
         "debye_length": debye_length,
         "acceptance": ions.acceptance,
-        "seconds_per_sweep": ions.seconds / ions.sweep,
+        "seconds_per_sweep": ions.seconds / ions.sweeps,
         "device_name": ions.device_name,
     }
     try:

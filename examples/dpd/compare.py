@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from manymove.bench import machine
+from manymove.analysis.notation import with_error
+from manymove.bench.harness import machine
 from manymove.lammps import host
-from manymove.report import with_error
 
 BINS, CUTOFF_OF_G = 50, 1.5
 DECK = """

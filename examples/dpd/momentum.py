@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from manymove.bench import machine
+from manymove.bench.harness import machine
 from manymove.lammps import host
 
 DECK = """

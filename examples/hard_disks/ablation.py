@@ -34,9 +34,9 @@ import numpy as np
 from equation_of_state import crystal
 
 from manymove import HardDisks
+from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import PressureEstimate, estimate, pool
-from manymove.bench import machine
-from manymove.report import with_error
+from manymove.bench.harness import machine
 
 PAPER = {  # (particles shuffled, sets shuffled): P* and error in the three columns
     (True, True): [(9.17079, 0.00005), (9.18214, 0.00006), (9.1774, 0.0002)],

@@ -20,8 +20,8 @@ import numpy as np
 
 from manymove import HardDisks
 from manymove.analysis.autocorrelation import autocorrelation_time
-from manymove.bench import machine
-from manymove.packing import random_packing
+from manymove.bench.harness import machine
+from manymove.hard_particles.packing import random_packing
 
 # Displacement, n_m, rounds between two shifts of the grid.
 SETTINGS = [(0.16, 4, 4), (0.12, 4, 4), (0.2, 4, 4), (0.16, 8, 2), (0.16, 4, 8), (0.16, 4, 1)]

@@ -24,12 +24,13 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove import HardDisks, plots
+from manymove import HardDisks
+from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import PressureEstimate, estimate, pool
 from manymove.analysis.reference import published_pressure
-from manymove.bench import machine
-from manymove.packing import random_packing
-from manymove.report import with_error
+from manymove.bench.harness import machine
+from manymove.hard_particles import plots
+from manymove.hard_particles.packing import random_packing
 
 PACKING_FRACTIONS = [0.698, 0.702, 0.706, 0.710, 0.714, 0.718]
 PIECES = 64  # of a run, with a value of psi_6 after each

@@ -120,7 +120,7 @@ def logged(path: Path, name: str) -> np.ndarray:
 def described() -> dict:
     """Machine, date and commit, where the package manymove is installed beside the component."""
     try:
-        from manymove.bench import machine
+        from manymove.bench.harness import machine
     except ImportError:
         return {"date": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "hoomd": hoomd.version.version}
     return machine()

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from manymove import Adsorption
-from manymove.bench import machine
+from manymove.bench.harness import machine
 
 MOLECULES = 32
 METHODS = (("pmc", None), ("plj", None), ("mup", 32), ("mdp", 32), ("mdp", 64), ("mdp", 128))

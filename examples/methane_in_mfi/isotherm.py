@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from manymove import Adsorption
-from manymove.adsorbates import GAS_CONSTANT, METHANE, Adsorbate
-from manymove.bench import machine
-from manymove.report import with_error
+from manymove.adsorption.adsorbates import GAS_CONSTANT, METHANE, Adsorbate
+from manymove.analysis.notation import with_error
+from manymove.bench.harness import machine
 
 CELLS = 8  # unit cells of the box
 MASS = 5.76806  # kg/mol of unit cells, Si96 O192
@@ -146,8 +146,8 @@ def _by_raspa(job: tuple[float, float, float]) -> dict[str, float]:
     pressure, fugacity, seconds = job
     import raspalib
 
-    from manymove import bench_raspa
-    from manymove.frameworks import read_framework
+    from manymove.adsorption.frameworks import read_framework
+    from manymove.bench import raspa as bench_raspa
 
     moves = raspalib.MCMoveProbabilities(
         translation_probability=0.5, reinsertion_cbmc_probability=0.5, swap_cbmc_probability=1.0

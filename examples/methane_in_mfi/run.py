@@ -24,10 +24,10 @@ import figures
 import numpy as np
 
 from manymove import Adsorption
-from manymove.adsorbates import Adsorbate
-from manymove.adsorption_fill import filling_systems
-from manymove.bench import machine
-from manymove.report import with_error
+from manymove.adsorption.adsorbates import Adsorbate
+from manymove.adsorption.occupancy import filling_systems
+from manymove.analysis.notation import with_error
+from manymove.bench.harness import machine
 
 PROPOSALS = (32, 64, 128, 256, 512)
 LOADINGS = (32, 64, 96, 128)
@@ -78,12 +78,13 @@ def energies(options: argparse.Namespace) -> dict[str, Any]:
             run_for(a, options.seconds)
             rows.append({
                 "molecules": molecules, "method": method, "proposals": proposals,
-                "systems": a.systems, "energy_K": a.energy.value, "error_K": a.energy.error,
+                "systems": a.systems, "energy_K": float(a.energy_average),
+                "error_K": a.energy_average.error,
                 "b_star": a.b_star if method == "mdp-dj" else None, "steps": a.samples,
                 "acceptance": a.acceptance, "max_displacement": a.max_displacement,
                 "on_hills": a.on_hills(),
             })  # fmt: skip
-            print(molecules, method, proposals or "", a.energy, f"{a.samples} steps")
+            print(molecules, method, proposals or "", a.energy_average, f"{a.samples} steps")
     return {"rows": rows}
 
 
@@ -91,7 +92,7 @@ def deviation(a: Adsorption, steps: int) -> tuple[float, float]:
     """Standard deviation of the mean energy of REFERENCE_STEPS, from that over systems, with its
     own error."""
     a.run(steps)
-    value = a.energy.error * math.sqrt(a.systems) * math.sqrt(steps / REFERENCE_STEPS)
+    value = a.energy_average.error * math.sqrt(a.systems) * math.sqrt(steps / REFERENCE_STEPS)
     return value, value / math.sqrt(2 * (a.systems - 1))
 
 
@@ -129,7 +130,11 @@ def estimator(options: argparse.Namespace) -> dict[str, Any]:
             a = started("mdp-dj", start, options, proposals=proposals)
             a.equilibrate(options.steps // 10)
             a.run(options.steps)
-            parts = {"mc": a.energy_plain, "mdp": a.energy_waste_recycled, "mdp-dj": a.energy}
+            parts = {
+                "mc": a.energy_plain,
+                "mdp": a.energy_waste_recycled,
+                "mdp-dj": a.energy_average,
+            }
             scale = math.sqrt(a.systems * a.samples / REFERENCE_STEPS)
             rows.append({"molecules": molecules, "proposals": proposals, "b_star": a.b_star,
                          **{f"deviation_{k}_K": e.error * scale for k, e in parts.items()}}
@@ -147,7 +152,7 @@ def blocks(options: argparse.Namespace) -> dict[str, Any]:
             some = start[: options.systems // 2 * 32 // proposals]
             a = started("mdp-dj", some, options, proposals=proposals)
             run_for(a, options.seconds)
-            error = a.energy.error
+            error = a.energy_average.error
             rows.append({"molecules": molecules, "proposals": proposals, "systems": len(some),
                          "seconds_per_step": a.seconds / a.steps, "error_K": error,
                          "figure_of_merit": 1 / (error**2 * options.seconds)})  # fmt: skip
@@ -194,9 +199,9 @@ def grid(options: argparse.Namespace) -> dict[str, Any]:
         ):
             a = started("mdp-dj", start, options, proposals=32, **settings)
             run_for(a, options.seconds, equilibrate=0.6)
-            results[name] = a.energy
+            results[name] = a.energy_average
             rows.append({"molecules": molecules, "grid": name, "points": a.grid["points"],
-                         "energy_K": a.energy.value, "error_K": a.energy.error,
+                         "energy_K": a.energy_average.value, "error_K": a.energy_average.error,
                          "same_places": a.grid_error(16384)})  # fmt: skip
         a, b = results["linear"], results["cubic"]
         percent = 100 * (a.value / b.value - 1), 100 * math.hypot(a.error, b.error) / -b.value

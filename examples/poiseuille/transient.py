@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from manymove.bench import machine
+from manymove.analysis.notation import with_error
+from manymove.bench.harness import machine
 from manymove.lammps import host
-from manymove.report import with_error
 
 TIMESTEP, WINDOW = 0.01, 0.5  # profiles are averaged over t - WINDOW to t + WINDOW
 BLOCK, EVERY = 50, 2  # steps between records of the deck, and between its samples

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from manymove.bench import machine
+from manymove.analysis.notation import with_error
+from manymove.bench.harness import machine
 from manymove.lammps import host
-from manymove.report import with_error
 
 DENSITY, FORCE, HALF = 6.0, 0.055, 6.0
 

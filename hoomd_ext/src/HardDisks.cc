@@ -40,7 +40,7 @@ class HardDisks::Arrays {
         index_(self.m_pdata->getRTags(), where_, access_mode::read),
         tag_(self.m_pdata->getTags(), where_, access_mode::read) {}
 
-  harddisk::HostParticles particles() const {
+  hard_particles::HostParticles particles() const {
     return {position_.data, sizeof(Scalar) == sizeof(double),
             reinterpret_cast<std::int32_t*>(image_.data), index_.data, tag_.data};
   }
@@ -197,8 +197,8 @@ void HardDisks::check_plane() const {
         std::to_string(found.tag) + " has z = " + std::to_string(found.z));
 }
 
-harddisk::Parameters HardDisks::parameters() const {
-  harddisk::Parameters parameters;
+hard_particles::Parameters HardDisks::parameters() const {
+  hard_particles::Parameters parameters;
   const auto size = m_pdata->getGlobalBox().getL();
   parameters.box[0] = static_cast<double>(size.x);
   parameters.box[1] = static_cast<double>(size.y);
@@ -208,35 +208,37 @@ harddisk::Parameters HardDisks::parameters() const {
 
 double HardDisks::largest_displacement() const {
   check_system();
-  return harddisk::largest_displacement(parameters());
+  return hard_particles::largest_displacement(parameters());
 }
 
 void HardDisks::make_engine() {
   check_plane();
-  harddisk::Parameters parameters = this->parameters();
+  hard_particles::Parameters parameters = this->parameters();
   parameters.max_displacement = common(max_displacement_, "d");
   parameters.moves_per_cell = moves_per_cell_;
   parameters.rounds = rounds();
   parameters.seed = seed_ = m_sysdef->getSeed();
   parameters.repair_depth = repair_depth_;
   // Random numbers belong to a cycle: none is used twice, for a step has fewer cycles than 2^20.
-  const harddisk::Counters so_far = total();
+  const hard_particles::Counters so_far = total();
   parameters.first_cycle = std::max(timestep_ << 20, so_far.cycles);
 
   const auto gpus = gpus_of(*m_exec_conf);
   const std::string device = gpus.empty() ? "cpu" : "cuda:" + std::to_string(gpus[0]);
   const std::vector<double> xy = positions_by_tag();
-  std::unique_ptr<harddisk::Engine> engine;
-  harddisk::Repair repaired;
+  std::unique_ptr<hard_particles::Engine> engine;
+  hard_particles::Repair repaired;
   try {
     const std::size_t particles = m_pdata->getNGlobal();
     if (ranks_) {
-      harddisk::Snapshot whole;
-      on_each_rank(
-          [&] { whole = harddisk::make_snapshot(xy.data(), particles, parameters, repaired); });
-      engine = harddisk::make_engine(&whole, particles, parameters, device, threads_, *ranks_);
+      hard_particles::Snapshot whole;
+      on_each_rank([&] {
+        whole = hard_particles::make_snapshot(xy.data(), particles, parameters, repaired);
+      });
+      engine =
+          hard_particles::make_engine(&whole, particles, parameters, device, threads_, *ranks_);
     } else {
-      engine = harddisk::make_engine(xy.data(), particles, parameters, device, threads_);
+      engine = hard_particles::make_engine(xy.data(), particles, parameters, device, threads_);
       repaired = engine->repair();
     }
   } catch (const std::invalid_argument& error) {
@@ -331,7 +333,7 @@ bool HardDisks::same_on_all_ranks() const {
 // A particle goes to the next domain only, and its image is found by the nearest way.
 int HardDisks::cycles_between_migrations() const {
   const auto mine = m_pdata->getBox().getL(), all = m_pdata->getGlobalBox().getL();
-  const harddisk::Grid grid = engine_->grid();
+  const hard_particles::Grid grid = engine_->grid();
   const double domain[2] = {static_cast<double>(mine.x), static_cast<double>(mine.y)};
   int cycles = engine_->cycles_between_writes();
   for (int a = 0; a < 2; ++a)
@@ -359,7 +361,7 @@ void HardDisks::migrate() {
   const auto size = m_pdata->getGlobalBox().getL();
   on_all_ranks([&] {
     meeting.emplace(*ranks_, m_pdata->getNGlobal());
-    for (const harddisk::DiskPosition& disk : engine_->own_positions())
+    for (const hard_particles::DiskPosition& disk : engine_->own_positions())
       meeting->bring(disk.disk, disk.xy);
     meeting->exchange();
     before = tags_here();
@@ -413,10 +415,10 @@ void HardDisks::migrate() {
 
 // ---- results ----
 
-harddisk::Counters HardDisks::total() {
+hard_particles::Counters HardDisks::total() {
   if (!engine_) return before_;
   const auto began = Clock::now();
-  harddisk::Counters sum = engine_->counters();
+  hard_particles::Counters sum = engine_->counters();
   if (running_) seconds_ += seconds_since(began);
   running_ = false;
   sum.trial_moves += before_.trial_moves;
@@ -425,13 +427,13 @@ harddisk::Counters HardDisks::total() {
 }
 
 std::array<std::uint64_t, 2> HardDisks::accepted_and_rejected() {
-  const harddisk::Counters now = total();
+  const hard_particles::Counters now = total();
   const std::uint64_t accepted = now.accepted_moves - at_start_.accepted_moves;
   return {accepted, now.trial_moves - at_start_.trial_moves - accepted};
 }
 
 std::array<std::uint64_t, 2> HardDisks::all_accepted_and_rejected() {
-  const harddisk::Counters now = total();
+  const hard_particles::Counters now = total();
   return {now.accepted_moves, now.trial_moves - now.accepted_moves};
 }
 
@@ -447,7 +449,7 @@ std::size_t HardDisks::overlaps() {
   const std::vector<double> xy = positions_by_tag();
   std::size_t number = 0;
   on_each_rank([&] {
-    number = harddisk::count_overlaps(xy.data(), m_pdata->getNGlobal(), box, diameter());
+    number = hard_particles::count_overlaps(xy.data(), m_pdata->getNGlobal(), box, diameter());
   });
   return number;
 }

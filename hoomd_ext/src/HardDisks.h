@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/harddisk/engine.h"
+#include "core/hard_particles/engine.h"
 #include "core/parallel/communicator.h"
 
 namespace manymove::host {
@@ -52,7 +52,7 @@ class HardDisks : public hoomd::Integrator {
   double diameter() const { return common(diameter_, "diameters"); }
   // The largest displacement of the present box.
   double largest_displacement() const;
-  harddisk::Repair repaired() const { return repaired_; }
+  hard_particles::Repair repaired() const { return repaired_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -89,7 +89,7 @@ class HardDisks : public hoomd::Integrator {
   void check_system() const;
   // Collective.
   void check_plane() const;
-  harddisk::Parameters parameters() const;  // those of the box and of the disks
+  hard_particles::Parameters parameters() const;  // those of the box and of the disks
   double common(const std::vector<double>& values, const char* what) const;
   std::vector<double> positions_by_tag() const;  // collective
   // Particles that are spread over several ranks. All calls are collective.
@@ -98,7 +98,7 @@ class HardDisks : public hoomd::Integrator {
   void migrate();
   int cycles_between_migrations() const;
   // Waits for the GPU; moves of all engines so far.
-  harddisk::Counters total();
+  hard_particles::Counters total();
   int rounds() const;
   int cycles_per_step() const { return sweeps_per_step_ / rounds(); }
 
@@ -113,13 +113,13 @@ class HardDisks : public hoomd::Integrator {
   int moves_per_cell_ = 4, sweeps_per_step_ = 4;
   double repair_depth_ = 1e-4;
 
-  std::unique_ptr<harddisk::Engine> engine_;
-  bool stale_ = true;              // a parameter has changed since the engine was made
-  double box_[2] = {0, 0};         // of the engine
-  std::uint64_t seed_ = 0;         // of the engine
-  harddisk::Counters before_{};    // moves of earlier engines
-  harddisk::Counters at_start_{};  // of the last run
-  harddisk::Repair repaired_{};
+  std::unique_ptr<hard_particles::Engine> engine_;
+  bool stale_ = true;                    // a parameter has changed since the engine was made
+  double box_[2] = {0, 0};               // of the engine
+  std::uint64_t seed_ = 0;               // of the engine
+  hard_particles::Counters before_{};    // moves of earlier engines
+  hard_particles::Counters at_start_{};  // of the last run
+  hard_particles::Repair repaired_{};
   bool noticed_ = false;  // a repair, in this run
   std::uint64_t timestep_ = 0;
   Clock::time_point started_;

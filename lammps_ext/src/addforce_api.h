@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The private part of LAMMPS' fix addforce, in the order of the release of 22 Jul 2025. Nobody may
-// believe it without trying what the fix does (ResidentDeck::body_forces_act_as_read).
+// believe it without trying what the fix does (DeckTranslation::body_forces_act_as_read).
 #pragma once
 
 #include "fix.h"

@@ -29,17 +29,25 @@ FixManymoveCoulomb::FixManymoveCoulomb(LAMMPS* lmp, int narg, char** arg)
 
   for (int k = 7 + types; k < narg; k += 2) {
     const std::string key = arg[k];
-    if (key != "radius" && key != "displacement" && key != "precision" && key != "threads" &&
-        key != "device")
-      error->all(FLERR, "{}: unknown keyword {} (radius, displacement, precision, threads, device)",
-                 name_, key);
+    // `displacement` is the former name of this keyword.
+    const bool is_displacement = key == "max_displacement" || key == "displacement";
+    if (!is_displacement && key != "radius" && key != "boundary" && key != "precision" &&
+        key != "threads" && key != "device")
+      error->all(
+          FLERR,
+          "{}: unknown keyword {} (radius, boundary, max_displacement, precision, threads, device)",
+          name_, key);
     if (k + 1 == narg) utils::missing_cmd_args(FLERR, "fix manymove/coulomb " + key, error);
     if (take(key, arg[k + 1])) continue;
     const std::string value = arg[k + 1];
     if (key == "radius") {
       radius_ = positive("radius", arg[k + 1]);
-    } else if (key == "displacement") {
-      parameters_.max_displacement = positive("displacement", arg[k + 1]);
+    } else if (key == "boundary") {
+      if (value != "nearest_image" && value != "ewald")
+        error->all(FLERR, "{}: boundary {} must be nearest_image or ewald", name_, value);
+      parameters_.ewald = value == "ewald";
+    } else if (is_displacement) {
+      parameters_.max_displacement = positive(key.c_str(), arg[k + 1]);
     } else {
       if (value != "mixed" && value != "double")
         error->all(FLERR, "{}: precision {} must be mixed or double", name_, value);
@@ -47,6 +55,8 @@ FixManymoveCoulomb::FixManymoveCoulomb(LAMMPS* lmp, int narg, char** arg)
     }
   }
   parameters_.periodic = radius_ == 0;
+  if (parameters_.ewald && !parameters_.periodic)
+    error->all(FLERR, "{}: boundary ewald is for a periodic box, without radius", name_);
   parameters_.radius = radius_;
   choose_device();
 
@@ -89,6 +99,7 @@ void FixManymoveCoulomb::check_others() const {
     for (int type = 1; type <= atom->ntypes; ++type)
       same("diameter_" + std::to_string(type), diameter_[type], other->diameter_[type]);
     same("radius", radius_, other->radius_);
+    same("boundary ewald", parameters_.ewald, other->parameters_.ewald);
     if (seed_ == other->seed_)
       error->all(FLERR,
                  "{}: fixes {} and {} have the same seed {} and would draw the same random "

@@ -39,7 +39,7 @@ FixManymoveWRMC::FixManymoveWRMC(LAMMPS* lmp, int narg, char** arg)
   cutoff_ = positive("cutoff", arg[7]);
   epsilon_ = utils::numeric(FLERR, arg[8], false, lmp);
   sigma_ = positive("sigma", arg[9]);
-  displacement_ = 0.17 * sigma_;
+  max_displacement_ = 0.17 * sigma_;
   spacing_ = 0.055 * sigma_;
   parameters_.proposals = 64;
   parse(narg, arg);
@@ -93,8 +93,8 @@ void FixManymoveWRMC::parse(int narg, char** arg) {
         method_ = static_cast<int>(found - std::begin(kMethods));
       } else if (word == "proposals") {
         parameters_.proposals = utils::inumeric(FLERR, value, false, lmp);
-      } else if (word == "displacement") {
-        displacement_ = positive("displacement", value);
+      } else if (word == "max_displacement" || word == "displacement") {  // former name
+        max_displacement_ = positive(word.c_str(), value);
       } else if (word == "spacing") {
         spacing_ = positive("spacing", value);
       } else if (!take(word, value)) {
@@ -124,9 +124,9 @@ void FixManymoveWRMC::init() {
           "{}: the box is {} wide along {}, less than twice the cutoff of {}; use a larger box "
           "or a shorter cutoff",
           name_, edge, "xyz"[axis], cutoff_);
-    if (displacement_ >= edge / 2)
-      error->all(FLERR, "{}: displacement {} must be below half the box, {} along {}", name_,
-                 displacement_, edge / 2, "xyz"[axis]);
+    if (max_displacement_ >= edge / 2)
+      error->all(FLERR, "{}: max_displacement {} must be below half the box, {} along {}", name_,
+                 max_displacement_, edge / 2, "xyz"[axis]);
   }
 }
 
@@ -249,7 +249,7 @@ std::unique_ptr<Engine> FixManymoveWRMC::make_engine_at(const std::vector<Partic
   p.cutoff = cutoff_ * length_;
   p.method = kEngineMethods[method_];
   p.moments = kMethods[method_] == "mdp-dj";
-  p.max_displacement = displacement_ * length_;
+  p.max_displacement = max_displacement_ * length_;
   p.cubic = true;
   p.barrier = p.hill = kBarrier * kTemperature;
   // Another run, another sequence of random numbers.

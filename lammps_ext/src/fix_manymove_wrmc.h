@@ -41,7 +41,7 @@ class FixManymoveWRMC : public FixMonteCarlo {
   std::vector<double> inward(const std::vector<Particle>& atoms) const;  // in the engine's unit
   void summarize(const manymove::adsorption::Snapshot& state);
 
-  double temperature_, cutoff_, epsilon_, sigma_, displacement_, spacing_;
+  double temperature_, cutoff_, epsilon_, sigma_, max_displacement_, spacing_;
   std::vector<Law> framework_;
   int method_ = 3;  // index into the names
   manymove::adsorption::Parameters parameters_;

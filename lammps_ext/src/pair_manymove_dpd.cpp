@@ -16,6 +16,7 @@
 #include "error.h"
 #include "force.h"
 #include "memory.h"
+#include "mpi_communicator.h"
 #include "neigh_list.h"
 #include "neighbor.h"
 #include "update.h"
@@ -306,6 +307,7 @@ void PairManymoveDPD::init_style() {
     error->all(FLERR,
                "Pair style manymove/dpd draws one random number per pair and step and does "
                "not work with run_style respa");
+  if (comm->nprocs > 1) communicator_of(lmp);  // compares versions
   try {
     manymove::simd_level();
     forces_ = std::make_unique<manymove::dpd::PairForces>(threads_);

@@ -10,6 +10,8 @@
 #include "comm.h"
 #include "compute.h"
 #include "core/runtime/devices.h"
+#include "deck_translation.h"
+#include "device_session.h"
 #include "domain.h"
 #include "error.h"
 #include "fix.h"
@@ -19,8 +21,6 @@
 #include "neighbor.h"
 #include "output.h"
 #include "pair.h"
-#include "residence.h"
-#include "resident_deck.h"
 #include "timer.h"
 #include "update.h"
 
@@ -109,20 +109,20 @@ void VerletManymove::init() {
 }
 
 void VerletManymove::setup(int flag) {
-  residence_.reset();
-  deck_ = std::make_unique<ResidentDeck>(lmp);
+  session_.reset();
+  deck_ = std::make_unique<DeckTranslation>(lmp);
   const std::string device = place();  // before the table of output begins
-  if (update->nsteps > 0) rent(device);
+  if (update->nsteps > 0) make_session(device);
   {
     const NameForFixes name(update);
     Verlet::setup(flag);
   }
   stale_ = false;
-  move_in();
+  upload();
 }
 
 void VerletManymove::setup_minimal(int flag) {
-  if (stale_ && !flag) refresh_neighbours(nullptr);
+  if (stale_ && !flag) refresh_neighbors(nullptr);
   const NameForFixes name(update);
   Verlet::setup_minimal(flag);
   stale_ = false;
@@ -130,11 +130,11 @@ void VerletManymove::setup_minimal(int flag) {
 
 // On several ranks atoms have to be where LAMMPS looks for them when it continues.
 void VerletManymove::cleanup() {
-  if (residence_ && stale_ && comm->nprocs > 1) {
-    bring_home(*residence_);
+  if (session_ && stale_ && comm->nprocs > 1) {
+    migrate_to_owners(*session_);
     if (modify->n_post_force_any) modify->post_force(vflag);
   }
-  residence_.reset();
+  session_.reset();
   deck_.reset();
   Verlet::cleanup();
 }
@@ -143,34 +143,39 @@ void VerletManymove::cleanup() {
 
 // A run that was not set up (pre no) begins with the particles where they are.
 void VerletManymove::run(int steps) {
-  if (!residence_ || moved_in_ != update->ntimestep) {
-    residence_.reset();
-    deck_ = std::make_unique<ResidentDeck>(lmp);
-    if (steps > 0) rent(place());
-    move_in();
+  if (!session_ || uploaded_ != update->ntimestep) {
+    session_.reset();
+    deck_ = std::make_unique<DeckTranslation>(lmp);
+    if (steps > 0) make_session(place());
+    upload();
   }
-  moved_in_ = -1;
-  if (residence_)
-    run_on_device(*deck_, *residence_, steps);
+  uploaded_ = -1;
+  if (session_)
+    run_on_device(*deck_, *session_, steps);
   else
     run_on_host(steps);
 }
 
 // An engine on the device, without particles yet.
-void VerletManymove::rent(const std::string& device) {
+void VerletManymove::make_session(const std::string& device) {
   if (device.empty() || atom->natoms == 0) return;
-  residence_ = std::make_unique<Residence>(
-      lmp, *deck_, Residence::Wishes{device, threads(), transport_, overlap_});
-  const std::string text = residence_->transport();
+  session_ = std::make_unique<DeviceSession>(
+      lmp, *deck_, DeviceSession::Wishes{device, threads(), transport_, overlap_});
+  std::string text = session_->transport();
+  if (comm->nprocs > 1) {
+    MpiCommunicator communicator = communicator_of(lmp);
+    const std::string hosts = ranks_by_host(communicator);
+    if (!hosts.empty()) text += "; ranks " + hosts;
+  }
   if (comm->me == 0 && text != said_about_transport_)
     utils::logmesg(lmp, "Run style manymove/verlet: ghosts travel through " + text + "\n");
   said_about_transport_ = text;
 }
 
-void VerletManymove::move_in() {
-  if (!residence_) return;
-  residence_->upload();
-  moved_in_ = update->ntimestep;
+void VerletManymove::upload() {
+  if (!session_) return;
+  session_->upload();
+  uploaded_ = update->ntimestep;
 }
 
 int VerletManymove::threads() const { return threads_ ? threads_ : comm->nthreads; }
@@ -208,14 +213,14 @@ std::string VerletManymove::place() {
 }
 
 void VerletManymove::run_on_host(int steps) {
-  if (stale_) refresh_neighbours(nullptr);
+  if (stale_) refresh_neighbors(nullptr);
   const NameForFixes name(update);
   Verlet::run(steps);
 }
 
 // ---- particles on the device ----
 
-void VerletManymove::run_on_device(ResidentDeck& deck, Residence& residence, int steps) {
+void VerletManymove::run_on_device(DeckTranslation& deck, DeviceSession& session, int steps) {
   timer->stamp();
   const bigint first = update->ntimestep, last = first + steps, earlier_builds = neighbor->ncalls;
   const std::uint64_t copied_before = manymove::copied_bytes();
@@ -223,13 +228,13 @@ void VerletManymove::run_on_device(ResidentDeck& deck, Residence& residence, int
   unsigned what = kEverything;
   while (update->ntimestep < last) {
     if (timer->is_timeout()) {
-      if (what != kEverything) read(deck, residence, kEverything);
+      if (what != kEverything) read(deck, session, kEverything);
       update->nsteps = static_cast<int>(update->ntimestep - first);
       break;
     }
     const bigint stop = next_stop(deck, last);
     const std::uint64_t copied = manymove::copied_bytes();
-    update->ntimestep = residence.advance(stop);
+    update->ntimestep = session.advance(stop);
     deck.draw();  // counts the draws of the steps just made
     copied_in_steps += manymove::copied_bytes() - copied;
     stale_ = true;
@@ -237,11 +242,11 @@ void VerletManymove::run_on_device(ResidentDeck& deck, Residence& residence, int
     const bool in_time = update->ntimestep == stop;
     ev_set(update->ntimestep);
     what = stop == last || !in_time ? kEverything : what_is_read(deck);
-    read(deck, residence, what);
+    read(deck, session, what);
     timer->stamp(Timer::COMM);
-    if (in_time) let_others_act(deck, residence, what);
+    if (in_time) let_others_act(deck, session, what);
   }
-  neighbor->ncalls = earlier_builds + residence.builds();
+  neighbor->ncalls = earlier_builds + session.builds();
   if (comm->me == 0 && manymove::copied_bytes() != copied_before)
     utils::logmesg(lmp,
                    "Run style manymove/verlet: {} bytes between host and device in {} steps, {} "
@@ -251,7 +256,7 @@ void VerletManymove::run_on_device(ResidentDeck& deck, Residence& residence, int
 }
 
 // The next step in which anybody may look at the particles.
-bigint VerletManymove::next_stop(const ResidentDeck& deck, bigint last) const {
+bigint VerletManymove::next_stop(const DeckTranslation& deck, bigint last) const {
   const bigint now = update->ntimestep;
   bigint stop = std::min(last, std::max(output->next, now + 1));
   for (const Fix* fix : deck.end_of_step()) {
@@ -266,7 +271,7 @@ bool VerletManymove::wants_values_per_atom() const {
 }
 
 // What output and fixes at the end of steps read in the present step.
-unsigned VerletManymove::what_is_read(const ResidentDeck& deck) const {
+unsigned VerletManymove::what_is_read(const DeckTranslation& deck) const {
   const bigint now = update->ntimestep;
   if (wants_values_per_atom() || output->next_dump_any == now || output->next_restart == now)
     return kEverything;
@@ -277,16 +282,16 @@ unsigned VerletManymove::what_is_read(const ResidentDeck& deck) const {
 }
 
 // Makes the host's arrays and sums those of the present step.
-void VerletManymove::read(const ResidentDeck& deck, Residence& residence, unsigned what) {
-  residence.download(what);
+void VerletManymove::read(const DeckTranslation& deck, DeviceSession& session, unsigned what) {
+  session.download(what);
   const bool per_atom = wants_values_per_atom();
   if (what == kEverything &&
       (per_atom || deck.somebody_reads_neighbours() || output->next_dump_any == update->ntimestep))
-    refresh_neighbours(&residence);
+    refresh_neighbors(&session);
   if ((what & kForces) && modify->n_post_force_any) modify->post_force(vflag);
   if (per_atom) return tally_per_atom(deck);
 
-  const manymove::dpd::Tally tally = residence.tally();
+  const manymove::dpd::Tally tally = session.tally();
   force->pair->eng_vdwl = tally.pair_energy;
   force->pair->eng_coul = 0;
   std::copy_n(tally.pair_virial, 6, force->pair->virial);
@@ -297,7 +302,7 @@ void VerletManymove::read(const ResidentDeck& deck, Residence& residence, unsign
 
 // Energies and virials by particle, from the styles of the host. The forces of a step are those at
 // the velocities in its middle.
-void VerletManymove::tally_per_atom(const ResidentDeck& deck) {
+void VerletManymove::tally_per_atom(const DeckTranslation& deck) {
   const int n = atom->nlocal;
   const auto values = 3 * static_cast<std::size_t>(n);
   const std::vector<double> velocity(atom->v[0], atom->v[0] + values),
@@ -316,14 +321,14 @@ void VerletManymove::tally_per_atom(const ResidentDeck& deck) {
   comm->forward_comm();
 }
 
-// Ghosts and lists as in a step of LAMMPS in which they are made anew. residence: where velocities
+// Ghosts and lists as in a step of LAMMPS in which they are made anew. session: where velocities
 // and forces are; null if they are with the atoms. One rank keeps its atoms in their order.
-void VerletManymove::refresh_neighbours(Residence* residence) {
+void VerletManymove::refresh_neighbors(DeviceSession* session) {
   const auto n = static_cast<std::size_t>(atom->nlocal);
   std::vector<double> position;
   std::vector<imageint> image;
-  if (comm->nprocs > 1 && residence) {
-    bring_home(*residence);
+  if (comm->nprocs > 1 && session) {
+    migrate_to_owners(*session);
   } else {
     if (triclinic) {
       position.assign(atom->x[0], atom->x[0] + 3 * n);
@@ -342,7 +347,7 @@ void VerletManymove::refresh_neighbours(Residence* residence) {
 }
 
 // Atoms go to the ranks whose sub-domains they are in, however far they have come.
-void VerletManymove::bring_home(Residence& residence) {
+void VerletManymove::migrate_to_owners(DeviceSession& session) {
   if (triclinic) domain->x2lamda(atom->nlocal);
   domain->pbc();
   {
@@ -353,8 +358,8 @@ void VerletManymove::bring_home(Residence& residence) {
   comm->exchange();
   comm->borders();
   if (triclinic) domain->lamda2x(atom->nlocal + atom->nghost);
-  residence.rehome();
-  residence.download(kVelocities | kForces);  // LAMMPS left the forces behind
+  session.set_origins();
+  session.download(kVelocities | kForces);  // LAMMPS left the forces behind
   // What computes have by atom is of other atoms, or of none: commands between runs ask anew.
   for (int k = 0; k < modify->ncompute; ++k) {
     Compute* compute = modify->compute[k];
@@ -363,13 +368,14 @@ void VerletManymove::bring_home(Residence& residence) {
   }
 }
 
-void VerletManymove::let_others_act(const ResidentDeck& deck, Residence& residence, unsigned what) {
+void VerletManymove::let_others_act(const DeckTranslation& deck, DeviceSession& session,
+                                    unsigned what) {
   const bigint step = update->ntimestep;
   const auto& fixes = deck.end_of_step();
   if (std::any_of(fixes.begin(), fixes.end(), [&](const Fix* fix) { return is_due(fix, step); })) {
-    residence.remember(what);
+    session.remember(what);
     modify->end_of_step();
-    residence.accept_changes();
+    session.accept_changes();
     timer->stamp(Timer::MODIFY);
   }
   if (step == output->next) {

@@ -10,8 +10,8 @@
 
 namespace LAMMPS_NS {
 
-class Residence;
-class ResidentDeck;
+class DeviceSession;
+class DeckTranslation;
 
 class VerletManymove : public Verlet {
  public:
@@ -28,27 +28,27 @@ class VerletManymove : public Verlet {
   std::string place();
   int threads() const;
   bool has_gpus() const;
-  void rent(const std::string& device);
-  void move_in();
+  void make_session(const std::string& device);
+  void upload();
   void run_on_host(int steps);
-  void run_on_device(ResidentDeck& deck, Residence& residence, int steps);
-  bigint next_stop(const ResidentDeck& deck, bigint last) const;
+  void run_on_device(DeckTranslation& deck, DeviceSession& session, int steps);
+  bigint next_stop(const DeckTranslation& deck, bigint last) const;
   bool wants_values_per_atom() const;
-  unsigned what_is_read(const ResidentDeck& deck) const;
-  void read(const ResidentDeck& deck, Residence& residence, unsigned what);
-  void tally_per_atom(const ResidentDeck& deck);
-  void refresh_neighbours(Residence* residence);
-  void bring_home(Residence& residence);
-  void let_others_act(const ResidentDeck& deck, Residence& residence, unsigned what);
+  unsigned what_is_read(const DeckTranslation& deck) const;
+  void read(const DeckTranslation& deck, DeviceSession& session, unsigned what);
+  void tally_per_atom(const DeckTranslation& deck);
+  void refresh_neighbors(DeviceSession* session);
+  void migrate_to_owners(DeviceSession& session);
+  void let_others_act(const DeckTranslation& deck, DeviceSession& session, unsigned what);
 
   std::string device_ = "auto";     // auto, cuda, cpu
   int threads_ = 0;                 // 0: those of LAMMPS
   std::string transport_ = "auto";  // of Settings
   bool overlap_ = true;
   std::string said_, said_about_transport_;  // in earlier runs
-  std::unique_ptr<ResidentDeck> deck_;
-  std::unique_ptr<Residence> residence_;  // from setup to the end of the run
-  bigint moved_in_ = -1;                  // the step of residence_ that has not run yet
+  std::unique_ptr<DeckTranslation> deck_;
+  std::unique_ptr<DeviceSession> session_;  // from setup to the end of the run
+  bigint uploaded_ = -1;                    // the step of session_ that has not run yet
   bool stale_ = false;  // ghosts and lists of the host are those of an earlier step
 };
 

@@ -34,6 +34,7 @@ Parameters parameters_from(const nb::dict& d) {
   } else {
     p.radius = nb::cast<double>(d["radius"]);
   }
+  p.ewald = nb::object(d["boundary"]).equal(nb::str("ewald"));
   p.bjerrum_length = nb::cast<double>(d["bjerrum_length"]);
   p.max_displacement = nb::cast<double>(d["max_displacement"]);
   p.short_displacement = nb::cast<double>(d["short_displacement"]);

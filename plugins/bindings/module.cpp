@@ -10,7 +10,6 @@
 namespace nb = nanobind;
 
 void bind_ranks(nb::module_& module);
-void bind_packing(nb::module_& module);
 void bind_hard_disks(nb::module_& module);
 void bind_coulomb(nb::module_& module);
 void bind_dpd(nb::module_& module);
@@ -69,7 +68,6 @@ NB_MODULE(_core, module) {
       },
       "How this module was built.");
   bind_ranks(module);
-  bind_packing(module);
   bind_hard_disks(module);
   bind_coulomb(module);
   bind_dpd(module);

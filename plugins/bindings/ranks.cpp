@@ -7,10 +7,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
@@ -107,22 +105,16 @@ std::unique_ptr<Communicator> join(const nb::object& communicator, const std::st
 }
 
 nb::list all(Communicator& communicator, const nb::bytes& mine) {
-  const auto ranks = static_cast<std::size_t>(communicator.ranks());
-  const std::int64_t size = static_cast<std::int64_t>(mine.size());
-  std::vector<std::int64_t> sizes(ranks);
-  std::vector<char> padded, everything;
-  std::size_t most = 0;
-  released([&] {
-    communicator.gather(&size, sizes.data(), sizeof size);
-    most = static_cast<std::size_t>(*std::max_element(sizes.begin(), sizes.end()));
-    padded.resize(most);
-    std::memcpy(padded.data(), mine.data(), mine.size());
-    everything.resize(ranks * most);
-    communicator.gather(padded.data(), everything.data(), most);
-  });
+  const auto* data = static_cast<const char*>(mine.data());
+  std::vector<std::int64_t> sizes;
+  const auto everything = released(
+      [&] { return collect(communicator, std::vector<char>(data, data + mine.size()), &sizes); });
   nb::list parts;
-  for (std::size_t r = 0; r < ranks; ++r)
-    parts.append(nb::bytes(everything.data() + r * most, static_cast<std::size_t>(sizes[r])));
+  const char* at = everything.data();
+  for (const std::int64_t size : sizes) {
+    parts.append(nb::bytes(at, static_cast<std::size_t>(size)));
+    at += size;
+  }
   return parts;
 }
 

@@ -6,7 +6,7 @@ include(CheckCXXSourceCompiles)
 
 set(MANYMOVE_CUDA AUTO CACHE STRING "Compile the CUDA engines: AUTO, ON or OFF")
 set_property(CACHE MANYMOVE_CUDA PROPERTY STRINGS AUTO ON OFF)
-set(MANYMOVE_ALGORITHMS adsorption coulomb dpd harddisk CACHE STRING "Algorithms to compile")
+set(MANYMOVE_ALGORITHMS adsorption coulomb dpd hard_particles CACHE STRING "Algorithms to compile")
 set(MANYMOVE_SANITIZE "" CACHE STRING "Sanitizers for the C++ sources, e.g. address,undefined")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

@@ -1,5 +1,4 @@
-"""Checks of arguments. What is refused is told by the argument's name, in the same words
-everywhere: "<name> must be <what>, got <value>"."""
+"""Checks of arguments. All errors have the form "<name> must be <condition>, got <value>"."""
 
 from __future__ import annotations
 
@@ -7,6 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any
+
+import numpy as np
 
 PRECISIONS = ("mixed", "double")
 
@@ -18,21 +19,21 @@ def integer(name: str, value: Any) -> int:
 
 
 def uint64(name: str, value: Any) -> int:
-    """A seed, or where a counter begins."""
+    """Check a seed or the start of a counter."""
     if not 0 <= integer(name, value) < 2**64:
         raise ValueError(f"{name} must be in [0, 2**64), got {value}")
     return int(value)
 
 
 def steps(name: str, value: Any) -> int:
-    """How far to run."""
+    """Check the length of a run."""
     if integer(name, value) < 0:
         raise ValueError(f"{name} must not be negative, got {value}")
     return int(value)
 
 
 def count(name: str, value: Any, most: int = 2**31 - 1) -> int:
-    """How many of something that there must be."""
+    """Check a positive number of things."""
     if not 0 < integer(name, value) <= most:
         wanted = "positive and below 2**31" if most == 2**31 - 1 else f"from 1 to {most}"
         raise ValueError(f"{name} must be {wanted}, got {value}")
@@ -40,19 +41,19 @@ def count(name: str, value: Any, most: int = 2**31 - 1) -> int:
 
 
 def count_or_default(name: str, value: Any) -> int:
-    """The same; 0 stands for the engine's default."""
+    """Check a positive number of things; None becomes 0, the engine's default."""
     return 0 if value is None else count(name, value)
 
 
 def positive(name: str, value: float) -> float:
-    """A length that the engine bounds from above."""
+    """Check a length, for which the engine checks the upper bound."""
     if not value > 0:
         raise ValueError(f"{name} must be positive, got {value}")
     return float(value)
 
 
 def positive_or_default(name: str, value: float | None) -> float:
-    """The same; 0 stands for the engine's default."""
+    """Check a length; None becomes 0, the engine's default."""
     return 0.0 if value is None else positive(name, value)
 
 
@@ -76,8 +77,25 @@ def one_of(name: str, value: Any, words: Sequence[str]) -> str:
     return value
 
 
+def positions(value: Any) -> Any:
+    """Positions in a form that the engines read.
+
+    Lists become arrays, and arrays in host memory are copied unless they are C-contiguous. Arrays
+    on a device are not copied.
+
+    Raises:
+        ValueError: a list contains something other than points.
+    """
+    if isinstance(value, (list, tuple)):
+        try:
+            value = np.array(value, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"positions must be a list of points: {error}") from None
+    return np.ascontiguousarray(value) if isinstance(value, np.ndarray) else value
+
+
 def edges(box: Iterable[float], dimensions: int) -> tuple[float, ...]:
-    """Of a box; whether they are long enough is for the engine to say."""
+    """Edges of a box; the engine checks whether they are long enough."""
     try:
         found = tuple(float(edge) for edge in box)
     except (TypeError, ValueError):

@@ -1,7 +1,7 @@
 """Checkpoint files: a header and arrays, whole or not at all (see `manymove.files`).
 
-They are NumPy archives (.npz) that are not compressed. Each member has a CRC-32, which is looked at
-to the last byte: a damaged file is refused, or its damage is in bytes that mean nothing.
+They are NumPy archives (.npz) that are not compressed. Each member has a CRC-32, which is checked
+for all bytes: a damaged file is refused unless the damage is in bytes without meaning.
 """
 
 from __future__ import annotations

@@ -28,18 +28,32 @@ using manymove_on_fake_cuda::coulomb::Watch;
 namespace {
 
 // Notes the device that is current when it is made, used and destroyed.
-struct Engine {
-  explicit Engine(std::vector<int>& devices) : devices(devices) { note(); }
-  virtual ~Engine() { note(); }
-  int use(bool fails) {
+class Engine final : OnDevice {
+ public:
+  Engine(int device, std::vector<int>& devices) : OnDevice(device), memory_(1), devices_(devices) {
+    note();
+    made();
+  }
+  ~Engine() {
+    destroy();
+    note();
+  }
+  void look() {
+    const DeviceGuard here = use();
+    note();
+  }
+  int work(bool fails) {
+    const DeviceGuard here = use();
     note();
     cudaSetDevice(3);
     if (fails) throw std::runtime_error("fails");
     return 7;
   }
-  void note() { devices.push_back(runtime.current()); }
-  std::vector<int>& devices;
-  DeviceBuffer<int> memory{1};
+
+ private:
+  void note() { devices_.push_back(runtime.current()); }
+  DeviceBuffer<int> memory_;
+  std::vector<int>& devices_;
 };
 
 // What an engine owns, in the order in which it is made.
@@ -82,8 +96,8 @@ TEST("a device guard restores the current device, whatever became current meanwh
 TEST("a thread without a context has none again, and the device that it set is current") {
   std::vector<int> devices;
   {
-    OnDevice<Engine> engine(2, [&] { return std::make_unique<Engine>(devices); });
-    engine->note();
+    Engine engine(2, devices);
+    engine.look();
     CHECK_EQUAL(runtime.context, -1);
     CHECK_EQUAL(runtime.current(), 0);
   }
@@ -97,14 +111,14 @@ TEST("an engine is made, used and destroyed on its device, and the caller's is r
   std::vector<int> devices;
   cudaSetDevice(1);
   {
-    OnDevice<Engine> engine(2, [&] { return std::make_unique<Engine>(devices); });
+    Engine engine(2, devices);
     CHECK_EQUAL(runtime.current(), 1);
-    CHECK_EQUAL(engine->use(false), 7);
+    CHECK_EQUAL(engine.work(false), 7);
     CHECK_EQUAL(runtime.current(), 1);
-    CHECK_THROWS(engine->use(true), std::runtime_error, "fails");
+    CHECK_THROWS(engine.work(true), std::runtime_error, "fails");
     CHECK_EQUAL(runtime.current(), 1);
     cudaSetDevice(0);  // by another library
-    CHECK_EQUAL(engine->use(false), 7);
+    CHECK_EQUAL(engine.work(false), 7);
     CHECK_EQUAL(runtime.current(), 0);
   }
   CHECK_EQUAL(runtime.current(), 0);
@@ -115,9 +129,9 @@ TEST("an engine is made, used and destroyed on its device, and the caller's is r
 TEST("an engine without a device's number stays on the device that was current") {
   std::vector<int> devices;
   cudaSetDevice(3);
-  OnDevice<Engine> engine(-1, [&] { return std::make_unique<Engine>(devices); });
+  Engine engine(-1, devices);
   cudaSetDevice(1);
-  engine->use(false);
+  engine.work(false);
   CHECK(devices == std::vector<int>(2, 3));
   CHECK_EQUAL(runtime.current(), 1);
 }
@@ -126,13 +140,12 @@ TEST("the current device is restored when an engine cannot be made") {
   std::vector<int> devices;
   cudaSetDevice(1);
   runtime.failing = 1;
-  const auto make = [&] { return std::make_unique<Engine>(devices); };
-  CHECK_THROWS(OnDevice<Engine>(2, make), DeviceMemoryError, "the GPU has no");
+  CHECK_THROWS(Engine(2, devices), DeviceMemoryError, "the GPU has no");
   CHECK_EQUAL(runtime.current(), 1);
-  CHECK_THROWS(OnDevice<Engine>(4, make), std::invalid_argument, "\"cuda:4\" does not exist: 4");
+  CHECK_THROWS(Engine(4, devices), std::invalid_argument, "\"cuda:4\" does not exist: 4");
   CHECK_EQUAL(runtime.current(), 1);
   runtime.devices = 0;
-  CHECK_THROWS(OnDevice<Engine>(0, make), std::invalid_argument, "the driver shows no GPU");
+  CHECK_THROWS(Engine(0, devices), std::invalid_argument, "the driver shows no GPU");
 }
 
 TEST("whatever allocation fails, the owners made before it are released") {

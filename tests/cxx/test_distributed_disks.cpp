@@ -10,12 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "core/harddisk/distributed.h"
+#include "core/hard_particles/distributed.h"
+#include "support/disks.h"
 #include "support/ranks.h"
 #include "support/test.h"
 
 using namespace manymove;
-using namespace manymove::harddisk;
+using namespace manymove::hard_particles;
 
 namespace {
 
@@ -47,30 +48,13 @@ std::unique_ptr<Engine> engine_of(Communicator& ranks, const Snapshot& whole) {
 }
 
 // An engine whose snapshot fails on one of the ranks.
-class OnePart final : public Engine {
+class OnePart final : public test::NoDisks {
  public:
   explicit OnePart(bool fails) : fails_(fails) {}
   Snapshot snapshot() const override {
     if (fails_) throw std::runtime_error("no memory");
     return {};
   }
-  void enqueue(std::uint64_t) override {}
-  void enqueue(std::uint64_t, const HostParticles&) override {}
-  bool same_positions(const HostParticles&) const override { return true; }
-  bool enqueue_if_same(std::uint64_t, const HostParticles&) override { return true; }
-  void write_positions(const HostParticles&) override {}
-  void set_sampling(const Sampling&) override {}
-  std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>&) override { return {}; }
-  std::vector<std::uint64_t> contact_histogram(double, int) const override { return {}; }
-  Counters counters() const override { return {}; }
-  Grid grid() const override { return {}; }
-  Repair repair() const override { return {}; }
-  std::size_t particles() const override { return 0; }
-  double occupied() const override { return 0; }
-  void positions(double*) const override {}
-  std::array<double, 2> bond_order(double) const override { return {}; }
-  double max_overlap() const override { return 0; }
-  std::uint64_t state_hash() const override { return 0; }
 
  private:
   bool fails_;
@@ -237,29 +221,21 @@ TEST("an error in own_positions of one rank reaches the others where they wait n
 
 TEST("memory of messages that were lost between strips is not used again") {
   // Loses each message, and remembers its memory on both sides.
-  class Losing final : public Communicator {
+  class Losing final : public test::InProcess {
    public:
-    explicit Losing(test::Mailboxes& mail) : rank_(mail, 0) {}
-    int rank() const override { return 0; }
-    int ranks() const override { return 1; }
-    Watchdog& watchdog() override { return rank_.watchdog(); }
-    void gather(const void*, void*, std::size_t) override {}
-    void transpose(const std::int64_t*, std::int64_t*) override {}
+    explicit Losing(test::Mailboxes& mail) : InProcess(mail, 0) {}
     void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) override {
       for (const Message& message : sent) lost.push_back(message.data);
       for (const Message& message : received) lost.push_back(message.data);
       throw std::runtime_error("lost");
     }
     std::vector<void*> lost;
-
-   private:
-    test::Rank rank_;
   };
   test::Mailboxes mail(1);
   Losing communicator(mail);
   std::vector<std::byte> message[4];
   for (auto& part : message) part.resize(300);
-  CHECK_THROWS(harddisk::exchange(communicator, message), std::runtime_error, "lost");
+  CHECK_THROWS(hard_particles::exchange(communicator, message), std::runtime_error, "lost");
   for (auto& part : message) part = {};
   std::vector<std::vector<std::byte>> later;
   for (int k = 0; k < 100; ++k) {

@@ -11,7 +11,8 @@
 #include "core/adsorption/engine.h"
 #include "core/coulomb/engine.h"
 #include "core/dpd/engine.h"
-#include "core/harddisk/engine.h"
+#include "core/hard_particles/engine.h"
+#include "support/fluid.h"
 #include "support/ranks.h"
 #include "support/test.h"
 
@@ -21,8 +22,8 @@ namespace {
 
 // ---- hard disks, at a packing fraction of 0.6 ----
 
-harddisk::Parameters disk_parameters(double edge) {
-  harddisk::Parameters p;
+hard_particles::Parameters disk_parameters(double edge) {
+  hard_particles::Parameters p;
   p.box[0] = edge;
   p.box[1] = 2 * edge;
   p.max_displacement = 0.1;
@@ -31,7 +32,7 @@ harddisk::Parameters disk_parameters(double edge) {
   return p;
 }
 
-std::vector<double> square_lattice(const harddisk::Parameters& p) {
+std::vector<double> square_lattice(const hard_particles::Parameters& p) {
   const double spacing = std::sqrt(0.25 * std::acos(-1.0) / 0.6);
   const auto nx = static_cast<int>(p.box[0] / spacing), ny = static_cast<int>(p.box[1] / spacing);
   std::vector<double> xy;
@@ -99,21 +100,17 @@ adsorption::Parameters adsorption_parameters(adsorption::Method method) {
 
 struct Fluid {
   static constexpr int kSide = 16;  // particles along an edge, at a density of 3
+  std::vector<dpd::PairCoefficients> coefficients;
   dpd::Settings settings{};
-  dpd::PairCoefficients coefficients[4] = {};
   std::vector<double> position, velocity;
   std::vector<std::uint32_t> tag;
 
   explicit Fluid(bool double_precision) {
-    coefficients[3] = {25, 4.5, 3 / std::sqrt(0.02), 1, 1};
-    settings.pairs = {1, coefficients, 1, {1, 0, 0, 0}, double_precision};
+    coefficients.assign(4, {25, 4.5, 3 / std::sqrt(0.02), 1, 1});
     const double edge = kSide / std::cbrt(3.0);
-    settings.box = {{0, 0, 0}, {edge, edge, edge}, {0, 0, 0}, {true, true, true}};
-    settings.cutoff = 1;
-    settings.skin = 0.3;
+    settings = test::fluid_in_cube(edge, coefficients);
+    settings.pairs.double_precision = double_precision;
     settings.time_step = 0.02;
-    settings.force_to_acceleration = 1;
-    settings.mass = {0, 1};
     settings.seed = 20;
     std::mt19937 random(21);
     for (int k = 0; k < kSide * kSide * kSide; ++k) {
@@ -202,7 +199,7 @@ TEST("hard disks on four threads end where those on one do") {
   const auto p = disk_parameters(60);
   const auto xy = square_lattice(p);
   const auto hash = [&](int threads) {
-    const auto engine = harddisk::make_engine(xy.data(), xy.size() / 2, p, "cpu", threads);
+    const auto engine = hard_particles::make_engine(xy.data(), xy.size() / 2, p, "cpu", threads);
     engine->set_sampling({0.01, 20, 5, 10});
     engine->run(30);
     std::vector<std::uint64_t> cycles;
@@ -218,15 +215,15 @@ TEST("hard disks on four threads end where those on one do") {
 TEST("hard disks shared among ranks with threads end where those of one engine do") {
   const auto p = disk_parameters(40);
   const auto xy = square_lattice(p);
-  const auto whole = harddisk::make_engine(xy.data(), xy.size() / 2, p, "cpu", 1);
+  const auto whole = hard_particles::make_engine(xy.data(), xy.size() / 2, p, "cpu", 1);
   whole->run(30);
   for (const int ranks : {2, 3}) {
-    harddisk::Repair repair;
-    const auto start = harddisk::make_snapshot(xy.data(), xy.size() / 2, p, repair);
+    hard_particles::Repair repair;
+    const auto start = hard_particles::make_snapshot(xy.data(), xy.size() / 2, p, repair);
     test::run_communicators(ranks, [&](Communicator& communicator) {
       const auto* const whole_there = communicator.rank() == 0 ? &start : nullptr;
       const auto engine =
-          harddisk::make_engine(whole_there, xy.size() / 2, p, "cpu", 2, communicator);
+          hard_particles::make_engine(whole_there, xy.size() / 2, p, "cpu", 2, communicator);
       engine->run(30);
       CHECK_EQUAL(engine->state_hash(), whole->state_hash());
       CHECK_EQUAL(engine->counters().accepted_moves, whole->counters().accepted_moves);

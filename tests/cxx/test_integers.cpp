@@ -9,9 +9,9 @@
 
 #include "core/adsorption/model.h"
 #include "core/coulomb/state.h"
-#include "core/dpd/list_criterion.h"
+#include "core/dpd/cells.h"
 #include "core/dpd/tea.h"
-#include "core/harddisk/model.h"
+#include "core/hard_particles/model.h"
 #include "core/runtime/macros.h"
 #include "core/runtime/philox.h"
 #include "support/test.h"
@@ -185,9 +185,9 @@ TEST("displacements of disks are even integers, as likely as their opposites") {
   for (const float step : {1.0f, 127.5f, 0x1p-13f}) {
     double sum = 0, most = 0;
     for (std::uint32_t r = 0; r < 0x8000u; ++r) {
-      const float d = harddisk::displacement(r << 8, step);
+      const float d = hard_particles::displacement(r << 8, step);
       CHECK_EQUAL(std::fmod(d, 2.0f), 0.0f);
-      CHECK_EQUAL(harddisk::displacement((0x7fffu - r) << 8, step), -d);
+      CHECK_EQUAL(hard_particles::displacement((0x7fffu - r) << 8, step), -d);
       sum += d;
       most = std::max<double>(most, std::abs(d));
     }
@@ -199,7 +199,7 @@ TEST("displacements of disks are even integers, as likely as their opposites") {
 TEST("the two displacements of a random word do not share bits") {
   for (int bit = 0; bit < 32; ++bit) {
     const std::uint32_t word = 1u << bit;
-    const bool first = word & 0x007fff00u, second = harddisk::other_half(word) & 0x007fff00u;
+    const bool first = word & 0x007fff00u, second = hard_particles::other_half(word) & 0x007fff00u;
     CHECK(!(first && second));
   }
 }

@@ -12,28 +12,15 @@
 #include "core/adsorption/engine.h"
 #include "core/coulomb/engine.h"
 #include "core/dpd/settings.h"
-#include "core/harddisk/distributed.h"
+#include "core/hard_particles/distributed.h"
+#include "support/disks.h"
+#include "support/fluid.h"
 #include "support/ranks.h"
 #include "support/test.h"
 
 using namespace manymove;
 
 namespace {
-
-dpd::Settings fluid(const std::vector<dpd::PairCoefficients>& coefficients) {
-  dpd::Settings s{};
-  for (int a = 0; a < 3; ++a) {
-    s.box.extent[a] = 8;
-    s.box.periodic[a] = true;
-  }
-  s.pairs = {1, coefficients.data(), 1, {1, 0, 0, 0}, false};
-  s.cutoff = 1;
-  s.skin = 0.3;
-  s.time_step = 0.01;
-  s.force_to_acceleration = 1;
-  s.mass = {0, 1};
-  return s;
-}
 
 adsorption::Parameters adsorbates() {
   adsorption::Parameters p;
@@ -52,7 +39,7 @@ adsorption::Parameters adsorbates() {
 
 TEST("DPD has at most 2^30 - 1 particles on a rank") {
   const std::vector<dpd::PairCoefficients> coefficients(4, {25, 4.5, 3, 1, 1});
-  const auto engine = dpd::make_engine(fluid(coefficients), "cpu", 1);
+  const auto engine = dpd::make_engine(test::fluid_in_cube(8, coefficients), "cpu", 1);
   dpd::HostArrays arrays{};
   for (const int count : {1 << 30, std::numeric_limits<int>::max(), -1}) {
     arrays.count = count;
@@ -63,11 +50,11 @@ TEST("DPD has at most 2^30 - 1 particles on a rank") {
 
 TEST("hard disks are at most 2e9, in at most 30000 cells along each edge") {
   const double one[2] = {0, 0};
-  harddisk::Parameters p;
+  hard_particles::Parameters p;
   p.box[0] = p.box[1] = 40000;
-  CHECK_THROWS(harddisk::make_engine(one, 2'000'000'001, p, "cpu", 1), std::invalid_argument,
+  CHECK_THROWS(hard_particles::make_engine(one, 2'000'000'001, p, "cpu", 1), std::invalid_argument,
                "at most 2e9 disks, got 2000000001");
-  CHECK_THROWS(harddisk::make_engine(one, 1, p, "cpu", 1), std::invalid_argument,
+  CHECK_THROWS(hard_particles::make_engine(one, 1, p, "cpu", 1), std::invalid_argument,
                "holds more than 30000 cells");
 }
 
@@ -93,8 +80,9 @@ TEST("adsorbates are at most 16384 in a system, and systems at most 2^30") {
 
 TEST("pairs of disks of all ranks may be more than 2^32") {
   // What each rank counts is given.
-  class Part final : public harddisk::Engine {
+  class Part final : public test::NoDisks {
    public:
+    using NoDisks::enqueue;
     void enqueue(std::uint64_t) override { rows_ = {0xffffffffu, 1, 5'000'000'000u, 0}; }
     std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) override {
       cycles.assign(rows_.size() / 2, 100);
@@ -103,28 +91,13 @@ TEST("pairs of disks of all ranks may be more than 2^32") {
     std::vector<std::uint64_t> contact_histogram(double, int) const override {
       return {0xffffffffu, 7};
     }
-    harddisk::Counters counters() const override { return {}; }
-    void set_sampling(const harddisk::Sampling&) override {}
-    harddisk::Grid grid() const override { return {}; }
-    harddisk::Repair repair() const override { return {}; }
-    std::size_t particles() const override { return 0; }
-    double occupied() const override { return 0; }
-    void positions(double*) const override {}
-    std::array<double, 2> bond_order(double) const override { return {}; }
-    double max_overlap() const override { return 0; }
-    std::uint64_t state_hash() const override { return 0; }
-    harddisk::Snapshot snapshot() const override { return {}; }
-    void enqueue(std::uint64_t, const harddisk::HostParticles&) override {}
-    bool same_positions(const harddisk::HostParticles&) const override { return false; }
-    bool enqueue_if_same(std::uint64_t, const harddisk::HostParticles&) override { return false; }
-    void write_positions(const harddisk::HostParticles&) override {}
 
    private:
     std::vector<std::uint64_t> rows_;
   };
   test::run_communicators(3, [](Communicator& ranks) {
-    const auto engine = harddisk::make_distributed_engine(
-        ranks, [](harddisk::State&) { return std::make_unique<Part>(); });
+    const auto engine = hard_particles::make_distributed_engine(
+        ranks, [](hard_particles::State&) { return std::make_unique<Part>(); });
     CHECK(engine->contact_histogram(0.1, 2) == std::vector<std::uint64_t>({3 * 0xffffffffull, 21}));
     engine->enqueue(100);
     std::vector<std::uint64_t> cycles;

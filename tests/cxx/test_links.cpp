@@ -14,6 +14,7 @@
 
 #include "core/dpd/cpu/bonded.h"
 #include "core/dpd/cuda/link_rows.h"
+#include "support/fluid.h"
 #include "support/ranks.h"
 #include "support/test.h"
 
@@ -77,29 +78,6 @@ struct Ring {
   std::vector<std::uint32_t> tag, bond_partner, special_partner;
   std::vector<int> first_bond{0}, bond_type, first_special{0};
   std::vector<std::uint8_t> special_kind;
-};
-
-// A communicator that counts the bytes of its messages.
-class Counted : public Communicator {
- public:
-  explicit Counted(Communicator& inner) : inner_(inner) {}
-  int rank() const override { return inner_.rank(); }
-  int ranks() const override { return inner_.ranks(); }
-  Watchdog& watchdog() override { return inner_.watchdog(); }
-  void gather(const void* mine, void* all, std::size_t bytes) override {
-    inner_.gather(mine, all, bytes);
-  }
-  void transpose(const std::int64_t* to, std::int64_t* from) override {
-    inner_.transpose(to, from);
-  }
-  void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) override {
-    for (const Message& message : sent) bytes += message.bytes;
-    inner_.exchange(sent, received);
-  }
-  std::size_t bytes = 0;
-
- private:
-  Communicator& inner_;
 };
 
 // What a rank has of one particle: partners' tags and kinds, in order.
@@ -314,13 +292,13 @@ TEST("origins are found by tag, with messages of the size of a rank's own partic
     std::vector<std::uint32_t> tags, asked;
     for (std::uint32_t i = 0; i < kCount; ++i) tags.push_back(tag_of(rank, i));
     for (std::uint32_t i = 0; i < kCount; ++i) asked.push_back(tag_of((rank + i) % kRanks, i));
-    Counted counted(communicator);
+    test::Counting counted(communicator);
     const auto origins = find_origins(counted, asked, kCount, tags.data());
     for (std::uint32_t i = 0; i < kCount; ++i) {
       CHECK_EQUAL(origins[i].rank, static_cast<int>((rank + i) % kRanks));
       CHECK_EQUAL(origins[i].index, static_cast<int>(i));
     }
-    CHECK(counted.bytes <= 3 * 12 * kCount);
+    CHECK(counted.sent <= 3 * 12 * kCount);
   });
 }
 
@@ -341,22 +319,13 @@ TEST("an upload sends no bonds to other ranks, and the steps find them where the
   constexpr int kRanks = 4, kEach = 30;
   constexpr double kEdge = 12;
   test::run_communicators(kRanks, [](Communicator& communicator) {
-    Counted counted(communicator);
+    test::Counting counted(communicator);
     const std::vector<PairCoefficients> coefficients(4, {25, 4.5, 3, 1, 1});
-    Settings s{};
-    for (int a = 0; a < 3; ++a) {
-      s.box.extent[a] = kEdge;
-      s.box.periodic[a] = true;
-      s.grid.cut[a] =
-          a == 0 ? std::vector<double>{0, 0.25, 0.5, 0.75, 1} : std::vector<double>{0, 1};
-    }
+    Settings s = test::fluid_in_cube(kEdge, coefficients);
+    s.grid.cut[0] = {0, 0.25, 0.5, 0.75, 1};
+    s.grid.cut[1] = s.grid.cut[2] = {0, 1};
     s.grid.rank = {0, 1, 2, 3};
     s.pairs = {1, coefficients.data(), 1, {1, 0, 0.5, 1}, true};
-    s.cutoff = 1;
-    s.skin = 0.3;
-    s.time_step = 0.01;
-    s.force_to_acceleration = 1;
-    s.mass = {0, 1};
     s.bonds = {{0, 0}, {20, 0.1}, {20, 0.1}};
     const auto engine = make_engine(s, "cpu", 1, &counted);
 
@@ -375,7 +344,7 @@ TEST("an upload sends no bonds to other ranks, and the steps find them where the
     topology.type = type.data();
     topology.flags = flags.data();
     engine->upload(arrays, topology, {0, 0});
-    CHECK_EQUAL(counted.bytes, std::size_t(0));
+    CHECK_EQUAL(counted.sent, std::size_t(0));
     engine->advance(25, nullptr);
     engine->download(arrays);
     const double momentum = [&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/harddisk/packing.h"
+#include "core/hard_particles/packing.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include "support/test.h"
 
-using namespace manymove::harddisk;
+using namespace manymove::hard_particles;
 
 namespace {
 

@@ -116,13 +116,9 @@ TEST("floating-point numbers are added in the order of ranks, on all of them") {
 
 TEST("memory of a delivery that was lost is not used again") {
   // Has a message for the other rank, which never comes.
-  class Losing final : public Communicator {
+  class Losing final : public test::InProcess {
    public:
-    explicit Losing(test::Mailboxes& mail) : rank_(mail, 0) {}
-    int rank() const override { return 0; }
-    int ranks() const override { return 2; }
-    Watchdog& watchdog() override { return rank_.watchdog(); }
-    void gather(const void*, void*, std::size_t) override {}
+    explicit Losing(test::Mailboxes& mail) : InProcess(mail, 0) {}
     void transpose(const std::int64_t* to, std::int64_t* from) override {
       from[0] = to[0];
       from[1] = 300;
@@ -132,9 +128,6 @@ TEST("memory of a delivery that was lost is not used again") {
       throw std::runtime_error("lost");
     }
     std::vector<void*> lost;
-
-   private:
-    test::Rank rank_;
   };
   test::Mailboxes mail(2);
   Losing communicator(mail);

@@ -62,39 +62,11 @@ TEST("a rendezvous answers a tag that several ranks ask for, and a rank that ask
   });
 }
 
-namespace {
-
-// Counts what a rank sends.
-class Counting final : public Communicator {
- public:
-  explicit Counting(Communicator& inner) : inner_(inner) {}
-  std::size_t sent = 0;
-
-  int rank() const override { return inner_.rank(); }
-  int ranks() const override { return inner_.ranks(); }
-  Watchdog& watchdog() override { return inner_.watchdog(); }
-  void gather(const void* mine, void* all, std::size_t bytes) override {
-    inner_.gather(mine, all, bytes);
-  }
-  void transpose(const std::int64_t* to, std::int64_t* from) override {
-    inner_.transpose(to, from);
-  }
-  void exchange(const std::vector<Message>& out, const std::vector<Message>& in) override {
-    for (const Message& message : out) sent += message.bytes;
-    inner_.exchange(out, in);
-  }
-
- private:
-  Communicator& inner_;
-};
-
-}  // namespace
-
 TEST("what a rank sends in a rendezvous grows with its own tags, not with all") {
   constexpr std::uint32_t kOwn = 500;
   for (const int ranks : {2, 4, 8})
     run_communicators(ranks, [&](Communicator& inner) {
-      Counting communicator(inner);
+      test::Counting communicator(inner);
       Rendezvous<Value> meeting(communicator, kOwn * static_cast<std::uint32_t>(ranks));
       std::vector<std::uint32_t> own;
       for (std::uint32_t i = 0; i < kOwn; ++i)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Hard disks divided among ranks: strips of whole rows of tiles.
-#include "core/harddisk/strip.h"
+#include "core/hard_particles/strip.h"
 
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
 #include <vector>
 
-#include "core/harddisk/state.h"
+#include "core/hard_particles/state.h"
 #include "support/test.h"
 
 using namespace manymove;
-using namespace manymove::harddisk;
+using namespace manymove::hard_particles;
 
 namespace {
 

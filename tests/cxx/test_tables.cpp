@@ -10,7 +10,7 @@
 
 #include "core/dpd/cpu/bonded.h"
 #include "core/dpd/cpu/key_sort.h"
-#include "core/dpd/cpu/list_scratch.h"
+#include "core/dpd/cpu/step_rows.h"
 #include "support/test.h"
 
 using namespace manymove;

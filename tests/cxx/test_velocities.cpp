@@ -7,6 +7,7 @@
 #include <random>
 
 #include "core/dpd/engine.h"
+#include "support/fluid.h"
 #include "support/ranks.h"
 #include "support/test.h"
 
@@ -25,21 +26,13 @@ class Share {
   Share(bool double_precision, Communicator& communicator) {
     const int ranks = communicator.ranks();
     const double edge = kSide / std::cbrt(3.0);
-    for (int a = 0; a < 3; ++a) {
-      settings_.box.extent[a] = edge;
-      settings_.box.periodic[a] = true;
-      settings_.grid.cut[a] = {0, 1};
-    }
+    coefficients_.assign(4, {25, 4.5, 3 / std::sqrt(0.02), 1, 1});
+    settings_ = test::fluid_in_cube(edge, coefficients_);
+    settings_.pairs.double_precision = double_precision;
+    settings_.seed = 20;
+    for (auto& cut : settings_.grid.cut) cut = {0, 1};
     if (ranks > 1) settings_.grid.cut[0] = {0, 0.5, 1};
     for (int r = 0; ranks > 1 && r < ranks; ++r) settings_.grid.rank.push_back(r);
-    coefficients_.assign(4, {25, 4.5, 3 / std::sqrt(0.02), 1, 1});
-    settings_.pairs = {1, coefficients_.data(), 1, {1, 0, 0, 0}, double_precision};
-    settings_.cutoff = 1;
-    settings_.skin = 0.3;
-    settings_.time_step = 0.01;
-    settings_.force_to_acceleration = 1;
-    settings_.mass = {0, 1};
-    settings_.seed = 20;
     std::mt19937 random(21);
     for (int k = 0; k < kSide * kSide * kSide; ++k) {
       std::array<double, 3> place{}, v{};

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "../runtime/device_name.h"
-#include "engines.h"
+#include "../runtime/devices.h"
+#include "state.h"
 
 namespace manymove::adsorption {
 namespace {

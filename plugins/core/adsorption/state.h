@@ -3,7 +3,7 @@
 #pragma once
 
 #include <functional>
-#include <string>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
@@ -91,5 +91,16 @@ void framework_energies(const State& state, const double* xyz, std::size_t count
         direct ? direct_energy(state, species, xyz + 3 * i)
                : static_cast<double>(framework_energy(m, species, to_site(state, xyz + 3 * i)));
 }
+
+// ---- the engines of each backend, of which make_engine() of engine.h chooses one ----
+
+// What fills the state with molecules, once its grid is there; none: the engine places them.
+using Adopt = std::function<void(State&)>;
+
+// threads: at least one.
+std::unique_ptr<Engine> make_cpu_engine(State state, const Adopt& molecules, int threads);
+// Throws std::invalid_argument for a device that does not exist, and in a
+// build without CUDA.
+std::unique_ptr<Engine> make_cuda_engine(State state, const Adopt& molecules, int device);
 
 }  // namespace manymove::adsorption

@@ -2,11 +2,10 @@
 // The choice of an engine by the name of the device.
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "../runtime/device_name.h"
-#include "engines.h"
+#include "../runtime/devices.h"
+#include "state.h"
 
 namespace manymove::coulomb {
 namespace {

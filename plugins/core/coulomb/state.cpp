@@ -163,15 +163,17 @@ Site rounded(const State& s, const double* xyz, Site site) {
   return {c[0], c[1], c[2], site.charge};
 }
 
-void check_inside(const State& s, std::size_t i, const double* xyz) {
+void check_inside(const State& s, std::size_t i, const double* positions) {
   const Parameters& p = s.parameters;
+  const double* xyz = positions + 3 * i;
   for (int a = 0; a < 3; ++a)
     if (!std::isfinite(xyz[a])) refuse(name_of(s, i), " has a position that is not finite");
   if (p.periodic) {
     for (int a = 0; a < 3; ++a)
       if (std::abs(xyz[a]) > p.box[a] / 2 * (1 + 1e-7))
         refuse(name_of(s, i), " is outside the box: ", "xyz"[a], " = ", xyz[a],
-               ", half the edge is ", p.box[a] / 2);
+               ", half the edge is ", p.box[a] / 2,
+               remedy_for(positions, s.sites.size(), p.box, 3));
   } else {
     const double r = std::sqrt(xyz[0] * xyz[0] + xyz[1] * xyz[1] + xyz[2] * xyz[2]);
     if (r > p.radius * (1 + 1e-7))
@@ -256,7 +258,7 @@ State begun(const Ions& ions, const Parameters& parameters) {
 }  // namespace
 
 void place(State& s, const double* xyz) {
-  for (std::size_t i = 0; i < s.sites.size(); ++i) check_inside(s, i, xyz + 3 * i);
+  for (std::size_t i = 0; i < s.sites.size(); ++i) check_inside(s, i, xyz);
   const std::vector<Site> before = s.sites;
   for (std::size_t i = 0; i < s.sites.size(); ++i) s.sites[i] = rounded(s, xyz + 3 * i, s.sites[i]);
   try {

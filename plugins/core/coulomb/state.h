@@ -2,6 +2,9 @@
 // What the two engines share on the host: input to integers, integers to output.
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "engine.h"
 #include "model.h"
 
@@ -40,5 +43,14 @@ void export_positions(const State& state, double* xyz);
 double deepest_overlap(const State& state);
 std::uint64_t hash_of(const State& state);
 Bins bins_of(const State& state, const Histogram& histogram);
+
+// ---- the engines of each backend, of which make_engine() of engine.h chooses one ----
+
+// threads: at least one.
+std::unique_ptr<Engine> make_cpu_engine(State state, int threads);
+// One chain on one or several devices. Throws std::invalid_argument for a device that does not
+// exist, and in a
+// build without CUDA.
+std::unique_ptr<Engine> make_cuda_engine(State state, const std::vector<int>& devices);
 
 }  // namespace manymove::coulomb

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "../parallel/bricks.h"
-#include "../parallel/origins.h"
+#include "../parallel/rendezvous.h"
 #include "engine.h"
 
 namespace manymove::dpd {

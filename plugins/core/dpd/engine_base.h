@@ -4,11 +4,13 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <unordered_set>
 #include <vector>
 
 #include "../runtime/text.h"
+#include "engine.h"
 #include "settings.h"
 
 namespace manymove::dpd {
@@ -100,5 +102,20 @@ class EngineBase : public Engine {
   std::uint64_t draws_ahead_ = 0;  // number of a draw minus its step, modulo 2^64
   std::vector<PairCoefficients> coefficients_;
 };
+
+// ---- the engines of each backend, of which make_engine() chooses one ----
+//
+// been checked; a communicator has several ranks and is null for one. Collective if it is not null.
+
+// threads: at least one.
+std::unique_ptr<Engine> make_cpu_engine(const Settings& settings, int threads,
+                                        Communicator* communicator);
+#if defined(MANYMOVE_HAVE_CUDA)
+// P: Mixed or Double. device: the index of a CUDA device, negative for the current one of the
+// calling thread.
+template <class P>
+std::unique_ptr<Engine> make_cuda_engine(const Settings& settings, int device,
+                                         Communicator* communicator);
+#endif
 
 }  // namespace manymove::dpd

@@ -6,8 +6,6 @@
 
 #include "cells.h"
 #include "decomposition.h"
-#include "list_criterion.h"
-#include "short_positions.h"
 #include "step.h"
 
 namespace manymove::dpd {

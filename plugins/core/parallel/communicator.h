@@ -167,11 +167,36 @@ std::vector<T> deliver(Communicator& communicator, std::vector<std::vector<T>> s
   return deliver_parts<T>(communicator, sent, part, numbers);
 }
 
-// What all ranks have, in the order of ranks.
+// result[i]: the answer of rank whom[i] to question[i]. Each rank answers the questions of the
+// others, and its own, by answer(question).
+template <class Answer, class Question, class Rule>
+std::vector<Answer> ask(Communicator& communicator, const std::vector<std::int32_t>& whom,
+                        const std::vector<Question>& question, Rule answer) {
+  const auto ranks = static_cast<std::size_t>(communicator.ranks());
+  std::vector<std::vector<Question>> asked(ranks);
+  for (std::size_t i = 0; i < whom.size(); ++i) asked[whom[i]].push_back(question[i]);
+  // Answers come in the order of ranks, and those of a rank in the order of the questions.
+  std::vector<std::size_t> next(ranks);
+  for (std::size_t r = 1; r < ranks; ++r) next[r] = next[r - 1] + asked[r - 1].size();
+  std::vector<std::int64_t> numbers;
+  const auto questions = deliver(communicator, std::move(asked), &numbers);
+  std::vector<std::vector<Answer>> answers(ranks);
+  auto at = questions.begin();
+  for (std::size_t r = 0; r < ranks; ++r)
+    for (std::int64_t k = 0; k < numbers[r]; ++k) answers[r].push_back(answer(*at++));
+  const auto found = deliver(communicator, std::move(answers));
+  std::vector<Answer> result;
+  result.reserve(whom.size());
+  for (const std::int32_t rank : whom) result.push_back(found[next[rank]++]);
+  return result;
+}
+
+// What all ranks have, in the order of ranks; numbers[r], if asked for, is how much rank r has.
 template <class T>
-std::vector<T> collect(Communicator& communicator, std::vector<T> mine) {
+std::vector<T> collect(Communicator& communicator, std::vector<T> mine,
+                       std::vector<std::int64_t>* numbers = nullptr) {
   const auto part = [&](std::size_t) -> std::vector<T>& { return mine; };
-  return deliver_parts<T>(communicator, mine, part);
+  return deliver_parts<T>(communicator, mine, part, numbers);
 }
 
 }  // namespace manymove

@@ -2,7 +2,7 @@
 // Memory of each rank that the kernels of all ranks of a host read and write, and how the ranks
 // agree about it. An object owns the memory of its rank and its mappings of the others'.
 // Constructors and allocate() are collective; destructors are local. Machine is what allocates and
-// maps: CUDA in cuda_peer_memory.cuh, a stand-in in the tests.
+// maps: CUDA in peer_transport.cuh, a stand-in in the tests.
 #pragma once
 
 #include <fcntl.h>

@@ -4,14 +4,78 @@
 // behind them tells that they are there; hosts take no part. Included by transports.cu alone.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cuda/atomic>
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 
-#include "host_transport.cuh"
+#include "../runtime/device.cuh"
 #include "peer_memory.h"
+#include "transport.cuh"
 
 namespace manymove {
+
+// Memory of the GPUs, opened by handles of CUDA's inter-process communication.
+class CudaExports {
+ public:
+  using Handle = cudaIpcMemHandle_t;
+  explicit CudaExports(Finish finish) : finish_(std::move(finish)) {}
+  void finish() const { finish_(); }
+  static void* allocate(std::size_t bytes) {
+    // cudaMalloc cuts small pieces out of larger blocks, and a handle exports the whole block.
+    void* memory = nullptr;
+    check(cudaMalloc(&memory, std::max(bytes, std::size_t(4) << 20)), "memory for other ranks");
+    return memory;
+  }
+  static void clear(void* memory, std::size_t bytes) {
+    check(cudaMemset(memory, 0, bytes), "clear");
+    check(cudaDeviceSynchronize(), "clear");
+  }
+  static Handle export_handle(void* memory) {
+    Handle handle;
+    check(cudaIpcGetMemHandle(&handle, memory), "memory for other ranks");
+    return handle;
+  }
+  static void* open(const Handle& handle) {
+    void* memory = nullptr;
+    check(cudaIpcOpenMemHandle(&memory, handle, cudaIpcMemLazyEnablePeerAccess),
+          "memory of another rank");
+    return memory;
+  }
+  static void close(void* memory) noexcept {
+    if (cudaIpcCloseMemHandle(memory) != cudaSuccess) cudaGetLastError();
+  }
+  static void free(void* memory) noexcept {
+    if (cudaFree(memory) != cudaSuccess) cudaGetLastError();
+  }
+
+ private:
+  Finish finish_;
+};
+
+// Memory of the host, page-locked.
+class CudaMappings {
+ public:
+  explicit CudaMappings(Finish finish) : finish_(std::move(finish)) {}
+  void finish() const { finish_(); }
+  static void* map(void* memory, std::size_t bytes) {
+    void* on_device = nullptr;
+    if (cudaHostRegister(memory, bytes, cudaHostRegisterMapped) == cudaSuccess &&
+        cudaHostGetDevicePointer(&on_device, memory, 0) != cudaSuccess)
+      cudaHostUnregister(memory);
+    cudaGetLastError();
+    return on_device;
+  }
+  static void unmap(void* memory) noexcept {
+    if (cudaHostUnregister(memory) != cudaSuccess) cudaGetLastError();
+  }
+
+ private:
+  Finish finish_;
+};
 
 constexpr int kMostPeers = 32;
 
@@ -26,10 +90,10 @@ __global__ void handshake_kernel(int ranks, int self, PeerWords there, const Pee
   const int r = static_cast<int>(threadIdx.x);
   if (r >= ranks || r == self) return;
   __threadfence_system();
-  asm volatile("st.release.sys.u32 [%0], %1;" ::"l"(there.word[r]), "r"(number) : "memory");
+  using Word = cuda::atomic_ref<unsigned, cuda::thread_scope_system>;
+  Word(*there.word[r]).store(number, cuda::memory_order_release);
   for (unsigned turn = 1;; ++turn) {
-    unsigned word;
-    asm volatile("ld.acquire.sys.u32 %0, [%1];" : "=r"(word) : "l"(here.word[r]) : "memory");
+    const unsigned word = Word(*here.word[r]).load(cuda::memory_order_acquire);
     if (static_cast<int>(word - number) >= 0) break;
     // The host's memory is far: this looks there about once in a millisecond.
     if (turn % 1024 == 0 && *const_cast<const volatile unsigned*>(given_up)) break;

@@ -4,6 +4,7 @@
 // in between.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -41,22 +42,12 @@ class Rendezvous {
   // the last exchange().
   std::vector<Value> fetch(const std::uint32_t* tags, std::size_t number) const {
     const std::size_t first = share_ * static_cast<std::size_t>(communicator_.rank());
-    std::vector<std::vector<std::uint32_t>> wanted(ranks_);
-    for (std::size_t i = 0; i < number; ++i) wanted[tags[i] / share_].push_back(tags[i]);
-    std::vector<std::int64_t> asked_by;
-    const std::vector<std::uint32_t> asked = deliver(communicator_, wanted, &asked_by);
-    std::vector<std::vector<Value>> answers(ranks_);
-    auto tag = asked.begin();
-    for (std::size_t r = 0; r < ranks_; ++r)
-      for (std::int64_t k = 0; k < asked_by[r]; ++k) answers[r].push_back(kept_[*tag++ - first]);
-    const std::vector<Value> found = deliver(communicator_, answers);
-
-    // Answers come by rank, and from each in the order of the questions.
-    std::vector<std::size_t> next(ranks_);
-    for (std::size_t r = 1; r < ranks_; ++r) next[r] = next[r - 1] + wanted[r - 1].size();
-    std::vector<Value> values(number);
-    for (std::size_t i = 0; i < number; ++i) values[i] = found[next[tags[i] / share_]++];
-    return values;
+    const std::vector<std::uint32_t> wanted(tags, tags + number);
+    std::vector<std::int32_t> keepers;
+    for (const std::uint32_t tag : wanted)
+      keepers.push_back(static_cast<std::int32_t>(tag / share_));
+    return ask<Value>(communicator_, keepers, wanted,
+                      [&](std::uint32_t tag) { return kept_[tag - first]; });
   }
 
  private:
@@ -70,5 +61,22 @@ class Rendezvous {
   std::vector<std::vector<Item>> brought_;  // by the rank that keeps it
   std::vector<Value> kept_;                 // of this rank's share
 };
+
+// Where a particle is in the arrays of the host programs: of this rank, at this index.
+struct Origin {
+  std::int32_t rank, index;
+};
+
+// Where the particles with these tags are, if rank r has tag[0] to tag[count - 1] of its call; all
+// ranks call it. Memory and messages are proportional to a rank's own particles. Throws
+// std::runtime_error on all ranks for a tag that no rank has.
+std::vector<Origin> find_origins(Communicator& communicator,
+                                 const std::vector<std::uint32_t>& asked, int count,
+                                 const std::uint32_t* tag);
+
+// value[origin.index] of the rank origin.rank, for each of the origins. Collective.
+std::vector<std::array<double, 3>> fetch_from_origins(Communicator& communicator,
+                                                      const std::vector<Origin>& origins,
+                                                      const double (*value)[3]);
 
 }  // namespace manymove

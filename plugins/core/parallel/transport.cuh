@@ -17,9 +17,34 @@
 #include <vector>
 
 #include "../runtime/device.cuh"
+#include "../runtime/waits.cuh"
 #include "communicator.h"
 
 namespace manymove {
+
+// An engine of several ranks waits for its GPU, whose kernels may wait for those of other ranks.
+// Throws RankFailure when another rank is silent or has failed.
+class RankWaits {
+ public:
+  explicit RankWaits(Communicator& communicator) : watchdog_(communicator.watchdog()) {}
+
+  // Polls tightly at first: ranks wait for a few steps in general, and the ghosts of the next step
+  // wait for this host.
+  template <class Work>
+  void operator()(Work work, const char* what) const {
+    const auto done = [&] { return has_ended(work, what); };
+    Patience<> patience(0.2);
+    for (int k = 1; !done(); ++k) {
+      if (k % 64) continue;
+      watchdog_.look();
+      if (patience.is_over(false)) return watchdog_.wait(done);
+      std::this_thread::yield();
+    }
+  }
+
+ private:
+  Watchdog& watchdog_;
+};
 
 // Waits until this rank's GPU has done all that its engine has asked for, or throws.
 using Finish = std::function<void()>;
@@ -87,5 +112,52 @@ class Transport {
 // std::invalid_argument, on all ranks, where it cannot be what was asked for.
 std::unique_ptr<Transport> make_transport(Communicator& communicator, const std::string& wish,
                                           const Finish& finish);
+
+// The calling thread waits for the device and for the other ranks.
+class HostTransport : public Transport {
+ public:
+  HostTransport(Communicator& communicator, Finish finish)
+      : Transport(communicator, std::move(finish)), wait_(communicator) {}
+
+  std::string name() const override { return "page-locked host memory and MPI"; }
+
+  void exchange(const Segments& sent, const Segments& received, cudaStream_t stream) override {
+    const auto out = on_host(sent, out_), in = on_host(received, in_);
+    for (std::size_t k = 0; k < sent.size(); ++k)
+      copy_out(out[k].data, sent[k].data, sent[k].bytes, stream);
+    // Also completes the previous exchange's uploads from in_.
+    wait_(stream, "copy for other ranks");
+    try {
+      communicator_.exchange(out, in);
+    } catch (...) {
+      keep_for_ever(out_, in_);
+      throw;
+    }
+    for (std::size_t k = 0; k < received.size(); ++k)
+      copy_in(received[k].data, in[k].data, received[k].bytes, stream);
+  }
+
+ private:
+  // One after the other in memory.
+  std::vector<Communicator::Message> on_host(const Segments& segments, PinnedBuffer<char>& memory) {
+    std::size_t total = 0;
+    for (const Segment& segment : segments) total += segment.bytes;
+    if (total > memory.size()) {
+      finish_();
+      memory = {};
+      memory = PinnedBuffer<char>(total + total / 8);
+    }
+    char* at = memory.data();
+    std::vector<Communicator::Message> messages;
+    for (const Segment& segment : segments) {
+      messages.push_back({segment.rank, at, segment.bytes});
+      at += segment.bytes;
+    }
+    return messages;
+  }
+
+  const RankWaits wait_;
+  PinnedBuffer<char> out_, in_;
+};
 
 }  // namespace manymove

@@ -4,7 +4,6 @@
 
 #include <cstring>
 
-#include "cuda_peer_memory.cuh"
 #include "nccl_transport.cuh"
 #include "peer_transport.cuh"
 

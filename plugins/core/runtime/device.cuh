@@ -8,8 +8,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -75,39 +75,29 @@ class DeviceGuard {
   CUcontext before_;
 };
 
-// Owns an engine of one device. The device is current while the engine is made, while a function of
-// it runs, which is only reached through ->, and while it is destroyed; the caller's is restored.
-template <class Engine>
+// The first base class of an engine on one device. The device is current while the engine is made,
+// from here to made(), and while it is destroyed, from destroy() to the end of this base; then the
+// caller's is restored. A function of the engine that uses the device begins with use().
 class OnDevice {
  public:
-  class Call {
-   public:
-    Call(int device, Engine* engine) : guard_(device), engine_(engine) {}
-    Engine* operator->() const { return engine_; }
-
-   private:
-    DeviceGuard guard_;
-    Engine* engine_;
-  };
-
-  // make: returns a std::unique_ptr. A negative index means the current device.
-  template <class Make>
-  OnDevice(int device, const Make& make) : device_(existing_device(device)) {
-    const DeviceGuard guard(device_);
-    engine_ = make();
-  }
-  ~OnDevice() {
-    const DeviceGuard guard;
-    select_device(device_);
-    engine_.reset();
-  }
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;
-  Call operator->() const { return {device_, engine_.get()}; }
+
+ protected:
+  // A negative index means the current device.
+  explicit OnDevice(int device) : device_(existing_device(device)) { scope_.emplace(device_); }
+  ~OnDevice() = default;
+  void made() { scope_.reset(); }
+  void destroy() noexcept {
+    scope_.emplace();
+    select_device(device_);
+  }
+  DeviceGuard use() const { return DeviceGuard(device_); }
+
+  const int device_;
 
  private:
-  int device_;
-  std::unique_ptr<Engine> engine_;
+  std::optional<DeviceGuard> scope_;
 };
 
 // After the launch of a kernel: throws if it could not be launched.

@@ -1,11 +1,39 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "devices.h"
 
+#include <algorithm>
 #include <stdexcept>
+#include <thread>
 
-#if !defined(MANYMOVE_HAVE_CUDA)
+#include "text.h"
+
 namespace manymove {
 
+std::vector<int> cuda_indices(const std::string& device, bool several) {
+  if (device == "cpu") return {};
+  const auto unknown = [&] {
+    refuse("unknown device \"", device, "\": expected \"cpu\"", several ? ", " : " or ",
+           "\"cuda:<index>\"", several ? " or several, \"cuda:0,1\"" : "");
+  };
+  if (!device.starts_with("cuda:")) unknown();
+  std::vector<int> indices;
+  for (std::size_t at = 5, end; at <= device.size(); at = end + 1) {
+    end = several ? std::min(device.find(',', at), device.size()) : device.size();
+    const std::string index = device.substr(at, end - at);
+    if (index.empty() || index.size() > 3 ||
+        index.find_first_not_of("0123456789") != std::string::npos)
+      unknown();
+    indices.push_back(std::stoi(index));
+  }
+  return indices;
+}
+
+int cpu_threads(int asked) {
+  if (asked < 0) refuse("threads must not be negative, got ", asked);
+  return asked ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+#if !defined(MANYMOVE_HAVE_CUDA)
 std::vector<Device> cuda_devices() { return {}; }
 
 std::string why_no_cuda_devices() { return "this build has no CUDA"; }
@@ -15,6 +43,6 @@ std::uint64_t copied_bytes() { return 0; }
 void copy_from_device(void*, const void*, std::size_t, std::optional<std::uintptr_t>) {
   throw std::runtime_error("a CUDA array, but this build of manymove has no CUDA");
 }
+#endif
 
 }  // namespace manymove
-#endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The CUDA devices of this machine, without any CUDA type.
+// Devices and threads: the names that users give, and the CUDA devices of this machine. No CUDA
+// type.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,14 @@
 #include <vector>
 
 namespace manymove {
+
+// The GPUs of "cuda:<index>", or of "cuda:<index>,<index>,..." where several are possible; none for
+// "cpu". Throws std::invalid_argument for any other name.
+std::vector<int> cuda_indices(const std::string& device, bool several = false);
+
+// Threads of a CPU engine: 0 asks for as many as this machine has. Throws std::invalid_argument for
+// a negative number.
+int cpu_threads(int asked);
 
 struct Device {
   std::string name;

@@ -2,6 +2,8 @@
 // What lets one function serve the host compiler and nvcc, and keeps its rounding the same in both.
 #pragma once
 
+#include <math.h>
+
 #include <cstdint>
 #include <cstring>
 
@@ -72,15 +74,18 @@ MM_HD int highest_bit(std::uint32_t mask) {
 #endif
 }
 
-MM_HD float as_float(std::uint32_t bits) {
-#if defined(__CUDA_ARCH__)
-  return __uint_as_float(bits);
-#else
-  float f;
-  std::memcpy(&f, &bits, sizeof f);
-  return f;
-#endif
+// The same bits as another type.
+template <class To, class From>
+MM_HD To reinterpreted(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
 }
+MM_HD float as_float(std::uint32_t bits) { return reinterpreted<float>(bits); }
+MM_HD double as_double(std::uint64_t bits) { return reinterpreted<double>(bits); }
+MM_HD std::uint32_t bits_of(float a) { return reinterpreted<std::uint32_t>(a); }
+MM_HD std::uint64_t bits_of(double a) { return reinterpreted<std::uint64_t>(a); }
 
 MM_HD float min_of(float a, float b) {
 #if defined(__CUDA_ARCH__)
@@ -89,84 +94,15 @@ MM_HD float min_of(float a, float b) {
   return a < b ? a : b;
 #endif
 }
-MM_HD float abs_of(float a) {
-#if defined(__CUDA_ARCH__)
-  return fabsf(a);
-#else
-  return __builtin_fabsf(a);
-#endif
-}
-MM_HD double abs_of(double a) {
-#if defined(__CUDA_ARCH__)
-  return fabs(a);
-#else
-  return __builtin_fabs(a);
-#endif
-}
+MM_HD float abs_of(float a) { return fabsf(a); }
+MM_HD double abs_of(double a) { return fabs(a); }
 MM_HD float select(bool mask, float a, float b) { return mask ? a : b; }
 
 // One rounding each, the same everywhere.
-MM_HD float fused(float a, float b, float c) {
-#if defined(__CUDA_ARCH__)
-  return __fmaf_rn(a, b, c);
-#else
-  return __builtin_fmaf(a, b, c);
-#endif
-}
-
-MM_HD double fused(double a, double b, double c) {
-#if defined(__CUDA_ARCH__)
-  return __fma_rn(a, b, c);
-#else
-  return __builtin_fma(a, b, c);
-#endif
-}
-
-MM_HD float square_root(float a) {
-#if defined(__CUDA_ARCH__)
-  return __fsqrt_rn(a);
-#else
-  return __builtin_sqrtf(a);
-#endif
-}
-
-MM_HD double square_root(double a) {
-#if defined(__CUDA_ARCH__)
-  return __dsqrt_rn(a);
-#else
-  return __builtin_sqrt(a);
-#endif
-}
-
-MM_HD std::uint32_t bits_of(float a) {
-#if defined(__CUDA_ARCH__)
-  return __float_as_uint(a);
-#else
-  std::uint32_t bits;
-  std::memcpy(&bits, &a, sizeof bits);
-  return bits;
-#endif
-}
-
-MM_HD std::uint64_t bits_of(double a) {
-#if defined(__CUDA_ARCH__)
-  return static_cast<std::uint64_t>(__double_as_longlong(a));
-#else
-  std::uint64_t bits;
-  std::memcpy(&bits, &a, sizeof bits);
-  return bits;
-#endif
-}
-
-MM_HD double as_double(std::uint64_t bits) {
-#if defined(__CUDA_ARCH__)
-  return __longlong_as_double(static_cast<long long>(bits));
-#else
-  double a;
-  std::memcpy(&a, &bits, sizeof a);
-  return a;
-#endif
-}
+MM_HD float fused(float a, float b, float c) { return fmaf(a, b, c); }
+MM_HD double fused(double a, double b, double c) { return fma(a, b, c); }
+MM_HD float square_root(float a) { return sqrtf(a); }
+MM_HD double square_root(double a) { return sqrt(a); }
 
 // Rounds to nearest, ties to even.
 MM_HD std::int32_t nearest_integer(float a) {

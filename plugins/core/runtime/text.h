@@ -39,6 +39,16 @@ template <class... Parts>
   throw std::invalid_argument(text_of(parts...));
 }
 
+// The remedy for coordinates, [particles][dimensions], outside a box around the origin, if all of
+// them are between 0 and the edges of the box; otherwise an empty text.
+inline std::string remedy_for(const double* coordinates, std::size_t particles, const double* box,
+                              int dimensions) {
+  for (std::size_t k = 0; k < particles * dimensions; ++k)
+    if (!(coordinates[k] >= 0 && coordinates[k] <= box[k % dimensions])) return {};
+  return "; the box is centered on the origin, and all coordinates are between 0 and its edges: "
+         "subtract box / 2";
+}
+
 // As much as fits, with a zero at the end; a character of several bytes is not cut.
 template <std::size_t Size>
 void copy_text(char (&to)[Size], const std::string& text) {

@@ -1,4 +1,4 @@
-"""What is measured on configurations and time series."""
+"""Estimators for configurations and time series."""
 
 from manymove.analysis.autocorrelation import autocorrelation_time
 from manymove.analysis.dressed_ion import (

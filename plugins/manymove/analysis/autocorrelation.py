@@ -1,35 +1,39 @@
-"""Autocorrelation time of a time series."""
+"""Autocorrelation times of time series, and the slow time of a run from its own records."""
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Sequence
 
 import numpy as np
+
+FEWEST = 20  # values of a series from which a relaxation time is estimated
+_FIRST_LAGS = 10  # which the sum includes even where the correlation is negative
 
 
 def autocorrelation_time(
     series: np.ndarray, interval: float = 1.0, *, every_lag: bool = False
 ) -> float:
-    """Integrated autocorrelation time, from pymbar's statistical inefficiency g = 1 + 2 tau.
+    """Integrated autocorrelation time tau, (g - 1) / 2 with the statistical inefficiency g.
 
-    A complex series (the global orientational order psi_6) is treated as two series of one
-    quantity, its real and its imaginary part.
+    The sum ends at the first lag beyond ten with a correlation that is not positive. A complex
+    series (the global orientational order psi_6) is treated as two series of one quantity, its real
+    and its imaginary part.
 
-    Source: Chodera, Swope, Pitera, Seok, Dill, J. Chem. Theory Comput. 3, 26 (2007);
-        pymbar.timeseries.
+    Source: Chodera, Swope, Pitera, Seok, Dill, J. Chem. Theory Comput. 3, 26 (2007). The values are
+        those of pymbar.timeseries.
 
     Args:
         series: real or complex, (n,), equally spaced in time, at equilibrium.
         interval: time between two values, in any unit.
-        every_lag: sum over every lag; otherwise over ever longer strides, which takes far less time
-            for long tau, and finds a tau of an interval or two a fifth too long.
+        every_lag: whether to sum over every lag. By default the strides grow from lag to lag, so
+            that a long tail has less noise; then a tau of one or two intervals is a fifth too long.
 
     Returns:
-        tau in the unit of `interval`. It means something only if the series is many tau long.
+        tau in the unit of `interval`. It is meaningful only if the series is many tau long.
 
     Raises:
-        ValueError: fewer than 10 values, values that are not finite, or a constant series.
-        ImportError: pymbar is not installed.
+        ValueError: there are fewer than 10 values, a value is not finite, or the series is
+            constant.
     """
     series = np.asarray(series)
     if series.ndim != 1 or series.size < 10:
@@ -38,15 +42,51 @@ def autocorrelation_time(
         raise ValueError("the series has values that are not finite")
     if (series == series[0]).all():
         raise ValueError("the series is constant")
-    logging.getLogger("pymbar").setLevel(logging.ERROR)  # no banner on import
-    try:
-        from pymbar.timeseries import statistical_inefficiency_multiple
-    except ImportError as error:
-        raise ImportError(
-            "autocorrelation times need pymbar: pip install 'manymove[test]' or pip install pymbar"
-        ) from error
-    parts = [series.real, series.imag] if np.iscomplexobj(series) else [series]
-    inefficiency = statistical_inefficiency_multiple(
-        [p.astype(np.float64) for p in parts], fast=not every_lag
-    )
-    return (inefficiency - 1) / 2 * interval
+    parts = np.array([series.real, series.imag] if np.iscomplexobj(series) else [series], float)
+    correlation = _correlation(parts - parts.mean())
+    n = series.size
+    k = np.arange(n - 2)
+    lags = 1 + (k if every_lag else k * (k + 1) // 2)  # 1, 2, 4, 7, 11, ...
+    lags = lags[lags < n - 1]
+    strides = 1 if every_lag else k[: lags.size] + 1
+    c = correlation[lags] / correlation[0]
+    ends = (c <= 0) & (lags > _FIRST_LAGS)
+    terms = (c * (1 - lags / n) * strides)[: np.argmax(ends) if ends.any() else None]
+    return max(0.0, float(terms.sum())) * interval
+
+
+def relaxation_time(
+    runs: Sequence[np.ndarray], interval: float, *, mean: float | None = None
+) -> float | None:
+    """Integrated autocorrelation time, summed up to the first negative value.
+
+    For a run that is much shorter than its relaxation time the result is a fraction of its length.
+    This is too small, but it shows that the run is too short.
+
+    Args:
+        runs: real or complex values of independent runs, (n,) each, equally spaced in time.
+        interval: time between two values, in any unit.
+        mean: the exact mean if it is known from symmetry; default the mean of each run.
+
+    Returns:
+        the time in the unit of `interval`; None for fewer than `FEWEST` values or constant values.
+    """
+    n = min((run.size for run in runs), default=0)
+    if n < FEWEST:
+        return None
+    values = np.array([run[:n] for run in runs])
+    values = values - (values.mean(axis=1, keepdims=True) if mean is None else mean)
+    correlation = _correlation(values)
+    if not np.isfinite(correlation).all() or not correlation[0] > 1e-28 * np.max(np.abs(runs)) ** 2:
+        return None
+    correlation /= correlation[0]
+    negative = correlation < 0
+    end = int(np.argmax(negative)) if negative.any() else n
+    return float(interval * (0.5 + correlation[1:end].sum()))
+
+
+def _correlation(values: np.ndarray) -> np.ndarray:
+    """Mean product of two values of a run at each lag, float64 (n,), from runs of shape (K, n)."""
+    n = values.shape[1]
+    spectrum = np.abs(np.fft.fft(values, 2 * n, axis=1)) ** 2
+    return np.fft.ifft(spectrum, axis=1)[:, :n].real.mean(axis=0) / np.arange(n, 0, -1)

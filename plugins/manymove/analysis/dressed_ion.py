@@ -10,10 +10,10 @@ units of kT, e and angstrom, with l_B the Bjerrum length of the solvent:
 z0 are the bare and z the renormalized valences. The charge around an ion has the opposite sign of
 the ion: the paper's Eqs. 13 and 14 lack the minus sign that its Eqs. 16 to 18 have.
 
-The law is reached slowly: terms of second order in U, which fall like e^(-2 kR r), bend the
-straight lines as far out as there is data, and a fit of them finds too long a Debye length around
-ions of high valence (docs/theory/coulomb.md, section 6). Two estimators take account of this: the
-fit, less what the same fit is wrong by on correlations whose kR is known; and this kR itself.
+The asymptotic law is reached slowly: terms of second order in U, which decay like e^(-2 kR r), bend
+the straight lines at all measured distances, so that a fit yields too long a Debye length around
+ions of high valence (docs/theory/coulomb.md, section 6). There are two estimators that correct for
+this: the fit minus its error for correlations whose kR is known, and this kR itself.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from manymove.analysis.ions import debye_length
 from manymove.analysis.ornstein_zernike import IntegralEquation, continue_pair_correlations
-from manymove.ions import debye_length
-from manymove.pair_correlations import PairCorrelations
+from manymove.analysis.pair_correlations import PairCorrelations
 
 _LEAST_POINTS = 8
 _LINEAR = 0.1  # kT, up to which |U| counts as small
@@ -39,30 +39,34 @@ _LEAST_SIGNIFICANCE = 5.0  # of an amplitude, in standard errors
 
 @dataclass(frozen=True)
 class DressedIons:
-    """Renormalized parameters of a salt of two species. Errors are standard errors, NaN where the
-    data give none.
+    """Renormalized parameters of a salt of two species. Errors are standard errors; they are NaN if
+    the data are insufficient.
 
     Attributes:
-        debye_length, debye_length_error: 1 / kR, in angstrom, from the fitted far field.
-        valences: ((z_0 by way of species 0, by way of 1), (z_1 by way of 0, by way of 1)), Eq. 17.
-        valence_errors: of each.
-        permittivity: eps_R / eps by way of the two species, Eq. 18.
-        permittivity_errors: of each.
-        bare_debye_length: Eq. 5, from the densities where ions were counted.
+        debye_length, debye_length_error: renormalized Debye length 1 / kR in angstrom from the fit
+            of the far field, and its error.
+        valences: renormalized valences ((z_0 from species 0, from 1), (z_1 from 0, from 1)),
+            Eq. 17.
+        valence_errors: errors of the valences.
+        permittivity: eps_R / eps from each of the two species, Eq. 18.
+        permittivity_errors: errors of the permittivities.
+        bare_debye_length: bare Debye length in angstrom (Eq. 5) from the densities in the sampled
+            region.
         screening_ratio: (kR / kappa)^2, and
         charge_ratio: (z_0 - z_1) / (z0_0 - z0_1), which Eq. 8 says are equal; with their errors.
-        curvature: what the fit of the Debye length was too long by, taken off (and the same of all
-            above), in angstrom; NaN if not known, then nothing is taken off.
-        pole_debye_length, pole_debye_length_error: 1 / kR from the Ornstein-Zernike equation, with
-            g as measured up to `pole_distance` and hypernetted chains beyond.
-        pole_valences, pole_valence_errors: (z_0, z_1) from there,
-        pole_permittivity, pole_permittivity_error: and eps_R / eps. All of them NaN if there is no
-            such solution. Eq. 8 holds for them by definition.
-        pole_distance: in angstrom.
-        offset: largest |g - 1| beyond the window, from the fluctuating numbers of ions counted and
-            the fixed number of all, of order 1 / N; already divided out.
-        signal: smallest |U_aa| of the fit at the window's end, to compare with it.
-        window: first and last distance used, in angstrom.
+        curvature: error of the fitted Debye length in angstrom, which has been subtracted (as those
+            of the other fitted values); NaN if it is unknown and nothing was subtracted.
+        pole_debye_length, pole_debye_length_error: 1 / kR in angstrom from the Ornstein-Zernike
+            equation, with the measured g up to `pole_distance` and hypernetted chains beyond. This
+            and the next two values are NaN if there is no solution.
+        pole_valences, pole_valence_errors: (z_0, z_1) from the same solution, for which Eq. 8 holds
+            by definition.
+        pole_permittivity, pole_permittivity_error: eps_R / eps from the same solution.
+        pole_distance: distance in angstrom up to which the measured g is used.
+        offset: largest |g - 1| beyond the window, of order 1 / N, which is due to the fluctuating
+            number of counted ions and the fixed total number; g has been divided by it.
+        signal: smallest |U_aa| of the fit at the end of the window, for comparison with the offset.
+        window: first and last distance of the fit in angstrom.
         chi_square: of the charge densities in the window against one exponential, per degree of
             freedom; and
         pole_chi_square: against the solution continued from `pole_distance`, without a parameter.
@@ -101,7 +105,7 @@ def potential_of_mean_force(g: np.ndarray) -> np.ndarray:
 
 
 def charge_density(
-    g: np.ndarray, densities: Sequence[float], valences: Sequence[float]
+    g: np.ndarray, densities: Sequence[float] | np.ndarray, valences: Sequence[float] | np.ndarray
 ) -> np.ndarray:
     """Mean charge density around an ion of each species (Eq. 12), in e per cubic angstrom.
 
@@ -109,11 +113,11 @@ def charge_density(
     is subtracted.
 
     Args:
-        g: float64 (3, bins), of the pairs 00, 01 and 11.
-        densities, valences: of the two species.
+        g: pair correlation functions of the pairs 00, 01 and 11, float64 (3, bins).
+        densities, valences: densities per cubic angstrom and valences of the two species.
 
     Returns:
-        float64 (2, bins).
+        charge densities, float64 (2, bins).
     """
     n, z = np.asarray(densities), np.asarray(valences)
     h = np.array([[g[0], g[1]], [g[1], g[2]]]) - 1
@@ -129,26 +133,32 @@ def dressed_ions(
     """Fit the far field of the pair correlations of a salt.
 
     kR and the amplitudes of r rho_0 and r rho_1 come from one weighted least-squares fit of
-    exponentials (that of ln |r rho| with the bias of the logarithm avoided, Eqs. 13 and 14), those
-    of r U_ab from another at this kR; their ratios give the valences (Eq. 17) and permittivities
-    (Eq. 18). From all of these is taken what the same fit is wrong by on the solution of the
-    Ornstein-Zernike equation that continues g from where |U_ab| <= 0.5 kT. Errors: by the jackknife
-    over independent runs, if four or more are given, otherwise over blocks of the samples; those of
-    the fit contain what an earlier beginning of the window, by a factor of 0.8, changes; those
-    of the solution what a distance longer by a half changes.
+    exponentials (as a fit of ln |r rho|, Eqs. 13 and 14, but without the bias of the logarithm).
+    The amplitudes of r U_ab come from another fit at this kR, and their ratios give the valences
+    (Eq. 17) and permittivities (Eq. 18). The error of the same fit for the solution of the
+    Ornstein-Zernike equation, which continues g from the distance where |U_ab| <= 0.5 kT, is
+    subtracted from all values. Standard errors are those of the jackknife over independent runs if
+    there are four or more, otherwise over blocks of the samples. Errors of the fit include the
+    effect of a window that begins at 0.8 of the distance, and errors of the solution that of a
+    distance that is longer by a half.
 
     Args:
-        correlations: of one run, or of several independent ones of equal length and bins.
-        bjerrum_length: l_B in angstrom.
-        window: distances fitted. Default from where all |U_ab| have fallen to 0.1 kT, for the
-            theory is of first order in U (and from 1.5 bare Debye lengths on), to six.
-        tail: distance from which g is taken for uncorrelated; default eight bare Debye lengths, or
-            the window's end if that is more. Without any, nothing is divided out and `offset` is
-            NaN.
+        correlations: pair correlations of one run, or of several independent runs of equal length
+            and bins.
+        bjerrum_length: Bjerrum length l_B in angstrom.
+        window: first and last distance of the fit in angstrom. By default it begins where all
+            |U_ab| have decreased to 0.1 kT, because the theory is of first order in U, and at 1.5
+            bare Debye lengths at least; it ends at six bare Debye lengths.
+        tail: distance in angstrom beyond which ions are taken as uncorrelated; default eight bare
+            Debye lengths, or the end of the window if that is longer. If there are no such
+            distances, g is not normalized and `offset` is NaN.
+
+    Returns:
+        the renormalized parameters.
 
     Raises:
-        ValueError: other than two species of opposite charge, a window with too few bins, or data
-            in which no screened far field is found.
+        ValueError: there are not two species of opposite charge, the window has too few bins, or
+            the data have no screened far field.
     """
     runs = [correlations] if isinstance(correlations, PairCorrelations) else list(correlations)
     if not runs:
@@ -231,7 +241,7 @@ def dressed_ions(
 
 
 def _samples(runs: list[PairCorrelations]) -> list[np.ndarray]:
-    """g of independent runs, or of some equal shares of one or a few; none if there are too few."""
+    """g of independent runs, or of equal blocks of one or a few runs; none if there are too few."""
     samples = [run.g for run in runs] if len(runs) >= 4 else [b for r in runs for b in r.blocks]
     size = max(1, len(samples) // _SHARES)
     whole = len(samples) // size * size
@@ -239,7 +249,7 @@ def _samples(runs: list[PairCorrelations]) -> list[np.ndarray]:
 
 
 def _inflation(samples: list[np.ndarray], noise: np.ndarray, window: np.ndarray) -> np.ndarray:
-    """By how much errors exceed those of independent counts: ions need sweeps to move away."""
+    """Ratio of errors to those of independent counts, because ions move slowly between samples."""
     if len(samples) < 4:
         return np.ones((3, 1))
     seen = np.var([one[:, window] for one in samples], axis=0, ddof=1) / len(samples)
@@ -255,7 +265,7 @@ def _window_error(
     g: np.ndarray,
     values: np.ndarray,
 ) -> np.ndarray:
-    """What an earlier beginning of the window changes; NaN if that cannot be fitted."""
+    """Effect of an earlier beginning of the window; NaN if the fit is impossible."""
     fit = fit_of((r >= _EARLIER * window[0]) & (r <= window[1]))
     try:
         other = fit(g)
@@ -318,7 +328,8 @@ def _linear_from(
 
 
 class _Fit:
-    """From g to kR, the valences by both ways, the permittivities and both sides of Eq. 8."""
+    """Fit of kR, the valences from both species, the permittivities and both sides of Eq. 8 to
+    g."""
 
     def __init__(
         self,
@@ -350,7 +361,7 @@ class _Fit:
         return (weights * (g[:, self._far] - 1)).sum(axis=1) / weights.sum(axis=1)
 
     def normalized(self, g: np.ndarray) -> np.ndarray:
-        """Tending to 1."""
+        """g divided by its mean in the tail, so that it tends to 1."""
         if not self._far.any():
             return g
         tail = 1 + self.offset(g)
@@ -362,7 +373,7 @@ class _Fit:
         return self._r * charge_density(self.normalized(g)[:, self._inside], self.n, self.z)
 
     def _amplitudes(self, y: np.ndarray, noise: np.ndarray, kappa: float) -> np.ndarray:
-        """Of exp(-kappa r) in each row of y, at the window's beginning."""
+        """Amplitudes of exp(-kappa r) in each row of y, at the beginning of the window."""
         shape = self._decay(kappa) / noise
         return (shape * y / noise).sum(axis=1) / (shape**2).sum(axis=1)
 
@@ -392,7 +403,7 @@ class _Fit:
         return (low + high) / 2
 
     def significance(self, g: np.ndarray, kappa: float) -> float:
-        """The smaller of the two amplitudes over its error."""
+        """Ratio of the smaller of the two amplitudes to its error."""
         a = self._amplitudes(self._charges(g), self._charge_noise, kappa)
         shape = self._decay(kappa) / self._charge_noise
         return float((np.abs(a) * np.sqrt((shape**2).sum(axis=1))).min())

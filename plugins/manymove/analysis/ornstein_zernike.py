@@ -3,8 +3,8 @@
 At long distances the pair correlations of an electrolyte that is not too dense decay as
 e^(-kR r) / r, where i kR is the first zero of det(1 - n c(k)), the direct correlation functions c
 being those of the Ornstein-Zernike equation h = c + c n h (R. Kjellander, D. J. Mitchell, J. Chem.
-Phys. 101, 603, 1994). c + beta u falls like h^2 / 2, twice as fast as h: what decides about the
-slope of the far field lies at short distances, where g is known to many digits.
+Phys. 101, 603, 1994). c + beta u decays like h^2 / 2, twice as fast as h. Therefore short
+distances, where g is known to many digits, determine the slope of the far field.
 
 In the hypernetted-chain closure, ln g = -beta u + h - c, the bridge function is neglected. It is of
 third order in h at least, and small in electrolytes of moderate coupling; `continue_pair_
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manymove.ions import debye_length
+from manymove.analysis.ions import debye_length
 
 _PAIRS = ((0, 0), (0, 1), (1, 1))
 _TOLERANCE = 1e-9  # of h - c, which is of order 1
@@ -32,9 +32,10 @@ class Screening:
     """The far field of an electrolyte, in the terms of `manymove.analysis.DressedIons`.
 
     Attributes:
-        debye_length: 1 / kR, in the unit of length.
-        valences: renormalized, of the two species. Their charge ratio obeys Eq. 8 identically.
-        permittivity: eps_R / eps.
+        debye_length: renormalized Debye length 1 / kR, in the unit of length.
+        valences: renormalized valences of the two species, whose charge ratio obeys Eq. 8
+            identically.
+        permittivity: ratio eps_R / eps of the renormalized to the bare permittivity.
     """
 
     debye_length: float
@@ -47,13 +48,13 @@ class IntegralEquation:
     """A solution of the Ornstein-Zernike equation.
 
     Attributes:
-        r: float64 (points,), (i + 1/2) spacing.
-        h: float64 (3, points), g - 1 of the pairs 00, 01 and 11.
-        c: float64 (3, points), the direct correlations plus z_a z_b l_B (1 - e^(-a r)) / r with
-            a = `split`.
-        densities, valences: of the two species.
-        bjerrum_length: l_B.
-        split: a.
+        r: distances (i + 1/2) spacing, float64 (points,).
+        h: total correlations g - 1 of the pairs 00, 01 and 11, float64 (3, points).
+        c: direct correlations plus z_a z_b l_B (1 - e^(-a r)) / r with a = `split`, float64
+            (3, points).
+        densities, valences: densities and valences of the two species.
+        bjerrum_length: Bjerrum length l_B.
+        split: inverse length a of the division into a short-range and a long-range part.
     """
 
     r: np.ndarray
@@ -66,7 +67,8 @@ class IntegralEquation:
 
     @property
     def energy_per_ion(self) -> float:
-        """In kT: 2 pi l_B sum n_a n_b z_a z_b integral of r h_ab, over the density of ions."""
+        """Energy per ion in kT: 2 pi l_B sum n_a n_b z_a z_b integral of r h_ab, divided by the
+        density of ions."""
         n, z, spacing = self.densities, self.valences, self.r[1] - self.r[0]
         total = 0.0
         for (a, b), h in zip(_PAIRS, self.h, strict=True):
@@ -74,11 +76,11 @@ class IntegralEquation:
         return 2 * math.pi * self.bjerrum_length * spacing * total / sum(n)
 
     def screening(self) -> Screening:
-        """kR, where det(1 - n c) vanishes, and the residue of h there.
+        """The far field from the zero kR of det(1 - n c) and the residue of h at this pole.
 
         Raises:
-            ValueError: no zero between 0.7 and 3 bare inverse Debye lengths: the far field is not
-                a single screened exponential near the bare one.
+            ValueError: there is no zero between 0.7 and 3 bare inverse Debye lengths, therefore the
+                far field is not a single screened exponential near the bare one.
         """
         n, z = np.array(self.densities), np.array(self.valences)
         bare = 1 / debye_length(n, z, self.bjerrum_length)
@@ -129,14 +131,14 @@ def hypernetted_chain(
     """Solve the hypernetted-chain equation of charged hard spheres of one diameter.
 
     Args:
-        densities, valences: of the two species, neutral together.
-        diameter: of all ions.
-        bjerrum_length: l_B.
-        points_per_diameter: of the grid.
-        extent: of the grid, in bare Debye lengths.
+        densities, valences: densities and valences of the two species, which must be neutral.
+        diameter: diameter of all ions.
+        bjerrum_length: Bjerrum length l_B.
+        points_per_diameter: number of points of the grid per diameter.
+        extent: length of the grid in bare Debye lengths.
 
     Raises:
-        ValueError: the iteration does not converge (beyond the closure's range).
+        ValueError: the iteration does not converge (outside the range of the closure).
     """
     spacing = diameter / points_per_diameter
     bare = debye_length(densities, valences, bjerrum_length)
@@ -155,20 +157,21 @@ def continue_pair_correlations(
     *,
     extent: float = 20.0,
 ) -> IntegralEquation:
-    """The correlations that are the given ones up to a distance and hypernetted chains beyond.
+    """Correlations that are given up to a distance, continued by hypernetted chains beyond it.
 
     Args:
-        r: float64 (bins,), centers of equal bins from 0 on.
-        g: float64 (3, bins), averages over the bins, of the pairs 00, 01 and 11, tending to 1.
-            (That they are not values at the centers changes kR by 1e-5 of itself at a width of a
-            hundredth of the Debye length.)
-        densities, valences: of the two species.
-        bjerrum_length: l_B.
-        distance: up to which g is taken as it is.
-        extent: of the grid, in bare Debye lengths.
+        r: centers of equal bins from 0, float64 (bins,).
+        g: pair correlation functions of the pairs 00, 01 and 11, which tend to 1, averaged over the
+            bins, float64 (3, bins). (The difference to the values at the centers changes kR by a
+            relative 1e-5 if the width is a hundredth of the Debye length.)
+        densities, valences: densities and valences of the two species.
+        bjerrum_length: Bjerrum length l_B.
+        distance: distance up to which the given g is used.
+        extent: length of the grid in bare Debye lengths.
 
     Raises:
-        ValueError: the bins do not begin at 0 or do not reach the distance; no convergence.
+        ValueError: the bins do not begin at 0 or do not reach the distance, or the iteration does
+            not converge.
     """
     spacing = float(r[1] - r[0])
     if abs(r[0] / spacing - 0.5) > 1e-6:
@@ -187,7 +190,7 @@ def continue_pair_correlations(
 
 
 def _points(least: float) -> int:
-    """A number of points that transforms fast."""
+    """A number of points with a fast transform."""
     return 256 * math.ceil(least / 256)
 
 
@@ -256,7 +259,7 @@ class _Grid:
         return self._back(_adjugate(whole, self._n) / _determinant(whole, self._n) - short)
 
     def solve(self, h: np.ndarray, given: np.ndarray) -> IntegralEquation:
-        """Iterate h - c, with Anderson's extrapolation, h being given at some of the points."""
+        """Iterate h - c with Anderson's extrapolation, where h is given at some of the points."""
         screened = np.exp(-self._bare * self.r)
         indirect = -self._coulomb * screened + self._short
         indirect = np.where(self.r < 0.1 / self._bare, indirect[:, [_near(self)]], indirect)
@@ -282,7 +285,7 @@ def _near(grid: _Grid) -> int:
 
 
 def _extrapolated(past: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """The combination of iterates with the smallest rest, and a step along that."""
+    """The combination of iterates with the smallest residual, and a step along this residual."""
     x, rest = past[-1]
     if len(past) == 1:
         return x + 0.3 * rest

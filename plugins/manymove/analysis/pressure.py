@@ -28,13 +28,13 @@ DEGREE = 4
 
 @dataclass(frozen=True)
 class PressureEstimate:
-    """A mean pressure and where it comes from.
+    """A mean pressure with its statistics.
 
     Attributes:
-        value: P* = beta P d^2.
-        error: one standard error; NaN when there are too few records to tell.
-        records: how many records (or, of pooled replicas, of all replicas together) were averaged.
-        plateau: whether the blocking error had converged; if not, it is a lower bound.
+        value: mean pressure P* = beta P d^2.
+        error: one standard error; NaN if there are too few records.
+        records: number of averaged records (of all replicas if they are pooled).
+        plateau: whether the blocking error has converged; if not, it is a lower bound.
     """
 
     value: float
@@ -44,9 +44,12 @@ class PressureEstimate:
 
     def __str__(self) -> str:
         # The HOOMD-blue component contains this file and works without the package.
-        from manymove.report import with_error
+        from manymove.analysis.notation import with_error
 
         return with_error(self.value, self.error)
+
+    def __float__(self) -> float:
+        return self.value
 
 
 @functools.cache

@@ -1,16 +1,17 @@
-"""Engines of manymove inside HOOMD-blue, in Python only: no compiler is needed.
+"""Engines of manymove as updaters of HOOMD-blue, in Python, without a compiler.
 
-An engine becomes an updater of a `hoomd.Simulation`. It works on HOOMD-blue's own particle arrays,
-on the CPU and on the GPU; nothing is copied in the run loop.
+An engine becomes an updater of a `hoomd.Simulation`. The updater of hard disks and that of ions
+work on HOOMD-blue's own particle arrays, on the CPU and on the GPU, and copy nothing in the run
+loop.
 
 ::
 
-    disks = manymove.hoomd.HardDisks(diameter=1.0)
+    disks = manymove.hoomd.HardDisksUpdater(diameter=1.0)
     simulation.operations.updaters.append(
         hoomd.update.CustomUpdater(hoomd.trigger.Periodic(1), disks)
     )
 
-The component `hoomd.manymove` is the faster way to the same trajectory; it has to be compiled.
+The component `hoomd.manymove` makes the same trajectory of hard disks faster; it must be compiled.
 """
 
 try:
@@ -24,9 +25,12 @@ except ModuleNotFoundError as error:
         "(https://hoomd-blue.readthedocs.io)"
     ) from None
 
+from manymove import _renamed
 from manymove.hoomd.action import EngineAction
 from manymove.hoomd.coulomb import CoulombMC
-from manymove.hoomd.hard_disks import HardDisks
+from manymove.hoomd.hard_disks import HardDisksUpdater
 from manymove.hoomd.waste_recycling import WasteRecyclingMC
 
-__all__ = ["CoulombMC", "EngineAction", "HardDisks", "WasteRecyclingMC"]
+__all__ = ["CoulombMC", "EngineAction", "HardDisksUpdater", "WasteRecyclingMC"]
+
+__getattr__ = _renamed.names_of("manymove.hoomd")

@@ -1,4 +1,4 @@
-"""The base of all updaters: a core engine on the particles of a HOOMD-blue simulation."""
+"""The base class of all updaters: a core engine on the particles of a HOOMD-blue simulation."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ class EngineAction(hoomd.custom.Action):
     """A core engine on the particles of a HOOMD-blue simulation, to be wrapped in a
     `hoomd.update.CustomUpdater`.
 
-    Particles are known by their tags. The engine keeps its own state from step to step; what others
-    change in between is taken over. The engine is in the memory of the simulation's device.
+    Particles are identified by their tags. The engine keeps its own state from step to step, and
+    adopts changes that others have made in between. It is in the memory of the simulation's device.
 
-    A subclass gives `_begin`, `act`, and the dimensions of the box that it needs.
+    A subclass defines `_begin`, `act`, and the number of dimensions of the box.
 
     Args:
-        threads: of an engine on a CPU device; default all cores. Where several simulations share a
-            machine, one per MPI rank for instance, each should have its part. It can be set until
-            the simulation runs.
+        threads: number of threads of an engine on a CPU device; default all cores. If several
+            simulations share a machine, for example one per MPI rank, each should have its share.
+            `threads` can be set until the simulation runs.
 
     Raises:
         hoomd.error.MutabilityError: `threads` is set while the action is attached to a simulation.
-        ValueError: (when the simulation runs) the box is tilted or has not these dimensions; the
-            particles are spread over several MPI ranks; there are none, or their tags have gaps.
+        ValueError: (when the simulation runs) the box is tilted or has another number of
+            dimensions, the particles are spread over several MPI ranks, there are no particles, or
+            their tags have gaps.
     """
 
     __module__ = "manymove.hoomd"
@@ -57,32 +58,36 @@ class EngineAction(hoomd.custom.Action):
 
     @abstractmethod
     def _begin(self, timestep: int) -> None:
-        """Make the engine for the particles as they are. If it fails, HOOMD-blue may still call
+        """Make the engine for the present particles. If this fails, HOOMD-blue may still call
         `act`, which tries again."""
 
     # ---- what HOOMD-blue calls -------------------------------------------------------------------
 
     def attach(self, simulation: hoomd.Simulation) -> None:
-        """Take over the particles.
+        """Make the engine for the particles of a simulation.
 
-        HOOMD-blue calls this when a simulation first runs, be it for no steps.
+        HOOMD-blue calls this when a simulation first runs, also for zero steps.
+
+        Raises:
+            RuntimeError: the action is attached to a simulation already.
         """
         earlier = None if self._simulation_reference is None else self._simulation
-        if self._attached or earlier not in (None, simulation):  # which may have been refused
+        # An earlier attempt of the same simulation may have failed.
+        if self._attached or earlier not in (None, simulation):
             raise RuntimeError("this action is in a simulation already: make another one")
-        # A strong reference would close a circle through HOOMD-blue's C++ objects, which Python
-        # cannot collect: engines of past simulations would stay in memory.
+        # A strong reference would close a cycle through HOOMD-blue's C++ objects, which Python
+        # cannot collect, so that engines of past simulations would stay in memory.
         self._simulation_reference = weakref.ref(simulation)
         if simulation.seed is None:
-            simulation.device.notice("manymove: Simulation.seed is not set, 0 is taken")
+            simulation.device.notice("manymove: Simulation.seed is not set, 0 is used")
         self._begin(simulation.timestep)
 
     def detach(self) -> None:
-        """Let go of the simulation and of the engine's memory."""
+        """Release the simulation and the memory of the engine."""
         self._forget()
 
     def __getstate__(self) -> dict[str, Any]:
-        """The settings: a copy is not attached to any simulation."""
+        """The settings; a copy is not attached to a simulation."""
         copy = object.__new__(type(self))
         copy.__dict__ = dict(self.__dict__)
         copy._forget()
@@ -93,6 +98,21 @@ class EngineAction(hoomd.custom.Action):
     def _forget(self) -> None:
         self._simulation_reference: weakref.ref[hoomd.Simulation] | None = None
         self._engine: Any = None
+        self._past: tuple[int, int] = (0, 0)  # moves of earlier engines
+        self._past_step = 0  # last step of the last of them
+
+    def _retire(self) -> None:
+        """Count the engine's moves, and free its memory for the next one."""
+        self._past, self._past_step = self._moves(), self._engine.timestep
+        self._engine = None
+
+    def _moves(self) -> tuple[int, int]:
+        """Trial and accepted moves of all engines since the simulation was attached."""
+        if self._engine is None:
+            return self._past
+        return tuple(
+            n + m for n, m in zip(self._past, self._engine.core.counters[1:3], strict=True)
+        )
 
     @property
     def _simulation(self) -> hoomd.Simulation:
@@ -100,23 +120,23 @@ class EngineAction(hoomd.custom.Action):
 
     @property
     def _attached(self) -> bool:
-        """HOOMD-blue asks for this before it reads what needs a run."""
+        """Whether quantities that need a run can be read; HOOMD-blue reads this."""
         return self._simulation_reference is not None and self._simulation is not None
 
     @property
     def _device(self) -> str:
-        """The name that engines give to the simulation's device."""
+        """Name of the simulation's device for engines."""
         device = self._simulation.device
         if not isinstance(device, hoomd.device.GPU):
             return "cpu"
-        # "[0]  NVIDIA H100 ...": the only place where HOOMD-blue says which GPU it took.
+        # "[0]  NVIDIA H100 ..." is the only place where HOOMD-blue has the number of the GPU.
         number = re.match(r"\[(\d+)\]", device.device)
         if number is None:
             raise RuntimeError(f'no GPU number in HOOMD-blue\'s "{device.device}"')
         return f"cuda:{number[1]}"
 
     def _edges(self) -> tuple[float, ...]:
-        """Of the box; a state that no engine can take is refused."""
+        """Edges of the box. A state that no engine supports is refused."""
         state, box = self._simulation.state, self._simulation.state.box
         ranks = self._simulation.device.communicator.num_ranks
         if ranks > 1:
@@ -152,8 +172,9 @@ class EngineAction(hoomd.custom.Action):
 
     @contextmanager
     def _where(self, *names: str) -> Iterator[dict[str, Any]]:
-        """Where HOOMD-blue's arrays lie on the device, as engines take it, valid inside the
-        context: "position", "image" and "rtag" (their "index"), and those named."""
+        """Addresses of HOOMD-blue's arrays on the device, in the form that engines need:
+        "position", "image", "rtag" (as "index"), and those named. They are valid inside the
+        context."""
         state = self._simulation.state
         on_gpu = isinstance(self._simulation.device, hoomd.device.GPU)
         with state.gpu_local_snapshot if on_gpu else state.cpu_local_snapshot as snapshot:
@@ -185,7 +206,8 @@ class EngineAction(hoomd.custom.Action):
 class _Array:
     """Address, type and strides of an array of a local snapshot.
 
-    On the CPU not from ``__array_interface__``: HOOMD-blue's arrays give that of a copy.
+    On the CPU ``__array_interface__`` cannot be used, because HOOMD-blue's arrays return that of a
+    copy.
     """
 
     def __init__(self, array: hoomd.data.array.HOOMDArray | hoomd.data.array.HOOMDGPUArray) -> None:

@@ -11,24 +11,26 @@ import numpy as np
 from hoomd.logging import log
 
 from manymove import arguments
-from manymove.electrolyte import Electrolyte
+from manymove.analysis.ions import Species
+from manymove.electrolyte.simulation import Electrolyte
 from manymove.hoomd.action import EngineAction
-from manymove.ions import Species
 
 
 class CoulombMC(EngineAction):
     """Sweeps of Monte Carlo over the particles of a HOOMD-blue simulation, to be wrapped in a
     `hoomd.update.CustomUpdater`.
 
-    Particles are hard spheres of their `diameter` with their `charge` in elementary charges, in the
-    order of their tags; see `manymove.Electrolyte`. Only particles whose trial moves were accepted
-    are written, to coordinates on the engine's grid (1e-7 of the box); the others keep theirs to
-    the last bit. Images follow by the nearest image.
+    Particles are hard spheres with their `diameter` and their `charge` in elementary charges, in
+    the order of their tags; see `manymove.Electrolyte`. Only particles whose trial moves were
+    accepted are written, with coordinates on the engine's grid (1e-7 of the box); the positions of
+    the others are unchanged to the last bit. Image flags follow the nearest image.
 
-    The engine reads and writes HOOMD-blue's arrays where they are, in the host's memory on a CPU
-    device and in the GPU's on a GPU device. It is kept from step to step. When particles were moved
-    by someone else it takes them over, when charges, diameters or the box have changed it is made
-    anew; both go through the host. Random numbers belong to the seed and the time step.
+    The engine reads and writes HOOMD-blue's arrays in place, in host memory on a CPU device and in
+    GPU memory on a GPU device. It is kept from step to step. If others have moved particles, it
+    adopts the new positions; if charges, diameters or the box have changed, a new engine is made.
+    Both go through the host. Random numbers belong to the seed and the time step.
+
+    Method: Y. Liang, X. Xing, Y. Li, J. Comput. Phys. (2017), doi:10.1016/j.jcp.2017.02.069.
 
     ::
 
@@ -38,11 +40,16 @@ class CoulombMC(EngineAction):
         )
 
     Args:
-        bjerrum_length: l_B, in the simulation's unit of length.
-        radius: of a hard wall around the origin that keeps all centers within; None for the
-            periodic box with the nearest image of each particle.
-        sweeps_per_step: trial moves per particle and step.
-        max_displacement, precision, threads: as for `manymove.Electrolyte`.
+        bjerrum_length: Bjerrum length l_B in the simulation's unit of length.
+        radius: radius of a hard wall around the origin that keeps all centers inside. None selects
+            the periodic box.
+        boundary: energy of the periodic box, "nearest_image" (default) or "ewald", as in
+            `manymove.Electrolyte`.
+        sweeps_per_step: number of sweeps per step; a sweep is one trial move per particle.
+        max_displacement: maximum trial displacement along each axis, in the simulation's unit of
+            length; default radius / 3 or L / 6.
+        precision: floating-point precision, "mixed" or "double".
+        threads: number of threads of an engine on a CPU device; default all cores.
 
     Raises:
         ValueError: (when the simulation runs) the particles are spread over several MPI ranks, the
@@ -59,12 +66,16 @@ class CoulombMC(EngineAction):
         max_displacement: float | None = None,
         precision: str = "mixed",
         threads: int | None = None,
+        boundary: str | None = None,
     ) -> None:
         super().__init__(threads)
+        if radius is not None and boundary is not None:
+            raise ValueError(f"boundary {boundary!r} is for the periodic box, not for a radius")
         self._options: dict[str, Any] = {
             "bjerrum_length": arguments.positive("bjerrum_length", bjerrum_length),
             "max_displacement": max_displacement,
             "precision": precision,
+            "boundary": boundary,
         }
         self._radius = radius
         self._sweeps = arguments.count("sweeps_per_step", sweeps_per_step, most=10**6)
@@ -72,11 +83,15 @@ class CoulombMC(EngineAction):
     # ---- what HOOMD-blue calls -------------------------------------------------------------------
 
     def act(self, timestep: int) -> None:
-        """Make the sweeps of a step."""
+        """Make the sweeps of a step.
+
+        Args:
+            timestep: time step of the simulation.
+        """
         engine = self._follow(timestep)
         started = time.perf_counter()
         engine.run(self._sweeps)
-        engine.forget_energies()  # nobody asks for those of all steps
+        engine.forget_energies()  # they are not read and would fill the memory
         with self._particles() as particles:
             engine.core.write_positions(**particles)
         self._seconds += time.perf_counter() - started
@@ -99,7 +114,7 @@ class CoulombMC(EngineAction):
 
     @log(requires_run=True)
     def energy(self) -> float:
-        """float: electrostatic energy in kT, of all pairs."""
+        """float: electrostatic energy of all pairs in kT."""
         return self._follow(self._simulation.timestep).energy
 
     # ---- the engine ------------------------------------------------------------------------------
@@ -108,18 +123,10 @@ class CoulombMC(EngineAction):
         super()._forget()
         self._made_with: tuple[Any, ...] = ()  # box and seed
         self._kinds: tuple[bytes, bytes] = (b"", b"")  # charges and diameters by tag
-        self._past = (0, 0)  # moves of engines that are no more
-        self._past_sweep = 0
         self._seconds = 0.0
 
-    def _moves(self) -> tuple[int, int]:
-        now = self._engine
-        if now is None:
-            return self._past
-        return self._past[0] + now.trial_moves, self._past[1] + now.accepted_moves
-
     def _follow(self, timestep: int) -> Electrolyte:
-        """The engine, with the particles as they are."""
+        """The engine with the present particles."""
         made_with = (self._box(), self._simulation.seed)
         engine, particles = self._engine, self._simulation.state.N_particles
         if engine is not None and (made_with, engine.N) == (self._made_with, particles):
@@ -133,7 +140,7 @@ class CoulombMC(EngineAction):
         return self._engine
 
     def _take_over(self, made_with: tuple[Any, ...], timestep: int) -> None:
-        """Positions, charges and diameters, by way of the host."""
+        """Adopt positions, charges and diameters through the host."""
         position, charge, diameter = self._by_tag("position", "charge", "diameter")
         position, diameter = position.astype(float), diameter.astype(float)
         charge = charge.astype(np.float32).astype(float)
@@ -142,8 +149,7 @@ class CoulombMC(EngineAction):
             if (made_with, kinds) == (self._made_with, self._kinds):
                 self._engine.set_positions(position)
                 return
-            self._past, self._past_sweep = self._moves(), self._engine.sweep
-            self._engine = None  # its memory is free for the next one
+            self._retire()
         species, types = np.unique(
             np.stack((charge, diameter), axis=1), axis=0, return_inverse=True
         )
@@ -155,7 +161,7 @@ class CoulombMC(EngineAction):
             box=made_with[0] if self._radius is None else None,
             seed=self._simulation.seed or 0,
             # A step has fewer sweeps than 2**20, so that no random number is used twice.
-            first_sweep=max(timestep << 20, self._past_sweep),
+            first_sweep=max(timestep << 20, self._past_step),
             device=self._device,
             threads=self.threads,
             **self._options,
@@ -173,7 +179,7 @@ class CoulombMC(EngineAction):
 
     @contextmanager
     def _particles(self) -> Iterator[dict[str, Any]]:
-        """Where HOOMD-blue's particles lie, and the highest coordinates within the box."""
+        """Addresses of HOOMD-blue's arrays, and the highest coordinates inside the box."""
         with self._where("charge", "diameter") as where:
             real = np.float64 if where["double_precision"] else np.float32
             half = np.array(self._box(), dtype=real) / 2

@@ -11,35 +11,37 @@ from typing import Any
 import numpy as np
 from hoomd.logging import log
 
-import manymove
-from manymove import _core, arguments
+from manymove import _core, arguments, hard_particles
 from manymove.analysis.pressure import BINS, DELTA_R, pressure_from_histogram
 from manymove.hoomd.action import EngineAction
 
-_MOST_ROUNDS = 4  # of a cycle; with n_m = 4 that makes at most 16 trial moves between two shifts
+_MOST_ROUNDS = 4  # in a cycle; with n_m = 4 at most 16 trial moves between two shifts
 
 
-class HardDisks(EngineAction):
+class HardDisksUpdater(EngineAction):
     """Massively parallel Monte Carlo of hard disks: `manymove.HardDisks` in HOOMD-blue.
 
-    A *sweep* here is one pass over the four checkerboard sets: `nselect` trial moves in every
-    active cell that holds a disk, about 3.6 trial moves per disk with the defaults at a packing
-    fraction of 0.7. All particles, of whatever type, are disks of one diameter. The trajectory is
-    that of `manymove.HardDisks` and of the component `hoomd.manymove` with the same positions, seed
-    and settings, on every CPU and GPU, bit for bit.
+    A *sweep* of this class is one pass over the four checkerboard sets: `nselect` trial moves in
+    every active cell that contains a disk. This is about 3.6 trial moves per disk with the defaults
+    at a packing fraction of 0.7. All particles of all types are disks of one diameter. With the
+    same positions, seed and settings the trajectory is that of `manymove.HardDisks` and of the
+    component `hoomd.manymove`, bit for bit, on every CPU and GPU.
 
-    The engine reads and writes the arrays of HOOMD-blue's local snapshots where they are, in the
-    host's memory on a CPU device and in the GPU's on a GPU device. Images follow the particles. It
-    is made anew, from HOOMD-blue's positions, when someone else has moved a particle, or the box,
-    the number of particles, the seed or a setting has changed. Making it rounds the positions to
-    the engine's lattice (by 1e-7 of a cell) and mends overlaps. Random numbers belong to the seed
-    and the time step, so that no engine repeats those of its predecessor.
+    The engine reads and writes the arrays of HOOMD-blue's local snapshots in place, in host memory
+    on a CPU device and in GPU memory on a GPU device. Image flags follow the particles. A new
+    engine is made from HOOMD-blue's positions if others have moved a particle, or if the box, the
+    number of particles, the seed or a setting has changed. This rounds the positions to the
+    engine's lattice (by 1e-7 of a cell) and repairs overlaps. Random numbers belong to the seed and
+    the time step, so that no engine repeats those of its predecessor.
+
+    Method: J. A. Anderson, E. Jankowski, T. L. Grubb, M. Engel, S. C. Glotzer, J. Comput. Phys.
+    254, 27 (2013).
 
     Example::
 
         simulation = hoomd.Simulation(device=hoomd.device.auto_select(), seed=1)
         simulation.create_state_from_gsd("disks.gsd")
-        disks = manymove.hoomd.HardDisks(diameter=1.0)
+        disks = manymove.hoomd.HardDisksUpdater(diameter=1.0)
         simulation.operations.updaters.append(
             hoomd.update.CustomUpdater(hoomd.trigger.Periodic(1), disks)
         )
@@ -47,35 +49,35 @@ class HardDisks(EngineAction):
         logger.add(disks, quantities=["pressure", "translate_moves"])
         simulation.run(1000)
 
-    Positions that a GSD file has rounded to float32 may overlap by their rounding; `repair_depth`
-    is about these. Loggable quantities are those of the state when they are read, whoever changed
-    it last; overlaps deeper than `repair_depth` make `pressure` and `state_hash` raise, as the next
-    step would.
+    Positions that a GSD file has rounded to float32 may overlap by their rounding error, which
+    `repair_depth` allows. Loggable quantities are those of the state at the time of reading, also
+    if others have changed it. If there are overlaps deeper than `repair_depth`, `pressure` and
+    `state_hash` raise the error of the next step.
 
     Args:
-        diameter: d, positive.
-        d: trial moves are uniform in a square from -d to d along each axis, at most a cell's width,
-            which is a diameter and a little more. Default 0.16 diameters, also when `diameter` is
-            changed later. Kept to eight significant bits.
-        nselect: trial moves of a cell's disks per visit, from 1 to 1024.
-        sweeps_per_step: sweeps in a step of HOOMD-blue. The grid of cells is shifted at random once
-            in as many sweeps as the largest divisor of this number that is at most four.
-        repair_depth: overlaps up to this depth, in diameters, are mended by pushing disks apart and
-            reported in `repaired`, whenever positions are taken over from HOOMD-blue.
-        threads: of the engine on a CPU device; default all cores. Where several simulations share a
-            machine, one per MPI rank for instance, each should have its part.
+        diameter: diameter of the disks in HOOMD-blue's unit of length.
+        d: maximum trial displacement along each axis; moves are uniform in a square. It is at most
+            the width of a cell, which is slightly more than a diameter, and is rounded to eight
+            significant bits. Default 0.16 diameters, also if `diameter` is changed later.
+        nselect: number of trial moves per visit of a cell, from 1 to 1024.
+        sweeps_per_step: number of sweeps in a step of HOOMD-blue. The number of sweeps between two
+            random shifts of the grid is the largest divisor of this number that is at most four.
+        repair_depth: depth in diameters up to which overlaps are repaired by pushing disks apart,
+            and reported in `repaired`, when positions are read from HOOMD-blue.
+        threads: number of threads of the engine on a CPU device; default all cores. If several
+            simulations share a machine, for example one per MPI rank, each should have its share.
 
-    All but `threads` may be set between runs, or during one by another action; `threads` can be
-    set until the simulation runs.
+    All settings except `threads` may be changed between runs, or during a run by another action;
+    `threads` can be set until the simulation runs.
 
     Raises:
         ValueError: an argument is out of range. When the simulation runs: the box is not
             two-dimensional, is tilted or below three diameters; disks overlap by more than
-            `repair_depth` (a `manymove.harddisk.OverlapError`, which names the pair and its depth);
+            `repair_depth` (a `manymove.OverlapError`, which names the pair and its depth);
             a particle is outside the box or not at z = 0; `d` is above the width of a cell;
-            particles are spread over several MPI ranks; on a GPU device, manymove was compiled
-            without CUDA.
-        TypeError: a number of something is not an integer.
+            particles are spread over several MPI ranks; manymove was compiled without CUDA for a
+            GPU device.
+        TypeError: `nselect` or `sweeps_per_step` is not an integer.
     """
 
     __module__ = "manymove.hoomd"
@@ -97,11 +99,17 @@ class HardDisks(EngineAction):
         self.sweeps_per_step = sweeps_per_step
         self.repair_depth = repair_depth
 
+    def __repr__(self) -> str:
+        return (
+            f"<HardDisksUpdater: diameter = {self.diameter:g}, d = {self.d:g}, nselect = "
+            f"{self.nselect}, sweeps_per_step = {self.sweeps_per_step}>"
+        )
+
     # ---- settings --------------------------------------------------------------------------------
 
     @property
     def diameter(self) -> float:
-        """Of the disks, in HOOMD-blue's unit of length."""
+        """Diameter of the disks in HOOMD-blue's unit of length."""
         return self._diameter
 
     @diameter.setter
@@ -110,7 +118,8 @@ class HardDisks(EngineAction):
 
     @property
     def d(self) -> float:
-        """Largest displacement of a trial move along an axis; None sets the default."""
+        """Maximum trial displacement along each axis, in HOOMD-blue's unit of length; None sets the
+        default."""
         return 0.16 * self.diameter if self._d is None else self._d
 
     @d.setter
@@ -119,7 +128,7 @@ class HardDisks(EngineAction):
 
     @property
     def nselect(self) -> int:
-        """Trial moves of a cell's disks per visit."""
+        """Number of trial moves per visit of a cell."""
         return self._nselect
 
     @nselect.setter
@@ -128,7 +137,7 @@ class HardDisks(EngineAction):
 
     @property
     def sweeps_per_step(self) -> int:
-        """Passes over the four checkerboard sets in a step of HOOMD-blue."""
+        """Number of passes over the four checkerboard sets in a step of HOOMD-blue."""
         return self._sweeps_per_step
 
     @sweeps_per_step.setter
@@ -137,7 +146,7 @@ class HardDisks(EngineAction):
 
     @property
     def repair_depth(self) -> float:
-        """Depth, in diameters, up to which overlaps are repaired."""
+        """Depth in diameters up to which overlaps are repaired."""
         return self._repair_depth
 
     @repair_depth.setter
@@ -150,7 +159,11 @@ class HardDisks(EngineAction):
     # ---- what HOOMD-blue calls -------------------------------------------------------------------
 
     def act(self, timestep: int) -> None:
-        """Make a step: move the particles of the simulation."""
+        """Make the sweeps of a step.
+
+        Args:
+            timestep: time step of the simulation.
+        """
         self._notice_a_new_run()
         with self._following(timestep) as particles:
             engine, cycles = self._engine.core, self.sweeps_per_step // self._rounds
@@ -176,7 +189,7 @@ class HardDisks(EngineAction):
     def mps(self) -> float:
         """float: trial moves per second of wall time in the last run; 0 before its first step."""
         started = time.perf_counter()
-        trial, _ = self._moves_of_this_run()  # waits for a GPU that is still at it
+        trial, _ = self._moves_of_this_run()  # waits for a GPU that has not finished
         if self._run_seconds == 0:
             return 0.0
         self._run_seconds += time.perf_counter() - started
@@ -210,8 +223,8 @@ class HardDisks(EngineAction):
 
     @property
     def repaired(self) -> dict[str, Any]:
-        """Overlaps mended when positions were last taken over from HOOMD-blue: their `count`, and
-        the `depth` of the deepest in diameters."""
+        """Overlaps repaired when positions were last read from HOOMD-blue: their `count`, and the
+        `depth` of the deepest in diameters."""
         if self._engine is None:
             return {"count": 0, "depth": 0.0}
         return self._engine.repaired
@@ -221,21 +234,19 @@ class HardDisks(EngineAction):
     def _forget(self) -> None:
         super()._forget()
         self._made_with: dict[str, Any] | None = None
-        self._past_moves: tuple[int, int] = (0, 0)  # of engines that are no more
-        self._past_cycle = 0  # that the last of them reached
         self._run_first_step: int | None = None
         self._run_moves: tuple[int, int] = (0, 0)  # of all engines when the run began
         self._run_started = self._run_seconds = 0.0
 
     @property
     def _rounds(self) -> int:
-        """Sweeps between two shifts of the grid."""
+        """Number of sweeps between two shifts of the grid."""
         sweeps = self.sweeps_per_step
         return next(n for n in range(_MOST_ROUNDS, 0, -1) if sweeps % n == 0)
 
     @contextmanager
     def _following(self, timestep: int) -> Iterator[dict[str, Any]]:
-        """HOOMD-blue's particles, where they lie, with an engine that knows them as they are."""
+        """Addresses of HOOMD-blue's arrays, with an engine that has the present particles."""
         present = self._present()
         if present == self._made_with and self._simulation.state.N_particles == self._engine.N:
             with self._where("tag") as particles:
@@ -248,7 +259,7 @@ class HardDisks(EngineAction):
             yield particles
 
     def _present(self) -> dict[str, Any]:
-        """What an engine for the present state is made with, besides the positions."""
+        """The arguments of an engine for the present state, except the positions."""
         return {
             "box": self._edges(),
             "diameter": self.diameter,
@@ -263,12 +274,12 @@ class HardDisks(EngineAction):
 
     def _make(self, present: dict[str, Any], timestep: int) -> None:
         if self._engine is not None:
-            self._past_moves, self._past_cycle = self._moves(), self._engine.cycle
-            self._engine, self._made_with = None, None  # its memory is free for the next one
+            self._retire()
+            self._made_with = None
         # A step has fewer cycles than 2**20, so that no random number is used twice.
-        first_cycle = max(timestep << 20, self._past_cycle)
+        first_cycle = max(timestep << 20, self._past_step)
         positions = self._positions()
-        self._engine = manymove.HardDisks(positions, first_cycle=first_cycle, **present)
+        self._engine = hard_particles.HardDisks(positions, first_cycle=first_cycle, **present)
         self._made_with = present
 
     def _positions(self) -> np.ndarray:
@@ -287,8 +298,8 @@ class HardDisks(EngineAction):
     def _notice_a_new_run(self) -> None:
         """Count from zero when a run has started.
 
-        HOOMD-blue does not tell its updaters, but a run that makes steps has a first step of its
-        own.
+        HOOMD-blue does not notify its updaters, but each run that makes steps has another first
+        step.
         """
         first_step = self._simulation.initial_timestep
         if first_step != self._run_first_step:
@@ -297,13 +308,6 @@ class HardDisks(EngineAction):
             self._run_started, self._run_seconds = time.perf_counter(), 0.0
 
     def _moves_of_this_run(self) -> tuple[int, int]:
-        """Trial and accepted moves."""
+        """Trial and accepted moves since the start of the last run."""
         self._notice_a_new_run()
         return tuple(n - m for n, m in zip(self._moves(), self._run_moves, strict=True))
-
-    def _moves(self) -> tuple[int, int]:
-        """Trial and accepted moves of all engines since the simulation was attached."""
-        if self._engine is None:
-            return self._past_moves
-        _, *moves = self._engine.core.counters
-        return tuple(n + m for n, m in zip(self._past_moves, moves, strict=True))

@@ -1,4 +1,4 @@
-"""Multi-proposal moves of adsorbates in a rigid framework, as an updater of HOOMD-blue."""
+"""Waste-recycling Monte Carlo of adsorbates in a rigid framework, as an updater of HOOMD-blue."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from hoomd.logging import log
 
 from manymove import _core, arguments
-from manymove.adsorption_input import direction_of
-from manymove.averages import MULTIPLE, Pooled
+from manymove.adsorption.averages import MULTIPLE, Pooled
+from manymove.adsorption.input import direction_of
 from manymove.hoomd.action import EngineAction
 
 _METHODS = ("pmc", "plj", *MULTIPLE)
@@ -26,12 +26,12 @@ _BARRIER = 20.0  # kT
 class WasteRecyclingMC(EngineAction):
     """Waste-recycling Monte Carlo of the particles of one type among fixed ones.
 
-    To be wrapped in a `hoomd.update.CustomUpdater`. All particles are either adsorbates, which
-    move, or of the rigid framework, which must not. Interactions are Lennard-Jones, shifted to zero
-    at the cutoff; they are the updater's own and need no pair force of HOOMD-blue. Each call makes
-    `steps` steps, each with `proposals` states for one particle. Lengths and energies are in the
-    simulation's units. Particles are known by their tags; their images follow the nearest image of
-    where they were before the call.
+    It is to be wrapped in a `hoomd.update.CustomUpdater`. Each particle is either an adsorbate,
+    which moves, or belongs to the rigid framework, which must not move. Interactions are
+    Lennard-Jones potentials, shifted to zero at the cutoff. The updater computes them by itself and
+    needs no pair force of HOOMD-blue. Each call makes `steps` steps with `proposals` states for one
+    particle each. Lengths and energies are in the simulation's units. Particles are identified by
+    their tags, and their image flags follow the nearest image of the previous position.
 
     Method: J. Kim, J. M. Rodgers, M. Athènes, B. Smit, J. Chem. Theory Comput. 7, 3208 (2011).
 
@@ -46,24 +46,29 @@ class WasteRecyclingMC(EngineAction):
         )
 
     Args:
-        adsorbate: particle type that moves.
-        epsilon, sigma: between two adsorbates.
-        framework: (epsilon, sigma) of the adsorbate with each other type, or None for nothing.
+        adsorbate: name of the particle type that moves.
+        epsilon, sigma: Lennard-Jones parameters of two adsorbates.
+        framework: (epsilon, sigma) of the adsorbate with each other type, or None for no
+            interaction.
         kT: thermal energy.
-        cutoff: of all interactions; at most half the box.
-        method: "pmc", "plj", "mup", "mdp" or "mdp-dj", see `manymove.Adsorption`.
-        proposals: states per step of the last three, a power of two from 32 to 512.
-        steps: per call.
-        max_displacement: along each axis; default 0.17 sigma.
-        grid_spacing: of the cubic spline of framework energies; default 0.055 sigma.
-        profile: "x", "y", "z" or Miller indices of the box; default none.
-        bins: of the profile.
-        threads: of an engine on a CPU device; default all cores.
+        cutoff: cutoff radius of all interactions, at most half the box.
+        method: method of the steps, "pmc", "plj", "mup", "mdp" or "mdp-dj" (see
+            `manymove.Adsorption`).
+        proposals: number of states per step of the last three methods, a power of two from 32 to
+            512.
+        steps: number of steps per call.
+        max_displacement: maximum trial displacement along each axis; default 0.17 sigma.
+        grid_spacing: spacing of the grid of framework energies; default 0.055 sigma.
+        profile: direction of the profile, "x", "y", "z" or Miller indices of the box; default no
+            profile.
+        bins: number of bins of the profile.
+        threads: number of threads of an engine on a CPU device; default all cores.
 
     Raises:
-        ValueError: a bad argument; (when the simulation runs) the box is tilted or two-dimensional,
-            the particles are spread over several MPI ranks, a type has no parameters, an adsorbate
-            is in a pocket or on a hill of more than 20 kT, the framework has moved.
+        ValueError: an argument is bad, or, when the simulation runs, the box is tilted or
+            two-dimensional, the particles are spread over several MPI ranks, a type has no
+            parameters, an adsorbate is in a blocked pocket or at a framework energy above 20 kT, or
+            the framework has moved.
     """
 
     __module__ = "manymove.hoomd"
@@ -130,7 +135,7 @@ class WasteRecyclingMC(EngineAction):
     # ---- what HOOMD-blue calls -------------------------------------------------------------------
 
     def _begin(self, timestep: int) -> None:
-        """Fill the grid of framework energies."""
+        """Compute the grid of framework energies and make the engine."""
         self._box = np.array(self._edges())
         types, positions = self._particles()
         names = self._simulation.state.particle_types
@@ -167,7 +172,11 @@ class WasteRecyclingMC(EngineAction):
             )
 
     def act(self, timestep: int) -> None:
-        """Make `steps` steps and leave the particles where they went."""
+        """Make `steps` steps and move the particles of the simulation.
+
+        Args:
+            timestep: time step of the simulation.
+        """
         if self._engine is None:
             self._begin(timestep)
         _, positions = self._particles()
@@ -195,23 +204,24 @@ class WasteRecyclingMC(EngineAction):
 
     @log(requires_run=True)
     def energy(self) -> float:
-        """float: mean energy since the averages began, by the method's own estimator; NaN before
-        the first step."""
-        return self._mean(lambda averages: averages.energy.value)
+        """float: mean energy since the averages were reset, by the estimator of the method; NaN
+        before the first step."""
+        return self._mean(lambda averages: averages.energy_average.value)
 
     @log(requires_run=True)
     def energy_plain(self) -> float:
-        """float: the same over the states after each step alone."""
+        """float: mean energy of the states after each step since the averages were reset; NaN
+        before the first step."""
         return self._mean(lambda averages: averages.energy_plain.value)
 
     @log(requires_run=True)
     def potential_energy(self) -> float:
-        """float: of the present configuration, framework included."""
+        """float: potential energy of the present configuration, including the framework."""
         return float(self._engine.snapshot()["energies"][0]) / self._energy
 
     @log(category="sequence", requires_run=True)
     def profile(self) -> tuple[float, ...]:
-        """(float, ...): P in each bin along the direction; empty without one."""
+        """(float, ...): probability P of each bin along the direction; empty without a profile."""
         if not self._fixed["bins"] or not self._engine.counters[6]:
             return ()
         return tuple(self._averages().profile.probability)
@@ -229,10 +239,10 @@ class WasteRecyclingMC(EngineAction):
         return states / self._seconds if self._seconds else 0.0
 
     def reset_averages(self) -> None:
-        """Forget the averages, after equilibration for instance.
+        """Reset the averages, for example after the equilibration.
 
         Raises:
-            RuntimeError: not attached.
+            RuntimeError: the updater is not attached to a simulation.
         """
         if self._engine is None:
             raise RuntimeError("there are no averages before the simulation runs")
@@ -246,7 +256,7 @@ class WasteRecyclingMC(EngineAction):
 
     @property
     def _attached(self) -> bool:
-        """Nothing is there to be read where the particles were refused, either."""
+        """Whether there is an engine; there is none if the particles were refused."""
         return super()._attached and self._engine is not None
 
     def _averages(self) -> Pooled:
@@ -257,17 +267,17 @@ class WasteRecyclingMC(EngineAction):
         return value(self._averages()) / self._energy if self._engine.counters[6] else math.nan
 
     def _particles(self) -> tuple[np.ndarray, np.ndarray]:
-        """Types and positions (float64), by tag."""
+        """Types and positions (float64) in the order of the tags."""
         types, positions = self._by_tag("typeid", "position")
         return types, positions.astype(np.float64)
 
     def _inward(self, positions: np.ndarray) -> np.ndarray:
-        """From the box around the origin to the engine's, from 0 to L, in its unit."""
+        """Positions in the box of the engine, from 0 to L, in its unit of length."""
         return np.ascontiguousarray((positions + self._box / 2) * self._length)
 
     @contextmanager
     def _naming_particles(self) -> Iterator[None]:
-        """Turns the engine's numbers of molecules into tags."""
+        """Replace the engine's indices of molecules in errors by tags."""
         try:
             yield
         except ValueError as error:

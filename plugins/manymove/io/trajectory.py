@@ -1,8 +1,8 @@
-"""GSD trajectories of disks, in HOOMD-blue's convention: origin at the center of the box.
+"""GSD trajectories, in HOOMD-blue's convention: origin at the center of the box.
 
-GSD stores positions and boxes in float32. The box and the diameter are therefore also written as
-float64 logged quantities, which `read_frame` prefers; positions stay rounded (about 3e-5 diameters
-for a million disks), and the engine mends the shallow overlaps that this makes.
+GSD stores positions and boxes in float32. Therefore the box and the diameter are also written as
+float64 logged quantities, which `read_frame` prefers. Positions are rounded by about 3e-5 diameters
+for a million disks, and the engine repairs the shallow overlaps that result.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import gsd.hoomd
@@ -23,7 +22,7 @@ from manymove import files
 
 _BOX = "manymove/box"
 _DIAMETER = "manymove/diameter"
-_ROUNDING = 1e-6  # relative, of float32 positions and boxes
+_ROUNDING = 1e-6  # relative rounding error of float32 positions and boxes
 # The layout of GSD files, versions 1 and 2: https://gsd.readthedocs.io/en/stable/file-layer.html
 _HEADER = 256  # bytes; the magic number, then location and entries of the index
 _INDEX = np.dtype(  # of an entry, which is unused where the location is 0
@@ -33,35 +32,54 @@ _INDEX = np.dtype(  # of an entry, which is unused where the location is 0
 
 @dataclass(frozen=True)
 class Frame:
-    """A configuration of disks.
+    """A frame of a GSD file: disks in two, or particles in three dimensions.
 
     Attributes:
-        positions: float64 (N, 2), in [-L/2, L/2).
-        box: (Lx, Ly).
-        diameter: of all disks.
+        positions: positions of the particles, float64 (N, 2) or (N, 3), in [-L/2, L/2).
+        box: edges (Lx, Ly) or (Lx, Ly, Lz) of the box.
+        diameters: diameters of the particles, float64 (N,); 1 if the file has none.
+        charges: charges of the particles, float64 (N,); 0 if the file has none.
         step: time step of the frame.
-        types: names of the types that particles have.
+        types: names of the particle types that occur.
+        typeid: index of the type of each particle in `types`, integers (N,).
+        velocities: velocities of the particles, float64 (N, 3); 0 if the file has none.
+        masses: masses of the particles, float64 (N,); 1 if the file has none.
+
+    All quantities are in the units of the file.
     """
 
     positions: np.ndarray
-    box: tuple[float, float]
-    diameter: float
+    box: tuple[Any, ...]
+    diameters: np.ndarray
+    charges: np.ndarray
     step: int
-    types: tuple[str, ...] = ()
+    types: tuple[str, ...]
+    typeid: np.ndarray
+    velocities: np.ndarray
+    masses: np.ndarray
+
+    @property
+    def diameter(self) -> float:
+        """Diameter of the first particle, and of all disks."""
+        return float(self.diameters[0])
 
 
-def read_frame(path: str | Path, index: int = -1) -> Frame:
-    """Read the disks of one frame of a GSD file.
+def read_frame(path: str | os.PathLike[str], index: int = -1, *, dimensions: int = 2) -> Frame:
+    """Read one frame of a GSD file.
 
     Args:
-        path: a file that `gsd.hoomd` reads.
-        index: of the frame; negative numbers count from the end.
+        path: path of a file with the schema of HOOMD-blue.
+        index: index of the frame; negative numbers count from the end.
+        dimensions: 2 for disks of one diameter, 3 for particles of any diameters.
+
+    Returns:
+        the frame.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is no GSD file of the hoomd schema, has no such frame, or the frame is not
-            one of equal disks in a rectangular box: not two-dimensional, tilted box, z not 0,
-            several diameters, no particles, positions that are not finite or outside the box.
+        FileNotFoundError: the file does not exist.
+        ValueError: the file is not a GSD file with the schema of HOOMD-blue, or has no such frame;
+            the frame has no particles, another number of dimensions or a tilted box; a position is
+            not finite or is outside the box; a disk has z other than 0 or another diameter.
     """
     path = Path(path)
     if not path.is_file():
@@ -72,18 +90,19 @@ def read_frame(path: str | Path, index: int = -1) -> Frame:
             if -frames <= index < frames:
                 _check_counts(trajectory, {0, index % frames}, path.stat().st_size)
                 frame = trajectory[index]
-    except Exception as error:  # of many types, for a damaged file
+    except Exception as error:  # gsd raises many types for a damaged file
         raise ValueError(f"{path}: not a readable GSD file ({error})") from error
     if not -frames <= index < frames:
         raise ValueError(f"{path}: no frame {index}, the file has {frames}")
     try:
-        return _disks(frame)
+        return _particles(frame, dimensions)
     except (ValueError, TypeError, IndexError) as error:
         raise ValueError(f"{path}, frame {index}: {error}") from None
 
 
 def _check_counts(trajectory: gsd.hoomd.HOOMDTrajectory, frames: set[int], size: int) -> None:
-    """Before gsd makes arrays of so many, which a damaged file may not hold."""
+    """Check the numbers of particles and groups before gsd allocates arrays, because those of a
+    damaged file may be arbitrary."""
     groups = ("bonds", "angles", "dihedrals", "impropers", "constraints", "pairs")
     for frame in frames:
         for name in ("particles", *groups):
@@ -93,7 +112,7 @@ def _check_counts(trajectory: gsd.hoomd.HOOMDTrajectory, frames: set[int], size:
                     raise ValueError(f"no room for {count} {name}")
 
 
-def _disks(frame: gsd.hoomd.Frame) -> Frame:
+def _particles(frame: gsd.hoomd.Frame, wanted: int) -> Frame:
     if frame.particles.N == 0:
         raise ValueError("no particles")
     if frame.configuration.box is None:
@@ -101,42 +120,50 @@ def _disks(frame: gsd.hoomd.Frame) -> Frame:
     # A file without the number of dimensions is three-dimensional unless the box is flat.
     dimensions = frame.configuration.dimensions
     lx, ly, lz, *tilt = (float(x) for x in frame.configuration.box)
-    if dimensions != 2 and lz != 0:
+    if wanted == 2 and dimensions != 2 and lz != 0:
         raise ValueError(f"{dimensions}-dimensional; disks need a two-dimensional box (Lz = 0)")
+    if wanted == 3 and (dimensions == 2 or lz == 0):
+        raise ValueError("two-dimensional; a box with three edges is needed")
     if any(t != 0 for t in tilt):
         raise ValueError(
             f"the box is tilted (xy, xz, yz = {tilt}); only rectangular boxes are read"
         )
-    if not (lx > 0 and ly > 0 and math.isfinite(lx * ly)):
-        raise ValueError(f"box edges {lx}, {ly}; they must be positive")
+    edges = [lx, ly, lz][:wanted]
+    if not (min(edges) > 0 and math.isfinite(math.prod(edges))):
+        raise ValueError(f"box edges {', '.join(map(str, edges))}; they must be positive")
 
     xyz = frame.particles.position.astype(np.float64)
     _refuse(~np.isfinite(xyz).all(axis=1), xyz, "is not finite")
-    _refuse(xyz[:, 2] != 0, xyz, "has z other than 0")
-    box = _logged(frame, _BOX, np.array([lx, ly]))
+    if wanted == 2:
+        _refuse(xyz[:, 2] != 0, xyz, "has z other than 0")
+    box, positions = _logged(frame, _BOX, np.array(edges)), xyz[:, :wanted]
     half = box / 2
-    _refuse(
-        (np.abs(xyz[:, :2]) > half * (1 + _ROUNDING)).any(axis=1), xyz, f"is outside {lx} x {ly}"
-    )
-    positions = xyz[:, :2]
+    outside = (np.abs(positions) > half * (1 + _ROUNDING)).any(axis=1)
+    _refuse(outside, xyz, f"is outside {' x '.join(map(str, edges))}")
     positions = np.where(positions >= half, positions - box, positions)
     positions = np.where(positions < -half, positions + box, positions)
     positions = np.where(positions >= half, -half, positions)
 
-    diameters = frame.particles.diameter
-    if (diameters != diameters[0]).any():
+    diameters = frame.particles.diameter.astype(np.float64)
+    if (diameters == diameters[0]).all():
+        diameters[:] = _logged(frame, _DIAMETER, diameters[:1])
+    elif wanted == 2:
         raise ValueError(
             f"diameters from {diameters.min()} to {diameters.max()}; all disks must be alike"
         )
-    diameter = _logged(frame, _DIAMETER, diameters[:1].astype(np.float64))[0]
-    if not (math.isfinite(diameter) and diameter > 0):
-        raise ValueError(f"diameter {diameter}; it must be positive")
+    if not (diameters.min() > 0 and math.isfinite(diameters.max())):
+        raise ValueError(f"diameter {diameters.min()}; it must be positive")
+    kinds, typeid = np.unique(frame.particles.typeid, return_inverse=True)
     return Frame(
         np.ascontiguousarray(positions),
-        (float(box[0]), float(box[1])),
-        float(diameter),
+        tuple(box.tolist()),
+        diameters,
+        frame.particles.charge.astype(np.float64),
         int(frame.configuration.step),
-        tuple(str(frame.particles.types[k]) for k in np.unique(frame.particles.typeid)),
+        tuple(str(frame.particles.types[k]) for k in kinds),
+        typeid,
+        frame.particles.velocity.astype(np.float64),
+        frame.particles.mass.astype(np.float64),
     )
 
 
@@ -147,7 +174,8 @@ def _refuse(bad: np.ndarray, xyz: np.ndarray, why: str) -> None:
 
 
 def _logged(frame: gsd.hoomd.Frame, name: str, stored: np.ndarray) -> np.ndarray:
-    """The float64 value logged by us, unless another program has changed the float32 one since."""
+    """The float64 value that manymove has logged, or the stored float32 value if another program
+    has changed that."""
     logged = frame.log.get(name)
     if logged is None or logged.shape != stored.shape:
         return stored
@@ -155,7 +183,7 @@ def _logged(frame: gsd.hoomd.Frame, name: str, stored: np.ndarray) -> np.ndarray
 
 
 def _restore(path: Path, mark: Mapping[str, Any]) -> bool:
-    """Restore a file to its bytes at a mark, and return whether they were different.
+    """Restore the bytes of a file at a mark, and return whether they were different.
 
     An append writes after the end of the file and into unused entries of the index. When the index
     is full, a longer one is made after the end, and the header says where; the shorter one stays.
@@ -187,7 +215,7 @@ def _restore(path: Path, mark: Mapping[str, Any]) -> bool:
 
 
 class TrajectoryWriter:
-    """Appends configurations of equal disks to a GSD file.
+    """Append configurations of disks of one diameter to a GSD file.
 
     Example::
 
@@ -195,22 +223,22 @@ class TrajectoryWriter:
             trajectory.append(positions, step=1000, pressure=9.17)
 
     Args:
-        path: of the file.
-        box: (Lx, Ly).
-        diameter: of all disks.
+        path: path of the file.
+        box: edges (Lx, Ly) of the box.
+        diameter: diameter of all disks.
         resume: append to the file if it exists.
-        mark: result of `sync`; append after it, and drop the frames that follow it, because any
-            part of them may be missing after a power cut.
+        mark: a result of `sync`. Frames after this mark are dropped, because they may be
+            incomplete after a power cut, and new frames are appended to the rest.
         overwrite: replace the file if it exists.
 
     Raises:
-        FileExistsError: the file exists, and none of the three above says what to do with it.
-        OSError: the file cannot be made.
-        ValueError: the file to append to is no GSD file, or a damaged one, or not that of the mark.
+        FileExistsError: the file exists, and neither `resume`, `mark` nor `overwrite` is given.
+        OSError: the file cannot be written.
+        ValueError: the file to append to is not a GSD file, is damaged, or does not match the mark.
 
     Attributes:
         last_step: step of the last frame in the file; -1 before the first.
-        shortened: whether there was anything after the mark.
+        shortened: whether the file had frames after the mark.
     """
 
     def __init__(
@@ -250,12 +278,12 @@ class TrajectoryWriter:
         """Append a frame.
 
         Args:
-            positions: (N, 2), in [-L/2, L/2).
+            positions: centers of the disks, (N, 2), in [-L/2, L/2).
             step: time step of the frame.
-            log: numbers stored with the frame as `manymove/<name>`.
+            log: numbers that are stored with the frame as `manymove/<name>`.
 
         Raises:
-            ValueError: the shape is wrong.
+            ValueError: positions have another shape.
         """
         positions = np.asarray(positions)
         if positions.ndim != 2 or positions.shape[1] != 2:
@@ -271,7 +299,7 @@ class TrajectoryWriter:
         frame.log[_BOX] = np.array(self._box, dtype=np.float64)
         frame.log[_DIAMETER] = np.array([self._diameter], dtype=np.float64)
         self._file.append(frame)
-        self._file.flush()  # so that a process that is killed has written it
+        self._file.flush()  # so that the frame is not lost if the process is killed
         self._frames += 1
         self.last_step = step
 
@@ -279,7 +307,7 @@ class TrajectoryWriter:
         """Wait until all frames are on the disk.
 
         Returns:
-            a mark, which JSON can hold and with which a writer drops later frames.
+            a mark for the argument `mark`, which can be stored in JSON.
         """
         files.sync(self._path)
         with open(self._path, "rb") as file:
@@ -293,17 +321,12 @@ class TrajectoryWriter:
         }
 
     def close(self) -> None:
-        """Finish the file, and wait until it is on the disk."""
+        """Close the file and wait until it is on the disk."""
         self._file.close()
         files.sync(self._path)
 
     def __enter__(self) -> TrajectoryWriter:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

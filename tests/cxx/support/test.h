@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // C++ tests: TEST("a sentence") { ... } registers a test, which ends at its first failed check, by
-// an exception: a check must not stand in a task of a thread pool. tests/test_cxx.py runs each test
-// in a process of its own.
+// an exception: a check must not stand in a task of a thread pool. tests/package/test_cxx.py runs
+// each test in a process of its own.
 #pragma once
 
 #include <sstream>

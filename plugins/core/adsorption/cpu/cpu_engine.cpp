@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "../../runtime/parallel_for.h"
-#include "../engines.h"
+#include "../state.h"
 
 namespace manymove::adsorption {
 

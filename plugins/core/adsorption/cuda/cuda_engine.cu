@@ -5,19 +5,18 @@
 
 #include "../../runtime/device.cuh"
 #include "../../runtime/text.h"
-#include "../engines.h"
+#include "../state.h"
 #include "multi_proposal.cuh"
 #include "pmc.cuh"
 
 namespace manymove::adsorption {
 namespace {
 
-// Its functions are called with the device current.
 template <class F>
-class CudaEngine final : public Engine {
+class CudaEngine final : OnDevice, public Engine {
  public:
   CudaEngine(State state, const Adopt& molecules, int device)
-      : state_(std::move(state)), device_(device), tally_(1) {
+      : OnDevice(device), state_(std::move(state)), tally_(1) {
     const Snapshot& d = state_.data;
     fill_grid();
     upload_grid();
@@ -44,9 +43,12 @@ class CudaEngine final : public Engine {
       sum_energies();
     }
     state_.data = {state_.data.counters, state_.data.max_displacement, {}, {}, {}, {}, {}};
+    made();
   }
+  ~CudaEngine() override { destroy(); }
 
   void run(std::uint64_t steps, bool measure) override {
+    const DeviceGuard here = use();
     const auto start = [&](bool again) {
       tally_.clear(stream_);
       Work<F> w = work();
@@ -65,6 +67,7 @@ class CudaEngine final : public Engine {
   }
   double max_displacement() const override { return state_.data.max_displacement; }
   void set_positions(const double* positions) override {
+    const DeviceGuard here = use();
     state_.data.sites.assign(3 * sites_.size(), 0);
     state_.data.counts.resize(counts_.size());
     adopt(state_, positions);
@@ -75,6 +78,7 @@ class CudaEngine final : public Engine {
     sum_energies();
   }
   void reset_averages() override {
+    const DeviceGuard here = use();
     sums_.clear(stream_);
     if (profile_.size()) profile_.clear(stream_);
     state_.data.counters.samples = 0;
@@ -86,6 +90,7 @@ class CudaEngine final : public Engine {
 
   std::vector<double> insert_test_molecules(std::uint32_t insertions, int species,
                                             bool empty) override {
+    const DeviceGuard here = use();
     check_species(state_, species);
     std::vector<double> host(2 * static_cast<std::size_t>(state_.parameters.systems));
     DeviceBuffer<double> sums(host.size());
@@ -104,6 +109,7 @@ class CudaEngine final : public Engine {
   std::size_t molecules() const override { return molecules_of(state_.parameters); }
 
   Snapshot snapshot() const override {
+    const DeviceGuard here = use();
     check_whole(state_);
     Snapshot s = state_.data;
     s.sites.resize(3 * sites_.size());
@@ -286,7 +292,6 @@ class CudaEngine final : public Engine {
   }
 
   State state_;  // without the arrays, which the device has
-  int device_;
   Stream stream_;
   DeviceBuffer<F> grid_, corners_, coordinates_;
   DeviceBuffer<Site> sites_;
@@ -299,48 +304,14 @@ class CudaEngine final : public Engine {
   std::size_t shared_ = 0, pmc_shared_ = 0;
 };
 
-// Leaves the caller's current device as it was.
-class GuardedEngine final : public Engine {
- public:
-  template <class Make>
-  GuardedEngine(int device, const Make& make) : engine_(device, make) {}
-
-  void run(std::uint64_t steps, bool measure) override { engine_->run(steps, measure); }
-  void set_max_displacement(double angstrom) override { engine_->set_max_displacement(angstrom); }
-  double max_displacement() const override { return engine_->max_displacement(); }
-  void set_positions(const double* positions) override { engine_->set_positions(positions); }
-  void reset_averages() override { engine_->reset_averages(); }
-  void set_activities(const std::vector<double>& activities) override {
-    engine_->set_activities(activities);
-  }
-  std::vector<double> insert_test_molecules(std::uint32_t insertions, int species,
-                                            bool empty) override {
-    return engine_->insert_test_molecules(insertions, species, empty);
-  }
-  Counters counters() const override { return engine_->counters(); }
-  GridInfo grid_info() const override { return engine_->grid_info(); }
-  std::vector<int> capacities() const override { return engine_->capacities(); }
-  std::size_t molecules() const override { return engine_->molecules(); }
-  Snapshot snapshot() const override { return engine_->snapshot(); }
-  void framework_energies(const double* xyz, std::size_t count, int species, bool direct,
-                          double* energies) const override {
-    engine_->framework_energies(xyz, count, species, direct, energies);
-  }
-
- private:
-  OnDevice<Engine> engine_;
-};
-
 }  // namespace
 
 std::unique_ptr<Engine> make_cuda_engine(State state, const Adopt& molecules, int device) {
   if (state.parameters.method == Method::metropolis)
     throw std::invalid_argument("method metropolis is the reference on a CPU; pmc is the same");
-  return std::make_unique<GuardedEngine>(device, [&]() -> std::unique_ptr<Engine> {
-    if (state.parameters.double_precision)
-      return std::make_unique<CudaEngine<double>>(std::move(state), molecules, device);
-    return std::make_unique<CudaEngine<float>>(std::move(state), molecules, device);
-  });
+  if (state.parameters.double_precision)
+    return std::make_unique<CudaEngine<double>>(std::move(state), molecules, device);
+  return std::make_unique<CudaEngine<float>>(std::move(state), molecules, device);
 }
 
 }  // namespace manymove::adsorption

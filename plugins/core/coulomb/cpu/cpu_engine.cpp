@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "../../runtime/parallel_for.h"
-#include "../engines.h"
+#include "../state.h"
 #include "kernels.h"
 
 namespace manymove::coulomb {

@@ -9,8 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "../engines.h"
-#include "guarded.cuh"
+#include "../state.h"
 #include "kernels.cuh"
 #include "observables.cuh"
 #include "watch.cuh"
@@ -353,10 +352,11 @@ std::mutex& one_shared_chain() {
   return mutex;
 }
 
-// Its functions may leave any device current.
-class CudaEngine final : public Engine {
+// Shares make their devices current; each function of the engine that uses one begins with use().
+class CudaEngine final : OnDevice, public Engine {
  public:
-  CudaEngine(State state, const std::vector<int>& devices) : state_(std::move(state)) {
+  CudaEngine(State state, const std::vector<int>& devices)
+      : OnDevice(devices.front()), state_(std::move(state)) {
     const bool exact = state_.parameters.double_precision;
     eta_ = state_.parameters.threads_per_particle;
     if (eta_ == 0) eta_ = fastest_eta(state_.sites.size(), exact);
@@ -371,19 +371,23 @@ class CudaEngine final : public Engine {
     for (int d = 0; d < devices_.count; ++d) shares_[d]->enter(devices_, d);
     if (shares_one_device(devices) && !first().holds(devices_.count))
       throw std::invalid_argument("too many ions for shares of one chain on the same device");
-    if (devices_.count == 1) return;
-    watch_ = std::make_unique<Watch>();
-    for (const auto& share : shares_) share->enter(*watch_);
+    if (devices_.count > 1) {
+      watch_ = std::make_unique<Watch>();
+      for (const auto& share : shares_) share->enter(*watch_);
+    }
+    made();
   }
   // Memory that kernels which do not end still use is left to the end of the process: to free it
   // would be to wait for them.
   ~CudaEngine() override {
+    destroy();
     if (failure_.empty() || !watch_ || !watch_->busy()) return;
     for (auto& share : shares_) share.release();
     watch_.release();
   }
 
   void run(std::uint64_t sweeps) override {
+    const DeviceGuard here = use();
     std::unique_lock<std::mutex> alone(one_shared_chain(), std::defer_lock);
     if (devices_.count > 1) alone.lock();
     first();
@@ -408,6 +412,7 @@ class CudaEngine final : public Engine {
   }
 
   double energy() const override {
+    const DeviceGuard here = use();
     const DeviceShare& share = first();
     share.use();
     DeviceBuffer<Tally> tally(1);
@@ -423,19 +428,23 @@ class CudaEngine final : public Engine {
   }
 
   void adopt(const HostParticles& host) override {
+    const DeviceGuard here = use();
     first().remember_sites();
     trace_ = first().trace(host);
   }
   bool same_particles(const HostParticles& host) const override {
+    const DeviceGuard here = use();
     return first().trace(host) == trace_;
   }
   void write_positions(const HostParticles& host) override {
+    const DeviceGuard here = use();
     first().write_positions(state_, host);
     trace_ = first().trace(host);
   }
 
   void count_pairs(const Histogram& histogram, std::uint64_t* counts,
                    std::uint64_t* interior_ions) const override {
+    const DeviceGuard here = use();
     first().count_pairs(state_, bins_of(state_, histogram), counts, interior_ions);
   }
 
@@ -444,6 +453,7 @@ class CudaEngine final : public Engine {
   double max_overlap() const override { return deepest_overlap(fetched()); }
   std::uint64_t state_hash() const override { return hash_of(fetched()); }
   void set_positions(const double* xyz) override {
+    const DeviceGuard here = use();
     fetched();
     manymove::coulomb::place(state_, xyz);
     for (const auto& share : shares_) share->put(state_.sites);
@@ -526,6 +536,7 @@ class CudaEngine final : public Engine {
 
   // The state with the device's positions.
   const State& fetched() const {
+    const DeviceGuard here = use();
     const DeviceShare& share = first();
     if (!fresh_) share.get(state_.sites);
     fresh_ = true;
@@ -547,8 +558,7 @@ class CudaEngine final : public Engine {
 
 std::unique_ptr<Engine> make_cuda_engine(State state, const std::vector<int>& devices) {
   check_choice(state, devices);
-  return std::make_unique<GuardedEngine>(
-      devices.front(), [&] { return std::make_unique<CudaEngine>(std::move(state), devices); });
+  return std::make_unique<CudaEngine>(std::move(state), devices);
 }
 
 }  // namespace manymove::coulomb

@@ -13,7 +13,6 @@
 #include "../engine_base.h"
 #include "bonded.h"
 #include "key_sort.h"
-#include "list_scratch.h"
 
 namespace manymove::dpd {
 namespace {

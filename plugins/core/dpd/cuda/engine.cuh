@@ -2,7 +2,6 @@
 // The engine on one GPU: device memory, launches and what comes back.
 #pragma once
 
-#include <algorithm>
 #include <numeric>
 #include <unordered_map>
 
@@ -10,8 +9,6 @@
 #include "../../runtime/waits.cuh"
 #include "../../runtime/watchdog.h"
 #include "../engine_base.h"
-#include "bond_kernels.cuh"
-#include "cuda_engines.h"
 #include "sort.h"
 #include "step_constants.cuh"
 #include "transfer_kernels.cuh"
@@ -23,26 +20,30 @@ namespace manymove::dpd {
 constexpr long long kAhead = 3;
 
 template <class P>
-class CudaEngine final : public EngineBase {
+class CudaEngine final : OnDevice, public EngineBase {
   using Real = typename P::Real;
   using Position = typename P::Position;
   using Velocity = typename P::Velocity;
   using Triple = double[3];
 
  public:
-  explicit CudaEngine(const Settings& settings)
-      : EngineBase(settings),
+  CudaEngine(const Settings& settings, int device)
+      : OnDevice(device),
+        EngineBase(settings),
         name_(name_of_device()),
         constants_(settings, stream_),
         control_(1),
         total_(kTallies),
         base_(constants_.step()) {
     base_.watch = {control_.data(), report_.get()};
+    made();
   }
+  ~CudaEngine() override { destroy(); }
 
   std::string device() const override { return name_; }
 
   void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
+    const DeviceGuard here = use();
     check_topology(arrays.count, topology);
     count_ = arrays.count;
     set_clock(clock);
@@ -91,6 +92,7 @@ class CudaEngine final : public EngineBase {
   }
 
   void advance(std::int64_t steps, bool (*interrupted)()) override {
+    const DeviceGuard here = use();
     if (steps <= 0) return;
     if (count_ == 0) {
       step_ += steps;
@@ -107,6 +109,7 @@ class CudaEngine final : public EngineBase {
   }
 
   void download(const HostArrays& arrays) override {
+    const DeviceGuard here = use();
     if (count_ == 0) return;
     const int blocks = blocks_for(count_);
     const unsigned* origin = origin_[origin_now_].data();
@@ -132,6 +135,7 @@ class CudaEngine final : public EngineBase {
   }
 
   void set_velocities(int count, const std::uint32_t* tag, const Triple* velocity) override {
+    const DeviceGuard here = use();
     check_velocities(count, tag, velocity);
     if (count_ == 0) return;
     send(velocity);
@@ -147,6 +151,7 @@ class CudaEngine final : public EngineBase {
   }
 
   EngineCounters counters() const override {
+    const DeviceGuard here = use();
     EngineCounters counters = counters_;
     std::vector<int> number(lists_hold_ ? static_cast<std::size_t>(count_) : 0);
     if (!number.empty()) fetch(number_, number.data(), number.size());
@@ -455,10 +460,5 @@ class CudaEngine final : public EngineBase {
   DeviceBuffer<LinkWord> special_link_;
   DeviceBuffer<int2> bond_range_;
 };
-
-template <class P>
-std::unique_ptr<Engine> make_single_engine(const Settings& settings) {
-  return std::make_unique<CudaEngine<P>>(settings);
-}
 
 }  // namespace manymove::dpd

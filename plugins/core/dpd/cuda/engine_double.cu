@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine.cuh"
+#include "make_engine.cuh"
 
 namespace manymove::dpd {
-template std::unique_ptr<Engine> make_single_engine<Double>(const Settings&);
+template std::unique_ptr<Engine> make_cuda_engine<Double>(const Settings&, int, Communicator*);
 }

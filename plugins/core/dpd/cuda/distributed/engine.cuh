@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "../../engine_base.h"
-#include "../cuda_engines.h"
 #include "ghosts.cuh"
 #include "host_transfer.cuh"
 #include "migration.cuh"
@@ -26,7 +25,7 @@
 namespace manymove::dpd {
 
 template <class P>
-class DistributedEngine final : public EngineBase {
+class DistributedEngine final : OnDevice, public EngineBase {
   using State = typename ParticleStore<P>::State;
   static constexpr int kBuilt = ParticleStore<P>::kBuilt;
   static constexpr float kSlack = 0.15f;      // of a step, for forces in the two until a build
@@ -34,8 +33,9 @@ class DistributedEngine final : public EngineBase {
 
  public:
   // Collective.
-  DistributedEngine(const Settings& settings, Communicator& communicator)
-      : EngineBase(settings),
+  DistributedEngine(const Settings& settings, int device, Communicator& communicator)
+      : OnDevice(device),
+        EngineBase(settings),
         name_(name_of_device()),
         c_(settings_, communicator),
         migration_(c_),
@@ -43,8 +43,12 @@ class DistributedEngine final : public EngineBase {
         lists_(c_),
         transfer_(c_) {
     c_.streams.finish("start");
+    made();
   }
-  ~DistributedEngine() override { c_.give_up(); }
+  ~DistributedEngine() override {
+    destroy();
+    c_.give_up();
+  }
 
   std::string device() const override { return name_; }
   std::string transport() const override { return c_.transport->name(); }
@@ -104,6 +108,7 @@ class DistributedEngine final : public EngineBase {
   }
 
   EngineCounters counters() const override {
+    const DeviceGuard here = use();
     EngineCounters counters = counters_;
     std::vector<int> number(lists_hold_ ? static_cast<std::size_t>(s_.count) : 0);
     if (!number.empty()) c_.streams.fetch(s_.number, number.data(), number.size());
@@ -116,6 +121,7 @@ class DistributedEngine final : public EngineBase {
   // ranks whose kernels do not come.
   template <class Task>
   void guarded(const Task& task) {
+    const DeviceGuard here = use();
     try {
       task();
     } catch (const RankFailure&) {
@@ -456,11 +462,5 @@ class DistributedEngine final : public EngineBase {
   std::int64_t interval_ = 1, until_ = 0;  // steps from build to build; the next one
   std::int64_t look_ = -1;                 // step, if there will be one
 };
-
-template <class P>
-std::unique_ptr<Engine> make_distributed_engine(const Settings& settings,
-                                                Communicator& communicator) {
-  return std::make_unique<DistributedEngine<P>>(settings, communicator);
-}
 
 }  // namespace manymove::dpd

@@ -12,13 +12,36 @@
 #include "../link_rows.h"
 #include "../sort.h"
 #include "../step_constants.cuh"
-#include "bond_kernels.cuh"
-#include "ghost_kernels.cuh"
-#include "migration_kernels.cuh"
-#include "rank_streams.cuh"
-#include "transfer_kernels.cuh"
+#include "rank_device.cuh"
 
 namespace manymove::dpd {
+
+template <class P>
+struct ParticleArrays {  // by index in the order of particles
+  typename P::Position* position;
+  typename P::Velocity* velocity;
+  unsigned* slot;
+};
+struct SlotArrays {  // by slot
+  int3* image;
+  Origin* origin;
+  LinkRows links;
+};
+
+// What a step seldom needs has a slot, where it stays while particles are sorted: origins, images.
+struct Origins {
+  const unsigned* slot;  // by index in the order of particles
+  const Origin* origin;  // by slot
+  __device__ const Origin& of(int i) const { return origin[slot[i]]; }
+};
+
+// Bonds as the steps read them: in the order of particles, with as much room for each particle as
+// in the rows. Partners are indices here; in the rows they are tags.
+struct BondsInOrder {
+  int2* range;  // of each particle in the others
+  unsigned* index;
+  int* type;
+};
 
 // Arrays only grow, and keep what is in them. Memory that is missing is thrown as std::bad_alloc;
 // the sizes are then those of before.

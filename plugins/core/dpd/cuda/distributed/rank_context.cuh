@@ -4,17 +4,73 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "../../../parallel/transport.cuh"
 #include "../../decomposition.h"
 #include "../step_constants.cuh"
 #include "particle_store.cuh"
-#include "rank_report.cuh"
-#include "rank_streams.cuh"
-#include "selection.cuh"
 
 namespace manymove::dpd {
+
+// Cells all of whose particles are farther than the reach of lists from other ranks' parts, from
+// first to last along each edge of the frame.
+struct Core {
+  int first[3], last[3];
+};
+// Of a cell that is here.
+inline bool is_core_cell(const Cells& cells, const Core& core, const CellPlace& cell) {
+  const auto inside = [&](int c, int a) {
+    const int along = c + cells.first[a] < cells.count[a] ? c + cells.first[a]
+                                                          : c + cells.first[a] - cells.count[a];
+    return along >= core.first[a] && along <= core.last[a];
+  };
+  return inside(cell.x, 0) && inside(cell.y, 1) && inside(cell.z, 2);
+}
+__device__ inline bool is_inner(const Cells& cells, const Core& core, unsigned x, unsigned y,
+                                unsigned z) {
+  const auto inside = [&](unsigned u, int a) {
+    const int c = static_cast<int>(bin_of(u, static_cast<unsigned>(cells.count[a])));
+    return c >= core.first[a] && c <= core.last[a];
+  };
+  return inside(x, 0) && inside(y, 1) && inside(z, 2);
+}
+
+// How far from other ranks' parts a particle is: 0 outer, 1 near, with outer ones among its
+// neighbors perhaps, 2 far.
+struct Depths {
+  Core core, deep;
+  __device__ unsigned of(const Cells& cells, unsigned x, unsigned y, unsigned z) const {
+    return !is_inner(cells, core, x, y, z) ? 0 : is_inner(cells, deep, x, y, z) ? 2 : 1;
+  }
+};
+
+// The core: cells whose particles have no neighbors in other parts and are not within the reach of
+// particles there. Deep: cells that are surrounded by such cells only. here: the part, grown by the
+// reach of lists.
+inline Depths depths_of(const Cells& cells, const Brick& own, const Brick& here) {
+  Depths depths;
+  auto& [core, deep] = depths;
+  for (int a = 0; a < 3; ++a) {
+    deep.first[a] = core.first[a] = 0;
+    deep.last[a] = core.last[a] = cells.count[a] - 1;
+    if (own.beyond[a] == 0xffffffffu) continue;
+    // The reach of lists on one side, from the part that is grown by it on both.
+    const std::uint64_t reach =
+        here.beyond[a] == 0xffffffffu ? 0xffffffffu : own.low[a] - here.low[a];
+    if (own.beyond[a] < 2 * reach) {
+      deep.last[a] = core.last[a] = -1;
+      continue;
+    }
+    const auto along = static_cast<std::uint32_t>(cells.count[a]);
+    const auto low = own.low[a] + static_cast<std::uint32_t>(reach),
+               high = own.low[a] + own.beyond[a] - static_cast<std::uint32_t>(reach);
+    core.first[a] = static_cast<int>(bin_of(low, along)) + 1;
+    core.last[a] = static_cast<int>(bin_of(high, along)) - 1;
+    deep.first[a] = core.first[a] + 1;
+    deep.last[a] = core.last[a] - 1;
+  }
+  return depths;
+}
 
 template <class P>
 struct RankContext {

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "device_session.h"
+
+#include <cstring>
+#include <new>
+#include <stdexcept>
+
+#include "atom.h"
+#include "comm.h"
+#include "core/runtime/devices.h"
+#include "error.h"
+#include "timer.h"
+#include "update.h"
+
+using namespace LAMMPS_NS;
+using manymove::dpd::HostArrays;
+
+namespace {
+
+thread_local Timer* asked_timer = nullptr;
+
+bool time_is_up() {
+  return asked_timer->has_timeout() &&
+         (asked_timer->is_timeout() || asked_timer->get_timeout_remain() <= 0);
+}
+
+class Digest {
+ public:
+  void add(const void* data, std::size_t bytes) {
+    const auto* at = static_cast<const char*>(data);
+    for (; bytes >= sizeof state_; at += sizeof state_, bytes -= sizeof state_) {
+      std::uint64_t words[kChains];
+      std::memcpy(words, at, sizeof words);
+      for (int k = 0; k < kChains; ++k) mix(state_[k], words[k]);
+    }
+    mix(state_[0], bytes);
+    for (; bytes > 0; ++at, --bytes) mix(state_[0], static_cast<unsigned char>(*at));
+  }
+  std::uint64_t value() const {
+    std::uint64_t value = 0;
+    for (const std::uint64_t state : state_) mix(value, state);
+    return value;
+  }
+
+ private:
+  static constexpr int kChains = 4;  // independent ones, for instruction-level parallelism
+  static void mix(std::uint64_t& state, std::uint64_t word) {
+    state = (state ^ word) * 0x9e3779b97f4a7c15u;
+    state ^= state >> 29;
+  }
+  std::uint64_t state_[kChains] = {};
+};
+
+}  // namespace
+
+DeviceSession::DeviceSession(LAMMPS* lmp, DeckTranslation& deck, const Wishes& wishes)
+    : Pointers(lmp),
+      deck_(deck),
+      wishes_(wishes),
+      device_(wishes.device),
+      communicator_(communicator_of(lmp)) {
+  // One GPU for each rank of a host as far as there are so many.
+  if (device_ == "cuda" && comm->nprocs > 1)
+    guarded([&] {
+      char host[MPI_MAX_PROCESSOR_NAME];
+      int length;
+      MPI_Get_processor_name(host, &length);
+      const std::string name(host, static_cast<std::size_t>(length));
+      const int rank = manymove::rank_among_namesakes(communicator_, name);
+      device_ += ":" + std::to_string(rank % manymove::cuda_devices().size());
+    });
+  make_engine();
+}
+
+void DeviceSession::make_engine() {
+  if (engine_) earlier_builds_ += engine_->counters().builds;
+  engine_.reset();
+  time_step_ = update->dt;
+  guarded([&] {
+    manymove::dpd::Settings settings = deck_.settings();
+    settings.transport = wishes_.transport;
+    settings.overlap = wishes_.overlap;
+    engine_ = manymove::dpd::make_engine(settings, device_, wishes_.threads, &communicator_);
+  });
+}
+
+// A phase that all ranks enter together. They leave it together, with the same error if there is
+// one.
+template <class Call>
+void DeviceSession::guarded(Call call) {
+  reported(lmp, "Run style manymove/verlet on " + wishes_.device, [&] {
+    try {
+      if (comm->nprocs == 1) return with_size(call);
+      manymove::collective(communicator_, [&] { with_size(call); });
+    } catch (const manymove::dpd::LostParticle& failure) {
+      throw std::runtime_error(std::string("Lost atoms: ") + failure.what());
+    }
+  });
+}
+
+// The message says for how many atoms memory is missing.
+template <class Call>
+void DeviceSession::with_size(Call call) {
+  try {
+    call();
+  } catch (const manymove::Agreed&) {
+    throw;
+  } catch (const std::bad_alloc& failure) {
+    std::string what = "out of memory for " + std::to_string(atom->nlocal) + " atoms";
+    if (std::strcmp(failure.what(), "std::bad_alloc") != 0)
+      what += std::string(": ") + failure.what();
+    throw std::runtime_error(what);
+  }
+}
+
+HostArrays DeviceSession::arrays() {
+  HostArrays arrays{};
+  arrays.count = atom->nlocal;
+  image_.resize(static_cast<std::size_t>(atom->nlocal));
+  arrays.position = reinterpret_cast<double (*)[3]>(atom->x[0]);
+  arrays.velocity = reinterpret_cast<double (*)[3]>(atom->v[0]);
+  arrays.force = reinterpret_cast<double (*)[3]>(atom->f[0]);
+  arrays.image = reinterpret_cast<int (*)[3]>(image_.data());
+  return arrays;
+}
+
+void DeviceSession::upload() {
+  if (update->dt != time_step_) make_engine();
+  guarded([&] {
+    deck_.read_particles(communicator_);
+    HostArrays from = arrays();
+    for (int i = 0; i < atom->nlocal; ++i) {
+      const imageint image = atom->image[i];
+      image_[i] = {static_cast<int>((image & IMGMASK) - IMGMAX),
+                   static_cast<int>((image >> IMGBITS & IMGMASK) - IMGMAX),
+                   static_cast<int>((image >> IMG2BITS) - IMGMAX)};
+    }
+    std::vector<std::array<double, 3>> force;
+    if (deck_.has_body_forces()) {
+      if (body_.empty()) {
+        body_.resize(static_cast<std::size_t>(atom->nlocal));
+        for (int i = 0; i < atom->nlocal; ++i) deck_.body_force(i, body_[i].data());
+      }
+      force = body_;
+      for (int i = 0; i < atom->nlocal; ++i)
+        for (int a = 0; a < 3; ++a) force[i][a] = atom->f[i][a] - body_[i][a];
+      from.force = reinterpret_cast<double (*)[3]>(force.data());
+    }
+    body_.clear();
+    engine_->upload(from, deck_.topology(), {update->ntimestep, deck_.draw()});
+  });
+}
+
+bigint DeviceSession::advance(bigint stop) {
+  asked_timer = timer;
+  guarded([&] { engine_->advance(stop - engine_->step(), &time_is_up); });
+  if (engine_->step() < stop && !timer->is_timeout()) {
+    error->warning(FLERR, "Wall time limit reached");
+    timer->force_timeout();
+  }
+  return engine_->step();
+}
+
+void DeviceSession::download(unsigned what) {
+  guarded([&] {
+    HostArrays to = arrays();
+    if (!(what & kVelocities)) to.velocity = nullptr;
+    if (!(what & kForces)) to.force = nullptr;
+    if (!(what & kPositions)) to.position = nullptr, to.image = nullptr;
+    engine_->download(to);
+  });
+  if (!(what & kPositions)) return;
+  for (int i = 0; i < atom->nlocal; ++i)
+    atom->image[i] = (static_cast<imageint>(image_[i][0] + IMGMAX) & IMGMASK) |
+                     ((static_cast<imageint>(image_[i][1] + IMGMAX) & IMGMASK) << IMGBITS) |
+                     ((static_cast<imageint>(image_[i][2] + IMGMAX) & IMGMASK) << IMG2BITS);
+}
+
+void DeviceSession::set_origins() {
+  guarded([&] {
+    deck_.read_tags();
+    engine_->set_origins(atom->nlocal, deck_.tags().data());
+  });
+}
+
+// ---- what others change ----
+
+std::uint64_t DeviceSession::fingerprint_of_velocities() const {
+  Digest digest;
+  digest.add(atom->v[0], 3 * static_cast<std::size_t>(atom->nlocal) * sizeof(double));
+  return digest.value();
+}
+
+std::uint64_t DeviceSession::fingerprint_of_others() const {
+  const auto n = static_cast<std::size_t>(atom->nlocal);
+  Digest digest;
+  digest.add(atom->x[0], 3 * n * sizeof(double));
+  digest.add(atom->f[0], 3 * n * sizeof(double));
+  digest.add(atom->image, n * sizeof(imageint));
+  digest.add(atom->tag, n * sizeof(tagint));
+  digest.add(atom->type, n * sizeof(int));
+  digest.add(atom->mask, n * sizeof(int));
+  digest.add(&update->dt, sizeof(double));
+  return digest.value();
+}
+
+void DeviceSession::remember(unsigned what) {
+  only_velocities_ = what != kEverything;
+  velocities_ = fingerprint_of_velocities();
+  if (only_velocities_) return;
+  others_ = fingerprint_of_others();
+  if (!deck_.has_body_forces()) return;
+  body_.resize(static_cast<std::size_t>(atom->nlocal));
+  for (int i = 0; i < atom->nlocal; ++i) deck_.body_force(i, body_[i].data());
+}
+
+void DeviceSession::accept_changes() {
+  std::int64_t changed[2] = {!only_velocities_ && fingerprint_of_others() != others_,
+                             fingerprint_of_velocities() != velocities_};
+  guarded([&] { communicator_.maximum(changed, 2); });
+  if (changed[0])
+    upload();
+  else if (changed[1])
+    guarded([&] {
+      engine_->set_velocities(atom->nlocal, deck_.tags().data(),
+                              reinterpret_cast<const double (*)[3]>(atom->v[0]));
+    });
+  body_.clear();
+}
+
+std::int64_t DeviceSession::builds() const { return earlier_builds_ + engine_->counters().builds; }

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The particles of LAMMPS in an engine: uploaded from the arrays of LAMMPS, and downloaded when
+// these arrays are read. What the engine cannot do is an error of LAMMPS.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/dpd/engine.h"
+#include "deck_translation.h"
+#include "lmptype.h"
+#include "mpi_communicator.h"
+#include "pointers.h"
+
+namespace LAMMPS_NS {
+
+class DeviceSession : protected Pointers {
+ public:
+  struct Wishes {
+    std::string device;     // cpu or cuda
+    int threads;            // of the CPU
+    std::string transport;  // between GPUs, as in Settings
+    bool overlap;           // of transport and motion
+  };
+  DeviceSession(class LAMMPS* lmp, DeckTranslation& deck, const Wishes& wishes);
+
+  std::string transport() const { return engine_->transport(); }
+  manymove::dpd::Tally tally() const { return engine_->tally(); }
+
+  // Gives the host's arrays of the present step to the engine.
+  void upload();
+  // Returns the step that was reached; before `stop` if LAMMPS' timer has run out.
+  bigint advance(bigint stop);
+  // Some of ReadArrays; forces are those of pairs and bonds alone.
+  void download(unsigned what);
+
+  // The host's atoms are on other ranks now, or in another order.
+  void set_origins();
+
+  // remember() is called before others act on the host's arrays, of which `what` is current, and
+  // accept_changes() afterwards, which gives the engine what has changed. Unless all arrays are
+  // current, only velocities may change.
+  void remember(unsigned what);
+  void accept_changes();
+
+  std::int64_t builds() const;
+
+ private:
+  std::uint64_t fingerprint_of_velocities() const;
+  std::uint64_t fingerprint_of_others() const;
+  void make_engine();
+  manymove::dpd::HostArrays arrays();
+  template <class Call>
+  void guarded(Call call);
+  template <class Call>
+  void with_size(Call call);
+
+  DeckTranslation& deck_;
+  const Wishes wishes_;
+  std::string device_;  // of this rank
+  MpiCommunicator communicator_;
+  std::unique_ptr<manymove::dpd::Engine> engine_;
+  double time_step_ = 0;                       // of engine_
+  std::vector<std::array<int, 3>> image_;      // LAMMPS' images, unpacked
+  std::vector<std::array<double, 3>> body_;    // body forces within atom->f
+  std::uint64_t velocities_ = 0, others_ = 0;  // fingerprints
+  bool only_velocities_ = false;               // may have changed
+  std::int64_t earlier_builds_ = 0;
+};
+
+}  // namespace LAMMPS_NS

@@ -1,6 +1,0 @@
-// SPDX-License-Identifier: BSD-3-Clause
-#include "engine.cuh"
-
-namespace manymove::dpd {
-template std::unique_ptr<Engine> make_distributed_engine<Mixed>(const Settings&, Communicator&);
-}

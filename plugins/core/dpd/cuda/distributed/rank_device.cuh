@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the engine of a rank asks of its GPU: the streams and how its host waits for them, what the
+// device finds out and the host has to know, and which particles belong into each of several boxes.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "../../../parallel/transport.cuh"
+#include "../../../runtime/device.cuh"
+#include "../../../runtime/text.h"
+#include "../sort.h"
+#include "../step_constants.cuh"
+#include "exchange_kernels.cuh"
+
+namespace manymove::dpd {
+
+// Outer particles come first in memory, near ones next: how many there are of the former, and of
+// both.
+struct Bounds {
+  unsigned outer, near;
+};
+
+// Steps that a particle stays in its ball if it keeps its velocity.
+template <class P>
+__device__ float steps_in_ball(const Cells& cells, const Ball& ball, float time_step,
+                               const typename P::Position& r,
+                               const typename P::Velocity& velocity) {
+  const ListPlace d = list_place(cells, high_word(r.x) - ball.x, high_word(r.y) - ball.y,
+                                 high_word(r.z) - ball.z),
+                  v = {static_cast<float>(velocity.x) * time_step,
+                       static_cast<float>(velocity.y) * time_step,
+                       static_cast<float>(velocity.z) * time_step};
+  const float square = list_square(v), along = fused(d.x, v.x, fused(d.y, v.y, d.z * v.z)),
+              room = fused(ball.radius, ball.radius, -list_square(d));
+  if (!(room > 0)) return 0;
+  return (sqrtf(fused(along, along, square * room)) - along) / fmaxf(square, 1e-20f);
+}
+// The fewest of a warp's, as bits; all lanes call it.
+__device__ inline void note_soonest(float steps, unsigned* soonest) {
+  const unsigned least = __reduce_min_sync(kWarp, __float_as_uint(fmaxf(steps, 0.0f)));
+  if (threadIdx.x % 32 == 0 && least < *static_cast<volatile unsigned*>(soonest))
+    atomicMin(soonest, least);
+}
+constexpr float kForever = 3e38f;
+
+// What the ranks have to agree on before they build.
+struct RebuildFlags {
+  unsigned soonest;  // steps until the first particle leaves its ball, bits of a float
+  unsigned beyond;   // tag of a particle outside the box
+  unsigned missing;  // tag of a particle whose bond has no partner here
+  unsigned strayed;  // whether a particle has left that was not expected to
+};
+
+// One thread per particle.
+template <class P>
+__global__ void rebuild_flags_kernel(int count, Cells cells, unsigned open,
+                                     const typename P::Position* position,
+                                     const typename P::Velocity* velocity, const Ball* ball,
+                                     float time_step, RebuildFlags* flags) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  float steps = kForever;
+  if (i < count) {
+    const typename P::Position p = position[i];
+    if (outside(open, high_word(p.x), high_word(p.y), high_word(p.z)))
+      atomicMax(&flags->beyond, velocity[i].tag);
+    steps = steps_in_ball<P>(cells, ball[i], time_step, p, velocity[i]);
+  }
+  note_soonest(steps, &flags->soonest);
+}
+
+// One thread per particle: how many steps it takes until the first leaves its ball.
+template <class P>
+__global__ void soonest_kernel(int count, Cells cells, const Ball* ball, float time_step,
+                               const typename P::Position* position,
+                               const typename P::Velocity* velocity, unsigned* soonest) {
+  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  note_soonest(
+      i < count ? steps_in_ball<P>(cells, ball[i], time_step, position[i], velocity[i]) : kForever,
+      soonest);
+}
+
+// A copy of what the device knows, for the host; and how many particles each box has.
+struct Answers {
+  Control control;
+  RebuildFlags flags;
+  Bounds bounds;
+  unsigned soonest;  // as in RebuildFlags
+  unsigned* total;   // [ranks], host memory as well
+};
+
+static __global__ void answer_kernel(const Control* control, const RebuildFlags* flags,
+                                     const Bounds* bounds, Answers* answers) {
+  answers->control = *control;
+  answers->flags = *flags;
+  answers->bounds = *bounds;
+}
+static __global__ void forget_kernel(Control* control, RebuildFlags* flags) {
+  if (!given_up(*control)) *control = {kNever, 0, 0};
+  *flags = {__float_as_uint(kForever), 0, 0, 0};
+}
+
+// Waiting watches the other ranks, whose kernels those of this rank may wait for: it throws
+// RankFailure when one of them is silent or has failed. No call is collective.
+class RankStreams {
+ public:
+  // overlap: whether particles move while ghosts travel.
+  RankStreams(Communicator& communicator, bool overlap)
+      : overlap(overlap), work(main), wait_(communicator) {}
+  RankStreams(const RankStreams&) = delete;
+  RankStreams& operator=(const RankStreams&) = delete;
+
+  const Stream main;
+  // Before and after `main`, and for what must not wait behind these.
+  const Stream first{Priority::highest, cudaStreamNonBlocking},
+      last{Priority::lowest, cudaStreamNonBlocking},
+      rescue{Priority::highest, cudaStreamNonBlocking};
+  const bool overlap;
+  cudaStream_t work;  // of what comes next
+
+  cudaStream_t ahead() const { return overlap ? first : static_cast<cudaStream_t>(main); }
+
+  // Work: a stream or an event.
+  template <class Work>
+  void wait(Work work, const char* what) const {
+    wait_(work, what);
+  }
+  void finish(const char* what) const { wait(cudaStream_t(main), what); }
+  void finish_all() const {
+    for (const cudaStream_t stream : {cudaStream_t(first), cudaStream_t(last), cudaStream_t(main)})
+      wait(stream, "step");
+  }
+  // After a failure: ends what is in the streams, or gives up after a while.
+  void settle() const noexcept {
+    for (const cudaStream_t stream : {cudaStream_t(first), cudaStream_t(last), cudaStream_t(main)})
+      settles(stream);
+  }
+
+  // Makes room for `count` values and keeps those that are there; new ones are zero. Freeing memory
+  // waits for all kernels, and the other ranks would not be watched meanwhile: this waits first.
+  template <class T, class Count>
+  void ensure(DeviceBuffer<T>& buffer, Count count) const {
+    const auto wanted = static_cast<std::size_t>(count);
+    if (wanted <= buffer.size()) return;
+    finish_all();
+    DeviceBuffer<T> larger(wanted + wanted / 16);
+    larger.clear(main);
+    if (buffer.size())
+      check(cudaMemcpyAsync(larger.data(), buffer.data(), buffer.size() * sizeof(T),
+                            cudaMemcpyDeviceToDevice, main),
+            "copy");
+    finish("copy");
+    buffer.swap(larger);
+  }
+
+  // The first `count` values.
+  template <class T>
+  void fetch(const DeviceBuffer<T>& from, T* host, std::size_t count) const {
+    copy_out(host, from.data(), count * sizeof(T), main);
+    finish("download");
+  }
+
+ private:
+  const RankWaits wait_;
+};
+
+class RankReport {
+ public:
+  RankReport(std::size_t ranks, const RankStreams& streams)
+      : streams_(streams), control_(1), flags_(1), bounds_(1), totals_(ranks) {
+    answers_->total = totals_.data();
+    control_.clear(streams.main);  // not given up, whatever the memory was used for before
+    bounds_.clear(streams.main);
+    forget();
+    streams.finish("start");
+  }
+
+  Watch watch() const { return {control_.data(), report_.get()}; }
+  Control* control() const { return control_.data(); }
+  RebuildFlags* flags() const { return flags_.data(); }
+  const DeviceBuffer<Bounds>& bounds() const { return bounds_; }
+  DeviceBuffer<Bounds>& bounds() { return bounds_; }
+
+  // No lists have expired, no particle is lost; a rank that has been given up stays so.
+  void forget() {
+    forget_kernel<<<1, 1, 0, streams_.main>>>(control_.data(), flags_.data());
+    check_launch();
+  }
+  // Kernels do nothing from now on, and leave what should have come from other ranks alone.
+  void give_up() noexcept {
+    cudaMemsetAsync(&control_.data()->expired, 0xff, sizeof(Control::expired), streams_.rescue);
+    settles(streams_.rescue);
+  }
+
+  // After what is in streams.work: answers() is complete once the event answered() is there.
+  void answer() {
+    answer_kernel<<<1, 1, 0, streams_.work>>>(control_.data(), flags_.data(), bounds_.data(),
+                                              answers_.get());
+    check_launch();
+    answered_.record(streams_.work);
+  }
+  cudaEvent_t answered() const { return answered_; }
+  void ask() {
+    answer();
+    streams_.wait(answered(), "answer");
+  }
+  Answers& answers() const { return *answers_; }
+
+ private:
+  const RankStreams& streams_;
+  DeviceBuffer<Control> control_;
+  MappedMemory<Report> report_;
+  DeviceBuffer<RebuildFlags> flags_;
+  DeviceBuffer<Bounds> bounds_;
+  MappedMemory<Answers> answers_;
+  PinnedBuffer<unsigned> totals_;
+  Event answered_;
+};
+
+class Selection {
+ public:
+  Selection(const RankStreams& streams, const RankReport& report)
+      : streams_(streams), answers_(report.answers()) {}
+
+  // How many of the first particles are in each box; in answers().total once streams.work is
+  // through.
+  template <class Test>
+  void count(int count, int boxes, const Test& test) {
+    if (unsigned* number = room_for_numbers(count, boxes)) {
+      count_kernel<<<blocks_for(count, kSorters), kSorters, 0, streams_.work>>>(count, boxes, test,
+                                                                                number);
+      check_launch();
+    }
+    sum(count, boxes);
+  }
+  // After count() of the same particles: their indices, box after box.
+  template <class Test>
+  void pick(int count, int boxes, const Test& test, const DeviceBuffer<unsigned>& picked) {
+    if (count == 0 || boxes == 0) return;
+    pick_kernel<<<blocks_for(count, kSorters), kSorters, 0, streams_.work>>>(
+        count, boxes, test, block_offset_.data(), picked.data());
+    check_launch();
+  }
+  // In all boxes, after the wait for count().
+  int total(int boxes) const {
+    return static_cast<int>(
+        std::accumulate(answers_.total, answers_.total + boxes, std::uint64_t(0)));
+  }
+
+ private:
+  // Of each block in each box; null where there are none.
+  unsigned* room_for_numbers(int count, int boxes) {
+    const std::int64_t numbers = std::int64_t{boxes} * blocks_for(count, kSorters) + 1;
+    if (numbers > std::numeric_limits<int>::max())
+      throw std::runtime_error(text_of(count, " particles on one of ", boxes,
+                                       " ranks: a 256th of their product must be below 2^31"));
+    streams_.ensure(block_number_, numbers);
+    streams_.ensure(block_offset_, numbers);
+    return count > 0 && boxes > 0 ? block_number_.data() : nullptr;
+  }
+  void sum(int count, int boxes) {
+    const int blocks = blocks_for(count, kSorters), numbers = boxes * blocks + 1;
+    if (numbers == 1) {
+      streams_.wait(streams_.work, "count");
+      std::fill_n(answers_.total, boxes, 0u);
+      return;
+    }
+    const std::size_t bytes = sum_memory(numbers, streams_.work);
+    streams_.ensure(scratch_, bytes);
+    exclusive_sum(scratch_.data(), bytes, block_number_.data(), block_offset_.data(), numbers,
+                  streams_.work);
+    totals_kernel<<<blocks_for(boxes), kThreads, 0, streams_.work>>>(
+        boxes, static_cast<unsigned>(blocks), block_offset_.data(), answers_.total);
+    check_launch();
+  }
+
+  const RankStreams& streams_;
+  Answers& answers_;
+  DeviceBuffer<unsigned> block_number_, block_offset_;
+  DeviceBuffer<char> scratch_;
+};
+
+}  // namespace manymove::dpd

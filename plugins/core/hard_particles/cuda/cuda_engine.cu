@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh.
+#include <algorithm>
+#include <memory>
+#include <tuple>
+
+#include "../state.h"
+#include "distributed/halo_exchange.cuh"
+#include "kernels.cuh"
+
+namespace manymove::hard_particles {
+namespace {
+
+// One schedule of the kernel, in all modes.
+using Kernel = decltype(&cycle_kernel<12, 1, kThreads, 3, Mode::plain>);
+struct Kernels {
+  Kernel plain, write, strip;
+};
+template <int K, int Lanes, int Threads, int Blocks>
+Kernels kernels() {
+  return {&cycle_kernel<K, Lanes, Threads, Blocks, Mode::plain>,
+          &cycle_kernel<K, Lanes, Threads, Blocks, Mode::write>,
+          &cycle_kernel<K, Lanes, Threads, Blocks, Mode::strip>};
+}
+
+class CudaEngine final : OnDevice, public Engine {
+ public:
+  CudaEngine(State state, int device)
+      : OnDevice(device), state_(std::move(state)), local_(state_.local()) {
+    const Geometry& g = state_.geometry;
+    const std::size_t slots = state_.data.ids.size();
+    for (int k = 0; k < 2; ++k) {
+      cells_[k] = DeviceBuffer<Position>(slots);
+      ids_[k] = DeviceBuffer<std::int32_t>(slots);
+      ids_[k].clear(stream_);  // those of empty slots are copied, never used
+    }
+    tally_ = DeviceBuffer<Tally>(1);
+    trace_ = DeviceBuffer<Trace>(1);
+    trace_.clear(stream_);
+    sums_ = DeviceBuffer<double2>(blocks_of(local_.cells[0] * local_.cells[1]));
+    const std::size_t bytes = TileMemory::bytes(g);
+    choose_kernel();
+    for (const auto kernel : {kernels_.plain, kernels_.write, kernels_.strip})
+      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 static_cast<int>(bytes)),
+            "shared memory for a tile");
+    upload();
+    if (state_.strip) halo_ = std::make_unique<HaloExchange>(state_, stream_);
+    state_.data.cells = {};  // the device has them
+    state_.data.ids = {};
+    made();
+  }
+  ~CudaEngine() override { destroy(); }
+
+  void enqueue(std::uint64_t cycles) override {
+    const DeviceGuard here = use();
+    enqueue(cycles, nullptr, nullptr);
+  }
+  void enqueue(std::uint64_t cycles, const HostParticles& host) override {
+    const DeviceGuard here = use();
+    // The last cycle writes the positions itself, where it has been compiled for it.
+    const bool at_once = host.double_precision && cycles > 0;
+    enqueue(cycles, at_once ? &host : nullptr, nullptr);
+    if (!at_once) write_positions(host);
+  }
+
+  bool same_positions(const HostParticles& host) const override {
+    const DeviceGuard here = use();
+    compare(host);
+    compared_.wait();
+    return *same_.get();
+  }
+  bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
+    const DeviceGuard here = use();
+    if (!host.double_precision || sampling_.every) {
+      if (!same_positions(host)) return false;
+      enqueue(cycles, host);
+      return true;
+    }
+    const auto before =
+        std::make_tuple(state_.data.origin, state_.data.counters.cycles, last_write_, now_);
+    compare(host);
+    enqueue(cycles, &host, &trace_.data()->differs);
+    compared_.wait();
+    if (!*same_.get())
+      std::tie(state_.data.origin, state_.data.counters.cycles, last_write_, now_) = before;
+    return *same_.get();
+  }
+  void write_positions(const HostParticles& host) override {
+    const DeviceGuard here = use();
+    const auto kernel = host.double_precision ? &write_kernel<double> : &write_kernel<float>;
+    const Cells range = cells_here();
+    kernel<<<blocks_of(range.end), kThreads, 0, stream_>>>(state_.geometry, host_write(&host),
+                                                           cells_[now_].data(), ids_[now_].data());
+    check_launch();
+  }
+
+  std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const override {
+    const DeviceGuard here = use();
+    DeviceBuffer<std::uint64_t> row(bins);
+    row.clear(stream_);
+    look_at_neighbors();
+    count_pairs({bin_width, bins, 0, 0}, row.data());
+    check_launch();
+    finish();
+    std::vector<std::uint64_t> counts(bins);
+    row.download(counts.data(), stream_);
+    return counts;
+  }
+
+  void set_sampling(const Sampling& sampling) override {
+    const DeviceGuard here = use();
+    DeviceBuffer<std::uint64_t> ring((kRing + 1) * sampling.bins);
+    if (sampling.bins) ring.clear(stream_);
+    ring_.swap(ring);
+    sampling_ = sampling;
+    incomplete_ = sampling.record && state_.data.counters.cycles % sampling.record != 0;
+    ring_used_ = 0;
+    rows_.clear();
+    row_cycles_.clear();
+  }
+
+  std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) override {
+    const DeviceGuard here = use();
+    if (ring_used_) collect_rows();
+    cycles = std::exchange(row_cycles_, {});
+    return std::exchange(rows_, {});
+  }
+
+  Counters counters() const override {
+    const DeviceGuard here = use();
+    if (waiting_) {
+      check(cudaStreamSynchronize(stream_), "cycle");
+      tally_.download(&seen_, stream_);
+      waiting_ = false;
+    }
+    if (seen_.corrupt)
+      throw std::runtime_error("a cell holds more disks than fit: the state is corrupt");
+    return {state_.data.counters.cycles, seen_.trial_moves, seen_.accepted_moves};
+  }
+  Grid grid() const override { return grid_of(state_); }
+  Repair repair() const override { return state_.repair; }
+  std::size_t particles() const override { return state_.particles; }
+  double occupied() const override { return occupied_share(state_, snapshot()); }
+  void positions(double* xy) const override { export_positions(state_, snapshot(), xy); }
+  double max_overlap() const override { return deepest_overlap(state_, snapshot()); }
+  std::uint64_t state_hash() const override { return hash_of(state_, snapshot()); }
+
+  Snapshot snapshot() const override {
+    const DeviceGuard here = use();
+    Snapshot data;
+    data.counters = counters();
+    data.origin = state_.data.origin;
+    if (state_.strip) data.first_row = state_.strip->first_row();
+    const std::size_t first = state_.first_row() * state_.row_slots();
+    data.ids.resize(state_.rows() * state_.row_slots());
+    data.cells.resize(2 * data.ids.size());
+    cells_[now_].download(reinterpret_cast<Position*>(data.cells.data()), stream_, data.ids.size(),
+                          first);
+    ids_[now_].download(data.ids.data(), stream_, data.ids.size(), first);
+    for (std::size_t at = 0; at < data.ids.size(); ++at)
+      if (data.cells[2 * at] == kEmpty) data.ids[at] = -1;  // the kernel leaves old ones there
+    return data;
+  }
+
+  std::array<double, 2> bond_order(double reach) const override {
+    const DeviceGuard here = use();
+    const auto reach2 = static_cast<float>(reach * reach / (state_.unit * state_.unit));
+    look_at_neighbors();
+    const Cells range = cells_here();
+    const int blocks = blocks_of(range.end - range.first);
+    bond_order_kernel<<<blocks, kThreads, 0, stream_>>>(local_, range, cells_[now_].data(), reach2,
+                                                        sums_.data());
+    check_launch();
+    std::vector<double2> sums(blocks);
+    sums_.download(sums.data(), stream_, sums.size());
+    return mean_of(&sums.data()->x, sums.size(), state_.particles);
+  }
+
+ private:
+  static constexpr std::size_t kRing = 1024;  // rows kept on the device before they are fetched
+
+  void compare(const HostParticles& host) const {
+    const auto kernel = host.double_precision ? &compare_kernel<double> : &compare_kernel<float>;
+    const int n = static_cast<int>(state_.particles), block = kCompared * kThreads;
+    kernel<<<(n + block - 1) / block, kThreads, 0, stream_>>>(host, n, trace_.data(), same_.get());
+    check_launch();
+    compared_.record(stream_);
+  }
+
+  // The last cycle writes the positions to `host`, unless that is null; see Buffers::skip.
+  void enqueue(std::uint64_t cycles, const HostParticles* host, const unsigned int* skip) {
+    waiting_ = true;
+    const Geometry& g = state_.geometry;
+    for (std::uint64_t i = 0; i < cycles; ++i) {
+      const Draw draw = draw_cycle(g, state_.data.counters.cycles);
+      move_origin(state_, draw, state_.data.origin);
+      const std::uint64_t cycle = ++state_.data.counters.cycles;
+      if (state_.strip)
+        cycle_of_strip(draw);
+      else
+        launch(draw, i + 1 == cycles ? host : nullptr, skip);
+      now_ = 1 - now_;
+      if (sampling_.every && cycle % sampling_.every == 0) {
+        look_at_neighbors();
+        count_pairs(sampling_, ring_.data() + ring_used_ * sampling_.bins);
+      }
+      if (sampling_.record && cycle % sampling_.record == 0) {
+        if (incomplete_)
+          ring_.clear(stream_);  // nothing else is in it yet
+        else
+          row_cycles_.push_back(cycle), ++ring_used_;
+        incomplete_ = false;
+        if (ring_used_ == kRing) collect_rows();
+      }
+    }
+    check_launch();
+    finish();
+  }
+
+  void launch(const Draw& draw, const HostParticles* host, const unsigned int* skip) {
+    const Geometry& g = state_.geometry;
+    launch(host ? kernels_.write : kernels_.plain, g.tiles[0] * g.tiles[1], stream_, overlap_, draw,
+           skip, host_write(host), {});
+  }
+  void launch(Kernel kernel, int blocks, cudaStream_t stream, bool overlap, const Draw& draw,
+              const unsigned int* skip, const HostWrite& to, const Part& part) {
+    cudaLaunchAttribute early{};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = blocks;
+    config.blockDim = threads_;
+    config.dynamicSmemBytes = TileMemory::bytes(local_);
+    config.stream = stream;
+    config.attrs = &early;
+    config.numAttrs = overlap ? 1 : 0;
+    const std::size_t first = state_.first_row() * state_.row_slots();
+    check(cudaLaunchKernelEx(
+              &config, kernel, local_, draw,
+              Buffers{cells_[now_].data(), ids_[now_].data(), cells_[1 - now_].data() + first,
+                      ids_[1 - now_].data() + first, tally_.data(), skip},
+              to, part),
+          "launch");
+  }
+
+  // The tiles that need nothing from the neighbors are at work while rows are on their way.
+  void cycle_of_strip(const Draw& draw) {
+    Strip& strip = *state_.strip;
+    const int rows = strip.rows();
+    const Crossing crossing = strip.advance(draw);
+    const Draw local = strip.local(draw);
+    const auto tiles = [&](int first, int end, cudaStream_t stream) {
+      if (end > first)
+        launch(kernels_.strip, (end - first) * local_.tiles[0], stream, false, local, nullptr, {},
+               strip.part(first));
+    };
+    const int below = strip.waiting_below(), above = strip.tile_rows() - strip.waiting_above();
+    halo_->collect(crossing, rows, cells_[now_].data(), ids_[now_].data());
+    tiles(below, above, stream_);
+    halo_->exchange();
+    tiles(0, below, halo_->stream());
+    tiles(above, strip.tile_rows(), halo_->stream());
+    halo_->join();
+    halo_->pace();
+  }
+
+  // Pairs reach two rows of cells beyond the strip.
+  void look_at_neighbors() const {
+    if (!halo_) return;
+    halo_->collect({2, 2, 2, 2}, state_.rows(), cells_[now_].data(), ids_[now_].data());
+    halo_->exchange();
+    halo_->join();
+  }
+  void finish() const {
+    if (halo_) halo_->finish();
+  }
+
+  HostWrite host_write(const HostParticles* host) {
+    if (!host) return {};
+    const std::uint64_t cycle = state_.data.counters.cycles;
+    return {*host, frame_of(state_, state_.data.origin),
+            reach_of(state_, std::exchange(last_write_, cycle), cycle), trace_.data()};
+  }
+
+  // How a kernel schedules its work has no say in the trajectory, so it may depend on the device.
+  void choose_kernel() {
+    const Geometry& g = state_.geometry;
+    int multiprocessors = 0;
+    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device_),
+          "device");
+    const int tiles = g.tiles[0] * (state_.strip ? state_.strip->tile_rows() : g.tiles[1]);
+    int lanes = 1, most = kThreads;
+    if (state_.parameters.cell_width > 1.15 * state_.parameters.diameter) {
+      kernels_ = kernels<20, 1, kThreads, 2>();  // many extras: worth more registers
+    } else if (tiles <= multiprocessors) {
+      kernels_ = kernels<12, 4, kMostThreads, 1>();  // latency counts, registers are plenty
+      lanes = 4;
+      most = kMostThreads;
+    } else if (tiles <= 2 * multiprocessors) {
+      kernels_ = kernels<12, 1, kThreads, 2>();
+    } else {
+      kernels_ = kernels<12, 1, kThreads, 3>();
+    }
+    // Whole warps for the cells of a set that hold one disk, and one for the others; more take
+    // turns.
+    const int warps = (set_cells(g) * lanes * 83 / 100 + 31) / 32 + 1;
+    threads_ = std::min(most, std::max(2, warps) * 32);
+    overlap_ = waits_for_former_kernel(kernels_.plain);
+  }
+  void count_pairs(const Sampling& sampling, std::uint64_t* row) const {
+    const Cells range = cells_here();
+    histogram_kernel<<<blocks_of(range.end - range.first), kThreads,
+                       sampling.bins * sizeof(std::uint32_t), stream_>>>(
+        local_, range, contact_bins(local_, sampling), cells_[now_].data(), row);
+  }
+  // This rank's, in local storage.
+  Cells cells_here() const {
+    const int columns = local_.cells[0], first = state_.first_row();
+    return {first * columns, (first + state_.rows()) * columns};
+  }
+  static int blocks_of(int threads) { return blocks_for(threads, kThreads); }
+
+  // Puts state_.data on the device.
+  void upload() {
+    const Snapshot& data = state_.data;
+    cells_[now_].upload(reinterpret_cast<const Position*>(data.cells.data()), stream_);
+    ids_[now_].upload(data.ids.data(), stream_);
+    seen_ = {data.counters.trial_moves, data.counters.accepted_moves, 0};
+    tally_.upload(&seen_, stream_);
+  }
+
+  // Fetches the finished rows; the one that is being filled becomes the first.
+  void collect_rows() {
+    const std::size_t bins = sampling_.bins, count = ring_used_ * bins;
+    finish();
+    rows_.resize(rows_.size() + count);
+    ring_.download(rows_.data() + rows_.size() - count, stream_, count);
+    check(cudaMemcpyAsync(ring_.data(), ring_.data() + count, bins * sizeof(std::uint64_t),
+                          cudaMemcpyDeviceToDevice, stream_),
+          "rows");
+    check(cudaMemsetAsync(ring_.data() + bins, 0, count * sizeof(std::uint64_t), stream_), "rows");
+    ring_used_ = 0;
+  }
+
+  State state_;
+  Geometry local_;
+  Stream stream_;
+  DeviceBuffer<Position> cells_[2];
+  DeviceBuffer<std::int32_t> ids_[2];
+  DeviceBuffer<Tally> tally_;
+  mutable Tally seen_{};          // the tally as last fetched
+  mutable bool waiting_ = false;  // for cycles on their way
+  DeviceBuffer<Trace> trace_;
+  MappedMemory<unsigned> same_;
+  Event compared_;
+  std::uint64_t last_write_ = kNever;  // cycle of the last write_positions()
+  DeviceBuffer<double2> sums_;
+  DeviceBuffer<std::uint64_t> ring_;
+  Kernels kernels_;
+  int threads_;
+  bool overlap_;  // of one cycle's end and the next one's start
+  int now_ = 0;
+  Sampling sampling_;
+  bool incomplete_ = false;  // the row that is being filled began late
+  std::size_t ring_used_ = 0;
+  std::vector<std::uint64_t> rows_;
+  std::vector<std::uint64_t> row_cycles_;
+  std::unique_ptr<HaloExchange> halo_;  // of a strip; destroyed before the memory that it uses
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_cuda_engine(State state, int device) {
+  return std::make_unique<CudaEngine>(std::move(state), device);
+}
+
+}  // namespace manymove::hard_particles

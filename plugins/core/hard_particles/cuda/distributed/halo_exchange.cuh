@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rows of a strip on their way between this rank's GPU and its neighbors', in a stream of their
+// own, while the cycle's tiles that need none of them are at work.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+
+#include "../../../parallel/transport.cuh"
+#include "../../distributed.h"
+#include "../kernels.cuh"
+
+namespace manymove::hard_particles {
+namespace {
+
+// What one kernel copies.
+struct Pieces {
+  static constexpr int kMost = 4;
+  int count = 0;
+  const uint4* from[kMost];
+  uint4* to[kMost];
+  unsigned units[kMost];
+
+  void add(const void* source, void* target, std::size_t bytes) {
+    from[count] = static_cast<const uint4*>(source);
+    to[count] = static_cast<uint4*>(target);
+    units[count++] = static_cast<unsigned>(bytes / sizeof(uint4));
+  }
+};
+
+__global__ void copy_kernel(const Pieces pieces) {
+#pragma unroll
+  for (int k = 0; k < Pieces::kMost; ++k)
+    if (k < pieces.count)
+      for (unsigned i = blockIdx.x * kThreads + threadIdx.x; i < pieces.units[k];
+           i += gridDim.x * kThreads)
+        pieces.to[k][i] = pieces.from[k][i];
+}
+
+class HaloExchange {
+ public:
+  // Of the strip whose tiles are at work in the stream `work`. Collective.
+  HaloExchange(const State& state, cudaStream_t work)
+      : ranks_(*state.ranks),
+        below_(below(ranks_)),
+        above_(above(ranks_)),
+        row_(state.row_slots()),
+        margin_(state.strip->margin()),
+        work_(work),
+        wait_(ranks_),
+        transport_(make_transport(ranks_, state.transport, [this] { finish(); })) {
+    transport_->expect((below_ == above_ ? 2 : 1) * bytes(margin_));
+  }
+  ~HaloExchange() { give_up(); }
+
+  // What must wait for the neighbors goes there: ahead of the tiles in `work`, which need nothing.
+  cudaStream_t stream() const { return stream_; }
+
+  // Once what is in `work` is done, collects the rows that the neighbors need, of a strip of `rows`
+  // rows in these arrays.
+  void collect(const Crossing& c, int rows, Position* cells, std::int32_t* ids) {
+    cells_ = cells;
+    ids_ = ids;
+    // Two ranks are neighbors at both edges: what one sends below comes from above first.
+    const Rows sent[2] = {{below_, margin_, c.to_below},
+                          {above_, margin_ + rows - c.to_above, c.to_above}};
+    from_[0] = {above_, margin_ + rows, c.from_above};
+    from_[1] = {below_, margin_ - c.from_below, c.from_below};
+    sent_ = segments_of(sent);
+    received_ = segments_of(from_);
+    transport_->place(sent_, received_);
+    follow(stream_, work_);
+    copy(sent, sent_, true);
+  }
+  // Exchanges them, and puts those of the neighbors into the margins. This thread waits for the
+  // neighbors if the transport goes through it.
+  void exchange() {
+    guarded([&] { transport_->exchange(sent_, received_, stream_); });
+    copy(from_, received_, false);
+  }
+  // What comes next in `work` waits for what is in stream().
+  void join() { follow(work_, stream_); }
+
+  // Called once per cycle: keeps the cycles that are enqueued ahead of the GPU few. Launches into a
+  // full queue would wait for it, and so for the neighbors, without a watchdog.
+  void pace() {
+    if (++cycle_ % kAhead) return;
+    const Event& event = paced_[cycle_ / kAhead % 2];
+    guarded([&] { wait_(cudaEvent_t(event), "cycle"); });
+    event.record(work_);
+  }
+  // Waits for all that is enqueued. To be called before CUDA waits for it, as in a download: CUDA
+  // does not hear that another rank has failed.
+  void finish() {
+    guarded([&] {
+      wait_(work_, "cycle");
+      wait_(cudaStream_t(stream_), "cycle");
+    });
+  }
+
+ private:
+  static constexpr unsigned kAhead = 16;
+
+  // `count` rows from `first` on in the strip's storage, which go to a rank or come from it.
+  struct Rows {
+    int rank, first, count;
+  };
+
+  std::size_t bytes(int rows) const { return static_cast<std::size_t>(rows) * row_ * kSlotBytes; }
+
+  // One for each rank.
+  Transport::Segments segments_of(const Rows (&rows)[2]) const {
+    Transport::Segments all;
+    for (const Rows& each : rows)
+      if (each.count == 0)
+        continue;
+      else if (!all.empty() && all.back().rank == each.rank)
+        all.back().bytes += bytes(each.count);
+      else
+        all.push_back({each.rank, bytes(each.count), nullptr});
+    return all;
+  }
+
+  // Rows one after the other, of each the positions before the identities. A row of slots is a
+  // multiple of what the kernel copies at once.
+  void copy(const Rows (&rows)[2], const Transport::Segments& segments, bool out) {
+    Pieces pieces;
+    const auto add = [&](auto* array, const Rows& each, char* message) {
+      auto* const here = array + static_cast<std::size_t>(each.first) * row_;
+      const std::size_t size = static_cast<std::size_t>(each.count) * row_ * sizeof *array;
+      out ? pieces.add(here, message, size) : pieces.add(message, here, size);
+      return message + size;
+    };
+    char* next = nullptr;
+    auto segment = segments.begin();
+    for (const Rows& each : rows) {
+      if (each.count == 0) continue;
+      if (!next || segment->rank != each.rank) next = (next ? ++segment : segment)->data;
+      next = add(ids_, each, add(cells_, each, next));
+    }
+    if (pieces.count == 0) return;
+    const unsigned most = *std::max_element(pieces.units, pieces.units + pieces.count);
+    const unsigned blocks = std::min(blocks_for(most, kThreads), 128u);
+    copy_kernel<<<blocks, kThreads, 0, stream_>>>(pieces);
+    check_launch();
+  }
+
+  void follow(cudaStream_t later, cudaStream_t earlier) {
+    order_.record(earlier);
+    order_.hold(later);
+  }
+
+  // After a failure kernels may be left that wait for other ranks, and freeing memory would wait
+  // for these kernels.
+  template <class Task>
+  void guarded(Task&& task) {
+    try {
+      task();
+    } catch (...) {
+      give_up();
+      throw;
+    }
+  }
+  void give_up() noexcept {
+    if (!transport_) return;  // it is being made
+    transport_->abandon();
+    settles(work_);
+    settles(stream_);
+  }
+
+  Communicator& ranks_;
+  const int below_, above_;
+  const std::size_t row_;  // slots
+  const int margin_;
+  const cudaStream_t work_;
+  // High priority: edge tiles must not queue behind interior tiles.
+  const Stream stream_{Priority::highest};
+  const RankWaits wait_;
+  Event order_, paced_[2];
+  unsigned cycle_ = 0;
+  Position* cells_ = nullptr;
+  std::int32_t* ids_ = nullptr;
+  Rows from_[2]{};
+  Transport::Segments sent_, received_;
+  std::unique_ptr<Transport> transport_;
+};
+
+}  // namespace
+}  // namespace manymove::hard_particles

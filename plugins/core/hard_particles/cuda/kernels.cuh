@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MPMC of hard disks on a GPU, device code: one block per tile, which stays in shared memory for a
+// whole cycle; one kernel launch per cycle, in which the disks land in the shifted grid, all moves
+// are made and the tile is written back.
+#pragma once
+
+#include "../../runtime/device.cuh"
+#include "../engine.h"
+#include "../frame.h"
+#include "../model.h"
+
+namespace manymove::hard_particles {
+namespace {
+
+struct Tally {
+  unsigned long long trial_moves, accepted_moves;
+  unsigned int corrupt;
+};
+
+struct Buffers {
+  const Position* old_cells;
+  const std::int32_t* old_ids;
+  Position* new_cells;
+  std::int32_t* new_ids;
+  Tally* tally;
+  const unsigned int* skip;  // null, or: do nothing if it is set
+};
+
+constexpr int kThreads = 256, kMostThreads = 512;  // of a block
+
+// Cells by the work of a visit: one disk with no extras, at most 2, at most 4; two disks; any
+// other.
+constexpr int kClasses = 5;
+
+MM_HD int set_cells(const Geometry& g) { return (g.tile / 2) * (g.tile / 2); }
+
+enum class Mode {
+  plain,
+  write,  // the positions, in float64, also go to a host program
+  strip   // tiles of a strip, whose rows alone are in local storage
+};
+
+// A tile in shared memory.
+struct TileMemory {
+  Position* tile;        // [kSlots][plane]
+  std::uint32_t* list;   // [4][set_cells], the active cells of each set by class
+  std::uint32_t* found;  // [4 * set_cells], all active cells
+  std::uint32_t* count;  // [plane], disks per cell
+  std::uint8_t* order;   // [kSlots][plane], Landing::order
+
+  __device__ TileMemory(const Geometry& g, float4* memory) {
+    tile = reinterpret_cast<Position*>(memory);
+    list = reinterpret_cast<std::uint32_t*>(tile + kSlots * g.plane);
+    found = list + 4 * set_cells(g);
+    count = found + 4 * set_cells(g);
+    order = reinterpret_cast<std::uint8_t*>(count + g.plane);
+  }
+  static std::size_t bytes(const Geometry& g) {
+    return static_cast<std::size_t>(g.plane) *
+               (kSlots * sizeof(Position) + sizeof(std::uint32_t) + kSlots) +
+           8 * set_cells(g) * sizeof(std::uint32_t);
+  }
+};
+
+// The work of a set: places 0 to `alone` are single disks, of which those below `quiet` have no
+// extras and those below `calm` two at most; from `pairs` to `end_pairs` are pairs, from `others`
+// to `end` the other cells. The gaps let a warp be of one kind; a list has none.
+struct alignas(16) Plan {
+  int quiet, calm, alone, pairs, end_pairs, others, end, unused;
+};
+
+struct TileControl {
+  Neighbor near[2][8];
+  Plan plan[4];
+  TileBounds bounds;
+  int members[4][kClasses], next[4][kClasses];
+  int visits;
+  unsigned int accepted;
+};
+
+__device__ int class_of(const Geometry& g, std::uint32_t entry) {
+  const int n = entry_count(entry);
+  const std::uint32_t e = entry_extras(entry);
+  const int extras = __popc(e & 0x5555u) + 2 * __popc(e & 0xaaaau);
+  if (n > 2 || extras > 4 || g.moves_per_cell % 4) return 4;
+  return n == 2 ? 3 : (extras + 1) / 2;
+}
+
+// i / columns for the indices of a tile's cells, exactly, without an integer division.
+struct RowOf {
+  float inverse;
+  __device__ explicit RowOf(int columns) : inverse(1.0f / static_cast<float>(columns)) {}
+  __device__ int operator()(int i) const {
+    return static_cast<int>((static_cast<float>(i) + 0.5f) * inverse);
+  }
+};
+
+__device__ std::int64_t new_cell(const Geometry& g, const TileBounds& b, int column, int row) {
+  return static_cast<std::int64_t>(b.first[1] + row) * g.cells[0] + b.first[0] + column;
+}
+
+template <class T>
+__device__ void swap_values(T& a, T& b) {
+  const T c = a;
+  a = b;
+  b = c;
+}
+
+// Each disk of the old cells under this tile lands in its new cell.
+__device__ void land_disks(const Geometry& g, const Draw& d, const Buffers& b, const TileMemory& m,
+                           const TileBounds& bounds) {
+  const int columns = bounds.size[0], rows = bounds.size[1];
+  const RowOf old_row(columns + 2);
+  for (int i = threadIdx.x; i < (columns + 2) * (rows + 2); i += blockDim.x) {
+    const int row = old_row(i), column = i - row * (columns + 2);
+    const std::int64_t from = old_cell(g, d, bounds, column, row);
+    Position old[kSlots];
+    load_cell(b.old_cells, from, old);
+    int4 ids = __ldcg(reinterpret_cast<const int4*>(b.old_ids) + from);
+    asm volatile("" : "+r"(ids.x), "+r"(ids.y), "+r"(ids.z), "+r"(ids.w));  // wait for both loads
+    const int id[kSlots] = {ids.x, ids.y, ids.z, ids.w};
+#pragma unroll
+    for (int slot = 0; slot < kSlots; ++slot) {
+      if (old[slot].x == kEmpty) break;
+      const Landing l = land(g, d, old[slot], slot);
+      const int c = column - l.before[0], r = row - l.before[1];
+      if (c < 0 || c > columns || r < 0 || r > rows) continue;
+      const int index = local_index(g, c, r);
+      const std::uint32_t at = atomicAdd(&m.count[index], 1u);
+      if (at >= kSlots) {
+        b.tally->corrupt = 1;
+        continue;
+      }
+      m.tile[at * g.plane + index] = l.p;
+      m.order[at * g.plane + index] = static_cast<std::uint8_t>(l.order);
+      if (c < columns && r < rows) b.new_ids[new_cell(g, bounds, c, r) * kSlots + at] = id[slot];
+    }
+  }
+}
+
+// Threads raced for the slots of crowded cells: put those in order.
+__device__ void order_disks(const Geometry& g, const Buffers& b, const TileMemory& m,
+                            const TileBounds& bounds) {
+  const int columns = bounds.size[0], rows = bounds.size[1];
+  const RowOf row_of(columns + 1);
+  for (int i = threadIdx.x; i < (columns + 1) * (rows + 1); i += blockDim.x) {
+    const int row = row_of(i), column = i - row * (columns + 1);
+    const int index = local_index(g, column, row), n = min(m.count[index], kSlots);
+    if (n < 2) continue;
+    std::int32_t* ids = column < columns && row < rows
+                            ? b.new_ids + new_cell(g, bounds, column, row) * kSlots
+                            : nullptr;
+    for (int last = n - 1; last > 0; --last)
+      for (int at = 0; at < last; ++at) {
+        std::uint8_t* const o = m.order + at * g.plane + index;
+        if (o[0] < o[g.plane]) continue;
+        Position* const p = m.tile + at * g.plane + index;
+        swap_values(o[0], o[g.plane]);
+        swap_values(p[0], p[g.plane]);
+        if (ids) swap_values(ids[at], ids[at + 1]);
+      }
+  }
+}
+
+// Lists the active cells by class, so that the threads of a warp have alike work; `cells` of them
+// make a warp. The order of a list has no other effect: random numbers belong to the cell.
+__device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& control,
+                           int cells) {
+  const int columns = control.bounds.size[0], rows = control.bounds.size[1];
+  const RowOf row_of(columns - 1);
+  const int active = (columns - 1) * (rows - 1);
+  for (int i = threadIdx.x; i < active; i += blockDim.x) {
+    const int row = 1 + row_of(i), column = 1 + i - (row - 1) * (columns - 1);
+    const std::uint32_t entry = list_entry(g, m.count, local_index(g, column, row), column & 1);
+    m.found[i] = entry;
+    if (entry_count(entry))
+      atomicAdd(&control.members[(column & 1) | (row & 1) << 1][class_of(g, entry)], 1);
+  }
+  __syncthreads();
+  if (threadIdx.x < 4) {
+    const int* const members = control.members[threadIdx.x];
+    int* const next = control.next[threadIdx.x];
+    for (int c = 0, sum = 0; c < kClasses; sum += members[c++]) next[c] = sum;
+    const int alone = next[3];
+    const int pairs = (alone + cells - 1) & -cells, end_pairs = pairs + members[3];
+    const int others = (end_pairs + cells - 1) & -cells;
+    // A warp with single disks of two classes goes the way of the busier.
+    control.plan[threadIdx.x] = {next[1] == alone ? alone : next[1] & -cells,
+                                 next[2] == alone ? alone : next[2] & -cells,
+                                 alone,
+                                 pairs,
+                                 end_pairs,
+                                 others,
+                                 others + members[4],
+                                 0};
+    atomicAdd(&control.visits, alone + members[3] + members[4]);
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < active; i += blockDim.x) {
+    const std::uint32_t entry = m.found[i];
+    const int row = 1 + row_of(i), column = 1 + i - (row - 1) * (columns - 1);
+    const int set = (column & 1) | (row & 1) << 1;
+    if (entry_count(entry))
+      m.list[set * set_cells(g) + atomicAdd(&control.next[set][class_of(g, entry)], 1)] = entry;
+  }
+}
+
+// visit_alone() or visit_pair() by four threads together, for systems too small to fill a GPU
+// otherwise (section 5.2): each has two of the neighbors and one of the extras. All threads of a
+// warp take part, so that they can vote; `real`: this one's cell is not just there to fill the
+// warp.
+template <bool Pair>
+__device__ int visit_together(const Geometry& g, const Draw& d, int round, const Place& at,
+                              std::uint32_t entry, std::uint32_t where, bool real) {
+  constexpr unsigned kWarp = ~0u;
+  const int lane = threadIdx.x % 4, first_of_four = threadIdx.x % 32 - lane;
+  const auto all_four = [&](bool mine) {
+    return (__ballot_sync(kWarp, mine) >> first_of_four & 0xfu) == 0xfu;
+  };
+  Surroundings<float, 3> around;
+#pragma unroll
+  for (int k = 0; k < 2; ++k) {
+    const Neighbor near = at.near[lane + 4 * k];
+    const Position p = at.slot[near.offset];
+    around.set(k, p.x + near.x, p.y + near.y);
+  }
+  Position extra{kEmpty, kEmpty};
+  int e = 0;
+  for (std::uint32_t left = entry_extras(entry); left; ++e) {
+    const Position p = next_extra(at, left);
+    if (e == lane) extra = p;
+  }
+  around.set(2, extra.x, extra.y);
+
+  int accepted = 0, first = 0;
+  Position p = at.slot[0], q{kEmpty, kEmpty};
+  for (int made = 0; made < g.moves_per_cell; made += 4) {
+    std::uint32_t word[4];
+    random_words(word, g, where, d.cycle, Purpose::displacement, round, made >> 2);
+    if (Pair && made == 0) {
+      first = g.shuffle_particles ? first_of_pair(word[0]) : 0;
+      p = at.slot[first * g.plane];
+      q = at.slot[(1 - first) * g.plane];
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float x = p.x + displacement(word[i], g.step);
+      const float y = p.y + displacement(other_half(word[i]), g.step);
+      float closest = nearest(around, x, y);
+      if (Pair) closest = min_of(closest, squared_distance(q, x, y));
+      const bool inside = abs_of(x) < g.half[0] && abs_of(y) < g.half[1];
+      bool free = all_four(closest > g.surely_free);
+      const bool perhaps = all_four(closest >= g.surely_overlap);
+      if (inside && !free && perhaps && real)
+        free = (!Pair || exactly_apart(q.x - x, q.y - y, g.contact)) &&
+               exactly_free(at.slot, at.near, at.plane, Pair ? kSlots : 0, x, y, g.contact);
+      if (inside && free) {
+        p = {x, y};
+        ++accepted;
+      }
+      if (Pair) swap_values(p, q);
+    }
+  }
+  __syncwarp();
+  if (lane != 0 || !real) return 0;
+  at.slot[first * g.plane] = p;
+  if (Pair) at.slot[(1 - first) * g.plane] = q;
+  return accepted;
+}
+
+// The tile of this block.
+template <Mode M>
+__device__ std::uint32_t tile_here(const Part& part) {
+  return M == Mode::strip ? tile_of(part, blockIdx.x) : blockIdx.x;
+}
+
+// The visits of one set in one round; Lanes threads for each cell. Returns the accepted moves.
+template <int K, int Lanes, Mode M>
+__device__ int visit_set(const Geometry& g, const Draw& d, const Part& part, int round, int set,
+                         const TileMemory& m, const TileControl& control) {
+  const Plan& plan = control.plan[set];
+  const std::uint32_t* const list = m.list + set * set_cells(g);
+  const int odd = set & 1;
+  int accepted = 0;
+  const auto place = [&](std::uint32_t entry) {
+    return Place{m.tile + entry_index(entry), control.near[odd], g.plane};
+  };
+  const auto where = [&](std::uint32_t entry) {
+    return tile_here<M>(part) * static_cast<std::uint32_t>(g.plane) + entry_index(entry);
+  };
+  constexpr int kCells = 32 / Lanes;  // of a warp
+  for (int i = threadIdx.x / Lanes; (Lanes > 1 ? i & -kCells : i) < plan.end;
+       i += blockDim.x / Lanes) {
+    if (i >= plan.others) {
+      if (i >= plan.end || threadIdx.x % Lanes != 0) continue;
+      const std::uint32_t entry = list[plan.alone - plan.pairs + plan.end_pairs - plan.others + i];
+      accepted += visit_any<K>(g, d.cycle, round, place(entry), entry, odd, where(entry));
+    } else if (i >= plan.pairs) {
+      const bool real = i < plan.end_pairs;
+      const std::uint32_t entry = list[plan.alone - plan.pairs + (real ? i : i & -kCells)];
+      if (Lanes > 1)
+        accepted += visit_together<true>(g, d, round, place(entry), entry, where(entry), real);
+      else if (real)
+        accepted += visit_pair<4>(g, d.cycle, round, place(entry), entry, odd, where(entry));
+    } else {
+      const bool real = i < plan.alone;
+      const std::uint32_t entry = list[real ? i : i & -kCells];
+      if (Lanes > 1)
+        accepted += visit_together<false>(g, d, round, place(entry), entry, where(entry), real);
+      else if (i < plan.quiet)
+        accepted += visit_alone<0>(g, d.cycle, round, place(entry), entry, odd, where(entry));
+      else if (i < plan.calm)
+        accepted += visit_alone<2>(g, d.cycle, round, place(entry), entry, odd, where(entry));
+      else if (real)
+        accepted += visit_alone<4>(g, d.cycle, round, place(entry), entry, odd, where(entry));
+    }
+  }
+  return accepted;
+}
+
+// Programmatic dependent launch (compute capability 9.0 and later): the next cycle's blocks may
+// start, and clear their shared memory, where this one's have left room; they wait for its end
+// before they read what it wrote.
+__device__ void wait_for_previous_cycle() {
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+__device__ void let_next_cycle_start() {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+// A sum over all threads of a kernel, for which one block after the other takes a number.
+struct Trace {
+  unsigned long long sum, written;
+  unsigned int blocks, differs;
+};
+
+// True in one thread, that which ends the sum; `total` is valid there.
+__device__ bool ends_sum(unsigned long long mine, Trace* trace, unsigned long long& total) {
+  __shared__ unsigned long long part[kMostThreads / 32];
+  for (int lane = 16; lane > 0; lane /= 2) mine += __shfl_down_sync(~0u, mine, lane);
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = mine;
+  __syncthreads();
+  if (threadIdx.x != 0) return false;
+  for (unsigned warp = 1; warp < blockDim.x / 32; ++warp) mine += part[warp];
+  atomicAdd(&trace->sum, mine);
+  __threadfence();
+  if (atomicAdd(&trace->blocks, 1u) != gridDim.x - 1) return false;
+  total = atomicExch(&trace->sum, 0ull);
+  trace->blocks = 0;
+  return true;
+}
+
+// Where a host program wants the positions.
+struct HostWrite {
+  HostParticles particles;
+  Frame frame;
+  double reach;  // of move_host_particle()
+  Trace* trace;
+};
+
+// The disks of a cell get their places in the host program's arrays; returns their part of the
+// trace.
+template <class Real>
+__device__ unsigned long long write_cell(const Geometry& g, const HostWrite& to, int column,
+                                         int row, const Position p[kSlots],
+                                         const std::int32_t* ids) {
+  auto* const position = static_cast<HostPair<Real>*>(to.particles.position);
+  const int4 four = __ldcg(reinterpret_cast<const int4*>(ids));
+  const int id[kSlots] = {four.x, four.y, four.z, four.w};
+  unsigned long long sum = 0;
+#pragma unroll
+  for (int slot = 0; slot < kSlots; ++slot) {
+    if (p[slot].x == kEmpty) break;
+    const HostPair<Real> r = host_position<Real>(g, to.frame, column, row, p[slot]);
+    move_host_particle(to.frame, to.reach, position, to.particles.image,
+                       to.particles.index[id[slot]], r);
+    sum += trace_of(id[slot], r);
+  }
+  return sum;
+}
+
+// One block per tile, Lanes threads per active cell. K - 8: extras that visit_any() keeps in
+// registers.
+template <int K, int Lanes, int Threads, int BlocksPerMultiprocessor, Mode M>
+__global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
+    cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Draw d,
+                 const Buffers b, const __grid_constant__ HostWrite to,
+                 const __grid_constant__ Part part) {
+  constexpr bool Write = M == Mode::write;
+  extern __shared__ float4 memory[];
+  const TileMemory m(g, memory);
+  __shared__ TileControl control;
+  if (threadIdx.x < 16) (&control.near[0][0])[threadIdx.x] = (&g.near[0][0])[threadIdx.x];
+  if (threadIdx.x < 4 * kClasses) (&control.members[0][0])[threadIdx.x] = 0;
+  if (threadIdx.x == 0) {
+    control.bounds = M == Mode::strip ? tile_bounds(part, static_cast<int>(tile_here<M>(part)))
+                                      : tile_bounds(g.cells, g.tiles, blockIdx.x);
+    control.visits = 0;
+    control.accepted = 0;
+  }
+  for (int i = threadIdx.x; i < g.plane; i += blockDim.x) {
+    m.count[i] = 0;
+#pragma unroll
+    for (int s = 0; s < kSlots; ++s) m.tile[s * g.plane + i] = {kEmpty, kEmpty};
+  }
+  __syncthreads();
+  wait_for_previous_cycle();
+  if (b.skip && __ldcg(b.skip)) return;
+  land_disks(g, d, b, m, control.bounds);
+  __syncthreads();
+  order_disks(g, b, m, control.bounds);
+  list_cells(g, m, control, 32 / Lanes);
+  __syncthreads();
+  let_next_cycle_start();
+
+  int accepted = 0;
+  for (int round = 0; round < g.rounds; ++round)
+    for (int turn = 0; turn < 4; ++turn) {
+      accepted +=
+          visit_set<K, Lanes, M>(g, d, part, round, d.order[round] >> (2 * turn) & 3, m, control);
+      __syncthreads();
+    }
+
+  const int columns = control.bounds.size[0], rows = control.bounds.size[1];
+  const RowOf row_of(columns);
+  unsigned long long sum = 0;
+  for (int i = threadIdx.x; i < columns * rows; i += blockDim.x) {
+    const int row = row_of(i), column = i - row * columns;
+    const Position* const p = m.tile + local_index(g, column, row);
+    const std::int64_t at = new_cell(g, control.bounds, column, row) * kSlots;
+    auto* const out = reinterpret_cast<float4*>(b.new_cells + at);
+    const Position all[kSlots] = {p[0], p[g.plane], p[2 * g.plane], p[3 * g.plane]};
+    out[0] = {all[0].x, all[0].y, all[1].x, all[1].y};
+    out[1] = {all[2].x, all[2].y, all[3].x, all[3].y};
+    if (Write)
+      sum += write_cell<double>(g, to, control.bounds.first[0] + column,
+                                control.bounds.first[1] + row, all, b.new_ids + at);
+  }
+  unsigned long long total;
+  if (Write && ends_sum(sum, to.trace, total)) to.trace->written = total;
+  atomicAdd(&control.accepted, static_cast<unsigned int>(accepted));
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    atomicAdd(&b.tally->trial_moves,
+              static_cast<unsigned long long>(control.visits) * g.rounds * g.moves_per_cell);
+    atomicAdd(&b.tally->accepted_moves, static_cast<unsigned long long>(control.accepted));
+  }
+}
+
+// One thread per cell: a host program's particles get their positions.
+template <class Real>
+__global__ void write_kernel(const Geometry g, const HostWrite to, const Position* cells,
+                             const std::int32_t* ids) {
+  const int cell = blockIdx.x * blockDim.x + threadIdx.x;
+  unsigned long long sum = 0;
+  if (cell < g.cells[0] * g.cells[1]) {
+    const int row = cell / g.cells[0], column = cell - row * g.cells[0];
+    Position p[kSlots];
+    load_cell(cells, cell, p);
+    sum = write_cell<Real>(g, to, column, row, p, ids + std::int64_t{kSlots} * cell);
+  }
+  unsigned long long total;
+  if (ends_sum(sum, to.trace, total)) to.trace->written = total;
+}
+
+// A thread for every kCompared particles of a host program: have they been moved since?
+constexpr int kCompared = 4;
+template <class Real>
+__global__ void compare_kernel(const HostParticles host, int particles, Trace* trace,
+                               volatile unsigned* same) {
+  const auto* const position = static_cast<const HostPair<Real>*>(host.position);
+  const int first = blockIdx.x * kCompared * kThreads + threadIdx.x;
+  unsigned long long sum = 0;
+  if (first + (kCompared - 1) * kThreads < particles) {
+    HostPair<Real> r[kCompared];
+    std::uint32_t tag[kCompared];
+#pragma unroll
+    for (int k = 0; k < kCompared; ++k) {
+      r[k] = position[2 * (first + k * kThreads)];
+      tag[k] = host.tag[first + k * kThreads];
+    }
+#pragma unroll
+    for (int k = 0; k < kCompared; ++k) sum += trace_of(tag[k], r[k]);
+  } else {
+    for (int i = first; i < particles; i += kThreads) sum += trace_of(host.tag[i], position[2 * i]);
+  }
+  unsigned long long total;
+  if (ends_sum(sum, trace, total)) {
+    trace->differs = total != trace->written;
+    *same = total == trace->written;
+  }
+}
+
+// A range of cells.
+struct Cells {
+  int first, end;
+  __device__ int mine() const { return first + blockIdx.x * blockDim.x + threadIdx.x; }
+};
+
+// One thread per cell; the block's histogram is in shared memory.
+__global__ void histogram_kernel(const Geometry g, const Cells range, const ContactBins law,
+                                 const Position* cells, std::uint64_t* row_of_bins) {
+  extern __shared__ std::uint32_t bins[];
+  for (int i = threadIdx.x; i < law.bins; i += blockDim.x) bins[i] = 0;
+  __syncthreads();
+  const int cell = range.mine();
+  if (cell < range.end) {
+    const int row = cell / g.cells[0], column = cell - row * g.cells[0];
+    for (int slot = 0;
+         slot < kSlots && cells[static_cast<std::int64_t>(cell) * kSlots + slot].x != kEmpty;
+         ++slot)
+      for_pairs<true>(g, cells, column, row, slot, [&](float dx, float dy) {
+        const int bin = contact_bin(g, law, dx, dy);
+        if (bin >= 0) atomicAdd(&bins[bin], 1u);
+      });
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < law.bins; i += blockDim.x)
+    if (bins[i])
+      atomicAdd(reinterpret_cast<unsigned long long*>(&row_of_bins[i]),
+                static_cast<unsigned long long>(bins[i]));
+}
+
+// One thread per cell; sums[block] in a fixed order.
+__global__ void bond_order_kernel(const Geometry g, const Cells range, const Position* cells,
+                                  float reach2, double2* sums) {
+  __shared__ double2 part[kThreads];
+  const int cell = range.mine();
+  double2 sum = {0, 0};
+  if (cell < range.end) {
+    const int row = cell / g.cells[0], column = cell - row * g.cells[0];
+    for (int slot = 0;
+         slot < kSlots && cells[static_cast<std::int64_t>(cell) * kSlots + slot].x != kEmpty;
+         ++slot) {
+      double psi[2];
+      bond_order(g, cells, column, row, slot, reach2, psi);
+      sum.x += psi[0];
+      sum.y += psi[1];
+    }
+  }
+  part[threadIdx.x] = sum;
+  __syncthreads();
+  for (int width = kThreads / 2; width > 0; width /= 2) {
+    if (threadIdx.x < width) {
+      part[threadIdx.x].x += part[threadIdx.x + width].x;
+      part[threadIdx.x].y += part[threadIdx.x + width].y;
+    }
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) sums[blockIdx.x] = part[0];
+}
+
+}  // namespace
+}  // namespace manymove::hard_particles

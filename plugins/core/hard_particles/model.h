@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Massively parallel Monte Carlo (MPMC) of hard disks: parameters and physics, the same for every
+// backend. J. A. Anderson, E. Jankowski, T. L. Grubb, M. Engel, S. C. Glotzer, J. Comput. Phys.
+// 254, 27 (2013), "the paper" below. Why the chain is right: docs/theory/hard_disks.md.
+//
+// Lengths are integers, held exactly in float32: a cell is 2 H units wide (H about 2^21), a disk
+// sits on an odd unit relative to the center of its cell, grid shifts and moves are even. So shifts
+// and coordinate differences never round, no disk is ever on a cell boundary, and none can be lost
+// (section 3.2).
+#pragma once
+
+#include "../runtime/macros.h"
+#include "../runtime/philox.h"
+
+namespace manymove::hard_particles {
+
+inline constexpr int kSlots = 4;  // disks that fit a cell narrower than sqrt(2) diameters (Fig. 3)
+inline constexpr int kMaxRounds = 16;
+inline constexpr int kMaxTile = 41;     // so that a cell's index in its tile fits the list entry
+inline constexpr float kEmpty = 1e15f;  // coordinate of an empty slot: out of reach of all disks
+
+struct alignas(8) Position {
+  float x, y;
+};
+
+// Where a neighboring cell is: the distance in local storage, and the way from center to center.
+struct alignas(16) Neighbor {
+  int offset;
+  float x, y;
+  int unused;
+};
+
+// The cell grid and the laws of motion. Lengths in units of the integer grid.
+struct Geometry {
+  int cells[2];   // cells along x and y, at least 3
+  int tiles[2];   // tiles along x and y
+  int tile;       // widest tile, in cells
+  int stride;     // cells of a tile's row in local storage, even
+  int plane;      // cells of a tile in local storage; slots lie plane apart
+  float half[2];  // H: half a cell's width
+  float step;     // maximum displacement / 16383.5, eight significant bits
+  // The eight neighbors in reading order, of a cell in an even or odd column.
+  Neighbor near[2][8];
+  double diameter;  // d
+  double contact;   // d^2: closer than that is an overlap, exactly
+  // Float32 estimates of a squared distance above the first are no overlap, those below the second
+  // are one; between the two the exact predicate decides.
+  float surely_free, surely_overlap;
+  int moves_per_cell;  // n_m
+  int rounds;          // passes over the four sets between two grid shifts
+  int shuffle_particles;
+  int shuffle_sets;
+  int shift_along_axis;  // by less than half a cell, besides whole cells (Algorithm 4)
+  PhiloxKey key;
+};
+
+// What all tiles of one cycle share: the shift of the grid and the order of the sets in each round.
+struct Draw {
+  std::uint64_t cycle;
+  int shift_cells[2];
+  float shift_rest[2];             // even, in [0, 2H)
+  std::uint8_t order[kMaxRounds];  // four sets, two bits each, first set lowest
+};
+
+enum class Purpose : std::uint32_t { displacement = 0, shuffle = 1, shift = 2, set_order = 3 };
+
+template <class U>
+MM_HD void random_words(U word[4], const Geometry& g, U where, std::uint64_t cycle, Purpose purpose,
+                        int round, int call) {
+  word[0] = where;
+  word[1] = U{} + static_cast<std::uint32_t>(cycle);
+  word[2] = U{} + static_cast<std::uint32_t>(cycle >> 32);
+  word[3] = U{} + (static_cast<std::uint32_t>(purpose) << 28 |
+                   static_cast<std::uint32_t>(round) << 16 | static_cast<std::uint32_t>(call));
+  philox(word, g.key);
+}
+
+// A permutation of 0..n-1 (n <= 4), two bits each, by Fisher-Yates from three random words.
+MM_HD unsigned permutation(int n, const std::uint32_t word[3]) {
+  unsigned order = 0xe4;  // 3 2 1 0
+  for (int i = n - 1; i > 0; --i) {
+    const int j = static_cast<int>(uniform_below(word[i - 1], static_cast<std::uint32_t>(i + 1)));
+    const unsigned a = order >> (2 * i) & 3u, b = order >> (2 * j) & 3u;
+    order ^= (a ^ b) << (2 * i);
+    order ^= (a ^ b) << (2 * j);
+  }
+  return order;
+}
+
+// ---- one trial move ----
+
+// A move needs two displacements: bits 8..22 of a random word make one, bits 25..31 and 0..7 the
+// other.
+template <class U>
+MM_HD U other_half(U word) {
+  return word << 15 | word >> 17;
+}
+
+// A displacement, an even integer, symmetric about zero, from bits 8..22 of a random word. They
+// become the float 2^15 + r + 1/2; its distance from 2^15 + 2^14 times the step has at most 24
+// bits, and what is added before it in an fma is representable too (the step is a multiple of
+// 2^-13), so both are exact. Adding 1.5 * 2^24 rounds to an even integer, ties to even: the only
+// rounding, the same with and without fma.
+template <class U>
+MM_HD auto displacement(U word, float step) {
+  const float shift = 25165824.0f;
+  const auto r = as_float((word & 0x007fff00u) | 0x47000080u);
+  return add_rn(exact_multiply_add(r, -49152.0f, step, shift), -shift);
+}
+
+// The disks that a cell's own can meet, relative to the cell's center, prepared for the estimate
+// |r_j - r|^2 = (|r_j|^2 - 2 r_j . r) + |r|^2: three instructions a neighbor.
+template <class F, int K>
+struct Surroundings {
+  F x[K], y[K], c[K];  // c = |r_j|^2
+
+  MM_HD void set(int k, F to_x, F to_y) {
+    x[k] = to_x;
+    y[k] = to_y;
+    c[k] = fast_fma(to_y, to_y, to_x * to_x);
+  }
+};
+
+// An estimate, good to 1.2e-6 d^2 (docs/theory), of the smallest squared distance from (x, y) to
+// the first `used` of the surroundings.
+template <class F, int K>
+MM_HD F nearest(const Surroundings<F, K>& around, F x, F y, int used = K) {
+  const F a = x * -2.0f, b = y * -2.0f;
+  const auto term = [&](int k) {
+    return fast_fma(around.x[k], a, fast_fma(around.y[k], b, around.c[k]));
+  };
+  F even = term(0), odd = term(1);  // two chains, for the latency
+  MM_UNROLL
+  for (int k = 2; k < K; ++k) {
+    if (k >= 8 && k >= used) continue;
+    F& m = k % 2 ? odd : even;
+    m = min_of(m, term(k));
+  }
+  return min_of(even, odd) + fast_fma(x, x, y * y);
+}
+
+// ---- a tile in local storage (shared memory, or a core's cache) ----
+
+// Columns alternate between two halves of a row, so that the cells of one checkerboard set lie side
+// by side.
+MM_HD int local_index(const Geometry& g, int column, int row) {
+  return row * g.stride + (column & 1) * (g.stride >> 1) + (column >> 1);
+}
+
+struct TileBounds {
+  int first[2];  // its first column and row, both frozen
+  int size[2];   // columns and rows it owns; the next tile's first ones are its far frozen border
+};
+
+MM_HD TileBounds tile_bounds(const int cells[2], const int tiles[2], int tile) {
+  TileBounds b;
+  const int at[2] = {tile % tiles[0], tile / tiles[0]};
+  for (int a = 0; a < 2; ++a) {
+    const auto cut = [&](int i) {
+      return static_cast<int>(static_cast<unsigned>(i) * static_cast<unsigned>(cells[a]) /
+                              static_cast<unsigned>(tiles[a]));
+    };
+    b.first[a] = cut(at[a]);
+    b.size[a] = cut(at[a] + 1) - b.first[a];
+  }
+  return b;
+}
+
+// Maps the local rows and tiles of a strip (strip.h) to those of the whole grid.
+struct Part {
+  int cells[2], tiles[2];  // of the whole grid
+  int first_tile;          // of those that are to be done
+  int first_row;           // of the strip in the whole grid
+};
+
+// Rows count from the strip's first.
+MM_HD TileBounds tile_bounds(const Part& p, int tile) {
+  TileBounds b = tile_bounds(p.cells, p.tiles, tile);
+  b.first[1] -= p.first_row;
+  if (b.first[1] < 0) b.first[1] += p.cells[1];
+  return b;
+}
+MM_HD int tile_of(const Part& p, int item) {
+  const int tile = p.first_tile + item, tiles = p.tiles[0] * p.tiles[1];
+  return tile < tiles ? tile : tile - tiles;
+}
+
+MM_HD constexpr int neighbor_dx(int k) { return k < 3 ? k - 1 : k == 3 ? -1 : k == 4 ? 1 : k - 6; }
+MM_HD constexpr int neighbor_dy(int k) { return k < 3 ? -1 : k < 5 ? 0 : 1; }
+
+// An active cell in a set's list: its local index (13 bits), its disks (3 bits) and, two bits for
+// each neighbor, how many disks beyond the first that one holds. Occupation is constant within a
+// cycle.
+MM_HD std::uint32_t list_entry(const Geometry& g, const std::uint32_t* count, int index, int odd) {
+  std::uint32_t extras = 0;
+  MM_UNROLL
+  for (int k = 0; k < 8; ++k) {
+    const std::uint32_t n = count[index + g.near[odd][k].offset];
+    extras |= (n > 1 ? n - 1 : 0) << (2 * k);
+  }
+  return static_cast<std::uint32_t>(index) | count[index] << 13 | extras << 16;
+}
+MM_HD int entry_index(std::uint32_t entry) { return static_cast<int>(entry & 0x1fffu); }
+MM_HD int entry_count(std::uint32_t entry) { return static_cast<int>(entry >> 13 & 7u); }
+MM_HD std::uint32_t entry_extras(std::uint32_t entry) { return entry >> 16; }
+
+// A cell and its neighbors in local storage.
+struct Place {
+  Position* slot;        // first slot of the cell; the next are `plane` apart
+  const Neighbor* near;  // [8]
+  int plane;
+};
+
+// Takes one disk off the mask of extras and returns it relative to the cell's center.
+MM_HD Position next_extra(const Place& at, std::uint32_t& extras) {
+  const int k = highest_bit(extras) >> 1;
+  const int slot = static_cast<int>(extras >> (2 * k) & 3u);
+  extras -= 1u << (2 * k);
+  const Neighbor near = at.near[k];
+  const Position p = at.slot[slot * at.plane + near.offset];
+  return {p.x + near.x, p.y + near.y};
+}
+
+MM_HD bool exactly_apart(float dx, float dy, double contact) {
+  const double x = static_cast<double>(dx), y = static_cast<double>(dy);
+  return x * x + y * y >= contact;
+}
+
+// The law itself, without rounding: is a disk at (x, y) in slot `own` of a cell apart from all
+// others? Coordinates are integers below 2^24, so their differences and, in float64, their squares
+// are exact. own = kSlots leaves the cell out.
+MM_COLD bool exactly_free(const Position* slot, const Neighbor* near, int plane, int own, float x,
+                          float y, double contact) {
+  for (int k = own < kSlots ? -1 : 0; k < 8; ++k) {
+    const Neighbor n = k < 0 ? Neighbor{0, 0, 0, 0} : near[k];
+    for (int s = 0; s < kSlots; ++s) {
+      const Position p = slot[s * plane + n.offset];
+      if (p.x == kEmpty || (k < 0 && s == own)) continue;
+      if (!exactly_apart(p.x + n.x - x, p.y + n.y - y, contact)) return false;
+    }
+  }
+  return true;
+}
+
+// Fills the surroundings of a cell: the first disks of its eight neighbors, then up to K - 8
+// extras, counted in `used`. Returns the extras that found no room.
+template <int K>
+MM_HD std::uint32_t look_around(const Geometry& g, const Place& at, int odd, std::uint32_t extras,
+                                Surroundings<float, K>& around, int& used) {
+  MM_UNROLL
+  for (int k = 0; k < 8; ++k) {
+    Position p = at.slot[g.near[odd][k].offset];
+    if (neighbor_dx(k)) p.x += 2.0f * g.half[0] * static_cast<float>(neighbor_dx(k));
+    if (neighbor_dy(k)) p.y += 2.0f * g.half[1] * static_cast<float>(neighbor_dy(k));
+    around.set(k, p.x, p.y);
+  }
+  used = 0;
+  MM_UNROLL
+  for (int k = 8; k < K; ++k) {
+    Position p{kEmpty, kEmpty};
+    if (extras) {
+      p = next_extra(at, extras);
+      ++used;
+    }
+    around.set(k, p.x, p.y);
+  }
+  return extras;
+}
+
+MM_HD float squared_distance(Position p, float x, float y) {
+  const float dx = p.x - x, dy = p.y - y;
+  return fast_fma(dx, dx, dy * dy);
+}
+
+// ---- one visit: n_m trial moves of a cell's disks in shuffled order, again from the start when
+// the list ends (Algorithm 1, lines 5-14). A move that leaves the cell is rejected. Each returns
+// the accepted moves.
+
+// A cell that holds one disk; at most X extras; n_m a multiple of 4.
+template <int X>
+MM_HD int visit_alone(const Geometry& g, std::uint64_t cycle, int round, const Place& at,
+                      std::uint32_t entry, int odd, std::uint32_t where) {
+  Surroundings<float, 8 + X> around;
+  int used, accepted = 0;
+  look_around(g, at, odd, X ? entry_extras(entry) : 0, around, used);
+  Position p = at.slot[0];
+  for (int made = 0; made < g.moves_per_cell; made += 4) {
+    std::uint32_t word[4];
+    random_words(word, g, where, cycle, Purpose::displacement, round, made >> 2);
+    MM_UNROLL
+    for (int m = 0; m < 4; ++m) {
+      const float x = p.x + displacement(word[m], g.step),
+                  y = p.y + displacement(other_half(word[m]), g.step);
+      const float closest = nearest(around, x, y);
+      const bool inside = abs_of(x) < g.half[0] && abs_of(y) < g.half[1];
+      bool free = closest > g.surely_free;
+      if (inside && !free && closest >= g.surely_overlap)
+        free = exactly_free(at.slot, at.near, at.plane, 0, x, y, g.contact);
+      if (inside && free) {
+        p = {x, y};
+        ++accepted;
+      }
+    }
+  }
+  at.slot[0] = p;
+  return accepted;
+}
+
+// Two disks take turns; this bit of the visit's first random word says which begins.
+MM_HD int first_of_pair(std::uint32_t word) { return static_cast<int>(word >> 23 & 1u); }
+
+// A cell that holds two disks; at most X extras; n_m a multiple of 4.
+template <int X>
+MM_HD int visit_pair(const Geometry& g, std::uint64_t cycle, int round, const Place& at,
+                     std::uint32_t entry, int odd, std::uint32_t where) {
+  Surroundings<float, 8 + X> around;
+  int used, accepted = 0, first = 0;
+  look_around(g, at, odd, entry_extras(entry), around, used);
+  Position p{}, q{};
+  for (int made = 0; made < g.moves_per_cell; made += 4) {
+    std::uint32_t word[4];
+    random_words(word, g, where, cycle, Purpose::displacement, round, made >> 2);
+    if (made == 0) {
+      first = g.shuffle_particles ? first_of_pair(word[0]) : 0;
+      p = at.slot[first * at.plane];
+      q = at.slot[(1 - first) * at.plane];
+    }
+    MM_UNROLL
+    for (int m = 0; m < 4; ++m) {
+      const float x = p.x + displacement(word[m], g.step),
+                  y = p.y + displacement(other_half(word[m]), g.step);
+      const float closest = min_of(nearest(around, x, y), squared_distance(q, x, y));
+      const bool inside = abs_of(x) < g.half[0] && abs_of(y) < g.half[1];
+      bool free = closest > g.surely_free;
+      if (inside && !free && closest >= g.surely_overlap)
+        free = exactly_apart(q.x - x, q.y - y, g.contact) &&
+               exactly_free(at.slot, at.near, at.plane, kSlots, x, y, g.contact);
+      if (inside && free) {
+        p = {x, y};
+        ++accepted;
+      }
+      const Position next = q;
+      q = p;
+      p = next;
+    }
+  }
+  at.slot[first * at.plane] = p;
+  at.slot[(1 - first) * at.plane] = q;
+  return accepted;
+}
+
+// Any cell. K - 8 extras are kept at hand.
+template <int K>
+MM_HD int visit_any(const Geometry& g, std::uint64_t cycle, int round, const Place& at,
+                    std::uint32_t entry, int odd, std::uint32_t where) {
+  const int n = entry_count(entry);
+  Surroundings<float, K> around;
+  int used, accepted = 0, turn = 0;
+  const std::uint32_t rest = look_around(g, at, odd, entry_extras(entry), around, used);
+  unsigned order = 0xe4;
+  std::uint32_t word[4];
+  if (n > 2 && g.shuffle_particles) {
+    random_words(word, g, where, cycle, Purpose::shuffle, round, 0);
+    order = permutation(n, word);
+  }
+  MM_NO_UNROLL
+  for (int made = 0; made < g.moves_per_cell; ++made) {
+    if ((made & 3) == 0)
+      random_words(word, g, where, cycle, Purpose::displacement, round, made >> 2);
+    if (made == 0 && n == 2 && g.shuffle_particles && first_of_pair(word[0]))
+      order = 0x1;  // 0 1 from the top: 1, 0
+    const int slot = static_cast<int>(order >> (2 * turn) & 3u);
+    turn = turn + 1 == n ? 0 : turn + 1;
+    const Position p = at.slot[slot * at.plane];
+    const float x = p.x + displacement(word[0], g.step),
+                y = p.y + displacement(other_half(word[0]), g.step);
+    word[0] = word[1];
+    word[1] = word[2];
+    word[2] = word[3];
+    float closest = nearest(around, x, y, 8 + used);
+    for (std::uint32_t left = rest; left;)
+      closest = min_of(closest, squared_distance(next_extra(at, left), x, y));
+    MM_UNROLL
+    for (int other = 0; other < kSlots; ++other)
+      if (other != slot)
+        closest = min_of(closest, squared_distance(at.slot[other * at.plane], x, y));
+    const bool inside = abs_of(x) < g.half[0] && abs_of(y) < g.half[1];
+    bool free = closest > g.surely_free;
+    if (inside && !free && closest >= g.surely_overlap)
+      free = exactly_free(at.slot, at.near, at.plane, slot, x, y, g.contact);
+    if (inside && free) {
+      at.slot[slot * at.plane] = {x, y};
+      ++accepted;
+    }
+  }
+  return accepted;
+}
+
+// ---- the grid shift (Algorithm 4) ----
+
+MM_HD void load_cell(const Position* cells, std::int64_t cell, Position slot[kSlots]) {
+#if defined(__CUDA_ARCH__)
+  const float4* q = reinterpret_cast<const float4*>(cells + cell * kSlots);
+  const float4 a = __ldcg(q), b = __ldcg(q + 1);
+  slot[0] = {a.x, a.y};
+  slot[1] = {a.z, a.w};
+  slot[2] = {b.x, b.y};
+  slot[3] = {b.z, b.w};
+#else
+  for (int s = 0; s < kSlots; ++s) slot[s] = cells[cell * kSlots + s];
+#endif
+}
+
+// Where a disk of an old cell lands: its cell of the shifted grid is the one with the old cell's
+// indices less shift_cells, or one before that along x, y or both. `order` sorts the disks of a new
+// cell: first those of the old cell that it covers most, in their old order, then those that enter
+// from the others (section 2.4). Nothing rounds, so that a disk lands in one cell and only one
+// (section 3.2).
+struct Landing {
+  Position p;     // in the new cell
+  int before[2];  // 0 or 1
+  int order;      // below 16
+};
+
+MM_HD Landing land(const Geometry& g, const Draw& d, Position p, int slot) {
+  Landing l;
+  const float x = p.x - d.shift_rest[0], y = p.y - d.shift_rest[1];
+  l.before[0] = x < -g.half[0];
+  l.before[1] = y < -g.half[1];
+  l.p = {l.before[0] ? x + 2.0f * g.half[0] : x, l.before[1] ? y + 2.0f * g.half[1] : y};
+  const int enters_x = l.before[0] ^ (d.shift_rest[0] >= g.half[0]);
+  const int enters_y = l.before[1] ^ (d.shift_rest[1] >= g.half[1]);
+  l.order = (enters_y << 1 | enters_x) * kSlots + slot;
+  return l;
+}
+
+// The old cell that lies `column`, `row` cells from the old place of a tile's first cell.
+MM_HD std::int64_t old_cell(const Geometry& g, const Draw& d, const TileBounds& b, int column,
+                            int row) {
+  int at[2] = {b.first[0] + d.shift_cells[0] + column, b.first[1] + d.shift_cells[1] + row};
+  for (int a = 0; a < 2; ++a)
+    while (at[a] >= g.cells[a]) at[a] -= g.cells[a];
+  return static_cast<std::int64_t>(at[1]) * g.cells[0] + at[0];
+}
+
+// The shift of the grid, uniform over the box (or the paper's, forwards or backwards along one axis
+// by less than half a cell, with the tiles still anywhere), and the order of the sets in each
+// round.
+inline Draw draw_cycle(const Geometry& g, std::uint64_t cycle) {
+  Draw d{};
+  d.cycle = cycle;
+  std::uint32_t word[4];
+  random_words(word, g, 0u, cycle, Purpose::shift, 0, 0);
+  const auto below = [&](int a, std::uint64_t n) {
+    const std::uint64_t random = static_cast<std::uint64_t>(word[2 * a]) << 32 | word[2 * a + 1];
+    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(random) * n >> 64);
+  };
+  for (int a = 0; a < 2; ++a) {
+    const auto width = static_cast<std::uint64_t>(g.half[a]);  // even positions in a cell
+    const std::uint64_t even = below(a, width * static_cast<std::uint64_t>(g.cells[a]));
+    d.shift_cells[a] = static_cast<int>(even / width);
+    d.shift_rest[a] = g.shift_along_axis ? 0.0f : 2.0f * static_cast<float>(even % width);
+  }
+  if (g.shift_along_axis) {
+    random_words(word, g, 0u, cycle, Purpose::shift, 0, 1);
+    const int a = static_cast<int>(word[2] & 1u);
+    const float by = 2.0f * static_cast<float>(below(0, static_cast<std::uint64_t>(g.half[a] / 2)));
+    d.shift_rest[a] = word[2] & 2u || by == 0 ? by : 2.0f * g.half[a] - by;
+  }
+  for (int round = 0; round < g.rounds; ++round) {
+    random_words(word, g, 0u, cycle, Purpose::set_order, round, 0);
+    d.order[round] = static_cast<std::uint8_t>(g.shuffle_sets ? permutation(4, word) : 0xe4u);
+  }
+  return d;
+}
+
+// ---- observables, a cell at a time ----
+
+// Calls pair(dx, dy) for each disk `slot` of a cell and every other disk in the cells (column + i,
+// row + j) with |i|, |j| <= 2; half: each pair of disks once, not twice. Differences are exact.
+template <bool Half, class Pair>
+MM_HD void for_pairs(const Geometry& g, const Position* cells, int column, int row, int slot,
+                     Pair&& pair) {
+  const Position p = cells[(static_cast<std::int64_t>(row) * g.cells[0] + column) * kSlots + slot];
+  for (int j = Half ? 0 : -2; j <= 2; ++j) {
+    for (int i = Half && j == 0 ? 0 : -2; i <= 2; ++i) {
+      const int at[2] = {(column + i + 2 * g.cells[0]) % g.cells[0],
+                         (row + j + 2 * g.cells[1]) % g.cells[1]};
+      Position q[kSlots];
+      load_cell(cells, static_cast<std::int64_t>(at[1]) * g.cells[0] + at[0], q);
+      MM_UNROLL
+      for (int s = 0; s < kSlots; ++s) {
+        if (q[s].x == kEmpty) continue;
+        if (i == 0 && j == 0 && (Half ? s <= slot : s == slot)) continue;
+        pair(q[s].x - p.x + 2.0f * g.half[0] * static_cast<float>(i),
+             q[s].y - p.y + 2.0f * g.half[1] * static_cast<float>(j));
+      }
+    }
+  }
+}
+
+// The histogram of Eq. 5: bins from contact on.
+struct ContactBins {
+  double per_unit;  // bins per integer unit
+  int bins;
+  float farthest2;  // a float32 bound on the squared distances that count
+};
+
+// The bin of a pair's distance, -1 beyond the last. Exact up to the float64 square root, the same
+// everywhere.
+MM_HD int contact_bin(const Geometry& g, const ContactBins& law, float dx, float dy) {
+  if (fast_fma(dx, dx, dy * dy) > law.farthest2) return -1;
+  const double x = static_cast<double>(dx), y = static_cast<double>(dy);
+  const double r = square_root(x * x + y * y);
+  const double bin = (r - g.diameter) * law.per_unit;
+  return bin < 0 ? 0 : bin < law.bins ? static_cast<int>(bin) : -1;
+}
+
+// psi_6 of one disk: the mean of exp(6 i theta) over the neighbors within a squared distance.
+MM_HD void bond_order(const Geometry& g, const Position* cells, int column, int row, int slot,
+                      float reach2, double psi[2]) {
+  double re = 0, im = 0;
+  int n = 0;
+  for_pairs<false>(g, cells, column, row, slot, [&](float dx, float dy) {
+    const float r2 = fast_fma(dx, dx, dy * dy);
+    if (r2 >= reach2) return;
+    const double c = static_cast<double>(dx), s = static_cast<double>(dy),
+                 norm = 1.0 / (c * c + s * s);
+    const double c2 = (c * c - s * s) * norm, s2 = 2 * c * s * norm;
+    const double c4 = c2 * c2 - s2 * s2, s4 = 2 * c2 * s2;
+    re += c4 * c2 - s4 * s2;
+    im += c4 * s2 + s4 * c2;
+    ++n;
+  });
+  psi[0] = n ? re / n : 0.0;
+  psi[1] = n ? im / n : 0.0;
+}
+
+}  // namespace manymove::hard_particles

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "heartbeat.h"
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "../runtime/patience.h"
+#include "../runtime/text.h"
+#include "../runtime/watchdog.h"
+
+namespace manymove {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// ---- the call in which the thread of MPI is ----
+
+std::atomic<const char*> call_now{nullptr};
+std::atomic<bool> call_is_known{false};
+
+// The outermost function of MPI on the stack; those that only ask whether something has come are
+// not waits.
+void find_call(int) {
+  void* frames[64];
+  const int depth = backtrace(frames, 64);
+  const char* found = nullptr;
+  for (int k = 0; k < depth; ++k) {
+    Dl_info info;
+    if (!dladdr(frames[k], &info) || !info.dli_sname) continue;
+    const char* name = info.dli_sname + (info.dli_sname[0] == 'P');
+    if (std::strncmp(name, "MPI_", 4) == 0) found = name;
+  }
+  const bool asks = found && (!std::strncmp(found, "MPI_Test", 8) || std::strstr(found, "probe"));
+  call_now = asks ? nullptr : found;
+  call_is_known = true;
+}
+
+// Null if the thread is not in a call that waits.
+const char* call_of(pthread_t thread) {
+  struct sigaction ask = {}, before;
+  ask.sa_handler = find_call;
+  ask.sa_flags = SA_RESTART;
+  if (sigaction(SIGURG, &ask, &before) != 0) return nullptr;
+  call_is_known = false;
+  pthread_kill(thread, SIGURG);
+  for (int k = 0; k < 200 && !call_is_known; ++k)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  sigaction(SIGURG, &before, nullptr);
+  return call_is_known ? call_now.load() : nullptr;
+}
+
+// ---- datagrams ----
+
+struct Datagram {
+  std::uint64_t key;
+  std::int32_t rank;
+  std::int32_t leaves;  // this rank ends by itself
+};
+
+class Heartbeat {
+ public:
+  static Heartbeat& of_process() {
+    static auto& heartbeat = *new Heartbeat;  // its thread may outlive statics
+    return heartbeat;
+  }
+  const Endpoint& endpoint() const { return mine_; }
+
+  void start(int rank, const std::vector<Endpoint>& ranks, void (*end)()) {
+    if (started_ || socket_ < 0 || ranks.size() < 2) return;
+    started_ = true;
+    rank_ = rank;
+    end_ = end;
+    ranks_ = ranks;
+    limit_ = 2 * Watchdog::timeout();
+    peers_.resize(ranks.size());
+    thread_of_mpi_ = pthread_self();
+    void* nothing[1];
+    backtrace(nothing, 1);  // loads what it needs, which a signal handler may not
+    std::atexit([] { of_process().send_all(1); });
+    std::thread([this] { beat(); }).detach();
+  }
+
+ private:
+  struct Peer {
+    bool heard = false, left = false;
+    double silent = 0;  // seconds
+  };
+
+  Heartbeat() {
+    gethostname(mine_.host, sizeof mine_.host - 1);
+    std::random_device random;
+    mine_.key = (std::uint64_t(random()) << 32) | random();
+    socket_ = socket(AF_INET, SOCK_DGRAM, 0);
+    sockaddr_in any = {};
+    any.sin_family = AF_INET;
+    socklen_t size = sizeof any;
+    if (socket_ < 0 || bind(socket_, reinterpret_cast<sockaddr*>(&any), size) != 0 ||
+        getsockname(socket_, reinterpret_cast<sockaddr*>(&any), &size) != 0)
+      return;
+    fcntl(socket_, F_SETFD, FD_CLOEXEC);
+    mine_.port = any.sin_port;
+    ifaddrs* list = nullptr;
+    if (getifaddrs(&list) != 0) return;
+    int number = 0;
+    for (const ifaddrs* one = list; one && number < Endpoint::kAddresses; one = one->ifa_next)
+      if (one->ifa_addr && one->ifa_addr->sa_family == AF_INET && !(one->ifa_flags & IFF_LOOPBACK))
+        mine_.address[number++] =
+            reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr.s_addr;
+    freeifaddrs(list);
+  }
+
+  // Rank 0 speaks with all, the others with rank 0.
+  bool speaks_with(std::size_t rank) const {
+    return static_cast<int>(rank) != rank_ && (rank_ == 0 || rank == 0);
+  }
+
+  void send(std::size_t rank, std::int32_t leaves) const {
+    const Endpoint& to = ranks_[rank];
+    const Datagram datagram{ranks_[0].key, rank_, leaves};
+    const auto send_to = [&](std::uint32_t address) {
+      sockaddr_in place = {};
+      place.sin_family = AF_INET;
+      place.sin_port = to.port;
+      place.sin_addr.s_addr = address;
+      sendto(socket_, &datagram, sizeof datagram, 0, reinterpret_cast<sockaddr*>(&place),
+             sizeof place);
+    };
+    if (std::strcmp(to.host, mine_.host) == 0) return send_to(htonl(INADDR_LOOPBACK));
+    for (const std::uint32_t address : to.address)
+      if (address) send_to(address);
+  }
+  void send_all(std::int32_t leaves) const {
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+      if (speaks_with(r)) send(r, leaves);
+  }
+
+  void receive() {
+    Datagram datagram;
+    constexpr ssize_t kSize = sizeof datagram;
+    while (recv(socket_, &datagram, sizeof datagram, MSG_DONTWAIT) == kSize) {
+      if (datagram.key != ranks_[0].key || datagram.rank < 0 ||
+          static_cast<std::size_t>(datagram.rank) >= peers_.size())
+        continue;
+      peers_[static_cast<std::size_t>(datagram.rank)] = {true, datagram.leaves != 0, 0};
+    }
+  }
+
+  void beat() {
+    const double pause = std::min(1.0, limit_ / 16);
+    for (auto last = Clock::now();;) {
+      send_all(0);
+      std::this_thread::sleep_for(std::chrono::duration<double>(pause));
+      const auto now = Clock::now();
+      const double step = counted(std::chrono::duration<double>(now - last).count(), limit_);
+      last = now;
+      for (Peer& peer : peers_) peer.silent += step;
+      receive();
+      judge();
+    }
+  }
+
+  void judge() const {
+    std::string silent;
+    for (std::size_t r = 0; r < peers_.size(); ++r)
+      if (peers_[r].heard && !peers_[r].left && peers_[r].silent >= limit_)
+        silent += text_of(silent.empty() ? "" : ", ", r, " (", ranks_[r].host, ")");
+    if (silent.empty()) return;
+    const char* call = call_of(thread_of_mpi_);
+    if (!call) return;
+    std::fprintf(stderr,
+                 "manymove: error: rank %d (%s) has waited in %s and not heard of rank %s for %g s "
+                 "(twice MANYMOVE_TIMEOUT): ended, stopped or disconnected\n",
+                 rank_, mine_.host, call, silent.c_str(), limit_);
+    std::fflush(stderr);
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));  // the launcher passes it on
+    std::thread(end_).detach();
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    std::_Exit(1);
+  }
+
+  Endpoint mine_ = {};
+  int socket_ = -1, rank_ = 0;
+  bool started_ = false;
+  void (*end_)() = nullptr;
+  double limit_ = 0;
+  pthread_t thread_of_mpi_{};
+  std::vector<Endpoint> ranks_;
+  std::vector<Peer> peers_;
+};
+
+}  // namespace
+
+Endpoint my_endpoint() { return Heartbeat::of_process().endpoint(); }
+
+void watch_ranks(int rank, const std::vector<Endpoint>& ranks, void (*end)()) {
+  Heartbeat::of_process().start(rank, ranks, end);
+}
+
+}  // namespace manymove

@@ -1,0 +1,411 @@
+"""Averages over many independent systems of adsorbates, with standard errors over the systems.
+
+Equations are those of J. Kim, J. M. Rodgers, M. Athènes, B. Smit, J. Chem. Theory Comput. 7, 3208
+(2011).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from manymove import arguments
+from manymove.adsorption.adsorbates import AVOGADRO, BOLTZMANN, GAS_CONSTANT
+from manymove.analysis.notation import Estimate
+
+MULTIPLE = ("mup", "mdp", "mdp-dj")  # methods with several proposals per step
+# Rows of the engine's sums (core/adsorption/model.h).
+_PLAIN, _WASTE, _WASTE_SQUARED, _JUMP, _SQUARED, _NUMBER, _NUMBER_SQUARED, _CROSS = range(8)
+_OF_SPECIES, DRIFT, _SUMS = 8, 12, 13
+_NOISE = 0.03  # largest relative error of the loading with which a comparison is decided
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Probability and free energy of molecules along a direction, in one period of the framework.
+
+    Attributes:
+        position: centers of the bins, float64 (bins,); in angstrom along an axis, otherwise as a
+            fraction of the period.
+        probability: probability P of each bin, float64 (bins,), with the sum one.
+        probability_error: standard error of P over groups of systems, float64 (bins,).
+        free_energy: free energy F / k_B = -T ln P in kelvin (Eq. 4), float64 (bins,). Its minimum
+            is zero, and it is infinite in bins without molecules.
+        free_energy_error: standard error of the free energy in kelvin, float64 (bins,).
+    """
+
+    position: np.ndarray
+    probability: np.ndarray
+    probability_error: np.ndarray
+    free_energy: np.ndarray
+    free_energy_error: np.ndarray
+
+
+@dataclass
+class Comparison:
+    """Loadings and test molecules of the same states, and the progress of an equilibration.
+
+    Attributes:
+        sums: sums over the comparisons, (2, species, systems): numbers of molecules, and
+            beta f V <exp(-U / T)>.
+        moments: number of comparisons.
+        first: steps of the first round of the equilibration; 0 if there was none.
+        round: index of the present round; None when the equilibration is over.
+        began: step at which the round began.
+    """
+
+    sums: np.ndarray
+    moments: int = 0
+    first: int = 0
+    round: int | None = None
+    began: int = 0
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """The values for the header of a checkpoint: all except the array."""
+        return {name: getattr(self, name) for name in ("moments", "first", "round", "began")}
+
+    def restore(self, header: dict[str, Any], sums: np.ndarray) -> None:
+        """Take the values from a checkpoint."""
+        self.sums = sums.reshape(self.sums.shape)
+        self.moments, self.first, self.began = (
+            int(header[name]) for name in ("moments", "first", "began")
+        )
+        self.round = None if header["round"] is None else int(header["round"])
+
+
+# The source of the averages of a run: the parameters of the engine, the other arguments of the
+# object, and the snapshot of the engine.
+Run = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
+
+
+class Averages:
+    """The averages of `manymove.Adsorption`; a base class that is not for separate use."""
+
+    _engine: Any
+    _parameters: dict[str, Any]
+    _about: dict[str, Any]
+    _comparison: Comparison
+
+    def _compared(self) -> np.ndarray:
+        """Mean loadings and loadings from test molecules, (2, species, systems). The former are
+        means over all steps in the averages, or over the comparisons if there are no such steps."""
+        if not self._comparison.moments:
+            raise RuntimeError("nothing compared yet: call compare_loading")
+        both = self._comparison.sums / self._comparison.moments
+        if self._samples:
+            both[0] = self._means()[_OF_SPECIES : _OF_SPECIES + both.shape[1]]
+        return both
+
+    @property
+    def _systems(self) -> int:
+        return self._parameters["systems"]
+
+    @property
+    def _samples(self) -> int:
+        return self._engine.counters[6]
+
+    @property
+    def _volume(self) -> float:
+        """Volume of the box in cubic angstrom."""
+        return math.prod(self._parameters["cell"]) * math.prod(self._parameters["cells"])
+
+    def _sums(self) -> np.ndarray:
+        return self._engine.snapshot()["sums"].reshape(_SUMS, self._systems)
+
+    def _means(self) -> np.ndarray:
+        """Means over the steps, (sums, systems)."""
+        if self._samples == 0:
+            raise RuntimeError("nothing measured yet: call run")
+        return self._sums() / self._samples
+
+    @property
+    def snapshot(self) -> Run:
+        """State of the averages for `Pooled`, which later steps do not change."""
+        compared = self._compared() if self._comparison.moments else None
+        return self._parameters, self._about, {**self._engine.snapshot(), "compared": compared}
+
+    def mean_energies(self) -> tuple[float, float]:
+        """Values of `energy_plain` and `energy_waste_recycled` in kelvin; the latter is NaN for
+        methods with one proposal."""
+        plain, recycled = self._means()[[_PLAIN, _WASTE]].mean(axis=1)
+        return plain, recycled if self._about["method"] in MULTIPLE else math.nan
+
+    @property
+    def energy_plain(self) -> Estimate:
+        """Mean energy of a system in kelvin over the states after each step.
+
+        Raises:
+            RuntimeError: nothing was measured.
+        """
+        return _estimate(self._means()[_PLAIN])
+
+    @property
+    def energy_waste_recycled(self) -> Estimate:
+        """Mean energy of a system in kelvin over all proposals with their weights (section 4.3,
+        step 4).
+
+        Raises:
+            RuntimeError: nothing was measured, or the method has one proposal per step.
+        """
+        means = self._means()
+        if self._about["method"] not in MULTIPLE:
+            raise RuntimeError(f'method "{self._about["method"]}" has no waste to recycle')
+        return _estimate(means[_WASTE])
+
+    @property
+    def b_star(self) -> float:
+        """Optimal coefficient b* of the energy by Eq. 8; NaN if it is undetermined.
+
+        Raises:
+            RuntimeError: nothing was measured, or the method is not "mdp-dj".
+        """
+        means = self._means().mean(axis=1)
+        if self._about["method"] != "mdp-dj":
+            raise RuntimeError('b* is measured by method "mdp-dj" only')
+        half_jump = 0.5 * means[_JUMP]
+        return float(
+            (means[_WASTE_SQUARED] - means[_WASTE] ** 2) / half_jump if half_jump else math.nan
+        )
+
+    def energy_optimal(self, b: float | None = None) -> Estimate:
+        """Energy (1 - b) <E>_MC + b <E>_WRMC in kelvin (Eq. 6).
+
+        Args:
+            b: coefficient b; default `b_star`.
+
+        Raises:
+            RuntimeError: nothing was measured, or the method is not "mdp-dj".
+        """
+        means = self._means()
+        b = self.b_star if b is None else b
+        return _estimate((1 - b) * means[_PLAIN] + b * means[_WASTE])
+
+    @property
+    def energy_average(self) -> Estimate:
+        """Mean energy of a system in kelvin, with its standard error over the systems.
+
+        The estimator is that of the method: waste-recycled for "mup" and "mdp", optimal for
+        "mdp-dj", and plain for the others.
+
+        Raises:
+            RuntimeError: nothing was measured.
+        """
+        if self._about["method"] == "mdp-dj":
+            return self.energy_optimal()
+        return (
+            self.energy_waste_recycled if self._about["method"] in MULTIPLE else self.energy_plain
+        )
+
+    @property
+    def profile(self) -> Profile:
+        """Probability and free energy along the chosen direction (Eq. 4).
+
+        Each step adds the moved molecule, with all proposals if there are several.
+
+        Raises:
+            RuntimeError: nothing was measured, or the object was made without `profile`.
+        """
+        p = self._parameters
+        if not p["bins"]:
+            raise RuntimeError("no profile was asked for: give profile=")
+        if self._samples == 0:
+            raise RuntimeError("nothing measured yet: call run")
+        counts = self._engine.snapshot()["profile"].reshape(p["groups"], p["bins"]).astype(float)
+        parts = counts[counts.sum(axis=1) > 0]
+        parts /= parts.sum(axis=1, keepdims=True)
+        mean = counts.sum(axis=0) / counts.sum()
+        error = (
+            parts.std(axis=0, ddof=1) / math.sqrt(len(parts)) if len(parts) > 1 else mean * np.nan
+        )
+        along = [axis for axis in range(3) if p["direction"][axis]]
+        period = p["cell"][along[0]] if sorted(p["direction"]) == [0, 0, 1] else 1.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            free_energy = -self._parameters["temperature"] * np.log(mean / mean.max())
+            free_energy_error = self._parameters["temperature"] * error / mean
+        return Profile(
+            (np.arange(p["bins"]) + 0.5) * (period / p["bins"]),
+            mean, error, free_energy, free_energy_error,
+        )  # fmt: skip
+
+    # ---- open systems and test molecules ---------------------------------------------------------
+
+    @property
+    def loading(self) -> list[Estimate]:
+        """Mean number of molecules of each species in a system."""
+        species = self._parameters["species"]
+        if not self._parameters["exchange"]:
+            return [Estimate(float(s["molecules"]), 0.0) for s in species]
+        means = self._means()
+        return [_estimate(means[_OF_SPECIES + kind]) for kind in range(len(species))]
+
+    @property
+    def loading_mol_per_kg(self) -> list[Estimate]:
+        """Mean loading of each species in mol per kg of framework."""
+        unit = 1000 / self._about["mass"]
+        return [Estimate(n.value * unit, n.error * unit) for n in self.loading]
+
+    @property
+    def loading_from_test_molecules(self) -> list[Estimate]:
+        """Loading beta f V <exp(-U / T)> of each species from the test molecules of
+        `compare_loading`. In equilibrium it agrees with `loading`."""
+        return [_estimate(values) for values in self._compared()[1]]
+
+    def loading_agrees(self, errors: float = 3.0) -> bool | None:
+        """Whether the loading and the loading from test molecules agree.
+
+        Args:
+            errors: maximum difference in standard errors.
+
+        Returns:
+            whether they agree; None if nothing was compared, or if the standard error of the
+            difference is above 3 % of the loading.
+        """
+        try:
+            molecules, tests = self._compared()
+        except RuntimeError:
+            return None
+        agree: bool | None = True
+        for loadings, others in zip(molecules, tests, strict=True):
+            d = _estimate(loadings - others)
+            # For rare molecules the error is at least that of as many independent states.
+            states = self._systems * (self._samples or self._comparison.moments)
+            least = math.sqrt(others.mean() / states)
+            error = math.nan if math.isnan(d.error) else max(least, d.error)
+            if abs(d.value) > errors * error:
+                return False
+            if not error <= _NOISE * loadings.mean():
+                agree = None
+        return agree
+
+    @property
+    def heat_of_adsorption(self) -> Estimate:
+        """Isosteric heat of adsorption in kJ/mol from the fluctuations of an open system of one
+        species.
+
+        It is RT - (<EN> - <E><N>) / (<N^2> - <N>^2); the standard error is that of the jackknife
+        over the systems.
+
+        Raises:
+            RuntimeError: nothing was measured, the system is closed, or has several species.
+        """
+        if not self._parameters["exchange"] or len(self._parameters["species"]) > 1:
+            raise RuntimeError("the heat of adsorption needs an open system of one species")
+        m = self._means()
+        total = m.sum(axis=1)
+
+        def heat(mean: np.ndarray) -> np.ndarray:
+            covariance = mean[_CROSS] - mean[_PLAIN] * mean[_NUMBER]
+            variance = mean[_NUMBER_SQUARED] - mean[_NUMBER] ** 2
+            return (self._parameters["temperature"] - covariance / variance) * GAS_CONSTANT / 1000
+
+        value, n = float(heat(total / self._systems)), self._systems
+        if n == 1:
+            return Estimate(value, math.nan)
+        left_out = heat((total[:, None] - m) / (n - 1))
+        return Estimate(value, float(np.sqrt((n - 1) * left_out.var())))
+
+    def insert_test_molecules(self, insertions: int, species: int = 0) -> Estimate:
+        """Average <exp(-U / T)> over test molecules in the present configurations.
+
+        The excess chemical potential in kelvin is -T ln of this average (B. Widom, J. Chem. Phys.
+        39, 2808 (1963)).
+
+        Args:
+            insertions: number of test molecules in each system, at uniform positions in the box.
+            species: index of the adsorbate.
+
+        Raises:
+            ValueError: insertions is not positive, or there is no such species.
+        """
+        arguments.count("insertions", insertions)
+        sums = self._engine.insert_test_molecules(insertions, species, False)
+        return _estimate(sums.reshape(-1, 2)[:, 0] / insertions)
+
+    def henry(self, insertions: int = 10000, species: int = 0) -> tuple[Estimate, Estimate]:
+        """Henry coefficient in mol/(kg Pa) and heat of adsorption in kJ/mol at infinite dilution.
+
+        Test molecules in the empty framework give K = <exp(-U / T)> V / (k_B T) per mass, and the
+        heat RT - <U exp(-U / T)> / <exp(-U / T)>.
+
+        Args:
+            insertions: number of test molecules for each system.
+            species: index of the adsorbate.
+
+        Raises:
+            ValueError: an error of `insert_test_molecules`.
+        """
+        arguments.count("insertions", insertions)
+        sums = self._engine.insert_test_molecules(insertions, species, True)
+        factors, energies = sums.reshape(-1, 2).T / insertions
+        mass = self._about["mass"] / AVOGADRO * 1e-3  # kg
+        unit = (
+            self._volume * 1e-30 / (BOLTZMANN * self._parameters["temperature"] * AVOGADRO * mass)
+        )
+        coefficient = _estimate(factors * unit)
+        mean = energies.sum() / factors.sum()
+        spread = _estimate((energies - mean * factors) / factors.mean()).error
+        kilojoule = GAS_CONSTANT / 1000
+        return coefficient, Estimate(
+            float(self._parameters["temperature"] - mean) * kilojoule, spread * kilojoule
+        )
+
+
+class Pooled(Averages):
+    """The averages of several runs of similar systems, for example of the ranks of a job.
+
+    Args:
+        runs: `snapshot` of each run. Only seeds and numbers of systems may differ.
+    """
+
+    def __init__(self, runs: Sequence[Run]):
+        parameters, about, _ = runs[0]
+        self._about = about
+        self._parameters = {
+            **parameters,
+            "systems": sum(p["systems"] for p, _, _ in runs),
+            "groups": sum(p["groups"] for p, _, _ in runs),
+        }
+        self._engine = _Gathered([(p["systems"], state) for p, _, state in runs])
+        self._parts = [state.get("compared") for _, _, state in runs]
+
+    def _compared(self) -> np.ndarray:
+        present = [part for part in self._parts if part is not None]
+        if not present:
+            raise RuntimeError("nothing was compared")
+        return np.concatenate(present, axis=2)
+
+
+class _Gathered:
+    """Concatenated snapshots with the interface of an engine. Sums are scaled to the largest number
+    of samples."""
+
+    def __init__(self, snapshots: list[tuple[int, dict[str, Any]]]) -> None:
+        samples = [state["counters"][6] for _, state in snapshots]
+        most = max(samples)
+        present = [pair for pair, n in zip(snapshots, samples, strict=True) if n]
+        sums = [s["sums"].reshape(_SUMS, n) * (most / s["counters"][6]) for n, s in present] or [
+            np.zeros((_SUMS, 0))
+        ]
+        totals = np.sum([s["counters"] for _, s in snapshots], axis=0)
+        self.counters = (*(int(n) for n in totals[:6]), most)
+        self._snapshot = {
+            "counters": self.counters,
+            "sums": np.concatenate(sums, axis=1).ravel(),
+            "profile": np.concatenate([s["profile"] for _, s in snapshots]),
+        }
+
+    def snapshot(self) -> dict[str, Any]:
+        return self._snapshot
+
+
+def _estimate(values: np.ndarray) -> Estimate:
+    """Mean over systems and its standard error."""
+    n = len(values)
+    return Estimate(
+        float(values.mean()), float(values.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
+    )

@@ -1,0 +1,201 @@
+"""Reading of CIF files, with errors or warnings where their contents are ambiguous."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+
+_BOND = 1.25  # times the sum of the covalent radii: closer atoms are bonded
+_OXO = 1.85  # angstrom: the only oxygen of a metal is not water if it is closer
+_MOST_NAMED = 5  # number of sites that a message names
+
+
+def structure_of(text: str, source: str) -> Any:
+    """The only structure with atoms of a CIF file as an object of gemmi, with its symmetry.
+
+    Raises:
+        ValueError: the file cannot be parsed, does not have exactly one block with atoms, or is
+            ambiguous.
+    """
+    import gemmi
+
+    document = _parsed(text, source)
+    try:
+        found = [gemmi.make_small_structure_from_block(block) for block in document]
+    except (ValueError, RuntimeError) as error:  # gemmi raises both
+        raise ValueError(f"{source} is no CIF file: {error}") from None
+    if any(_is_cartesian(block) for block in document):
+        raise ValueError(
+            f"{source} has Cartesian coordinates (_atom_site_Cartn_x): write fractional ones "
+            "(_atom_site_fract_x), relative to the edges of the cell"
+        )
+    structures = [s for s in found if len(s.sites)]
+    if len(structures) != 1:
+        raise ValueError(f"{source} has {len(structures)} blocks with atoms, expected one")
+    structure = structures[0]
+    _check_sites(structure, source)
+    _settle_symmetry(structure, source)
+    _tell_water(structure, source)
+    return structure
+
+
+# ---- text ----------------------------------------------------------------------------------------
+
+
+def _parsed(text: str, source: str) -> Any:
+    """gemmi's document. Some programs write a comma after a quoted string at the end of a line, for
+    example after authors; where gemmi fails because of it, that comma is left out."""
+    import gemmi
+
+    try:
+        return gemmi.cif.read_string(text)
+    except (ValueError, RuntimeError) as error:
+        repaired, lines = _without_commas(text)
+        try:
+            if not lines:
+                raise error
+            document = gemmi.cif.read_string(repaired)
+        except (ValueError, RuntimeError):
+            raise ValueError(f"{source} is no CIF file: {error}") from None
+    numbers = _some([str(n) for n in lines])
+    _warn(f"{source}: a comma after a quoted string is not CIF and was ignored (line {numbers})")
+    return document
+
+
+def _without_commas(text: str) -> tuple[str, list[int]]:
+    """The text without commas between a quoted string and the end of a line, and the numbers of
+    these lines. Text fields between lines with semicolons are left as they are."""
+    lines, changed, in_field = text.splitlines(), [], False
+    for k, line in enumerate(lines):
+        if line.startswith(";"):
+            in_field = not in_field
+        elif not in_field and (found := re.search(r"""(?:^|\s)(['"]).*\1(\s*,)\s*$""", line)):
+            lines[k] = line[: found.start(2)]
+            changed.append(k + 1)
+    return "\n".join(lines) + "\n", changed
+
+
+def _is_cartesian(block: Any) -> bool:
+    cartesian, fractional = (
+        len(block.find_values(f"_atom_site_{kind}_x")) for kind in ("Cartn", "fract")
+    )
+    return cartesian > 0 and fractional == 0
+
+
+# ---- sites ---------------------------------------------------------------------------------------
+
+
+def _check_sites(structure: Any, source: str) -> None:
+    """Refuse missing coordinates and atoms that exclude each other."""
+    unknown = [s.label for s in structure.sites if not np.isfinite(s.fract.tolist()).all()]
+    if unknown:
+        raise ValueError(
+            f"{source}: site {_some(unknown)} has no coordinates ('?' or '.'): give them, or "
+            "delete the site if it is not part of the framework"
+        )
+    disordered = [s for s in structure.sites if s.disorder_group != 0]
+    groups = sorted({s.disorder_group for s in disordered})
+    labels = _some([s.label for s in disordered])
+    if len(groups) > 1 or any(group < 0 for group in groups):
+        raise ValueError(
+            f"{source}: sites of the disorder groups {', '.join(map(str, groups))} exclude each "
+            f"other (site {labels}): keep one group in the file"
+        )
+    if disordered:
+        _warn(f"{source}: disorder group {groups[0]} (site {labels}) is part of the framework here")
+
+
+def _tell_water(structure: Any, source: str) -> None:
+    """Warn of water: oxygen that is bonded to at most one metal and otherwise only to hydrogen."""
+    import gemmi
+
+    radii = [site.element.covalent_r for site in structure.sites]
+    search = gemmi.NeighborSearch(structure, 2 * _BOND * max(radii)).populate()
+    water = []
+    for site in structure.sites:
+        if site.element.name != "O":
+            continue
+        place = structure.cell.orthogonalize(site.fract)
+        bonds = [
+            (search.dist(place, mark.pos), mark.element)
+            for mark in search.find_site_neighbors(site, min_dist=0.1)
+        ]
+        if _is_water(site.element, bonds):
+            water.append(site.label)
+    if water:
+        _warn(
+            f"{source}: site {_some(water)} looks like water, and is part of the framework here: "
+            "delete it from the file if the framework is dry"
+        )
+
+
+def _is_water(oxygen: Any, neighbors: list[tuple[float, Any]]) -> bool:
+    bonded = [
+        (distance, element)
+        for distance, element in neighbors
+        if not element.is_hydrogen and distance < _BOND * (oxygen.covalent_r + element.covalent_r)
+    ]
+    if len(bonded) == 1:
+        distance, element = bonded[0]
+        return element.is_metal and distance > _OXO
+    return not bonded
+
+
+# ---- symmetry ------------------------------------------------------------------------------------
+
+_WANTED = "give its operations (_space_group_symop_operation_xyz)"
+
+
+def _settle_symmetry(structure: Any, source: str) -> None:
+    """Derive the symmetry operations if a file has only the number of its space group, and refuse
+    ambiguous files."""
+    if structure.spacegroup is not None or structure.symops:
+        return
+    for name in (structure.spacegroup_hm, structure.spacegroup_hall):
+        if name.strip(" ?.\"'"):
+            raise ValueError(f"{source}: there is no space group {name!r}: {_WANTED}")
+    number = structure.spacegroup_number
+    if not 1 <= number <= 230:
+        _warn(f"{source} has no symmetry: it is taken to list all of its atoms (P 1)")
+        return
+    structure.spacegroup = _standard_setting(structure, number, source)
+    structure.setup_cell_images()
+    if number > 1:
+        _warn(
+            f"{source} has only the number of its space group, {number}: the operations are those "
+            f"of the standard setting, {structure.spacegroup.xhm()}"
+        )
+
+
+def _standard_setting(structure: Any, number: int, source: str) -> Any:
+    import gemmi
+
+    settings = [g for g in gemmi.spacegroup_table() if g.number == number]
+    if len({g.ext for g in settings} & {"1", "2"}) > 1:
+        raise ValueError(
+            f"{source} has only the number of its space group, {number}, of which there are two "
+            f"choices of the origin: {_WANTED}"
+        )
+    for group in settings:  # rhombohedral groups have hexagonal axes, or those of their own
+        if group.is_reference_setting() or group.ext == "R":
+            if structure.cell.is_compatible_with_spacegroup(group):
+                return group
+    raise ValueError(
+        f"{source} has only the number of its space group, {number}, with whose standard setting "
+        f"the cell does not agree: {_WANTED}"
+    )
+
+
+# ---- messages ------------------------------------------------------------------------------------
+
+
+def _some(names: list[str]) -> str:
+    rest = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=2)

@@ -1,0 +1,108 @@
+"""Equilibration of open systems, whose loading is compared with that from test molecules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from manymove import arguments
+from manymove.adsorption.averages import Averages, Comparison
+from manymove.simulation import Callback, MonteCarlo
+
+_MOMENTS = 100  # comparisons of loading and test molecules in a round of the equilibration
+_ROUNDS = 6  # each is twice as long as the one before, all together 63 times the first
+_AGREEMENT = 2.0  # difference in standard errors below which the equilibration ends
+_LONGEST = 2**62
+_MOST_TESTS = 2**24  # test molecules in one comparison
+
+
+def test_molecules(steps: int) -> int:
+    """Number of test molecules in a comparison: one per step since the last one, which takes a
+    third of the time of the steps."""
+    return min(max(1, steps), _MOST_TESTS)
+
+
+class Equilibration(MonteCarlo, Averages):
+    """The part of `manymove.Adsorption` that equilibrates open systems; not for separate use."""
+
+    counts: np.ndarray
+    _relax_to: Callable[..., None]
+
+    def _forget_comparison(self, **known: Any) -> None:
+        shape = (2, len(self._parameters["species"]), self._parameters["systems"])
+        self._comparison = Comparison(np.zeros(shape), **known)
+
+    def compare_loading(self, insertions: int) -> None:
+        """Compare the present loading with test molecules, for `loading_from_test_molecules`.
+
+        Args:
+            insertions: number of test molecules of each species for each system.
+
+        Raises:
+            ValueError: insertions is not positive, or the systems are closed.
+        """
+        arguments.count("insertions", insertions)
+        p = self._parameters
+        if not p["exchange"]:
+            raise ValueError("the systems are closed: their loading is fixed")
+        self._comparison.sums[0] += self.counts.T
+        for kind, species in enumerate(p["species"]):
+            sums = self._engine.insert_test_molecules(insertions, kind, False)
+            mean = sums.reshape(-1, 2)[:, 0] / insertions
+            self._comparison.sums[1, kind] += species["activity"] * mean
+        self._comparison.moments += 1
+
+    def equilibrate_loading(
+        self, steps: int, callback: Callback = None, *, progress: bool = False
+    ) -> bool | None:
+        """Run open systems until loading and test molecules agree, and forget the averages.
+
+        In equilibrium with the gas <N> = beta f V <exp(-U / T)>, where U is the energy of a test
+        molecule (B. Widom, J. Chem. Phys. 39, 2808 (1963)). Each round
+        of the equilibration is twice as long as the one before, until both sides agree over a whole
+        round within two standard errors, and the standard error is below 3 % of the loading. There
+        are at most six rounds. After an interruption the next call continues.
+
+        Args:
+            steps: number of steps of every system in the first round, at least 1.
+            callback, progress: as in `equilibrate`.
+
+        Returns:
+            whether they agree; None if the errors are too large to decide.
+
+        Raises:
+            TypeError, ValueError: steps is not a positive integer, or the systems are closed.
+            KeyboardInterrupt: Ctrl-C; the state is that after a whole step.
+        """
+        if self._comparison.round is None:
+            first = arguments.count("steps", steps, most=_LONGEST)
+            if not self._parameters["exchange"]:
+                raise ValueError("the systems are closed: their loading is fixed")
+            self._engine.reset_averages()
+            self._forget_comparison(first=first, round=0, began=self.timestep)
+        while True:
+            now = self._comparison
+            length = now.first << now.round
+            with self._watched(
+                "steps", now.began + length - self.timestep, callback, progress
+            ) as w:
+                while now.moments < _MOMENTS:
+                    self._relax_to(now.began + length * (now.moments + 1) // _MOMENTS, w)
+                    self.compare_loading(test_molecules(length // _MOMENTS))
+            agree = self.loading_agrees(_AGREEMENT)
+            if agree or now.round + 1 == _ROUNDS or self._systems == 1:
+                self._forget_comparison(first=now.first)
+                return agree
+            self._forget_comparison(first=now.first, round=now.round + 1, began=self.timestep)
+
+    @property
+    def first_round(self) -> int:
+        """Number of steps in the first round of `equilibrate_loading`; 0 if it was not called."""
+        return self._comparison.first
+
+    @property
+    def comparisons(self) -> int:
+        """Number of calls of `compare_loading` since the averages were reset."""
+        return self._comparison.moments

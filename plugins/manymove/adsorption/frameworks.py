@@ -1,0 +1,201 @@
+"""Rigid crystalline frameworks, from CIF files."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import numpy as np
+
+from manymove.adsorption.cif import structure_of
+
+SHIPPED = ("MFI", "LTA")  # in data/, with their citations
+_CLOSEST = 0.5  # angstrom: atoms closer than this are one atom twice
+
+
+@dataclass(frozen=True)
+class Framework:
+    """The atoms of a rigid framework in a unit cell with right angles.
+
+    Attributes:
+        name: name of the structure.
+        cell: edges (a, b, c) of the unit cell in angstrom.
+        fractional: fractional coordinates of all atoms of the unit cell, float64 (M, 3).
+        elements: symbol of the element of each atom, (M,).
+        mass: mass of the unit cell in atomic mass units.
+
+    Raises:
+        ValueError: there are no atoms, a shape is wrong, a coordinate is not finite, or two atoms
+            overlap.
+    """
+
+    name: str
+    cell: tuple[float, float, float]
+    fractional: np.ndarray
+    elements: tuple[str, ...]
+    mass: float
+
+    def __post_init__(self) -> None:
+        if len(self.fractional) == 0:
+            raise ValueError(f"framework {self.name} has no atoms")
+        if self.fractional.shape != (len(self.elements), 3):
+            raise ValueError(
+                f"framework {self.name}: fractional has shape {self.fractional.shape}, "
+                f"not ({len(self.elements)}, 3)"
+            )
+        if not np.isfinite(self.fractional).all():
+            raise ValueError(f"framework {self.name}: a coordinate is not finite")
+        i, j, distance = _closest(self.fractional, self.cell)
+        if distance < _CLOSEST:
+            raise ValueError(
+                f"framework {self.name}: atoms {i} ({self.elements[i]}) and {j} "
+                f"({self.elements[j]}) overlap, {distance:.3g} angstrom apart"
+            )
+
+    @property
+    def formula(self) -> str:
+        """Numbers of atoms of the unit cell, such as "O192 Si96"."""
+        return " ".join(f"{e}{n}" for e, n in sorted(Counter(self.elements).items()))
+
+    def cells_for(self, cutoff: float) -> tuple[int, int, int]:
+        """Smallest numbers of unit cells along each axis for which the box is at least twice as
+        wide as the cutoff (in angstrom)."""
+        return tuple(max(1, math.ceil(2 * cutoff / edge - 1e-9)) for edge in self.cell)
+
+
+def _closest(fractional: np.ndarray, cell: tuple[float, float, float]) -> tuple[int, int, float]:
+    """The closest pair of atoms (i, j) and their distance, with nearest images."""
+    best = (0, 0, math.inf)
+    for i in range(len(fractional) - 1):
+        d = fractional[i + 1 :] - fractional[i]
+        d = (d - np.rint(d)) * np.array(cell)
+        squares = (d**2).sum(axis=1)
+        j = int(squares.argmin())
+        if squares[j] < best[2] ** 2:
+            best = (i, i + 1 + j, math.sqrt(float(squares[j])))
+    return best
+
+
+def read_framework(source: str | os.PathLike[str]) -> Framework:
+    """Read a framework from a CIF file, or one of the frameworks of the package.
+
+    A unit cell without right angles is replaced by the smallest cell of the same crystal with right
+    angles if that has at most eight unit cells. Such a cell exists for all hexagonal lattices and
+    for primitive cells of centered lattices, but for few monoclinic and triclinic lattices.
+
+    Args:
+        source: "MFI", "LTA", or the path of a CIF file.
+
+    Returns:
+        the framework.
+
+    Raises:
+        ImportError: gemmi is not installed.
+        OSError: the file cannot be read.
+        ValueError: the file cannot be parsed, has no atoms or several blocks with atoms, its sites
+            are partially occupied, overlap, exclude each other or have no fractional coordinates,
+            its symmetry would have to be guessed, or no cell with right angles is found.
+
+    Warns:
+        UserWarning: the file contains water or a disorder group, its symmetry operations follow
+            from the number of the space group only, or it has an error in the syntax. It may
+            therefore not describe the intended framework.
+    """
+    try:
+        import gemmi  # noqa: F401
+    except ImportError as error:
+        raise ImportError("CIF files need gemmi: pip install 'manymove[adsorption]'") from error
+
+    if str(source) in SHIPPED:
+        with as_file(files("manymove").joinpath(f"data/{source}.cif")) as path:
+            text, name = path.read_text(), str(source)
+    else:
+        path = Path(source)
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"no framework {source}: expected {', '.join(SHIPPED)} or the path of a CIF file"
+            )
+        text, name = path.read_text(errors="replace"), path.stem
+    return _from_structure(name, structure_of(text, str(source)))
+
+
+def _from_structure(name: str, structure: object) -> Framework:
+    cell = structure.cell
+    if not all(edge > 1 for edge in (cell.a, cell.b, cell.c)):
+        raise ValueError(f"framework {name} has no unit cell")
+    lattice = np.array(cell.orth.mat.tolist()).T  # rows: the edges
+    wider = _right_angled(lattice)
+    if wider is None:
+        raise ValueError(
+            f"framework {name} has cell angles {cell.alpha:g}, {cell.beta:g}, {cell.gamma:g}, and "
+            "no cell of up to eight unit cells has right angles; others are not possible"
+        )
+    for site in structure.sites:
+        if site.occ < 1 - 1e-6:
+            raise ValueError(
+                f"framework {name}: site {site.label} is occupied by {site.occ:g}; choose which "
+                "atoms are there"
+            )
+        if site.element.name == "X":
+            raise ValueError(f"framework {name}: site {site.label} is of no known element")
+    sites = structure.get_all_unit_cell_sites()
+    fractional = np.array([site.fract.tolist() for site in sites]).reshape(-1, 3) % 1.0
+    copies = round(abs(np.linalg.det(wider)))
+    return Framework(
+        name=name,
+        cell=tuple(float(np.linalg.norm(edge)) for edge in wider @ lattice),
+        fractional=_in_wider_cell(fractional, wider),
+        elements=tuple(site.element.name for site in sites for _ in range(copies)),
+        mass=copies * sum(site.element.weight for site in sites),
+    )
+
+
+_FARTHEST = 3  # unit cells along each edge
+_MOST_CELLS = 8
+_SKEW = 2e-5  # cosine of an angle that counts as right
+
+
+def _right_angled(lattice: np.ndarray) -> np.ndarray | None:
+    """Edges (rows) of the smallest cell with right angles, in units of the edges of the lattice;
+    None if there is no such cell."""
+    unit = np.eye(3, dtype=int)
+    if _orthogonal(*lattice):
+        return unit
+    n = np.arange(-_FARTHEST, _FARTHEST + 1)
+    steps = np.stack(np.meshgrid(n, n, n, indexing="ij"), axis=-1).reshape(-1, 3)
+    steps = steps[len(steps) // 2 + 1 :]  # one of each n and -n
+    vectors = steps @ lattice
+    order = np.argsort(np.linalg.norm(vectors, axis=1), kind="stable")
+    steps, vectors = steps[order], vectors[order]
+    units = vectors / np.linalg.norm(vectors, axis=1)[:, None]
+    right = np.abs(units @ units.T) < _SKEW
+    best, cells = None, _MOST_CELLS + 0.5
+    for i, j in zip(*np.nonzero(np.triu(right)), strict=True):
+        for k in np.nonzero(right[i] & right[j])[0]:
+            edges = steps[[i, j, k]]
+            volume = abs(np.linalg.det(edges))
+            if 0.5 < volume < cells - 0.5:
+                best, cells = edges, volume
+            break  # the others are longer
+    return best
+
+
+def _orthogonal(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> bool:
+    return all(
+        abs(x @ y) < _SKEW * np.linalg.norm(x) * np.linalg.norm(y)
+        for x, y in ((a, b), (b, c), (c, a))
+    )
+
+
+def _in_wider_cell(fractional: np.ndarray, wider: np.ndarray) -> np.ndarray:
+    """Fractional coordinates of all copies of the atoms in the larger cell, atom by atom."""
+    inverse = np.linalg.inv(wider)
+    reach = np.abs(wider).sum(axis=0)
+    n = [np.arange(-r, r + 1) for r in reach]
+    shifts = np.stack(np.meshgrid(*n, indexing="ij"), axis=-1).reshape(-1, 3) @ inverse
+    shifts = shifts[((shifts > -1e-9) & (shifts < 1 - 1e-9)).all(axis=1)]
+    return ((fractional @ inverse)[:, None] + shifts).reshape(-1, 3) % 1.0

@@ -1,0 +1,91 @@
+"""Conversion and validation of the arguments of `manymove.Adsorption`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from manymove import arguments
+from manymove.adsorption.adsorbates import BOLTZMANN, Adsorbate
+
+METHODS = ("metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj")
+OPEN_METHODS = ("metropolis", "plj")  # those with insertions and deletions
+SPACING = {"linear": 0.08, "cubic": 0.2}  # angstrom
+BARRIER = 20  # kT: pockets behind higher barriers are blocked, no molecule starts higher
+
+
+def known_method(method: str) -> str:
+    """Return the method; raise ValueError if it is unknown."""
+    if method not in METHODS:
+        raise ValueError(f'unknown method "{method}": expected one of {", ".join(METHODS)}')
+    return method
+
+
+def barrier_of(barrier: float | str | None, temperature: float) -> float | None:
+    """The barrier in kelvin; "auto" is 20 T."""
+    return BARRIER * temperature if barrier == "auto" else barrier
+
+
+def grid_points(
+    cell: tuple[float, float, float], spacing: float | Sequence[float] | None, interpolation: str
+) -> tuple[int, ...]:
+    """Points of the grid along each edge of the unit cell."""
+    wanted = SPACING[interpolation] if spacing is None else spacing
+    spacings = list(wanted) if isinstance(wanted, Sequence) else 3 * [wanted]
+    if len(spacings) != 3 or not all(0 < h < math.inf for h in spacings):
+        raise ValueError(f"grid_spacing must be positive and finite, got {spacing}")
+    if not all(edge / h < 2**31 for edge, h in zip(cell, spacings, strict=True)):
+        raise ValueError(f"grid_spacing {spacing} makes more than 2^31 points")
+    return tuple(max(4, math.ceil(edge / h - 1e-9)) for edge, h in zip(cell, spacings, strict=True))
+
+
+def as_list(value: Any, species: Sequence[Adsorbate], name: str) -> list[Any]:
+    """One value for each species; a single value stands for a list of one."""
+    values = list(value) if isinstance(value, (Sequence, np.ndarray)) else [value]
+    if not species:
+        raise ValueError("there must be at least one adsorbate")
+    if len(values) != len(species):
+        raise ValueError(f"{name} needs one number for each of {len(species)} adsorbates")
+    return values
+
+
+def per_species(name: str, value: Any, species: Sequence[Adsorbate]) -> list[int]:
+    """A number of molecules for each species."""
+    values = as_list(value, species, name)
+    for number in values:
+        if arguments.integer(name, number) >= 2**31:
+            raise ValueError(f"{name} must be below 2**31, got {number}")
+    return [int(number) for number in values]
+
+
+def fugacities_of(value: Any, species: Sequence[Adsorbate]) -> list[float]:
+    """The fugacity of each species in bar."""
+    fugacities = [float(f) for f in as_list(value, species, "fugacity")]
+    if any(not 0 < f < math.inf for f in fugacities):
+        raise ValueError(f"fugacity must be positive and finite, got {value}")
+    return fugacities
+
+
+def activity_of(fugacity: float, volume: float, temperature: float) -> float:
+    """beta f V, the mean number of molecules of an ideal gas, from bar, angstrom^3 and kelvin."""
+    return fugacity * 1e5 * volume * 1e-30 / (BOLTZMANN * temperature)
+
+
+def direction_of(profile: str | tuple[int, int, int] | None) -> tuple[int, int, int]:
+    """Miller indices of the direction of a profile."""
+    if profile is None:
+        return (0, 0, 1)
+    if isinstance(profile, str):
+        if profile not in ("x", "y", "z"):
+            raise ValueError(f'profile must be "x", "y", "z" or Miller indices, got "{profile}"')
+        return tuple(int(axis == profile) for axis in ("x", "y", "z"))
+    indices = tuple(profile)
+    if len(indices) != 3 or not all(isinstance(i, Integral) and abs(i) < 100 for i in indices):
+        raise ValueError(f"profile must be three Miller indices below 100, got {profile}")
+    if not any(indices):
+        raise ValueError("profile must not be (0, 0, 0)")
+    return tuple(int(i) for i in indices)

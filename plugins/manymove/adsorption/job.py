@@ -1,0 +1,354 @@
+"""The job behind `manymove adsorption`: systems over ranks, pooled and written out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manymove.adsorption.averages import MULTIPLE, Pooled
+from manymove.adsorption.input import OPEN_METHODS
+from manymove.adsorption.replica import Replica, Result, Settings
+from manymove.analysis import pressure
+from manymove.analysis.autocorrelation import relaxation_time
+from manymove.analysis.notation import with_error
+from manymove.jobs import figures, replica, report
+from manymove.jobs.report import number
+from manymove.jobs.world import World
+
+
+def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
+    """Run this rank's systems; rank 0 writes summary.json, tables and pictures.
+
+    Returns:
+        the summary (of all ranks, on every rank), and whether all steps were made.
+
+    Raises:
+        ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
+    """
+    results = replica.on_all_ranks(settings, world, lambda: _share(settings, world))
+    summary = summarize(settings, results, world.size)
+    if world.rank == 0:
+        write_outputs(settings, results, summary)
+    return summary, summary["complete"]
+
+
+def _share(settings: Settings, world: World) -> list[Result]:
+    """Run the parts of this rank."""
+    count = _number_of_parts(settings, world)
+    mine = world.share(range(count))
+    systems = sum(settings.systems_of(index, count) for index in mine)
+    return replica.run_share(
+        settings,
+        world,
+        mine,
+        lambda *where: Replica(count, world.rank, *where),
+        f"{settings.framework}, {settings.method}",
+        (settings.equilibrate + settings.steps) * systems * settings.states_per_step,
+        at_once=1,
+    )
+
+
+def _number_of_parts(settings: Settings, world: World) -> int:
+    """Number of parts of the systems: the number of ranks, or that of the checkpoints."""
+    if settings.resume:
+        # Includes the predecessors of damaged ones.
+        found = settings.output.glob("checkpoint-*.state*")
+        parts = {int(path.name.split(".")[0].partition("-")[2]) for path in found}
+        return len(parts) or world.size
+    if settings.start is not None:
+        return len(list(settings.start.glob("checkpoint-*.state")))
+    if settings.systems < world.size:
+        raise ValueError(f"--systems is {settings.systems}, fewer than the {world.size} ranks")
+    return world.size
+
+
+def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str, Any]:
+    """The content of summary.json."""
+    first = results[0]
+    pooled = Pooled([r.run for r in results])
+    seconds = max(sum(r.seconds for r in results if r.rank == rank) for rank in range(ranks))
+    states = sum(r.session_moves for r in results)
+    measured = any(r.samples for r in results)
+    multiple = settings.method in MULTIPLE
+    summary: dict[str, Any] = {
+        name: None
+        for name in ("energy_K", "energy_error_K", "energy_mc_K", "energy_mc_error_K", "b_star")
+    }
+    if measured:
+        summary["energy_K"] = pooled.energy_average.value
+        summary["energy_error_K"] = number(pooled.energy_average.error)
+        summary["energy_mc_K"] = pooled.energy_plain.value
+        summary["energy_mc_error_K"] = number(pooled.energy_plain.error)
+        if multiple:
+            waste = pooled.energy_waste_recycled
+            summary["energy_wrmc_K"] = waste.value
+            summary["energy_wrmc_error_K"] = number(waste.error)
+        if settings.method == "mdp-dj":
+            summary["b_star"] = number(pooled.b_star)
+        if settings.pressure is not None:
+            summary |= _open_results(pooled, results)
+    return {
+        **_equilibration(settings, results, pooled),
+        **summary,
+        "framework": settings.framework,
+        "adsorbates": [b.name for b in settings.adsorbates],
+        "N": sum(r.N for r in results),
+        "molecules": list(settings.molecules),
+        "temperature_K": settings.options["temperature"],
+        "pressure_bar": settings.pressure,
+        "fugacity_bar": settings.fugacity,
+        "box_angstrom": list(first.box),
+        "method": settings.method,
+        "proposals": first.proposals,
+        "systems": settings.systems,
+        "steps": min(r.samples for r in results),
+        "equilibration_steps": min(r.steps - r.samples for r in results),
+        "exchange_acceptance": number(first.exchange_acceptance),
+        "max_displacement_angstrom": first.max_displacement,
+        "trial_states": sum(r.trial_states for r in results),
+        "trial_states_per_second": states / seconds if seconds else None,
+        "steps_per_second": states / seconds / (first.proposals - 1) if seconds else None,
+        "grid_points": list(first.grid["points"]),
+        "grid_bytes": first.grid["bytes"],
+        "grid_error": number(first.grid_error[0]),
+        "grid_error_K_per_molecule": number(first.grid_error[1]),
+        "blocked_share": first.grid["blocked"],
+        "molecules_on_hills": sum(r.on_hills for r in results),
+        "energy_drift_K": max(r.energy_drift for r in results),
+        **replica.of_all(settings, results, ranks),
+    }
+
+
+def _equilibration(settings: Settings, results: list[Result], pooled: Pooled) -> dict[str, Any]:
+    """The entries `equilibrated`, `relaxation_time` and `warnings`. They follow from the energy
+    and, for open systems, from the loading, which is compared with that from test molecules. The
+    equilibration of open systems lasts until these agree. Its steps count as well, because errors
+    are computed over independent systems."""
+    is_open = settings.pressure is not None
+    energies = _energy_records(results)
+    drift = pressure.drift([energies[:, 1]]) if len(energies) else (math.nan, math.nan)
+    every = float(energies[0, 0]) if len(energies) else 1.0
+    found = report.equilibration(
+        min(r.steps if is_open else r.samples for r in results),
+        "steps",
+        {"the energy": relaxation_time([energies[:, 1]], every)},
+        [("the energy", *map(number, drift), " K")],
+        None,
+    )
+    if is_open:
+        agrees = pooled.loading_agrees()
+        if agrees is not True:
+            unknown = _TOO_NOISY if any(r.comparisons for r in results) else _NOTHING_YET
+            found["warnings"].append(unknown if agrees is None else _DISAGREES)
+        states = (found["equilibrated"], agrees)
+        found["equilibrated"] = False if False in states else None if None in states else True
+    return found
+
+
+_DISAGREES = (
+    "not equilibrated: the loading differs from that by test molecules by more than three standard "
+    "errors: raise --equilibrate"
+)
+_NOTHING_YET = "loading not compared: the run ended before the first insertion of test molecules"
+_TOO_NOISY = (
+    "loading not compared: the error of the comparison with test molecules is above 3 % of the "
+    "loading: raise --systems or --steps"
+)
+
+
+def _open_results(pooled: Pooled, results: list[Result]) -> dict[str, Any]:
+    summary: dict[str, Any] = {
+        "loading_molecules": [n.value for n in pooled.loading],
+        "loading_error_molecules": [number(n.error) for n in pooled.loading],
+        "loading_mol_per_kg": [n.value for n in pooled.loading_mol_per_kg],
+        "loading_error_mol_per_kg": [number(n.error) for n in pooled.loading_mol_per_kg],
+    }
+    if any(r.comparisons for r in results):
+        tests = pooled.loading_from_test_molecules
+        summary |= {
+            "test_molecules_loading": [n.value for n in tests],
+            "test_molecules_loading_error": [number(n.error) for n in tests],
+        }
+    if len(pooled.loading) == 1:
+        heat = pooled.heat_of_adsorption
+        summary["heat_of_adsorption_kJ_per_mol"] = number(heat.value)
+        summary["heat_of_adsorption_error_kJ_per_mol"] = number(heat.error)
+    return summary
+
+
+def _energy_records(results: list[Result]) -> np.ndarray:
+    """Steps, plain and waste-recycled mean energy of all systems for each record, (K, 3)."""
+    shortest = min(len(r.records) for r in results)
+    weights = [r.run[0]["systems"] for r in results]
+    rows = np.average([r.records[:shortest] for r in results], axis=0, weights=weights)
+    differences = np.diff(np.vstack((np.zeros((1, 3)), rows)), axis=0)
+    return np.column_stack((rows[:, 0], differences[:, 1:] / differences[:, :1]))
+
+
+def write_outputs(settings: Settings, results: list[Result], summary: dict[str, Any]) -> None:
+    """Write summary.json, the energy, the profile, and, for a complete run, the pictures."""
+    output, records = settings.output, _energy_records(results)
+    report.write_json(output / "summary.json", summary)
+    if not len(records):
+        return
+    header = "steps,energy_mc_K,energy_wrmc_K"
+    report.write_csv(output / "energy.csv", header, records, ["%d", "%.6f", "%.6f"])
+    pooled = Pooled([r.run for r in results])
+    profile = pooled.profile if settings.options["profile"] else None
+    if profile is not None:
+        columns = [getattr(profile, name) for name in profile.__dataclass_fields__]
+        header = "position,P,P_error,F_K,F_error_K"
+        report.write_csv(output / "profile.csv", header, np.column_stack(columns), "%.8g")
+    if summary["complete"]:
+        with figures.pictures(settings.quiet):
+            from manymove.adsorption import plots
+
+            plots.energy(output / "energy.png", records, summary)
+            if profile is not None:
+                plots.profile(output / "profile.png", profile, settings.options["temperature"])
+
+
+def run_isotherm(
+    settings: Settings, pressures: Sequence[float], world: World
+) -> tuple[dict[str, Any], bool]:
+    """Run the pressures (bar) one after the other, each in its folder, and plot the loading.
+
+    Every point starts with the molecules with which the previous point ended.
+
+    Returns:
+        the summary, and whether all ran to their end.
+
+    Raises:
+        ValueError: a pressure is not positive, or the method has no insertions.
+    """
+    if any(not 0 < p < math.inf for p in pressures):
+        raise ValueError(f"--isotherm is {list(pressures)}; pressures must be positive (bar)")
+    if settings.method not in OPEN_METHODS:
+        raise ValueError(
+            f"--method is {settings.method}; --isotherm needs insertions, which "
+            f"{' and '.join(OPEN_METHODS)} have (plj is the default)"
+        )
+    points: list[Settings] = []
+    for p in pressures:
+        output = settings.output / f"pressure_{p:g}"
+        # A point that an interrupted isotherm has not reached starts where the previous one ended.
+        resume = settings.resume and (not points or _begun(output))
+        start = points[-1].output if points and not resume else None
+        points.append(replace(settings, pressure=p, output=output, resume=resume, start=start))
+    replica.claim(settings, world)
+    runs, complete = replica.run_in_turn(run, points, world)
+    summary = {
+        "framework": settings.framework,
+        "adsorbates": [b.name for b in settings.adsorbates],
+        "complete": complete,
+        "N": [r["N"] for r in runs],
+        "pressure_bar": [r["pressure_bar"] for r in runs],
+        "loading_mol_per_kg": [r.get("loading_mol_per_kg") for r in runs],
+        "loading_error_mol_per_kg": [r.get("loading_error_mol_per_kg") for r in runs],
+        "equilibrated": [r["equilibrated"] for r in runs],
+        "status": [report.status(r) for r in runs],
+        "runs": runs,
+        **report.made_by(),
+    }
+    if world.rank == 0:
+        report.write_json(settings.output / "summary.json", summary)
+        _write_isotherm(settings.output / "isotherm.csv", runs)
+        if complete:
+            with figures.pictures(settings.quiet):
+                from manymove.adsorption import plots
+
+                plots.isotherm(settings.output / "isotherm.png", summary)
+    return summary, complete
+
+
+def _begun(output: Path) -> bool:
+    """Whether a point of an isotherm has a checkpoint."""
+    return any(output.glob("checkpoint-*.state"))
+
+
+def _rows(runs: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
+    """Rows of isotherm.csv for each pressure and species; missing numbers are NaN."""
+    for r in runs:
+        for kind, name in enumerate(r["adsorbates"]):
+            values = [r[key][kind] if key in r else None for key in _OF_SPECIES]
+            numbers = [math.nan if value is None else value for value in values]
+            yield [r["pressure_bar"], r["fugacity_bar"][kind], name, *numbers, report.status(r)]
+
+
+_OF_SPECIES = (
+    "loading_molecules", "loading_error_molecules", "test_molecules_loading",
+    "test_molecules_loading_error", "loading_mol_per_kg", "loading_error_mol_per_kg",
+)  # fmt: skip
+
+
+def _write_isotherm(path: Path, runs: Sequence[dict[str, Any]]) -> None:
+    names = ("pressure_bar", "fugacity_bar", "adsorbate", *_OF_SPECIES, "status")
+    lines = [",".join(names)]
+    for row in _rows(runs):
+        lines.append(",".join(word if isinstance(word, str) else f"{word:.8g}" for word in row))
+    path.write_text("\n".join(lines) + "\n")
+
+
+def isotherm_table(summary: dict[str, Any]) -> str:
+    """The lines printed after `--isotherm`."""
+    head = ("pressure (bar)", "fugacity (bar)", "molecules", "by test molecules",
+            "loading (mol/kg)")  # fmt: skip
+    several = len(summary["adsorbates"]) > 1
+    table = [(*head, *["adsorbate"] * several, "status")]
+    for p, f, name, n, n_error, t, t_error, q, q_error, status in _rows(summary["runs"]):
+        pairs = ((n, n_error), (t, t_error), (q, q_error))
+        numbers = [with_error(*pair) for pair in pairs]
+        table.append((f"{p:g}", f"{f:.5g}", *numbers, *[name] * several, status))
+    widths = [max(map(len, column)) + 2 for column in zip(*table, strict=True)]
+    lines = [
+        "".join(f"{word:{w}}" for word, w in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
+    lines += report.warning_lines((f"{r['pressure_bar']:g} bar", r) for r in summary["runs"])
+    return "\n".join(lines)
+
+
+def table(summary: dict[str, Any]) -> str:
+    """The lines that the command prints at the end."""
+    s = summary
+
+    def energy(name: str) -> str:
+        return with_error(s[f"{name}_K"], s[f"{name}_error_K"])
+
+    what = ", ".join(f"{n} {name}" for n, name in zip(s["molecules"], s["adsorbates"], strict=True))
+    rows = [("systems", f"{s['systems']:,} with {what} in {s['framework']}")]
+    if s["energy_K"] is not None:
+        rows.append(("energy", f"{energy('energy')} K ({s['method']})"))
+        if "energy_wrmc_K" in s:
+            both = f"{energy('energy_mc')} K, {energy('energy_wrmc')} K"
+            rows.append(("plain / recycled", both))
+        if s["b_star"] is not None:
+            rows.append(("b*", f"{s['b_star']:.2f}"))
+    rows += report.warning_rows(s)
+    done = f"{s['steps']:,} after {s['equilibration_steps']:,}{report.stopped(s)}"
+    rows.append(("steps", done))
+    if s["acceptance"] is not None:
+        step = s["max_displacement_angstrom"]
+        rows.append(
+            ("acceptance", f"{s['acceptance']:.2%}, displacement up to {step:.3g} angstrom")
+        )
+    rows.append(
+        ("speed", f"{s['steps_per_second'] or 0:.4g} steps/s of all systems, {s['seconds']:.1f} s")
+    )
+    rows.append(("device", f"{s['device']} ({s['device_name']})"))
+    if s["grid_error"] is not None:
+        rows.append(
+            (
+                "grid",
+                f"{s['grid_error']:+.3%} of the framework energy, "
+                f"{s['grid_error_K_per_molecule']:.2g} K per molecule",
+            )
+        )
+    if s["molecules_on_hills"]:
+        rows.append(("on hills", f"{s['molecules_on_hills']} molecules: equilibrate longer"))
+    return report.lines(rows)

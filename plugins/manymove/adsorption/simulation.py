@@ -1,0 +1,590 @@
+"""Waste-recycling Monte Carlo of adsorbates in rigid frameworks.
+
+Method: J. Kim, J. M. Rodgers, M. Athènes, B. Smit, "Molecular Monte Carlo simulations using
+graphics processing units: To waste recycle or not?", J. Chem. Theory Comput. 7, 3208 (2011).
+Sections and equations below are that paper's; docs/theory/adsorption.md has the proofs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from manymove import _core, arguments, checkpoint
+from manymove.adsorption.adsorbates import METHANE, Adsorbate, mixed_laws
+from manymove.adsorption.averages import DRIFT, MULTIPLE
+from manymove.adsorption.equilibration import Equilibration
+from manymove.adsorption.frameworks import Framework, read_framework
+from manymove.adsorption.input import (
+    BARRIER,
+    OPEN_METHODS,
+    SPACING,
+    activity_of,
+    barrier_of,
+    direction_of,
+    fugacities_of,
+    grid_points,
+    known_method,
+    per_species,
+)
+from manymove.checkpoint import PathLike
+from manymove.simulation import Callback, counter, of_engine, parameter
+
+_ARRAYS = {
+    "sites": np.uint32,
+    "counts": np.int32,
+    "energies": np.float64,
+    "sums": np.float64,
+    "profile": np.uint64,
+}
+_TUNE = 256  # steps between two adaptations of the displacement
+_GROUPS = 128  # maximum number of groups of systems with separate profiles
+
+
+class Adsorption(Equilibration):
+    """Adsorbed molecules in a rigid framework: many independent systems at once.
+
+    A *step* tries to move one molecule of every system. The trajectory is a function of the input
+    and the seed, the same on every CPU and GPU. Lengths are in angstrom and energies in kelvin.
+
+    Methods (section 4):
+
+    - "metropolis": one proposal per step, simple loops on one core per system; this is the
+      reference implementation (CPU only).
+    - "pmc": one proposal per step, a GPU thread or a SIMD lane per system.
+    - "plj": one proposal per step, a warp or 32 lanes share the pair sum of a system.
+    - "mup": multiple proposals, uniform in the box (section 4.3).
+    - "mdp": multiple proposals along two random walks (section 4.4).
+    - "mdp-dj": as "mdp" with the optimal estimator of Delmas and Jourdain (Eqs. 6 to 8).
+
+    Args:
+        framework: "MFI", "LTA", the path of a CIF file, or a `Framework`.
+        molecules: number of molecules of each species in a system, one number per species. With a
+            fugacity these are the initial numbers.
+        adsorbates: species of the molecules, one to four.
+        cross: {(name, name): (epsilon, sigma)} for pairs of species, in kelvin and angstrom. Other
+            pairs follow the Lorentz-Berthelot rules.
+        temperature: temperature in kelvin.
+        cutoff: cutoff radius in angstrom, where potentials are shifted to zero (Eq. 1).
+        cells: number of unit cells along each axis; default the fewest that make the box twice as
+            wide as the cutoff.
+        method: method of the steps (see above).
+        proposals: number of states per step, N_prop, including the old state; a power of two from
+            32 to 512. Default 64.
+        systems: number of independent systems. Default 1024, and 16384 for "pmc";
+            `filling_systems` of `manymove.adsorption.occupancy` returns the number that fills a
+            device.
+        max_displacement: maximum trial displacement along each axis in angstrom. Default 0.65,
+            which `equilibrate` adapts for methods with one proposal unless a value is given.
+        interpolation: interpolation on the grid of framework energies: "cubic" (default; a tricubic
+            spline of asinh(E / 8000 K)), or "linear" as in the paper, which needs a far finer grid.
+        grid_spacing: maximum spacing of the grid in angstrom; one number, or one for each axis
+            (default 0.2 for cubic and 0.08 for linear).
+        precision: "mixed" (float32 energies, float64 sums) or "double".
+        barrier: energy barrier in kelvin. Regions that molecules can leave only over higher
+            framework energies are blocked for all methods, and molecules start below the barrier.
+            Default 20 T; with None no region is blocked.
+        profile: direction of the profile of the probability P: "x", "y", "z" or Miller indices
+            (h, k, l). Default no profile.
+        bins: number of bins of the profile in one unit cell (a period).
+        fugacity: fugacity of a gas in bar, one number per species, with which the systems exchange
+            molecules (methods "metropolis" and "plj"). Default None: the number of molecules is
+            fixed.
+        exchange: share of insertions and deletions among the steps of an open system.
+        capacity: initial number of molecules for which an open system has memory, one number per
+            species (default: an estimate from the volume of the pores). It grows when a system
+            needs more, and does not influence the trajectory.
+        positions: initial positions in angstrom, float64 (systems, molecules, 3), species by
+            species, in [0, L). Default random positions.
+        seed: seed of the random number generator, an integer in [0, 2**64).
+        device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
+        threads: number of threads of the CPU engine; default all cores.
+
+    Raises:
+        ValueError: an argument is bad, or a molecule of `positions` is in a blocked pocket or at an
+            energy above the barrier.
+        ImportError: gemmi, which reads CIF files, is not installed.
+        OSError: a CIF file cannot be read.
+        MemoryError: the grid or the systems do not fit into memory.
+        RuntimeError: there are too many molecules to find positions for all. All averages raise it
+            as well if nothing has been measured or compared.
+
+    An object must not be used by several threads at the same time; different objects may be.
+    """
+
+    _KIND = "adsorption"
+    _COUNTER = "steps"
+
+    def __init__(
+        self,
+        framework: str | os.PathLike[str] | Framework,
+        molecules: int | Sequence[int],
+        *,
+        adsorbates: Adsorbate | Sequence[Adsorbate] = METHANE,
+        cross: Mapping[tuple[str, str], tuple[float, float]] | None = None,
+        temperature: float = 300.0,
+        cutoff: float = 12.0,
+        cells: tuple[int, int, int] | None = None,
+        method: str = "mdp",
+        proposals: int | None = None,
+        systems: int | None = None,
+        max_displacement: float | None = None,
+        interpolation: str = "cubic",
+        grid_spacing: float | Sequence[float] | None = None,
+        precision: str = "mixed",
+        barrier: float | str | None = "auto",
+        profile: str | tuple[int, int, int] | None = None,
+        bins: int = 100,
+        fugacity: float | Sequence[float] | None = None,
+        exchange: float = 0.5,
+        capacity: int | Sequence[int] | None = None,
+        positions: Any = None,
+        seed: int,
+        device: str = "auto",
+        threads: int | None = None,
+    ) -> None:
+        if not isinstance(framework, Framework):
+            framework = read_framework(framework)
+        species = [adsorbates] if isinstance(adsorbates, Adsorbate) else list(adsorbates)
+        counts = per_species("molecules", molecules, species)
+        if any(count < 0 for count in counts) or (fugacity is None and sum(counts) == 0):
+            raise ValueError(f"molecules must be positive, got {molecules}")
+        if known_method(method) not in MULTIPLE and proposals is not None:
+            raise ValueError(f'method "{method}" has one proposal per step: leave out proposals')
+        arguments.one_of("interpolation", interpolation, tuple(SPACING))
+        arguments.one_of("precision", precision, arguments.PRECISIONS)
+        arguments.positive_and_finite("temperature", temperature)
+        arguments.positive_and_finite("cutoff", cutoff)
+        barrier = barrier_of(barrier, temperature)
+        if barrier is not None and not 0 < barrier < math.inf:
+            raise ValueError(f"barrier must be positive and finite, or None, got {barrier}")
+        cells = framework.cells_for(cutoff) if cells is None else tuple(int(n) for n in cells)
+        if not all(0 < n <= 1000 for n in cells):
+            raise ValueError(
+                f"cells must be from 1 to 1000 along each axis (for a cutoff of {cutoff:g})"
+            )
+        bins = arguments.count("bins", bins, most=1024)
+        systems = arguments.count_or_default("systems", systems)
+        systems = systems or (16384 if method == "pmc" else 1024)
+        elements = sorted(set(framework.elements))
+        volume = math.prod(n * edge for n, edge in zip(cells, framework.cell, strict=True))
+        rooms, fugacities = counts, [0.0] * len(species)
+        if fugacity is None:
+            if capacity is not None:
+                raise ValueError("capacity is for open systems: give a fugacity")
+        else:
+            fugacities = fugacities_of(fugacity, species)
+            if method not in OPEN_METHODS:
+                which = " and ".join(OPEN_METHODS)
+                raise ValueError(f"open systems need one of the methods {which}")
+            if not 0 < exchange < 1:
+                raise ValueError(f"exchange must lie between 0 and 1, got {exchange}")
+            rooms = [0] * len(species)  # the engine estimates them
+            if capacity is not None:
+                given = per_species("capacity", capacity, species)
+                if min(given) < 1:
+                    raise ValueError(f"capacity must be positive, got {capacity}")
+                rooms = [max(room, count) for room, count in zip(given, counts, strict=True)]
+        self._framework = framework
+        self._about: dict[str, Any] = {
+            "framework": framework.name,
+            "formula": framework.formula,
+            "adsorbates": [s.name for s in species],
+            "method": method,
+            "interpolation": interpolation,
+            "precision": precision,
+            "barrier": barrier,
+            "fugacity": None if fugacity is None else fugacities,
+            "profile": profile,
+            "mass": framework.mass * math.prod(cells),
+            "adapt": max_displacement is None and method not in MULTIPLE,
+            "began": 0,  # step at which the present fugacity was set
+        }
+        self._parameters: dict[str, Any] = {
+            "cell": tuple(float(edge) for edge in framework.cell),
+            "fractional": [float(x) for x in np.ravel(framework.fractional)],
+            "kind": [elements.index(e) for e in framework.elements],
+            "cells": cells,
+            "temperature": float(temperature),
+            "cutoff": float(cutoff),
+            "species": [
+                {
+                    "molecules": count,
+                    "capacity": room,
+                    "activity": activity_of(f, volume, temperature),
+                    "with_framework": [s.with_element(e) for e in elements],
+                }
+                for s, count, room, f in zip(species, counts, rooms, fugacities, strict=True)
+            ],
+            "pairs": mixed_laws(species, cross or {}),
+            "method": "mdp" if method == "mdp-dj" else method,
+            "moments": method == "mdp-dj",
+            "proposals": arguments.count_or_default("proposals", proposals) or 64,
+            "systems": systems,
+            "max_displacement": arguments.positive_or_default("max_displacement", max_displacement)
+            or 0.65,
+            "exchange": 0.0 if fugacity is None else float(exchange),
+            "grid": grid_points(framework.cell, grid_spacing, interpolation),
+            "cubic": interpolation == "cubic",
+            "double_precision": precision == "double",
+            "barrier": barrier or 0.0,
+            "hill": barrier or BARRIER * temperature,
+            "direction": direction_of(profile),
+            "bins": 0 if profile is None else bins,
+            "groups": min(systems, _GROUPS),
+            "seed": arguments.uint64("seed", seed),
+        }
+        self._settle(device, threads)
+        if positions is None:
+            engine = _core.Adsorption.create(*self._where())
+        else:
+            start = np.ascontiguousarray(positions, dtype=np.float64)
+            if start.shape != (systems, sum(counts), 3):
+                raise ValueError(
+                    f"positions must have shape ({systems}, {sum(counts)}, 3), not {start.shape}"
+                )
+            engine = _core.Adsorption.from_positions(start.reshape(-1, 3), *self._where())
+        self._adopt(engine)
+
+    @classmethod
+    def random(
+        cls,
+        framework: str | os.PathLike[str] | Framework,
+        molecules: int | Sequence[int],
+        *,
+        seed: int,
+        **options: Any,
+    ) -> Adsorption:
+        """Create molecules at random positions below the barrier, as the class without `positions`.
+
+        Args:
+            framework, molecules, options: arguments of the class, except `positions`.
+            seed: seed of the positions and of the trajectory.
+
+        Raises:
+            ValueError, RuntimeError: an error of the class.
+        """
+        return cls(framework, molecules, positions=None, seed=seed, **options)
+
+    def _adopt(self, engine: _core.Adsorption) -> None:
+        super()._adopt(engine)
+        self._adapted_at = (0, 0)  # acceptance counts when the displacement was last adapted
+        self._forget_comparison()
+
+    # ---- running ---------------------------------------------------------------------------------
+
+    def equilibrate(self, steps: int, callback: Callback = None, *, progress: bool = False) -> None:
+        """Run without adding to the averages, and reset the averages.
+
+        The method "mup" makes every second step with displaced proposals during equilibration,
+        because a dense system hardly relaxes with uniform proposals. Methods with one proposal
+        adapt the displacement so that half of the moves are accepted, unless it was given.
+
+        Args:
+            steps: number of steps of every system, at least 0.
+            callback: function that is called with this object about every 0.1 s and at the end.
+            progress: show a progress bar.
+
+        Raises:
+            TypeError, ValueError: steps is not an integer, or negative.
+            KeyboardInterrupt: Ctrl-C; the state is that after a whole step.
+        """
+        end = self.steps + arguments.steps("steps", steps)
+        self._engine.reset_averages()
+        self._forget_comparison()
+        with self._watched("steps", steps, callback, progress) as watch:
+            self._relax_to(end, watch)
+
+    def _relax_to(self, end: int, callback: Callback) -> None:
+        while self.steps < end:
+            piece = end - self.steps
+            if self._about["adapt"]:
+                piece = min(piece, _TUNE - self.steps % _TUNE)
+            self._run(piece, False, callback)
+            if self._about["adapt"] and self.steps % _TUNE == 0:
+                accepted, trials = np.subtract(self.acceptance_counts, self._adapted_at)
+                self._adapted_at = self.acceptance_counts
+                if trials:
+                    self._adapt(accepted / trials)
+
+    def _adapt(self, acceptance: float) -> None:
+        present = self.max_displacement
+        wanted = present * min(1.5, max(0.67, 0.5 + acceptance))
+        self._engine.set_max_displacement(min(max(wanted, 0.01), 0.49 * min(self.box)))
+
+    def run(self, steps: int, callback: Callback = None, *, progress: bool = False) -> None:
+        """Run for a number of steps and add every step to the averages.
+
+        Args:
+            steps: number of steps of every system, at least 0.
+            callback, progress: as in `equilibrate`.
+
+        Raises:
+            TypeError, ValueError: steps is not an integer, or negative.
+            RuntimeError, ValueError: an open system outgrows the memory of the device.
+            KeyboardInterrupt: Ctrl-C; the state is that after a whole step.
+        """
+        with self._watched("steps", steps, callback, progress) as watch:
+            self._run(arguments.steps("steps", steps), True, watch)
+
+    def _run(self, steps: int, measure: bool, callback: Callback) -> None:
+        for _ in self._pieces(steps, lambda some: self._engine.run(some, measure)):
+            if callback is not None:
+                callback(self)
+
+    def set_fugacity(self, fugacity: float | Sequence[float]) -> None:
+        """Bring open systems into contact with another gas. The molecules keep their positions.
+
+        The averages and the counts of moves are reset, but not the sequence of random numbers. For
+        an isotherm, call this, `equilibrate_loading` and `run` for each fugacity.
+
+        Args:
+            fugacity: fugacity in bar, one number per species.
+
+        Raises:
+            ValueError: the systems are closed, or a fugacity is not positive.
+        """
+        if self._about["fugacity"] is None:
+            raise ValueError("the systems are closed: they have no fugacity")
+        p = self._parameters
+        fugacities = fugacities_of(fugacity, p["species"])
+        activities = [activity_of(f, self._volume, p["temperature"]) for f in fugacities]
+        self._engine.set_activities(activities)
+        species = [{**s, "activity": z} for s, z in zip(p["species"], activities, strict=True)]
+        self._parameters = {**p, "species": species}
+        self._about = {**self._about, "fugacity": fugacities, "began": self.steps}
+        self._adapted_at = (0, 0)
+        self._forget_comparison()
+
+    # ---- properties ------------------------------------------------------------------------------
+
+    cells: tuple[int, int, int] = parameter("cells", "Number of unit cells along each axis.")
+    temperature: float = parameter("temperature", "Temperature in kelvin.")
+    systems: int = parameter("systems", "Number of independent systems.")
+    method: str = parameter("method", "Method of the steps, as given.", "_about")
+    max_displacement: float = of_engine(
+        "max_displacement", "Maximum trial displacement along each axis in angstrom."
+    )
+    capacity: list[int] = of_engine(
+        "capacities",
+        "Number of molecules of each species for which a system has memory at present.",
+    )
+    steps: int = counter(0, "Number of steps of each system, including the equilibration.")
+    trial_states: int = counter(1, "Number of proposed states of all systems.")
+    accepted_moves: int = counter(2, "Number of steps that moved a molecule.")
+    samples: int = counter(6, "Number of steps in the averages.")
+
+    def _place(self) -> dict[str, str]:
+        return {"framework": self._framework.name, "systems": str(self.systems)}
+
+    @property
+    def N(self) -> int:
+        """Number of molecules of all systems together."""
+        if self._about["fugacity"] is not None:
+            return int(self.counts.sum())
+        return self.systems * sum(one["molecules"] for one in self._parameters["species"])
+
+    @property
+    def framework(self) -> Framework:
+        """Framework of the systems."""
+        return self._framework
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Arguments of the class with their values, including defaults.
+
+        The framework and the adsorbates are given by their names. `laws` has (epsilon, sigma) of
+        all pairs of species and of each species with each element, and `grid` has the number of
+        points of the grid along each axis."""
+        p, about = self._parameters, self._about
+        both = {**about, **p, "method": about["method"], "barrier": about["barrier"]}
+        names = (
+            "framework", "adsorbates", "temperature", "cutoff", "cells", "method", "proposals",
+            "systems", "max_displacement", "interpolation", "grid", "precision", "barrier",
+            "profile", "bins", "fugacity", "seed",
+        )  # fmt: skip
+        return {
+            **{name: both[name] for name in names},
+            "molecules": [species["molecules"] for species in p["species"]],
+            "laws": [*p["pairs"], *(law for s in p["species"] for law in s["with_framework"])],
+        }
+
+    @property
+    def box(self) -> tuple[float, float, float]:
+        """Edges (Lx, Ly, Lz) of the box in angstrom."""
+        p = self._parameters
+        return tuple(n * edge for n, edge in zip(p["cells"], p["cell"], strict=True))
+
+    @property
+    def proposals(self) -> int:
+        """Number of states per step, including the old state; 2 for methods with one proposal."""
+        return self._parameters["proposals"] if self.method in MULTIPLE else 2
+
+    @property
+    def equilibration_steps(self) -> int:
+        """Number of steps of each system since the present fugacity was set, without the steps in
+        the averages."""
+        return self.steps - self._about["began"] - self.samples
+
+    @property
+    def trial_moves(self) -> int:
+        """Number of steps of all systems without insertions and deletions."""
+        return (self.steps - self._about["began"]) * self.systems - self._engine.counters[3]
+
+    @property
+    def acceptance_counts(self) -> tuple[int, int]:
+        """The numbers (`accepted_moves`, `trial_moves`)."""
+        return self.accepted_moves, self.trial_moves
+
+    @property
+    def exchange_acceptance(self) -> float:
+        """Ratio of accepted to tried insertions and deletions; NaN if there are none."""
+        _, _, _, exchanges, accepted, *_ = self._engine.counters
+        return accepted / exchanges if exchanges else math.nan
+
+    @property
+    def grid(self) -> dict[str, Any]:
+        """Energy grid of the unit cell: numbers of `points` along each edge, size in `bytes`, the
+        `lowest` energy in kelvin, and the shares of points that are `blocked` and `open`. Open
+        points are below the barrier and can be reached, or, without a barrier, are below 20 T."""
+        info = self._engine.grid
+        info["blocked"], info["open"] = info.pop("blocked_share"), info.pop("open_share")
+        return info
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Number of molecules of each species in each system, int32 (systems, species)."""
+        counts = self._engine.snapshot()["counts"]
+        return counts.reshape(self.systems, len(self._parameters["species"]))
+
+    @property
+    def positions(self) -> np.ndarray:
+        """Positions of the molecules in angstrom, float64 (systems, molecules, 3), in [0, L),
+        species by species; NaN for unused slots of open systems."""
+        snapshot = self._engine.snapshot()
+        sites, present = self._sites(snapshot)
+        places = sites * (np.array(self.box) * 2.0**-32)
+        places[~present] = np.nan
+        return places
+
+    def _sites(self, snapshot: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+        """Sites (systems, slots, 3), and which slots have a molecule (systems, slots)."""
+        counts = snapshot["counts"].reshape(self.systems, -1)
+        present = [
+            np.arange(room) < counts[:, kind, None] for kind, room in enumerate(self.capacity)
+        ]
+        return snapshot["sites"].reshape(self.systems, -1, 3), np.concatenate(present, axis=1)
+
+    @property
+    def energies(self) -> np.ndarray:
+        """Present energy of each system in kelvin, float64 (systems,)."""
+        return self._engine.snapshot()["energies"]
+
+    @property
+    def energy(self) -> float:
+        """Present energy of a system in kelvin, the mean over all systems."""
+        return float(self.energies.mean())
+
+    def energy_drift(self) -> float:
+        """Largest error in kelvin of an energy that the moves have updated, since the averages were
+        reset. Every 4096 steps the energies are compared with sums over all interactions."""
+        return float(self._sums()[DRIFT].max())
+
+    @property
+    def state_hash(self) -> str:
+        """Hash of all molecules and counters, 16 hexadecimal digits, the same on every machine."""
+        s = self._engine.snapshot()
+        digest = hashlib.sha256(repr(s["counters"]).encode())
+        sites, present = self._sites(s)
+        digest.update(sites[present].tobytes())
+        digest.update(np.ascontiguousarray(s["counts"]).tobytes())
+        return digest.hexdigest()[:16]
+
+    def on_hills(self) -> int:
+        """Number of molecules of all systems at framework energies above the barrier (20 T without
+        one)."""
+        total = 0
+        for kind, places in enumerate(self._places()):
+            energies = self._engine.framework_energies(places, kind, False)
+            total += int((energies >= self._parameters["hill"]).sum())
+        return total
+
+    def grid_error(self, molecules: int = 4096) -> tuple[float, float]:
+        """Error of the framework energy by interpolation, compared with sums over the atoms.
+
+        Args:
+            molecules: approximate number of present molecules to compare.
+
+        Returns:
+            the relative error of the summed energy, and the root mean square error per molecule in
+            kelvin; NaN without molecules.
+        """
+        grid, direct = [], []
+        for kind, places in enumerate(self._places()):
+            some = places[:: max(1, len(places) // molecules)]
+            grid.append(self._engine.framework_energies(some, kind, False))
+            direct.append(self._engine.framework_energies(some, kind, True))
+        a, b = np.concatenate(grid), np.concatenate(direct)
+        if not len(a):
+            return math.nan, math.nan
+        with np.errstate(invalid="ignore", divide="ignore"):  # no interaction at all
+            return float(a.sum() / b.sum() - 1), float(np.sqrt(((a - b) ** 2).mean()))
+
+    def _places(self) -> list[np.ndarray]:
+        """Positions of all molecules of each species, (molecules, 3)."""
+        ends = np.cumsum(self.capacity)
+        parts = np.split(self.positions, ends[:-1], axis=1)
+        parts = [part.reshape(-1, 3) for part in parts]
+        return [np.ascontiguousarray(part[~np.isnan(part[:, 0])]) for part in parts]
+
+    # ---- checkpoints -----------------------------------------------------------------------------
+
+    def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        species = [
+            {**s, "capacity": room}
+            for s, room in zip(self._parameters["species"], self.capacity, strict=True)
+        ]
+        header = {
+            "parameters": {**self._parameters, "species": species},
+            "about": self._about,
+            "elements": self._framework.elements,
+            "mass": self._framework.mass,
+            "adapted_at": self._adapted_at,
+            "max_displacement": state["max_displacement"],
+            "comparison": self._comparison.header,
+        }
+        arrays = {name: state[name] for name in _ARRAYS}
+        return header, {"comparison": self._comparison.sums, **arrays}
+
+    def _restore(self, path: PathLike) -> None:
+        header, arrays = checkpoint.read(path, self._KIND, _ARRAYS, {"comparison": np.float64})
+        with checkpoint.refused(path, self._KIND):
+            sums = arrays.pop("comparison", None)
+            state: dict[str, Any] = dict(arrays)
+            state["counters"] = tuple(header["counters"])
+            state["max_displacement"] = float(header["max_displacement"])
+            accepted, moves = (int(n) for n in header["adapted_at"])
+            parameters, about = header["parameters"], {"began": 0, **header["about"]}
+            for name in ("cell", "cells", "grid", "direction"):
+                parameters[name] = tuple(parameters[name])
+            parameters["pairs"] = [tuple(law) for law in parameters["pairs"]]
+            for species in parameters["species"]:
+                species["with_framework"] = [tuple(law) for law in species["with_framework"]]
+            framework = Framework(
+                about["framework"],
+                parameters["cell"],
+                np.array(parameters["fractional"]).reshape(-1, 3),
+                tuple(header["elements"]),
+                float(header["mass"]),
+            )
+        self._framework, self._parameters, self._about = framework, parameters, about
+        self._adopt(_core.Adsorption.from_snapshot(state, *self._where()))
+        self._adapted_at = (accepted, moves)
+        if sums is not None:
+            with checkpoint.refused(path, self._KIND):
+                self._comparison.restore(header["comparison"], sums)

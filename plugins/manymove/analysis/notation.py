@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Numbers with their standard errors in the notation 9.200(8)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An average and its standard error.
+
+    Attributes:
+        value: the average, in the unit of the averaged quantity; `float(estimate)` returns it.
+        error: one standard error in the same unit; NaN if it is unknown, for example with a single
+            system.
+    """
+
+    value: float
+    error: float
+
+    def __str__(self) -> str:
+        return with_error(self.value, self.error)
+
+    def __float__(self) -> float:
+        return self.value
+
+
+def with_error(value: float, error: float | None) -> str:
+    """A value with its standard error in units of its last digit, such as 9.200(8).
+
+    The error has one digit, or two if the first of them is 1 and the second is not 0.
+    """
+    if error is None or not (math.isfinite(error) and math.isfinite(value)):
+        return f"{value:.6g}(?)"
+    if error <= 0:
+        return f"{value:.6g}(0)"
+    digits, exponent = f"{error:.1e}".split("e")
+    decimals = max(0, -int(exponent) + (digits[0] == "1" and digits[2] != "0"))
+    return f"{value:.{decimals}f}({round(error * 10**decimals)})"

@@ -1,0 +1,186 @@
+"""Pair correlation functions from counted pairs, normalized for the geometry exactly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+_MOST_BLOCKS = 64
+
+
+def species_pairs(species: int) -> list[tuple[int, int]]:
+    """(0, 0), (0, 1), ..., (1, 1), (1, 2), ...: the order of the engine's histograms."""
+    return [(a, b) for a in range(species) for b in range(a, species)]
+
+
+@dataclass(frozen=True)
+class PairCorrelations:
+    """Pair correlation functions g_ab(r) of all pairs of species.
+
+    Attributes:
+        r: centers of the bins in angstrom, float64 (bins,).
+        g: pair correlation functions, float64 (pairs, bins), in the order of `pairs`.
+        pairs: indices (a, b) of the species of each row, a <= b.
+        counts: number of counted pairs, uint64 (pairs, bins).
+        ideal: number of pairs expected for uncorrelated ions, float64 (pairs, bins).
+        densities: mean densities in the sampled region per cubic angstrom, float64 (species,).
+        interior: mean numbers of ions in the sampled region, float64 (species,).
+        valences: valences of the species.
+        blocks: g of consecutive blocks of equal numbers of samples, for statistical errors,
+            float64 (blocks, pairs, bins).
+    """
+
+    r: np.ndarray
+    g: np.ndarray
+    pairs: list[tuple[int, int]]
+    counts: np.ndarray
+    ideal: np.ndarray
+    densities: np.ndarray
+    interior: np.ndarray
+    valences: tuple[float, ...]
+    blocks: np.ndarray
+
+    def of(self, a: int, b: int) -> np.ndarray:
+        """Pair correlation function of the species a and b, float64 (bins,).
+
+        Raises:
+            ValueError: there is no such species.
+        """
+        return self.g[self.pairs.index((min(a, b), max(a, b)))]
+
+
+def distance_distribution(
+    r: np.ndarray, radius: float | None, box: tuple[float, float, float] | None
+) -> np.ndarray:
+    """Probability that two independent uniform points are closer than r.
+
+    In a sphere of radius R, with x = r / R: x^3 - 9 x^4 / 16 + x^6 / 32 (the integral of the
+    overlap of two balls). In a periodic box, for r up to half the shortest edge: 4 pi r^3 / 3 V.
+    """
+    if box is not None:
+        return 4 / 3 * math.pi * r**3 / math.prod(box)
+    assert radius is not None
+    x = np.minimum(r / radius, 2.0)
+    return x**3 - 9 / 16 * x**4 + x**6 / 32
+
+
+@dataclass
+class PairSampling:
+    """Counts of pairs, in blocks of equal numbers of samples.
+
+    Attributes:
+        every: number of sweeps between two samples.
+        bin_width: width of the bins of the histogram in angstrom.
+        bins: number of bins.
+        interior_radius: radius in angstrom of the region whose ions are counted; None in a periodic
+            box.
+        box: edges of the periodic box in angstrom, or None.
+        valences: valences of the species.
+        per_block: number of samples in a complete block.
+    """
+
+    TYPES: ClassVar[dict[str, Any]] = {  # of the arrays in a checkpoint
+        "pair_counts": np.uint64,
+        "pair_products": np.float64,
+        "pair_interior": np.float64,
+        "pair_samples": np.int64,
+    }
+    every: int
+    bin_width: float
+    bins: int
+    interior_radius: float | None
+    box: tuple[float, float, float] | None
+    valences: tuple[float, ...]
+    per_block: int = 1
+
+    def __post_init__(self) -> None:
+        pairs, species = len(species_pairs(len(self.valences))), len(self.valences)
+        shapes = ((0, pairs, self.bins), (0, pairs), (0, species), (0,))
+        types = zip(self.TYPES.items(), shapes, strict=True)
+        self.arrays = {name: np.zeros(shape, dtype) for (name, dtype), shape in types}  # by blocks
+
+    @property
+    def samples(self) -> int:
+        """Number of samples taken."""
+        return int(self.arrays["pair_samples"].sum())
+
+    def take(self, engine: Any) -> None:
+        """Add the engine's present configuration."""
+        counts, interior = engine.count_pairs(
+            self.bin_width, self.bins, self.interior_radius or 0.0, len(self.valences)
+        )
+        samples = self.arrays["pair_samples"]
+        if not samples.size or samples[-1] == self.per_block:
+            if samples.size == _MOST_BLOCKS:
+                self.arrays = {name: a[0::2] + a[1::2] for name, a in self.arrays.items()}
+                self.per_block *= 2
+            self.arrays = {
+                name: np.concatenate((a, np.zeros_like(a, shape=(1, *a.shape[1:]))))
+                for name, a in self.arrays.items()
+            }
+        n = interior.astype(float)
+        products = [
+            n[a] * n[b] if a != b else n[a] * (n[a] - 1) / 2 for a, b in species_pairs(n.size)
+        ]
+        new = (counts.reshape(-1, self.bins), products, n, 1)
+        for array, values in zip(self.arrays.values(), new, strict=True):
+            array[-1] += values
+
+    def result(self) -> PairCorrelations:
+        """g(r) of everything counted.
+
+        Raises:
+            RuntimeError: nothing was counted.
+        """
+        if not self.samples:
+            raise RuntimeError("no pair correlation is sampled yet: run longer")
+        edges = np.arange(self.bins + 1) * self.bin_width
+        share = np.diff(distance_distribution(edges, self.interior_radius, self.box))
+        all_counts, products, all_interior, samples = self.arrays.values()
+        ideal = products.sum(axis=0)[:, None] * share
+        counts = all_counts.sum(axis=0)
+        full = samples == self.per_block
+        volume = (
+            math.prod(self.box)
+            if self.box is not None
+            else 4 / 3 * math.pi * float(self.interior_radius or 0) ** 3
+        )
+        interior = all_interior.sum(axis=0) / self.samples
+        with np.errstate(divide="ignore", invalid="ignore"):
+            blocks = all_counts[full] / (products[full][:, :, None] * share)
+            g = counts / ideal
+        return PairCorrelations(
+            r=(edges[1:] + edges[:-1]) / 2,
+            g=g,
+            pairs=species_pairs(len(self.valences)),
+            counts=counts,
+            ideal=ideal,
+            densities=interior / volume,
+            interior=interior,
+            valences=self.valences,
+            blocks=blocks,
+        )
+
+    # ---- checkpoints -----------------------------------------------------------------------------
+
+    @classmethod
+    def restored(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> PairSampling:
+        """From `asdict` and the arrays of another."""
+        box = header["box"]
+        counts = [header[name] for name in ("every", "bins", "per_block")]
+        lengths = [header["bin_width"], *([header["interior_radius"]] if box is None else box)]
+        if not all(isinstance(n, int) and n > 0 for n in counts) or not all(
+            isinstance(x, (int, float)) and 0 < x < 1e12 for x in lengths
+        ):
+            raise ValueError(f"sampling of pairs has {header}")
+        known = {one.name: header[one.name] for one in fields(cls)}
+        valences = tuple(header["valences"])
+        self = cls(**{**known, "box": None if box is None else tuple(box), "valences": valences})
+        for name, array in self.arrays.items():
+            if arrays[name].shape != (len(arrays["pair_samples"]), *array.shape[1:]):
+                raise ValueError(f"{name} has shape {arrays[name].shape}")
+            self.arrays[name] = arrays[name]
+        return self

@@ -1,0 +1,235 @@
+"""Speed of the adsorption engines: `manymove bench adsorption`.
+
+Each method runs its own equilibrated systems. Variants are timed in turn, so that changes of the
+machine's clock affect all of them equally. The serial reference is the method "metropolis" on one
+core with the same grid. RASPA3 is a peer if its wheel, raspalib, is installed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manymove.adsorption.averages import MULTIPLE
+from manymove.adsorption.frameworks import read_framework
+from manymove.adsorption.input import METHODS
+from manymove.adsorption.occupancy import filling_systems
+from manymove.adsorption.simulation import Adsorption
+from manymove.analysis.notation import with_error
+from manymove.bench import raspa as bench_raspa
+from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
+from manymove.devices import on_gpu
+from manymove.jobs.report import drifting
+
+
+@dataclass
+class Timed:
+    """An engine and its variant."""
+
+    engine: Adsorption
+    variant: Variant
+    seconds_before: float
+    sums: list[tuple[int, np.ndarray]] = field(default_factory=list)  # steps, energies of systems
+
+    def look(self) -> None:
+        """Store the present sums of the energies."""
+        sums = self.engine.snapshot[2]["sums"].reshape(-1, self.engine.systems)[0]
+        self.sums.append((self.engine.samples, sums.copy()))
+
+    def _drift(self) -> list[str]:
+        """The warning of an energy that differs in the two halves of the steps."""
+        steps, sums = self.sums[-1]
+        half, first = min(self.sums, key=lambda look: abs(look[0] - steps / 2))
+        if half == steps or len(sums) < 2:
+            return []
+        changes = (sums - first) / (steps - half) - first / half
+        error = changes.std(ddof=1) / math.sqrt(len(changes))
+        return drifting("steps", f"the energy of {self.engine.method}", changes.mean(), error, " K")
+
+    def result(self) -> dict[str, Any]:
+        a, row = self.engine, self.variant.result()
+        seconds = a.seconds - self.seconds_before
+        error = a.energy_average.error
+        accepted, moves = a.acceptance_counts
+        return {
+            "molecules": a.counts[0].sum().item(),
+            "variant": row["variant"],
+            "method": a.method,
+            "proposals": a.proposals,
+            "systems": a.systems,
+            "trial_states_per_second": row["trial_moves_per_second"],
+            "steps_per_second": row["trial_moves_per_second"] / (a.proposals - 1),
+            "lowest": row["lowest"],
+            "highest": row["highest"],
+            "repeats": row["repeats"],
+            "acceptance": accepted / moves,
+            "max_displacement": a.max_displacement,
+            "energy_K": a.energy_average.value,
+            "energy_error_K": error,
+            "measured_seconds": seconds,
+            # 1 / (variance x seconds), in 1 / (K^2 s)
+            "figure_of_merit": 1 / (error**2 * seconds) if error > 0 else math.nan,
+            "device": a.device,
+            "device_name": a.device_name,
+            "grid_points": list(a.grid["points"]),
+            "warnings": row["warnings"] + self._drift(),
+        }
+
+
+def run(
+    *,
+    framework: str = "MFI",
+    molecules: Sequence[int] = (32, 128),
+    methods: Sequence[str] = METHODS,
+    proposals: Sequence[int] = (64,),
+    systems: int | None = None,
+    interpolation: str = "cubic",
+    grid_spacing: float | None = None,
+    precision: str = "mixed",
+    device: str,
+    cpu: bool = False,
+    threads: int | None = None,
+    equilibrate: int = 2000,
+    repeats: int,
+    seconds: float,
+    seed: int,
+    json_file: Path | None = None,
+    raspa: bool = False,
+) -> dict[str, Any]:
+    """Time every size, print a table, and write the JSON file after each size.
+
+    The arguments are the options of `manymove bench adsorption`; None stands for their defaults.
+
+    Returns:
+        the content of the JSON file.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    check(repeats, seconds, equilibrate, 0)
+    for method in methods:
+        if method not in METHODS:
+            raise ValueError(f'--methods has "{method}"; there are {", ".join(METHODS)}')
+    settings = {
+        "interpolation": interpolation,
+        "grid_spacing": grid_spacing,
+        "precision": precision,
+        "seed": seed,
+    }
+    devices = [device, *(["cpu"] if cpu and on_gpu(device) else [])]
+    about = {"framework": framework, **settings, "equilibrate": equilibrate}
+    report = Report(TABLE, json_file, **about)
+    for N in molecules:
+        timed = [
+            _timed(framework, N, method, count, where, systems, threads, equilibrate, settings)
+            for method in methods
+            for where in (["cpu"] if method == "metropolis" else devices)
+            for count in (proposals if method in MULTIPLE else [None])
+        ]
+        peer = bench_raspa.variant(read_framework(framework), N, seed) if raspa else None
+        time_in_turn([t.variant for t in timed] + [peer] * (peer is not None), repeats, seconds)
+        results = [t.result() for t in timed]
+        if peer is not None:
+            results.append(_of_peer(peer, N))
+        _mark_unrelaxed(results)
+        serial = [r for r in results if r["method"] == "metropolis"]
+        for r in results:
+            if serial:
+                r["ratio_to_serial"] = r["steps_per_second"] / serial[0]["steps_per_second"]
+                if r["figure_of_merit"] is not None:
+                    r["merit_ratio_to_serial"] = r["figure_of_merit"] / serial[0]["figure_of_merit"]
+        report.add(results)
+    return report.end()
+
+
+def _mark_unrelaxed(results: list[dict[str, Any]]) -> None:
+    """Add a warning to rows that are not equilibrated. All methods sample the same ensemble, and
+    random starts relax downward in energy: the energy of such a row is more than 4 standard errors
+    above the lowest."""
+    measured = [r for r in results if r.get("energy_error_K")]
+    lowest = min(measured, key=lambda r: r["energy_K"], default=None)
+    for r in measured:
+        error = math.hypot(r["energy_error_K"], lowest["energy_error_K"])
+        above = r["energy_K"] - lowest["energy_K"]
+        if above > 4 * error:
+            r["warnings"].append(
+                f"not equilibrated: the energy of {r['method']} is {with_error(above, error)} K "
+                f"above that of {lowest['method']}: raise --equilibrate"
+            )
+
+
+def _of_peer(peer: Variant, molecules: int) -> dict[str, Any]:
+    row = peer.result()
+    return {
+        "molecules": molecules,
+        "variant": row["variant"],
+        "method": "RASPA3",
+        "systems": 1,
+        "trial_states_per_second": row["trial_moves_per_second"],
+        "steps_per_second": row["trial_moves_per_second"],
+        **{name: row[name] for name in ("lowest", "highest", "repeats", "acceptance", "warnings")},
+        "figure_of_merit": None,
+        "device": "cpu",
+    }
+
+
+def _timed(
+    framework: str,
+    molecules: int,
+    method: str,
+    proposals: int | None,
+    device: str,
+    systems: int | None,
+    threads: int | None,
+    equilibrate: int,
+    settings: dict[str, Any],
+) -> Timed:
+    a = Adsorption(
+        framework,
+        molecules,
+        method=method,
+        proposals=proposals,
+        systems=systems
+        or filling_systems(method, molecules, device, settings["precision"], threads),
+        device=device,
+        threads=1 if method == "metropolis" else threads,
+        **settings,
+    )
+    a.equilibrate(equilibrate)
+
+    def run(steps: int) -> tuple[int, int]:
+        states, accepted = a.trial_states, a.acceptance_counts[0]
+        a.run(steps)
+        return a.trial_states - states, a.acceptance_counts[0] - accepted
+
+    name = f"{method}{f' {proposals}' if proposals else ''}, {a.device}"
+    if a.device == "cpu":
+        name += f" x{a.threads}"
+    timed = Timed(a, Variant(name, run, {}), a.seconds)
+    timed.variant.look = timed.look
+    return timed
+
+
+def _merit_words(row: dict[str, Any]) -> str:
+    ratio = row.get("merit_ratio_to_serial")
+    return "" if ratio is None else f"merit {ratio:.3g} times serial"
+
+
+TABLE = Table(
+    (
+        ("molecules", ">9", "molecules"),
+        ("variant", "<24", "variant"),
+        ("systems", ">8", "systems"),
+        ("steps/s", ">9.3g", "steps_per_second"),
+        ("spread", ">6.1%", spread("trial_states_per_second")),
+        ("accepted", ">8.2%", "acceptance"),
+        ("1/(K^2 s)", ">9.3g", lambda row: row["figure_of_merit"] or math.nan),
+        STATUS,
+    ),
+    _merit_words,
+)

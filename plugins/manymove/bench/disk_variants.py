@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Variants of hard disks: the standalone engine, the component hoomd.manymove, the updater of
+manymove.hoomd and HOOMD-blue's hpmc.integrate.Sphere.
+
+Each variant counts its own trial moves; reading the counters waits for the GPU.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from manymove.analysis.autocorrelation import autocorrelation_time
+from manymove.bench.harness import Variant
+from manymove.hard_particles.packing import random_packing
+from manymove.hard_particles.simulation import HardDisks
+from manymove.jobs.report import too_short
+
+if TYPE_CHECKING:
+    import hoomd
+
+SAMPLES = 2000  # of psi_6 for the autocorrelation time
+SWEEPS_PER_STEP = [16, 4]  # of the component
+PYTHON_SWEEPS_PER_STEP = 16
+HPMC_NSELECT = [8, 16, 32]
+# HPMC moves are uniform in a disk, ours in a square. With this ratio of radius to half edge the
+# mean square displacements are equal.
+DISK_TO_SQUARE = math.sqrt(4 / 3)
+TUNING_SECONDS = 30.0  # maximum, for HPMC's choice of kernel parameters
+
+
+def melted_engines(
+    N: int,
+    packing_fraction: float,
+    device: str,
+    threads: Sequence[int | None],
+    max_displacement: float | None,
+    moves_per_cell: int | None,
+    equilibrate: int,
+    seed: int,
+) -> list[HardDisks]:
+    """One engine per number of threads, all with the same melted configuration."""
+
+    def engine(positions: np.ndarray, count: int | None) -> HardDisks:
+        return HardDisks(
+            positions,
+            box,
+            max_displacement=max_displacement,
+            moves_per_cell=moves_per_cell,
+            seed=seed,
+            device=device,
+            threads=count,
+        )
+
+    positions, box = random_packing(N, packing_fraction, seed=seed)
+    melted = engine(positions, None)
+    if equilibrate:
+        melted.run(equilibrate)
+    return [engine(melted.positions, count) for count in threads]
+
+
+def add_decorrelation(
+    result: dict[str, Any], variant: Variant, psi6: Callable[[], complex], sweeps: int
+) -> None:
+    """Add the integrated autocorrelation time of the global psi_6 in sweeps and seconds to a row,
+    with the length of the run, and a warning if the run is too short.
+
+    Args:
+        result: row of the variant, to which keys are added.
+        variant: variant that runs the disks.
+        psi6: returns the global psi_6 of the present configuration.
+        sweeps: length of the run.
+    """
+    N, rate = result["particles"], result["trial_moves_per_second"]
+    interval = max(1, sweeps // SAMPLES)
+    series, times, trial_moves = [], [], 0
+    for _ in range(max(10, sweeps // interval)):
+        trial_moves += variant.run(interval)[0]
+        series.append(psi6())
+        times.append(trial_moves / N)
+        if times[-1] > sweeps and len(times) >= 10:
+            break
+    between = (times[-1] - times[0]) / (len(times) - 1)
+    tau = autocorrelation_time(np.array(series), between)
+    length = times[-1] - times[0]
+    result |= {
+        "decorrelation_sweeps": tau,
+        "decorrelation_seconds": tau * N / rate,
+        "decorrelation_run_sweeps": length,
+    }
+    result["warnings"] = result["warnings"] + too_short(
+        length, "sweeps", "psi_6", tau, "--decorrelation"
+    )
+
+
+def decorrelation_words(row: dict[str, Any]) -> list[str]:
+    """The result of `add_decorrelation` for a table."""
+    if "decorrelation_sweeps" not in row:
+        return []
+    sweeps, seconds = row["decorrelation_sweeps"], row["decorrelation_seconds"]
+    return [f"psi_6 decorrelates in {sweeps:.3g} sweeps, {seconds:.3g} s"]
+
+
+def standalone(engine: HardDisks) -> Variant:
+    def run(sweeps: int) -> tuple[int, int]:
+        trial, accepted = engine.trial_moves, engine.accepted_moves
+        engine.run(sweeps)
+        return engine.trial_moves - trial, engine.accepted_moves - accepted
+
+    name = f"{engine.device}"
+    if engine.device == "cpu":
+        name += f", {engine.threads} thread{'s' if engine.threads != 1 else ''}"
+    return Variant(
+        name,
+        run,
+        {
+            "device": engine.device,
+            "device_name": engine.device_name,
+            "threads": engine.threads,
+            "max_displacement": engine.max_displacement,
+            "moves_per_cell": engine.moves_per_cell,
+        },
+    )
+
+
+# Each returns its variants and, for other chains than the engine's, a function for psi_6.
+Made = tuple[list[Variant], "Callable[[], complex] | None"]
+
+
+def component(engine: HardDisks, seed: int) -> Made:
+    """hoomd.manymove.HardDisks."""
+    try:
+        import hoomd.manymove
+    except ModuleNotFoundError as error:
+        if error.name != "hoomd.manymove":
+            raise
+        raise ImportError("hoomd.manymove is not installed (see hoomd_ext/README.md)") from None
+
+    def variant(sweeps_per_step: int) -> Variant:
+        simulation = _simulation(engine, seed)
+        integrator = hoomd.manymove.HardDisks(
+            default_d=engine.max_displacement,
+            nselect=engine.moves_per_cell,
+            sweeps_per_step=sweeps_per_step,
+            threads=engine.threads,
+        )
+        integrator.shape["disk"] = {"diameter": engine.diameter}
+        simulation.operations.integrator = integrator
+        return _variant(
+            f"hoomd.manymove, {sweeps_per_step} sweeps a step",
+            simulation,
+            lambda: integrator.translate_moves,
+            integrator.nselect * sweeps_per_step,
+            {
+                "max_displacement": engine.max_displacement,
+                "nselect": integrator.nselect,
+                "sweeps_per_step": sweeps_per_step,
+                "threads": engine.threads,
+            },
+        )
+
+    return [variant(sweeps) for sweeps in SWEEPS_PER_STEP], None
+
+
+def python_only(engine: HardDisks, seed: int) -> Made:
+    """manymove.hoomd.HardDisksUpdater."""
+    import hoomd
+
+    import manymove.hoomd
+
+    simulation = _simulation(engine, seed)
+    disks = manymove.hoomd.HardDisksUpdater(
+        engine.diameter,
+        d=engine.max_displacement,
+        nselect=engine.moves_per_cell,
+        sweeps_per_step=PYTHON_SWEEPS_PER_STEP,
+        threads=engine.threads,
+    )
+    simulation.operations.updaters.append(
+        hoomd.update.CustomUpdater(hoomd.trigger.Periodic(1), disks)
+    )
+    settings = {
+        "max_displacement": engine.max_displacement,
+        "nselect": disks.nselect,
+        "sweeps_per_step": PYTHON_SWEEPS_PER_STEP,
+        "threads": engine.threads,
+    }
+    return [
+        _variant(
+            f"manymove.hoomd, {PYTHON_SWEEPS_PER_STEP} sweeps a step",
+            simulation,
+            lambda: disks.translate_moves,
+            disks.nselect * PYTHON_SWEEPS_PER_STEP,
+            settings,
+        )
+    ], None
+
+
+def hpmc(engine: HardDisks, seed: int, nselect: Sequence[int] = HPMC_NSELECT) -> Made:
+    """hoomd.hpmc.integrate.Sphere, once per value of nselect."""
+    try:
+        import hoomd.hpmc
+    except ModuleNotFoundError as error:
+        if error.name not in ("hoomd", "hoomd.hpmc"):
+            raise
+        raise ImportError("this HOOMD-blue has no hpmc") from None
+
+    simulation = _simulation(engine, seed)
+    d = DISK_TO_SQUARE * engine.max_displacement
+    sphere = hoomd.hpmc.integrate.Sphere(default_d=d)
+    # A rounded float32 position must not count as an overlap, because HPMC would refuse its moves.
+    sphere.shape["disk"] = {"diameter": engine.diameter * (1 - 1e-5)}
+    simulation.operations.integrator = sphere
+    simulation.run(0)
+    began = time.perf_counter()
+    while (
+        not simulation.operations.is_tuning_complete
+        and time.perf_counter() - began < TUNING_SECONDS
+    ):
+        simulation.run(100)
+
+    def variant(moves: int) -> Variant:
+        def select() -> None:
+            sphere.nselect = moves
+
+        name = f"HPMC (HOOMD-blue {hoomd.version.version}), nselect {moves}"
+        if isinstance(simulation.device, hoomd.device.CPU):
+            name += ", 1 rank"
+        settings = {"max_displacement": d, "nselect": moves}
+        return _variant(name, simulation, lambda: sphere.translate_moves, moves, settings, select)
+
+    def psi6() -> complex:
+        positions = simulation.state.get_snapshot().particles.position[:, :2]
+        present = HardDisks(
+            np.ascontiguousarray(positions, dtype=np.float64),
+            engine.box,
+            engine.diameter,
+            seed=seed,
+            device=engine.device,
+            threads=engine.threads,
+        )
+        return present.psi6()
+
+    return [variant(moves) for moves in nselect], psi6
+
+
+def _variant(
+    name: str,
+    simulation: hoomd.Simulation,
+    translate_moves: Callable[[], tuple[int, int]],
+    moves_per_step: int,
+    settings: dict[str, Any],
+    before: Callable[[], None] = lambda: None,
+) -> Variant:
+    """A variant that runs a simulation.
+
+    Args:
+        name: name in the table.
+        simulation: simulation to run.
+        translate_moves: function that returns the accepted and rejected moves since the start of
+            the last run, and waits for the GPU.
+        moves_per_step: approximate number of moves of a disk per step, which converts sweeps into
+            steps.
+        settings: settings for the JSON file.
+        before: function that is called before each run.
+    """
+
+    import hoomd
+
+    def run(sweeps: int) -> tuple[int, int]:
+        before()
+        simulation.run(max(1, sweeps // moves_per_step))
+        accepted, rejected = translate_moves()
+        return accepted + rejected, accepted
+
+    device = "cuda" if isinstance(simulation.device, hoomd.device.GPU) else "cpu"
+    settings = {"device": device, **settings}
+    return Variant(name, run, settings, sweeps=moves_per_step, shortest=moves_per_step)
+
+
+def _simulation(engine: HardDisks, seed: int) -> hoomd.Simulation:
+    """The disks of an engine in HOOMD-blue, on the same device if HOOMD-blue supports it."""
+    import hoomd
+
+    if engine.device == "cpu" or not hoomd.version.gpu_enabled:
+        device = hoomd.device.CPU()
+    else:
+        index = int(engine.device.removeprefix("cuda:"))
+        one_gpu = int(hoomd.version.version.split(".")[0]) >= 5
+        device = hoomd.device.GPU(**({"gpu_id": index} if one_gpu else {"gpu_ids": [index]}))
+    simulation = hoomd.Simulation(device=device, seed=seed % 65536)
+    snapshot = hoomd.Snapshot()
+    snapshot.configuration.box = [*engine.box, 0, 0, 0, 0]
+    snapshot.particles.N = engine.N
+    snapshot.particles.types = ["disk"]
+    snapshot.particles.position[:, :2] = engine.positions
+    simulation.create_state_from_snapshot(snapshot)
+    return simulation

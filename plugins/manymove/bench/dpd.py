@@ -1,0 +1,285 @@
+"""Speed of DPD: `manymove bench dpd`.
+
+Every variant has the same fluid, melted from a random start. It chooses its fastest neighbor skin
+and is then timed, in turn with the others, by the difference of a long and a short run. Our
+variants are pair_style manymove/dpd in LAMMPS' verlet and in run_style manymove/verlet, on MPI
+ranks and threads of the CPU, and the latter on a GPU. The peers are LAMMPS' dpd on the same ranks,
+dpd/kk and dpd/gpu of any LAMMPS that has them for a GPU, and HOOMD-blue's md.pair.DPD.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from manymove.arguments import PRECISIONS
+from manymove.bench import dpd_variants, status
+from manymove.bench.dpd_variants import Case, Variant
+from manymove.bench.harness import Report, Table, check, spread
+from manymove.devices import usable_cores
+from manymove.jobs.figures import hollow, need_matplotlib, new_panels, write_picture
+from manymove.lammps import host
+
+GPU_SIZES = [100_000, 2_000_000]
+CPU_SIZES = [24_000]
+FIGURE_11 = {
+    "densities": [3.0, 6.0, 50.0],
+    "cutoffs": [1.0, 1.5],
+    "sizes": [8192, 65536, 262144, 1_000_000, 2_000_000],
+}
+SHORTEST_MELT = 100  # steps; earlier, the overlaps of the start have not heated the fluid yet
+DEVICES = ("auto", "cpu", "cuda")
+
+
+def run(
+    *,
+    sizes: Sequence[int] | None = None,
+    densities: Sequence[float] = (3.0,),
+    cutoffs: Sequence[float] = (1.0,),
+    timestep: float = 0.005,
+    skins: Sequence[float] = (0.3,),
+    weight_exponent: float = 1.0,
+    device: str,
+    precisions: Sequence[str] = PRECISIONS,
+    ranks: Sequence[int] | None = None,
+    threads: Sequence[int] = (1,),
+    lammps: Sequence[Path] = (),
+    equilibrate: int = 1000,
+    repeats: int,
+    seconds: float,
+    seed: int,
+    json_file: Path | None = None,
+    plot_file: Path | None = None,
+) -> dict[str, Any]:
+    """Time every size at every density and cutoff, print a table, write the JSON file after each.
+
+    The arguments are the options of `manymove bench dpd`; None stands for their defaults.
+
+    Returns:
+        the content of the JSON file.
+
+    Raises:
+        ValueError: an argument is out of range, or a GPU is requested and there is none.
+        RuntimeError: LAMMPS, its MPI or the plugin is missing, or the fluid does not melt.
+        ImportError: a picture is requested and matplotlib is not installed.
+    """
+    check(repeats, seconds, equilibrate, 0)
+    if equilibrate < SHORTEST_MELT:
+        raise ValueError(
+            f"--equilibrate is {equilibrate}; the random start needs at least {SHORTEST_MELT} steps"
+        )
+    for name, numbers in (("ranks", ranks or [1]), ("threads", threads or [1])):
+        if min(numbers) < 1:
+            raise ValueError(f"--{name} is {min(numbers)}; it must be positive")
+    for precision in precisions:
+        if precision not in PRECISIONS:
+            raise ValueError(
+                f"--precision is {precision}; it must be one of {', '.join(PRECISIONS)}"
+            )
+    for executable in lammps:
+        if shutil.which(executable) is None:
+            raise ValueError(f"--lammps {executable} is not an executable")
+    if plot_file is not None:
+        need_matplotlib()
+    host.command()  # raises if something is missing
+    gpu, cpu = _where(device)
+    cores = len(usable_cores())
+    sizes = sizes or (GPU_SIZES if gpu else CPU_SIZES)
+    cases = [
+        Case(N, density, cutoff, timestep, tuple(skins), weight_exponent, seed)
+        for density, cutoff, N in itertools.product(densities, cutoffs, sizes)
+    ]
+    hoomd, absent = dpd_variants.hoomd() if device != "cpu" else ("", "")
+    about = {
+        "timestep": timestep,
+        "skins": list(skins),
+        "weight_exponent": weight_exponent,
+        "melt": equilibrate,
+        "cores": cores,
+        "absent": absent,
+        "lammps": lammps_version(),
+    }
+    report = Report(TABLE, json_file, **about)
+    with tempfile.TemporaryDirectory() as folder:
+        for case in cases:
+            start = Path(folder) / "melted.restart"
+            dpd_variants.melt(case, equilibrate, gpu, start)
+            variants: list[Variant] = []
+            if gpu:
+                variants += dpd_variants.ours_on_gpu(precisions)
+            if cpu:
+                variants += dpd_variants.on_cpu(precisions, ranks or [cores], threads)
+            if device != "cpu":
+                variants += dpd_variants.accelerated(lammps)
+                variants += [dpd_variants.hoomd_variant(hoomd, equilibrate)] if hoomd else []
+            report.add(_time(case, variants, start, repeats, seconds))
+            if plot_file is not None:
+                plot(plot_file, report.rows)
+    found = report.end()
+    if absent:
+        print(f"left out: HOOMD-blue, {absent}")
+    return found
+
+
+def _where(device: str) -> tuple[bool, bool]:
+    """Whether variants on a GPU and on the CPU are timed."""
+    if device not in DEVICES:
+        raise ValueError(f"--device is {device}; it must be one of {', '.join(DEVICES)}")
+    resident = dpd_variants.resident()
+    if device == "cuda" and not resident:
+        raise ValueError("--device cuda: no GPU, or run_style manymove/verlet is not built for it")
+    return resident and device != "cpu", device != "cuda"
+
+
+def lammps_version() -> str:
+    """Version of the LAMMPS in which our styles and `dpd` run."""
+    text = dpd_variants.lammps("", host.command(), host.environment())[0]
+    return re.search(r"LAMMPS \((.+?)\)", text).group(1)
+
+
+def _time(
+    case: Case, variants: list[Variant], start: Path, repeats: int, seconds: float
+) -> list[dict[str, Any]]:
+    """Results of all variants. Ours have the ratios to each peer, round by round."""
+    try:
+        for variant in variants:
+            variant.prepare(case, start, seconds)
+        for _ in range(repeats):
+            for variant in variants:
+                if not variant.failure:
+                    variant.run(case, start)
+    finally:
+        for variant in variants:
+            variant.close()
+    results = []
+    for variant in variants:
+        result = {
+            "particles": case.particles,
+            "density": case.density,
+            "cutoff": case.cutoff,
+            **variant.result(),
+        }
+        if not variant.failure:
+            shortest = case.particles * variant.steps / max(variant.rates)
+            result["warnings"] = status.of_timing(shortest) + _hot(variant.temperature)
+        if not variant.peer and not variant.failure:
+            result["ratios"] = {
+                peer.name: _ratio(variant, peer)
+                for peer in variants
+                if peer.peer and not peer.failure
+            }
+        results.append(result)
+    return results
+
+
+def _hot(temperature: float) -> list[str]:
+    """The warning of a fluid whose temperature differs from the set temperature."""
+    if abs(temperature - 1) <= dpd_variants.MELTED:
+        return []
+    return [
+        f"not equilibrated: the temperature is {temperature:.3g} instead of 1: raise --equilibrate"
+    ]
+
+
+def _ratio(variant: Variant, peer: Variant) -> dict[str, float]:
+    """Median and extremes of the ratios of the rates, one ratio per round."""
+    ratios = [a / b for a, b in zip(variant.rates, peer.rates, strict=True)]
+    return {"median": median(ratios), "lowest": min(ratios), "highest": max(ratios)}
+
+
+def _unless_failed(key: str | Callable[[dict[str, Any]], Any], form: str) -> Any:
+    """A column that is empty in the rows of failed variants."""
+
+    def cell(row: dict[str, Any]) -> str:
+        if "failure" in row:
+            return ""
+        return f"{row[key] if isinstance(key, str) else key(row):{form}}"
+
+    return cell
+
+
+def _peers(row: dict[str, Any]) -> str:
+    if "failure" in row:
+        return f"failed: {row['failure']}"
+    return "  ".join(
+        f"{ratio['median']:.3g} ({ratio['lowest']:.3g} to {ratio['highest']:.3g}) times "
+        f"{name.removeprefix('pair_style ')}"
+        for name, ratio in row.get("ratios", {}).items()
+    )
+
+
+_RATE = "million_particle_steps_per_second"
+TABLE = Table(
+    (
+        ("particles", ">9", "particles"),
+        ("rho", ">4g", "density"),
+        ("r_c", ">4g", "cutoff"),
+        ("variant", "<64", "variant"),
+        ("skin", ">4", _unless_failed("skin", "g")),
+        ("MPS", ">9", _unless_failed(_RATE, ".4g")),
+        ("spread", ">6", _unless_failed(spread(_RATE), ".1%")),
+        ("T", ">6", _unless_failed("temperature", ".3f")),
+        ("status", f"<{status.WIDTH}", _unless_failed(status.status, "")),
+    ),
+    _peers,
+    "ratio to peers",
+)
+
+
+def plot(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Speed against the number of particles, a panel for each density and cutoff.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    rows = [row for row in rows if "failure" not in row]
+    densities = sorted({row["density"] for row in rows})
+    cutoffs = sorted({row["cutoff"] for row in rows})
+    names = list(dict.fromkeys(row["variant"] for row in rows))
+    figure, panels = new_panels(
+        (max(4.5, 3.6 * len(densities)), 0.8 + 2.9 * len(cutoffs)),
+        (len(cutoffs), len(densities)),
+        sharex=True,
+        sharey=True,
+    )
+    for (i, cutoff), (j, density) in itertools.product(enumerate(cutoffs), enumerate(densities)):
+        panel = panels[i][j]
+        panel.set_title(f"$\\rho$ = {density:g}, $r_c$ = {cutoff:g}")
+        for k, name in enumerate(names):
+            points = sorted(
+                (row["particles"], row["million_particle_steps_per_second"], bool(row["warnings"]))
+                for row in rows
+                if (row["variant"], row["density"], row["cutoff"]) == (name, density, cutoff)
+            )
+            if points:
+                sizes, speeds, warned = zip(*points, strict=True)
+                panel.loglog(sizes, speeds, "o-", color=f"C{k}", label=name)
+                hollow(panel, sizes, speeds, warned, "o", f"C{k}")
+        panel.grid(alpha=0.3)
+    for panel in panels[-1]:
+        panel.set_xlabel("particles")
+    for panels_of_row in panels:
+        panels_of_row[0].set_ylabel("million particle-steps per second")
+    figure.legend(
+        *_entries(panels),
+        loc="outside lower center",
+        ncols=min(2, len(densities)),
+        fontsize="small",
+        frameon=False,
+    )
+    write_picture(path, figure, dpi=120)
+
+
+def _entries(panels: Any) -> tuple[list[Any], list[str]]:
+    """Each line of all panels once, for the legend."""
+    entries: dict[str, Any] = {}
+    for panel in panels.flat:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    return list(entries.values()), list(entries)

@@ -1,0 +1,58 @@
+"""Benchmarks in separate processes, which may fail, crash or hang."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def report_of(
+    command: Sequence[str], limit: float, environment: Mapping[str, str] | None = None
+) -> tuple[dict[str, Any], str]:
+    """Run a command whose last argument, added here, is the JSON file that it writes.
+
+    Args:
+        command: command without the file.
+        limit: time in seconds after which the command and its processes are ended.
+        environment: environment of the command; None for that of this process.
+
+    Returns:
+        the content of the file, which may be empty, and the reason if the command failed.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "report.json"
+        process = subprocess.Popen([*command, str(file)], env=environment, start_new_session=True)
+        why = ""
+        before = signal.signal(signal.SIGTERM, _leave)
+        try:
+            if code := process.wait(timeout=max(0.0, limit)):
+                why = f"the process ended with exit code {code}"
+        except subprocess.TimeoutExpired:
+            why = f"not done after {limit:.0f} s"
+        finally:
+            _end(process)
+            signal.signal(signal.SIGTERM, before)
+        if not file.exists():
+            return {}, why or "the process wrote no results"
+        return json.loads(file.read_text()), why
+
+
+def _leave(number: int, frame: Any) -> None:
+    """SIGTERM ends this process and, on the way out, that of the benchmark."""
+    raise SystemExit(128 + number)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """The process and what it has started."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=5)

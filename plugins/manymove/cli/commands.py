@@ -1,0 +1,419 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command `manymove`."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from manymove.cli import bench
+from manymove.cli.options import (
+    command,
+    gathered,
+    help_without_command,
+    number,
+    say,
+    simulation,
+    to_store,
+    values,
+)
+from manymove.jobs.options import of_option
+
+# The engine, NumPy and the file formats are imported when a command runs, so that --help and a
+# mistyped option answer at once.
+
+app = typer.Typer(
+    help="Massively parallel particle simulations on CPUs and GPUs.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(bench.app, name="bench")
+
+# Exit code of a job that has reported its interruption. Typer returns 130 for Ctrl-C elsewhere.
+STOPPED = -1
+PAPER_FRACTIONS = (0.698, 0.702, 0.706, 0.710, 0.714, 0.718)
+
+
+def _settings(kind: Any, given: dict[str, Any], /, **others: Any) -> Any:
+    """The settings of a job, from those of the options and the other values that it knows."""
+    known = {field.name for field in fields(kind)}
+    return kind(**{name: v for name, v in (given | others).items() if name in known})
+
+
+@command(
+    app, "sweeps equilibrate device threads checkpoint_every frames packing_fractions", simulation
+)
+def disks(
+    particles: int | None = None,
+    packing_fraction: float | None = None,
+    sweeps: int = 20000,
+    equilibrate: int = 5000,
+    output: Path = Path("out/disks"),
+    input_: Path | None = None,
+    start: str = "random",
+    replicas: int | None = None,
+    decompose: bool = False,
+    max_displacement: float | None = None,
+    moves_per_cell: int | None = None,
+    frames: int = 10,
+    equation_of_state: bool = False,
+    packing_fractions: tuple[float, ...] | None = None,
+    **common: Any,
+) -> int:
+    """Simulate hard disks and measure their pressure P* = beta P d^2.
+
+    Writes summary.json, pressure.csv, trajectory.gsd, checkpoints and pictures into --output.
+    Ctrl-C stops the run within a second and writes everything but the pictures; --resume continues
+    it. Under "mpirun -n R" there are R replicas, or, with --decompose, R ranks that share one
+    system; then the results are those of one rank.
+
+    Examples:
+      manymove disks --particles 4096 --packing-fraction 0.6 --sweeps 5000
+      manymove disks --resume --sweeps 50000
+      manymove disks --equation-of-state --packing-fractions 0.5,0.6,0.65
+    """
+    options = gathered(locals())
+    from manymove.hard_particles import job
+    from manymove.hard_particles.replica import Settings
+    from manymove.jobs.world import World
+
+    world = World.connect()
+    if input_ is not None and not options["resume"]:
+        particles, packing_fraction = _of_input(input_, particles, packing_fraction)
+    options |= {"particles": particles, "packing_fraction": packing_fraction}
+    if replicas is None:
+        options["replicas"] = 1 if decompose else world.size
+    settings = _settings(
+        Settings,
+        options,
+        input=input_,
+        given=to_store(options),
+        folder=output,
+        particles=65536 if particles is None else particles,
+        packing_fraction=0.698 if packing_fraction is None else packing_fraction,
+    )
+    if packing_fractions is not None and not equation_of_state:
+        raise ValueError("--packing-fractions is for --equation-of-state")
+    if equation_of_state:
+        if input_ is not None or packing_fraction is not None:
+            raise ValueError(
+                "--equation-of-state takes --packing-fractions, not --packing-fraction or --input"
+            )
+        runs = [
+            replace(settings, packing_fraction=phi, output=output / f"packing_fraction_{phi:g}")
+            for phi in packing_fractions or PAPER_FRACTIONS
+        ]
+        summary, _ = job.run_equation_of_state(runs, output, world)
+        text = job.equation_of_state_table(summary)
+    else:
+        summary, _ = job.run(settings, world)
+        text = job.table(summary)
+    return _end("disks", text, summary, output, options["quiet"] or world.rank > 0)
+
+
+@command(app, "steps device threads ranks checkpoint_every")
+def dpd(
+    context: typer.Context,
+    particles: int = 100_000,
+    density: float = 3.0,
+    steps: int = 1000,
+    equilibrate: int = 1000,
+    a: float = 25.0,
+    gamma: float = 4.5,
+    temperature: float = 1.0,
+    cutoff: float = 1.0,
+    weight_exponent: float = 1.0,
+    timestep: float = 0.01,
+    seed: int = 1,
+    precision: str = "mixed",
+    device: str = "auto",
+    ranks: int = 1,
+    threads: int | None = None,
+    output: Path = Path("out/dpd"),
+    checkpoint_every: float | None = None,
+    checkpoint_steps: Annotated[int, typer.Option(hidden=True)] = 0,
+    resume: bool = False,
+    overwrite: bool = False,
+    quiet: bool = False,
+) -> int:
+    """Simulate a fluid of dissipative particles in the installed LAMMPS.
+
+    Writes the deck in.dpd, log.lammps, thermo.csv, final.data, restart files and summary.json into
+    --output. Ctrl-C stops it; --resume continues from the last restart file, with the same bits in
+    double precision.
+
+    Examples:
+      manymove dpd --particles 24000 --steps 2000
+      manymove dpd --a 18.75 --gamma 4.5 --cutoff 1 --density 3 --output soft
+      manymove dpd --resume --steps 20000
+    """
+    options = dict(locals())
+    from manymove.dpd import fluid as fluids
+    from manymove.jobs.world import require_one_process
+
+    require_one_process("manymove dpd", "--ranks sets the number of ranks of LAMMPS")
+    for name in ("context", "output", "quiet", "resume", "overwrite"):
+        del options[name]
+    if checkpoint_every is None:  # checkpoint_steps alone: a file at each of them
+        options["checkpoint_every"] = 0.0 if checkpoint_steps else 600.0
+    fluid = fluids.Fluid(**options)
+    given = to_store(options | {"checkpoint_steps": fluid.checkpoint_steps})
+    summary = fluids.run(fluid, output, quiet, resume=resume, overwrite=overwrite, given=given)
+    return _end("dpd", fluids.table(summary), summary, output, quiet)
+
+
+@command(app, "steps equilibrate isotherm device threads checkpoint_every", simulation)
+def adsorption(
+    framework: str = "MFI",
+    molecules: tuple[int, ...] | None = None,
+    temperature: float = 300.0,
+    method: str | None = None,
+    proposals: int | None = None,
+    systems: str = "1024",
+    steps: int = 100_000,
+    equilibrate: int = 20_000,
+    isotherm: tuple[float, ...] | None = None,
+    capacity: tuple[int, ...] | None = None,
+    profile: tuple[str, ...] | None = None,
+    bins: int = 100,
+    adsorbates: Path | None = None,
+    cells: tuple[int, int, int] | None = None,
+    cutoff: float = 12.0,
+    max_displacement: float | None = None,
+    interpolation: str = "cubic",
+    grid_spacing: float | None = None,
+    precision: str = "mixed",
+    barrier: str = "auto",
+    output: Path = Path("out/adsorption"),
+    **common: Any,
+) -> int:
+    """Simulate adsorbed molecules by (waste-recycling) Monte Carlo.
+
+    Writes summary.json, energy.csv, profile.csv, checkpoints and pictures into --output.
+    Ctrl-C stops the run and writes everything but the pictures; --resume continues it.
+
+    Examples:
+      manymove adsorption --framework LTA --molecules 16 --profile z --steps 20000
+      manymove adsorption --isotherm 0.5,5,50 --systems 128 --output isotherm
+      manymove adsorption --resume --output isotherm
+    """
+    options = gathered(locals())
+    from manymove.adsorption import job
+    from manymove.adsorption.replica import Settings, read_adsorbates
+    from manymove.jobs.world import World
+
+    world = World.connect()
+    with of_option("--adsorbates"):
+        species = read_adsorbates(adsorbates)
+    if capacity is not None and isotherm is None:
+        raise ValueError("--capacity is for --isotherm, the only run with insertions")
+    if method is None:
+        method = "mdp" if isotherm is None else "plj"
+    counts = molecules or ((32,) if isotherm is None else (0,) * len(species))
+    if systems == "auto":
+        from manymove.adsorption.occupancy import filling_systems
+
+        where = (options["device"], precision, world.threads(options["threads"]))
+        count = world.size * filling_systems(method, max(1, sum(counts)), *where)
+    else:
+        count = number("--systems", systems, int)
+    if profile is not None and profile not in (("x",), ("y",), ("z",)):
+        profile = values("--profile", ",".join(profile), int, 3)
+    elif profile is not None:
+        profile = profile[0]
+    if barrier not in ("auto", "none"):
+        barrier = number("--barrier", barrier, float)
+    of_the_job = {field.name for field in fields(Settings)} | {"context", "isotherm"}
+    of_the_engine = {name: v for name, v in options.items() if name not in of_the_job}
+    of_the_engine |= {"profile": profile, "barrier": None if barrier == "none" else barrier}
+    settings = _settings(
+        Settings,
+        options,
+        given=to_store(options | {"systems": str(count)}),
+        folder=output,
+        molecules=counts,
+        method=method,
+        adsorbates=species,
+        systems=count,
+        options=of_the_engine,
+    )
+    if isotherm is not None:
+        summary, _ = job.run_isotherm(settings, isotherm, world)
+        text = job.isotherm_table(summary)
+    else:
+        summary, _ = job.run(settings, world)
+        text = job.table(summary)
+    return _end("adsorption", text, summary, output, options["quiet"] or world.rank > 0)
+
+
+@command(app, "sweeps equilibrate device threads checkpoint_every", simulation)
+def electrolyte(
+    ions: int = 4096,
+    valences: tuple[int, int] = (3, -1),
+    diameter: float | None = None,
+    diameters: tuple[float, float] | None = None,
+    bjerrum_length: float = 7.117,
+    debye_length: float | None = None,
+    concentration: float | None = None,
+    geometry: str = "sphere",
+    boundary: str | None = None,
+    sweeps: int = 1000,
+    equilibrate: int = 50,
+    sample_every: int = 1,
+    bin_width: float = 0.25,
+    margin: float | None = None,
+    max_displacement: float | None = None,
+    precision: str = "mixed",
+    method: str = "brush",
+    replicas: int | None = None,
+    output: Path = Path("out/electrolyte"),
+    **common: Any,
+) -> int:
+    """Simulate charged hard spheres and measure their energy, g(r) and dressed valences.
+
+    Writes summary.json, energy.csv, g.csv, checkpoints and pictures into --output. Ctrl-C stops
+    the run after the current sweep and writes everything but the pictures; --resume continues it.
+    With --device cuda:0,1 several GPUs share one chain.
+
+    Examples:
+      manymove electrolyte --ions 1024 --valences 3,-1 --debye-length 28.53
+      manymove electrolyte --valences 1,-1 --diameters 5,4 --concentration 0.1
+      manymove electrolyte --resume --sweeps 5000
+    """
+    options = gathered(locals())
+    from manymove.electrolyte import job
+    from manymove.electrolyte.replica import Settings
+    from manymove.jobs.world import World
+
+    world = World.connect()
+    if diameters is not None and diameter is not None:
+        raise ValueError("--diameter is that of all ions: give either --diameter or --diameters")
+    given = to_store(options)
+    if debye_length is None and concentration is None:
+        debye_length = 28.53
+    options["replicas"] = given["replicas"] = world.size if replicas is None else replicas
+    settings = _settings(
+        Settings,
+        options,
+        given=given,
+        diameters=diameters or 2 * (7.5 if diameter is None else diameter,),
+        debye_length=debye_length,
+    )
+    summary, _ = job.run(settings, world)
+    quiet = options["quiet"] or world.rank > 0
+    return _end("electrolyte", job.table(summary), summary, output, quiet)
+
+
+def _end(name: str, table: str, summary: dict[str, Any], output: Path, quiet: bool) -> int:
+    """Print the results of a job, or, if it was stopped, the command that continues it.
+
+    Returns:
+        the exit code.
+    """
+    if summary["complete"]:
+        if not quiet:
+            print(f"{table}\nresults in {output}/")
+        return 0
+    ranks = max(run.get("ranks", 1) for run in (summary, *summary.get("runs", ())))
+    start = f"mpirun -n {ranks} " if ranks > 1 and name != "dpd" else ""
+    if any(output.glob("**/checkpoint-*")):
+        say(
+            f"stopped early; results and checkpoint are in {output}/. This command continues: "
+            f"{start}manymove {name} --resume --output {output}"
+        )
+    else:
+        say("stopped before the first checkpoint; there is nothing to resume")
+    return STOPPED
+
+
+def _of_input(
+    path: Path, particles: int | None, packing_fraction: float | None
+) -> tuple[int, float]:
+    """Number of disks and packing fraction of a file. Options that contradict it are refused."""
+    from manymove.io import read_frame
+
+    with of_option("--input"):
+        frame = read_frame(path)
+    if len(frame.types) > 1:
+        say(
+            f"--input {path} has particles of the types {', '.join(frame.types)}; all have one "
+            "diameter and are simulated as one kind of disks"
+        )
+    count = len(frame.positions)
+    fraction = count * math.pi * frame.diameter**2 / (4 * frame.box[0] * frame.box[1])
+    if particles not in (None, count):
+        raise ValueError(f"--particles is {particles}, but {path} has {count} disks")
+    if packing_fraction is not None and abs(packing_fraction - fraction) > 1e-4:
+        raise ValueError(
+            f"--packing-fraction is {packing_fraction}, but that of {path} is {fraction:.6f}"
+        )
+    return count, fraction
+
+
+@command(app)
+def info() -> int:
+    """Print the version, the build, the devices and the host programs.
+
+    Examples:
+      manymove info
+    """
+    from manymove import info
+
+    print(info.format(info.collect()))
+    return 0
+
+
+@app.callback(invoke_without_command=True)
+def top(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        print(f"manymove {installed('manymove')}")
+        raise typer.Exit
+    help_without_command(context)
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command.
+
+    Returns:
+        the exit code: 0 if the command has finished, 2 after an error, which is printed in one
+        line, and 130 if it was interrupted.
+    """
+    try:
+        code = app(arguments, prog_name="manymove", standalone_mode=False) or 0
+        if code == 130:
+            return _fail("interrupted", 130)
+        return 130 if code == STOPPED else code
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("interrupted", 130)
+    except MemoryError as error:
+        what = "" if str(error) in ("", "std::bad_alloc") else f": {error}"
+        return _fail(f"error: not enough memory for a system of this size{what}", 2)
+    except (ValueError, OSError, ImportError, RuntimeError) as error:
+        return _fail(f"error: {str(error) or type(error).__name__}", 2)
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # typer's own errors have it
+            raise
+        return _fail(f"error: {error.format_message()}", 2)
+
+
+def _fail(message: str, code: int) -> int:
+    say(" ".join(message.split()))
+    return code
+
+
+def main() -> None:
+    """Entry point of the command `manymove`."""
+    warnings.formatwarning = lambda message, *_: f"manymove: warning: {message}\n"
+    sys.exit(run())

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The common parts of the commands of `manymove`: options, lists, and `--resume`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin
+
+import typer
+from typer.core import TyperCommand
+
+from manymove.cli.texts import HELP
+from manymove.jobs.options import OPTIONS_FILE
+
+# Earlier names of options, which are accepted but not in the help.
+RENAMED = {
+    "--checkpoint": "--checkpoint-every", "--melt": "--equilibrate", "--precisions": "--precision"
+}  # fmt: skip
+# Names of options that differ from those of their arguments.
+NAMES = {"precisions": "precision", "densities": "density", "cutoffs": "cutoff", "skins": "skin"}
+PER_SPECIES = ("molecules", "capacity", "profile")  # lists in which a value may occur twice
+SEVERAL = ",..."  # ends the metavariable of an option that takes a list
+
+
+class Command(TyperCommand):
+    """A command that accepts lists with spaces and earlier names of options; its help texts end
+    with the defaults."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        for parameter in self.params:
+            parameter.show_default = False
+            default = parameter.opts[0] if parameter.default is True else parameter.default
+            if parameter.help and default is not None and default is not False:
+                shown = f"{default:g}" if isinstance(default, float) else default
+                end = f" (default {shown})."
+                parameter.help = re.sub(r"( \(default [^()]*\))?\.$", end, parameter.help)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        names = {name: parameter for parameter in self.params for name in parameter.opts}
+        words: list[str] = []
+        several = False  # whether the last word belongs to an option that takes more values
+        for arg in args:
+            name, equals, value = arg.partition("=")
+            if several and re.match(r"[^-]|-[\d.]", arg):
+                words[-1] += ("," if "=" in words[-1] else "=") + arg
+                continue
+            if name in RENAMED and name not in names and RENAMED[name] in names:
+                say(f"warning: {name} is deprecated and will be removed: use {RENAMED[name]}")
+                name = RENAMED[name]
+                arg = name + equals + value
+            several = name in names and (names[name].metavar or "").endswith(SEVERAL)
+            words.append(arg)
+        return super().parse_args(ctx, words)
+
+
+def command(
+    app: typer.Typer, changeable: str | None = None, like: Callable[..., Any] | None = None
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Make a function a command of an application.
+
+    Its docstring is the help, with examples. Its arguments are the options, whose help texts are in
+    `HELP`. An argument that is a tuple takes a list.
+
+    Args:
+        app: the application.
+        changeable: names of the options that may be changed when `--resume` continues a run; None
+            for a command without `--resume`.
+        like: a function whose arguments are options of the command as well; the command receives
+            them as keyword arguments.
+    """
+
+    def decorate(function: Callable[..., int]) -> Callable[..., int]:
+        @functools.wraps(function)
+        def resumed(**options: Any) -> int:
+            if changeable is not None and options["resume"]:
+                options = _continued(options, changeable.split())
+            return function(**options)
+
+        found = dict(inspect.signature(function, eval_str=True).parameters)
+        if like is not None:
+            found.popitem()  # the keyword arguments
+            found = found | dict(inspect.signature(like, eval_str=True).parameters) | found
+        parameters = [_option(function.__name__, parameter) for parameter in found.values()]
+        resumed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        resumed.__annotations__ = {p.name: p.annotation for p in parameters}
+        text, _, examples = (inspect.getdoc(function) or "").partition("\nExamples:\n")
+        name = function.__name__.removeprefix("bench_")
+        epilog = f"\b\nExamples:\n{examples}"
+        return app.command(name, cls=Command, help=text, epilog=epilog)(resumed)
+
+    return decorate
+
+
+def _option(function: str, parameter: inspect.Parameter) -> inspect.Parameter:
+    """The option of an argument of a function."""
+    kind, default = parameter.annotation, parameter.default
+    if get_origin(kind) is Annotated or kind is typer.Context:
+        return parameter.replace(kind=parameter.KEYWORD_ONLY)
+    name = NAMES.get(parameter.name, parameter.name.rstrip("_"))
+    settings = {"help": HELP.get(f"{function}.{name}") or HELP[name]}
+    one = next((each for each in get_args(kind) if get_origin(each) is tuple), kind)
+    if get_origin(one) is tuple:
+        each, *others = get_args(one)
+        count = None if others == [...] else 1 + len(others)
+
+        def read(option: typer.CallbackParam, given: Any) -> tuple[Any, ...] | None:
+            text = given if isinstance(given, str) else ",".join(given or ())
+            distinct = count is None and name not in PER_SPECIES
+            return values(option.opts[0], text, each, count, distinct) if text else None
+
+        settings |= {"metavar": f"<{each.__name__.lower()}>{SEVERAL}", "callback": read}
+        kind = list[str] | None if each is Path else str | None
+        default = ",".join(map(str, default)) if default else None
+    flag = _flag(name)
+    if default is True:
+        flag += f"/--no-{name}"
+    option = Annotated[kind, typer.Option(flag, **settings)]
+    return parameter.replace(annotation=option, default=default, kind=parameter.KEYWORD_ONLY)
+
+
+def values(
+    option: str, text: str, kind: type, count: int | None = None, distinct: bool = False
+) -> tuple[Any, ...]:
+    """The values of an option that takes a list.
+
+    Args:
+        option: name of the option, for errors.
+        text: the given text, with commas.
+        kind: type of the values.
+        count: number of values; None for any number.
+        distinct: whether no value may occur twice.
+    """
+    try:
+        found = tuple(map(kind, re.sub(",+", ",", text).split(",")))
+    except ValueError:
+        found = ()
+    if not found or count not in (None, len(found)):
+        kinds = {int: "integers" if count else "numbers", float: "numbers"}.get(kind, "words")
+        number = {None: "", 2: "two ", 3: "three "}[count]
+        raise ValueError(f"{option} is {text!r}; it must be {number}{kinds} separated by commas")
+    if distinct and len(set(found)) < len(found):
+        raise ValueError(f"{option} is {text!r}; a value occurs twice")
+    return found
+
+
+def number(option: str, word: str, kind: type) -> Any:
+    """The number of an option that takes words as well."""
+    try:
+        return kind(word)
+    except ValueError:
+        raise ValueError(f'{option} has "{word}", which is not a valid number') from None
+
+
+def say(message: str) -> None:
+    """Print a line on standard error, on the first of several ranks."""
+    from manymove.jobs.world import launched_rank
+
+    if launched_rank() == 0:
+        print(f"manymove: {message}", file=sys.stderr)
+
+
+def help_without_command(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+        raise typer.Exit
+
+
+def simulation(
+    context: typer.Context,
+    seed: int = 1,
+    device: str = "auto",
+    threads: int | None = None,
+    checkpoint_every: float = 600.0,
+    resume: bool = False,
+    overwrite: bool = False,
+    quiet: bool = False,
+) -> None:
+    """The options of commands that simulate in this process."""
+
+
+def gathered(names: dict[str, Any]) -> dict[str, Any]:
+    """The options of a command from its locals()."""
+    return {name: value for name, value in names.items() if name != "common"} | names["common"]
+
+
+# ---- the options of the run that --resume continues ----------------------------------------------
+
+_OF_A_SESSION = ("context", "output", "resume", "overwrite", "quiet")
+_PATHS = ("input_", "adsorbates")
+
+
+def to_store(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a command as `OPTIONS_FILE` holds them."""
+    return {
+        name: str(value) if isinstance(value, Path) else value
+        for name, value in options.items()
+        if name not in _OF_A_SESSION
+    }
+
+
+def _continued(options: dict[str, Any], changeable: list[str]) -> dict[str, Any]:
+    """The options of a command with those of the run that it continues."""
+    path = options["output"] / OPTIONS_FILE
+    if not path.is_file():  # the checkpoints, if there are any, are compared with the options
+        return options
+    try:
+        stored = dict(json.loads(path.read_text()))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"--resume: {path} has no options: {error}") from None
+    stored = {RENAMED.get(_flag(name), _flag(name)): value for name, value in stored.items()}
+    context = options["context"]
+    parameters = {parameter.opts[0]: parameter for parameter in context.command.params}
+    if others := stored.keys() - parameters:
+        names = ", ".join(sorted(others))
+        raise ValueError(f"--resume: {path} is from another command, which has {names}")
+    for flag, held in stored.items():
+        name = parameters[flag].name
+        held, asked = parameters[flag].process_value(context, _typed(held)), options[name]
+        given = context.get_parameter_source(name).name == "COMMANDLINE"
+        if given and (name in changeable or held is None):
+            continue
+        if given and str(held) != str(asked):
+            raise ValueError(f"--resume: {path} has {flag} {_typed(held)}, not {_typed(asked)}")
+        options[name] = Path(held) if name in _PATHS and held is not None else held
+    return options
+
+
+def _flag(name: str) -> str:
+    return f"--{name.rstrip('_').replace('_', '-')}"
+
+
+def _typed(value: Any) -> Any:
+    """A list in the form in which it is typed; other values are unchanged."""
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else value

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Help texts of options: one for each name, so that an option means the same in all commands.
+
+A text names the quantity, its unit, and its default if that is not a value; `manymove.cli.options`
+appends defaults that are values. The text of `function.name` belongs to the option of this function
+only, because the same quantity has another unit or other choices there.
+"""
+
+HELP = {
+    # ---- what is simulated
+    "particles": "Number of particles N (default 65536, or that of --input).",
+    "packing_fraction": "Packing fraction N pi d^2 / (4 Lx Ly) (default 0.698, or from --input).",
+    "input": "GSD file whose last frame is the initial configuration.",
+    "start": "Initial configuration without --input: random, hexagonal or square.",
+    "ions": "Number of ions N of both species.",
+    "valences": "Valences of the two species.",
+    "diameter": "Diameter of all ions in angstrom (default 7.5).",
+    "diameters": "Diameters of the two species in angstrom (default that of all ions).",
+    "bjerrum_length": "Bjerrum length in angstrom; that of water at 300 K is 7.117.",
+    "debye_length": "Bare Debye length in angstrom, which sets the density (default 28.53).",
+    "concentration": "Concentration of the salt in mol/l, which sets the density.",
+    "geometry": "Geometry of the cell: sphere or periodic.",
+    "boundary": "Energy of a periodic cell: nearest_image or ewald (default nearest_image).",
+    "framework": "Framework: MFI, LTA or the path of a CIF file.",
+    "adsorbates": "JSON file with the adsorbate species (default methane).",
+    "molecules": "Number of molecules of each species in a system (default 32, or 0 if open).",
+    "bench_adsorption.molecules": "Numbers of molecules in a system, one variant for each.",
+    "temperature": "Temperature in kelvin, or for DPD kT in reduced units.",
+    "cells": "Numbers of unit cells along a, b and c (default the fewest that fit the cutoff).",
+    "cutoff": "Cutoff radius in angstrom, or for DPD in reduced units.",
+    "barrier": "Energy barrier in kelvin behind which pockets are blocked, auto (20 T) or none.",
+    "capacity": "Initial capacity of open systems in molecules per species (default estimated).",
+    "density": "Number density N / V in reduced units.",
+    "a": "Repulsion parameter a in reduced units.",
+    "gamma": "Friction coefficient in reduced units.",
+    "weight_exponent": "Exponent s of the weight functions.",
+    # ---- how, and for how long
+    "sweeps": "Length of the measurement in sweeps of N trial moves each.",
+    "disks.sweeps": "Length of the measurement in sweeps of N trial moves each, rounded up "
+    "to whole cycles of about 14 sweeps.",
+    "steps": "Length of the measurement in steps.",
+    "equilibrate": "Length of the equilibration in sweeps, or in steps for adsorption and DPD.",
+    "isotherm": "Gas pressures of an isotherm in bar. Each point continues from the previous one "
+    "and equilibrates in rounds of doubling length until its loading agrees with test molecules.",
+    "equation_of_state": "Simulate several packing fractions and plot P* against them.",
+    "packing_fractions": "Packing fractions of --equation-of-state (default 0.698 to 0.718).",
+    "max_displacement": "Maximum trial displacement along each axis, in diameters (default 0.16).",
+    "electrolyte.max_displacement": "Maximum trial displacement along each axis, in angstrom "
+    "(default radius / 3 or L / 6).",
+    "adsorption.max_displacement": "Maximum trial displacement along each axis, in angstrom "
+    "(default 0.65, which the equilibration adapts).",
+    "moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 4).",
+    "timestep": "Time step of velocity Verlet in reduced units.",
+    "method": "Method: brush, reduction or serial.",
+    "adsorption.method": "Method: metropolis (CPU), pmc, plj, mup, mdp or mdp-dj (default mdp, or "
+    "plj with --isotherm).",
+    "proposals": "Number of states per step of mup and mdp, a power of two (default 64).",
+    "systems": "Number of independent systems; auto chooses as many as fill the device.",
+    "bench_adsorption.systems": "Number of independent systems (default enough for the device).",
+    "interpolation": "Interpolation on the energy grid: cubic or linear.",
+    "grid_spacing": "Spacing of the energy grid in angstrom (default 0.2, or 0.08 if linear).",
+    "precision": "Floating-point precision: mixed or double.",
+    "seed": "Seed of the random number generator; replica or rank k adds k.",
+    "replicas": "Number of independent runs, which are pooled (default 1 per MPI rank).",
+    "decompose": "Divide one system into strips among the MPI ranks.",
+    "device": "Device: auto, cpu, cuda or cuda:<index>.",
+    "threads": "CPU threads of the whole command (default all cores).",
+    "ranks": "Number of MPI ranks (default all cores or GPUs).",
+    # ---- results
+    "sample_every": "Time between two samples of g(r) in sweeps.",
+    "bin_width": "Width of the bins of g(r) in angstrom.",
+    "margin": "Distance from the wall in angstrom within which ions are left out of g(r) (default "
+    "10 Debye lengths, at most half the radius).",
+    "profile": "Direction of the profiles of P and F: x, y, z or Miller indices such as 1,1,0.",
+    "bins": "Number of bins of the profiles in a unit cell.",
+    "frames": "Number of frames of the trajectory, equally spaced.",
+    "output": "Folder of the results.",
+    "checkpoint_every": "Time between two checkpoints in seconds (default 600).",
+    "resume": "Continue the run in --output with its options; length, device and threads may "
+    "differ.",
+    "overwrite": "Replace the results in --output.",
+    "quiet": "Print neither progress nor a table.",
+    # ---- benchmarks
+    "sizes": "Numbers of particles N (default depends on the device).",
+    "methods": "Methods to time; metropolis is the serial reference.",
+    "bench_electrolyte.methods": "Methods to time: brush, reduction and serial.",
+    "algorithms": "Algorithms to time.",
+    "parts": "Benchmarks to run: disks, hoomd, dpd, electrolyte and adsorption (default all).",
+    "skin": "Skin of the neighbor list in reduced units; each variant uses the fastest given.",
+    "figure_11": "Use the densities, cutoffs and sizes of Figure 11 of the paper.",
+    "threads_per_particle": "Number of GPU threads per trial move, eta (default chosen from N).",
+    "cpu": "Time the CPU engine as well as the GPU's.",
+    "raspa": "Time RASPA3 as well, if raspalib is installed.",
+    "lammps": "LAMMPS executables whose dpd/kk and dpd/gpu are timed as well.",
+    "launcher": "Launcher of MPI processes (default mpiexec).",
+    "transport": "Transport of run_style manymove/verlet.",
+    "weak": "Weak scaling: the size is that of each rank.",
+    "strong": "Strong scaling: the size is that of all ranks together.",
+    "repeats": "Number of timed runs of each variant, at least 3.",
+    "seconds": "Minimum duration of a timed run in seconds.",
+    "limit": "Time limit of a benchmark in seconds, after which the rest is left out.",
+    "decorrelation": "Length of a run for the autocorrelation time of psi_6 in sweeps; 0 for none.",
+    "json": "Path of a new JSON file of the results.",
+    "plot": "Path of a new picture of the results.",
+    "read": "JSON files of earlier results to show.",
+}

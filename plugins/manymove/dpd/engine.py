@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""LAMMPS in this process as an engine of `DPDFluid`, with the interface of the core's engines."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from typing import Any
+
+import numpy as np
+
+from manymove.dpd import fluid
+from manymove.jobs.progress import StopRequest
+from manymove.jobs.world import require_one_process, run_concurrently
+from manymove.lammps import host
+
+# LAMMPS transfers the particles to the engine of the run style at multiples of this number of
+# steps. This changes the rounding of positions and sums, and must not depend on the speed of a
+# machine.
+SEGMENT = 500
+
+
+class Engine:
+    """LAMMPS with particles of one kind in a periodic box.
+
+    Args:
+        model: forces, time step, precision and device.
+        low: lowest coordinates of the box.
+        edges: edges of the box.
+        record_every: number of steps between two records.
+        step: time step of the initial state.
+        start: commands that create particles; without them, call `create` and `set_up`.
+
+    Raises:
+        RuntimeError: LAMMPS is not installed, or has stopped with an error. All methods raise it,
+            and the engine cannot be used afterwards.
+    """
+
+    def __init__(
+        self,
+        model: fluid.Model,
+        low: np.ndarray,
+        edges: np.ndarray,
+        record_every: int,
+        step: int = 0,
+        start: str = "",
+    ) -> None:
+        require_one_process("manymove.DPDFluid", "manymove dpd --ranks starts LAMMPS on several")
+        self._failed = ""
+        self._lammps = host.start()
+        self._table = tempfile.NamedTemporaryFile("r", prefix="manymove-")
+        self._records = np.empty((0, 4))
+        self._known: tuple[int, list[float]] | None = None  # a step and what was measured there
+        self.command(
+            f"{fluid.UNITS}{fluid.box(low, edges)}{start}thermo 0\nreset_timestep {step}\n"
+            + fluid.motion(model)
+            + fluid.records(record_every, self._table.name)
+        )
+
+    def create(self, tags: np.ndarray, positions: np.ndarray, velocities: np.ndarray) -> None:
+        """Create particles with the numbers 1 to N, in this order."""
+        lists = (array.ravel().tolist() for array in (positions, velocities))
+        self._library.create_atoms(tags.size, tags.tolist(), [1] * tags.size, *lists)
+        if self.particles != tags.size:
+            raise RuntimeError(f"LAMMPS has created {self.particles} of {tags.size} particles")
+
+    def set_up(self, forces: np.ndarray | None = None) -> None:
+        """Prepare LAMMPS for a run.
+
+        LAMMPS computes the forces with velocities of the full step, while those within a run are
+        computed with velocities of the half step. The latter may be given, in the order of the
+        numbers."""
+        self._records = self.records()
+        self.command("run 0 post no")
+        self._table.read()  # a record with forces that are not those of a run
+        self.command("atom_modify sort 0 0")  # sums depend on the order
+        if forces is not None:
+            self._array("f")[:] = forces[self._array("id") - 1]
+
+    def run_to(self, end: int) -> None:
+        """Run to a step.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C or SIGTERM, after the current step.
+        """
+        first = self.counters[0]
+
+        def look() -> None:
+            if stop.requested:
+                self._lammps.force_timeout()  # ends the run after the step that is under way
+
+        try:
+            with StopRequest() as stop:
+                command = f"run {end} upto pre no post no"
+                run_concurrently([lambda: self.command(command)], 1, stop, look)
+        finally:
+            if not self._failed:
+                self.command("timer timeout off")
+                if first < self.counters[0] < end:  # LAMMPS has not summed the virial there
+                    self.set_up(self.by_number("f"))
+        if stop.requested:
+            raise KeyboardInterrupt
+
+    def command(self, text: str) -> None:
+        try:
+            self._library.commands_string(text)
+        except RuntimeError:
+            raise
+        except Exception as error:  # LAMMPS' own
+            self._failed = str(error).partition("\n")[0].removeprefix("ERROR: ")
+            raise RuntimeError(f"LAMMPS: {self._failed}") from None
+
+    @property
+    def _library(self) -> Any:
+        if self._failed:
+            raise RuntimeError(f"LAMMPS has stopped ({self._failed}): load a checkpoint")
+        return self._lammps
+
+    @property
+    def particles(self) -> int:
+        return int(self._lammps.get_natoms())
+
+    @property
+    def counters(self) -> tuple[int]:
+        """(time steps,), also after an error."""
+        return (int(self._lammps.extract_global("ntimestep")),)
+
+    def _array(self, name: str) -> np.ndarray:
+        """An array of LAMMPS in its own order, without ghosts."""
+        return self._library.numpy.extract_atom(name)[: self.particles]
+
+    def by_number(self, name: str) -> np.ndarray:
+        """A copy of LAMMPS' array "x", "v" or "f", in the order of the numbers."""
+        array = np.empty((self.particles, 3))
+        array[self._array("id") - 1] = self._array(name)
+        return array
+
+    def measured(self) -> list[float]:
+        """Temperature, pressure and potential energy."""
+        if self._known is not None and self._known[0] == self.counters[0]:
+            return self._known[1]
+        temperature, pressure, energy = map(self._library.get_thermo, ("temp", "press", "pe"))
+        return [temperature, pressure, energy * self.particles]
+
+    def records(self) -> np.ndarray:
+        """Step, temperature, pressure and energy of each record, float64 (K, 4)."""
+        lines = (line.split(",") for line in self._table if line[0].isdigit())
+        new = np.array([[float(word) for word in words] for words in lines]).reshape(-1, 4)
+        new[:, 3] *= self.particles
+        self._records = np.concatenate([self._records, new])
+        return self._records
+
+    def forget_records(self) -> None:
+        self._records = self.records()[:0]
+
+    def state_hash(self) -> int:
+        """Hash of positions, velocities and the step, 64 bits."""
+        digest = hashlib.blake2b(str(self.counters[0]).encode(), digest_size=8)
+        for name in ("x", "v"):
+            digest.update(self.by_number(name).tobytes())
+        return int.from_bytes(digest.digest(), "little")
+
+    def snapshot(self) -> dict[str, Any]:
+        """State for `restore`, including the forces, which restart files of LAMMPS do not
+        contain."""
+        names = {"tags": "id", "positions": "x", "velocities": "v", "forces": "f"}
+        arrays = {name: self._array(array) for name, array in names.items()}
+        return {
+            "counters": self.counters,
+            "measured": self.measured(),
+            "records": self.records(),
+            **arrays,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Put the particles of a snapshot into an empty box."""
+        self.command("atom_modify sort 0 0")
+        self.create(state["tags"], state["positions"], state["velocities"])
+        self.set_up(state["forces"][np.argsort(state["tags"])])
+        self._records, self._known = state["records"], (self.counters[0], state["measured"])

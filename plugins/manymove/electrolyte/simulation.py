@@ -1,0 +1,510 @@
+"""Canonical Monte Carlo of charged hard spheres, with no approximation of the energy.
+
+Method: Y. Liang, X. Xing, Y. Li, "A GPU-based large-scale Monte Carlo simulation method for systems
+with long-range interactions" (2017). Sections, equations and tables below are that paper's;
+docs/theory/coulomb.md has the proof that the parallel schedule makes the sequential chain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from manymove import _core, _renamed, arguments, checkpoint
+from manymove.analysis.ions import Salt, Species, debye_length, random_box, random_sphere
+from manymove.analysis.notation import Estimate
+from manymove.analysis.pair_correlations import PairCorrelations, PairSampling
+from manymove.analysis.pressure import blocking_error
+from manymove.checkpoint import PathLike
+from manymove.simulation import Callback, MonteCarlo, counter, of_engine, parameter
+
+IonOverlapError = _core.IonOverlapError
+
+WATER_300K = 7.117  # Bjerrum length in angstrom: relative permittivity 78.3, 300 K
+METHODS = ("brush", "reduction", "serial")
+BOUNDARIES = ("nearest_image", "ewald")
+_MOST_SWEEPS = 1 << 20  # whose energies the engine keeps
+
+
+class Electrolyte(MonteCarlo):
+    """Charged hard spheres (the primitive model) by sequential Metropolis Monte Carlo.
+
+    A *sweep* tries to move every ion once, in the order of the input. The energy of a trial move is
+    summed over all pairs, without cutoff or mesh. The chain is the sequential one for every
+    `method`, device, `threads` and `threads_per_particle`. With ``precision="double"`` all
+    decisions are the same; with ``"mixed"`` energy differences are rounded by about 1e-6 kT, so
+    that about one decision in a million differs. Runs with "mixed" are reproducible on one kind of
+    device.
+
+    Args:
+        positions: centers of the ions, (N, 3), in angstrom, in any order of species, with the
+            origin at the center; a list or an array as for `HardDisks`. They are rounded to a grid
+            of radius / 2**23 (or the longest edge / 2**24), on which differences are exact.
+        types: index of the species of each ion, integers (N,).
+        species: the species of ions; the system must be neutral.
+        radius: radius in angstrom of a spherical cell whose hard wall keeps all centers inside.
+            Either `radius` or `box` is required.
+        box: edges (Lx, Ly, Lz) in angstrom of a periodic box centered on the origin.
+        boundary: energy of a periodic box. With "nearest_image" (default) only the nearest image of
+            each ion interacts, therefore the box should be much longer than the screening length.
+            With "ewald" all images interact, as in Ewald's sum with a conductor around them; the
+            pair potential is exact to 1e-10 / L ("mixed": 3e-7 / L), and the longest edge may be
+            twice as long as the shortest. A trial move takes about ten times as long.
+        bjerrum_length: Bjerrum length l_B = beta e^2 / (4 pi epsilon) in angstrom. Default that of
+            water at 300 K, 7.117.
+        max_displacement: maximum trial displacement along each axis, in angstrom; moves are uniform
+            in a cube. Default radius / 3 or L / 6, so that the edge of the cube is a third of the
+            size of the system (section 5.2).
+        short_displacement, short_fraction: maximum displacement and share of additional short
+            moves, which are chosen at random. By default there are none.
+        precision: "mixed" (float32 pair terms, exact sums) or "double".
+        method: "brush" (section 3), "reduction" (section 4) or "serial" (CPU only), for comparison.
+        threads_per_particle: number of GPU threads per trial, eta: 1, 2, 4, 8 or 16 (Table 1). The
+            default follows from N.
+        seed: seed of the random number generator, an integer in [0, 2**64).
+        first_sweep: value of `sweeps` at the start. Random numbers belong to a seed and a sweep.
+        device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>". With "cuda:0,1"
+            several GPUs of this machine share the chain (method "brush"), which is the same. Two
+            GPUs are 1.9 times as fast as one at a million ions, but not faster at 100,000. The GPUs
+            must have peer access to each other, and two processes should not have such chains on
+            the same GPUs under CUDA MPS.
+        threads: number of threads of the CPU engine; default all cores.
+
+    Raises:
+        IonOverlapError: (a ValueError) two ions overlap; the message names them.
+        ValueError: the ions are not neutral, outside the cell or of valence 0, or another number or
+            shape is bad.
+        TypeError: positions are neither a list nor an array of float32 or float64.
+        MemoryError: the device does not have enough memory.
+
+    An object must not be used by several threads at the same time; different objects may be.
+    """
+
+    _KIND = "an electrolyte"
+    _COUNTER = "sweeps"
+    _several = True
+
+    def __init__(
+        self,
+        positions: Any,
+        types: Any,
+        species: Sequence[Species],
+        *,
+        radius: float | None = None,
+        box: tuple[float, float, float] | None = None,
+        boundary: str | None = None,
+        bjerrum_length: float = WATER_300K,
+        max_displacement: float | None = None,
+        short_displacement: float | None = None,
+        short_fraction: float = 0.0,
+        precision: str = "mixed",
+        method: str = "brush",
+        threads_per_particle: int | None = None,
+        seed: int,
+        first_sweep: int = 0,
+        device: str = "auto",
+        threads: int | None = None,
+    ) -> None:
+        if (radius is None) == (box is None):
+            raise ValueError("give either a radius or a box")
+        if (short_displacement is None) != (short_fraction == 0):
+            raise ValueError("short_displacement and short_fraction go together")
+        if box is None and boundary is not None:
+            raise ValueError(f"boundary {boundary!r} is for a periodic box, not for a spherical cell")
+        if box is not None:
+            boundary = arguments.one_of("boundary", boundary or BOUNDARIES[0], BOUNDARIES)
+        self._species = tuple(species)
+        self._types = _types(types, len(self._species))
+        self._parameters: dict[str, Any] = {
+            "radius": None if radius is None else float(radius),
+            "box": None if box is None else arguments.edges(box, 3),
+            "boundary": boundary,
+            "bjerrum_length": float(bjerrum_length),
+            "max_displacement": arguments.positive_or_default("max_displacement", max_displacement),
+            "short_displacement": arguments.positive_or_default(
+                "short_displacement", short_displacement
+            ),
+            "short_fraction": float(short_fraction),
+            "precision": arguments.one_of("precision", precision, arguments.PRECISIONS),
+            "method": arguments.one_of("method", method, METHODS),
+            "threads_per_particle": arguments.count_or_default(
+                "threads_per_particle", threads_per_particle
+            ),
+            "seed": arguments.uint64("seed", seed),
+            "first_sweep": arguments.uint64("first_sweep", first_sweep),
+        }
+        self._settle(device, threads)
+        found = arguments.positions(positions)
+        self._adopt(_core.Electrolyte.from_positions(found, *self._columns(), *self._where()))
+
+    @classmethod
+    def random(
+        cls,
+        salt: Salt,
+        *,
+        radius: float | None = None,
+        box: tuple[float, float, float] | None = None,
+        seed: int,
+        **options: Any,
+    ) -> Electrolyte:
+        """Create ions at random positions without overlaps.
+
+        Densities up to that of a face-centered cubic lattice of the largest diameter are possible,
+        except that some sites do not fit along the wall of a spherical cell.
+
+        Args:
+            salt: species and numbers of ions.
+            radius, box: spherical cell or periodic box, as for the class.
+            seed: seed of the positions and of the chain.
+            options: the other arguments of the class.
+
+        Raises:
+            ValueError: the density is too high, or an error of the class.
+        """
+        if (radius is None) == (box is None):
+            raise ValueError("give either a radius or a box")
+        ions, diameter = sum(salt.counts), max(s.diameter for s in salt.species)
+        if radius is not None:
+            positions = random_sphere(ions, radius, diameter, seed)
+        else:
+            assert box is not None
+            positions = random_box(ions, box, diameter, seed)
+        types = np.repeat(np.arange(len(salt.counts)), salt.counts)
+        return cls(positions, types, salt.species, radius=radius, box=box, seed=seed, **options)
+
+    @classmethod
+    def from_gsd(
+        cls,
+        path: PathLike,
+        frame: int = -1,
+        *,
+        seed: int,
+        species: Sequence[Species] | None = None,
+        radius: float | None = None,
+        **options: Any,
+    ) -> Electrolyte:
+        """Create the ions of a frame of a GSD file, in its rectangular box or in a spherical cell.
+
+        Args:
+            path: path of a file with the schema of HOOMD-blue; lengths in angstrom.
+            frame: index of the frame; negative numbers count from the end.
+            seed: seed of the chain.
+            species: one for each particle type that occurs, in the order of the file. By default
+                they follow from types, charges (in elementary charges) and diameters in the file.
+            radius: radius of a spherical cell around the origin, instead of the periodic box.
+            options: the other arguments of the class.
+
+        Raises:
+            FileNotFoundError, ValueError: an error of `manymove.io.read_frame` or of the class.
+        """
+        from manymove.io import read_frame
+
+        found = read_frame(path, frame, dimensions=3)
+        types = found.typeid
+        if species is None:
+            columns = np.column_stack((types, found.charges, found.diameters))
+            kinds, types = np.unique(columns, axis=0, return_inverse=True)
+            species = [Species(*kind) for kind in kinds[:, 1:].tolist()]
+        place: dict[str, Any] = {"box": found.box} if radius is None else {"radius": radius}
+        return cls(found.positions, types.reshape(-1), species, **place, seed=seed, **options)
+
+    def _columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Valence, diameter and species of each ion, in the form that the engine needs."""
+        valence = np.array([s.valence for s in self._species], dtype=float)[self._types]
+        diameter = np.array([s.diameter for s in self._species], dtype=float)[self._types]
+        return valence, diameter, self._types
+
+    def _adopt(self, engine: _core.Electrolyte) -> None:
+        super()._adopt(engine)
+        self._start_energy: float | None = None  # from which changes are counted
+        self._sampling: PairSampling | None = None
+        self._energies: list[np.ndarray] = []
+
+    # ---- running ---------------------------------------------------------------------------------
+
+    def run(self, sweeps: int, callback: Callback = None, *, progress: bool = False) -> None:
+        """Run for a number of sweeps.
+
+        Args:
+            sweeps: number of sweeps, at least 0; a sweep is one trial move per ion.
+            callback: function that is called with this object about every 0.1 s (or after each
+                sweep, if that takes longer) and at the end.
+            progress: show a progress bar.
+
+        Raises:
+            TypeError: sweeps is not an integer.
+            ValueError: sweeps is negative.
+            KeyboardInterrupt: Ctrl-C, after the current sweep.
+        """
+        sweeps = arguments.steps("sweeps", sweeps)
+        with self._watched("sweeps", sweeps, callback, progress) as watch:
+            for _ in self._pieces(sweeps, self._engine.run, self._most):
+                self._collect_energies()
+                if self._sampling is not None and self.sweeps % self._sampling.every == 0:
+                    self._sampling.take(self._engine)
+                if watch is not None:
+                    watch(self)
+
+    def _most(self, sweeps: int) -> int:
+        """At most this number of sweeps, because the engine stores their energies, and because
+        pairs are sampled between runs."""
+        if self._sampling is not None:
+            sweeps = min(sweeps, self._sampling.every - self.sweeps % self._sampling.every)
+        return min(sweeps, _MOST_SWEEPS)
+
+    # ---- properties ------------------------------------------------------------------------------
+
+    radius: float | None = parameter("radius", "Radius of the spherical cell in angstrom, or None.")
+    box: tuple[float, float, float] | None = parameter(
+        "box", "Edges (Lx, Ly, Lz) of the periodic box in angstrom, or None."
+    )
+    boundary: str | None = parameter(
+        "boundary", 'Energy of a periodic box, "nearest_image" or "ewald"; None in a spherical cell.'
+    )
+    bjerrum_length: float = parameter("bjerrum_length", "Bjerrum length l_B in angstrom.")
+    precision: str = parameter("precision", 'Floating-point precision: "mixed" or "double".')
+    method: str = parameter("method", 'Method of the sweeps: "brush", "reduction" or "serial".')
+    max_displacement: float = of_engine(
+        "max_displacement", "Maximum trial displacement along each axis in angstrom, as realized."
+    )
+    threads_per_particle: int = of_engine(
+        "threads_per_particle", "Number of GPU threads per trial, eta; 1 on a CPU."
+    )
+    sweeps: int = counter(0, "Number of sweeps done, counted from `first_sweep`.")
+    sweep = _renamed.Attribute("sweeps")
+    evaluated_moves: int = counter(
+        3,
+        "Number of trial moves whose energy was computed. The others left the cell or overlapped "
+        "with an ion that cannot have moved.",
+    )
+
+    def _place(self) -> dict[str, str]:
+        return super()._place() if self.radius is None else {"radius": f"{self.radius:.6g}"}
+
+    @property
+    def species(self) -> tuple[Species, ...]:
+        """Species of ions, in the order of their indices."""
+        return self._species
+
+    @property
+    def types(self) -> np.ndarray:
+        """Index of the species of each ion, int32 (N,)."""
+        return self._types.copy()
+
+    @property
+    def volume(self) -> float:
+        """Volume of the cell or the box in cubic angstrom."""
+        if self.box is not None:
+            return math.prod(self.box)
+        return 4 / 3 * math.pi * float(self.radius or 0) ** 3
+
+    @property
+    def debye_length(self) -> float:
+        """Bare Debye length from the mean densities (Eq. 5), in angstrom."""
+        counts = np.bincount(self._types, minlength=len(self._species))
+        return debye_length(
+            counts / self.volume, [s.valence for s in self._species], self.bjerrum_length
+        )
+
+    @property
+    def positions(self) -> np.ndarray:
+        """Centers of the ions in angstrom, float64 (N, 3), in the order of the input."""
+        return self._engine.positions().reshape(self.N, 3)
+
+    def set_positions(self, positions: Any) -> None:
+        """Set the positions of the ions.
+
+        Counters and random numbers continue, and `energies` are reset.
+
+        Args:
+            positions: centers in angstrom, (N, 3), as for the class.
+
+        Raises:
+            IonOverlapError, ValueError, TypeError: an error of the class; the old positions are
+                kept.
+        """
+        self._engine.set_positions(arguments.positions(positions))
+        self._engine.take_energies()
+        self._start_energy, self._energies = None, []
+
+    def max_overlap(self) -> float:
+        """Depth of the deepest overlap in units of the contact distance; 0 if there is none."""
+        return self._engine.max_overlap()
+
+    # ---- energy ----------------------------------------------------------------------------------
+
+    @property
+    def energy(self) -> float:
+        """Total energy in kT. It is computed from all pairs at the first access; later each
+        accepted move updates it."""
+        if self._start_energy is None:
+            self._start_energy = self._engine.energy() - self._engine.energy_change
+        return self._start_energy + self._engine.energy_change
+
+    @property
+    def energies(self) -> np.ndarray:
+        """Energy in kT after each sweep, float64 (K,), since this object was made or loaded, or
+        since `forget_energies`."""
+        return np.concatenate([np.empty(0), *self._energies]) + (
+            self.energy - self._engine.energy_change
+        )
+
+    def forget_energies(self) -> None:
+        """Reset `energies` and their average, for example after the equilibration. The energies
+        take eight bytes per sweep."""
+        self._energies = []
+
+    @property
+    def energy_average(self) -> Estimate:
+        """Mean of `energies` in kT, with its standard error by blocking.
+
+        Raises:
+            RuntimeError: there are no energies.
+        """
+        energies = self.energies
+        if not energies.size:
+            raise RuntimeError("nothing measured yet: call run")
+        return Estimate(float(energies.mean()), blocking_error(energies)[0])
+
+    def _collect_energies(self) -> None:
+        """Fetch the energies of the engine. Arrays of similar size are joined, so that their number
+        grows only as the logarithm of the number of sweeps."""
+        self._energies.append(self._engine.take_energies())
+        while len(self._energies) > 1 and self._energies[-2].size <= self._energies[-1].size:
+            self._energies[-2:] = [np.concatenate(self._energies[-2:])]
+
+    def energy_drift(self) -> float:
+        """Compute the energy from all pairs in float64, and continue from this value.
+
+        Returns:
+            the error of the energy that the moves have updated, in kT.
+        """
+        followed, exact = self.energy, self._engine.energy()
+        self._start_energy = exact - self._engine.energy_change
+        return followed - exact
+
+    # ---- pair correlations -----------------------------------------------------------------------
+
+    def sample_pair_correlations(
+        self,
+        every: int | None,
+        *,
+        bin_width: float = 0.25,
+        farthest: float | None = None,
+        margin: float | None = None,
+    ) -> None:
+        """Sample the pair correlation functions of all pairs of species in the following runs.
+
+        Earlier samples are discarded.
+
+        Args:
+            every: number of sweeps between two samples; None stops sampling.
+            bin_width: width of the bins in angstrom.
+            farthest: maximum distance in angstrom; default the diameter of the interior or half the
+                shortest edge, at most 20 bare Debye lengths.
+            margin: distance from the wall in angstrom within which ions are left out; default ten
+                bare Debye lengths, as in the paper, at most half the radius. It must be None in a
+                periodic box.
+
+        Raises:
+            ValueError: a number is out of range.
+            TypeError: every is not an integer.
+        """
+        if every is None:
+            self._sampling = None
+            return
+        every = arguments.count("every", every)
+        if self.box is not None:
+            if margin is not None:
+                raise ValueError("a periodic box has no wall: margin must be None")
+            interior, most = None, min(self.box) / 2
+        else:
+            radius = float(self.radius or 0)
+            if margin is None:
+                margin = min(10 * self.debye_length, radius / 2)
+            if not 0 <= margin < radius:
+                raise ValueError(f"margin must be from 0 to below {radius}, got {margin}")
+            interior, most = radius - margin, 2 * (radius - margin)
+        if not 0 < bin_width <= most:
+            raise ValueError(f"bin_width must be positive and at most {most:.6g}, got {bin_width}")
+        if farthest is None:
+            farthest = min(most, 20 * self.debye_length)
+        if not bin_width <= farthest <= most * (1 + 1e-12):
+            raise ValueError(f"farthest must be from bin_width to {most:.6g}, got {farthest}")
+        wanted = farthest / bin_width * (1 + 1e-12)
+        if wanted > 1_000_000:
+            raise ValueError(f"{wanted:.6g} bins are too many: raise bin_width")
+        bins = int(wanted)
+        valences = tuple(s.valence for s in self._species)
+        self._sampling = PairSampling(every, bin_width, bins, interior, self.box, valences)
+
+    @property
+    def pair_sampling(self) -> PairSampling | None:
+        """Settings of `sample_pair_correlations` and number of samples; None without sampling."""
+        return self._sampling
+
+    @property
+    def pair_correlations(self) -> PairCorrelations:
+        """Pair correlation functions g_ab(r) from all samples.
+
+        Raises:
+            RuntimeError: nothing was sampled.
+        """
+        if self._sampling is None:
+            raise RuntimeError("nothing sampled: call sample_pair_correlations(every=...) and run")
+        return self._sampling.result()
+
+    # ---- checkpoints -----------------------------------------------------------------------------
+
+    def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        arrays = {"positions": state["positions"], "types": self._types}
+        if self._sampling is not None:
+            arrays |= self._sampling.arrays
+        header = {
+            "parameters": {**self._parameters, "max_displacement": self.max_displacement},
+            "species": [(s.valence, s.diameter) for s in self._species],
+            "change": state["change"],
+            "start_energy": self._start_energy,
+            "sampling": None if self._sampling is None else asdict(self._sampling),
+        }
+        return header, arrays
+
+    def _restore(self, path: PathLike) -> None:
+        kind, types = self._KIND, {"positions": np.float32, "types": np.int32}
+        header, arrays = checkpoint.read(path, kind, types, PairSampling.TYPES)
+        with checkpoint.refused(path, kind):
+            self._species = tuple(Species(*one) for one in header["species"])
+            self._types = _types(arrays["types"], len(self._species))
+            self._parameters = header["parameters"]
+            if self._parameters["box"] is not None:
+                self._parameters["box"] = tuple(self._parameters["box"])
+            # Files written before Ewald's energy was there have no boundary.
+            default = None if self._parameters["box"] is None else BOUNDARIES[0]
+            self._parameters.setdefault("boundary", default)
+            arguments.one_of("precision", self._parameters["precision"], arguments.PRECISIONS)
+            state = {
+                "positions": arrays["positions"],
+                "counters": tuple(header["counters"]),
+                "change": tuple(header["change"]),
+            }
+            sampling = header["sampling"]
+            if sampling is not None:
+                sampling = PairSampling.restored(sampling, arrays)
+            start_energy = header["start_energy"]
+            if start_energy is not None and not math.isfinite(start_energy):
+                raise ValueError(f"start_energy is {start_energy}")
+        self._adopt(_core.Electrolyte.from_snapshot(state, *self._columns(), *self._where()))
+        self._start_energy, self._sampling = start_energy, sampling
+
+
+def _types(types: Any, species: int) -> np.ndarray:
+    array = np.asarray(types)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError("types must be integers of shape (N,)")
+    if array.size and not (array.min() >= 0 and array.max() < species):
+        raise ValueError(f"types must be from 0 to {species - 1}, the species given")
+    return np.ascontiguousarray(array, dtype=np.int32)

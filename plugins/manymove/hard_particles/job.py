@@ -1,0 +1,309 @@
+"""The job behind `manymove disks`: replicas of hard disks, pooled and written out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manymove.analysis import pressure
+from manymove.analysis.autocorrelation import relaxation_time
+from manymove.analysis.notation import with_error
+from manymove.analysis.reference import literature_pressure, published, published_pressure
+from manymove.hard_particles.replica import Replica, Result, Settings
+from manymove.io import Frame, read_frame
+from manymove.jobs import figures, replica, report
+from manymove.jobs.ranks import Ranks
+from manymove.jobs.report import number
+from manymove.jobs.world import World
+
+
+def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
+    """Run all replicas, or the one that all ranks share; rank 0 writes summary.json and the
+    pictures into the output folder.
+
+    Returns:
+        the summary (of all ranks, on every rank), and whether every replica ran to its end.
+
+    Raises:
+        ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
+    """
+    ranks = Ranks.of(world.communicator) if settings.decompose else None
+    results = replica.on_all_ranks(settings, world, lambda: _share(settings, world, ranks))
+    summary = summarize(settings, results, world.size)
+    if world.rank == 0:
+        write_outputs(settings, results, summary)
+    return summary, summary["complete"]
+
+
+def _share(settings: Settings, world: World, ranks: Ranks | None) -> list[Result]:
+    """Run the replicas of this rank. For a system that all share, the first rank has the result."""
+    mine = [0] if ranks else world.share(range(settings.replicas))
+    frame = ranks.together(lambda: _start(settings)) if ranks else _start(settings)
+    results = replica.run_share(
+        settings,
+        world,
+        mine,
+        lambda *where: Replica(*where, frame, ranks),
+        f"{settings.particles:,} disks at {settings.packing_fraction:.4g}",
+        (settings.sweeps + settings.equilibrate) * settings.particles * len(mine),
+    )
+    return [] if ranks and world.rank > 0 else results
+
+
+def _start(settings: Settings) -> Frame | None:
+    """The requested initial configuration."""
+    if settings.input is None or settings.resume:
+        return None
+    return read_frame(settings.input)
+
+
+def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str, Any]:
+    """The content of summary.json."""
+    started = [r for r in results if r.state_hash is not None]
+    first = (started or results)[0]
+    estimates = [found for r in started if (found := _estimate(settings, r))]
+    pooled = pressure.pool(estimates) if estimates else None
+    seconds = replica.seconds_of(started)
+    drift, drift_error = pressure.drift([r.records for r in started if r.records.size])
+    relaxation = report.equilibration(
+        min(r.sweeps for r in results),
+        "sweeps",
+        {
+            "psi_6": psi6_time([r.psi6_course for r in started]),
+            "psi_6 as tabulated near freezing": known_relaxation(
+                settings.particles, settings.packing_fraction
+            ),
+        },
+        [("P*", number(drift), number(drift_error), "")],
+        pooled.plateau if pooled else None,
+    )
+    paper = published_pressure(settings.particles, settings.packing_fraction)
+    literature = literature_pressure(settings.particles, settings.packing_fraction)
+    return {
+        "pressure": pooled.value if pooled else None,
+        "pressure_error": number(pooled.error) if pooled else None,
+        "pressure_error_converged": pooled.plateau if pooled else None,
+        "pressure_drift": number(drift),
+        "pressure_drift_error": number(drift_error),
+        "pressure_records": pooled.records if pooled else 0,
+        **relaxation,
+        "near_freezing": _near_freezing(settings.packing_fraction),
+        "pressure_error_factor": error_factor(
+            settings.particles, settings.packing_fraction, min(r.sweeps for r in results)
+        ),
+        "paper_pressure": list(paper) if paper else None,
+        "literature_pressure": list(literature) if literature else None,
+        "packing_fraction": settings.packing_fraction,
+        "N": settings.particles,
+        "box": list(first.box),
+        "diameter": first.diameter,
+        "sweeps": min(r.sweeps for r in results),
+        "equilibration_sweeps": first.equilibration_sweeps,
+        "trial_moves_per_second": (
+            sum(r.session_moves for r in started) / seconds if seconds > 0 else None
+        ),
+        "max_displacement": first.max_displacement,
+        "moves_per_cell": first.moves_per_cell,
+        "max_overlap": max((r.max_overlap for r in started), default=None),
+        "repaired": first.repaired,
+        "psi6": first.psi6,
+        "decomposed": settings.decompose,
+        "replicas": [_summarize_replica(r, _estimate(settings, r)) for r in results],
+        "input": str(settings.input) if settings.input else None,
+        "start": None if settings.input else settings.start,
+        **replica.of_all(settings, results, ranks),
+    }
+
+
+def psi6_time(courses: list[np.ndarray]) -> float | None:
+    """Relaxation time of the global psi_6 in sweeps, or of its modulus if it has a direction."""
+    n = min((len(course) for course in courses), default=0)
+    if n < 2:
+        return None
+    ends = np.linspace(courses[0][0, 0], courses[0][n - 1, 0], n)  # a longer run has longer steps
+    series = []
+    for course in courses:
+        parts = (np.interp(ends, course[:n, 0], course[:n, part]) for part in (1, 2))
+        series.append(next(parts) + 1j * next(parts))
+    if abs(np.mean(np.abs(series))) > 0.5:
+        return relaxation_time([np.abs(each) for each in series], ends[1] - ends[0])
+    return relaxation_time(series, ends[1] - ends[0], mean=0.0)
+
+
+def _near_freezing(packing_fraction: float) -> bool:
+    """Whether the packing fraction is near the transitions of liquid, hexatic phase and solid."""
+    return 0.695 <= packing_fraction <= 0.722
+
+
+def known_relaxation(particles: int, packing_fraction: float) -> float | None:
+    """The autocorrelation time of psi_6 in sweeps near freezing, as docs/benchmarks/hard_disks.md
+    has it at 0.698: 1.6e5 with 4,096 disks and 7e5 with 65,536, therefore as the root of the
+    number. None at other densities."""
+    if not _near_freezing(packing_fraction):
+        return None
+    return 1.6e5 * math.sqrt(particles / 4096)
+
+
+def error_factor(particles: int, packing_fraction: float, sweeps: float) -> float:
+    """Factor of the blocking error near freezing, for the relaxations that a run is too short to
+    show: sqrt(1 + 20 tau / sweeps) with tau of `known_relaxation`, at most 3; elsewhere 1.
+
+    Measured on pieces of long chains (docs/benchmarks/hard_disks_physics.md): blocking errors are
+    too small by a factor of up to 3.2 below 2 tau, 1.9 at 8 tau and 1.2 at 34 tau. With this factor
+    at most 7 % of the pieces are off by more than two errors.
+    """
+    tau = known_relaxation(particles, packing_fraction)
+    if tau is None or not sweeps:
+        return 1.0
+    return min(3.0, math.sqrt(1 + report.ENOUGH * tau / sweeps))
+
+
+def _estimate(settings: Settings, result: Result) -> pressure.PressureEstimate | None:
+    """The pressure of a replica; its error contains the factor near freezing."""
+    found = result.estimate
+    if found is None:
+        return None
+    factor = error_factor(settings.particles, settings.packing_fraction, result.sweeps)
+    return replace(found, error=factor * found.error)
+
+
+def _summarize_replica(
+    result: Result, estimate: pressure.PressureEstimate | None
+) -> dict[str, Any]:
+    return {
+        "replica": result.replica,
+        "seed": result.seed,
+        "pressure": estimate.value if estimate else None,
+        "pressure_error": number(estimate.error) if estimate else None,
+        "sweeps": result.sweeps,
+        "state_hash": result.state_hash,
+    }
+
+
+def write_outputs(settings: Settings, results: list[Result], summary: dict[str, Any]) -> None:
+    """Write summary.json, the records, and, for a complete run, the pictures."""
+    report.write_json(settings.output / "summary.json", summary)
+    measured = [r for r in results if r.records.size]
+    if not measured:
+        return
+    rows = np.concatenate(
+        [
+            np.column_stack((np.full(r.records.size, r.replica), r.record_sweeps, r.records))
+            for r in measured
+        ]
+    )
+    report.write_csv(
+        settings.output / "pressure.csv",
+        "replica,sweeps,pressure",
+        rows,
+        ["%d", "%.3f", "%.8f"],
+    )
+    if summary["complete"]:
+        with figures.pictures(settings.quiet):
+            _write_pictures(settings, measured)
+
+
+def _write_pictures(settings: Settings, measured: list[Result]) -> None:
+    from manymove.hard_particles import plots
+
+    first = measured[0]
+    if first.positions is not None and len(first.positions) > 6:
+        plots.configuration(
+            settings.output / "configuration.png", first.positions, first.box, first.diameter
+        )
+    plots.pressure_against_sweeps(
+        settings.output / "pressure.png",
+        [(r.record_sweeps, r.records) for r in measured],
+        pressure.pool([found for r in measured if (found := _estimate(settings, r))]),
+        literature_pressure(settings.particles, settings.packing_fraction),
+    )
+
+
+def table(summary: dict[str, Any]) -> str:
+    """The lines that the command prints at the end."""
+    s = summary
+    rows = [("disks", f"{s['N']:,} at packing fraction {s['packing_fraction']:.6g}")]
+    if s["pressure"] is not None:
+        rows.append(("pressure P*", with_error(s["pressure"], s["pressure_error"])))
+    rows += report.warning_rows(s)
+    if s["pressure"] is not None and s["pressure_error_factor"] > 1:
+        factor = f"the blocking error is multiplied by {s['pressure_error_factor']:.2g}"
+        rows.append(("near freezing", f"{factor}, for relaxations longer than the run shows"))
+    if s["literature_pressure"]:
+        rows.append(("literature, P*", with_error(*s["literature_pressure"])))
+    done = f"{s['sweeps']:,.0f} after {s['equilibration_sweeps']:,.0f}{report.stopped(s)}"
+    rows.append(("sweeps", done))
+    if s["trial_moves"]:
+        rows.append(("trial moves", f"{s['trial_moves']:.4g}, accepted {s['acceptance']:.2%}"))
+        rows.append(
+            ("speed", f"{s['trial_moves_per_second'] or 0:.4g} moves/s, {s['seconds']:.1f} s")
+        )
+        rows.append(("device", f"{s['device']} ({s['device_name']})"))
+        rows.append(("deepest overlap", f"{s['max_overlap']:.3g} diameters"))
+    if s["repaired"].get("count"):
+        repaired = s["repaired"]
+        text = f"{repaired['count']} overlaps up to {repaired['depth']:.2g} diameters"
+        rows.append(("repaired at start", text))
+    if s["decomposed"]:
+        rows.append(("ranks", f"{s['ranks']} share the system"))
+    if len(s["replicas"]) > 1:
+        rows.append(("replicas", f"{len(s['replicas'])} on {s['ranks']} rank(s)"))
+    rows.append(("state hash", s["state_hash"] or "none"))
+    return report.lines(rows)
+
+
+def run_equation_of_state(
+    settings: list[Settings], output: Path, world: World
+) -> tuple[dict[str, Any], bool]:
+    """Run the packing fractions one after the other, each in its folder, and plot P* against them.
+
+    Returns:
+        the summary, and whether all ran to their end.
+    """
+    replica.claim(replace(settings[0], output=output), world)
+    runs, complete = replica.run_in_turn(run, settings, world)
+    summary = {
+        "N": settings[0].particles,
+        "complete": complete,
+        "packing_fractions": [r["packing_fraction"] for r in runs],
+        "pressure": [r["pressure"] for r in runs],
+        "pressure_error": [r["pressure_error"] for r in runs],
+        "status": [report.status(r) for r in runs],
+        "paper": published()["citation"],
+        "runs": runs,
+        **report.made_by(),
+    }
+    points = [
+        (r["packing_fraction"], r["pressure"], r["pressure_error"] or 0.0, not r["warnings"])
+        for r in runs
+        if r["pressure"] is not None
+    ]
+    if world.rank == 0:
+        report.write_json(output / "summary.json", summary)
+        with figures.pictures(settings[0].quiet):
+            from manymove.hard_particles import plots
+
+            if points:
+                picture = output / "equation_of_state.png"
+                plots.equation_of_state(picture, points, settings[0].particles)
+    return summary, complete
+
+
+def equation_of_state_table(summary: dict[str, Any]) -> str:
+    """The lines printed after `--equation-of-state`."""
+    lines = [f"{'packing fraction':18}{'P*':14}{'literature':14}status"]
+    for r in summary["runs"]:
+        ours, paper = (
+            "-" if pair[0] is None else with_error(*pair)
+            for pair in (
+                (r["pressure"], r["pressure_error"]),
+                r["literature_pressure"] or (None, None),
+            )
+        )
+        lines.append(f"{r['packing_fraction']:<18.4f}{ours:14}{paper:14}{report.status(r)}")
+    lines += report.warning_lines((f"{r['packing_fraction']:.4f}", r) for r in summary["runs"])
+    return "\n".join(lines)

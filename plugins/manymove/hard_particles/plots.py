@@ -1,0 +1,195 @@
+"""Pictures of hard disks. They need matplotlib and freud (the extra "plot")."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manymove.analysis.pressure import PressureEstimate
+from manymove.analysis.reference import VIRIAL_LIMIT, published, virial_pressure
+from manymove.jobs.figures import new_figure, write_picture
+
+_DISKS_DRAWN_AS_CIRCLES = 100_000
+_INCHES = 9.0
+
+
+def local_psi6(positions: np.ndarray, box: tuple[float, float]) -> np.ndarray:
+    """Local bond-orientational order psi_6 with the six nearest disks, complex (N,), by freud.
+
+    Source: Ramasubramani et al., Comput. Phys. Commun. 254, 107275 (2020).
+
+    Raises:
+        ImportError: freud is not installed.
+    """
+    try:
+        import freud
+    except ImportError as error:
+        raise ImportError("psi_6 needs freud: pip install 'manymove[plot]'") from error
+    points = np.column_stack((positions, np.zeros(len(positions))))
+    hexatic = freud.order.Hexatic(k=6)
+    hexatic.compute(
+        (freud.Box(Lx=box[0], Ly=box[1], is2D=True), points), neighbors={"num_neighbors": 6}
+    )
+    return np.asarray(hexatic.particle_order)
+
+
+def configuration(
+    path: str | Path, positions: np.ndarray, box: tuple[float, float], diameter: float
+) -> None:
+    """Picture of the disks. The hue is the phase and the saturation the modulus of the local psi_6.
+
+    Args:
+        path: path of the PNG file.
+        positions: centers of the disks, (N, 2), in [-L/2, L/2).
+        box: edges (Lx, Ly) of the box.
+        diameter: diameter of the disks.
+    """
+    psi6 = local_psi6(positions, box)
+    from matplotlib.collections import EllipseCollection
+
+    width, height = (_INCHES * edge / max(box) for edge in box)
+    figure, axes = new_figure(max(width, 2.0), max(height, 2.0) + 0.4)
+    colors = _psi6_colors(psi6)
+    if len(positions) <= _DISKS_DRAWN_AS_CIRCLES:
+        size = np.full(len(positions), diameter)
+        axes.add_collection(
+            EllipseCollection(
+                size, size, np.zeros_like(size), units="xy", offsets=positions,
+                offset_transform=axes.transData, facecolors=colors, linewidths=0,
+            )
+        )  # fmt: skip
+    else:
+        axes.imshow(
+            _averaged_image(positions, box, psi6), origin="lower", interpolation="nearest",
+            extent=(-box[0] / 2, box[0] / 2, -box[1] / 2, box[1] / 2),
+        )  # fmt: skip
+    axes.set(
+        xlim=(-box[0] / 2, box[0] / 2), ylim=(-box[1] / 2, box[1] / 2),
+        aspect="equal", xticks=[], yticks=[],
+    )  # fmt: skip
+    packing_fraction = len(positions) * np.pi * diameter**2 / (4 * box[0] * box[1])
+    axes.set_title(
+        f"{len(positions):,} hard disks, packing fraction {packing_fraction:.4g}, "
+        f"global |$\\psi_6$| = {abs(psi6.mean()):.3f}",
+        fontsize=10,
+    )
+    _color_wheel(figure)
+    write_picture(path, figure, dpi=200)
+
+
+def _psi6_colors(psi6: np.ndarray) -> np.ndarray:
+    """RGB (..., 3): hue from the phase, saturation from the modulus."""
+    from matplotlib.colors import hsv_to_rgb
+
+    hue = np.angle(psi6) / (2 * np.pi) % 1.0
+    modulus = np.clip(np.abs(psi6), 0, 1)
+    return hsv_to_rgb(np.stack((hue, modulus**1.5, 0.35 + 0.6 * modulus), axis=-1))
+
+
+def _averaged_image(
+    positions: np.ndarray, box: tuple[float, float], psi6: np.ndarray
+) -> np.ndarray:
+    """The mean of psi_6 over about two disks per pixel: (rows, columns, 3)."""
+    pixels = math.sqrt(len(positions) / 2 * max(box) / min(box))
+    shape = tuple(max(1, round(pixels * edge / max(box))) for edge in (box[1], box[0]))
+    column = np.clip(((positions[:, 0] / box[0] + 0.5) * shape[1]).astype(int), 0, shape[1] - 1)
+    row = np.clip(((positions[:, 1] / box[1] + 0.5) * shape[0]).astype(int), 0, shape[0] - 1)
+    pixel = row * shape[1] + column
+    cells = shape[0] * shape[1]
+    count = np.maximum(np.bincount(pixel, minlength=cells), 1)
+    real = np.bincount(pixel, weights=psi6.real, minlength=cells) / count
+    imag = np.bincount(pixel, weights=psi6.imag, minlength=cells) / count
+    return _psi6_colors((real + 1j * imag).reshape(shape))
+
+
+def _color_wheel(figure: Any) -> None:
+    axis = np.linspace(-1, 1, 101)
+    z = axis[None, :] + 1j * axis[:, None]
+    image = np.ones((*z.shape, 4))
+    image[..., :3] = _psi6_colors(z)
+    image[..., 3] = np.abs(z) <= 1
+    wheel = figure.add_axes((0.9, 0.9, 0.09, 0.09))
+    wheel.imshow(image, origin="lower")
+    wheel.set_title(r"$\psi_6$", fontsize=8, pad=1)
+    wheel.set_axis_off()
+
+
+def pressure_against_sweeps(
+    path: str | Path,
+    series: Sequence[tuple[np.ndarray, np.ndarray]],
+    estimate: PressureEstimate,
+    reference: tuple[float, float] | None = None,
+) -> None:
+    """Picture of the pressure records of each replica, their running means and the result.
+
+    Args:
+        path: path of the PNG file.
+        series: sweeps (K,) and P* (K,) of each replica.
+        estimate: pooled estimate of all replicas.
+        reference: published P* and its error.
+    """
+    figure, axes = new_figure(7.0, 4.2)
+    for index, (sweeps, records) in enumerate(series):
+        color = f"C{index % 10}"
+        running = np.cumsum(records) / np.arange(1, len(records) + 1)
+        axes.plot(sweeps, records, ".", ms=2, alpha=0.4, color=color)
+        axes.plot(sweeps, running, lw=1.5, color=color, label="running mean" if not index else None)
+    low, high = estimate.value - estimate.error, estimate.value + estimate.error
+    axes.axhspan(low, high, color="k", alpha=0.15, lw=0)
+    axes.axhline(estimate.value, color="k", lw=1, label=f"mean {estimate}")
+    if reference is not None:
+        label = f"literature {reference[0]:.5g}"
+        axes.axhline(reference[0], color="C3", ls="--", lw=1, label=label)
+    everything = np.concatenate([records for _, records in series])
+    low, high = np.percentile(everything, [1, 99])
+    margin = 0.3 * (high - low) + 1e-6
+    axes.set(xlabel="sweeps since the start", ylabel=r"$P^* = \beta P d^2$")
+    axes.set_ylim(low - margin, high + margin)
+    axes.legend(fontsize=8)
+    write_picture(path, figure, dpi=160)
+
+
+def equation_of_state(path: str | Path, points: Sequence[tuple[Any, ...]], N: int) -> None:
+    """Picture of P* against packing fraction, with the paper's points (Table 2) and, at
+    lower densities, the virial series.
+
+    Args:
+        path: path of the PNG file.
+        points: (packing fraction, P*, error) of each run, and False if it is not equilibrated or
+            its error is not converged; such a point is hollow.
+        N: number of disks.
+    """
+    figure, axes = new_figure(7.0, 4.6)
+    range_ = [point[0] for point in points]
+    if min(range_) < VIRIAL_LIMIT:
+        curve = np.linspace(min(range_), min(max(range_), VIRIAL_LIMIT), 50)
+        values = [virial_pressure(fraction)[0] for fraction in curve]
+        axes.plot(curve, values, lw=1, label="virial series (Clisby and McCoy, 2006)")
+    table = published()
+    if max(range_) > VIRIAL_LIMIT:
+        fractions = np.array(table["packing_fractions"])
+        for index, (size, row) in enumerate(
+            sorted(table["MPMC"].items(), key=lambda item: int(item[0]))
+        ):
+            values, errors = np.array(row).T
+            same = int(size) == N
+            axes.errorbar(
+                fractions, values, errors, fmt="s--", ms=6 if same else 4, mfc="none", lw=0.8,
+                color=f"C{index}", alpha=1.0 if same else 0.5, label=f"paper, N = {int(size):,}",
+            )  # fmt: skip
+    for good in (True, False):
+        ours = np.array([point[:3] for point in points if all(point[3:]) == good])
+        if len(ours):
+            label = f"this run, N = {N:,}" + ("" if good else ", not equilibrated")
+            axes.errorbar(
+                *ours.T, fmt="o", ms=5, capsize=3, color="k", mfc="k" if good else "none",
+                label=label,
+            )  # fmt: skip
+    axes.set(xlabel=r"packing fraction $\phi$", ylabel=r"$P^* = \beta P d^2$")
+    axes.set_xticks(sorted({point[0] for point in points}))
+    axes.legend(fontsize=8)
+    write_picture(path, figure, dpi=160)

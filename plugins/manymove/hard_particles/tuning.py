@@ -1,0 +1,99 @@
+"""Search for the displacement and the number of moves per cell with the fastest decorrelation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from manymove.analysis.autocorrelation import autocorrelation_time
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """A setting that `manymove.HardDisks.tune` has measured.
+
+    Attributes:
+        max_displacement: maximum trial displacement along each axis, in the unit of the positions.
+        moves_per_cell: number of trial moves per visit of a cell, n_m.
+        acceptance: ratio of accepted to trial moves.
+        autocorrelation_sweeps: autocorrelation time of the global psi_6 in sweeps.
+        autocorrelation_seconds: the same time in seconds of wall time, which is minimized.
+        reliable: whether the series was at least fifty autocorrelation times long.
+    """
+
+    max_displacement: float
+    moves_per_cell: int
+    acceptance: float
+    autocorrelation_sweeps: float
+    autocorrelation_seconds: float
+    reliable: bool
+
+
+def tune(
+    disks: Any,
+    make: Callable[[float, int, int], Any],
+    max_displacements: Iterable[float],
+    moves_per_cell: Iterable[int],
+    sweeps: float,
+    every: float | None,
+) -> tuple[Any, list[Tuning]]:
+    """Implementation of `HardDisks.tune`.
+
+    `make` returns a simulation of the same disks for a displacement, n_m, and a number of trial
+    moves between two shifts.
+
+    Returns:
+        a simulation with the best setting, and all settings.
+    """
+    best: Tuning | None = None
+    tried: list[Tuning] = []
+    per_shift = disks.rounds * disks.moves_per_cell
+    displacements = [d * disks.diameter for d in max_displacements]
+    settings = [(d, disks.moves_per_cell) for d in displacements]
+    counts = list(moves_per_cell)
+    if not settings or not counts:
+        raise ValueError("tune needs at least one displacement and one number of moves")
+    if not 0 < sweeps < math.inf or (every is not None and not 0 < every <= sweeps / 10):
+        raise ValueError(f"tune needs ten values of psi_6, got sweeps {sweeps} and every {every}")
+    for stage in range(2):
+        if stage == 1:
+            assert best is not None
+            settings = [(best.max_displacement, n) for n in counts if n != best.moves_per_cell]
+        for displacement, n in settings:
+            trial = make(displacement, n, per_shift)
+            result = _decorrelation(trial, sweeps, every or sweeps / 1000)
+            tried.append(result)
+            if best is None or (not result.reliable, result.autocorrelation_seconds) < (
+                not best.reliable,
+                best.autocorrelation_seconds,
+            ):
+                best = result
+    assert best is not None
+    tried.remove(best)
+    chosen = make(best.max_displacement, best.moves_per_cell, per_shift)
+    return chosen, [best, *tried]
+
+
+def _decorrelation(disks: Any, sweeps: float, every: float) -> Tuning:
+    disks.run(0.1 * sweeps)
+    series, start, moves, seconds = [], disks.sweeps, disks.trial_moves, disks.seconds
+    accepted = disks.accepted_moves
+    while disks.sweeps - start < sweeps:
+        disks.run(every)
+        series.append(disks.psi6())
+    spacing = (disks.sweeps - start) / len(series)
+    time_in_samples = autocorrelation_time(np.array(series))
+    in_sweeps = time_in_samples * spacing
+    per_sweep = (disks.seconds - seconds) / (disks.sweeps - start)
+    return Tuning(
+        max_displacement=disks.max_displacement,
+        moves_per_cell=disks.moves_per_cell,
+        acceptance=(disks.accepted_moves - accepted) / (disks.trial_moves - moves),
+        autocorrelation_sweeps=in_sweeps,
+        autocorrelation_seconds=in_sweeps * per_sweep,
+        reliable=50 * time_in_samples <= len(series),
+    )

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The options of a command in files and errors of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+OPTIONS_FILE = "options.json"  # in the output folder, for --resume
+
+
+@contextmanager
+def of_option(option: str, containing: str = "") -> Iterator[None]:
+    """A context in which errors of files name the option. With `containing` only errors are changed
+    whose message contains this text."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        if containing not in str(error):
+            raise
+        raise ValueError(f"{option}: {error}") from error

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The folder of the results of a command."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from manymove import files
+
+# The names of all files of commands, and of the folders of consecutive runs.
+_FILES = (
+    "summary.json", "options.json", "checkpoint-*", "trajectory.gsd", "trajectory-*.gsd",
+    "pressure.csv", "energy.csv", "g.csv", "profile.csv", "isotherm.csv", "thermo.csv",
+    "in.dpd", "restart.in", "log.lammps", "final.data", "configuration.png", "pressure.png",
+    "equation_of_state.png", "energy.png", "autocorrelation.png", "g.png", "far_field.png",
+    "valences.png", "profile.png", "isotherm.png",
+)  # fmt: skip
+_RUNS = ("packing_fraction_*", "pressure_*")
+_NAMED = 3  # in the message
+
+
+def results_in(folder: Path) -> list[Path]:
+    """The files of earlier runs in a folder, including those of consecutive runs."""
+    runs = [run for pattern in _RUNS for run in folder.glob(pattern) if run.is_dir()]
+    return sorted(
+        path
+        for place in (folder, *runs)
+        for pattern in _FILES
+        for path in place.glob(pattern)
+        if path.is_file()
+    )
+
+
+def claim(folder: Path, *, resume: bool, overwrite: bool) -> None:
+    """Make sure that a run may write into a folder, without making it.
+
+    Args:
+        folder: `--output`.
+        resume: whether the run continues the one in the folder.
+        overwrite: whether to remove the results of earlier runs.
+
+    Raises:
+        FileExistsError: the folder contains results, and neither `resume` nor `overwrite` is set.
+        OSError: the folder cannot be made or written.
+        ValueError: both `resume` and `overwrite` are set.
+    """
+    if resume and overwrite:
+        raise ValueError("--resume continues the run that --overwrite would remove: give one")
+    place = next(p for p in (folder, *folder.absolute().parents) if p.exists())
+    if not place.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), f"--output {folder}")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), f"--output {folder}")
+    found = [] if resume else results_in(folder)
+    if found and not overwrite:
+        names = ", ".join(str(path.relative_to(folder)) for path in found[:_NAMED])
+        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        raise FileExistsError(
+            f"{folder} holds results ({names}{more}): --resume continues that run, --overwrite "
+            "replaces it, and another --output keeps it"
+        )
+    for place in {path.parent for path in found}:
+        files.remove(*(path for path in found if path.parent == place))

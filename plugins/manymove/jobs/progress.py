@@ -1,0 +1,115 @@
+"""Progress of a long job, and requests to stop it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+
+from tqdm import tqdm
+
+LINE_EVERY = 60.0  # seconds between two lines of progress without a terminal
+
+
+class Interrupted(Exception):
+    """The user asked a running job to stop; its state is valid."""
+
+
+class StopRequest:
+    """A context in which Ctrl-C and SIGTERM set a flag.
+
+    Worker threads read `requested`. A second Ctrl-C interrupts the main thread at once. Outside the
+    main thread, where Python allows no handlers, there is only the flag.
+
+    Args:
+        elsewhere: function that returns whether another process has requested to stop the job.
+    """
+
+    def __init__(self, elsewhere: Callable[[], bool] = lambda: False) -> None:
+        self._elsewhere = elsewhere
+        self._event = threading.Event()
+        self._previous: dict[signal.Signals, object] = {}
+
+    @property
+    def requested(self) -> bool:
+        return self._elsewhere() or self._event.is_set()
+
+    def request(self) -> None:
+        self._event.set()
+
+    def check(self) -> None:
+        """Raise Interrupted if a stop was requested."""
+        if self.requested:
+            raise Interrupted
+
+    def _handle(self, signum: int, frame: FrameType | None) -> None:
+        if self._event.is_set():
+            raise KeyboardInterrupt
+        self.request()
+
+    def __enter__(self) -> StopRequest:
+        if threading.current_thread() is threading.main_thread():
+            for signum in (signal.SIGINT, signal.SIGTERM):
+                self._previous[signum] = signal.signal(signum, self._handle)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for signum, handler in self._previous.items():
+            signal.signal(signum, handler)
+        self._previous.clear()
+
+
+class MovesBar:
+    """Progress in trial moves or steps: a bar on a terminal, otherwise one line per minute on
+    standard error.
+
+    Args:
+        description: text before the bar.
+        total: number of trial moves or steps of the whole job.
+        unit: name of what is counted.
+        quiet: whether to show nothing.
+    """
+
+    def __init__(
+        self, description: str, total: int, *, unit: str = "moves", quiet: bool = False
+    ) -> None:
+        self._words = (description, unit)
+        self._total = max(total, 1)
+        self._quiet = quiet
+        self._began = self._said = time.monotonic()
+        self._first: int | None = None  # moves of earlier sessions
+        self._bar = tqdm(
+            desc=description,
+            total=total,
+            unit=f" {unit}",
+            unit_scale=True,
+            dynamic_ncols=True,
+            disable=True if quiet else None,
+            bar_format="{desc} {percentage:3.0f}%|{bar}| {rate_fmt}, {remaining} left",
+        )
+
+    def show(self, moves: int) -> None:
+        """Set the number of moves done."""
+        moves = min(moves, self._total)
+        self._first = moves if self._first is None else self._first
+        if not self._bar.disable:
+            self._bar.update(moves - self._bar.n)
+            return
+        now = time.monotonic()
+        if self._quiet or now - self._said < LINE_EVERY:
+            return
+        self._said = now
+        description, unit = self._words
+        rate = (moves - self._first) / (now - self._began)
+        left = f"{(self._total - moves) / rate / 60:.0f} min left" if rate else "no estimate yet"
+        print(
+            f"{description}: {moves / self._total:.0%}, {rate:.3g} {unit}/s, {left}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    def close(self) -> None:
+        self._bar.close()

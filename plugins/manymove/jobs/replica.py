@@ -1,0 +1,391 @@
+"""The common part of the jobs of `manymove disks`, `electrolyte` and `adsorption`: replicas over
+threads and ranks. A replica is an engine from its start to its last move, with checkpoints."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from manymove import checkpoint, files
+from manymove.jobs import output_folder, report
+from manymove.jobs.channel import RankLost
+from manymove.jobs.options import OPTIONS_FILE
+from manymove.jobs.progress import Interrupted, MovesBar, StopRequest
+from manymove.jobs.world import World, run_concurrently, share_of_threads
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The settings of a job, which are those of the options of the command.
+
+    Attributes:
+        given: the options of the command, stored for `--resume`.
+        folder: folder of the command, if `output` is that of one of several runs.
+    """
+
+    equilibrate: int
+    seed: int
+    device: str
+    threads: int | None
+    output: Path
+    checkpoint_every: float
+    resume: bool
+    quiet: bool
+    overwrite: bool = False
+    given: dict[str, Any] | None = None
+    folder: Path | None = None
+
+    def __post_init__(self) -> None:
+        at_least("--equilibrate", self.equilibrate, 0)
+        at_least("--seed", self.seed, 0)
+        if self.threads is not None:
+            at_least("--threads", self.threads, 1)
+        if not self.checkpoint_every > 0:
+            raise ValueError(f"--checkpoint-every is {self.checkpoint_every}; it must be positive")
+
+
+def at_least(option: str, value: int, least: int) -> None:
+    if value < least:
+        raise ValueError(f"{option} is {value}; it must be at least {least}")
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of a replica. Without a state_hash the replica was stopped before it began."""
+
+    replica: int
+    seed: int
+    complete: bool
+    trial_moves: int = 0  # and accepted ones, those of the equilibration and earlier runs included
+    accepted_moves: int = 0
+    session_moves: int = 0  # of what the progress bar counts, since the process started or resumed
+    began: float = 0.0  # wall-clock times of the first and the last move of this session
+    ended: float = 0.0
+    device: str = ""
+    device_name: str = ""
+    threads: int | None = None
+    max_displacement: float | None = None
+    state_hash: str | None = None
+
+
+def seconds_of(started: Sequence[Result]) -> float:
+    """Time in seconds from the first move of a session to its last, over all replicas."""
+    return max((r.ended for r in started), default=0) - min((r.began for r in started), default=0)
+
+
+def of_all(settings: Settings, results: Sequence[Result], ranks: int) -> dict[str, Any]:
+    """The entries that the summaries of all jobs have."""
+    started = [r for r in results if r.state_hash is not None]
+    first = (started or results)[0]
+    trial_moves = sum(r.trial_moves for r in started)
+    accepted_moves = sum(r.accepted_moves for r in started)
+    return {
+        "complete": all(r.complete for r in results),
+        "trial_moves": trial_moves,
+        "accepted_moves": accepted_moves,
+        "acceptance": accepted_moves / trial_moves if trial_moves else None,
+        "seconds": seconds_of(started),
+        "device": first.device,
+        "device_name": first.device_name,
+        "threads": first.threads,
+        "ranks": ranks,
+        "seed": settings.seed,
+        "state_hash": report.hash_of([r.state_hash for r in started]),
+        **report.made_by(),
+    }
+
+
+class Replica(ABC):
+    """One engine from its start to its last move, in a thread of its own.
+
+    Args:
+        index: index of the replica, which is added to the seed of the settings.
+        settings: settings of the job.
+        device, threads: device and number of threads of the engine.
+        stop: request that ends the replica early, with a checkpoint.
+    """
+
+    Result: ClassVar[type[Result]]
+
+    def __init__(
+        self, index: int, settings: Any, device: str, threads: int | None, stop: StopRequest
+    ) -> None:
+        self.moves = 0  # done so far; read by the progress bar
+        self._index = index
+        self._settings = settings
+        self._device = device
+        self._threads = threads
+        self._stop = stop
+        self._seed = settings.seed + index
+        self._state = settings.output / f"checkpoint-{index}.state"
+        self._records_file = self._state.with_suffix(".records")
+        self._whole: set[Path] = set()  # those of the two files that are undamaged
+        self._earlier_moves = 0  # of the runs that this one resumes
+        self._stored = False  # whether the options are
+        self._saved = 0.0  # when the last checkpoint was written
+
+    def run(self) -> Result:
+        """Equilibrate and measure; a requested stop ends it early with a checkpoint."""
+        try:
+            engine = self._resumed() if self._settings.resume else self._started()
+        except (Interrupted, KeyboardInterrupt):
+            return self.Result(self._index, self._seed, complete=False)
+        files.make_folder(self._settings.output)
+        began = self._saved = time.time()
+        self._earlier_moves = self._moves(engine)
+        try:
+            self._course(engine)
+            complete = True
+        except Interrupted:
+            complete = False
+        ended = time.time()
+        self._save(engine)
+        return self.Result(
+            replica=self._index,
+            seed=self._seed,
+            complete=complete,
+            trial_moves=engine.trial_moves,
+            accepted_moves=engine.accepted_moves,
+            session_moves=self._moves(engine) - self._earlier_moves,
+            began=began,
+            ended=ended,
+            device=engine.device,
+            device_name=engine.device_name,
+            threads=engine.threads,
+            max_displacement=engine.max_displacement,
+            state_hash=engine.state_hash,
+            **self._found(engine),
+        )
+
+    # ---- what a subclass gives -------------------------------------------------------------------
+
+    @abstractmethod
+    def _started(self) -> Any:
+        """A new engine."""
+
+    @abstractmethod
+    def _resumed(self) -> Any:
+        """The engine of the checkpoint, which must be one of the same run."""
+
+    @abstractmethod
+    def _course(self, engine: Any) -> None:
+        """Run the engine from its present state to the end."""
+
+    @abstractmethod
+    def _write_records(self, engine: Any) -> None:
+        """Write the records. A resumed run drops records that a crash has left ahead of the
+        state."""
+
+    @abstractmethod
+    def _found(self, engine: Any) -> dict[str, Any]:
+        """The further entries of its results."""
+
+    # ---- what it is made of ----------------------------------------------------------------------
+
+    def _moves(self, engine: Any) -> int:
+        """The number that the progress bar counts."""
+        return engine.trial_moves
+
+    def _check_stop(self) -> None:
+        self._stop.check()
+
+    def _is_due(self) -> bool:
+        """Whether it is time for a checkpoint."""
+        return time.time() - self._saved > self._settings.checkpoint_every
+
+    def _pause(self, engine: Any) -> None:
+        """The callback of all runs."""
+        self.moves = self._moves(engine)
+        self._check_stop()
+        if self._is_due():
+            self._save(engine)
+
+    def _save(self, engine: Any) -> None:
+        """Write a checkpoint. Records are written first, so that they are never behind the state.
+        Each file is durable before the next one is written, and its predecessor is kept."""
+        self._write_records(engine)
+        engine.save(self._state, keep_previous=self._state in self._whole)
+        self._whole.add(self._state)
+        self._saved = time.time()
+
+    def _replace_records(self, records: np.ndarray, **about: Any) -> None:
+        s = self._settings
+        if self._index == 0 and s.given is not None and not self._stored:
+            report.write_json((s.folder or s.output) / OPTIONS_FILE, s.given)
+            self._stored = True
+        if not self._settings.resume and not self._whole:
+            # The state of an earlier run in this folder must not be combined with new records.
+            both = (self._state, self._records_file)
+            files.remove(*both, *map(files.previous, both))
+        keep = self._records_file in self._whole
+        checkpoint.write_records(self._records_file, records, keep_previous=keep, **about)
+        self._whole.add(self._records_file)
+
+    def _newest(self) -> tuple[Path, Path]:
+        """The newest undamaged records and state to resume from.
+
+        Raises:
+            FileNotFoundError: there is no checkpoint.
+            ValueError: the last checkpoint and the previous one are damaged.
+        """
+        last = (self._records_file, self._state)
+        before = tuple(map(files.previous, last))
+        if not (self._state.is_file() or before[1].is_file()):
+            raise FileNotFoundError(f"--resume: no checkpoint {self._state}")
+        damage = cache(checkpoint.damage)
+        self._whole = {path for path in last if not damage(path)}
+        # Newer records fit an older state, because the rows after that state are dropped.
+        for pair in (last, (last[0], before[1]), before):
+            if not any(map(damage, pair)):
+                break
+        else:
+            if not before[1].is_file():
+                return last  # reading it raises the error
+            raise ValueError(f"--resume: {'; '.join(filter(None, map(damage, (*last, *before))))}")
+        if pair != last:
+            wrong = "; ".join(filter(None, map(damage, last)))
+            print(f"manymove: {wrong}; continuing from {pair[1]}", file=sys.stderr)
+        return pair
+
+    def _refuse_others(
+        self, held_and_asked: dict[str, tuple[Any, Any]], tolerance: float | None = None
+    ) -> None:
+        """Refuse a checkpoint of another run, and name the option that differs. Numbers are
+        compared with the relative tolerance."""
+        for option, (held, asked) in held_and_asked.items():
+            same = held == asked
+            if tolerance is not None and not same:
+                same = math.isclose(held, asked, rel_tol=tolerance)
+                held, asked = f"{held:.6g}", f"{asked:.6g}"
+            if not same:
+                raise ValueError(f"--resume: {self._state} has {option} {held}, not {asked}")
+
+
+def run_share(
+    settings: Settings,
+    world: World,
+    indices: Sequence[int],
+    make: Callable[..., Replica],
+    description: str,
+    moves: int,
+    at_once: int | None = None,
+) -> list[Any]:
+    """Run this rank's replicas, several at a time, with a progress bar.
+
+    Args:
+        settings: settings of the job.
+        world: all ranks.
+        indices: indices of this rank's replicas.
+        make: function that makes a replica from the arguments of `Replica`.
+        description: text before the progress bar.
+        moves: total number of moves, as the replicas count them.
+        at_once: maximum number of replicas that run at the same time.
+
+    Returns:
+        the results, in the order of the indices.
+    """
+    if not indices:
+        return []
+    device = world.device(settings.device)
+    most = min(len(indices), at_once or len(indices))
+    threads = share_of_threads(device, world.threads(settings.threads), most, world.cores)
+    with world.stop_request() as stop:
+        replicas = [
+            make(index, settings, device, threads[slot % len(threads)], stop)
+            for slot, index in enumerate(indices)
+        ]
+        quiet = settings.quiet or world.rank > 0
+        bar = MovesBar(description, moves, quiet=quiet)
+
+        def show() -> None:
+            bar.show(sum(replica.moves for replica in replicas))
+            _ = stop.requested  # other ranks may ask whether this one is alive
+
+        try:
+            return run_concurrently([replica.run for replica in replicas], len(threads), stop, show)
+        finally:
+            bar.close()
+
+
+def on_all_ranks(settings: Settings, world: World, share: Callable[[], list[Any]]) -> list[Any]:
+    """The results of all replicas in their order, on every rank.
+
+    If some ranks fail, all raise the error of the lowest of them. If a rank is silent, or ranks
+    that share a system have lost one, all processes end.
+    """
+    claim(settings, world)
+    failure: Exception | None = None
+    results: list[Any] = []
+    try:
+        try:
+            results = share()
+        except RankLost:
+            raise
+        except Exception as error:
+            failure = error
+        failures = world.failures(failure)
+        if failure is not None and failures[0] == str(failure):
+            raise failure
+        if failures:
+            raise RuntimeError(failures[0])
+        return sorted(world.gather(results), key=lambda result: result.replica)
+    except RankLost as error:
+        world.abort(str(error))
+
+
+def claim(settings: Settings, world: World) -> None:
+    """Make sure that the output folder may be written. The first rank checks it for all; the call
+    is collective.
+
+    Raises:
+        OSError, ValueError: an error of `output_folder.claim`.
+    """
+
+    def refusal() -> Exception | None:
+        try:
+            output_folder.claim(
+                settings.output, resume=settings.resume, overwrite=settings.overwrite
+            )
+        except (OSError, ValueError) as error:
+            return error
+        return None
+
+    error = _of_first(world, refusal)
+    if error is not None:
+        raise error
+
+
+def _of_first(world: World, task: Callable[[], Any]) -> Any:
+    """The result of a task on the first rank, on every rank. Collective."""
+    try:
+        return world.gather([task()] if world.rank == 0 else [])[0]
+    except RankLost as error:
+        world.abort(str(error))
+
+
+def run_in_turn(
+    run: Callable[[Any, World], tuple[dict[str, Any], bool]], settings: Iterable[Any], world: World
+) -> tuple[list[dict[str, Any]], bool]:
+    """Run jobs one after the other, until one is stopped early. Those of a resumed command that
+    have no checkpoint yet start from the beginning.
+
+    Returns:
+        their summaries, and whether all ran to their end.
+    """
+    summaries, complete = [], True
+    for one in settings:
+        begun = _of_first(world, lambda: any(one.output.glob("checkpoint-*.state*")))  # noqa: B023
+        summary, complete = run(replace(one, resume=one.resume and begun), world)
+        summaries.append(summary)
+        if not complete:
+            break
+    return summaries, complete

@@ -1,0 +1,141 @@
+"""The results of jobs: summary.json, tables in CSV, pictures, and the lines at the end."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manymove import files
+from manymove.analysis.notation import with_error
+
+
+def number(value: float) -> float | None:
+    """The number, or None for NaN, which JSON does not have."""
+    return float(value) if math.isfinite(value) else None
+
+
+def hash_of(hashes: Sequence[str | None]) -> str | None:
+    """The hash of a replica, or a hash of 16 hexadecimal digits of several replicas in order."""
+    if len(hashes) < 2:
+        return hashes[0] if hashes else None
+    return hashlib.sha256("".join(h or "" for h in hashes).encode()).hexdigest()[:16]
+
+
+def made_by() -> dict[str, str]:
+    """The version of this package, and the present time."""
+    return {"version": version("manymove"), "date": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Replace the file atomically, so that a reader never sees a part of it. Folders are made."""
+    files.make_folder(path.parent)
+    with files.replace(path) as file:
+        file.write((json.dumps(content, indent=2) + "\n").encode())
+
+
+def write_csv(path: Path, header: str, rows: np.ndarray, formats: str | list[str]) -> None:
+    """Replace a table atomically."""
+    with files.replace(path) as file:
+        np.savetxt(file, rows, fmt=formats, delimiter=",", header=header, comments="")
+
+
+def lines(rows: Sequence[tuple[str, str]]) -> str:
+    """A table of two columns for the terminal."""
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+# ---- equilibrium -------------------------------------------------------------------------------
+
+ENOUGH = 20  # length of a run in relaxation times that is sufficient
+
+
+def equilibration(
+    length: float,
+    unit: str,
+    times: Mapping[str, float | None],
+    drifts: Sequence[tuple[str, float | None, float | None, str]],
+    converged: bool | None,
+) -> dict[str, Any]:
+    """The entries of a summary about equilibration.
+
+    Args:
+        length: length of the measured part of the run.
+        unit: unit of the length, sweeps or steps.
+        times: relaxation times by the name of the quantity; None if there are too few records.
+        drifts: for each quantity its name, the mean of the second half of the records minus that of
+            the first half, its error, and its unit.
+        converged: whether the blocking error of the result has converged; None for other errors.
+
+    Returns:
+        `equilibrated` (None if there are too few records to decide), `relaxation_time`, `warnings`.
+    """
+    known = {what: time for what, time in times.items() if time is not None}
+    slowest = max(known, key=lambda what: known[what], default=None)
+    warnings = [text for drift in drifts for text in drifting(unit, *drift)]
+    if slowest is not None:
+        warnings += too_short(length, unit, slowest, known[slowest], f"--{unit}")
+    equilibrated = None if slowest is None and not warnings else not warnings
+    if equilibrated is None:
+        warnings.append("too few records to tell whether the run is equilibrated")
+    elif converged is False:
+        warnings.append("error not converged: the run is too short for a reliable error")
+    return {
+        "equilibrated": equilibrated,
+        "relaxation_time": None if slowest is None else known[slowest],
+        "warnings": warnings,
+    }
+
+
+def drifting(unit: str, what: str, drift: float | None, error: float | None, of: str) -> list[str]:
+    """The warning of a quantity that drifts. The arguments are those of `equilibration`."""
+    if drift is None or error is None or not abs(drift) > 3 * error:
+        return []
+    return [
+        f"not equilibrated: {what} changes by {with_error(drift, error)}{of} from the first half "
+        f"of the {unit} to the second: raise --equilibrate"
+    ]
+
+
+def too_short(length: float, unit: str, what: str, time: float, option: str) -> list[str]:
+    """The warning of a run that is shorter than ENOUGH relaxation times of a quantity. `option` is
+    the option that makes the run longer."""
+    if length >= ENOUGH * time:
+        return []
+    return [
+        f"not equilibrated: {length:,.0f} {unit} are {length / time:.2g} relaxation times of "
+        f"{what} ({time:.2g} {unit} or more); {ENOUGH} are needed: raise {option} and --equilibrate"
+    ]
+
+
+def warning_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """The lines of a table of one run."""
+    return [("warning", text) for text in summary["warnings"]]
+
+
+def warning_lines(runs: Iterable[tuple[str, dict[str, Any]]]) -> list[str]:
+    """The lines below a table of several runs: the name of each run and its warnings."""
+    return [f"{name}: {text}" for name, summary in runs for text in summary["warnings"]]
+
+
+def status(summary: dict[str, Any]) -> str:
+    """The status of a run in a table of several runs: "ok", or the kinds of its warnings."""
+    kinds = dict.fromkeys(text.partition(":")[0] for text in summary["warnings"])
+    return "; ".join(
+        "too few records" if kind.startswith("too few records") else kind for kind in kinds
+    ) or ("ok" if summary["complete"] else "stopped early")
+
+
+def stopped(summary: dict[str, Any]) -> str:
+    """The text after the number of sweeps or steps."""
+    if summary["complete"]:
+        return ""
+    return f" (stopped early{'; --resume continues' if summary['state_hash'] else ''})"

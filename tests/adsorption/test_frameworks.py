@@ -1,0 +1,163 @@
+"""CIF files that are read, with a warning or without, and those that are refused."""
+
+from __future__ import annotations
+
+import warnings
+
+import adsorption_model
+import numpy as np
+import pytest
+
+from manymove.adsorption.frameworks import Framework, read_framework
+
+ATOMS = """loop_
+_atom_site_label
+_atom_site_type_symbol
+_atom_site_fract_x
+_atom_site_fract_y
+_atom_site_fract_z
+"""
+PLAIN = "O1 O 0.1 0.2 0.3\nSi1 Si 0.2 0.2 0.3\n"
+
+
+def cif(
+    symmetry: str = "",
+    atoms: str = PLAIN,
+    a: float = 9,
+    b: float = 10,
+    c: float = 12,
+    gamma: float = 90,
+) -> str:
+    edges, angles = (a, b, c), (90, 90, gamma)
+    return adsorption_model.cif(atoms, edges, angles, symmetry, occupancy=False)
+
+
+@pytest.fixture
+def read(tmp_path):
+    def reading(text: str) -> Framework:
+        path = tmp_path / "test.cif"
+        path.write_text(text)
+        return read_framework(path)
+
+    return reading
+
+
+@pytest.fixture
+def quietly(read):
+    def reading(text: str) -> Framework:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return read(text)
+
+    return reading
+
+
+P1 = "_symmetry_space_group_name_H-M 'P 1'\n"
+OPERATIONS = "loop_\n_symmetry_equiv_pos_as_xyz\n'x,y,z'\n'-x,-y,-z'\n"
+
+
+def test_what_is_in_order_is_read_without_a_word(quietly):
+    assert quietly(cif(P1)).formula == "O1 Si1"
+    assert quietly(cif(OPERATIONS)).formula == "O2 Si2"
+    assert quietly(cif("_symmetry_Int_Tables_number 1\n")).formula == "O1 Si1"
+    for name in ("MFI", "LTA"):
+        read_framework(name)
+
+
+# ---- symmetry ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tag", ["_symmetry_Int_Tables_number", "_space_group_IT_number"])
+def test_operations_are_derived_from_the_number_of_the_group(tag, read, quietly):
+    with pytest.warns(UserWarning, match="standard setting, P n m a"):
+        derived = read(cif(f"{tag} 62\n"))
+    named = quietly(cif("_symmetry_space_group_name_H-M 'P n m a'\n"))
+    assert derived.formula == "O8 Si8"
+    assert np.allclose(derived.fractional, named.fractional)
+
+
+@pytest.mark.parametrize(
+    ("symmetry", "cell", "message"),
+    [
+        ("_space_group_IT_number 227\n", dict(a=9, b=9, c=9), "two choices of the origin"),
+        ("_space_group_IT_number 225\n", {}, "with whose standard setting the cell does not agree"),
+        ("_symmetry_space_group_name_H-M 'Q 7'\n", {}, "there is no space group 'Q 7'"),
+    ],
+)
+def test_symmetry_is_not_guessed(symmetry, cell, message, read):
+    with pytest.raises(ValueError, match=message):
+        read(cif(symmetry, **cell))
+
+
+def test_rhombohedral_groups_have_hexagonal_axes_where_the_cell_does(read):
+    with pytest.warns(UserWarning, match="R -3 m:H"):
+        f = read(cif("_space_group_IT_number 166\n", "Si1 Si 0 0 0.1\n", a=9, b=9, gamma=120))
+    assert f.formula == "Si12"  # 6 in a hexagonal cell, two of which have right angles
+
+
+def test_no_symmetry_is_told(read):
+    with pytest.warns(UserWarning, match=r"has no symmetry: .* list all of its atoms"):
+        assert read(cif()).formula == "O1 Si1"
+
+
+# ---- sites ---------------------------------------------------------------------------------------
+
+GROUPS = ATOMS + "_atom_site_disorder_group\n"
+
+
+def test_sites_without_coordinates_are_named(read):
+    with pytest.raises(ValueError, match="site O9 has no coordinates"):
+        read(cif(P1, PLAIN + "O9 O ? ? ?\n"))
+
+
+def test_cartesian_coordinates_are_refused_as_such(read):
+    with pytest.raises(ValueError, match="has Cartesian coordinates"):
+        read(cif(P1).replace("_fract_", "_Cartn_"))
+
+
+@pytest.mark.parametrize("groups", ["12", "-."])
+def test_disorder_groups_that_exclude_each_other_are_refused(groups, read):
+    first, second = ("-1" if g == "-" else g for g in groups)
+    atoms = f"O1 O 0.1 0.2 0.3 {first}\nO2 O 0.3 0.2 0.3 {second}\n"
+    with pytest.raises(ValueError, match=r"exclude each other \(site O1.*: keep one group"):
+        read(cif(P1, atoms).replace(ATOMS, GROUPS))
+
+
+def test_one_disorder_group_is_told(read):
+    atoms = "O1 O 0.1 0.2 0.3 1\nSi2 Si 0.2 0.2 0.3 .\n"
+    with pytest.warns(UserWarning, match="disorder group 1"):
+        assert read(cif(P1, atoms).replace(ATOMS, GROUPS)).formula == "O1 Si1"
+
+
+@pytest.mark.parametrize("water", ["Ow O 0.6 0.6 0.6\n", "Ow O 0.1 0.41 0.8\n",
+                                   "Ow O 0.6 0.6 0.6\nH1 H 0.7 0.6 0.6\n"])  # fmt: skip
+def test_water_is_told(water, read):
+    """Alone, at a metal, and with hydrogen."""
+    atoms = PLAIN + "Zn1 Zn 0.1 0.2 0.8\n" + water
+    with pytest.warns(UserWarning, match="site Ow looks like water"):
+        read(cif(P1, atoms))
+
+
+def test_other_oxygen_is_no_water(quietly):
+    """Between silicon and a metal, of a silanol, of a vanadyl group, between two metals."""
+    quietly(cif(P1, "Si1 Si 0.2 0.2 0.3\nO1 O 0.37 0.2 0.3\nH1 H 0.45 0.2 0.3\n"))
+    quietly(cif(P1, "V1 V 0.2 0.2 0.3\nO1 O 0.375 0.2 0.3\n"))
+    quietly(cif(P1, "Zn1 Zn 0.2 0.2 0.3\nO1 O 0.42 0.2 0.3\nZn2 Zn 0.64 0.2 0.3\n"))
+
+
+# ---- text ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("author", ["'O. Yaghi',", '"O. Yaghi", ', "'M. O'Keeffe, and O. Yaghi',"])
+def test_a_comma_after_an_author_is_ignored(author, read):
+    text = cif(f"_citation_author_name  {author}\n_citation_year 2002\n" + P1)
+    with pytest.warns(UserWarning, match=r"comma after a quoted string .* \(line 8\)"):
+        assert read(text).formula == "O1 Si1"
+
+
+def test_text_fields_keep_their_commas(read):
+    field = "_publ_section_comment\n;\n'not a string',\n;\n"
+    with pytest.raises(ValueError, match="no CIF file"):
+        read(cif(field + "_citation_title 'unfinished\n" + P1))
+    with pytest.warns(UserWarning, match=r"\(line 12\)"):
+        read(cif(field + "_citation_author_name 'O. Yaghi',\n" + P1))

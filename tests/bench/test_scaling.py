@@ -1,0 +1,197 @@
+"""`manymove bench scaling`: speed on one, two, ... ranks, and the efficiency."""
+
+import json
+import os
+import signal
+import sys
+import time
+
+import pytest
+from commands import COMMAND, MPIEXEC
+from processes import start, until
+
+from manymove import cli
+from manymove.bench import scaling as bench_scaling
+from manymove.bench.dpd_ranks import grid
+from manymove.lammps import host
+
+SMALL = ["--device", "cpu", "--seconds", "0.01"]
+SIZES = {"disks": 2500, "dpd": 600, "electrolyte": 512, "adsorption": 3}
+
+
+def scaling(*arguments):
+    return cli.run(["bench", "scaling", *SMALL, *map(str, arguments)])
+
+
+def needs(algorithm):
+    if algorithm in ("disks", "adsorption"):
+        pytest.importorskip("mpi4py")
+        if MPIEXEC is None:
+            pytest.skip("no mpiexec")
+    if algorithm == "dpd" and host.missing():
+        pytest.skip(host.missing())
+
+
+@pytest.fixture
+def coarse(monkeypatch):
+    """Grids of adsorbates that take no time."""
+    whole = bench_scaling.Plan.bench
+
+    def words(plan, ranks, *words):
+        more = ["--grid-spacing", 0.5] if words[0] == "adsorption" else []
+        return whole(plan, ranks, *words, *more)
+
+    monkeypatch.setattr(bench_scaling.Plan, "bench", words)
+
+
+@pytest.mark.parametrize("algorithm", bench_scaling.ALGORITHMS)
+def test_weak_scaling_has_a_point_for_each_number_of_ranks(
+    algorithm, coarse, tmp_path, capfd, monkeypatch
+):
+    needs(algorithm)
+    monkeypatch.setenv("MALLOC_PERTURB_", "165")  # glibc: allocated memory does not start as zeros
+    size, file = SIZES[algorithm], tmp_path / "new" / "scaling.json"
+    arguments = ["--algorithms", algorithm, "--weak", "--sizes", size, "--ranks", "2,1"]
+    assert scaling(*arguments, "--json", file) == 0
+    report = json.loads(file.read_text())
+    one, two = report["results"]
+    assert report["failures"] == [] and report["ranks"] == [1, 2]
+    # An ion feels all others: as many pairs a rank are sqrt(2) times the ions, a multiple of four.
+    sizes = [512, 724] if algorithm == "electrolyte" else [size, 2 * size]
+    for row, ranks, in_all in zip((one, two), (1, 2), sizes, strict=True):
+        assert (row["algorithm"], row["scaling"]) == (algorithm, "weak")
+        assert (row["ranks"], row["size"]) == (ranks, in_all)
+        assert 0 < row["lowest"] <= row["rate"] <= row["highest"]
+        assert row["efficiency"] == pytest.approx(row["rate"] / one["rate"] / ranks)
+    assert one["curve"] == two["curve"] and f"{size:,}" in one["curve"]
+    assert f"{two['efficiency']:.1%}" in capfd.readouterr().out
+
+
+def test_strong_scaling_keeps_the_size(tmp_path):
+    file = tmp_path / "scaling.json"
+    arguments = ["--algorithms", "electrolyte", "--strong", "--sizes", "512", "--ranks", "1,2"]
+    assert scaling(*arguments, "--json", file) == 0
+    rows = json.loads(file.read_text())["results"]
+    assert [row["size"] for row in rows] == [512, 512]
+    assert [row["measured"]["threads"] for row in rows] == [1, 2]
+    assert {row["curve"] for row in rows} == {"512 ions in all"}
+
+
+def test_ranks_divide_the_systems_of_strong_scaling():
+    needs("adsorption")
+    plan = bench_scaling.Plan([1, 2], False, [MPIEXEC], "auto", 3, 0.01, 1, time.monotonic() + 90)
+    words = "adsorption --device cpu --threads 1 --molecules 3 --systems 5 --methods pmc --ranks 2"
+    words += " --equilibrate 5 --grid-spacing 0.5"
+    (row,) = plan.run("systems", plan.bench(2, *words.split()))
+    assert (row["systems"], row["ranks"], row["scaling"]) == (5, 2, "strong")
+    assert plan.failures == []
+
+
+def row(ranks, rate, kind="weak", algorithm="dpd"):
+    return {
+        "algorithm": algorithm, "scaling": kind, "curve": "1 particle", "ranks": ranks,
+        "size": ranks, "rate": rate, "lowest": 0.9 * rate, "highest": rate, "unit": "MPS",
+        "efficiency": rate / ranks / 10.0,
+    }  # fmt: skip
+
+
+def test_recorded_files_are_shown_and_drawn(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    for name, rows in (
+        ("a.json", [row(1, 10.0), row(2, 18.0)]),
+        ("b.json", [row(1, 10.0, "strong", "disks")]),
+    ):
+        (tmp_path / name).write_text(json.dumps({"results": rows}))
+    files = ["--read", tmp_path / "a.json", "--read", tmp_path / "b.json"]
+    assert scaling(*files, "--plot", tmp_path / "p" / "s.png") == 0
+    output = capsys.readouterr().out
+    assert "90.0%" in output and "disks" in output
+    assert (tmp_path / "p" / "s.png").read_bytes().startswith(b"\x89PNG")
+    (tmp_path / "a.json").write_text('{"results": [{"variant": "of another benchmark"}]}')
+    assert scaling(*files) == 2
+    assert "a.json is no file of manymove bench scaling" in capsys.readouterr().err
+
+
+def test_what_fails_or_hangs_leaves_a_gap(tmp_path, capsys):
+    """The launcher is at fault here: it says no, or nothing at all."""
+    words = ["--algorithms", "disks,electrolyte", "--weak", "--ranks", "2"]
+    file = tmp_path / "scaling.json"
+    assert scaling(*words, "--launcher", "false", "--limit", 60, "--json", file) == 0
+    report = json.loads(file.read_text())
+    assert [row["algorithm"] for row in report["results"]] == ["electrolyte"]
+    assert report["failures"] == ["disks, 16384 a rank: the process ended with exit code 1"]
+    words[1] = "disks"
+    assert scaling(*words, "--launcher", "true", "--limit", 60) == 2
+    assert "disks, 16384 a rank: the process wrote no results" in capsys.readouterr().err
+    sleeper = tmp_path / "sleeper"
+    sleeper.write_text("#!/bin/sh\nsleep 100\n")
+    sleeper.chmod(0o755)
+    began = time.monotonic()
+    file.unlink()
+    assert scaling(*words, "--launcher", sleeper, "--limit", 5, "--json", file) == 2
+    assert "nothing was measured: disks, 16384 a rank: not done" in capsys.readouterr().err
+    assert time.monotonic() - began < 30
+    (failure,) = json.loads(file.read_text())["failures"]
+    assert failure.startswith("disks, 16384 a rank: not done after")
+
+
+def test_what_is_terminated_leaves_nothing_running(tmp_path):
+    sleeper, told = tmp_path / "sleeper", tmp_path / "pid"
+    sleeper.write_text(f"#!/bin/sh\necho $$ > {told}.new\nmv {told}.new {told}\nsleep 100\n")
+    sleeper.chmod(0o755)
+    words = ["bench", "scaling", *SMALL, "--algorithms", "disks", "--weak", "--ranks", "2"]
+    job = start([*COMMAND, *words, "--launcher", sleeper])
+    until(told.exists, job)
+    job.terminate()
+    assert job.wait(timeout=30) == 128 + signal.SIGTERM
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(told.read_text()), 0)
+
+
+def test_a_point_of_two_curves_is_measured_once(tmp_path):
+    count = tmp_path / "count"
+    program = "import sys, pathlib\nwith open(sys.argv[1], 'a') as f: f.write('x')\n"
+    program += """pathlib.Path(sys.argv[2]).write_text('{"results": [{"n": 1}]}')"""
+    plan = bench_scaling.Plan([1], False, [], "auto", 3, 0.1, 1, time.monotonic() + 60)
+    command = [sys.executable, "-c", program, str(count)]
+    assert plan.run("a", command) == plan.run("b", command) == [{"n": 1}]
+    assert count.read_text() == "x"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--repeats", "2"], "a spread needs at least 3"),
+        (["--algorithms", "disks,balls"], '--algorithms has "balls"; there are disks, dpd'),
+        (["--sizes", "100"], "--sizes are positive, of one of --algorithms"),
+        (["--algorithms", "dpd", "--sizes", "100"], "with --weak or --strong"),
+        (["--limit", "0"], "--limit is 0; it must be positive"),
+        (["--ranks", "0,1"], "--ranks is 0,1; it must be positive"),
+        (["--device", "tpu"], "--device is tpu; it is auto, cpu or cuda"),
+    ],
+)
+def test_what_cannot_be_is_refused(arguments, message, capsys):
+    assert scaling(*arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_ranks_that_no_mpirun_started_are_refused(capsys):
+    assert cli.run(["bench", "adsorption", "--ranks", "1,2", "--methods", "mdp"]) == 2
+    assert "mpirun started 1" in capsys.readouterr().err
+    assert cli.run(["bench", "adsorption", "--weak"]) == 2
+    assert "--ranks and --weak go with one of --methods" in capsys.readouterr().err
+
+
+def test_none_of_something_is_not_the_default(capsys):
+    words = ["--device", "cpu", "--ranks", "1"]
+    assert cli.run(["bench", "disks", *words, "--threads", "0"]) == 2
+    assert "threads must be positive" in capsys.readouterr().err
+    words += ["--methods", "pmc", "--grid-spacing", "0.5", "--systems", "0"]
+    assert cli.run(["bench", "adsorption", *words]) == 2
+    assert "--systems is 0, fewer than the 1 ranks" in capsys.readouterr().err
+
+
+def test_boxes_of_ranks_are_near_to_cubes():
+    assert [grid(n) for n in (1, 2, 4, 6, 8, 12)] == [
+        (1, 1, 1), (1, 1, 2), (1, 2, 2), (1, 2, 3), (2, 2, 2), (2, 2, 3),
+    ]  # fmt: skip

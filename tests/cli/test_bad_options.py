@@ -1,0 +1,149 @@
+"""Mistakes on the command line: each is told in one line, and nothing else is said."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from commands import SMALL
+
+from manymove import cli
+
+HUGE = "9" * 30
+BAD_OPTIONS = [
+    ("disks --particles " + HUGE, "of memory, and there are"),
+    ("disks --particles 1e3", "--particles"),
+    ("disks --particles 1", "box too small"),
+    ("disks --packing-fraction nan", "--packing-fraction is nan"),
+    ("disks --packing-fraction 1e-300", "more than 30000 cells"),
+    ("disks --packing-fraction 1e-12", "more than 30000 cells"),
+    ("disks --sweeps " + HUGE, "--sweeps is 999"),
+    ("disks --seed 18446744073709551616", "seed must be in [0, 2**64)"),
+    ("disks --threads " + HUGE, "threads must be positive and below 2**31"),
+    ("disks --max-displacement nan", "max_displacement must be positive, got nan"),
+    ("disks --max-displacement inf", "at most the cell width"),
+    ("disks --moves-per-cell 1025", "moves_per_cell must be from 1 to 1024"),
+    ("disks --checkpoint-every nan", "--checkpoint-every is nan"),
+    ("disks --device cuda:0,1", 'unknown device "cuda:0,1"'),
+    ("disks --input /dev/null", "/dev/null: no such file"),
+    ("disks --equation-of-state --packing-fractions nan", "--packing-fraction is nan"),
+    ("disks --equation-of-state --packing-fractions ,", "--packing-fractions is ','"),
+    ("electrolyte --ions 400000000000", "400000000000 ions are too many"),
+    ("electrolyte --valences 0 0", "one must be positive, one negative"),
+    ("electrolyte --valences 3", "--valences"),
+    ("electrolyte --diameter nan", "diameter nan"),
+    ("electrolyte --diameter 1e300", "too dense: two ions at least 1e+300 apart"),
+    ("electrolyte --diameters 7 0", "diameter 0.0"),
+    ("electrolyte --diameters 7 8 --diameter 7", "give either --diameter or --diameters"),
+    ("electrolyte --diameter 0", "diameter 0.0"),
+    ("disks --packing-fractions 0.7", "--packing-fractions is for --equation-of-state"),
+    ("electrolyte --bjerrum-length inf", "--bjerrum-length is inf"),
+    ("electrolyte --debye-length 1e300", "--debye-length 1e+300"),
+    ("electrolyte --debye-length 1e-300", "--debye-length 1e-300"),
+    ("electrolyte --concentration 1e-300", "--concentration 1e-300"),
+    ("electrolyte --bin-width 1e-300", "bins are too many: raise bin_width"),
+    ("electrolyte --bin-width 1e300", "bin_width must be positive and at most"),
+    ("electrolyte --margin nan", "margin must be from 0"),
+    ("electrolyte --sample-every " + HUGE, "every must be positive and below 2**31"),
+    ("electrolyte --max-displacement nan", "max_displacement must be positive, got nan"),
+    ("electrolyte --threads 0", "--threads is 0"),
+    ("adsorption --systems " + HUGE, "--systems is 999"),
+    ("adsorption --threads 0", "--threads is 0"),
+    ("adsorption --isotherm 1e300 --method plj", "no fugacity at 1e+300 bar"),
+    ("adsorption --isotherm x", "--isotherm is 'x'"),
+    ("adsorption --bins 0", "bins must be from 1 to 1024, got 0"),
+    ("adsorption --bins 1025", "bins must be from 1 to 1024, got 1025"),
+    ("adsorption --cutoff 1e300", "cells must be from 1 to 1000"),
+    ("adsorption --cutoff nan", "cutoff must be positive and finite"),
+    (f"adsorption --cells {HUGE},1,1", "cells must be from 1 to 1000"),
+    ("adsorption --grid-spacing 1e-300", "grid_spacing 1e-300 makes more than 2^31 points"),
+    ("adsorption --temperature 1e-300", "no channel for species 0"),
+    ("adsorption --max-displacement nan", "max_displacement must be positive, got nan"),
+    ("adsorption --adsorbates /dev/null", "/dev/null does not list adsorbates"),
+    ("dpd --density inf", "less than twice the cutoff"),
+    ("dpd --cutoff nan", "cutoff must be positive, got nan"),
+    ("dpd --gamma nan", "gamma must not be negative, got nan"),
+    ("dpd --ranks 0", "ranks must be positive"),
+    ("disks --particles 0", "--particles is 0; it must be at least 1"),
+    ("disks --sweeps 0", "--sweeps is 0"),
+    ("disks --equilibrate -1", "--equilibrate is -1"),
+    ("disks --seed -1", "--seed is -1"),
+    ("disks --replicas 0", "--replicas is 0"),
+    ("disks --frames 0", "--frames is 0"),
+    ("disks --threads 0", "--threads is 0"),
+    ("disks --checkpoint-every 0", "--checkpoint-every is 0.0"),
+    ("disks --packing-fraction 1.2", "--packing-fraction is 1.2"),
+    ("disks --packing-fraction 0.8", "random packings go up to 0.72"),
+    ("disks --packing-fraction 0.95 --start hexagonal", "touching disks has 0.906900"),
+    ("disks --start liquid", "--start is liquid; it is random, hexagonal or square"),
+    ("disks --device abacus", "abacus"),
+    ("disks --sweeps many", "--sweeps"),
+    ("disks --colour red", "--colour"),
+    ("disks --input none.gsd", "none.gsd: no such file"),
+    ("disks --resume", "--resume: no checkpoint"),
+    ("disks --max-displacement -1", "displacement"),
+    ("disks --moves-per-cell -1", "moves_per_cell"),
+    ("disks --equation-of-state --packing-fractions 0.7,x", "separated by commas"),
+    ("disks --equation-of-state --packing-fractions 0.7,0.7", "occurs twice"),
+    ("disks --equation-of-state --packing-fraction 0.7", "takes --packing-fractions"),
+    ("electrolyte --ions 10", "must be a multiple of 4"),
+    ("electrolyte --valences 1 1", "one must be positive"),
+    ("electrolyte --debye-length 20 --concentration 0.1", "either --debye-length or"),
+    ("electrolyte --debye-length -1", "--debye-length is -1"),
+    ("electrolyte --sweeps 0", "--sweeps is 0"),
+    ("electrolyte --geometry cube", "--geometry is cube"),
+    ("electrolyte --method ewald", "--method is ewald"),
+    ("electrolyte --precision half", "--precision is half"),
+    ("electrolyte --geometry periodic --margin 3", "--margin is for"),
+    ("electrolyte --debye-length 1.0", "too dense"),
+    ("electrolyte --resume", "no checkpoint"),
+    ("electrolyte --device tpu", 'or "cuda:<index>" (several: "cuda:0,1")'),
+    ("electrolyte --bin-width 0", "--bin-width is 0"),
+    ("adsorption --framework FAU", "no framework FAU"),
+    ("adsorption --molecules many", "--molecules is 'many'"),
+    ("adsorption --molecules 0", "molecules must be positive"),
+    ("adsorption --steps 0", "--steps is 0"),
+    ("adsorption --systems 0", "--systems is 0"),
+    ("adsorption --method mcmc", "unknown method"),
+    ("adsorption --proposals 33", "power of two"),
+    ("adsorption --cells 1,1", "three integers"),
+    ("adsorption --barrier high", '--barrier has "high"'),
+    ("adsorption --profile 1,2", "three integers"),
+    ("adsorption --isotherm 1,-1", "pressures must be positive"),
+    ("adsorption --isotherm 1 --method mdp", "metropolis and plj"),
+    ("adsorption --resume", "no checkpoint"),
+    ("adsorption --adsorbates missing.json", "missing.json"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), BAD_OPTIONS, ids=lambda text: text[:40])
+def test_bad_options_are_told_in_one_line(line, message, tmp_path, capfd):
+    name, *options = line.split()
+    common = ["--output", str(tmp_path / "out"), "--quiet"]
+    if name != "dpd":
+        common += ["--device", "cpu"] if "--device" not in options else []
+        common += ["--threads", "1"] if "--threads" not in options else []
+    assert cli.run([name, *SMALL[name].split(), *common, *options]) == 2
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("manymove: error: ") and printed.err.count("\n") == 1
+    assert message in printed.err and len(printed.err) < 400
+
+
+def test_more_frames_than_sweeps_are_as_many_as_sweeps(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
+    options = [*SMALL["disks"].split(), "--device", "cpu", "--quiet", "--output", str(tmp_path)]
+    assert cli.run(["disks", *options, "--frames", HUGE]) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[1, 2]", '{"name": "a"}', '"CH4"', "[[[", "\x00\xff", '[{"framework": 5}]', "null"],
+)
+def test_files_that_list_no_adsorbates(text, tmp_path, capfd):
+    path = tmp_path / "gas.json"
+    path.write_text(text, encoding="latin-1")
+    options = [*SMALL["adsorption"].split(), "--output", str(tmp_path), "--adsorbates", str(path)]
+    assert cli.run(["adsorption", *options, "--device", "cpu"]) == 2
+    error = capfd.readouterr().err
+    assert "gas.json does not list adsorbates" in error and error.count("\n") == 1

@@ -1,0 +1,417 @@
+"""The command line: the main job end to end, its files, and one line for each mistake."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import types
+
+import gsd.hoomd
+import numpy as np
+import pytest
+from commands import COMMAND, summary_of
+from processes import run, start, until
+
+from manymove import cli
+from manymove.jobs import world as replicas
+from manymove.jobs.world import World
+
+KEYS = {
+    "pressure",
+    "pressure_error",
+    "packing_fraction",
+    "N",
+    "sweeps",
+    "trial_moves",
+    "acceptance",
+    "trial_moves_per_second",
+    "device",
+    "seed",
+    "state_hash",
+    "version",
+}
+SMALL = ["--particles", "256", "--sweeps", "300", "--equilibrate", "100", "--device", "cpu"]
+
+
+def disks(*arguments):
+    return cli.run(["disks", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("disks")
+    assert disks(*SMALL, "--output", folder, "--quiet", "--frames", 3) == 0
+    return folder
+
+
+def test_summary_has_what_was_asked_for(finished):
+    summary = summary_of(finished)
+    assert summary.keys() >= KEYS
+    assert summary["N"] == 256
+    assert summary["packing_fraction"] == 0.698
+    assert summary["seed"] == 1
+    assert summary["complete"] is True
+    assert 300 <= summary["sweeps"] < 330  # whole cycles
+    assert summary["trial_moves"] == pytest.approx(400 * 256, rel=0.03)
+    assert 0 < summary["acceptance"] < 1
+    assert re.fullmatch("[0-9a-f]{16}", summary["state_hash"])
+    assert 7 < summary["pressure"] < 13  # far too short to be at equilibrium
+    assert summary["max_overlap"] < 1e-6
+
+
+@pytest.mark.parametrize(("sweeps", "equilibrate"), [(5, 5), (5, 0), (1, 10)])
+def test_runs_shorter_than_a_cycle_have_one(sweeps, equilibrate, tmp_path):
+    few = ["--particles", 1024, "--sweeps", sweeps, "--equilibrate", equilibrate]
+    assert disks(*few, "--device", "cpu", "--output", tmp_path, "--quiet") == 0
+    summary = summary_of(tmp_path)
+    assert sweeps <= summary["sweeps"] < sweeps + 20
+    assert equilibrate <= summary["equilibration_sweeps"] < equilibrate + 20
+    whole = (summary["sweeps"] + summary["equilibration_sweeps"]) * 1024
+    assert summary["trial_moves"] == pytest.approx(whole)
+
+
+def test_trajectory_and_pictures_are_written(finished):
+    with gsd.hoomd.open(str(finished / "trajectory.gsd"), "r") as trajectory:
+        steps = [frame.configuration.step for frame in trajectory]
+        assert trajectory[0].particles.N == 256
+    assert len(steps) == 3
+    assert steps == sorted(steps)
+    records = np.loadtxt(finished / "pressure.csv", delimiter=",", skiprows=1)
+    assert records[:, 2].mean() == pytest.approx(summary_of(finished)["pressure"], rel=1e-6)
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("freud")
+    for name in ("configuration.png", "pressure.png"):
+        assert (finished / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_same_seed_same_hash(finished, tmp_path):
+    assert disks(*SMALL, "--output", tmp_path, "--quiet", "--threads", 1) == 0
+    assert summary_of(tmp_path)["state_hash"] == summary_of(finished)["state_hash"]
+
+
+def test_table_is_printed(finished, tmp_path, capsys):
+    assert disks(*SMALL, "--output", tmp_path) == 0
+    printed = capsys.readouterr().out
+    for word in ("pressure P*", "moves/s", "state hash", summary_of(finished)["state_hash"]):
+        assert word in printed
+
+
+def test_resume_ends_where_one_run_ends(finished, tmp_path):
+    shorter = [*SMALL, "--output", tmp_path, "--quiet", "--sweeps"]
+    assert disks(*shorter, 100) == 0
+    assert disks(*shorter, 300, "--resume") == 0
+    assert summary_of(tmp_path)["state_hash"] == summary_of(finished)["state_hash"]
+
+
+def test_input_takes_the_disks_of_a_file(finished, tmp_path):
+    start = finished / "trajectory.gsd"
+    arguments = ["--input", start, "--sweeps", 50, "--equilibrate", 0, "--device", "cpu"]
+    assert disks(*arguments, "--output", tmp_path, "--quiet") == 0
+    summary = summary_of(tmp_path)
+    assert summary["N"] == 256
+    assert summary["packing_fraction"] == pytest.approx(0.698, rel=1e-9)
+
+
+def test_replicas_are_pooled(finished, tmp_path):
+    assert disks(*SMALL, "--output", tmp_path, "--quiet", "--replicas", 3) == 0
+    summary = summary_of(tmp_path)
+    replicas = summary["replicas"]
+    assert [r["seed"] for r in replicas] == [1, 2, 3]
+    assert replicas[0]["state_hash"] == summary_of(finished)["state_hash"]
+    assert len({r["state_hash"] for r in replicas}) == 3
+    assert summary["pressure"] == pytest.approx(np.mean([r["pressure"] for r in replicas]))
+    assert (tmp_path / "trajectory-2.gsd").is_file()
+
+
+def test_equation_of_state(tmp_path):
+    arguments = ["--particles", 256, "--sweeps", 100, "--equilibrate", 50, "--device", "cpu"]
+    arguments += ["--equation-of-state", "--packing-fractions", "0.5,0.6,0.65"]
+    assert disks(*arguments, "--output", tmp_path, "--quiet") == 0
+    summary = summary_of(tmp_path)
+    assert summary["packing_fractions"] == [0.5, 0.6, 0.65]
+    assert summary["pressure"] == sorted(summary["pressure"])
+    assert (tmp_path / "packing_fraction_0.6" / "summary.json").is_file()
+    pytest.importorskip("matplotlib")
+    assert (tmp_path / "equation_of_state.png").is_file()
+
+
+def test_input_that_contradicts_the_options_is_refused(finished, tmp_path, capsys):
+    start = finished / "trajectory.gsd"
+    assert disks("--input", start, "--particles", 99, "--output", tmp_path) == 2
+    assert "--particles is 99, but" in capsys.readouterr().err
+    assert disks("--input", start, "--packing-fraction", 0.5, "--output", tmp_path) == 2
+    assert "--packing-fraction is 0.5, but" in capsys.readouterr().err
+
+
+def test_the_input_is_not_overwritten(finished, capsys):
+    start = finished / "trajectory.gsd"
+    before = start.read_bytes()
+    assert disks("--input", start, "--output", finished) == 2
+    assert "would be replaced" in capsys.readouterr().err
+    assert start.read_bytes() == before
+
+
+def test_resume_refuses_another_system(finished, capsys):
+    assert disks(*SMALL, "--output", finished, "--resume", "--packing-fraction", 0.6) == 2
+    assert "holds 256 disks at packing fraction 0.698, not 256 at 0.6" in capsys.readouterr().err
+    assert disks(*SMALL, "--output", finished, "--resume", "--seed", 99) == 2
+    assert "not 99" in capsys.readouterr().err
+    assert disks(*SMALL, "--output", finished, "--resume", "--max-displacement", 0.3) == 2
+    assert "which cannot change" in capsys.readouterr().err
+    assert disks(*SMALL, "--output", finished, "--resume", "--equilibrate", 200) == 2
+    assert "has --equilibrate 100, not 200" in capsys.readouterr().err
+
+
+def test_an_output_folder_that_cannot_be_made(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert disks(*SMALL, "--output", tmp_path / "file" / "out") == 2
+    assert "Not a directory" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_interrupt_keeps_what_was_done(tmp_path):
+    arguments = ["disks", "--particles", 4096, "--sweeps", 10_000_000, "--equilibrate", 10]
+    command = [*COMMAND, *arguments, "--device", "cpu", "--output", tmp_path]
+    process = start(command, stderr=subprocess.PIPE)
+    until(lambda: (tmp_path / "trajectory.gsd").exists(), process)  # the measurement has begun
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    output, errors = process.communicate(timeout=30)
+    assert time.monotonic() - began < 5  # 1 s on an idle machine
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert output == "" and errors.count("\n") == 1
+    assert f"manymove disks --resume --output {tmp_path}" in errors
+    summary = summary_of(tmp_path)
+    assert summary["complete"] is False
+    assert 0 < summary["sweeps"] < 10_000_000
+    assert (tmp_path / "checkpoint-0.state").is_file()
+
+
+def test_help_version_and_info(capsys):
+    assert cli.run([]) == 0
+    assert "disks" in capsys.readouterr().out
+    assert cli.run(["--version"]) == 0
+    assert re.match(r"manymove \d", capsys.readouterr().out)
+    assert cli.run(["info"]) == 0
+    assert "compiler" in capsys.readouterr().out
+    assert cli.run(["bench"]) == 0
+    assert "disks" in capsys.readouterr().out
+
+
+def test_bench_times_every_variant(tmp_path, capsys):
+    results = tmp_path / "bench.json"
+    arguments = ["--sizes", "256", "--device", "cpu", "--threads", "1,2", "--seconds", "0.05"]
+    assert cli.run(["bench", "disks", *arguments, "--melt", "10", "--json", str(results)]) == 0
+    report = json.loads(results.read_text())
+    assert report.keys() >= {"date", "version", "commit", "cpu", "driver", "results"}
+    ours = [row for row in report["results"] if row["device"] == "cpu"]
+    assert [row["threads"] for row in ours[:2]] == [1, 2]
+    for row in report["results"]:
+        assert row["repeats"] == 3
+        assert row["lowest"] <= row["trial_moves_per_second"] <= row["highest"]
+        assert 0 < row["acceptance"] < 1
+    assert "moves/s" in capsys.readouterr().out
+
+
+def test_bench_measures_the_decorrelation_when_asked(tmp_path):
+    results = tmp_path / "bench.json"
+    arguments = ["--sizes", "64", "--device", "cpu", "--seconds", "0.02", "--melt", "10"]
+    arguments += ["--decorrelation", "2000", "--json", str(results)]
+    assert cli.run(["bench", "disks", *arguments]) == 0
+    row = json.loads(results.read_text())["results"][0]
+    assert row["decorrelation_sweeps"] > 0
+    assert row["decorrelation_seconds"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--repeats", "2"], "--repeats is 2"),
+        (["--seconds", "0"], "--seconds must be positive"),
+        (["--sizes", "many"], "--sizes is 'many'"),
+        (["--threads", "1,1"], "occurs twice"),
+    ],
+)
+def test_bench_refuses(capsys, arguments, message):
+    assert cli.run(["bench", "disks", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+BENCH_HOOMD = ["bench", "hoomd", "--sizes", "256", "--device", "cpu", "--threads", "1"]
+BENCH_HOOMD += ["--seconds", "0.02", "--melt", "10"]
+
+
+def test_bench_hoomd_times_what_is_installed(tmp_path, capsys):
+    hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
+    results = tmp_path / "bench.json"
+    assert cli.run([*BENCH_HOOMD, "--json", str(results)]) == 0
+    report = json.loads(results.read_text())
+    rows = report["results"]
+    names = [row["variant"] for row in rows]
+    expected = ["standalone, cpu, 1 thread"]
+    if "component" not in report["absent"]:
+        expected += [f"hoomd.manymove, {n} sweeps a step" for n in (16, 4)]
+    expected.append("manymove.hoomd, 16 sweeps a step")
+    if hoomd.version.hpmc_built:
+        release = hoomd.version.version
+        expected += [f"HPMC (HOOMD-blue {release}), nselect {n}, 1 rank" for n in (8, 16, 32)]
+        assert 1 in [row["ratio_to_hpmc"] for row in rows[-3:]]  # at its best
+    assert names == expected
+    assert rows[0]["ratio_to_standalone"] == 1
+    for row in rows:
+        assert row["lowest"] <= row["trial_moves_per_second"] <= row["highest"]
+        # The same disks; HPMC's moves have the same mean square.
+        assert row["acceptance"] == pytest.approx(rows[0]["acceptance"], abs=0.05)
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in names)
+    assert printed.count("left out: ") == len(report["absent"])
+
+
+def test_bench_hoomd_leaves_out_what_is_not_installed(monkeypatch, tmp_path, capsys):
+    pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
+    monkeypatch.setitem(sys.modules, "hoomd.manymove", None)
+    monkeypatch.setitem(sys.modules, "hoomd.hpmc", None)
+    results = tmp_path / "bench.json"
+    assert cli.run([*BENCH_HOOMD, "--json", str(results)]) == 0
+    report = json.loads(results.read_text())
+    assert [row["variant"].partition(",")[0] for row in report["results"]] == [
+        "standalone",
+        "manymove.hoomd",
+    ]
+    assert report["absent"].keys() == {"component", "hpmc"}
+    printed = capsys.readouterr().out
+    assert "left out: hoomd.manymove is not installed (see hoomd_ext/README.md)\n" in printed
+    assert "left out: this HOOMD-blue has no hpmc\n" in printed
+
+
+def test_bench_hoomd_measures_the_decorrelation_when_asked(tmp_path):
+    pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
+    results = tmp_path / "bench.json"
+    arguments = [*BENCH_HOOMD, "--sizes", "64", "--decorrelation", "2000"]
+    assert cli.run([*arguments, "--json", str(results)]) == 0
+    rows = json.loads(results.read_text())["results"]
+    assert rows[0]["decorrelation_seconds"] > 0
+    hpmc = [row for row in rows if row["variant"].startswith("HPMC")]
+    assert sum("decorrelation_seconds" in row for row in hpmc) == bool(hpmc)
+
+
+def test_bench_hoomd_without_hoomd_is_told(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "hoomd", None)
+    assert cli.run(BENCH_HOOMD) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "bench hoomd needs HOOMD-blue, which is not installed here" in printed.err
+
+
+def test_bench_hoomd_refuses(capsys):
+    assert cli.run([*BENCH_HOOMD, "--repeats", "2"]) == 2
+    assert "--repeats is 2" in capsys.readouterr().err
+
+
+def test_ranks_pool_their_replicas(finished, mpiexec, tmp_path):
+    words = ["disks", *SMALL, "--output", str(tmp_path), "--quiet"]
+    run([*mpiexec, *COMMAND, *words], check=True, timeout=120)
+    summary = summary_of(tmp_path)
+    assert summary["ranks"] == 2
+    assert [r["seed"] for r in summary["replicas"]] == [1, 2]
+    assert summary["replicas"][0]["state_hash"] == summary_of(finished)["state_hash"]
+
+
+LAUNCHED = {  # what tells rank 0 of 4, or only that there are ranks
+    "Open MPI": {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "4", "PMIX_RANK": "0"},
+    "MPICH": {"PMI_RANK": "0", "PMI_SIZE": "4"},
+    "MVAPICH": {"MV2_COMM_WORLD_RANK": "0", "MV2_COMM_WORLD_SIZE": "4"},
+    "srun": {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "4"},
+    "PMIx": {"PMIX_RANK": "0"},
+}
+
+
+class Communicator:
+    """The part of an mpi4py communicator and of a channel that a rank needs to join the others."""
+
+    def __init__(self, size):
+        self.rank, self.size = size - 1, size
+
+    def all(self, item):
+        return [item] * self.size
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """Makes this process look like one of a launcher's, with an mpi4py that sees `size` ranks."""
+    for name in {name for variables in LAUNCHED.values() for name in variables}:
+        monkeypatch.delenv(name, raising=False)
+
+    def launch(variables, size):
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        mpi = types.SimpleNamespace(COMM_WORLD=Communicator(size))
+        monkeypatch.setattr(replicas, "Channel", lambda communicator, purpose: communicator)
+        module = types.SimpleNamespace(MPI=mpi) if size else None
+        monkeypatch.setitem(sys.modules, "mpi4py", module)
+
+    return launch
+
+
+@pytest.mark.parametrize("launcher", LAUNCHED)
+def test_launched_processes_join_the_others(launched, launcher):
+    launched(LAUNCHED[launcher], 4)
+    world = World.connect()
+    assert (world.rank, world.size) == (3, 4)
+
+
+@pytest.mark.parametrize("gpus", [0, 1, 2, 4])
+def test_gpus_are_dealt_out_by_the_rank_on_the_machine(gpus, monkeypatch):
+    monkeypatch.setattr(replicas._core, "cuda_devices", lambda: gpus * [{"name": "a GPU"}])
+    for rank in range(4):
+        world = World(rank=4 + rank, size=8, local_rank=rank)
+        for wanted in ("auto", "cuda"):
+            assert world.device(wanted) == (f"cuda:{rank % gpus}" if gpus else wanted)
+        assert world.device("cpu") == "cpu" and world.device("cuda:0") == "cuda:0"
+    assert World().device("auto") == "auto"
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [{}, {"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, {"PMI_RANK": "0", "PMI_SIZE": "1"}],
+    ids=["no launcher", "Slurm's batch script", "one rank"],
+)
+def test_single_processes_need_no_mpi(launched, variables):
+    launched(variables, 0)
+    assert World.connect().size == 1
+
+
+@pytest.mark.parametrize("launcher", LAUNCHED)
+def test_mpirun_without_mpi4py_is_told(launched, launcher, capsys, tmp_path):
+    launched(LAUNCHED[launcher], 0)
+    assert disks(*SMALL, "--output", tmp_path) == 2
+    assert "needs mpi4py" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["dpd", "bench dpd", "bench electrolyte", "bench scaling"])
+def test_several_ranks_of_a_command_for_one_process_are_refused(launched, command, capsys):
+    launched(LAUNCHED["MPICH"], 4)
+    assert cli.run(command.split()) == 2
+    assert f"manymove {command} is for one process, but mpirun or srun has started 4" in (
+        capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("launcher", ["Open MPI", "MPICH", "MVAPICH", "srun"])
+def test_ranks_that_do_not_see_each_other_are_refused(launched, launcher, capsys, tmp_path):
+    """They would all write the same files."""
+    launched(LAUNCHED[launcher], 1)
+    assert disks(*SMALL, "--output", tmp_path) == 2
+    assert "with 4 ranks, but mpi4py sees one" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_ranks_under_pmix_that_do_not_see_each_other_are_refused(launched):
+    launched({"PMIX_RANK": "2"}, 1)
+    with pytest.raises(RuntimeError, match="PMIX_RANK = 2, but mpi4py sees one"):
+        World.connect()

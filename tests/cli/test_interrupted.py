@@ -1,0 +1,84 @@
+"""Ctrl-C in every command: one line that says how to continue, and a state to continue from."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import signal
+import subprocess
+
+import numpy as np
+import pytest
+from commands import CLEAN, COMMAND, SMALL, summary_of
+from lammps_host import needs_lammps
+from processes import start, until
+
+from manymove import cli
+
+LONG = {
+    "disks": "--particles 1024 --sweeps 10000000 --equilibrate 1",
+    "electrolyte": "--ions 256 --sweeps 10000000 --equilibrate 1",
+    "adsorption": SMALL["adsorption"].replace("--steps 4", "--steps 1000000000"),
+    "dpd": "--particles 300 --steps 1000000 --equilibrate 10 --checkpoint-steps 100",
+}
+COMMANDS = [pytest.param(name, marks=needs_lammps if name == "dpd" else ()) for name in LONG]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_interrupt_is_one_line_that_says_how_to_continue(name, tmp_path):
+    output = tmp_path / "run"
+    options = ["--device", "cpu", "--threads", "1", "--output", str(output)]
+    options += [] if name == "dpd" else ["--checkpoint-every", "0.1"]
+    process = start([*COMMAND, name, *LONG[name].split(), *options], stderr=subprocess.PIPE)
+    until(lambda: any(output.glob("checkpoint-*")), process, 120)
+    process.send_signal(signal.SIGINT)
+    printed, error = process.communicate(timeout=60)
+    assert (process.returncode, printed) == (130, ""), error
+    assert error.startswith("manymove: stopped early") and error.count("\n") == 1
+    again = re.search(r"continues: manymove (.*)", error)
+    assert again, error
+    stopped = summary_of(output)
+    length = "sweeps" if "sweeps" in stopped else "steps"
+    assert stopped["complete"] is False
+    enough = int(stopped[length]) + 100
+    words = [*shlex.split(again.group(1)), f"--{length}", str(enough), "--quiet"]
+    assert cli.run(words) == 0
+    assert summary_of(output)["complete"] and summary_of(output)[length] >= enough
+
+
+@pytest.mark.parametrize("name", ["disks", "electrolyte", "all"])
+def test_an_interrupt_of_a_benchmark_is_one_line(name):
+    process = start(
+        [*COMMAND, "bench", name, "--device", "cpu", "--seconds", "5"],
+        env=CLEAN | {"PYTHONUNBUFFERED": "1"},
+        stderr=subprocess.PIPE,
+        # Shells start jobs in the background with this signal ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    process.stdout.readline()  # a title: it has begun
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert (process.returncode, error) == (130, "manymove: interrupted\n")
+
+
+@needs_lammps
+@pytest.mark.parametrize(("ranks", "precision"), [(1, "double"), (2, "double")])
+def test_a_fluid_that_is_resumed_has_the_same_bits(ranks, precision, tmp_path):
+    """After an interrupt during the equilibration, and after the end of a shorter run."""
+    options = "--particles 1500 --equilibrate 400 --checkpoint-steps 40 --device cpu --quiet"
+    common = ["dpd", *options.split(), "--precision", precision, "--ranks", str(ranks)]
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert cli.run([*common, "--steps", "240", "--output", str(whole)]) == 0
+    process = start([*COMMAND, *common, "--steps", "120", "--output", cut])
+    until(lambda: any(cut.glob("checkpoint-*")), process, 120, interval=0.002)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    assert summary_of(cut)["equilibration_steps"] < 400
+    assert cli.run(["dpd", "--resume", "--quiet", "--output", str(cut)]) == 0
+    assert summary_of(cut)["steps"] == 120
+    resumed = ["dpd", "--resume", "--steps", "240", "--quiet", "--output", str(cut)]
+    assert cli.run(resumed) == 0
+    assert (whole / "final.data").read_bytes() == (cut / "final.data").read_bytes()
+    one, other = (np.loadtxt(f / "thermo.csv", delimiter=",", skiprows=1) for f in (whole, cut))
+    assert other == pytest.approx(one, rel=1e-8)  # sums over ranks may be of another order
+    assert summary_of(cut)["pressure"] == pytest.approx(summary_of(whole)["pressure"], rel=1e-8)

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Options mean the same in all commands: their help, their lists, their earlier names, examples."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+import typer
+from commands import SMALL, summary_of
+
+from manymove import cli
+from manymove.cli.options import RENAMED
+from manymove.cli.texts import HELP
+from manymove.jobs.world import World
+
+
+def all_commands(group=None, name=""):
+    """The full name of each command, and the command."""
+    group = group or typer.main.get_command(cli.app)
+    for part, each in group.commands.items():
+        if hasattr(each, "commands"):
+            yield from all_commands(each, f"{name} {part}")
+        else:
+            yield f"{name} {part}".strip(), each
+
+
+COMMANDS = dict(all_commands())
+OPTIONS = [
+    (name, option)
+    for name, command in COMMANDS.items()
+    for option in command.params
+    if not option.hidden
+]
+
+
+def parsed(line):
+    """The options of a command line of `manymove`, which is not run."""
+    words = shlex.split(line.partition("manymove ")[2])
+    parts = 2 if words[0] == "bench" else 1
+    command = COMMANDS[" ".join(words[:parts])]
+    return command.make_context(command.name, words[parts:]).params
+
+
+def examples(command):
+    return re.findall(r"^ +(.*manymove .*)$", command.epilog, re.MULTILINE)
+
+
+# ---- help ----------------------------------------------------------------------------------------
+
+
+def test_all_commands_are_looked_at():
+    assert {"disks", "dpd", "electrolyte", "adsorption", "info", "bench disks"} <= COMMANDS.keys()
+    assert len(OPTIONS) > 150
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_examples_that_are_accepted(name, capsys):
+    for flag in ("-h", "--help"):
+        assert cli.run([*name.split(), flag]) == 0
+    printed = capsys.readouterr().out
+    lines = examples(COMMANDS[name])
+    assert (1 if name == "info" else 2) <= len(lines) <= 3
+    for line in lines:
+        assert line in printed, "a line that is too long is broken"
+        assert f"manymove {name}" in line
+        parsed(line)
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS, ids=lambda each: str(each)[:40])
+def test_help_is_a_sentence_with_its_default(name, option):
+    text = option.help
+    assert re.match(r"[A-Z].*\.$", text, re.DOTALL) and not text.startswith("Of ")
+    assert text.count("(default ") <= 1
+    if option.default is not None and option.default is not False:
+        shown = option.opts[0] if option.default is True else option.default
+        shown = f"{shown:g}" if isinstance(shown, float) else shown
+        assert text.endswith(f"(default {shown}).")
+
+
+def noun(text):
+    """What an option is, without unit, choices and default."""
+    return re.split(r" in | of (?!the )|[.,;:(]", text)[0].strip()
+
+
+def test_an_option_means_the_same_in_all_commands():
+    found = {}
+    for name, option in OPTIONS:
+        found.setdefault(option.opts[0], []).append((name, option))
+    shared = {flag: uses for flag, uses in found.items() if len(uses) > 1}
+    assert {"--threads", "--device", "--seed", "--output", "--checkpoint-every"} <= shared.keys()
+    for flag, uses in shared.items():
+        texts = {re.sub(r" \(default [^()]*\)\.$", ".", option.help) for _, option in uses}
+        if not any(key.endswith(f".{flag[2:].replace('-', '_')}") for key in HELP):
+            assert len(texts) == 1, (flag, texts)
+        assert len({noun(text).removesuffix("s") for text in texts}) == 1, (flag, texts)
+        # Benchmarks take several values of some: "<int>,..." is of the same type as "<int>".
+        types = {kind(option) for _, option in uses}
+        assert len(types - {None}) <= 1, (flag, types)
+        stated = {"(default " in option.help for _, option in uses}
+        assert len(stated) == 1 or types == {None}, flag
+
+
+def kind(option):
+    """The type of a value; None for a flag, and where words stand for numbers."""
+    names, _ = option.get_help_record(typer.Context(COMMANDS["info"]))
+    name = re.search(r"<(\w+)>|([A-Z]{3,})|$", names)
+    return None if name.group() in ("", "<str>") else name.group()
+
+
+def test_every_help_text_is_that_of_an_option():
+    flags = {option.opts[0] for _, option in OPTIONS}
+    for key in HELP:
+        function, _, name = key.rpartition(".")
+        assert f"--{name.replace('_', '-')}" in flags
+        if function:
+            parts = ["bench", function[6:]] if function.startswith("bench_") else [function]
+            assert HELP[key] in {
+                re.sub(r" \(default [^()]*\)\.$", ".", option.help)
+                for each, option in OPTIONS
+                if each == " ".join(parts)
+            } | {option.help for each, option in OPTIONS if each == " ".join(parts)}
+
+
+# ---- lists ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "expected"),
+    [
+        ("electrolyte --valences 3,-1", "valences", (3, -1)),
+        ("electrolyte --valences 3 -1 --seed 2", "valences", (3, -1)),
+        ("electrolyte --valences -1 3", "valences", (-1, 3)),
+        ("electrolyte --valences=-1,3", "valences", (-1, 3)),
+        ("electrolyte --valences=2 -2", "valences", (2, -2)),
+        ("electrolyte --diameters 7.5, 5", "diameters", (7.5, 5.0)),
+        ("electrolyte", "diameters", None),
+        ("adsorption --molecules 3 3", "molecules", (3, 3)),
+        ("adsorption --cells 2 2 2", "cells", (2, 2, 2)),
+        ("adsorption --profile z", "profile", ("z",)),
+        ("adsorption --isotherm .5 1e1", "isotherm", (0.5, 10.0)),
+        ("bench disks --sizes 1024 4096 --threads 1,2 --weak", "sizes", (1024, 4096)),
+        ("bench disks --sizes 256 --sizes 64", "sizes", (64,)),
+        ("bench electrolyte --methods brush serial", "methods", ("brush", "serial")),
+        ("bench dpd", "densities", (3.0,)),
+    ],
+)
+def test_lists_are_separated_by_commas_or_spaces(line, name, expected):
+    assert parsed(f"manymove {line}")[name] == expected
+
+
+@pytest.mark.parametrize("words", ["a.json b.json", "a.json,b.json", "a.json --read b.json"])
+def test_files_may_be_repeated(words):
+    read = parsed(f"manymove bench scaling --read {words}")["read"]
+    assert [path.name for path in read] == ["a.json", "b.json"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("electrolyte --valences 3", "--valences is '3'; it must be two integers separated by"),
+        ("electrolyte --valences 3 -1 2", "--valences is '3,-1,2'; it must be two integers"),
+        ("electrolyte --diameters 7.5,wide", "--diameters is '7.5,wide'; it must be two numbers"),
+        ("electrolyte --seed 1 2", "unexpected extra argument"),
+        (
+            "bench electrolyte --precision mixed mixed",
+            "--precision is 'mixed,mixed'; a value occurs twice",
+        ),
+        ("bench disks --sizes --weak", "--sizes is '--weak'"),
+    ],
+)
+def test_errors_of_lists_name_the_option(line, message, capsys):
+    assert cli.run(line.split()) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+# ---- earlier names -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "value"),
+    [
+        ("disks --checkpoint 5", "checkpoint_every", 5.0),
+        ("adsorption --checkpoint=7", "checkpoint_every", 7.0),
+        ("bench disks --melt 9", "equilibrate", 9),
+        ("bench electrolyte --precisions mixed double", "precisions", ("mixed", "double")),
+    ],
+)
+def test_earlier_names_are_accepted_with_a_warning(line, name, value, capsys):
+    assert parsed(f"manymove {line}")[name] == value
+    (old,) = RENAMED.keys() & set(re.findall(r"--[\w-]+", line))
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and f"{old} is deprecated" in error and RENAMED[old] in error
+    assert not any(old in option.opts for _, option in OPTIONS)
+
+
+def test_options_that_an_earlier_version_stored_are_continued(tmp_path, capsys):
+    """Lists were stored as they were typed, pairs as lists, and one option had another name."""
+    short = [*SMALL["electrolyte"].split(), "--device", "cpu", "--quiet", "--output"]
+    assert cli.run(["electrolyte", *short, str(tmp_path), "--valences", "2,-2"]) == 0
+    file = tmp_path / "options.json"
+    stored = json.loads(file.read_text())
+    assert stored["valences"] == [2, -2]
+    stored["checkpoint"] = stored.pop("checkpoint_every")
+    file.write_text(json.dumps(stored))
+    again = ["electrolyte", "--resume", "--quiet", "--output", str(tmp_path)]
+    assert cli.run([*again, "--sweeps", "3", "--valences", "2", "-2"]) == 0
+    assert summary_of(tmp_path)["sweeps"] == 3 and summary_of(tmp_path)["valences"] == [2, -2]
+    assert cli.run([*again, "--valences", "1,-1"]) == 2
+    assert "has --valences 2,-2, not 1,-1" in capsys.readouterr().err
+    one, two = tmp_path / "one", tmp_path / "two"
+    short = [*SMALL["adsorption"].split(), "--device", "cpu", "--quiet", "--output"]
+    assert cli.run(["adsorption", *short, str(one)]) == 0
+    assert cli.run(["adsorption", *short, str(two), "--steps", "2"]) == 0
+    stored = json.loads((two / "options.json").read_text())
+    (two / "options.json").write_text(json.dumps(stored | {"molecules": "2"}))
+    again = ["adsorption", "--resume", "--quiet", "--output", str(two), "--steps", "4"]
+    assert cli.run([*again, "--molecules", "2"]) == 0
+    assert summary_of(two)["state_hash"] == summary_of(one)["state_hash"]
+
+
+# ---- summaries -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "count"), [("disks", 64), ("electrolyte", 64), ("adsorption", 8)])
+def test_summaries_have_the_number_of_particles(name, count, tmp_path):
+    words = [name, *SMALL[name].split(), "--device", "cpu", "--quiet", "--output", str(tmp_path)]
+    assert cli.run(words) == 0
+    summary = summary_of(tmp_path)
+    assert summary["N"] == count
+    assert not summary.keys() & {"particles", "ions"}
+    errors = [key for key in summary if "_error" in key and "grid" not in key]
+    for key in errors:
+        quantity = re.sub(
+            "_error(?=_|$)", "", key.removesuffix("_converged").removesuffix("_factor")
+        )
+        assert quantity in summary or f"{quantity}_kT" in summary, key
+
+
+@pytest.mark.parametrize(("threads", "shares"), [(7, [3, 2, 2]), (3, [1, 1, 1]), (1, [1, 1, 1])])
+def test_ranks_divide_the_threads_of_the_command(threads, shares):
+    ranks = [World(rank=rank, size=3, local_rank=rank) for rank in range(3)]
+    assert [world.threads(threads) for world in ranks] == shares
+    assert ranks[0].threads(None) is None  # all cores
+
+
+# ---- the application -----------------------------------------------------------------------------
+
+
+def manymove(*words, **variables):
+    program = "from manymove.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", program, *words],
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_printed_for_a_shell_that_is_named(shell):
+    found = manymove(_MANYMOVE_COMPLETE=f"source_{shell}")
+    assert found.returncode == 0 and found.stderr == ""
+    assert "_MANYMOVE_COMPLETE=complete_" in found.stdout and "manymove" in found.stdout
+
+
+def test_commands_and_options_are_completed():
+    def completed(line):
+        words = line.split(" ")
+        found = manymove(
+            _MANYMOVE_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(len(words) - 1)
+        )
+        assert found.returncode == 0 and found.stderr == ""
+        return found.stdout.split()
+
+    assert completed("manymove el") == ["electrolyte"]
+    assert completed("manymove bench sc") == ["scaling"]
+    assert completed("manymove disks --check") == ["--checkpoint-every"]
+    assert completed("manymove bench disks --sizes 1024 4096 --see") == ["--seed"]
+
+
+def test_completion_is_an_option_of_the_application(capsys):
+    assert cli.run(["-h"]) == 0
+    printed = capsys.readouterr().out
+    assert "--install-completion" in printed and "--show-completion" in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [("diks", "disks"), ("bench dpt", "dpd"), ("disks --particle 3", "--particles")],
+)
+def test_what_is_mistyped_is_answered_with_what_may_be_meant(words, meant, capsys):
+    assert cli.run(words.split()) == 2
+    error = capsys.readouterr().err
+    assert meant in error and error.count("\n") == 1

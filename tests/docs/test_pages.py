@@ -1,0 +1,349 @@
+"""README and documentation: links, commands, snippets, decks; nothing public is left out."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shlex
+import sys
+from importlib.metadata import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from commands import SMALL as SMALL_RUNS
+from commands import summary_of
+from documents import PAGES, ROOT, anchors, blocks, commands, links, name, section
+from lammps_host import needs_lammps, run_lammps
+
+import manymove
+from manymove import _core, lammps
+from manymove.cli import run
+
+if not (ROOT / "docs/index.md").exists():
+    pytest.skip("there is no documentation beside the tests", allow_module_level=True)
+
+INSTALLED = metadata("manymove")
+# Pages for users; what the others have in commands is long, or the examples'.
+GUIDES = [p for p in PAGES if p.parent == ROOT / "docs" or p == ROOT / "README.md"]
+
+
+def having(pages: list[Path], what: Any) -> list[Any]:
+    return [pytest.param(page, id=name(page)) for page in pages if what(page)]
+
+
+# ---- links ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", having(PAGES, links))
+def test_links_lead_somewhere(page):
+    for path, anchor in links(page):
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{name(page)}: no {path}"
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors(target), f"{name(page)}: {path} has no heading {anchor}"
+
+
+# ---- commands ------------------------------------------------------------------------------------
+
+COMMAND = re.compile(r"(?:^|\s)manymove ((?!=)[a-z].*)")
+
+
+def arguments(page: Path) -> list[list[str]]:
+    """The arguments of each command `manymove` on the page."""
+    found = [COMMAND.search(line) for line in commands(page) if not line.startswith("cmake")]
+    return [shlex.split(match.group(1)) for match in found if match]
+
+
+@pytest.mark.parametrize("page", having(PAGES, arguments))
+def test_commands_and_options_exist(page, capsys):
+    for words in arguments(page):
+        command = [word for word in words[: 2 if words[0] == "bench" else 1] if word[0] != "-"]
+        assert run([*command, "--help"]) == 0
+        known = set(re.findall(r"--[\w-]+", capsys.readouterr().out))
+        used = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert used <= known, f"{name(page)}: manymove {' '.join(command)} has no {used - known}"
+
+
+# Options that make a command short: the last one counts.
+SHORT = {
+    "info": "",
+    "disks": "--sweeps 5 --equilibrate 5 --frames 1 --device cpu --threads 1 --quiet",
+    "dpd": "--particles 3000 --steps 10 --equilibrate 10 --quiet",
+    "electrolyte": "--ions 512 --sweeps 20 --equilibrate 1 --device cpu --threads 1 --quiet",
+    "adsorption": "--systems 4 --steps 50 --equilibrate 50 --grid-spacing 0.5 --device cpu --quiet",
+}
+
+
+@pytest.mark.parametrize("page", having(GUIDES, arguments))
+def test_commands_run(page, tmp_path, monkeypatch, capsys):
+    """One after the other in one folder, shortened, without pictures."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for words in arguments(page):
+        if words[0] not in SHORT or (words[0] == "dpd" and lammps.host.missing()):
+            continue
+        extra = shlex.split(SHORT[words[0]])
+        if words[0] == "disks" and "--input" not in words:
+            extra += ["--particles", "256"]
+        assert run([*words, *extra]) == 0, f"{' '.join(words)}: {capsys.readouterr().err}"
+
+
+@pytest.mark.parametrize("page", having(PAGES, commands))
+def test_extras_and_targets_exist(page):
+    text = page.read_text()
+    extras = ",".join(re.findall(r"(?:\.|manymove)\[([\w,]+)\]'", text)).split(",")
+    assert set(filter(None, extras)) <= set(INSTALLED.get_all("Provides-Extra"))
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"^(?:`|    )?make ([a-z]+)", text, re.MULTILINE):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+# The commands of benchmarks are of the commits that they name.
+@pytest.mark.parametrize(
+    "page", having([p for p in PAGES if p.parent.name != "benchmarks"], commands)
+)
+def test_scripts_and_decks_in_commands_exist(page):
+    for line in commands(page):
+        for word in re.findall(r"(?:python|-in) (examples/\S+)", line):
+            assert (ROOT / word).exists(), word
+        for word in re.findall(r"^python ([\w.]+\.py)", line):
+            assert [*page.parent.glob(word), *ROOT.glob(f"examples/*/{word}")], word
+
+
+# ---- Python --------------------------------------------------------------------------------------
+
+
+# What makes a snippet short without changing what it does.
+SMALLER = {
+    "16384": "1024",
+    "4096": "256",
+    "systems=16": "systems=16, grid_spacing=0.5",
+}
+
+
+def snippets(page: Path) -> list[str]:
+    return [block.text for block in blocks(page) if block.language == "python"]
+
+
+@pytest.mark.parametrize("page", having([*GUIDES, *ROOT.glob("hoomd_ext/*.md")], snippets))
+def test_python_snippets_run(page, tmp_path, monkeypatch):
+    """One after the other. Parts of scripts for HOOMD-blue are compiled only."""
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, Any] = {}
+    for text in snippets(page):
+        for what, smaller in SMALLER.items():
+            text = text.replace(what, smaller)
+        code = compile(text, name(page), "exec")
+        if "hoomd" in text:
+            here = page in GUIDES and "import hoomd\n" in text and find_spec("hoomd") is not None
+        else:
+            here = not (re.search("lammps|dpd", text) and lammps.host.missing())
+        if here:
+            exec(code, scope)
+
+
+# ---- decks ---------------------------------------------------------------------------------------
+
+STYLE_PAGES = {
+    f"{kind} {style}": ROOT
+    / f"lammps_ext/doc/{kind.replace('run', 'run_style')}_{style.replace('/', '_')}.md"
+    for kind, style in lammps.STYLES
+}
+SOURCES = {
+    "pair manymove/dpd": "pair_manymove_dpd.cpp",
+    "bond manymove/harmonic": "bond_manymove_harmonic.cpp",
+    "fix manymove/wall": "fix_manymove_wall.cpp",
+    "fix manymove/coulomb": "fix_manymove_coulomb.cpp",
+    "fix manymove/wrmc": "fix_manymove_wrmc.cpp",
+    "run manymove/verlet": "resident_verlet.cpp",
+}
+FIRST = ("units", "boundary", "atom_style", "comm_modify", "newton")
+
+FLUID = """
+region box block 0 8 0 8 0 8
+create_box 2 box bond/types 1 extra/bond/per/atom 1 extra/special/per/atom 2
+create_atoms 1 single 4.0 4.0 4.0
+create_atoms 1 single 4.3 4.0 4.0
+create_atoms 1 random 700 1 box
+create_atoms 2 random 700 2 box
+mass * 1.0
+neighbor 0.4 bin
+velocity all create 1.0 1
+timestep 0.001
+create_bonds single/bond 1 1 2
+"""
+IONS = """
+region box block 0 100 0 100 0 100
+create_box 2 box
+create_atoms 1 single 20 50 50
+create_atoms 1 single 50 20 50
+create_atoms 2 single 50 50 20
+create_atoms 2 single 80 50 50
+set type 1 charge 1
+set type 2 charge -1
+mass * 1.0
+pair_style zero 10
+pair_coeff * *
+"""
+ZEOLITE = """
+region box block 0 25 0 25 0 25
+create_box 3 box
+create_atoms 1 single 0 0 0
+create_atoms 2 single 12.5 0 0
+create_atoms 3 single 6 6 6
+create_atoms 3 single 18 18 18
+mass * 16.0
+pair_style zero 12
+pair_coeff * *
+"""
+
+
+def decks(page: Path) -> list[str]:
+    """The examples of a page, each of them completed to a short deck."""
+    text = "\n".join(re.findall(r"^ {4}(.*)|^$", section(page, "Examples"), re.MULTILINE))
+    return [deck(part.splitlines()) for part in re.split(r"\n{2,}", text.strip())]
+
+
+def deck(lines: list[str]) -> str:
+    if not _core.cuda_devices():
+        lines = [line for line in lines if "device cuda" not in line]
+    text = "\n".join(re.sub(r"^run .*", "", line) for line in lines)
+    uses = {line.split()[0] for line in lines}
+    first = "\n".join(line for line in text.splitlines() if line.startswith(FIRST))
+    rest = "\n".join(line for line in text.splitlines() if not line.startswith(FIRST))
+    if "manymove/coulomb" in text:
+        return f"{first}\n{IONS}{rest}\nrun 10\n"
+    if "manymove/wrmc" in text:
+        return f"{first}\n{ZEOLITE}{rest}\nrun 2\n"
+    given = {
+        "comm_modify": "comm_modify vel yes",
+        "pair_style": "pair_style manymove/dpd 1.0 1.0 1",
+        "bond_style": "bond_style manymove/harmonic",
+    }
+    before = "\n".join(line for style, line in given.items() if style not in uses)
+    after = "" if "pair_coeff" in uses else "pair_coeff * * 25.0 4.5\n"
+    after += "" if "bond_coeff" in uses else "bond_coeff * 40.0 0.38\n"
+    after += "" if re.search(r"fix +\w+ +all +nve", text) else "fix integrate all nve\n"
+    return f"{first}\natom_style bond\n{before}\n{FLUID}{rest}\n{after}run 2\n"
+
+
+@needs_lammps
+@pytest.mark.parametrize("style", STYLE_PAGES)
+def test_examples_of_lammps_styles_run(style, tmp_path):
+    kind, _, full_name = style.partition(" ")
+    for text in decks(STYLE_PAGES[style]):
+        assert full_name in text
+        output = run_lammps(text, tmp_path).output
+        assert "Loop time" in output, f"{kind}: {output}"
+
+
+@needs_lammps
+@pytest.mark.parametrize(
+    "page", having(GUIDES, lambda page: any(b.language == "lammps" for b in blocks(page)))
+)
+def test_decks_run(page, tmp_path):
+    for block in blocks(page):
+        if block.language == "lammps":
+            assert "Loop time" in run_lammps(block.text, tmp_path).output
+
+
+@pytest.mark.parametrize("style", STYLE_PAGES)
+def test_every_lammps_style_has_a_page_with_its_keywords(style):
+    page = STYLE_PAGES[style]
+    text = page.read_text()
+    for heading in ("Syntax", "Examples", "Description", "Restrictions", "Default"):
+        assert section(page, heading).strip(), f"{name(page)} lacks {heading}"
+    source = (ROOT / "lammps_ext/src" / SOURCES[style]).read_text()
+    keywords = re.findall(r'(?:key|keyword|word|value) [!=]= "([a-z_]+)"', source)
+    keywords += re.findall(r'strcmp\(arg\[\w+\], "([a-z_]+)"\)', source)
+    for keyword in keywords:
+        assert re.search(rf"\b{keyword}\b", text), f"{name(page)} lacks {keyword}"
+
+
+def explained(page: Path, command: str) -> set[str]:
+    """Keys of summary.json in the tables of the page that are of a command."""
+    common, *parts = re.split(r"^`manymove (\w+)`.*$", page.read_text(), flags=re.MULTILINE)
+    own = dict(zip(parts[::2], parts[1::2], strict=True))[command].partition("\n## ")[0]
+    return {
+        key + ending
+        for line in (common + own).splitlines()
+        if line.startswith("| `")
+        for key in re.findall(r"`(\w+)`", line.split("|")[1])
+        for ending in (("", "_error", "_error_converged") if "`_error`" in line else ("",))
+    }
+
+
+@pytest.mark.parametrize("command", SMALL_RUNS)
+def test_every_key_of_the_summaries_is_explained(command, tmp_path, monkeypatch):
+    if command == "dpd" and lammps.host.missing():
+        pytest.skip(lammps.host.missing())
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    output = ["--output", str(tmp_path), "--device", "cpu", "--quiet"]
+    assert run([command, *SMALL_RUNS[command].split(), *output]) == 0
+    known = explained(ROOT / "docs/files_and_analysis.md", command)
+    assert not summary_of(tmp_path).keys() - known
+
+
+# ---- gallery -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folder", sorted(p.parent for p in ROOT.glob("examples/*/README.md")))
+def test_every_folder_of_the_gallery_has_a_picture(folder, monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(ROOT / "docs/sphinx")
+    import gallery
+
+    readme = folder / "README.md"
+    picture = gallery.picture_of(ROOT, readme, readme.read_text())
+    assert picture is not None and picture.is_file()
+
+
+# ---- nothing left out ----------------------------------------------------------------------------
+
+
+def exported() -> list[tuple[ModuleType, str]]:
+    import manymove.adsorption
+    import manymove.analysis
+    import manymove.electrolyte
+    import manymove.hard_particles
+    import manymove.io
+
+    modules = (manymove, manymove.hard_particles, manymove.electrolyte, manymove.adsorption)
+    modules += (manymove.analysis, manymove.io)
+    public = [(m, n) for m in modules for n in m.__all__]
+    return [(m, n) for m, n in public if inspect.isclass(getattr(m, n)) or callable(getattr(m, n))]
+
+
+@pytest.mark.parametrize("module, public", exported())
+def test_everything_exported_is_documented(module, public):
+    thing = getattr(module, public)
+    text = inspect.getdoc(thing)
+    assert text and len(text) > 20
+    pages = "\n".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))
+    whole = rf"automodule:: {module.__name__}\n +:members:\n +:imported-members:"
+    assert re.search(rf"{whole}|(?:auto\w+:: .*|:members: .*)\b{public}\b", pages), public
+
+
+@pytest.mark.parametrize("engine", ["HardDisks", "Electrolyte", "Adsorption"])
+def test_engines_document_arguments_and_errors(engine):
+    thing = getattr(manymove, engine)
+    text = inspect.getdoc(thing)
+    for argument in inspect.signature(thing).parameters:
+        assert re.search(rf"^ +(?:\w+, )*{argument}[:,]", text, re.MULTILINE), argument
+    assert "Raises:" in text
+    for member, method in inspect.getmembers(thing, callable):
+        if not member.startswith("_"):
+            assert inspect.getdoc(method), f"{engine}.{member}"
+
+
+def test_commands_of_the_command_line_are_on_a_page():
+    source = (ROOT / "docs/command_line.md").read_text()
+    assert "{commands}" in source  # from the application itself, when the site is built
+
+
+def test_versions_agree():
+    assert f"version: {INSTALLED['Version']}" in (ROOT / "CITATION.cff").read_text()
+    assert f"## {INSTALLED['Version']}" in (ROOT / "CHANGELOG.md").read_text()

@@ -1,0 +1,63 @@
+"""The CUDA engine of DPD against the CPU engine: in double precision the same bits, in LAMMPS."""
+
+from __future__ import annotations
+
+import pytest
+from dpd_decks import (
+    BONDS,
+    DECKS,
+    END,
+    assert_stays,
+    fluid,
+    pick,
+    resident,
+    state,
+    system,
+)
+from lammps_host import THERMO, needs_lammps, run_lammps
+from machine import GPU
+
+pytestmark = [
+    needs_lammps,
+    *GPU,
+]
+
+STEPS = 300
+
+# Fewer than four cells of 1.5 (cutoff and skin) along one, two and all edges.
+NARROW = {
+    "one narrow edge": system("block 0 2.5 0 7 0 9", 470) + fluid() + BONDS,
+    "two narrow edges": system("block 0 3.1 0 4.4 0 10", 410) + fluid() + BONDS,
+    "narrow cube": system("block 0 2.5 0 2.6 0 2.7", 53) + fluid(),
+    "narrow between walls": system("block 0 3 0 3.5 0 9", 280, before="boundary p p f")
+    + fluid()
+    + "fix walls all manymove/wall zlo EDGE zhi EDGE\n",
+}
+SYSTEMS = {**DECKS, **NARROW, "one lane": system("block 0 28 0 28 0 28", 66_000) + fluid()}
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_cpu_and_gpu_give_the_same_trajectory_to_the_last_bit(name, tmp_path):
+    # Many particles have one thread each, few have several, which order the sums otherwise.
+    steps = 20 if name == "one lane" else STEPS
+    end = THERMO + f"thermo {steps // 4}\nrun {steps}\n" + END
+    runs = [
+        run_lammps(SYSTEMS[name] + resident(device) + end, tmp_path) for device in ("cpu", "cuda")
+    ]
+    for run in runs:
+        assert_stays(run)
+    assert (state(runs[0]) == state(runs[1])).all()
+    # Energies and virials are sums over particles in an order of the engine's own.
+    for column, values in runs[0].thermo().items():
+        assert runs[1].thermo()[column] == pytest.approx(values, rel=1e-11, abs=1e-9), column
+
+
+@pytest.mark.parametrize("name", ["several types", "narrow cube", "one lane"])
+def test_forces_of_pairs_add_up_to_zero_exactly_in_mixed_precision(name, tmp_path):
+    # They are integers times a power of two.
+    deck = SYSTEMS[name].replace("precision double", "precision mixed")
+    run = run_lammps(deck + resident("cuda") + "run 20\n" + END, tmp_path)
+    assert_stays(run)
+    force = pick(run, "fx", "fy", "fz")
+    assert abs(force).max() > 10
+    assert (force.sum(axis=0) == 0).all()

@@ -1,0 +1,386 @@
+"""`run_style manymove/verlet` on several MPI ranks: the box is shared, the physics is not touched.
+
+With a GPU, ranks share the ones that there are.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from dpd_decks import (
+    DECKS,
+    END,
+    NARROW,
+    STAYS,
+    TOLERANCE,
+    WARNING,
+    assert_close,
+    assert_same_steps,
+    assert_stays,
+    fluid,
+    one_type,
+    pick,
+    resident,
+    state,
+    system,
+)
+from lammps_host import THERMO, Run, needs_lammps, run_lammps
+from machine import on_gpu
+
+from manymove import _core
+
+pytestmark = needs_lammps
+
+# What a restart file does not keep, in the decks of dpd_decks.
+KEPT_OUT = ("comm_modify", "neighbor", "fix", "unfix", "region lower", "region upper")
+
+FLOW = (
+    system("block 0 3 0 6 0 5", 270, skin=0.2)
+    + fluid("mixed")
+    + "velocity all ramp vx -4 4 y 0 6 sum yes\n"
+)
+
+
+def from_restart(deck: str, directory: Path) -> str:
+    """The deck with the atoms that one rank creates: which they are depends on their number."""
+    run = run_lammps(deck + "write_restart start\n", directory)
+    rest = [line for line in deck.splitlines() if line.startswith(KEPT_OUT)]
+    return "\n".join([f"read_restart {run.directory / 'start'}", *rest, ""])
+
+
+def grid(processors: str) -> tuple[str, int]:
+    return f"processors {processors}\n", int(np.prod([int(n) for n in processors.split()]))
+
+
+CASES = [
+    *((deck, "2 1 1", "mixed") for deck in DECKS),
+    ("several types", "1 2 2", "double"),
+    ("triclinic", "2 2 1", "double"),
+    ("walls and body forces", "1 1 3", "double"),
+    ("bonds", "1 1 4", "double"),
+    ("small box", "1 4 1", "double"),
+]
+
+
+@pytest.mark.parametrize(("deck", "processors", "precision"), CASES)
+def test_a_few_steps_are_those_of_one_rank(deck, processors, precision, device, tmp_path):
+    text = DECKS[deck].replace("precision double", f"precision {precision}")
+    start = from_restart(text, tmp_path) + resident(device) + THERMO + "thermo 3\nrun 6\n" + END
+    where, ranks = grid(processors)
+    one, many = run_lammps(start, tmp_path), run_lammps(where + start, tmp_path, ranks=ranks)
+    assert_stays(many)
+    assert_same_steps(many, one, TOLERANCE[precision])
+
+
+@pytest.mark.parametrize("processors", ["2 1 1", "1 2 1"])
+def test_ranks_share_a_tilted_box_narrower_than_twice_the_reach(processors, device, tmp_path):
+    start = from_restart(NARROW, tmp_path)
+    end = "run 100\n" + END
+    where, ranks = grid(processors)
+    host = run_lammps(start + end, tmp_path)
+    ours = run_lammps(where + start + resident(device) + end, tmp_path, ranks=ranks)
+    assert_stays(ours)
+    assert_close(state(ours), state(host), 1e-9)
+
+
+MOMENTUM = "".join(f"variable p{a} equal vcm(all,{a})*mass(all)\n" for a in "xyz")
+MOMENTUM += "thermo_style custom step atoms temp v_px v_py v_pz\nthermo_modify lost error\n"
+
+
+@pytest.mark.parametrize(("processors", "steps"), [("1 2 1", 600), ("2 2 1", 200)])
+def test_nothing_is_lost_on_the_way(processors, steps, device, tmp_path):
+    # Sheared, hot and in thin parts: particles change ranks often.
+    where, ranks = grid(processors)
+    run = run_lammps(
+        where + FLOW + "velocity all zero linear\n" + resident(device) + MOMENTUM
+        + f"thermo 100\nrun {steps}\n" + END,
+        tmp_path,
+        ranks=ranks,
+    )  # fmt: skip
+    assert_stays(run)
+    table = run.thermo()
+    assert (table["Atoms"] == 270).all()
+    assert (np.sort(run.dump("end")["id"]) == np.arange(1, 271)).all()
+    # In float32 each particle rounds its velocity, which is below 10, by 5e-7 per step, at random.
+    for name in ("v_px", "v_py", "v_pz"):
+        assert abs(table[name] - table[name][0]).max() < 5 * 5e-7 * np.sqrt(270 * steps)
+    moved = np.abs(pick(run, "xu") / 3 - 0.5).max()
+    assert moved > steps / 200  # boxes
+
+
+def test_the_same_deck_gives_the_same_bits(device, tmp_path):
+    deck = DECKS["walls and body forces"] + THERMO + resident(device) + "run 30\n" + END
+    one, two = (run_lammps(deck, tmp_path, ranks=2) for _ in range(2))
+    assert_stays(one)
+    assert (state(one) == state(two)).all()
+    assert (one.thermo()["Press"] == two.thermo()["Press"]).all()
+
+
+def test_particles_that_come_farther_than_expected(device, tmp_path):
+    # From rest and faster and faster: the next build always comes too late, and is made in time.
+    deck = one_type("create_atoms 1 box", "block 0 7 0 6 0 6", before="lattice sc 3.0")
+    deck += """
+region upper block INF INF 3 INF INF INF
+fix up all addforce 2.0 0.0 0.3 region upper
+fix down all addforce -1.0 0.0 0.0
+"""
+    deck = from_restart(deck, tmp_path) + resident(device) + THERMO + "run 150\n" + END
+    one, two = run_lammps(deck, tmp_path), run_lammps(deck, tmp_path, ranks=2)
+    assert_stays(two)
+    assert np.abs(pick(two, "vx")).max() > 0.5
+    assert_close(state(two), state(one), 1e-10)
+
+
+LOOKS = [
+    "",
+    "thermo 7\n",
+    "compute rdf all rdf 20\nfix look all ave/time 3 1 3 c_rdf[*] mode vector file rdf\n",
+    "thermo 4\ncompute s all stress/atom NULL\ndump s all custom 5 s id c_s[1]\n",
+]
+
+
+@pytest.mark.parametrize("deck", ["triclinic", "walls and body forces"])
+def test_looking_does_not_change_the_trajectory(deck, device, tmp_path):
+    start = DECKS[deck] + resident(device)
+    first, *others = (
+        run_lammps(start + look + "run 20\n" + END, tmp_path, ranks=2) for look in LOOKS
+    )
+    assert_stays(first)
+    for other in others:
+        assert_stays(other)
+        assert (state(other) == state(first)).all()
+
+
+def test_the_number_of_threads_does_not_change_a_bit(tmp_path):
+    deck = DECKS["walls and body forces"] + THERMO
+    one, two = (
+        run_lammps(deck + resident("cpu", f"threads {n}") + "run 20\n" + END, tmp_path, ranks=2)
+        for n in (1, 2)
+    )
+    assert (state(one) == state(two)).all()
+
+
+WAYS = {
+    "transport host": "page-locked host memory and MPI",
+    "transport peer": "the memory of the GPUs (CUDA IPC)",
+    "transport shared": "page-locked host memory that ranks share",
+}
+
+
+@on_gpu
+def test_the_way_that_ghosts_take_does_not_change_a_bit(tmp_path):
+    deck = DECKS["walls and body forces"].replace("precision double", "precision mixed")
+    first, *others = (
+        run_lammps(deck + resident("cuda", way) + "run 40\n" + END, tmp_path, ranks=2)
+        for way in ("overlap no", *WAYS, *(f"{way} overlap no" for way in WAYS))
+    )
+    assert_stays(first)
+    for other, name in zip(others, [*WAYS.values()] * 2, strict=True):
+        assert f"ghosts travel through {name}\n" in other.output
+        assert (state(other) == state(first)).all()
+
+
+@on_gpu
+def test_more_ghosts_than_expected(tmp_path):
+    # All particles are at the faces between ranks, in a tenth of the box and less.
+    create = "region middle block 14 16 0 12 0 12\ncreate_atoms 1 random 3000 17 middle"
+    pair, where = "1.0 1.0 7 precision double", "processors 2 1 1"
+    deck = one_type(create, "block 0 30 0 12 0 12", pair, before=where)
+    deck += "velocity all create 1.0 19 loop geom\n"
+    host, peer = (
+        run_lammps(deck + resident("cuda", way) + "run 40\n" + END, tmp_path, ranks=2)
+        for way in ("transport host", "transport peer")
+    )
+    assert_stays(peer)
+    assert (state(peer) == state(host)).all()
+
+
+# ---- who reads ----
+
+
+def compare(deck: str, more: str, device: str, tmp_path: Path, ranks: int = 2) -> tuple[Run, Run]:
+    """The same on several ranks and on one, for a few steps: not yet chaotic."""
+    start = from_restart(deck, tmp_path) + resident(device) + more + END
+    many, one = run_lammps(start, tmp_path, ranks=ranks), run_lammps(start, tmp_path)
+    assert_stays(many)
+    return many, one
+
+
+def test_readers_of_neighbours_and_of_values_by_particle(device, tmp_path):
+    more = """
+compute rdf all rdf 20
+compute stress all stress/atom NULL
+compute energy all pe/atom
+compute sums all reduce sum c_energy c_stress[1] c_stress[4]
+compute bonds all bond/local dist engpot
+compute longest all reduce sum c_bonds[1] c_bonds[2] inputs local
+fix rdf all ave/time 5 1 5 c_rdf[*] mode vector file rdf
+thermo_style custom step pe press c_sums[1] c_sums[2] c_sums[3] c_longest[1] c_longest[2]
+thermo_modify format float %.16g norm no
+thermo 3
+dump d all custom 7 dump id x y z vx fx c_energy c_stress[1] c_stress[6]
+dump_modify d sort id format float %.17g
+run 15
+"""
+    # LAMMPS' rdf takes the pairs of the present list, which reaches its last bins when it is new.
+    deck = DECKS["bonds"] + "neigh_modify delay 0 every 1 check no\n"
+    many, one = compare(deck, more, device, tmp_path)
+    for name, expected in one.thermo().items():
+        assert many.thermo()[name] == pytest.approx(expected, rel=1e-9), name
+    for frame in range(3):
+        for name in ("vx", "fx", "c_energy", "c_stress[1]", "c_stress[6]"):
+            assert_close(many.dump(frame=frame)[name], one.dump(frame=frame)[name], 1e-9)
+    a, b = ((r.directory / "rdf").read_text().split() for r in (many, one))
+    assert a == b
+
+
+def test_fixes_at_the_end_of_a_step(device, tmp_path):
+    more = """
+fix m all momentum 3 linear 1 1 1
+fix t all temp/rescale 4 1.3 1.0 0.0 0.7
+fix d all dt/reset 3 0.001 0.02 0.02
+fix a all ave/time 2 1 2 c_thermo_temp c_thermo_press file averages format " %.16g"
+run 12
+"""
+    many, one = compare(DECKS["walls and body forces"] + THERMO, more, device, tmp_path)
+    assert_close(state(many), state(one), 1e-9)
+    a, b = (np.loadtxt(r.directory / "averages") for r in (many, one))
+    assert a == pytest.approx(b, rel=1e-9)
+
+
+def test_runs_follow_each_other(device, tmp_path):
+    # Atoms that have come far from their ranks are where LAMMPS looks for them.
+    more = (
+        THERMO
+        + "run 4\nrun 3 pre no\nminimize 0 0 2 2\nvelocity all scale 1.3\nrun 5\n"
+        + 'run 4 every 2 "velocity all scale 1.2"\n'
+    )
+    many, one = compare(DECKS["bonds"], more, device, tmp_path)
+    assert_close(state(many), state(one), 1e-8)
+    far = FLOW + resident(device) + "thermo_modify lost error\n"
+    run = run_lammps("processors 1 4 1\n" + far + "run 60\n" * 3, tmp_path, ranks=4)
+    assert_stays(run)
+    assert run.output.count("Loop time") == 3
+
+
+def test_what_computes_have_by_atom_is_of_the_atoms_after_a_run(device, tmp_path):
+    # Atoms change ranks at the end of a run; commands between runs read what computes have.
+    more = """
+compute id all property/atom id
+compute ke all ke/atom
+compute sums all reduce sum c_id c_ke
+thermo_style custom step c_sums[1] c_sums[2]
+timestep 0.002
+velocity all scale 40
+run 20
+variable other atom c_id!=id
+group others variable other
+write_dump all custom between id c_id c_ke modify sort id format float %.17g
+"""
+    many, one = compare(DECKS["several types"], more, device, tmp_path)
+    assert "\n0 atoms in group others" in many.output
+    columns = many.dump("between")
+    assert (columns["c_id"] == columns["id"]).all()
+    assert_close(columns["c_ke"], one.dump("between")["c_ke"], 1e-8)
+
+
+def test_restart_continues(device, tmp_path):
+    start = DECKS["bonds"] + resident(device) + THERMO
+    whole = run_lammps(start + "restart 8 half\nrun 16\n", tmp_path, ranks=2)
+    resumed = run_lammps(
+        f"read_restart {whole.directory / 'half'}.8\ncomm_modify vel yes\n"
+        "special_bonds lj 0 0.5 1\n"
+        f"{resident(device)}{THERMO}fix nve all nve\nrun 8\n{END}",
+        tmp_path,
+        ranks=2,
+    )
+    again = run_lammps(start + "run 8\nrun 8\n" + END, tmp_path, ranks=2)
+    assert_stays(resumed)
+    assert_close(state(resumed), state(again), 1e-9)
+
+
+def test_ranks_without_particles(device, tmp_path):
+    # All are in one corner and at rest: three of four ranks have none, then one comes.
+    create = "create_atoms 1 single 1 1 1\ncreate_atoms 1 single 1 3.9 1\nset atom 2 vy 1.0"
+    deck = one_type(create, law="25.0 0.0", before="processors 1 4 1", skin=0.2)
+    run = run_lammps(deck + resident(device) + THERMO + "run 40\n" + END, tmp_path, ranks=4)
+    assert_stays(run)
+    assert pick(run, "yu")[:, 0] == pytest.approx([1.0, 4.3], abs=1e-12)
+
+
+# ---- what is not served, and errors ----
+
+
+def test_a_tiled_decomposition_runs_on_the_host(tmp_path):
+    deck = system() + fluid() + "comm_style tiled\nbalance 1.0 rcb\n" + resident("cpu") + "run 4\n"
+    output = run_lammps(deck, tmp_path, ranks=2).output
+    assert output.count(WARNING) == 1
+    assert "comm_style tiled" in output and STAYS not in output
+
+
+def test_what_one_rank_refuses_all_refuse(tmp_path):
+    # Only one of them has the atom that two fixes integrate.
+    twice = "group one id 1\nfix two one nve\n"
+    deck = system() + fluid() + twice + resident("cpu") + "run 4\n"
+    output = run_lammps(deck, tmp_path, ranks=2).output
+    assert output.count(WARNING) == 1
+    assert "fix nve twice" in output
+
+
+def test_a_lost_particle_is_an_error(device, tmp_path):
+    deck = system(before="boundary f p p") + fluid() + resident(device) + "run 5000\n"
+    run = run_lammps(deck, tmp_path, ranks=2, fails=True)
+    assert re.search(r"ERROR.*Lost atoms: particle \d+ was lost before step \d+", run.output)
+
+
+def test_an_exploding_system_is_an_error(device, tmp_path):
+    deck = system() + fluid() + resident(device) + "timestep 30.0\nrun 500\n"
+    run = run_lammps(deck, tmp_path, ranks=2, fails=True)
+    assert re.search(r"ERROR.*(Lost atoms|outside the box)", run.output), run.output
+
+
+@on_gpu
+def test_nccl_that_cannot_serve_is_an_error(tmp_path):
+    devices = len(_core.cuda_devices())
+    deck = system() + fluid() + resident("cuda", "transport nccl") + "run 4\n"
+    run = run_lammps(deck, tmp_path, ranks=devices + 1, fails=True)
+    assert re.search(
+        "ERROR.*transport nccl cannot serve: (two ranks share a GPU|libnccl.so.2 is not found)",
+        run.output,
+    ), run.output
+
+
+def test_a_bond_beyond_reach_is_an_error(device, tmp_path):
+    # Two free particles that fly apart, one on each rank.
+    deck = one_type(
+        "create_atoms 1 single 3.8 4 4\ncreate_atoms 1 single 4.2 4 4",
+        pair="0.0 1.0 7",
+        law="0.0 0.0",
+        before="atom_style bond\nprocessors 2 1 1",
+        skin=0.2,
+        timestep=0.05,
+        bonds="bond/types 1 extra/bond/per/atom 1 extra/special/per/atom 1",
+    )
+    deck += """
+set atom 1 vx -1.0
+set atom 2 vx 1.0
+bond_style manymove/harmonic
+bond_coeff 1 0.0 0.5
+create_bonds single/bond 1 1 2
+"""
+    run = run_lammps(deck + resident(device) + "run 60\n", tmp_path, ranks=2, fails=True)
+    assert re.search(
+        r"ERROR.*a bond of particle [12] is longer at step \d+ than cutoff and skin", run.output
+    ), run.output
+
+
+def test_time_runs_out_on_all_ranks(device, tmp_path):
+    deck = DECKS["bonds"] + resident(device) + THERMO + "timer timeout 0:00:01\nrun 100000000\n"
+    run = run_lammps(deck + "timer timeout unlimited\nrun 1\n", tmp_path, ranks=2)
+    assert "Wall time limit reached" in run.output
+    steps = int(re.search(r"for (\d+) steps with", run.output)[1])
+    assert 0 < steps < 100000000
+    assert run.thermo()["Step"].tolist() == [steps, steps + 1]

@@ -1,0 +1,144 @@
+"""Who reads or changes particles that stay with an engine: fixes, dumps, computes, in LAMMPS."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from dpd_decks import (
+    DECKS,
+    END,
+    assert_close,
+    assert_stays,
+    compare,
+    fluid,
+    one_type,
+    pick,
+    resident,
+    state,
+    system,
+)
+from lammps_host import THERMO, Run, needs_lammps, run_lammps
+
+pytestmark = needs_lammps
+
+
+def table(run: Run, name: str) -> np.ndarray:
+    lines = (run.directory / name).read_text().splitlines()
+    return np.array(
+        [[float(w) for w in line.split()] for line in lines if line and line[0] != "#"],
+        dtype=object,
+    )
+
+
+def test_fixes_at_the_end_of_a_step(device, tmp_path):
+    more = """
+fix m all momentum 3 linear 1 1 1
+fix t all temp/rescale 4 1.3 1.0 0.0 0.7
+fix a all ave/time 2 1 2 c_thermo_temp c_thermo_press file averages format " %.16g"
+variable t equal temp
+fix p all print 5 "here ${t}" file printed
+thermo 6
+run 12
+"""
+    ours, host = compare(DECKS["bonds"] + THERMO, more, device, tmp_path)
+    for name in ("averages", "printed"):
+        a, b = ((r.directory / name).read_text().replace("here", "").split() for r in (ours, host))
+        numbers = [(float(x), float(y)) for x, y in zip(a, b, strict=True) if x[0].isdigit()]
+        assert len(numbers) > 2
+        for x, y in numbers:
+            assert x == pytest.approx(y, rel=1e-5 if name == "printed" else 1e-9)
+    assert_close(state(ours), state(host), 1e-9)
+
+
+def test_a_fix_that_changes_the_time_step(device, tmp_path):
+    more = "fix dt all dt/reset 3 0.001 0.02 0.02\n" + THERMO + "run 9\n"
+    ours, host = compare(DECKS["bonds"], more, device, tmp_path)
+    assert_close(state(ours), state(host), 1e-9)
+
+
+def test_a_fix_that_stops_the_run(device, tmp_path):
+    more = "variable s equal step\nfix h all halt 1 v_s >= 5 error continue\nrun 9\n"
+    ours, host = compare(DECKS["bonds"], more, device, tmp_path)
+    assert "for 5 steps" in host.output and "for 5 steps" in ours.output
+    assert_close(state(ours), state(host), 1e-10)
+
+
+def test_dumps_on_odd_steps(device, tmp_path):
+    more = """
+dump d all custom 7 dump id type x y z vx vy vz fx fy fz ix iy iz
+dump_modify d sort id format float %.17g
+thermo 5
+run 21
+"""
+    ours, host = compare(system() + fluid(), more, device, tmp_path)
+
+    def columns(run: Run, frame: int, names: str) -> np.ndarray:
+        return pick(run, *names.split(), file="dump", frame=frame)
+
+    for frame in range(4):
+        for names in ("vx vy vz", "fx fy fz"):
+            assert_close(columns(ours, frame, names), columns(host, frame, names), 1e-8)
+        unwrapped = [
+            columns(r, frame, "x y z") + 7 * columns(r, frame, "ix iy iz") for r in (ours, host)
+        ]
+        assert_close(*unwrapped, 1e-9)
+        wrapped = columns(ours, frame, "x y z")
+        assert wrapped.min() >= 0 and wrapped.max() < 7
+
+
+def test_computes_that_need_neighbours_and_values_by_particle(device, tmp_path):
+    more = """
+compute rdf all rdf 20
+compute stress all stress/atom NULL
+compute energy all pe/atom
+compute sums all reduce sum c_energy c_stress[1] c_stress[4]
+compute pairs all pair/local dist eng force
+compute most all reduce sum c_pairs[1] c_pairs[2] c_pairs[3] inputs local
+compute bonds all bond/local dist engpot
+compute longest all reduce sum c_bonds[1] c_bonds[2] inputs local
+fix rdf all ave/time 5 1 5 c_rdf[*] mode vector file rdf
+thermo_style custom step pe press c_sums[1] c_sums[2] c_sums[3] c_most[1] c_most[2] c_most[3] &
+  c_longest[1] c_longest[2]
+thermo_modify format float %.16g norm no
+thermo 3
+dump d all custom 7 dump id c_energy c_stress[1] c_stress[2] c_stress[6]
+dump_modify d sort id format float %.17g
+run 15
+"""
+    # LAMMPS' rdf takes the pairs of the present list, which reaches its last bins when it is new.
+    deck = DECKS["bonds"] + "neigh_modify delay 0 every 1 check no\n"
+    ours, host = compare(deck, more, device, tmp_path)
+    for name, expected in host.thermo().items():
+        assert ours.thermo()[name] == pytest.approx(expected, rel=1e-9), name
+    for name in ("c_energy", "c_stress[1]", "c_stress[2]", "c_stress[6]"):
+        assert_close(ours.dump()[name], host.dump()[name], 1e-9)
+    a, b = ((r.directory / "rdf").read_text().split() for r in (ours, host))
+    assert a == b
+
+
+def test_what_body_forces_report(device, tmp_path):
+    more = """
+fix_modify up energy yes virial yes
+thermo_style custom step pe press pxx f_up f_up[1] f_down[1] f_down[2]
+thermo_modify format float %.16g norm no
+thermo 2
+run 6
+"""
+    ours, host = compare(DECKS["walls and body forces"], more, device, tmp_path)
+    for name, expected in host.thermo().items():
+        assert ours.thermo()[name] == pytest.approx(expected, rel=1e-9, abs=1e-8), name
+
+
+def test_a_region_ends_at_periodic_faces(device, tmp_path):
+    # The first particle passes the face y = 0 before the third of five steps and is in the upper
+    # half from then on: two and a half steps with a force of 1.
+    create = "create_atoms 1 single 3 0.025 3\ncreate_atoms 1 single 1 3 3\nset atom 1 vy -1.0"
+    deck = one_type(create, "block 0 6 0 6 0 6", law="0.0 0.0")
+    deck += """
+region upper block INF INF 3.5 6 INF INF
+fix push all addforce 1.0 0.0 0.0 region upper
+"""
+    run = run_lammps(deck + resident(device) + "run 5\n" + END, tmp_path)
+    assert_stays(run)
+    assert pick(run, "vx")[:, 0] == pytest.approx([0.025, 0.0], abs=1e-15)
+    assert pick(run, "yu")[0, 0] == pytest.approx(-0.025, abs=1e-15)

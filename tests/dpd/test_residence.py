@@ -1,0 +1,123 @@
+"""When `run_style manymove/verlet` keeps the particles in an engine: with LAMMPS' OPENMP package,
+with `device auto` without a GPU, and in decks that LAMMPS runs although the engine would not."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from dpd_decks import (
+    BONDS,
+    DECKS,
+    END,
+    STAYS,
+    THROWN,
+    WALLS,
+    WARNING,
+    fluid,
+    one_type,
+    resident,
+    state,
+    system,
+)
+from lammps_host import THERMO, needs_lammps, run_lammps
+
+pytestmark = needs_lammps
+
+
+# ---- the OPENMP package ----
+
+OPENMP = {
+    "package": ("package omp 2\n", (), {}),
+    "suffix": ("", ("-sf", "omp"), {}),
+    "suffix and package": ("", ("-sf", "omp", "-pk", "omp", "2"), {}),
+    "environment": ("", (), {"OMP_NUM_THREADS": "2"}),
+}
+
+
+@pytest.mark.parametrize("way", OPENMP)
+@pytest.mark.parametrize("name", ["bonds", "walls and body forces", "two dimensions"])
+def test_threads_of_lammps_leave_the_particles_with_the_engine(way, name, device, tmp_path):
+    command, arguments, variables = OPENMP[way]
+    # A reader of neighbor lists, which the OPENMP package makes in its own way.
+    reader = "compute near all coord/atom cutoff 0.8\ncompute sum all reduce sum c_near\n"
+    end = reader + "thermo_style custom step pe c_sum\nthermo 4\nrun 12\n" + END
+    deck = DECKS[name] + resident(device) + end
+    plain = run_lammps(deck, tmp_path)
+    ours = run_lammps(command + deck, tmp_path, arguments=arguments, **variables)
+    assert STAYS in ours.output and WARNING not in ours.output, ours.output
+    assert (state(ours) == state(plain)).all()
+    assert (ours.thermo()["c_sum"] == plain.thermo()["c_sum"]).all()
+
+
+def test_a_threaded_variant_that_acts_within_steps_is_named(tmp_path):
+    deck = system() + fluid() + "unfix nve\nfix n all nvt temp 1.0 1.0 1.0\n" + resident("cpu")
+    output = run_lammps(deck + "run 2\n", tmp_path, arguments=("-sf", "omp")).output
+    (warning,) = (line for line in output.splitlines() if WARNING in line)
+    assert "on the device: fix n nvt/omp. Every step" in warning
+
+
+# ---- device auto without a GPU ----
+
+
+@pytest.mark.parametrize("way", ["plain", *OPENMP])
+@pytest.mark.parametrize("name", ["several types", "bonds"])
+def test_without_a_gpu_auto_is_the_engine_for_the_cpu(way, name, tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    command, arguments, variables = OPENMP.get(way, ("", (), {}))
+    end = THERMO + "thermo 5\nrun 10\n" + END
+    cpu = run_lammps(DECKS[name] + resident("cpu") + end, tmp_path)
+    deck = command + DECKS[name] + resident("auto") + end
+    auto = run_lammps(deck, tmp_path, arguments=arguments, **variables)
+    assert re.search(r"no CUDA device \(.+\), the particles are on cpu", auto.output)
+    assert "manymove" not in "".join(re.findall("WARNING.*", auto.output))
+    assert (state(auto) == state(cpu)).all()
+
+
+@pytest.mark.parametrize(("threads", "stays"), [(1, False), (2, True)])
+def test_several_ranks_of_one_thread_are_lammps_verlet(threads, stays, tmp_path, monkeypatch):
+    """LAMMPS' verlet is faster than the engine there."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    deck = DECKS["bonds"] + resident("auto") + "run 4\n"
+    run = run_lammps(deck, tmp_path, ranks=2, OMP_NUM_THREADS=str(threads))
+    place = "are on cpu" if stays else "stay on the host"
+    assert re.search(rf"no CUDA device \(.+\), the particles {place}", run.output), run.output
+    assert WARNING not in run.output
+
+
+# A particle leaves through an open face: LAMMPS deletes it and continues.
+ESCAPE = one_type(THROWN, pair="0.0 1.0 4711", law="0.0 0.0", before="boundary p p f", timestep=0.1)
+
+
+@pytest.mark.parametrize(
+    ("walls", "face"),
+    [
+        ("", "zlo"),
+        ("fix lower all manymove/wall zlo EDGE\n", "zhi"),
+        ("fix walls second manymove/wall zlo EDGE zhi EDGE\n", "zlo"),
+    ],
+)
+def test_auto_leaves_a_deck_that_may_lose_particles_on_the_host(walls, face, tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    deck = ESCAPE + "group second id 2\n" + walls + "thermo_modify lost ignore\n"
+    auto = run_lammps(deck + resident("auto") + "run 20\n", tmp_path)
+    assert "on 1 procs for 20 steps with 1 atoms" in auto.output
+    (warning,) = (line for line in auto.output.splitlines() if WARNING in line)
+    assert f"device auto with the face {face}" in warning
+    cpu = run_lammps(deck + resident("cpu") + "run 20\n", tmp_path, fails=True)
+    assert "Lost atoms: particle 1" in cpu.output
+
+
+def test_auto_keeps_particles_between_walls(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    deck = system(before="boundary f p f") + fluid() + WALLS + resident("auto") + "run 4\n"
+    assert "the particles are on cpu" in run_lammps(deck, tmp_path).output
+
+
+def test_auto_leaves_long_bonds_of_several_ranks_on_the_host(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    far = "comm_modify cutoff 3.0\n"
+    deck = DECKS["bonds"] + far + "create_bonds single/bond 1 1 2\n" + resident("auto")
+    deck = deck.replace(BONDS, BONDS + far)
+    run = run_lammps(deck + "run 2\n", tmp_path, ranks=2, OMP_NUM_THREADS="2")
+    assert "device auto with bonds and a comm_modify cutoff" in run.output

@@ -1,0 +1,389 @@
+"""`run_style manymove/verlet`: particles that stay with an engine, in LAMMPS."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from dpd_decks import (
+    BONDS,
+    DECKS,
+    END,
+    NARROW,
+    STAYS,
+    THROWN,
+    TOLERANCE,
+    WARNING,
+    assert_close,
+    assert_same_steps,
+    assert_stays,
+    compare,
+    fluid,
+    one_type,
+    pick,
+    resident,
+    state,
+    system,
+)
+from lammps_host import DUMP, THERMO, needs_lammps, run_lammps
+from machine import runnable_simd_levels
+
+pytestmark = needs_lammps
+
+
+@pytest.mark.parametrize("precision", ["double", "mixed"])
+@pytest.mark.parametrize("deck", DECKS)
+def test_a_few_steps_are_those_of_the_host(deck, precision, device, tmp_path):
+    # Forces, energies and pressures after steps long enough to build lists anew.
+    start = DECKS[deck].replace("precision double", f"precision {precision}")
+    end = THERMO + "thermo 3\nrun 6\n" + END
+    host = run_lammps(start + end, tmp_path)
+    ours = run_lammps(start + resident(device) + end, tmp_path)
+    assert_stays(ours)
+    assert_same_steps(ours, host, TOLERANCE[precision])
+
+
+@pytest.mark.parametrize("deck", ["one type", "triclinic", "bonds", "walls and body forces"])
+def test_lists_that_look_ahead_hold_longer_and_miss_nobody(deck, device, tmp_path):
+    # A pair that is missing in a single step changes the trajectory by far more than rounding.
+    end = "run 100\n" + END
+    host = run_lammps(DECKS[deck] + end, tmp_path)
+    ours = run_lammps(DECKS[deck] + resident(device) + end, tmp_path)
+    assert_stays(ours)
+    assert_close(state(ours), state(host), 1e-8)
+    builds = [
+        int(re.search(r"Neighbor list builds = (\d+)", run.output)[1]) for run in (ours, host)
+    ]
+    assert 5 < builds[0] < 0.8 * builds[1]
+
+
+def test_a_tilted_box_narrower_than_twice_the_reach(device, tmp_path):
+    # Beyond half the width the image that differs least in fractions need not be the nearest.
+    end = "run 100\n" + END
+    host = run_lammps(NARROW + end, tmp_path)
+    ours = run_lammps(NARROW + resident(device) + end, tmp_path)
+    assert_stays(ours)
+    assert_close(state(ours), state(host), 1e-9)
+
+
+LOOKS = [
+    "",
+    "thermo 1\n",
+    "thermo 7\n",
+    "compute rdf all rdf 20\nfix look all ave/time 3 1 3 c_rdf[*] mode vector file rdf\n",
+    "thermo 4\ncompute s all stress/atom NULL\ndump s all custom 5 s id c_s[1]\n",
+]
+# In triclinic boxes LAMMPS wants bins in reduced units, for which it rounds positions.
+CHUNKS = """
+compute c all chunk/atom bin/1d x lower 0.7 units box
+fix c all ave/chunk 1 1 2 c vx density/number file chunks
+"""
+
+
+@pytest.mark.parametrize("precision", ["double", "mixed"])
+@pytest.mark.parametrize("deck", ["several types", "triclinic", "walls and body forces"])
+def test_looking_does_not_change_the_trajectory(deck, precision, device, tmp_path):
+    start = DECKS[deck].replace("precision double", f"precision {precision}") + resident(device)
+    looks = LOOKS + ([] if deck == "triclinic" else [CHUNKS])
+    results = []
+    for look in looks:
+        run = run_lammps(start + look + "run 40\n" + END, tmp_path)
+        assert_stays(run)
+        results.append(state(run))
+    for other in results[1:]:
+        assert (other == results[0]).all()
+
+
+# 9,000 particles are several parts for each thread also where they are sorted.
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+@pytest.mark.parametrize("deck", ["walls and body forces", "many"])
+def test_the_number_of_threads_does_not_change_a_bit(deck, precision, tmp_path):
+    many = system("block 0 14 0 14 0 15", 9000) + fluid()
+    text = DECKS.get(deck, many).replace("precision double", f"precision {precision}") + THERMO
+    runs = [
+        run_lammps(text + resident("cpu", f"threads {n}") + "run 30\n" + END, tmp_path)
+        for n in (1, 2, 3, 8)
+    ]
+    for run in runs[1:]:
+        assert (state(run) == state(runs[0])).all()
+        assert (run.thermo()["Press"] == runs[0].thermo()["Press"]).all()
+
+
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+@pytest.mark.parametrize("deck", ["several types", "one type", "triclinic", "bonds"])
+def test_simd_levels_give_the_same_bits(deck, precision, tmp_path, monkeypatch):
+    text = DECKS[deck].replace("precision double", f"precision {precision}") + THERMO
+    runs = []
+    for level in runnable_simd_levels():
+        monkeypatch.setenv("MANYMOVE_SIMD", level)
+        runs.append(run_lammps(text + resident("cpu") + "run 20\n" + END, tmp_path))
+    for run in runs[1:]:
+        assert (state(run) == state(runs[0])).all()
+        assert (run.thermo()["Press"] == runs[0].thermo()["Press"]).all()
+
+
+# Within the cutoff are 170 neighbours of a particle, more than are computed at a time.
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+def test_a_dense_fluid_is_that_of_the_host(precision, device, tmp_path):
+    deck = system("block 0 4 0 4 0 4", 2560) + fluid(precision).replace("25.0 4.5", "2.0 4.5")
+    ours, host = compare(deck, "run 3\n", device, tmp_path)
+    # A GPU's functions in mixed precision, in sums of 170 pairs, not of a dozen.
+    looser = 2 if (device, precision) == ("cuda", "mixed") else 1
+    assert_close(state(ours), state(host), looser * TOLERANCE[precision])
+
+
+def test_the_same_deck_gives_the_same_bits(device, tmp_path):
+    deck = DECKS["walls and body forces"] + THERMO + resident(device) + "run 30\n" + END
+    one, two = (run_lammps(deck, tmp_path) for _ in range(2))
+    assert (state(one) == state(two)).all()
+    assert (one.thermo()["Press"] == two.thermo()["Press"]).all()
+
+
+VESICLE = """
+units lj
+atom_style bond
+comm_modify vel yes
+boundary f f f
+region box block 0 7 0 7 0 7
+create_box 2 box bond/types 1 extra/bond/per/atom 2 extra/special/per/atom 6
+create_atoms 1 random 1000 5 NULL
+mass * 1.0
+velocity all create 1.0 5 loop all
+neighbor 0.3 bin
+timestep 0.01
+bond_style manymove/harmonic
+bond_coeff 1 40.0 0.38
+pair_style manymove/dpd 1.0 1.0 99 weight_exponent 0.5
+pair_coeff * * 15.0 4.5
+pair_coeff 1 2 120.0 4.5
+special_bonds lj 0 1 1
+create_bonds many all all 1 0.1 0.2
+special_bonds lj 1 1 1
+fix nve all nve
+fix walls all manymove/wall xlo EDGE xhi EDGE ylo EDGE yhi EDGE zlo EDGE zhi EDGE
+"""
+
+
+def test_a_vesicle_deck_is_served(device, tmp_path):
+    deck = VESICLE + THERMO + resident(device) + "thermo 50\nrun 100\n" + END
+    run = run_lammps(deck, tmp_path)
+    assert_stays(run)
+    positions = pick(run, "xu", "yu", "zu")
+    assert len(positions) == 1000
+    assert positions.min() >= 0 and positions.max() <= 7
+    assert int(re.search(r"Neighbor list builds = (\d+)", run.output)[1]) > 5
+    assert "Dangerous builds = 0" in run.output
+
+
+def test_momentum_is_conserved(device, tmp_path):
+    deck = system() + fluid("mixed") + BONDS + resident(device)
+    momentum = "variable p equal vcm(all,x)*mass(all)\nthermo_style custom step temp v_p\n"
+    run = run_lammps(
+        deck + "velocity all zero linear\n" + momentum + "thermo 200\nrun 400\n", tmp_path
+    )
+    assert_stays(run)
+    # In float32 each of 1028 particles rounds its velocity by 1e-7 per step, at random.
+    assert abs(run.thermo()["v_p"]).max() < 1e-7 * np.sqrt(1028 * 400) * 10
+
+
+# ---- several runs ----
+
+
+def test_runs_follow_each_other(device, tmp_path):
+    more = (
+        THERMO
+        + "run 4\nrun 3 pre no\nminimize 0 0 2 2\nvelocity all scale 1.3\nrun 5\n"
+        + 'run 4 every 2 "velocity all scale 1.2"\n'
+    )
+    forces = "fix drag all addforce 0.1 0.0 -0.1\n"
+    ours, host = compare(DECKS["several types"] + forces, more, device, tmp_path)
+    assert_close(state(ours), state(host), 1e-8)
+
+
+def test_a_run_without_setup_continues(device, tmp_path):
+    deck = DECKS["walls and body forces"] + resident(device) + THERMO
+    whole = run_lammps(deck + "run 16\n" + END, tmp_path)
+    parts = run_lammps(deck + "run 8\nrun 8 pre no\n" + END, tmp_path)
+    assert_close(state(parts), state(whole), 1e-10)
+
+
+def test_from_the_device_to_the_host_and_back(device, tmp_path):
+    # Lists of the host are not made anew unless the run style sees to it.
+    more = THERMO + "neigh_modify check no every 100 delay 0\n"
+    more += "run 8\ngroup some dynamic all every 1\nrun 3 pre no\ngroup some static\nrun 6\n"
+    host = run_lammps(
+        DECKS["bonds"] + more.replace("check no every 100", "every 1") + END, tmp_path
+    )
+    ours = run_lammps(DECKS["bonds"] + resident(device) + more + END, tmp_path)
+    assert ours.output.count(STAYS) == 2 and ours.output.count(WARNING) == 1
+    assert_close(state(ours), state(host), 1e-8)
+
+
+def test_restart_continues(device, tmp_path):
+    whole = run_lammps(
+        DECKS["bonds"] + resident(device) + THERMO + "restart 8 half\nrun 16\n", tmp_path
+    )
+    resumed = run_lammps(
+        f"read_restart {whole.directory / 'half'}.8\ncomm_modify vel yes\n"
+        "special_bonds lj 0 0.5 1\n"
+        f"{resident(device)}{THERMO}fix nve all nve\nrun 8\n{END}",
+        tmp_path,
+    )
+    again = run_lammps(
+        DECKS["bonds"] + resident(device) + THERMO + "run 8\nrun 8\n" + END, tmp_path
+    )
+    assert_stays(resumed)
+    assert_close(state(resumed), state(again), 1e-9)
+
+
+def test_time_runs_out(device, tmp_path):
+    deck = DECKS["bonds"] + resident(device) + THERMO + "timer timeout 0:00:01\nrun 100000000\n"
+    run = run_lammps(deck + "timer timeout unlimited\nrun 1\n", tmp_path)
+    assert "Wall time limit reached" in run.output
+    steps = int(re.search(r"for (\d+) steps with", run.output)[1])
+    assert 0 < steps < 100000000
+    assert run.thermo()["Step"].tolist() == [steps, steps + 1]
+    assert np.isfinite(run.thermo()["Press"]).all()
+
+
+# ---- what is not served ----
+
+UNSERVED = {
+    "fix l all langevin 1.0 1.0 1.0 7": "fix l langevin",
+    "unfix nve\nfix n all nvt temp 1.0 1.0 1.0": "fix n nvt",
+    "fix s all setforce NULL NULL 0.0": "fix s setforce",
+    "variable f equal step*0.01\nfix a all addforce v_f 0 0": "fix a addforce with a variable",
+    "fix a all addforce 1 0 0 every 2": "fix a addforce with every",
+    "region r sphere 3 3 3 2\nfix a all addforce 1 0 0 region r": "fix a addforce in a region",
+    "region r block 1 2 1 2 1 2 side out\nfix a all addforce 1 0 0 region r": "fix a addforce in",
+    "variable v equal vdisplace(0,0.1)\nregion r block 1 2 1 2 1 2 move v_v NULL NULL\n"
+    "fix a all addforce 1 0 0 region r": "fix a addforce in",
+    "fix d all deform 1 x scale 1.01": "fix d deform",
+    "fix two all nve": "fix nve twice",
+    "group g dynamic all every 5": "dynamic group g",
+    "neigh_modify exclude type 1 2": "neigh_modify exclude",
+    "bond_style harmonic\nbond_coeff * 20.0 0.5": "bond_style harmonic",
+    "pair_style hybrid/overlay manymove/dpd 1.0 1.0 4711 precision double zero 1.0\n"
+    "pair_coeff * * manymove/dpd 25.0 4.5\npair_coeff * * zero": "pair_style hybrid/overlay",
+    "pair_style dpd 1.0 1.0 5\npair_coeff * * 25.0 4.5": "pair_style dpd",
+    "change_box all boundary s p p": "shrink-wrapped boundary",
+    "change_box all boundary f p p\nfix w all manymove/wall xlo EDGE xhi EDGE\n"
+    "change_box all x final -1 8\n"
+    + "\n".join(f"fix f{k} all addforce 0.01 0 0" for k in range(9)): "more than 8 body forces",
+}
+
+
+@pytest.mark.parametrize("commands", UNSERVED, ids=UNSERVED.get)
+def test_what_is_not_served_runs_on_the_host(commands, tmp_path):
+    deck = system() + fluid() + commands + "\n" + THERMO + "run 4\nrun 2\n" + END
+    ours = run_lammps(deck.replace("\nrun 4", "\n" + resident("cpu") + "run 4"), tmp_path)
+    host = run_lammps(deck, tmp_path)
+    warnings = [line for line in ours.output.splitlines() if WARNING in line]
+    assert len(warnings) == 1, ours.output
+    assert UNSERVED[commands] in warnings[0]
+    assert "goes through the host" in warnings[0]
+    assert STAYS not in ours.output
+    assert (state(ours) == state(host)).all()
+
+
+def test_two_dimensions_need_a_plane_that_is_kept(tmp_path):
+    deck = DECKS["two dimensions"] + resident("cpu")
+    for spoilt, text in (
+        (deck.replace("fix flat", "#"), "dimension 2 without fix enforce2d"),
+        (deck + "set atom 1 z 0.1\n", "dimension 2 with atoms at different heights"),
+        (deck + "fix up all addforce 0.0 0.0 0.1\n", "fix up addforce out of the plane"),
+    ):
+        output = run_lammps(spoilt + "run 2\n", tmp_path).output
+        assert output.count(WARNING) == 1
+        assert text in output, output
+
+
+def test_the_style_leaves_as_it_came(tmp_path):
+    deck = (
+        system() + fluid() + resident("cpu") + "run 1\nplugin unload run manymove/verlet\nrun 1\n"
+    )
+    output = run_lammps(deck, tmp_path).output
+    assert output.count(STAYS) == 1
+
+
+# ---- bad input ----
+
+BAD = {
+    "run_style manymove/verlet device": "missing argument",
+    "run_style manymove/verlet device gpu": "device gpu must be auto, cuda or cpu",
+    "run_style manymove/verlet threads 0": "threads 0 must be positive",
+    "run_style manymove/verlet threads many": "Expected integer",
+    "run_style manymove/verlet engine cpu": "unknown keyword engine",
+    "run_style manymove/verlet transport mpi": "mpi must be auto, peer, shared, nccl or host",
+    "run_style manymove/verlet overlap perhaps": "Expected boolean",
+}
+
+
+@pytest.mark.parametrize("command", BAD)
+def test_bad_arguments_are_named(command, tmp_path):
+    run = run_lammps(system() + fluid() + command + "\n", tmp_path, fails=True)
+    errors = [line for line in run.output.splitlines() if line.startswith("ERROR")]
+    assert errors and re.search(BAD[command], errors[0]), run.output
+
+
+def test_a_missing_gpu_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    run = run_lammps(system() + fluid() + resident("cuda"), tmp_path, fails=True)
+    assert "device cuda is not there" in run.output
+
+
+@pytest.mark.parametrize("precision", ["double", "mixed"])
+def test_a_particle_exactly_at_a_wall_is_inside(precision, device, tmp_path):
+    # From 7.75 with velocity 1 and time step 1/4: at the wall, then back.
+    start = one_type(
+        "create_atoms 1 single 7.75 4 4\ncreate_atoms 1 single 4 4 4\nset atom 1 vx 1.0",
+        pair=f"0.0 1.0 4711 precision {precision}",
+        law="0.0 0.0",
+        before="boundary f f f",
+        timestep=0.25,
+    )
+    start += "fix walls all manymove/wall xlo EDGE xhi EDGE\n"
+    run = run_lammps(start + resident(device) + THERMO + DUMP + "thermo 1\nrun 3\n", tmp_path)
+    assert_stays(run)
+    x = [pick(run, "x", file="dump", frame=frame)[0, 0] for frame in range(4)]
+    assert x == [7.75, np.nextafter(8.0, 0.0), 7.75, 7.5]
+
+
+def thrown_at_walls(walls: str, precision: str) -> str:
+    """Two free particles, up from z = 6.5 and down from 1.5, by 3 in a step."""
+    deck = one_type(
+        THROWN,
+        pair=f"0.0 1.0 4711 precision {precision}",
+        law="0.0 0.0",
+        before="boundary p p f",
+        timestep=0.25,
+    )
+    return f"{deck}set atom 2 vz -12.0\nfix walls all manymove/wall {walls}\n"
+
+
+@pytest.mark.parametrize("precision", ["double", "mixed"])
+@pytest.mark.parametrize("walls", ["zlo 1 zhi 7", "zhi 7 zlo 1"])
+def test_walls_within_the_box_mirror_what_comes_beyond_the_box(walls, precision, device, tmp_path):
+    deck = thrown_at_walls(walls, precision) + resident(device) + "run 1\n" + END
+    run = run_lammps(deck, tmp_path)
+    assert_stays(run)
+    assert pick(run, "zu", "vz").tolist() == [[4.5, -12.0], [3.5, 12.0]]
+
+
+def test_a_wall_does_not_hold_what_leaves_at_the_other_side(device, tmp_path):
+    deck = thrown_at_walls("zlo EDGE", "double") + resident(device) + "run 2\n"
+    run = run_lammps(deck, tmp_path, fails=True)
+    assert "Lost atoms: particle 1 was lost before step 1" in run.output
+
+
+def test_a_lost_particle_is_an_error(device, tmp_path):
+    deck = system(before="boundary f p p") + fluid() + resident(device) + "run 5000\n"
+    run = run_lammps(deck, tmp_path, fails=True)
+    assert re.search(r"ERROR.*Lost atoms: particle \d+ was lost before step \d+", run.output)
+
+
+def test_an_exploding_system_is_an_error(device, tmp_path):
+    deck = system() + fluid() + resident(device) + "timestep 30.0\nrun 500\n"
+    run = run_lammps(deck, tmp_path, fails=True)
+    assert re.search(r"ERROR.*(Lost atoms|outside the box)", run.output), run.output

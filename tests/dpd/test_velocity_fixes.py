@@ -1,0 +1,129 @@
+"""Fixes that change velocities at every step, with `run_style manymove/verlet`. The engine keeps
+its particles, bonds and neighbor lists, and takes over the velocities."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from dpd_decks import (
+    DECKS,
+    END,
+    assert_close,
+    assert_stays,
+    compare,
+    fluid,
+    resident,
+    state,
+    system,
+)
+from lammps_host import THERMO, Run, needs_lammps, run_lammps
+from machine import on_gpu
+
+pytestmark = needs_lammps
+
+FIXES = {
+    "momentum": "fix v all momentum 1 linear 1 1 1\n",
+    "angular momentum": "fix v all momentum 1 linear 1 1 1 angular\n",
+    "rescale": "fix v all temp/rescale 1 1.3 0.9 0.001 0.7\n",
+    "berendsen": "fix v all temp/berendsen 1.3 0.9 0.5\n",
+    # A compute of positions: the thermostat may need them.
+    "profile": "compute p all temp/profile 1 1 1 xyz 2 2 2\nfix v all temp/rescale 1 1 1 0.01 0.7\n"
+    "fix_modify v temp p\n",
+    "several": "fix v all momentum 1 linear 1 1 1\nfix w all temp/berendsen 1.3 0.9 0.5\n"
+    "fix a all ave/time 4 1 4 c_thermo_temp file average\n",
+}
+
+
+def builds(run: Run) -> int:
+    return int(re.findall(r"Neighbor list builds = (\d+)", run.output)[-1])
+
+
+@pytest.mark.parametrize("name", ["bonds", "walls and body forces", "triclinic"])
+@pytest.mark.parametrize("fix", FIXES)
+def test_a_few_steps_are_those_of_the_host(fix, name, device, tmp_path):
+    more = FIXES[fix] + THERMO + "thermo 3\nrun 8\n" + END
+    ours, host = compare(DECKS[name], more, device, tmp_path)
+    assert_close(state(ours), state(host), 1e-9)
+    for column, expected in host.thermo().items():
+        assert ours.thermo()[column] == pytest.approx(expected, rel=1e-8, abs=1e-8), column
+
+
+@pytest.mark.parametrize("fix", ["momentum", "rescale", "berendsen", "several"])
+@pytest.mark.parametrize("name", ["several types", "bonds"])
+def test_lists_are_kept(fix, name, device, tmp_path):
+    deck = DECKS[name] + FIXES[fix] + resident(device)
+    run = run_lammps(deck + "run 40\nrun 100 pre no\n", tmp_path)
+    assert_stays(run)
+    assert builds(run) < 60
+
+
+def test_fixes_and_output_at_other_intervals_do_not_change_the_trajectory(device, tmp_path):
+    start = DECKS["walls and body forces"] + FIXES["berendsen"] + resident(device)
+    looks = [
+        "",
+        "thermo 1\n",
+        "dump s all custom 3 s id x\n",
+        "compute s all stress/atom NULL\nfix s all ave/atom 1 1 1 c_s[1]\n",
+    ]
+    runs = [run_lammps(start + look + "run 30\n" + END, tmp_path) for look in looks]
+    for run in runs:
+        assert_stays(run)
+        assert (state(run) == state(runs[0])).all()
+
+
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+def test_threads_give_the_same_bits(precision, tmp_path):
+    deck = DECKS["bonds"].replace("precision double", f"precision {precision}")
+    deck += FIXES["several"] + THERMO
+    one, three = (
+        run_lammps(deck + resident("cpu", f"threads {n}") + "run 40\n" + END, tmp_path)
+        for n in (1, 3)
+    )
+    assert (state(one) == state(three)).all()
+    assert (one.thermo()["Press"] == three.thermo()["Press"]).all()
+
+
+@pytest.mark.parametrize("fix", ["angular momentum", "several"])
+def test_several_ranks_are_those_of_the_host(fix, device, tmp_path):
+    more = FIXES[fix] + THERMO + "thermo 3\nrun 12\n" + END
+    ours = run_lammps(DECKS["bonds"] + resident(device) + more, tmp_path, ranks=2)
+    host = run_lammps(DECKS["bonds"] + more, tmp_path, ranks=2)
+    assert_stays(ours)
+    assert_close(state(ours), state(host), 1e-9)
+
+
+def test_a_run_that_a_fix_ends_leaves_all_arrays_current(device, tmp_path):
+    # Momentum is removed at every step, and fix halt ends the run at one of them.
+    more = FIXES["momentum"] + "variable s equal step\nfix h all halt 5 v_s >= 5 error continue\n"
+    ours, host = compare(DECKS["bonds"], more + "run 20\n" + END, device, tmp_path)
+    assert "for 5 steps" in ours.output
+    assert_close(state(ours), state(host), 1e-9)
+
+
+def test_a_velocity_that_is_not_finite_is_an_error(device, tmp_path):
+    deck = system() + fluid() + "group one id 7\ncompute t one temp\n"
+    deck += "compute_modify t extra/dof 0\nfix r one temp/berendsen 1e308 1e308 1e-10\n"
+    deck += "fix_modify r temp t\n" + resident(device) + "run 4\n"
+    run = run_lammps(deck, tmp_path, fails=True)
+    assert "the velocity of particle 7 is not finite" in run.output, run.output
+
+
+@on_gpu
+@pytest.mark.parametrize(
+    ("fix", "bytes_per_step"),
+    # Velocities down and up; for momentum also positions (24) and images (12) down. At a few steps
+    # the temperature is already within the window of temp/rescale, and nothing goes up.
+    [("rescale", 48), ("berendsen", 48), ("momentum", 84)],
+)
+def test_only_what_is_needed_is_copied(fix, bytes_per_step, tmp_path):
+    deck = DECKS["bonds"] + FIXES[fix] + resident("cuda")
+    run = run_lammps(deck + "thermo 0\nrun 100\nrun 400 pre no\n", tmp_path)
+    found = re.findall(
+        r"verlet: (\d+) bytes between host and device in (\d+) steps, (\d+) for", run.output
+    )
+    in_steps, steps, for_others = np.array(found, dtype=int)[-1]
+    assert steps == 400
+    assert in_steps < 1000 * steps
+    assert for_others == pytest.approx(400 * 1028 * bytes_per_step, rel=0.1)

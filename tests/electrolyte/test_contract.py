@@ -1,0 +1,262 @@
+"""What manymove.Electrolyte promises: errors, checkpoints, counters, callbacks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from electrolytes import dense, trivalent
+
+from manymove import Electrolyte
+from manymove.analysis.ions import Salt, Species, random_box, random_sphere
+from manymove.electrolyte import IonOverlapError
+
+PAIR = [Species(1, 4.0), Species(-1, 4.0)]
+APART = np.array([[0, 0, 0], [6.0, 0, 0]])
+
+
+def make(positions=APART, types=(0, 1), species=PAIR, **options):
+    options = {"radius": 20.0, "seed": 1, "device": "cpu"} | options
+    return Electrolyte(positions, np.array(types), species, **options)
+
+
+@pytest.mark.parametrize(
+    "options, error, message",
+    [
+        ({"types": (0, 0)}, ValueError, "not neutral: valences sum to 2"),
+        (
+            {"positions": np.array([[0, 0, 0], [3.0, 0, 0]])},
+            IonOverlapError,
+            "ions 0 and 1 overlap",
+        ),
+        ({"positions": np.array([[0, 0, 0], [21.0, 0, 0]])}, ValueError, "ion 1 is outside"),
+        ({"positions": np.array([[0, 0, 0], [np.nan, 0, 0]])}, ValueError, "not finite"),
+        ({"positions": APART[:, :2].copy()}, ValueError, r"shape \(N, 3\)"),
+        ({"positions": APART.astype(int)}, TypeError, "float32 or float64"),
+        ({"positions": APART[:1], "types": (0,)}, ValueError, "two ions or more"),
+        ({"types": (0, 2)}, ValueError, "types must be from 0 to 1"),
+        ({"types": (0.0, 1.0)}, ValueError, "types must be integers"),
+        ({"types": (0, 1, 1)}, ValueError, "as many as positions"),
+        ({"radius": 0.0}, ValueError, "radius must be positive"),
+        ({"radius": None}, ValueError, "either a radius or a box"),
+        ({"radius": None, "box": (20, 20)}, ValueError, "three edges"),
+        ({"radius": None, "box": (7, 7, 7)}, ValueError, "does not fit"),
+        ({"radius": None, "box": (11, 20, 20)}, ValueError, "ion 1 is outside the box"),
+        ({"bjerrum_length": 0.0}, ValueError, "bjerrum_length must be positive"),
+        ({"max_displacement": -1.0}, ValueError, "max_displacement must be positive"),
+        ({"max_displacement": 30.0}, ValueError, "max_displacement must be positive and at most"),
+        ({"short_displacement": 1.0}, ValueError, "go together"),
+        ({"short_fraction": 0.5}, ValueError, "go together"),
+        ({"short_displacement": 1.0, "short_fraction": 1.5}, ValueError, "from 0 to 1"),
+        ({"precision": "single"}, ValueError, '"mixed" or "double"'),
+        ({"method": "ewald"}, ValueError, 'must be "brush"'),
+        ({"threads_per_particle": 3}, ValueError, "1, 2, 4, 8 or 16"),
+        ({"seed": -1}, ValueError, "seed must be in"),
+        ({"seed": 1.5}, TypeError, "seed must be an integer"),
+        ({"device": "tpu"}, ValueError, "unknown device"),
+        ({"device": "cuda:0,"}, ValueError, "unknown device"),
+        ({"device": "cuda:0,x"}, ValueError, "unknown device"),
+        ({"threads": 0}, ValueError, "threads must be positive"),
+    ],
+)
+def test_bad_input_is_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        make(**options)
+
+
+@pytest.mark.parametrize(
+    "valence, diameter, message", [(0, 4.0, "must not be 0"), (1, 0.0, "must be positive")]
+)
+def test_bad_species_are_refused(valence, diameter, message):
+    with pytest.raises(ValueError, match=message):
+        Species(valence, diameter)
+
+
+def test_too_dense_a_start_is_refused():
+    with pytest.raises(ValueError, match="too dense"):
+        random_sphere(1000, 10.0, 2.2, seed=1)
+    with pytest.raises(ValueError, match="too dense"):
+        random_box(1000, (20.0, 20.0, 20.0), 2.5, seed=1)
+
+
+@pytest.mark.parametrize("ions, valences", [(10, (3, -1)), (7, (1, -1)), (8, (1, 1))])
+def test_a_salt_that_is_not_neutral_is_refused(ions, valences):
+    with pytest.raises(ValueError, match=r"not neutral|one must be"):
+        Salt.of(ions, valences, (4.0, 4.0))
+
+
+def test_starts_reach_a_packing_fraction_of_a_half():
+    """pi / 6 * 1000 * 8 / (4 pi / 3 * (radius + 1)^3) = 0.5, hard cores included."""
+    radius = (2 * 1000) ** (1 / 3) - 1 + 0.35
+    points = random_sphere(1000, radius, 2.0, seed=2)
+    ions = Electrolyte(
+        points,
+        np.arange(1000) % 2,
+        [Species(1, 2.0), Species(-1, 2.0)],
+        radius=radius,
+        seed=1,
+        device="cpu",
+    )
+    ions.run(1)
+    assert ions.max_overlap() == 0
+
+
+def test_touching_ions_are_accepted_after_rounding():
+    """Rounding to the grid pushes some pairs at contact closer; they are moved by a few units."""
+    random = np.random.default_rng(3)
+    centres = (np.stack(np.meshgrid(*3 * [np.arange(-3, 4)]), -1).reshape(-1, 3) * 20.0)[:300]
+    directions = random.normal(size=(300, 3))
+    directions *= 2 * (1 + 1e-12) / np.linalg.norm(directions, axis=1)[:, None]
+    positions = np.concatenate((centres + directions, centres - directions))
+    ions = make(positions, np.arange(600) // 300, radius=120.0, max_displacement=1.0)
+    assert ions.max_overlap() == 0
+    assert np.abs(ions.positions - positions).max() < 5 * 120 / 2**23
+
+
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+@pytest.mark.parametrize("build", [trivalent, dense])
+def test_a_resumed_run_is_the_same_run(device, tmp_path, build, precision):
+    whole = build(200, device=device, precision=precision)
+    whole.sample_pair_correlations(2, bin_width=1.0)
+    whole.run(7)
+    assert whole.energy < 0
+    whole.save(tmp_path / "state")
+    whole.run(6)
+    resumed = Electrolyte.load(tmp_path / "state", device=device)
+    resumed.run(6)
+    assert resumed.state_hash == whole.state_hash
+    assert resumed.energy == whole.energy
+    assert resumed.accepted_moves == whole.accepted_moves
+    assert (resumed.pair_correlations.counts == whole.pair_correlations.counts).all()
+
+
+def test_chunks_of_a_run_leave_no_trace(device):
+    whole, parts = trivalent(100, device=device), trivalent(100, device=device)
+    whole.run(9)
+    for _ in range(3):
+        parts.run(3)
+    assert parts.state_hash == whole.state_hash
+
+
+def test_positions_in_float32_and_float64_give_the_same_ions():
+    start = trivalent(100, device="cpu").positions
+    copies = [
+        Electrolyte(
+            start.astype(kind),
+            np.repeat([0, 1], [25, 75]),
+            [Species(3, 7.5), Species(-1, 7.5)],
+            radius=200.0,
+            seed=1,
+            device="cpu",
+        )
+        for kind in (np.float32, np.float64)
+    ]
+    assert np.abs(copies[0].positions - copies[1].positions).max() < 1e-4
+
+
+def test_counters_and_callback(device):
+    ions = trivalent(100, device=device)
+    seen = []
+    ions.run(5, callback=lambda one: seen.append(one.sweeps))
+    assert seen[-1] == ions.sweeps == 5
+    assert ions.trial_moves == 500
+    assert 0 < ions.accepted_moves <= ions.evaluated_moves <= ions.trial_moves
+    assert ions.acceptance == ions.accepted_moves / 500
+    assert ions.seconds > 0
+
+
+@pytest.mark.parametrize("sweeps, error", [(-1, ValueError), (1.5, TypeError)])
+def test_bad_sweeps_are_refused(sweeps, error):
+    with pytest.raises(error, match="sweeps must"):
+        make().run(sweeps)
+
+
+def test_ctrl_c_stops_between_sweeps():
+    ions = trivalent(1000, device="cpu")
+    # Jobs in the background ignore it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        began = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            ions.run(100_000)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert time.monotonic() - began < 5
+    ions.run(1)
+
+
+def test_new_positions_are_taken_or_refused_whole(device):
+    ions = trivalent(100, device=device)
+    ions.run(2)
+    before, hash_before = ions.positions, ions.state_hash
+    bad = before.copy()
+    bad[1] = bad[0]
+    with pytest.raises(IonOverlapError):
+        ions.set_positions(bad)
+    assert ions.state_hash == hash_before
+    ions.set_positions(before)
+    assert ions.state_hash == hash_before
+    with pytest.raises(ValueError, match="number of ions"):
+        ions.set_positions(before[:50])
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"every": 0}, "every must be positive"),
+        ({"every": 1, "bin_width": -1.0}, "bin_width"),
+        ({"every": 1, "farthest": 100.0}, "farthest"),
+        ({"every": 1, "margin": 20.0}, "margin"),
+    ],
+)
+def test_bad_sampling_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make().sample_pair_correlations(**arguments)
+
+
+def test_nothing_sampled_is_an_error():
+    ions = make()
+    with pytest.raises(RuntimeError, match="nothing sampled"):
+        _ = ions.pair_correlations
+    ions.sample_pair_correlations(5, bin_width=1.0)
+    with pytest.raises(RuntimeError, match="run longer"):
+        _ = ions.pair_correlations
+
+
+def test_blocks_of_samples_merge_and_average_to_the_whole():
+    ions = make()
+    ions.sample_pair_correlations(1, bin_width=4.0, margin=0)
+    ions.run(128)
+    result = ions.pair_correlations
+    assert len(result.blocks) == 64
+    filled = result.ideal > 0
+    mean = result.blocks.mean(axis=0)
+    assert mean[filled] == pytest.approx(result.g[filled])
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    path = tmp_path / "state"
+    path.write_bytes(b"nonsense")
+    with pytest.raises(ValueError, match="no checkpoint of an electrolyte"):
+        Electrolyte.load(path)
+    ions = make()
+    ions.save(path)
+    with np.load(path) as file:
+        content = dict(file)
+    content["positions"] = content["positions"] + np.float32(0.5)
+    with open(path, "wb") as file:
+        np.savez(file, **content)
+    with pytest.raises(ValueError, match="coordinate"):
+        Electrolyte.load(path, device="cpu")
+    with pytest.raises(FileNotFoundError):
+        Electrolyte.load(tmp_path / "absent")
+
+
+def test_serial_runs_on_the_cpu_only():
+    with pytest.raises(ValueError, match=r"serial runs on the CPU only|no CUDA engine"):
+        make(method="serial", device="cuda:0")

@@ -1,0 +1,143 @@
+"""The CUDA engine against the CPU engine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from electrolytes import dense, trivalent
+from machine import GPU
+
+from manymove import Electrolyte, _core
+
+pytestmark = GPU
+
+
+@pytest.mark.parametrize("periodic", [False, True])
+@pytest.mark.parametrize("eta", [1, 2, 4, 8, 16])
+def test_gpu_and_cpu_make_the_same_chain_in_double_precision(periodic, eta):
+    options = {"periodic": periodic, "precision": "double"}
+    cpu = trivalent(1500, device="cpu", **options)
+    gpu = trivalent(1500, device="cuda", threads_per_particle=eta, **options)
+    for _ in range(4):
+        cpu.run(5)
+        gpu.run(5)
+        assert gpu.state_hash == cpu.state_hash
+        assert gpu.evaluated_moves == cpu.evaluated_moves
+        assert gpu.energy == pytest.approx(cpu.energy, rel=1e-12)
+
+
+@pytest.mark.parametrize("method", ["brush", "reduction"])
+def test_gpu_and_cpu_make_the_same_chain_where_hard_cores_reject_most(method):
+    cpu = dense(precision="double", device="cpu")
+    gpu = dense(precision="double", method=method, device="cuda")
+    cpu.run(10)
+    gpu.run(10)
+    assert gpu.state_hash == cpu.state_hash
+    assert gpu.max_overlap() == 0
+
+
+@pytest.mark.parametrize("ions", [4, 60, 64, 68, 256, 260, 1024])
+def test_every_number_of_ions_makes_the_same_chain(ions):
+    cpu = trivalent(ions, precision="double", device="cpu")
+    gpu = trivalent(ions, precision="double", device="cuda")
+    cpu.run(10)
+    gpu.run(10)
+    assert gpu.state_hash == cpu.state_hash
+
+
+def test_many_groups_beyond_what_runs_at_a_time():
+    """More blocks than a GPU holds: nobody may wait for one that has not begun."""
+    cpu = trivalent(40_000, precision="double", device="cpu")
+    gpu = trivalent(40_000, precision="double", device="cuda", threads_per_particle=16)
+    cpu.run(1)
+    gpu.run(1)
+    assert gpu.state_hash == cpu.state_hash
+
+
+@pytest.mark.parametrize("ions, shares", [(100, 2), (1500, 2), (1500, 3)])
+@pytest.mark.parametrize("build", [trivalent, dense])
+def test_shares_of_a_chain_make_the_same_chain(build, ions, shares):
+    """Several grids that deal the groups among them, here side by side on one device."""
+    one = build(ions, precision="double", device="cuda:0")
+    several = build(ions, precision="double", device="cuda:" + ",".join(shares * "0"))
+    for sweeps in (1, 3, 300):
+        one.run(sweeps)
+        several.run(sweeps)
+        assert several.state_hash == one.state_hash
+    assert several.evaluated_moves == one.evaluated_moves
+    assert several.energy == one.energy
+    several.set_positions(one.positions)
+    several.run(2)
+    one.run(2)
+    assert several.state_hash == one.state_hash
+
+
+def test_shares_that_do_not_fit_side_by_side_are_refused():
+    with pytest.raises(ValueError, match="too many ions for shares"):
+        trivalent(400_000, device="cuda:0,0")
+
+
+@pytest.mark.parametrize(
+    "device, options, message",
+    [
+        ("cuda:0,99", {}, 'device "cuda:99" does not exist'),
+        ("cuda:" + ",".join(9 * "0"), {}, "up to 8 devices"),
+        ("cuda:0,1", {"method": "reduction"}, "only method brush"),
+    ],
+)
+def test_bad_choices_of_devices_are_refused(device, options, message):
+    with pytest.raises(ValueError, match=message):
+        trivalent(100, device=device, **options)
+
+
+@pytest.mark.skipif(len(_core.cuda_devices()) < 2, reason="one CUDA device")
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+@pytest.mark.parametrize("ions", [1000, 100_000])
+def test_several_devices_make_the_same_chain(precision, ions):
+    count = min(4, len(_core.cuda_devices()))
+    one = trivalent(ions, precision=precision, device="cuda:0")
+    several = trivalent(
+        ions, precision=precision, device="cuda:" + ",".join(map(str, range(count)))
+    )
+    for sweeps in (1, 20):
+        one.run(sweeps)
+        several.run(sweeps)
+        assert several.state_hash == one.state_hash
+    assert several.device_name.startswith(f"{count} x ")
+
+
+def test_mixed_precision_repeats_and_flips_few_decisions():
+    first, again = (trivalent(4096, device="cuda") for _ in range(2))
+    first.run(10)
+    again.run(10)
+    assert first.state_hash == again.state_hash
+
+    exact = trivalent(4096, precision="double", device="cuda")
+    mixed = trivalent(4096, precision="mixed", device="cuda")
+    flips = 0
+    for _ in range(20):
+        mixed.set_positions(exact.positions)
+        exact.run(1)
+        mixed.run(1)
+        flips += int((exact.positions != mixed.positions).any(axis=1).sum())
+    assert flips <= 5  # of 8e4 trials
+
+
+def test_pairs_are_counted_as_on_the_cpu():
+    cpu, gpu = (trivalent(1000, precision="double", device=d) for d in ("cpu", "cuda"))
+    for bin_width in (0.25, 0.01):  # in shared memory, and beyond
+        for ions in (cpu, gpu):
+            ions.sample_pair_correlations(1, bin_width=bin_width, margin=40)
+            ions.run(2)
+        a, b = cpu.pair_correlations, gpu.pair_correlations
+        assert (a.counts == b.counts).all()
+        assert (a.interior == b.interior).all()
+
+
+def test_device_arrays_are_taken():
+    cupy = pytest.importorskip("cupy")
+    start = trivalent(100, device="cpu")
+    ions = Electrolyte(
+        cupy.asarray(start.positions), start.types, start.species, radius=start.radius, seed=1
+    )
+    assert np.array_equal(ions.positions, start.positions)

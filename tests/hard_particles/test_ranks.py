@@ -1,0 +1,195 @@
+"""Hard disks that MPI ranks share: the trajectory of one rank, bit for bit, on any number of them.
+
+Nothing here is statistical: whatever one rank samples right, several do.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import processes
+import pytest
+import ranks_program
+from commands import CLEAN, COMMAND, MPIEXEC, summary_of
+from documents import SUPPORT
+from machine import on_gpu
+from processes import Job, on_ranks
+
+from manymove import HardDisks, _core
+from manymove.jobs.ranks import Ranks
+
+pytest.importorskip("mpi4py")
+pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
+PROGRAM = "ranks_program.py"
+SMALL = "disks --particles 3000 --sweeps 300 --equilibrate 50 --frames 3 --threads 1".split()
+SMALL += ["--device", "cpu", "--quiet"]
+
+
+def found(ranks: int, task: str, folder: Path, **environment: str) -> list:
+    return processes.found(PROGRAM, ranks, task, folder, fails=False, **environment)
+
+
+def manymove(ranks: int, *arguments: object) -> subprocess.CompletedProcess:
+    return processes.run([*on_ranks(ranks), *COMMAND, *arguments])
+
+
+def assert_same_trajectories(many: list, device: str) -> None:
+    for name in ranks_program.CASES:
+        one = ranks_program.trajectory(name, device)
+        assert one["overlap"] == 0
+        psi6 = one.pop("psi6")
+        for rank in many:
+            assert rank[name].pop("psi6") == pytest.approx(psi6, abs=1e-12)
+            assert rank[name] == one, name
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_the_trajectory_is_that_of_one_rank(ranks, tmp_path):
+    assert_same_trajectories(found(ranks, "trajectories", tmp_path), "cpu")
+
+
+@on_gpu
+@pytest.mark.parametrize("transport", ["auto", "host", "peer", "shared", "nccl"])
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_the_trajectory_is_that_of_one_gpu(ranks, transport, tmp_path):
+    if transport == "nccl" and len(_core.cuda_devices()) < ranks:
+        pytest.skip("NCCL needs a GPU for each rank")
+    settings = {"RANKS_DEVICE": "cuda", "RANKS_TRANSPORT": transport}
+    assert_same_trajectories(found(ranks, "trajectories", tmp_path, **settings), "cuda")
+
+
+@on_gpu
+def test_a_lost_rank_ends_the_run_of_the_other_gpu(tmp_path):
+    every = found(2, "asleep_on_gpu", tmp_path, MANYMOVE_TIMEOUT="2")
+    assert every[0] == every[1]
+    assert "rank 1 of 2 has been silent for 2 s" in every[0]
+
+
+def test_ranks_on_cpus_and_gpus_are_not_mixed(tmp_path):
+    for text in found(2, "mixed", tmp_path):
+        assert "some ranks are to run on CPUs and others on CUDA devices" in text
+
+
+def test_a_checkpoint_of_two_ranks_goes_on_on_any_number(tmp_path):
+    alone = ranks_program.small()
+    alone.run_cycles(50)
+    alone.save(tmp_path / "alone.state")
+    alone.run_cycles(50)
+    assert found(2, "save", tmp_path) == 2 * [alone.state_hash]
+    assert found(3, "load", tmp_path) == 3 * [2 * [alone.state_hash]]
+    again = HardDisks.load(tmp_path / "ranks.state", "cpu", 1, None, 5.0)  # without names
+    again.run_cycles(50)
+    assert again.state_hash == alone.state_hash
+
+
+def test_an_interrupt_on_one_rank_stops_all_at_one_cycle(tmp_path):
+    first, second = found(2, "interrupt", tmp_path)
+    assert first == second
+    stopped, end, _ = first
+    assert 20 < stopped < 10**6 and end == stopped + 10
+
+
+def test_an_error_is_one_of_all_ranks(tmp_path):
+    first, second = found(2, "errors", tmp_path)
+    assert first == second
+    texts = {
+        "too many": "ValueError: the box is too small for 2 ranks: strips of whole tiles and at "
+        "least 19 rows of cells, of 36 rows in 2 rows of tiles, allow 1",
+        "other settings": "ValueError: the ranks of comm have different settings",
+        "overlap": "OverlapError: disks 1 and 41 overlap by 0.15",
+        "no points": "ValueError: positions must be a list of points",
+        "no file": "FileNotFoundError",
+        "no communicator": "TypeError: comm must be a communicator of mpi4py, got 7",
+        "timeout": "ValueError: timeout must be positive, got 0.0",
+        "damaged": "is no checkpoint of hard disks",
+        "tune": "ValueError: tune works on one rank",
+        "no folder": "FileNotFoundError",
+        "callback": "ZeroDivisionError: on one rank",
+        "device": "CUDA",
+    }
+    assert first.keys() == texts.keys() | {"goes on"}
+    for name, text in texts.items():
+        assert text in first[name], name
+
+
+def test_a_rank_that_leaves_ends_the_run(tmp_path):
+    Job([*on_ranks(2), sys.executable, SUPPORT / PROGRAM, "lost", tmp_path]).failure(100)
+    left = tmp_path / "lost-0.json"  # mpiexec may have been faster than the timeout
+    if left.exists():
+        assert "RankLost after True: rank 1 of 2 has been silent for 3 s" in left.read_text()
+
+
+def test_one_rank_needs_no_other():
+    class Alone:
+        rank, size = 0, 1
+        Iallreduce = None
+
+    assert Ranks.of(None, 1.0) is None and Ranks.of(Alone(), 1.0) is None
+    assert ranks_program.small(Alone()).ranks == 1
+
+
+# ---- manymove disks --decompose ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("alone")
+    subprocess.run([*COMMAND, *SMALL, "--output", folder], check=True, env=CLEAN)
+    return folder
+
+
+def assert_same_results(folder: Path, alone: Path, ranks: int) -> None:
+    here, there = summary_of(folder), summary_of(alone)
+    assert here["complete"] and (here["ranks"], here["decomposed"]) == (ranks, True)
+    for key in ("state_hash", "trial_moves", "sweeps"):
+        assert here[key] == there[key], key
+    # Records of a resumed run are fitted in other groups, which may change their last bits.
+    assert here["pressure"] == pytest.approx(there["pressure"], rel=1e-12)
+    records = [np.loadtxt(f / "pressure.csv", delimiter=",", skiprows=1) for f in (folder, alone)]
+    assert records[0][:, 2] == pytest.approx(records[1][:, 2], abs=2e-8)
+
+
+def test_the_command_decomposed_gives_the_results_of_one_rank(alone, tmp_path):
+    assert manymove(2, *SMALL, "--output", tmp_path, "--decompose").returncode == 0
+    assert_same_results(tmp_path, alone, 2)
+
+
+def test_a_killed_rank_ends_the_job_and_others_resume_it(alone, tmp_path):
+    arguments = [*SMALL, "--output", tmp_path, "--decompose"]
+    job = Job([*on_ranks(2), *COMMAND, *arguments, "--checkpoint-every", "0.05"])
+    job.until(lambda: (tmp_path / "checkpoint-0.state").exists())
+    job.send(signal.SIGKILL, last_only=True)
+    job.failure()
+    end = manymove(3, *arguments, "--resume")
+    assert end.returncode == 0, end.stderr
+    assert_same_results(tmp_path, alone, 3)
+
+
+def test_the_command_tells_what_cannot_be(tmp_path):
+    end = manymove(2, *SMALL, "--output", tmp_path, "--decompose", "--replicas", "2")
+    assert end.returncode == 2
+    assert "--decompose shares one system; --replicas is 2" in end.stderr
+    end = manymove(2, "disks", "--particles", 300, "--output", tmp_path, "--decompose")
+    assert end.returncode == 2
+    assert "the box is too small for 2 ranks" in end.stderr
+    end = manymove(2, *SMALL, "--output", tmp_path / "none", "--decompose", "--resume")
+    assert end.returncode == 2
+    assert "--resume: no checkpoint" in end.stderr
+
+
+def test_bench_times_ranks(tmp_path):
+    arguments = "bench disks --device cpu --sizes 2500 --threads 1 --melt 1 --seconds 0.02".split()
+    end = manymove(2, *arguments, "--ranks", "1,2", "--weak", "--json", tmp_path / "b.json")
+    assert end.returncode == 0, end.stderr
+    one, two = json.loads((tmp_path / "b.json").read_text())["results"]
+    assert (one["ranks"], one["particles"], two["ranks"], two["particles"]) == (1, 2500, 2, 5000)
+    assert one["efficiency"] == 1 and two["efficiency"] == pytest.approx(
+        two["trial_moves_per_second"] / one["trial_moves_per_second"] / 2
+    )
+    end = manymove(2, *arguments, "--ranks", "1,3")
+    assert end.returncode == 2 and "mpirun started 2" in end.stderr

@@ -1,0 +1,197 @@
+"""`manymove.hoomd.WasteRecyclingMC`: adsorbates in HOOMD-blue among fixed particles."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from adsorption_model import CUTOFF, GAS, agrees, make, nearest, pair_energy, small_framework
+
+hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
+import manymove.hoomd  # noqa: E402
+
+FRAMEWORK = small_framework()
+BOX = np.array(FRAMEWORK.cell)
+SETTINGS = dict(adsorbate="Ar", epsilon=120.0, sigma=3.0, framework=dict(GAS.framework), kT=300.0,
+                cutoff=CUTOFF, grid_spacing=0.25, threads=1)  # fmt: skip
+
+
+def simulation_of(molecules=3, seed=1, start_seed=1):
+    places = make(molecules=molecules, systems=1, seed=start_seed, barrier=6000.0).positions[0]
+    simulation = hoomd.Simulation(hoomd.device.CPU(), seed=seed)
+    snapshot = hoomd.Snapshot(simulation.device.communicator)
+    snapshot.configuration.box = [*BOX, 0, 0, 0]
+    snapshot.particles.types = ["O", "Ar", "Si"]
+    snapshot.particles.N = molecules + 5
+    # Adsorbates between framework atoms, so that tags and molecules differ.
+    names = ["O", "O", *["Ar"] * molecules, "O", "O", "Si"]
+    snapshot.particles.typeid[:] = [snapshot.particles.types.index(n) for n in names]
+    everything = np.insert(FRAMEWORK.fractional * BOX, 2, places, axis=0)
+    snapshot.particles.position[:] = everything - BOX / 2
+    simulation.create_state_from_snapshot(snapshot)
+    return simulation
+
+
+def add(simulation, trigger=1, **settings):
+    action = manymove.hoomd.WasteRecyclingMC(**{**SETTINGS, **settings})
+    simulation.operations.updaters.append(hoomd.update.CustomUpdater(trigger, action))
+    return action
+
+
+def positions_of(simulation):
+    return simulation.state.get_snapshot().particles.position.astype(float)
+
+
+@pytest.mark.parametrize("method", ["pmc", "mdp-dj"])
+def test_energy_and_profile_are_those_of_the_engine_alone(method):
+    """Five joint standard errors, blocks of the run for HOOMD-blue's."""
+    simulation = simulation_of()
+    steps = 1000 if method == "pmc" else 100
+    action = add(simulation, method=method, steps=steps, profile="z", bins=10)
+    simulation.run(10)
+    blocks = []
+    for _ in range(30):
+        action.reset_averages()
+        simulation.run(10)
+        blocks.append(action.energy)
+    alone = make(method, 3, systems=128, barrier=6000.0)
+    alone.equilibrate(1000)
+    alone.run(4000 if method == "pmc" else 1000)
+    error = np.std(blocks, ddof=1) / np.sqrt(len(blocks))
+    assert agrees(np.mean(blocks), error, alone.energy_average.value, alone.energy_average.error)
+    assert sum(action.profile) == pytest.approx(1)
+    moved, stayed = action.translate_moves
+    assert moved + stayed == 310 * steps
+    proposals = 1 if method == "pmc" else 63
+    assert action.mps * action._seconds == pytest.approx(310 * steps * proposals)
+
+
+def test_only_adsorbates_move_and_the_energy_is_that_of_their_positions():
+    simulation = simulation_of()
+    action = add(simulation)
+    before = positions_of(simulation)
+    simulation.run(20)
+    after = positions_of(simulation)
+    rigid = [0, 1, 5, 6, 7]
+    assert np.array_equal(before[rigid], after[rigid])
+    assert (np.abs(after[2:5] - before[2:5]).max(axis=1) > 0.1).all()
+    assert (np.abs(after) <= BOX / 2).all()
+    places = after[2:5] + BOX / 2
+    field = make(grid_spacing=0.1)._engine.framework_energies(places, 0, True).sum()
+    i, j = np.triu_indices(3, 1)
+    pairs = pair_energy(nearest(places[i] - places[j], tuple(BOX))).sum()
+    assert action.potential_energy == pytest.approx(field + pairs, abs=15)  # the spline's error
+
+
+def test_other_units_give_the_same_moves():
+    kelvin, reduced = simulation_of(), simulation_of()
+    laws = {"O": (160.0 / 300, 2.6), "Si": None}
+    actions = [add(kelvin), add(reduced, epsilon=120.0 / 300, framework=laws, kT=1.0)]
+    for simulation in (kelvin, reduced):
+        simulation.run(5)
+    assert np.allclose(positions_of(kelvin), positions_of(reduced), atol=1e-5)
+    assert actions[0].potential_energy / 300 == pytest.approx(actions[1].potential_energy, rel=1e-5)
+
+
+def test_images_follow_the_nearest_image():
+    simulation = simulation_of()
+    add(simulation, steps=1, max_displacement=1.0)
+    unwrapped = []
+    for _ in range(300):
+        simulation.run(1)
+        s = simulation.state.get_snapshot()
+        unwrapped.append(s.particles.position + s.particles.image * BOX)
+    steps = np.abs(np.diff(unwrapped, axis=0)).max(axis=(0, 1))
+    assert (steps <= BOX / 2 + 1e-5).all()
+    assert simulation.state.get_snapshot().particles.image.any()
+
+
+def test_particles_that_someone_else_moved_are_taken_over():
+    simulation, other = simulation_of(), simulation_of(start_seed=7)
+    action = add(simulation)
+    simulation.run(3)
+    simulation.state.set_snapshot(other.state.get_snapshot())
+    with simulation.state.cpu_local_snapshot as snapshot:
+        snapshot.particles.image[:] = 0
+    action._steps = 0  # looks, moves nothing
+    with pytest.raises(ValueError, match="steps"):
+        manymove.hoomd.WasteRecyclingMC(**{**SETTINGS, "steps": 0})
+    action.act(simulation.timestep)
+    assert np.allclose(positions_of(simulation), positions_of(other), atol=1e-6)
+
+
+def test_framework_that_moves_is_refused():
+    simulation = simulation_of()
+    add(simulation)
+    simulation.run(1)
+    with simulation.state.cpu_local_snapshot as snapshot:
+        snapshot.particles.position[0] = [0.1, 0.2, 0.3]
+    with pytest.raises(ValueError, match="framework or the box has changed"):
+        simulation.run(1)
+
+
+def test_particle_on_a_hill_is_named():
+    simulation = simulation_of()
+    with simulation.state.cpu_local_snapshot as snapshot:
+        snapshot.particles.position[3] = snapshot.particles.position[0]
+    add(simulation)
+    with pytest.raises(ValueError, match="particle with tag 3 is"):
+        simulation.run(1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (dict(method="metropolis"), "unknown method"),
+        (dict(framework={"O": (1.0, 1.0)}), 'type "Si" has no parameters'),
+        (dict(framework={**GAS.framework, "Ar": None}), "both adsorbate and framework"),
+        (dict(adsorbate="Xe", framework={**GAS.framework, "Ar": None}), "both adsorbates"),
+        (dict(kT=0.0), "kT must be positive"),
+        (dict(cutoff=6.0), "less than twice the cutoff"),
+        (dict(proposals=31), "power of two"),
+    ],
+)
+def test_bad_settings_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        simulation = simulation_of()
+        add(simulation, **settings)
+        simulation.run(1)
+
+
+LOGGABLE = ("energy", "energy_plain", "potential_energy", "profile", "mps", "translate_moves")
+
+
+def test_what_is_read_before_there_is_anything_is_refused_as_hoomd_does():
+    """Before the simulation runs, when the particles were refused, and when all is over."""
+    simulation = simulation_of()
+    action = manymove.hoomd.WasteRecyclingMC(**{**SETTINGS, "framework": {"O": (1.0, 1.0)}})
+
+    def nothing_is_there():
+        for name in LOGGABLE:
+            with pytest.raises(hoomd.error.DataAccessError, match=name):
+                getattr(action, name)
+        with pytest.raises(RuntimeError, match="before the simulation runs"):
+            action.reset_averages()
+
+    nothing_is_there()
+    updater = hoomd.update.CustomUpdater(1, action)
+    simulation.operations.updaters.append(updater)
+    with pytest.raises(ValueError, match="has no parameters"):
+        simulation.run(0)
+    nothing_is_there()
+    with pytest.raises(RuntimeError, match="in a simulation already"):
+        action.attach(simulation_of())
+    simulation.operations.updaters.remove(updater)
+    nothing_is_there()
+
+
+def test_settings_survive_pickling():
+    simulation = simulation_of()
+    action = add(simulation)
+    simulation.run(1)
+    copy = pickle.loads(pickle.dumps(action))
+    other = simulation_of()
+    other.operations.updaters.append(hoomd.update.CustomUpdater(1, copy))
+    other.run(1)
+    assert np.array_equal(positions_of(other), positions_of(simulation))

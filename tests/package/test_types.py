@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `import manymove` offers: its names, and their types in a script that mypy checks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.resources import files
+from types import ModuleType
+
+import pytest
+
+import manymove
+
+# Every public name occurs. Each "type: ignore" is for a mistake, and mypy --strict reports those
+# that are not needed: therefore names that do not exist and wrong types are found.
+SCRIPT = """
+import numpy as np
+from pathlib import Path
+
+import manymove
+from manymove import (
+    METHANE, Adsorbate, Adsorption, DPDFluid, Electrolyte, Estimate, Framework, HardDisks,
+    IonOverlapError, OverlapError, PairCorrelations, PressureEstimate, Profile, RankLost, Salt,
+    Species, Tuning, hexagonal_packing, random_packing, read_framework, square_packing,
+)
+from manymove.analysis import autocorrelation_time, charge_density
+from manymove.io import Frame, TrajectoryWriter, read_frame
+
+
+def show(disks: HardDisks) -> None:
+    print(disks.cycles, disks.timestep, manymove.__version__)
+
+
+def hard_disks(folder: Path) -> float:
+    disks = HardDisks.random(64, 0.5, seed=1, device="cpu")
+    try:
+        disks.run(10, callback=show, progress=True)
+        disks.run_until(20.0)
+        disks.run_cycles(1)
+    except (OverlapError, RankLost) as error:
+        print(error)
+    disks.sample_pressure(every=1)
+    pressure: PressureEstimate = disks.pressure
+    tried: list[Tuning] = disks.tune(sweeps=100)
+    box: tuple[float, float] = disks.box
+    disks.save(folder / "disks.npz", keep_previous=True)
+    again: HardDisks = HardDisks.load(folder / "disks.npz", device="cpu", threads=1)
+    with TrajectoryWriter(folder / "disks.gsd", box, disks.diameter) as trajectory:
+        trajectory.append(again.positions, step=again.cycles)
+    frame: Frame = read_frame(folder / "disks.gsd")
+    from_file: HardDisks = HardDisks.from_gsd(folder / "disks.gsd", seed=1)
+    for packing in (random_packing(64, 0.5, seed=1), hexagonal_packing(64, 0.5),
+                    square_packing(64, 0.5)):
+        positions, edges = packing
+        HardDisks(positions, edges, seed=1)
+    return float(pressure) + pressure.error + tried[0].acceptance + frame.diameter + from_file.N
+
+
+def electrolyte(folder: Path) -> float:
+    salt = Salt.of(64, (1, -1), (4.0, 4.0))
+    ions = Electrolyte.random(salt, radius=60.0, seed=1)
+    try:
+        ions.set_positions([[0.0, 0.0, 0.0]] * ions.N)
+    except IonOverlapError as error:
+        print(error)
+    ions.sample_pair_correlations(every=1)
+    ions.run(10, callback=lambda one: print(one.sweeps), progress=True)
+    found: PairCorrelations = ions.pair_correlations
+    average: Estimate = ions.energy_average
+    ions.save(folder / "ions.npz")
+    again: Electrolyte = Electrolyte.load(folder / "ions.npz")
+    species: tuple[Species, ...] = again.species
+    Electrolyte.from_gsd(folder / "ions.gsd", seed=1, species=species)
+    radius: float = ions.radius  # type: ignore[assignment]
+    drift: float = ions.energy_drift()
+    tau = autocorrelation_time(ions.energies)
+    rho = charge_density(found.g, found.densities, found.valences)
+    first = float(found.of(0, 1)[0]) + float(rho[0, 0])
+    return float(average) + ions.energy + drift + radius + tau + first
+
+
+def adsorption(folder: Path) -> float:
+    cell: Framework = read_framework("LTA")
+    krypton = Adsorbate("krypton", epsilon=166.4, sigma=3.636, framework={"O": (109.6, 3.45)})
+    gas = Adsorption.random(cell, [4, 4], adsorbates=[METHANE, krypton], profile="z", seed=1)
+    gas.equilibrate(10, progress=True)
+    gas.run(10)
+    profile: Profile = gas.profile
+    average: Estimate = gas.energy_average
+    gas.save(folder / "gas.npz")
+    again: Adsorption = Adsorption.load(folder / "gas.npz")
+    values: list[float] = [float(one) for one in again.loading]
+    drift: float = gas.energy_drift()
+    total: int = gas.N + gas.steps + gas.timestep
+    lowest: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = profile.free_energy
+    return float(average) + gas.energy + drift + total + sum(values) + float(lowest.min())
+
+
+def dpd(folder: Path) -> float:
+    fluid = DPDFluid.random(375, 3.0, seed=1, precision="double")
+    fluid.run(10, callback=lambda one: print(one.steps), progress=True)
+    fluid.reset_averages()
+    average: Estimate = fluid.temperature_average
+    fluid.save(folder / "fluid.npz")
+    again: DPDFluid = DPDFluid.load(folder / "fluid.npz", threads=1)
+    lx, _, _ = DPDFluid.from_gsd(folder / "fluid.gsd", seed=1).box
+    DPDFluid(again.positions, (lx, lx, lx), velocities=again.velocities, seed=1)
+    total: int = fluid.N + fluid.steps + fluid.timestep + fluid.records.size
+    return float(average) + fluid.energy + fluid.pressure + total
+
+
+manymove.no_such_name  # type: ignore[attr-defined]
+HardDisks.random("64", 0.5, seed=1)  # type: ignore[arg-type]
+HardDisks.random(64, 0.5)  # type: ignore[call-arg]
+Adsorption.random("LTA", 1, seed=1).energy_drift + 1  # type: ignore[operator]
+manymove.HardDisks.load("disks.npz").no_such_attribute  # type: ignore[attr-defined]
+"""
+
+
+def test_a_script_with_all_public_names_passes_mypy_strict(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    for name in manymove.__all__:
+        assert name in SCRIPT
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", "cache", "script.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_package_is_marked_as_typed():
+    assert (files("manymove") / "py.typed").is_file()
+
+
+def test_only_public_names_are_in_the_namespace():
+    names = {name for name in vars(manymove) if not name.startswith("_")}
+    modules = {name for name in names if isinstance(vars(manymove)[name], ModuleType)}
+    assert names - modules == set(manymove.__all__) - {"__version__"}
+    assert set(dir(manymove)) >= set(manymove.__all__)
+
+
+def test_names_that_do_not_exist_are_errors():
+    with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
+        manymove.no_such_name  # noqa: B018

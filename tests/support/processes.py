@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs in separate processes, which tests start, wait for and end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from commands import CLEAN, MPIEXEC
+from documents import SUPPORT
+
+PYTHON = os.path.basename(sys.executable).encode()
+WAIT = 60  # seconds
+LIMIT = 2  # seconds, MANYMOVE_TIMEOUT
+SOON = 20  # seconds on a busy machine, well below the default of 60
+LIMITED = {"MANYMOVE_TIMEOUT": str(LIMIT)}
+
+
+def run(command: Iterable[object], **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end. The test fails if the program hangs. The environment is that at the
+    start of the tests unless `env` is given."""
+    defaults = {"env": CLEAN, "capture_output": True, "text": True, "timeout": 100}
+    return subprocess.run([*map(str, command)], **{**defaults, **options})
+
+
+def with_support(environment: Mapping[str, str] = CLEAN) -> dict[str, str]:
+    """An environment in which scripts import from this folder."""
+    path = os.pathsep.join(filter(None, [str(SUPPORT), environment.get("PYTHONPATH")]))
+    return {**environment, "PYTHONPATH": path}
+
+
+def start(command: Iterable[object], **options: Any) -> subprocess.Popen[str]:
+    """Start a program, whose standard output includes its errors."""
+    defaults = {"env": CLEAN, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen([*map(str, command)], **{**defaults, **options})
+
+
+def until(
+    condition: Callable[[], object],
+    process: subprocess.Popen[str],
+    seconds: float = WAIT,
+    interval: float = 0.02,
+) -> None:
+    """Wait for a condition that a running process will fulfill."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(interval)
+
+
+def programs() -> dict[int, tuple[int, bytes]]:
+    """The parent and the program of each process of this machine."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                program = (entry / "cmdline").read_bytes().partition(b"\0")[0]
+            except OSError:
+                continue
+            found[int(entry.name)] = (int(fields[1]), program)
+    return found
+
+
+class Job:
+    """A program on several ranks.
+
+    Args:
+        command: command with its launcher.
+        name: end of the name of the program that the ranks execute.
+        options: options of `start`.
+    """
+
+    def __init__(self, command: Iterable[object], name: bytes = PYTHON, **options: Any) -> None:
+        self.name = name
+        self.process = start(command, **options)
+
+    def until(self, condition: Callable[[], object]) -> None:
+        until(condition, self.process)
+
+    def ranks(self) -> list[int]:
+        """The processes of this name below the launcher, in the order of their start."""
+        every = programs()
+
+        def below(pid: int) -> bool:
+            while pid in every and pid != self.process.pid:
+                pid = every[pid][0]
+            return pid == self.process.pid
+
+        named = (pid for pid, (_, program) in every.items() if program.endswith(self.name))
+        return sorted(pid for pid in named if below(pid))
+
+    def send(self, number: int, last_only: bool = False) -> None:
+        for pid in self.ranks()[-1 if last_only else 0 :]:
+            os.kill(pid, number)
+            time.sleep(0.2)  # schedulers do not reach all hosts at once
+
+    def suspend(self, seconds: float = LIMIT + 2) -> None:
+        """Suspend all ranks for longer than the limit."""
+        self.send(signal.SIGSTOP)
+        time.sleep(seconds)
+        assert self.process.poll() is None
+        self.send(signal.SIGCONT)
+
+    def end(self, seconds: float = WAIT) -> str:
+        """Wait for the end of the job, and return its output. The test fails if the job does not
+        end in time. All ranks have ended afterwards."""
+        deadline, ranks = time.monotonic() + seconds, set()
+        try:
+            while True:
+                ranks.update(self.ranks())
+                try:
+                    return self.process.communicate(timeout=0.5)[0]
+                except subprocess.TimeoutExpired:
+                    if time.monotonic() > deadline:
+                        raise
+        finally:
+            self.process.kill()
+            left = programs()
+            for pid in ranks & left.keys():
+                if left[pid][1].endswith(self.name):
+                    os.kill(pid, signal.SIGKILL)
+
+    def success(self, seconds: float = 100) -> str:
+        """Output of the job; the test fails if the job ends with an error."""
+        said = self.end(seconds)
+        assert self.process.returncode == 0, said
+        return said
+
+    def failure(self, seconds: float = WAIT) -> str:
+        """Output of the job; the test fails if the job does not end with an error."""
+        said = self.end(seconds)
+        assert self.process.returncode != 0, said
+        return said
+
+
+def on_ranks(ranks: int) -> list[str | None]:
+    """The launcher. A test that uses it is skipped if `MPIEXEC` is None."""
+    return [MPIEXEC, "-n", str(ranks)]
+
+
+def found(
+    program: str, ranks: int, task: str, folder: Path, fails: bool = True, **environment: object
+) -> list[Any]:
+    """What each rank of a program of this folder has written; the program may end with an error
+    unless `fails` is false."""
+    variables = {name: str(value) for name, value in environment.items()}
+    command = [*on_ranks(ranks), sys.executable, SUPPORT / program, task, folder]
+    end = run(command, env={**CLEAN, **variables})
+    assert fails or end.returncode == 0, end.stdout + end.stderr
+    files = [folder / f"{task}-{rank}.json" for rank in range(ranks)]
+    assert all(file.exists() for file in files), end.stdout + end.stderr
+    return [json.loads(file.read_text()) for file in files]
