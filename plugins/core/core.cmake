@@ -146,7 +146,8 @@ message(STATUS "manymove: SIMD levels ${levels}")
 # the standard library, the linker keeps the first, which must run on every machine.
 foreach(folder runtime parallel ${MANYMOVE_ALGORITHMS})
   if(NOT IS_DIRECTORY ${CMAKE_CURRENT_LIST_DIR}/${folder})
-    message(FATAL_ERROR "MANYMOVE_ALGORITHMS names \"${folder}\", which is not an algorithm")
+    message(FATAL_ERROR "MANYMOVE_ALGORITHMS names \"${folder}\", which is not an algorithm; remove "
+                        "CMakeCache.txt if it is of an earlier version")
   endif()
   list(APPEND plain_globs ${CMAKE_CURRENT_LIST_DIR}/${folder}/*.cpp)
   list(APPEND kernel_globs ${CMAKE_CURRENT_LIST_DIR}/${folder}/cpu/kernels.cpp)

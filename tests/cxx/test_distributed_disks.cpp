@@ -194,15 +194,30 @@ TEST("an error of one rank while the ranks divide the disks is one of all") {
                  RankFailure, "rank 1 of 3: no memory in");
 }
 
-TEST("a box that is too small for the ranks is refused alike on all, which may try again") {
-  const Snapshot whole = start();
-  test::run_communicators(4, [&](Communicator& communicator) {
-    Parameters p = parameters();
-    p.tile = 20;
-    CHECK_THROWS(make_engine(&whole, 480, p, "cpu", 1, communicator), std::invalid_argument,
-                 "the box is too small for 4 ranks");
-    engine_of(communicator, whole)->run(1);
+TEST("a box that is too small for the ranks is refused alike on all, with how many it allows") {
+  Parameters p = parameters();
+  p.tile = 12;
+  const auto xy = lattice();
+  Repair repair;
+  const Snapshot whole = make_snapshot(xy.data(), xy.size() / 2, p, repair);
+  const auto run = [&](Communicator& communicator) {
+    make_engine(&whole, xy.size() / 2, p, "cpu", 1, communicator)->run(1);
+  };
+  std::string said;
+  test::run_communicators(5, [&](Communicator& communicator) {
+    try {
+      run(communicator);
+    } catch (const std::invalid_argument& error) {
+      if (communicator.rank() == 0) said = error.what();
+      engine_of(communicator, start())->run(1);  // the ranks may try again
+    }
   });
+  CHECK(said.find("the box is too small for 5 ranks") != std::string::npos);
+  const int most = std::stoi(said.substr(said.rfind(' ')));
+  CHECK(most > 1 && most < 5);
+  test::run_communicators(most, run);
+  const std::string refusal = "too small for " + std::to_string(most + 1) + " ranks";
+  CHECK_THROWS(test::run_communicators(most + 1, run), std::invalid_argument, refusal.c_str());
 }
 
 TEST("an error in own_positions of one rank reaches the others where they wait next") {

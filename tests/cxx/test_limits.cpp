@@ -11,7 +11,6 @@
 
 #include "core/adsorption/engine.h"
 #include "core/coulomb/engine.h"
-#include "core/dpd/settings.h"
 #include "core/hard_particles/distributed.h"
 #include "support/disks.h"
 #include "support/fluid.h"

@@ -121,20 +121,6 @@ TEST("over ten thousand cycles a tile's old rows are in the strip or in what cro
   });
 }
 
-TEST("a box that is too small for so many ranks is refused, with how many it allows") {
-  const Geometry g = geometry_of(20, 60, 6, 11);
-  CHECK_THROWS(Strip(g, 0, 50), std::invalid_argument, "the box is too small for 50 ranks");
-  int most = 1;
-  while (true) try {
-      Strip(g, 0, most + 1);
-      ++most;
-    } catch (const std::invalid_argument&) {
-      break;
-    }
-  CHECK(most > 1);
-  CHECK_THROWS(Strip(g, 0, 50), std::invalid_argument, ("allow " + std::to_string(most)).c_str());
-}
-
 TEST("the tiles of a grid are its columns and rows, each once") {
   for (const int cells : {6, 7, 41, 1000, 65536})
     for (const int tiles : {1, 2, 3})

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sorting by keys, tables of tags, lists of partners and the memory of candidates: the foundations
-// of DPD's lists on the CPU.
+// Sorting by keys, tables of tags and lists of partners: the foundations of DPD's lists on the CPU.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -10,7 +9,6 @@
 
 #include "core/dpd/cpu/bonded.h"
 #include "core/dpd/cpu/key_sort.h"
-#include "core/dpd/cpu/step_rows.h"
 #include "support/test.h"
 
 using namespace manymove;
@@ -143,19 +141,4 @@ TEST("partners come by slot, those of a particle in the order of the links") {
   CHECK(bonds.kind == std::vector<int>({2, 1, 2, 1}));
   bonds.take({}, slots, true);
   CHECK(bonds.first == std::vector<int>({0, 0, 0, 0}));
-}
-
-TEST("the memory of candidates holds the next multiple of eight, and does not shrink") {
-  CandidateMemory memory;
-  for (const int number : {1, 8, 9, 1000, 3}) {
-    const Candidates candidates = memory.with_room_for(number);
-    for (int k = 0; k < (number + 7) / 8 * 8; ++k) {
-      for (float* values :
-           {candidates.x, candidates.y, candidates.z, candidates.radius, candidates.square})
-        values[k] = 1;
-      candidates.index[k] = 1;
-      candidates.in[k] = 1;
-    }
-  }
-  CHECK(memory.with_room_for(1000).x == memory.with_room_for(1).x);
 }

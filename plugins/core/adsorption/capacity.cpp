@@ -95,4 +95,46 @@ std::vector<int> capacities(const State& s) {
   return all;
 }
 
+// ---- runs, whose systems stop when they have no room ----
+
+namespace {
+
+void count_steps(State& s, std::uint64_t steps, bool measure, const Tally& tally) {
+  const Parameters& p = s.parameters;
+  Counters& c = s.data.counters;
+  const bool multiple = p.method == Method::mup || p.method == Method::mdp;
+  const std::uint64_t moves = steps * static_cast<std::uint64_t>(p.systems) - tally.exchanges;
+  c.steps += steps;
+  c.trial_states += moves * static_cast<std::uint64_t>(multiple ? p.proposals - 1 : 1);
+  c.accepted += tally.accepted;
+  c.exchanges += tally.exchanges;
+  c.accepted_exchanges += tally.accepted_exchanges;
+  if (measure) c.samples += steps;
+}
+
+}  // namespace
+
+void run_whole(State& s, std::uint64_t steps, bool measure,
+               const std::function<Tally(bool)>& launch,
+               const std::function<void(unsigned)>& enlarge) {
+  check_whole(s);
+  Tally sum;
+  for (bool again = false;; again = true) {
+    const Tally part = launch(again);
+    sum.accepted += part.accepted;
+    sum.exchanges += part.exchanges;
+    sum.accepted_exchanges += part.accepted_exchanges;
+    s.torn = part.full != 0;
+    if (!s.torn) break;
+    enlarge(part.full);
+  }
+  count_steps(s, steps, measure, sum);
+}
+
+void check_whole(const State& s) {
+  if (s.torn)
+    throw std::runtime_error(
+        "some systems stopped before the end of a run for lack of memory: go back to a checkpoint");
+}
+
 }  // namespace manymove::adsorption

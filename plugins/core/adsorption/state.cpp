@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "../runtime/devices.h"
 #include "../runtime/text.h"
 
 namespace manymove::adsorption {
@@ -509,46 +510,6 @@ void check_species(const State& s, int species) {
     refuse("there is no species ", species);
 }
 
-namespace {
-
-void count_steps(State& s, std::uint64_t steps, bool measure, const Tally& tally) {
-  const Parameters& p = s.parameters;
-  Counters& c = s.data.counters;
-  const bool multiple = p.method == Method::mup || p.method == Method::mdp;
-  const std::uint64_t moves = steps * static_cast<std::uint64_t>(p.systems) - tally.exchanges;
-  c.steps += steps;
-  c.trial_states += moves * static_cast<std::uint64_t>(multiple ? p.proposals - 1 : 1);
-  c.accepted += tally.accepted;
-  c.exchanges += tally.exchanges;
-  c.accepted_exchanges += tally.accepted_exchanges;
-  if (measure) c.samples += steps;
-}
-
-}  // namespace
-
-void run_whole(State& s, std::uint64_t steps, bool measure,
-               const std::function<Tally(bool)>& launch,
-               const std::function<void(unsigned)>& enlarge) {
-  check_whole(s);
-  Tally sum;
-  for (bool again = false;; again = true) {
-    const Tally part = launch(again);
-    sum.accepted += part.accepted;
-    sum.exchanges += part.exchanges;
-    sum.accepted_exchanges += part.accepted_exchanges;
-    s.torn = part.full != 0;
-    if (!s.torn) break;
-    enlarge(part.full);
-  }
-  count_steps(s, steps, measure, sum);
-}
-
-void check_whole(const State& s) {
-  if (s.torn)
-    throw std::runtime_error(
-        "some systems stopped before the end of a run for lack of memory: go back to a checkpoint");
-}
-
 void set_activities(State& s, const std::vector<double>& activities) {
   Parameters& p = s.parameters;
   if (!(p.exchange > 0)) refuse("the systems are closed: they have no fugacity");
@@ -566,5 +527,42 @@ void check_placed(const State& s, const Tally& tally) {
         text_of("too many molecules: not all of ", s.slots,
                 " find a place in the box; fewer molecules or more unit cells are needed"));
 }
+
+// ---- the choice of an engine by the name of the device ----
+
+namespace {
+
+// The state is made only once the device and the threads are known to make sense.
+std::unique_ptr<Engine> engine_on(const std::string& device, int threads,
+                                  const Parameters& parameters, const Adopt& molecules) {
+  threads = cpu_threads(threads);
+  const std::vector<int> gpus = cuda_indices(device);
+  State state = make_state(parameters);
+  if (!gpus.empty()) return make_cuda_engine(std::move(state), molecules, gpus[0]);
+  return make_cpu_engine(std::move(state), molecules, threads);
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> make_engine(const Parameters& parameters, const std::string& device,
+                                    int threads) {
+  return engine_on(device, threads, parameters, {});
+}
+
+std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, const Parameters& parameters,
+                                    const std::string& device, int threads) {
+  return engine_on(device, threads, parameters, [&](State& state) { adopt(state, snapshot); });
+}
+
+std::unique_ptr<Engine> make_engine(const double* positions, const Parameters& parameters,
+                                    const std::string& device, int threads) {
+  return engine_on(device, threads, parameters, [&](State& state) { adopt(state, positions); });
+}
+
+#if !defined(MANYMOVE_HAVE_CUDA)
+std::unique_ptr<Engine> make_cuda_engine(State, const Adopt&, int) {
+  throw std::invalid_argument("this build of manymove has no CUDA engine");
+}
+#endif
 
 }  // namespace manymove::adsorption

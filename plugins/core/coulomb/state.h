@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine.h"
@@ -44,13 +45,49 @@ double deepest_overlap(const State& state);
 std::uint64_t hash_of(const State& state);
 Bins bins_of(const State& state, const Histogram& histogram);
 
+// What the engines have in common.
+class EngineBase : public Engine {
+ public:
+  explicit EngineBase(State state) : state_(std::move(state)) {}
+
+  std::vector<double> take_energies() override { return std::exchange(energies_, {}); }
+  Counters counters() const override { return state_.counters; }
+  std::size_t particles() const override { return state_.sites.size(); }
+  double energy_change() const override {
+    return static_cast<double>(state_.change) * state_.rules.strength;
+  }
+  void positions(double* xyz) const override { export_positions(present(), xyz); }
+  Snapshot snapshot() const override { return snapshot_of(present()); }
+  double max_overlap() const override { return deepest_overlap(present()); }
+  std::uint64_t state_hash() const override { return hash_of(present()); }
+  double max_displacement() const override { return state_.rules.step * state_.unit; }
+  double short_displacement() const override { return state_.rules.short_step * state_.unit; }
+  double unit() const override { return state_.unit; }
+
+ protected:
+  // The state with the present positions.
+  virtual const State& present() const { return state_; }
+  // After a sweep, for take_energies().
+  void note_energy() {
+    constexpr std::size_t kMost = 1 << 20;
+    if (energies_.size() == 2 * kMost)  // seldom: a shift of all costs a millisecond
+      energies_.erase(energies_.begin(), energies_.end() - kMost);
+    energies_.push_back(energy_change());
+  }
+
+  mutable State state_;
+  std::uint64_t trace_ = 0;  // of a host program's particles as they were left
+
+ private:
+  std::vector<double> energies_;
+};
+
 // ---- the engines of each backend, of which make_engine() of engine.h chooses one ----
 
 // threads: at least one.
 std::unique_ptr<Engine> make_cpu_engine(State state, int threads);
 // One chain on one or several devices. Throws std::invalid_argument for a device that does not
-// exist, and in a
-// build without CUDA.
+// exist, and in a build without CUDA.
 std::unique_ptr<Engine> make_cuda_engine(State state, const std::vector<int>& devices);
 
 }  // namespace manymove::coulomb

@@ -181,6 +181,18 @@ Snapshot deal_out(Communicator& ranks, const Snapshot* whole, const std::vector<
           deliver(ranks, std::move(cells)), deliver(ranks, std::move(ids))};
 }
 
+void put_in(State& s, Snapshot strip) {
+  const auto in_storage = [&](auto& array, std::size_t row, auto empty) {
+    std::remove_reference_t<decltype(array)> storage(s.strip->capacity() * row, empty);
+    std::copy(array.begin(), array.end(),
+              storage.begin() + static_cast<std::ptrdiff_t>(s.strip->margin() * row));
+    array = std::move(storage);
+  };
+  in_storage(strip.cells, 2 * s.row_slots(), kEmpty);
+  in_storage(strip.ids, s.row_slots(), -1);
+  s.data = std::move(strip);
+}
+
 std::unique_ptr<Engine> make_distributed_engine(
     Communicator& ranks, const std::function<std::unique_ptr<Engine>(State& whole)>& make) {
   std::unique_ptr<Engine> engine;

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "../runtime/devices.h"
 #include "../runtime/text.h"
+#include "distributed.h"
 #include "packing.h"
 
 namespace manymove::hard_particles {
@@ -381,18 +383,6 @@ State make_part(std::size_t particles, const Parameters& parameters, Communicato
   return s;
 }
 
-void put_in(State& s, Snapshot strip) {
-  const auto in_storage = [&](auto& array, std::size_t row, auto empty) {
-    std::remove_reference_t<decltype(array)> storage(s.strip->capacity() * row, empty);
-    std::copy(array.begin(), array.end(),
-              storage.begin() + static_cast<std::ptrdiff_t>(s.strip->margin() * row));
-    array = std::move(storage);
-  };
-  in_storage(strip.cells, 2 * s.row_slots(), kEmpty);
-  in_storage(strip.ids, s.row_slots(), -1);
-  s.data = std::move(strip);
-}
-
 Snapshot make_snapshot(const double* xy, std::size_t particles, const Parameters& parameters,
                        Repair& repair) {
   State s = make_state(xy, particles, parameters);
@@ -537,5 +527,63 @@ void move_origin(const State& s, const Draw& draw, std::array<std::int64_t, 2>& 
     if (origin[a] >= s.extent[a]) origin[a] -= s.extent[a];
   }
 }
+
+// ---- the choice of an engine by the name of the device ----
+
+namespace {
+
+// The state is made only once the device and the threads are known to make sense.
+template <class MakeState>
+std::unique_ptr<Engine> engine_on(const std::string& device, int threads, MakeState&& state) {
+  threads = cpu_threads(threads);
+  const std::vector<int> gpus = cuda_indices(device);
+  if (!gpus.empty()) return make_cuda_engine(state(), gpus[0]);
+  return make_cpu_engine(state(), threads);
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> make_engine(const double* xy, std::size_t particles,
+                                    const Parameters& parameters, const std::string& device,
+                                    int threads) {
+  return engine_on(device, threads, [&] { return make_state(xy, particles, parameters); });
+}
+
+std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t particles,
+                                    const Parameters& parameters, const std::string& device,
+                                    int threads) {
+  return engine_on(device, threads, [&] { return make_state(snapshot, particles, parameters); });
+}
+
+std::unique_ptr<Engine> make_engine(const Snapshot* whole, std::size_t particles,
+                                    const Parameters& parameters, const std::string& device,
+                                    int threads, Communicator& ranks,
+                                    const std::string& transport) {
+  return make_distributed_engine(ranks, [&](State& part) {
+    std::int64_t kinds[2] = {device == "cpu", device != "cpu"};
+    ranks.maximum(kinds, 2);
+    std::vector<int> edges;
+    together(ranks, [&] {
+      if (kinds[0] && kinds[1])
+        throw std::invalid_argument(
+            "some ranks are to run on CPUs and others on CUDA devices: choose one kind for all");
+      part = make_part(particles, parameters, ranks);
+      part.transport = transport;
+      edges = first_strips(part.geometry, ranks.ranks());
+    });
+    Snapshot strip = deal_out(ranks, whole, edges);
+    return engine_on(device, threads, [&] {
+      State state = part;
+      put_in(state, std::move(strip));
+      return state;
+    });
+  });
+}
+
+#if !defined(MANYMOVE_HAVE_CUDA)
+std::unique_ptr<Engine> make_cuda_engine(State, int) {
+  throw std::invalid_argument("this build of manymove has no CUDA engine");
+}
+#endif
 
 }  // namespace manymove::hard_particles

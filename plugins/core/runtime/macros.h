@@ -2,8 +2,6 @@
 // What lets one function serve the host compiler and nvcc, and keeps its rounding the same in both.
 #pragma once
 
-#include <math.h>
-
 #include <cstdint>
 #include <cstring>
 
@@ -94,15 +92,15 @@ MM_HD float min_of(float a, float b) {
   return a < b ? a : b;
 #endif
 }
-MM_HD float abs_of(float a) { return fabsf(a); }
-MM_HD double abs_of(double a) { return fabs(a); }
+MM_HD float abs_of(float a) { return __builtin_fabsf(a); }
+MM_HD double abs_of(double a) { return __builtin_fabs(a); }
 MM_HD float select(bool mask, float a, float b) { return mask ? a : b; }
 
 // One rounding each, the same everywhere.
-MM_HD float fused(float a, float b, float c) { return fmaf(a, b, c); }
-MM_HD double fused(double a, double b, double c) { return fma(a, b, c); }
-MM_HD float square_root(float a) { return sqrtf(a); }
-MM_HD double square_root(double a) { return sqrt(a); }
+MM_HD float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+MM_HD double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
+MM_HD float square_root(float a) { return __builtin_sqrtf(a); }
+MM_HD double square_root(double a) { return __builtin_sqrt(a); }
 
 // Rounds to nearest, ties to even.
 MM_HD std::int32_t nearest_integer(float a) {

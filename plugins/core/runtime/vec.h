@@ -77,7 +77,27 @@ inline void multiply_wide(UintLanes a, std::uint32_t b, UintLanes& high, UintLan
 #endif
 }
 
-inline FloatLanes min_of(FloatLanes a, FloatLanes b) { return a < b ? a : b; }
+inline FloatLanes fast_fma(FloatLanes a, FloatLanes b, FloatLanes c) {
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__AVX2__) && defined(__FMA__)
+  return _mm256_fmadd_ps(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+inline FloatLanes min_of(FloatLanes a, FloatLanes b) {
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+  return _mm512_min_ps(a, b);
+#elif defined(__AVX2__)
+  return _mm256_min_ps(a, b);
+#elif defined(__SSE2__)
+  return _mm_min_ps(a, b);
+#else
+  return a < b ? a : b;
+#endif
+}
 
 inline FloatLanes abs_of(FloatLanes a) {
   return reinterpret_cast<FloatLanes>(reinterpret_cast<UintLanes>(a) & 0x7fffffffu);
@@ -130,37 +150,49 @@ MM_LANES DoubleLanes abs_of(DoubleLanes a) {
   return reinterpret_cast<DoubleLanes>(reinterpret_cast<LongLanes>(a) & ~(std::uint64_t{1} << 63));
 }
 
-// One instruction where the level has fused multiply-add.
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+MM_LANES FloatLanes fused(FloatLanes a, FloatLanes b, FloatLanes c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+MM_LANES HalfLanes fused(HalfLanes a, HalfLanes b, HalfLanes c) { return _mm256_fmadd_ps(a, b, c); }
+MM_LANES DoubleLanes fused(DoubleLanes a, DoubleLanes b, DoubleLanes c) {
+  return _mm512_fmadd_pd(a, b, c);
+}
+MM_LANES HalfLanes narrowed(DoubleLanes a) { return _mm512_cvtpd_ps(a); }
+MM_LANES DoubleLanes widened(HalfLanes a) { return _mm512_cvtps_pd(a); }
+MM_LANES DoubleLanes min_of(DoubleLanes a, DoubleLanes b) { return _mm512_min_pd(a, b); }
+#elif defined(__AVX2__) && defined(__FMA__)
+MM_LANES FloatLanes fused(FloatLanes a, FloatLanes b, FloatLanes c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+MM_LANES HalfLanes fused(HalfLanes a, HalfLanes b, HalfLanes c) { return _mm_fmadd_ps(a, b, c); }
+MM_LANES DoubleLanes fused(DoubleLanes a, DoubleLanes b, DoubleLanes c) {
+  return _mm256_fmadd_pd(a, b, c);
+}
+MM_LANES HalfLanes narrowed(DoubleLanes a) { return _mm256_cvtpd_ps(a); }
+MM_LANES DoubleLanes widened(HalfLanes a) { return _mm256_cvtps_pd(a); }
+MM_LANES DoubleLanes min_of(DoubleLanes a, DoubleLanes b) { return _mm256_min_pd(a, b); }
+#else
 template <class V>
-MM_LANES V fused_lanes(V a, V b, V c) {
+MM_LANES V fused_one_by_one(V a, V b, V c) {
   V result;
   for (unsigned lane = 0; lane < sizeof(V) / sizeof(a[0]); ++lane)
     result[lane] = fused(a[lane], b[lane], c[lane]);
   return result;
 }
-MM_LANES FloatLanes fused(FloatLanes a, FloatLanes b, FloatLanes c) { return fused_lanes(a, b, c); }
-MM_LANES HalfLanes fused(HalfLanes a, HalfLanes b, HalfLanes c) { return fused_lanes(a, b, c); }
-MM_LANES DoubleLanes fused(DoubleLanes a, DoubleLanes b, DoubleLanes c) {
-  return fused_lanes(a, b, c);
+MM_LANES FloatLanes fused(FloatLanes a, FloatLanes b, FloatLanes c) {
+  return fused_one_by_one(a, b, c);
 }
-MM_LANES FloatLanes fast_fma(FloatLanes a, FloatLanes b, FloatLanes c) {
-#if defined(__FMA__)
-  return fused_lanes(a, b, c);
-#else
-  return a * b + c;
-#endif
+MM_LANES HalfLanes fused(HalfLanes a, HalfLanes b, HalfLanes c) {
+  return fused_one_by_one(a, b, c);
+}
+MM_LANES DoubleLanes fused(DoubleLanes a, DoubleLanes b, DoubleLanes c) {
+  return fused_one_by_one(a, b, c);
 }
 MM_LANES HalfLanes narrowed(DoubleLanes a) { return __builtin_convertvector(a, HalfLanes); }
-MM_LANES DoubleLanes widened(HalfLanes a) {
-#if defined(__AVX512F__) && defined(__AVX512VL__)
-  return _mm512_cvtps_pd(a);
-#elif defined(__AVX2__)
-  return _mm256_cvtps_pd(a);
-#else
-  return __builtin_convertvector(a, DoubleLanes);
-#endif
-}
+MM_LANES DoubleLanes widened(HalfLanes a) { return __builtin_convertvector(a, DoubleLanes); }
 MM_LANES DoubleLanes min_of(DoubleLanes a, DoubleLanes b) { return a < b ? a : b; }
+#endif
 
 // ---- four words, in a register of 128 bits at every level ----
 

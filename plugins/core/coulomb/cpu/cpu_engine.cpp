@@ -14,12 +14,13 @@ namespace {
 constexpr std::size_t kPart = 1024;  // ions of an item of work
 constexpr std::size_t kGroup = 64;   // trials of a thread between two looks at the others
 constexpr std::size_t kWait = 4;     // groups that are waited for together
-constexpr std::size_t kMostEnergies = 1 << 20;
 
-class CpuEngine final : public Engine {
+class CpuEngine final : public EngineBase {
  public:
   CpuEngine(State state, int threads)
-      : state_(std::move(state)), pool_(threads), kernels_(best_level<Kernels>(MANYMOVE_LEVELS)) {
+      : EngineBase(std::move(state)),
+        pool_(threads),
+        kernels_(best_level<Kernels>(MANYMOVE_LEVELS)) {
     const std::size_t n = state_.sites.size();
     for (auto* column : {&x_, &y_, &z_, &charge_}) column->resize(n);
     trials_.resize(n);
@@ -49,17 +50,8 @@ class CpuEngine final : public Engine {
       c.accepted_moves += accepted_;
       c.evaluated_moves += evaluated_;
       state_.change += moved_;
-      if (energies_.size() == 2 * kMostEnergies)  // seldom: a shift of all costs a millisecond
-        energies_.erase(energies_.begin(), energies_.end() - kMostEnergies);
-      energies_.push_back(energy_change());
+      note_energy();
     }
-  }
-
-  std::vector<double> take_energies() override { return std::exchange(energies_, {}); }
-  Counters counters() const override { return state_.counters; }
-  std::size_t particles() const override { return state_.sites.size(); }
-  double energy_change() const override {
-    return static_cast<double>(state_.change) * state_.rules.strength;
   }
 
   double energy() const override {
@@ -79,8 +71,6 @@ class CpuEngine final : public Engine {
     return static_cast<double>(total) * state_.rules.strength / 2 + state_.self_energy;
   }
 
-  void positions(double* xyz) const override { export_positions(state_, xyz); }
-  Snapshot snapshot() const override { return snapshot_of(state_); }
   void set_positions(const double* xyz) override { place(state_, xyz); }
 
   void adopt(const HostParticles& host) override {
@@ -115,12 +105,7 @@ class CpuEngine final : public Engine {
       for (std::size_t k = 0; k < size; ++k) counts[k] += part[k];
   }
 
-  double max_displacement() const override { return state_.rules.step * state_.unit; }
-  double short_displacement() const override { return state_.rules.short_step * state_.unit; }
-  double unit() const override { return state_.unit; }
   int threads_per_particle() const override { return 1; }
-  double max_overlap() const override { return deepest_overlap(state_); }
-  std::uint64_t state_hash() const override { return hash_of(state_); }
 
  private:
   Partners partners() const { return {x_.data(), y_.data(), z_.data(), charge_.data()}; }
@@ -349,7 +334,6 @@ class CpuEngine final : public Engine {
     return accepted;
   }
 
-  State state_;
   mutable ThreadPool pool_;
   Kernels kernels_;
   mutable std::vector<float> x_, y_, z_, charge_;  // in the order of a sweep
@@ -361,8 +345,6 @@ class CpuEngine final : public Engine {
   std::uint64_t accepted_ = 0, evaluated_ = 0, evaluated_this_ = 0;
   __int128 moved_ = 0;      // energy of this sweep, in quanta
   std::vector<Site> left_;  // with a host program
-  std::uint64_t trace_ = 0;
-  std::vector<double> energies_;
 };
 
 }  // namespace

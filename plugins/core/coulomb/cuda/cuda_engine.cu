@@ -19,7 +19,6 @@ namespace {
 
 constexpr int kRing = 256;  // sweeps whose tallies the device keeps
 constexpr int kPace = 16;   // sweeps between polls of several devices; about 26 launches each
-constexpr std::size_t kMostEnergies = 1 << 20;
 
 // One schedule of the sweep.
 struct Schedule {
@@ -353,10 +352,10 @@ std::mutex& one_shared_chain() {
 }
 
 // Shares make their devices current; each function of the engine that uses one begins with use().
-class CudaEngine final : OnDevice, public Engine {
+class CudaEngine final : OnDevice, public EngineBase {
  public:
   CudaEngine(State state, const std::vector<int>& devices)
-      : OnDevice(devices.front()), state_(std::move(state)) {
+      : OnDevice(devices.front()), EngineBase(std::move(state)) {
     const bool exact = state_.parameters.double_precision;
     eta_ = state_.parameters.threads_per_particle;
     if (eta_ == 0) eta_ = fastest_eta(state_.sites.size(), exact);
@@ -404,13 +403,6 @@ class CudaEngine final : OnDevice, public Engine {
     }
   }
 
-  std::vector<double> take_energies() override { return std::exchange(energies_, {}); }
-  Counters counters() const override { return state_.counters; }
-  std::size_t particles() const override { return state_.sites.size(); }
-  double energy_change() const override {
-    return static_cast<double>(state_.change) * state_.rules.strength;
-  }
-
   double energy() const override {
     const DeviceGuard here = use();
     const DeviceShare& share = first();
@@ -448,20 +440,13 @@ class CudaEngine final : OnDevice, public Engine {
     first().count_pairs(state_, bins_of(state_, histogram), counts, interior_ions);
   }
 
-  void positions(double* xyz) const override { export_positions(fetched(), xyz); }
-  Snapshot snapshot() const override { return snapshot_of(fetched()); }
-  double max_overlap() const override { return deepest_overlap(fetched()); }
-  std::uint64_t state_hash() const override { return hash_of(fetched()); }
   void set_positions(const double* xyz) override {
     const DeviceGuard here = use();
-    fetched();
+    present();
     manymove::coulomb::place(state_, xyz);
     for (const auto& share : shares_) share->put(state_.sites);
   }
 
-  double max_displacement() const override { return state_.rules.step * state_.unit; }
-  double short_displacement() const override { return state_.rules.short_step * state_.unit; }
-  double unit() const override { return state_.unit; }
   int threads_per_particle() const override { return eta_; }
 
  private:
@@ -529,13 +514,10 @@ class CudaEngine final : OnDevice, public Engine {
       state_.counters.accepted_moves += of_share[slot].accepted;
       state_.change += quanta(of_share[slot]);
     }
-    if (energies_.size() == 2 * kMostEnergies)  // seldom: a shift of all costs a millisecond
-      energies_.erase(energies_.begin(), energies_.end() - kMostEnergies);
-    energies_.push_back(energy_change());
+    note_energy();
   }
 
-  // The state with the device's positions.
-  const State& fetched() const {
+  const State& present() const override {
     const DeviceGuard here = use();
     const DeviceShare& share = first();
     if (!fresh_) share.get(state_.sites);
@@ -543,15 +525,12 @@ class CudaEngine final : OnDevice, public Engine {
     return state_;
   }
 
-  mutable State state_;
   std::vector<std::unique_ptr<DeviceShare>> shares_;
   std::unique_ptr<Watch> watch_;  // of several devices
   Devices devices_{};
   int eta_ = 1;
   mutable bool fresh_ = true;  // state_.sites
   std::string failure_;        // the error that ended a run; empty if there was none
-  std::vector<double> energies_;
-  std::uint64_t trace_ = 0;  // of a host program's particles as they were left
 };
 
 }  // namespace

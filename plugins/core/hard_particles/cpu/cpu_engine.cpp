@@ -205,15 +205,11 @@ class CpuEngine final : public Engine {
       const std::size_t at = static_cast<std::size_t>(state_.first_row() + first) * slots;
       const std::size_t n = static_cast<std::size_t>(count) * slots;
       if (n == 0) return;
-      std::byte* const cells = message.data();
-      std::byte* const ids = cells + n * sizeof(Position);
-      if (out) {
-        std::memcpy(cells, &data.cells[2 * at], n * sizeof(Position));
-        std::memcpy(ids, &data.ids[at], n * sizeof(std::int32_t));
-      } else {
-        std::memcpy(&data.cells[2 * at], cells, n * sizeof(Position));
-        std::memcpy(&data.ids[at], ids, n * sizeof(std::int32_t));
-      }
+      const auto move = [out](void* there, void* here, std::size_t size) {
+        std::memcpy(out ? there : here, out ? here : there, size);
+      };
+      move(message.data(), &data.cells[2 * at], n * sizeof(Position));
+      move(message.data() + n * sizeof(Position), &data.ids[at], n * sizeof(std::int32_t));
     };
     const int counts[4] = {c.to_below, c.to_above, c.from_below, c.from_above};
     for (int k = 0; k < 4; ++k) messages_[k].resize(static_cast<std::size_t>(counts[k]) * bytes);
