@@ -120,6 +120,8 @@ run 3
 
 GOOD = "1 1 3 7.117 7.5 7.5"
 BAD = {
+    f"{GOOD} boundary vacuum": "boundary vacuum must be nearest_image or ewald",
+    f"{GOOD} radius 20 boundary ewald": "boundary ewald is for a periodic box",
     "1 1 3 7.117 7.5": "missing argument",
     "0 1 3 7.117 7.5 7.5": "N 0 must be positive",
     "1 0 3 7.117 7.5 7.5": "sweeps 0 must be positive",
