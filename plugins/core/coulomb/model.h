@@ -159,9 +159,10 @@ MM_HD V from_center(const Rules& r, int axis, V a) {
   return fused(a, constant<V>(static_cast<S>(r.two_over_extent[axis])), constant<V>(S{-1}));
 }
 
-// Ewald's potential: eight images, the nearest first, and the rest.
+// Ewald's potential: eight images, the nearest first, and the rest. A function of its own on a GPU,
+// where it is called from many places.
 template <class S, class V>
-MM_HD V ewald_potential(const Rules& r, const SmoothRest<S>& rest, const Separation<V>& d) {
+MM_COLD V ewald_potential(const Rules& r, const SmoothRest<S>& rest, const Separation<V>& d) {
   const V x = abs_of(d.x), y = abs_of(d.y), z = abs_of(d.z);
   const V far_x = constant<V>(S{r.extent[0]}) - x, far_y = constant<V>(S{r.extent[1]}) - y,
           far_z = constant<V>(S{r.extent[2]}) - z;
