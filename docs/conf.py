@@ -35,6 +35,8 @@ extensions = [
     "commands",
     "gallery",
     "lammps_messages",
+    "local_mathjax",
+    "redirects",
 ]
 
 root_doc = "docs/index"
@@ -74,8 +76,20 @@ nitpick_ignore_regex = [
 smartquotes = False  # -- begins options
 html_theme = "furo"
 html_title = f"manymove {version}"
-html_additional_pages = {"index": "redirect.html"}
+redirects = {
+    "index": "docs/index",
+    # Former addresses.
+    "docs/hard_disks": "docs/tutorials/hard_disks",
+    "docs/dpd": "docs/tutorials/dpd",
+    "docs/electrolytes": "docs/tutorials/electrolytes",
+    "docs/adsorbates": "docs/tutorials/adsorbates",
+    "docs/hoomd": "docs/api/hoomd",
+    "docs/files_and_analysis": "docs/files",
+}
 templates_path = ["sphinx/templates"]
+html_static_path = ["sphinx/static"]
+html_css_files = ["pages.css"]
+html_use_index = False
 html_copy_source = False
 html_show_sourcelink = False
 

@@ -7,8 +7,6 @@ unset(why_no_lammps)
 set(LAMMPS_UPDATE -1)
 set(months Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec)
 
-find_package(Python 3.10 QUIET COMPONENTS Interpreter)
-
 if(EXISTS "${LAMMPS_DIR}/src/lammps.h")
   # Source tree: its size of integers must be that of the LAMMPS it was compiled into.
   set(LAMMPS_INTEGERS SMALLBIG CACHE STRING "Integers of LAMMPS: SMALLBIG or BIGBIG")
@@ -70,8 +68,8 @@ print(*(f.locate().resolve().parent for f in m.files('mpich') if f.name == 'mpi.
       OUTPUT_VARIABLE mpi_hints ERROR_QUIET)
   endif()
   if(LAMMPS_DIR)
-    find_package(MPI QUIET COMPONENTS C)
-    set(mpi_hints ${MPI_C_INCLUDE_DIRS} ${mpi_hints})
+    find_package(MPI QUIET COMPONENTS CXX)
+    set(mpi_hints ${MPI_CXX_INCLUDE_DIRS} ${mpi_hints})
   endif()
   find_path(mpi_headers mpi.h NO_CACHE HINTS ${mpi_hints})
 endif()

@@ -1,23 +1,26 @@
-"""Energies of 1:1 electrolytes beside those of the hypernetted-chain equation.
+"""Energies of 1:1 electrolytes, compared with published ones and the hypernetted-chain equation.
 
-python energies.py --json energies.json
+python energies.py
+python energies.py --quick
 """
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from matplotlib.figure import Figure
 
 from manymove import Electrolyte
 from manymove.analysis import hypernetted_chain
 from manymove.analysis.ions import Salt
 from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import blocking_error
-from manymove.bench.harness import machine
-from manymove.jobs.report import write_json
+from manymove.bench import example
 
 DIAMETER, BJERRUM_LENGTH = 4.25, 7.1432  # angstrom
-CONCENTRATIONS = (0.10376, 0.42502, 1.0001)  # mol/l
+# J. C. Rasaiah, D. N. Card, J. P. Valleau, J. Chem. Phys. 56, 248 (1972), Table II, as tabulated in
+# github.com/patrickbwarren/SunlightHNC: -U/NkT and its error by the concentration in mol/l.
+PUBLISHED = {0.10376: (0.2739, 0.0014), 0.42502: (0.4341, 0.0017), 1.0001: (0.5516, 0.0016)}
 
 
 def state(options: argparse.Namespace, concentration: float) -> dict[str, float]:
@@ -46,26 +49,51 @@ def state(options: argparse.Namespace, concentration: float) -> dict[str, float]
     }
 
 
+def draw(result: dict) -> Figure:
+    """-U/NkT against the square root of the concentration."""
+    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
+    axes = figure.add_subplot()
+    points = result["points"]
+    root = [point["mol_per_l"] ** 0.5 for point in points]
+    axes.plot(
+        root, [p["hypernetted_chains"] for p in points], "k-", lw=1, label="hypernetted chain"
+    )
+    values, errors = zip(*PUBLISHED.values(), strict=True)
+    axes.errorbar([c**0.5 for c in PUBLISHED], values, errors, fmt="s", mfc="none", capsize=3,
+                  label="Rasaiah, Card and Valleau (1972)")  # fmt: skip
+    axes.errorbar(root, [p["energy"] for p in points], [p["energy_error"] for p in points],
+                  fmt="o", ms=4, capsize=3, label="manymove")  # fmt: skip
+    axes.set(
+        xlabel="square root of the concentration (mol/l)$^{1/2}$", ylabel="energy $-U/NkT$",
+        title=f"{result['ions']} ions +1:-1, diameter {DIAMETER} Å, $l_B$ = {BJERRUM_LENGTH} Å",
+    )  # fmt: skip
+    axes.legend()
+    return figure
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ions", type=int, default=512, help="an even number")
+    parser.add_argument("--ions", type=int, default=512, help="Even number of ions.")
     parser.add_argument("--sweeps", type=int, default=10000)
-    parser.add_argument("--equilibrate", type=int, default=500)
+    parser.add_argument("--equilibrate", type=int, default=500, help="Sweeps before these.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--json", type=Path, default=Path("energies.json"))
-    options = parser.parse_args()
-    settings = {key: vars(options)[key] for key in ("ions", "sweeps", "equilibrate", "seed")}
-    result = {**machine(), **settings, "diameter": DIAMETER, "bjerrum_length": BJERRUM_LENGTH}
-    result["points"] = []
-    for concentration in CONCENTRATIONS:
+    quick = {"ions": 256, "sweeps": 500, "equilibrate": 50}
+    options = example.parse(parser, "energies", quick)
+    if options.draw:
+        example.picture(options, draw(example.read(options)[0]))
+        return
+    points = []
+    for concentration, published in PUBLISHED.items():
         point = state(options, concentration)
-        result["points"].append(point)
+        points.append(point)
         print(
             f"{concentration:<8g} {with_error(point['energy'], point['energy_error'])}  "
-            f"hypernetted chains {point['hypernetted_chains']:.5f}"
+            f"published {with_error(*published)}  "
+            f"hypernetted chain {point['hypernetted_chains']:.5f}"
         )
-    write_json(options.json, result)
+    system = {"diameter": DIAMETER, "bjerrum_length": BJERRUM_LENGTH}
+    example.picture(options, draw(example.save(options, {**system, "points": points})))
 
 
 if __name__ == "__main__":

@@ -1,19 +1,18 @@
 """Charge renormalization in the 3:-1 electrolyte: section 5 of Liang, Xing and Li (2017).
 
-    python run.py --ions 131072 --sweeps 2000 --json result.json
-    python run.py --draw result.json --picture far_field.png
+    python run.py --ions 131072 --sweeps 2000
+    python run.py --draw out/charge_renormalization/summary.json
 
-The first command simulates and writes a file of results; the second draws Figures 12 to 14 from it.
+The first command simulates and draws Figures 12 to 14; the second draws them again.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from manymove import Electrolyte
 from manymove.analysis import charge_density, dressed_ions, potential_of_mean_force
@@ -21,8 +20,7 @@ from manymove.analysis.autocorrelation import autocorrelation_time
 from manymove.analysis.ions import Salt
 from manymove.analysis.notation import with_error
 from manymove.analysis.pair_correlations import PairCorrelations
-from manymove.bench.harness import machine
-from manymove.jobs.report import write_json
+from manymove.bench import example
 
 DEBYE_LENGTH, DIAMETER, BJERRUM = 28.53, 7.5, 7.117
 BIN_WIDTH, FARTHEST = 0.25, 400.0  # of g(r), in angstrom
@@ -30,7 +28,7 @@ DRAWN = 2.0  # width of the bins in the file, in angstrom
 PAPER = {"debye_length": 25.57, "valences": (4.125, -0.884)}
 
 
-def simulate(options: argparse.Namespace) -> None:
+def simulate(options: argparse.Namespace) -> dict:
     salt = Salt.of(options.ions, (3, -1), (DIAMETER, DIAMETER))
     radius = (3 * options.ions / salt.density(DEBYE_LENGTH, BJERRUM) / (4 * np.pi)) ** (1 / 3)
     ions = Electrolyte.random(
@@ -50,14 +48,7 @@ def simulate(options: argparse.Namespace) -> None:
     )
     print()
     run = {
-        **machine(),
-        "ions": options.ions,
         "radius": radius,
-        "sweeps": options.sweeps,
-        "equilibrate": options.equilibrate,
-        "every": options.every,
-        "seed": options.seed,
-        "precision": options.precision,
         "device": ions.device,
         "device_name": ions.device_name,
         "threads": ions.threads,
@@ -67,8 +58,7 @@ def simulate(options: argparse.Namespace) -> None:
         "state_hash": ions.state_hash,
     }
     energies = ions.energies[options.equilibrate :] / ions.N
-    write_json(options.json, {**run, **analyze(ions.pair_correlations, energies)})
-    describe(json.loads(options.json.read_text()))
+    return example.save(options, {**run, **analyze(ions.pair_correlations, energies)})
 
 
 def analyze(found: PairCorrelations, energies: np.ndarray) -> dict:
@@ -146,21 +136,27 @@ def describe(result: dict) -> None:
     )
 
 
-def draw(result: dict, picture: Path) -> None:
-    """g, ln |r rho| and U against rho, from a file of results."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
+def draw(result: dict) -> Figure:
+    """g, and if the far field was fitted ln |r rho| and U against rho."""
     r, g, d = np.array(result["r"]), np.array(result["g"]), result["dressed"]
     rho = charge_density(g, result["densities"], (3, -1))
-    window = (r >= d["window"][0]) & (r <= d["window"][1])
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    figure = Figure(figsize=(13, 4) if d else (5, 4), layout="constrained")
+    left, *others = figure.subplots(1, 3 if d else 1, squeeze=False)[0]
+    figure.suptitle(
+        f"{result['ions']:,} ions +3:-1, diameter {DIAMETER} Å, bare Debye length "
+        f"{DEBYE_LENGTH} Å, $l_B$ = {BJERRUM} Å; {result['sweeps']:,} sweeps, "
+        f"{result['device_name']}, "
+        f"{result['date'][:10]}, {result['commit']}",
+        fontsize=9 if d else 5,
+    )
     for row, label in zip(g, ("+3 +3", "+3 -1", "-1 -1"), strict=True):
         left.plot(r[r < 120], row[r < 120], label=label)
-    left.set(xlabel="r / Å", ylabel="g(r)", ylim=(0, 4))
+    left.set(xlabel="distance r (Å)", ylabel="pair correlation function g(r)", ylim=(0, 4))
     left.legend()
+    if d is None:
+        return figure
+    middle, right = others
+    window = (r >= d["window"][0]) & (r <= d["window"][1])
     kappa = 1 / d["pole_debye_length"]
     for row, z, label in zip(rho, d["pole_valences"], ("around +3", "around -1"), strict=True):
         y = np.abs(r * row)
@@ -169,7 +165,9 @@ def draw(result: dict, picture: Path) -> None:
         far = np.log(kappa**2 * abs(z) / (4 * np.pi * d["pole_permittivity"])) - kappa * r[shown]
         middle.plot(r[shown], far, color=line.get_color(), lw=1)
     middle.set(
-        xlabel="r / Å", ylabel="ln |r ρ(r)|", title=f"lines: 1/κ_R = {1 / kappa:.2f} Å, no fit"
+        xlabel="distance r (Å)",
+        ylabel="ln |r ρ(r) Å² / e|",
+        title=f"lines: $1/\\kappa_R$ = {1 / kappa:.2f} Å, not fitted",
     )
     middle.legend()
     pairs = {(0, 0): 0, (0, 1): 1, (1, 0): 1, (1, 1): 2}
@@ -177,14 +175,9 @@ def draw(result: dict, picture: Path) -> None:
         u = potential_of_mean_force(g[row][window])
         label = f"z of {('+3', '-1')[b]}: {d['valences'][b][a]:.3f}"
         right.plot(rho[a][window] * 1e6, u, ".", ms=4, label=label)
-    right.set(xlabel="ρ / 10⁻⁶ e Å⁻³", ylabel="U / kT")
+    right.set(xlabel="charge density ρ (10⁻⁶ e Å⁻³)", ylabel="potential of mean force U (kT)")
     right.legend()
-    figure.suptitle(
-        f"{result['ions']:,} ions, {result['sweeps']} sweeps, {result['device_name']}, "
-        f"{result['date'][:10]}, {result['commit']}",
-        fontsize=9,
-    )
-    figure.savefig(picture, dpi=120)
+    return figure
 
 
 def main() -> None:
@@ -197,17 +190,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int)
-    parser.add_argument("--json", type=Path, default=Path("charge_renormalization.json"))
-    parser.add_argument("--draw", type=Path, help="a file of results to draw; nothing is simulated")
-    parser.add_argument("--picture", type=Path, default=Path("charge_renormalization.png"))
-    options = parser.parse_args()
-    if options.draw is None:
-        simulate(options)
-    else:
-        result = json.loads(options.draw.read_text())
-        describe(result)
-        if result["dressed"] is not None:
-            draw(result, options.picture)
+    quick = {"ions": 2048, "sweeps": 24, "equilibrate": 4}
+    options = example.parse(parser, "charge_renormalization", quick)
+    result = example.read(options)[0] if options.draw else simulate(options)
+    describe(result)
+    example.picture(options, draw(result))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Renormalized parameters of the 3:-1 electrolyte over diameters and densities: Figure 15.
 
-    python scan.py --json scan.json --ions 131072 --sweeps 2000
-    python scan.py --draw scan.json --picture scan.png
+    python scan.py --ions 131072 --sweeps 2000
+    python scan.py --draw out/scan/summary.json
 
 The paper prints neither diameters nor densities of its figure; these are ours. Symbols are fits of
 the far field, lines the zero of the Ornstein-Zernike equation. At 15 A and diameters of 7.5 and
@@ -11,17 +11,15 @@ the far field, lines the zero of the Ornstein-Zernike equation. At 15 A and diam
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from manymove import Electrolyte
 from manymove.analysis import dressed_ions
 from manymove.analysis.ions import Salt
-from manymove.bench.harness import machine
-from manymove.jobs.report import write_json
+from manymove.bench import example
 
 BJERRUM = 7.117
 DIAMETERS = (5.0, 7.5, 10.0)
@@ -52,14 +50,10 @@ def state(options: argparse.Namespace, diameter: float, debye_length: float) -> 
     return point
 
 
-def draw(result: dict, picture: Path) -> None:
+def draw(result: dict) -> Figure:
     """(a) both sides of Eq. 8, (b) valences by both ways, (c) permittivities by both ways."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, (a, b, c) = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    figure = Figure(figsize=(13, 4), layout="constrained")
+    a, b, c = figure.subplots(1, 3)
     for k, diameter in enumerate(DIAMETERS):
         points = [
             p["dressed"] for p in result["points"] if p["diameter"] == diameter and "dressed" in p
@@ -88,18 +82,28 @@ def draw(result: dict, picture: Path) -> None:
             b.plot(x, [p["pole_valences"][species] for p in points], color=color)
         c.plot(x, [p["pole_permittivity"] for p in points], color=color)
     a.axline((1, 1), slope=1, color="grey", lw=0.8)
-    a.set(xlabel="(κ_R / κ)²", ylabel="(z₊ᴿ - z₋ᴿ) / (z₊ - z₋)")
+    a.set(
+        xlabel=r"$(\kappa_R / \kappa)^2$",
+        ylabel=r"$(z_+^R - z_-^R) / (z_+ - z_-)$",
+        title="(a) both sides of Eq. 8",
+    )
     if a.get_legend_handles_labels()[0]:
         a.legend()
-    b.set(xlabel="κ / Å⁻¹", ylabel="valences; open: by way of +3, full: of -1")
-    c.set(xlabel="κ / Å⁻¹", ylabel="ε_R / ε")
+    b.set(
+        xlabel=r"$\kappa$ (Å$^{-1}$)",
+        ylabel="renormalized valence",
+        title="(b) open: by way of +3, full: of -1",
+    )
+    c.set(xlabel=r"$\kappa$ (Å$^{-1}$)", ylabel=r"permittivity $\epsilon_R / \epsilon$",
+          title="(c) lines: Ornstein-Zernike equation")  # fmt: skip
     c.set_ylim(0.4, 1.4)
     figure.suptitle(
-        f"{result['ions']:,} ions, {result['sweeps']} sweeps, {result['date'][:10]}, "
+        f"{result['ions']:,} ions +3:-1, $l_B$ = {BJERRUM} Å; {result['sweeps']} sweeps, "
+        f"{result['date'][:10]}, "
         f"{result['commit']}",
         fontsize=9,
     )
-    figure.savefig(picture, dpi=120)
+    return figure
 
 
 def main() -> None:
@@ -109,20 +113,19 @@ def main() -> None:
     parser.add_argument("--equilibrate", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--json", type=Path, default=Path("scan.json"))
-    parser.add_argument("--draw", type=Path, help="a file of results to draw; nothing is simulated")
-    parser.add_argument("--picture", type=Path, default=Path("scan.png"))
-    options = parser.parse_args()
-    if options.draw is not None:
-        draw(json.loads(options.draw.read_text()), options.picture)
+    quick = {"ions": 512, "sweeps": 20, "equilibrate": 4}
+    options = example.parse(parser, "scan", quick)
+    if options.draw:
+        example.picture(options, draw(example.read(options)[0]))
         return
-    result = {**machine(), "ions": options.ions, "sweeps": options.sweeps, "points": []}
+    points = []
     for diameter in DIAMETERS:
         for debye_length in DEBYE_LENGTHS:
             point = state(options, diameter, debye_length)
             print(diameter, debye_length, point.get("missing") or point["dressed"]["debye_length"])
-            result["points"].append(point)
-            write_json(options.json, result)
+            points.append(point)
+            result = example.save(options, {"points": points})
+    example.picture(options, draw(result))
 
 
 if __name__ == "__main__":

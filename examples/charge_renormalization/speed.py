@@ -1,26 +1,32 @@
 """Seconds per sweep against N, and how many times faster a GPU is than one core: Figures 8 and 9.
 
-manymove bench electrolyte --device cuda --methods brush,reduction --json gpu.json
-manymove bench electrolyte --device cpu --threads 1 --methods serial,brush --json cpu.json
-python speed.py gpu.json cpu.json --picture speed.png
+    python speed.py
+    manymove bench electrolyte --device cuda --methods brush,reduction --json gpu.json
+    manymove bench electrolyte --device cpu --threads 1 --methods serial,brush --json cpu.json
+    python speed.py --draw gpu.json cpu.json
 
-A core's time beyond its largest measured size is taken to grow like N^2.
+The first command times the serial and the brush method on this machine. A core's time beyond its
+largest measured size is taken to grow like N^2.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from manymove.bench import example
+from manymove.cli import run
 
 Curve = dict[int, float]  # seconds per sweep by the number of ions
 
 
-def read(files: list[Path]) -> dict[tuple[str, str, str], Curve]:
+def best_times(reports: list[dict]) -> dict[tuple[str, str, str], Curve]:
     """The best times of each method, precision and device; of CPUs with one thread only."""
     times: dict[tuple[str, str, str], Curve] = {}
-    for file in files:
-        for r in json.loads(file.read_text())["results"]:
+    for report in reports:
+        for r in report["results"]:
             if r["device"] == "cpu" and r["threads"] > 1:
                 continue
             where = "one core" if r["device"] == "cpu" else r["device_name"]
@@ -37,37 +43,53 @@ def time_at(curve: Curve, ions: int) -> float | None:
     return curve[largest] * (ions / largest) ** 2 if ions > largest else None
 
 
-def main() -> None:
-    import matplotlib
+def measure(options: argparse.Namespace) -> dict:
+    """Time the methods with `manymove bench electrolyte`."""
+    report = options.output / "bench.json"
+    options.output.mkdir(parents=True, exist_ok=True)
+    report.unlink(missing_ok=True)
+    words = ["--device", options.device, "--sizes", options.sizes, "--methods", "serial,brush"]
+    words += ["--seconds", str(options.seconds), "--threads", "1", "--json", str(report)]
+    if run(["bench", "electrolyte", *words]):
+        raise SystemExit(1)
+    return example.save(options, json.loads(report.read_text()))
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
 
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("files", type=Path, nargs="+", help="of manymove bench electrolyte --json")
-    parser.add_argument("--picture", type=Path, default=Path("speed.png"))
-    options = parser.parse_args()
-    times = read(options.files)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+def draw(reports: list[dict]) -> Figure:
+    """(a) seconds per sweep, (b) speed over one core."""
+    times = best_times(reports)
+    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
     for (method, precision, where), curve in sorted(times.items()):
         sizes = sorted(curve)
         label = f"{method}, {precision}, {where}"
-        left.loglog(sizes, [curve[n] for n in sizes], "o-", label=label)
-        if where == "one core":
-            continue
+        left.loglog(sizes, [curve[n] for n in sizes], "o-", ms=4, label=label)
         for (other, same, core), slow in sorted(times.items()):
-            if core != "one core" or same != precision:
+            if core != "one core" or same != precision or (where == core and other == method):
                 continue
             pairs = [(n, time_at(slow, n)) for n in sizes]
             ratios = [(n, t / curve[n]) for n, t in pairs if t is not None]
-            right.loglog(
-                *zip(*ratios, strict=True), "o-", label=f"{method}, {precision} over {other}"
-            )
-    left.set(xlabel="ions", ylabel="seconds per sweep")
-    right.set(xlabel="ions", ylabel="times faster than one core")
+            label = f"{method}, {precision}, over {other} on one core"
+            if ratios:
+                right.loglog(*zip(*ratios, strict=True), "o-", ms=4, label=label)
+    left.set(xlabel="number of ions", ylabel="time of a sweep (s)", title="(a)")
+    right.set(xlabel="number of ions", ylabel="speed relative to one core", title="(b)")
     for axes in (left, right):
-        axes.legend(fontsize=7)
-    figure.savefig(options.picture, dpi=120)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(fontsize=7)
+    figure.suptitle("3:-1 electrolyte, spherical cell", fontsize=9)
+    return figure
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", default="1024,2048,4096,8192", help="Numbers of ions.")
+    parser.add_argument("--seconds", type=float, default=0.3, help="Least time of a measurement.")
+    parser.add_argument("--device", default="cpu")
+    quick = {"sizes": "256,512", "seconds": 0.02}
+    options = example.parse(parser, "speed", quick)
+    reports = example.read(options) if options.draw else [measure(options)]
+    example.picture(options, draw(reports))
 
 
 if __name__ == "__main__":

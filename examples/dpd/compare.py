@@ -1,13 +1,14 @@
-"""The fluid of Groot and Warren with LAMMPS' dpd and with ours, side by side.
+"""The fluid of Groot and Warren with LAMMPS' dpd and with manymove/dpd.
 
 Temperature, pressure, diffusion coefficient and radial distribution function, with errors from
 independent runs.
+
+    python compare.py --runs 8
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import subprocess
 import tempfile
@@ -15,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from manymove.analysis.notation import with_error
-from manymove.bench.harness import machine
+from manymove.bench import example
 from manymove.lammps import host
 
 BINS, CUTOFF_OF_G = 50, 1.5
@@ -114,26 +116,40 @@ def compare(timestep: float, time: float, runs: int, first: int) -> dict[str, An
     return report
 
 
+def draw(report: dict[str, Any]) -> Figure:
+    """g(r) of both styles for each time step."""
+    results = report["comparison"]
+    figure = Figure(figsize=(1 + 4.5 * len(results), 4), layout="constrained")
+    for axes, result in zip(figure.subplots(1, len(results), squeeze=False)[0], results,
+                            strict=True):  # fmt: skip
+        r, g = result["g"]["r"], result["g"]
+        axes.plot(r, g["dpd"], "k-", lw=1, label="LAMMPS' dpd")
+        axes.plot(r, g["manymove/dpd"], "o", ms=3, label="manymove/dpd")
+        axes.set(
+            xlabel="distance r ($r_c$)", ylabel="radial distribution function g(r)",
+            title=f"density 3, a = 25, γ = 4.5, time step {result['timestep']:g}",
+        )  # fmt: skip
+        axes.legend()
+    return figure
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description="manymove/dpd beside LAMMPS' dpd")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=8, help="of each style and time step")
     parser.add_argument("--seed", type=int, default=1, help="of the first run")
     parser.add_argument("--time", type=float, default=40.0, help="of a run")
     parser.add_argument("--timesteps", default="0.01,0.04")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    quick = {"runs": 4, "time": 2.0, "timesteps": "0.01"}
+    options = example.parse(parser, "compare", quick)
+    if options.draw:
+        example.picture(options, draw(example.read(options)[0]))
+        return
     if options.runs < 4:
-        parser.error("--runs must be 4 at least")
-    report = {
-        **machine(),
-        "runs": options.runs,
-        "seed": options.seed,
-        "time": options.time,
-        "comparison": [],
-    }
+        parser.error("--runs must be at least 4")
+    results = []
     for timestep in (float(word) for word in options.timesteps.split(",")):
         result = compare(timestep, options.time, options.runs, options.seed)
-        report["comparison"].append(result)
+        results.append(result)
         print(f"dt = {timestep:g}")
         for name in ("temperature", "pressure", "diffusion"):
             (theirs, e1), (ours, e2) = (result[name][style] for style in ("dpd", "manymove/dpd"))
@@ -143,8 +159,7 @@ def main() -> None:
             )
         g = result["g"]
         print(f"  g(r)         chi-square {g['chi_square']:.1f} of {g['degrees']}", flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    example.picture(options, draw(example.save(options, {"comparison": results})))
 
 
 if __name__ == "__main__":

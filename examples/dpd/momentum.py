@@ -1,16 +1,19 @@
-"""How far the momentum of a DPD fluid drifts in a long run, in both precisions."""
+"""Drift of the momentum of a DPD fluid in a long run, in both precisions.
+
+python momentum.py
+"""
 
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import tempfile
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 
-from manymove.bench.harness import machine
+from manymove.bench import example
 from manymove.lammps import host
 
 DECK = """
@@ -52,18 +55,35 @@ def drift(precision: str, steps: int) -> np.ndarray:
         return np.loadtxt(Path(folder) / "drift")
 
 
+def draw(report: dict) -> Figure:
+    """Speed of the center of mass against time."""
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    for precision in ("mixed", "double"):
+        speeds = np.array(report[precision]["speeds"])
+        times = np.linspace(0, report["steps"] * report["timestep"], len(speeds))
+        axes.plot(times, speeds, label=f"precision {precision}")
+    axes.set(
+        xlabel="time", ylabel="speed of the center of mass",
+        title=f"DPD, {report['particles']} particles, density 3, a = 25, γ = 4.5",
+    )  # fmt: skip
+    axes.legend()
+    return figure
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=1_000_000)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    report = {**machine(), "particles": 256, "timestep": 0.01, "steps": options.steps}
+    options = example.parse(parser, "momentum", {"steps": 2000})
+    if options.draw:
+        example.picture(options, draw(example.read(options)[0]))
+        return
+    report: dict = {"particles": 256, "timestep": 0.01}
     for precision in ("mixed", "double"):
         speed = np.linalg.norm(drift(precision, options.steps), axis=1)
         report[precision] = {"largest": float(speed.max()), "speeds": speed.tolist()}
         print(f"{precision}: |v| of the center of mass stays below {speed.max():.2g}", flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    example.picture(options, draw(example.save(options, report)))
 
 
 if __name__ == "__main__":

@@ -1,19 +1,25 @@
-"""Time per random number of DPD: Philox of the tags, and the paper's signatures with TEA."""
+"""Time per random number of DPD: Philox of the tags, and the paper's signatures with TEA.
+
+python noise_speed.py
+"""
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Callable
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from manymove import _core
+from manymove.bench import example
 
-PAIRS, PARTICLES = 1 << 20, 1 << 16
+PARTICLES = 1 << 16
 
 
 def nanoseconds(function: Callable[[], object], items: int, repeats: int = 20) -> float:
-    """Of the fastest call, per item."""
+    """Time of the fastest call per item in nanoseconds."""
     best = float("inf")
     for _ in range(repeats):
         start = time.perf_counter()
@@ -23,17 +29,31 @@ def nanoseconds(function: Callable[[], object], items: int, repeats: int = 20) -
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=1 << 20, help="Number of pairs in a call.")
+    options = example.parse(parser, "noise_speed", {"pairs": 1 << 14}, draw=False)
     rng = np.random.default_rng(1)
-    i, j = rng.integers(0, PARTICLES, (2, PAIRS), dtype=np.uint32)
+    i, j = rng.integers(0, PARTICLES, (2, options.pairs), dtype=np.uint32)
     tags = np.arange(PARTICLES, dtype=np.uint32)
     velocity = rng.normal(size=(PARTICLES, 3))
     signatures = _core.dpd.tea_signatures(1, 1, tags, velocity)
     a, b = signatures[i], signatures[j]
-    print(f"SIMD level {_core.simd_level()}, nanoseconds")
-    print(f"Philox   {nanoseconds(lambda: _core.dpd.noise(1, 1, i, j), PAIRS):.2f} per pair")
-    print(f"TEA-4    {nanoseconds(lambda: _core.dpd.tea_noise(1, 1, a, b), PAIRS):.2f} per pair")
-    each = nanoseconds(lambda: _core.dpd.tea_signatures(1, 1, tags, velocity), PARTICLES)
-    print(f"TEA-16   {each:.2f} per particle")
+    times = {
+        "Philox, per pair": nanoseconds(lambda: _core.dpd.noise(1, 1, i, j), options.pairs),
+        "TEA-4, per pair": nanoseconds(lambda: _core.dpd.tea_noise(1, 1, a, b), options.pairs),
+        "TEA-16, per particle": nanoseconds(
+            lambda: _core.dpd.tea_signatures(1, 1, tags, velocity), PARTICLES
+        ),
+    }
+    for name, value in times.items():
+        print(f"{name:22}{value:.2f} ns")
+    level = _core.simd_level()
+    example.save(options, {"simd_level": level, "nanoseconds": times})
+    figure = Figure(figsize=(6.4, 2.6), layout="constrained")
+    axes = figure.add_subplot()
+    axes.barh(list(times), list(times.values()))
+    axes.set(xlabel="time (ns)", title=f"random numbers of DPD, SIMD level {level}")
+    example.picture(options, figure)
 
 
 if __name__ == "__main__":

@@ -17,26 +17,25 @@ of equation_of_state.py show), with the default settings and both shuffles. Its 
 on is a reference that owes nothing to the settings above. All variants start from where it ends;
 what they do in their first sweeps is left out.
 
-    python ablation.py ablation.json --replicas 2 --jobs 24
+    python ablation.py --replicas 2 --jobs 24
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from equation_of_state import crystal
+from matplotlib.figure import Figure
 
 from manymove import HardDisks
 from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import PressureEstimate, estimate, pool
-from manymove.bench.harness import machine
+from manymove.bench import example
 
 PAPER = {  # (particles shuffled, sets shuffled): P* and error in the three columns
     (True, True): [(9.17079, 0.00005), (9.18214, 0.00006), (9.1774, 0.0002)],
@@ -51,7 +50,7 @@ Start = tuple[np.ndarray, tuple[float, float]]
 
 
 def measured(disks: HardDisks, sweeps: float, deadline: float, every: float) -> dict[str, Any]:
-    """Run these sweeps, or as many as fit, and what came out."""
+    """Run these sweeps, or as many as the time allows, and return the pressure."""
     before = disks.sweeps
     disks.sample_pressure(every=every, record=max(every, sweeps / 1024))
     for piece in range(PIECES):
@@ -163,10 +162,31 @@ def show(rows: list[dict[str, Any]]) -> None:
         )
 
 
+def draw(report: dict[str, Any]) -> Figure:
+    """P* of each variant and the paper's, a panel for each packing fraction."""
+    rows = report["table"]
+    fractions = list(dict.fromkeys(row["packing_fraction"] for row in rows))
+    figure = Figure(figsize=(1.5 + 3.5 * len(fractions), 3.8), layout="constrained")
+    for axes, phi in zip(figure.subplots(1, len(fractions), squeeze=False)[0], fractions,
+                         strict=True):  # fmt: skip
+        some = [row for row in rows if row["packing_fraction"] == phi]
+        at = np.arange(len(some))
+        values, errors = ([row[key] for row in some] for key in ("pressure", "pressure_error"))
+        axes.errorbar(at - 0.1, values, errors, fmt="o", capsize=3, label="manymove")
+        paper = np.array([row["paper"] for row in some])
+        axes.errorbar(at + 0.1, *paper.T, fmt="s", mfc="none", capsize=3, label="paper, Table 1")
+        axes.set_xticks(at, [row["variant"] for row in some], fontsize=8)
+        axes.set(
+            xlabel="what is shuffled", ylabel=r"pressure $P^* = \beta P d^2$",
+            title=f"{report['particles']:,} disks, packing fraction {phi:g}",
+        )  # fmt: skip
+        axes.legend(fontsize=8)
+    return figure
+
+
 def main() -> None:
     """Equilibrate, run the variants from there, print the table, write the file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", type=Path, help="results, JSON")
     parser.add_argument("--particles", type=int, default=65536)
     parser.add_argument("--packing-fractions", type=float, nargs=3, default=[0.698, 0.708, 0.712])
     parser.add_argument(
@@ -196,7 +216,12 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="chains that run side by side")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
-    options = parser.parse_args()
+    quick = {"particles": 256, "columns": [1], "sweeps": 500, "equilibrate": 200, "reference": 500,
+             "relax": 100, "jobs": 2}  # fmt: skip
+    options = example.parse(parser, "ablation", quick)
+    if options.draw:
+        example.picture(options, draw(example.read(options)[0]))
+        return
     began = time.perf_counter()
     deadline = began + 60 * options.minutes
     results: list[dict[str, Any]] = []
@@ -213,17 +238,19 @@ def main() -> None:
         show(table(references, [], options))
         for done in as_completed(chains):
             results.append(done.result())
-            report = {
-                **machine(),
-                **{k: v for k, v in vars(options).items() if k not in ("file", "minutes")},
-                "seconds_of_references": seconds,
-                "seconds": time.perf_counter() - began,
-                "table": table(references, results, options),
-                "references": references,
-                "results": results,
-            }
-            options.file.write_text(json.dumps(report, indent=1) + "\n")
+            report = example.save(
+                options,
+                {
+                    "minutes": options.minutes if math.isfinite(options.minutes) else None,
+                    "seconds_of_references": seconds,
+                    "seconds": time.perf_counter() - began,
+                    "table": table(references, results, options),
+                    "references": references,
+                    "results": results,
+                },
+            )
     show(report["table"])
+    example.picture(options, draw(report))
 
 
 if __name__ == "__main__":

@@ -4,23 +4,22 @@ Moves per second flatter a setting whose moves lead nowhere. What counts is the 
 autocorrelation time of the global psi_6. Each setting is first timed alone, then all run side by
 side (which changes no trajectory) for a long series of psi_6.
 
-    python decorrelation.py decorrelation.json --particles 65536 --sweeps 30000000 --jobs 4
+    python decorrelation.py --particles 65536 --sweeps 30000000 --jobs 4
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from manymove import HardDisks
 from manymove.analysis.autocorrelation import autocorrelation_time
-from manymove.bench.harness import machine
+from manymove.bench import example
 from manymove.hard_particles.packing import random_packing
 
 # Displacement, n_m, rounds between two shifts of the grid.
@@ -28,16 +27,16 @@ SETTINGS = [(0.16, 4, 4), (0.12, 4, 4), (0.2, 4, 4), (0.16, 8, 2), (0.16, 4, 8),
 LENGTH = 2000  # values of psi_6
 
 
-def speed(disks: HardDisks) -> float:
-    """Seconds per sweep, alone on the device, over a second at least."""
+def speed(disks: HardDisks, least: float) -> float:
+    """Seconds per sweep, alone on the device, over at least that many seconds."""
     sweeps = 100.0
     while True:
         began, before = time.perf_counter(), disks.sweeps
         disks.run(sweeps)
         elapsed = time.perf_counter() - began
-        if elapsed > 1:
+        if elapsed > least:
             return elapsed / (disks.sweeps - before)
-        sweeps *= max(2.0, 1.2 / max(elapsed, 1e-3))
+        sweeps *= max(2.0, 1.2 * least / max(elapsed, 1e-3))
 
 
 def series(disks: HardDisks, sweeps: float) -> np.ndarray:
@@ -49,10 +48,25 @@ def series(disks: HardDisks, sweeps: float) -> np.ndarray:
     return np.array(values[LENGTH // 10 :])
 
 
+def draw(report: dict[str, Any]) -> Figure:
+    """Autocorrelation time of psi_6 in seconds for each setting."""
+    rows = report["results"]
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    names = [f"{r['max_displacement']:.2f} d, {r['moves_per_cell']}, {r['rounds']}" for r in rows]
+    axes.barh(names, [r["autocorrelation_seconds"] for r in rows])
+    axes.invert_yaxis()
+    axes.set(
+        xlabel=r"autocorrelation time of $\psi_6$ (s)",
+        ylabel="displacement, $n_m$, rounds",
+        title=f"{report['particles']:,} hard disks, packing fraction {report['packing_fraction']}",
+    )
+    return figure
+
+
 def main() -> None:
     """Run, print the table, write the file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", type=Path, help="results, JSON")
     parser.add_argument("--particles", type=int, default=65536)
     parser.add_argument("--packing-fraction", type=float, default=0.698)
     parser.add_argument("--sweeps", type=float, default=3e7, help="of each setting")
@@ -62,7 +76,12 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
-    options = parser.parse_args()
+    parser.add_argument("--seconds", type=float, default=1.0, help="Least time of a speed.")
+    quick = {"particles": 256, "sweeps": 20000, "settings": 2, "seconds": 0.05}
+    options = example.parse(parser, "decorrelation", quick)
+    if options.draw:
+        example.picture(options, draw(example.read(options)[0]))
+        return
     start, box = random_packing(options.particles, options.packing_fraction, seed=options.seed)
     engines = [
         HardDisks(
@@ -78,7 +97,7 @@ def main() -> None:
     ]
     for disks in engines:
         disks.run(1000)
-    seconds = [speed(disks) for disks in engines]
+    seconds = [speed(disks, options.seconds) for disks in engines]
     with ThreadPoolExecutor(options.jobs) as pool:
         all_psi = list(pool.map(lambda disks: series(disks, options.sweeps), engines))
     results: list[dict[str, Any]] = []
@@ -104,8 +123,7 @@ def main() -> None:
             f"  {result['autocorrelation_seconds']:6.3g}  {result['series_over_tau']:6.1f}",
             flush=True,
         )
-    report = {**machine(), **vars(options), "file": options.file.name, "results": results}
-    options.file.write_text(json.dumps(report, indent=1) + "\n")
+    example.picture(options, draw(example.save(options, {"results": results})))
 
 
 if __name__ == "__main__":

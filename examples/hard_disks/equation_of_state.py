@@ -4,17 +4,15 @@ Each packing fraction is run from a random packing and, with --both-sides, from 
 same box: between the liquid and the solid the two meet only once each has equilibrated. The file
 has the course of the pressure and of the global bond-orientational order from the first sweep on;
 the means of the four quarters of each measurement show how much drift is left. The states run side
-by side, which is what fills a GPU at this size. Results go to a JSON file that names machine, date
-and commit, the picture is drawn from that file.
+by side, which is what fills a GPU at this size. The courses are in another picture, courses.png.
 
-    python equation_of_state.py eos.json --particles 65536 --both-sides
-    python equation_of_state.py eos.json eos.png --plot
+    python equation_of_state.py --particles 65536 --both-sides
+    python equation_of_state.py --draw out/equation_of_state/summary.json
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -28,9 +26,10 @@ from manymove import HardDisks
 from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import PressureEstimate, estimate, pool
 from manymove.analysis.reference import published_pressure
-from manymove.bench.harness import machine
+from manymove.bench import example
 from manymove.hard_particles import plots
 from manymove.hard_particles.packing import random_packing
+from manymove.jobs.figures import write_picture
 
 PACKING_FRACTIONS = [0.698, 0.702, 0.706, 0.710, 0.714, 0.718]
 PIECES = 64  # of a run, with a value of psi_6 after each
@@ -91,26 +90,18 @@ def measure(phi: float, start: str, options: argparse.Namespace) -> dict[str, An
     }
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Run all states; the file is complete after each of them."""
-    report = {
-        **machine(),
-        "particles": options.particles,
-        "sweeps": options.sweeps,
-        "equilibrate": options.equilibrate,
-        "every": options.every,
-        "seed": options.seed,
-        "results": [],
-    }
+    results: list[dict[str, Any]] = []
     starts = ["random", "crystal"] if options.both_sides else ["random"]
     states = [(phi, start) for phi in options.packing_fractions for start in starts]
     began = time.perf_counter()
     with ThreadPoolExecutor(options.jobs) as pool:
         for done in as_completed([pool.submit(measure, *state, options) for state in states]):
             result = done.result()
-            report["results"].append(result)
-            report["results"].sort(key=lambda r: (r["packing_fraction"], r["start"]))
-            options.file.write_text(json.dumps(report, indent=1) + "\n")
+            results.append(result)
+            results.sort(key=lambda r: (r["packing_fraction"], r["start"]))
+            report = example.save(options, {"results": results})
             paper = published_pressure(options.particles, result["packing_fraction"])
             value = with_error(result["pressure"], result["pressure_error"])
             print(
@@ -120,6 +111,7 @@ def run(options: argparse.Namespace) -> None:
                 f"  |psi_6| {result['psi6']:.3f}  {time.perf_counter() - began:.0f} s",
                 flush=True,
             )
+    return report
 
 
 def states(report: dict[str, Any]) -> list[tuple[float, float, float]]:
@@ -163,14 +155,18 @@ def plot_courses(picture: Path, report: dict[str, Any]) -> None:
         for axis in column:
             axis.axvspan(0, report["equilibrate"] / 1e6, color="0.93", lw=0)
         column[0].set_title(rf"$\phi$ = {phi:.3f}", fontsize=10)
-        column[1].set_xlabel("sweeps / 10$^6$")
+        column[1].set_xlabel("sweeps (10$^6$)")
         column[0].margins(x=0)
     values = [p for r in report["results"] for p in r["records"]]
     low, high = min(values), max(values)
-    axes[0, 0].set(ylabel="$P^*$", ylim=(low - 0.2 * (high - low), high + 0.5 * (high - low)))
-    axes[1, 0].set(ylabel=r"$|\psi_6|$", ylim=(0, 1))
+    axes[0, 0].set(
+        ylabel=r"pressure $P^* = \beta P d^2$",
+        ylim=(low - 0.2 * (high - low), high + 0.5 * (high - low)),
+    )
+    axes[1, 0].set(ylabel=r"order $|\psi_6|$", ylim=(0, 1))
     axes[1, 0].legend(fontsize=8)
-    figure.savefig(picture, dpi=110)
+    figure.suptitle(f"{report['particles']:,} hard disks; dashed: the paper", fontsize=9)
+    write_picture(picture, figure, dpi=110)
 
 
 def total(report: dict[str, Any]) -> float:
@@ -181,9 +177,6 @@ def total(report: dict[str, Any]) -> float:
 def main() -> None:
     """See above."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", type=Path, help="results, JSON")
-    parser.add_argument("picture", type=Path, nargs="?", help="with --plot: the picture to draw")
-    parser.add_argument("--plot", action="store_true", help="draw the results, run nothing")
     parser.add_argument("--particles", type=int, default=65536)
     parser.add_argument("--packing-fractions", type=float, nargs="+", default=PACKING_FRACTIONS)
     parser.add_argument("--sweeps", type=int, default=2_000_000)
@@ -193,14 +186,13 @@ def main() -> None:
     parser.add_argument("--every", type=float, default=50, help="sweeps between two samples")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
-    options = parser.parse_args()
-    if not options.plot:
-        run(options)
-        return
-    report = json.loads(options.file.read_text())
-    picture = options.picture or options.file.with_suffix(".png")
+    quick = {"particles": 256, "packing_fractions": [0.698], "sweeps": 2000, "equilibrate": 500}
+    options = example.parse(parser, "equation_of_state", quick)
+    report = example.read(options)[0] if options.draw else run(options)
+    picture = options.output / "picture.png"
     plots.equation_of_state(picture, states(report), report["particles"])
-    plot_courses(picture.with_stem(picture.stem + "_courses"), report)
+    plot_courses(options.output / "courses.png", report)
+    print(f"results in {options.output}/")
 
 
 if __name__ == "__main__":

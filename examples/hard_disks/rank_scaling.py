@@ -1,33 +1,49 @@
-"""Trial moves per second and efficiency against the number of ranks that share the disks.
+"""Trial moves per second and parallel efficiency of ranks that share the disks.
 
-Draws what `manymove bench disks --ranks` measured, weak and strong scaling side by side.
-
+    python rank_scaling.py
     mpirun -n 4 manymove bench disks --ranks 1,2,4 --weak --sizes 1048576,4194304 --json weak.json
     mpirun -n 4 manymove bench disks --ranks 1,2,4 --sizes 1048576,16777216 --json strong.json
-    python rank_scaling.py rank_scaling.png weak.json strong.json
+    python rank_scaling.py --draw weak.json strong.json
+
+The first command times one and two ranks of this machine; the last draws the records of others.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import subprocess
 import sys
 from collections import defaultdict
-from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 
+from manymove.bench import example
 
-def main() -> None:
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Time weak scaling with `manymove bench disks` under mpiexec."""
+    report = options.output / "bench.json"
+    options.output.mkdir(parents=True, exist_ok=True)
+    report.unlink(missing_ok=True)
+    command = [options.mpiexec, "-n", str(options.ranks), sys.executable, "-c"]
+    command += ["from manymove.cli import main; main()", "bench", "disks", "--weak"]
+    command += ["--ranks", ",".join(str(2**k) for k in range(options.ranks.bit_length()))]
+    command += ["--sizes", options.sizes, "--seconds", str(options.seconds)]
+    command += ["--device", options.device, "--json", str(report)]
+    subprocess.run(command, check=True)
+    return example.save(options, json.loads(report.read_text()))
+
+
+def draw(reports: list[dict[str, Any]]) -> Figure:
     """(a) speed, (b) speed per rank relative to the fewest ranks."""
-    if len(sys.argv) < 3:
-        sys.exit("usage: python rank_scaling.py PICTURE RESULTS.json...")
-    picture, *files = map(Path, sys.argv[1:])
     curves: dict[str, list[tuple[int, float, float]]] = defaultdict(list)
-    for file in files:
-        for row in json.loads(file.read_text())["results"]:
+    for report in reports:
+        for row in report["results"]:
             weak = row["scaling"] == "weak"
             disks = row["particles"] // row["ranks"] if weak else row["particles"]
-            label = f"{row['scaling']}, {disks:,} disks{' a rank' if weak else ''}"
+            label = f"{row['scaling']}, {disks:,} disks{' per rank' if weak else ''}"
             curves[label].append((row["ranks"], row["trial_moves_per_second"], row["efficiency"]))
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     speed, efficiency = figure.subplots(1, 2)
@@ -36,15 +52,31 @@ def main() -> None:
         line = "o-" if label.startswith("weak") else "s--"
         speed.plot(ranks, rates, line, label=label)
         efficiency.plot(ranks, shares, line)
-    speed.set(xlabel="ranks", ylabel="trial moves per second")
+    speed.set(xlabel="number of ranks", ylabel="speed (trial moves/s)", title="(a)")
     speed.set_ylim(bottom=0)
-    efficiency.set(ylim=(0, 1.1), xlabel="ranks", ylabel="efficiency")
+    efficiency.axhline(1, color="grey", lw=0.8)
+    efficiency.set(ylim=(0, 1.1), xlabel="number of ranks", ylabel="parallel efficiency",
+                   title="(b)")  # fmt: skip
     ticks = sorted({point[0] for points in curves.values() for point in points})
-    for axes, title in ((speed, "(a)"), (efficiency, "(b)")):
+    for axes in (speed, efficiency):
         axes.set_xticks(ticks, [str(n) for n in ticks])
-        axes.set_title(title)
     speed.legend(fontsize=8)
-    figure.savefig(picture, dpi=160)
+    phi = reports[0].get("packing_fraction")
+    figure.suptitle("Hard disks" + (f", packing fraction {phi:g}" if phi else ""), fontsize=9)
+    return figure
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ranks", type=int, default=2, help="Number of ranks, a power of two.")
+    parser.add_argument("--sizes", default="65536,262144", help="Numbers of disks per rank.")
+    parser.add_argument("--seconds", type=float, default=1.0, help="Least time of a measurement.")
+    parser.add_argument("--mpiexec", default="mpiexec", help="Launcher of the MPI of mpi4py.")
+    parser.add_argument("--device", default="cpu")
+    quick = {"sizes": "4096", "seconds": 0.05}
+    options = example.parse(parser, "rank_scaling", quick)
+    reports = example.read(options) if options.draw else [measure(options)]
+    example.picture(options, draw(reports))
 
 
 if __name__ == "__main__":

@@ -1,31 +1,43 @@
 """Figure 4 of the paper: trial moves per second against the number of disks.
 
-Draws what `manymove bench disks --json` measured; several files (devices, threads) share the
-picture.
-
+    python size_scaling.py
     manymove bench disks --device cpu --threads 1,2 --json cpu.json
     manymove bench disks --device cuda --json gpu.json
-    python size_scaling.py scaling.png cpu.json gpu.json
+    python size_scaling.py --draw cpu.json gpu.json
+
+The first command times this machine; the last draws the records of several devices or numbers of
+threads.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from collections import defaultdict
-from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 
+from manymove.bench import example
+from manymove.cli import run
 
-def main() -> None:
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Time the engine with `manymove bench disks`."""
+    report = options.output / "bench.json"
+    options.output.mkdir(parents=True, exist_ok=True)
+    report.unlink(missing_ok=True)
+    words = ["--device", options.device, "--sizes", options.sizes]
+    words += ["--seconds", str(options.seconds), "--json", str(report)]
+    if run(["bench", "disks", *words]):
+        raise SystemExit(1)
+    return example.save(options, json.loads(report.read_text()))
+
+
+def draw(reports: list[dict[str, Any]]) -> Figure:
     """(a) speed, (b) speed relative to the largest of the same variant."""
-    if len(sys.argv) < 3:
-        sys.exit("usage: python size_scaling.py PICTURE RESULTS.json...")
-    picture, *files = map(Path, sys.argv[1:])
     curves: dict[str, list[tuple[int, float, float, float]]] = defaultdict(list)
-    for file in files:
-        report = json.loads(file.read_text())
+    for report in reports:
         for row in report["results"]:
             label = row["variant"]
             if row.get("device_name"):
@@ -33,19 +45,32 @@ def main() -> None:
             rates = (row["trial_moves_per_second"], row["lowest"], row["highest"])
             curves[label].append((row["particles"], *rates))
     figure = Figure(figsize=(10, 4.2), layout="constrained")
-    speed, efficiency = figure.subplots(1, 2)
+    speed, relative = figure.subplots(1, 2)
     for label, points in curves.items():
         sizes, rates, lowest, highest = zip(*sorted(points), strict=True)
         below = [r - low for r, low in zip(rates, lowest, strict=True)]
         above = [high - r for r, high in zip(rates, highest, strict=True)]
         speed.errorbar(sizes, rates, (below, above), fmt="o-", capsize=3, label=label)
-        efficiency.plot(sizes, [r / max(rates) for r in rates], "o-")
-    speed.set(xscale="log", yscale="log", xlabel="disks", ylabel="trial moves per second")
-    efficiency.set(xscale="log", ylim=(0, 1.05), xlabel="disks", ylabel="efficiency")
-    speed.set_title("(a)")
-    efficiency.set_title("(b)")
+        relative.plot(sizes, [r / max(rates) for r in rates], "o-")
+    speed.set(xscale="log", yscale="log", xlabel="number of disks", title="(a)",
+              ylabel="speed (trial moves/s)")  # fmt: skip
+    relative.set(xscale="log", ylim=(0, 1.05), xlabel="number of disks", title="(b)",
+                 ylabel="speed relative to the largest")  # fmt: skip
     speed.legend(fontsize=8)
-    figure.savefig(picture, dpi=160)
+    phi = reports[0].get("packing_fraction")
+    figure.suptitle("Hard disks" + (f", packing fraction {phi:g}" if phi else ""), fontsize=9)
+    return figure
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", default="1024,4096,16384,65536", help="Numbers of disks.")
+    parser.add_argument("--seconds", type=float, default=1.0, help="Least time of a measurement.")
+    parser.add_argument("--device", default="auto")
+    quick = {"sizes": "256,1024", "seconds": 0.05}
+    options = example.parse(parser, "size_scaling", quick)
+    reports = example.read(options) if options.draw else [measure(options)]
+    example.picture(options, draw(reports))
 
 
 if __name__ == "__main__":

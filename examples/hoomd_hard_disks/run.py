@@ -10,7 +10,6 @@ HDF5 and to the frames of a GSD trajectory, prints its mean and draws it against
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
 from pathlib import Path
@@ -20,6 +19,9 @@ import h5py
 import hoomd
 import numpy as np
 from matplotlib.figure import Figure
+
+from manymove.analysis.reference import virial_pressure
+from manymove.bench import example
 
 DIAMETER = 1.0
 BLOCKS = 16
@@ -117,19 +119,9 @@ def logged(path: Path, name: str) -> np.ndarray:
     return np.array([block.mean() for block in np.array_split(series, BLOCKS)])
 
 
-def described() -> dict:
-    """Machine, date and commit, where the package manymove is installed beside the component."""
-    try:
-        from manymove.bench.harness import machine
-    except ImportError:
-        return {"date": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "hoomd": hoomd.version.version}
-    return machine()
-
-
 def report(names: list[str], options: argparse.Namespace) -> None:
     """Print the mean pressures, with their errors from the blocks, and draw the blocks."""
-    settings = {key: value for key, value in vars(options).items() if key not in ("draw", "output")}
-    record, results = {**described(), **settings, "pressure": {}}, []
+    record, results = {"pressure": {}}, []
     for name in names:
         log = options.output / f"{name}.h5"
         steps, pressures = logged(log, "timestep"), logged(log, "betaP") * DIAMETER**2
@@ -142,12 +134,11 @@ def report(names: list[str], options: argparse.Namespace) -> None:
         (ours, our_error), (theirs, their_error) = results
         joint = math.hypot(our_error, their_error)
         print(f"difference {ours - theirs:.4f}, {abs(ours - theirs) / joint:.1f} joint errors")
-    (options.output / "pressure.json").write_text(json.dumps(record, indent=2, default=str) + "\n")
-    draw([record], options.output / "pressure.png")
-    print(f"results in {options.output}/")
+    options.start = options.start and str(options.start)
+    example.picture(options, draw([example.save(options, record)]))
 
 
-def draw(records: list[dict], picture: Path) -> None:
+def draw(records: list[dict]) -> Figure:
     """The blocks of each run against the time step, a panel for each run, means and errors."""
     columns = min(4, len(records))
     rows = -(-len(records) // columns)
@@ -159,10 +150,16 @@ def draw(records: list[dict], picture: Path) -> None:
             label = f"{name}: {mean:.3f}({round(1000 * error)})"
             (line,) = axes.plot(found["steps"], found["blocks"], "o-", ms=4, label=label)
             axes.axhspan(mean - error, mean + error, color=line.get_color(), alpha=0.2)
-        axes.set(xlabel="time step", ylabel="P* = βPd²")
-        axes.set_title(f"packing fraction {record['packing_fraction']:g}, seed {record['seed']}")
+        axes.set(xlabel="time step", ylabel="pressure $P^* = \\beta P d^2$")
+        if (exact := virial_pressure(record["packing_fraction"])) is not None:
+            axes.axhline(exact[0], color="C3", ls="--", lw=1, label="virial series")
+        axes.set_title(
+            f"{record['particles']:,} disks, packing fraction {record['packing_fraction']:g}, "
+            f"seed {record['seed']}",
+            fontsize=9,
+        )
         axes.legend()
-    figure.savefig(picture, dpi=110)
+    return figure
 
 
 def main() -> None:
@@ -177,11 +174,11 @@ def main() -> None:
     parser.add_argument("--period", type=int, default=5, help="steps between two pressures")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", choices=["auto", "cpu", "gpu"], default="auto")
-    parser.add_argument("--output", type=Path, default=Path("out"))
-    parser.add_argument("--draw", type=Path, help="a record of runs, to draw; nothing runs")
-    options = parser.parse_args()
-    if options.draw is not None:
-        draw(json.loads(options.draw.read_text())["runs"], options.draw.with_suffix(".png"))
+    quick = {"particles": 256, "equilibrate": 100, "steps": 200}
+    options = example.parse(parser, "hoomd_hard_disks", quick)
+    if options.draw:
+        records = [run for record in example.read(options) for run in record.get("runs", [record])]
+        example.picture(options, draw(records))
         return
     if options.steps // options.period < BLOCKS:
         parser.error(f"--steps must be at least {BLOCKS} times --period")

@@ -1,27 +1,25 @@
 """Methane through the windows of LTA: Figures 9 and 10 of Kim et al., J. Chem. Theory Comput. 7,
 3208 (2011).
 
-    python run.py measure FILE   P and F along z, all methods at equal time
-    python run.py draw FILE      the picture again
+    python run.py                                        all methods at equal time
+    python run.py --draw out/methane_in_lta/summary.json
 
-FILE is JSON; the picture is written beside it.
+P and F along z.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from manymove import Adsorption
-from manymove.bench.harness import machine
+from manymove.bench import example
 
 MOLECULES = 32
 METHODS = (("pmc", None), ("plj", None), ("mup", 32), ("mdp", 32), ("mdp", 64), ("mdp", 128))
-RELAXATION = 500  # steps of mdp per molecule
 
 
 def run_for(a: Adsorption, seconds: float, equilibrate: float = 0.3) -> None:
@@ -53,7 +51,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     settings = {"interpolation": options.interpolation, "device": options.device}
     start = Adsorption("LTA", MOLECULES, method="mdp", systems=options.systems, seed=options.seed,
                        **settings)  # fmt: skip
-    start.equilibrate(RELAXATION * MOLECULES)
+    start.equilibrate(options.relax * MOLECULES)
     rows = []
     for method, proposals in METHODS:
         share = 1 if method == "pmc" else 8
@@ -77,51 +75,47 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
               f"barrier {r['barrier_kT']:.3f} kT, P there {r['P_at_barrier']:.3e}, its error "
               f"{r['relative_error_at_barrier']:.2%}, plj's error over its "
               f"{r['plj_error_over_its']:.2f}")  # fmt: skip
-    return {"bins": options.bins, "device": a.device_name, "rows": rows}
+    return {"device": a.device_name, "rows": rows}
 
 
-def draw(path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    result = json.loads(path.read_text())
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+def draw(result: dict[str, Any]) -> Figure:
+    """F and the relative error of P along z (Figures 9 and 10)."""
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
     for row in result["rows"]:
         z, p, s = (np.array(row[key]) for key in ("position", "probability", "error"))
         p = np.where(p > 0, p, np.nan)
         label = f"{row['method']} {row['proposals'] or ''}"
         left.plot(z, -np.log(p / np.nanmax(p)), lw=1, label=label)
         right.semilogy(z, s / p, lw=1, label=label)
-    left.set(xlabel="z (angstrom)", ylabel=r"$\beta F$")
-    right.set(xlabel="z (angstrom)", ylabel="relative error of P")
+    left.set(xlabel="position along z (Å)", ylabel=r"free energy $\beta F$")
+    right.set(xlabel="position along z (Å)", ylabel="relative error of P")
     left.legend(fontsize=7)
     figure.suptitle(
         f"{MOLECULES} methanes in LTA, 300 K, {result['seconds']:g} s each on {result['device']}",
         fontsize=9,
     )
-    figure.savefig(path.with_suffix(".png"), dpi=130)
+    return figure
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("what", choices=("measure", "draw"))
-    parser.add_argument("results", type=Path)
     parser.add_argument("--seconds", type=float, default=5.0, help="measured, of each method")
     parser.add_argument("--systems", type=int, default=33792, help="of pmc; others take an eighth")
     parser.add_argument("--bins", type=int, default=100, help="in one unit cell")
     parser.add_argument("--interpolation", default="linear", choices=("linear", "cubic"))
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--relax", type=int, default=500, help="Steps of mdp per molecule.")
     parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+    quick = {"seconds": 0.02, "systems": 16, "relax": 20, "interpolation": "cubic"}
+    options = example.parse(parser, "methane_in_lta", quick)
     if not 0 < options.seconds < 1e6:
         parser.error("--seconds must be positive")
-    if options.what == "measure":
-        result = {**machine(), "seconds": options.seconds, **measure(options)}
-        options.results.parent.mkdir(parents=True, exist_ok=True)
-        options.results.write_text(json.dumps(result, indent=1) + "\n")
-    draw(options.results)
+    if options.draw:
+        result = example.read(options)[0]
+    else:
+        result = example.save(options, measure(options))
+    example.picture(options, draw(result))
 
 
 if __name__ == "__main__":

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 BOX = np.array([40.044, 39.798, 26.766])  # angstrom
 SIGMA = 3.73
@@ -72,8 +71,10 @@ def _energies(result: dict[str, Any], axes: list[Any]) -> None:
                       label=label)  # fmt: skip
         right.semilogy(n, s, "o-", ms=4, label=label)
     left.axhspan(-0.6, 0.6, color="k", alpha=0.08, lw=0)
-    left.set(xlabel="methane molecules", ylabel="energy against Table 2 (%)", ylim=(-1, 1))
-    right.set(xlabel="methane molecules", ylabel="standard error of the energy (K)")
+    left.set(
+        xlabel="methane molecules per system", ylabel="energy relative to Table 2 (%)", ylim=(-1, 1)
+    )
+    right.set(xlabel="methane molecules per system", ylabel="standard error of the energy (K)")
     right.legend(fontsize=7)
 
 
@@ -101,7 +102,7 @@ def _displacement(result: dict[str, Any], axes: list[Any]) -> None:
             (uniform,) = (r["deviation_K"] for r in result["rows"] if r["system"] == system
                           and r["method"] == "mup" and r["proposals"] == proposals)  # fmt: skip
             axis.axhline(uniform, color=f"C{k}", ls="--", lw=0.8)
-        axis.set(xlabel="largest displacement (angstrom)", ylabel="standard deviation (K)",
+        axis.set(xlabel="maximum displacement (Å)", ylabel="standard deviation (K)",
                  yscale="log", title=f"{system}: A = {amplitude:.0f} K")  # fmt: skip
     axes[0].legend(fontsize=7)
 
@@ -120,8 +121,8 @@ def _estimator(result: dict[str, Any], axes: list[Any]) -> None:
                    label=f"{proposals} proposals")  # fmt: skip
         right.plot(list(paper[proposals]), list(paper[proposals].values()), "x", color=f"C{k}",
                    label="Table 1")  # fmt: skip
-    left.set(xlabel="methane molecules", ylabel="standard deviation (K)")
-    right.set(xlabel="methane molecules", ylabel="b*")
+    left.set(xlabel="methane molecules per system", ylabel="standard deviation (K)")
+    right.set(xlabel="methane molecules per system", ylabel="optimal parameter $b^*$")
     left.legend(fontsize=7)
     right.legend(fontsize=7)
 
@@ -133,8 +134,8 @@ def _blocks(result: dict[str, Any], axes: list[Any]) -> None:
         axes[0].loglog(p, [1e6 * r["seconds_per_step"] for r in rows], "o-", ms=4,
                        label=f"{molecules} molecules")  # fmt: skip
         axes[1].loglog(p, [r["error_K"] for r in rows], "o-", ms=4)
-    axes[0].set(xlabel="proposals", ylabel="time of a step of all systems (us)")
-    axes[1].set(xlabel="proposals", ylabel="error at equal time (K)")
+    axes[0].set(xlabel="number of proposals", ylabel="time of a step of all systems (µs)")
+    axes[1].set(xlabel="number of proposals", ylabel="error at equal time (K)")
     axes[0].legend(fontsize=7)
 
 
@@ -147,8 +148,8 @@ def _speedup(result: dict[str, Any], axes: list[Any]) -> None:
                        color=f"C{k}", label=f"{method}, the paper's C2050")  # fmt: skip
     for method in ("metropolis", "pmc", "plj"):
         axes[1].loglog(n, [r[method] for r in result["rows"]], "o-", ms=4, label=method)
-    axes[0].set(xlabel="methane molecules", ylabel="over one core")
-    axes[1].set(xlabel="methane molecules", ylabel="trial moves per second")
+    axes[0].set(xlabel="methane molecules per system", ylabel="speed relative to one core")
+    axes[1].set(xlabel="methane molecules per system", ylabel="speed (trial moves/s)")
     axes[0].legend(fontsize=7)
     axes[1].legend(fontsize=7)
 
@@ -163,22 +164,19 @@ def _grid(result: dict[str, Any], axes: list[Any]) -> None:
     axes[0].errorbar(n, off, error, fmt="o-", capsize=3, label="mean energies of two runs")
     axes[0].plot(n, [100 * x["same_places"][0] for x in a], "s--", label="same places, framework")
     axes[0].axhline(-0.05, color="k", lw=0.8)
-    axes[0].set(xlabel="methane molecules", ylabel="linear grid off by (%)")
+    axes[0].set(xlabel="methane molecules per system", ylabel="error of the linear grid (%)")
     axes[0].legend(fontsize=7)
     axes[1].plot(n, [x["same_places"][1] for x in a], "o-")
-    axes[1].set(xlabel="methane molecules", ylabel="rms error per molecule (K)", ylim=(0, None))
+    axes[1].set(
+        xlabel="methane molecules per system", ylabel="rms error per molecule (K)", ylim=(0, None)
+    )
 
 
-def draw(path: Path) -> None:
-    """Picture of a file of run.py, beside it."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    result = json.loads(path.read_text())
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+def draw(result: dict[str, Any]) -> Figure:
+    """Picture of a summary of run.py."""
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    axes = figure.subplots(1, 2)
     pictures = (_energies, _displacement, _estimator, _blocks, _speedup, _grid)
     {f.__name__[1:]: f for f in pictures}[result["what"]](result, axes)
     figure.suptitle(f"methane in MFI, 300 K, on {result['device']}", fontsize=9)
-    figure.savefig(path.with_suffix(".png"), dpi=130)
+    return figure

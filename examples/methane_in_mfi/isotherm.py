@@ -1,8 +1,8 @@
 """Loading of MFI with methane against published grand-canonical and Gibbs-ensemble simulations.
 
-    python isotherm.py measure FILE   isotherms, Henry coefficients and heats of adsorption
-    python isotherm.py raspa FILE     adds what RASPA3 (raspalib) gives for the first force field
-    python isotherm.py draw FILE      the picture again
+    python isotherm.py                                   all force fields
+    python isotherm.py --raspa out/isotherm/summary.json adds RASPA3's loadings (raspalib)
+    python isotherm.py --draw out/isotherm/summary.json
 
 Every comparison has the force field of the other side; FORCE_FIELDS says what differs all the same.
 """
@@ -17,10 +17,12 @@ from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
+from matplotlib.figure import Figure
+
 from manymove import Adsorption
 from manymove.adsorption.adsorbates import GAS_CONSTANT, METHANE, Adsorbate
 from manymove.analysis.notation import with_error
-from manymove.bench.harness import machine
+from manymove.bench import example
 
 CELLS = 8  # unit cells of the box
 MASS = 5.76806  # kg/mol of unit cells, Si96 O192
@@ -66,7 +68,7 @@ FORCE_FIELDS: dict[str, dict[str, Any]] = {
         "cutoff": 12.0,
         "fugacities": (1.0,),
         "published": {1.0: (2.893379, 0.0031)},
-        # Of 5 blocks; the Henry coefficient in molecules per unit cell and pascal.
+        # Errors are those of 5 blocks; the Henry coefficient in molecules per unit cell and pascal.
         "published_henry": (3.526013e-05, 7.5e-08),
         "published_energy_K": (-1984.827, 1.49),
         "published_heat_kJ_per_mol": (19.26605, 0.0104),
@@ -98,7 +100,8 @@ FORCE_FIELDS: dict[str, dict[str, Any]] = {
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     results = {}
-    for name, field in FORCE_FIELDS.items():
+    for name in options.force_fields:
+        field = FORCE_FIELDS[name]
         gas, t = field["adsorbate"], field["temperature"]
         common = dict(adsorbates=gas, temperature=t, cutoff=field["cutoff"], method="plj",
                       systems=options.systems, seed=options.seed,
@@ -137,8 +140,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             "rows": rows,
         }  # fmt: skip
         print(name, {k: v for k, v in results[name].items() if k != "rows"})
-    return {"device": empty.device_name, "systems": options.systems, "steps": options.steps,
-            "force_fields": results}  # fmt: skip
+    return {"device": empty.device_name, "force_fields": results}
 
 
 def _by_raspa(job: tuple[float, float, float]) -> dict[str, float]:
@@ -183,14 +185,10 @@ def raspa(options: argparse.Namespace, result: dict[str, Any]) -> dict[str, Any]
     return result
 
 
-def draw(path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    result = json.loads(path.read_text())
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+def draw(result: dict[str, Any]) -> Figure:
+    """Loading, and its difference from the published one, against pressure."""
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
     for k, (name, field) in enumerate(result["force_fields"].items()):
         rows = field["rows"]
         p = [r["pressure_bar"] for r in rows]
@@ -206,17 +204,26 @@ def draw(path: Path) -> None:
             error = [100 * math.hypot(r["error"] / r["molecules_per_cell"],
                                       r[f"{key}_error"] / r[key]) for r in some]  # fmt: skip
             right.errorbar(x, ratio, error, fmt="o-", ms=3, lw=0.6, capsize=2, color=f"C{k}")
-    left.set(xscale="log", yscale="log", xlabel="pressure (bar)", ylabel="methane per unit cell")
-    left.legend(fontsize=7, title="dots ours, squares theirs", title_fontsize=7)
+    left.set(
+        xscale="log",
+        yscale="log",
+        xlabel="pressure (bar)",
+        ylabel="loading (molecules per unit cell)",
+    )
+    left.legend(fontsize=7, title="dots: manymove, squares: published", title_fontsize=7)
     right.axhline(0, color="k", lw=0.5)
-    right.set(xscale="log", xlabel="pressure (bar)", ylabel="ours over theirs - 1 (%)")
-    figure.savefig(path.with_suffix(".png"), dpi=130)
+    right.set(xscale="log", xlabel="pressure (bar)", ylabel="difference from published (%)")
+    figure.suptitle("Methane in MFI, 298 to 343 K", fontsize=9)
+    return figure
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("what", choices=("measure", "raspa", "draw"))
-    parser.add_argument("results", type=Path)
+    parser.add_argument(
+        "--force-fields", nargs="+", choices=FORCE_FIELDS, default=list(FORCE_FIELDS),
+        help="Force fields to compare (default all).",
+    )  # fmt: skip
+    parser.add_argument("--raspa", type=Path, metavar="FILE", help="Add RASPA3 to this summary.")
     parser.add_argument("--systems", type=int, default=1056)
     parser.add_argument("--steps", type=int, default=100000,
                         help="of the first equilibration round and of the measurement")  # fmt: skip
@@ -225,16 +232,16 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=None)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    if options.what != "draw":
-        result = (
-            {**machine(), **measure(options)}
-            if options.what == "measure"
-            else raspa(options, json.loads(options.results.read_text()))
-        )
-        options.results.parent.mkdir(parents=True, exist_ok=True)
-        options.results.write_text(json.dumps(result, indent=1) + "\n")
-    draw(options.results)
+    quick = {"force_fields": ["RASPA3 manual"], "systems": 16, "steps": 300, "insertions": 1000}
+    options = example.parse(parser, "isotherm", quick)
+    if options.draw:
+        result = example.read(options)[0]
+    elif options.raspa:
+        added = raspa(options, json.loads(options.raspa.read_text()))
+        result = example.save(argparse.Namespace(output=options.output), added)
+    else:
+        result = example.save(options, measure(options))
+    example.picture(options, draw(result))
 
 
 if __name__ == "__main__":

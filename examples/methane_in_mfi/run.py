@@ -1,23 +1,21 @@
 """Methane in MFI: tables and figures of Kim et al., J. Chem. Theory Comput. 7, 3208 (2011).
 
-    python run.py energies FILE      Table 2, Figures 3b and 7: energies and errors at equal time
-    python run.py displacement FILE  Figures 4 and 11: errors against displacement and proposals
-    python run.py estimator FILE     Figure 5 and Table 1: what the optimal estimator gains, b*
-    python run.py blocks FILE        Figure 6: time of a step, proposals against systems
-    python run.py speedup FILE       Figure 8: pmc and plj over one core, 32 to 2048 molecules
-    python run.py grid FILE          section 3.2: energies on the paper's grid and on a spline
-    python run.py draw FILE          the picture again
+    python run.py energies      Table 2, Figures 3b and 7: energies and errors at equal time
+    python run.py displacement  Figures 4 and 11: errors against displacement and proposals
+    python run.py estimator     Figure 5 and Table 1: what the optimal estimator gains, b*
+    python run.py blocks        Figure 6: time of a step, proposals against systems
+    python run.py speedup       Figure 8: pmc and plj over one core, 32 to 2048 molecules
+    python run.py grid          section 3.2: energies on the paper's grid and on a spline
+    python run.py --draw out/methane_in_mfi/summary.json
 
-Each writes FILE (JSON) and a picture beside it. "paper" in the code is the above.
+"paper" in the code is the above.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
-from pathlib import Path
 from typing import Any
 
 import figures
@@ -27,7 +25,7 @@ from manymove import Adsorption
 from manymove.adsorption.adsorbates import Adsorbate
 from manymove.adsorption.occupancy import filling_systems
 from manymove.analysis.notation import with_error
-from manymove.bench.harness import machine
+from manymove.bench import example
 
 PROPOSALS = (32, 64, 128, 256, 512)
 LOADINGS = (32, 64, 96, 128)
@@ -69,10 +67,10 @@ def run_for(a: Adsorption, seconds: float, equilibrate: float = 0.3) -> None:
 
 def energies(options: argparse.Namespace) -> dict[str, Any]:
     rows = []
-    for molecules in LOADINGS:
+    for molecules in options.loadings:
         start = equilibrated(molecules, options)
         variants = [("pmc", None), ("plj", None), ("mup", 32), ("mdp", 32)]
-        for method, proposals in variants + [("mdp-dj", p) for p in PROPOSALS]:
+        for method, proposals in variants + [("mdp-dj", p) for p in options.proposals]:
             some = start if method == "pmc" else start[: options.systems // 4]
             a = started(method, some, options, proposals=proposals)
             run_for(a, options.seconds)
@@ -100,8 +98,8 @@ def displacement(options: argparse.Namespace) -> dict[str, Any]:
     bare = Adsorbate("CH4", 148.0, 3.73, {"O": None, "Si": None})
     rows = []
     for name, settings, all_proposals in (
-        ("MFI", {}, PROPOSALS),
-        ("fluid", {"adsorbates": bare, "barrier": None}, PROPOSALS[::2]),
+        ("MFI", {}, options.proposals),
+        ("fluid", {"adsorbates": bare, "barrier": None}, options.proposals[::2]),
     ):
         start = equilibrated(options.molecules, options, **settings)[: options.systems // 16]
         for proposals in all_proposals:
@@ -118,13 +116,12 @@ def displacement(options: argparse.Namespace) -> dict[str, Any]:
                              "max_displacement": d, "deviation_K": value,
                              "error_K": error})  # fmt: skip
             print(name, proposals, [f"{r['deviation_K']:.3g}" for r in rows[-8:]])
-    return {"molecules": options.molecules, "steps": options.steps, "systems": len(start),
-            "rows": rows}  # fmt: skip
+    return {"systems": len(start), "rows": rows}
 
 
 def estimator(options: argparse.Namespace) -> dict[str, Any]:
     rows = []
-    for molecules in LOADINGS:
+    for molecules in options.loadings:
         start = equilibrated(molecules, options)[: options.systems // 4]
         for proposals in (32, 128):
             a = started("mdp-dj", start, options, proposals=proposals)
@@ -140,15 +137,15 @@ def estimator(options: argparse.Namespace) -> dict[str, Any]:
                          **{f"deviation_{k}_K": e.error * scale for k, e in parts.items()}}
                          )  # fmt: skip
             print(rows[-1])
-    return {"steps": options.steps, "systems": len(start), "rows": rows}
+    return {"systems": len(start), "rows": rows}
 
 
 def blocks(options: argparse.Namespace) -> dict[str, Any]:
     """Systems times proposals are the same for all."""
     rows = []
-    for molecules in LOADINGS:
+    for molecules in options.loadings:
         start = equilibrated(molecules, options)
-        for proposals in PROPOSALS:
+        for proposals in options.proposals:
             some = start[: options.systems // 2 * 32 // proposals]
             a = started("mdp-dj", some, options, proposals=proposals)
             run_for(a, options.seconds)
@@ -190,7 +187,7 @@ def grid(options: argparse.Namespace) -> dict[str, Any]:
     cell = (20.022, 19.899, 13.383)
     papers = [edge / n for edge, n in zip(cell, (256, 256, 128), strict=True)]
     rows = []
-    for molecules in LOADINGS:
+    for molecules in options.loadings:
         start = equilibrated(molecules, options)
         results = {}
         for name, settings in (
@@ -214,8 +211,7 @@ COMMANDS = {f.__name__: f for f in (energies, displacement, estimator, blocks, s
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("what", choices=(*COMMANDS, "draw"))
-    parser.add_argument("results", type=Path)
+    parser.add_argument("what", nargs="?", choices=COMMANDS, default="energies")
     parser.add_argument("--seconds", type=float, default=1.0, help="of each measurement")
     parser.add_argument("--steps", type=int, default=20000, help="of displacement and estimator")
     parser.add_argument("--molecules", type=int, default=128, help="of displacement")
@@ -223,18 +219,21 @@ def main() -> None:
     parser.add_argument("--relax", type=float, default=1.0, help="longer or shorter equilibration")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+    parser.add_argument("--loadings", type=int, nargs="+", default=LOADINGS)
+    parser.add_argument("--proposals", type=int, nargs="+", default=PROPOSALS)
+    quick = {"seconds": 0.02, "steps": 50, "molecules": 32, "systems": 64, "relax": 0.005,
+             "loadings": [32], "proposals": [32, 64]}  # fmt: skip
+    options = example.parse(parser, "methane_in_mfi", quick)
     if not (options.seconds > 0 and math.isfinite(options.seconds)):
         parser.error("--seconds must be positive")
-    if options.what != "draw":
-        result = COMMANDS[options.what](options)
+    if options.draw:
+        result = example.read(options)[0]
+    else:
+        found = COMMANDS[options.what](options)
         device = Adsorption("LTA", 1, systems=1, interpolation="cubic", seed=0,
                             device=options.device).device_name  # fmt: skip
-        result = {**machine(), "what": options.what, "device": device,
-                  "seconds": options.seconds, **result}  # fmt: skip
-        options.results.parent.mkdir(parents=True, exist_ok=True)
-        options.results.write_text(json.dumps(result, indent=1) + "\n")
-    figures.draw(options.results)
+        result = example.save(options, {**found, "device": device})
+    example.picture(options, figures.draw(result))
 
 
 if __name__ == "__main__":

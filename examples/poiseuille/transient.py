@@ -3,19 +3,22 @@
 in.transient_poiseuille is run with different seeds, one kinematic viscosity is fitted to all
 times, and every time gets its chi-square. In equilibrium the noise of the slabs' velocities is
 independent between Fourier modes: each mode has its own variance, which the runs' scatter gives.
+
+    python transient.py --runs 10
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 from pathlib import Path
 
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.figure import Figure
 
 from manymove.analysis.notation import with_error
-from manymove.bench.harness import machine
+from manymove.bench import example
 from manymove.lammps import host
 
 TIMESTEP, WINDOW = 0.01, 0.5  # profiles are averaged over t - WINDOW to t + WINDOW
@@ -130,18 +133,16 @@ def tail(x: float, degrees: int) -> float:
     return float(chi2.sf(x, degrees))
 
 
-def plot(comparison: Comparison, viscosity: float, path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(6.5, 4.2))
+def draw(comparison: Comparison, viscosity: float) -> Figure:
+    """Profiles at all times and Eq. 10."""
+    figure = Figure(figsize=(6.5, 4.4), layout="constrained")
+    axes = figure.add_subplot()
     o = comparison.options
+    colors = colormaps["viridis"]
     fine = np.linspace(0, 2 * o.half, 241)
     slab_error = np.sqrt(comparison.profiles.var(axis=0, ddof=1) / len(comparison.profiles))
     for k, time in enumerate(comparison.times):
-        color = plt.get_cmap("viridis")(0.9 * k / max(1, len(comparison.times) - 1))
+        color = colors(0.9 * k / max(1, len(comparison.times) - 1))
         curve = velocity(fine, sampled_times(time), o.force, o.half, viscosity, 0.0)
         axes.plot(fine, curve, color=color, lw=1)
         axes.errorbar(
@@ -154,10 +155,14 @@ def plot(comparison: Comparison, viscosity: float, path: Path) -> None:
             color=color,
             label=f"t = {time:g}",
         )
-    axes.set(xlabel="$z / r_c$", ylabel="$v_x$", xlim=(0, 2 * o.half))
+    axes.set(
+        xlabel="position z ($r_c$)", ylabel="velocity $v_x$", xlim=(0, 2 * o.half),
+        title=f"density 5, a = 15, σ = 3, kT = 1, g = {o.force:g}; "
+        f"lines: Eq. 10 with ν = {viscosity:.4f}",
+    )  # fmt: skip
+    axes.title.set_fontsize(9)
     axes.legend(frameon=False, fontsize=8)
-    figure.tight_layout()
-    figure.savefig(path, dpi=160)
+    return figure
 
 
 def parse() -> argparse.Namespace:
@@ -171,9 +176,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--weight-exponent", type=float, default=1.0)
     parser.add_argument("--times", default="4,8,20,40,80,200")
     parser.add_argument("--ranks", type=int, default=1)
-    parser.add_argument("--evaluate", action="store_true", help="the files that are there")
-    parser.add_argument("--output", type=Path, default=Path("out"))
-    options = parser.parse_args()
+    parser.add_argument(
+        "--evaluate", action="store_true", help="Evaluate the profiles in --output; run nothing."
+    )
+    quick = {"runs": 3, "times": "0.5,1", "half": 4.0, "width": 4.0}
+    options = example.parse(parser, "transient", quick, draw=False)
     if options.runs < 3:
         parser.error("--runs: the scatter of at least 3 runs is needed")
     return options
@@ -220,18 +227,15 @@ def main() -> None:
     for time, chi in zip(times, comparison.chi_square(viscosity), strict=True):
         rows.append({"time": time, "chi_square": chi, "degrees": degrees, "p": tail(chi, degrees)})
         print(f"t = {time:6g}  chi-square {chi:6.1f} of {degrees}, p = {rows[-1]['p']:.3f}")
-    settings = {k: v for k, v in vars(options).items() if k not in ("output", "evaluate")}
     report = {
-        **machine(),
-        **settings,
         "kinematic_viscosity": viscosity,
         "error": error,
         "comparison": rows,
         "z": z.tolist(),
         "velocities": np.mean(profiles, axis=0).tolist(),
     }
-    (options.output / "transient.json").write_text(json.dumps(report, indent=1) + "\n")
-    plot(comparison, viscosity, options.output / "transient.png")
+    example.save(options, report)
+    example.picture(options, draw(comparison, viscosity))
 
 
 if __name__ == "__main__":

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 
-COLOURS = {1: (0.93, 0.93, 0.90), 2: (0.80, 0.16, 0.12)}  # A nearly white, B red, as in the paper
+COLORS = {1: (0.93, 0.93, 0.90), 2: (0.80, 0.16, 0.12)}  # A nearly white, B red, as in the paper
 BACKGROUND = (0.10, 0.12, 0.16)
 LIGHT = np.array([-0.4, 0.5, 0.77])
 TIMESTEP = 0.01
+PIXELS = 480  # width and height of one view
+DPI = PIXELS * 2 // 5  # about one pixel of the picture for one of a view
 
 
 def read_dump(path: Path) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
@@ -44,7 +47,7 @@ def spheres(
 
     Args:
         positions: (N, 3).
-        types: (N,), of COLOURS.
+        types: (N,), of COLORS.
         edges: of the box; x and y span the picture.
         pixels: width and height.
         radius: of a sphere.
@@ -56,8 +59,8 @@ def spheres(
     R = radius * scale
     image = np.tile(np.array(BACKGROUND), (pixels * pixels, 1))
     depth = np.full(pixels * pixels, -np.inf)
-    palette = np.zeros((max(COLOURS) + 1, 3))
-    palette[list(COLOURS)] = list(COLOURS.values())
+    palette = np.zeros((max(COLORS) + 1, 3))
+    palette[list(COLORS)] = list(COLORS.values())
     center = positions[:, :2] * scale
     reach = int(np.ceil(R))
     for pass_ in ("depth", "color"):
@@ -104,30 +107,23 @@ def picture(path: Path, slab: float, pixels: int) -> tuple[int, float, list[np.n
     )
 
 
-def montage(paths: list[Path], output: Path, slab: float = 2.0, pixels: int = 480) -> None:
-    """All frames beside each other: above the half behind a cut, below a slab at the cut.
+def montage(paths: list[Path], slab: float = 2.0) -> Figure:
+    """All frames next to each other: above the half behind a cut, below a slab at the cut.
 
     Args:
         paths: dumps, one frame each.
-        output: PNG.
-        slab: thickness.
-        pixels: of a picture.
+        slab: thickness of the slab.
     """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(
-        2, len(paths), figsize=(2.6 * len(paths), 5.5), squeeze=False, layout="constrained"
-    )
+    figure = Figure(figsize=(2.6 * len(paths), 5.8), layout="constrained")
+    axes = figure.subplots(2, len(paths), squeeze=False)
+    figure.suptitle("BBBAABBB, 10 % in a solvent, density 5\nred: B, white: A", fontsize=8)
     for column, path in enumerate(paths):
-        step, width, views = picture(path, slab, pixels)
+        step, width, views = picture(path, slab, PIXELS)
         for row, view in enumerate(views):
             axes[row, column].imshow(view, extent=(0, width, 0, width))
             axes[row, column].set_axis_off()
-        axes[0, column].set_title(f"t = {step * TIMESTEP:g}", fontsize=9)
+        axes[0, column].set_title(f"time {step * TIMESTEP:g}", fontsize=9)
         bar = 10 ** np.floor(np.log10(width / 3))
         axes[1, column].plot([0.05 * width, 0.05 * width + bar], [0.05 * width] * 2, "w", lw=2)
         axes[1, column].text(0.05 * width, 0.07 * width, f"{bar:g} $r_c$", color="w", fontsize=7)
-    figure.savefig(output, dpi=pixels / 2.5)  # about one pixel each
+    return figure

@@ -1,4 +1,9 @@
-"""Vesicles from a random solution of BBBAABBB (section 4.5 of the paper): start, run, pictures."""
+"""Vesicles from a random solution of BBBAABBB (section 4.5 of the paper): start, run, pictures.
+
+python vesicle.py --edge 14 --steps 12000 --frame 4000
+python vesicle.py --edge 58.48 --start-only
+python vesicle.py --render out/vesicle/chains.*.dump
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,9 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
-from render import montage
+from render import DPI, montage
+
+from manymove.bench import example
 
 CHAIN = "BBBAABBB"
 TYPES = {"A": 1, "B": 2, "S": 3}
@@ -73,7 +80,7 @@ def write_data(path: Path, edge: float, seed: int) -> int:
 
 
 def run_style() -> str:
-    """manymove/verlet where this installation has it and a GPU, else LAMMPS' verlet."""
+    """manymove/verlet if there is a GPU, else LAMMPS' verlet, which runs on several ranks."""
     import manymove.lammps
     from manymove import _core
 
@@ -82,11 +89,14 @@ def run_style() -> str:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Writes the start and runs the deck in --output."""
+    """Write the start, and run the deck in --output."""
     from manymove.lammps import host
 
     options.output.mkdir(parents=True, exist_ok=True)
     count = write_data(options.output / "vesicle.data", options.edge, options.seed)
+    if options.start_only:
+        print(f"{count} particles in {options.output / 'vesicle.data'}")
+        return
     style = options.style or run_style()
     print(f"{count} particles, run_style {style}", flush=True)
     command = [*host.command(options.ranks), "-in", str((HERE / "in.vesicle").resolve())]
@@ -95,35 +105,31 @@ def run(options: argparse.Namespace) -> None:
         command += ["-var", name, str(getattr(options, name))]
     command += ["-var", "style", style]
     subprocess.run(command, cwd=options.output, env=host.environment(), check=True)
-    montage(sorted(options.output.glob("chains.*.dump")), options.output / "vesicle.png")
+    example.save(options, {"particles": count, "style": style})
+    frames = sorted(options.output.glob("chains.*.dump"))
+    example.picture(options, montage(frames, options.slab), DPI)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    write = commands.add_parser("write", help="the data file alone")
-    start = commands.add_parser("run", help="data file, LAMMPS and pictures")
-    render = commands.add_parser("render", help="pictures of dump files")
-    for command in (write, start):
-        command.add_argument("--edge", type=float, default=20.0, help="58.48 for 10^6 particles")
-        command.add_argument("--seed", type=int, default=1)
-    write.add_argument("--output", type=Path, default=Path("vesicle.data"))
-    start.add_argument("--output", type=Path, default=Path("out"))
-    start.add_argument("--steps", type=int, default=20000)
-    start.add_argument("--frame", type=int, default=5000, help="steps between pictures")
-    start.add_argument("--ranks", type=int, default=1)
-    start.add_argument("--threads", type=int, default=1)
-    start.add_argument("--style", help="run_style; chosen for the machine if it is not given")
-    render.add_argument("dumps", type=Path, nargs="+")
-    render.add_argument("--slab", type=float, default=2.0, help="thickness of the cut")
-    render.add_argument("--output", type=Path, default=Path("vesicle.png"))
-    options = parser.parse_args()
-    if options.command == "write":
-        print(f"{write_data(options.output, options.edge, options.seed)} particles")
-    elif options.command == "run":
-        run(options)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--edge", type=float, default=20.0, help="Edge; 58.48 is 10^6 particles.")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=20000)
+    parser.add_argument("--frame", type=int, default=5000, help="Steps between two pictures.")
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--style", help="Run style (default chosen for the machine).")
+    parser.add_argument("--slab", type=float, default=2.0, help="Thickness of the cut.")
+    parser.add_argument("--start-only", action="store_true", help="Only write vesicle.data.")
+    parser.add_argument(
+        "--render", type=Path, nargs="+", metavar="DUMP", help="Draw these frames; run nothing."
+    )
+    quick = {"edge": 6.0, "steps": 200, "frame": 100}
+    options = example.parse(parser, "vesicle", quick, draw=False)
+    if options.render:
+        example.picture(options, montage(options.render, options.slab), DPI)
     else:
-        montage(options.dumps, options.output, options.slab)
+        run(options)
 
 
 if __name__ == "__main__":

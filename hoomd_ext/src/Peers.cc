@@ -4,6 +4,9 @@
 #include <hoomd/ExecutionConfiguration.h>
 
 #if defined(ENABLE_MPI)
+#include <string>
+
+#include "core/parallel/heartbeat.h"
 #include "core/parallel/mpi_host.h"
 #endif
 
@@ -11,8 +14,15 @@ namespace manymove::host {
 
 std::unique_ptr<Communicator> peers_of(const hoomd::ExecutionConfiguration& configuration) {
 #if defined(ENABLE_MPI)
-  if (configuration.getNRanks() > 1)
-    return std::make_unique<HostCommunicator>(configuration.getMPICommunicator());
+  if (configuration.getNRanks() > 1) {
+    auto peers = std::make_unique<HostCommunicator>(configuration.getMPICommunicator());
+    const std::string hosts =
+        meet(*peers, "hoomd.manymove " MANYMOVE_VERSION, [] { MPI_Abort(MPI_COMM_WORLD, 1); });
+    if (!hosts.empty())
+      configuration.msg->notice(2)
+          << "hoomd.manymove: messages travel through MPI; ranks " << hosts << "\n";
+    return peers;
+  }
 #endif
   (void)configuration;
   return nullptr;

@@ -12,7 +12,9 @@ class ExecutionConfiguration;
 
 namespace manymove::host {
 
-// Null in a build of HOOMD-blue without MPI, and where there is one rank.
+// Null in a build of HOOMD-blue without MPI, and where there is one rank. Collective; from the
+// first call on the ranks are watched (heartbeat.h), and a notice says where they are if that is on
+// several hosts. Throws std::runtime_error on all ranks if they run different versions.
 std::unique_ptr<Communicator> peers_of(const hoomd::ExecutionConfiguration& configuration);
 
 }  // namespace manymove::host

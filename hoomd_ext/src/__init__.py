@@ -1,6 +1,6 @@
 """Massively parallel Monte Carlo of hard disks in HOOMD-blue.
 
-`HardDisks` takes the place of `hoomd.hpmc.integrate.Sphere` in a 2D simulation of hard disks of one
+`HardDisks` replaces `hoomd.hpmc.integrate.Sphere` in a 2D simulation of hard disks of one
 size; `tune.MoveSize` that of `hoomd.hpmc.tune.MoveSize`.
 """
 

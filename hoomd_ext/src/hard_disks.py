@@ -60,8 +60,8 @@ class HardDisks(Integrator):
             :math:`[\mathrm{length}]`.
         nselect (int): Trial moves in each occupied cell in a checkerboard sweep, 1 to 1024.
         sweeps_per_step (int): Checkerboard sweeps in a time step.
-        repair_depth (float): Overlaps up to this depth, in diameters, are mended when positions are
-            read. Positions in single precision (GSD files) have such overlaps.
+        repair_depth (float): Overlaps up to this depth, in diameters, are repaired when positions
+            are read. Positions in single precision (GSD files) have such overlaps.
         threads (int): Number of threads of the CPU engine (default: all cores that the process
             may use, or one thread where there are several ranks or partitions).
 
@@ -104,7 +104,7 @@ class HardDisks(Integrator):
             :math:`[\mathrm{length}]`, at most `max_d`.
         nselect (int): Trial moves in each occupied cell in a checkerboard sweep.
         sweeps_per_step (int): Checkerboard sweeps in a time step.
-        repair_depth (float): Overlaps up to this depth, in diameters, are mended.
+        repair_depth (float): Overlaps up to this depth, in diameters, are repaired.
         threads (int): Number of threads of the CPU engine, or `None`. It cannot be changed while
             the integrator is attached.
 
@@ -197,10 +197,11 @@ class HardDisks(Integrator):
     def pressure(self):
         r"""float: :math:`P^* = \beta P d^2` :math:`[\mathrm{dimensionless}]`, now.
 
-        Of the present configuration (taken over and mended first if someone has changed it, as
-        before a step), from its pair distances near contact (section 4 of the paper).
-        Linear in their counts: the mean over configurations is the estimate from all of them.
-        Those a sweep apart are correlated; one in 10 to 100 is enough.
+        The value is that of the present configuration, from its pair distances near contact
+        (section 4 of the paper). If the configuration has been changed, it is read and repaired
+        first, as before a step. The value is linear in the counts of pairs, so that the mean over
+        configurations is the estimate from all of them. Configurations a sweep apart are
+        correlated; one in 10 to 100 is enough.
         """
         counts = self._cpp_obj.contact_histogram(_pressure.DELTA_R, _pressure.BINS)
         return float(
@@ -221,8 +222,8 @@ class HardDisks(Integrator):
 
     @property
     def repaired(self):
-        """dict: Overlaps mended when positions were last read, ``count`` and greatest ``depth``
-        in diameters."""
+        """dict: Overlaps repaired when positions were last read: their ``count`` and greatest
+        ``depth`` in diameters."""
         if not self._attached:
             raise DataAccessError("repaired")
         return self._cpp_obj.repaired

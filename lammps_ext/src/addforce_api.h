@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: GPL-2.0-only
 // The private part of LAMMPS' fix addforce, in the order of the release of 22 Jul 2025. Nobody may
 // believe it without trying what the fix does (DeckTranslation::body_forces_act_as_read).
 #pragma once

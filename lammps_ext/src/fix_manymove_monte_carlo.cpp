@@ -58,6 +58,7 @@ bool FixMonteCarlo::take(const std::string& key, const char* value) {
 
 // Only rank 0 computes: whether other ranks see a GPU does not matter.
 void FixMonteCarlo::choose_device() {
+  if (comm->nprocs > 1) communicator_of(lmp);  // compares versions, and watches the ranks
   collectively([this] {
     on_first_rank([this] {
       const bool none = manymove::cuda_devices().empty();

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: GPL-2.0-only
 // LAMMPS' velocity-Verlet run style, which its installed headers leave out: the layout is that of
 // the release of 22 Jul 2025; a source tree's own header is taken where there is one.
 #pragma once

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: GPL-2.0-only
 // How LAMMPS sends atoms to the processes whose sub-domains they are in, however far, which its
 // installed headers leave out; a source tree's own header is taken where there is one.
 #pragma once

@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// manymoveplugin.so: registers the styles with the LAMMPS that loads it.
+// manymoveplugin.so, which LAMMPS loads: checks that LAMMPS and the core of manymove are those that
+// the styles were compiled for, and loads the styles. Nothing of the core is called before that
+// check, and no symbol of it is needed here, so that a core that does not fit gives a message that
+// says so.
+#include <dlfcn.h>
+#include <unistd.h>
+
 #include <regex>
 #include <string>
 
-#include "bond_manymove_harmonic.h"
-#include "fix_manymove_coulomb.h"
-#include "fix_manymove_wall.h"
-#include "fix_manymove_wrmc.h"
 #include "lammps.h"
 #include "lmptype.h"
-#include "pair_manymove_dpd.h"
 #include "plugin_api.h"
 
-#if defined(MANYMOVE_RUN_STYLE)
-#include "resident_verlet.h"
-#endif
-
 using namespace LAMMPS_NS;
-using manymove::lammps_plugin::Register;
-using manymove::lammps_plugin::StyleRegistration;
 
 namespace {
 
@@ -67,14 +62,62 @@ bool fits(void* lammps) {
   return false;
 }
 
-template <class Style>
-void* create(LAMMPS* lammps) {
-  return new Style(lammps);
+// The folder of this file, without a slash at the end.
+std::string own_folder() {
+  Dl_info info;
+  if (!dladdr(reinterpret_cast<void*>(&own_folder), &info) || !info.dli_fname) return ".";
+  const std::string file = info.dli_fname;
+  const auto slash = file.rfind('/');
+  return slash == std::string::npos ? "." : file.substr(0, slash);
 }
 
-template <class Style>
-void* create_with_arguments(LAMMPS* lammps, int narg, char** arg) {
-  return new Style(lammps, narg, arg);
+// The first of these: the core that the process has loaded, since the dynamic linker would bind the
+// styles to that one; the one beside this file; the one of the Python package manymove beside this
+// one's package; the one that the dynamic linker finds. Null with the reason.
+void* open_core(const std::string& folder, std::string& why) {
+  const std::string name = "libmanymove_core.so";
+  if (void* core = dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD)) return core;
+  std::string path = name;
+  for (const std::string& place : {folder, folder + "/../../manymove/core/lib"})
+    if (path == name && access((place + "/" + name).c_str(), F_OK) == 0) path = place + "/" + name;
+  void* core = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!core) why = dlerror();
+  return core;
+}
+
+std::string file_of(void* symbol) {
+  Dl_info info;
+  return dladdr(symbol, &info) && info.dli_fname ? info.dli_fname : "";
+}
+
+using RegisterStyles = void (*)(void* lammps, void* handle, void* register_function);
+
+// The function of manymove_styles.so that registers the styles. Null with the reason.
+RegisterStyles load_styles(std::string& why) {
+  const std::string folder = own_folder();
+  void* core = open_core(folder, why);
+  if (!core) {
+    why = "The manymove plugin needs the package manymove, and did not find its core (" + why +
+          "). Install manymove in the same environment, or name the folder of the core in "
+          "LD_LIBRARY_PATH";
+    return nullptr;
+  }
+  const char* const wanted = MANYMOVE_CORE_BUILD;
+  std::string found = "unknown";
+  std::string file;
+  if (void* symbol = dlsym(core, "manymove_core_build")) {
+    found = reinterpret_cast<const char* (*)()>(symbol)();
+    file = file_of(symbol);
+  }
+  if (found != wanted) {
+    why = std::string("The manymove plugin was built for the core ") + wanted + ", this one is " +
+          found + " (" + file + "). Install manymove and manymove-lammps of the same version";
+    return nullptr;
+  }
+  void* styles = dlopen((folder + "/manymove_styles.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* symbol = styles ? dlsym(styles, "manymove_register_styles") : nullptr;
+  if (!symbol) why = std::string("The manymove plugin cannot load its styles: ") + dlerror();
+  return reinterpret_cast<RegisterStyles>(symbol);
 }
 
 }  // namespace
@@ -82,24 +125,9 @@ void* create_with_arguments(LAMMPS* lammps, int narg, char** arg) {
 extern "C" __attribute__((visibility("default"))) void lammpsplugin_init(void* lammps, void* handle,
                                                                          void* register_function) {
   if (!fits(lammps)) return;
-  const auto introduce = reinterpret_cast<Register>(register_function);
-  const auto style = [&](const char* category, const char* name, const char* info, void* creator) {
-    StyleRegistration plugin{MANYMOVE_LAMMPS_DATE,      category, name,  info,
-                             "the manymove developers", creator,  handle};
-    introduce(&plugin, lammps);
-  };
-  style("pair", "manymove/dpd", "manymove: dissipative particle dynamics",
-        reinterpret_cast<void*>(&create<PairManymoveDPD>));
-  style("bond", "manymove/harmonic", "manymove: harmonic bonds",
-        reinterpret_cast<void*>(&create<BondManymoveHarmonic>));
-  style("fix", "manymove/wall", "manymove: bounce-forward walls",
-        reinterpret_cast<void*>(&create_with_arguments<FixManymoveWall>));
-  style("fix", "manymove/coulomb", "manymove: Monte Carlo of charged hard spheres",
-        reinterpret_cast<void*>(&create_with_arguments<FixManymoveCoulomb>));
-  style("fix", "manymove/wrmc", "manymove: waste-recycling Monte Carlo of adsorbates",
-        reinterpret_cast<void*>(&create_with_arguments<FixManymoveWRMC>));
-#if defined(MANYMOVE_RUN_STYLE)
-  style("run", "manymove/verlet", "manymove: velocity Verlet on the device",
-        reinterpret_cast<void*>(&create_with_arguments<VerletManymove>));
-#endif
+  std::string why;
+  if (const RegisterStyles register_styles = load_styles(why))
+    register_styles(lammps, handle, register_function);
+  else
+    lammps_error(lammps, kWarning, (why + ". Its styles are not loaded").c_str());
 }

@@ -34,7 +34,8 @@ auto reported(LAMMPS* lmp, const std::string& what, Phase&& phase) {
   report(lmp, what + ": " + text, everyone);
 }
 
-// All ranks of LAMMPS. Collective. An error of LAMMPS if they run different versions of manymove.
+// All ranks of LAMMPS, which are watched from the first call on (heartbeat.h). Collective. An error
+// of LAMMPS if they run different versions of manymove.
 MpiCommunicator communicator_of(LAMMPS* lmp);
 
 // "0-1 on node1, 2-3 on node2", or empty if all ranks are on one host. Collective.

@@ -43,6 +43,7 @@ bool not_negative(double value) { return value >= 0 && std::isfinite(value); }
 PairManymoveDPD::PairManymoveDPD(LAMMPS* lmp) : Pair(lmp) {
   writedata = 1;
   comm_forward = 3;
+  if (comm->nprocs > 1) communicator_of(lmp);  // compares versions, and watches the ranks
 }
 
 PairManymoveDPD::~PairManymoveDPD() {
@@ -307,7 +308,6 @@ void PairManymoveDPD::init_style() {
     error->all(FLERR,
                "Pair style manymove/dpd draws one random number per pair and step and does "
                "not work with run_style respa");
-  if (comm->nprocs > 1) communicator_of(lmp);  // compares versions
   try {
     manymove::simd_level();
     forces_ = std::make_unique<manymove::dpd::PairForces>(threads_);

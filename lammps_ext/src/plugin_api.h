@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: GPL-2.0-only
 // What LAMMPS' installed headers leave out: how a plugin introduces its styles. The layout is that
 // of LAMMPS' PLUGIN package since 2022; the version check in manymoveplugin.cpp stands before its
 // use.

@@ -56,6 +56,7 @@ std::string why_no_gpus() {
 // run_style manymove/verlet [device auto|cuda|cpu] [threads n]
 //   [transport auto|peer|shared|nccl|host] [overlap yes|no]
 VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, narg, arg) {
+  if (comm->nprocs > 1) communicator_of(lmp);  // compares versions, and watches the ranks
   for (int k = 0; k < narg; k += 2) {
     const std::string keyword = arg[k];
     if (keyword != "device" && keyword != "threads" && keyword != "transport" &&

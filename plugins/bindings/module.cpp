@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "core/runtime/build.h"
 #include "core/runtime/devices.h"
 #include "core/runtime/simd.h"
 
@@ -51,6 +52,7 @@ NB_MODULE(_core, module) {
       [] {
         nb::dict info;
         info["version"] = MANYMOVE_VERSION;
+        info["core"] = manymove_core_build();
 #if defined(__clang__)
         info["compiler"] = "Clang " __clang_version__;
 #else

@@ -18,6 +18,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/parallel/heartbeat.h"
 #include "core/parallel/mpi_channel.h"
 #include "positions.h"
 
@@ -155,6 +156,11 @@ void bind_ranks(nb::module_& module) {
              released([&] { c.maximum(&most, 1); });
              return most != 0;
            })
+      .def(
+          // The launcher notices that this process ends.
+          "meet", [](Communicator& c) { return meet(c, "manymove " MANYMOVE_VERSION, nullptr); },
+          nb::call_guard<nb::gil_scoped_release>(),
+          "From now on this process ends if it waits in MPI for a silent rank. Collective.")
       // These two hold Python's lock, because several threads call them.
       .def("look", [](Communicator& c) { c.watchdog().look(); })
       .def("alarms", [](Communicator& c) { return c.watchdog().alarms(); })

@@ -1,5 +1,6 @@
-# The core library, manymove_core, for the Python module and for the plugins of host programs: include
-# it at the top of a project, which is where CMake wants languages to be enabled.
+# The core: the shared library manymove_core for the Python module and the plugins of host programs, and
+# manymove_internals, its object files, for the C++ tests. Include this at the top of a project, which
+# is where CMake wants languages to be enabled.
 
 include(CheckCXXCompilerFlag)
 include(CheckCXXSourceCompiles)
@@ -7,7 +8,6 @@ include(CheckCXXSourceCompiles)
 set(MANYMOVE_CUDA AUTO CACHE STRING "Compile the CUDA engines: AUTO, ON or OFF")
 set_property(CACHE MANYMOVE_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(MANYMOVE_ALGORITHMS adsorption coulomb dpd hard_particles CACHE STRING "Algorithms to compile")
-set(MANYMOVE_SANITIZE "" CACHE STRING "Sanitizers for the C++ sources, e.g. address,undefined")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release)
@@ -95,13 +95,15 @@ int main() { kernel<<<1, 1>>>(nullptr); return int(std::vector<int>(3).size()) -
 endif()
 
 # ---- flags that every source shares ------------------------------------------------------------
-# Contraction is spelled out with fma in the sources, so that CPU and GPU decide alike. Nobody reads
-# errno or floating-point traps, which keep compilers from vectorising square roots and selections.
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/../../pyproject.toml version_line REGEX "^version = " LIMIT_COUNT 1)
+string(REGEX REPLACE "^version = \"(.*)\"$" "\\1" MANYMOVE_CORE_VERSION "${version_line}")
+set(MANYMOVE_CORE_INCLUDE_DIR ${CMAKE_CURRENT_LIST_DIR}/..)
+include(${CMAKE_CURRENT_LIST_DIR}/interface.cmake)
 add_library(manymove_flags INTERFACE)
-target_include_directories(manymove_flags INTERFACE ${CMAKE_CURRENT_LIST_DIR}/..)
+target_link_libraries(manymove_flags INTERFACE manymove_headers)
 target_compile_options(
   manymove_flags
-  INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off;-fno-math-errno;-fno-trapping-math;-Wall;-Wextra>
+  INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra>
             $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>
             $<$<COMPILE_LANGUAGE:CUDA>:--threads=0>
             $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffp-contract=off>)
@@ -110,11 +112,6 @@ if(manymove_cuda)
     manymove_flags
     INTERFACE MANYMOVE_HAVE_CUDA MANYMOVE_CUDA_VERSION="${CMAKE_CUDA_COMPILER_VERSION}"
               MANYMOVE_CUDA_ARCHITECTURES="${architectures}")
-endif()
-if(MANYMOVE_SANITIZE)
-  set(sanitize -fsanitize=${MANYMOVE_SANITIZE} -fno-omit-frame-pointer -g)
-  target_compile_options(manymove_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${sanitize}>)
-  target_link_options(manymove_flags INTERFACE -fsanitize=${MANYMOVE_SANITIZE})
 endif()
 
 # ---- SIMD levels -------------------------------------------------------------------------------
@@ -156,24 +153,31 @@ endforeach()
 file(GLOB_RECURSE plain_sources CONFIGURE_DEPENDS ${plain_globs})
 file(GLOB kernel_sources CONFIGURE_DEPENDS ${kernel_globs})
 list(REMOVE_ITEM plain_sources ${kernel_sources})
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/runtime/build.cpp PROPERTIES
+                            COMPILE_DEFINITIONS MANYMOVE_CORE_BUILD="${MANYMOVE_CORE_BUILD}")
 add_library(manymove_plain OBJECT ${plain_sources})
 target_link_libraries(manymove_plain PRIVATE manymove_flags)
-set(core_sources $<TARGET_OBJECTS:manymove_plain>)
+set(core_objects $<TARGET_OBJECTS:manymove_plain>)
 foreach(level ${manymove_simd_levels})
   add_library(manymove_${level} OBJECT ${kernel_sources})
   target_link_libraries(manymove_${level} PRIVATE manymove_flags)
   target_compile_definitions(manymove_${level} PRIVATE MANYMOVE_SIMD=${level})
   target_compile_options(manymove_${level} PRIVATE ${simd_flags_${level}})
-  list(APPEND core_sources $<TARGET_OBJECTS:manymove_${level}>)
+  list(APPEND core_objects $<TARGET_OBJECTS:manymove_${level}>)
 endforeach()
 if(manymove_cuda)
   file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS ${cuda_globs})
-  list(APPEND core_sources ${cuda_sources})
+  add_library(manymove_kernels OBJECT ${cuda_sources})
+  target_link_libraries(manymove_kernels PRIVATE manymove_flags)
+  list(APPEND core_objects $<TARGET_OBJECTS:manymove_kernels>)
 endif()
 
 find_package(Threads REQUIRED)
-if(NOT manymove_core_type)
-  set(manymove_core_type STATIC)
-endif()
-add_library(manymove_core ${manymove_core_type} ${core_sources})
+add_library(manymove_core SHARED ${core_objects})
 target_link_libraries(manymove_core PUBLIC manymove_flags Threads::Threads ${CMAKE_DL_LIBS})
+# The CUDA runtime inside is this library's own, because the host program may have another.
+target_link_options(manymove_core PRIVATE LINKER:--exclude-libs,libcudart_static.a)
+
+add_library(manymove_internals INTERFACE)
+target_sources(manymove_internals INTERFACE ${core_objects})
+target_link_libraries(manymove_internals INTERFACE manymove_flags Threads::Threads ${CMAKE_DL_LIBS})

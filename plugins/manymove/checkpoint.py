@@ -107,7 +107,7 @@ def write_records(
 
 
 def read_records(path: PathLike, columns: int | None = None) -> tuple[np.ndarray, dict[str, Any]]:
-    """What `write_records` wrote: (K,), or (K, columns), and what is about it.
+    """The array that `write_records` wrote, (K,) or (K, columns), and its header.
 
     Raises:
         OSError, ValueError: as for `read`.

@@ -18,7 +18,7 @@ def usable_cores() -> frozenset[int]:
 
 
 def thread_count(threads: int | None) -> int:
-    """Of a CPU engine; by default as many as there are cores."""
+    """Number of threads of a CPU engine (default: all cores)."""
     return len(usable_cores()) if threads is None else count("threads", threads)
 
 

@@ -1,5 +1,7 @@
 """What this installation consists of: the logic behind ``manymove info``.
 
+``python -m manymove.info --cmake-dir`` prints the directory of the core's CMake package.
+
 Host programs are looked up without importing them: importing HOOMD-blue or LAMMPS may start MPI
 or claim a GPU.
 """
@@ -18,7 +20,7 @@ from typing import Any
 
 from manymove import _core
 from manymove.devices import usable_cores
-from manymove.lammps import plugin_directory
+from manymove.lammps import plugin_directory, plugin_path, why_no_plugin
 
 HOOMD_COMPONENT = "manymove"
 LAMMPS_PLUGIN = "manymoveplugin.so"
@@ -29,11 +31,11 @@ def collect() -> dict[str, Any]:
 
     Returns:
         A dictionary that ``json.dumps`` takes, with the keys ``version``, ``package`` (directory),
-        ``python``, ``build`` (compiler, CUDA version and architectures, SIMD levels), ``cpu``,
+        ``python``, ``build`` (core, compiler, CUDA and its architectures, SIMD levels), ``cpu``,
         ``cuda`` (whether compiled, the devices found, or why none), ``hoomd`` and ``lammps`` (the
         Python packages), ``lmp`` (the executable), each ``None`` when absent, and ``plugins`` (the
         HOOMD-blue component with the release it was built for, and where the LAMMPS plugin is;
-        ``None`` when they are not built).
+        ``None`` when they are not installed).
     """
     hoomd = _find_hoomd()
     return {
@@ -67,6 +69,7 @@ def format(info: dict[str, Any]) -> str:
         compiled_cuda = "without CUDA"
     rows = [
         ("manymove", f"{info['version']} in {info['package']}"),
+        ("core", build["core"]),
         ("Python", info["python"]),
         ("compiler", build["compiler"]),
         ("CUDA", compiled_cuda),
@@ -81,10 +84,15 @@ def format(info: dict[str, Any]) -> str:
         ("HOOMD plugin", _describe_component(plugins["hoomd"], info["hoomd"])),
         ("LAMMPS package", _describe_host(info["lammps"])),
         ("LAMMPS lmp", _describe_host(info["lmp"])),
-        ("LAMMPS plugin", plugins["lammps"] or "not built"),
+        ("LAMMPS plugin", _describe_plugin(plugins["lammps"])),
     ]
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def cmake_directory() -> str:
+    """The directory that CMake's ``find_package(manymove_core CONFIG)`` needs to know."""
+    return str(Path(_core.__file__).parent / "core" / "cmake")
 
 
 def _describe_device(device: dict[str, Any]) -> str:
@@ -111,6 +119,13 @@ def _describe_component(component: dict[str, Any] | None, hoomd: dict[str, Any] 
         if built_for != hoomd["version"]:
             text += f" (build it again: this is HOOMD-blue {hoomd['version']})"
     return text
+
+
+def _describe_plugin(path: str | None) -> str:
+    if path is None:
+        return "not installed"
+    why = why_no_plugin() if path == str(plugin_path()) else ""
+    return f"{path} ({why})" if why else path
 
 
 def _cpu_name() -> str:
@@ -212,3 +227,7 @@ def _find_lammps_plugin() -> str | None:
         if (directory / LAMMPS_PLUGIN).is_file():
             return str(directory / LAMMPS_PLUGIN)
     return None
+
+
+if __name__ == "__main__":
+    print(cmake_directory() if sys.argv[1:] == ["--cmake-dir"] else format(collect()))

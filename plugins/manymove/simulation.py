@@ -19,7 +19,7 @@ from manymove.checkpoint import PathLike
 S = TypeVar("S", bound="Simulation")
 Callback = Callable[[Any], None] | None  # called with the object that runs
 
-_PIECE = 0.1  # seconds between looks at callbacks and signals
+_PIECE = 0.1  # seconds between two checks of callbacks and signals
 
 
 def parameter(name: str, doc: str, where: str = "_parameters") -> Any:

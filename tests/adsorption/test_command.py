@@ -306,6 +306,7 @@ def test_points_that_are_not_equilibrated_are_hollow(tmp_path, monkeypatch):
     monkeypatch.setattr(plots, "new_figure", new_figure)
     summary = {
         "framework": "LTA", "adsorbates": ["CH4"], "pressure_bar": [1.0, 2.0, 3.0],
+        "runs": [{"temperature_K": 300.0}],
         "loading_mol_per_kg": [[1.0], [2.0], [2.5]],
         "status": ["ok", "not equilibrated", "loading not compared"],
         "loading_error_mol_per_kg": [[0.1], [0.1], [0.1]],
@@ -347,10 +348,11 @@ def test_the_linear_grid_is_still_there(tmp_path):
 
 
 def test_the_documented_file_of_adsorbates_can_be_read(tmp_path):
-    page = ROOT / "docs/adsorbates.md"
+    page = ROOT / "docs/guides/frameworks.md"
     if not page.is_file():
         pytest.skip("there is no documentation beside the tests")
-    section = page.read_text().partition("## Molecules from a file")[2].partition("\n## ")[0]
+    text = page.read_text().partition("## Molecules on the command line")[2]
+    section = text.partition("\n## ")[0]
     path = tmp_path / "species.json"
     path.write_text(re.search(r"```json\n(.*?)```", section, re.DOTALL).group(1))
     species = read_adsorbates(path)

@@ -15,12 +15,14 @@ from manymove.bench import dpd, dpd_hoomd, dpd_variants
 from manymove.lammps import host
 
 QUICK = ["--repeats", "3", "--seconds", "0.05", "--melt", "600", "--ranks", "1"]
+QUICK += ["--precision", "mixed"]
 
 
 @needs_lammps
 def test_ours_is_timed_beside_lammps(tmp_path, capsys):
     file = tmp_path / "results" / "dpd.json"
-    arguments = ["bench", "dpd", "--sizes", "800", "--density", "3,4", *QUICK, "--json", str(file)]
+    arguments = ["bench", "dpd", "--sizes", "800", "--density", "3,4", *QUICK]
+    arguments += ["--precision", "mixed,double", "--json", str(file)]
     assert cli.run(arguments) == 0
     report = json.loads(file.read_text())
     printed = capsys.readouterr().out
@@ -194,7 +196,6 @@ def test_what_hoomd_cannot_do_is_a_failure():
 def test_threads_are_timed_beside_ranks(tmp_path):
     file, picture = tmp_path / "dpd.json", tmp_path / "dpd.png"
     arguments = ["bench", "dpd", "--sizes", "600", "--threads", "1,2", "--device", "cpu", *QUICK]
-    arguments += ["--precision", "mixed"]
     assert cli.run([*arguments, "--json", str(file), "--plot", str(picture)]) == 0
     rows = json.loads(file.read_text())["results"]
     assert [(r["ranks"], r["threads"], r["peer"]) for r in rows] == [

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 from commands import SMALL
+from processes import run
 
 from manymove import cli
 
@@ -130,6 +132,19 @@ def test_bad_options_are_told_in_one_line(line, message, tmp_path, capfd):
     assert printed.out == ""
     assert printed.err.startswith("manymove: error: ") and printed.err.count("\n") == 1
     assert message in printed.err and len(printed.err) < 400
+
+
+@pytest.mark.parametrize(("line", "message"), BAD_OPTIONS[::5], ids=lambda text: text[:40])
+def test_the_installed_command_ends_with_a_line(line, message, tmp_path):
+    """Every fifth of them as a program: exit code, no traceback, nothing else."""
+    command = Path(sys.executable).parent / "manymove"
+    if not command.exists():
+        pytest.skip("the command manymove is not installed")
+    name, *options = line.split()
+    done = run([command, name, *SMALL[name].split(), *options], cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("manymove: error: ") and done.stderr.count("\n") == 1
+    assert message in done.stderr
 
 
 def test_more_frames_than_sweeps_are_as_many_as_sweeps(tmp_path, monkeypatch):

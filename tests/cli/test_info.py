@@ -93,7 +93,8 @@ def test_an_lmp_on_the_path_and_its_plugin_are_found(lammps_on_path):
     assert collected["plugins"]["lammps"] == str(lammps_on_path.parent / info.LAMMPS_PLUGIN)
 
 
-def test_absent_plugins_are_called_not_built():
+def test_absent_plugins_are_named():
     collected = info.collect()
     collected["plugins"] = {"hoomd": None, "lammps": None}
-    assert info.format(collected).count("not built") == 2
+    assert re.search("HOOMD plugin +not built\nLAMMPS package", info.format(collected))
+    assert info.format(collected).endswith("not installed")

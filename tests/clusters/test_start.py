@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from cluster import Cluster, fixture_of, lammps_on, mpi_of
 from commands import COMMAND
 from dpd_decks import fluid, resident, system
 from lammps_host import needs_lammps
 
-from manymove import __version__
-from manymove.lammps import plugin_path
+from manymove import __version__, _core
+from manymove.lammps import plugin_directory
 
 SMALL = "disks --particles 3000 --sweeps 5 --equilibrate 1 --frames 1 --decompose --device cpu"
 
@@ -50,17 +52,20 @@ def test_another_version_on_the_second_host(cluster, tmp_path):
 @needs_lammps
 @pytest.mark.parametrize("style", ["", resident("cpu")], ids=["verlet", "manymove"])
 def test_another_plugin_on_the_second_host(style, cluster, tmp_path):
-    mine, others = f"manymove {__version__}", "manymove 0.0.9"
-    plugin = plugin_path().read_bytes()
-    assert plugin.count(mine.encode() + b"\0") == 1
-    text = others.encode().ljust(len(mine), b"\0")
-    (tmp_path / "manymoveplugin.so").write_bytes(plugin.replace(mine.encode(), text))
+    mine = _core.build_info()["core"]
+    others = mine[:-9] + "01234567)"  # the same version with other headers
+    core = Path(_core.__file__).parent / "core/lib/libmanymove_core.so"
+    for file in (core, *Path(plugin_directory()).glob("*.so")):
+        content = file.read_bytes()
+        assert content.count(mine.encode() + b"\0") == (file.name != "manymove_styles.so")
+        (tmp_path / file.name).write_bytes(content.replace(mine.encode(), others.encode()))
     words, environment = lammps_on(cluster, 2, fluid_with(style))
     at = next(k for k, word in enumerate(words) if word.endswith("/lmp"))
     program = with_on_second(f"LAMMPS_PLUGIN_PATH={tmp_path}", *words[at:])
     code, said = start(cluster, [*words[:at], *program], environment)
     assert code != 0
-    assert f"the ranks run different versions: {mine} on node1, {others} on node2" in said
+    versions = f"manymove {mine} on node1, manymove {others} on node2"
+    assert f"the ranks run different versions: {versions}" in said
 
 
 def test_where_the_ranks_are(cluster, tmp_path):

@@ -1,4 +1,4 @@
-"""The scripts of the examples: short runs, and the documentation's figures from recorded files."""
+"""The scripts of the examples: a quick run of each, and the figures from recorded files."""
 
 from __future__ import annotations
 
@@ -6,68 +6,80 @@ import json
 import os
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from documents import ROOT
 from processes import run
 
-if not (ROOT / "examples").is_dir():
+from manymove.lammps import host
+
+EXAMPLES = ROOT / "examples"
+if not EXAMPLES.is_dir():
     pytest.skip("there are no examples beside the tests", allow_module_level=True)
+pytest.importorskip("matplotlib")
 
 RESULTS = ROOT / "docs/benchmarks/results"
-
-# Script: options that make it short; the JSON file that it writes comes last.
-RUNS = {
-    "charge_renormalization/energies.py": "--ions 64 --sweeps 40 --equilibrate 5 --device cpu "
-    "--json out.json",
-    "charge_renormalization/run.py": "--ions 2048 --equilibrate 1 --sweeps 24 --device cpu "
-    "--json out.json",
-    "hard_disks/equation_of_state.py": "--particles 256 --packing-fractions 0.698 --sweeps 1000 "
-    "--equilibrate 100 --device cpu out.json",
-    "methane_in_lta/run.py": "measure --seconds 0.02 --systems 8 --interpolation cubic "
-    "--device cpu out.json",
-}
-# Script: how it draws, with the names of recorded files, and the picture.
+# Every file with a main program; the others are modules of these.
+SCRIPTS = sorted(
+    str(path.relative_to(EXAMPLES))
+    for path in EXAMPLES.glob("*/*.py")
+    if "__main__" in path.read_text()
+)
+# Script: how it draws, with the names of recorded files.
 FIGURES = {
-    "charge_renormalization/run.py": "--draw h100-charge-renormalization-131072 --picture out.png",
-    "charge_renormalization/scan.py": "--draw h100-electrolyte-scan --picture out.png",
+    "charge_renormalization/energies.py": "cpu-electrolyte-energies",
+    "charge_renormalization/run.py": "h100-charge-renormalization-131072",
+    "charge_renormalization/scan.py": "h100-electrolyte-scan",
     "charge_renormalization/speed.py": "h100-electrolyte-speed h100-electrolyte-reduction "
-    "xeon-electrolyte-serial xeon-electrolyte-threads --picture out.png",
-    "hard_disks/equation_of_state.py": "--plot h100-equation-of-state out.png",
-    "hard_disks/size_scaling.py": "out.png h100-speed cpu-speed",
-    "hard_disks/rank_scaling.py": "out.png h200x4-ranks-weak h200x4-ranks-strong",
-    "methane_in_lta/run.py": "draw h100-adsorption-lta",
-    "methane_in_mfi/isotherm.py": "draw cpu-adsorption-isotherm",
-    "methane_in_mfi/run.py": "draw h100-adsorption-mfi",
+    "xeon-electrolyte-serial xeon-electrolyte-threads",
+    "hard_disks/equation_of_state.py": "h100-equation-of-state",
+    "hard_disks/size_scaling.py": "h100-speed cpu-speed",
+    "hard_disks/rank_scaling.py": "h200x4-ranks-weak h200x4-ranks-strong",
+    "methane_in_lta/run.py": "h100-adsorption-lta",
+    "methane_in_mfi/isotherm.py": "cpu-adsorption-isotherm",
+    "methane_in_mfi/run.py": "h100-adsorption-mfi",
 }
+
+
+def missing(script: str) -> str | None:
+    """What the script needs and is not installed."""
+    text = (EXAMPLES / script).read_text()
+    if "manymove.lammps" in text:
+        return host.missing()
+    if "import hoomd" in text and find_spec("hoomd") is None:
+        return "HOOMD-blue is not installed"
+    if "mpiexec" in text and (shutil.which("mpiexec") is None or find_spec("mpi4py") is None):
+        return "no MPI is installed"
+    return None
 
 
 def start(script: str, words: list[str], folder: Path) -> None:
-    command = [sys.executable, ROOT / "examples" / script, *words]
+    command = [sys.executable, EXAMPLES / script, *words]
     done = run(command, cwd=folder, env={**os.environ, "MPLBACKEND": "Agg"}, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("script", RUNS)
-def test_a_short_run_leaves_a_record(script, tmp_path):
-    pytest.importorskip("matplotlib")
-    start(script, RUNS[script].split(), tmp_path)
-    record = json.loads((tmp_path / "out.json").read_text())
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_quick_run_leaves_a_summary_and_a_picture(script, tmp_path):
+    if reason := missing(script):
+        pytest.skip(reason)
+    start(script, ["--quick", "--output", "here"], tmp_path)
+    record = json.loads((tmp_path / "here/summary.json").read_text())
     assert {"machine", "date", "commit"} <= record.keys()
+    assert (tmp_path / "here/picture.png").read_bytes().startswith(b"\x89PNG")
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
 
 
 @pytest.mark.parametrize("script", FIGURES)
 def test_a_figure_is_drawn_from_its_record(script, tmp_path):
-    pytest.importorskip("matplotlib")
-    words = []
-    for word in FIGURES[script].split():
-        record = RESULTS / f"2026-11-21-{word}.json"
-        if record.exists():
-            shutil.copy(record, tmp_path)  # some pictures go beside it
-            word = record.name
-        words.append(word)
-    assert any(word.endswith(".json") for word in words)
-    start(script, words, tmp_path)
-    pictures = list(tmp_path.glob("*.png"))
-    assert pictures and all(p.read_bytes().startswith(b"\x89PNG") for p in pictures)
+    records = [RESULTS / f"2026-11-21-{name}.json" for name in FIGURES[script].split()]
+    start(script, ["--output", str(tmp_path), "--draw", *map(str, records)], tmp_path)
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_page_of_the_folder_names_the_script(script):
+    folder, _, name = script.partition("/")
+    assert f"`{name}`" in (EXAMPLES / folder / "README.md").read_text()

@@ -12,7 +12,7 @@ from documents import ROOT, name
 from manymove.analysis.reference import published_pressure
 
 README, SCALING = ROOT / "README.md", ROOT / "docs/benchmarks/scaling.md"
-DISKS = ROOT / "docs/hard_disks.md"
+DISKS = ROOT / "docs/benchmarks/hard_disks_physics.md"
 if not README.exists():
     pytest.skip("there is no documentation beside the tests", allow_module_level=True)
 
@@ -102,27 +102,32 @@ def test_a_wrong_number_is_found(line, right, tmp_path):
     assert (unrecorded(page) == []) == right
 
 
-def test_the_table_of_disks_is_recorded():
-    """Speeds are those of the file of speeds, pressures are means of both starts, and the last
-    column is the paper's."""
-    folder = ROOT / "docs/benchmarks/results"
-    speeds = json.loads((folder / "2026-11-21-h100-speed.json").read_text())["results"]
-    rates = {row["particles"]: row["trial_moves_per_second"] for row in speeds}
-    starts = {}
-    for which in ("equation-of-state", "equation-of-state-1m"):
-        content = json.loads((folder / f"2026-11-21-h100-{which}.json").read_text())
-        here = [run for run in content["results"] if run["packing_fraction"] == 0.698]
-        starts[content["particles"]] = here
-    section = DISKS.read_text().partition("## Agreement with the paper")[2].partition("\n## ")[0]
-    lines = [line.split("|")[1:-1] for line in section.splitlines() if re.match(r"\| \d", line)]
-    assert len(lines) == 3
-    for size, rate, pressure, paper in ([cell.strip() for cell in line] for line in lines):
-        particles = int(size.replace(",", ""))
-        assert float(f"{rates[particles]:.1e}") == float(rate)
-        if pressure:
-            found = np.array([(r["pressure"], r["pressure_error"]) for r in starts[particles]])
-            mean, error = found[:, 0].mean(), np.hypot(*found[:, 1]) / 2
-            assert f"{mean:.4f}({error * 1e4:.0f})" == pressure
-            value, spread = published_pressure(particles, 0.698)
-            digits = len(paper.partition("(")[0].partition(".")[2])
-            assert f"{value:.{digits}f}({spread * 10**digits:.0f})" == paper
+def digits(value, error, places):
+    """The notation 9.1704(8) with that many places."""
+    return f"{value:.{places}f}({error * 10**places:.0f})"
+
+
+def test_the_equation_of_state_is_that_of_its_file():
+    """Random and crystal starts, their mean with the larger of the joint error and half the
+    difference, and the paper's value."""
+    content = json.loads(
+        (DISKS.parent / "results/2026-11-21-h100-equation-of-state.json").read_text()
+    )
+    section = (
+        DISKS.read_text().partition("## Equation of state, N = 65,536")[2].partition("\n## ")[0]
+    )
+    lines = [line.split("|")[1:-1] for line in section.splitlines() if re.match(r"\| 0\.", line)]
+    assert len(lines) == 6
+    for phi, random, crystal, mean, paper, _ in ([cell.strip() for cell in line] for line in lines):
+        starts = {
+            run["start"]: (run["pressure"], run["pressure_error"])
+            for run in content["results"]
+            if run["packing_fraction"] == float(phi)
+        }
+        assert digits(*starts["random"], 4) == random
+        assert digits(*starts["crystal"], 4) == crystal
+        values, errors = np.array(list(starts.values())).T
+        error = max(np.hypot(*errors) / 2, abs(values[0] - values[1]) / 2)
+        assert digits(values.mean(), error, 4) == mean
+        value, spread = published_pressure(65536, float(phi))
+        assert digits(value, spread, len(paper.partition("(")[0].partition(".")[2])) == paper

@@ -244,8 +244,8 @@ def test_several_processes_and_a_missing_plugin_are_refused(monkeypatch):
         patch.setenv("PMI_SIZE", "2")
         with pytest.raises(RuntimeError, match="manymove dpd --ranks"):
             small()
-    monkeypatch.setattr(host, "plugin_path", lambda: None)
-    with pytest.raises(RuntimeError, match=r"pip install 'manymove\[lammps\]'"):
+    monkeypatch.setattr("manymove.lammps.plugin_path", lambda: None)
+    with pytest.raises(RuntimeError, match=r"pip install \. \./lammps_ext"):
         small()
 
 

@@ -8,7 +8,6 @@ import pytest
 from lammps_host import needs_lammps
 
 from manymove.dpd import fluid as dpd
-from manymove.lammps import host
 
 
 @needs_lammps
@@ -106,8 +105,8 @@ def test_an_error_of_lammps_is_passed_on(tmp_path):
 
 
 def test_what_is_missing_is_said(monkeypatch, tmp_path):
-    monkeypatch.setattr(host, "plugin_path", lambda: None)
-    with pytest.raises(RuntimeError, match=r"pip install 'manymove\[lammps\]'"):
+    monkeypatch.setattr("manymove.lammps.plugin_path", lambda: None)
+    with pytest.raises(RuntimeError, match=r"pip install \. \./lammps_ext"):
         dpd.run(dpd.Fluid(particles=300), tmp_path)
 
 

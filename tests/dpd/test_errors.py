@@ -239,5 +239,5 @@ def test_a_script_is_told_that_the_plugin_was_not_taken():
 
 def test_a_script_is_told_that_there_is_no_plugin(monkeypatch, tmp_path):
     monkeypatch.setattr(manymove.lammps, "plugin_directory", lambda: str(tmp_path))
-    with pytest.raises(RuntimeError, match=r"pip install 'manymove\[lammps\]'"):
+    with pytest.raises(RuntimeError, match=r"pip install \. \./lammps_ext"):
         manymove.lammps.load(DeafLammps())

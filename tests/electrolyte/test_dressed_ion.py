@@ -115,7 +115,7 @@ def test_pictures_of_the_far_field(tmp_path):
 
     found = dressed_ions(measured(), BJERRUM)
     for draw in (plots.far_field, plots.valences):
-        draw(tmp_path / "picture.png", measured(), found)
+        draw(tmp_path / "picture.png", measured(), found, "3:-1 electrolyte")
         assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
     # The straight lines are what the charge densities tend to.
     known = measured()

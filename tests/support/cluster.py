@@ -288,6 +288,27 @@ def lammps_on(
     return [*words, lammps.command(2)[-1], "-in", "in", "-log", log, "-nocite"], everything
 
 
+def lammps_of_open_mpi(
+    cluster: Cluster, ranks: int, deck: str, **environment: str
+) -> tuple[list[str], dict]:
+    """The same for a LAMMPS that was built with Open MPI: MANYMOVE_OPENMPI_LAMMPS names its
+    executable, and MANYMOVE_OPENMPI_PLUGIN the folder of the plugin that was built for it. Skips
+    the test if there is none."""
+    names = ("MANYMOVE_OPENMPI_LAMMPS", "MANYMOVE_OPENMPI_PLUGIN")
+    if missing := [name for name in names if name not in os.environ]:
+        pytest.skip(f"{missing[0]} is not set")
+    lmp, plugin = (os.environ[name] for name in names)
+    mpi = mpi_of("Open MPI")
+    needed = {
+        "LAMMPS_PLUGIN_PATH": plugin,
+        "LD_LIBRARY_PATH": f"{mpi.environment['OPAL_PREFIX']}/lib",
+        "OMP_NUM_THREADS": "1",
+    }
+    (cluster.folder / "in").write_text(deck)
+    words, everything = mpi.on(cluster, ranks, **needed, **environment)
+    return [*words, "--wdir", str(cluster.folder), lmp, "-in", "in", "-log", "none"], everything
+
+
 def hosts_file(cluster: Cluster, ranks: int, between: str = ":") -> Path:
     """The names of the hosts with their numbers of ranks."""
     file = cluster.folder / f"hosts-{ranks}{between.strip()}"

@@ -1,4 +1,4 @@
-"""Simulations of hard disks as the tests make them, and what they look at."""
+"""Simulations of hard disks for the tests."""
 
 import math
 

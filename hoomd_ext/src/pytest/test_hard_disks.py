@@ -373,7 +373,7 @@ def test_looking_after_a_change_changes_nothing(disks):
         mc.sweeps_per_step = 8
         if look:
             assert mc.pressure > 0
-        mc.d["A"] = mc.d["A"]  # as it was: the engine goes on
+        mc.d["A"] = mc.d["A"]  # as it was: the engine continues
         simulation.run(4)
         hashes.append(mc.state_hash)
     assert hashes[0] == hashes[1]
@@ -436,7 +436,7 @@ def test_types_of_one_size_are_one(disks):
 
 
 def test_parameters_changed_between_runs_hold_from_then_on(disks):
-    """And no random number is used twice: the count of cycles goes on."""
+    """And no random number is used twice: the count of cycles continues."""
     positions, box = hexagonal(16, 16, 0.6)
     simulation, mc = disks(positions, box, sweeps_per_step=16)
     simulation.run(5)  # 20 cycles

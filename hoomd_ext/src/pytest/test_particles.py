@@ -1,4 +1,4 @@
-"""What hoomd.manymove.HardDisks does with HOOMD-blue's particles, and what it refuses."""
+"""How hoomd.manymove.HardDisks reads HOOMD-blue's particles, and what it refuses."""
 
 import math
 import re
@@ -188,7 +188,7 @@ def test_a_fluid_is_compressed(disks, repair_depth):
 
 
 def test_a_run_goes_on_from_a_gsd_file(disks, simulation_factory, device, tmp_path):
-    """Single precision leaves overlaps at this density, which are mended."""
+    """Single precision leaves overlaps at this density, which are repaired."""
     simulation, mc = disks(*hexagonal(128, 128, 0.89), d=0.01, sweeps_per_step=16)
     simulation.run(10)
     hoomd.write.GSD.write(simulation.state, str(tmp_path / "state.gsd"), mode="wb")
@@ -214,7 +214,7 @@ def test_a_run_goes_on_from_a_gsd_file(disks, simulation_factory, device, tmp_pa
     assert ratio[0] == pytest.approx(ratio[1], rel=0.05)
 
 
-def test_shallow_overlaps_are_mended(disks):
+def test_shallow_overlaps_are_repaired(disks):
     positions, box = hexagonal(8, 8, 0.1)
     positions[10] = positions[9] + (1 - 5e-5, 0)
     positions[30] = positions[29] + (1 - 2e-5, 0)
@@ -244,7 +244,7 @@ def test_deep_overlaps_are_refused_with_the_pair(disks, depth):
 
 
 def test_an_overlap_made_in_a_run_is_refused_with_the_pair(disks):
-    """The state is as the updater left it, and the run can go on once it is mended."""
+    """The state is as the updater left it, and the run can continue once it is repaired."""
 
     class Collide(hoomd.custom.Action):
         def act(self, timestep):

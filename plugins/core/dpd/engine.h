@@ -141,7 +141,7 @@ struct EngineCounters {
 };
 
 // All ranks throw it together.
-struct LostParticle : std::runtime_error, Agreed {
+struct MANYMOVE_API LostParticle : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };
 
@@ -158,7 +158,7 @@ struct LostParticle : std::runtime_error, Agreed {
 //
 // To be used by one thread at a time. A CUDA engine leaves the current device of the calling thread
 // as it was.
-class Engine {
+class MANYMOVE_API Engine {
  public:
   // Local: another rank may still use its engine.
   virtual ~Engine() = default;
@@ -203,7 +203,8 @@ class Engine {
 // that are not finite. device: "cpu", "cuda" or "cuda:k", the k-th; threads are those of the CPU.
 // communicator: of the ranks that settings.grid names, null for one; it must live as long as the
 // engine.
-std::unique_ptr<Engine> make_engine(const Settings& settings, const std::string& device,
-                                    int threads, Communicator* communicator = nullptr);
+MANYMOVE_API std::unique_ptr<Engine> make_engine(const Settings& settings,
+                                                 const std::string& device, int threads,
+                                                 Communicator* communicator = nullptr);
 
 }  // namespace manymove::dpd

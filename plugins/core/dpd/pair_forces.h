@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "../runtime/api.h"
+
 namespace manymove::dpd {
 
 // Of one pair of types.
@@ -51,7 +53,7 @@ struct PairTally {
   void* context;
 };
 
-class PairForces {
+class MANYMOVE_API PairForces {
  public:
   // Throws std::runtime_error if the system does not give so many threads.
   explicit PairForces(int threads);

@@ -11,7 +11,7 @@
 namespace manymove::dpd {
 
 // Throws std::invalid_argument that names what is wrong.
-void check_settings(const Settings& settings);
+MANYMOVE_API void check_settings(const Settings& settings);
 
 // Distances between opposite faces of the box.
 void widths_of(const Box& box, double width[3]);

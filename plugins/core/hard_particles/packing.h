@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "../runtime/api.h"
+
 namespace manymove::hard_particles {
 
 struct Relaxation {
@@ -19,7 +21,7 @@ struct Relaxation {
 // `diameter` (in double precision, periodic images included) or after `max_iterations`. lx, ly >=
 // diameter > 0. Far below jamming (packing fraction 0.84) random points converge in some hundreds
 // of passes.
-Relaxation relax_overlaps(double* positions, std::size_t count, double lx, double ly,
-                          double diameter, std::size_t max_iterations);
+MANYMOVE_API Relaxation relax_overlaps(double* positions, std::size_t count, double lx, double ly,
+                                       double diameter, std::size_t max_iterations);
 
 }  // namespace manymove::hard_particles

@@ -14,12 +14,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <stdexcept>
 #include <thread>
 
 #include "../runtime/patience.h"
@@ -39,6 +41,7 @@ std::atomic<bool> call_is_known{false};
 // The outermost function of MPI on the stack; those that only ask whether something has come are
 // not waits.
 void find_call(int) {
+  const int error = errno;  // of what was interrupted
   void* frames[64];
   const int depth = backtrace(frames, 64);
   const char* found = nullptr;
@@ -51,6 +54,7 @@ void find_call(int) {
   const bool asks = found && (!std::strncmp(found, "MPI_Test", 8) || std::strstr(found, "probe"));
   call_now = asks ? nullptr : found;
   call_is_known = true;
+  errno = error;
 }
 
 // Null if the thread is not in a call that waits.
@@ -73,6 +77,7 @@ struct Datagram {
   std::uint64_t key;
   std::int32_t rank;
   std::int32_t leaves;  // this rank ends by itself
+  std::int64_t silent;  // from rank 0: the lowest rank that it does not hear; negative: none
 };
 
 class Heartbeat {
@@ -84,17 +89,17 @@ class Heartbeat {
   const Endpoint& endpoint() const { return mine_; }
 
   void start(int rank, const std::vector<Endpoint>& ranks, void (*end)()) {
-    if (started_ || socket_ < 0 || ranks.size() < 2) return;
-    started_ = true;
+    if (socket_ < 0 || ranks.size() < 2 || started_.exchange(true)) return;
     rank_ = rank;
     end_ = end;
     ranks_ = ranks;
-    limit_ = 2 * Watchdog::timeout();
+    limit_ = Watchdog::timeout();
     peers_.resize(ranks.size());
     thread_of_mpi_ = pthread_self();
     void* nothing[1];
     backtrace(nothing, 1);  // loads what it needs, which a signal handler may not
-    std::atexit([] { of_process().send_all(1); });
+    std::atexit([] { of_process().leave(); });
+    send_all(-1);  // a rank that stops from now on has been heard
     std::thread([this] { beat(); }).detach();
   }
 
@@ -103,6 +108,9 @@ class Heartbeat {
     bool heard = false, left = false;
     double silent = 0;  // seconds
   };
+  // At so many beats in a row a call of MPI has to wait for a silent rank: one that was woken may
+  // be on its way.
+  static constexpr int kBeats = 3;
 
   Heartbeat() {
     gethostname(mine_.host, sizeof mine_.host - 1);
@@ -132,9 +140,9 @@ class Heartbeat {
     return static_cast<int>(rank) != rank_ && (rank_ == 0 || rank == 0);
   }
 
-  void send(std::size_t rank, std::int32_t leaves) const {
+  void send(std::size_t rank, std::int64_t silent) const {
     const Endpoint& to = ranks_[rank];
-    const Datagram datagram{ranks_[0].key, rank_, leaves};
+    const Datagram datagram{ranks_[0].key, rank_, leaves_, silent};
     const auto send_to = [&](std::uint32_t address) {
       sockaddr_in place = {};
       place.sin_family = AF_INET;
@@ -147,9 +155,15 @@ class Heartbeat {
     for (const std::uint32_t address : to.address)
       if (address) send_to(address);
   }
-  void send_all(std::int32_t leaves) const {
+  void send_all(std::int64_t silent) const {
     for (std::size_t r = 0; r < ranks_.size(); ++r)
-      if (speaks_with(r)) send(r, leaves);
+      if (speaks_with(r)) send(r, silent);
+  }
+
+  // The thread may still send while the process ends.
+  void leave() {
+    leaves_ = 1;
+    send_all(-1);
   }
 
   void receive() {
@@ -159,14 +173,30 @@ class Heartbeat {
       if (datagram.key != ranks_[0].key || datagram.rank < 0 ||
           static_cast<std::size_t>(datagram.rank) >= peers_.size())
         continue;
-      peers_[static_cast<std::size_t>(datagram.rank)] = {true, datagram.leaves != 0, 0};
+      Peer& peer = peers_[static_cast<std::size_t>(datagram.rank)];
+      peer = {true, peer.left || datagram.leaves != 0, 0};
+      // What rank 0 says of the others holds until its next datagram.
+      for (std::size_t r = 1; datagram.rank == 0 && r < peers_.size(); ++r) {
+        const bool silent =
+            static_cast<std::int64_t>(r) == datagram.silent && datagram.silent != rank_;
+        peers_[r] = {silent, false, silent ? limit_ : 0};
+      }
     }
+  }
+
+  bool is_silent(const Peer& peer) const {
+    return peer.heard && !peer.left && peer.silent >= limit_;
+  }
+  int first_silent() const {
+    for (std::size_t r = 0; r < peers_.size(); ++r)
+      if (is_silent(peers_[r])) return static_cast<int>(r);
+    return -1;
   }
 
   void beat() {
     const double pause = std::min(1.0, limit_ / 16);
     for (auto last = Clock::now();;) {
-      send_all(0);
+      send_all(first_silent());
       std::this_thread::sleep_for(std::chrono::duration<double>(pause));
       const auto now = Clock::now();
       const double step = counted(std::chrono::duration<double>(now - last).count(), limit_);
@@ -177,33 +207,42 @@ class Heartbeat {
     }
   }
 
-  void judge() const {
+  void judge() {
+    const char* call = first_silent() < 0 ? nullptr : call_of(thread_of_mpi_);
+    beats_ = call ? beats_ + 1 : 0;
+    if (beats_ < kBeats) return;
     std::string silent;
     for (std::size_t r = 0; r < peers_.size(); ++r)
-      if (peers_[r].heard && !peers_[r].left && peers_[r].silent >= limit_)
+      if (is_silent(peers_[r]))
         silent += text_of(silent.empty() ? "" : ", ", r, " (", ranks_[r].host, ")");
-    if (silent.empty()) return;
-    const char* call = call_of(thread_of_mpi_);
-    if (!call) return;
-    std::fprintf(stderr,
-                 "manymove: error: rank %d (%s) has waited in %s and not heard of rank %s for %g s "
-                 "(twice MANYMOVE_TIMEOUT): ended, stopped or disconnected\n",
-                 rank_, mine_.host, call, silent.c_str(), limit_);
+    // A program that aborts has said why.
+    if (std::strcmp(call, "MPI_Abort") != 0)
+      std::fprintf(stderr,
+                   "manymove: error: rank %d (%s) has waited in %s and not heard of rank %s for "
+                   "%g s (MANYMOVE_TIMEOUT): ended, stopped or disconnected\n",
+                   rank_, mine_.host, call, silent.c_str(), limit_);
     std::fflush(stderr);
+    send_all(first_silent());  // the others need not wait until this rank is silent
     std::this_thread::sleep_for(std::chrono::milliseconds(500));  // the launcher passes it on
-    std::thread(end_).detach();
+    if (end_) std::thread(end_).detach();
     std::this_thread::sleep_for(std::chrono::seconds(2));
     std::_Exit(1);
   }
 
   Endpoint mine_ = {};
-  int socket_ = -1, rank_ = 0;
-  bool started_ = false;
+  int socket_ = -1, rank_ = 0, beats_ = 0;
+  std::atomic<bool> started_{false};
+  std::atomic<std::int32_t> leaves_{0};
   void (*end_)() = nullptr;
   double limit_ = 0;
   pthread_t thread_of_mpi_{};
   std::vector<Endpoint> ranks_;
   std::vector<Peer> peers_;
+};
+
+struct Member {
+  char version[64] = {};
+  Endpoint endpoint = my_endpoint();
 };
 
 }  // namespace
@@ -212,6 +251,34 @@ Endpoint my_endpoint() { return Heartbeat::of_process().endpoint(); }
 
 void watch_ranks(int rank, const std::vector<Endpoint>& ranks, void (*end)()) {
   Heartbeat::of_process().start(rank, ranks, end);
+}
+
+std::string meet(Communicator& communicator, const char* version, void (*end)()) {
+  Member mine;
+  copy_text(mine.version, version);
+  const auto ranks = static_cast<std::size_t>(communicator.ranks());
+  std::vector<Member> all(ranks);
+  communicator.gather(&mine, all.data(), sizeof mine);
+  std::vector<Endpoint> endpoints;
+  for (const Member& one : all) {
+    if (std::strcmp(one.version, all[0].version) != 0)
+      throw std::runtime_error(text_of("the ranks run different versions: ", all[0].version, " on ",
+                                       all[0].endpoint.host, ", ", one.version, " on ",
+                                       one.endpoint.host, "; install the same on all hosts"));
+    endpoints.push_back(one.endpoint);
+  }
+  watch_ranks(communicator.rank(), endpoints, end);
+
+  std::string text;
+  for (std::size_t first = 0, last; first < ranks; first = last + 1) {
+    const char* host = all[first].endpoint.host;
+    for (last = first; last + 1 < ranks && !std::strcmp(all[last + 1].endpoint.host, host);) ++last;
+    if (last - first + 1 == ranks) return "";
+    text += text_of(first ? ", " : "", first);
+    if (last > first) text += text_of("-", last);
+    text += text_of(" on ", host);
+  }
+  return text;
 }
 
 }  // namespace manymove

@@ -3,9 +3,11 @@
 //
 // The waits of the engines have a watchdog of their own (watchdog.h), but a host program waits in
 // MPI by itself, for instance in MPI_Allreduce for its output, and MPI waits for ever. Therefore a
-// thread of each process exchanges datagrams with rank 0, beside MPI. A rank that was heard before
-// and is silent for twice MANYMOVE_TIMEOUT has ended, is stopped or cannot be reached. If this
-// process is in a call of MPI then, it ends with a message that names the rank and the call.
+// thread of each process exchanges datagrams with rank 0, beside MPI, and rank 0 tells the others
+// which rank is silent. A rank that was heard before and is silent for MANYMOVE_TIMEOUT has ended,
+// is stopped or cannot be reached. If this process is in a call of MPI then, it ends with a message
+// that names the rank and the call. Calls that only ask whether a message has come do not count,
+// because their callers have a limit of their own.
 //
 // Only seconds of this process count, so that a job that is suspended as a whole continues. Where
 // datagrams do not arrive, nothing is watched.
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "../runtime/api.h"
+#include "communicator.h"
 
 namespace manymove {
 
@@ -32,8 +35,13 @@ struct Endpoint {
 MANYMOVE_API Endpoint my_endpoint();
 
 // Starts the thread of this process, to be called by the thread that calls MPI; ranks[r] is rank
-// r's endpoint. `end` tells the launcher to end all processes, and may return or block. Only the
-// first call does something.
+// r's endpoint. `end` tells the launcher to end all processes, and may return or block; if it is
+// null, the launcher notices that this process ends. Only the first call does something.
 MANYMOVE_API void watch_ranks(int rank, const std::vector<Endpoint>& ranks, void (*end)());
+
+// Compares the versions of all ranks and watches the ranks. Returns where they are: "0-1 on node1,
+// 2-3 on node2", or an empty text if all are on one host. Collective. Throws std::runtime_error,
+// with the same text on all ranks, if the versions differ.
+MANYMOVE_API std::string meet(Communicator& communicator, const char* version, void (*end)());
 
 }  // namespace manymove

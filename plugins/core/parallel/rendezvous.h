@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "../runtime/api.h"
 #include "communicator.h"
 
 namespace manymove {
@@ -70,9 +71,9 @@ struct Origin {
 // Where the particles with these tags are, if rank r has tag[0] to tag[count - 1] of its call; all
 // ranks call it. Memory and messages are proportional to a rank's own particles. Throws
 // std::runtime_error on all ranks for a tag that no rank has.
-std::vector<Origin> find_origins(Communicator& communicator,
-                                 const std::vector<std::uint32_t>& asked, int count,
-                                 const std::uint32_t* tag);
+MANYMOVE_API std::vector<Origin> find_origins(Communicator& communicator,
+                                              const std::vector<std::uint32_t>& asked, int count,
+                                              const std::uint32_t* tag);
 
 // value[origin.index] of the rank origin.rank, for each of the origins. Collective.
 std::vector<std::array<double, 3>> fetch_from_origins(Communicator& communicator,

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "api.h"
+
 namespace manymove {
 
 // The GPUs of "cuda:<index>", or of "cuda:<index>,<index>,..." where several are possible; none for
@@ -27,17 +29,17 @@ struct Device {
 };
 
 // Empty where there is no driver, no device or no CUDA in this build.
-std::vector<Device> cuda_devices();
+MANYMOVE_API std::vector<Device> cuda_devices();
 // Why there is none: no driver, one that is too old for this build, no GPU, no CUDA in this build.
 // Empty where there are devices.
-std::string why_no_cuda_devices();
+MANYMOVE_API std::string why_no_cuda_devices();
 // Between host and devices, by the engines of this process until now.
-std::uint64_t copied_bytes();
+MANYMOVE_API std::uint64_t copied_bytes();
 // Copies an array from memory of any CUDA device, after the work of its producer: a handle of the
 // CUDA stream with this work (1 is the legacy default stream, 2 the calling thread's), or 0 if the
 // array is complete. Without a stream all work of the array's device is waited for. Throws
 // std::invalid_argument if it is no memory of a device, std::runtime_error for CUDA's errors.
-void copy_from_device(void* host, const void* device, std::size_t bytes,
-                      std::optional<std::uintptr_t> stream);
+MANYMOVE_API void copy_from_device(void* host, const void* device, std::size_t bytes,
+                                   std::optional<std::uintptr_t> stream);
 
 }  // namespace manymove

@@ -5,16 +5,18 @@
 #include <string>
 #include <vector>
 
+#include "api.h"
+
 namespace manymove {
 
 enum class SimdLevel { baseline, avx2, avx512 };
 
 // Compiled levels, lowest first.
-std::vector<std::string> simd_levels();
+MANYMOVE_API std::vector<std::string> simd_levels();
 // The best compiled level that this machine runs, or the one that MANYMOVE_SIMD names in the
 // environment. Throws std::runtime_error if that one does not exist or does not run here.
-SimdLevel simd_level();
-std::string simd_level_name(SimdLevel level);
+MANYMOVE_API SimdLevel simd_level();
+MANYMOVE_API std::string simd_level_name(SimdLevel level);
 
 // A source that is compiled once per level defines use(Kernels&) in the level's namespace, which
 // sets the function pointers of an algorithm's struct Kernels; this declares it.

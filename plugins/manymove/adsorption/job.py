@@ -210,7 +210,8 @@ def write_outputs(settings: Settings, results: list[Result], summary: dict[str, 
 
             plots.energy(output / "energy.png", records, summary)
             if profile is not None:
-                plots.profile(output / "profile.png", profile, settings.options["temperature"])
+                direction = settings.options["profile"]
+                plots.profile(output / "profile.png", profile, direction, summary)
 
 
 def run_isotherm(

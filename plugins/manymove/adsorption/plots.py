@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,28 +29,53 @@ def energy(path: str | Path, records: np.ndarray, summary: dict[str, Any]) -> No
     value, error = summary["energy_K"], summary["energy_error_K"] or 0.0
     axes.axhspan(value - error, value + error, color="k", alpha=0.15, lw=0)
     axes.axhline(value, color="k", lw=1, label=f"mean {with_error(value, error)} K")
-    axes.set(xlabel="steps", ylabel=r"$E / k_B$ of a system (K)")
+    axes.set(xlabel="steps", ylabel=r"energy of a system, $E / k_B$ (K)", title=state(summary))
     axes.legend(fontsize=8)
     write_picture(path, figure, dpi=160)
 
 
-def profile(path: str | Path, result: Profile, temperature: float) -> None:
+def state(summary: dict[str, Any]) -> str:
+    """Title of a picture: molecules, framework, temperature, and fugacity of an open system."""
+    names = ", ".join(
+        f"{number} {name}" if summary["fugacity_bar"] is None else name
+        for number, name in zip(summary["molecules"], summary["adsorbates"], strict=True)
+    )
+    title = f"{names} in {summary['framework']}, {summary['temperature_K']:g} K"
+    if summary["fugacity_bar"] is not None:
+        fugacities = ", ".join(f"{f:.4g}" for f in np.atleast_1d(summary["fugacity_bar"]))
+        title += f", fugacity {fugacities} bar"
+    return title
+
+
+def profile(
+    path: str | Path,
+    result: Profile,
+    along: str | Sequence[int],
+    summary: dict[str, Any],
+) -> None:
     """Picture of P and of beta F along the direction (the paper's Figure 9).
 
     Args:
         path: path of the PNG file.
         result: profile of the run.
-        temperature: temperature in kelvin.
+        along: direction, an axis or Miller indices.
+        summary: summary of the run.
     """
+    temperature = summary["temperature_K"]
+    if isinstance(along, str) or sorted(along) == [0, 0, 1]:
+        unit = "Å"
+    else:
+        unit = "periods"
     figure, axes = new_figure(7.0, 4.2)
     axes.errorbar(result.position, result.probability, result.probability_error, fmt=".-", ms=3,
                   lw=0.8, color="C0")  # fmt: skip
-    axes.set(xlabel="position (angstrom, or periods)", ylabel="P")
+    axes.set(xlabel=f"position along {along} ({unit})", ylabel="probability per bin, P",
+             title=state(summary))  # fmt: skip
     right = axes.twinx()
     right.errorbar(result.position, result.free_energy / temperature,
                    result.free_energy_error / temperature, fmt=".-", ms=3, lw=0.8,
                    color="C3")  # fmt: skip
-    right.set_ylabel(r"$\beta F$", color="C3")
+    right.set_ylabel(r"free energy $\beta F$", color="C3")
     axes.yaxis.label.set_color("C0")
     write_picture(path, figure, dpi=160)
 
@@ -75,6 +101,8 @@ def isotherm(path: str | Path, summary: dict[str, Any]) -> None:
         hollow(axes, pressures, loading, warned, "o", f"C{k}")
     if any(warned):
         axes.plot([], [], "o", ms=4, mfc="white", mec="k", label="not known to be equilibrated")
-    axes.set(xlabel="pressure (bar)", ylabel="loading (mol/kg)", xscale="log")
+    temperature = summary["runs"][0]["temperature_K"]
+    axes.set(xlabel="pressure (bar)", ylabel="loading (mol/kg)", xscale="log",
+             title=f"{summary['framework']}, {temperature:g} K")  # fmt: skip
     axes.legend(fontsize=8)
     write_picture(path, figure, dpi=160)

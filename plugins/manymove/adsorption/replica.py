@@ -78,7 +78,7 @@ class Settings(replica.Settings):
 
 def read_adsorbates(path: Path | None) -> list[Adsorbate]:
     """Read the adsorbates of a JSON file with the attributes of `Adsorbate` for each species, as
-    described in docs/adsorbates.md; methane without a file.
+    described in docs/guides/frameworks.md; methane without a file.
 
     Raises:
         OSError: the file cannot be read.

@@ -263,9 +263,9 @@ def plot(path: Path, rows: Sequence[dict[str, Any]]) -> None:
                 hollow(panel, sizes, speeds, warned, "o", f"C{k}")
         panel.grid(alpha=0.3)
     for panel in panels[-1]:
-        panel.set_xlabel("particles")
+        panel.set_xlabel("number of particles")
     for panels_of_row in panels:
-        panels_of_row[0].set_ylabel("million particle-steps per second")
+        panels_of_row[0].set_ylabel("speed (million particle-steps/s)")
     figure.legend(
         *_entries(panels),
         loc="outside lower center",

@@ -32,7 +32,7 @@ TUNING_STEPS = {"cpu": 20, "cuda": 200}  # of each candidate for the fastest set
 MELTED = 0.1  # largest deviation of the temperature
 RECORD = re.compile(r"^\s*\d+\s+(\d\S*)\s+\S+\s+(\d\S*)\s*$", re.MULTILINE)
 THERMO = "thermo_style custom step temp press cpu\nthermo_modify format float %.9g\n"
-# Of one GPU. dpd/kk refuses full lists and newton off.
+# Options for one GPU. dpd/kk refuses full lists and newton off.
 ACCELERATORS = {
     "dpd/kk": "-k on g 1 -sf kk -pk kokkos newton on neigh half comm device".split(),
     "dpd/gpu": "-sf gpu -pk gpu 1".split(),

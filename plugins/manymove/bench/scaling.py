@@ -386,11 +386,11 @@ def plot(path: Path, rows: Sequence[Row]) -> None:
                 hollow(panel, ranks, values, warned, style["fmt"][0], style["color"])
             ideal = points[0]["rate"] / ranks[0]
             speed.plot(ranks, [ideal * n for n in ranks], ":", color=f"C{k}", lw=1)
-        speed.set(title=ALGORITHMS[name].title, ylabel=points[0]["unit"])
+        speed.set(title=ALGORITHMS[name].title, ylabel=f"speed ({points[0]['unit']})")
         speed.set_ylim(bottom=0)
         speed.legend(fontsize=7, frameon=False)
         efficiency.axhline(0.9, color="k", lw=0.8, ls=":")
-        efficiency.set(ylim=(0, 1.15), xlabel="ranks", ylabel="efficiency")
+        efficiency.set(ylim=(0, 1.15), xlabel="number of ranks", ylabel="parallel efficiency")
         for panel in (speed, efficiency):
             panel.set_xticks(ticks, [str(n) for n in ticks])
             panel.grid(alpha=0.3)

@@ -219,6 +219,7 @@ def _write_pictures(settings: Settings, measured: list[Result]) -> None:
         settings.output / "pressure.png",
         [(r.record_sweeps, r.records) for r in measured],
         pressure.pool([found for r in measured if (found := _estimate(settings, r))]),
+        f"{settings.particles:,} hard disks, packing fraction {settings.packing_fraction:.6g}",
         literature_pressure(settings.particles, settings.packing_fraction),
     )
 

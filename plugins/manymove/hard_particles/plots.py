@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import PressureEstimate
 from manymove.analysis.reference import VIRIAL_LIMIT, published, virial_pressure
-from manymove.jobs.figures import new_figure, write_picture
+from manymove.jobs.figures import new_figure, new_panels, write_picture
 
 _DISKS_DRAWN_AS_CIRCLES = 100_000
-_INCHES = 9.0
+_INCHES = 9.0  # longer edge of the box in the picture
+_WHEEL = 1.2  # width of the color wheel to the right of the box
 
 
 def local_psi6(positions: np.ndarray, box: tuple[float, float]) -> np.ndarray:
@@ -52,7 +54,11 @@ def configuration(
     from matplotlib.collections import EllipseCollection
 
     width, height = (_INCHES * edge / max(box) for edge in box)
-    figure, axes = new_figure(max(width, 2.0), max(height, 2.0) + 0.4)
+    inches = max(width, 2.0), max(height, 2.0)
+    figure, panels = new_panels(
+        (inches[0] + _WHEEL, inches[1] + 0.4), (1, 2), width_ratios=(inches[0], _WHEEL)
+    )
+    axes, wheel = panels[0]
     colors = _psi6_colors(psi6)
     if len(positions) <= _DISKS_DRAWN_AS_CIRCLES:
         size = np.full(len(positions), diameter)
@@ -77,7 +83,7 @@ def configuration(
         f"global |$\\psi_6$| = {abs(psi6.mean()):.3f}",
         fontsize=10,
     )
-    _color_wheel(figure)
+    _color_wheel(wheel)
     write_picture(path, figure, dpi=200)
 
 
@@ -106,15 +112,16 @@ def _averaged_image(
     return _psi6_colors((real + 1j * imag).reshape(shape))
 
 
-def _color_wheel(figure: Any) -> None:
+def _color_wheel(wheel: Any) -> None:
+    """Draw the colors of psi_6 in the unit disk of the complex plane."""
     axis = np.linspace(-1, 1, 101)
     z = axis[None, :] + 1j * axis[:, None]
     image = np.ones((*z.shape, 4))
     image[..., :3] = _psi6_colors(z)
     image[..., 3] = np.abs(z) <= 1
-    wheel = figure.add_axes((0.9, 0.9, 0.09, 0.09))
-    wheel.imshow(image, origin="lower")
-    wheel.set_title(r"$\psi_6$", fontsize=8, pad=1)
+    wheel.imshow(image, origin="lower", extent=(-1, 1, -1, 1))
+    wheel.set_title("local $\\psi_6$\n(phase, modulus)", fontsize=8, pad=2)
+    wheel.set_anchor("N")
     wheel.set_axis_off()
 
 
@@ -122,6 +129,7 @@ def pressure_against_sweeps(
     path: str | Path,
     series: Sequence[tuple[np.ndarray, np.ndarray]],
     estimate: PressureEstimate,
+    title: str,
     reference: tuple[float, float] | None = None,
 ) -> None:
     """Picture of the pressure records of each replica, their running means and the result.
@@ -130,6 +138,7 @@ def pressure_against_sweeps(
         path: path of the PNG file.
         series: sweeps (K,) and P* (K,) of each replica.
         estimate: pooled estimate of all replicas.
+        title: state point of the run.
         reference: published P* and its error.
     """
     figure, axes = new_figure(7.0, 4.2)
@@ -142,12 +151,12 @@ def pressure_against_sweeps(
     axes.axhspan(low, high, color="k", alpha=0.15, lw=0)
     axes.axhline(estimate.value, color="k", lw=1, label=f"mean {estimate}")
     if reference is not None:
-        label = f"literature {reference[0]:.5g}"
+        label = f"literature {with_error(*reference)}"
         axes.axhline(reference[0], color="C3", ls="--", lw=1, label=label)
     everything = np.concatenate([records for _, records in series])
     low, high = np.percentile(everything, [1, 99])
     margin = 0.3 * (high - low) + 1e-6
-    axes.set(xlabel="sweeps since the start", ylabel=r"$P^* = \beta P d^2$")
+    axes.set(xlabel="sweeps since the start", ylabel=r"pressure $P^* = \beta P d^2$", title=title)
     axes.set_ylim(low - margin, high + margin)
     axes.legend(fontsize=8)
     write_picture(path, figure, dpi=160)
@@ -189,7 +198,10 @@ def equation_of_state(path: str | Path, points: Sequence[tuple[Any, ...]], N: in
                 *ours.T, fmt="o", ms=5, capsize=3, color="k", mfc="k" if good else "none",
                 label=label,
             )  # fmt: skip
-    axes.set(xlabel=r"packing fraction $\phi$", ylabel=r"$P^* = \beta P d^2$")
+    axes.set(
+        xlabel=r"packing fraction $\phi$", ylabel=r"pressure $P^* = \beta P d^2$",
+        title=f"{N:,} hard disks",
+    )  # fmt: skip
     axes.set_xticks(sorted({point[0] for point in points}))
     axes.legend(fontsize=8)
     write_picture(path, figure, dpi=160)

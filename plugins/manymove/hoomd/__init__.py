@@ -29,8 +29,9 @@ from manymove import _renamed
 from manymove.hoomd.action import EngineAction
 from manymove.hoomd.coulomb import CoulombMC
 from manymove.hoomd.hard_disks import HardDisksUpdater
+from manymove.hoomd.ranks import watch_ranks
 from manymove.hoomd.waste_recycling import WasteRecyclingMC
 
-__all__ = ["CoulombMC", "EngineAction", "HardDisksUpdater", "WasteRecyclingMC"]
+__all__ = ["CoulombMC", "EngineAction", "HardDisksUpdater", "WasteRecyclingMC", "watch_ranks"]
 
 __getattr__ = _renamed.names_of("manymove.hoomd")

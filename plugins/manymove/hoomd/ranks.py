@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The ranks of a job in which each MPI rank has a simulation of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from manymove import _core
+from manymove.jobs.world import World
+
+
+def watch_ranks(communicator: Any = None) -> None:
+    """Give a limit to the waits of HOOMD-blue, and of the script, in MPI.
+
+    The updaters of this package run on one rank each, so that no simulation waits for another.
+    However, a script waits for all ranks in ``hoomd.communicator.Communicator.barrier_all``, in
+    the calls of mpi4py and when MPI ends. If a rank has ended, is stopped or cannot be reached,
+    such a wait would last for ever. After this call, a rank that has waited in a call of MPI and
+    not heard of another one for MANYMOVE_TIMEOUT seconds (default 60) ends with a message that
+    names the rank and the call, and the launcher ends the job. A rank may compute for longer.
+
+    The component `hoomd.manymove` does this by itself for the ranks of a simulation.
+
+    All ranks of the communicator make this call, once, at the beginning::
+
+        from mpi4py import MPI
+
+        manymove.hoomd.watch_ranks(MPI.COMM_WORLD)
+
+    Args:
+        communicator: communicator of mpi4py (default: all ranks of the job). mpi4py must use the
+            MPI of HOOMD-blue.
+
+    Raises:
+        ImportError: mpi4py is not installed.
+        RuntimeError: the ranks run different versions of this package, or a rank is silent.
+    """
+    if communicator is None:
+        from mpi4py import MPI
+
+        communicator = MPI.COMM_WORLD
+    World.of(communicator)  # compares the versions
+    _core.join(communicator, "jobs").meet()

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The site in a browser without network, on a wide screen and on a phone: no raw formula, no broken
+picture, no code cut off."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import CHROMIUM, Browser
+
+if CHROMIUM is None:
+    pytest.skip("Chromium is not installed (Debian: chromium)", allow_module_level=True)
+if "MANYMOVE_SITE" not in os.environ:
+    pytest.skip("make newcomer builds the site", allow_module_level=True)
+
+SITE = Path(os.environ["MANYMOVE_SITE"]).resolve()
+WIDTHS = {"wide": 1280, "phone": 390}
+# Pages that forward the reader at once have nothing else.
+PAGES = [p for p in sorted(SITE.rglob("*.html")) if 'http-equiv="refresh"' not in p.read_text()]
+
+# Every finding is a line of text.
+FIND = r"""
+(async () => {
+  const found = [];
+  const short = text => text.trim().replace(/\s+/g, " ").slice(0, 60);
+  const shown = node => node.getClientRects().length > 0;
+
+  // Formulas: MathJax replaces the text of all elements of the class "math".
+  if (window.MathJax && MathJax.startup) await MathJax.startup.promise;
+  for (const math of document.querySelectorAll(".math"))
+    if (!math.querySelector("mjx-container, math"))
+      found.push("raw formula: " + short(math.innerText));
+  for (const error of document.querySelectorAll("mjx-merror, [data-mjx-error]"))
+    found.push("formula with an error: " + short(error.innerText || error.title));
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const code = "pre, code, script, style, mjx-container, .math, textarea";
+  while (walker.nextNode()) {
+    const text = walker.currentNode;
+    if (text.parentElement.closest(code) || !shown(text.parentElement)) continue;
+    if (/\\[([]|\$\$|\$[^$\s][^$]*\$|\\(?:frac|sum|sigma|mathrm|left|text)\b/.test(text.data))
+      found.push("raw formula: " + short(text.data));
+  }
+
+  for (const image of document.images) {
+    image.loading = "eager";
+    await image.decode().catch(() => {});
+    if (!image.naturalWidth) found.push("broken picture: " + image.getAttribute("src"));
+  }
+
+  // What is wider than its box has to scroll; on a wide screen all code is visible.
+  const width = document.documentElement.clientWidth;
+  const scrolls = node => ["auto", "scroll"].includes(getComputedStyle(node).overflowX);
+  const cut = node => {
+    const right = node.getBoundingClientRect().right;
+    for (let box = node.parentElement; box; box = box.parentElement) {
+      if (scrolls(box) && box !== document.documentElement && box !== document.body) return false;
+      if (getComputedStyle(box).overflowX === "hidden" &&
+          right > box.getBoundingClientRect().right + 1) return true;
+    }
+    return right > width + 1;
+  };
+  for (const block of document.querySelectorAll("pre")) {
+    if (!shown(block)) continue;
+    const hidden = block.scrollWidth - block.clientWidth;
+    if (hidden > 1 && !scrolls(block)) found.push("code cut off: " + short(block.innerText));
+    else if (hidden > 1 && width >= 1000)
+      found.push(`code wider than the page by ${hidden} px: ` + short(block.innerText));
+    else if (cut(block)) found.push("code beyond the edge: " + short(block.innerText));
+  }
+  for (const inline of document.querySelectorAll("article code, article dt"))
+    if (shown(inline) && !inline.closest("pre") && cut(inline))
+      found.push("code beyond the edge: " + short(inline.innerText));
+  const beyond = document.documentElement.scrollWidth - width;
+  if (beyond > 1) found.push(`the page is ${beyond} px wider than the screen`);
+  return found;
+})()
+"""
+
+
+@pytest.fixture(scope="module", params=WIDTHS)
+def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
+    browser = Browser(WIDTHS[request.param])
+    yield browser
+    browser.close()
+
+
+def test_the_browser_finds_what_is_wrong(browser, tmp_path):
+    page = tmp_path / "page.html"
+    words = "wide " * 400
+    page.write_text(
+        '<!doctype html><body><article><p>Area $\\pi r^2$</p><span class="math">\\(x\\)</span>'
+        f'<img src="none.png"><pre style="overflow-x: hidden">{words}</pre></article></body>'
+    )
+    browser.open(page)
+    found = browser.value(FIND)
+    for defect in ("raw formula: Area $", "raw formula: \\(x", "broken picture", "code cut off"):
+        assert any(line.startswith(defect) for line in found), (defect, found)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(SITE)))
+def test_pages_are_whole(page, browser):
+    browser.open(page)
+    found = browser.value(FIND)
+    assert not found, "\n".join(found)
