@@ -136,7 +136,7 @@ def draw(report: dict[str, Any]) -> Figure:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=8, help="of each style and time step")
-    parser.add_argument("--seed", type=int, default=1, help="of the first run")
+    parser.add_argument("--seed", type=int, default=1, help="Seed of the first run.")
     parser.add_argument("--time", type=float, default=40.0, help="of a run")
     parser.add_argument("--timesteps", default="0.01,0.04")
     quick = {"runs": 4, "time": 2.0, "timesteps": "0.01"}

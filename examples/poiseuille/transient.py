@@ -168,9 +168,9 @@ def draw(comparison: Comparison, viscosity: float) -> Figure:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=1, help="of the first run")
+    parser.add_argument("--seed", type=int, default=1, help="Seed of the first run.")
     parser.add_argument("--half", type=float, default=12.0, help="width d of one flow")
-    parser.add_argument("--width", type=float, default=8.0, help="of the box along x and y")
+    parser.add_argument("--width", type=float, default=8.0, help="Width of the box along x and y.")
     parser.add_argument("--force", type=float, default=0.01)
     parser.add_argument("--slab", type=float, default=1.0)
     parser.add_argument("--weight-exponent", type=float, default=1.0)

@@ -55,7 +55,7 @@ def draw(report: dict) -> Figure:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=1, help="of the first run")
+    parser.add_argument("--seed", type=int, default=1, help="Seed of the first run.")
     parser.add_argument("--weight-exponent", type=float, default=1.0)
     parser.add_argument("--settle", type=int, default=60000, help="Steps before the profile.")
     parser.add_argument("--steps", type=int, default=100000, help="Steps of the profile.")

@@ -44,7 +44,7 @@ class HardDisks : public hoomd::Integrator {
   // Since it was attached.
   std::array<std::uint64_t, 2> all_accepted_and_rejected();
 
-  // Of the present configuration.
+  // Number of overlaps and hash of the present configuration.
   std::size_t overlaps();
   std::uint64_t state_hash();
   std::vector<std::uint64_t> contact_histogram(double bin_width, int bins);

@@ -39,7 +39,7 @@ class DeckTranslation : protected Pointers {
   // Reads what belongs to particles from the host's arrays. Collective; throws std::runtime_error,
   // possibly on some ranks only.
   void read_particles(MpiCommunicator& communicator);
-  // Of these tags and groups alone: the same particles, perhaps on other ranks.
+  // Reads only tags and groups: the particles are the same, perhaps on other ranks.
   void read_tags();
   const std::vector<std::uint32_t>& tags() const { return tag_; }
   bool is_integrated(int i) const { return (flags_[i] & manymove::dpd::kIntegrated) != 0; }

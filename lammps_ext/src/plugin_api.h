@@ -20,7 +20,7 @@ using Register = void (*)(StyleRegistration*, void* lammps);
 
 }  // namespace manymove::lammps_plugin
 
-// Of LAMMPS' C library interface, which does not change its arguments between versions.
+// Part of LAMMPS' C library interface, whose arguments do not change between versions.
 extern "C" {
 int lammps_version(void* lammps);
 void lammps_error(void* lammps, int kind, const char* text);

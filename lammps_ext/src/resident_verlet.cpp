@@ -322,7 +322,7 @@ void VerletManymove::tally_per_atom(const DeckTranslation& deck) {
   comm->forward_comm();
 }
 
-// Ghosts and lists as in a step of LAMMPS in which they are made anew. session: where velocities
+// Ghosts and lists as in a step in which LAMMPS rebuilds them. session: where velocities
 // and forces are; null if they are with the atoms. One rank keeps its atoms in their order.
 void VerletManymove::refresh_neighbors(DeviceSession* session) {
   const auto n = static_cast<std::size_t>(atom->nlocal);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The random numbers and weights of DPD for arrays: manymove._core.dpd. The forces are in the
-// LAMMPS plugin.
+// The random numbers and weights of DPD for arrays: manymove._core.dpd. LAMMPS' plugin
+// calls the engines.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 

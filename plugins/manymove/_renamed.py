@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names of version 0.1, which work for one more release with a DeprecationWarning."""
+"""Former names, which work in version 0.1 with a DeprecationWarning."""
 
 from __future__ import annotations
 

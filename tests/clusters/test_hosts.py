@@ -14,11 +14,8 @@ cluster = fixture_of(2)
 WORLD = """
 from mpi4py import MPI
 from manymove.jobs.world import World
-from manymove.jobs.ranks import Ranks
 everyone = MPI.COMM_WORLD
-mine, below, above = Ranks.of(everyone).share(100)
-found = World.of(everyone).local_rank, bool(below), bool(above)
-found = everyone.gather((MPI.Get_processor_name(), *found))
+found = everyone.gather((MPI.Get_processor_name(), World.of(everyone).local_rank))
 if everyone.rank == 0:
     print(*found, sep="\\n")
 """
@@ -52,12 +49,12 @@ def test_a_cable_that_is_disconnected(cluster):
     assert reaches(first, second)
 
 
-def test_ranks_share_memory_on_their_host_only(cluster):
+def test_ranks_are_counted_on_each_host(cluster):
     words, environment = mpi_of("MPICH").on(cluster, 2)
     said = cluster.run([*words, sys.executable, "-c", WORLD], environment)
     assert said.splitlines() == [
-        "('node1', 0, False, True)",
-        "('node1', 1, True, False)",
-        "('node2', 0, False, True)",
-        "('node2', 1, True, False)",
+        "('node1', 0)",
+        "('node1', 1)",
+        "('node2', 0)",
+        "('node2', 1)",
     ]

@@ -36,32 +36,21 @@ void rest(double seconds) { std::this_thread::sleep_for(std::chrono::duration<do
 
 }  // namespace
 
-// Makes the bodies of the functions below different, which the compiler would make one function.
+// Makes the bodies of these functions different; otherwise the compiler would make one function.
 const char* volatile last_call;
 
 // The watch finds the call in which a process is by the names that libraries export.
-#define MPI_FUNCTION extern "C" __attribute__((visibility("default"), noinline)) void
-
-MPI_FUNCTION MPI_Allreduce(double seconds) {
-  last_call = "MPI_Allreduce";
-  for (const auto began = Time::now(); since(began) < seconds;) rest(0.01);
-}
-MPI_FUNCTION PMPI_Wait(double seconds) {
-  last_call = "PMPI_Wait";
-  for (const auto began = Time::now(); since(began) < seconds;) rest(0.01);
-}
-MPI_FUNCTION MPI_Testall(double seconds) {
-  last_call = "MPI_Testall";
-  for (const auto began = Time::now(); since(began) < seconds;) rest(0.01);
-}
-MPI_FUNCTION MPI_Improbe(double seconds) {
-  last_call = "MPI_Improbe";
-  for (const auto began = Time::now(); since(began) < seconds;) rest(0.01);
-}
-MPI_FUNCTION MPI_Abort(double seconds) {
-  last_call = "MPI_Abort";
-  for (const auto began = Time::now(); since(began) < seconds;) rest(0.01);
-}
+#define MPI_FUNCTION(name)                                                                \
+  extern "C" __attribute__((visibility("default"), noinline)) void name(double seconds) { \
+    last_call = #name;                                                                    \
+    for (const auto began = Time::now(); since(began) < seconds;) rest(0.01);             \
+  }
+MPI_FUNCTION(MPI_Allreduce)
+MPI_FUNCTION(PMPI_Wait)
+MPI_FUNCTION(MPI_Testall)
+MPI_FUNCTION(MPI_Improbe)
+MPI_FUNCTION(MPI_Mprobe)
+MPI_FUNCTION(MPI_Abort)
 
 namespace {
 
@@ -183,7 +172,12 @@ TEST(
 }
 
 TEST("the other ranks name rank 0 when it is silent") {
-  Job job(3, [](int) { MPI_Allreduce(kEver); });
+  Job job(3, [](int rank) {
+    if (rank == 1)
+      MPI_Mprobe(kEver);
+    else
+      MPI_Allreduce(kEver);
+  });
   job.send(0, SIGSTOP);
   for (const int rank : {1, 2}) {
     CHECK_EQUAL(job.end_of(rank), 1);

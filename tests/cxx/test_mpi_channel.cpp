@@ -184,9 +184,16 @@ struct Fake {
   }
   static bool ends(Handle* request) {
     if (number(*request) == 0) return true;
-    auto& missing = requests[static_cast<std::size_t>(number(*request)) - 1].missing;
+    const std::size_t own = static_cast<std::size_t>(number(*request)) - 1;
+    auto& missing = requests[own].missing;
     for (Library::Letter letter; !missing.empty(); missing.erase(missing.begin())) {
       const Receive& next = missing.front();
+      // Messages go to receives in the order in which these were posted.
+      for (std::size_t k = 0; k < own; ++k)
+        for (const Receive& other : requests[k].missing)
+          if (std::tie(other.comm, other.from, other.tag) ==
+              std::tie(next.comm, next.from, next.tag))
+            return false;
       if (!take(next.comm, next.from, next.tag, letter)) return false;
       if (!letter.data.empty()) std::memcpy(next.to, letter.data.data(), letter.data.size());
     }

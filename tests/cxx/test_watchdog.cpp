@@ -280,7 +280,7 @@ TEST("an alarm reaches the other ranks, which take it when they know of it") {
   CHECK(said == std::vector<std::string>(3));
 }
 
-TEST("a wait for an alarm that nobody raises ends as other waits do") {
+TEST("a wait for an alarm that no rank raises ends as other waits do") {
   Simulation simulation(2);
   const auto said = simulation.run([&](int, Watchdog& watchdog) { watchdog.take_alarms(1); });
   for (const auto& text : said) CHECK(text.find("have waited for one another") != text.npos);

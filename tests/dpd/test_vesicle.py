@@ -67,7 +67,7 @@ def test_the_deck_runs_goes_on_and_is_drawn(ranks, example, tmp_path):
     assert step == 300 and (edges == 6).all()
     assert len(types) == len(positions) == 8 * round(0.1 * count / 8)
     assert ((positions >= 0) & (positions <= 6)).all()
-    render.montage(dumps, tmp_path / "picture.png", pixels=60)
+    render.montage(dumps).savefig(tmp_path / "picture.png")
     assert (tmp_path / "picture.png").read_bytes()[:4] == b"\x89PNG"
 
 
@@ -81,7 +81,7 @@ def test_spheres_hide_what_is_behind_them(example):
         pixel = image[79 - int(y * 20), int(x * 20)]
         return float(pixel[1] / pixel[0])
 
-    red, white = (c[1] / c[0] for c in (render.COLOURS[2], render.COLOURS[1]))
+    red, white = (c[1] / c[0] for c in (render.COLORS[2], render.COLORS[1]))
     assert hue(1, 1) == pytest.approx(red)  # the nearer one
     assert hue(3, 1) == pytest.approx(white)
     assert (image[5, 5] == render.BACKGROUND).all()

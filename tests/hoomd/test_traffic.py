@@ -1,5 +1,5 @@
 """What the ranks of a HOOMD-blue simulation of hard disks send each other: a library that is loaded
-before MPI counts the reductions of arrays as long as all particles."""
+before MPI counts the reductions and gathers of arrays as long as all particles."""
 
 from __future__ import annotations
 
@@ -33,6 +33,13 @@ int MPI_Iallreduce(const void* in, void* out, int n, MPI_Datatype t, MPI_Op op, 
                    MPI_Request* request) {{
   note(n);
   return PMPI_Iallreduce(in, out, n, t, op, comm, request);
+}}
+int MPI_Iallgather(const void* in, int n, MPI_Datatype t, void* out, int m, MPI_Datatype u,
+                   MPI_Comm comm, MPI_Request* request) {{
+  int size;
+  MPI_Type_size(t, &size);
+  note(n * size / 8);  // as many float64
+  return PMPI_Iallgather(in, n, t, out, m, u, comm, request);
 }}
 int MPI_Finalize(void) {{
   int rank;

@@ -76,7 +76,7 @@ struct Parameters {
   std::uint64_t seed = 0;
 };
 
-// Of all systems at the start.
+// Number of molecules of all systems together at the start.
 inline std::size_t molecules_of(const Parameters& p) {
   std::size_t count = 0;
   for (const Species& s : p.species) count += static_cast<std::size_t>(s.molecules);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A system of molecules and the memory to work on it, for cpu.cpp alone.
+// A system of molecules and the memory to work on it, for kernels.cpp alone.
 #pragma once
 
 #include "cpu/kernels.h"

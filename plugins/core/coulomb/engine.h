@@ -141,7 +141,7 @@ class MANYMOVE_API Engine {
   virtual int threads_per_particle() const = 0;
   // Smallest distance minus contact distance of any pair, over the contact distance, if negative.
   virtual double max_overlap() const = 0;
-  // Of the integer positions and counters: the same on every machine.
+  // Hash of the integer positions and counters: the same on every machine.
   virtual std::uint64_t state_hash() const = 0;
 };
 

@@ -105,7 +105,8 @@ class EngineBase : public Engine {
 
 // ---- the engines of each backend, of which make_engine() chooses one ----
 //
-// been checked; a communicator has several ranks and is null for one. Collective if it is not null.
+// The settings have been checked; a communicator has several ranks and is null for one. Collective
+// if it is not null.
 
 // threads: at least one.
 std::unique_ptr<Engine> make_cpu_engine(const Settings& settings, int threads,

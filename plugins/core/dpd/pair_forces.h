@@ -9,7 +9,7 @@
 
 namespace manymove::dpd {
 
-// Of one pair of types.
+// Coefficients of the forces between particles of one pair of types.
 struct PairCoefficients {
   double a, gamma, sigma;  // Eqs. 3 to 5 of the paper; sigma is over the root of the time step
   double inverse_cutoff;
@@ -20,8 +20,8 @@ struct PairTable {
   int types;                             // numbered from 1
   const PairCoefficients* coefficients;  // [types + 1][types + 1]
   double largest_cutoff;
-  // Of the four kinds of neighbors, what the conservative and the dissipative force are multiplied
-  // with; the random force takes the root. The first is 1.
+  // Factors of the conservative and the dissipative force for each of the four kinds of neighbors;
+  // the random force is multiplied by the root. The first is 1.
   double special[4];
   bool double_precision;  // else float32 for pairs; sums are float64 always
 };

@@ -164,7 +164,7 @@ class MANYMOVE_API Engine {
   virtual std::array<double, 2> bond_order(double reach) const = 0;
   // Depth of the deepest overlap in diameters, in float64; 0 if there is none.
   virtual double max_overlap() const = 0;
-  // Of the disks' integer positions by index and of the counters: the same on every machine.
+  // Hash of the disks' integer positions by index and of the counters: the same on every machine.
   virtual std::uint64_t state_hash() const = 0;
 
   virtual Snapshot snapshot() const = 0;

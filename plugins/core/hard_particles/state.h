@@ -51,7 +51,7 @@ std::uint64_t hash_of(const State& state, const Snapshot& data);
 // The same in two steps, for what is in several places.
 std::uint64_t sum_over_disks(const State& state, const Snapshot& data);
 std::uint64_t hash_of(std::uint64_t sum, const Counters& counters);
-// Of positions in the box; 0 if there is no overlap.
+// Depth of the deepest overlap of positions in the box; 0 if there is none.
 double deepest_overlap(const State& state, const double* xy);
 // The share of the grid's cells that hold a disk here.
 double occupied_share(const State& state, const Snapshot& data);

@@ -51,7 +51,9 @@ void find_call(int) {
     const char* name = info.dli_sname + (info.dli_sname[0] == 'P');
     if (std::strncmp(name, "MPI_", 4) == 0) found = name;
   }
-  const bool asks = found && (!std::strncmp(found, "MPI_Test", 8) || std::strstr(found, "probe"));
+  const bool asks =
+      found && (!std::strncmp(found, "MPI_Test", 8) || !std::strcmp(found, "MPI_Iprobe") ||
+                !std::strcmp(found, "MPI_Improbe"));
   call_now = asks ? nullptr : found;
   call_is_known = true;
   errno = error;
@@ -96,6 +98,7 @@ class Heartbeat {
     limit_ = Watchdog::timeout();
     peers_.resize(ranks.size());
     thread_of_mpi_ = pthread_self();
+    process_ = getpid();
     void* nothing[1];
     backtrace(nothing, 1);  // loads what it needs, which a signal handler may not
     std::atexit([] { of_process().leave(); });
@@ -162,6 +165,7 @@ class Heartbeat {
 
   // The thread may still send while the process ends.
   void leave() {
+    if (getpid() != process_) return;  // a child of fork()
     leaves_ = 1;
     send_all(-1);
   }
@@ -236,6 +240,7 @@ class Heartbeat {
   void (*end_)() = nullptr;
   double limit_ = 0;
   pthread_t thread_of_mpi_{};
+  pid_t process_ = 0;
   std::vector<Endpoint> ranks_;
   std::vector<Peer> peers_;
 };

@@ -84,7 +84,7 @@ class NcclTransport : public Transport {
         [&nccl = nccl_, comm, ranks = communicator.ranks(), id = all[0],
          rank = communicator.rank()] { return nccl.comm_init_rank(comm.get(), ranks, id, rank); });
     comm_ = *comm;
-    together(communicator, [&] { nccl_.check(status, "start"); });
+    collective(communicator, [&] { nccl_.check(status, "start"); });
   }
   // Destroying a communicator may wait for the other ranks; aborting it does not. No message is in
   // flight any more, unless there was a failure.

@@ -28,7 +28,7 @@ STYLES = (
 def plugin_directory() -> str:
     """The directory of the plugin, for `LAMMPS_PLUGIN_PATH`; empty if it is not installed."""
     package = importlib.util.find_spec("manymove_lammps")
-    return str(Path(package.origin).parent / "plugin") if package else ""
+    return str(Path(package.origin).parent / "plugin") if package and package.origin else ""
 
 
 def plugin_path() -> Path | None:

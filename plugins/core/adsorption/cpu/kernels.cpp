@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Adsorbates on a core. Compiled once per SIMD level; nothing here may instantiate what other
-// sources also instantiate. Sums have the order of cuda.cu's threads and warps.
+// sources also instantiate. Sums have the order of cuda/kernels.cuh's threads and warps.
 #include "../../runtime/vec.h"  // first: the templates of model.h must see its operators
 //
 #include "../system.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Systems on one core; cpu.cpp defines it once per SIMD level.
+// Systems on one core; kernels.cpp defines it once per SIMD level.
 #pragma once
 
 #include "../../runtime/simd.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh
-// (plj), multiple.cuh and pmc.cuh.
+// (plj), multi_proposal.cuh and pmc.cuh.
 #include <algorithm>
 
 #include "../../runtime/device.cuh"

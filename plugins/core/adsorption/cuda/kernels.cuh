@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A warp per system shares its work over 32 lanes as cpu.cpp's loops over kWidth do. Sums have the
-// same order there and here.
+// A warp per system shares its work over 32 lanes as kernels.cpp's loops over kWidth do. Sums have
+// the same order there and here.
 #pragma once
 
 #include <cuda_runtime.h>

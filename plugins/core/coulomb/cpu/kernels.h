@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What cpu.cpp defines once per SIMD level.
+// What kernels.cpp defines once per SIMD level.
 #pragma once
 
 #include "../../runtime/simd.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The resident engine's work on a chunk of particles, for cpu.cpp alone: pairs within the cutoff
-// are collected in batches, whose forces are then computed side by side in SIMD registers. Each
-// particle has a full list and adds up its own forces, in the order of the GPU's threads.
+// The resident engine's work on a chunk of particles, for kernels.cpp alone: pairs within the
+// cutoff are collected in batches, whose forces are then computed side by side in SIMD registers.
+// Each particle has a full list and adds up its own forces, in the order of the GPU's threads.
 #pragma once
 
 #include "step_rows.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One tile's cycle on one core; cpu.cpp defines it once per SIMD level.
+// One tile's cycle on one core; kernels.cpp defines it once per SIMD level.
 #pragma once
 
 #include "../../runtime/simd.h"

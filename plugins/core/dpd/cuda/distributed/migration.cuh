@@ -192,7 +192,7 @@ class Migration {
     check_launch();
   }
   void sort() {
-    // By bytes: the two bits of the depth take the place of the least ones within cells.
+    // The sort takes whole bytes: the two bits of the depth replace the lowest ones within cells.
     const int first_bit = 3 * c_.cells.bits == 24 && c_.cells.fine > 0 ? 2 : 0;
     if (const int present = s_.count + arriving_)
       s_.sort(present, first_bit, 3 * c_.cells.bits + 2);
