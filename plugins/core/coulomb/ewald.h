@@ -23,22 +23,26 @@ struct SmoothRest {
   bool cubic;
 };
 
+// At the coordinates a, b and c. Each sum of products is fused, because a GPU's compiler would
+// fuse it anyway, and a CPU's would not.
 template <class S, class V>
-MM_HD V evaluate(const SmoothRest<S>& rest, V u, V v, V w) {
+MM_HD V evaluate(const SmoothRest<S>& rest, V a, V b, V c) {
+  const V u = a * a, v = b * b, w = c * c;
   V s = u, t = v, q = w;
   if (rest.cubic) {
-    s = u + v + w;
-    t = u * v + (u + v) * w;
+    const V two = fused(a, a, v);
+    s = fused(c, c, two);
+    t = fused(u, v, two * w);
     q = u * v * w;
   }
   const int second = rest.cubic ? 2 : 1, third = rest.cubic ? 3 : 1;
-  const S* c = rest.coefficient;
+  const S* next = rest.coefficient;
   V sum{};
   for (int k = rest.degree / third; k >= 0; --k) {
     V plane{};
     for (int left = rest.degree - third * k, j = left / second; j >= 0; --j) {
-      V line = V{} + *c++;
-      for (int i = left - second * j; i > 0; --i) line = fused(line, s, V{} + *c++);
+      V line = V{} + *next++;
+      for (int i = left - second * j; i > 0; --i) line = fused(line, s, V{} + *next++);
       plane = fused(plane, t, line);
     }
     sum = fused(sum, q, plane);

@@ -41,6 +41,7 @@ struct Rules {
   int cells[3];               // of the search for overlaps
   float cells_per_unit[3];
   PhiloxKey key;
+  double vacuum;  // energy of a dipole moment of 1 in quanta; 0 with a conductor around the images
   SmoothRest<double> rest;  // of Ewald's potential
   SmoothRest<float> rest_single;
 };
@@ -173,8 +174,8 @@ MM_COLD V ewald_potential(const Rules& r, const SmoothRest<S>& rest, const Separ
   for (int k = 1; k < 4; ++k) sum = sum + inverse_root_in<S>(fused(z, z, xy[k]));
   MM_UNROLL
   for (int k = 0; k < 4; ++k) sum = sum + inverse_root_in<S>(fused(far_z, far_z, xy[k]));
-  const V u = from_center<S>(r, 0, x), v = from_center<S>(r, 1, y), w = from_center<S>(r, 2, z);
-  return sum + evaluate(rest, u * u, v * v, w * w);
+  const V a = from_center<S>(r, 0, x), b = from_center<S>(r, 1, y), c = from_center<S>(r, 2, z);
+  return sum + evaluate(rest, a, b, c);
 }
 
 // Potential of a unit charge.

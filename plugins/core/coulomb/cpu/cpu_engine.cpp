@@ -68,10 +68,13 @@ class CpuEngine final : public EngineBase {
     });
     __int128 total = 0;
     for (const __int128 part : parts) total += part;
-    return static_cast<double>(total) * state_.rules.strength / 2 + state_.self_energy;
+    return static_cast<double>(total) * state_.rules.strength / 2 +
+           energy_beside_pairs(state_);
   }
 
-  void set_positions(const double* xyz) override { place(state_, xyz); }
+  void set_positions(const double* xyz, const std::int32_t* image) override {
+    place(state_, xyz, image);
+  }
 
   void adopt(const HostParticles& host) override {
     left_ = state_.sites;
@@ -141,9 +144,21 @@ class CpuEngine final : public EngineBase {
   Site moved_to(std::size_t i) const {
     return {trials_[i].x, trials_[i].y, trials_[i].z, state_.sites[i].charge};
   }
-  bool decide(std::size_t i, std::int64_t change) {
-    if (!accepts(change, trials_[i].most, state_.sites[i].charge)) return false;
-    state_.sites[i] = moved_to(i);
+  // change: from the pairs; what a vacuum around adds to it is added here.
+  bool decide(std::size_t i, std::int64_t& change) {
+    Site& site = state_.sites[i];
+    const Site to = moved_to(i);
+    Dipole gain{};
+    if (state_.parameters.vacuum) {
+      gain = dipole_gain(state_.rules, site, to, state_.image.data() + 3 * i);
+      change = wrapping_sum(change, dipole_term(state_.rules, site.charge, state_.dipole, gain));
+    }
+    if (!accepts(change, trials_[i].most, site.charge)) return false;
+    if (state_.parameters.vacuum) {
+      state_.dipole = state_.dipole + gain;
+      follow(state_.rules, site, to, state_.image.data() + 3 * i);
+    }
+    site = to;
     return true;
   }
   // Of an accepted trial, in quanta of energy.

@@ -81,7 +81,11 @@ class DeviceShare {
       rest_.upload(ewald_->coefficients.data(), stream_);
       rest_single_.upload(ewald_->coefficients_single.data(), stream_);
     }
-    put(state.sites);
+    if (state.parameters.vacuum) {
+      image_ = DeviceBuffer<std::int32_t>(state.image.size());
+      dipole_ = DeviceBuffer<Dipole>(1);
+    }
+    put(state);
   }
   ~DeviceShare() { select_device(device_); }  // where its members are freed
   DeviceShare(const DeviceShare&) = delete;
@@ -97,13 +101,19 @@ class DeviceShare {
   }
   int blocks() const { return blocks_for(n_, kThreads); }
 
-  void put(const std::vector<Site>& sites) {
+  void put(const State& state) {
     use();
-    site_.upload(sites.data(), stream_);
+    site_.upload(state.sites.data(), stream_);
+    if (!state.parameters.vacuum) return;
+    image_.upload(state.image.data(), stream_);
+    dipole_.upload(&state.dipole, stream_);
   }
-  void get(std::vector<Site>& sites) const {
+  void get(State& state) const {
     use();
-    site_.download(sites.data(), stream_);
+    site_.download(state.sites.data(), stream_);
+    if (!state.parameters.vacuum) return;
+    image_.download(state.image.data(), stream_);
+    dipole_.download(&state.dipole, stream_);
   }
   void clear_tallies() {
     use();
@@ -120,6 +130,8 @@ class DeviceShare {
     devices.site[place] = site_.data();
     devices.partner[place] = partner_.data();
     devices.decided[place] = progress_.data() + 1;
+    devices.image[place] = image_.data();
+    devices.dipole[place] = dipole_.data();
   }
   void enter(Watch& watch) const {
     use();
@@ -286,7 +298,8 @@ class DeviceShare {
     return {site_.data(),     trial_.data(),        most_.data(),         fate_.data(),
             hopeful_.data(),  radius_.data(),       head_.data(),         next_.data(),
             order_.data(),    count_.data(),        partner_.data(),      ion_.data(),
-            progress_.data(), progress_.data() + 1, tally_.data() + slot, n_};
+            image_.data(),    dipole_.data(),       progress_.data(),     progress_.data() + 1,
+            tally_.data() + slot, n_};
   }
 
   int device_;
@@ -308,6 +321,8 @@ class DeviceShare {
   std::shared_ptr<const EwaldBox> ewald_;
   DeviceBuffer<double> rest_;  // its coefficients
   DeviceBuffer<float> rest_single_;
+  DeviceBuffer<std::int32_t> image_;  // with a vacuum around
+  DeviceBuffer<Dipole> dipole_;
 };
 
 // Devices write into each other's memory.
@@ -416,7 +431,8 @@ class CudaEngine final : OnDevice, public EngineBase {
     check_launch();
     Tally sum;
     tally.download(&sum, share.stream());
-    return static_cast<double>(quanta(sum)) * state_.rules.strength / 2 + state_.self_energy;
+    return static_cast<double>(quanta(sum)) * state_.rules.strength / 2 +
+           energy_beside_pairs(state_.parameters.vacuum ? present() : state_);
   }
 
   void adopt(const HostParticles& host) override {
@@ -440,11 +456,11 @@ class CudaEngine final : OnDevice, public EngineBase {
     first().count_pairs(state_, bins_of(state_, histogram), counts, interior_ions);
   }
 
-  void set_positions(const double* xyz) override {
+  void set_positions(const double* xyz, const std::int32_t* image) override {
     const DeviceGuard here = use();
     present();
-    manymove::coulomb::place(state_, xyz);
-    for (const auto& share : shares_) share->put(state_.sites);
+    manymove::coulomb::place(state_, xyz, image);
+    for (const auto& share : shares_) share->put(state_);
   }
 
   int threads_per_particle() const override { return eta_; }
@@ -520,7 +536,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   const State& present() const override {
     const DeviceGuard here = use();
     const DeviceShare& share = first();
-    if (!fresh_) share.get(state_.sites);
+    if (!fresh_) share.get(state_);
     fresh_ = true;
     return state_;
   }

@@ -37,6 +37,9 @@ struct Buffers {
   // By place: hopeful ions, holes up to a whole group, the others, holes
   Site* partner;
   std::int32_t* ion;  // -1 in a hole
+  // With a vacuum around the images: [N][3], and [1], as it is after the groups decided so far
+  std::int32_t* image;
+  Dipole* dipole;
   unsigned* ticket;   // [1], blocks of this sweep begun on this device
   unsigned* decided;  // [1], groups of this sweep decided so far, on all devices
   Tally* tally;
@@ -50,6 +53,8 @@ struct Devices {
   Site* site[kMostDevices];
   Site* partner[kMostDevices];
   unsigned* decided[kMostDevices];
+  std::int32_t* image[kMostDevices];
+  Dipole* dipole[kMostDevices];
 };
 
 // A charge-free place that no distance to is 0: coordinates of ions are integers.
@@ -126,6 +131,7 @@ struct GroupMemory {
   std::int64_t change[S], most[S];
   unsigned overlap[S];
   std::int32_t ion[S];
+  Dipole dipole;
   unsigned known, block;
 };
 
@@ -364,8 +370,20 @@ struct GroupOfTrials {
     }
   }
 
+  // With a vacuum around: the dipole moment after all groups before this one, past the first-level
+  // cache.
+  __device__ Dipole dipole_before() const {
+    const double* at = &b.dipole->x;
+    return {__ldcg(at), __ldcg(at + 1), __ldcg(at + 2)};
+  }
+  __device__ static Dipole of_lane(const Dipole& d, int lane) {
+    constexpr unsigned all = 0xffffffffu;
+    return {__shfl_sync(all, d.x, lane), __shfl_sync(all, d.y, lane), __shfl_sync(all, d.z, lane)};
+  }
+
   // The decisions of 32 trials in order, by one warp: a decided one tells the others, who take
-  // what they gain from that.
+  // what they gain from that. In a vacuum each decision also takes the dipole moment of its time.
+  template <bool Vacuum>
   __device__ void decide(int part, Tally& tally) {
     const int row = 32 * part + lane, which = part & 1;
     const int mine = m.ion[row];
@@ -374,17 +392,36 @@ struct GroupOfTrials {
     const std::int64_t most = m.most[row];
     std::int64_t change = signed_for(at, m.change[row]);
     unsigned blocked = m.overlap[row] || mine < 0, moved = 0;
-#pragma unroll 8
+    [[maybe_unused]] Dipole dipole{}, gain{};
+    [[maybe_unused]] std::int64_t from_vacuum = 0;
+    if constexpr (Vacuum) {
+      dipole = part == 0 ? dipole_before() : m.dipole;
+      if (mine >= 0) gain = dipole_gain(r, at, then, b.image + 3 * static_cast<std::size_t>(mine));
+    }
+#pragma unroll (Vacuum ? 1 : 8)
     for (int l = 0; l < 32; ++l) {
       const std::int64_t if_stays = m.stays[which][32 * l + lane],
                          if_moves = m.moves[which][32 * l + lane];
       const unsigned stays_overlap = m.stays_overlap[which][l] >> lane & 1,
                      moves_overlap = m.moves_overlap[which][l] >> lane & 1;
-      const unsigned votes = __ballot_sync(0xffffffffu, (blocked == 0) & (change <= most));
+      std::int64_t whole = change;
+      if constexpr (Vacuum) {
+        if (lane >= l) from_vacuum = signed_for(at, dipole_term(r, at.charge, dipole, gain));
+        whole = wrapping_sum(change, from_vacuum);
+      }
+      const unsigned votes = __ballot_sync(0xffffffffu, (blocked == 0) & (whole <= most));
       const unsigned moves = votes >> l & 1;
       moved |= moves << l;
+      if constexpr (Vacuum)
+        if (moves) dipole = dipole + of_lane(gain, l);
       change = wrapping_sum(change, moves ? if_moves : if_stays);
       blocked |= moves ? moves_overlap : stays_overlap;
+    }
+    if constexpr (Vacuum) {
+      change = wrapping_sum(change, from_vacuum);
+      if (lane == 0) m.dipole = dipole;
+      if (lane == 0 && 32 * (part + 1) == S)
+        for (int d = 0; d < devices.count; ++d) *devices.dipole[d] = dipole;
     }
     if (moved >> lane & 1) {
       m.own[row] = then;
@@ -392,6 +429,8 @@ struct GroupOfTrials {
         __stcg(reinterpret_cast<float4*>(devices.partner[d]) + group * S + row,
                make_float4(then.x, then.y, then.z, then.charge));
         devices.site[d][mine] = then;
+        if constexpr (Vacuum)
+          follow(r, at, then, devices.image[d] + 3 * static_cast<std::size_t>(mine));
       }
       const std::int64_t energy = nearest_integer(abs_of(at.charge) * static_cast<double>(change));
       ++tally.accepted;
@@ -440,7 +479,8 @@ struct GroupOfTrials {
     __syncthreads();
     for (int part = 0; part < S / 32; ++part) {
       if (warp == 0)
-        decide(part, tally);
+        B == Space::ewald && r.vacuum != 0 ? decide<B == Space::ewald>(part, tally)
+                                           : decide<false>(part, tally);
       else if (32 * (part + 1) < S)
         prepare(part + 1, 1);
       __syncthreads();
@@ -512,11 +552,22 @@ __global__ void reduction_kernel(const __grid_constant__ Rules r, const __grid_c
   if (threadIdx.x != 0) return;
   if (atomicAdd(&whole->blocks, 1u) + 1 < gridDim.x) return;
   __threadfence();  // the last block decides
-  const auto sum = static_cast<std::int64_t>(atomicExch(&whole->change, 0ull));
+  auto sum = static_cast<std::int64_t>(atomicExch(&whole->change, 0ull));
   const unsigned overlap = atomicExch(&whole->overlap, 0u);
   whole->blocks = 0;
   ++b.tally->evaluated;
+  [[maybe_unused]] Dipole gain{};
+  if constexpr (B == Space::ewald)
+    if (r.vacuum != 0) {
+      gain = dipole_gain(r, from, to, b.image + 3 * static_cast<std::size_t>(i));
+      sum = wrapping_sum(sum, dipole_term(r, from.charge, *b.dipole, gain));
+    }
   if (overlap || !accepts(sum, b.most[i], from.charge)) return;
+  if constexpr (B == Space::ewald)
+    if (r.vacuum != 0) {
+      *b.dipole = *b.dipole + gain;
+      follow(r, from, to, b.image + 3 * static_cast<std::size_t>(i));
+    }
   b.site[i] = to;
   const std::int64_t energy = nearest_integer(from.charge * static_cast<double>(sum));
   ++b.tally->accepted;
