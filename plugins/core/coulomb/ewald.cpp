@@ -6,8 +6,6 @@
 #include <array>
 #include <cmath>
 
-#include "../runtime/text.h"
-
 namespace manymove::coulomb {
 namespace {
 
@@ -274,16 +272,13 @@ std::shared_ptr<const EwaldBox> make_ewald_box(const float (&edge)[3]) {
   const std::vector<double> tail = tails(values);
   const auto degree_for = [&](double error) {
     int degree = 0;
-    while (degree <= kMostDegree &&
+    while (degree < kMostDegree &&
            tail[static_cast<std::size_t>(degree)] * longest / size > error)
       ++degree;
     return degree;
   };
   box->degree = degree_for(kError);
   box->degree_single = degree_for(kErrorSingle);
-  if (box->degree > kMostDegree)
-    refuse("boundary ewald: the box is too long for its width: its longest edge is ",
-           longest / std::min({edge[0], edge[1], edge[2]}), " times the shortest");
   box->error = tail[static_cast<std::size_t>(box->degree)] / size;
   box->error_single = tail[static_cast<std::size_t>(box->degree_single)] / size;
   box->coefficients = in_order<double>(values, box->degree, box->cubic, 1 / size);

@@ -61,7 +61,8 @@ struct EwaldBox {
   double largest;              // bound of |psi - 1 / r|
 };
 
-// Throws std::invalid_argument if the edges are too different for the polynomial.
+// Edges in units. The longest is at most twice the shortest; beyond that the errors are larger than
+// docs/theory/coulomb.md states.
 std::shared_ptr<const EwaldBox> make_ewald_box(const float (&edge)[3]);
 
 }  // namespace manymove::coulomb
