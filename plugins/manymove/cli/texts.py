@@ -21,6 +21,8 @@ HELP = {
     "concentration": "Concentration of the salt in mol/l, which sets the density.",
     "geometry": "Geometry of the cell: sphere or periodic.",
     "boundary": "Energy of a periodic cell: nearest_image or ewald (default nearest_image).",
+    "surrounding": "What surrounds the images with Ewald's energy: conductor or vacuum (default "
+    "conductor).",
     "framework": "Framework: MFI, LTA or the path of a CIF file.",
     "adsorbates": "JSON file with the adsorbate species (default methane).",
     "molecules": "Number of molecules of each species in a system (default 32, or 0 if open).",

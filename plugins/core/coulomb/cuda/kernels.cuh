@@ -499,8 +499,14 @@ struct GroupOfTrials {
   }
 };
 
+// Blocks on a multiprocessor. Ewald's potential needs registers more than it needs other blocks.
+constexpr int blocks_side_by_side(bool exact, Space space, int threads) {
+  if (space == Space::ewald) return threads < 512 ? 512 / threads : 1;
+  return threads == 256 ? (exact ? 3 : 4) : 1024 / threads;
+}
+
 template <bool Double, Space B, int S, int Eta>
-__global__ void __launch_bounds__(S* Eta, S* Eta == 256 ? (Double ? 3 : 4) : 1024 / (S * Eta))
+__global__ void __launch_bounds__(S* Eta, blocks_side_by_side(Double, B, S* Eta))
     brush_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b,
                  const __grid_constant__ Devices devices) {
   extern __shared__ float4 memory[];
