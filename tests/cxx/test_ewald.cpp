@@ -10,7 +10,7 @@ using namespace manymove::coulomb;
 
 TEST("the polynomial has its stated error in every box up to 2:1") {
   constexpr float kLong = 16777216;
-  const float shapes[][2] = {{1, 1},       {1, 0.5f},      {0.5f, 0.5f}, {0.75f, 0.5f},
+  const float shapes[][2] = {{1, 1},       {1, 0.5f},     {0.5f, 0.5f}, {0.75f, 0.5f},
                              {0.9f, 0.5f}, {0.6f, 0.55f}, {1, 0.7f},    {0.8f, 0.9f}};
   for (const auto& shape : shapes) {
     const float edge[3] = {kLong * shape[1], kLong, kLong * shape[0]};

@@ -127,8 +127,7 @@ TEST("a sum of potentials does not depend on the order, even where it wraps on t
   std::mt19937_64 random(3);
   std::vector<std::int64_t> terms;
   for (int k = 0; k < 1000; ++k) terms.push_back(static_cast<std::int64_t>(random()) | 1);
-  for (int k = 0; k < 1000; ++k)
-    terms.push_back(potential_at(rules, k % 2 ? 1 : -1, 1.0 + k));
+  for (int k = 0; k < 1000; ++k) terms.push_back(potential_at(rules, k % 2 ? 1 : -1, 1.0 + k));
   std::int64_t forwards = 0, backwards = 0;
   for (std::size_t k = 0; k < terms.size(); ++k) {
     forwards = coulomb::wrapping_sum(forwards, terms[k]);

@@ -78,7 +78,7 @@ def energy_of(ions: Electrolyte) -> float:
 )
 @pytest.mark.parametrize("cells", [1, 2])
 def test_crystals_have_the_madelung_energy(crystal, madelung, cells, device):
-    """Constants per nearest distance; J. M. Borwein and others, "Lattice Sums Then and Now" (2013)."""
+    """Constants per nearest distance: J. M. Borwein et al., "Lattice Sums Then and Now" (2013)."""
     edge = 10.0
     corners = np.array(list(itertools.product(range(cells), repeat=3)), dtype=float)
     if crystal == "NaCl":
@@ -329,7 +329,7 @@ def test_boundaries_are_for_boxes():
 
 @pytest.mark.parametrize("box", [(10, 10, 20.01), (30, 10, 20), (20, 41, 30)])
 def test_a_long_box_is_refused(box):
-    with pytest.raises(ValueError, match="boundary ewald: the longest edge of the box, .* twice"):
+    with pytest.raises(ValueError, match=r"boundary ewald: the longest edge of the box, .* twice"):
         Electrolyte.random(Salt.of(16, (1, -1), (1.0, 1.0)), box=box, boundary="ewald", seed=1)
 
 

@@ -99,8 +99,8 @@ def intercept(ions: Electrolyte, sweeps: int) -> tuple[float, float]:
 
 
 def test_the_second_moment_condition_holds_with_ewalds_energy(device):
-    """F. H. Stillinger, R. Lovett, J. Chem. Phys. 49, 1991 (1968): S_ZZ = k^2 / kappa^2 for small k,
-    in an infinite system. Nearest images violate it. False-alarm rate 1e-5."""
+    """F. H. Stillinger, R. Lovett, J. Chem. Phys. 49, 1991 (1968): S_ZZ = k^2 / kappa^2 for small
+    k. Nearest images violate it. False-alarm rate 1e-5."""
     salt = Salt.of(128, (1, -1), (4.25, 4.25))
     edge = (128 / (2 * 0.1 * AVOGADRO_PER_LITER)) ** (1 / 3)  # 0.1 mol/l
     found = {}

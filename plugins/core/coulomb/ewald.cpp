@@ -216,9 +216,8 @@ Tensor by_elementary(Tensor powers, int degree) {
           });
           product.swap(next);
         }
-        for_each_term(degree, [&](int i, int j, int l) {
-          powers[at(i, j, l)] -= product[at(i, j, l)];
-        });
+        for_each_term(degree,
+                      [&](int i, int j, int l) { powers[at(i, j, l)] -= product[at(i, j, l)]; });
       }
   return elementary;
 }
@@ -272,8 +271,7 @@ std::shared_ptr<const EwaldBox> make_ewald_box(const float (&edge)[3]) {
   const std::vector<double> tail = tails(values);
   const auto degree_for = [&](double error) {
     int degree = 0;
-    while (degree < kMostDegree &&
-           tail[static_cast<std::size_t>(degree)] * longest / size > error)
+    while (degree < kMostDegree && tail[static_cast<std::size_t>(degree)] * longest / size > error)
       ++degree;
     return degree;
   };

@@ -27,9 +27,9 @@ inline constexpr float kHalf =
 
 struct Rules {
   Space space;
-  bool periodic;              // space is not `cell`
-  float extent[3];            // edges of the periodic box in units, even
-  float inverse[3];           // 1 / extent
+  bool periodic;     // space is not `cell`
+  float extent[3];   // edges of the periodic box in units, even
+  float inverse[3];  // 1 / extent
   double two_over_extent[3];
   double wall2;               // squared radius of the spherical cell, in units
   double magic;               // 1.5 * 2^(52-k): adding it rounds to a multiple of 2^-k
@@ -222,12 +222,11 @@ MM_HD std::int64_t to_fixed(float sum, double magic) {
 // Potential of an ion of this charge, as an integer.
 template <Space B>
 MM_HD std::int64_t potential_term(const Rules& r, double charge, const Separation<double>& d) {
-  return static_cast<std::int64_t>(
-      bits_of(fixed_term(charge, unit_potential<B>(r, d), r.magic)) - bits_of(r.magic));
+  return static_cast<std::int64_t>(bits_of(fixed_term(charge, unit_potential<B>(r, d), r.magic)) -
+                                   bits_of(r.magic));
 }
 template <Space B>
-MM_HD std::int64_t potential_term_single(const Rules& r, float charge,
-                                         const Separation<float>& d) {
+MM_HD std::int64_t potential_term_single(const Rules& r, float charge, const Separation<float>& d) {
   return to_fixed(charge * unit_potential_single<B>(r, d), r.magic);
 }
 

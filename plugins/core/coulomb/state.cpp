@@ -293,8 +293,7 @@ State begun(const Ions& ions, const Parameters& parameters) {
   if (s.ewald) {
     double squares = 0;
     for (const Site& ion : s.sites) squares += double{ion.charge} * ion.charge;
-    s.self_energy =
-        parameters.bjerrum_length / s.unit * s.ewald->at_origin * squares / 2;
+    s.self_energy = parameters.bjerrum_length / s.unit * s.ewald->at_origin * squares / 2;
   }
   return s;
 }

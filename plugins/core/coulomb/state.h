@@ -15,14 +15,14 @@ namespace manymove::coulomb {
 struct State {
   Parameters parameters;
   Rules rules{};
-  double unit = 0;             // length of one integer unit
-  double axis_unit[3] = {};    // the same along each axis of a box, to 2^-24
+  double unit = 0;           // length of one integer unit
+  double axis_unit[3] = {};  // the same along each axis of a box, to 2^-24
   std::shared_ptr<const EwaldBox> ewald;
-  double self_energy = 0;      // in kT, of the ions with their own images
+  double self_energy = 0;           // in kT, of the ions with their own images
   std::vector<std::int32_t> image;  // [N][3] with a vacuum around, otherwise empty
   Dipole dipole{};                  // the same
-  std::vector<Site> sites;     // where the ions are
-  std::vector<double> radius;  // in units
+  std::vector<Site> sites;          // where the ions are
+  std::vector<double> radius;       // in units
   std::vector<std::int32_t> species;
   std::vector<std::int64_t> atom_id;  // empty: messages count ions from 0
   Counters counters;

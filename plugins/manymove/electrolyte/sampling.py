@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from manymove import arguments
+from manymove.analysis.ions import Species
 from manymove.analysis.pair_correlations import PairCorrelations, PairSampling
 from manymove.analysis.structure_factors import StructureFactors, StructureSampling
-from manymove.analysis.ions import Species
 
 
 class Sampling:
@@ -102,13 +101,13 @@ class Sampling:
     def sample_structure_factors(self, every: int | None, *, k_max: float | None = None) -> None:
         """Sample the structure factors of charge and number in the following runs.
 
-        Earlier samples are discarded. A sample is computed on the CPU; it takes some
-        2e-8 s for each ion and wave vector.
+        Earlier samples are discarded. A sample is computed on the CPU, which takes about 4e-8 s for
+        each ion and wave vector.
 
         Args:
             every: number of sweeps between two samples; None stops sampling.
-            k_max: length of the longest wave vector in 1/angstrom; default 16 pi / L for the longest
-                edge L, which is eight times the length of the shortest wave vector.
+            k_max: length of the longest wave vector in 1/angstrom; default 16 pi / L for the
+                longest edge L, which is eight times the length of the shortest wave vector.
 
         Raises:
             ValueError: the cell is a sphere, or a number is out of range.

@@ -56,7 +56,8 @@ class Electrolyte(Sampling, MonteCarlo):
             each ion interacts, therefore the box should be much longer than the screening length.
             With "ewald" all images interact, as in Ewald's sum; the pair potential is exact to
             1e-10 / L ("mixed": 3e-7 / L), and the longest edge may be twice as long as the
-            shortest. A trial move takes about ten times as long.
+            shortest. A trial move takes seven times as long in a cube and up to twenty-five times
+            as long in another box.
         surrounding: what surrounds the images of a box with Ewald's energy: a "conductor" (default;
             also known as tin foil) or "vacuum". In a vacuum the dipole moment M of the ions has the
             energy 2 pi l_B M^2 / (3 V), in which coordinates are unwrapped.
@@ -124,7 +125,7 @@ class Electrolyte(Sampling, MonteCarlo):
         if (short_displacement is None) != (short_fraction == 0):
             raise ValueError("short_displacement and short_fraction go together")
         if box is None and boundary is not None:
-            raise ValueError(f"boundary {boundary!r} is for a periodic box, not for a spherical cell")
+            raise ValueError(f"boundary {boundary!r} is for a periodic box, not for a sphere")
         if box is not None:
             boundary = arguments.one_of("boundary", boundary or BOUNDARIES[0], BOUNDARIES)
         if boundary == "ewald":
@@ -286,7 +287,7 @@ class Electrolyte(Sampling, MonteCarlo):
         "box", "Edges (Lx, Ly, Lz) of the periodic box in angstrom, or None."
     )
     boundary: str | None = parameter(
-        "boundary", 'Energy of a periodic box, "nearest_image" or "ewald"; None in a spherical cell.'
+        "boundary", 'Energy of a periodic box, "nearest_image" or "ewald"; None in a sphere.'
     )
     surrounding: str | None = parameter(
         "surrounding",

@@ -68,8 +68,7 @@ class CpuEngine final : public EngineBase {
     });
     __int128 total = 0;
     for (const __int128 part : parts) total += part;
-    return static_cast<double>(total) * state_.rules.strength / 2 +
-           energy_beside_pairs(state_);
+    return static_cast<double>(total) * state_.rules.strength / 2 + energy_beside_pairs(state_);
   }
 
   void set_positions(const double* xyz, const std::int32_t* image) override {

@@ -106,16 +106,16 @@ std::int64_t potential_at(const Rules& r, const Partners& g, std::size_t begin, 
   std::uint64_t total = 0;
   std::size_t j = begin;
   for (; j + kDoubles <= end; j += kDoubles) {
-    const auto d = separation<B, double>(r, double{at.x} - load_wide(g.x + j),
-                                                            double{at.y} - load_wide(g.y + j),
-                                                            double{at.z} - load_wide(g.z + j));
+    const auto d =
+        separation<B, double>(r, double{at.x} - load_wide(g.x + j),
+                              double{at.y} - load_wide(g.y + j), double{at.z} - load_wide(g.z + j));
     sum += bits_of(fixed_term(load_wide(g.charge + j), unit_potential<B>(r, d), magic)) -
            bits_of(r.magic);
   }
   for (int lane = 0; lane < kDoubles; ++lane) total += sum[lane];
   for (; j < end; ++j)
-    total += potential_term<B>(
-        r, g.charge[j], separation<B>(r, at.x, at.y, at.z, {g.x[j], g.y[j], g.z[j], 0}));
+    total += potential_term<B>(r, g.charge[j],
+                               separation<B>(r, at.x, at.y, at.z, {g.x[j], g.y[j], g.z[j], 0}));
   return static_cast<std::int64_t>(total);
 }
 
@@ -133,10 +133,10 @@ void count(const Rules& r, const Bins& b, const Partners& g, const std::int32_t*
   const FloatLanes limit = broadcast(static_cast<float>(b.farthest2 * (1 + 1e-6)));
   std::size_t j = begin;
   for (; j + kLanes <= end; j += kLanes) {
-    const FloatLanes distance2 = separation<B, float>(r, g.x[i] - load<FloatLanes>(g.x + j),
-                                                      g.y[i] - load<FloatLanes>(g.y + j),
-                                                      g.z[i] - load<FloatLanes>(g.z + j))
-                                     .squared;
+    const FloatLanes distance2 =
+        separation<B, float>(r, g.x[i] - load<FloatLanes>(g.x + j),
+                             g.y[i] - load<FloatLanes>(g.y + j), g.z[i] - load<FloatLanes>(g.z + j))
+            .squared;
     for (std::uint32_t near = lane_bits(distance2 < limit); near; near &= near - 1)
       consider(j + __builtin_ctz(near));
   }

@@ -30,8 +30,8 @@ struct Schedule {
 
 template <bool Double, Space B, int S, int Eta>
 Schedule schedule() {
-  return {&brush_kernel<Double, B, S, Eta>, &place_kernel<S>, sizeof(GroupMemory<Double, S>),
-          S, S * Eta};
+  return {&brush_kernel<Double, B, S, Eta>, &place_kernel<S>, sizeof(GroupMemory<Double, S>), S,
+          S * Eta};
 }
 
 // Table 1 of the paper, on an H100 (docs/benchmarks/electrolyte.md). A function of the numbers
@@ -239,8 +239,8 @@ class DeviceShare {
     interior_kernel<<<blocks(), kThreads, 0, stream_>>>(state.rules, b, site_.data(),
                                                         species_.data(), n_, inside.data(),
                                                         inside_count.data(), device_ions.data());
-    const auto kernel = state.rules.periodic ? &pairs_kernel<Space::nearest>
-                                             : &pairs_kernel<Space::cell>;
+    const auto kernel =
+        state.rules.periodic ? &pairs_kernel<Space::nearest> : &pairs_kernel<Space::cell>;
     const int in_shared = size <= 8192 ? size : 0;
     // A block counts at most 2^31 pairs in 32 bits.
     const unsigned slices =
@@ -295,11 +295,12 @@ class DeviceShare {
   }
 
   Buffers buffers(int slot) const {
-    return {site_.data(),     trial_.data(),        most_.data(),         fate_.data(),
-            hopeful_.data(),  radius_.data(),       head_.data(),         next_.data(),
-            order_.data(),    count_.data(),        partner_.data(),      ion_.data(),
-            image_.data(),    dipole_.data(),       progress_.data(),     progress_.data() + 1,
-            tally_.data() + slot, n_};
+    return {site_.data(),         trial_.data(),        most_.data(),
+            fate_.data(),         hopeful_.data(),      radius_.data(),
+            head_.data(),         next_.data(),         order_.data(),
+            count_.data(),        partner_.data(),      ion_.data(),
+            image_.data(),        dipole_.data(),       progress_.data(),
+            progress_.data() + 1, tally_.data() + slot, n_};
   }
 
   int device_;
@@ -424,8 +425,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     share.use();
     DeviceBuffer<Tally> tally(1);
     tally.clear(share.stream());
-    const auto kernel =
-        for_space(state_.rules, [](auto space) { return &energy_kernel<space()>; });
+    const auto kernel = for_space(state_.rules, [](auto space) { return &energy_kernel<space()>; });
     kernel<<<share.blocks(), kThreads, 0, share.stream()>>>(
         share.rules(state_.rules), share.sites(), static_cast<int>(particles()), tally.data());
     check_launch();

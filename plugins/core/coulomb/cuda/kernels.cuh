@@ -189,7 +189,7 @@ __device__ void add_tile(const Pairs<Double, B>& pairs, const Partner<Double>* t
   MM_NO_UNROLL
   for (int l = e; l < kSums; l += Eta) {
     [[maybe_unused]] float sum = 0;
-#pragma unroll (B == Space::ewald ? 1 : 8)
+#pragma unroll(B == Space::ewald ? 1 : 8)
     for (int term = 0; term < S / kSums; ++term) {
       const Partner<Double> g = tile[l + kSums * term];
       const auto now = pairs.to(g);
@@ -398,7 +398,7 @@ struct GroupOfTrials {
       dipole = part == 0 ? dipole_before() : m.dipole;
       if (mine >= 0) gain = dipole_gain(r, at, then, b.image + 3 * static_cast<std::size_t>(mine));
     }
-#pragma unroll (Vacuum ? 1 : 8)
+#pragma unroll(Vacuum ? 1 : 8)
     for (int l = 0; l < 32; ++l) {
       const std::int64_t if_stays = m.stays[which][32 * l + lane],
                          if_moves = m.moves[which][32 * l + lane];
@@ -479,8 +479,8 @@ struct GroupOfTrials {
     __syncthreads();
     for (int part = 0; part < S / 32; ++part) {
       if (warp == 0)
-        B == Space::ewald && r.vacuum != 0 ? decide<B == Space::ewald>(part, tally)
-                                           : decide<false>(part, tally);
+        B == Space::ewald&& r.vacuum != 0 ? decide<B == Space::ewald>(part, tally)
+                                          : decide<false>(part, tally);
       else if (32 * (part + 1) < S)
         prepare(part + 1, 1);
       __syncthreads();
@@ -517,8 +517,7 @@ __global__ void __launch_bounds__(S* Eta, blocks_side_by_side(Double, B, S* Eta)
                  group = m.block * devices.count + devices.own;
   if (group >= groups) return;
   const unsigned places = groups * S + (b.particles - count);
-  GroupOfTrials<Double, B, S, Eta>(r, b, devices, m, group)
-      .run(groups, (places + S - 1) / S);
+  GroupOfTrials<Double, B, S, Eta>(r, b, devices, m, group).run(groups, (places + S - 1) / S);
 }
 
 // ---- section 4: one launch per trial ------------------------------------------------------------
@@ -544,7 +543,8 @@ __global__ void reduction_kernel(const __grid_constant__ Rules r, const __grid_c
     const Partner<Double> g = as_partner<Double>(other);
     const auto now = pairs.to(g);
     change = wrapping_sum(change, pairs.change(g, now));
-    if (static_cast<float>(now.squared) < r.surely_free) hit = hit || exact_overlap(r, b, to, i, other, j);
+    if (static_cast<float>(now.squared) < r.surely_free)
+      hit = hit || exact_overlap(r, b, to, i, other, j);
   }
   for (int step = 16; step > 0; step /= 2)
     change = wrapping_sum(change, __shfl_xor_sync(0xffffffffu, change, step));
