@@ -15,8 +15,8 @@ TEST("the polynomial has its stated error in every box up to 2:1") {
   for (const auto& shape : shapes) {
     const float edge[3] = {kLong * shape[1], kLong, kLong * shape[0]};
     const auto box = make_ewald_box(edge);
-    CHECK(box->error * kLong <= 1e-10);
-    CHECK(box->error_single * kLong <= 3e-7);
+    CHECK(box->terms.error * kLong <= 1e-10);
+    CHECK(box->terms_single.error * kLong <= 3e-7);
   }
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kPi = 3.141592653589793;
 constexpr int kNodes = 18;             // along each axis of an octant
-constexpr int kMostDegree = 16;        // of the polynomial, in each squared coordinate
+constexpr int kMostDegree = 16;        // of the polynomial of a cube
 constexpr double kError = 1e-10;       // of the rest, in units of 1 / the longest edge
 constexpr double kErrorSingle = 3e-7;  // the same in float32
 
@@ -177,15 +177,54 @@ void for_each_term(int degree, const Task& task) {
       for (int c = 0; a + b + c <= degree; ++c) task(a, b, c);
 }
 
-// Bound of what is left out beyond each degree.
-std::vector<double> tails(const Tensor& chebyshev) {
-  std::vector<double> tail(3 * kNodes);
-  for (int a = 0; a < kNodes; ++a)
-    for (int b = 0; b < kNodes; ++b)
-      for (int c = 0; c < kNodes; ++c)
-        for (int degree = 0; degree < a + b + c; ++degree)
-          tail[static_cast<std::size_t>(degree)] += std::abs(chebyshev[at(a, b, c)]);
-  return tail;
+// Which products of Chebyshev polynomials are kept.
+struct Kept {
+  std::vector<char> term;  // [kNodes][kNodes][kNodes]
+  double error;            // bound of the others' sum: each is at most 1 in magnitude
+};
+
+// In a cube those up to the least total degree that serves.
+Kept up_to_a_degree(const Tensor& chebyshev, double error) {
+  Kept kept{};
+  for (int degree = 0; degree <= kMostDegree; ++degree) {
+    kept = {std::vector<char>(chebyshev.size()), 0};
+    for (int a = 0; a < kNodes; ++a)
+      for (int b = 0; b < kNodes; ++b)
+        for (int c = 0; c < kNodes; ++c)
+          if (a + b + c <= degree)
+            kept.term[at(a, b, c)] = 1;
+          else
+            kept.error += std::abs(chebyshev[at(a, b, c)]);
+    if (kept.error <= error) break;
+  }
+  return kept;
+}
+
+// Otherwise as few as possible, so that with a term all of lower degrees are kept: a term is as
+// large as the largest of those that could not be kept without it.
+Kept largest_terms(const Tensor& chebyshev, double error) {
+  Tensor size(chebyshev.size());
+  for (int a = kNodes - 1; a >= 0; --a)
+    for (int b = kNodes - 1; b >= 0; --b)
+      for (int c = kNodes - 1; c >= 0; --c) {
+        double& own = size[at(a, b, c)];
+        own = std::abs(chebyshev[at(a, b, c)]);
+        if (a + 1 < kNodes) own = std::max(own, size[at(a + 1, b, c)]);
+        if (b + 1 < kNodes) own = std::max(own, size[at(a, b + 1, c)]);
+        if (c + 1 < kNodes) own = std::max(own, size[at(a, b, c + 1)]);
+      }
+  std::vector<std::size_t> order(chebyshev.size());
+  for (std::size_t n = 0; n < order.size(); ++n) order[n] = n;
+  std::sort(order.begin(), order.end(), [&](std::size_t m, std::size_t n) {
+    return size[m] < size[n] || (size[m] == size[n] && m > n);
+  });
+  Kept kept{std::vector<char>(chebyshev.size(), 1), 0};
+  for (const std::size_t n : order) {
+    if (kept.error + std::abs(chebyshev[n]) > error) break;
+    kept.error += std::abs(chebyshev[n]);
+    kept.term[n] = 0;
+  }
+  return kept;
 }
 
 // A symmetric polynomial by the elementary symmetric ones (Gauss): that with the leading term
@@ -196,6 +235,7 @@ Tensor by_elementary(Tensor powers, int degree) {
     for (int b = std::min(a, degree - a); b >= 0; --b)
       for (int c = std::min(b, degree - a - b); c >= 0; --c) {
         const double factor = powers[at(a, b, c)];
+        if (factor == 0) continue;
         elementary[at(a - b, b - c, c)] = factor;
         Tensor product(powers.size());
         product[at(c, c, c)] = factor;
@@ -222,26 +262,43 @@ Tensor by_elementary(Tensor powers, int degree) {
   return elementary;
 }
 
-// In the order of evaluate().
+// In the order of add_rest(). `longest` is the axis of s.
 template <class S>
-std::vector<S> in_order(Tensor chebyshev, int degree, bool cubic, double scale) {
+RestTerms<S> in_order(Tensor chebyshev, double error, bool cubic, int longest, double scale) {
+  const Kept kept = cubic ? up_to_a_degree(chebyshev, error) : largest_terms(chebyshev, error);
   for (int a = 0; a < kNodes; ++a)
     for (int b = 0; b < kNodes; ++b)
       for (int c = 0; c < kNodes; ++c) {
         double& term = chebyshev[at(a, b, c)];
-        if (a + b + c > degree)
+        if (!kept.term[at(a, b, c)])
           term = 0;
         else if (cubic)  // no rounding may make it less symmetric
           term = chebyshev[sorted(a, b, c)];
       }
   transform(chebyshev, to_powers());
-  const Tensor terms = cubic ? by_elementary(std::move(chebyshev), degree) : chebyshev;
-  const int second = cubic ? 2 : 1, third = cubic ? 3 : 1;
-  std::vector<S> list;
-  for (int k = degree / third; k >= 0; --k)
-    for (int left = degree - third * k, j = left / second; j >= 0; --j)
-      for (int i = left - second * j; i >= 0; --i)
-        list.push_back(static_cast<S>(terms[at(i, j, k)] * scale));
+  const Tensor terms = cubic ? by_elementary(std::move(chebyshev), kMostDegree) : chebyshev;
+  const auto place = [&](int i, int j, int k) {  // of s^i t^j q^k
+    return longest == 0 ? at(i, j, k) : longest == 1 ? at(j, i, k) : at(k, j, i);
+  };
+  const auto length = [&](int j, int k) {
+    int i = 0;
+    if (cubic)
+      while (i + 2 * j + 3 * k < kNodes && kept.term[at(i + 2 * j + 3 * k, 0, 0)]) ++i;
+    else
+      while (i < kNodes && kept.term[place(i, j, k)]) ++i;
+    return i;
+  };
+  RestTerms<S> list{{}, {}, kept.error * scale};
+  for (int k = kNodes - 1; k >= 0; --k)
+    for (int j = kNodes - 1; j >= 0; --j) {
+      const int n = length(j, k), pairs = (n + 1) / 2;
+      if (n == 0) continue;
+      list.lines.push_back(static_cast<std::uint8_t>(2 * pairs + (j == 0 ? 1 : 0)));
+      if (n % 2) list.coefficients.push_back(0);
+      for (int i = n - 1; i >= 0; --i)
+        list.coefficients.push_back(static_cast<S>(terms[place(i, j, k)] * scale));
+    }
+  list.coefficients.insert(list.coefficients.end(), 2, S{0});
   return list;
 }
 
@@ -268,19 +325,12 @@ std::shared_ptr<const EwaldBox> make_ewald_box(const float (&edge)[3]) {
             known ? values[sorted(a, b, c)] : sums.rest({node[a], node[b], node[c]});
       }
   transform(values, to_chebyshev());
-  const std::vector<double> tail = tails(values);
-  const auto degree_for = [&](double error) {
-    int degree = 0;
-    while (degree < kMostDegree && tail[static_cast<std::size_t>(degree)] * longest / size > error)
-      ++degree;
-    return degree;
-  };
-  box->degree = degree_for(kError);
-  box->degree_single = degree_for(kErrorSingle);
-  box->error = tail[static_cast<std::size_t>(box->degree)] / size;
-  box->error_single = tail[static_cast<std::size_t>(box->degree_single)] / size;
-  box->coefficients = in_order<double>(values, box->degree, box->cubic, 1 / size);
-  box->coefficients_single = in_order<float>(values, box->degree_single, box->cubic, 1 / size);
+  box->longest = 0;
+  for (int a = 1; a < 3; ++a)
+    if (edge[a] > edge[box->longest]) box->longest = a;
+  box->terms = in_order<double>(values, kError * size / longest, box->cubic, box->longest, 1 / size);
+  box->terms_single =
+      in_order<float>(values, kErrorSingle * size / longest, box->cubic, box->longest, 1 / size);
   double images = 0;
   for (int corner = 1; corner < 8; ++corner) {
     double r2 = 0;

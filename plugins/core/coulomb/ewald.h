@@ -7,58 +7,108 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "../runtime/macros.h"
 
 namespace manymove::coulomb {
 
-// A polynomial of three variables: of the squares of the three coordinates (from -1 to 1 across the
-// cell), or in a cube of their elementary symmetric functions. Its coefficients are in the order in
-// which they are used.
+// A constant of a scalar or SIMD type.
+template <class V, class S>
+MM_HD V constant(S c) {
+  if constexpr (std::is_same_v<V, S>)
+    return c;
+  else
+    return V{} + c;
+}
+
+// A polynomial of three variables s, t and q: of the squares of the three coordinates (from -1 to 1
+// across the cell), the longest edge's first, or in a cube of their elementary symmetric functions.
+// It is evaluated by Horner's rule in q, of polynomials in t, of lines in s. The coefficients are in
+// the order in which they are used; a line has an even number of them, of which the first may be 0.
 template <class S>
 struct SmoothRest {
-  const S* coefficient;
-  int degree;
+  const S* coefficient;      // and two more that are loaded, but not used
+  const std::uint8_t* line;  // twice the number of pairs of coefficients, plus 1 if q^n ends with it
+  int coefficients, lines;   // in these lists
+  int longest;               // axis
   bool cubic;
 };
 
-// At the coordinates a, b and c. Each sum of products is fused, because a GPU's compiler would
-// fuse it anyway, and a CPU's would not.
-template <class S, class V>
-MM_HD V evaluate(const SmoothRest<S>& rest, V a, V b, V c) {
-  const V u = a * a, v = b * b, w = c * c;
-  V s = u, t = v, q = w;
-  if (rest.cubic) {
-    const V two = fused(a, a, v);
-    s = fused(c, c, two);
-    t = fused(u, v, two * w);
-    q = u * v * w;
-  }
-  const int second = rest.cubic ? 2 : 1, third = rest.cubic ? 3 : 1;
-  const S* next = rest.coefficient;
-  V sum{};
-  for (int k = rest.degree / third; k >= 0; --k) {
-    V plane{};
-    for (int left = rest.degree - third * k, j = left / second; j >= 0; --j) {
-      V line = V{} + *next++;
-      for (int i = left - second * j; i > 0; --i) line = fused(line, s, V{} + *next++);
-      plane = fused(plane, t, line);
+// Adds its values at N points with the coordinates a, b and c: several at a time, because each waits
+// for its last sum. Each sum of products is fused, because a GPU's compiler would fuse it anyway,
+// and a CPU's would not.
+template <int N, class S, class V>
+MM_HD void add_rest(const SmoothRest<S>& rest, const V (&a)[N], const V (&b)[N], const V (&c)[N],
+                    V (&total)[N]) {
+  V s[N], t[N], q[N], sum[N], plane[N];
+  MM_UNROLL
+  for (int n = 0; n < N; ++n) {
+    const V u = a[n] * a[n], v = b[n] * b[n], w = c[n] * c[n];
+    if (rest.cubic) {
+      const V two = fused(a[n], a[n], v);
+      s[n] = fused(c[n], c[n], two);
+      t[n] = fused(u, v, two * w);
+      q[n] = u * v * w;
+    } else {
+      s[n] = rest.longest == 0 ? u : rest.longest == 1 ? v : w;
+      t[n] = rest.longest == 1 ? u : v;
+      q[n] = rest.longest == 2 ? u : w;
     }
-    sum = fused(sum, q, plane);
+    sum[n] = V{};
+    plane[n] = V{};
   }
-  return sum;
+  const S* next = rest.coefficient;
+  S first = next[0], second = next[1];  // of the next pair
+  MM_NO_UNROLL
+  for (int l = 0; l < rest.lines; ++l) {
+    const int code = rest.line[l];
+    V line[N];
+    MM_UNROLL
+    for (int n = 0; n < N; ++n) line[n] = fused(constant<V>(first), s[n], constant<V>(second));
+    next += 2;
+    first = next[0];
+    second = next[1];
+    MM_NO_UNROLL
+    for (int pairs = code >> 1; pairs > 1; --pairs) {
+      MM_UNROLL
+      for (int n = 0; n < N; ++n)
+        line[n] = fused(fused(line[n], s[n], constant<V>(first)), s[n], constant<V>(second));
+      next += 2;
+      first = next[0];
+      second = next[1];
+    }
+    MM_UNROLL
+    for (int n = 0; n < N; ++n) plane[n] = fused(plane[n], t[n], line[n]);
+    if (code & 1) {
+      MM_UNROLL
+      for (int n = 0; n < N; ++n) {
+        sum[n] = fused(sum[n], q[n], plane[n]);
+        plane[n] = V{};
+      }
+    }
+  }
+  MM_UNROLL
+  for (int n = 0; n < N; ++n) total[n] = total[n] + sum[n];
 }
+
+// The lists of a SmoothRest.
+template <class S>
+struct RestTerms {
+  std::vector<S> coefficients;
+  std::vector<std::uint8_t> lines;
+  double error;  // bound of what is left out
+};
 
 // Of one box, in units of 1 / its edges' unit.
 struct EwaldBox {
-  std::vector<double> coefficients;
-  std::vector<float> coefficients_single;
-  int degree, degree_single;
+  RestTerms<double> terms;
+  RestTerms<float> terms_single;
+  int longest;  // axis
   bool cubic;
-  double error, error_single;  // bounds of the polynomials' errors
-  double at_origin;            // psi - 1 / r for r = 0: the potential of an ion's own images
-  double largest;              // bound of |psi - 1 / r|
+  double at_origin;  // psi - 1 / r for r = 0: the potential of an ion's own images
+  double largest;    // bound of |psi - 1 / r|
 };
 
 // Edges in units. The longest is at most twice the shortest; beyond that the errors are larger than

@@ -46,11 +46,12 @@ struct Rules {
   SmoothRest<float> rest_single;
 };
 
-// The coefficients are in memory of the engine.
-inline void use_rest(Rules& r, const EwaldBox& box, const double* coefficients,
-                     const float* coefficients_single) {
-  r.rest = {coefficients, box.degree, box.cubic};
-  r.rest_single = {coefficients_single, box.degree_single, box.cubic};
+// The lists are in memory of the engine.
+template <class S>
+SmoothRest<S> rest_of(const EwaldBox& box, const RestTerms<S>& terms, const S* coefficients,
+                      const std::uint8_t* lines) {
+  return {coefficients, lines, static_cast<int>(terms.coefficients.size()),
+          static_cast<int>(terms.lines.size()), box.longest, box.cubic};
 }
 
 // What is compiled once per space: task(std::integral_constant<Space, ...>).
@@ -69,12 +70,6 @@ auto for_space(const Rules& r, const Task& task) {
 struct alignas(16) Site {
   float x, y, z, charge;
 };
-
-// A constant of a scalar or SIMD type.
-template <class V, class S>
-MM_HD V constant(S c) {
-  return V{} + c;
-}
 
 // 1 / sqrt(a) to 9.1e-7, from IEEE operations alone: a guess from the exponent, and a polynomial of
 // its error e = 1 - a y^2 (minimax over the guesses' errors, own fit).
@@ -157,41 +152,46 @@ MM_HD V inverse_root_in(V a) {
 // A component of the nearest image's difference, from -1 at the nearest image to 0 at the center.
 template <class S, class V>
 MM_HD V from_center(const Rules& r, int axis, V a) {
-  return fused(a, constant<V>(static_cast<S>(r.two_over_extent[axis])), constant<V>(S{-1}));
+  if constexpr (std::is_same_v<S, double>)
+    return fused(a, constant<V>(r.two_over_extent[axis]), constant<V>(-1.0));
+  else
+    return fused(a, constant<V>(2 * r.inverse[axis]), constant<V>(-1.0f));
 }
 
-// Ewald's potential: eight images, the nearest first, and the rest. A function of its own on a GPU,
-// where it is called from many places.
-template <class S, class V>
-MM_COLD V ewald_potential(const Rules& r, const SmoothRest<S>& rest, const Separation<V>& d) {
-  const V x = abs_of(d.x), y = abs_of(d.y), z = abs_of(d.z);
-  const V far_x = constant<V>(S{r.extent[0]}) - x, far_y = constant<V>(S{r.extent[1]}) - y,
-          far_z = constant<V>(S{r.extent[2]}) - z;
-  const V x2 = x * x, far_x2 = far_x * far_x, y2 = y * y, far_y2 = far_y * far_y;
-  const V xy[4] = {x2 + y2, far_x2 + y2, x2 + far_y2, far_x2 + far_y2};
-  V sum = inverse_root_in<S>(d.squared);
-  MM_UNROLL
-  for (int k = 1; k < 4; ++k) sum = sum + inverse_root_in<S>(fused(z, z, xy[k]));
-  MM_UNROLL
-  for (int k = 0; k < 4; ++k) sum = sum + inverse_root_in<S>(fused(far_z, far_z, xy[k]));
-  const V a = from_center<S>(r, 0, x), b = from_center<S>(r, 1, y), c = from_center<S>(r, 2, z);
-  return sum + evaluate(rest, a, b, c);
+// Potentials of a unit charge at N places. Ewald's: eight images, the nearest first, and the rest.
+template <Space B, int N, class S, class V>
+MM_HD void unit_potentials(const Rules& r, [[maybe_unused]] const SmoothRest<S>& rest,
+                           const Separation<V> (&d)[N], V (&potential)[N]) {
+  if constexpr (B != Space::ewald) {
+    for (int n = 0; n < N; ++n) potential[n] = inverse_root_in<S>(d[n].squared);
+  } else {
+    V a[N], b[N], c[N];
+    MM_UNROLL
+    for (int n = 0; n < N; ++n) {
+      const V x = abs_of(d[n].x), y = abs_of(d[n].y), z = abs_of(d[n].z);
+      const V far_x = constant<V>(S{r.extent[0]}) - x, far_y = constant<V>(S{r.extent[1]}) - y,
+              far_z = constant<V>(S{r.extent[2]}) - z;
+      const V x2 = x * x, far_x2 = far_x * far_x, y2 = y * y, far_y2 = far_y * far_y;
+      const V xy[4] = {x2 + y2, far_x2 + y2, x2 + far_y2, far_x2 + far_y2};
+      V sum = inverse_root_in<S>(d[n].squared);
+      MM_UNROLL
+      for (int k = 1; k < 4; ++k) sum = sum + inverse_root_in<S>(fused(z, z, xy[k]));
+      MM_UNROLL
+      for (int k = 0; k < 4; ++k) sum = sum + inverse_root_in<S>(fused(far_z, far_z, xy[k]));
+      potential[n] = sum;
+      a[n] = from_center<S>(r, 0, x);
+      b[n] = from_center<S>(r, 1, y);
+      c[n] = from_center<S>(r, 2, z);
+    }
+    add_rest(rest, a, b, c, potential);
+  }
 }
-
-// Potential of a unit charge.
-template <Space B, class V>
-MM_HD V unit_potential(const Rules& r, const Separation<V>& d) {
-  if constexpr (B == Space::ewald)
-    return ewald_potential(r, r.rest, d);
-  else
-    return inverse_root(d.squared);
-}
-template <Space B, class V>
-MM_HD V unit_potential_single(const Rules& r, const Separation<V>& d) {
-  if constexpr (B == Space::ewald)
-    return ewald_potential(r, r.rest_single, d);
-  else
-    return inverse_root_single(d.squared);
+template <Space B, class S, class V>
+MM_HD V unit_potential(const Rules& r, const SmoothRest<S>& rest, const Separation<V>& d) {
+  const Separation<V> one[1] = {d};
+  V potential[1];
+  unit_potentials<B>(r, rest, one, potential);
+  return potential[0];
 }
 
 MM_HD bool too_close(double distance2, double radius_i, double radius_j) {
@@ -222,12 +222,12 @@ MM_HD std::int64_t to_fixed(float sum, double magic) {
 // Potential of an ion of this charge, as an integer.
 template <Space B>
 MM_HD std::int64_t potential_term(const Rules& r, double charge, const Separation<double>& d) {
-  return static_cast<std::int64_t>(bits_of(fixed_term(charge, unit_potential<B>(r, d), r.magic)) -
+  return static_cast<std::int64_t>(bits_of(fixed_term(charge, unit_potential<B>(r, r.rest, d), r.magic)) -
                                    bits_of(r.magic));
 }
 template <Space B>
 MM_HD std::int64_t potential_term_single(const Rules& r, float charge, const Separation<float>& d) {
-  return to_fixed(charge * unit_potential_single<B>(r, d), r.magic);
+  return to_fixed(charge * unit_potential<B>(r, r.rest_single, d), r.magic);
 }
 
 // ln(a) for a normal number 0 < a < 1, from IEEE operations alone: 2 artanh((m - 1) / (m + 1)), to

@@ -60,7 +60,11 @@ void choose_units(State& s) {
     refuse("boundary ewald: the longest edge of the box, ", *longest,
            ", is more than twice the shortest, ", *shortest);
   s.ewald = make_ewald_box(r.extent);
-  use_rest(r, *s.ewald, s.ewald->coefficients.data(), s.ewald->coefficients_single.data());
+  const auto rest = [&](const auto& terms) {
+    return rest_of(*s.ewald, terms, terms.coefficients.data(), terms.lines.data());
+  };
+  r.rest = rest(s.ewald->terms);
+  r.rest_single = rest(s.ewald->terms_single);
 }
 
 // A displacement as a number of units.

@@ -17,6 +17,26 @@ MM_HD V load(const S* p) {
 
 MM_HD DoubleLanes load_wide(const float* p) { return widened(load<HalfLanes>(p)); }
 
+// Vectors of partners whose potentials are computed together: Ewald's polynomial waits for its last
+// sum, the others' terms overlap without that.
+template <Space B>
+inline constexpr int kTogether = B == Space::ewald ? 2 : 1;
+
+// Potentials of a unit charge of K vectors of partners: at `to` and at `from`, in turn.
+template <Space B, class S, class V, int K>
+MM_HD void potentials(const Rules& r, const SmoothRest<S>& rest, const V (&x)[K], const V (&y)[K],
+                      const V (&z)[K], const Site& from, const Site& to, V (&potential)[2 * K],
+                      V& least) {
+  Separation<V> d[2 * K];
+  MM_UNROLL
+  for (int k = 0; k < K; ++k) {
+    d[2 * k] = separation<B, S>(r, S{to.x} - x[k], S{to.y} - y[k], S{to.z} - z[k]);
+    d[2 * k + 1] = separation<B, S>(r, S{from.x} - x[k], S{from.y} - y[k], S{from.z} - z[k]);
+    least = min_of(least, d[2 * k].squared);
+  }
+  unit_potentials<B>(r, rest, d, potential);
+}
+
 // What one trial sees, partners in the lanes; the last vector is filled up with ions without
 // charge.
 template <Space B>
@@ -25,23 +45,35 @@ std::int64_t change_double(const Rules& r, const Partners& g, std::size_t begin,
   const DoubleLanes magic = constant<DoubleLanes>(r.magic);
   LongLanes sum{};
   DoubleLanes near = constant<DoubleLanes>(1e30);
-  for (std::size_t j = begin; j + kDoubles <= end; j += kDoubles) {
-    const DoubleLanes gx = load_wide(g.x + j), gy = load_wide(g.y + j), gz = load_wide(g.z + j),
-                      charge = load_wide(g.charge + j);
-    const auto now =
-        separation<B, double>(r, double{to.x} - gx, double{to.y} - gy, double{to.z} - gz);
-    const auto before =
-        separation<B, double>(r, double{from.x} - gx, double{from.y} - gy, double{from.z} - gz);
-    near = min_of(near, now.squared);
-    sum += bits_of(fixed_term(charge, unit_potential<B>(r, now), magic)) -
-           bits_of(fixed_term(charge, unit_potential<B>(r, before), magic));
-  }
+  std::size_t j = begin;
+  const auto add = [&](auto together) __attribute__((always_inline)) {
+    constexpr int K = together();
+    DoubleLanes x[K], y[K], z[K], potential[2 * K];
+    MM_UNROLL
+    for (int k = 0; k < K; ++k) {
+      x[k] = load_wide(g.x + j + k * kDoubles);
+      y[k] = load_wide(g.y + j + k * kDoubles);
+      z[k] = load_wide(g.z + j + k * kDoubles);
+    }
+    potentials<B>(r, r.rest, x, y, z, from, to, potential, near);
+    MM_UNROLL
+    for (int k = 0; k < K; ++k) {
+      const DoubleLanes charge = load_wide(g.charge + j + k * kDoubles);
+      sum += bits_of(fixed_term(charge, potential[2 * k], magic)) -
+             bits_of(fixed_term(charge, potential[2 * k + 1], magic));
+    }
+    j += K * kDoubles;
+  };
+  constexpr int kSome = kTogether<B>;
+  while (j + kSome * kDoubles <= end) add(std::integral_constant<int, kSome>{});
+  if constexpr (kSome > 1)
+    while (j + kDoubles <= end) add(std::integral_constant<int, 1>{});
   std::uint64_t total = 0;
   for (int lane = 0; lane < kDoubles; ++lane) {
     total += sum[lane];
     if (near[lane] < least) least = near[lane];
   }
-  for (std::size_t j = end - (end - begin) % kDoubles; j < end; ++j) {
+  for (; j < end; ++j) {
     const Site other{g.x[j], g.y[j], g.z[j], g.charge[j]};
     const auto now = separation<B>(r, to.x, to.y, to.z, other);
     if (now.squared < least) least = now.squared;
@@ -71,22 +103,38 @@ std::int64_t change_single(const Rules& r, const Partners& g, std::size_t begin,
   std::uint64_t total = 0;
   for (std::size_t chunk = begin; chunk < end; chunk += kChunk) {
     const std::size_t stop = end < chunk + kChunk ? end : chunk + kChunk;
-    FloatLanes sum[kSums / kLanes]{}, near = broadcast(1e30f);
-    for (std::size_t first = chunk; first + kSums <= stop; first += kSums) MM_UNROLL
-    for (std::size_t part = 0; part < kSums / kLanes; ++part) {
-      const std::size_t j = first + part * kLanes;
-      const auto gx = load<FloatLanes>(g.x + j), gy = load<FloatLanes>(g.y + j),
-                 gz = load<FloatLanes>(g.z + j), charge = load<FloatLanes>(g.charge + j);
-      const auto now = separation<B, float>(r, to.x - gx, to.y - gy, to.z - gz);
-      const auto before = separation<B, float>(r, from.x - gx, from.y - gy, from.z - gz);
-      near = min_of(near, now.squared);
-      sum[part] = fused(charge, unit_potential_single<B>(r, now), sum[part]);
-      sum[part] = fused(-charge, unit_potential_single<B>(r, before), sum[part]);
-    }
+    constexpr int kParts = kSums / kLanes, kSome = kTogether<B>;
+    FloatLanes sum[kParts]{}, near = broadcast(1e30f);
+    std::size_t j = chunk;
+    const auto add = [&](auto together, FloatLanes* to_sum) __attribute__((always_inline)) {
+      constexpr int K = together();
+      FloatLanes x[K], y[K], z[K], potential[2 * K];
+      MM_UNROLL
+      for (int k = 0; k < K; ++k) {
+        x[k] = load<FloatLanes>(g.x + j + k * kLanes);
+        y[k] = load<FloatLanes>(g.y + j + k * kLanes);
+        z[k] = load<FloatLanes>(g.z + j + k * kLanes);
+      }
+      potentials<B>(r, r.rest_single, x, y, z, from, to, potential, near);
+      MM_UNROLL
+      for (int k = 0; k < K; ++k) {
+        const auto charge = load<FloatLanes>(g.charge + j + k * kLanes);
+        FloatLanes& one = to_sum[kParts == 1 ? 0 : k];
+        one = fused(charge, potential[2 * k], one);
+        one = fused(-charge, potential[2 * k + 1], one);
+      }
+      j += K * kLanes;
+    };
+    constexpr int kStep = kSome > kParts ? kSome : kParts;
+    while (j + kStep * kLanes <= stop) MM_UNROLL
+    for (int part = 0; part < kStep; part += kSome)
+      add(std::integral_constant<int, kSome>{}, sum + (kParts == 1 ? 0 : part));
+    if constexpr (kStep > kParts)
+      if (j + kLanes <= stop) add(std::integral_constant<int, 1>{}, sum);
     for (const FloatLanes& part : sum) total += to_fixed_sum(part, r.magic);
     for (int lane = 0; lane < kLanes; ++lane)
       if (near[lane] < least) least = near[lane];
-    for (std::size_t j = stop - (stop - chunk) % kSums; j < stop; ++j) {
+    for (; j < stop; ++j) {
       const auto now = separation<B, float>(r, to.x - g.x[j], to.y - g.y[j], to.z - g.z[j]);
       const auto before =
           separation<B, float>(r, from.x - g.x[j], from.y - g.y[j], from.z - g.z[j]);
@@ -109,7 +157,7 @@ std::int64_t potential_at(const Rules& r, const Partners& g, std::size_t begin, 
     const auto d =
         separation<B, double>(r, double{at.x} - load_wide(g.x + j),
                               double{at.y} - load_wide(g.y + j), double{at.z} - load_wide(g.z + j));
-    sum += bits_of(fixed_term(load_wide(g.charge + j), unit_potential<B>(r, d), magic)) -
+    sum += bits_of(fixed_term(load_wide(g.charge + j), unit_potential<B>(r, r.rest, d), magic)) -
            bits_of(r.magic);
   }
   for (int lane = 0; lane < kDoubles; ++lane) total += sum[lane];

@@ -59,14 +59,28 @@ Schedule schedule_for(int eta) {
   }
 }
 
+// Ewald's polynomial in a device's memory.
+template <class S>
+struct DeviceRest {
+  DeviceBuffer<S> coefficients;
+  DeviceBuffer<std::uint8_t> lines;
+  SmoothRest<S> here{};
+
+  void upload(const EwaldBox& box, const RestTerms<S>& terms, cudaStream_t stream) {
+    coefficients = DeviceBuffer<S>(terms.coefficients.size());
+    lines = DeviceBuffer<std::uint8_t>(terms.lines.size());
+    coefficients.upload(terms.coefficients.data(), stream);
+    lines.upload(terms.lines.data(), stream);
+    here = rest_of(box, terms, coefficients.data(), lines.data());
+  }
+  std::size_t bytes() const { return coefficients.size() * sizeof(S) + lines.size(); }
+};
+
 // All that one GPU holds of the chain: everything.
 class DeviceShare {
  public:
   DeviceShare(const State& state, const Schedule& schedule, int device)
       : device_(current(device)), schedule_(schedule), n_(static_cast<int>(state.sites.size())) {
-    check(cudaFuncSetAttribute(schedule.brush, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(schedule.memory)),
-          "shared memory for a group");
     allocate(state.rules);
     std::vector<std::int32_t> index(n_);
     std::iota(index.begin(), index.end(), 0);
@@ -74,13 +88,15 @@ class DeviceShare {
     radius_.upload(state.radius.data(), stream_);
     species_.upload(state.species.data(), stream_);
     reduction_.clear(stream_);
-    ewald_ = state.ewald;
-    if (ewald_) {
-      rest_ = DeviceBuffer<double>(ewald_->coefficients.size());
-      rest_single_ = DeviceBuffer<float>(ewald_->coefficients_single.size());
-      rest_.upload(ewald_->coefficients.data(), stream_);
-      rest_single_.upload(ewald_->coefficients_single.data(), stream_);
+    if (const EwaldBox* const box = state.ewald.get()) {
+      rest_.upload(*box, box->terms, stream_);
+      rest_single_.upload(*box, box->terms_single, stream_);
+      schedule_.memory +=
+          state.parameters.double_precision ? rest_.bytes() : rest_single_.bytes();
     }
+    check(cudaFuncSetAttribute(schedule_.brush, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(schedule_.memory)),
+          "shared memory for a group");
     if (state.parameters.vacuum) {
       image_ = DeviceBuffer<std::int32_t>(state.image.size());
       dipole_ = DeviceBuffer<Dipole>(1);
@@ -96,7 +112,8 @@ class DeviceShare {
   const Site* sites() const { return site_.data(); }
   // The same, with this device's memory.
   Rules rules(Rules r) const {
-    if (ewald_) use_rest(r, *ewald_, rest_.data(), rest_single_.data());
+    r.rest = rest_.here;
+    r.rest_single = rest_single_.here;
     return r;
   }
   int blocks() const { return blocks_for(n_, kThreads); }
@@ -165,15 +182,15 @@ class DeviceShare {
             rules(r), buffers(slot), devices);
   }
   void reduce(const State& state, int slot) {
-    const auto kernel = for_space(state.rules, [&](auto space) {
-      return state.parameters.double_precision ? &reduction_kernel<true, space()>
-                                               : &reduction_kernel<false, space()>;
-    });
-    constexpr int kWide = 1024;
     const Rules r = rules(state.rules);
-    const int wide_blocks = std::min((n_ + kWide - 1) / kWide, 256);
-    for (int i = 0; i < n_; ++i)
-      kernel<<<wide_blocks, kWide, 0, stream_>>>(r, buffers(slot), reduction_.data(), i);
+    for_space(r, [&](auto space) {
+      const auto kernel = state.parameters.double_precision ? &reduction_kernel<true, space()>
+                                                            : &reduction_kernel<false, space()>;
+      constexpr int kWide = reduction_threads(space());
+      const int blocks = std::min((n_ + kWide - 1) / kWide, 256);
+      for (int i = 0; i < n_; ++i)
+        kernel<<<blocks, kWide, 0, stream_>>>(r, buffers(slot), reduction_.data(), i);
+    });
   }
 
   // What is enqueued so far, for the other devices to wait for.
@@ -319,9 +336,8 @@ class DeviceShare {
   DeviceBuffer<Tally> tally_;
   DeviceBuffer<Reduction> reduction_;
   DeviceBuffer<char> partition_;
-  std::shared_ptr<const EwaldBox> ewald_;
-  DeviceBuffer<double> rest_;  // its coefficients
-  DeviceBuffer<float> rest_single_;
+  DeviceRest<double> rest_;  // with Ewald's energy
+  DeviceRest<float> rest_single_;
   DeviceBuffer<std::int32_t> image_;  // with a vacuum around
   DeviceBuffer<Dipole> dipole_;
 };

@@ -140,10 +140,11 @@ template <bool Double, Space B>
 struct Pairs {
   using Real = typename Partner<Double>::Real;
   const Rules& r;
-  Real x, y, z, tx, ty, tz;  // where the ion is, where it would be
+  const SmoothRest<Real>& rest;  // of Ewald's potential
+  Real x, y, z, tx, ty, tz;      // where the ion is, where it would be
 
-  __device__ Pairs(const Rules& r, const Site& s, const Site& t)
-      : r(r), x(s.x), y(s.y), z(s.z), tx(t.x), ty(t.y), tz(t.z) {}
+  __device__ Pairs(const Rules& r, const SmoothRest<Real>& rest, const Site& s, const Site& t)
+      : r(r), rest(rest), x(s.x), y(s.y), z(s.z), tx(t.x), ty(t.y), tz(t.z) {}
 
   __device__ Separation<Real> from(const Partner<Double>& g) const {
     return separation<B, Real>(r, x - g.x, y - g.y, z - g.z);
@@ -151,17 +152,46 @@ struct Pairs {
   __device__ Separation<Real> to(const Partner<Double>& g) const {
     return separation<B, Real>(r, tx - g.x, ty - g.y, tz - g.z);
   }
-  // One term, as an integer.
-  __device__ std::int64_t change(const Partner<Double>& g, const Separation<Real>& now) const {
+  // Of a unit charge at K places: at the new place of the ion and at the present one, in turn.
+  template <int K>
+  __device__ void potentials(const Partner<Double> (&g)[K], const Separation<Real> (&now)[K],
+                             Real (&potential)[2 * K]) const {
+    Separation<Real> d[2 * K];
+    for (int k = 0; k < K; ++k) {
+      d[2 * k] = now[k];
+      d[2 * k + 1] = from(g[k]);
+    }
+    unit_potentials<B>(r, rest, d, potential);
+  }
+  // The term of a partner, as an integer.
+  __device__ std::int64_t as_integer(Real charge, Real at_new, Real at_present) const {
     if constexpr (Double)
-      return static_cast<std::int64_t>(
-          bits_of(fixed_term(g.charge, unit_potential<B>(r, now), r.magic)) -
-          bits_of(fixed_term(g.charge, unit_potential<B>(r, from(g)), r.magic)));
+      return static_cast<std::int64_t>(bits_of(fixed_term(charge, at_new, r.magic)) -
+                                       bits_of(fixed_term(charge, at_present, r.magic)));
     else
-      return wrapping_difference(potential_term_single<B>(r, g.charge, now),
-                                 potential_term_single<B>(r, g.charge, from(g)));
+      return wrapping_difference(to_fixed(charge * at_new, r.magic),
+                                 to_fixed(charge * at_present, r.magic));
+  }
+  __device__ std::int64_t change(const Partner<Double>& g, const Separation<Real>& now) const {
+    if constexpr (B == Space::ewald) {
+      Real potential[2];
+      potentials<1>({g}, {now}, potential);
+      return as_integer(g.charge, potential[0], potential[1]);
+    } else {
+      return as_integer(g.charge, inverse_root_in<Real>(now.squared),
+                        inverse_root_in<Real>(from(g).squared));
+    }
   }
 };
+
+// The polynomial's coefficients that a kernel of this precision uses.
+template <bool Double>
+__device__ const auto& rest_for(const Rules& r) {
+  if constexpr (Double)
+    return r.rest;
+  else
+    return r.rest_single;
+}
 
 // Times the sign of the charge.
 __device__ std::int64_t signed_for(const Site& ion, std::int64_t change) {
@@ -189,16 +219,43 @@ __device__ void add_tile(const Pairs<Double, B>& pairs, const Partner<Double>* t
   MM_NO_UNROLL
   for (int l = e; l < kSums; l += Eta) {
     [[maybe_unused]] float sum = 0;
-#pragma unroll(B == Space::ewald ? 1 : 8)
-    for (int term = 0; term < S / kSums; ++term) {
-      const Partner<Double> g = tile[l + kSums * term];
-      const auto now = pairs.to(g);
-      if constexpr (Check) nearest2 = fminf(nearest2, static_cast<float>(now.squared));
-      if constexpr (Double) {
-        change = wrapping_sum(change, pairs.change(g, now));
-      } else {
-        sum = fused(g.charge, unit_potential_single<B>(pairs.r, now), sum);
-        sum = fused(-g.charge, unit_potential_single<B>(pairs.r, pairs.from(g)), sum);
+    if constexpr (B == Space::ewald) {
+      // As many together as registers hold.
+      constexpr int kTogether = Double ? 1 : 2;
+      MM_NO_UNROLL
+      for (int term = 0; term < S / kSums; term += kTogether) {
+        Partner<Double> g[kTogether];
+        Separation<typename Partner<Double>::Real> now[kTogether];
+        typename Partner<Double>::Real potential[2 * kTogether];
+        MM_UNROLL
+        for (int k = 0; k < kTogether; ++k) {
+          g[k] = tile[l + kSums * (term + k)];
+          now[k] = pairs.to(g[k]);
+          if constexpr (Check) nearest2 = fminf(nearest2, static_cast<float>(now[k].squared));
+        }
+        pairs.template potentials<kTogether>(g, now, potential);
+        MM_UNROLL
+        for (int k = 0; k < kTogether; ++k)
+          if constexpr (Double) {
+            change = wrapping_sum(change, pairs.as_integer(g[k].charge, potential[2 * k],
+                                                           potential[2 * k + 1]));
+          } else {
+            sum = fused(g[k].charge, potential[2 * k], sum);
+            sum = fused(-g[k].charge, potential[2 * k + 1], sum);
+          }
+      }
+    } else {
+#pragma unroll 8
+      for (int term = 0; term < S / kSums; ++term) {
+        const Partner<Double> g = tile[l + kSums * term];
+        const auto now = pairs.to(g);
+        if constexpr (Check) nearest2 = fminf(nearest2, static_cast<float>(now.squared));
+        if constexpr (Double) {
+          change = wrapping_sum(change, pairs.change(g, now));
+        } else {
+          sum = fused(g.charge, inverse_root_single(now.squared), sum);
+          sum = fused(-g.charge, inverse_root_single(pairs.from(g).squared), sum);
+        }
       }
     }
     if constexpr (!Double) change = wrapping_sum(change, to_fixed(sum, pairs.r.magic));
@@ -245,15 +302,32 @@ struct Progress {
   }
 };
 
+// Ewald's polynomial behind a group's memory, for all threads after the next barrier.
+template <class S>
+__device__ SmoothRest<S> in_shared_memory(const SmoothRest<S>& rest, void* memory) {
+  SmoothRest<S> copy = rest;
+  S* const coefficient = static_cast<S*>(memory);
+  auto* const line = reinterpret_cast<std::uint8_t*>(coefficient + rest.coefficients);
+  for (int k = threadIdx.x; k < rest.coefficients; k += blockDim.x)
+    coefficient[k] = rest.coefficient[k];
+  for (int k = threadIdx.x; k < rest.lines; k += blockDim.x) line[k] = rest.line[k];
+  copy.coefficient = coefficient;
+  copy.line = line;
+  return copy;
+}
+
 template <bool Double, Space B, int S, int Eta>
 struct GroupOfTrials {
   using Memory = GroupMemory<Double, S>;
   static constexpr int kWarps = S * Eta / 32;
 
+  using Rest = SmoothRest<typename Partner<Double>::Real>;
+
   const Rules& r;
   const Buffers& b;
   const Devices& devices;
   Memory& m;
+  const Rest& rest;
   const int tid = threadIdx.x, i = tid / Eta, e = tid % Eta, lane = tid % 32, warp = tid / 32;
   unsigned group;
   int ion;  // of row i
@@ -263,8 +337,8 @@ struct GroupOfTrials {
   bool overlap = false;
 
   __device__ GroupOfTrials(const Rules& r, const Buffers& b, const Devices& devices, Memory& m,
-                           unsigned group)
-      : r(r), b(b), devices(devices), m(m), group(group) {
+                           const Rest& rest, unsigned group)
+      : r(r), b(b), devices(devices), m(m), rest(rest), group(group) {
     const unsigned row = group * S + i;
     ion = b.ion[row];
     from = load(row);
@@ -352,7 +426,7 @@ struct GroupOfTrials {
   __device__ void prepare(int part, int first_warp) {
     const int row = 32 * part + lane, which = part & 1;
     const Site mine = m.own[row], mine_to = m.trial[row];
-    const Pairs<Double, B> pairs(r, mine, mine_to);
+    const Pairs<Double, B> pairs(r, rest, mine, mine_to);
     const int mine_ion = m.ion[row];
     for (int l = warp - first_warp; l < 32; l += kWarps - first_warp) {
       const Site other[2] = {m.own[32 * part + l], m.trial[32 * part + l]};
@@ -469,7 +543,7 @@ struct GroupOfTrials {
 
   __device__ void run(unsigned groups, unsigned tiles) {
     Tally tally{};
-    const Pairs<Double, B> pairs(r, from, to);
+    const Pairs<Double, B> pairs(r, rest, from, to);
     add_tiles<false>(pairs, group + 1, groups);  // overlaps with later ions have been found already
     add_tiles<true>(pairs, groups, tiles);
     upper_triangle(pairs);
@@ -517,7 +591,10 @@ __global__ void __launch_bounds__(S* Eta, blocks_side_by_side(Double, B, S* Eta)
                  group = m.block * devices.count + devices.own;
   if (group >= groups) return;
   const unsigned places = groups * S + (b.particles - count);
-  GroupOfTrials<Double, B, S, Eta>(r, b, devices, m, group).run(groups, (places + S - 1) / S);
+  auto rest = rest_for<Double>(r);
+  if constexpr (B == Space::ewald) rest = in_shared_memory(rest, &m + 1);
+  GroupOfTrials<Double, B, S, Eta>(r, b, devices, m, rest, group)
+      .run(groups, (places + S - 1) / S);
 }
 
 // ---- section 4: one launch per trial ------------------------------------------------------------
@@ -527,13 +604,16 @@ struct Reduction {
   unsigned overlap, blocks;
 };
 
+// Threads of a block: Ewald's potential needs more registers than 1,024 threads leave it.
+constexpr int reduction_threads(Space space) { return space == Space::ewald ? 256 : 1024; }
+
 template <bool Double, Space B>
-__global__ void reduction_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b,
+__global__ void __launch_bounds__(reduction_threads(B)) reduction_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b,
                                  Reduction* whole, int i) {
   if (b.fate[i] == outside) return;
   const float4 t = b.trial[i];
   const Site from = b.site[i], to{t.x, t.y, t.z, from.charge};
-  const Pairs<Double, B> pairs(r, from, to);
+  const Pairs<Double, B> pairs(r, rest_for<Double>(r), from, to);
   std::int64_t change = 0;
   bool hit = false;
   for (int j = blockIdx.x * blockDim.x + threadIdx.x; j < b.particles;
