@@ -29,9 +29,10 @@ MM_HD V constant(S c) {
 // the order in which they are used; a line has an even number of them, of which the first may be 0.
 template <class S>
 struct SmoothRest {
-  const S* coefficient;      // and two more that are loaded, but not used
+  // Each list has an end that is loaded, but not used: two coefficients and a line.
+  const S* coefficient;
   const std::uint8_t* line;  // twice the number of pairs of coefficients, plus 1 if q^n ends with it
-  int coefficients, lines;   // in these lists
+  int coefficients, lines;   // without the ends
   int longest;               // axis
   bool cubic;
 };
@@ -60,10 +61,12 @@ MM_HD void add_rest(const SmoothRest<S>& rest, const V (&a)[N], const V (&b)[N],
     plane[n] = V{};
   }
   const S* next = rest.coefficient;
-  S first = next[0], second = next[1];  // of the next pair
+  S first = next[0], second = next[1];  // of the next pair, loaded before they are needed
+  int next_code = rest.line[0];
   MM_NO_UNROLL
   for (int l = 0; l < rest.lines; ++l) {
-    const int code = rest.line[l];
+    const int code = next_code;
+    next_code = rest.line[l + 1];
     V line[N];
     MM_UNROLL
     for (int n = 0; n < N; ++n) line[n] = fused(constant<V>(first), s[n], constant<V>(second));

@@ -50,8 +50,8 @@ struct Rules {
 template <class S>
 SmoothRest<S> rest_of(const EwaldBox& box, const RestTerms<S>& terms, const S* coefficients,
                       const std::uint8_t* lines) {
-  return {coefficients, lines, static_cast<int>(terms.coefficients.size()),
-          static_cast<int>(terms.lines.size()), box.longest, box.cubic};
+  return {coefficients, lines, static_cast<int>(terms.coefficients.size()) - 2,
+          static_cast<int>(terms.lines.size()) - 1, box.longest, box.cubic};
 }
 
 // What is compiled once per space: task(std::integral_constant<Space, ...>).

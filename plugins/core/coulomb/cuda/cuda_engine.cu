@@ -35,9 +35,9 @@ Schedule schedule() {
 }
 
 // Table 1 of the paper, on an H100 (docs/benchmarks/electrolyte.md). A function of the numbers
-// alone.
-int fastest_eta(std::size_t n, bool exact) {
-  if (n <= 12288) return 8;
+// alone. 1,024 threads have no registers for Ewald's potential in float64.
+int fastest_eta(std::size_t n, bool exact, Space space) {
+  if (n <= 12288 || (exact && space == Space::ewald && n <= 196608)) return 8;
   if (n <= (exact ? 49152u : 98304u)) return 16;
   if (n <= 196608) return 8;
   return 4;
@@ -390,7 +390,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       : OnDevice(devices.front()), EngineBase(std::move(state)) {
     const bool exact = state_.parameters.double_precision;
     eta_ = state_.parameters.threads_per_particle;
-    if (eta_ == 0) eta_ = fastest_eta(state_.sites.size(), exact);
+    if (eta_ == 0) eta_ = fastest_eta(state_.sites.size(), exact, state_.rules.space);
     const Schedule schedule = for_space(state_.rules, [&](auto space) {
       return exact ? schedule_for<true, space()>(eta_) : schedule_for<false, space()>(eta_);
     });

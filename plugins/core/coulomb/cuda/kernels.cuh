@@ -307,10 +307,10 @@ template <class S>
 __device__ SmoothRest<S> in_shared_memory(const SmoothRest<S>& rest, void* memory) {
   SmoothRest<S> copy = rest;
   S* const coefficient = static_cast<S*>(memory);
-  auto* const line = reinterpret_cast<std::uint8_t*>(coefficient + rest.coefficients);
-  for (int k = threadIdx.x; k < rest.coefficients; k += blockDim.x)
+  auto* const line = reinterpret_cast<std::uint8_t*>(coefficient + rest.coefficients + 2);
+  for (int k = threadIdx.x; k < rest.coefficients + 2; k += blockDim.x)
     coefficient[k] = rest.coefficient[k];
-  for (int k = threadIdx.x; k < rest.lines; k += blockDim.x) line[k] = rest.line[k];
+  for (int k = threadIdx.x; k < rest.lines + 1; k += blockDim.x) line[k] = rest.line[k];
   copy.coefficient = coefficient;
   copy.line = line;
   return copy;
@@ -573,9 +573,10 @@ struct GroupOfTrials {
   }
 };
 
-// Blocks on a multiprocessor. Ewald's potential needs registers more than it needs other blocks.
+// Blocks on a multiprocessor. In float64 Ewald's potential needs registers more than it needs other
+// blocks.
 constexpr int blocks_side_by_side(bool exact, Space space, int threads) {
-  if (space == Space::ewald) return threads < 512 ? 512 / threads : 1;
+  if (space == Space::ewald && exact) return threads < 512 ? 512 / threads : 1;
   return threads == 256 ? (exact ? 3 : 4) : 1024 / threads;
 }
 
