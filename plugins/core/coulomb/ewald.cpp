@@ -329,7 +329,8 @@ std::shared_ptr<const EwaldBox> make_ewald_box(const float (&edge)[3]) {
   box->longest = 0;
   for (int a = 1; a < 3; ++a)
     if (edge[a] > edge[box->longest]) box->longest = a;
-  box->terms = in_order<double>(values, kError * size / longest, box->cubic, box->longest, 1 / size);
+  box->terms =
+      in_order<double>(values, kError * size / longest, box->cubic, box->longest, 1 / size);
   box->terms_single =
       in_order<float>(values, kErrorSingle * size / longest, box->cubic, box->longest, 1 / size);
   double images = 0;

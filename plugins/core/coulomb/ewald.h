@@ -25,21 +25,23 @@ MM_HD V constant(S c) {
 
 // A polynomial of three variables s, t and q: of the squares of the three coordinates (from -1 to 1
 // across the cell), the longest edge's first, or in a cube of their elementary symmetric functions.
-// It is evaluated by Horner's rule in q, of polynomials in t, of lines in s. The coefficients are in
-// the order in which they are used; a line has an even number of them, of which the first may be 0.
+// It is evaluated by Horner's rule in q, of polynomials in t, of lines in s. The coefficients are
+// in the order in which they are used; a line has an even number of them, of which the first may be
+// 0.
 template <class S>
 struct SmoothRest {
   // Each list has an end that is loaded, but not used: two coefficients and a line.
   const S* coefficient;
-  const std::uint8_t* line;  // twice the number of pairs of coefficients, plus 1 if q^n ends with it
-  int coefficients, lines;   // without the ends
-  int longest;               // axis
+  const std::uint8_t*
+      line;                 // twice the number of pairs of coefficients, plus 1 if q^n ends with it
+  int coefficients, lines;  // without the ends
+  int longest;              // axis
   bool cubic;
 };
 
-// Adds its values at N points with the coordinates a, b and c: several at a time, because each waits
-// for its last sum. Each sum of products is fused, because a GPU's compiler would fuse it anyway,
-// and a CPU's would not.
+// Adds its values at N points with the coordinates a, b and c: several at a time, because each
+// waits for its last sum. Each sum of products is fused, because a GPU's compiler would fuse it
+// anyway, and a CPU's would not.
 template <int N, class S, class V>
 MM_HD void add_rest(const SmoothRest<S>& rest, const V (&a)[N], const V (&b)[N], const V (&c)[N],
                     V (&total)[N]) {

@@ -50,8 +50,12 @@ struct Rules {
 template <class S>
 SmoothRest<S> rest_of(const EwaldBox& box, const RestTerms<S>& terms, const S* coefficients,
                       const std::uint8_t* lines) {
-  return {coefficients, lines, static_cast<int>(terms.coefficients.size()) - 2,
-          static_cast<int>(terms.lines.size()) - 1, box.longest, box.cubic};
+  return {coefficients,
+          lines,
+          static_cast<int>(terms.coefficients.size()) - 2,
+          static_cast<int>(terms.lines.size()) - 1,
+          box.longest,
+          box.cubic};
 }
 
 // What is compiled once per space: task(std::integral_constant<Space, ...>).
@@ -222,8 +226,8 @@ MM_HD std::int64_t to_fixed(float sum, double magic) {
 // Potential of an ion of this charge, as an integer.
 template <Space B>
 MM_HD std::int64_t potential_term(const Rules& r, double charge, const Separation<double>& d) {
-  return static_cast<std::int64_t>(bits_of(fixed_term(charge, unit_potential<B>(r, r.rest, d), r.magic)) -
-                                   bits_of(r.magic));
+  return static_cast<std::int64_t>(
+      bits_of(fixed_term(charge, unit_potential<B>(r, r.rest, d), r.magic)) - bits_of(r.magic));
 }
 template <Space B>
 MM_HD std::int64_t potential_term_single(const Rules& r, float charge, const Separation<float>& d) {

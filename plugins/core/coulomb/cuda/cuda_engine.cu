@@ -91,8 +91,7 @@ class DeviceShare {
     if (const EwaldBox* const box = state.ewald.get()) {
       rest_.upload(*box, box->terms, stream_);
       rest_single_.upload(*box, box->terms_single, stream_);
-      schedule_.memory +=
-          state.parameters.double_precision ? rest_.bytes() : rest_single_.bytes();
+      schedule_.memory += state.parameters.double_precision ? rest_.bytes() : rest_single_.bytes();
     }
     check(cudaFuncSetAttribute(schedule_.brush, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(schedule_.memory)),
