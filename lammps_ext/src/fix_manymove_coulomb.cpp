@@ -31,16 +31,21 @@ FixManymoveCoulomb::FixManymoveCoulomb(LAMMPS* lmp, int narg, char** arg)
     const std::string key = arg[k];
     // `displacement` is the former name of this keyword.
     const bool is_displacement = key == "max_displacement" || key == "displacement";
-    if (!is_displacement && key != "radius" && key != "precision" && key != "threads" &&
-        key != "device")
-      error->all(FLERR,
-                 "{}: unknown keyword {} (radius, max_displacement, precision, threads, device)",
-                 name_, key);
+    if (!is_displacement && key != "radius" && key != "boundary" && key != "precision" &&
+        key != "threads" && key != "device")
+      error->all(
+          FLERR,
+          "{}: unknown keyword {} (radius, boundary, max_displacement, precision, threads, device)",
+          name_, key);
     if (k + 1 == narg) utils::missing_cmd_args(FLERR, "fix manymove/coulomb " + key, error);
     if (take(key, arg[k + 1])) continue;
     const std::string value = arg[k + 1];
     if (key == "radius") {
       radius_ = positive("radius", arg[k + 1]);
+    } else if (key == "boundary") {
+      if (value != "nearest_image" && value != "ewald")
+        error->all(FLERR, "{}: boundary {} must be nearest_image or ewald", name_, value);
+      parameters_.ewald = value == "ewald";
     } else if (is_displacement) {
       parameters_.max_displacement = positive(key.c_str(), arg[k + 1]);
     } else {
@@ -50,6 +55,8 @@ FixManymoveCoulomb::FixManymoveCoulomb(LAMMPS* lmp, int narg, char** arg)
     }
   }
   parameters_.periodic = radius_ == 0;
+  if (parameters_.ewald && !parameters_.periodic)
+    error->all(FLERR, "{}: boundary ewald is for a periodic box, without radius", name_);
   parameters_.radius = radius_;
   choose_device();
 
@@ -92,6 +99,7 @@ void FixManymoveCoulomb::check_others() const {
     for (int type = 1; type <= atom->ntypes; ++type)
       same("diameter_" + std::to_string(type), diameter_[type], other->diameter_[type]);
     same("radius", radius_, other->radius_);
+    same("boundary ewald", parameters_.ewald, other->parameters_.ewald);
     if (seed_ == other->seed_)
       error->all(FLERR,
                  "{}: fixes {} and {} have the same seed {} and would draw the same random "

@@ -34,6 +34,8 @@ Parameters parameters_from(const nb::dict& d) {
   } else {
     p.radius = nb::cast<double>(d["radius"]);
   }
+  p.ewald = nb::object(d["boundary"]).equal(nb::str("ewald"));
+  p.vacuum = nb::object(d["surrounding"]).equal(nb::str("vacuum"));
   p.bjerrum_length = nb::cast<double>(d["bjerrum_length"]);
   p.max_displacement = nb::cast<double>(d["max_displacement"]);
   p.short_displacement = nb::cast<double>(d["short_displacement"]);
@@ -51,6 +53,13 @@ Ions ions_from(const double* positions, std::size_t count, const Column<double>&
   if (valence.size() != count || diameter.size() != count || species.size() != count)
     throw std::invalid_argument("valences, diameters and species must be as many as positions");
   return {positions, valence.data(), diameter.data(), species.data(), count};
+}
+
+// Three for each ion, or nullptr if there are none.
+const std::int32_t* images_from(const Column<std::int32_t>& images, std::size_t count) {
+  if (images.size() != 0 && images.size() != 3 * count)
+    throw std::invalid_argument("images must be three integers per ion");
+  return images.size() ? images.data() : nullptr;
 }
 
 // A method that takes the addresses of a host program's arrays.
@@ -79,6 +88,7 @@ nb::dict snapshot_dict(const Engine& engine) {
   d["counters"] = counters_tuple(s.counters);
   d["change"] = nb::make_tuple(s.change_high, s.change_low);
   d["positions"] = array_of(std::move(s.positions));
+  d["images"] = array_of(std::move(s.image));
   return d;
 }
 
@@ -90,6 +100,7 @@ Snapshot snapshot_from(const nb::dict& d) {
   s.change_high = change[0];
   s.change_low = change[1];
   s.positions = vector_from<float>(d["positions"]);
+  s.image = vector_from<std::int32_t>(d["images"]);
   return s;
 }
 
@@ -104,15 +115,16 @@ void bind_coulomb(nb::module_& module) {
           "from_positions",
           [](nb::object positions, Column<double> valence, Column<double> diameter,
              Column<std::int32_t> species, const nb::dict& parameters, const std::string& device,
-             int threads) {
+             int threads, Column<std::int32_t> images) {
             const auto input = read_positions(positions, 3);
-            const Ions ions = ions_from(input.data, input.count, valence, diameter, species);
+            Ions ions = ions_from(input.data, input.count, valence, diameter, species);
+            ions.image = images_from(images, input.count);
             const Parameters p = parameters_from(parameters);
             nb::gil_scoped_release release;
             return make_engine(ions, p, device, threads);
           },
           "positions"_a, "valence"_a, "diameter"_a, "species"_a, "parameters"_a, "device"_a,
-          "threads"_a)
+          "threads"_a, "images"_a)
       .def_static(
           "from_snapshot",
           [](const nb::dict& snapshot, Column<double> valence, Column<double> diameter,
@@ -140,14 +152,21 @@ void bind_coulomb(nb::module_& module) {
            })
       .def(
           "set_positions",
-          [](Engine& e, nb::object positions) {
+          [](Engine& e, nb::object positions, Column<std::int32_t> images) {
             const auto input = read_positions(positions, 3);
             if (input.count != e.particles())
               throw std::invalid_argument("the number of ions cannot change");
+            const std::int32_t* const image = images_from(images, input.count);
             nb::gil_scoped_release release;
-            e.set_positions(input.data);
+            e.set_positions(input.data, image);
           },
-          "positions"_a)
+          "positions"_a, "images"_a)
+      .def("images",
+           [](const Engine& e) {
+             std::vector<std::int32_t> image(3 * e.particles());
+             released([&] { e.images(image.data()); });
+             return array_of(std::move(image));
+           })
       .def(
           "count_pairs",
           [](const Engine& e, double bin_width, int bins, double interior_radius, int species) {

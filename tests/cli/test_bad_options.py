@@ -97,6 +97,13 @@ BAD_OPTIONS = [
     ("electrolyte --method ewald", "--method is ewald"),
     ("electrolyte --precision half", "--precision is half"),
     ("electrolyte --geometry periodic --margin 3", "--margin is for"),
+    ("electrolyte --boundary ewald", "--boundary is for --geometry periodic"),
+    ("electrolyte --geometry periodic --boundary vacuum", "--boundary is vacuum"),
+    ("electrolyte --geometry periodic --surrounding vacuum", "--surrounding is for --boundary"),
+    (
+        "electrolyte --geometry periodic --boundary ewald --surrounding water",
+        "--surrounding is water; it is conductor or vacuum",
+    ),
     ("electrolyte --debye-length 1.0", "too dense"),
     ("electrolyte --resume", "no checkpoint"),
     ("electrolyte --device tpu", 'or "cuda:<index>" (several: "cuda:0,1")'),

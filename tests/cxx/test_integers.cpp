@@ -90,9 +90,15 @@ TEST("energies are rounded to the nearest quantum, ties to even") {
   CHECK_EQUAL(nearest_integer(-0x1p63), kLeast);
 }
 
+// Of a charge at this distance along x.
+std::int64_t potential_at(const coulomb::Rules& rules, double charge, double distance) {
+  return coulomb::potential_term<coulomb::Space::cell>(
+      rules, charge, coulomb::separation<coulomb::Space::cell, double>(rules, distance, 0.0, 0.0));
+}
+
 TEST("a potential is the nearest multiple of its quantum, ties to even") {
   const coulomb::Rules rules = rules_of(2);  // quarters
-  const auto term = [&](double charge) { return coulomb::potential_term(rules, charge, 1.0); };
+  const auto term = [&](double charge) { return potential_at(rules, charge, 1.0); };
   CHECK_EQUAL(term(1), 4);
   CHECK_EQUAL(term(-1), -4);
   CHECK_EQUAL(term(0.125), 0);
@@ -100,16 +106,16 @@ TEST("a potential is the nearest multiple of its quantum, ties to even") {
   CHECK_EQUAL(term(-0.375), -2);
   CHECK_EQUAL(term(0.376), 2);
   CHECK_EQUAL(term(0.126), 1);
-  CHECK_EQUAL(coulomb::potential_term(rules, 1, 16.0), 1);
+  CHECK_EQUAL(potential_at(rules, 1, 4.0), 1);
 }
 
 TEST("a potential of 46 bits and its opposite are integers of one size") {
   for (const int bits : {0, 20, 46}) {
     const coulomb::Rules rules = rules_of(bits);
     for (const double charge : {1.0, 1.0 / 3, 31.9}) {
-      const std::int64_t plus = coulomb::potential_term(rules, charge, 1.0);
+      const std::int64_t plus = potential_at(rules, charge, 1.0);
       CHECK_EQUAL(plus, std::llrint(std::ldexp(charge, bits)));
-      CHECK_EQUAL(coulomb::potential_term(rules, -charge, 1.0), -plus);
+      CHECK_EQUAL(potential_at(rules, -charge, 1.0), -plus);
       CHECK_EQUAL(coulomb::to_fixed(static_cast<float>(charge), rules.magic),
                   std::llrint(std::ldexp(static_cast<double>(static_cast<float>(charge)), bits)));
     }
@@ -121,8 +127,7 @@ TEST("a sum of potentials does not depend on the order, even where it wraps on t
   std::mt19937_64 random(3);
   std::vector<std::int64_t> terms;
   for (int k = 0; k < 1000; ++k) terms.push_back(static_cast<std::int64_t>(random()) | 1);
-  for (int k = 0; k < 1000; ++k)
-    terms.push_back(coulomb::potential_term(rules, k % 2 ? 1 : -1, 1.0 + k));
+  for (int k = 0; k < 1000; ++k) terms.push_back(potential_at(rules, k % 2 ? 1 : -1, 1.0 + k));
   std::int64_t forwards = 0, backwards = 0;
   for (std::size_t k = 0; k < terms.size(); ++k) {
     forwards = coulomb::wrapping_sum(forwards, terms[k]);

@@ -35,12 +35,15 @@ def positions_of(simulation):
     return np.array(simulation.state.get_snapshot().particles.position, dtype=float)
 
 
-@pytest.mark.parametrize("periodic", [False, True])
-def test_the_chain_is_that_of_the_engine(hoomd_device, periodic):
-    ions = trivalent(200, periodic=periodic, precision="double", device="cpu")
+@pytest.mark.parametrize("boundary", [None, "nearest_image", "ewald"])
+def test_the_chain_is_that_of_the_engine(hoomd_device, boundary):
+    periodic = boundary is not None
+    ions = trivalent(200, periodic=periodic, boundary=boundary, precision="double", device="cpu")
     box = None if periodic else 3 * (2 * ions.radius + 1,)
     simulation = simulation_of(ions, hoomd_device, box)
-    action = add(simulation, radius=ions.radius, precision="double", sweeps_per_step=2)
+    action = add(
+        simulation, radius=ions.radius, boundary=boundary, precision="double", sweeps_per_step=2
+    )
     simulation.run(5)
     ions.run(10)
     if isinstance(hoomd_device, hoomd.device.CPU):

@@ -13,10 +13,12 @@ from lammps_host import needs_lammps, run_lammps
 pytestmark = needs_lammps
 
 
+@pytest.mark.parametrize("boundary", ["nearest_image", "ewald"])
 @pytest.mark.parametrize("shift", [0.0, -37.5])
-def test_the_chain_is_that_of_the_engine(tmp_path, shift):
-    ions = trivalent(200, periodic=True, precision="double", device="cpu")
-    deck = deck_of(tmp_path, ions, "1 2 3 7.117 7.5 7.5 precision double device cpu", shift=shift)
+def test_the_chain_is_that_of_the_engine(tmp_path, shift, boundary):
+    ions = trivalent(200, periodic=True, boundary=boundary, precision="double", device="cpu")
+    fix = f"1 2 3 7.117 7.5 7.5 boundary {boundary} precision double device cpu"
+    deck = deck_of(tmp_path, ions, fix, shift=shift)
     run = run_lammps(deck, tmp_path)
     ions.run(10)
     edge = np.array(ions.box)
@@ -120,6 +122,8 @@ run 3
 
 GOOD = "1 1 3 7.117 7.5 7.5"
 BAD = {
+    f"{GOOD} boundary vacuum": "boundary vacuum must be nearest_image or ewald",
+    f"{GOOD} radius 20 boundary ewald": "boundary ewald is for a periodic box",
     "1 1 3 7.117 7.5": "missing argument",
     "0 1 3 7.117 7.5 7.5": "N 0 must be positive",
     "1 0 3 7.117 7.5 7.5": "sweeps 0 must be positive",

@@ -34,6 +34,10 @@ struct Parameters {
   bool periodic = false;
   double radius = 0;          // of the spherical cell, within which the centers of the ions stay
   double box[3] = {0, 0, 0};  // edges of the periodic box, centered on the origin
+  // Ewald's energy, with a conductor around the images of the periodic box, in place of that of
+  // nearest images. The longest edge is at most about twice the shortest.
+  bool ewald = false;
+  bool vacuum = false;  // Ewald's energy with a vacuum around the images instead
   double bjerrum_length = 0;
   double max_displacement = 0;    // moves are uniform in a cube of twice this edge
   double short_displacement = 0;  // the same for a share of the moves
@@ -53,6 +57,8 @@ struct Ions {
   std::size_t count;
   // [N], IDs of the ions in the host program, for messages; null: messages count ions from 0.
   const std::int64_t* atom_id = nullptr;
+  // [N][3], how many boxes each ion has gone ahead along each axis; null: none. Only for `vacuum`.
+  const std::int32_t* image = nullptr;
 };
 
 struct Counters {
@@ -66,6 +72,7 @@ struct Counters {
 struct Snapshot {
   Counters counters;
   std::vector<float> positions;                  // [N][3], integers in units
+  std::vector<std::int32_t> image;               // [N][3] with `vacuum`, otherwise empty
   std::int64_t change_high = 0, change_low = 0;  // energy since the start: high 2^32 + low quanta
 };
 
@@ -106,15 +113,18 @@ class MANYMOVE_API Engine {
   virtual std::size_t particles() const = 0;
   // Energy since the start, in kT, as the decisions saw it.
   virtual double energy_change() const = 0;
-  // The energy in kT from all pairs, in float64 whatever the precision of the moves.
+  // The energy in kT from all pairs, in float64 whatever the precision of the moves; Ewald's with
+  // that of each ion and its own images.
   virtual double energy() const = 0;
   // [N][3], in the order of the input.
   virtual void positions(double* xyz) const = 0;
   // The same coordinates as integers in float32; changed ones have moved.
   virtual Snapshot snapshot() const = 0;
-  // Other positions [N][3] of the same ions; counters continue. Throws as make_engine
-  // does; the old positions are kept then.
-  virtual void set_positions(const double* xyz) = 0;
+  // How many boxes each ion has gone ahead along each axis, [N][3]; with `vacuum` only.
+  virtual void images(std::int32_t* image) const = 0;
+  // Other positions [N][3] of the same ions, and their images as in Ions; counters continue. Throws
+  // as make_engine does; the old positions are kept then.
+  virtual void set_positions(const double* xyz, const std::int32_t* image = nullptr) = 0;
 
   // Takes a host program's particles for the ions as they are now, without a comparison.
   virtual void adopt(const HostParticles& particles) = 0;

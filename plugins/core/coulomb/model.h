@@ -8,20 +8,29 @@
 // add up in any order to the same sum. So every schedule makes the same decisions.
 #pragma once
 
+#include <type_traits>
+
 #include "../runtime/fingerprint.h"
 #include "../runtime/macros.h"
 #include "../runtime/philox.h"
 #include "engine.h"
+#include "ewald.h"
 
 namespace manymove::coulomb {
+
+// Where the ions live: within a sphere, or in a periodic box with the potential 1 / r of nearest
+// images or with Ewald's.
+enum class Space { cell, nearest, ewald };
 
 inline constexpr float kHalf =
     8388608.0f;  // radius of the cell, or half its longest edge, in units
 
 struct Rules {
-  bool periodic;
-  float extent[3];            // edges of the periodic box in units, even
-  float inverse[3];           // 1 / extent
+  Space space;
+  bool periodic;     // space is not `cell`
+  float extent[3];   // edges of the periodic box in units, even
+  float inverse[3];  // 1 / extent
+  double two_over_extent[3];
   double wall2;               // squared radius of the spherical cell, in units
   double magic;               // 1.5 * 2^(52-k): adding it rounds to a multiple of 2^-k
   double strength;            // kT of two unit charges at potential 2^-k
@@ -32,17 +41,39 @@ struct Rules {
   int cells[3];               // of the search for overlaps
   float cells_per_unit[3];
   PhiloxKey key;
+  double vacuum;  // energy of a dipole moment of 1 in quanta; 0 with a conductor around the images
+  SmoothRest<double> rest;  // of Ewald's potential
+  SmoothRest<float> rest_single;
 };
+
+// The lists are in memory of the engine.
+template <class S>
+SmoothRest<S> rest_of(const EwaldBox& box, const RestTerms<S>& terms, const S* coefficients,
+                      const std::uint8_t* lines) {
+  return {coefficients,
+          lines,
+          static_cast<int>(terms.coefficients.size()) - 2,
+          static_cast<int>(terms.lines.size()) - 1,
+          box.longest,
+          box.cubic};
+}
+
+// What is compiled once per space: task(std::integral_constant<Space, ...>).
+template <class Task>
+auto for_space(const Rules& r, const Task& task) {
+  switch (r.space) {
+    case Space::nearest:
+      return task(std::integral_constant<Space, Space::nearest>{});
+    case Space::ewald:
+      return task(std::integral_constant<Space, Space::ewald>{});
+    default:
+      return task(std::integral_constant<Space, Space::cell>{});
+  }
+}
 
 struct alignas(16) Site {
   float x, y, z, charge;
 };
-
-// A constant of a scalar or SIMD type.
-template <class V, class S>
-MM_HD V constant(S c) {
-  return V{} + c;
-}
 
 // 1 / sqrt(a) to 9.1e-7, from IEEE operations alone: a guess from the exponent, and a polynomial of
 // its error e = 1 - a y^2 (minimax over the guesses' errors, own fit).
@@ -89,21 +120,82 @@ MM_HD V nearest(V d, S extent, S inverse) {
   return fused(constant<V>(-extent), whole, d);
 }
 
-// Squared distance of nearest images if Periodic.
-template <bool Periodic, class S, class V>
-MM_HD V squared(const Rules& r, V dx, V dy, V dz) {
-  if constexpr (Periodic) {
+// From one ion to another, by the nearest image in a periodic box.
+template <class V>
+struct Separation {
+  V x, y, z, squared;
+};
+template <Space B, class S, class V>
+MM_HD Separation<V> separation(const Rules& r, V dx, V dy, V dz) {
+  if constexpr (B != Space::cell) {
     dx = nearest<S>(dx, r.extent[0], r.inverse[0]);
     dy = nearest<S>(dy, r.extent[1], r.inverse[1]);
     dz = nearest<S>(dz, r.extent[2], r.inverse[2]);
   }
-  return fused(dz, dz, fused(dy, dy, dx * dx));
+  return {dx, dy, dz, fused(dz, dz, fused(dy, dy, dx * dx))};
+}
+template <Space B>
+MM_HD Separation<double> separation(const Rules& r, double x, double y, double z,
+                                    const Site& other) {
+  return separation<B, double>(r, x - other.x, y - other.y, z - other.z);
 }
 
 // Exact, in float64.
 MM_HD double squared_distance(const Rules& r, double x, double y, double z, const Site& other) {
-  const double dx = x - other.x, dy = y - other.y, dz = z - other.z;
-  return r.periodic ? squared<true, double>(r, dx, dy, dz) : squared<false, double>(r, dx, dy, dz);
+  return r.periodic ? separation<Space::nearest>(r, x, y, z, other).squared
+                    : separation<Space::cell>(r, x, y, z, other).squared;
+}
+
+template <class S, class V>
+MM_HD V inverse_root_in(V a) {
+  if constexpr (std::is_same_v<S, double>)
+    return inverse_root(a);
+  else
+    return inverse_root_single(a);
+}
+// A component of the nearest image's difference, from -1 at the nearest image to 0 at the center.
+template <class S, class V>
+MM_HD V from_center(const Rules& r, int axis, V a) {
+  if constexpr (std::is_same_v<S, double>)
+    return fused(a, constant<V>(r.two_over_extent[axis]), constant<V>(-1.0));
+  else
+    return fused(a, constant<V>(2 * r.inverse[axis]), constant<V>(-1.0f));
+}
+
+// Potentials of a unit charge at N places. Ewald's: eight images, the nearest first, and the rest.
+template <Space B, int N, class S, class V>
+MM_HD void unit_potentials(const Rules& r, [[maybe_unused]] const SmoothRest<S>& rest,
+                           const Separation<V> (&d)[N], V (&potential)[N]) {
+  if constexpr (B != Space::ewald) {
+    for (int n = 0; n < N; ++n) potential[n] = inverse_root_in<S>(d[n].squared);
+  } else {
+    V a[N], b[N], c[N];
+    MM_UNROLL
+    for (int n = 0; n < N; ++n) {
+      const V x = abs_of(d[n].x), y = abs_of(d[n].y), z = abs_of(d[n].z);
+      const V far_x = constant<V>(S{r.extent[0]}) - x, far_y = constant<V>(S{r.extent[1]}) - y,
+              far_z = constant<V>(S{r.extent[2]}) - z;
+      const V x2 = x * x, far_x2 = far_x * far_x, y2 = y * y, far_y2 = far_y * far_y;
+      const V xy[4] = {x2 + y2, far_x2 + y2, x2 + far_y2, far_x2 + far_y2};
+      V sum = inverse_root_in<S>(d[n].squared);
+      MM_UNROLL
+      for (int k = 1; k < 4; ++k) sum = sum + inverse_root_in<S>(fused(z, z, xy[k]));
+      MM_UNROLL
+      for (int k = 0; k < 4; ++k) sum = sum + inverse_root_in<S>(fused(far_z, far_z, xy[k]));
+      potential[n] = sum;
+      a[n] = from_center<S>(r, 0, x);
+      b[n] = from_center<S>(r, 1, y);
+      c[n] = from_center<S>(r, 2, z);
+    }
+    add_rest(rest, a, b, c, potential);
+  }
+}
+template <Space B, class S, class V>
+MM_HD V unit_potential(const Rules& r, const SmoothRest<S>& rest, const Separation<V>& d) {
+  const Separation<V> one[1] = {d};
+  V potential[1];
+  unit_potentials<B>(r, rest, one, potential);
+  return potential[0];
 }
 
 MM_HD bool too_close(double distance2, double radius_i, double radius_j) {
@@ -111,10 +203,11 @@ MM_HD bool too_close(double distance2, double radius_i, double radius_j) {
   return distance2 < contact * contact;
 }
 
-// q / r as a float64 whose low bits are the rounded integer (plus those of the magic number).
+// A charge's potential as a float64 whose low bits are the rounded integer (plus those of the magic
+// number).
 template <class D>
-MM_HD D fixed_term(D charge, D distance2, D magic) {
-  return fused(charge, inverse_root(distance2), magic);
+MM_HD D fixed_term(D charge, D potential, D magic) {
+  return fused(charge, potential, magic);
 }
 
 // Sums wrap around without harm: those of positions that overlap may, and are not used.
@@ -130,13 +223,15 @@ MM_HD std::int64_t to_fixed(float sum, double magic) {
   return static_cast<std::int64_t>(bits_of(static_cast<double>(sum) + magic) - bits_of(magic));
 }
 
-// Potential of one ion at distance2, as an integer.
-MM_HD std::int64_t potential_term(const Rules& r, double charge, double distance2) {
-  return static_cast<std::int64_t>(bits_of(fixed_term(charge, distance2, r.magic)) -
-                                   bits_of(r.magic));
+// Potential of an ion of this charge, as an integer.
+template <Space B>
+MM_HD std::int64_t potential_term(const Rules& r, double charge, const Separation<double>& d) {
+  return static_cast<std::int64_t>(
+      bits_of(fixed_term(charge, unit_potential<B>(r, r.rest, d), r.magic)) - bits_of(r.magic));
 }
-MM_HD std::int64_t potential_term_single(const Rules& r, float charge, float distance2) {
-  return to_fixed(charge * inverse_root_single(distance2), r.magic);
+template <Space B>
+MM_HD std::int64_t potential_term_single(const Rules& r, float charge, const Separation<float>& d) {
+  return to_fixed(charge * unit_potential<B>(r, r.rest_single, d), r.magic);
 }
 
 // ln(a) for a normal number 0 < a < 1, from IEEE operations alone: 2 artanh((m - 1) / (m + 1)), to

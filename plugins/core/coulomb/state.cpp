@@ -29,6 +29,9 @@ void choose_units(State& s) {
   const Parameters& p = s.parameters;
   Rules& r = s.rules;
   r.periodic = p.periodic;
+  r.space = p.ewald ? Space::ewald : p.periodic ? Space::nearest : Space::cell;
+  if (p.ewald && !p.periodic) refuse("Ewald's energy needs a periodic box");
+  if (p.vacuum && !p.ewald) refuse("a vacuum around the images needs Ewald's energy");
   if (!p.periodic) {
     require_positive("radius", p.radius);
     s.unit = p.radius / kHalf;
@@ -46,8 +49,22 @@ void choose_units(State& s) {
       s.axis_unit[a] = p.box[a] / static_cast<double>(r.extent[a]);
     }
   }
-  for (int a = 0; a < 3; ++a) r.inverse[a] = 1 / r.extent[a];
+  for (int a = 0; a < 3; ++a) {
+    r.inverse[a] = 1 / r.extent[a];
+    r.two_over_extent[a] = 2 / static_cast<double>(r.extent[a]);
+  }
   r.wall2 = static_cast<double>(kHalf) * kHalf;
+  if (!p.ewald) return;
+  const auto [shortest, longest] = std::minmax_element(p.box, p.box + 3);
+  if (*longest > 2 * *shortest * (1 + 1e-9))
+    refuse("boundary ewald: the longest edge of the box, ", *longest,
+           ", is more than twice the shortest, ", *shortest);
+  s.ewald = make_ewald_box(r.extent);
+  const auto rest = [&](const auto& terms) {
+    return rest_of(*s.ewald, terms, terms.coefficients.data(), terms.lines.data());
+  };
+  r.rest = rest(s.ewald->terms);
+  r.rest_single = rest(s.ewald->terms_single);
 }
 
 // A displacement as a number of units.
@@ -80,14 +97,21 @@ void choose_moves(State& s) {
 
 // Resolution of the integer potentials: 2^-46 of the term at contact, unless the sum over all ions,
 // packed as densely as can be, needs more room in 63 bits. That sum is at most
-// 2.75 N^(2/3) q / sigma: a ball of N spheres packed at 0.74, seen from its center.
+// 2.75 N^(2/3) q / sigma: a ball of N spheres packed at 0.74, seen from its center; Ewald's images
+// and background add at most N q times what is left of psi without 1 / r.
 void choose_resolution(State& s, double charge, double contact) {
   require_positive("bjerrum_length", s.parameters.bjerrum_length);
-  const double sum = std::log2(2.75) + std::log2(static_cast<double>(s.sites.size())) * 2 / 3;
+  const double n = static_cast<double>(s.sites.size());
+  double sum = std::log2(2.75) + std::log2(n) * 2 / 3;
+  if (s.ewald) sum += std::log2(1 + std::cbrt(n) / 2.75 * s.ewald->largest * contact);
   const int bits = static_cast<int>(std::min(46.0, std::floor(61.5 - sum)));
   const int k = bits - static_cast<int>(std::ceil(std::log2(charge / contact)));
   s.rules.magic = std::ldexp(1.5, 52 - k);
   s.rules.strength = s.parameters.bjerrum_length / s.unit * std::ldexp(1.0, -k);
+  const float* edge = s.rules.extent;
+  if (s.parameters.vacuum)
+    s.rules.vacuum =
+        std::ldexp(2 * 3.141592653589793 / 3 / (double{edge[0]} * edge[1] * edge[2]), k);
 }
 
 void read_ions(State& s, const Ions& ions) {
@@ -229,6 +253,40 @@ void separate(State& s) {
   }
 }
 
+// The dipole moment follows from positions and images.
+void find_dipole(State& s) {
+  Dipole dipole{}, most{};
+  for (std::size_t i = 0; i < s.sites.size(); ++i) {
+    dipole = dipole + dipole_of(s.rules, s.sites[i], s.image.data() + 3 * i);
+    const double reach = std::abs(s.sites[i].charge) * kHalf;
+    most = {std::max(most.x, reach), std::max(most.y, reach), std::max(most.z, reach)};
+  }
+  float least = std::numeric_limits<float>::infinity();
+  for (const Site& site : s.sites) least = std::min(least, std::abs(site.charge));
+  const Dipole size{std::abs(dipole.x), std::abs(dipole.y), std::abs(dipole.z)};
+  if (s.rules.vacuum / least * change_of_square(size, most) > 0x1p60)
+    refuse("surrounding vacuum: the dipole moment of the ions, images included, is too large");
+  s.dipole = dipole;
+}
+
+void place_images(State& s, const double* xyz, const std::int32_t* image) {
+  constexpr int kMost = 1 << 20;
+  s.image.assign(3 * s.sites.size(), 0);
+  for (std::size_t i = 0; i < s.sites.size(); ++i) {
+    const float c[3] = {s.sites[i].x, s.sites[i].y, s.sites[i].z};
+    for (std::size_t a = 0; a < 3; ++a) {
+      const int given = image ? image[3 * i + a] : 0;
+      if (std::abs(given) > kMost)
+        refuse(name_of(s, i), " has the image ", given, "; at most ", kMost, " is possible");
+      // Rounding may have put an ion on the opposite face.
+      const double ahead =
+          std::nearbyint((xyz[3 * i + a] / s.axis_unit[a] - c[a]) / double{s.rules.extent[a]});
+      s.image[3 * i + a] = given + static_cast<int>(ahead);
+    }
+  }
+  find_dipole(s);
+}
+
 State begun(const Ions& ions, const Parameters& parameters) {
   State s;
   s.parameters = parameters;
@@ -236,26 +294,37 @@ State begun(const Ions& ions, const Parameters& parameters) {
   read_ions(s, ions);
   choose_moves(s);
   s.counters.sweeps = parameters.first_sweep;
+  if (s.ewald) {
+    double squares = 0;
+    for (const Site& ion : s.sites) squares += double{ion.charge} * ion.charge;
+    s.self_energy = parameters.bjerrum_length / s.unit * s.ewald->at_origin * squares / 2;
+  }
   return s;
 }
 
 }  // namespace
 
-void place(State& s, const double* xyz) {
+void place(State& s, const double* xyz, const std::int32_t* image) {
   for (std::size_t i = 0; i < s.sites.size(); ++i) check_inside(s, i, xyz);
   const std::vector<Site> before = s.sites;
+  const std::vector<std::int32_t> image_before = s.image;
   for (std::size_t i = 0; i < s.sites.size(); ++i) s.sites[i] = rounded(s, xyz + 3 * i, s.sites[i]);
   try {
     separate(s);
-  } catch (const OverlapError&) {
+    if (s.parameters.vacuum)
+      place_images(s, xyz, image);
+    else if (image)
+      refuse("images are for Ewald's energy with a vacuum around");
+  } catch (const std::invalid_argument&) {
     s.sites = before;
+    s.image = image_before;
     throw;
   }
 }
 
 State make_state(const Ions& ions, const Parameters& parameters) {
   State s = begun(ions, parameters);
-  place(s, ions.position);
+  place(s, ions.position, ions.image);
   return s;
 }
 
@@ -279,6 +348,10 @@ State make_state(const Snapshot& snapshot, const Ions& ions, const Parameters& p
   for (std::size_t i = 0; i < s.sites.size(); ++i)
     if (first_overlap(s, lists, static_cast<int>(i)) >= 0)
       refuse("checkpoint: ion ", i, " overlaps with another");
+  if (snapshot.image.size() != (parameters.vacuum ? 3 * s.sites.size() : 0))
+    refuse("checkpoint: ", snapshot.image.size(), " images for ", s.sites.size(), " ions");
+  s.image = snapshot.image;
+  if (parameters.vacuum) find_dipole(s);
   s.counters = snapshot.counters;
   s.change = (static_cast<__int128>(snapshot.change_high) << 32) + snapshot.change_low;
   return s;
@@ -302,6 +375,7 @@ Snapshot snapshot_of(const State& s) {
   snapshot.positions.reserve(3 * s.sites.size());
   for (const Site& at : s.sites)
     snapshot.positions.insert(snapshot.positions.end(), {at.x, at.y, at.z});
+  snapshot.image = s.image;
   snapshot.change_high = static_cast<std::int64_t>(s.change >> 32);
   snapshot.change_low = static_cast<std::int64_t>(s.change & 0xffffffff);
   return snapshot;
@@ -313,6 +387,15 @@ void export_positions(const State& s, double* xyz) {
     *xyz++ = at.y * s.axis_unit[1];
     *xyz++ = at.z * s.axis_unit[2];
   }
+}
+
+void export_images(const State& s, std::int32_t* image) {
+  if (!s.parameters.vacuum) refuse("images are kept with a vacuum around only");
+  std::copy(s.image.begin(), s.image.end(), image);
+}
+
+double energy_beside_pairs(const State& s) {
+  return s.self_energy + s.rules.strength * s.rules.vacuum * change_of_square({}, s.dipole);
 }
 
 double deepest_overlap(const State& s) {
@@ -341,6 +424,8 @@ std::uint64_t hash_of(const State& s) {
     std::uint64_t one = split_mix(i + 1);
     for (const float c : {at.x, at.y, at.z})
       one = split_mix(one ^ static_cast<std::uint64_t>(static_cast<std::int64_t>(c)));
+    for (std::size_t a = 0; a < 3 && !s.image.empty(); ++a)
+      one = split_mix(one ^ static_cast<std::uint64_t>(std::int64_t{s.image[3 * i + a]}));
     sum += one;
   }
   for (const std::uint64_t v :

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "dipole.h"
 #include "engine.h"
 #include "model.h"
 
@@ -14,10 +15,14 @@ namespace manymove::coulomb {
 struct State {
   Parameters parameters;
   Rules rules{};
-  double unit = 0;             // length of one integer unit
-  double axis_unit[3] = {};    // the same along each axis of a box, to 2^-24
-  std::vector<Site> sites;     // where the ions are
-  std::vector<double> radius;  // in units
+  double unit = 0;           // length of one integer unit
+  double axis_unit[3] = {};  // the same along each axis of a box, to 2^-24
+  std::shared_ptr<const EwaldBox> ewald;
+  double self_energy = 0;           // in kT, of the ions with their own images
+  std::vector<std::int32_t> image;  // [N][3] with a vacuum around, otherwise empty
+  Dipole dipole{};                  // the same
+  std::vector<Site> sites;          // where the ions are
+  std::vector<double> radius;       // in units
   std::vector<std::int32_t> species;
   std::vector<std::int64_t> atom_id;  // empty: messages count ions from 0
   Counters counters;
@@ -28,7 +33,9 @@ struct State {
 State make_state(const Ions& ions, const Parameters& parameters);
 State make_state(const Snapshot& snapshot, const Ions& ions, const Parameters& parameters);
 // Other positions of the same ions; throws and changes nothing if they are bad.
-void place(State& state, const double* xyz);
+void place(State& state, const double* xyz, const std::int32_t* image);
+// In kT, of the dipole moment in a vacuum and of the ions with their own images.
+double energy_beside_pairs(const State& state);
 
 // Ions by cell.
 struct CellLists {
@@ -39,6 +46,7 @@ void make_lists(const State& state, CellLists& lists);
 
 Snapshot snapshot_of(const State& state);
 void export_positions(const State& state, double* xyz);
+void export_images(const State& state, std::int32_t* image);
 double deepest_overlap(const State& state);
 std::uint64_t hash_of(const State& state);
 Bins bins_of(const State& state, const Histogram& histogram);
@@ -55,6 +63,7 @@ class EngineBase : public Engine {
     return static_cast<double>(state_.change) * state_.rules.strength;
   }
   void positions(double* xyz) const override { export_positions(present(), xyz); }
+  void images(std::int32_t* image) const override { export_images(present(), image); }
   Snapshot snapshot() const override { return snapshot_of(present()); }
   double max_overlap() const override { return deepest_overlap(present()); }
   std::uint64_t state_hash() const override { return hash_of(present()); }

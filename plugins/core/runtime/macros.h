@@ -93,6 +93,7 @@ MM_HD float min_of(float a, float b) {
 #endif
 }
 MM_HD float abs_of(float a) { return __builtin_fabsf(a); }
+MM_HD double abs_of(double a) { return __builtin_fabs(a); }
 MM_HD float select(bool mask, float a, float b) { return mask ? a : b; }
 
 // One rounding each, the same everywhere.

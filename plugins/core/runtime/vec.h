@@ -146,6 +146,9 @@ MM_LANES UintLanes bits_of(FloatLanes a) { return reinterpret_cast<UintLanes>(a)
 MM_LANES HalfUintLanes bits_of(HalfLanes a) { return reinterpret_cast<HalfUintLanes>(a); }
 MM_LANES HalfLanes as_float(HalfUintLanes a) { return reinterpret_cast<HalfLanes>(a); }
 MM_LANES LongLanes bits_of(DoubleLanes a) { return reinterpret_cast<LongLanes>(a); }
+MM_LANES DoubleLanes abs_of(DoubleLanes a) {
+  return reinterpret_cast<DoubleLanes>(reinterpret_cast<LongLanes>(a) & ~(std::uint64_t{1} << 63));
+}
 
 #if defined(__AVX512F__) && defined(__AVX512VL__)
 MM_LANES FloatLanes fused(FloatLanes a, FloatLanes b, FloatLanes c) {

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-_MOST_BLOCKS = 64
+from manymove.analysis.blocks import BlockSums
 
 
 def species_pairs(species: int) -> list[tuple[int, int]]:
@@ -68,7 +68,7 @@ def distance_distribution(
 
 
 @dataclass
-class PairSampling:
+class PairSampling(BlockSums):
     """Counts of pairs, in blocks of equal numbers of samples.
 
     Attributes:
@@ -98,36 +98,18 @@ class PairSampling:
 
     def __post_init__(self) -> None:
         pairs, species = len(species_pairs(len(self.valences))), len(self.valences)
-        shapes = ((0, pairs, self.bins), (0, pairs), (0, species), (0,))
-        types = zip(self.TYPES.items(), shapes, strict=True)
-        self.arrays = {name: np.zeros(shape, dtype) for (name, dtype), shape in types}  # by blocks
-
-    @property
-    def samples(self) -> int:
-        """Number of samples taken."""
-        return int(self.arrays["pair_samples"].sum())
+        self._begin((pairs, self.bins), (pairs,), (species,))
 
     def take(self, engine: Any) -> None:
         """Add the engine's present configuration."""
         counts, interior = engine.count_pairs(
             self.bin_width, self.bins, self.interior_radius or 0.0, len(self.valences)
         )
-        samples = self.arrays["pair_samples"]
-        if not samples.size or samples[-1] == self.per_block:
-            if samples.size == _MOST_BLOCKS:
-                self.arrays = {name: a[0::2] + a[1::2] for name, a in self.arrays.items()}
-                self.per_block *= 2
-            self.arrays = {
-                name: np.concatenate((a, np.zeros_like(a, shape=(1, *a.shape[1:]))))
-                for name, a in self.arrays.items()
-            }
         n = interior.astype(float)
         products = [
             n[a] * n[b] if a != b else n[a] * (n[a] - 1) / 2 for a, b in species_pairs(n.size)
         ]
-        new = (counts.reshape(-1, self.bins), products, n, 1)
-        for array, values in zip(self.arrays.values(), new, strict=True):
-            array[-1] += values
+        self._add(counts.reshape(-1, self.bins), products, n)
 
     def result(self) -> PairCorrelations:
         """g(r) of everything counted.
@@ -179,8 +161,5 @@ class PairSampling:
         known = {one.name: header[one.name] for one in fields(cls)}
         valences = tuple(header["valences"])
         self = cls(**{**known, "box": None if box is None else tuple(box), "valences": valences})
-        for name, array in self.arrays.items():
-            if arrays[name].shape != (len(arrays["pair_samples"]), *array.shape[1:]):
-                raise ValueError(f"{name} has shape {arrays[name].shape}")
-            self.arrays[name] = arrays[name]
+        self._take_arrays(arrays)
         return self

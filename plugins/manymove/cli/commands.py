@@ -329,6 +329,8 @@ def electrolyte(
     debye_length: float | None = None,
     concentration: float | None = None,
     geometry: str = "sphere",
+    boundary: str | None = None,
+    surrounding: str | None = None,
     sweeps: int = 1000,
     equilibrate: int = 50,
     sample_every: int = 1,

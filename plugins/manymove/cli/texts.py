@@ -29,6 +29,9 @@ HELP = {
     "debye_length": "Bare Debye length in angstrom, which sets the density (default 28.53).",
     "concentration": "Concentration of the salt in mol/l, which sets the density.",
     "geometry": "Geometry of the cell: sphere or periodic.",
+    "boundary": "Energy of a periodic cell: nearest_image or ewald (default nearest_image).",
+    "surrounding": "What surrounds the images with Ewald's energy: conductor or vacuum (default "
+    "conductor).",
     "framework": "Framework: MFI, LTA or the path of a CIF file.",
     "adsorbates": "JSON file with the adsorbate species (default methane).",
     "molecules": "Number of molecules of each species in a system (default 32, or 0 if open).",

@@ -3,6 +3,7 @@
 
 from manymove.analysis.ions import Salt, Species
 from manymove.analysis.pair_correlations import PairCorrelations
+from manymove.analysis.structure_factors import StructureFactors
 from manymove.electrolyte.simulation import METHODS, WATER_300K, Electrolyte, IonOverlapError
 
 __all__ = [
@@ -13,4 +14,5 @@ __all__ = [
     "PairCorrelations",
     "Salt",
     "Species",
+    "StructureFactors",
 ]

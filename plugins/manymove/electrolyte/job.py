@@ -12,6 +12,7 @@ from manymove.analysis.autocorrelation import autocorrelation_time, relaxation_t
 from manymove.analysis.dressed_ion import DressedIons, dressed_ions
 from manymove.analysis.notation import with_error
 from manymove.electrolyte.replica import Replica, Result, Settings
+from manymove.electrolyte.simulation import BOUNDARIES, SURROUNDINGS
 from manymove.jobs import figures, replica, report
 from manymove.jobs.report import number
 from manymove.jobs.world import World
@@ -114,6 +115,9 @@ def summarize(
         "debye_length_angstrom": first.debye_length,
         "ions_per_cubic_angstrom": settings.density,
         "geometry": settings.geometry,
+        "boundary": settings.boundary or (None if settings.box is None else BOUNDARIES[0]),
+        "surrounding": settings.surrounding
+        or (SURROUNDINGS[0] if settings.boundary == "ewald" else None),
         "radius_angstrom": settings.radius,
         "box_angstrom": settings.box,
         "sweeps": min(r.sweeps for r in results),
@@ -203,7 +207,10 @@ def table(summary: dict[str, Any]) -> str:
     """The lines that the command prints at the end."""
     s = summary
     valences = ":".join(f"{z:+d}" for z in s["valences"])
-    rows = [("ions", f"{s['N']:,} of valences {valences}, {s['geometry']}")]
+    cell = s["geometry"]
+    if s["boundary"] == "ewald":
+        cell += f", Ewald's energy, {s['surrounding']} around"
+    rows = [("ions", f"{s['N']:,} of valences {valences}, {cell}")]
     if s["debye_length_angstrom"]:
         rows.append(("bare Debye length", f"{s['debye_length_angstrom']:.5g} A"))
     if s["energy_per_ion_kT"] is not None:

@@ -12,7 +12,7 @@ from manymove import checkpoint
 from manymove.analysis.ions import Salt
 from manymove.analysis.pair_correlations import PairCorrelations
 from manymove.arguments import PRECISIONS
-from manymove.electrolyte.simulation import METHODS, Electrolyte
+from manymove.electrolyte.simulation import BOUNDARIES, METHODS, SURROUNDINGS, Electrolyte
 from manymove.jobs import replica, sizes
 from manymove.jobs.replica import at_least
 
@@ -28,6 +28,8 @@ class Settings(replica.Settings):
     debye_length: float | None
     concentration: float | None
     geometry: str
+    boundary: str | None
+    surrounding: str | None
     sweeps: int
     sample_every: int
     bin_width: float
@@ -62,6 +64,15 @@ class Settings(replica.Settings):
                 raise ValueError(f"{name} is {value}; it is {', '.join(words[:-1])} or {words[-1]}")
         if self.geometry == "periodic" and self.margin is not None:
             raise ValueError("--margin is for --geometry sphere")
+        if self.boundary is not None and self.geometry == "sphere":
+            raise ValueError("--boundary is for --geometry periodic")
+        if self.boundary not in (None, *BOUNDARIES):
+            raise ValueError(f"--boundary is {self.boundary}; it is {' or '.join(BOUNDARIES)}")
+        if self.surrounding is not None and self.boundary != "ewald":
+            raise ValueError("--surrounding is for --boundary ewald")
+        if self.surrounding not in (None, *SURROUNDINGS):
+            words = " or ".join(SURROUNDINGS)
+            raise ValueError(f"--surrounding is {self.surrounding}; it is {words}")
         _ = self.salt
         sizes.refuse(
             f"--ions {self.ions} and --sweeps {self.sweeps}",
@@ -139,6 +150,8 @@ class Replica(replica.Replica):
             s.salt,
             radius=s.radius,
             box=s.box,
+            boundary=s.boundary,
+            surrounding=s.surrounding,
             bjerrum_length=s.bjerrum_length,
             max_displacement=s.max_displacement,
             precision=s.precision,
@@ -171,6 +184,8 @@ class Replica(replica.Replica):
                 "--diameters": (tuple(one.diameter for one in engine.species), s.diameters),
                 "--bjerrum-length": (engine.bjerrum_length, s.bjerrum_length),
                 "--geometry": ("sphere" if engine.box is None else "periodic", s.geometry),
+                "--boundary": (engine.boundary, s.boundary or engine.boundary),
+                "--surrounding": (engine.surrounding, s.surrounding or engine.surrounding),
             }
         )
         self._refuse_others({"ions per cubic angstrom": (density, s.density)}, 1e-6)

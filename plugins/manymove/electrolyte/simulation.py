@@ -17,19 +17,23 @@ import numpy as np
 from manymove import _core, _renamed, arguments, checkpoint
 from manymove.analysis.ions import Salt, Species, debye_length, random_box, random_sphere
 from manymove.analysis.notation import Estimate
-from manymove.analysis.pair_correlations import PairCorrelations, PairSampling
+from manymove.analysis.pair_correlations import PairSampling
 from manymove.analysis.pressure import blocking_error
+from manymove.analysis.structure_factors import StructureSampling
 from manymove.checkpoint import PathLike
+from manymove.electrolyte.sampling import Sampling
 from manymove.simulation import Callback, MonteCarlo, counter, of_engine, parameter
 
 IonOverlapError = _core.IonOverlapError
 
 WATER_300K = 7.117  # Bjerrum length in angstrom: relative permittivity 78.3, 300 K
 METHODS = ("brush", "reduction", "serial")
+BOUNDARIES = ("nearest_image", "ewald")
+SURROUNDINGS = ("conductor", "vacuum")
 _MOST_SWEEPS = 1 << 20  # whose energies the engine keeps
 
 
-class Electrolyte(MonteCarlo):
+class Electrolyte(Sampling, MonteCarlo):
     """Charged hard spheres (the primitive model) by sequential Metropolis Monte Carlo.
 
     A *sweep* tries to move every ion once, in the order of the input. The energy of a trial move is
@@ -47,9 +51,18 @@ class Electrolyte(MonteCarlo):
         species: the species of ions; the system must be neutral.
         radius: radius in angstrom of a spherical cell whose hard wall keeps all centers inside.
             Either `radius` or `box` is required.
-        box: edges (Lx, Ly, Lz) in angstrom of a periodic box centered on the origin. Only the
-            nearest image of each ion interacts (there is no Ewald sum), therefore the box should be
-            much longer than the screening length.
+        box: edges (Lx, Ly, Lz) in angstrom of a periodic box centered on the origin.
+        boundary: energy of a periodic box. With "nearest_image" (default) only the nearest image of
+            each ion interacts, therefore the box should be much longer than the screening length.
+            With "ewald" all images interact, as in Ewald's sum; the pair potential is exact to
+            1e-10 / L ("mixed": 3e-7 / L), and the longest edge may be twice as long as the
+            shortest. A trial move takes seven times as long in a cube and up to twenty-five times
+            as long in another box.
+        surrounding: what surrounds the images of a box with Ewald's energy: a "conductor" (default;
+            also known as tin foil) or "vacuum". In a vacuum the dipole moment M of the ions has the
+            energy 2 pi l_B M^2 / (3 V), in which coordinates are unwrapped.
+        images: number of boxes that each ion has gone ahead along each axis, integers (N, 3), for
+            surrounding="vacuum"; default 0.
         bjerrum_length: Bjerrum length l_B = beta e^2 / (4 pi epsilon) in angstrom. Default that of
             water at 300 K, 7.117.
         max_displacement: maximum trial displacement along each axis, in angstrom; moves are uniform
@@ -92,6 +105,9 @@ class Electrolyte(MonteCarlo):
         *,
         radius: float | None = None,
         box: tuple[float, float, float] | None = None,
+        boundary: str | None = None,
+        surrounding: str | None = None,
+        images: Any = None,
         bjerrum_length: float = WATER_300K,
         max_displacement: float | None = None,
         short_displacement: float | None = None,
@@ -108,11 +124,23 @@ class Electrolyte(MonteCarlo):
             raise ValueError("give either a radius or a box")
         if (short_displacement is None) != (short_fraction == 0):
             raise ValueError("short_displacement and short_fraction go together")
+        if box is None and boundary is not None:
+            raise ValueError(f"boundary {boundary!r} is for a periodic box, not for a sphere")
+        if box is not None:
+            boundary = arguments.one_of("boundary", boundary or BOUNDARIES[0], BOUNDARIES)
+        if boundary == "ewald":
+            surrounding = arguments.one_of(
+                "surrounding", surrounding or SURROUNDINGS[0], SURROUNDINGS
+            )
+        elif surrounding is not None:
+            raise ValueError(f"surrounding {surrounding!r} is for boundary 'ewald'")
         self._species = tuple(species)
         self._types = _types(types, len(self._species))
         self._parameters: dict[str, Any] = {
             "radius": None if radius is None else float(radius),
             "box": None if box is None else arguments.edges(box, 3),
+            "boundary": boundary,
+            "surrounding": surrounding,
             "bjerrum_length": float(bjerrum_length),
             "max_displacement": arguments.positive_or_default("max_displacement", max_displacement),
             "short_displacement": arguments.positive_or_default(
@@ -129,7 +157,11 @@ class Electrolyte(MonteCarlo):
         }
         self._settle(device, threads)
         found = arguments.positions(positions)
-        self._adopt(_core.Electrolyte.from_positions(found, *self._columns(), *self._where()))
+        self._adopt(
+            _core.Electrolyte.from_positions(
+                found, *self._columns(), *self._where(), _image_column(images)
+            )
+        )
 
     @classmethod
     def random(
@@ -211,7 +243,7 @@ class Electrolyte(MonteCarlo):
     def _adopt(self, engine: _core.Electrolyte) -> None:
         super()._adopt(engine)
         self._start_energy: float | None = None  # from which changes are counted
-        self._sampling: PairSampling | None = None
+        self._sampling = self._structure = None
         self._energies: list[np.ndarray] = []
 
     # ---- running ---------------------------------------------------------------------------------
@@ -234,16 +266,18 @@ class Electrolyte(MonteCarlo):
         with self._watched("sweeps", sweeps, callback, progress) as watch:
             for _ in self._pieces(sweeps, self._engine.run, self._most):
                 self._collect_energies()
-                if self._sampling is not None and self.sweeps % self._sampling.every == 0:
-                    self._sampling.take(self._engine)
+                for sampling in (self._sampling, self._structure):
+                    if sampling is not None and self.sweeps % sampling.every == 0:
+                        sampling.take(self._engine)
                 if watch is not None:
                     watch(self)
 
     def _most(self, sweeps: int) -> int:
         """At most this number of sweeps, because the engine stores their energies, and because
-        pairs are sampled between runs."""
-        if self._sampling is not None:
-            sweeps = min(sweeps, self._sampling.every - self.sweeps % self._sampling.every)
+        samples are taken between runs."""
+        for sampling in (self._sampling, self._structure):
+            if sampling is not None:
+                sweeps = min(sweeps, sampling.every - self.sweeps % sampling.every)
         return min(sweeps, _MOST_SWEEPS)
 
     # ---- properties ------------------------------------------------------------------------------
@@ -251,6 +285,13 @@ class Electrolyte(MonteCarlo):
     radius: float | None = parameter("radius", "Radius of the spherical cell in angstrom, or None.")
     box: tuple[float, float, float] | None = parameter(
         "box", "Edges (Lx, Ly, Lz) of the periodic box in angstrom, or None."
+    )
+    boundary: str | None = parameter(
+        "boundary", 'Energy of a periodic box, "nearest_image" or "ewald"; None in a sphere.'
+    )
+    surrounding: str | None = parameter(
+        "surrounding",
+        'What surrounds the images with Ewald\'s energy, "conductor" or "vacuum"; otherwise None.',
     )
     bjerrum_length: float = parameter("bjerrum_length", "Bjerrum length l_B in angstrom.")
     precision: str = parameter("precision", 'Floating-point precision: "mixed" or "double".')
@@ -302,19 +343,40 @@ class Electrolyte(MonteCarlo):
         """Centers of the ions in angstrom, float64 (N, 3), in the order of the input."""
         return self._engine.positions().reshape(self.N, 3)
 
-    def set_positions(self, positions: Any) -> None:
+    @property
+    def images(self) -> np.ndarray:
+        """Number of boxes that each ion has gone ahead along each axis, int32 (N, 3).
+
+        Raises:
+            RuntimeError: `surrounding` is not "vacuum"; images are not counted then.
+        """
+        if self.surrounding != "vacuum":
+            raise RuntimeError('images are counted with surrounding="vacuum" only')
+        return self._engine.images().reshape(self.N, 3)
+
+    @property
+    def unwrapped_positions(self) -> np.ndarray:
+        """Positions in angstrom that do not jump when an ion crosses a face, float64 (N, 3).
+
+        Raises:
+            RuntimeError: as for `images`.
+        """
+        return self.positions + self.images * np.array(self.box)
+
+    def set_positions(self, positions: Any, images: Any = None) -> None:
         """Set the positions of the ions.
 
         Counters and random numbers continue, and `energies` are reset.
 
         Args:
             positions: centers in angstrom, (N, 3), as for the class.
+            images: images of the ions, as for the class.
 
         Raises:
             IonOverlapError, ValueError, TypeError: an error of the class; the old positions are
                 kept.
         """
-        self._engine.set_positions(arguments.positions(positions))
+        self._engine.set_positions(arguments.positions(positions), _image_column(images))
         self._engine.take_energies()
         self._start_energy, self._energies = None, []
 
@@ -374,115 +436,72 @@ class Electrolyte(MonteCarlo):
         self._start_energy = exact - self._engine.energy_change
         return followed - exact
 
-    # ---- pair correlations -----------------------------------------------------------------------
-
-    def sample_pair_correlations(
-        self,
-        every: int | None,
-        *,
-        bin_width: float = 0.25,
-        farthest: float | None = None,
-        margin: float | None = None,
-    ) -> None:
-        """Sample the pair correlation functions of all pairs of species in the following runs.
-
-        Earlier samples are discarded.
-
-        Args:
-            every: number of sweeps between two samples; None stops sampling.
-            bin_width: width of the bins in angstrom.
-            farthest: maximum distance in angstrom; default the diameter of the interior or half the
-                shortest edge, at most 20 bare Debye lengths.
-            margin: distance from the wall in angstrom within which ions are left out; default ten
-                bare Debye lengths, as in the paper, at most half the radius. It must be None in a
-                periodic box.
-
-        Raises:
-            ValueError: a number is out of range.
-            TypeError: every is not an integer.
-        """
-        if every is None:
-            self._sampling = None
-            return
-        every = arguments.count("every", every)
-        if self.box is not None:
-            if margin is not None:
-                raise ValueError("a periodic box has no wall: margin must be None")
-            interior, most = None, min(self.box) / 2
-        else:
-            radius = float(self.radius or 0)
-            if margin is None:
-                margin = min(10 * self.debye_length, radius / 2)
-            if not 0 <= margin < radius:
-                raise ValueError(f"margin must be from 0 to below {radius}, got {margin}")
-            interior, most = radius - margin, 2 * (radius - margin)
-        if not 0 < bin_width <= most:
-            raise ValueError(f"bin_width must be positive and at most {most:.6g}, got {bin_width}")
-        if farthest is None:
-            farthest = min(most, 20 * self.debye_length)
-        if not bin_width <= farthest <= most * (1 + 1e-12):
-            raise ValueError(f"farthest must be from bin_width to {most:.6g}, got {farthest}")
-        wanted = farthest / bin_width * (1 + 1e-12)
-        if wanted > 1_000_000:
-            raise ValueError(f"{wanted:.6g} bins are too many: raise bin_width")
-        bins = int(wanted)
-        valences = tuple(s.valence for s in self._species)
-        self._sampling = PairSampling(every, bin_width, bins, interior, self.box, valences)
-
-    @property
-    def pair_sampling(self) -> PairSampling | None:
-        """Settings of `sample_pair_correlations` and number of samples; None without sampling."""
-        return self._sampling
-
-    @property
-    def pair_correlations(self) -> PairCorrelations:
-        """Pair correlation functions g_ab(r) from all samples.
-
-        Raises:
-            RuntimeError: nothing was sampled.
-        """
-        if self._sampling is None:
-            raise RuntimeError("nothing sampled: call sample_pair_correlations(every=...) and run")
-        return self._sampling.result()
-
     # ---- checkpoints -----------------------------------------------------------------------------
 
     def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = {"positions": state["positions"], "types": self._types}
-        if self._sampling is not None:
-            arrays |= self._sampling.arrays
+        if self.surrounding == "vacuum":
+            arrays["images"] = state["images"]
+        for sampling in (self._sampling, self._structure):
+            if sampling is not None:
+                arrays |= sampling.arrays
         header = {
             "parameters": {**self._parameters, "max_displacement": self.max_displacement},
             "species": [(s.valence, s.diameter) for s in self._species],
             "change": state["change"],
             "start_energy": self._start_energy,
             "sampling": None if self._sampling is None else asdict(self._sampling),
+            "structure": None if self._structure is None else self._structure.settings,
         }
         return header, arrays
 
     def _restore(self, path: PathLike) -> None:
         kind, types = self._KIND, {"positions": np.float32, "types": np.int32}
-        header, arrays = checkpoint.read(path, kind, types, PairSampling.TYPES)
+        optional = {"images": np.int32, **PairSampling.TYPES, **StructureSampling.TYPES}
+        header, arrays = checkpoint.read(path, kind, types, optional)
         with checkpoint.refused(path, kind):
             self._species = tuple(Species(*one) for one in header["species"])
             self._types = _types(arrays["types"], len(self._species))
             self._parameters = header["parameters"]
             if self._parameters["box"] is not None:
                 self._parameters["box"] = tuple(self._parameters["box"])
+            # Files written before Ewald's energy was there have neither.
+            default = None if self._parameters["box"] is None else BOUNDARIES[0]
+            self._parameters.setdefault("boundary", default)
+            self._parameters.setdefault("surrounding", None)
             arguments.one_of("precision", self._parameters["precision"], arguments.PRECISIONS)
             state = {
                 "positions": arrays["positions"],
+                "images": arrays.get("images", _image_column(None)),
                 "counters": tuple(header["counters"]),
                 "change": tuple(header["change"]),
             }
             sampling = header["sampling"]
             if sampling is not None:
                 sampling = PairSampling.restored(sampling, arrays)
+            structure = header.get("structure")
+            if structure is not None:
+                structure = StructureSampling.restored(
+                    structure, arrays, self._parameters["box"], self._columns()[0]
+                )
             start_energy = header["start_energy"]
             if start_energy is not None and not math.isfinite(start_energy):
                 raise ValueError(f"start_energy is {start_energy}")
         self._adopt(_core.Electrolyte.from_snapshot(state, *self._columns(), *self._where()))
         self._start_energy, self._sampling = start_energy, sampling
+        self._structure = structure
+
+
+def _image_column(images: Any) -> np.ndarray:
+    """Images in the form that the engine needs; empty if there are none."""
+    if images is None:
+        return np.empty(0, dtype=np.int32)
+    array = np.asarray(images)
+    if array.ndim != 2 or array.shape[1] != 3 or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError("images must be integers of shape (N, 3)")
+    if array.size and np.abs(array).max() > 1 << 20:
+        raise ValueError(f"images must be at most {1 << 20} boxes away")
+    return np.ascontiguousarray(array, dtype=np.int32).reshape(-1)
 
 
 def _types(types: Any, species: int) -> np.ndarray:

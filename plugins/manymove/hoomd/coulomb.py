@@ -42,7 +42,9 @@ class CoulombMC(EngineAction):
     Args:
         bjerrum_length: Bjerrum length l_B in the simulation's unit of length.
         radius: radius of a hard wall around the origin that keeps all centers inside. None selects
-            the periodic box with the nearest image of each particle.
+            the periodic box.
+        boundary: energy of the periodic box, "nearest_image" (default) or "ewald", as in
+            `manymove.Electrolyte`.
         sweeps_per_step: number of sweeps per step; a sweep is one trial move per particle.
         max_displacement: maximum trial displacement along each axis, in the simulation's unit of
             length; default radius / 3 or L / 6.
@@ -64,12 +66,16 @@ class CoulombMC(EngineAction):
         max_displacement: float | None = None,
         precision: str = "mixed",
         threads: int | None = None,
+        boundary: str | None = None,
     ) -> None:
         super().__init__(threads)
+        if radius is not None and boundary is not None:
+            raise ValueError(f"boundary {boundary!r} is for the periodic box, not for a radius")
         self._options: dict[str, Any] = {
             "bjerrum_length": arguments.positive("bjerrum_length", bjerrum_length),
             "max_displacement": max_displacement,
             "precision": precision,
+            "boundary": boundary,
         }
         self._radius = radius
         self._sweeps = arguments.count("sweeps_per_step", sweeps_per_step, most=10**6)

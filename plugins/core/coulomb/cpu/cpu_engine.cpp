@@ -68,10 +68,12 @@ class CpuEngine final : public EngineBase {
     });
     __int128 total = 0;
     for (const __int128 part : parts) total += part;
-    return static_cast<double>(total) * state_.rules.strength / 2;
+    return static_cast<double>(total) * state_.rules.strength / 2 + energy_beside_pairs(state_);
   }
 
-  void set_positions(const double* xyz) override { place(state_, xyz); }
+  void set_positions(const double* xyz, const std::int32_t* image) override {
+    place(state_, xyz, image);
+  }
 
   void adopt(const HostParticles& host) override {
     left_ = state_.sites;
@@ -141,9 +143,21 @@ class CpuEngine final : public EngineBase {
   Site moved_to(std::size_t i) const {
     return {trials_[i].x, trials_[i].y, trials_[i].z, state_.sites[i].charge};
   }
-  bool decide(std::size_t i, std::int64_t change) {
-    if (!accepts(change, trials_[i].most, state_.sites[i].charge)) return false;
-    state_.sites[i] = moved_to(i);
+  // change: from the pairs; what a vacuum around adds to it is added here.
+  bool decide(std::size_t i, std::int64_t& change) {
+    Site& site = state_.sites[i];
+    const Site to = moved_to(i);
+    Dipole gain{};
+    if (state_.parameters.vacuum) {
+      gain = dipole_gain(state_.rules, site, to, state_.image.data() + 3 * i);
+      change = wrapping_sum(change, dipole_term(state_.rules, site.charge, state_.dipole, gain));
+    }
+    if (!accepts(change, trials_[i].most, site.charge)) return false;
+    if (state_.parameters.vacuum) {
+      state_.dipole = state_.dipole + gain;
+      follow(state_.rules, site, to, state_.image.data() + 3 * i);
+    }
+    site = to;
     return true;
   }
   // Of an accepted trial, in quanta of energy.
@@ -163,15 +177,21 @@ class CpuEngine final : public EngineBase {
       for (std::size_t j = 0; j < n; ++j) {
         if (j == i) continue;
         const Site& other = state_.sites[j];
-        const double now = squared_distance(r, to.x, to.y, to.z, other),
-                     before = squared_distance(r, from.x, from.y, from.z, other);
+        const double now = squared_distance(r, to.x, to.y, to.z, other);
         overlap = overlap || too_close(now, state_.radius[i], state_.radius[j]);
-        const auto term = [&](double distance2) {
-          return state_.parameters.double_precision
-                     ? potential_term(r, other.charge, distance2)
-                     : potential_term_single(r, other.charge, static_cast<float>(distance2));
+        const auto term = [&](const Site& at) {
+          return for_space(r, [&](auto space) {
+            const auto d = separation<space()>(r, at.x, at.y, at.z, other);
+            if (state_.parameters.double_precision)
+              return potential_term<space()>(r, other.charge, d);
+            const auto in_single = [](double a) { return static_cast<float>(a); };
+            return potential_term_single<space()>(
+                r, other.charge,
+                Separation<float>{in_single(d.x), in_single(d.y), in_single(d.z),
+                                  in_single(d.squared)});
+          });
         };
-        change = wrapping_sum(change, wrapping_difference(term(now), term(before)));
+        change = wrapping_sum(change, wrapping_difference(term(to), term(from)));
       }
       ++evaluated_this_;
       if (!overlap && decide(i, change)) {

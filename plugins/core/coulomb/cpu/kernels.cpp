@@ -17,36 +17,69 @@ MM_HD V load(const S* p) {
 
 MM_HD DoubleLanes load_wide(const float* p) { return widened(load<HalfLanes>(p)); }
 
+// Vectors of partners whose potentials are computed together: Ewald's polynomial waits for its last
+// sum, the others' terms overlap without that.
+template <Space B>
+inline constexpr int kTogether = B == Space::ewald ? 2 : 1;
+
+// Potentials of a unit charge of K vectors of partners: at `to` and at `from`, in turn.
+template <Space B, class S, class V, int K>
+MM_HD void potentials(const Rules& r, const SmoothRest<S>& rest, const V (&x)[K], const V (&y)[K],
+                      const V (&z)[K], const Site& from, const Site& to, V (&potential)[2 * K],
+                      V& least) {
+  Separation<V> d[2 * K];
+  MM_UNROLL
+  for (int k = 0; k < K; ++k) {
+    d[2 * k] = separation<B, S>(r, S{to.x} - x[k], S{to.y} - y[k], S{to.z} - z[k]);
+    d[2 * k + 1] = separation<B, S>(r, S{from.x} - x[k], S{from.y} - y[k], S{from.z} - z[k]);
+    least = min_of(least, d[2 * k].squared);
+  }
+  unit_potentials<B>(r, rest, d, potential);
+}
+
 // What one trial sees, partners in the lanes; the last vector is filled up with ions without
 // charge.
-template <bool Periodic>
+template <Space B>
 std::int64_t change_double(const Rules& r, const Partners& g, std::size_t begin, std::size_t end,
                            const Site& from, const Site& to, double& least) {
   const DoubleLanes magic = constant<DoubleLanes>(r.magic);
   LongLanes sum{};
   DoubleLanes near = constant<DoubleLanes>(1e30);
-  for (std::size_t j = begin; j + kDoubles <= end; j += kDoubles) {
-    const DoubleLanes gx = load_wide(g.x + j), gy = load_wide(g.y + j), gz = load_wide(g.z + j),
-                      charge = load_wide(g.charge + j);
-    const DoubleLanes now =
-        squared<Periodic, double>(r, double{to.x} - gx, double{to.y} - gy, double{to.z} - gz);
-    const DoubleLanes before =
-        squared<Periodic, double>(r, double{from.x} - gx, double{from.y} - gy, double{from.z} - gz);
-    near = min_of(near, now);
-    sum += bits_of(fixed_term(charge, now, magic)) - bits_of(fixed_term(charge, before, magic));
-  }
+  std::size_t j = begin;
+  const auto add = [&](auto together) __attribute__((always_inline)) {
+    constexpr int K = together();
+    DoubleLanes x[K], y[K], z[K], potential[2 * K];
+    MM_UNROLL
+    for (int k = 0; k < K; ++k) {
+      x[k] = load_wide(g.x + j + k * kDoubles);
+      y[k] = load_wide(g.y + j + k * kDoubles);
+      z[k] = load_wide(g.z + j + k * kDoubles);
+    }
+    potentials<B>(r, r.rest, x, y, z, from, to, potential, near);
+    MM_UNROLL
+    for (int k = 0; k < K; ++k) {
+      const DoubleLanes charge = load_wide(g.charge + j + k * kDoubles);
+      sum += bits_of(fixed_term(charge, potential[2 * k], magic)) -
+             bits_of(fixed_term(charge, potential[2 * k + 1], magic));
+    }
+    j += K * kDoubles;
+  };
+  constexpr int kSome = kTogether<B>;
+  while (j + kSome * kDoubles <= end) add(std::integral_constant<int, kSome>{});
+  if constexpr (kSome > 1)
+    while (j + kDoubles <= end) add(std::integral_constant<int, 1>{});
   std::uint64_t total = 0;
   for (int lane = 0; lane < kDoubles; ++lane) {
     total += sum[lane];
     if (near[lane] < least) least = near[lane];
   }
-  for (std::size_t j = end - (end - begin) % kDoubles; j < end; ++j) {
+  for (; j < end; ++j) {
     const Site other{g.x[j], g.y[j], g.z[j], g.charge[j]};
-    const double now = squared_distance(r, to.x, to.y, to.z, other);
-    if (now < least) least = now;
+    const auto now = separation<B>(r, to.x, to.y, to.z, other);
+    if (now.squared < least) least = now.squared;
     total += wrapping_difference(
-        potential_term(r, other.charge, now),
-        potential_term(r, other.charge, squared_distance(r, from.x, from.y, from.z, other)));
+        potential_term<B>(r, other.charge, now),
+        potential_term<B>(r, other.charge, separation<B>(r, from.x, from.y, from.z, other)));
   }
   return static_cast<std::int64_t>(total);
 }
@@ -62,7 +95,7 @@ MM_HD std::int64_t to_fixed_sum(FloatLanes sums, double magic) {
   return static_cast<std::int64_t>(total);
 }
 
-template <bool Periodic>
+template <Space B>
 std::int64_t change_single(const Rules& r, const Partners& g, std::size_t begin, std::size_t end,
                            const Site& from, const Site& to, double& least) {
   // Sixteen float32 sums of 64 terms each, whatever the SIMD level.
@@ -70,34 +103,50 @@ std::int64_t change_single(const Rules& r, const Partners& g, std::size_t begin,
   std::uint64_t total = 0;
   for (std::size_t chunk = begin; chunk < end; chunk += kChunk) {
     const std::size_t stop = end < chunk + kChunk ? end : chunk + kChunk;
-    FloatLanes sum[kSums / kLanes]{}, near = broadcast(1e30f);
-    for (std::size_t first = chunk; first + kSums <= stop; first += kSums) MM_UNROLL
-    for (std::size_t part = 0; part < kSums / kLanes; ++part) {
-      const std::size_t j = first + part * kLanes;
-      const auto gx = load<FloatLanes>(g.x + j), gy = load<FloatLanes>(g.y + j),
-                 gz = load<FloatLanes>(g.z + j), charge = load<FloatLanes>(g.charge + j);
-      const FloatLanes now = squared<Periodic, float>(r, to.x - gx, to.y - gy, to.z - gz);
-      const FloatLanes before = squared<Periodic, float>(r, from.x - gx, from.y - gy, from.z - gz);
-      near = min_of(near, now);
-      sum[part] = fused(charge, inverse_root_single(now), sum[part]);
-      sum[part] = fused(-charge, inverse_root_single(before), sum[part]);
-    }
+    constexpr int kParts = kSums / kLanes, kSome = kTogether<B>;
+    FloatLanes sum[kParts]{}, near = broadcast(1e30f);
+    std::size_t j = chunk;
+    const auto add = [&](auto together, FloatLanes* to_sum) __attribute__((always_inline)) {
+      constexpr int K = together();
+      FloatLanes x[K], y[K], z[K], potential[2 * K];
+      MM_UNROLL
+      for (int k = 0; k < K; ++k) {
+        x[k] = load<FloatLanes>(g.x + j + k * kLanes);
+        y[k] = load<FloatLanes>(g.y + j + k * kLanes);
+        z[k] = load<FloatLanes>(g.z + j + k * kLanes);
+      }
+      potentials<B>(r, r.rest_single, x, y, z, from, to, potential, near);
+      MM_UNROLL
+      for (int k = 0; k < K; ++k) {
+        const auto charge = load<FloatLanes>(g.charge + j + k * kLanes);
+        FloatLanes& one = to_sum[kParts == 1 ? 0 : k];
+        one = fused(charge, potential[2 * k], one);
+        one = fused(-charge, potential[2 * k + 1], one);
+      }
+      j += K * kLanes;
+    };
+    constexpr int kStep = kSome > kParts ? kSome : kParts;
+    while (j + kStep * kLanes <= stop) MM_UNROLL
+    for (int part = 0; part < kStep; part += kSome)
+      add(std::integral_constant<int, kSome>{}, sum + (kParts == 1 ? 0 : part));
+    if constexpr (kStep > kParts)
+      if (j + kLanes <= stop) add(std::integral_constant<int, 1>{}, sum);
     for (const FloatLanes& part : sum) total += to_fixed_sum(part, r.magic);
     for (int lane = 0; lane < kLanes; ++lane)
       if (near[lane] < least) least = near[lane];
-    for (std::size_t j = stop - (stop - chunk) % kSums; j < stop; ++j) {
-      const float now = squared<Periodic, float>(r, to.x - g.x[j], to.y - g.y[j], to.z - g.z[j]);
-      const float before =
-          squared<Periodic, float>(r, from.x - g.x[j], from.y - g.y[j], from.z - g.z[j]);
-      if (now < least) least = now;
-      total += wrapping_difference(potential_term_single(r, g.charge[j], now),
-                                   potential_term_single(r, g.charge[j], before));
+    for (; j < stop; ++j) {
+      const auto now = separation<B, float>(r, to.x - g.x[j], to.y - g.y[j], to.z - g.z[j]);
+      const auto before =
+          separation<B, float>(r, from.x - g.x[j], from.y - g.y[j], from.z - g.z[j]);
+      if (now.squared < least) least = now.squared;
+      total += wrapping_difference(potential_term_single<B>(r, g.charge[j], now),
+                                   potential_term_single<B>(r, g.charge[j], before));
     }
   }
   return static_cast<std::int64_t>(total);
 }
 
-template <bool Periodic>
+template <Space B>
 std::int64_t potential_at(const Rules& r, const Partners& g, std::size_t begin, std::size_t end,
                           const Site& at) {
   const DoubleLanes magic = constant<DoubleLanes>(r.magic);
@@ -105,20 +154,21 @@ std::int64_t potential_at(const Rules& r, const Partners& g, std::size_t begin, 
   std::uint64_t total = 0;
   std::size_t j = begin;
   for (; j + kDoubles <= end; j += kDoubles) {
-    const DoubleLanes distance2 = squared<Periodic, double>(r, double{at.x} - load_wide(g.x + j),
-                                                            double{at.y} - load_wide(g.y + j),
-                                                            double{at.z} - load_wide(g.z + j));
-    sum += bits_of(fixed_term(load_wide(g.charge + j), distance2, magic)) - bits_of(r.magic);
+    const auto d =
+        separation<B, double>(r, double{at.x} - load_wide(g.x + j),
+                              double{at.y} - load_wide(g.y + j), double{at.z} - load_wide(g.z + j));
+    sum += bits_of(fixed_term(load_wide(g.charge + j), unit_potential<B>(r, r.rest, d), magic)) -
+           bits_of(r.magic);
   }
   for (int lane = 0; lane < kDoubles; ++lane) total += sum[lane];
   for (; j < end; ++j)
-    total += potential_term(r, g.charge[j],
-                            squared_distance(r, at.x, at.y, at.z, {g.x[j], g.y[j], g.z[j], 0}));
+    total += potential_term<B>(r, g.charge[j],
+                               separation<B>(r, at.x, at.y, at.z, {g.x[j], g.y[j], g.z[j], 0}));
   return static_cast<std::int64_t>(total);
 }
 
 // float32 finds candidates, float64 decides.
-template <bool Periodic>
+template <Space B>
 void count(const Rules& r, const Bins& b, const Partners& g, const std::int32_t* species,
            std::size_t i, std::size_t begin, std::size_t end, std::uint64_t* counts) {
   const auto consider = [&](std::size_t j) {
@@ -131,9 +181,10 @@ void count(const Rules& r, const Bins& b, const Partners& g, const std::int32_t*
   const FloatLanes limit = broadcast(static_cast<float>(b.farthest2 * (1 + 1e-6)));
   std::size_t j = begin;
   for (; j + kLanes <= end; j += kLanes) {
-    const FloatLanes distance2 = squared<Periodic, float>(r, g.x[i] - load<FloatLanes>(g.x + j),
-                                                          g.y[i] - load<FloatLanes>(g.y + j),
-                                                          g.z[i] - load<FloatLanes>(g.z + j));
+    const FloatLanes distance2 =
+        separation<B, float>(r, g.x[i] - load<FloatLanes>(g.x + j),
+                             g.y[i] - load<FloatLanes>(g.y + j), g.z[i] - load<FloatLanes>(g.z + j))
+            .squared;
     for (std::uint32_t near = lane_bits(distance2 < limit); near; near &= near - 1)
       consider(j + __builtin_ctz(near));
   }
@@ -143,8 +194,9 @@ void count(const Rules& r, const Bins& b, const Partners& g, const std::int32_t*
 std::int64_t change_of(const Rules& r, bool double_precision, const Partners& g, std::size_t begin,
                        std::size_t end, std::size_t self, const Site& from, const Site& to,
                        float& nearest2) {
-  const auto part = double_precision ? (r.periodic ? &change_double<true> : &change_double<false>)
-                                     : (r.periodic ? &change_single<true> : &change_single<false>);
+  const auto part = for_space(r, [&](auto space) {
+    return double_precision ? &change_double<space()> : &change_single<space()>;
+  });
   double least = 1e30;
   std::int64_t change;
   if (self < begin || self >= end)
@@ -158,16 +210,15 @@ std::int64_t change_of(const Rules& r, bool double_precision, const Partners& g,
 
 std::int64_t potential(const Rules& r, const Partners& g, std::size_t begin, std::size_t end,
                        const Site& at) {
-  return r.periodic ? potential_at<true>(r, g, begin, end, at)
-                    : potential_at<false>(r, g, begin, end, at);
+  return for_space(r, [&](auto space) { return potential_at<space()>(r, g, begin, end, at); });
 }
 
 void count_pairs(const Rules& r, const Bins& b, const Partners& g, const std::int32_t* species,
                  std::size_t i, std::size_t begin, std::size_t end, std::uint64_t* counts) {
   if (r.periodic)
-    count<true>(r, b, g, species, i, begin, end, counts);
+    count<Space::nearest>(r, b, g, species, i, begin, end, counts);
   else
-    count<false>(r, b, g, species, i, begin, end, counts);
+    count<Space::cell>(r, b, g, species, i, begin, end, counts);
 }
 
 }  // namespace

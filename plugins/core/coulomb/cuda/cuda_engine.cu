@@ -28,45 +28,59 @@ struct Schedule {
   int group, threads;
 };
 
-template <bool Double, bool Periodic, int S, int Eta>
+template <bool Double, Space B, int S, int Eta>
 Schedule schedule() {
-  return {&brush_kernel<Double, Periodic, S, Eta>, &place_kernel<S>, sizeof(GroupMemory<Double, S>),
-          S, S * Eta};
+  return {&brush_kernel<Double, B, S, Eta>, &place_kernel<S>, sizeof(GroupMemory<Double, S>), S,
+          S * Eta};
 }
 
 // Table 1 of the paper, on an H100 (docs/benchmarks/electrolyte.md). A function of the numbers
-// alone.
-int fastest_eta(std::size_t n, bool exact) {
-  if (n <= 12288) return 8;
+// alone. 1,024 threads have no registers for Ewald's potential in float64.
+int fastest_eta(std::size_t n, bool exact, Space space) {
+  if (n <= 12288 || (exact && space == Space::ewald && n <= 196608)) return 8;
   if (n <= (exact ? 49152u : 98304u)) return 16;
   if (n <= 196608) return 8;
   return 4;
 }
 
-template <bool Double, bool Periodic>
+template <bool Double, Space B>
 Schedule schedule_for(int eta) {
   switch (eta) {
     case 16:
-      return schedule<Double, Periodic, 64, 16>();
+      return schedule<Double, B, 64, 16>();
     case 8:
-      return schedule<Double, Periodic, 64, 8>();
+      return schedule<Double, B, 64, 8>();
     case 4:
-      return schedule<Double, Periodic, 128, 4>();
+      return schedule<Double, B, 128, 4>();
     case 2:
-      return schedule<Double, Periodic, 128, 2>();
+      return schedule<Double, B, 128, 2>();
     default:
-      return schedule<Double, Periodic, 256, 1>();
+      return schedule<Double, B, 256, 1>();
   }
 }
+
+// Ewald's polynomial in a device's memory.
+template <class S>
+struct DeviceRest {
+  DeviceBuffer<S> coefficients;
+  DeviceBuffer<std::uint8_t> lines;
+  SmoothRest<S> here{};
+
+  void upload(const EwaldBox& box, const RestTerms<S>& terms, cudaStream_t stream) {
+    coefficients = DeviceBuffer<S>(terms.coefficients.size());
+    lines = DeviceBuffer<std::uint8_t>(terms.lines.size());
+    coefficients.upload(terms.coefficients.data(), stream);
+    lines.upload(terms.lines.data(), stream);
+    here = rest_of(box, terms, coefficients.data(), lines.data());
+  }
+  std::size_t bytes() const { return coefficients.size() * sizeof(S) + lines.size(); }
+};
 
 // All that one GPU holds of the chain: everything.
 class DeviceShare {
  public:
   DeviceShare(const State& state, const Schedule& schedule, int device)
       : device_(current(device)), schedule_(schedule), n_(static_cast<int>(state.sites.size())) {
-    check(cudaFuncSetAttribute(schedule.brush, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(schedule.memory)),
-          "shared memory for a group");
     allocate(state.rules);
     std::vector<std::int32_t> index(n_);
     std::iota(index.begin(), index.end(), 0);
@@ -74,7 +88,19 @@ class DeviceShare {
     radius_.upload(state.radius.data(), stream_);
     species_.upload(state.species.data(), stream_);
     reduction_.clear(stream_);
-    put(state.sites);
+    if (const EwaldBox* const box = state.ewald.get()) {
+      rest_.upload(*box, box->terms, stream_);
+      rest_single_.upload(*box, box->terms_single, stream_);
+      schedule_.memory += state.parameters.double_precision ? rest_.bytes() : rest_single_.bytes();
+    }
+    check(cudaFuncSetAttribute(schedule_.brush, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(schedule_.memory)),
+          "shared memory for a group");
+    if (state.parameters.vacuum) {
+      image_ = DeviceBuffer<std::int32_t>(state.image.size());
+      dipole_ = DeviceBuffer<Dipole>(1);
+    }
+    put(state);
   }
   ~DeviceShare() { select_device(device_); }  // where its members are freed
   DeviceShare(const DeviceShare&) = delete;
@@ -83,15 +109,27 @@ class DeviceShare {
   void use() const { check(select_device(device_), "device"); }
   cudaStream_t stream() const { return stream_; }
   const Site* sites() const { return site_.data(); }
+  // The same, with this device's memory.
+  Rules rules(Rules r) const {
+    r.rest = rest_.here;
+    r.rest_single = rest_single_.here;
+    return r;
+  }
   int blocks() const { return blocks_for(n_, kThreads); }
 
-  void put(const std::vector<Site>& sites) {
+  void put(const State& state) {
     use();
-    site_.upload(sites.data(), stream_);
+    site_.upload(state.sites.data(), stream_);
+    if (!state.parameters.vacuum) return;
+    image_.upload(state.image.data(), stream_);
+    dipole_.upload(&state.dipole, stream_);
   }
-  void get(std::vector<Site>& sites) const {
+  void get(State& state) const {
     use();
-    site_.download(sites.data(), stream_);
+    site_.download(state.sites.data(), stream_);
+    if (!state.parameters.vacuum) return;
+    image_.download(state.image.data(), stream_);
+    dipole_.download(&state.dipole, stream_);
   }
   void clear_tallies() {
     use();
@@ -108,6 +146,8 @@ class DeviceShare {
     devices.site[place] = site_.data();
     devices.partner[place] = partner_.data();
     devices.decided[place] = progress_.data() + 1;
+    devices.image[place] = image_.data();
+    devices.dipole[place] = dipole_.data();
   }
   void enter(Watch& watch) const {
     use();
@@ -138,17 +178,18 @@ class DeviceShare {
     use();
     schedule_
         .brush<<<blocks_of_share(devices.count), schedule_.threads, schedule_.memory, stream_>>>(
-            r, buffers(slot), devices);
+            rules(r), buffers(slot), devices);
   }
   void reduce(const State& state, int slot) {
-    const bool exact = state.parameters.double_precision, periodic = state.rules.periodic;
-    const auto kernel =
-        exact ? (periodic ? &reduction_kernel<true, true> : &reduction_kernel<true, false>)
-              : (periodic ? &reduction_kernel<false, true> : &reduction_kernel<false, false>);
-    constexpr int kWide = 1024;
-    const int wide_blocks = std::min((n_ + kWide - 1) / kWide, 256);
-    for (int i = 0; i < n_; ++i)
-      kernel<<<wide_blocks, kWide, 0, stream_>>>(state.rules, buffers(slot), reduction_.data(), i);
+    const Rules r = rules(state.rules);
+    for_space(r, [&](auto space) {
+      const auto kernel = state.parameters.double_precision ? &reduction_kernel<true, space()>
+                                                            : &reduction_kernel<false, space()>;
+      constexpr int kWide = reduction_threads(space());
+      const int blocks = std::min((n_ + kWide - 1) / kWide, 256);
+      for (int i = 0; i < n_; ++i)
+        kernel<<<blocks, kWide, 0, stream_>>>(r, buffers(slot), reduction_.data(), i);
+    });
   }
 
   // What is enqueued so far, for the other devices to wait for.
@@ -214,7 +255,8 @@ class DeviceShare {
     interior_kernel<<<blocks(), kThreads, 0, stream_>>>(state.rules, b, site_.data(),
                                                         species_.data(), n_, inside.data(),
                                                         inside_count.data(), device_ions.data());
-    const auto kernel = state.rules.periodic ? &pairs_kernel<true> : &pairs_kernel<false>;
+    const auto kernel =
+        state.rules.periodic ? &pairs_kernel<Space::nearest> : &pairs_kernel<Space::cell>;
     const int in_shared = size <= 8192 ? size : 0;
     // A block counts at most 2^31 pairs in 32 bits.
     const unsigned slices =
@@ -269,10 +311,12 @@ class DeviceShare {
   }
 
   Buffers buffers(int slot) const {
-    return {site_.data(),     trial_.data(),        most_.data(),         fate_.data(),
-            hopeful_.data(),  radius_.data(),       head_.data(),         next_.data(),
-            order_.data(),    count_.data(),        partner_.data(),      ion_.data(),
-            progress_.data(), progress_.data() + 1, tally_.data() + slot, n_};
+    return {site_.data(),         trial_.data(),        most_.data(),
+            fate_.data(),         hopeful_.data(),      radius_.data(),
+            head_.data(),         next_.data(),         order_.data(),
+            count_.data(),        partner_.data(),      ion_.data(),
+            image_.data(),        dipole_.data(),       progress_.data(),
+            progress_.data() + 1, tally_.data() + slot, n_};
   }
 
   int device_;
@@ -291,6 +335,10 @@ class DeviceShare {
   DeviceBuffer<Tally> tally_;
   DeviceBuffer<Reduction> reduction_;
   DeviceBuffer<char> partition_;
+  DeviceRest<double> rest_;  // with Ewald's energy
+  DeviceRest<float> rest_single_;
+  DeviceBuffer<std::int32_t> image_;  // with a vacuum around
+  DeviceBuffer<Dipole> dipole_;
 };
 
 // Devices write into each other's memory.
@@ -341,11 +389,10 @@ class CudaEngine final : OnDevice, public EngineBase {
       : OnDevice(devices.front()), EngineBase(std::move(state)) {
     const bool exact = state_.parameters.double_precision;
     eta_ = state_.parameters.threads_per_particle;
-    if (eta_ == 0) eta_ = fastest_eta(state_.sites.size(), exact);
-    const Schedule schedule =
-        state_.rules.periodic
-            ? (exact ? schedule_for<true, true>(eta_) : schedule_for<false, true>(eta_))
-            : (exact ? schedule_for<true, false>(eta_) : schedule_for<false, false>(eta_));
+    if (eta_ == 0) eta_ = fastest_eta(state_.sites.size(), exact, state_.rules.space);
+    const Schedule schedule = for_space(state_.rules, [&](auto space) {
+      return exact ? schedule_for<true, space()>(eta_) : schedule_for<false, space()>(eta_);
+    });
     for (const int device : devices) existing_device(device);
     connect(devices);
     for (const int device : devices)
@@ -393,13 +440,14 @@ class CudaEngine final : OnDevice, public EngineBase {
     share.use();
     DeviceBuffer<Tally> tally(1);
     tally.clear(share.stream());
-    const auto kernel = state_.rules.periodic ? &energy_kernel<true> : &energy_kernel<false>;
+    const auto kernel = for_space(state_.rules, [](auto space) { return &energy_kernel<space()>; });
     kernel<<<share.blocks(), kThreads, 0, share.stream()>>>(
-        state_.rules, share.sites(), static_cast<int>(particles()), tally.data());
+        share.rules(state_.rules), share.sites(), static_cast<int>(particles()), tally.data());
     check_launch();
     Tally sum;
     tally.download(&sum, share.stream());
-    return static_cast<double>(quanta(sum)) * state_.rules.strength / 2;
+    return static_cast<double>(quanta(sum)) * state_.rules.strength / 2 +
+           energy_beside_pairs(state_.parameters.vacuum ? present() : state_);
   }
 
   void adopt(const HostParticles& host) override {
@@ -423,11 +471,11 @@ class CudaEngine final : OnDevice, public EngineBase {
     first().count_pairs(state_, bins_of(state_, histogram), counts, interior_ions);
   }
 
-  void set_positions(const double* xyz) override {
+  void set_positions(const double* xyz, const std::int32_t* image) override {
     const DeviceGuard here = use();
     present();
-    manymove::coulomb::place(state_, xyz);
-    for (const auto& share : shares_) share->put(state_.sites);
+    manymove::coulomb::place(state_, xyz, image);
+    for (const auto& share : shares_) share->put(state_);
   }
 
   int threads_per_particle() const override { return eta_; }
@@ -503,7 +551,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   const State& present() const override {
     const DeviceGuard here = use();
     const DeviceShare& share = first();
-    if (!fresh_) share.get(state_.sites);
+    if (!fresh_) share.get(state_);
     fresh_ = true;
     return state_;
   }

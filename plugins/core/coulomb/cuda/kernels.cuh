@@ -9,6 +9,7 @@
 
 #include "../../runtime/device.cuh"
 #include "../state.h"
+#include "pairs.cuh"
 
 namespace manymove::coulomb {
 namespace {
@@ -37,6 +38,9 @@ struct Buffers {
   // By place: hopeful ions, holes up to a whole group, the others, holes
   Site* partner;
   std::int32_t* ion;  // -1 in a hole
+  // With a vacuum around the images: [N][3], and [1], as it is after the groups decided so far
+  std::int32_t* image;
+  Dipole* dipole;
   unsigned* ticket;   // [1], blocks of this sweep begun on this device
   unsigned* decided;  // [1], groups of this sweep decided so far, on all devices
   Tally* tally;
@@ -50,6 +54,8 @@ struct Devices {
   Site* site[kMostDevices];
   Site* partner[kMostDevices];
   unsigned* decided[kMostDevices];
+  std::int32_t* image[kMostDevices];
+  Dipole* dipole[kMostDevices];
 };
 
 // A charge-free place that no distance to is 0: coordinates of ions are integers.
@@ -106,12 +112,6 @@ __global__ void place_kernel(Buffers b) {
   if (place == 0) b.tally->evaluated = count;
 }
 
-template <bool Double>
-struct Partner {
-  using Real = std::conditional_t<Double, double, float>;
-  Real x, y, z, charge;
-};
-
 // What a block holds in shared memory.
 template <bool Double, int S>
 struct GroupMemory {
@@ -126,76 +126,14 @@ struct GroupMemory {
   std::int64_t change[S], most[S];
   unsigned overlap[S];
   std::int32_t ion[S];
+  Dipole dipole;
   unsigned known, block;
 };
-
-// A pair of positions of trial i against ion j.
-template <bool Double, bool Periodic>
-struct Pairs {
-  using Real = typename Partner<Double>::Real;
-  const Rules& r;
-  Real x, y, z, tx, ty, tz;  // where the ion is, where it would be
-
-  __device__ Pairs(const Rules& r, const Site& s, const Site& t)
-      : r(r), x(s.x), y(s.y), z(s.z), tx(t.x), ty(t.y), tz(t.z) {}
-
-  __device__ Real from(const Partner<Double>& g) const {
-    return squared<Periodic, Real>(r, x - g.x, y - g.y, z - g.z);
-  }
-  __device__ Real to(const Partner<Double>& g) const {
-    return squared<Periodic, Real>(r, tx - g.x, ty - g.y, tz - g.z);
-  }
-  // One term, as an integer.
-  __device__ std::int64_t change(const Partner<Double>& g, Real now) const {
-    if constexpr (Double)
-      return static_cast<std::int64_t>(bits_of(fixed_term(g.charge, now, r.magic)) -
-                                       bits_of(fixed_term(g.charge, from(g), r.magic)));
-    else
-      return wrapping_difference(potential_term_single(r, g.charge, now),
-                                 potential_term_single(r, g.charge, from(g)));
-  }
-};
-
-// Times the sign of the charge.
-__device__ std::int64_t signed_for(const Site& ion, std::int64_t change) {
-  return ion.charge > 0 ? change : wrapping_difference(0, change);
-}
-
-template <bool Double>
-__device__ Partner<Double> as_partner(const Site& s) {
-  using Real = typename Partner<Double>::Real;
-  return {Real(s.x), Real(s.y), Real(s.z), Real(s.charge)};
-}
 
 __device__ bool exact_overlap(const Rules& r, const Buffers& b, const Site& trial, int i,
                               const Site& other, int j) {
   return i >= 0 && j >= 0 &&
          too_close(squared_distance(r, trial.x, trial.y, trial.z, other), b.radius[i], b.radius[j]);
-}
-
-// One thread's share of a tile: partners e, e + Eta, ... in sixteen interleaved sums, so that the
-// float32 sums are the same for every Eta.
-template <bool Check, bool Double, bool Periodic, int S, int Eta>
-__device__ void add_tile(const Pairs<Double, Periodic>& pairs, const Partner<Double>* tile, int e,
-                         std::int64_t& change, float& nearest2) {
-  constexpr int kSums = 16;
-  MM_NO_UNROLL
-  for (int l = e; l < kSums; l += Eta) {
-    [[maybe_unused]] float sum = 0;
-#pragma unroll 8
-    for (int term = 0; term < S / kSums; ++term) {
-      const Partner<Double> g = tile[l + kSums * term];
-      const auto now = pairs.to(g);
-      if constexpr (Check) nearest2 = fminf(nearest2, static_cast<float>(now));
-      if constexpr (Double) {
-        change = wrapping_sum(change, pairs.change(g, now));
-      } else {
-        sum = fused(g.charge, inverse_root_single(now), sum);
-        sum = fused(-g.charge, inverse_root_single(pairs.from(g)), sum);
-      }
-    }
-    if constexpr (!Double) change = wrapping_sum(change, to_fixed(sum, pairs.r.magic));
-  }
 }
 
 // How a block sees the progress of those before it. On each device blocks take their numbers from a
@@ -238,15 +176,18 @@ struct Progress {
   }
 };
 
-template <bool Double, bool Periodic, int S, int Eta>
+template <bool Double, Space B, int S, int Eta>
 struct GroupOfTrials {
   using Memory = GroupMemory<Double, S>;
   static constexpr int kWarps = S * Eta / 32;
+
+  using Rest = SmoothRest<typename Partner<Double>::Real>;
 
   const Rules& r;
   const Buffers& b;
   const Devices& devices;
   Memory& m;
+  const Rest& rest;
   const int tid = threadIdx.x, i = tid / Eta, e = tid % Eta, lane = tid % 32, warp = tid / 32;
   unsigned group;
   int ion;  // of row i
@@ -256,8 +197,8 @@ struct GroupOfTrials {
   bool overlap = false;
 
   __device__ GroupOfTrials(const Rules& r, const Buffers& b, const Devices& devices, Memory& m,
-                           unsigned group)
-      : r(r), b(b), devices(devices), m(m), group(group) {
+                           const Rest& rest, unsigned group)
+      : r(r), b(b), devices(devices), m(m), rest(rest), group(group) {
     const unsigned row = group * S + i;
     ion = b.ion[row];
     from = load(row);
@@ -282,9 +223,9 @@ struct GroupOfTrials {
   }
 
   template <bool Check>
-  __device__ void add_pairs_of_tile(const Pairs<Double, Periodic>& pairs, unsigned tile) {
+  __device__ void add_pairs_of_tile(const Pairs<Double, B>& pairs, unsigned tile) {
     float nearest2 = 3e38f;
-    add_tile<Check, Double, Periodic, S, Eta>(pairs, m.tile[buffer], e, change, nearest2);
+    add_tile<Check, Double, B, S, Eta>(pairs, m.tile[buffer], e, change, nearest2);
     if constexpr (Check)
       if (nearest2 < r.surely_free)
         for (int j = e; j < S; j += Eta) {
@@ -298,7 +239,7 @@ struct GroupOfTrials {
 
   // Tiles of ions that stand still meanwhile.
   template <bool Check>
-  __device__ void add_tiles(const Pairs<Double, Periodic>& pairs, unsigned begin, unsigned end) {
+  __device__ void add_tiles(const Pairs<Double, B>& pairs, unsigned begin, unsigned end) {
     if (begin >= end) return;
     Site ahead;
     if (tid < S) ahead = load(begin * S + tid);
@@ -311,7 +252,7 @@ struct GroupOfTrials {
   }
 
   // Tiles of groups as they are decided.
-  __device__ void add_decided(const Pairs<Double, Periodic>& pairs) {
+  __device__ void add_decided(const Pairs<Double, B>& pairs) {
     const Progress progress{b, devices};
     unsigned known = 0;
     Site ahead;
@@ -333,7 +274,7 @@ struct GroupOfTrials {
     }
   }
 
-  __device__ void upper_triangle(const Pairs<Double, Periodic>& pairs) {
+  __device__ void upper_triangle(const Pairs<Double, B>& pairs) {
     for (int j = e; j < S; j += Eta) {
       const Partner<Double> g = as_partner<Double>(m.own[j]);
       const std::int64_t term = pairs.change(g, pairs.to(g));
@@ -345,7 +286,7 @@ struct GroupOfTrials {
   __device__ void prepare(int part, int first_warp) {
     const int row = 32 * part + lane, which = part & 1;
     const Site mine = m.own[row], mine_to = m.trial[row];
-    const Pairs<Double, Periodic> pairs(r, mine, mine_to);
+    const Pairs<Double, B> pairs(r, rest, mine, mine_to);
     const int mine_ion = m.ion[row];
     for (int l = warp - first_warp; l < 32; l += kWarps - first_warp) {
       const Site other[2] = {m.own[32 * part + l], m.trial[32 * part + l]};
@@ -355,7 +296,7 @@ struct GroupOfTrials {
         const auto now = pairs.to(g);
         const std::int64_t gain = signed_for(mine, pairs.change(g, now));
         (k ? m.moves : m.stays)[which][32 * l + lane] = lane > l ? gain : 0;
-        const bool hit = lane > l && static_cast<float>(now) < r.surely_free &&
+        const bool hit = lane > l && static_cast<float>(now.squared) < r.surely_free &&
                          exact_overlap(r, b, mine_to, mine_ion, other[k], other_ion);
         const unsigned hits = __ballot_sync(0xffffffffu, hit);
         if (lane == 0) (k ? m.moves_overlap : m.stays_overlap)[which][l] = hits;
@@ -363,8 +304,20 @@ struct GroupOfTrials {
     }
   }
 
+  // With a vacuum around: the dipole moment after all groups before this one, past the first-level
+  // cache.
+  __device__ Dipole dipole_before() const {
+    const double* at = &b.dipole->x;
+    return {__ldcg(at), __ldcg(at + 1), __ldcg(at + 2)};
+  }
+  __device__ static Dipole of_lane(const Dipole& d, int lane) {
+    constexpr unsigned all = 0xffffffffu;
+    return {__shfl_sync(all, d.x, lane), __shfl_sync(all, d.y, lane), __shfl_sync(all, d.z, lane)};
+  }
+
   // The decisions of 32 trials in order, by one warp: a decided one tells the others, who take
-  // what they gain from that.
+  // what they gain from that. In a vacuum each decision also takes the dipole moment of its time.
+  template <bool Vacuum>
   __device__ void decide(int part, Tally& tally) {
     const int row = 32 * part + lane, which = part & 1;
     const int mine = m.ion[row];
@@ -373,17 +326,36 @@ struct GroupOfTrials {
     const std::int64_t most = m.most[row];
     std::int64_t change = signed_for(at, m.change[row]);
     unsigned blocked = m.overlap[row] || mine < 0, moved = 0;
-#pragma unroll 8
+    [[maybe_unused]] Dipole dipole{}, gain{};
+    [[maybe_unused]] std::int64_t from_vacuum = 0;
+    if constexpr (Vacuum) {
+      dipole = part == 0 ? dipole_before() : m.dipole;
+      if (mine >= 0) gain = dipole_gain(r, at, then, b.image + 3 * static_cast<std::size_t>(mine));
+    }
+#pragma unroll(Vacuum ? 1 : 8)
     for (int l = 0; l < 32; ++l) {
       const std::int64_t if_stays = m.stays[which][32 * l + lane],
                          if_moves = m.moves[which][32 * l + lane];
       const unsigned stays_overlap = m.stays_overlap[which][l] >> lane & 1,
                      moves_overlap = m.moves_overlap[which][l] >> lane & 1;
-      const unsigned votes = __ballot_sync(0xffffffffu, (blocked == 0) & (change <= most));
+      std::int64_t whole = change;
+      if constexpr (Vacuum) {
+        if (lane >= l) from_vacuum = signed_for(at, dipole_term(r, at.charge, dipole, gain));
+        whole = wrapping_sum(change, from_vacuum);
+      }
+      const unsigned votes = __ballot_sync(0xffffffffu, (blocked == 0) & (whole <= most));
       const unsigned moves = votes >> l & 1;
       moved |= moves << l;
+      if constexpr (Vacuum)
+        if (moves) dipole = dipole + of_lane(gain, l);
       change = wrapping_sum(change, moves ? if_moves : if_stays);
       blocked |= moves ? moves_overlap : stays_overlap;
+    }
+    if constexpr (Vacuum) {
+      change = wrapping_sum(change, from_vacuum);
+      if (lane == 0) m.dipole = dipole;
+      if (lane == 0 && 32 * (part + 1) == S)
+        for (int d = 0; d < devices.count; ++d) *devices.dipole[d] = dipole;
     }
     if (moved >> lane & 1) {
       m.own[row] = then;
@@ -391,6 +363,8 @@ struct GroupOfTrials {
         __stcg(reinterpret_cast<float4*>(devices.partner[d]) + group * S + row,
                make_float4(then.x, then.y, then.z, then.charge));
         devices.site[d][mine] = then;
+        if constexpr (Vacuum)
+          follow(r, at, then, devices.image[d] + 3 * static_cast<std::size_t>(mine));
       }
       const std::int64_t energy = nearest_integer(abs_of(at.charge) * static_cast<double>(change));
       ++tally.accepted;
@@ -400,7 +374,7 @@ struct GroupOfTrials {
   }
 
   // Rows after part `part` of the group see its ions as decided.
-  __device__ void lower_triangle(const Pairs<Double, Periodic>& pairs, int part) {
+  __device__ void lower_triangle(const Pairs<Double, B>& pairs, int part) {
     if (i < 32 * (part + 1)) return;  // whole bundles of Eta threads
     std::int64_t gained = 0;
     bool hit = false;
@@ -409,7 +383,7 @@ struct GroupOfTrials {
       const Partner<Double> g = as_partner<Double>(m.own[j]);
       const auto now = pairs.to(g);
       gained = wrapping_sum(gained, pairs.change(g, now));
-      if (static_cast<float>(now) < r.surely_free)
+      if (static_cast<float>(now.squared) < r.surely_free)
         hit = hit || exact_overlap(r, b, to, ion, m.own[j], m.ion[j]);
     }
     store(gained, hit, true);
@@ -429,7 +403,7 @@ struct GroupOfTrials {
 
   __device__ void run(unsigned groups, unsigned tiles) {
     Tally tally{};
-    const Pairs<Double, Periodic> pairs(r, from, to);
+    const Pairs<Double, B> pairs(r, rest, from, to);
     add_tiles<false>(pairs, group + 1, groups);  // overlaps with later ions have been found already
     add_tiles<true>(pairs, groups, tiles);
     upper_triangle(pairs);
@@ -439,7 +413,8 @@ struct GroupOfTrials {
     __syncthreads();
     for (int part = 0; part < S / 32; ++part) {
       if (warp == 0)
-        decide(part, tally);
+        B == Space::ewald&& r.vacuum != 0 ? decide<B == Space::ewald>(part, tally)
+                                          : decide<false>(part, tally);
       else if (32 * (part + 1) < S)
         prepare(part + 1, 1);
       __syncthreads();
@@ -458,8 +433,15 @@ struct GroupOfTrials {
   }
 };
 
-template <bool Double, bool Periodic, int S, int Eta>
-__global__ void __launch_bounds__(S* Eta, S* Eta == 256 ? (Double ? 3 : 4) : 1024 / (S * Eta))
+// Blocks on a multiprocessor. In float64 Ewald's potential needs registers more than it needs other
+// blocks.
+constexpr int blocks_side_by_side(bool exact, Space space, int threads) {
+  if (space == Space::ewald && exact) return threads < 512 ? 512 / threads : 1;
+  return threads == 256 ? (exact ? 3 : 4) : 1024 / threads;
+}
+
+template <bool Double, Space B, int S, int Eta>
+__global__ void __launch_bounds__(S* Eta, blocks_side_by_side(Double, B, S* Eta))
     brush_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b,
                  const __grid_constant__ Devices devices) {
   extern __shared__ float4 memory[];
@@ -470,8 +452,9 @@ __global__ void __launch_bounds__(S* Eta, S* Eta == 256 ? (Double ? 3 : 4) : 102
                  group = m.block * devices.count + devices.own;
   if (group >= groups) return;
   const unsigned places = groups * S + (b.particles - count);
-  GroupOfTrials<Double, Periodic, S, Eta>(r, b, devices, m, group)
-      .run(groups, (places + S - 1) / S);
+  auto rest = rest_for<Double>(r);
+  if constexpr (B == Space::ewald) rest = in_shared_memory(rest, &m + 1);
+  GroupOfTrials<Double, B, S, Eta>(r, b, devices, m, rest, group).run(groups, (places + S - 1) / S);
 }
 
 // ---- section 4: one launch per trial ------------------------------------------------------------
@@ -481,13 +464,17 @@ struct Reduction {
   unsigned overlap, blocks;
 };
 
-template <bool Double, bool Periodic>
-__global__ void reduction_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b,
-                                 Reduction* whole, int i) {
+// Threads of a block: Ewald's potential needs more registers than 1,024 threads leave it.
+constexpr int reduction_threads(Space space) { return space == Space::ewald ? 256 : 1024; }
+
+template <bool Double, Space B>
+__global__ void __launch_bounds__(reduction_threads(B))
+    reduction_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b,
+                     Reduction* whole, int i) {
   if (b.fate[i] == outside) return;
   const float4 t = b.trial[i];
   const Site from = b.site[i], to{t.x, t.y, t.z, from.charge};
-  const Pairs<Double, Periodic> pairs(r, from, to);
+  const Pairs<Double, B> pairs(r, rest_for<Double>(r), from, to);
   std::int64_t change = 0;
   bool hit = false;
   for (int j = blockIdx.x * blockDim.x + threadIdx.x; j < b.particles;
@@ -497,7 +484,8 @@ __global__ void reduction_kernel(const __grid_constant__ Rules r, const __grid_c
     const Partner<Double> g = as_partner<Double>(other);
     const auto now = pairs.to(g);
     change = wrapping_sum(change, pairs.change(g, now));
-    if (static_cast<float>(now) < r.surely_free) hit = hit || exact_overlap(r, b, to, i, other, j);
+    if (static_cast<float>(now.squared) < r.surely_free)
+      hit = hit || exact_overlap(r, b, to, i, other, j);
   }
   for (int step = 16; step > 0; step /= 2)
     change = wrapping_sum(change, __shfl_xor_sync(0xffffffffu, change, step));
@@ -511,11 +499,22 @@ __global__ void reduction_kernel(const __grid_constant__ Rules r, const __grid_c
   if (threadIdx.x != 0) return;
   if (atomicAdd(&whole->blocks, 1u) + 1 < gridDim.x) return;
   __threadfence();  // the last block decides
-  const auto sum = static_cast<std::int64_t>(atomicExch(&whole->change, 0ull));
+  auto sum = static_cast<std::int64_t>(atomicExch(&whole->change, 0ull));
   const unsigned overlap = atomicExch(&whole->overlap, 0u);
   whole->blocks = 0;
   ++b.tally->evaluated;
+  [[maybe_unused]] Dipole gain{};
+  if constexpr (B == Space::ewald)
+    if (r.vacuum != 0) {
+      gain = dipole_gain(r, from, to, b.image + 3 * static_cast<std::size_t>(i));
+      sum = wrapping_sum(sum, dipole_term(r, from.charge, *b.dipole, gain));
+    }
   if (overlap || !accepts(sum, b.most[i], from.charge)) return;
+  if constexpr (B == Space::ewald)
+    if (r.vacuum != 0) {
+      *b.dipole = *b.dipole + gain;
+      follow(r, from, to, b.image + 3 * static_cast<std::size_t>(i));
+    }
   b.site[i] = to;
   const std::int64_t energy = nearest_integer(from.charge * static_cast<double>(sum));
   ++b.tally->accepted;

@@ -28,7 +28,7 @@ __global__ void write_kernel(Rules r, double3 axis_unit, HostParticles host, int
 // ---- measurements ----
 
 // Twice the energy in quanta, into tally.low and tally.high; always in float64.
-template <bool Periodic>
+template <Space B>
 __global__ void energy_kernel(const __grid_constant__ Rules r, const Site* site, int n,
                               Tally* tally) {
   __shared__ Partner<true> tile[kThreads];
@@ -42,8 +42,8 @@ __global__ void energy_kernel(const __grid_constant__ Rules r, const Site* site,
     __syncthreads();
     for (int k = 0; k < kThreads; ++k) {
       const Partner<true> g = tile[k];
-      const double distance2 = squared<Periodic, double>(r, at.x - g.x, at.y - g.y, at.z - g.z);
-      const std::int64_t term = potential_term(r, g.charge, distance2);
+      const auto d = separation<B, double>(r, at.x - g.x, at.y - g.y, at.z - g.z);
+      const std::int64_t term = potential_term<B>(r, g.charge, d);
       if (begin + k != i) sum += term;
     }
   }
@@ -67,7 +67,7 @@ __global__ void interior_kernel(Rules r, Bins b, const Site* site, const std::in
 
 // Each pair once: block (i, y) has tile i against tiles i + y, i + y + gridDim.y, ... around the
 // ring, half of it. Counts in shared memory if they fit (`in_shared` of them).
-template <bool Periodic>
+template <Space B>
 __global__ void pairs_kernel(const __grid_constant__ Rules r, Bins b, const Site* site,
                              const unsigned* count, int in_shared, unsigned long long* counts) {
   extern __shared__ unsigned local[];
@@ -88,7 +88,7 @@ __global__ void pairs_kernel(const __grid_constant__ Rules r, Bins b, const Site
     const unsigned end = min(kThreads, n - begin);
     for (unsigned k = ahead == 0 ? threadIdx.x + 1 : 0; k < end; ++k) {
       const Site g = tile[k];
-      if (!(squared<Periodic, float>(r, at.x - g.x, at.y - g.y, at.z - g.z) < limit)) continue;
+      if (!(separation<B, float>(r, at.x - g.x, at.y - g.y, at.z - g.z).squared < limit)) continue;
       const int bin = bin_of(b, squared_distance(r, at.x, at.y, at.z, g));
       if (bin < 0) continue;
       const int kinds =

@@ -1,0 +1,60 @@
+"""Sums over samples in blocks of equal numbers of samples, for statistical errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+_MOST_BLOCKS = 64
+
+
+class BlockSums:
+    """Sums in blocks. When there are 64 full blocks, neighbors are joined.
+
+    Attributes:
+        TYPES: names and dtypes of the arrays, as in a checkpoint; the last counts samples.
+        arrays: the sums, each (blocks, ...).
+        per_block: number of samples in a complete block.
+    """
+
+    TYPES: ClassVar[dict[str, Any]]
+    arrays: dict[str, np.ndarray]
+    per_block: int
+
+    def _begin(self, *shapes: tuple[int, ...]) -> None:
+        """No blocks yet. Arrays have these shapes, in the order of `TYPES` without the last."""
+        types = zip(self.TYPES.items(), (*shapes, ()), strict=True)
+        self.arrays = {name: np.zeros((0, *shape), dtype) for (name, dtype), shape in types}
+
+    def _add(self, *values: Any) -> None:
+        """A sample's values, in the order of `TYPES` without the last."""
+        samples = list(self.arrays.values())[-1]
+        if not samples.size or samples[-1] == self.per_block:
+            if samples.size == _MOST_BLOCKS:
+                self.arrays = {name: a[0::2] + a[1::2] for name, a in self.arrays.items()}
+                self.per_block *= 2
+            self.arrays = {
+                name: np.concatenate((a, np.zeros_like(a, shape=(1, *a.shape[1:]))))
+                for name, a in self.arrays.items()
+            }
+        for array, value in zip(self.arrays.values(), (*values, 1), strict=True):
+            array[-1] += value
+
+    @property
+    def samples(self) -> int:
+        """Number of samples taken."""
+        return int(list(self.arrays.values())[-1].sum())
+
+    def _take_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Those of a checkpoint.
+
+        Raises:
+            ValueError: a shape is wrong.
+        """
+        blocks = len(arrays[list(self.TYPES)[-1]])
+        for name, array in self.arrays.items():
+            if arrays[name].shape != (blocks, *array.shape[1:]):
+                raise ValueError(f"{name} has shape {arrays[name].shape}")
+            self.arrays[name] = arrays[name]
