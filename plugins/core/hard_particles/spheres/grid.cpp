@@ -125,6 +125,11 @@ void choose_tile(State& state) {
   if (most_in_tile(state) > kMostInTile)
     refuse("a tile of ", p.tile, " cells has room for ", most_in_tile(state),
            " particles; at most ", kMostInTile, " are supported: choose a narrower tile");
+  // A cell of a tile has a number of 32 bits, which its random numbers belong to.
+  double numbers = state.geometry.plane;
+  for (const int tiles : state.geometry.tiles) numbers *= tiles;
+  if (numbers > 0x1p32)
+    refuse("tiles of ", p.tile, " cells are too many in this box: choose a wider tile");
 }
 
 }  // namespace

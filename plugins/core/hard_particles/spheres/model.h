@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Massively parallel Monte Carlo of hard spheres and of mixtures in D = 2 or 3 dimensions:
 // parameters and physics, the same for every backend. Why the chain is right, and the proofs of the
-// bounds below: docs/theory/hard_spheres.md.
+// bounds below: docs/theory/hard_spheres.md, to which the numbers of sections refer.
 //
 // Lengths are integers, held exactly in float32. Along axis a, a cell is 2 H_a units wide, a
 // particle sits on an odd unit relative to the center of its cell, and relative to the center of
@@ -21,7 +21,7 @@ inline constexpr int kMaxRounds = 16;
 inline constexpr int kMaxTile = 16;
 inline constexpr std::int64_t kMaxHalfWidth = 986894;  // even, 17 H < 2^24
 // Error of the float32 estimate of a squared distance less the squared contact distance, in squares
-// of the largest contact distance (section 1.3 of docs/theory/hard_spheres.md).
+// of the largest contact distance: the proven bound (section 1.3) is 1.3e-5.
 inline constexpr double kEstimateError = 2e-5;
 
 // How the contact distance of a pair follows from its particles.
@@ -86,7 +86,7 @@ MM_HD void random_words(std::uint32_t word[4], const Geometry& g, std::uint32_t 
   philox(word, g.key);
 }
 
-// ---- trial moves ----
+// ---- trial moves (section 1.4) ----
 
 // A call of the generator gives the displacements of so many moves: in three dimensions of two, x
 // and y from the two halves of the first or second word and z from one half of the third; in two
@@ -128,13 +128,33 @@ MM_HD double contact_of(const Law& law, std::uint32_t i, std::uint32_t j) {
   }
 }
 
-// The law itself, without rounding: differences of coordinates are integers below 2^23, so that
+// The law itself (section 1.2), without rounding: differences of coordinates are integers below 2^23, so that
 // their squares and the sum are exact in float64.
 template <Contact C>
 MM_HD bool apart(const Law& law, std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
   const double x = static_cast<double>(dx), y = static_cast<double>(dy),
                z = static_cast<double>(dz);
   return x * x + y * y + z * z >= contact_of<C>(law, i, j);
+}
+
+// ---- the float32 estimate (section 1.3) ----
+
+// The estimate of |d - u|^2 - sigma^2 is gap_after() + |u|^2, where d is where a neighbor is and u
+// where the particle is to go, both from where the particle is, and gap = |d|^2 - sigma^2. In any
+// order of the axes, with and without fma, it is wrong by less than kEstimateError.
+template <int D, class F>
+MM_HD F squared_length(const F d[D]) {
+  F square = fast_fma(d[1], d[1], d[0] * d[0]);
+  if constexpr (D == 3) square = fast_fma(d[2], d[2], square);
+  return square;
+}
+
+// minus_2u: the components of -2 u.
+template <int D, class F>
+MM_HD F gap_after(F gap, const F d[D], const F minus_2u[D]) {
+  MM_UNROLL
+  for (int a = 0; a < D; ++a) gap = fast_fma(d[a], minus_2u[a], gap);
+  return gap;
 }
 
 // ---- a tile in local storage ----

@@ -119,8 +119,7 @@ struct Visit {
         for (std::uint32_t j = w.first[begin]; j < end; j += kLanes) {
           FloatLanes d[D];
           for (int a = 0; a < D; ++a) d[a] = load(w.at[a] + j) - from[a];
-          FloatLanes square = fast_fma(d[1], d[1], d[0] * d[0]);
-          if constexpr (D == 3) square = fast_fma(d[2], d[2], square);
+          const FloatLanes square = squared_length<D>(d);
           const FloatLanes sigma = sigmas_of<C>(law, mine, w.label + j);
           const FloatLanes far = sigma + reach;
           std::uint32_t near = lane_bits(square < far * far);
@@ -146,14 +145,13 @@ struct Visit {
 
   // Whether the particle, moved by u, overlaps no other.
   inline __attribute__((always_inline)) bool free(const float u[D]) const {
-    float square = fast_fma(u[1], u[1], u[0] * u[0]);
-    if constexpr (D == 3) square = fast_fma(u[2], u[2], square);
-    FloatLanes least = broadcast(1e30f);
+    const float square = squared_length<D>(u);
+    FloatLanes least = broadcast(1e30f), minus_2u[D];
+    for (int a = 0; a < D; ++a) minus_2u[a] = broadcast(-2.0f * u[a]);
     for (int k = 0; k < listed; k += kLanes) {
-      FloatLanes gap = load(w.gap + k);
-      for (int a = 0; a < D; ++a)
-        gap = fast_fma(load(w.near[a] + k), broadcast(-2.0f * u[a]), gap);
-      least = min_of(least, gap);
+      FloatLanes d[D];
+      for (int a = 0; a < D; ++a) d[a] = load(w.near[a] + k);
+      least = min_of(least, gap_after<D>(load(w.gap + k), d, minus_2u));
     }
     if (!lane_bits(least <= law.margin - square)) return true;
     if (lane_bits(least < -law.margin - square)) return false;
