@@ -159,8 +159,7 @@ void bind_hard_spheres(nb::module_& module) {
       .def("occupied", &Engine::occupied, nb::call_guard<nb::gil_scoped_release>())
       .def("positions",
            [](const Engine& e) {
-             std::vector<double> r(e.particles() *
-                                   static_cast<std::size_t>(e.grid().dimensions));
+             std::vector<double> r(e.particles() * static_cast<std::size_t>(e.grid().dimensions));
              released([&] { e.positions(r.data()); });
              return array_of(std::move(r));
            })

@@ -54,13 +54,13 @@ struct Law {
 // The cell grid and the laws of motion. Lengths in units of the integer grid. Axes beyond D have
 // one cell.
 struct Geometry {
-  int cells[3];   // at least 3
+  int cells[3];  // at least 3
   int tiles[3];
-  int tile;       // widest tile, in cells
-  int plane;      // (tile + 1)^D, the most cells of a tile in local storage
-  int slots;      // of a cell
-  float half[3];  // H: half a cell's width
-  float step;     // maximum displacement / 16383.5, eight significant bits
+  int tile;            // widest tile, in cells
+  int plane;           // (tile + 1)^D, the most cells of a tile in local storage
+  int slots;           // of a cell
+  float half[3];       // H: half a cell's width
+  float step;          // maximum displacement / 16383.5, eight significant bits
   int moves_per_cell;  // n_m
   int rounds;          // passes over the sets between two grid shifts
   PhiloxKey key;
@@ -128,8 +128,8 @@ MM_HD double contact_of(const Law& law, std::uint32_t i, std::uint32_t j) {
   }
 }
 
-// The law itself (section 1.2), without rounding: differences of coordinates are integers below 2^23, so that
-// their squares and the sum are exact in float64.
+// The law itself (section 1.2), without rounding: differences of coordinates are integers below
+// 2^23, so that their squares and the sum are exact in float64.
 template <Contact C>
 MM_HD bool apart(const Law& law, std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
   const double x = static_cast<double>(dx), y = static_cast<double>(dy),
@@ -157,7 +157,7 @@ MM_HD F gap_after(F gap, const F d[D], const F minus_2u[D]) {
   return gap;
 }
 
-// ---- a tile in local storage ----
+// ---- a tile in local storage (sections 1.1 and 2) ----
 
 struct TileBounds {
   int first[3];  // its first cell along each axis, frozen
@@ -250,13 +250,14 @@ MM_HD int local_index(const TileBounds& b, const int cell[3]) {
   return D == 2 ? row : row + (b.size[0] + 1) * (b.size[1] + 1) * cell[2];
 }
 
-// The checkerboard set of an active cell.
+// The checkerboard set of an active cell. Two cells of a set have a layer of others between them
+// along some axis, in one tile or in two (section 3, step 4).
 template <int D>
 MM_HD int set_of(const int cell[3]) {
   return (cell[0] & 1) | (cell[1] & 1) << 1 | (D == 3 ? (cell[2] & 1) << 2 : 0);
 }
 
-// ---- what the host draws for a cycle ----
+// ---- what the host draws for a cycle (sections 2 and 3) ----
 
 // A permutation of 0..n-1 (n <= 8), three bits each, by Fisher-Yates from n - 1 random words.
 inline std::uint32_t permutation(int n, const std::uint32_t* word) {
@@ -295,7 +296,7 @@ Draw draw_cycle(const Geometry& g, std::uint64_t cycle) {
   return d;
 }
 
-// ---- observables, a cell at a time ----
+// ---- observables, a cell at a time (section 8) ----
 
 // Calls pair(j, dx, dy, dz) for the particle in a slot of a cell and the others, j, in the cells
 // within `range` cells; each pair of particles once. Differences are exact.
@@ -310,8 +311,7 @@ MM_HD void for_pairs(const Geometry& g, const Sphere* spheres, const Count* coun
   for (int k = 0; k <= (D == 3 ? range : 0); ++k)
     for (int j = k == 0 ? 0 : -range; j <= range; ++j)
       for (int i = k == 0 && j == 0 ? 0 : -range; i <= range; ++i) {
-        const std::int64_t there =
-            index(around(0, i), around(1, j), D == 3 ? around(2, k) : 0);
+        const std::int64_t there = index(around(0, i), around(1, j), D == 3 ? around(2, k) : 0);
         const int n = static_cast<int>(counts[there]);
         for (int s = i == 0 && j == 0 && k == 0 ? slot + 1 : 0; s < n; ++s) {
           const Sphere q = spheres[there * g.slots + s];
