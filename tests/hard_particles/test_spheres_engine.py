@@ -68,7 +68,25 @@ def small_among_large():
     return start, box, {"diameters": np.append(np.full(len(small), 0.15), 1.0), "seed": 5}
 
 
+def dimers(dimensions, **settings):
+    """Pairs in random directions, 1e-7 from contact; moves are of a few units, so that the
+    float32 estimate leaves most decisions to exact arithmetic."""
+    box = (9.3,) * dimensions
+    g = np.random.default_rng(8)
+    first = sites(box)
+    count = 2 * len(first)
+    directions = g.normal(size=first.shape)
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    start = np.concatenate([first, first])
+    contact = np.diag(contact_table(count, settings), len(first))
+    start[len(first) :] += directions * contact[:, None] * (1 + 1e-7)
+    return start, box, {"max_displacement": 4e-6, "repair_depth": 1e-5, "rounds": 9, **settings}
+
+
 SYSTEMS = {
+    "dimers": lambda: dimers(3),
+    "dimers of two sizes": lambda: dimers(3, diameters=np.repeat([1.0, 0.3], 27), tile=4),
+    "dimers of disks": lambda: dimers(2, types=np.arange(18) % 3, contacts=UNLIKE),
     "spheres": lambda: cubic(4, 0.05),
     "small tiles": lambda: cubic(5, 0.05, tile=2, rounds=3),
     "three cells per edge": lambda: on_lattice((3.1, 3.2, 3.9), 3, tile=2, max_displacement=0.2),
