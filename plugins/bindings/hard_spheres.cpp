@@ -18,12 +18,17 @@ using namespace manymove::bindings;
 
 namespace {
 
-// An array that may be missing or None.
+// An array that may be missing or None; with two dimensions it is square.
 template <class T, int Dimensions = 1>
 std::vector<T> optional_array(const nb::dict& d, const char* name) {
   if (!d.contains(name) || d[name].is_none()) return {};
-  using Array = nb::ndarray<const T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
-  const auto a = nb::cast<Array>(d[name]);
+  nb::ndarray<const T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu> a;
+  if (!nb::try_cast(d[name], a))
+    throw nb::type_error((std::string(name) + " must be a C-contiguous array of numbers with " +
+                          (Dimensions == 1 ? "one dimension" : "two dimensions"))
+                             .c_str());
+  if (Dimensions == 2 && a.shape(0) != a.shape(1))
+    throw std::invalid_argument(std::string(name) + " must be square");
   return {a.data(), a.data() + a.size()};
 }
 

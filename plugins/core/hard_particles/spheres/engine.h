@@ -32,17 +32,17 @@ using hard_particles::Sampling;      // the bin width is in contact distances of
 // - half the sum of their diameters, if `diameters` [N] are given;
 // - contacts[a][b] for particles of types a and b, if `types` [N] and `contacts` [T][T] are given.
 struct Parameters {
-  int dimensions = 3;          // 2 or 3
-  double box[3] = {0, 0, 0};   // periodic, centered on the origin
-  double diameter = 1;         // of all particles
+  int dimensions = 3;         // 2 or 3
+  double box[3] = {0, 0, 0};  // periodic, centered on the origin
+  double diameter = 1;        // of all particles
   std::vector<double> diameters;
   std::vector<std::int32_t> types;  // from 0 to T - 1
   std::vector<double> contacts;     // symmetric
   double max_displacement = 0;      // moves are uniform in a cube (square) of twice this edge
-  double cell_width = 0;   // wanted width of a cell, at least the largest contact distance
-  int moves_per_cell = 0;  // n_m, trial moves per visit of a cell
-  int rounds = 0;          // passes over the 2^D checkerboard sets between two grid shifts
-  int tile = 0;            // widest tile in cells
+  double cell_width = 0;            // wanted width of a cell, at least the largest contact distance
+  int moves_per_cell = 0;           // n_m, trial moves per visit of a cell
+  int rounds = 0;                   // passes over the 2^D checkerboard sets between two grid shifts
+  int tile = 0;                     // widest tile in cells
   std::uint64_t seed = 0;
   std::uint64_t first_cycle = 0;  // where the counter of cycles, and so the random numbers, begins
   double repair_depth = 1e-4;     // overlaps of the start up to this depth are repaired

@@ -64,7 +64,7 @@ Distances distances_of(const Parameters& p, std::size_t particles) {
 
 // Even H along each axis whose ratios are those of the cell widths. The widest edge is kept
 // exactly; for the others the best of all H of the widest is taken, with a relative error of some
-// 1e-9 as a rule, and of less than 1 / H in every box (section 1.5 of the theory).
+// 1e-9 as a rule, and of at most 1.4e-6 in every box (section 1.5 of docs/theory/hard_spheres.md).
 std::array<std::int64_t, 3> half_widths(const double* width, int dimensions, int widest) {
   std::array<std::int64_t, 3> half{}, best{};
   double least = 1;
@@ -83,8 +83,9 @@ std::array<std::int64_t, 3> half_widths(const double* width, int dimensions, int
   return best;
 }
 
-// Centers at least sigma apart in a box are centers of spheres of diameter sigma in a box that is
-// larger by sigma, of which they cover at most the share of the densest packing.
+// Section 1.1 of docs/theory/hard_spheres.md. Centers at least sigma apart in a box are centers of
+// spheres of diameter sigma in a box that is larger by sigma, of which they cover at most the share
+// of the densest packing.
 double most_in_box(const Distances& d, const double* edges, int dimensions) {
   const auto by_density = [&](double sigma) {
     double n = dimensions == 3 ? std::sqrt(2.0) : 2 / std::sqrt(3.0);
@@ -125,6 +126,11 @@ void choose_tile(State& state) {
   if (most_in_tile(state) > kMostInTile)
     refuse("a tile of ", p.tile, " cells has room for ", most_in_tile(state),
            " particles; at most ", kMostInTile, " are supported: choose a narrower tile");
+  // A cell of a tile has a number of 32 bits, which its random numbers belong to.
+  double numbers = state.geometry.plane;
+  for (const int tiles : state.geometry.tiles) numbers *= tiles;
+  if (numbers > 0x1p32)
+    refuse("tiles of ", p.tile, " cells are too many in this box: choose a wider tile");
 }
 
 }  // namespace
@@ -198,8 +204,8 @@ void choose_grid(State& state) {
   slots = std::min(slots, static_cast<double>(state.particles));
   if (slots > kMaxSlots)
     refuse("a cell as wide as the largest contact distance ", sigma, " has room for ", slots,
-           " of the smallest particles (contact distance ", state.distances.smallest,
-           "); at most ", kMaxSlots, " are supported");
+           " of the smallest particles (contact distance ", state.distances.smallest, "); at most ",
+           kMaxSlots, " are supported");
   g.slots = std::max(1, static_cast<int>(slots));
 
   const double narrow = *std::min_element(width, width + D);

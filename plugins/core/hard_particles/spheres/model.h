@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Massively parallel Monte Carlo of hard spheres and of mixtures in D = 2 or 3 dimensions:
 // parameters and physics, the same for every backend. Why the chain is right, and the proofs of the
-// bounds below: docs/theory/hard_spheres.md.
+// bounds below: docs/theory/hard_spheres.md, to which the numbers of sections refer.
 //
 // Lengths are integers, held exactly in float32. Along axis a, a cell is 2 H_a units wide, a
 // particle sits on an odd unit relative to the center of its cell, and relative to the center of
@@ -21,7 +21,7 @@ inline constexpr int kMaxRounds = 16;
 inline constexpr int kMaxTile = 16;
 inline constexpr std::int64_t kMaxHalfWidth = 986894;  // even, 17 H < 2^24
 // Error of the float32 estimate of a squared distance less the squared contact distance, in squares
-// of the largest contact distance (section 1.3 of docs/theory/hard_spheres.md).
+// of the largest contact distance: the proven bound (section 1.3) is 1.3e-5.
 inline constexpr double kEstimateError = 2e-5;
 
 // How the contact distance of a pair follows from its particles.
@@ -54,13 +54,13 @@ struct Law {
 // The cell grid and the laws of motion. Lengths in units of the integer grid. Axes beyond D have
 // one cell.
 struct Geometry {
-  int cells[3];   // at least 3
+  int cells[3];  // at least 3
   int tiles[3];
-  int tile;       // widest tile, in cells
-  int plane;      // (tile + 1)^D, the most cells of a tile in local storage
-  int slots;      // of a cell
-  float half[3];  // H: half a cell's width
-  float step;     // maximum displacement / 16383.5, eight significant bits
+  int tile;            // widest tile, in cells
+  int plane;           // (tile + 1)^D, the most cells of a tile in local storage
+  int slots;           // of a cell
+  float half[3];       // H: half a cell's width
+  float step;          // maximum displacement / 16383.5, eight significant bits
   int moves_per_cell;  // n_m
   int rounds;          // passes over the sets between two grid shifts
   PhiloxKey key;
@@ -86,7 +86,7 @@ MM_HD void random_words(std::uint32_t word[4], const Geometry& g, std::uint32_t 
   philox(word, g.key);
 }
 
-// ---- trial moves ----
+// ---- trial moves (section 1.4) ----
 
 // A call of the generator gives the displacements of so many moves: in three dimensions of two, x
 // and y from the two halves of the first or second word and z from one half of the third; in two
@@ -128,8 +128,8 @@ MM_HD double contact_of(const Law& law, std::uint32_t i, std::uint32_t j) {
   }
 }
 
-// The law itself, without rounding: differences of coordinates are integers below 2^23, so that
-// their squares and the sum are exact in float64.
+// The law itself (section 1.2), without rounding: differences of coordinates are integers below
+// 2^23, so that their squares and the sum are exact in float64.
 template <Contact C>
 MM_HD bool apart(const Law& law, std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
   const double x = static_cast<double>(dx), y = static_cast<double>(dy),
@@ -137,7 +137,27 @@ MM_HD bool apart(const Law& law, std::uint32_t i, std::uint32_t j, float dx, flo
   return x * x + y * y + z * z >= contact_of<C>(law, i, j);
 }
 
-// ---- a tile in local storage ----
+// ---- the float32 estimate (section 1.3) ----
+
+// The estimate of |d - u|^2 - sigma^2 is gap_after() + |u|^2, where d is where a neighbor is and u
+// where the particle is to go, both from where the particle is, and gap = |d|^2 - sigma^2. In any
+// order of the axes, with and without fma, it is wrong by less than kEstimateError.
+template <int D, class F>
+MM_HD F squared_length(const F d[D]) {
+  F square = fast_fma(d[1], d[1], d[0] * d[0]);
+  if constexpr (D == 3) square = fast_fma(d[2], d[2], square);
+  return square;
+}
+
+// minus_2u: the components of -2 u.
+template <int D, class F>
+MM_HD F gap_after(F gap, const F d[D], const F minus_2u[D]) {
+  MM_UNROLL
+  for (int a = 0; a < D; ++a) gap = fast_fma(d[a], minus_2u[a], gap);
+  return gap;
+}
+
+// ---- a tile in local storage (sections 1.1 and 2) ----
 
 struct TileBounds {
   int first[3];  // its first cell along each axis, frozen
@@ -230,13 +250,14 @@ MM_HD int local_index(const TileBounds& b, const int cell[3]) {
   return D == 2 ? row : row + (b.size[0] + 1) * (b.size[1] + 1) * cell[2];
 }
 
-// The checkerboard set of an active cell.
+// The checkerboard set of an active cell. Two cells of a set have a layer of others between them
+// along some axis, in one tile or in two (section 3, step 4).
 template <int D>
 MM_HD int set_of(const int cell[3]) {
   return (cell[0] & 1) | (cell[1] & 1) << 1 | (D == 3 ? (cell[2] & 1) << 2 : 0);
 }
 
-// ---- what the host draws for a cycle ----
+// ---- what the host draws for a cycle (sections 2 and 3) ----
 
 // A permutation of 0..n-1 (n <= 8), three bits each, by Fisher-Yates from n - 1 random words.
 inline std::uint32_t permutation(int n, const std::uint32_t* word) {
@@ -275,7 +296,7 @@ Draw draw_cycle(const Geometry& g, std::uint64_t cycle) {
   return d;
 }
 
-// ---- observables, a cell at a time ----
+// ---- observables, a cell at a time (section 8) ----
 
 // Calls pair(j, dx, dy, dz) for the particle in a slot of a cell and the others, j, in the cells
 // within `range` cells; each pair of particles once. Differences are exact.
@@ -290,8 +311,7 @@ MM_HD void for_pairs(const Geometry& g, const Sphere* spheres, const Count* coun
   for (int k = 0; k <= (D == 3 ? range : 0); ++k)
     for (int j = k == 0 ? 0 : -range; j <= range; ++j)
       for (int i = k == 0 && j == 0 ? 0 : -range; i <= range; ++i) {
-        const std::int64_t there =
-            index(around(0, i), around(1, j), D == 3 ? around(2, k) : 0);
+        const std::int64_t there = index(around(0, i), around(1, j), D == 3 ? around(2, k) : 0);
         const int n = static_cast<int>(counts[there]);
         for (int s = i == 0 && j == 0 && k == 0 ? slot + 1 : 0; s < n; ++s) {
           const Sphere q = spheres[there * g.slots + s];

@@ -22,9 +22,8 @@ std::vector<std::int64_t> to_units(const State& s, const double* coordinates) {
   for (std::size_t k = 0; k < places.size(); ++k) {
     const std::size_t a = k % D;
     const double share = coordinates[k] / s.parameters.box[a] + 0.5;
-    std::int64_t x = 2 * static_cast<std::int64_t>(
-                             std::floor(share * static_cast<double>(s.extent[a] / 2))) +
-                     1;
+    std::int64_t x =
+        2 * static_cast<std::int64_t>(std::floor(share * static_cast<double>(s.extent[a] / 2))) + 1;
     if (x >= s.extent[a]) x -= s.extent[a];
     if (x < 0) x += s.extent[a];
     places[k] = x;
@@ -191,8 +190,7 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
   const Cells cells = try_cells(s, data);
   if (cells.counts.empty()) refuse("checkpoint: a cell holds more particles than fit");
   const Overlaps found = overlaps_of(s, cells);
-  if (found.count)
-    refuse("checkpoint: particles ", found.first, " and ", found.second, " overlap");
+  if (found.count) refuse("checkpoint: particles ", found.first, " and ", found.second, " overlap");
   s.data = data;
   return s;
 }
@@ -223,12 +221,10 @@ std::vector<std::int64_t> places_of(const State& s, const std::array<std::int64_
             const std::int64_t x = origin[a] +
                                    (2 * cell[a] + 1) * static_cast<std::int64_t>(g.half[a]) +
                                    static_cast<std::int64_t>(local[a]);
-            places[p.id * static_cast<std::size_t>(D) + a] =
-                x >= s.extent[a] ? x - s.extent[a] : x;
+            places[p.id * static_cast<std::size_t>(D) + a] = x >= s.extent[a] ? x - s.extent[a] : x;
           }
         }
-  if (found != s.particles)
-    throw std::runtime_error("a particle is lost: the state is corrupt");
+  if (found != s.particles) throw std::runtime_error("a particle is lost: the state is corrupt");
   return places;
 }
 
@@ -299,8 +295,7 @@ void move_origin(const State& s, const Draw& draw, std::array<std::int64_t, 3>& 
 }
 
 Draw draw_cycle(const State& s, std::uint64_t cycle) {
-  return s.dimensions() == 2 ? draw_cycle<2>(s.geometry, cycle)
-                             : draw_cycle<3>(s.geometry, cycle);
+  return s.dimensions() == 2 ? draw_cycle<2>(s.geometry, cycle) : draw_cycle<3>(s.geometry, cycle);
 }
 
 // ---- the choice of an engine by the name of the device ----
@@ -321,8 +316,7 @@ std::unique_ptr<Engine> engine_on(const std::string& device, int threads, MakeSt
 std::unique_ptr<Engine> make_engine(const double* coordinates, std::size_t particles,
                                     const Parameters& parameters, const std::string& device,
                                     int threads) {
-  return engine_on(device, threads,
-                   [&] { return make_state(coordinates, particles, parameters); });
+  return engine_on(device, threads, [&] { return make_state(coordinates, particles, parameters); });
 }
 
 std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t particles,

@@ -53,8 +53,8 @@ State make_state(const Snapshot& snapshot, std::size_t particles, const Paramete
 // docs/theory/hard_spheres.md).
 double most_in_cell(const Distances& distances, const double* edges, int dimensions);
 
-// The most particles of a tile with its far border by these bounds; and as many as are expected there
-// in a homogeneous system, with room for fluctuations.
+// The most particles of a tile with its far border by these bounds; and as many as are expected
+// there in a homogeneous system, with room for fluctuations.
 int most_in_tile(const State& state);
 int expected_in_tile(const State& state);
 

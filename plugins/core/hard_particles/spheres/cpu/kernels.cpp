@@ -28,8 +28,8 @@ int cells_of_tile(const TileBounds& b) {
 }
 
 template <int D>
-std::size_t count(const Geometry& g, const Draw& d, const TileBounds& bounds,
-                  const CycleBuffers& b, std::uint32_t* first) {
+std::size_t count(const Geometry& g, const Draw& d, const TileBounds& bounds, const CycleBuffers& b,
+                  std::uint32_t* first) {
   const int cells = cells_of_tile<D>(bounds);
   for (int i = 0; i <= cells; ++i) first[i] = 0;
   for_old_cells<D>(g, d, bounds, [&](std::int64_t from, const int at[3]) {
@@ -100,7 +100,7 @@ struct Visit {
   const Geometry& g;
   const Law& law;
   const Workspace& w;
-  std::uint32_t self;  // the particle in the tile
+  std::uint32_t self;     // the particle in the tile
   float low[D], high[D];  // the cell, from the particle's place at the start of the chunk
   int listed = 0;
 
@@ -119,8 +119,7 @@ struct Visit {
         for (std::uint32_t j = w.first[begin]; j < end; j += kLanes) {
           FloatLanes d[D];
           for (int a = 0; a < D; ++a) d[a] = load(w.at[a] + j) - from[a];
-          FloatLanes square = fast_fma(d[1], d[1], d[0] * d[0]);
-          if constexpr (D == 3) square = fast_fma(d[2], d[2], square);
+          const FloatLanes square = squared_length<D>(d);
           const FloatLanes sigma = sigmas_of<C>(law, mine, w.label + j);
           const FloatLanes far = sigma + reach;
           std::uint32_t near = lane_bits(square < far * far);
@@ -146,14 +145,13 @@ struct Visit {
 
   // Whether the particle, moved by u, overlaps no other.
   inline __attribute__((always_inline)) bool free(const float u[D]) const {
-    float square = fast_fma(u[1], u[1], u[0] * u[0]);
-    if constexpr (D == 3) square = fast_fma(u[2], u[2], square);
-    FloatLanes least = broadcast(1e30f);
+    const float square = squared_length<D>(u);
+    FloatLanes least = broadcast(1e30f), minus_2u[D];
+    for (int a = 0; a < D; ++a) minus_2u[a] = broadcast(-2.0f * u[a]);
     for (int k = 0; k < listed; k += kLanes) {
-      FloatLanes gap = load(w.gap + k);
-      for (int a = 0; a < D; ++a)
-        gap = fast_fma(load(w.near[a] + k), broadcast(-2.0f * u[a]), gap);
-      least = min_of(least, gap);
+      FloatLanes d[D];
+      for (int a = 0; a < D; ++a) d[a] = load(w.near[a] + k);
+      least = min_of(least, gap_after<D>(load(w.gap + k), d, minus_2u));
     }
     if (!lane_bits(least <= law.margin - square)) return true;
     if (lane_bits(least < -law.margin - square)) return false;
@@ -167,7 +165,8 @@ struct Visit {
 
   inline __attribute__((always_inline)) int moves(const TileBounds& b, const int cell[3],
                                                   const float (*by)[D], int count) {
-    // The way leads at most as far as the sums of the moves to either side, within the cell.
+    // The way leads at most as far as the sums of the moves to either side, within the cell
+    // (section 1.3 of docs/theory/hard_spheres.md, as the margin of what float32 rounds below).
     float reach2 = 0;
     for (int a = 0; a < D; ++a) {
       const float center = cell_center(g, b, a, cell[a]);
@@ -249,11 +248,11 @@ void run_tile(const Geometry& g, const Law& law, const Draw& d, int tile, const 
         const int cell[3] = {static_cast<int>(entry & 1023u), static_cast<int>(entry >> 10 & 1023u),
                              static_cast<int>(entry >> 20)};
         const auto where = base + static_cast<std::uint32_t>(local_index<D>(bounds, cell));
-        tally.accepted_moves += static_cast<std::uint64_t>(
-            visit<D, C>(g, law, bounds, d.cycle, round, where, cell, w));
+        tally.accepted_moves +=
+            static_cast<std::uint64_t>(visit<D, C>(g, law, bounds, d.cycle, round, where, cell, w));
       }
-      tally.trial_moves += static_cast<std::uint64_t>(members[set]) *
-                           static_cast<std::uint64_t>(g.moves_per_cell);
+      tally.trial_moves +=
+          static_cast<std::uint64_t>(members[set]) * static_cast<std::uint64_t>(g.moves_per_cell);
     }
 
   for (at[2] = 0; at[2] < (D == 3 ? bounds.size[2] : 1); ++at[2])

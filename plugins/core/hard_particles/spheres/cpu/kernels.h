@@ -17,8 +17,8 @@ struct CycleBuffers {
 // A tile in local storage: its particles cell by cell (x fastest), in each cell by their indices.
 // Arrays by particle are a vector longer than needed.
 struct Workspace {
-  std::uint32_t* first;  // [plane + 1], the first particle of each cell
-  std::uint32_t* next;   // [plane], used while particles land
+  std::uint32_t* first;   // [plane + 1], the first particle of each cell
+  std::uint32_t* next;    // [plane], used while particles land
   std::uint32_t* active;  // [8][plane], the active cells of each set that are not empty: local
                           // coordinates, ten bits each
   float* at[3];           // [capacity + kMostLanes] coordinates
