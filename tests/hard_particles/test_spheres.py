@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import signal
 import subprocess
@@ -272,6 +273,47 @@ def test_the_arrays_of_a_checkpoint_are_those_of_the_engine(starts, tmp_path):
     assert particles == 200 and state["places"].shape == (600,)
     assert np.array_equal(state["diameters"], starts["polydisperse"].diameters)
     assert parameters["max_displacement"] == starts["polydisperse"].max_displacement
+
+
+def change(path, edit):
+    """Rewrite a checkpoint after edit(arrays, header)."""
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    header = json.loads(str(arrays["header"]))
+    edit(arrays, header)
+    arrays["header"] = json.dumps(header)
+    with open(path, "wb") as file:
+        np.savez(file, **arrays)
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda a, h: a.pop("places"), "is no checkpoint of hard spheres: 'places' is missing"),
+        (lambda a, h: a.update(places=a["places"][:-3]), "checkpoint"),
+        (lambda a, h: a["places"].__setitem__(0, -1), "checkpoint"),
+        (lambda a, h: a["places"].__setitem__(0, 2**62), "checkpoint"),
+        (lambda a, h: a["places"].__setitem__(slice(0, 3), a["places"][3:6]), "overlap"),
+        (lambda a, h: a.update(types=a["types"][:-1]), "types"),
+        (lambda a, h: a.update(types=a["types"] + 5), "type of particle 0 is 5"),
+        (lambda a, h: a.pop("types"), "types|contacts"),
+        (lambda a, h: h["parameters"].update(contacts=None), "types|contacts"),
+        (lambda a, h: h["parameters"].update(contacts=[[1.0, 9.0], [1.2, 1.4]]), "."),
+        (lambda a, h: h["parameters"].update(contacts=[["a"]]), "is no checkpoint of hard spheres"),
+        (lambda a, h: h["parameters"].update(contacts=[[1.0, -1.0], [-1.0, 1.0]]), "contacts"),
+        (lambda a, h: h["parameters"].update(box=[9.0, 9.0]), "."),
+        (lambda a, h: h["parameters"].pop("box"), "is no checkpoint of hard spheres"),
+        (lambda a, h: h.update(particles=199), "."),
+        (lambda a, h: h.update(origin=[0]), "."),
+        (lambda a, h: h.update(counters=[0, -1, 0]), "wrong type or shape"),
+    ],
+)
+def test_a_damaged_checkpoint_is_refused(starts, tmp_path, edit, message):
+    path = tmp_path / "state"
+    starts["binary"].save(path)
+    change(path, edit)
+    with pytest.raises(ValueError, match=message):
+        HardSpheres.load(path, device="cpu")
 
 
 # ---- tuning ------------------------------------------------------------------------------------

@@ -59,6 +59,12 @@ HELP = {
     "packing_fractions": "Packing fractions of --equation-of-state (default 0.698 to 0.718).",
     "spheres.packing_fractions": "Packing fractions of --equation-of-state (default 0.1 to 0.49).",
     "max_displacement": "Maximum trial displacement along each axis, in diameters (default 0.16).",
+    "disks.max_displacement": "Maximum trial displacement along each axis, in diameters (default "
+    "0.16, or 0.12 for a mixture).",
+    "spheres.max_displacement": "Maximum trial displacement along each axis, in diameters (default "
+    "0.12; less is faster near freezing and in crystals).",
+    "bench_spheres.max_displacement": "Maximum trial displacement along each axis, in diameters "
+    "(default 0.12).",
     "electrolyte.max_displacement": "Maximum trial displacement along each axis, in angstrom "
     "(default radius / 3 or L / 6).",
     "adsorption.max_displacement": "Maximum trial displacement along each axis, in angstrom "

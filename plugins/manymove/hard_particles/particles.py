@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from manymove import _core, arguments
+from manymove import _core, arguments, checkpoint
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import PressureEstimate, blocking_error, estimate
 from manymove.checkpoint import PathLike
@@ -419,7 +419,8 @@ class HardParticles(MonteCarlo):
 
     def _restore(self, path: PathLike) -> None:
         state, particles, self._parameters, run = read_checkpoint(path, self._KIND)
-        self._sizes = sizes.of_checkpoint(self._parameters, state)
+        with checkpoint.refused(path, self._KIND):
+            self._sizes = sizes.of_checkpoint(self._parameters, state)
         make = _core.HardSpheres if self._general else _core.HardDisks
         self._adopt(make.from_snapshot(state, particles, *self._where()))
         self._proceed(run)

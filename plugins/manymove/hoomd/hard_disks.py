@@ -47,15 +47,14 @@ class HardDisksUpdater(HardParticlesUpdater):
         diameter: diameter of the disks in HOOMD-blue's unit of length, or a dictionary with that of
             each particle type. Two disks are in contact at the mean of their diameters.
         d: maximum trial displacement along each axis; moves are uniform in a square. It is at most
-            the width of a cell, which is slightly more than a diameter, and is rounded to eight
-            significant bits. Default 0.16 of the largest diameter, also if `diameter` is changed
-            later.
+            the width of a cell, which is slightly more than the largest diameter, and is rounded to
+            eight significant bits. Default 0.16 of the largest diameter, also if `diameter` is
+            changed later.
         nselect: number of trial moves per visit of a cell, from 1 to 1024.
         sweeps_per_step: number of sweeps in a step of HOOMD-blue. The number of sweeps between two
             random shifts of the grid is the largest divisor of this number that is at most four.
         repair_depth: depth in contact distances up to which overlaps are repaired by pushing disks
-        apart,
-            and reported in `repaired`, when positions are read from HOOMD-blue.
+            apart, and reported in `repaired`, when positions are read from HOOMD-blue.
         threads: number of threads of the engine on a CPU device; default all cores. If several
             simulations share a machine, for example one per MPI rank, each should have its share.
 
