@@ -39,7 +39,7 @@ class HardSpheres(HardParticles):
         contacts: contact distances of the pairs of types, (T, T). They need not be additive.
         max_displacement: maximum trial displacement along each axis; moves are uniform in a cube.
             Default 0.12 d; less is faster near freezing and in crystals. The value is rounded.
-        moves_per_cell: number of trial moves per visit of a cell, n_m. Default 4.
+        moves_per_cell: number of trial moves per visit of a cell, n_m. Default 8.
         rounds: number of passes over the eight sets in a cycle. Default 4.
         tile: maximum width of a tile in cells. A GPU block or a CPU thread works on one tile during
             a cycle, and the first column, row and layer of the tile are frozen for that cycle. The
