@@ -326,8 +326,8 @@ void HardParticles::make_engine() {
         << repaired_.depth << (one_size() ? " diameters\n" : " contact distances\n");
   if (ranks_ && said_about_rows_ != engine_->transport()) {
     said_about_rows_ = engine_->transport();
-    m_exec_conf->msg->notice(2) << name_ << ": rows of cells travel through "
-                                << said_about_rows_ << "\n";
+    m_exec_conf->msg->notice(2) << name_ << ": rows of cells travel through " << said_about_rows_
+                                << "\n";
   }
   if (ranks_)
     migrate();

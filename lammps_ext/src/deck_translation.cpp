@@ -57,8 +57,8 @@ const std::set<std::string> kOwnAtomsOnly{
     "temp/region", "vacf", "vcm/chunk",
     // fixes
     "addforce", "ave/atom", "ave/chunk", "ave/correlate", "ave/histo", "ave/time", "dt/reset",
-    "halt", "manymove/wall", "momentum", "nve", "print", "store/state",
-    "temp/berendsen", "temp/csvr", "temp/rescale", "vector"};
+    "halt", "manymove/wall", "momentum", "nve", "print", "store/state", "temp/berendsen",
+    "temp/csvr", "temp/rescale", "vector"};
 
 // What a deck can use instead, where there is something.
 const std::map<std::string, std::string> kInstead{

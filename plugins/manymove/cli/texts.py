@@ -69,8 +69,8 @@ HELP = {
     "(default radius / 3 or L / 6).",
     "adsorption.max_displacement": "Maximum trial displacement along each axis, in angstrom "
     "(default 0.65, which the equilibration adapts).",
-    "moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 4 for equal disks, 8 "
-    "for spheres and mixtures).",
+    "moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 4 for disks, 8 for "
+    "spheres and mixtures).",
     "timestep": "Time step of velocity Verlet in reduced units.",
     "method": "Method: brush, reduction or serial.",
     "adsorption.method": "Method: metropolis (CPU), pmc, plj, mup, mdp or mdp-dj (default mdp, or "

@@ -19,7 +19,7 @@
 
 namespace manymove::hard_particles::spheres {
 
-using hard_particles::Counters;      // a cycle is a grid shift and `rounds` passes over the sets
+using hard_particles::Counters;  // a cycle is a grid shift and `rounds` passes over the sets
 using hard_particles::HostedEngine;
 using hard_particles::HostParticles;
 using hard_particles::OverlapError;  // the depth is in contact distances of the pair

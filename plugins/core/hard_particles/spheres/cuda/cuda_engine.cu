@@ -202,11 +202,11 @@ class CudaEngine final : OnDevice, public Engine {
     config.numAttrs = overlap_ ? 1 : 0;
     const Scratch scratch{reinterpret_cast<float4*>(scratch_spheres_.data()), scratch_ids_.data(),
                           locks_.data(), scratch_parts_, most_in_tile(state_)};
-    check(cudaLaunchKernelEx(&config, kernel_.run, g, law_, draw,
-                             Buffers{spheres_[now_].data(), counts_[now_].data(),
-                                     spheres_[1 - now_].data(), counts_[1 - now_].data(),
-                                     tally_.data(), scratch},
-                             schedule_),
+    check(cudaLaunchKernelEx(
+              &config, kernel_.run, g, law_, draw,
+              Buffers{spheres_[now_].data(), counts_[now_].data(), spheres_[1 - now_].data(),
+                      counts_[1 - now_].data(), tally_.data(), scratch},
+              schedule_),
           "launch");
   }
 

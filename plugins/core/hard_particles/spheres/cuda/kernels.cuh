@@ -11,8 +11,8 @@
 namespace manymove::hard_particles::spheres {
 namespace {
 
-// What a block has in shared memory (shared_bytes() of schedule.h); particles of a mixture have their label in the place of their
-// index, and this elsewhere.
+// What a block has in shared memory (shared_bytes() of schedule.h); particles of a mixture have
+// their label in the place of their index, and this elsewhere.
 template <int D, Contact C>
 struct SharedTile {
   float4* spheres;       // [capacity]
@@ -102,7 +102,8 @@ __device__ void for_old_particles(const Geometry& g, const Draw& d, const Buffer
 // The running sum of value[1..n], in place; value[0] is 0. Returns the total.
 __device__ std::uint32_t scan(std::uint32_t* value, int n, TileControl& control) {
   const int each = (n + blockDim.x - 1) / blockDim.x;
-  const int begin = 1 + min(n, static_cast<int>(threadIdx.x) * each), end = min(n + 1, begin + each);
+  const int begin = 1 + min(n, static_cast<int>(threadIdx.x) * each),
+            end = min(n + 1, begin + each);
   std::uint32_t mine = 0;
   for (int i = begin; i < end; ++i) mine += value[i];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
@@ -196,9 +197,14 @@ __device__ int tile_cycle(const Geometry& g, const Law& law, const Draw& d, cons
   watch.lap(2);
 
   int accepted = 0;
-  const Tile<D, C> tile{g, law, bounds, spheres, ids, m.first,
-                        static_cast<std::uint32_t>(blockIdx.x) *
-                            static_cast<std::uint32_t>(g.plane)};
+  const Tile<D, C> tile{
+      g,
+      law,
+      bounds,
+      spheres,
+      ids,
+      m.first,
+      static_cast<std::uint32_t>(blockIdx.x) * static_cast<std::uint32_t>(g.plane)};
   for (int round = 0; round < g.rounds; ++round)
     for (int turn = 0; turn < 1 << D; ++turn) {
       const int set = static_cast<int>(d.order[round] >> (3 * turn) & 7u);
@@ -285,16 +291,14 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   } else {
     if (threadIdx.x == 0) {
       unsigned int part = blockIdx.x % b.scratch.parts;
-      while (atomicCAS(b.scratch.locks + part, 0u, 1u) != 0)
-        part = (part + 1) % b.scratch.parts;
+      while (atomicCAS(b.scratch.locks + part, 0u, 1u) != 0) part = (part + 1) % b.scratch.parts;
       __threadfence();
       control.part = part;
     }
     __syncthreads();
     const std::size_t at = static_cast<std::size_t>(control.part) * b.scratch.size;
-    accepted = tile_cycle<D, C, VisitAlone<D, C, 8, 1>>(g, law, d, b, schedule, control,
-                                                        b.scratch.spheres + at,
-                                                        b.scratch.ids + at, m, watch);
+    accepted = tile_cycle<D, C, VisitAlone<D, C, 8, 1>>(
+        g, law, d, b, schedule, control, b.scratch.spheres + at, b.scratch.ids + at, m, watch);
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) atomicExch(b.scratch.locks + control.part, 0u);

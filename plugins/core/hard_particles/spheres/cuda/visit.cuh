@@ -196,8 +196,7 @@ struct VisitTogether {
         const float least = fminf(even, odd) + square;
         bool free = least > law.margin, perhaps = least >= -law.margin;
         const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f);
-        if (overflow && inside && real)
-          free = perhaps = exactly_free(tile, self, r, cell);
+        if (overflow && inside && real) free = perhaps = exactly_free(tile, self, r, cell);
         const bool mine = free;
         free = all_of_group(mine);
         perhaps = all_of_group(perhaps);
