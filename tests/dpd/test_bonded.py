@@ -196,7 +196,7 @@ def test_cpu_and_gpu_give_the_same_bits(bond, angle, tmp_path):
         run_lammps(deck + resident(device) + "run 300\n" + END, tmp_path)
         for device in ("cpu", "cuda")
     )
-    assert_stays(cuda)
+    assert STAYS in cuda.output  # FENE bonds of this start are too long, which is a warning
     assert (state(cuda) == state(cpu)).all()
     for name in ("E_bond", "E_angle", "Pxx", "Pxy"):
         assert cuda.thermo()[name] == pytest.approx(cpu.thermo()[name], rel=1e-11, abs=1e-11)
