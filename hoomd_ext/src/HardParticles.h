@@ -51,7 +51,7 @@ class HardParticles : public hoomd::Integrator {
   std::size_t overlaps();
   std::uint64_t state_hash();
   std::vector<std::uint64_t> contact_histogram(double bin_width, int bins);
-  // Of the particles that the engine has. The diameter is that with the mean area or volume.
+  // Both describe the engine's particles. A mixture has the diameter of the mean area or volume.
   double packing_fraction() const;
   double diameter() const { return mean_diameter_; }
   // The largest displacement of the present box.

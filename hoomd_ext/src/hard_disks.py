@@ -37,7 +37,8 @@ class HardDisks(HardParticles):
     mixture.
 
     Particle types may have different diameters. Two disks are in contact at the mean of their
-    diameters. All types have the same `d`.
+    diameters. All types have the same `d`. In a mixture, all `nselect` trial moves in a cell are
+    made with one disk, which is drawn at random.
 
     The box must be 2D and rectangular and at least three of the largest diameters wide, with all
     particles at z = 0.

@@ -19,10 +19,11 @@ class HardSpheres(HardParticles):
             may use, or one thread where there are several partitions).
 
     The box is cut into cells a diameter (of the largest spheres) wide or a little more, the cells
-    into eight sets, and all cells of a set are updated at once: `nselect` trial moves of a cell's
-    spheres in random order, moves that leave the cell being rejected. A *checkerboard sweep* visits
-    the eight sets in random order. The grid is shifted at random after as many sweeps as divide
-    `sweeps_per_step`, 4 at most. The engine is that of `manymove.HardSpheres`.
+    into eight sets, and all cells of a set are updated at once: one sphere of each cell, drawn at
+    random, makes `nselect` trial moves, and moves that leave the cell are rejected. A *checkerboard
+    sweep* visits the eight sets in random order. The number of sweeps between two random shifts of
+    the grid is the largest divisor of `sweeps_per_step` that is at most four. The engine is that of
+    `manymove.HardSpheres`.
 
     Displacements are uniform in a cube, :math:`-d \le \Delta x, \Delta y, \Delta z \le d`
     (`hoomd.hpmc.integrate.Sphere`: in a ball of radius :math:`d`), to eight significant bits. Count

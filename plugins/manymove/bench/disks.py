@@ -28,8 +28,8 @@ from manymove.hard_particles.spheres import HardSpheres
 GPU_SIZES = [4096, 16384, 65536, 262144, 1048576]
 CPU_SIZES = [4096, 16384, 65536]
 SPHERE_SIZES = ([65536, 262144, 1048576], [4096, 65536])  # on a GPU and on a CPU
-# Moves per particle and time step, by the number of dimensions: the fastest of 8 to 32 for disks on
-# an H100; of spheres the fastest of those here is the peer.
+# HPMC's moves per particle and time step, by the number of dimensions. For disks, 16 was the
+# fastest of 8 to 32 on an H100. For spheres all are timed, and the fastest is compared with.
 HPMC_NSELECT = {2: (16,), 3: (4, 8, 16)}
 
 

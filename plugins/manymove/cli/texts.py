@@ -30,7 +30,7 @@ HELP = {
     "concentration": "Concentration of the salt in mol/l, which sets the density.",
     "geometry": "Geometry of the cell: sphere or periodic.",
     "boundary": "Energy of a periodic cell: nearest_image or ewald (default nearest_image).",
-    "surrounding": "What surrounds the images with Ewald's energy: conductor or vacuum (default "
+    "surrounding": "Medium around the images with Ewald's energy: conductor or vacuum (default "
     "conductor).",
     "framework": "Framework: MFI, LTA or the path of a CIF file.",
     "adsorbates": "JSON file with the adsorbate species (default methane).",
@@ -60,7 +60,7 @@ HELP = {
     "spheres.packing_fractions": "Packing fractions of --equation-of-state (default 0.1 to 0.49).",
     "max_displacement": "Maximum trial displacement along each axis, in diameters (default 0.16).",
     "disks.max_displacement": "Maximum trial displacement along each axis, in diameters (default "
-    "0.16, or 0.12 for a mixture).",
+    "0.16; in a mixture 0.12 of the largest contact distance).",
     "spheres.max_displacement": "Maximum trial displacement along each axis, in diameters (default "
     "0.12; less is faster near freezing and in crystals).",
     "bench_spheres.max_displacement": "Maximum trial displacement along each axis, in diameters "

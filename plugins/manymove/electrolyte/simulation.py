@@ -55,14 +55,14 @@ class Electrolyte(Sampling, MonteCarlo):
         boundary: energy of a periodic box. With "nearest_image" (default) only the nearest image of
             each ion interacts, therefore the box should be much longer than the screening length.
             With "ewald" all images interact, as in Ewald's sum; the pair potential is exact to
-            1e-10 / L ("mixed": 3e-7 / L), and the longest edge may be twice as long as the
-            shortest. A trial move takes seven times as long in a cube and up to twenty-five times
-            as long in another box.
-        surrounding: what surrounds the images of a box with Ewald's energy: a "conductor" (default;
+            1e-10 / L ("mixed": 5e-7 / L) for the longest edge L, which may be twice as long as the
+            shortest. A trial move takes several times as long as with nearest images, and longer in
+            other boxes than in a cube (docs/theory/coulomb.md, section 7).
+        surrounding: medium around the images of a box with Ewald's energy: a "conductor" (default;
             also known as tin foil) or "vacuum". In a vacuum the dipole moment M of the ions has the
             energy 2 pi l_B M^2 / (3 V), in which coordinates are unwrapped.
-        images: number of boxes that each ion has gone ahead along each axis, integers (N, 3), for
-            surrounding="vacuum"; default 0.
+        images: image flags of the ions, that is, the number of boxes that each ion has crossed
+            along each axis, integers (N, 3), for surrounding="vacuum"; default 0.
         bjerrum_length: Bjerrum length l_B = beta e^2 / (4 pi epsilon) in angstrom. Default that of
             water at 300 K, 7.117.
         max_displacement: maximum trial displacement along each axis, in angstrom; moves are uniform
@@ -345,7 +345,7 @@ class Electrolyte(Sampling, MonteCarlo):
 
     @property
     def images(self) -> np.ndarray:
-        """Number of boxes that each ion has gone ahead along each axis, int32 (N, 3).
+        """Image flags: number of boxes that each ion has crossed along each axis, int32 (N, 3).
 
         Raises:
             RuntimeError: `surrounding` is not "vacuum"; images are not counted then.

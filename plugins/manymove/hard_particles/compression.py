@@ -22,7 +22,7 @@ _GAP = 2e-4
 _GROWTH = 0.02  # of the diameters in a step, at most
 _SHARE = 40  # a step closes 1 / _SHARE of the gap to random close packing
 _REPAIR = 0.04  # depth of overlaps after a step, at most; also how far pushes look for neighbors
-_FAILURES = 10  # steps in vain, at which a packing is given up
+_FAILURES = 10  # failed steps after which the search ends with an error
 _MELTING_SWEEPS = 200
 _SWEEPS = (20, 50)  # after a step, below and above this part of the density of close packing:
 _DENSE = 0.8
@@ -81,7 +81,7 @@ def random_configuration(
     free = min(spacing / given.largest(), (_MELTS[D] / packing_fraction) ** (1 / D))
     factor = min(final, free * (1 - 1e-9))
 
-    cycles = failures = 0  # random numbers of a cycle serve once
+    cycles = failures = 0  # cycles are counted on, so that no random number is used twice
 
     def run(positions: np.ndarray, factor: float, sweeps: float, depth: float) -> np.ndarray:
         """Monte Carlo of particles of this size, whose overlaps are pushed apart."""

@@ -89,7 +89,7 @@ class Settings(replica.Settings):
 
     @property
     def sizes(self) -> Sizes:
-        """The sizes of the particles without `--input`, in units of the first diameter."""
+        """The sizes of the particles without `--input`, in the unit of the options."""
         if self.mixture is None:
             return Sizes(diameter=1.0)
         kinds = len(self.mixture)

@@ -51,15 +51,17 @@ class HardDisks(HardParticles):
         types: type of each disk of a mixture with `contacts`, integers (N,) from 0.
         contacts: contact distances of the pairs of types, (T, T). They need not be additive.
         max_displacement: maximum trial displacement along each axis; moves are uniform in a square.
-            Default 0.16 d. The value is rounded to eight significant bits.
-        moves_per_cell: number of trial moves per visit of a cell, n_m. Default 4.
+            Default 0.16 d, or 0.12 of the largest contact distance of a mixture. The value is
+            rounded to eight significant bits.
+        moves_per_cell: number of trial moves per visit of a cell, n_m. Default 4, or 8 for a
+            mixture.
         rounds: number of passes over the four sets in a cycle. Default 4; with n_m = 4 a disk makes
             at most 16 trial moves between two shifts.
         tile: maximum width of a tile in cells. A GPU block or a CPU thread works on one tile during
             a cycle, and the first column and row of the tile are frozen for that cycle. The default
             follows from N.
-        cell_width: desired width of a cell, from d to below sqrt(2) d. Default d, or the largest
-            contact distance of a mixture.
+        cell_width: desired width of a cell, from d (default) to below sqrt(2) d. For a mixture it
+            is from the largest contact distance (default) to below 4/3 of it.
         seed: seed of the random number generator, an integer in [0, 2**64).
         first_cycle: value of `cycles` at the start. Random numbers belong to a seed and a cycle. A
             run that continues from positions instead of a checkpoint should therefore start with

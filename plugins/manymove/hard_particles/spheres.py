@@ -38,13 +38,16 @@ class HardSpheres(HardParticles):
         types: type of each sphere of a mixture with `contacts`, integers (N,) from 0.
         contacts: contact distances of the pairs of types, (T, T). They need not be additive.
         max_displacement: maximum trial displacement along each axis; moves are uniform in a cube.
-            Default 0.12 d; less is faster near freezing and in crystals. The value is rounded.
+            Default 0.12 d, or 0.12 of the largest contact distance of a mixture. Smaller values
+            are faster near freezing and in crystals. The value is rounded to eight significant
+            bits.
         moves_per_cell: number of trial moves per visit of a cell, n_m. Default 8.
         rounds: number of passes over the eight sets in a cycle. Default 4.
         tile: maximum width of a tile in cells. A GPU block or a CPU thread works on one tile during
             a cycle, and the first column, row and layer of the tile are frozen for that cycle. The
             default follows from N.
-        cell_width: desired width of a cell, at least the largest contact distance.
+        cell_width: desired width of a cell, from the largest contact distance (default) to below
+            4/3 of it.
         seed: seed of the random number generator, an integer in [0, 2**64).
         first_cycle: value of `cycles` at the start. Random numbers belong to a seed and a cycle. A
             run that continues from positions instead of a checkpoint should therefore start with
@@ -119,7 +122,7 @@ class HardSpheres(HardParticles):
         """Create spheres at random positions without overlaps, which have to be equilibrated.
 
         Small spheres on random sites of a simple cubic lattice melt and then grow in steps of 2 %
-        at most. Each step pushes the new overlaps apart and is followed by 20 sweeps of Monte
+        at most. Each step pushes the new overlaps apart and is followed by 20 to 50 sweeps of Monte
         Carlo.
 
         Args:

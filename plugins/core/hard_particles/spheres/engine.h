@@ -114,8 +114,8 @@ MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::
 // The largest max_displacement that an engine accepts: the width of its narrowest cells.
 MANYMOVE_API double largest_displacement(const Parameters& parameters, std::size_t particles);
 
-// Pairs closer than their contact distance by more than rounding; coordinates: [N][D]. Of a heap of
-// thousands not all.
+// Number of pairs that are closer than their contact distance by more than rounding; coordinates:
+// [N][D]. Where thousands of particles are in one place, not all of their pairs are counted.
 MANYMOVE_API std::size_t count_overlaps(const double* coordinates, std::size_t particles,
                                         const Parameters& parameters);
 

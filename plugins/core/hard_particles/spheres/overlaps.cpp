@@ -13,7 +13,8 @@ namespace {
 constexpr std::size_t kCrowd = 2000;  // far above the particles that fit a cell of the list
 
 // Calls pair(i, j) for all pairs within `reach` and some beyond. Where more than kCrowd particles
-// share a cell it stops: all pairs of a heap would take forever.
+// share a cell it stops, because the time for all of their pairs grows with the square of their
+// number.
 template <class Pair>
 void for_close_pairs(const State& s, const double* r, double reach, Pair&& pair) {
   const int D = s.dimensions();
