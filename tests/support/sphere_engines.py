@@ -41,10 +41,18 @@ def parameters(box: Iterable[float], settings: dict[str, Any]) -> dict[str, Any]
     return known
 
 
+def first(device: str) -> str:
+    """The first device of a kind, in the words of the engines."""
+    return "cuda:0" if device == "cuda" else device
+
+
 def engine(positions: Any, box: Any, device: str = "cpu", threads: int = 1, **settings: Any):
     """An engine from positions."""
     return _core.HardSpheres.from_positions(
-        np.ascontiguousarray(positions, dtype=float), parameters(box, settings), device, threads
+        np.ascontiguousarray(positions, dtype=float),
+        parameters(box, settings),
+        first(device),
+        threads,
     )
 
 
@@ -52,7 +60,7 @@ def resumed(snapshot: dict, box: Any, device: str = "cpu", threads: int = 1, **s
     """An engine from a snapshot."""
     particles = settings.pop("particles", len(snapshot["places"]) // len(box))
     return _core.HardSpheres.from_snapshot(
-        snapshot, particles, parameters(box, settings), device, threads
+        snapshot, particles, parameters(box, settings), first(device), threads
     )
 
 
