@@ -183,3 +183,19 @@ def test_a_run_too_short_for_its_fit_prints_no_warnings(size, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert cli.run(words.split()) == 0
+
+
+def test_numbers_whose_errors_are_larger_are_not_printed():
+    dressed = {
+        "debye_length": 8.0, "debye_length_error": 0.5,
+        "pole_debye_length": None,
+        "valences": [[487.0, 3.1], [float("nan"), 1.05]],
+        "valence_errors": [[863.0, 0.2], [float("nan"), None]],
+        "screening_ratio": 1.2, "screening_ratio_error": 0.1,
+        "charge_ratio": 1.1, "charge_ratio_error": 2.0,
+    }  # fmt: skip
+    rows = dict(job._dressed_rows({"renormalized": dressed, "valences": [3, -1]}))
+    assert rows["Debye length"] == "8.0(5) A"
+    assert rows["valence +3"].startswith("not determined (error 8.6e+02) and 3.1(2)")
+    assert rows["valence -1"].startswith("not determined (error nan) and 1.05")
+    assert rows["Eq. 8"] == "1.2(1) against not determined (error 2)"

@@ -240,7 +240,11 @@ def _dressed_rows(s: dict[str, Any]) -> list[tuple[str, str]]:
         return [("renormalized", f"not fitted: {s['renormalized_missing']}")]
 
     def and_error(value: float, error: float | None) -> str:
-        return f"{value:.4g}" if error is None else with_error(value, error)
+        if error is None:
+            return f"{value:.4g}"
+        if not error < abs(value):  # also where the fit has left numbers that are not finite
+            return f"not determined (error {error:.2g})"
+        return with_error(value, error)
 
     rows = [("Debye length", and_error(d["debye_length"], d["debye_length_error"]) + " A")]
     if d["pole_debye_length"] is not None:
