@@ -15,14 +15,17 @@ import argparse
 import math
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import hoomd
 import numpy as np
 from matplotlib.figure import Figure
 
 from manymove import HardSpheres
 from manymove.analysis.sphere_reference import mixture_pressure
 from manymove.bench import example
+
+if TYPE_CHECKING:  # a picture of a record needs no HOOMD-blue
+    import hoomd
 
 DIAMETERS = {"A": 1.0, "B": 1.4}
 BLOCKS = 16
@@ -31,6 +34,8 @@ Pressure = Callable[[], float]
 
 def mixture(particles: int, packing_fraction: float, seed: int) -> hoomd.Snapshot:
     """A snapshot of spheres at random positions, half of them of each type."""
+    import hoomd
+
     typeid = np.arange(particles) % len(DIAMETERS)
     sizes = np.array([*DIAMETERS.values()])[typeid]
     start = HardSpheres.random(particles, packing_fraction, seed=seed, diameters=sizes)
@@ -55,6 +60,8 @@ def attach_manymove(simulation: hoomd.Simulation, d: float) -> tuple[object, Pre
 
 def attach_updater(simulation: hoomd.Simulation, d: float) -> tuple[object, Pressure]:
     """The same without a compiler."""
+    import hoomd
+
     import manymove.hoomd
 
     mc = manymove.hoomd.HardSpheresUpdater(DIAMETERS, d=d, nselect=4, sweeps_per_step=4)
@@ -81,6 +88,8 @@ ATTACH = {"manymove": attach_manymove, "updater": attach_updater, "hpmc": attach
 
 def simulate(name: str, start: hoomd.Snapshot, options: argparse.Namespace) -> dict:
     """Equilibrate, then record the pressure: means of blocks, their mean and its error."""
+    import hoomd
+
     devices = {"cpu": hoomd.device.CPU, "gpu": hoomd.device.GPU, "auto": hoomd.device.auto_select}
     simulation = hoomd.Simulation(device=devices[options.device](), seed=options.seed)
     simulation.create_state_from_snapshot(start)

@@ -48,6 +48,7 @@ PairManymoveDPD::PairManymoveDPD(LAMMPS* lmp) : Pair(lmp) {
 }
 
 PairManymoveDPD::~PairManymoveDPD() {
+  if (device_) device_->forget_pair();  // a run that has failed may have left it
   if (!allocated) return;
   memory->destroy(setflag);
   memory->destroy(cutsq);

@@ -61,12 +61,14 @@ std::string PairOnDevice::obstacle(LAMMPS* lmp) {
 }
 
 PairOnDevice::PairOnDevice(LAMMPS* lmp, PairManymoveDPD& pair, const DeviceWishes& wishes)
-    : DevicePhase(lmp, wishes), pair_(pair), classes_(lmp, false), topology_(lmp) {
-  pair_.attach(this);
+    : DevicePhase(lmp, wishes), pair_(&pair), classes_(lmp, false), topology_(lmp) {
+  pair_->attach(this);
   force->pair->no_virial_fdotr_compute = 1;  // of a hybrid style
 }
 
-PairOnDevice::~PairOnDevice() { pair_.attach(nullptr); }
+PairOnDevice::~PairOnDevice() {
+  if (pair_) pair_->attach(nullptr);
+}
 
 // Particles may leave the box for some steps where it is not periodic: the engine's has room there.
 Settings PairOnDevice::settings() {
@@ -79,14 +81,14 @@ Settings PairOnDevice::settings() {
     box.low[a] -= 0.5 * box.extent[a];
     box.extent[a] *= 2;
   }
-  settings.pairs = pair_.table();
+  settings.pairs = pair_->table();
   coefficients_ = classes_.expanded(settings.pairs);
   settings.pairs.types = classes_.count();
   settings.pairs.coefficients = coefficients_.data();
   settings.cutoff = settings.pairs.largest_cutoff;
   settings.force_to_acceleration = force->ftm2v;
   settings.mass.assign(static_cast<std::size_t>(classes_.count()) + 1, 1.0);
-  settings.seed = pair_.seed();
+  settings.seed = pair_->seed();
   return settings;
 }
 

@@ -30,6 +30,9 @@ class PairOnDevice : private DevicePhase {
   ~PairOnDevice();
   PairOnDevice(const PairOnDevice&) = delete;
 
+  // The pair style is gone.
+  void forget_pair() { pair_ = nullptr; }
+
   // Adds the forces on the rank's atoms where they are. draw: as in noise_key(). Collective.
   manymove::dpd::Tally add_forces(std::uint64_t draw);
 
@@ -39,7 +42,7 @@ class PairOnDevice : private DevicePhase {
   bool has_other_particles();
   void upload(std::uint64_t draw);
 
-  PairManymoveDPD& pair_;
+  PairManymoveDPD* pair_;  // null: forget_pair()
   ParticleClasses classes_;
   DeckTopology topology_;
   std::vector<manymove::dpd::PairCoefficients> coefficients_;

@@ -208,3 +208,32 @@ def test_tables_of_contacts():
     assert table_of(None, None, None) is None
     assert table_of((1, 2), None, None) == ((1, 1.5), (1.5, 2))
     assert table_of(None, (1, 1, 2), (1, 2, 3, 4, 5, 6)) == ((1, 2, 3), (2, 4, 5), (3, 5, 6))
+
+
+def test_a_type_without_particles_is_refused(tmp_path, capsys):
+    words = ["--diameters", "1,1.4", "--fractions", "0.999,0.001", "--particles", "100"]
+    assert spheres(*words, "--output", tmp_path / "none") == 2
+    assert "--fractions leaves no particle of type 1: --particles is 100" in capsys.readouterr().err
+
+
+def test_resuming_with_other_sizes_is_refused(mixed, capsys):
+    words = [*SMALL, "--diameters", "1,1.3", "--packing-fraction", 0.45, "--output", mixed]
+    assert spheres(*words, "--resume") == 2
+    assert "--diameters" in capsys.readouterr().err
+
+
+def test_equal_particles_do_not_resume_as_a_mixture(finished, capsys):
+    assert spheres(*SMALL, *MIXTURE, "--output", finished, "--resume") == 2
+    assert "holds other sizes than --diameters" in capsys.readouterr().err
+
+
+def test_a_mixture_of_disks_from_a_file_is_not_judged_as_equal_disks(tmp_path):
+    words = ["--particles", 200, "--sweeps", 50, "--equilibrate", 20, "--device", "cpu", "--quiet"]
+    start = [*words, *MIXTURE, "--packing-fraction", 0.7, "--output", tmp_path / "start"]
+    assert spheres(*start, name="disks") == 0
+    file = tmp_path / "start/trajectory.gsd"
+    again = ["--input", file, *words[2:], "--output", tmp_path / "again"]
+    assert spheres(*again, name="disks") == 0
+    summary = summary_of(tmp_path / "again")
+    assert summary["near_freezing"] is False and summary["pressure_error_factor"] == 1
+    assert summary["contacts"] == pytest.approx(np.array([[1, 1.2], [1.2, 1.4]]), rel=1e-6)

@@ -212,3 +212,11 @@ def test_a_writer_refuses_positions_of_the_wrong_shape(tmp_path):
         pytest.raises(ValueError, match=r"must be \(N, 3\)"),
     ):
         trajectory.append(np.zeros((4, 2)), step=0)
+
+
+def test_sizes_that_differ_much_are_a_warning():
+    diameters = np.full(512, 0.2)
+    diameters[0] = 1.0
+    spheres = HardSpheres.random(512, 0.05, diameters=diameters, seed=1, device="cpu")
+    with pytest.warns(UserWarning, match="the sizes differ by a factor of 5; beyond 4"):
+        spheres.sample_pressure(every=1)

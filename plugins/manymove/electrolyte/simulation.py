@@ -55,7 +55,7 @@ class Electrolyte(Sampling, MonteCarlo):
         boundary: energy of a periodic box. With "nearest_image" (default) only the nearest image of
             each ion interacts, therefore the box should be much longer than the screening length.
             With "ewald" all images interact, as in Ewald's sum; the pair potential is exact to
-            1e-10 / L ("mixed": 5e-7 / L) for the longest edge L, which may be twice as long as the
+            1e-10 / L ("mixed": 2e-6 / L) for the longest edge L, which may be twice as long as the
             shortest. A trial move takes several times as long as with nearest images, and longer in
             other boxes than in a cube (docs/theory/coulomb.md, section 7).
         surrounding: medium around the images of a box with Ewald's energy: a "conductor" (default;

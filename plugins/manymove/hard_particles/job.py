@@ -14,6 +14,7 @@ from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.notation import with_error
 from manymove.hard_particles.kinds import DISKS, literature_pressure
 from manymove.hard_particles.replica import Replica, Result, Settings
+from manymove.hard_particles.sizes import Sizes
 from manymove.io import Frame, read_frame
 from manymove.jobs import figures, replica, report
 from manymove.jobs.ranks import Ranks
@@ -76,7 +77,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
             _order(settings, first): relaxation_of([r.course for r in started]),
             "psi_6 as tabulated near freezing": (
                 known_relaxation(settings.particles, settings.packing_fraction)
-                if _equal_disks(settings)
+                if _equal_disks(settings, first)
                 else None
             ),
         },
@@ -85,10 +86,11 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
     )
     paper = (
         reference.published_pressure(settings.particles, settings.packing_fraction)
-        if _equal_disks(settings)
+        if _equal_disks(settings, first)
         else None
     )
     literature = _literature(settings, first)
+    sizes = _sizes(settings, first)
     return {
         "pressure": pooled.value if pooled else None,
         "pressure_error": number(pooled.error) if pooled else None,
@@ -97,13 +99,14 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "pressure_drift_error": number(drift_error),
         "pressure_records": pooled.records if pooled else 0,
         **relaxation,
-        "near_freezing": _equal_disks(settings) and _near_freezing(settings.packing_fraction),
-        "pressure_error_factor": _factor(settings, min(r.sweeps for r in results)),
+        "near_freezing": _equal_disks(settings, first)
+        and _near_freezing(settings.packing_fraction),
+        "pressure_error_factor": _factor(settings, first, min(r.sweeps for r in results)),
         "paper_pressure": list(paper) if paper else None,
         "literature_pressure": list(literature) if literature else None,
         "packing_fraction": settings.packing_fraction,
         "contact_values": _contact_values(started),
-        "contacts": None if settings.mixture is None else [list(row) for row in settings.mixture],
+        "contacts": None if sizes.contacts is None else sizes.contacts.tolist(),
         "N": settings.particles,
         "box": list(first.box),
         "diameter": first.diameter,
@@ -147,8 +150,12 @@ def relaxation_of(courses: list[np.ndarray]) -> float | None:
 
 def _order(settings: Settings, first: Result) -> str:
     """Name of the slow quantities."""
-    mixed = first.sizes is not None and first.sizes.mixed
-    return "density modes" if mixed else settings.kind.order
+    return "density modes" if _sizes(settings, first).mixed else settings.kind.order
+
+
+def _sizes(settings: Settings, result: Result) -> Sizes:
+    """The sizes of the particles, which may be those of `--input`."""
+    return result.sizes or settings.sizes
 
 
 def _literature(settings: Settings, first: Result) -> tuple[float, float | None] | None:
@@ -158,7 +165,7 @@ def _literature(settings: Settings, first: Result) -> tuple[float, float | None]
         settings.particles,
         settings.packing_fraction,
         start,
-        first.sizes or settings.sizes,
+        _sizes(settings, first),
     )
 
 
@@ -180,8 +187,8 @@ def _near_freezing(packing_fraction: float) -> bool:
     return 0.695 <= packing_fraction <= 0.722
 
 
-def _equal_disks(settings: Settings) -> bool:
-    return settings.kind is DISKS and settings.mixture is None
+def _equal_disks(settings: Settings, result: Result) -> bool:
+    return settings.kind is DISKS and not _sizes(settings, result).mixed
 
 
 def known_relaxation(particles: int, packing_fraction: float) -> float | None:
@@ -207,9 +214,9 @@ def error_factor(particles: int, packing_fraction: float, sweeps: float) -> floa
     return min(3.0, math.sqrt(1 + report.ENOUGH * tau / sweeps))
 
 
-def _factor(settings: Settings, sweeps: float) -> float:
+def _factor(settings: Settings, result: Result, sweeps: float) -> float:
     """`error_factor` of equal disks; 1 for other particles."""
-    if not _equal_disks(settings):
+    if not _equal_disks(settings, result):
         return 1.0
     return error_factor(settings.particles, settings.packing_fraction, sweeps)
 
@@ -219,7 +226,7 @@ def _estimate(settings: Settings, result: Result) -> pressure.PressureEstimate |
     found = result.estimate
     if found is None:
         return None
-    factor = _factor(settings, result.sweeps)
+    factor = _factor(settings, result, result.sweeps)
     return replace(found, error=factor * found.error)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections.abc import Iterable
 from contextlib import nullcontext
 from typing import Any, ClassVar, TypeVar
@@ -28,7 +29,8 @@ P = TypeVar("P", bound="HardParticles")
 
 # Pairs of a particle in a bin of the histogram, of which a pair is counted once: six neighbors of
 # equal disks; an ample bound for spheres and mixtures.
-_PAIRS = {"equal disks": 3, "others": 32}
+_LARGEST_RATIO = 4  # of sizes, for the extrapolation to contact
+_PAIRS = 3  # of a disk that a sample counts at most
 
 
 class HardParticles(MonteCarlo):
@@ -281,8 +283,13 @@ class HardParticles(MonteCarlo):
             every: number of sweeps between two samples, rounded to whole cycles (of about 14 sweeps
                 for disks with the default settings); None stops sampling.
             record: number of sweeps per record, rounded to a whole number of samples; default ten
-                samples. A record of equal disks has at most 2**32 / (3 N) samples, and others have
-                2**32 / (32 N), because its counts are 32-bit integers.
+                samples. A record of equal disks has at most 2**32 / (3 N) samples, because its
+                counts are 32-bit integers.
+
+        The pressure of a mixture follows from the pairs up to 1.075 contact distances. Where the
+        sizes differ by more than a factor of 4, the pair density varies too much there: the
+        contact value of the largest particles was wrong by 1e-4 at a ratio of 4, 2e-3 at 6, and
+        1e-2 at 8 in a model in three dimensions. A UserWarning says so.
 
         Raises:
             ValueError: a number is not positive or not below 1e15.
@@ -291,14 +298,22 @@ class HardParticles(MonteCarlo):
             if value is not None and not 0 < value < 1e15:
                 raise ValueError(f"{name} must be positive and below 1e15 sweeps, got {value}")
         self._sampling = None
+        ratio = self._sizes.largest() / self._sizes.smallest()
+        if every is not None and ratio > _LARGEST_RATIO:
+            warnings.warn(
+                f"the sizes differ by a factor of {ratio:.3g}; beyond {_LARGEST_RATIO} the contact "
+                "values of the largest particles, and the pressure, are biased",
+                stacklevel=2,
+            )
         if every is None:
             self._engine.set_sampling(0.0, 0, 0, 0)
             return
         sweeps_per_cycle = (self._per_cycle or self._cycle_moves()) / self.N
         cycles = max(1, round(every / sweeps_per_cycle))
         samples = 10 if record is None else round(record / sweeps_per_cycle / cycles)
-        pairs = _PAIRS["others" if self._general else "equal disks"]
-        samples = max(1, min(samples, (2**32 - 1) // (pairs * self.N)))
+        if not self._general:  # whose counts are 32-bit integers
+            samples = min(samples, (2**32 - 1) // (_PAIRS * self.N))
+        samples = max(1, samples)
         self._sampling = PressureSampling(
             self._engine,
             cycles,

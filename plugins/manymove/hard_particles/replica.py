@@ -82,6 +82,15 @@ class Settings(replica.Settings):
                     f"--input {self.input} would be replaced by the new trajectory: "
                     "choose another --output"
                 )
+        if self.mixture is not None and self.input is None:
+            missing = np.flatnonzero(
+                np.bincount(self.sizes.types, minlength=len(self.mixture)) == 0
+            )
+            if missing.size:
+                raise ValueError(
+                    f"--fractions leaves no particle of type {missing[0]}: --particles is "
+                    f"{self.particles}"
+                )
         if self.decompose and self.mixture is not None:
             raise ValueError("--decompose is for equal disks; a mixture runs on one rank")
         if self.decompose and self.replicas > 1:
@@ -129,6 +138,17 @@ class Result(replica.Result):
     @property
     def estimate(self) -> PressureEstimate | None:
         return pressure.estimate(self.records) if self.records.size else None
+
+
+def _is_mixture_of(engine: HardParticles, given: Sizes) -> bool:
+    """Whether these are as many particles of each type, with these contact distances."""
+    found = engine.contacts
+    return (
+        found is not None
+        and found.shape == given.contacts.shape
+        and bool(np.allclose(found, given.contacts, rtol=1e-12))
+        and np.array_equal(np.bincount(engine.types), np.bincount(given.types))
+    )
 
 
 class Replica(replica.Replica):
@@ -243,7 +263,7 @@ class Replica(replica.Replica):
             self._equilibrated = ended
         if self._equilibrated is not None:
             measured = engine.sweeps - self._equilibrated
-            course = self._shared(about.get("looks")) or []
+            course = self._shared(about.get("looks", about.get("psi6"))) or []
             self._looks = [look for look in course if look[0] <= measured]
         if records is not None:
             # The sweeps of a record that ends with the checkpoint may be rounded up.
@@ -262,6 +282,10 @@ class Replica(replica.Replica):
             raise ValueError(
                 f"--resume: {state} holds {engine.N} {s.kind.particles} at packing fraction "
                 f"{engine.packing_fraction:.6g}, not {s.particles} at {s.packing_fraction:.6g}"
+            )
+        if s.mixture is not None and not _is_mixture_of(engine, s.sizes):
+            raise ValueError(
+                f"--resume: {state} holds other sizes than --diameters, --contacts and --fractions"
             )
         return engine
 

@@ -21,12 +21,11 @@ struct Workspace {
   std::uint32_t* next;    // [plane], used while particles land
   std::uint32_t* active;  // [8][plane], the active cells of each set that are not empty: local
                           // coordinates, ten bits each
-  float* at[3];           // [capacity + kMostLanes] coordinates
+  float* at[3];           // coordinates
   Label* label;
   std::uint32_t* id;
-  std::size_t capacity;
-  // The neighbors of a visit, [capacity + 2 kMostLanes]: from the start of the visit's particle,
-  // and squared distance less squared contact distance.
+  // The neighbors of a visit, two vectors longer: from the start of the visit's particle, and
+  // squared distance less squared contact distance.
   float *near[3], *gap;
   std::uint32_t* near_id;
 };
