@@ -36,7 +36,7 @@ BONDED = THERMO.replace("press", "press ebond eangle")
 
 @pytest.mark.parametrize(("bond", "angle"), KINDS[:-1])
 def test_forces_energies_and_stresses_are_those_of_lammps(bond, angle, device, tmp_path):
-    # Nothing else acts, and a step is so short that nobody moves by more than rounding.
+    # Nothing else acts, and a step is so short that particles move only by rounding.
     deck = chains(chain_data(tmp_path), bond, angle, law="0.0 0.0").replace("0.005", "1e-15")
     end = BONDED + "thermo 1\nrun 1\n" + END
     host = run_lammps(deck + end, tmp_path)

@@ -38,8 +38,8 @@ struct Wall {
   std::uint32_t flag;  // for particles with this bit in their flags
 };
 
-// A constant force on the particles in a block (everywhere without one). It is added to what they
-// feel so far, after the body forces before it; the components of `replaced` take the place of it.
+// A constant force on the particles in a block (everywhere without one). It is added to the forces
+// on them, body forces before it included; its components in `replaced` replace these forces.
 struct BodyForce {
   double force[3];
   unsigned replaced;  // bit a: component a
