@@ -14,7 +14,6 @@ from manymove import HardDisks, HardSpheres
 from manymove.analysis.pressure import BINS, DELTA_R
 from manymove.analysis.sphere_reference import fluid_factor, mixture_pressure, solid_factor
 
-
 OFTEN = {"moves_per_cell": 4, "rounds": 1}  # short cycles, for more samples in as many sweeps
 
 
