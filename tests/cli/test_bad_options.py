@@ -100,6 +100,7 @@ BAD_OPTIONS = [
     ("electrolyte --boundary ewald", "--boundary is for --geometry periodic"),
     ("electrolyte --geometry periodic --boundary vacuum", "--boundary is vacuum"),
     ("electrolyte --geometry periodic --surrounding vacuum", "--surrounding is for --boundary"),
+    ("electrolyte --structure-factors", "--structure-factors is for --geometry periodic"),
     (
         "electrolyte --geometry periodic --boundary ewald --surrounding water",
         "--surrounding is water; it is conductor or vacuum",

@@ -11,7 +11,8 @@ import processes
 import pytest
 from commands import COMMAND, summary_of
 
-from manymove import cli
+from manymove import Electrolyte, cli
+from manymove.analysis.ions import Salt
 from manymove.electrolyte import job
 from manymove.jobs import world
 
@@ -68,6 +69,34 @@ def test_energies_and_pair_correlations_are_written(finished):
     pytest.importorskip("matplotlib")
     for name in ("g.png", "energy.png", "autocorrelation.png"):
         assert (finished / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_structure_factors_are_those_of_the_engine(tmp_path):
+    """Of replicas they are the average; the second moment is near 1 with Ewald's energy."""
+    options = ["--ions", 64, "--valences", 1, -1, "--concentration", 0.1, "--diameter", 4.25]
+    options += ["--geometry", "periodic", "--boundary", "ewald", "--structure-factors", "--quiet"]
+    options += ["--sweeps", 400, "--equilibrate", 100, "--sample-every", 2, "--device", "cpu"]
+    assert electrolyte(*options, "--replicas", 2, "--output", tmp_path) == 0
+    name = tmp_path / "structure_factors.csv"
+    found = np.genfromtxt(name, delimiter=",", names=True)
+    summary = summary_of(tmp_path)
+    runs = []
+    for seed in (1, 2):
+        ions = Electrolyte.random(
+            Salt.of(64, (1, -1), (4.25, 4.25)), box=summary["box_angstrom"], boundary="ewald",
+            bjerrum_length=7.117, seed=seed, device="cpu",
+        )  # fmt: skip
+        ions.run(100)
+        ions.sample_structure_factors(2)
+        ions.run(400)
+        runs.append(ions.structure_factors)
+    expected = np.mean([r.charge for r in runs], axis=0)
+    np.testing.assert_allclose(found["S_ZZ"], expected, rtol=1e-5)
+    np.testing.assert_allclose(found["k_per_angstrom"], runs[0].k)
+    moment = summary["second_moment"]
+    k2 = (found["k_per_angstrom"][0] * summary["debye_length_angstrom"]) ** 2
+    assert moment["value"] == pytest.approx(k2 / expected[0], rel=1e-5)
+    assert 0 < moment["error"] < 0.3 * moment["value"]
 
 
 def test_concentration_and_debye_length_say_the_same(tmp_path):

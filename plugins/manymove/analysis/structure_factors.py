@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -48,6 +48,25 @@ class StructureFactors:
     number: np.ndarray
     cross: np.ndarray
     blocks: np.ndarray
+
+    @property
+    def errors(self) -> np.ndarray:
+        """Standard errors of S_ZZ, S_NN and S_NZ from the blocks, float64 (3, shells).
+
+        They are too small for runs whose blocks are shorter than the correlation times, and NaN for
+        fewer than two blocks.
+        """
+        count = len(self.blocks)
+        if count < 2:
+            return np.full(self.blocks.shape[1:], np.nan)
+        return self.blocks.std(axis=0, ddof=1) / math.sqrt(count)
+
+    @staticmethod
+    def pool(runs: Sequence[StructureFactors]) -> StructureFactors:
+        """Average over independent runs of equal length in equal boxes."""
+        charge, number, cross = np.mean([(r.charge, r.number, r.cross) for r in runs], axis=0)
+        blocks = np.concatenate([r.blocks for r in runs])
+        return StructureFactors(runs[0].k, runs[0].vectors, charge, number, cross, blocks)
 
 
 def _half_space(box: tuple[float, float, float], k_max: float) -> np.ndarray:

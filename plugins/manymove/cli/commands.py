@@ -336,6 +336,7 @@ def electrolyte(
     sample_every: int = 1,
     bin_width: float = 0.25,
     margin: float | None = None,
+    structure_factors: bool = False,
     max_displacement: float | None = None,
     precision: str = "mixed",
     method: str = "brush",
@@ -345,9 +346,10 @@ def electrolyte(
 ) -> int:
     """Simulate charged hard spheres and measure their energy, g(r) and dressed valences.
 
-    Writes summary.json, energy.csv, g.csv, checkpoints and pictures into --output. Ctrl-C stops
-    the run after the current sweep and writes everything but the pictures; --resume continues it.
-    With --device cuda:0,1 several GPUs share one chain.
+    Writes summary.json, energy.csv, g.csv, checkpoints and pictures into --output, and
+    structure_factors.csv with --structure-factors. Ctrl-C stops the run after the current sweep and
+    writes everything but the pictures; --resume continues it. With --device cuda:0,1 several GPUs
+    share one chain.
 
     Examples:
       manymove electrolyte --ions 1024 --valences 3,-1 --debye-length 28.53

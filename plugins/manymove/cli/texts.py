@@ -92,6 +92,7 @@ HELP = {
     "bin_width": "Width of the bins of g(r) in angstrom.",
     "margin": "Distance from the wall in angstrom within which ions are left out of g(r) (default "
     "10 Debye lengths, at most half the radius).",
+    "structure_factors": "Sample structure factors of charge and number too, in periodic cells.",
     "profile": "Direction of the profiles of P and F: x, y, z or Miller indices such as 1,1,0.",
     "bins": "Number of bins of the profiles in a unit cell.",
     "frames": "Number of frames of the trajectory, equally spaced.",

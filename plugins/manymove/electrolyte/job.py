@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from manymove.analysis import pressure
 from manymove.analysis.autocorrelation import autocorrelation_time, relaxation_time
 from manymove.analysis.dressed_ion import DressedIons, dressed_ions
 from manymove.analysis.notation import with_error
+from manymove.analysis.structure_factors import StructureFactors
 from manymove.electrolyte.replica import Replica, Result, Settings
 from manymove.electrolyte.simulation import BOUNDARIES, SURROUNDINGS
 from manymove.jobs import figures, replica, report
@@ -106,6 +108,7 @@ def summarize(
         "seconds_per_sweep": (
             sum(r.seconds for r in started) * settings.ions / moves if moves else None
         ),
+        "second_moment": _second_moment(started, first.debye_length) or None,
         "renormalized": _describe(dressed),
         "renormalized_missing": why_not,
         "N": settings.ions,
@@ -196,11 +199,43 @@ def write_outputs(
         names = [f"{a}{b}" for a, b in correlations[0].pairs]
         header = ["r_angstrom", *(f"g_{n}" for n in names), *(f"pairs_{n}" for n in names)]
         report.write_csv(settings.output / "g.csv", ",".join(header), rows, "%.10g")
+    structure = _structure(results)
+    if structure is not None:
+        _write_structure(settings.output / "structure_factors.csv", structure)
     if summary["complete"] and correlations:
         with figures.pictures(settings.quiet):
             from manymove.electrolyte import plots
 
             plots.all_of(settings, measured, correlations, dressed)
+
+
+def _structure(results: list[Result]) -> StructureFactors | None:
+    """Structure factors of all replicas, or None without samples."""
+    runs = [r.structure for r in results if r.structure is not None]
+    return StructureFactors.pool(runs) if runs else None
+
+
+def _write_structure(path: Path, found: StructureFactors) -> None:
+    values = np.stack((found.charge, found.number, found.cross))
+    pairs = [column for both in zip(values, found.errors, strict=True) for column in both]
+    names = [f"{name}{end}" for name in ("S_ZZ", "S_NN", "S_NZ") for end in ("", "_error")]
+    rows = np.column_stack((found.k, found.vectors, *pairs))
+    formats = ["%.10g", "%d"] + 6 * ["%.6g"]
+    report.write_csv(path, ",".join(["k_per_angstrom", "vectors", *names]), rows, formats)
+
+
+def _second_moment(results: list[Result], debye_length: float | None) -> dict[str, float | None]:
+    """k^2 / (kappa^2 S_ZZ) of the shortest wave vectors (Stillinger and Lovett, 1968), which tends
+    to 1 for small k in a conducting fluid."""
+    found = _structure(results)
+    if found is None or debye_length is None or not found.charge[0] > 0:
+        return {}
+    ratio = float((found.k[0] * debye_length) ** 2 / found.charge[0])
+    return {
+        "k_per_angstrom": float(found.k[0]),
+        "value": ratio,
+        "error": number(ratio * float(found.errors[0, 0] / found.charge[0])),
+    }
 
 
 def table(summary: dict[str, Any]) -> str:
@@ -219,6 +254,11 @@ def table(summary: dict[str, Any]) -> str:
     rows += report.warning_rows(s)
     if s["autocorrelation_time"] is not None:
         rows.append(("autocorrelation", f"{s['autocorrelation_time']:.2f} sweeps"))
+    if s["second_moment"] is not None:
+        moment = s["second_moment"]
+        value = with_error(moment["value"], moment["error"])
+        at = f"at k = {moment['k_per_angstrom']:.4g} / A"
+        rows.append(("second moment", f"{value} {at} (1 for small k in a conducting fluid)"))
     rows += _dressed_rows(s)
     done = f"{s['sweeps']:,} after {s['equilibration_sweeps']:,}{report.stopped(s)}"
     rows.append(("sweeps", done))

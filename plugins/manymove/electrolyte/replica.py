@@ -11,6 +11,7 @@ import numpy as np
 from manymove import checkpoint
 from manymove.analysis.ions import Salt
 from manymove.analysis.pair_correlations import PairCorrelations
+from manymove.analysis.structure_factors import StructureFactors
 from manymove.arguments import PRECISIONS
 from manymove.electrolyte.simulation import BOUNDARIES, METHODS, SURROUNDINGS, Electrolyte
 from manymove.jobs import replica, sizes
@@ -34,6 +35,7 @@ class Settings(replica.Settings):
     sample_every: int
     bin_width: float
     margin: float | None
+    structure_factors: bool
     max_displacement: float | None
     precision: str
     method: str
@@ -64,6 +66,8 @@ class Settings(replica.Settings):
                 raise ValueError(f"{name} is {value}; it is {', '.join(words[:-1])} or {words[-1]}")
         if self.geometry == "periodic" and self.margin is not None:
             raise ValueError("--margin is for --geometry sphere")
+        if self.geometry == "sphere" and self.structure_factors:
+            raise ValueError("--structure-factors is for --geometry periodic")
         if self.boundary is not None and self.geometry == "sphere":
             raise ValueError("--boundary is for --geometry periodic")
         if self.boundary not in (None, *BOUNDARIES):
@@ -135,6 +139,7 @@ class Result(replica.Result):
     max_overlap: float | None = None
     energies: np.ndarray = field(default_factory=lambda: np.empty(0))  # measured, of all ions
     correlations: PairCorrelations | None = None
+    structure: StructureFactors | None = None
 
 
 class Replica(replica.Replica):
@@ -218,6 +223,8 @@ class Replica(replica.Replica):
         self._advance(engine, s.equilibrate)
         if engine.sweeps <= s.equilibrate and engine.pair_sampling is None:
             engine.sample_pair_correlations(s.sample_every, bin_width=s.bin_width, margin=s.margin)
+            if s.structure_factors:
+                engine.sample_structure_factors(s.sample_every)
         self._advance(engine, s.equilibrate + s.sweeps)
 
     def _advance(self, engine: Electrolyte, sweeps: int) -> None:
@@ -235,6 +242,7 @@ class Replica(replica.Replica):
 
     def _found(self, engine: Electrolyte) -> dict[str, Any]:
         equilibrate, sampling = self._settings.equilibrate, engine.pair_sampling
+        sampled = sampling is not None and sampling.samples > 0
         energies = self._energies(engine)[equilibrate:]
         drift = engine.energy_drift()
         return {
@@ -248,5 +256,8 @@ class Replica(replica.Replica):
             "energy_drift": drift,
             "max_overlap": engine.max_overlap(),
             "energies": energies,
-            "correlations": engine.pair_correlations if sampling and sampling.samples else None,
+            "correlations": engine.pair_correlations if sampled else None,
+            "structure": (
+                engine.structure_factors if sampled and self._settings.structure_factors else None
+            ),
         }
