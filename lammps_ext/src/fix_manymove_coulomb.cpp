@@ -27,16 +27,17 @@ FixManymoveCoulomb::FixManymoveCoulomb(LAMMPS* lmp, int narg, char** arg)
   diameter_.assign(types + 1, 0);
   for (int type = 1; type <= types; ++type) diameter_[type] = positive("diameter", arg[6 + type]);
 
+  bool surrounding_given = false;
   for (int k = 7 + types; k < narg; k += 2) {
     const std::string key = arg[k];
     // `displacement` is the former name of this keyword.
     const bool is_displacement = key == "max_displacement" || key == "displacement";
-    if (!is_displacement && key != "radius" && key != "boundary" && key != "precision" &&
-        key != "threads" && key != "device")
-      error->all(
-          FLERR,
-          "{}: unknown keyword {} (radius, boundary, max_displacement, precision, threads, device)",
-          name_, key);
+    if (!is_displacement && key != "radius" && key != "boundary" && key != "surrounding" &&
+        key != "precision" && key != "threads" && key != "device")
+      error->all(FLERR,
+                 "{}: unknown keyword {} (radius, boundary, surrounding, max_displacement, "
+                 "precision, threads, device)",
+                 name_, key);
     if (k + 1 == narg) utils::missing_cmd_args(FLERR, "fix manymove/coulomb " + key, error);
     if (take(key, arg[k + 1])) continue;
     const std::string value = arg[k + 1];
@@ -46,6 +47,11 @@ FixManymoveCoulomb::FixManymoveCoulomb(LAMMPS* lmp, int narg, char** arg)
       if (value != "nearest_image" && value != "ewald")
         error->all(FLERR, "{}: boundary {} must be nearest_image or ewald", name_, value);
       parameters_.ewald = value == "ewald";
+    } else if (key == "surrounding") {
+      if (value != "conductor" && value != "vacuum")
+        error->all(FLERR, "{}: surrounding {} must be conductor or vacuum", name_, value);
+      surrounding_given = true;
+      parameters_.vacuum = value == "vacuum";
     } else if (is_displacement) {
       parameters_.max_displacement = positive(key.c_str(), arg[k + 1]);
     } else {
@@ -57,6 +63,8 @@ FixManymoveCoulomb::FixManymoveCoulomb(LAMMPS* lmp, int narg, char** arg)
   parameters_.periodic = radius_ == 0;
   if (parameters_.ewald && !parameters_.periodic)
     error->all(FLERR, "{}: boundary ewald is for a periodic box, without radius", name_);
+  if (surrounding_given && !parameters_.ewald)
+    error->all(FLERR, "{}: surrounding is for boundary ewald", name_);
   parameters_.radius = radius_;
   choose_device();
 
@@ -100,6 +108,7 @@ void FixManymoveCoulomb::check_others() const {
       same("diameter_" + std::to_string(type), diameter_[type], other->diameter_[type]);
     same("radius", radius_, other->radius_);
     same("boundary ewald", parameters_.ewald, other->parameters_.ewald);
+    same("surrounding vacuum", parameters_.vacuum, other->parameters_.vacuum);
     if (seed_ == other->seed_)
       error->all(FLERR,
                  "{}: fixes {} and {} have the same seed {} and would draw the same random "
@@ -131,11 +140,26 @@ std::vector<double> FixManymoveCoulomb::centered(const std::vector<Particle>& io
   return position;
 }
 
+// The images that belong to centered(); empty unless a vacuum is around.
+std::vector<std::int32_t> FixManymoveCoulomb::images_of(const std::vector<Particle>& ions) const {
+  std::vector<std::int32_t> image;
+  if (!parameters_.vacuum) return image;
+  image.reserve(3 * ions.size());
+  for (const Particle& ion : ions)
+    for (int a = 0; a < 3; ++a) {
+      const double x = ion.x[a] - 0.5 * (domain->boxlo[a] + domain->boxhi[a]);
+      image.push_back(ion.image[a] + static_cast<int>(std::nearbyint(x / domain->prd[a])));
+    }
+  return image;
+}
+
 // Gives these ions at these positions to the engine, or makes a new engine if others have changed.
 void FixManymoveCoulomb::follow(const std::vector<Particle>& ions,
                                 const std::vector<double>& position) {
   std::vector<double> valence, sizes;
   std::vector<std::int64_t> tags;
+  std::vector<std::int32_t> image = images_of(ions);
+  const std::int32_t* const images = image.empty() ? nullptr : image.data();
   for (const Particle& ion : ions) {
     valence.push_back(static_cast<float>(ion.charge));
     sizes.push_back(diameter_[static_cast<int>(ion.type)]);
@@ -143,21 +167,22 @@ void FixManymoveCoulomb::follow(const std::vector<Particle>& ions,
   }
   if (engine_ && valence == valence_ && sizes == sizes_ && tags == tags_ &&
       std::equal(domain->prd, domain->prd + 3, made_box_)) {
-    if (position != left_) engine_->set_positions(position.data());
+    if (position != left_ || image != left_image_) engine_->set_positions(position.data(), images);
   } else {
     engine_.reset();
     parameters_.first_sweep = static_cast<std::uint64_t>(totals_[0]);
     std::copy_n(domain->prd, 3, parameters_.box);
     const std::vector<std::int32_t> species(ions.size(), 0);
-    engine_ = manymove::coulomb::make_engine(
-        {position.data(), valence.data(), sizes.data(), species.data(), ions.size(), tags.data()},
-        parameters_, device_, threads_);
+    engine_ = manymove::coulomb::make_engine({position.data(), valence.data(), sizes.data(),
+                                              species.data(), ions.size(), tags.data(), images},
+                                             parameters_, device_, threads_);
     valence_ = std::move(valence);
     sizes_ = std::move(sizes);
     tags_ = std::move(tags);
     std::copy_n(domain->prd, 3, made_box_);
   }
   left_ = position;
+  left_image_ = std::move(image);
 }
 
 void FixManymoveCoulomb::make_sweeps(std::vector<Particle>& ions) {
@@ -171,15 +196,18 @@ void FixManymoveCoulomb::make_sweeps(std::vector<Particle>& ions) {
   totals_[1] += static_cast<double>(counters.trial_moves - earlier.trial_moves);
   totals_[2] += static_cast<double>(counters.accepted_moves - earlier.accepted_moves);
   engine_->positions(after.data());
+  if (parameters_.vacuum) engine_->images(left_image_.data());
   for (std::size_t i = 0; i < ions.size(); ++i) {
     if (std::equal(&after[3 * i], &after[3 * i] + 3, &before[3 * i])) continue;
-    ions[i].moved = 1;
+    double to[3];
     for (int a = 0; a < 3; ++a) {
       const double center = 0.5 * (domain->boxlo[a] + domain->boxhi[a]);
       const double x = after[3 * i + a] + center;
-      ions[i].x[a] = std::clamp(x, domain->boxlo[a], std::nextafter(domain->boxhi[a], -1e300));
-      left_[3 * i + a] = ions[i].x[a] - center;
+      to[a] = std::clamp(x, domain->boxlo[a], std::nextafter(domain->boxhi[a], -1e300));
+      left_[3 * i + a] = to[a] - center;
     }
+    move(ions[i], to);
+    if (parameters_.vacuum) std::copy_n(&left_image_[3 * i], 3, ions[i].image);
   }
 }
 

@@ -28,6 +28,7 @@ class FixManymoveCoulomb : public FixMonteCarlo {
   void make_sweeps(std::vector<Particle>& ions);
   void follow(const std::vector<Particle>& ions, const std::vector<double>& position);
   std::vector<double> centered(const std::vector<Particle>& ions) const;
+  std::vector<std::int32_t> images_of(const std::vector<Particle>& ions) const;
   void check_box() const;
   void check_others() const;
 
@@ -40,9 +41,10 @@ class FixManymoveCoulomb : public FixMonteCarlo {
 
   // On rank 0:
   std::unique_ptr<manymove::coulomb::Engine> engine_;
-  std::vector<double> valence_, sizes_;  // that the engine was made with
-  std::vector<std::int64_t> tags_;       // the same
-  std::vector<double> left_;             // positions as the engine left them, by tag
+  std::vector<double> valence_, sizes_;   // that the engine was made with
+  std::vector<std::int64_t> tags_;        // the same
+  std::vector<double> left_;              // positions as the engine left them, by tag
+  std::vector<std::int32_t> left_image_;  // with a vacuum around, the same
   double made_box_[3] = {0, 0, 0};
 };
 

@@ -17,6 +17,16 @@
 
 using namespace LAMMPS_NS;
 
+namespace {
+
+// How often the atom has crossed the box along an axis, of Atom::image.
+int image_of(imageint image, int axis) {
+  if (axis == 2) return static_cast<int>((image >> IMG2BITS) - IMGMAX);
+  return static_cast<int>((axis == 0 ? image & IMGMASK : image >> IMGBITS & IMGMASK) - IMGMAX);
+}
+
+}  // namespace
+
 FixMonteCarlo::FixMonteCarlo(LAMMPS* lmp, int narg, char** arg, int least, const char* count_name)
     : Fix(lmp, narg, arg), name_(std::string("Fix ") + arg[2]) {
   if (narg < least) utils::missing_cmd_args(FLERR, std::string("fix ") + arg[2], error);
@@ -123,7 +133,9 @@ std::vector<FixMonteCarlo::Particle> FixMonteCarlo::gather(bool of_group) const 
                          atom->q_flag ? atom->q[i] : 0,
                          {atom->x[i][0], atom->x[i][1], atom->x[i][2]},
                          comm->me,
-                         0});
+                         0,
+                         {image_of(atom->image[i], 0), image_of(atom->image[i], 1),
+                          image_of(atom->image[i], 2)}});
   std::vector<Particle> all = manymove::deliver(*ranks_, std::move(sent));
   std::sort(all.begin(), all.end(),
             [](const Particle& a, const Particle& b) { return a.tag < b.tag; });
@@ -150,6 +162,16 @@ void FixMonteCarlo::spread(std::vector<double>& values) const {
   std::copy_n(all.begin(), values.size(), values.begin());
 }
 
+void FixMonteCarlo::move(Particle& atom, const double (&to)[3]) const {
+  for (int a = 0; a < 3; ++a) {
+    // Who left on one side and came in on the other has changed its image.
+    if (domain->periodicity[a])
+      atom.image[a] -= static_cast<int>(std::nearbyint((to[a] - atom.x[a]) / domain->prd[a]));
+    atom.x[a] = to[a];
+  }
+  atom.moved = 1;
+}
+
 void FixMonteCarlo::leave(const std::vector<Particle>& atoms) const {
   std::vector<std::vector<Particle>> sent(static_cast<std::size_t>(comm->nprocs));
   for (const Particle& a : atoms)
@@ -161,17 +183,10 @@ void FixMonteCarlo::leave(const std::vector<Particle>& atoms) const {
         std::lower_bound(mine.begin(), mine.end(), tag,
                          [](const Particle& a, double wanted) { return a.tag < wanted; });
     if (at == mine.end() || at->tag != tag) continue;
-    imageint image[3] = {(atom->image[i] & IMGMASK) - IMGMAX,
-                         (atom->image[i] >> IMGBITS & IMGMASK) - IMGMAX,
-                         (atom->image[i] >> IMG2BITS) - IMGMAX};
-    for (int a = 0; a < 3; ++a) {
-      // Who left on one side and came in on the other has changed its image.
-      if (domain->periodicity[a])
-        image[a] -=
-            static_cast<imageint>(std::nearbyint((at->x[a] - atom->x[i][a]) / domain->prd[a]));
-      atom->x[i][a] = at->x[a];
-    }
-    const auto packed = [&](int a) { return (image[a] + IMGMAX) & IMGMASK; };
+    std::copy_n(at->x, 3, atom->x[i]);
+    const auto packed = [&](int a) {
+      return (static_cast<imageint>(at->image[a]) + IMGMAX) & IMGMASK;
+    };
     atom->image[i] = packed(0) | packed(1) << IMGBITS | packed(2) << IMG2BITS;
   }
 }

@@ -23,6 +23,7 @@ class FixMonteCarlo : public Fix {
   struct Particle {
     double tag, type, charge, x[3];
     int rank, moved;
+    int image[3];
   };
 
   // fix ID group style N count seed ...
@@ -51,7 +52,9 @@ class FixMonteCarlo : public Fix {
   void on_first_rank(const std::function<void()>& task) const;
   // Replaces the values by those of rank 0.
   void spread(std::vector<double>& values) const;
-  // Sends the atoms that rank 0 has moved to their ranks; images follow the nearest image.
+  // Moves an atom on rank 0; its image follows the nearest image.
+  void move(Particle& atom, const double (&to)[3]) const;
+  // Sends the atoms that rank 0 has moved to their ranks.
   void leave(const std::vector<Particle>& atoms) const;
 
   const std::string name_;  // of the style, at the beginning of messages

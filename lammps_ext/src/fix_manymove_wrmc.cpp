@@ -299,8 +299,9 @@ void FixManymoveWRMC::make_steps(std::vector<Particle>& atoms) {
   const Snapshot state = engine_->snapshot();
   const std::uint32_t* site = state.sites.data();
   for (Particle& a : atoms) {
-    a.moved = 1;
-    for (int k = 0; k < 3; ++k) a.x[k] = domain->boxlo[k] + *site++ * (domain->prd[k] * 0x1p-32);
+    double to[3];
+    for (int k = 0; k < 3; ++k) to[k] = domain->boxlo[k] + *site++ * (domain->prd[k] * 0x1p-32);
+    move(a, to);
   }
   summarize(state);
 }

@@ -82,6 +82,36 @@ def test_images_follow(hoomd_device):
     assert (np.array(simulation.state.get_snapshot().particles.image) != 0).any()
 
 
+def test_a_vacuum_around_takes_the_images_of_the_particles(hoomd_device):
+    """Unwrapped coordinates are those of the engine, also when others have moved particles."""
+    images = np.random.default_rng(4).integers(-2, 3, (60, 3))
+    settings = {"boundary": "ewald", "surrounding": "vacuum", "precision": "double"}
+    ions = trivalent(60, periodic=True, images=images, device="cpu", **settings)
+    simulation = simulation_of(ions, hoomd_device)
+    with simulation.state.cpu_local_snapshot as local:
+        local.particles.image[:] = ions.images[np.array(local.particles.tag)]
+    action = add(simulation, sweeps_per_step=7, **settings)
+
+    def check():
+        particles = simulation.state.get_snapshot().particles
+        assert np.abs(np.array(particles.position) - ions.positions).max() < 1e-4
+        assert np.array_equal(particles.image, ions.images)
+        assert action.energy == pytest.approx(ions.energy, rel=1e-5)
+
+    simulation.run(5)
+    ions.run(35)
+    check()
+    assert (ions.images != images).any()
+    moved = simulation.state.get_snapshot()
+    moved.particles.image[7] = [3, 0, -1]
+    moved.particles.position[7] = positions_of(simulation)[7] + [0, 0, 1e-3]
+    simulation.state.set_snapshot(moved)
+    simulation.run(0)
+    snapshot = simulation.state.get_snapshot().particles
+    ions.set_positions(positions_of(simulation), np.array(snapshot.image))
+    assert action.energy == pytest.approx(ions.energy, rel=1e-5)
+
+
 def test_images_stay_in_a_spherical_cell(hoomd_device):
     """Nobody crosses the box, however far several sweeps carry an ion."""
     ions = trivalent(100, device="cpu")

@@ -31,6 +31,24 @@ def test_the_chain_is_that_of_the_engine(tmp_path, shift, boundary):
     assert thermo["f_mc[4]"][-1] == pytest.approx(ions.energy, rel=1e-6)
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_vacuum_around_takes_the_images_of_the_atoms(tmp_path, ranks):
+    """Unwrapped coordinates are those of the engine, also beyond half a box from the start."""
+    images = np.random.default_rng(4).integers(-2, 3, (60, 3))
+    settings = {"boundary": "ewald", "surrounding": "vacuum", "precision": "double"}
+    ions = trivalent(60, periodic=True, images=images, device="cpu", **settings)
+    edge = np.array(ions.box)
+    fix = "1 7 3 7.117 7.5 7.5 boundary ewald surrounding vacuum precision double device cpu"
+    run = run_lammps(deck_of(tmp_path, ions, fix, images=ions.images), tmp_path, ranks=ranks)
+    ions.run(35)
+    columns = run.dump()
+    found = np.stack([columns[c] for c in ("ix", "iy", "iz")], axis=-1)
+    assert np.abs(positions(run) - edge / 2 - ions.positions).max() < 1e-4
+    assert np.array_equal(found, ions.images)
+    assert np.abs(found - images).max() > 0
+    assert run.thermo()["f_mc[4]"][-1] == pytest.approx(ions.energy, rel=1e-6)
+
+
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_several_ranks_make_the_same_chain(tmp_path, ranks):
     """Atoms cross several subdomains in a sweep; none is lost, and ghosts are made anew."""
@@ -124,6 +142,8 @@ GOOD = "1 1 3 7.117 7.5 7.5"
 BAD = {
     f"{GOOD} boundary vacuum": "boundary vacuum must be nearest_image or ewald",
     f"{GOOD} radius 20 boundary ewald": "boundary ewald is for a periodic box",
+    f"{GOOD} surrounding vacuum": "surrounding is for boundary ewald",
+    f"{GOOD} boundary ewald surrounding water": "surrounding water must be conductor or vacuum",
     "1 1 3 7.117 7.5": "missing argument",
     "0 1 3 7.117 7.5 7.5": "N 0 must be positive",
     "1 0 3 7.117 7.5 7.5": "sweeps 0 must be positive",

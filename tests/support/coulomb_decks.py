@@ -10,7 +10,7 @@ from manymove import Electrolyte
 BJERRUM = 7.117
 
 
-def data_of(ions: Electrolyte, shift: float = 0.0) -> str:
+def data_of(ions: Electrolyte, shift: float = 0.0, images: np.ndarray | None = None) -> str:
     """A LAMMPS data file of the ions, in a box from `shift`."""
     edges = np.array(ions.box if ions.box is not None else 3 * (2 * ions.radius + 2,))
     charges = np.array([s.valence for s in ions.species])[ions.types]
@@ -22,14 +22,17 @@ def data_of(ions: Electrolyte, shift: float = 0.0) -> str:
     at = ions.positions + edges / 2 + shift
     for k in np.random.default_rng(1).permutation(ions.N):
         x, y, z = (repr(float(c)) for c in at[k])
-        lines.append(f"{k + 1} {ions.types[k] + 1} {float(charges[k])} {x} {y} {z}")
+        image = "" if images is None else " " + " ".join(map(str, images[k]))
+        lines.append(f"{k + 1} {ions.types[k] + 1} {float(charges[k])} {x} {y} {z}{image}")
     return "\n".join(lines) + "\n"
 
 
-def deck_of(tmp_path, ions, fix="1 1 3 7.117 7.5 7.5", steps=5, extra="", after="", shift=0.0):
+def deck_of(
+    tmp_path, ions, fix="1 1 3 7.117 7.5 7.5", steps=5, extra="", after="", shift=0.0, images=None
+):
     """Particles at rest: only the fix moves them."""
     data = tmp_path / "ions.data"
-    data.write_text(data_of(ions, shift))
+    data.write_text(data_of(ions, shift, images))
     return f"""
 units lj
 atom_style charge

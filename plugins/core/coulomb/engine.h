@@ -131,7 +131,7 @@ class MANYMOVE_API Engine {
   // Whether they are as they were left, positions, charges and diameters, in whatever order.
   virtual bool same_particles(const HostParticles& particles) const = 0;
   // Writes the positions of ions that have moved since the last time. Images follow them by the
-  // nearest image.
+  // nearest image; with `vacuum` they are those of the engine.
   virtual void write_positions(const HostParticles& particles) = 0;
 
   // Adds the pairs of the present configuration to counts, [species (species + 1) / 2][bins] with

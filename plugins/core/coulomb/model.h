@@ -367,12 +367,15 @@ MM_HD std::uint64_t trace_of(const HostParticles& host, std::uint32_t i) {
                    bits_of(static_cast<double>(static_cast<const Real*>(host.diameter)[at])));
 }
 
-// Writes ion i if it is no longer where it was left.
+// Writes ion i if it is no longer where it was left. image: [N][3] of the engine's ions, which
+// become those of the host; null: images follow the nearest image.
 template <class Real>
 MM_HD void write_ion(const Rules& r, const double* axis_unit, const HostParticles& host,
-                     std::uint32_t i, const Site& now, Site& left) {
-  if (now.x == left.x && now.y == left.y && now.z == left.z) return;
+                     std::uint32_t i, const std::int32_t* image, const Site& now, Site& left) {
   const std::size_t at = host.index[i];
+  for (int a = 0; a < 3 && image; ++a)
+    host.image[3 * at + a] = image[3 * static_cast<std::size_t>(i) + a];
+  if (now.x == left.x && now.y == left.y && now.z == left.z) return;
   Real* xyz = static_cast<Real*>(host.position) + 4 * at;
   const float to[3] = {now.x, now.y, now.z}, from[3] = {left.x, left.y, left.z};
   for (int a = 0; a < 3; ++a) {
@@ -380,7 +383,8 @@ MM_HD void write_ion(const Rules& r, const double* axis_unit, const HostParticle
     xyz[a] = static_cast<Real>(x < host.highest[a] ? x : host.highest[a]);
     // Who left on one side and came in on the other has changed its image.
     const float step = to[a] - from[a];
-    if (r.periodic && 2 * abs_of(step) > r.extent[a]) host.image[3 * at + a] += step < 0 ? 1 : -1;
+    if (!image && r.periodic && 2 * abs_of(step) > r.extent[a])
+      host.image[3 * at + a] += step < 0 ? 1 : -1;
   }
   left = now;
 }

@@ -23,7 +23,9 @@ class CoulombMC(EngineAction):
     Particles are hard spheres with their `diameter` and their `charge` in elementary charges, in
     the order of their tags; see `manymove.Electrolyte`. Only particles whose trial moves were
     accepted are written, with coordinates on the engine's grid (1e-7 of the box); the positions of
-    the others are unchanged to the last bit. Image flags follow the nearest image.
+    the others are unchanged to the last bit. Image flags follow the nearest image; with
+    surrounding="vacuum" they count the faces that the particles have crossed, are part of the
+    state, and are read when the engine adopts positions.
 
     The engine reads and writes HOOMD-blue's arrays in place, in host memory on a CPU device and in
     GPU memory on a GPU device. It is kept from step to step. If others have moved particles, it
@@ -45,6 +47,8 @@ class CoulombMC(EngineAction):
             the periodic box.
         boundary: energy of the periodic box, "nearest_image" (default) or "ewald", as in
             `manymove.Electrolyte`.
+        surrounding: medium around the images with boundary="ewald", "conductor" (default) or
+            "vacuum", as in `manymove.Electrolyte`.
         sweeps_per_step: number of sweeps per step; a sweep is one trial move per particle.
         max_displacement: maximum trial displacement along each axis, in the simulation's unit of
             length; default radius / 3 or L / 6.
@@ -67,6 +71,7 @@ class CoulombMC(EngineAction):
         precision: str = "mixed",
         threads: int | None = None,
         boundary: str | None = None,
+        surrounding: str | None = None,
     ) -> None:
         super().__init__(threads)
         if radius is not None and boundary is not None:
@@ -76,6 +81,7 @@ class CoulombMC(EngineAction):
             "max_displacement": max_displacement,
             "precision": precision,
             "boundary": boundary,
+            "surrounding": surrounding,
         }
         self._radius = radius
         self._sweeps = arguments.count("sweeps_per_step", sweeps_per_step, most=10**6)
@@ -141,13 +147,14 @@ class CoulombMC(EngineAction):
 
     def _take_over(self, made_with: tuple[Any, ...], timestep: int) -> None:
         """Adopt positions, charges and diameters through the host."""
-        position, charge, diameter = self._by_tag("position", "charge", "diameter")
+        position, charge, diameter, image = self._by_tag("position", "charge", "diameter", "image")
+        images = image if self._options["surrounding"] == "vacuum" else None
         position, diameter = position.astype(float), diameter.astype(float)
         charge = charge.astype(np.float32).astype(float)
         kinds = (charge.tobytes(), diameter.tobytes())
         if self._engine is not None:
             if (made_with, kinds) == (self._made_with, self._kinds):
-                self._engine.set_positions(position)
+                self._engine.set_positions(position, images)
                 return
             self._retire()
         species, types = np.unique(
@@ -159,6 +166,7 @@ class CoulombMC(EngineAction):
             [Species(*one) for one in species.tolist()],
             radius=self._radius,
             box=made_with[0] if self._radius is None else None,
+            images=images,
             seed=self._simulation.seed or 0,
             # A step has fewer sweeps than 2**20, so that no random number is used twice.
             first_sweep=max(timestep << 20, self._past_step),

@@ -82,9 +82,10 @@ class CpuEngine final : public EngineBase {
   bool same_particles(const HostParticles& host) const override { return trace(host) == trace_; }
   void write_positions(const HostParticles& host) override {
     const auto write = host.double_precision ? &write_ion<double> : &write_ion<float>;
+    const std::int32_t* const image = state_.image.empty() ? nullptr : state_.image.data();
     for (std::size_t i = 0; i < left_.size(); ++i)
-      write(state_.rules, state_.axis_unit, host, static_cast<std::uint32_t>(i), state_.sites[i],
-            left_[i]);
+      write(state_.rules, state_.axis_unit, host, static_cast<std::uint32_t>(i), image,
+            state_.sites[i], left_[i]);
     trace_ = trace(host);
   }
 

@@ -238,7 +238,7 @@ class DeviceShare {
     const auto kernel = host.double_precision ? &write_kernel<double> : &write_kernel<float>;
     const double* unit = state.axis_unit;
     kernel<<<blocks(), kThreads, 0, stream_>>>(state.rules, double3{unit[0], unit[1], unit[2]},
-                                               host, n_, site_.data(), left_.data());
+                                               host, n_, image_.data(), site_.data(), left_.data());
     check_launch();
   }
 

@@ -19,10 +19,10 @@ __global__ void trace_kernel(HostParticles host, int n, unsigned long long* sum)
 
 template <class Real>
 __global__ void write_kernel(Rules r, double3 axis_unit, HostParticles host, int n,
-                             const Site* site, Site* left) {
+                             const std::int32_t* image, const Site* site, Site* left) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   const double unit[3] = {axis_unit.x, axis_unit.y, axis_unit.z};
-  if (i < n) write_ion<Real>(r, unit, host, i, site[i], left[i]);
+  if (i < n) write_ion<Real>(r, unit, host, i, image, site[i], left[i]);
 }
 
 // ---- measurements ----
