@@ -131,9 +131,9 @@ TEST("positions of ranks are those of the whole, each rank's own ones are a part
     engine->positions(found.data());
     CHECK(found == expected);
     std::int64_t own = 0;
-    for (const DiskPosition& disk : engine->own_positions()) {
-      CHECK_EQUAL(disk.xy[0], expected[2 * disk.disk]);
-      CHECK_EQUAL(disk.xy[1], expected[2 * disk.disk + 1]);
+    for (const ParticlePosition& disk : engine->own_positions()) {
+      CHECK_EQUAL(disk.r[0], expected[2 * disk.particle]);
+      CHECK_EQUAL(disk.r[1], expected[2 * disk.particle + 1]);
       ++own;
     }
     communicator.sum(&own, 1);
