@@ -8,6 +8,7 @@
 #include "../runtime/devices.h"
 #include "../runtime/text.h"
 #include "distributed.h"
+#include "engine_of_ranks.h"
 #include "packing.h"
 
 namespace manymove::hard_particles {
