@@ -16,7 +16,8 @@ from manymove.bench.dpd_ranks import grid
 from manymove.lammps import host
 
 SMALL = ["--device", "cpu", "--seconds", "0.01"]
-SIZES = {"disks": 2500, "component": 2500, "dpd": 600, "electrolyte": 512, "adsorption": 3}
+SIZES = {"disks": 2500, "spheres": 500, "component": 2500, "dpd": 600}
+SIZES |= {"electrolyte": 512, "adsorption": 3}
 
 
 def scaling(*arguments):
@@ -24,7 +25,7 @@ def scaling(*arguments):
 
 
 def needs(algorithm):
-    if algorithm in ("disks", "component", "adsorption"):
+    if algorithm in ("disks", "spheres", "component", "adsorption"):
         pytest.importorskip("mpi4py")
         if MPIEXEC is None:
             pytest.skip("no mpiexec")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from manymove import _core, arguments
+from manymove import arguments
 from manymove.checkpoint import PathLike
 from manymove.hard_particles import sizes
 from manymove.hard_particles.compression import random_configuration
@@ -62,8 +62,10 @@ class HardSpheres(HardParticles):
         OverlapError: (a ValueError) two spheres overlap by more than `repair_depth`, or cannot be
             pushed apart; the message names the worst pair and its depth.
         ValueError: a bad box, diameter, position (outside, NaN), shape, setting or device.
-        TypeError: positions are neither a list nor an array of float32 or float64; `comm` is given,
-            because a system of spheres runs on one rank.
+        TypeError: positions are neither a list nor an array of float32 or float64; comm is not a
+            communicator.
+        RankLost: (a RuntimeError, on all ranks) a rank is silent or has failed,
+            or the ranks do not make the same calls. The object cannot be used afterwards.
         MemoryError: the device does not have enough memory.
 
     An object must not be used by several threads at the same time; different objects may be.
@@ -91,15 +93,13 @@ class HardSpheres(HardParticles):
         device: str = "auto",
         threads: int | None = None,
         repair_depth: float = 1e-4,
-        comm: None = None,
+        comm: Any = None,
+        timeout: float | None = None,
     ) -> None:
         settings = dict(locals())
-        if comm is not None:
-            raise TypeError("comm: hard spheres run on one rank; HardDisks can share a system")
         self._keep(box, sizes.read(diameter, diameters, types, contacts), settings)
-        self._settle(device, threads)
-        make = _core.HardSpheres.from_positions
-        self._adopt(make(arguments.positions(positions), *self._where()))
+        self._settle(device, threads, comm, timeout)
+        self._begin(lambda: arguments.positions(positions))
 
     box: tuple[float, float, float] = parameter("box", "Edges (Lx, Ly, Lz) of the box.")
 
