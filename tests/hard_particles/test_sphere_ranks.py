@@ -108,32 +108,35 @@ def test_an_error_is_one_of_all_ranks(tmp_path):
 # ---- manymove spheres --decompose ----------------------------------------------------------------
 
 
-def alone_in(folder: Path, words: list[str]) -> dict:
-    subprocess.run([*COMMAND, *words, "--output", folder], check=True, env=CLEAN)
-    return summary_of(folder)
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory) -> dict[str, dict]:
+    """What one rank finds."""
+    found = {}
+    for words in (SMALL, MIXTURE):
+        folder = tmp_path_factory.mktemp("alone")
+        subprocess.run([*COMMAND, *words, "--output", folder], check=True, env=CLEAN)
+        found[words[0]] = summary_of(folder)
+    return found
 
 
-@pytest.mark.parametrize("words", [SMALL, MIXTURE], ids=["spheres", "a mixture of disks"])
-def test_the_command_decomposed_gives_the_results_of_one_rank(words, tmp_path):
-    there = alone_in(tmp_path / "alone", words)
-    end = manymove(2, *words, "--output", tmp_path / "ranks", "--decompose")
+def test_the_command_decomposed_gives_the_results_of_one_rank(alone, tmp_path):
+    end = manymove(2, *SMALL, "--output", tmp_path, "--decompose")
     assert end.returncode == 0, end.stderr
-    here = summary_of(tmp_path / "ranks")
+    here, there = summary_of(tmp_path), alone["spheres"]
     assert here["complete"] and (here["ranks"], here["decomposed"]) == (2, True)
     for key in ("state_hash", "trial_moves", "sweeps", "pressure"):
         assert here[key] == there[key], key
 
 
-def test_a_killed_rank_ends_the_job_and_others_resume_it(tmp_path):
-    arguments = [*MIXTURE, "--output", tmp_path / "ranks", "--decompose"]
+def test_a_killed_rank_ends_the_job_of_a_mixture_and_others_resume_it(alone, tmp_path):
+    arguments = [*MIXTURE, "--output", tmp_path, "--decompose"]
     job = Job([*on_ranks(2), *COMMAND, *arguments, "--checkpoint-every", "0.05"])
-    job.until(lambda: (tmp_path / "ranks" / "checkpoint-0.state").exists())
+    job.until(lambda: (tmp_path / "checkpoint-0.state").exists())
     job.send(signal.SIGKILL, last_only=True)
     job.failure()
     end = manymove(3, *arguments, "--resume")
     assert end.returncode == 0, end.stderr
-    here, there = summary_of(tmp_path / "ranks"), alone_in(tmp_path / "alone", MIXTURE)
-    assert here["state_hash"] == there["state_hash"]
+    assert summary_of(tmp_path)["state_hash"] == alone["disks"]["state_hash"]
 
 
 def test_bench_times_ranks_of_spheres(tmp_path):

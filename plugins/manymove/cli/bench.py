@@ -126,9 +126,10 @@ def bench_spheres(
       manymove bench spheres --sizes 4096,65536 --threads 1,2
       manymove bench spheres --device cuda --decorrelation 2000 --json spheres.json
     """
+    options = gathered(locals())
     from manymove.hard_particles.spheres import HardSpheres
 
-    return _timed_on_ranks("spheres", gathered(locals()) | {"kind": HardSpheres})
+    return _timed_on_ranks("spheres", options | {"kind": HardSpheres})
 
 
 @command(app, like=_of_all)
