@@ -165,7 +165,7 @@ def test_a_point_of_two_curves_is_measured_once(tmp_path):
     ("arguments", "message"),
     [
         (["--repeats", "2"], "a spread needs at least 3"),
-        (["--algorithms", "disks,balls"], '--algorithms has "balls"; there are disks, component'),
+        (["--algorithms", "disks,balls"], '--algorithms has "balls"; there are disks, spheres'),
         (["--sizes", "100"], "--sizes are positive, of one of --algorithms"),
         (["--algorithms", "dpd", "--sizes", "100"], "with --weak or --strong"),
         (["--limit", "0"], "--limit is 0; it must be positive"),
