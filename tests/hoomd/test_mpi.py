@@ -152,17 +152,19 @@ def test_a_simulation_on_several_ranks_is_that_of_one(count, device, tmp_path):
 
 @pytest.mark.parametrize("device", ["CPU", pytest.param("GPU", marks=ON_GPU)])
 @pytest.mark.parametrize(
-    ("shape", "types"),
-    [([4, 4, 30], "A"), ([4, 4, 30], "AB"), ([10, 60], "AB")],
+    ("shape", "types", "counts"),
+    [([4, 4, 30], "A", [2]), ([4, 4, 30], "AB", [2, 3]), ([10, 60], "AB", [2])],
     ids=["spheres", "mixture of spheres", "mixture of disks"],
 )
-def test_spheres_and_mixtures_on_several_ranks_are_those_of_one(shape, types, device, tmp_path):
+def test_spheres_and_mixtures_on_several_ranks_are_those_of_one(
+    shape, types, counts, device, tmp_path
+):
     pytest.importorskip("hoomd.manymove")
     words = [json.dumps(shape), types]
     alone = job(tmp_path / "alone", [], *words, device=device, script=SPHERES)[1]["0"]
     assert len(alone) == 21 and len({alone[0], alone[7], alone[14]}) == 3
     assert [alone[k] for k in (3, 10, 17)] == [0, 0, 0]
-    for count in (2, 3):
+    for count in counts:
         found = job(tmp_path / f"{count}", on_ranks(count), *words, device=device, script=SPHERES)
         assert found[0] == 0 and len(found[1]) == count
         assert found[1].pop("0") == alone
