@@ -42,8 +42,8 @@ class HardSpheres(HardParticles):
     On several MPI ranks the trajectory is that of one. The engine divides the box into slabs of its
     own along z, whose inactive borders move with the grid. After a step every rank fetches the
     positions of its particles and HOOMD-blue migrates them; that costs little on CPUs and much on
-    GPUs, where ``sweeps_per_step`` should be large (once in a step, or in as many shifts of the grid
-    as a domain is cells wide).
+    GPUs, where ``sweeps_per_step`` should be large (once in a step, or in as many shifts of the
+    grid as a domain is cells wide).
 
     Example::
 

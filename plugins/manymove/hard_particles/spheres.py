@@ -57,6 +57,19 @@ class HardSpheres(HardParticles):
         repair_depth: depth in contact distances up to which overlaps in the input are repaired by
             pushing spheres apart, and reported in `repaired`. float32 files of large boxes have
             such overlaps.
+        comm: a communicator of mpi4py, for instance ``MPI.COMM_WORLD``, whose ranks share the
+            system in slabs along z. Each rank uses the GPU of its rank on the machine, or its part
+            of the cores (docs/theory/hard_spheres.md, section 10). The trajectory is that of one
+            rank, bit for bit. Only the `positions` of rank 0 are read; other ranks may pass None.
+        timeout: time in seconds after which a silent rank is an error (default the environment
+            variable MANYMOVE_TIMEOUT, or 60). Time for which the job is suspended does not count.
+
+    With `comm`, all ranks must have the same settings, the sizes by particle included, and make
+    the same calls in the same order. Runs, `save`, `load`, `positions`, `state_hash`,
+    `density_modes()`, `max_overlap()` and the first `sample_pressure` are collective. Counters,
+    `acceptance` and sampled quantities are known on every rank. An error of one rank in a
+    collective call is raised on all ranks; ``python -m mpi4py script`` ends all ranks after an
+    error elsewhere.
 
     Raises:
         OverlapError: (a ValueError) two spheres overlap by more than `repair_depth`, or cannot be
