@@ -35,8 +35,7 @@ double seconds_since(std::chrono::steady_clock::time_point then) {
 template <class Parameters>
 std::unique_ptr<hard_particles::HostedEngine> engine_with(
     const std::vector<double>& r, std::size_t particles, const Parameters& parameters,
-    const std::string& device, int threads, Communicator* ranks,
-    hard_particles::Repair& repaired) {
+    const std::string& device, int threads, Communicator* ranks, hard_particles::Repair& repaired) {
   if (!ranks) {
     auto engine = make_engine(r.data(), particles, parameters, device, threads);
     repaired = engine->repair();
@@ -292,8 +291,7 @@ void HardParticles::make_engine() {
                            ranks_.get(), repaired);
     } else {
       const spheres::Parameters parameters = complete(sphere_parameters());
-      engine =
-          engine_with(r, particles, parameters, device, threads_, ranks_.get(), repaired);
+      engine = engine_with(r, particles, parameters, device, threads_, ranks_.get(), repaired);
       if (!one_size()) mean = mean_of(parameters.diameters, dimensions_);
     }
   } catch (const std::invalid_argument& error) {
@@ -366,8 +364,8 @@ std::vector<double> HardParticles::by_tag(int width, Values&& values) const {
 }
 
 // ---- several ranks ----
-// The engine's strips and slabs are not HOOMD-blue's domains: after a step every rank fetches the positions
-// of its particles, and HOOMD-blue sends those that have left the domain to the next one.
+// The engine's strips and slabs are not HOOMD-blue's domains: after a step every rank fetches the
+// positions of its particles, and HOOMD-blue sends those that have left the domain to the next one.
 
 namespace {
 
@@ -465,8 +463,7 @@ void HardParticles::migrate() {
     for (std::size_t i = 0; i < to.size(); ++i) {
       move(position.data[i].x, image.data[i].x, to[i][0], size.x, whole.x);
       move(position.data[i].y, image.data[i].y, to[i][1], size.y, whole.y);
-      if (dimensions_ == 3)
-        move(position.data[i].z, image.data[i].z, to[i][2], size.z, whole.z);
+      if (dimensions_ == 3) move(position.data[i].z, image.data[i].z, to[i][2], size.z, whole.z);
     }
   });
   m_comm->forceMigrate();
@@ -538,8 +535,7 @@ std::size_t HardParticles::overlaps() {
   if (plain_disks()) {
     const auto edges = box();
     on_each_rank([&] {
-      number =
-          hard_particles::count_overlaps(r.data(), particles, edges.data(), diameter_.at(0));
+      number = hard_particles::count_overlaps(r.data(), particles, edges.data(), diameter_.at(0));
     });
   } else {
     const spheres::Parameters parameters = sphere_parameters();

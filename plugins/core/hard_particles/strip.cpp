@@ -27,10 +27,10 @@ Strip::Strip(const GridRows& whole, int rank, int ranks)
     int most = ranks - 1;
     while (most > 1 && fewest_rows(whole, most) < margin_) --most;
     const char* const rows = whole.layers ? " layers" : " rows";
-    throw std::invalid_argument(text_of(
-        "the box is too small for ", ranks, " ranks: ", whole.layers ? "slabs" : "strips",
-        " of whole tiles and at least ", margin_, rows, " of cells, of ", whole.cells, rows, " in ",
-        whole.tiles, rows, " of tiles, allow ", most));
+    throw std::invalid_argument(
+        text_of("the box is too small for ", ranks, " ranks: ", whole.layers ? "slabs" : "strips",
+                " of whole tiles and at least ", margin_, rows, " of cells, of ", whole.cells, rows,
+                " in ", whole.tiles, rows, " of tiles, allow ", most));
   }
   const std::int64_t most_tiles = (whole.tiles + ranks - 1) / ranks;
   most_rows_ = static_cast<int>((most_tiles * whole.cells + whole.tiles - 1) / whole.tiles);
@@ -62,9 +62,7 @@ void Strip::place() {
 Crossing Strip::advance(int shift) {
   const int old_rows = rows_, lower = first_row_, upper = cut(edge(rank_ + 1));
   const int first = cut(edge(0));
-  const auto way = [&](int tile_row, int from) {
-    return centered(cut(tile_row) + shift - from);
-  };
+  const auto way = [&](int tile_row, int from) { return centered(cut(tile_row) + shift - from); };
   // The tiles that lie nearest to where the first strip was; the other strips follow.
   int nearest = 0;
   for (int tile_row = 1; tile_row < whole_.tiles; ++tile_row)

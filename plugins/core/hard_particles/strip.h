@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A system that is divided among ranks (section 6 of the paper; docs/theory/hard_disks.md, section
-// 9; docs/theory/hard_spheres.md, section 10): each holds a strip of whole rows of tiles, along y in
-// two dimensions, or a slab of whole layers of tiles, along z in three. The tiles' frozen borders
-// keep the ranks apart during a cycle; at the shift of the grid the strips' edges move with it, by
-// half a tile at most, and the rows in between go to the neighbor.
+// 9; docs/theory/hard_spheres.md, section 10): each holds a strip of whole rows of tiles, along y
+// in two dimensions, or a slab of whole layers of tiles, along z in three. The tiles' frozen
+// borders keep the ranks apart during a cycle; at the shift of the grid the strips' edges move with
+// it, by half a tile at most, and the rows in between go to the neighbor.
 //
 // Disks of one size, mixtures and spheres share this: a row is what lies between two cuts, whatever
 // is in it.

@@ -46,9 +46,9 @@ class CudaEngine final : OnDevice, public Engine {
             "shared memory for a tile");
     upload();
     if (state_.strip)
-      halo_ = std::make_unique<HaloExchange>(
-          *state_.ranks, state_.first_row(),
-          std::array{rows_here()[0].row, rows_here()[1].row}, stream_);
+      halo_ = std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(),
+                                             std::array{rows_here()[0].row, rows_here()[1].row},
+                                             stream_);
     state_.data.cells = {};  // the device has them
     state_.data.ids = {};
     made();

@@ -51,8 +51,8 @@ Snapshot deal_out(Communicator& ranks, const State& part, const Snapshot* whole)
     for (std::size_t i = 0; i < part.particles; ++i) {
       const std::int64_t* const place = &whole->places[i * D];
       const int row = row_of(part, *whole, place[D - 1]);
-      const auto rank = static_cast<std::size_t>(
-          std::upper_bound(first.begin(), first.end(), row) - first.begin() - 1);
+      const auto rank = static_cast<std::size_t>(std::upper_bound(first.begin(), first.end(), row) -
+                                                 first.begin() - 1);
       ids[rank].push_back(static_cast<std::uint32_t>(i));
       places[rank].insert(places[rank].end(), place, place + D);
     }

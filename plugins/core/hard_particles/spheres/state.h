@@ -60,10 +60,11 @@ struct State {
   std::size_t row_cells() const { return cells() / geometry.cells[dimensions() - 1]; }
   int first_row() const { return strip ? strip->margin() : 0; }
   int rows() const { return strip ? strip->rows() : geometry.cells[dimensions() - 1]; }
-  int tiles_in_row() const { return geometry.tiles[0] * (dimensions() == 3 ? geometry.tiles[1] : 1); }
+  int tiles_in_row() const {
+    return geometry.tiles[0] * (dimensions() == 3 ? geometry.tiles[1] : 1);
+  }
   int tiles() const {
-    return tiles_in_row() *
-           (strip ? strip->tile_rows() : geometry.tiles[dimensions() - 1]);
+    return tiles_in_row() * (strip ? strip->tile_rows() : geometry.tiles[dimensions() - 1]);
   }
   int kinds() const {  // histograms of a row
     const int types = static_cast<int>(distances.of_types.size());

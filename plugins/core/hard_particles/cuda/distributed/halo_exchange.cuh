@@ -27,7 +27,9 @@ struct Pieces {
   bool wide[kMost];  // units of 16 bytes, otherwise of four
 
   void add(const void* source, void* target, std::size_t bytes) {
-    const auto fits = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % kPiece == 0; };
+    const auto fits = [](const void* p) {
+      return reinterpret_cast<std::uintptr_t>(p) % kPiece == 0;
+    };
     from[count] = source;
     to[count] = target;
     wide[count] = fits(source) && fits(target) && bytes % kPiece == 0;

@@ -254,13 +254,13 @@ class CudaEngine final : OnDevice, public Engine {
     config.numAttrs = overlap ? 1 : 0;
     const Scratch scratch{reinterpret_cast<float4*>(scratch_spheres_.data()), scratch_ids_.data(),
                           locks_.data(), scratch_parts_, most_in_tile(state_)};
-    check(cudaLaunchKernelEx(
-              &config, kernel_.run, g, law_, draw,
-              Buffers{spheres_[now_].data(), counts_[now_].data(),
-                      spheres_[1 - now_].data() + first_cell() * g.slots,
-                      counts_[1 - now_].data() + first_cell(), tally_.data(), scratch},
-              schedule_),
-          "launch");
+    check(
+        cudaLaunchKernelEx(&config, kernel_.run, g, law_, draw,
+                           Buffers{spheres_[now_].data(), counts_[now_].data(),
+                                   spheres_[1 - now_].data() + first_cell() * g.slots,
+                                   counts_[1 - now_].data() + first_cell(), tally_.data(), scratch},
+                           schedule_),
+        "launch");
   }
 
   void end_cycle(std::uint64_t cycle) {

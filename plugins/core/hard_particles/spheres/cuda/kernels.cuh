@@ -197,15 +197,14 @@ __device__ int tile_cycle(const Geometry& g, const Law& law, const Draw& d, cons
   watch.lap(2);
 
   int accepted = 0;
-  const Tile<D, C> tile{
-      g,
-      law,
-      bounds,
-      spheres,
-      ids,
-      m.first,
-      static_cast<std::uint32_t>(tile_of(g, static_cast<int>(blockIdx.x))) *
-          static_cast<std::uint32_t>(g.plane)};
+  const Tile<D, C> tile{g,
+                        law,
+                        bounds,
+                        spheres,
+                        ids,
+                        m.first,
+                        static_cast<std::uint32_t>(tile_of(g, static_cast<int>(blockIdx.x))) *
+                            static_cast<std::uint32_t>(g.plane)};
   for (int round = 0; round < g.rounds; ++round)
     for (int turn = 0; turn < 1 << D; ++turn) {
       const int set = static_cast<int>(d.order[round] >> (3 * turn) & 7u);
