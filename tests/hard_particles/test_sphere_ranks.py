@@ -140,7 +140,7 @@ def test_a_killed_rank_ends_the_job_of_a_mixture_and_others_resume_it(alone, tmp
 
 
 def test_bench_times_ranks_of_spheres(tmp_path):
-    words = "bench spheres --device cpu --sizes 500 --threads 1 --melt 1 --seconds 0.02".split()
+    words = "bench spheres --device cpu --sizes 500 --threads 1 --equilibrate 1 --seconds 0.02".split()
     end = manymove(2, *words, "--ranks", "1,2", "--weak", "--json", tmp_path / "b.json")
     assert end.returncode == 0, end.stderr
     one, two = json.loads((tmp_path / "b.json").read_text())["results"]
