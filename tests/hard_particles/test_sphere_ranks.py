@@ -73,6 +73,10 @@ def test_a_checkpoint_of_two_ranks_continues_on_any_number(tmp_path):
     assert np.array_equal(again.types, alone.types)
 
 
+def test_the_first_rank_makes_a_random_start_for_all(tmp_path):
+    assert found(2, "starts", tmp_path) == 2 * [sphere_ranks_program.starts(None, tmp_path)]
+
+
 def test_an_interrupt_on_one_rank_stops_all_at_one_cycle(tmp_path):
     first, second = found(2, "interrupt", tmp_path)
     assert first == second
@@ -140,7 +144,9 @@ def test_a_killed_rank_ends_the_job_of_a_mixture_and_others_resume_it(alone, tmp
 
 
 def test_bench_times_ranks_of_spheres(tmp_path):
-    words = "bench spheres --device cpu --sizes 500 --threads 1 --equilibrate 1 --seconds 0.02".split()
+    words = (
+        "bench spheres --device cpu --sizes 500 --threads 1 --equilibrate 1 --seconds 0.02".split()
+    )
     end = manymove(2, *words, "--ranks", "1,2", "--weak", "--json", tmp_path / "b.json")
     assert end.returncode == 0, end.stderr
     one, two = json.loads((tmp_path / "b.json").read_text())["results"]

@@ -88,6 +88,20 @@ def load(comm: Any, folder: Path) -> list[str]:
     return hashes
 
 
+def starts(comm: Any, folder: Path) -> list[str]:
+    """Random starts, which the first rank makes."""
+    where = {"seed": 3, "device": "cpu", "threads": 1, "comm": comm, "tile": 4}
+    mixture = {"types": np.arange(300) % 3, "contacts": TABLE}
+    every = [
+        HardSpheres.random(400, 0.2, aspect_ratios=(1, 1, 4), **where),
+        HardDisks.random(300, 0.3, aspect_ratio=2, **mixture, **where),
+        HardDisks.random(400, 0.3, aspect_ratio=2, **where),
+    ]
+    for each in every:
+        each.run_cycles(3)
+    return [each.state_hash for each in every]
+
+
 def interrupt(comm: Any, folder: Path) -> list[Any]:
     """Ctrl-C on one rank stops all of them at the same cycle, and they can continue."""
     engine = system(3, "one", comm=comm)

@@ -68,6 +68,20 @@ class SharedParticles(MonteCarlo):
         with self._ranks.collective():
             self._divide(lambda: make.first_snapshot(read(), self._where()[0]))
 
+    @staticmethod
+    def _on_first(
+        make: Callable[[], tuple[np.ndarray, tuple[float, ...]]], options: dict[str, Any]
+    ) -> tuple[np.ndarray | None, tuple[float, ...]]:
+        """Positions and box of a start, which the first of several ranks makes; the others have the
+        box only. The options are those of the class."""
+        ranks = Ranks.of(options.get("comm"), options.get("timeout"))
+        if ranks is None:
+            return make()
+        positions, box = ranks.together(
+            lambda: make() if ranks.rank == 0 else (None, None), patient=True
+        )
+        return positions, ranks.first(box)
+
     def _divide(self, whole: Callable[[], tuple[dict[str, Any], int, tuple[int, float]]]) -> None:
         """Distribute the system of rank 0, which is given by a snapshot, the number of particles,
         and the number and depth of repaired overlaps."""

@@ -176,12 +176,18 @@ class HardDisks(HardParticles):
         if given.mixed:
             place = {name: options[name] for name in ("device", "threads") if name in options}
             shape = (1.0, aspect_ratio)
-            positions, box = random_configuration(
-                cls, N, packing_fraction, given, shape, seed=seed, **place
+            positions, box = cls._on_first(
+                lambda: random_configuration(
+                    cls, N, packing_fraction, given, shape, seed=seed, **place
+                ),
+                options,
             )
             return cls(positions, box, **given.given(), seed=seed, **options)
-        positions, box = random_packing(
-            N, packing_fraction, seed=seed, diameter=diameter, aspect_ratio=aspect_ratio
+        positions, box = cls._on_first(
+            lambda: random_packing(
+                N, packing_fraction, seed=seed, diameter=diameter, aspect_ratio=aspect_ratio
+            ),
+            options,
         )
         return cls(positions, box, diameter, seed=seed, **options)
 

@@ -152,8 +152,11 @@ class HardSpheres(HardParticles):
         """
         given = sizes.read(diameter, diameters, types, contacts)
         place = {name: options[name] for name in ("device", "threads") if name in options}
-        positions, box = random_configuration(
-            cls, N, packing_fraction, given, aspect_ratios, seed=seed, **place
+        positions, box = cls._on_first(
+            lambda: random_configuration(
+                cls, N, packing_fraction, given, aspect_ratios, seed=seed, **place
+            ),
+            options,
         )
         return cls(positions, box, **given.given(), seed=seed, **options)
 
