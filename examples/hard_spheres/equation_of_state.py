@@ -21,6 +21,7 @@ from manymove import HardSpheres
 from manymove.analysis.notation import with_error
 from manymove.analysis.sphere_reference import fluid_factor, literature_pressure, solid_factor
 from manymove.bench import example
+from manymove.bench.disk_variants import random_spheres
 from manymove.jobs.figures import new_panels, write_picture
 
 FLUID = [0.1, 0.2, 0.3, 0.4, 0.45, 0.49]
@@ -44,7 +45,8 @@ def measure(phi: float, start: str, options: argparse.Namespace) -> dict[str, An
     if start == "fcc":
         spheres = HardSpheres.fcc(commensurate(options.spheres), phi, **settings)
     else:
-        spheres = HardSpheres.random(options.spheres, phi, **settings)
+        start_of_fluid = random_spheres(options.spheres, phi, options.seed, options.device)
+        spheres = HardSpheres(*start_of_fluid, **settings)
     spheres.run(options.equilibrate)
     spheres.sample_pressure(every=1, record=max(20, options.sweeps / 256))
     spheres.run(options.sweeps)
@@ -60,6 +62,8 @@ def measure(phi: float, start: str, options: argparse.Namespace) -> dict[str, An
         "literature_error": uncertainty,
         "acceptance": spheres.acceptance,
         "trial_moves_per_second": spheres.trial_moves / spheres.seconds,
+        "sweeps": spheres.sweeps,
+        "records": np.round(spheres.pressure_records, 6).tolist(),
         "max_overlap": spheres.max_overlap(),
         "state_hash": spheres.state_hash,
     }
