@@ -3,8 +3,8 @@
 
 Between freezing and melting both phases are metastable. At a packing fraction of 0.54 the barrier
 is low: the fluid nucleates many crystals, and the pressure falls from that of the fluid towards
-that of the crystal. A sphere counts as crystalline if at least --connections of its neighbors have
-a similar orientation of their bonds: the normalized product of the vectors q_6m is above 0.7, with
+that of the crystal. A sphere counts as crystalline if at least eight of its neighbors have a
+similar orientation of their bonds: the normalized product of the vectors q_6m is above 0.7, with
 neighbors up to 1.4 diameters (freud.order.SolidLiquid).
 
     python crystallization.py --spheres 100000 --sweeps 1000000
@@ -26,16 +26,17 @@ from manymove.jobs.figures import new_panels, write_picture
 
 REACH = 1.4  # of a bond, in diameters
 ALIKE = 0.7  # product of the vectors q_6m of two neighbors
+CONNECTIONS = 8  # neighbors that are alike, of a crystalline sphere
 
 
-def crystalline(positions: np.ndarray, box: tuple[float, ...], connections: int) -> float:
-    """Share of the spheres with at least this number of neighbors that are alike."""
+def crystalline(positions: np.ndarray, box: tuple[float, ...]) -> float:
+    """Share of the spheres that are crystalline."""
     import freud
 
-    finder = freud.order.SolidLiquid(l=6, q_threshold=ALIKE, solid_threshold=connections)
+    finder = freud.order.SolidLiquid(l=6, q_threshold=ALIKE, solid_threshold=CONNECTIONS)
     system = (freud.box.Box(*box), positions.astype(np.float32))
     finder.compute(system, neighbors={"r_max": REACH, "exclude_ii": True})
-    return float((finder.num_connections >= connections).mean())
+    return float((finder.num_connections >= CONNECTIONS).mean())
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -55,7 +56,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                 "sweeps": spheres.sweeps,
                 "pressure": spheres.pressure.value,
                 "pressure_error": spheres.pressure.error,
-                "crystalline": crystalline(spheres.positions, spheres.box, options.connections),
+                "crystalline": crystalline(spheres.positions, spheres.box),
             }
         )
         report = example.save(
@@ -102,7 +103,6 @@ def main() -> None:
     parser.add_argument("--packing-fraction", type=float, default=0.54)
     parser.add_argument("--sweeps", type=float, default=1_000_000)
     parser.add_argument("--points", type=int, default=40, help="of the curves")
-    parser.add_argument("--connections", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     quick = {"spheres": 1500, "sweeps": 4000, "points": 4}

@@ -17,6 +17,7 @@ import numpy as np
 from manymove import HardSpheres
 from manymove.bench import example
 from manymove.bench.disk_variants import random_spheres
+from manymove.hard_particles.plots import slice_of
 
 
 def main() -> None:
@@ -55,6 +56,8 @@ def main() -> None:
         f"moves in {seconds:.1f} s: {lost} lost, deepest overlap "
         f"{spheres.max_overlap():.3g}, state hash {spheres.state_hash}"
     )
+    slice_of(options.output / "picture.png", found, spheres.box, spheres.diameters)
+    print(f"results in {options.output}/")
 
 
 if __name__ == "__main__":
