@@ -22,18 +22,18 @@
 #define FN inline
 #endif
 
-namespace {
-
-constexpr int kSlots = 4;  // disks of a cell narrower than the root of 2
-constexpr int kBins = 77;  // of pair distances from contact, each 2^-10 wide
-constexpr float kPerBin = 1024.0f;
-
 struct Setup {
   std::int32_t systems, cells, moves_per_cell, shuffle_particles, shuffle_sets, sample_every;
   std::int32_t sweeps, records;  // of this run; the sweeps are a multiple of the records
   float width, step;             // of a cell; the largest displacement along an axis
   std::uint64_t seed, first_sweep;
 };
+
+namespace {
+
+constexpr int kSlots = 4;  // disks of a cell narrower than the root of 2
+constexpr int kBins = 77;  // of pair distances from contact, each 2^-10 wide
+constexpr float kPerBin = 1024.0f;
 
 struct Disk {
   float x, y;
