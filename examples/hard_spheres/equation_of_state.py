@@ -6,6 +6,8 @@ Malijevsky (fluid) and of Speedy (crystal). The lower panel shows the relative d
 
     python equation_of_state.py --spheres 65536 --sweeps 200000
     python equation_of_state.py --draw out/equation_of_state/summary.json
+
+Several files after --draw are independent runs, whose pressures are pooled.
 """
 
 from __future__ import annotations
@@ -84,10 +86,23 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     return report
 
 
-def plot(picture: Path, report: dict[str, Any]) -> None:
+def pooled(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The states of all runs; the same state of several runs with its weighted mean."""
+    states: dict[tuple[float, str], list[dict[str, Any]]] = {}
+    for row in (row for report in reports for row in report["results"]):
+        states.setdefault((row["packing_fraction"], row["start"]), []).append(row)
+    rows = []
+    for same in states.values():
+        weights = [row["pressure_error"] ** -2 for row in same]
+        mean = float(np.average([row["pressure"] for row in same], weights=weights))
+        rows.append({**same[0], "pressure": mean, "pressure_error": sum(weights) ** -0.5})
+    return rows
+
+
+def plot(picture: Path, reports: list[dict[str, Any]]) -> None:
     figure, panels = new_panels((6.4, 6.0), (2, 1), sharex=True, height_ratios=(2, 1))
     above, below = panels[:, 0]
-    rows = report["results"]
+    rows = pooled(reports)
     for start, color, name, factor in (
         ("random", "C0", "fluid, Kolafa et al.", fluid_factor),
         ("fcc", "C3", "FCC crystal, Speedy", solid_factor),
@@ -106,7 +121,7 @@ def plot(picture: Path, report: dict[str, Any]) -> None:
         deviation = 1e3 * (pressure / reference - 1)
         below.errorbar(phi, deviation, 1e3 * error / reference, fmt="o", ms=4, color=color)
     below.axhline(0, color="k", lw=0.8)
-    above.set(ylabel=r"$P^* = \beta P d^3$", title=f"{report['spheres']:,} hard spheres")
+    above.set(ylabel=r"$P^* = \beta P d^3$", title=f"{reports[0]['spheres']:,} hard spheres")
     below.set(xlabel=r"packing fraction $\phi$", ylabel="deviation (0.1 %)")
     above.legend(fontsize=8)
     write_picture(picture, figure, dpi=110)
@@ -126,8 +141,8 @@ def main() -> None:
         "spheres": 864, "fluid": [0.2, 0.4], "crystal": [0.57], "sweeps": 2000, "equilibrate": 200
     }  # fmt: skip
     options = example.parse(parser, "equation_of_state", quick)
-    report = example.read(options)[0] if options.draw else run(options)
-    plot(options.output / "picture.png", report)
+    reports = example.read(options) if options.draw else [run(options)]
+    plot(options.output / "picture.png", reports)
     print(f"results in {options.output}/")
 
 
