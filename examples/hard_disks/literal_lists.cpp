@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hard disks with the lists of the paper taken literally (Algorithm 1 and sections 2.4 and 3.1): many
-// small systems, each in the shared memory of one block of a GPU, or one after the other on a CPU.
+// Hard disks with the lists of the paper taken literally (Algorithm 1 and sections 2.4 and 3.1):
+// many small systems, each in the shared memory of one block of a GPU, or one after the other on a
+// CPU.
 //
 // Every cell of a fixed grid has a list of up to four disks in coordinates relative to its center.
-// A sweep visits the four sets of cells; a visit takes the disks of the list in turn, from the start
-// again after the last, for a fixed number of trial moves. Then the grid is shifted along one axis
-// by up to half a cell: the disks that stay keep their order, and those that enter are appended.
-// Nothing else changes the order, except the shuffle at the start of a visit, which is optional.
+// A sweep visits the four sets of cells; a visit takes the disks of the list in turn, from the
+// start again after the last, for a fixed number of trial moves. Then the grid is shifted along one
+// axis by up to half a cell: the disks that stay keep their order, and those that enter are
+// appended. Nothing else changes the order, except the shuffle at the start of a visit, which is
+// optional.
 //
 // literal_lists.py compiles this file with nvcc (as CUDA) or with the C++ compiler.
 #include <cmath>
@@ -45,7 +47,8 @@ FN void draw(std::uint32_t (&word)[4], const Setup& s, int system, std::uint64_t
              Purpose purpose, int call) {
   word[0] = static_cast<std::uint32_t>(cell);
   word[1] = static_cast<std::uint32_t>(sweep);
-  word[2] = static_cast<std::uint32_t>(sweep >> 32) << 16 | static_cast<std::uint32_t>(call) << 4 | purpose;
+  word[2] = static_cast<std::uint32_t>(sweep >> 32) << 16 | static_cast<std::uint32_t>(call) << 4 |
+            purpose;
   word[3] = static_cast<std::uint32_t>(system);
   manymove::philox(word, manymove::PhiloxKey{static_cast<std::uint32_t>(s.seed),
                                              static_cast<std::uint32_t>(s.seed >> 32)});
@@ -58,9 +61,9 @@ FN float symmetric(std::uint32_t word) {
 
 // One system: the lists, and a second copy that the shift of the grid writes.
 struct Lists {
-  Disk* disk;   // [kSlots][cells]
-  int* count;   // [cells]
-  int edge;     // cells along an edge
+  Disk* disk;  // [kSlots][cells]
+  int* count;  // [cells]
+  int edge;    // cells along an edge
   FN int index(int column, int row) const { return row * edge + column; }
   FN Disk& at(int cell, int slot) const { return disk[slot * edge * edge + cell]; }
 };
@@ -77,7 +80,8 @@ FN std::uint32_t visit(const Setup& s, const Lists& l, int system, std::uint64_t
   if (s.shuffle_particles && n > 1) {
     draw(word, s, system, sweep, cell, kShuffle, 0);
     for (int i = n - 1; i > 0; --i) {
-      const int j = static_cast<int>(manymove::uniform_below(word[i], static_cast<std::uint32_t>(i + 1)));
+      const int j =
+          static_cast<int>(manymove::uniform_below(word[i], static_cast<std::uint32_t>(i + 1)));
       const Disk other = l.at(cell, j);
       l.at(cell, j) = l.at(cell, i);
       l.at(cell, i) = other;
@@ -123,9 +127,10 @@ FN void gather(const Setup& s, const Lists& from, const Lists& to, int column, i
   int n = 0;
   for (int pass = 0; pass < 2; ++pass) {
     const int step = pass * towards;
-    const int source = pass == 0 ? cell
-                                 : from.index(axis == 0 ? wrapped(column + step, from.edge) : column,
-                                              axis == 1 ? wrapped(row + step, from.edge) : row);
+    const int source = pass == 0
+                           ? cell
+                           : from.index(axis == 0 ? wrapped(column + step, from.edge) : column,
+                                        axis == 1 ? wrapped(row + step, from.edge) : row);
     for (int slot = 0; slot < from.count[source]; ++slot) {
       Disk p = from.at(source, slot);
       float& x = axis == 0 ? p.x : p.y;
@@ -179,7 +184,8 @@ FN void simulate(const Setup& s, const Team& team, int system, Lists now, Lists 
     if (s.shuffle_sets) {
       draw(word, s, system, sweep, 0, kOrder, 0);
       for (int i = 3; i > 0; --i) {
-        const int j = static_cast<int>(manymove::uniform_below(word[i], static_cast<std::uint32_t>(i + 1)));
+        const int j =
+            static_cast<int>(manymove::uniform_below(word[i], static_cast<std::uint32_t>(i + 1)));
         const int other = order[j];
         order[j] = order[i];
         order[i] = other;
@@ -234,7 +240,8 @@ struct Block {
   }
   FN void flush(std::uint64_t* moves) const {
     atomicAdd(reinterpret_cast<unsigned long long*>(moves), static_cast<unsigned long long>(trial));
-    atomicAdd(reinterpret_cast<unsigned long long*>(moves + 1), static_cast<unsigned long long>(accepted));
+    atomicAdd(reinterpret_cast<unsigned long long*>(moves + 1),
+              static_cast<unsigned long long>(accepted));
     trial = accepted = 0;
   }
   FN void increment(std::uint32_t& bin) const { atomicAdd(&bin, 1u); }
@@ -303,7 +310,8 @@ extern "C" const char* literal_lists(const Setup* setup, float* disks, int* coun
   const std::size_t shared = cells * 2 * (kSlots * sizeof(Disk) + sizeof(int)) + kBins * 4;
   int threads = s.cells * s.cells / 4;
   threads = threads > 576 ? 576 : (threads + 31) / 32 * 32;
-  cudaFuncSetAttribute(run_block, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
+  cudaFuncSetAttribute(run_block, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       static_cast<int>(shared));
   OnDevice<Disk> d(first, systems * kSlots * cells);
   OnDevice<int> c(counts, systems * cells), l(&lost, 1);
   OnDevice<std::uint64_t> h(histograms, entries), m(moves, 2);
@@ -317,8 +325,8 @@ extern "C" const char* literal_lists(const Setup* setup, float* disks, int* coun
   std::vector<std::uint32_t> bins(kBins);
   for (std::size_t k = 0; k < systems; ++k) {
     const Lists now{first + k * kSlots * cells, counts + k * cells, s.cells};
-    simulate(s, One{}, static_cast<int>(k), now, {spare.data(), spare_counts.data(), s.cells}, bins.data(),
-             histograms + k * s.records * kBins, moves, &lost);
+    simulate(s, One{}, static_cast<int>(k), now, {spare.data(), spare_counts.data(), s.cells},
+             bins.data(), histograms + k * s.records * kBins, moves, &lost);
   }
 #endif
   return lost ? "a cell has more than four disks" : nullptr;

@@ -107,9 +107,7 @@ class Systems:
                 self.disks[k::STARTS, self.counts[k, cell], cell] = place
                 self.counts[k::STARTS, cell] += 1
 
-    def run(
-        self, sweeps: int, variant: str, seed: int, every: int, records: int = 1
-    ) -> np.ndarray:
+    def run(self, sweeps: int, variant: str, seed: int, every: int, records: int = 1) -> np.ndarray:
         """Run all systems.
 
         Returns:
@@ -223,9 +221,7 @@ def main() -> None:
     """See above."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--disks", type=int, nargs="+", default=[256, 1024], help="of a system")
-    parser.add_argument(
-        "--packing-fractions", type=float, nargs="+", default=[0.698, 0.708, 0.712]
-    )
+    parser.add_argument("--packing-fractions", type=float, nargs="+", default=[0.698, 0.708, 0.712])
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--total", type=int, default=540_672, help="disks of all systems")
     parser.add_argument("--equilibrate", type=int, default=100_000, help="sweeps over the cells")

@@ -29,9 +29,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     options = example.parse(parser, "endurance", {"spheres": 4096, "sweeps": 500}, draw=False)
-    start = random_spheres(
-        options.spheres, options.packing_fraction, options.seed, options.device
-    )
+    start = random_spheres(options.spheres, options.packing_fraction, options.seed, options.device)
     spheres = HardSpheres(*start, seed=options.seed, device=options.device)
     began = time.perf_counter()
     spheres.run(options.sweeps)
