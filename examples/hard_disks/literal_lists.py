@@ -233,7 +233,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     quick = {"disks": [64], "packing_fractions": [0.6], "total": 512, "equilibrate": 400,
-             "relax": 200, "piece": 400, "error": 0.05, "seconds": 3}  # fmt: skip
+             "relax": 200, "piece": 400, "error": 0.05, "seconds": 1}  # fmt: skip
     options = example.parse(parser, "literal_lists", quick)
     report = example.read(options)[0] if options.draw else run(options)
     example.picture(options, draw(report))

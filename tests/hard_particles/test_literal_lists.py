@@ -23,7 +23,7 @@ pytest.importorskip("matplotlib")
 
 def test_the_pressure_is_that_of_the_engine(tmp_path):
     words = "--disks 64 --packing-fractions 0.6 --variants both neither --total 512 --device cpu "
-    words += "--equilibrate 1000 --relax 500 --piece 1500 --error 0 --seconds 3"
+    words += "--equilibrate 1000 --relax 500 --piece 1500 --error 0 --seconds 2"
     done = run([sys.executable, SCRIPT, *words.split(), "--output", tmp_path], timeout=200)
     assert done.returncode == 0, done.stderr
     rows = json.loads((tmp_path / "summary.json").read_text())["results"]
