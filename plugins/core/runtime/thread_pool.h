@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -40,57 +39,28 @@ class ThreadPool {
 
   // The caller takes part. Tasks must not throw.
   void run(int items, Task task, void* context) {
-    task_ = task;
-    context_ = context;
-    items_ = items;
-    next_.store(0, std::memory_order_relaxed);
-    busy_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
-    begin();
+    {
+      std::lock_guard lock(mutex_);
+      task_ = task;
+      context_ = context;
+      items_ = items;
+      next_.store(0, std::memory_order_relaxed);
+      busy_ = static_cast<int>(workers_.size());
+      ++generation_;
+    }
+    wake_.notify_all();
     take(0);
-    const auto done = [this] { return busy_.load(std::memory_order_acquire) == 0; };
-    if (seen_soon(done)) return;
     std::unique_lock lock(mutex_);
-    done_.wait(lock, done);
+    done_.wait(lock, [this] { return busy_ == 0; });
   }
 
  private:
-  // A sleeping thread takes some ten microseconds to wake, as long as a small system's work. Work
-  // often follows work at once, so a thread first looks for it this long without sleeping.
-  static constexpr std::chrono::microseconds kPatience{30};
-
-  template <class Condition>
-  static bool seen_soon(Condition condition) {
-    const auto end = std::chrono::steady_clock::now() + kPatience;
-    do {
-      for (int look = 0; look < 16; ++look) {
-        if (condition()) return true;
-        pause();
-      }
-    } while (std::chrono::steady_clock::now() < end);
-    return condition();
-  }
-  static void pause() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-  }
-
-  // Publishes the next task, or the end. A worker goes to sleep under the mutex, so that it either
-  // sees the new generation or is woken.
-  void begin() {
-    bool asleep = false;
+  void stop() {
     {
       std::lock_guard lock(mutex_);
-      generation_.fetch_add(1, std::memory_order_release);
-      asleep = sleepers_ > 0;
+      stop_ = true;
     }
-    if (asleep) wake_.notify_all();
-  }
-  void stop() {
-    stop_ = true;
-    begin();
+    wake_.notify_all();
     for (auto& worker : workers_) worker.join();
   }
   void take(int thread) {
@@ -99,35 +69,30 @@ class ThreadPool {
   }
   void work(int thread) {
     std::uint64_t seen = 0;
-    const auto called = [&] { return generation_.load(std::memory_order_acquire) != seen; };
     for (;;) {
-      if (!seen_soon(called)) {
+      {
         std::unique_lock lock(mutex_);
-        ++sleepers_;
-        wake_.wait(lock, called);
-        --sleepers_;
+        wake_.wait(lock, [&] { return stop_ || generation_ != seen; });
+        if (stop_) return;
+        seen = generation_;
       }
-      ++seen;
-      if (stop_) return;
       take(thread);
-      if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-        std::lock_guard lock(mutex_);  // the caller sleeps, or has not begun to
-        done_.notify_one();
+      {
+        std::lock_guard lock(mutex_);
+        if (--busy_ == 0) done_.notify_one();
       }
     }
   }
 
-  // What the threads write often is on cache lines of its own.
   std::vector<std::thread> workers_;
-  Task task_ = nullptr;
-  void* context_ = nullptr;
-  int items_ = 0, sleepers_ = 0;
-  bool stop_ = false;
   std::mutex mutex_;
   std::condition_variable wake_, done_;
-  alignas(64) std::atomic<int> next_{0};
-  alignas(64) std::atomic<int> busy_{0};
-  alignas(64) std::atomic<std::uint64_t> generation_{0};
+  std::atomic<int> next_{0};
+  Task task_ = nullptr;
+  void* context_ = nullptr;
+  int items_ = 0, busy_ = 0;
+  std::uint64_t generation_ = 0;
+  bool stop_ = false;
 };
 
 }  // namespace manymove
