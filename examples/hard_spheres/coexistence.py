@@ -5,7 +5,12 @@ Between freezing (0.49) and melting (0.54) the slab grows or melts until both ph
 pressure of coexistence, whatever the overall packing fraction is. Published: 11.5727(10)
 (Fernandez et al., Phys. Rev. Lett. 108, 165701, 2012).
 
+With --start-pressures both phases begin at the densities that they have at such a pressure by their
+equations of state. Above coexistence the slab grows, below it melts, and the pressure approaches
+that of coexistence from the side where it began.
+
     python coexistence.py --cells 12 --sweeps 2000000
+    python coexistence.py --cells 12 --start-pressures 11.0 11.47 11.67 12.2 --equilibrate 2000
     python coexistence.py --draw out/coexistence/summary.json
 """
 
@@ -13,27 +18,44 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from crystallization import crystalline
 
 from manymove import HardSpheres, fcc_packing
 from manymove.analysis.notation import with_error
-from manymove.analysis.sphere_reference import published
+from manymove.analysis.sphere_reference import fluid_factor, published, solid_factor
 from manymove.bench import example
 from manymove.jobs.figures import new_panels, write_picture
 
 MELTING = 0.5433  # packing fraction of the crystal at 11.57 by Speedy's equation of state
 PACKING_FRACTIONS = [0.51, 0.52, 0.53]
 BINS_PER_LAYER = 8
+PIECES = 16  # of a run, with a profile and a share of the crystal after each
 
 
-def slab(phi: float, options: argparse.Namespace) -> tuple[np.ndarray, tuple[float, ...]]:
+def density(pressure: float, factor: Callable[[float], float], low: float, high: float) -> float:
+    """Packing fraction at which 6 phi Z(phi) / pi is the pressure, by bisection."""
+    for _ in range(60):
+        middle = (low + high) / 2
+        if 6 * middle / math.pi * factor(middle) < pressure:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def slab(
+    crystal_phi: float, phi: float, options: argparse.Namespace
+) -> tuple[np.ndarray, tuple[float, ...]]:
     """Positions and box: an FCC slab of half the length, and a fluid a diameter away from it."""
     n = options.cells
-    edge = (4 * math.pi / 6 / MELTING) ** (1 / 3)
-    cube, _ = fcc_packing(4 * n**3, MELTING)
+    edge = (4 * math.pi / 6 / crystal_phi) ** (1 / 3)
+    cube, _ = fcc_packing(4 * n**3, crystal_phi)
     wide, long = n * edge, 2 * n * edge  # the slab
     box = (wide, wide, 2 * long)
     up = np.array([0, 0, 1])
@@ -49,26 +71,36 @@ def slab(phi: float, options: argparse.Namespace) -> tuple[np.ndarray, tuple[flo
     return positions - np.rint(positions / np.array(box)) * np.array(box), box
 
 
-def measure(phi: float, options: argparse.Namespace) -> dict[str, Any]:
-    positions, box = slab(phi, options)
+def measure(state: dict[str, float], options: argparse.Namespace) -> dict[str, Any]:
+    """Run from a packing fraction, or from the densities at a pressure."""
+    crystal_phi = MELTING
+    if "start_pressure" in state:
+        crystal_phi = density(state["start_pressure"], solid_factor, 0.5, 0.7)
+        fluid_phi = density(state["start_pressure"], fluid_factor, 0.3, 0.54)
+        phi = (crystal_phi + fluid_phi) / 2
+    else:
+        phi = state["packing_fraction"]
+    positions, box = slab(crystal_phi, phi, options)
     spheres = HardSpheres(
         positions, box, seed=options.seed, device=options.device, max_displacement=0.06
     )
     spheres.run(options.equilibrate)
+    shares = [crystalline(spheres.positions, box)]
     spheres.sample_pressure(every=1, record=max(20, options.sweeps / 256))
-    profiles = []
-    for _ in range(16):
-        spheres.run(options.sweeps / 16)
-        profiles.append(profile(spheres.positions, box, options.cells))
+    for _ in range(PIECES):
+        spheres.run(options.sweeps / PIECES)
+        shares.append(crystalline(spheres.positions, box))
     found = spheres.pressure
     return {
+        **state,
         "packing_fraction": phi,
         "spheres": spheres.N,
         "box": list(box),
         "pressure": found.value,
         "pressure_error": found.error,
         "records": [round(float(p), 4) for p in spheres.pressure_records],
-        "profile": np.round(profiles[-1], 4).tolist(),
+        "crystalline": [round(share, 4) for share in shares],
+        "profile": np.round(profile(spheres.positions, box, options.cells), 4).tolist(),
         "acceptance": spheres.acceptance,
         "max_overlap": spheres.max_overlap(),
         "state_hash": spheres.state_hash,
@@ -83,14 +115,33 @@ def profile(positions: np.ndarray, box: tuple[float, ...], cells: int) -> np.nda
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
+    if options.start_pressures:
+        states = [{"start_pressure": p} for p in options.start_pressures]
+    else:
+        states = [{"packing_fraction": phi} for phi in options.packing_fractions]
     results: list[dict[str, Any]] = []
-    for phi in options.packing_fractions:
-        result = measure(phi, options)
-        results.append(result)
-        report = example.save(options, {"results": results})
-        value = with_error(result["pressure"], result["pressure_error"])
-        print(f"{phi:.3f}  {result['spheres']:,} spheres  P* {value}", flush=True)
+    with ThreadPoolExecutor(options.jobs) as threads:
+        for done in as_completed([threads.submit(measure, state, options) for state in states]):
+            result = done.result()
+            results.append(result)
+            results.sort(key=lambda row: row["packing_fraction"])
+            report = example.save(options, {"results": results})
+            value = with_error(result["pressure"], result["pressure_error"])
+            quarter = np.mean(result["records"][-len(result["records"]) // 4 :])
+            shares = result["crystalline"]
+            label = name(result).replace("$\\phi$", "packing fraction")
+            print(
+                f"{label}  {result['spheres']:,} spheres  P* {value}, last quarter "
+                f"{quarter:.3f}  crystalline {shares[0]:.1%} to {shares[-1]:.1%}",
+                flush=True,
+            )
     return report
+
+
+def name(row: dict[str, Any]) -> str:
+    if "start_pressure" in row:
+        return f"from P* = {row['start_pressure']:g}"
+    return rf"$\phi$ = {row['packing_fraction']:g}"
 
 
 def plot(picture: Path, report: dict[str, Any]) -> None:
@@ -102,14 +153,16 @@ def plot(picture: Path, report: dict[str, Any]) -> None:
         panel.plot(z, row["profile"], lw=0.6)
         panel.set(ylabel=r"$\phi(z)$", xlim=(-length / 2, length / 2), xlabel=r"$z / d$")
         value = with_error(row["pressure"], row["pressure_error"])
-        panel.set_title(rf"$\phi$ = {row['packing_fraction']:g}, $P^*$ = {value}", fontsize=9)
+        title = f"{name(row)}, $P^*$ = {value}"
+        if shares := row.get("crystalline"):
+            title += f", crystalline {shares[0]:.1%} to {shares[-1]:.1%}"
+        panel.set_title(title, fontsize=9)
     last = panels[-1, 0]
     for row in rows:
         sweeps = (np.arange(len(row["records"])) + 0.5) / len(row["records"]) * report["sweeps"]
-        means = np.array_split(np.array(row["records"]), 16)
-        middle = [part.mean() for part in np.array_split(sweeps, 16)]
-        label = rf"$\phi$ = {row['packing_fraction']:g}"
-        last.plot(middle, [part.mean() for part in means], "o-", ms=3, label=label)
+        means = np.array_split(np.array(row["records"]), PIECES)
+        middle = [part.mean() for part in np.array_split(sweeps, PIECES)]
+        last.plot(middle, [part.mean() for part in means], "o-", ms=3, label=name(row))
     value, error = published()["coexistence"]["pressure"]
     last.axhline(value, color="k", lw=1, label=f"published {with_error(value, error)}")
     last.set(xlabel="sweeps", ylabel=r"$P^*$")
@@ -124,6 +177,10 @@ def main() -> None:
         "--cells", type=int, default=10, help="unit cells of the slab along x and y"
     )
     parser.add_argument("--packing-fractions", type=float, nargs="+", default=PACKING_FRACTIONS)
+    parser.add_argument(
+        "--start-pressures", type=float, nargs="+", help="begin at the densities at these P*"
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="runs that go side by side")
     parser.add_argument("--sweeps", type=int, default=1_000_000)
     parser.add_argument("--equilibrate", type=int, default=500_000)
     parser.add_argument("--seed", type=int, default=1)

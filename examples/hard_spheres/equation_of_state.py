@@ -6,6 +6,8 @@ Malijevsky (fluid) and of Speedy (crystal). The lower panel shows the relative d
 
     python equation_of_state.py --spheres 65536 --sweeps 200000
     python equation_of_state.py --draw out/equation_of_state/summary.json
+
+Several files after --draw are independent runs, whose pressures are pooled.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from manymove import HardSpheres
 from manymove.analysis.notation import with_error
 from manymove.analysis.sphere_reference import fluid_factor, literature_pressure, solid_factor
 from manymove.bench import example
+from manymove.bench.disk_variants import random_spheres
 from manymove.jobs.figures import new_panels, write_picture
 
 FLUID = [0.1, 0.2, 0.3, 0.4, 0.45, 0.49]
@@ -44,7 +47,8 @@ def measure(phi: float, start: str, options: argparse.Namespace) -> dict[str, An
     if start == "fcc":
         spheres = HardSpheres.fcc(commensurate(options.spheres), phi, **settings)
     else:
-        spheres = HardSpheres.random(options.spheres, phi, **settings)
+        start_of_fluid = random_spheres(options.spheres, phi, options.seed, options.device)
+        spheres = HardSpheres(*start_of_fluid, **settings)
     spheres.run(options.equilibrate)
     spheres.sample_pressure(every=1, record=max(20, options.sweeps / 256))
     spheres.run(options.sweeps)
@@ -60,6 +64,8 @@ def measure(phi: float, start: str, options: argparse.Namespace) -> dict[str, An
         "literature_error": uncertainty,
         "acceptance": spheres.acceptance,
         "trial_moves_per_second": spheres.trial_moves / spheres.seconds,
+        "sweeps": spheres.sweeps,
+        "records": np.round(spheres.pressure_records, 6).tolist(),
         "max_overlap": spheres.max_overlap(),
         "state_hash": spheres.state_hash,
     }
@@ -80,10 +86,23 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     return report
 
 
-def plot(picture: Path, report: dict[str, Any]) -> None:
+def pooled(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The states of all runs; the same state of several runs with its weighted mean."""
+    states: dict[tuple[float, str], list[dict[str, Any]]] = {}
+    for row in (row for report in reports for row in report["results"]):
+        states.setdefault((row["packing_fraction"], row["start"]), []).append(row)
+    rows = []
+    for same in states.values():
+        weights = [row["pressure_error"] ** -2 for row in same]
+        mean = float(np.average([row["pressure"] for row in same], weights=weights))
+        rows.append({**same[0], "pressure": mean, "pressure_error": sum(weights) ** -0.5})
+    return rows
+
+
+def plot(picture: Path, reports: list[dict[str, Any]]) -> None:
     figure, panels = new_panels((6.4, 6.0), (2, 1), sharex=True, height_ratios=(2, 1))
     above, below = panels[:, 0]
-    rows = report["results"]
+    rows = pooled(reports)
     for start, color, name, factor in (
         ("random", "C0", "fluid, Kolafa et al.", fluid_factor),
         ("fcc", "C3", "FCC crystal, Speedy", solid_factor),
@@ -102,7 +121,7 @@ def plot(picture: Path, report: dict[str, Any]) -> None:
         deviation = 1e3 * (pressure / reference - 1)
         below.errorbar(phi, deviation, 1e3 * error / reference, fmt="o", ms=4, color=color)
     below.axhline(0, color="k", lw=0.8)
-    above.set(ylabel=r"$P^* = \beta P d^3$", title=f"{report['spheres']:,} hard spheres")
+    above.set(ylabel=r"$P^* = \beta P d^3$", title=f"{reports[0]['spheres']:,} hard spheres")
     below.set(xlabel=r"packing fraction $\phi$", ylabel="deviation (0.1 %)")
     above.legend(fontsize=8)
     write_picture(picture, figure, dpi=110)
@@ -122,8 +141,8 @@ def main() -> None:
         "spheres": 864, "fluid": [0.2, 0.4], "crystal": [0.57], "sweeps": 2000, "equilibrate": 200
     }  # fmt: skip
     options = example.parse(parser, "equation_of_state", quick)
-    report = example.read(options)[0] if options.draw else run(options)
-    plot(options.output / "picture.png", report)
+    reports = example.read(options) if options.draw else [run(options)]
+    plot(options.output / "picture.png", reports)
     print(f"results in {options.output}/")
 
 

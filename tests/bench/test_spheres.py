@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from manymove import HardSpheres, cli
+from manymove.analysis import self_intermediate_scattering
 from manymove.bench import disk_variants
 from manymove.bench.disk_variants import BALL_TO_CUBE, random_spheres
+from manymove.bench.relaxation import crossing
 
 
 def test_rates_and_decorrelation_are_measured(tmp_path, capsys):
@@ -29,6 +31,38 @@ def test_rates_and_decorrelation_are_measured(tmp_path, capsys):
     assert 0 < ours[0]["acceptance"] < 1
     assert ours[0]["decorrelation_sweeps"] > 0
     assert ours[0]["decorrelation_of"] == "density modes"
+    assert "relaxes in" in printed
+    chosen = [row for row in found["results"] if "relaxation_sweeps" in row]
+    assert ours[0] in chosen and ours[1] not in chosen
+    for row in chosen:
+        (_, before), (last, after) = row["relaxation_curve"][-2:]
+        assert after <= math.exp(-1) < before and 0 < row["relaxation_sweeps"] <= last
+        assert row["relaxation_seconds"] == pytest.approx(
+            row["relaxation_sweeps"] * 512 / row["trial_moves_per_second"]
+        )
+
+
+def test_the_relaxation_time_is_where_an_exponential_is_1_over_e():
+    curve = [(t, math.exp(-t / 700)) for t in (0.0, 600.0, 760.0)]
+    assert crossing(curve[:2]) is None
+    assert crossing(curve) == pytest.approx(700)
+    assert crossing([(0.0, 1.0), (10.0, -0.2)]) == pytest.approx(10 * (1 - math.exp(-1)) / 1.2)
+
+
+def test_the_scattering_function_of_gaussian_displacements():
+    g = np.random.default_rng(1)
+    box = (7.0, 8.0, 9.0)
+    start = g.uniform(-0.5, 0.5, (40000, 3)) * box
+    u = g.normal(scale=0.2, size=start.shape)
+    there = start + u
+    there -= box * np.rint(there / box)
+    k = 2 * math.pi
+    expected = math.exp(-(k**2) * 3 * 0.2**2 / 6)
+    found = self_intermediate_scattering(start, there, box, k)
+    assert found == pytest.approx(np.cos(k * u).mean(), abs=1e-12)
+    assert found == pytest.approx(expected, abs=5 / math.sqrt(u.size))
+    with pytest.raises(ValueError, match="shapes"):
+        self_intermediate_scattering(start, there[1:], box, k)
 
 
 def test_large_packings_are_copies_of_a_smaller_one(monkeypatch):

@@ -37,7 +37,7 @@ FIGURES = {
     "hard_disks/equation_of_state.py": "h100-equation-of-state",
     "hard_disks/size_scaling.py": "h100-speed cpu-speed",
     "hard_spheres/coexistence.py": "cpu-spheres-coexistence",
-    "hard_spheres/equation_of_state.py": "cpu-spheres-equation-of-state",
+    "hard_spheres/equation_of_state.py": "h100-spheres-equation-of-state",
     "hard_disks/rank_scaling.py": "h200x4-ranks-weak h200x4-ranks-strong",
     "hoomd_hard_spheres/run.py": "cpu-hoomd-spheres",
     "methane_in_lta/run.py": "h100-adsorption-lta",

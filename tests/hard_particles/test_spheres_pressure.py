@@ -11,7 +11,7 @@ from hard_disks import compressibility_factor
 from hard_spheres import contact_table, gaps, make
 
 from manymove import HardDisks, HardSpheres
-from manymove.analysis.pressure import BINS, DELTA_R
+from manymove.analysis.pressure import BINS, DEGREE, DELTA_R, contact_weights
 from manymove.analysis.sphere_reference import fluid_factor, mixture_pressure, solid_factor
 
 OFTEN = {"moves_per_cell": 4, "rounds": 1}  # short cycles, for more samples in as many sweeps
@@ -176,3 +176,17 @@ def test_contact_values_need_types():
         equal.contact_values  # noqa: B018
     equal.run(50)
     assert list(equal.contact_values) == [(0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [((-9.3, 7.1), -1.0e-5), ((-1.4, -18.5), -3.5e-6), ((1.7, -65.0), -5.0e-5)],
+)
+def test_the_extrapolation_to_contact_has_the_bias_that_the_theory_page_states(shape, expected):
+    """g(s) = exp(a s + b s^2) as fitted to fluid and crystal (docs/theory/hard_spheres.md, 8)."""
+    fine = 400
+    s = (np.arange(BINS * fine) + 0.5) * DELTA_R / fine
+    density = (1 + s) ** 2 * np.exp(shape[0] * s + shape[1] * s**2)
+    counts = density.reshape(BINS, fine).sum(axis=1) * DELTA_R / fine
+    found = contact_weights(BINS, DELTA_R, DEGREE, 3) @ counts
+    assert found - 1 == pytest.approx(expected, rel=0.06)

@@ -22,6 +22,7 @@ from manymove.analysis.pressure import (
     pressure_from_histogram,
     pressure_weights,
 )
+from manymove.analysis.scattering import self_intermediate_scattering
 
 __all__ = [
     "BINS",
@@ -40,4 +41,5 @@ __all__ = [
     "potential_of_mean_force",
     "pressure_from_histogram",
     "pressure_weights",
+    "self_intermediate_scattering",
 ]

@@ -159,9 +159,28 @@ def standalone(engine: HardParticles) -> Variant:
     )
 
 
-# Each returns its variants and, for other chains than the engine's, a function for the slow
-# quantities.
+# Each returns its variants and, for other chains than the engine's, a function that returns the
+# present positions.
 Made = tuple[list[Variant], "Callable[[], np.ndarray] | None"]
+
+
+def slow_quantities_of(
+    engine: HardDisks | HardSpheres, positions: Callable[[], np.ndarray], seed: int
+) -> Callable[[], np.ndarray]:
+    """A function that returns the slow quantities of other positions of the engine's particles."""
+
+    def slow() -> np.ndarray:
+        present = type(engine)(
+            positions(),
+            engine.box,
+            engine.diameter,
+            seed=seed,
+            device=engine.device,
+            threads=engine.threads,
+        )
+        return present.slow_quantities()
+
+    return slow
 
 
 def component(engine: HardDisks, seed: int) -> Made:
@@ -266,19 +285,11 @@ def hpmc(engine: HardDisks | HardSpheres, seed: int, nselect: Sequence[int] = HP
         settings = {"max_displacement": d, "nselect": moves}
         return _variant(name, simulation, lambda: sphere.translate_moves, moves, settings, select)
 
-    def slow() -> np.ndarray:
-        positions = simulation.state.get_snapshot().particles.position[:, : len(engine.box)]
-        present = type(engine)(
-            np.ascontiguousarray(positions, dtype=np.float64),
-            engine.box,
-            engine.diameter,
-            seed=seed,
-            device=engine.device,
-            threads=engine.threads,
-        )
-        return present.slow_quantities()
+    def positions() -> np.ndarray:
+        found = simulation.state.get_snapshot().particles.position[:, : len(engine.box)]
+        return np.ascontiguousarray(found, dtype=np.float64)
 
-    return [variant(moves) for moves in nselect], slow
+    return [variant(moves) for moves in nselect], positions
 
 
 def _variant(

@@ -9,8 +9,11 @@ equally.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from manymove.bench.disk_variants import (
     Made,
@@ -18,9 +21,11 @@ from manymove.bench.disk_variants import (
     decorrelation_words,
     hpmc,
     melted_engines,
+    slow_quantities_of,
     standalone,
 )
 from manymove.bench.harness import STATUS, Report, Table, check, spread, time_in_turn
+from manymove.bench.relaxation import add_relaxation, relaxation_words
 from manymove.devices import on_gpu
 from manymove.hard_particles.simulation import HardDisks
 from manymove.hard_particles.spheres import HardSpheres
@@ -31,6 +36,7 @@ SPHERE_SIZES = ([65536, 262144, 1048576], [4096, 65536])  # on a GPU and on a CP
 # HPMC's moves per particle and time step, by the number of dimensions. For disks, 16 was the
 # fastest of 8 to 32 on an H100. For spheres all are timed, and the fastest is compared with.
 HPMC_NSELECT = {2: (16,), 3: (4, 8, 16)}
+PATIENCE = 10  # times the duration of the timed runs, for the relaxation time of spheres
 
 
 def run(
@@ -77,18 +83,23 @@ def run(
             seed,
             kind,
         )
-        peers, slow_of_peers = _hpmc(engines[0], seed)
+        peers, positions_of_peers = _hpmc(engines[0], seed)
         variants = [standalone(engine) for engine in engines] + peers
         time_in_turn(variants, repeats, seconds)
         results = [{"particles": N, **variant.result()} for variant in variants]
         own, others = results[: len(engines)], results[len(engines) :]
         best = max(range(len(others)), key=lambda k: others[k]["trial_moves_per_second"], default=0)
-        if decorrelation:
-            quantity = "density modes" if spheres else "psi_6"
-            chains = [(own[0], variants[0], engines[0].slow_quantities)]
-            if others and slow_of_peers is not None:
-                chains.append((others[best], peers[best], slow_of_peers))
-            for row, variant, slow in chains:
+        first = engines[0]
+        chains = [(own[0], variants[0], partial(_positions, first), first.slow_quantities)]
+        if others and positions_of_peers is not None:
+            slow = slow_quantities_of(first, positions_of_peers, seed)
+            chains.append((others[best], peers[best], positions_of_peers, slow))
+        for row, variant, positions, slow in chains:
+            if spheres:
+                limit = PATIENCE * repeats * seconds
+                add_relaxation(row, variant, positions, first.box, first.diameter, limit)
+            if decorrelation:
+                quantity = "density modes" if spheres else "psi_6"
                 add_decorrelation(row, variant, slow, decorrelation, quantity)
         if others:
             peer = others[best]["trial_moves_per_second"]
@@ -102,7 +113,7 @@ def _ending(row: dict[str, Any]) -> str:
     words = []
     if "ratio_to_hoomd" in row:
         words = [f"{row['ratio_to_hoomd']:.1f} times HOOMD-blue"]
-    return "  ".join([*words, *decorrelation_words(row)])
+    return "  ".join([*words, *relaxation_words(row), *decorrelation_words(row)])
 
 
 COLUMNS = (
@@ -114,6 +125,10 @@ COLUMNS = (
     ("accepted", ">8.2%", "acceptance"),
     STATUS,
 )
+
+
+def _positions(engine: HardDisks | HardSpheres) -> np.ndarray:
+    return engine.positions
 
 
 def _hpmc(engine: HardDisks | HardSpheres, seed: int) -> Made:

@@ -19,6 +19,7 @@ from manymove.bench.disk_variants import (
     hpmc,
     melted_engines,
     python_only,
+    slow_quantities_of,
     standalone,
 )
 from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
@@ -82,7 +83,8 @@ def run(
                 absent[make.__name__] = str(error)
                 continue
             if others is not None:
-                slow |= dict.fromkeys(range(len(variants), len(variants) + len(made)), others)
+                quantities = slow_quantities_of(engine, others, seed)
+                slow |= dict.fromkeys(range(len(variants), len(variants) + len(made)), quantities)
             variants += made
         time_in_turn(variants, repeats, seconds)
         results = [{"particles": N, **variant.result()} for variant in variants]

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Hard disks with the lists of the paper taken literally (Algorithm 1 and sections 2.4 and 3.1):
+// many small systems, each in the shared memory of one block of a GPU, or one after the other on a
+// CPU.
+//
+// Every cell of a fixed grid has a list of up to four disks in coordinates relative to its center.
+// A sweep visits the four sets of cells; a visit takes the disks of the list in turn, from the
+// start again after the last, for a fixed number of trial moves. Then the grid is shifted along one
+// axis by up to half a cell: the disks that stay keep their order, and those that enter are
+// appended. Nothing else changes the order, except the shuffle at the start of a visit, which is
+// optional.
+//
+// literal_lists.py compiles this file with nvcc (as CUDA) or with the C++ compiler.
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "runtime/philox.h"
+
+#if defined(__CUDACC__)
+#define FN __device__ inline
+#else
+#define FN inline
+#endif
+
+struct Setup {
+  std::int32_t systems, cells, moves_per_cell, shuffle_particles, shuffle_sets, sample_every;
+  std::int32_t sweeps, records;  // of this run; the sweeps are a multiple of the records
+  float width, step;             // of a cell; the largest displacement along an axis
+  std::uint64_t seed, first_sweep;
+};
+
+namespace {
+
+constexpr int kSlots = 4;  // disks of a cell narrower than the root of 2
+constexpr int kBins = 77;  // of pair distances from contact, each 2^-10 wide
+constexpr float kPerBin = 1024.0f;
+
+struct Disk {
+  float x, y;
+};
+
+enum Purpose : std::uint32_t { kMove, kShuffle, kOrder, kShift };
+
+FN void draw(std::uint32_t (&word)[4], const Setup& s, int system, std::uint64_t sweep, int cell,
+             Purpose purpose, int call) {
+  word[0] = static_cast<std::uint32_t>(cell);
+  word[1] = static_cast<std::uint32_t>(sweep);
+  word[2] = static_cast<std::uint32_t>(sweep >> 32) << 16 | static_cast<std::uint32_t>(call) << 4 |
+            purpose;
+  word[3] = static_cast<std::uint32_t>(system);
+  manymove::philox(word, manymove::PhiloxKey{static_cast<std::uint32_t>(s.seed),
+                                             static_cast<std::uint32_t>(s.seed >> 32)});
+}
+
+// Uniform in (-1, 1), symmetric.
+FN float symmetric(std::uint32_t word) {
+  return (static_cast<float>(word >> 8) + 0.5f) * 0x1p-23f - 1.0f;
+}
+
+// One system: the lists, and a second copy that the shift of the grid writes.
+struct Lists {
+  Disk* disk;  // [kSlots][cells]
+  int* count;  // [cells]
+  int edge;    // cells along an edge
+  FN int index(int column, int row) const { return row * edge + column; }
+  FN Disk& at(int cell, int slot) const { return disk[slot * edge * edge + cell]; }
+};
+
+FN int wrapped(int k, int edge) { return k < 0 ? k + edge : k >= edge ? k - edge : k; }
+
+// Trial moves of the disks of a cell; returns the number of accepted ones in the upper, of trial
+// moves in the lower half.
+FN std::uint32_t visit(const Setup& s, const Lists& l, int system, std::uint64_t sweep, int column,
+                       int row) {
+  const int cell = l.index(column, row), n = l.count[cell];
+  if (n == 0) return 0;
+  std::uint32_t word[4];
+  if (s.shuffle_particles && n > 1) {
+    draw(word, s, system, sweep, cell, kShuffle, 0);
+    for (int i = n - 1; i > 0; --i) {
+      const int j =
+          static_cast<int>(manymove::uniform_below(word[i], static_cast<std::uint32_t>(i + 1)));
+      const Disk other = l.at(cell, j);
+      l.at(cell, j) = l.at(cell, i);
+      l.at(cell, i) = other;
+    }
+  }
+  const float half = 0.5f * s.width;
+  std::uint32_t accepted = 0;
+  int slot = 0;
+  for (int move = 0; move < s.moves_per_cell; ++move) {
+    if (move % 2 == 0) draw(word, s, system, sweep, cell, kMove, move / 2);
+    const Disk old = l.at(cell, slot);
+    const Disk to = {old.x + s.step * symmetric(word[move % 2 * 2]),
+                     old.y + s.step * symmetric(word[move % 2 * 2 + 1])};
+    bool free = fabsf(to.x) < half && fabsf(to.y) < half;
+    for (int k = 0; k < 9 && free; ++k) {
+      const int dc = k % 3 - 1, dr = k / 3 - 1;
+      const int there = l.index(wrapped(column + dc, l.edge), wrapped(row + dr, l.edge));
+      const float ox = to.x - static_cast<float>(dc) * s.width;
+      const float oy = to.y - static_cast<float>(dr) * s.width;
+      for (int other = 0; other < l.count[there]; ++other) {
+        if (k == 4 && other == slot) continue;
+        const Disk p = l.at(there, other);
+        const float x = p.x - ox, y = p.y - oy;
+        if (x * x + y * y < 1.0f) free = false;
+      }
+    }
+    if (free) {
+      l.at(cell, slot) = to;
+      ++accepted;
+    }
+    slot = slot + 1 == n ? 0 : slot + 1;
+  }
+  return accepted << 16 | static_cast<std::uint32_t>(s.moves_per_cell);
+}
+
+// The list of a cell after the disks have moved by -distance along an axis in a fixed grid: first
+// those that stay, then those of the neighbor that enter. Both conditions are the same expression.
+FN void gather(const Setup& s, const Lists& from, const Lists& to, int column, int row, int axis,
+               float distance, int* lost) {
+  const int cell = from.index(column, row), towards = distance > 0 ? 1 : -1;
+  const float half = 0.5f * s.width;
+  const auto leaves = [&](float moved) { return towards > 0 ? moved < -half : moved > half; };
+  int n = 0;
+  for (int pass = 0; pass < 2; ++pass) {
+    const int step = pass * towards;
+    const int source = pass == 0
+                           ? cell
+                           : from.index(axis == 0 ? wrapped(column + step, from.edge) : column,
+                                        axis == 1 ? wrapped(row + step, from.edge) : row);
+    for (int slot = 0; slot < from.count[source]; ++slot) {
+      Disk p = from.at(source, slot);
+      float& x = axis == 0 ? p.x : p.y;
+      x -= distance;
+      if (leaves(x) != (pass == 1)) continue;
+      if (pass == 1) x += static_cast<float>(towards) * s.width;
+      if (n == kSlots) {
+        *lost = 1;
+        break;
+      }
+      to.at(cell, n++) = p;
+    }
+  }
+  to.count[cell] = n;
+}
+
+// Adds the pairs of a cell's disks with each other and with those of four neighbors.
+template <class Add>
+FN void count_pairs(const Setup& s, const Lists& l, int column, int row, Add add) {
+  const int cell = l.index(column, row);
+  for (int i = 0; i < l.count[cell]; ++i) {
+    const Disk p = l.at(cell, i);
+    for (int k = 4; k < 9; ++k) {
+      const int dc = k % 3 - 1, dr = k / 3 - 1;
+      const int there = l.index(wrapped(column + dc, l.edge), wrapped(row + dr, l.edge));
+      for (int j = k == 4 ? i + 1 : 0; j < l.count[there]; ++j) {
+        const Disk q = l.at(there, j);
+        const float x = q.x + static_cast<float>(dc) * s.width - p.x;
+        const float y = q.y + static_cast<float>(dr) * s.width - p.y;
+        const float r2 = x * x + y * y;
+        if (r2 < 1.16f) {
+          const int bin = static_cast<int>((sqrtf(r2) - 1.0f) * kPerBin);
+          if (bin < kBins) add(bin < 0 ? 0 : bin);
+        }
+      }
+    }
+  }
+}
+
+// All sweeps of a system. Team shares loops among threads and adds numbers up.
+template <class Team>
+FN void simulate(const Setup& s, const Team& team, int system, Lists now, Lists spare,
+                 std::uint32_t* bins, std::uint64_t* histograms, std::uint64_t* moves, int* lost) {
+  const int edge = s.cells, half = edge / 2;
+  team.for_each(kBins, [&](int bin) { bins[bin] = 0; });
+  const int per_record = s.sweeps / s.records;
+  for (int done = 1; done <= s.sweeps; ++done) {
+    const std::uint64_t sweep = s.first_sweep + static_cast<std::uint64_t>(done);
+    std::uint32_t word[4];
+    int order[4] = {0, 1, 2, 3};
+    if (s.shuffle_sets) {
+      draw(word, s, system, sweep, 0, kOrder, 0);
+      for (int i = 3; i > 0; --i) {
+        const int j =
+            static_cast<int>(manymove::uniform_below(word[i], static_cast<std::uint32_t>(i + 1)));
+        const int other = order[j];
+        order[j] = order[i];
+        order[i] = other;
+      }
+    }
+    for (int turn = 0; turn < 4; ++turn) {
+      const int set = order[turn];
+      team.for_each(half * half, [&](int k) {
+        team.add(moves, visit(s, now, system, sweep, 2 * (k % half) + (set & 1),
+                              2 * (k / half) + (set >> 1)));
+      });
+    }
+    draw(word, s, system, sweep, 0, kShift, 0);
+    const float distance = 0.5f * s.width * symmetric(word[1]);
+    team.for_each(edge * edge, [&](int k) {
+      gather(s, now, spare, k % edge, k / edge, static_cast<int>(word[0] & 1u), distance, lost);
+    });
+    const Lists other = now;
+    now = spare;
+    spare = other;
+    if (done % s.sample_every == 0)
+      team.for_each(edge * edge, [&](int k) {
+        count_pairs(s, now, k % edge, k / edge, [&](int bin) { team.increment(bins[bin]); });
+      });
+    if (done % per_record == 0) {
+      const int record = done / per_record - 1;
+      team.for_each(kBins, [&](int bin) {
+        histograms[record * kBins + bin] = bins[bin];
+        bins[bin] = 0;
+      });
+    }
+  }
+  if (s.sweeps % 2)  // the lists are where they began
+    team.for_each(edge * edge, [&](int k) {
+      for (int slot = 0; slot < now.count[k]; ++slot) spare.at(k, slot) = now.at(k, slot);
+      spare.count[k] = now.count[k];
+    });
+}
+
+#if defined(__CUDACC__)
+struct Block {
+  mutable std::uint32_t trial = 0, accepted = 0;
+  template <class Task>
+  FN void for_each(int n, Task task) const {
+    for (int i = static_cast<int>(threadIdx.x); i < n; i += static_cast<int>(blockDim.x)) task(i);
+    __syncthreads();
+  }
+  FN void add(std::uint64_t* moves, std::uint32_t both) const {
+    trial += both & 0xFFFFu;
+    accepted += both >> 16;
+    if (trial >> 30) flush(moves);
+  }
+  FN void flush(std::uint64_t* moves) const {
+    atomicAdd(reinterpret_cast<unsigned long long*>(moves), static_cast<unsigned long long>(trial));
+    atomicAdd(reinterpret_cast<unsigned long long*>(moves + 1),
+              static_cast<unsigned long long>(accepted));
+    trial = accepted = 0;
+  }
+  FN void increment(std::uint32_t& bin) const { atomicAdd(&bin, 1u); }
+};
+
+__global__ void run_block(Setup s, Disk* disks, int* counts, std::uint64_t* histograms,
+                          std::uint64_t* moves, int* lost) {
+  extern __shared__ Disk shared[];
+  const int system = static_cast<int>(blockIdx.x), cells = s.cells * s.cells;
+  Disk* const here = disks + static_cast<std::size_t>(system) * kSlots * cells;
+  int* const count = reinterpret_cast<int*>(shared + 2 * kSlots * cells);
+  const Lists now{shared, count, s.cells}, spare{shared + kSlots * cells, count + cells, s.cells};
+  auto* const bins = reinterpret_cast<std::uint32_t*>(count + 2 * cells);
+  Block team;
+  team.for_each(cells, [&](int k) {
+    now.count[k] = counts[system * cells + k];
+    for (int slot = 0; slot < kSlots; ++slot) now.at(k, slot) = here[slot * cells + k];
+  });
+  simulate(s, team, system, now, spare, bins,
+           histograms + static_cast<std::size_t>(system) * s.records * kBins, moves, lost);
+  team.for_each(cells, [&](int k) {
+    counts[system * cells + k] = now.count[k];
+    for (int slot = 0; slot < now.count[k]; ++slot) here[slot * cells + k] = now.at(k, slot);
+  });
+  team.flush(moves);
+}
+
+template <class T>
+struct OnDevice {
+  T* at = nullptr;
+  T* host;
+  std::size_t bytes;
+  OnDevice(T* data, std::size_t n) : host(data), bytes(n * sizeof(T)) {
+    if (cudaMalloc(&at, bytes) == cudaSuccess) cudaMemcpy(at, host, bytes, cudaMemcpyHostToDevice);
+  }
+  ~OnDevice() { cudaFree(at); }
+  void back() { cudaMemcpy(host, at, bytes, cudaMemcpyDeviceToHost); }
+};
+#else
+struct One {
+  template <class Task>
+  void for_each(int n, Task task) const {
+    for (int i = 0; i < n; ++i) task(i);
+  }
+  void add(std::uint64_t* moves, std::uint32_t both) const {
+    moves[0] += both & 0xFFFFu;
+    moves[1] += both >> 16;
+  }
+  void increment(std::uint32_t& bin) const { ++bin; }
+};
+#endif
+
+}  // namespace
+
+// Runs all systems. disks (systems, kSlots, cells, 2) and counts (systems, cells) hold the lists
+// before and after, histograms (systems, records, kBins) the counted pairs, moves the trial and
+// accepted moves. Returns nullptr, or what went wrong.
+extern "C" const char* literal_lists(const Setup* setup, float* disks, int* counts,
+                                     std::uint64_t* histograms, std::uint64_t* moves) {
+  const Setup& s = *setup;
+  const std::size_t cells = static_cast<std::size_t>(s.cells) * s.cells, systems = s.systems;
+  const std::size_t entries = systems * s.records * kBins;
+  auto* const first = reinterpret_cast<Disk*>(disks);
+  int lost = 0;
+#if defined(__CUDACC__)
+  const std::size_t shared = cells * 2 * (kSlots * sizeof(Disk) + sizeof(int)) + kBins * 4;
+  int threads = s.cells * s.cells / 4;
+  threads = threads > 576 ? 576 : (threads + 31) / 32 * 32;
+  cudaFuncSetAttribute(run_block, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       static_cast<int>(shared));
+  OnDevice<Disk> d(first, systems * kSlots * cells);
+  OnDevice<int> c(counts, systems * cells), l(&lost, 1);
+  OnDevice<std::uint64_t> h(histograms, entries), m(moves, 2);
+  run_block<<<static_cast<unsigned>(systems), threads, shared>>>(s, d.at, c.at, h.at, m.at, l.at);
+  const cudaError_t error = cudaDeviceSynchronize();
+  if (error != cudaSuccess) return cudaGetErrorString(error);
+  d.back(), c.back(), h.back(), m.back(), l.back();
+#else
+  std::vector<Disk> spare(kSlots * cells);
+  std::vector<int> spare_counts(cells);
+  std::vector<std::uint32_t> bins(kBins);
+  for (std::size_t k = 0; k < systems; ++k) {
+    const Lists now{first + k * kSlots * cells, counts + k * cells, s.cells};
+    simulate(s, One{}, static_cast<int>(k), now, {spare.data(), spare_counts.data(), s.cells},
+             bins.data(), histograms + k * s.records * kBins, moves, &lost);
+  }
+#endif
+  return lost ? "a cell has more than four disks" : nullptr;
+}

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Table 1 of the paper with many small systems, whose lists of disks are the paper's literally.
+
+literal_lists.cpp is a program of its own that shares nothing with the engine except the random
+number generator and the extrapolation of the pressure: a fixed grid, lists of up to four disks,
+every cell is visited in every sweep, and the grid is shifted along one axis by up to half a cell.
+Each block of a GPU runs a system. All systems are equilibrated with both shuffles; each variant
+continues from there until the standard error of P*, from the spread of the systems, is --error.
+
+    python literal_lists.py --disks 256 1024 --packing-fractions 0.698 0.708 0.712
+    python literal_lists.py --draw out/literal_lists/summary.json
+
+The script compiles the program with nvcc for a GPU and with the C++ compiler for a CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import math
+import os
+import shlex
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ablation import VARIANTS
+from matplotlib.figure import Figure
+
+from manymove.analysis.notation import with_error
+from manymove.analysis.pressure import pressure_from_histogram
+from manymove.bench import example
+from manymove.devices import on_gpu
+from manymove.hard_particles.packing import random_packing
+
+SOURCE = Path(__file__).with_suffix(".cpp")
+SLOTS, BINS = 4, 77
+WIDEST = 1.41  # of a cell
+STARTS = 8  # random packings that the systems share
+STEP, MOVES_PER_CELL = 0.16, 4  # largest displacement and n_m, as in the paper
+
+
+class Setup(ctypes.Structure):
+    """Setup in literal_lists.cpp."""
+
+    _fields_ = (
+        *[
+            (name, ctypes.c_int32)
+            for name in ("systems", "cells", "moves_per_cell", "shuffle_particles", "shuffle_sets",
+                         "sample_every", "sweeps", "records")
+        ],
+        ("width", ctypes.c_float), ("step", ctypes.c_float),
+        ("seed", ctypes.c_uint64), ("first_sweep", ctypes.c_uint64),
+    )  # fmt: skip
+
+
+def compiled(gpu: bool, folder: str) -> Callable[..., bytes | None]:
+    """The function of literal_lists.cpp."""
+    library = f"{folder}/literal_lists.so"
+    headers = SOURCE.parents[2] / "plugins/core"
+    if gpu:
+        command = ["nvcc", "-x", "cu", "-arch=native", "-Xcompiler", "-fPIC"]
+    else:
+        command = [*shlex.split(os.environ.get("CXX", "c++")), "-march=native", "-fPIC"]
+    command += ["-std=c++20", "-O3", "-shared", "-I", str(headers), str(SOURCE), "-o", library]
+    subprocess.run(command, check=True)
+    function = ctypes.CDLL(library).literal_lists
+    function.restype = ctypes.c_char_p
+    return function
+
+
+class Systems:
+    """Independent systems of N disks in square boxes.
+
+    Args:
+        N: number of disks of each system.
+        packing_fraction: packing fraction.
+        systems: number of systems.
+        seed: seed of the starts.
+        function: function of literal_lists.cpp.
+    """
+
+    def __init__(
+        self, N: int, packing_fraction: float, systems: int, seed: int,
+        function: Callable[..., bytes | None],
+    ) -> None:  # fmt: skip
+        self.N, self.packing_fraction = N, packing_fraction
+        self._function = function
+        edge = math.sqrt(N * math.pi / 4 / packing_fraction)
+        self.cells = 2 * math.ceil(edge / WIDEST / 2)
+        self.width = edge / self.cells
+        self.disks = np.zeros((systems, SLOTS, self.cells**2, 2), dtype=np.float32)
+        self.counts = np.zeros((systems, self.cells**2), dtype=np.int32)
+        self.sweeps = 0  # sweeps over the cells, of n_m trial moves in each that is not empty
+        self.trial_moves = self.accepted_moves = 0
+        for k in range(min(STARTS, systems)):
+            positions, _ = random_packing(N, packing_fraction, seed=seed + k)
+            column, row = np.minimum((positions + edge / 2) // self.width, self.cells - 1).T
+            centers = (np.column_stack((column, row)) + 0.5) * self.width - edge / 2
+            for place, cell in zip(
+                positions - centers, (row * self.cells + column).astype(int), strict=True
+            ):
+                self.disks[k::STARTS, self.counts[k, cell], cell] = place
+                self.counts[k::STARTS, cell] += 1
+
+    def run(self, sweeps: int, variant: str, seed: int, every: int, records: int = 1) -> np.ndarray:
+        """Run all systems.
+
+        Returns:
+            P* of each record of each system, float64 (systems, records).
+        """
+        particles, sets = VARIANTS[variant]
+        systems = len(self.disks)
+        setup = Setup(
+            systems, self.cells, MOVES_PER_CELL, particles, sets, every, sweeps, records,
+            self.width, STEP, seed, self.sweeps,
+        )  # fmt: skip
+        histograms = np.zeros((systems, records, BINS), dtype=np.uint64)
+        moves = np.zeros(2, dtype=np.uint64)
+        arrays = (self.disks, self.counts, histograms, moves)
+        pointers = [ctypes.c_void_p(a.ctypes.data) for a in arrays]
+        if wrong := self._function(ctypes.byref(setup), *pointers):
+            raise RuntimeError(wrong.decode())
+        if (self.counts.sum(axis=1) != self.N).any():
+            raise RuntimeError("a disk is lost")
+        self.sweeps += sweeps
+        self.trial_moves += int(moves[0])
+        self.accepted_moves += int(moves[1])
+        found = pressure_from_histogram(
+            histograms.reshape(-1, BINS), sweeps // records // every, self.N, self.packing_fraction
+        )
+        return found.reshape(systems, records)
+
+
+def measure(systems: Systems, variant: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Run a variant until the error is small enough or the time is over."""
+    start = systems.disks.copy(), systems.counts.copy(), systems.sweeps
+    seed = options.seed + 1 + list(VARIANTS).index(variant)
+    systems.run(options.relax, variant, seed, options.every)
+    moves = systems.trial_moves, systems.accepted_moves
+    began, pieces, means = time.perf_counter(), [], np.zeros(0)
+    while True:
+        pieces.append(systems.run(options.piece, variant, seed, options.every, 4))
+        records = np.concatenate(pieces, axis=1)
+        means = records.mean(axis=1)
+        error = float(means.std(ddof=1) / math.sqrt(len(means)))
+        seconds = time.perf_counter() - began
+        if len(pieces) > 1 and (error <= options.error or seconds > options.seconds):
+            break
+    trial, accepted = systems.trial_moves - moves[0], systems.accepted_moves - moves[1]
+    systems.disks[:], systems.counts[:], systems.sweeps = start
+    return {
+        "disks": systems.N,
+        "packing_fraction": systems.packing_fraction,
+        "shuffled": variant,
+        "systems": len(means),
+        "pressure": float(means.mean()),
+        "pressure_error": error,
+        "quarters": [float(part.mean()) for part in np.array_split(records, 4, axis=1)],
+        "sweeps": trial / systems.N / len(means),
+        "trial_moves": trial,
+        "acceptance": accepted / trial,
+        "seconds": seconds,
+        "trial_moves_per_second": trial / seconds,
+    }
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    gpu = on_gpu(options.device)
+    results: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        function = compiled(gpu, folder)
+        for N in options.disks:
+            for phi in options.packing_fractions:
+                many = max(2, round(options.total / N))
+                systems = Systems(N, phi, many, options.seed, function)
+                systems.run(options.equilibrate, "both", options.seed, options.every)
+                for variant in options.variants:
+                    results.append(measure(systems, variant, options))
+                    report = example.save(options, {"results": results})
+                    r = results[-1]
+                    value = with_error(r["pressure"], r["pressure_error"])
+                    print(
+                        f"{N:6} disks  {phi:.4f}  shuffled: {variant:<9}  P* {value:<12}  "
+                        f"{r['sweeps']:.3g} sweeps x {many} systems  "
+                        f"{r['trial_moves_per_second']:.3g} moves/s  {r['seconds']:.1f} s",
+                        flush=True,
+                    )
+    return report
+
+
+def draw(report: dict[str, Any]) -> Figure:
+    """P* of each variant minus that with both shuffles."""
+    states = list(
+        dict.fromkeys((row["disks"], row["packing_fraction"]) for row in report["results"])
+    )
+    figure = Figure(figsize=(1.5 + 2.2 * len(states), 3.6), layout="constrained")
+    for axes, state in zip(figure.subplots(1, len(states), squeeze=False)[0], states, strict=True):
+        rows = [r for r in report["results"] if (r["disks"], r["packing_fraction"]) == state]
+        reference = rows[0]["pressure"]
+        values = [1e3 * (row["pressure"] - reference) for row in rows]
+        errors = [1e3 * row["pressure_error"] for row in rows]
+        axes.errorbar(range(len(rows)), values, errors, fmt="o", capsize=3)
+        axes.axhline(0, color="k", lw=0.8)
+        if rows[0]["shuffled"] == "both":
+            axes.axhline(5.5, color="C3", ls="--", lw=1, label="paper, no particle shuffle")
+        axes.set_xticks(range(len(rows)), [row["shuffled"] for row in rows], fontsize=8)
+        axes.set(
+            xlabel="what is shuffled", ylabel=r"$10^3\,\Delta P^*$",
+            title=f"{state[0]:,} disks at {state[1]:g}",
+        )  # fmt: skip
+        axes.legend(fontsize=7)
+    return figure
+
+
+def main() -> None:
+    """See above."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--disks", type=int, nargs="+", default=[256, 1024], help="of a system")
+    parser.add_argument("--packing-fractions", type=float, nargs="+", default=[0.698, 0.708, 0.712])
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
+    parser.add_argument("--total", type=int, default=540_672, help="disks of all systems")
+    parser.add_argument("--equilibrate", type=int, default=100_000, help="sweeps over the cells")
+    parser.add_argument("--relax", type=int, default=20_000, help="sweeps of a variant, left out")
+    parser.add_argument("--piece", type=int, default=20_000, help="sweeps between two looks")
+    parser.add_argument("--every", type=int, default=10, help="sweeps between two samples")
+    parser.add_argument("--error", type=float, default=0.001, help="of P*, to be reached")
+    parser.add_argument("--seconds", type=float, default=60, help="of a variant, at most")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="auto")
+    quick = {"disks": [64], "packing_fractions": [0.6], "total": 512, "equilibrate": 400,
+             "relax": 200, "piece": 400, "error": 0.05, "seconds": 1}  # fmt: skip
+    options = example.parse(parser, "literal_lists", quick)
+    report = example.read(options)[0] if options.draw else run(options)
+    example.picture(options, draw(report))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A metastable fluid of hard spheres crystallizes: pressure and share of crystalline spheres.
+
+Between freezing and melting both phases are metastable. At a packing fraction of 0.54 the barrier
+is low: the fluid nucleates many crystals, and the pressure falls from that of the fluid towards
+that of the crystal. A sphere counts as crystalline if at least eight of its neighbors have a
+similar orientation of their bonds: the normalized product of the vectors q_6m is above 0.7, with
+neighbors up to 1.4 diameters (freud.order.SolidLiquid).
+
+    python crystallization.py --spheres 100000 --sweeps 1000000
+    python crystallization.py --draw out/crystallization/summary.json
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manymove import HardSpheres
+from manymove.analysis.sphere_reference import fluid_factor, solid_factor
+from manymove.bench import example
+from manymove.jobs.figures import new_panels, write_picture
+
+REACH = 1.4  # of a bond, in diameters
+ALIKE = 0.7  # product of the vectors q_6m of two neighbors
+CONNECTIONS = 8  # neighbors that are alike, of a crystalline sphere
+
+
+def crystalline(positions: np.ndarray, box: tuple[float, ...]) -> float:
+    """Share of the spheres that are crystalline."""
+    import freud
+
+    finder = freud.order.SolidLiquid(l=6, q_threshold=ALIKE, solid_threshold=CONNECTIONS)
+    system = (freud.box.Box(*box), positions.astype(np.float32))
+    finder.compute(system, neighbors={"r_max": REACH, "exclude_ii": True})
+    return float((finder.num_connections >= CONNECTIONS).mean())
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    phi = options.packing_fraction
+    spheres = HardSpheres.random(
+        options.spheres, phi, seed=options.seed, device=options.device, max_displacement=0.06
+    )
+    every = options.sweeps / options.points
+    rows: list[dict[str, float]] = []
+    per_density = 6 * phi / np.pi
+    report: dict[str, Any] = {}
+    for _ in range(options.points):
+        spheres.sample_pressure(every=100, record=max(100, every / 32))
+        spheres.run(every)
+        rows.append(
+            {
+                "sweeps": spheres.sweeps,
+                "pressure": spheres.pressure.value,
+                "pressure_error": spheres.pressure.error,
+                "crystalline": crystalline(spheres.positions, spheres.box),
+            }
+        )
+        report = example.save(
+            options,
+            {
+                "fluid": per_density * fluid_factor(phi),
+                "crystal": per_density * solid_factor(phi),
+                "rows": rows,
+                "trial_moves_per_second": spheres.trial_moves / spheres.seconds,
+                "state_hash": spheres.state_hash,
+            },
+        )
+        last = rows[-1]
+        print(
+            f"{last['sweeps']:12,.0f} sweeps  P* {last['pressure']:.3f}  "
+            f"crystalline {last['crystalline']:.1%}",
+            flush=True,
+        )
+    return report
+
+
+def plot(picture: Path, report: dict[str, Any]) -> None:
+    figure, panels = new_panels((6.4, 5.4), (2, 1), sharex=True)
+    above, below = panels[:, 0]
+    sweeps, pressure, share = (
+        [row[key] for row in report["rows"]] for key in ("sweeps", "pressure", "crystalline")
+    )
+    above.plot(sweeps, pressure, "o-", ms=3)
+    above.axhline(report["fluid"], color="C0", lw=1, ls="--", label="fluid, Kolafa et al.")
+    above.axhline(report["crystal"], color="C3", lw=1, ls="--", label="FCC crystal, Speedy")
+    title = f"{report['spheres']:,} hard spheres, packing fraction {report['packing_fraction']:g}"
+    above.set(ylabel=r"$P^* = \beta P d^3$", title=title)
+    above.legend(fontsize=8)
+    below.plot(sweeps, share, "o-", ms=3)
+    below.set(xlabel="sweeps", ylabel="crystalline share", ylim=(0, 1))
+    write_picture(picture, figure, dpi=110)
+
+
+def main() -> None:
+    """See above."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--spheres", type=int, default=100_000)
+    parser.add_argument("--packing-fraction", type=float, default=0.54)
+    parser.add_argument("--sweeps", type=float, default=1_000_000)
+    parser.add_argument("--points", type=int, default=30, help="of the curves")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", default="auto")
+    quick = {"spheres": 1500, "sweeps": 4000, "points": 4}
+    options = example.parse(parser, "crystallization", quick)
+    report = example.read(options)[0] if options.draw else run(options)
+    plot(options.output / "picture.png", report)
+    print(f"results in {options.output}/")
+
+
+if __name__ == "__main__":
+    main()
