@@ -260,11 +260,20 @@ class CudaEngine final : OnDevice, public EngineBase {
       bond_first_ = on_device(t.first_bond, n + 1, stream_);
       bond_partner_ = on_device(partner, stream_);
       bond_type_ = on_device(t.bond_type, ends, stream_);
-      bond_index_ = DeviceBuffer<unsigned>(ends);
-      bond_range_ = DeviceBuffer<int2>(n);
       where_ = DeviceBuffer<unsigned>(n);
       bond_ends_ = static_cast<int>(ends);
-      base_.bonds = {bond_range_.data(), bond_index_.data(), bond_type_.data()};
+      int most = 0;
+      for (std::size_t i = 0; i < n; ++i)
+        most = std::max(most, t.first_bond[i + 1] - t.first_bond[i]);
+      bond_pair_ = {};
+      if (most <= 2 && !bonded_.wanted()) {
+        bond_pair_ = DeviceBuffer<uint4>(n);
+        base_.bonds = {nullptr, nullptr, nullptr, bond_pair_.data()};
+      } else {
+        bond_index_ = DeviceBuffer<unsigned>(ends);
+        bond_range_ = DeviceBuffer<int2>(n);
+        base_.bonds = {bond_range_.data(), bond_index_.data(), bond_type_.data()};
+      }
       bonded_.reserve(n, kThreads / 4);
     } else {
       base_.bonds = {};
@@ -291,6 +300,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     s.count = count_;
     s.number = number;
     s.forces.noise = key_of(number);
+    set_time(s.motion, number);
     s.lists = lists();
     s.ball = ball_.data();
     s.image = image_.data();
@@ -439,7 +449,13 @@ class CudaEngine final : OnDevice, public EngineBase {
                       origin_[origin_now_].data(), specials, ball_.data()},
         velocity_[now_].data());
     check_launch();
-    if (bond_ends_) {
+    if (base_.bonds.pair) {
+      bond_pair_kernel<<<blocks, 256, 0, stream_>>>(count_, origin_[origin_now_].data(),
+                                                    bond_first_.data(), bond_partner_.data(),
+                                                    bond_type_.data(), where_.data(),
+                                                    bond_pair_.data());
+      check_launch();
+    } else if (bond_ends_) {
       bond_range_kernel<<<blocks, 256, 0, stream_>>>(count_, origin_[origin_now_].data(),
                                                      bond_first_.data(), bond_range_.data());
       check_launch();
@@ -486,6 +502,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   DeviceBuffer<unsigned> bond_partner_, bond_index_, where_;
   DeviceBuffer<LinkWord> special_link_;
   DeviceBuffer<int2> bond_range_;
+  DeviceBuffer<uint4> bond_pair_;
 };
 
 }  // namespace manymove::dpd

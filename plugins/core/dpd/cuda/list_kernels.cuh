@@ -409,6 +409,9 @@ struct Bonds {
   const int2* range;      // of particle i in `index` and `type`
   const unsigned* index;  // of the partner now
   const int* type;
+  // Where no particle has more than two bonds, instead of these: index and type of the first and of
+  // the second, type 0 where there is none. It is in the order of the particles.
+  const uint4* pair = nullptr;
 };
 
 // One thread per particle: where its bonds are.
@@ -422,6 +425,19 @@ static __global__ void bond_index_kernel(int count, const unsigned* partner, con
                                          unsigned* index) {
   const int k = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (k < count) index[k] = where[partner[k]];
+}
+// One thread per particle: Bonds::pair.
+static __global__ void bond_pair_kernel(int count, const unsigned* origin, const int* first,
+                                        const unsigned* partner, const int* type,
+                                        const unsigned* where, uint4* pair) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= count) return;
+  const unsigned mine = origin[i];
+  const int k = first[mine], bonds = first[mine + 1] - k;
+  uint4 both = {0, 0, 0, 0};
+  if (bonds > 0) both.x = where[partner[k]], both.y = static_cast<unsigned>(type[k]);
+  if (bonds > 1) both.z = where[partner[k + 1]], both.w = static_cast<unsigned>(type[k + 1]);
+  pair[i] = both;
 }
 
 }  // namespace manymove::dpd

@@ -56,7 +56,7 @@ struct Step {
   Forces<P> forces;
   Motion<P> motion;
   Lists lists;
-  Bonds bonds;  // range is null where there are none
+  Bonds bonds;  // range and pair are null where there are none
   const BondLaw<typename P::Real>* bond_laws;
   const Vector<typename P::Real>* added;  // forces of bonds and angles; null if there are none
   typename P::Real unit;                  // of forces of pairs
@@ -291,17 +291,24 @@ __global__ void __launch_bounds__(kThreads)
   bonded.force = sum.force;
   const bool mine = here && thread % lanes == 0;
   if (mine) {
-    if (s.bonds.range) {
+    const auto bond = [&](unsigned j, unsigned type) {
+      add_bond<P>(bonded, s.forces.frame, r, s.position[j], s.bond_laws[type], reading);
+    };
+    if (s.bonds.pair) {
+      const uint4 both = s.bonds.pair[i];
+      if (both.y) bond(both.x, both.y);
+      if (both.w) bond(both.z, both.w);
+    } else if (s.bonds.range) {
       const int2 range = s.bonds.range[i];
       for (int k = range.x; k < range.y; ++k)
-        add_bond<P>(bonded, s.forces.frame, r, s.position[s.bonds.index[k]],
-                    s.bond_laws[s.bonds.type[k]], reading);
+        bond(s.bonds.index[k], static_cast<unsigned>(s.bonds.type[k]));
     }
     if (s.added) {
       const Vector<Real> more = s.added[i];
       bonded.force = {bonded.force.x + more.x, bonded.force.y + more.y, bonded.force.z + more.z};
     }
     typename P::Velocity moving = v;
+    if constexpr (!plain) add_baths(s.motion, r, v, bonded.force);
     if constexpr (reading) s.force[i] = bonded.force;
     const auto force = with_body_forces(s.motion, r, bonded.force);
     kick<!plain>(s.motion, r, moving, force);
