@@ -233,8 +233,6 @@ void DeckForces::check(std::vector<std::string>& refused) {
   check_order(refused);
   if (atom->nlocal == 0) return;
   evaluate();
-  for (const Langevin& bath : baths_)
-    if (!acts_as_read(bath)) refused.push_back(name_of(bath.fix) + " of another kind");
   double* x = atom->x[0];
   const double home[3] = {x[0], x[1], x[2]};
   const int mask = atom->mask[0];
@@ -259,6 +257,10 @@ void DeckForces::check(std::vector<std::string>& refused) {
     atom->mask[0] = mask;
     if (!same) return refused.push_back(name_of(wall.fix) + " of another kind");
   }
+  // Last, because a thermostat draws random numbers, which a deck that is refused should not miss.
+  for (const Langevin& bath : baths_)
+    if (refused.empty() && !acts_as_read(bath))
+      refused.push_back(name_of(bath.fix) + " of another kind");
 }
 
 // The engine adds the forces of baths before all others.

@@ -50,14 +50,16 @@ int DeckVariables::find(const std::string& name) const {
                                                                                            : -1;
 }
 
-// LAMMPS describes a variable as "Variable[  0]: name,  style = equal,  def = formula".
+// LAMMPS describes a variable as "Variable[  0]: name,  style = equal,  def = formula value", where
+// the value is a number or "(undefined)".
 bool DeckVariables::depends_on_step(const std::string& name, std::set<std::string>& above) const {
   const int index = input->variable->find(name.c_str());
   if (index < 0 || !above.insert(name).second) return false;
   std::string text(kLongestText, '\0');
   if (!lammps_variable_info(lmp, index, text.data(), kLongestText)) return false;
   text.resize(text.find('\0') == std::string::npos ? 0 : text.find('\0'));
-  const std::string begin = "style = ", middle = "def =";
+  const std::string begin = "style = ", middle = "def =", no_value = "(undefined)\n";
+  if (const std::size_t at = text.rfind(no_value); at != std::string::npos) text.resize(at);
   const std::size_t style = text.find(begin), formula = text.find(middle);
   if (style == std::string::npos || formula == std::string::npos) return false;
   const std::size_t comma = text.find(',', style);
