@@ -359,7 +359,8 @@ class CudaEngine final : OnDevice, public EngineBase {
     overlap[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap[0].val.programmaticStreamSerializationAllowed = 1;
     config.attrs = overlap;
-    config.numAttrs = overlap_ ? 1 : 0;
+    // What a build wrote is read before the kernel waits for the one before it.
+    config.numAttrs = overlap_ && number != built_ ? 1 : 0;
     check(cudaLaunchKernelEx(&config, kernel, s, AllParticles{}), "launch");
   }
 

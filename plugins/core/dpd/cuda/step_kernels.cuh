@@ -78,7 +78,7 @@ constexpr int kTallies = 14;
 // From a place to the next, with what this means for images and lists.
 template <class P>
 __device__ void move(const Step<P>& s, int i, typename P::Position& r, typename P::Velocity& v,
-                     long long next) {
+                     const Ball& ball, long long next) {
   const Crossing crossing = drift(s.motion, r, v);
   if (crossing.x | crossing.y | crossing.z) {
     int3& image = s.image[s.origin[i]];
@@ -88,7 +88,6 @@ __device__ void move(const Step<P>& s, int i, typename P::Position& r, typename 
   }
   if (crossing.lost) lose(s.watch, v.tag, next);
   const unsigned x = high_word(r.x), y = high_word(r.y), z = high_word(r.z);
-  const Ball ball = s.ball[i];
   if (moved_far(s.cells, x - ball.x, y - ball.y, z - ball.z, ball.radius)) expire(s.watch, next);
 }
 
@@ -100,7 +99,7 @@ __global__ void first_kernel(Step<P> s) {
   typename P::Position r = s.position[i];
   typename P::Velocity v = s.velocity[i];
   kick<true>(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
-  move(s, i, r, v, s.number + 1);
+  move(s, i, r, v, s.ball[i], s.number + 1);
   s.next_position[i] = r;
   s.next_short[i] = short_of(s.shorts, high_word(r.x), high_word(r.y), high_word(r.z));
   s.next_velocity[i] = v;
@@ -197,31 +196,42 @@ __global__ void __launch_bounds__(kThreads)
   constexpr int kHits = 20;  // that a thread collects before they are computed
   __shared__ unsigned hit[kHits * kThreads];
   __shared__ std::conditional_t<kIntegers<P>, BlockForces, int> block;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int first = who.first + static_cast<int>(blockIdx.x) * (kThreads / lanes);  // of the block
+  const int i = first + thread / lanes;
+  const bool here = i < s.count;
+  const auto apart_in_list = static_cast<std::size_t>(static_cast<unsigned>(s.lists.stride));
+  const uint4* list = reinterpret_cast<const uint4*>(s.lists.entry) +
+                      static_cast<std::size_t>(thread % lanes) * apart_in_list + i;
+  if constexpr (kIntegers<P>) {
+    for (Triplets* t : {&block.units, &block.many}) t->x[thread] = t->y[thread] = t->z[thread] = 0;
+    __syncthreads();
+  }
+  // Few particles are a matter of latency: what only a build of lists changes is read while the
+  // step before runs.
+  constexpr bool early = lanes > 1 && Who::follows_a_step;
+  int number = 0;
+  uint4 ahead;
+  Ball ball;
+  if constexpr (early) {
+    number = here ? s.lists.number[i] : 0;
+    ahead = here ? *list : uint4{};
+    ball = s.ball[here ? i : 0];
+  }
 #if __CUDA_ARCH__ >= 900
   if constexpr (Who::follows_a_step) {
     cudaGridDependencySynchronize();
     cudaTriggerProgrammaticLaunchCompletion();
   }
 #endif
+  const typename P::Position r = s.position[here ? i : 0];
+  const typename P::Velocity v = s.velocity[here ? i : 0];
+  const Short about = s.short_position[here ? i : 0];
+  if constexpr (!early) number = here ? s.lists.number[i] : 0;
   // The whole block or none of it: a kernel of the step before may end lists meanwhile.
   const bool skipped = stale(s.watch, s.number);
   if (Who::follows_a_step ? skipped : __syncthreads_or(skipped)) return;
   if (blockIdx.x == 0 && threadIdx.x == 0) s.watch.report->started = s.number;
-  const int thread = static_cast<int>(threadIdx.x);
-  const int first = who.first + static_cast<int>(blockIdx.x) * (kThreads / lanes);  // of the block
-  const int i = first + thread / lanes;
-  if constexpr (kIntegers<P>) {
-    for (Triplets* t : {&block.units, &block.many}) t->x[thread] = t->y[thread] = t->z[thread] = 0;
-    __syncthreads();
-  }
-  const bool here = i < s.count;
-  const typename P::Position r = s.position[here ? i : 0];
-  const typename P::Velocity v = s.velocity[here ? i : 0];
-  const Short about = s.short_position[here ? i : 0];
-  const int number = here ? s.lists.number[i] : 0;
-  const auto apart_in_list = static_cast<std::size_t>(static_cast<unsigned>(s.lists.stride));
-  const uint4* list = reinterpret_cast<const uint4*>(s.lists.entry) +
-                      static_cast<std::size_t>(thread % lanes) * apart_in_list + i;
 
   Sum<Real> sum;
   int3 units = {0, 0, 0};
@@ -256,7 +266,13 @@ __global__ void __launch_bounds__(kThreads)
   for (int left = number - kGroup * (thread % lanes); __any_sync(kWarp, left > 0);
        left -= kGroup * lanes, list += lanes * apart_in_list) {
     if (left > 0) {
-      const uint4 four = *list;
+      uint4 four;
+      if constexpr (early) {
+        four = ahead;
+        if (left > kGroup * lanes) ahead = list[lanes * apart_in_list];
+      } else {
+        four = *list;
+      }
       const unsigned entry[kGroup] = {four.x, four.y, four.z, four.w};
       Short other[kGroup];
 #pragma unroll
@@ -315,7 +331,8 @@ __global__ void __launch_bounds__(kThreads)
     if constexpr (!reading) {
       kick<!plain>(s.motion, r, moving, force);
       typename P::Position place = r;
-      move(s, i, place, moving, s.number + 1);
+      if constexpr (!early) ball = s.ball[i];
+      move(s, i, place, moving, ball, s.number + 1);
       s.next_position[i] = place;
       s.next_short[i] =
           short_of(s.shorts, high_word(place.x), high_word(place.y), high_word(place.z));
