@@ -3,7 +3,8 @@
     python mixing.py --more 12 15 18
 
 At coexistence chi = ln((1 - x) / x) / (1 - 2 x), with the fraction x of the other species in the
-middle of each phase. Groot and Warren found chi = 0.286 more at a density of 3.
+middle of each phase. Groot and Warren found chi = 0.286 more at a density of 3, and that it is
+proportional to the density, which is a little above 3 there because the interfaces are dilute.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from manymove.analysis.notation import with_error
 from manymove.bench import example
 from manymove.lammps import host
 
-LENGTH = 20.0
+LENGTH, DENSITY = 20.0, 3.0
 WINDOW = 2.5  # the middle of a phase: so far from its center
 PUBLISHED = (0.286, 0.002)  # R. D. Groot, P. B. Warren, J. Chem. Phys. 107, 4423 (1997)
 COLORS = np.array([[0.80, 0.16, 0.12], [0.25, 0.45, 0.70]])
@@ -35,13 +36,14 @@ def read_profiles(path: Path, length: float = LENGTH) -> tuple[np.ndarray, np.nd
     return values[0, :, 1] % length, values[:, :, 3]
 
 
-def minority(z: np.ndarray, first: np.ndarray, both: np.ndarray) -> np.ndarray:
-    """The fraction of the other species in the middle of both phases, by block."""
-    counts = np.zeros((2, len(both)))
-    for center, its in ((LENGTH / 4, both - first), (3 * LENGTH / 4, first)):
-        middle = np.abs(z - center) < WINDOW
-        counts += its[:, middle].sum(axis=1), both[:, middle].sum(axis=1)
-    return counts[0] / counts[1]
+def in_the_middle(
+    z: np.ndarray, first: np.ndarray, both: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The fraction of the other species, and the density, in the middle of both phases, by block."""
+    lower, upper = (np.abs(z - share * LENGTH) < WINDOW for share in (0.25, 0.75))
+    others = (both - first)[:, lower].sum(axis=1) + first[:, upper].sum(axis=1)
+    density = both[:, lower | upper].mean(axis=1)
+    return others / both[:, lower | upper].sum(axis=1), density
 
 
 def parameter(x: np.ndarray | float) -> np.ndarray | float:
@@ -50,17 +52,19 @@ def parameter(x: np.ndarray | float) -> np.ndarray | float:
 
 
 def evaluate(path: Path) -> dict:
-    """Profile, minority fraction and parameter of one run, with errors from its blocks."""
+    """Profiles, fraction, density and parameter of one run, with errors from its blocks."""
     z, both = read_profiles(Path(f"{path}.all"))
     first = read_profiles(Path(f"{path}.first"))[1]
-    x = minority(z, first, both)
-    mean, blocks = x.mean(), len(x)
+    x, densities = in_the_middle(z, first, both)
+    mean, blocks, density = x.mean(), len(x), float(densities.mean())
     # Jackknife: the parameter without each block in turn.
     without = parameter((x.sum() - x) / (blocks - 1))
     error = np.sqrt((blocks - 1) * np.var(without))
+    scale = DENSITY / density
     return {
         "z": z.tolist(), "first": first.mean(axis=0).tolist(), "both": both.mean(axis=0).tolist(),
-        "fraction": float(mean), "chi": float(parameter(mean)), "chi_error": float(error),
+        "fraction": float(mean), "density": density,
+        "chi": float(parameter(mean) * scale), "chi_error": float(error * scale),
     }  # fmt: skip
 
 
@@ -125,7 +129,8 @@ def main() -> None:
         subprocess.run(command, env=host.environment(), check=True)
         runs.append(evaluate(path))
         chi = with_error(runs[-1]["chi"], runs[-1]["chi_error"])
-        print(f"excess repulsion {more:g}: fraction {runs[-1]['fraction']:.4f}, chi {chi}", flush=True)
+        print(f"excess repulsion {more:g}: fraction {runs[-1]['fraction']:.4f}, "
+              f"density {runs[-1]['density']:.3f}, chi at density 3 {chi}", flush=True)  # fmt: skip
     # The slope of a line through the origin.
     a = np.array(options.more)
     chi, errors = (np.array([run[key] for run in runs]) for key in ("chi", "chi_error"))
