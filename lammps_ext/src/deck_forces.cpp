@@ -8,6 +8,7 @@
 
 #include "atom.h"
 #include "domain.h"
+#include "error.h"
 #include "fix.h"
 #include "fix_manymove_wall.h"
 #include "force.h"
@@ -58,6 +59,8 @@ bool DeckForces::take(Fix* fix, std::vector<std::string>& refused) {
     take_addforce(fix, refused);
   } else if (style == "setforce") {
     take_setforce(fix, refused);
+  } else if (style == "langevin") {
+    take_langevin(fix, refused);
   } else if (style == "wall/reflect") {
     take_reflecting_walls(fix, refused);
   } else {
@@ -116,32 +119,80 @@ __attribute__((no_sanitize("vptr"))) void DeckForces::take_addforce(
     Fix* fix, std::vector<std::string>& refused) {
   if (!is_class(fix, "N9LAMMPS_NS11FixAddForceE")) return refused.push_back(name_of(fix));
   const auto* read = static_cast<const FixAddForceLayout*>(fix);
-  if (read->kind_of_force != FixAddForceLayout::kConstant || read->x_variable || read->y_variable ||
-      read->z_variable || read->energy_variable)
-    return refused.push_back(name_of(fix) + " with a variable");
+  BodyForce body{fix, {0, 0, 0}, 0, read->region, {-1, -1, -1}};
+  std::copy_n(read->force, 3, body.force);
+  if (read->energy_variable || (read->kind_of_force != FixAddForceLayout::kConstant &&
+                                read->kind_of_force != FixAddForceLayout::kEqual))
+    return refused.push_back(name_of(fix) + " with a variable by atom or of the energy");
+  if (!take_variables(fix, {read->x_variable, read->y_variable, read->z_variable}, body, refused))
+    return;
   if (fix->nevery != 1) return refused.push_back(name_of(fix) + " with every");
-  if (domain->dimension == 2 && read->force[2] != 0)
+  if (domain->dimension == 2 && (body.force[2] != 0 || body.variable[2] >= 0))
     return refused.push_back(name_of(fix) + " out of the plane");
-  take_body_force({fix, {read->force[0], read->force[1], read->force[2]}, 0, read->region},
-                  read->region_id || read->region, refused);
+  take_body_force(body, read->region_id || read->region, refused);
 }
 
 __attribute__((no_sanitize("vptr"))) void DeckForces::take_setforce(
     Fix* fix, std::vector<std::string>& refused) {
   if (!is_class(fix, "N9LAMMPS_NS11FixSetForceE")) return refused.push_back(name_of(fix));
   const auto* read = static_cast<const FixSetForceLayout*>(fix);
-  if (read->kind_of_force != FixSetForceLayout::kConstant || read->x_variable || read->y_variable ||
-      read->z_variable)
-    return refused.push_back(name_of(fix) + " with a variable");
-  BodyForce body{fix, {0, 0, 0}, 0, read->region};
+  if (read->kind_of_force != FixSetForceLayout::kConstant &&
+      read->kind_of_force != FixSetForceLayout::kEqual)
+    return refused.push_back(name_of(fix) + " with a variable by atom");
+  BodyForce body{fix, {0, 0, 0}, 0, read->region, {-1, -1, -1}};
   for (int a = 0; a < 3; ++a) {
     if (read->style[a] == 0) continue;
     body.replaced |= 1u << a;
     body.force[a] = read->force[a];
   }
-  if (domain->dimension == 2 && body.force[2] != 0)
+  if (!take_variables(fix, {read->x_variable, read->y_variable, read->z_variable}, body, refused))
+    return;
+  if (domain->dimension == 2 && (body.force[2] != 0 || body.variable[2] >= 0))
     return refused.push_back(name_of(fix) + " out of the plane");
   take_body_force(body, read->region_id || read->region, refused);
+}
+
+// Returns whether all are functions of the step.
+bool DeckForces::take_variables(Fix* fix, const char* const (&name)[3], BodyForce& body,
+                                std::vector<std::string>& refused) const {
+  for (int a = 0; a < 3; ++a) {
+    if (!name[a]) continue;
+    body.variable[a] = variables_.find(name[a]);
+    if (body.variable[a] >= 0) continue;
+    refused.push_back(name_of(fix) + " with a variable that depends on more than the step");
+    return false;
+  }
+  return true;
+}
+
+__attribute__((no_sanitize("vptr"))) void DeckForces::take_langevin(
+    Fix* fix, std::vector<std::string>& refused) {
+  if (!is_class(fix, "N9LAMMPS_NS11FixLangevinE")) return refused.push_back(name_of(fix));
+  const auto* read = static_cast<const FixLangevinLayout*>(fix);
+  bool other_kind = read->rotates || read->angular != 0;
+#if defined(MANYMOVE_LANGEVIN_WITH_GJF)
+  other_kind = other_kind || read->gjf;
+#endif
+  if (other_kind) return refused.push_back(name_of(fix) + " with angmom, omega or gjf");
+  if (read->tallies) return refused.push_back(name_of(fix) + " with tally yes");
+  if (read->zeroes) return refused.push_back(name_of(fix) + " with zero yes");
+  if (read->biased) return refused.push_back(name_of(fix) + " with a biased temperature");
+  if (domain->dimension == 2) return refused.push_back(name_of(fix) + " in two dimensions");
+  Langevin bath{fix, read->first_temperature, read->last_temperature, -1, read->period,
+                {read->ratio, read->ratio + atom->ntypes + 1}, read->seed, body_forces_.size()};
+  if (read->temperature_variable) {
+    bath.variable = variables_.find(read->temperature_variable);
+    if (bath.variable < 0)
+      return refused.push_back(name_of(fix) +
+                               " with a variable that depends on more than the step");
+  }
+  for (int type = 1; !atom->rmass && type <= atom->ntypes; ++type) {
+    const auto near = [](double a, double b) { return std::fabs(a - b) <= 1e-12 * std::fabs(b); };
+    if (!near(-read->friction[type], friction_of(bath, type, atom->mass[type])) ||
+        !near(read->noise[type], noise_of(bath, type, atom->mass[type])))
+      return refused.push_back(name_of(fix) + " of another kind");
+  }
+  baths_.push_back(std::move(bath));
 }
 
 void DeckForces::take_body_force(const BodyForce& body, bool in_region,
@@ -179,7 +230,9 @@ bool DeckForces::is_block(Region* region) const {
 // An atom is put where each of them acts; then all atoms are where they are.
 void DeckForces::check(std::vector<std::string>& refused) {
   check_integrated_once(refused);
+  check_order(refused);
   if (atom->nlocal == 0) return;
+  evaluate();
   double* x = atom->x[0];
   const double home[3] = {x[0], x[1], x[2]};
   const int mask = atom->mask[0];
@@ -204,6 +257,48 @@ void DeckForces::check(std::vector<std::string>& refused) {
     atom->mask[0] = mask;
     if (!same) return refused.push_back(name_of(wall.fix) + " of another kind");
   }
+  // Last, because a thermostat draws random numbers, which a deck that is refused should not miss.
+  for (const Langevin& bath : baths_)
+    if (refused.empty() && !acts_as_read(bath))
+      refused.push_back(name_of(bath.fix) + " of another kind");
+}
+
+// The engine adds the forces of baths before all others.
+void DeckForces::check_order(std::vector<std::string>& refused) const {
+  for (const Langevin& bath : baths_)
+    for (std::size_t k = 0; k < bath.replaced_before; ++k) {
+      const BodyForce& body = body_forces_[k];
+      const auto both = [&](int mask) {
+        return (mask & bath.fix->groupbit) && (mask & body.fix->groupbit);
+      };
+      if (body.replaced && std::any_of(atom->mask, atom->mask + atom->nlocal, both))
+        return refused.push_back(name_of(bath.fix) + " after fix setforce for the same atoms");
+    }
+}
+
+// Lets the fix act on atoms without forces: each feels its friction and no more noise than there
+// can be.
+bool DeckForces::acts_as_read(const Langevin& bath) {
+  double* const f = atom->f[0];
+  const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
+  const std::vector<double> before(f, f + values);
+  std::fill_n(f, values, 0.0);
+  bath.fix->post_force(0);
+  bool same = true;
+  const double root = std::sqrt(temperature_of(bath));
+  for (int i = 0; i < atom->nlocal; ++i) {
+    const int type = atom->type[i];
+    const double mass = atom->rmass ? atom->rmass[i] : atom->mass[type];
+    const bool acts = atom->mask[i] & bath.fix->groupbit;
+    const double friction = acts ? friction_of(bath, type, mass) : 0,
+                 most = acts ? 0.5 * noise_of(bath, type, mass) * root : 0;
+    for (int a = 0; a < 3; ++a) {
+      const double drag = -friction * atom->v[i][a];
+      same = same && std::fabs(atom->f[i][a] - drag) <= most + 1e-9 * (most + std::fabs(drag));
+    }
+  }
+  std::copy(before.begin(), before.end(), f);
+  return same;
 }
 
 void DeckForces::check_integrated_once(std::vector<std::string>& refused) const {
@@ -231,7 +326,7 @@ bool DeckForces::body_forces_act_as_read() {
         force = body.replaced >> a & 1u ? body.force[a] : force + body.force[a];
       }
   }
-  modify->post_force(0);
+  add_on_host(0);
   bool same = true;
   for (int i = 0; i < atom->nlocal; ++i) {  // in two dimensions another fix has the third
     const std::size_t bytes = sizeof(double) * static_cast<unsigned>(domain->dimension);
@@ -269,7 +364,7 @@ bool DeckForces::reflects_as_read(Fix* fix) {
 
 // ---- what the engine is told ----
 
-void DeckForces::describe(manymove::dpd::Settings& settings) {
+void DeckForces::describe(manymove::dpd::Settings& settings, const std::vector<int>& types) {
   for (FixManymoveWall* fix : own_walls_)
     for (const auto& wall : fix->walls())
       settings.walls.push_back({wall.axis, wall.high, fix->position_of(wall), flag_of(fix)});
@@ -287,6 +382,15 @@ void DeckForces::describe(manymove::dpd::Settings& settings) {
     force.flag = flag_of(body.fix);
     settings.body_forces.push_back(force);
   }
+  for (const Langevin& bath : baths_) {
+    manymove::dpd::Bath description{{0.0}, {0.0}, temperature_of(bath),
+                                    static_cast<std::uint32_t>(bath.seed), flag_of(bath.fix)};
+    for (std::size_t k = 1; k < types.size(); ++k) {
+      description.friction.push_back(friction_of(bath, types[k], settings.mass[k]));
+      description.noise.push_back(noise_of(bath, types[k], settings.mass[k]));
+    }
+    settings.baths.push_back(std::move(description));
+  }
   if (limiter_) settings.speed_limit = {largest_step_ / settings.time_step, flag_of(limiter_)};
 }
 
@@ -297,6 +401,72 @@ std::uint32_t DeckForces::flags_of(int mask) const {
   for (const auto& [bit, flag] : group_flags_)
     if (mask & bit) flags |= flag;
   return flags;
+}
+
+// ---- what changes from step to step ----
+
+bool DeckForces::has_course() const {
+  const auto varies = [](const BodyForce& body) {
+    return std::any_of(body.variable, body.variable + 3, [](int index) { return index >= 0; });
+  };
+  const auto changes = [](const Langevin& bath) {
+    return bath.variable >= 0 || bath.first != bath.last;
+  };
+  return std::any_of(body_forces_.begin(), body_forces_.end(), varies) ||
+         std::any_of(baths_.begin(), baths_.end(), changes);
+}
+
+void DeckForces::evaluate() {
+  for (BodyForce& body : body_forces_)
+    for (int a = 0; a < 3; ++a)
+      if (body.variable[a] >= 0) body.force[a] = variables_.value(body.variable[a]);
+}
+
+manymove::dpd::Course DeckForces::course(bigint first, bigint last) {
+  manymove::dpd::Course course{first, {}};
+  const bigint now = update->ntimestep;
+  for (update->ntimestep = first; update->ntimestep <= last; ++update->ntimestep) {
+    evaluate();
+    for (const Langevin& bath : baths_) course.values.push_back(temperature_of(bath));
+    for (const BodyForce& body : body_forces_)
+      course.values.insert(course.values.end(), body.force, body.force + 3);
+  }
+  update->ntimestep = now;
+  evaluate();
+  return course;
+}
+
+// In the present step.
+double DeckForces::temperature_of(const Langevin& bath) const {
+  const auto done = static_cast<double>(update->ntimestep - update->beginstep);
+  const double share = done != 0 ? done / static_cast<double>(update->endstep - update->beginstep) : 0;
+  const double temperature = bath.variable >= 0 ? variables_.value(bath.variable)
+                                                : bath.first + share * (bath.last - bath.first);
+  if (temperature < 0)
+    error->all(FLERR, "Fix {} langevin has the negative temperature {} in step {}", bath.fix->id,
+               temperature, update->ntimestep);
+  return temperature;
+}
+
+double DeckForces::friction_of(const Langevin& bath, int type, double mass) const {
+  return mass / bath.period / force->ftm2v / bath.ratio[static_cast<std::size_t>(type)];
+}
+
+double DeckForces::noise_of(const Langevin& bath, int type, double mass) const {
+  return std::sqrt(24.0 * force->boltz / bath.period / update->dt / force->mvv2e * mass /
+                   bath.ratio[static_cast<std::size_t>(type)]) /
+         force->ftm2v;
+}
+
+bool DeckForces::is_langevin(const Fix* fix) const {
+  return std::any_of(baths_.begin(), baths_.end(),
+                     [fix](const Langevin& bath) { return bath.fix == fix; });
+}
+
+void DeckForces::add_on_host(int vflag) const {
+  for (int k = 0; k < modify->nfix; ++k)
+    if ((modify->fmask[k] & FixConst::POST_FORCE) && !is_langevin(modify->fix[k]))
+      modify->fix[k]->post_force(vflag);
 }
 
 bool DeckForces::acts_on(const BodyForce& body, int i) const {

@@ -62,7 +62,6 @@ const std::set<std::string> kOwnAtomsOnly{
 
 // What a deck can use instead, where there is something.
 const std::map<std::string, std::string> kInstead{
-    {"langevin", "the pair style is a thermostat"},
     {"nvt", "fix nve; the pair style is a thermostat"},
     {"nvt/omp", "fix nve; the pair style is a thermostat"},
     {"nve/sphere", "fix nve"},
@@ -318,7 +317,7 @@ Settings DeckTranslation::settings() {
   settings.seed = pair_->seed();
   settings.bonds = styles_.bonds();
   settings.angles = styles_.angles();
-  forces_.describe(settings);
+  forces_.describe(settings, classes_.types());
   return settings;
 }
 

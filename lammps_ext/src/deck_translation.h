@@ -54,6 +54,12 @@ class DeckTranslation : protected Pointers {
   // Number of the present step's random numbers.
   std::uint64_t draw();
 
+  // Forces and temperatures that change from step to step; what fixes add on the host.
+  bool has_course() const { return forces_.has_course(); }
+  manymove::dpd::Course course(bigint first, bigint last) { return forces_.course(first, last); }
+  void add_on_host(int vflag) const { forces_.add_on_host(vflag); }
+  void evaluate() { forces_.evaluate(); }
+
   // The sum of what body forces add to the force on local atom i where it is now.
   void body_force(int i, double sum[3]) const { forces_.body_force(i, sum); }
   bool has_body_forces() const { return forces_.has_body_forces(); }

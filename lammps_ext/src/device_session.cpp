@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "device_session.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -14,6 +15,8 @@ using namespace LAMMPS_NS;
 using manymove::dpd::HostArrays;
 
 namespace {
+
+constexpr bigint kCourse = 4096;  // steps whose changing forces are known ahead
 
 thread_local Timer* asked_timer = nullptr;
 
@@ -91,6 +94,7 @@ void DeviceSession::upload() {
     std::vector<std::array<double, 3>> force;
     if (deck_.has_body_forces()) {
       if (body_.empty()) {
+        deck_.evaluate();
         body_.resize(static_cast<std::size_t>(atom->nlocal));
         for (int i = 0; i < atom->nlocal; ++i) deck_.body_force(i, body_[i].data());
       }
@@ -106,7 +110,17 @@ void DeviceSession::upload() {
 
 bigint DeviceSession::advance(bigint stop) {
   asked_timer = timer;
-  guarded([&] { engine_->advance(stop - engine_->step(), &time_is_up); });
+  while (engine_->step() < stop && !timer->is_timeout()) {
+    const bigint first = engine_->step(),
+                 last = deck_.has_course() ? std::min(stop, first + kCourse) : stop;
+    manymove::dpd::Course course;
+    if (deck_.has_course()) course = deck_.course(first, last);
+    guarded([&] {
+      engine_->set_course(std::move(course));
+      engine_->advance(last - first, &time_is_up);
+    });
+    if (engine_->step() < last) break;
+  }
   if (engine_->step() < stop && !timer->is_timeout()) {
     error->warning(FLERR, "Wall time limit reached");
     timer->force_timeout();
@@ -173,6 +187,7 @@ void DeviceSession::remember(unsigned what) {
   if (only_velocities_) return;
   others_ = fingerprint_of_others();
   if (!deck_.has_body_forces()) return;
+  deck_.evaluate();
   body_.resize(static_cast<std::size_t>(atom->nlocal));
   for (int i = 0; i < atom->nlocal; ++i) deck_.body_force(i, body_[i].data());
 }

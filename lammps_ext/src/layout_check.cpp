@@ -13,6 +13,7 @@
 #define private public
 #define protected public
 #include "fix_addforce.h"
+#include "fix_langevin.h"
 #include "fix_nve_limit.h"
 #include "fix_setforce.h"
 #include "fix_wall_reflect.h"
@@ -74,6 +75,20 @@ MANYMOVE_SAME(WallReflect, coord0, position);
 static_assert(static_cast<int>(LAMMPS_NS::FixWallReflect::VARIABLE) ==
                   restated::FixWallReflectLayout::kVariable,
               "layouts_of_fixes_api.h does not have the styles of this LAMMPS' FixWallReflect");
+
+MANYMOVE_SAME(Langevin, oflag, rotates);
+MANYMOVE_SAME(Langevin, tallyflag, tallies);
+MANYMOVE_SAME(Langevin, zeroflag, zeroes);
+MANYMOVE_SAME(Langevin, tbiasflag, biased);
+MANYMOVE_SAME(Langevin, ascale, angular);
+MANYMOVE_SAME(Langevin, t_start, first_temperature);
+MANYMOVE_SAME(Langevin, t_stop, last_temperature);
+MANYMOVE_SAME(Langevin, t_period, period);
+MANYMOVE_SAME(Langevin, gfactor1, friction);
+MANYMOVE_SAME(Langevin, gfactor2, noise);
+MANYMOVE_SAME(Langevin, ratio, ratio);
+MANYMOVE_SAME(Langevin, tstr, temperature_variable);
+MANYMOVE_SAME(Langevin, seed, seed);
 
 MANYMOVE_SAME(NVELimit, dtv, step);
 MANYMOVE_SAME(NVELimit, dtf, half_kick);

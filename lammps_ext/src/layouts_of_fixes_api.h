@@ -9,7 +9,7 @@ namespace LAMMPS_NS {
 
 class FixAddForceLayout : public Fix {
  public:
-  static constexpr int kConstant = 1;  // kind_of_force; others are variables
+  static constexpr int kConstant = 1, kEqual = 2;  // kind_of_force; others vary between atoms
 
   double force[3];
   int kind_of_force;
@@ -20,7 +20,7 @@ class FixAddForceLayout : public Fix {
 
 class FixSetForceLayout : public Fix {
  public:
-  static constexpr int kConstant = 1;  // kind_of_force; others are variables
+  static constexpr int kConstant = 1, kEqual = 2;  // kind_of_force; others vary between atoms
 
   double force[3];
   int kind_of_force;
@@ -38,6 +38,35 @@ class FixWallReflectLayout : public Fix {
   int walls;
   int face[6], style[6];  // face: xlo, xhi, ylo, ...
   double position[6];
+};
+
+class FixLangevinLayout : public Fix {
+ public:
+#if defined(MANYMOVE_LANGEVIN_WITH_GJF)  // later it is a fix of its own
+  int gjf;
+#endif
+  int values, half_step, rotates, tallies, zeroes, biased;
+  int allocated;
+  double angular;
+  double first_temperature, last_temperature, period, temperature;
+  double *friction, *noise, *ratio;  // by type
+  double energy, energy_of_step;
+  double root;
+  int kind_of_temperature, variable;
+#if defined(MANYMOVE_LANGEVIN_WITH_GJF)
+  double gjf_factors[2];
+#endif
+  char* temperature_variable;
+  void* ellipsoids;
+  int room[2];
+  double** forces;
+  double* temperatures;
+  double **former, **half_step_velocities;
+  char* bias_id;
+  class Compute* bias;
+  int levels;
+  class RanMars* random;
+  int seed;
 };
 
 class FixNVELimitLayout : public Fix {

@@ -94,6 +94,13 @@ std::vector<PairCoefficients> ParticleClasses::expanded(const PairTable& table) 
   return result;
 }
 
+std::vector<int> ParticleClasses::types() const {
+  std::vector<int> type(static_cast<std::size_t>(count()) + 1, 0);
+  for (std::size_t k = 1; k < type.size(); ++k)
+    type[k] = plain_ ? static_cast<int>(k) : kinds_[k - 1].type;
+  return type;
+}
+
 std::vector<double> ParticleClasses::masses() const {
   std::vector<double> mass(static_cast<std::size_t>(count()) + 1, 0.0);
   for (std::size_t k = 1; k < mass.size(); ++k) {

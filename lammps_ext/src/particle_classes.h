@@ -30,6 +30,7 @@ class ParticleClasses : protected Pointers {
   std::vector<manymove::dpd::PairCoefficients> expanded(
       const manymove::dpd::PairTable& table) const;
   std::vector<double> masses() const;  // [count + 1]
+  std::vector<int> types() const;      // those of LAMMPS, [count + 1]
 
  private:
   struct Kind {

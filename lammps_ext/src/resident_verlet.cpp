@@ -143,7 +143,7 @@ void VerletManymove::setup_minimal(int flag) {
 void VerletManymove::cleanup() {
   if (session_ && stale_ && comm->nprocs > 1) {
     migrate_to_owners(*session_);
-    if (modify->n_post_force_any) modify->post_force(vflag);
+    deck_->add_on_host(vflag);
   }
   leave_device();
   deck_.reset();
@@ -348,7 +348,7 @@ void VerletManymove::read(const DeckTranslation& deck, DeviceSession& session, u
   if (what == kEverything &&
       (per_atom || deck.somebody_reads_neighbours() || output->next_dump_any == update->ntimestep))
     refresh_neighbors(&session);
-  if ((what & kForces) && modify->n_post_force_any) modify->post_force(vflag);
+  if (what & kForces) deck.add_on_host(vflag);
   if (per_atom) return tally_per_atom(deck);
 
   const manymove::dpd::Tally tally = session.tally();

@@ -71,6 +71,16 @@ RESIDENT = {
     "excluded spheres": SPHERES + "neigh_modify exclude type 1 1\n",
     "hybrid atoms": (system() + fluid()).replace("atom_style bond", "atom_style hybrid bond sphere")
     + "set atom 1*100 mass 3.0\n",
+    "forces from variables": system()
+    + fluid()
+    + "variable k index 0.3\nvariable w equal 2*PI/7\nvariable f equal v_k*sin(v_w*step)\n"
+    + "region r block 1 5 INF INF INF INF\ngroup t type 1\nvariable r equal ramp(0,1.5e0)\n"
+    + "fix a all addforce v_f 0.1 v_r region r\nfix s t setforce NULL NULL v_f\n",
+    "friction": system()
+    + fluid()
+    + "group t id <= 700\nfix l t langevin 0 0 0.5 7 scale 2 3\nfix a all addforce 0.2 0 0\n"
+    + "fix s all langevin 0 0 0.9 8\n",
+    "friction of spheres": SPHERES + "fix l all langevin 0 0 0.5 7 scale 2 3\n",
     "adapted": system()
     + fluid()
     + "variable f equal 20+step\nfix a all adapt 3 pair manymove/dpd a 1 1 v_f "
@@ -163,15 +173,22 @@ WITHOUT_NVE = system().replace("fix nve all nve", "")
 
 # By the first word that the warning has.
 PAIRS_ONLY = {
-    "fix l langevin": system() + fluid() + "fix l all langevin 1.0 1.0 1.0 7\n",
+    "fix l langevin with zero yes": system() + fluid() + "fix l all langevin 1 1 1 7 zero yes\n",
+    "fix l langevin with tally yes": system() + fluid() + "fix l all langevin 1 1 1 7 tally yes\n",
+    "fix l langevin after fix setforce for the same atoms": system()
+    + fluid()
+    + "group t type 1\nfix s t setforce 0 NULL NULL\nfix l all langevin 1 1 1 7\n",
     "fix n nvt": WITHOUT_NVE + fluid() + "fix n all nvt temp 1.0 1.0 1.0\n",
-    "fix a addforce with a variable": system()
+    "fix a addforce with a variable by atom": system()
     + fluid()
     + "variable f atom x*step*0.1\nfix a all addforce v_f 0 0\n",
     "fix a addforce with every": system() + fluid() + "fix a all addforce 1 0 0 every 2\n",
-    "fix s setforce with a variable": system()
+    "fix s setforce with a variable that depends on more than the step": system()
     + fluid()
-    + "variable f equal step*0.01\nfix s all setforce v_f NULL NULL\n",
+    + "variable t equal temp\nvariable f equal step*0.01*v_t\nfix s all setforce v_f NULL NULL\n",
+    "fix a addforce with a variable that depends on more": system()
+    + fluid()
+    + "variable f equal random(0,1,3)\nfix a all addforce v_f 0 0\n",
     "fix w wall/reflect with a variable": OPEN
     + "variable x equal 6.95-0.001*step\nfix w all wall/reflect xlo EDGE xhi v_x\n",
     "fix i indent": system() + fluid() + "fix i all indent 10.0 sphere 3.5 3.5 3.5 1.0\n",
@@ -199,7 +216,7 @@ PAIRS_ONLY = {
     "pair_style hybrid": system() + SOME_PAIRS,
     "two of them": system() + TWO,
     "fix nve twice": system() + fluid() + "fix two all nve\n",
-    "newton off": system(before="newton off") + fluid() + "fix l all langevin 1.0 1.0 1.0 7\n",
+    "newton off": system(before="newton off") + fluid() + "fix s all spring/self 3.0\n",
     "triclinic": system("prism 0 7 0 7.5 0 7 2 1 -1.5") + TSTAT,
     "two dimensions": system("block 0 9 0 8 -0.5 0.5", 300, "dimension 2")
     + fluid()
@@ -207,7 +224,7 @@ PAIRS_ONLY = {
     + "fix l all langevin 1.0 1.0 1.0 7\n",
     "excluded": system()
     + fluid()
-    + "fix l all langevin 1.0 1.0 1.0 7\nneigh_modify exclude type 1 2\n",
+    + "fix s all spring/self 3.0\nneigh_modify exclude type 1 2\n",
 }
 
 
@@ -244,11 +261,10 @@ def test_pair_forces_of_cpu_and_gpu_have_the_same_bits(name, tmp_path):
 
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize(
-    "name", ["fix l langevin", "pair_style hybrid/overlay", "pair_style hybrid"]
+    "name", ["fix s spring/self", "pair_style hybrid/overlay", "pair_style hybrid"]
 )
 def test_pair_forces_of_the_engine_on_several_ranks(name, ranks, device, tmp_path):
-    # Without random numbers by rank, as those of fix langevin are.
-    deck = PAIRS_ONLY[name].replace("langevin 1.0 1.0 1.0 7", "spring/self 2.0")
+    deck = PAIRS_ONLY[name]
     end = "velocity all ramp vx -6 6 y 0 7 sum yes\n" + THERMO + "run 40\n" + END
     host = run_lammps(deck + end, tmp_path, ranks)
     ours = run_lammps(deck + resident(device) + end, tmp_path, ranks)
@@ -297,7 +313,7 @@ def test_charges_with_pppm(device, tmp_path):
 
 def test_an_engine_is_left_at_the_end_of_a_run(tmp_path):
     # The next runs are LAMMPS' own.
-    deck = PAIRS_ONLY["fix l langevin"] + THERMO
+    deck = PAIRS_ONLY["fix s spring/self"] + THERMO
     host = run_lammps(deck + "run 4\nrun 4\n" + END, tmp_path)
     ours = run_lammps(deck + resident("cpu") + "run 4\nrun_style verlet\nrun 4\n" + END, tmp_path)
     assert_close(state(ours), state(host), 1e-10)

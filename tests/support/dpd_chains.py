@@ -11,7 +11,12 @@ BOX = 7.0
 
 
 def chain_data(
-    folder: Path, chains: int = 60, beads: int = 5, fluid: int = 600, charged: bool = False
+    folder: Path,
+    chains: int = 60,
+    beads: int = 5,
+    fluid: int = 600,
+    charged: bool = False,
+    layered: bool = False,
 ) -> Path:
     """A data file of random walks with bonds and angles of two types, and single particles.
 
@@ -21,11 +26,16 @@ def chain_data(
         beads: particles of each chain; bonds of 0.5 with random directions.
         fluid: number of single particles.
         charged: whether there are charges 1 and -1, which cancel (atom_style full).
+        layered: whether the chains are straight, in the two leaflets of a bilayer across z, and the
+            single particles elsewhere.
     """
     random = np.random.default_rng(5)
     places, types, molecules, bonds, angles = [], [], [], [], []
     for chain in range(chains):
         place = random.uniform(0, BOX, 3)
+        side = 1 if chain % 2 else -1
+        if layered:
+            place[2] = BOX / 2 + side * 0.5 * (beads - 0.5)
         for bead in range(beads):
             places.append(place)
             types.append(1 if bead < 2 else 2)
@@ -35,10 +45,13 @@ def chain_data(
                 bonds.append((1 + bead % 2, atom - 1, atom))
             if bead >= 2:
                 angles.append((1 + bead % 2, atom - 2, atom - 1, atom))
-            step = random.normal(size=3)
+            step = np.array([0, 0, -side]) if layered else random.normal(size=3)
             place = place + 0.5 * step / np.linalg.norm(step)
     for _ in range(fluid):
-        places.append(random.uniform(0, BOX, 3))
+        place = random.uniform(0, BOX, 3)
+        if layered:
+            place[2] = (BOX / 2 + 0.5 * beads + place[2] * (1 - beads / BOX)) % BOX
+        places.append(place)
         types.append(1)
         molecules.append(0)
     velocities = random.normal(size=(len(places), 3))

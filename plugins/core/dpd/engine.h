@@ -54,6 +54,17 @@ struct SpeedLimit {
   std::uint32_t flag = 0;  // for particles with this bit in their flags
 };
 
+// A Langevin thermostat as LAMMPS' fix langevin has it: the force -friction v + noise sqrt(T) (u -
+// 1/2) with u uniform in (0, 1), independent for each particle, component and step. It is added to
+// the forces of pairs and bonds before body forces. Random numbers are functions of seed, tag and
+// draw (Clock).
+struct Bath {
+  std::vector<double> friction, noise;  // [types + 1], by type
+  double temperature;
+  std::uint32_t seed;
+  std::uint32_t flag;  // for particles with this bit in their flags
+};
+
 // Bonds, as LAMMPS has them. Harmonic: E = stiffness (r - length)^2. FENE: E = -stiffness / 2
 // length^2 ln(1 - (r / length)^2), and within 2^(1/6) sigma also 4 epsilon [(sigma / r)^12 - (sigma
 // / r)^6] + epsilon.
@@ -102,6 +113,7 @@ struct Settings {
   std::vector<AngleCoefficients> angles;  // [angle types + 1]; empty if there are none
   std::vector<Wall> walls;
   std::vector<BodyForce> body_forces;
+  std::vector<Bath> baths;
   SpeedLimit speed_limit;
   // Between GPUs of several ranks: "peer" (straight into the memory of the other GPU), "shared"
   // (page-locked memory that the ranks of a host share), "nccl", "mpi" (the communicator, from GPU
@@ -118,7 +130,7 @@ struct HostArrays {
   int count;
   double (*position)[3];  // wrapped into the box on the way out; anywhere on the way in
   double (*velocity)[3];
-  double (*force)[3];  // of pairs and bonds, without body forces
+  double (*force)[3];  // of pairs, bonds and baths, without body forces
   int (*image)[3];     // times that a periodic face was crossed
 };
 
@@ -151,6 +163,13 @@ struct Topology {
 struct Clock {
   std::int64_t step;
   std::uint64_t draw;
+};
+
+// What changes from step to step, for the steps from `first` on: in each step the temperature of
+// each bath, then the three components of each body force.
+struct Course {
+  std::int64_t first = 0;
+  std::vector<double> values;
 };
 
 // Sums over all pairs, bonds and angles, of several ranks this one's share; virial in the order
@@ -207,6 +226,11 @@ class MANYMOVE_API Engine {
   // without body forces. Throws std::invalid_argument for positions or velocities that are not
   // finite and for particles outside a box that is not periodic there; std::bad_alloc.
   virtual void upload(const HostArrays& arrays, const Topology& topology, Clock clock) = 0;
+
+  // Replaces temperatures of baths and body forces in the steps that the course has; in all others
+  // they are those of the settings. The body force of the present step still acts in the first half
+  // of the next one. Local, the same on all ranks.
+  virtual void set_course(Course course) = 0;
 
   // Advances by `steps` time steps; afterwards all arrays and the tally are those of time step
   // step(). interrupted, asked now and then, ends the call early at a whole step, on all ranks when

@@ -7,6 +7,7 @@
 #include <memory>
 #include <stdexcept>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "../runtime/text.h"
@@ -46,6 +47,7 @@ class EngineBase : public Engine {
   }
   std::int64_t step() const override { return step_; }
   Tally tally() const override { return tally_; }
+  void set_course(Course course) override { course_ = std::move(course); }
 
  protected:
   [[noreturn]] static void refuse_particle(std::uint32_t tag, const double r[3]) {
@@ -81,6 +83,29 @@ class EngineBase : public Engine {
   }
   NoiseKey key_of(std::int64_t step) const {
     return noise_key(settings_.seed, static_cast<std::uint64_t>(step) + draws_ahead_);
+  }
+  // What changes from step to step.
+  template <class P>
+  void set_time(Motion<P>& motion, std::int64_t step) const {
+    using Real = typename P::Real;
+    const std::uint64_t draw = static_cast<std::uint64_t>(step) + draws_ahead_;
+    motion.draw[0] = static_cast<std::uint32_t>(draw);
+    motion.draw[1] = static_cast<std::uint32_t>(draw >> 32);
+    const std::size_t baths = settings_.baths.size(),
+                      wide = baths + 3 * settings_.body_forces.size();
+    const double* value = nullptr;
+    if (step >= course_.first &&
+        static_cast<std::size_t>(step - course_.first) * wide < course_.values.size())
+      value = course_.values.data() + static_cast<std::size_t>(step - course_.first) * wide;
+    for (std::size_t k = 0; k < baths; ++k)
+      motion.bath[k].root =
+          square_root(static_cast<Real>(value ? value[k] : settings_.baths[k].temperature));
+    for (std::size_t k = 0; k < settings_.body_forces.size(); ++k) {
+      const double* force = value ? value + baths + 3 * k : settings_.body_forces[k].force;
+      motion.body[k].x = static_cast<Real>(force[0]);
+      motion.body[k].y = static_cast<Real>(force[1]);
+      motion.body[k].z = static_cast<Real>(force[2]);
+    }
   }
   void check_topology(int count, const Topology& topology) const {
     checked_count(count);
@@ -120,6 +145,7 @@ class EngineBase : public Engine {
   EngineCounters counters_;
 
  private:
+  Course course_;
   std::uint64_t draws_ahead_ = 0;  // number of a draw minus its step, modulo 2^64
   std::vector<PairCoefficients> coefficients_;
 };

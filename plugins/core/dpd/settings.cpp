@@ -80,6 +80,16 @@ void check_settings(const Settings& s) {
   for (std::size_t k = 1; k < s.angles.size(); ++k)
     if (!std::isfinite(s.angles[k].stiffness) || !std::isfinite(s.angles[k].angle))
       refuse("coefficients of angle type ", k, " are out of range");
+  if (s.baths.size() > kMostBaths) refuse("more than ", kMostBaths, " Langevin thermostats");
+  for (const Bath& bath : s.baths) {
+    if (bath.friction.size() != types + 1 || bath.noise.size() != types + 1)
+      refuse("coefficients of a Langevin thermostat for ", bath.friction.size() - 1, " types");
+    for (std::size_t i = 1; i <= types; ++i)
+      if (!std::isfinite(bath.friction[i]) || !std::isfinite(bath.noise[i]))
+        refuse("coefficients of a Langevin thermostat are not finite");
+    if (!(bath.temperature >= 0) || !std::isfinite(bath.temperature))
+      refuse("the temperature of a Langevin thermostat is ", bath.temperature);
+  }
   for (const BodyForce& body : s.body_forces) {
     if (body.in_block && !upright) refuse("a body force in a block needs an upright box");
   }
@@ -268,7 +278,7 @@ double force_unit(const Settings& s) {
 
 bool is_plain(const Settings& s, bool has_special) {
   return s.pairs.types == 1 && !general_exponent(s.pairs) && !has_special &&
-         !frame_of<Mixed>(s.box).tilted && !(s.speed_limit.speed > 0);
+         !frame_of<Mixed>(s.box).tilted && !(s.speed_limit.speed > 0) && s.baths.empty();
 }
 
 template <class P>
@@ -298,7 +308,18 @@ std::vector<typename P::Real> half_kicks_of(const Settings& s) {
 }
 
 template <class P>
-Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks) {
+std::vector<typename P::Real> bath_coefficients_of(const Settings& s) {
+  std::vector<typename P::Real> values;
+  for (const Bath& bath : s.baths)
+    for (const auto* coefficients : {&bath.friction, &bath.noise})
+      for (const double value : *coefficients)
+        values.push_back(static_cast<typename P::Real>(value));
+  return values;
+}
+
+template <class P>
+Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
+                    const typename P::Real* baths) {
   using Real = typename P::Real;
   Motion<P> motion{};
   motion.frame = frame_of<P>(s.box);
@@ -322,6 +343,12 @@ Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks) {
   for (const Wall& wall : s.walls)
     motion.wall[motion.walls++] = {place(wall.axis, wall.position), wall.axis, wall.high,
                                    wall.flag};
+  for (const Bath& bath : s.baths) {
+    const Real* const friction = baths + 2 * bath.friction.size() * static_cast<std::size_t>(motion.baths);
+    motion.bath[motion.baths++] = {friction, friction + bath.friction.size(),
+                                   square_root(static_cast<Real>(bath.temperature)), bath.seed,
+                                   bath.flag};
+  }
   motion.limited = s.speed_limit.speed > 0 ? s.speed_limit.flag : 0;
   motion.limit_squared = static_cast<Real>(s.speed_limit.speed * s.speed_limit.speed);
   for (const BodyForce& force : s.body_forces) {
@@ -397,7 +424,8 @@ BondedTerms bonded_terms_of(const Box& box, const BondedLaw* bonds, const Bonded
   template std::vector<PairLaw<P::Real>> laws_of<P>(const PairTable&);       \
   template Forces<P> forces_of<P>(const Settings&, const PairLaw<P::Real>*); \
   template std::vector<P::Real> half_kicks_of<P>(const Settings&);           \
-  template Motion<P> motion_of<P>(const Settings&, const P::Real*);          \
+  template std::vector<P::Real> bath_coefficients_of<P>(const Settings&);    \
+  template Motion<P> motion_of<P>(const Settings&, const P::Real*, const P::Real*); \
   template std::vector<BondLaw<P::Real>> bond_laws_of<P>(const Settings&);   \
   template BondedTerms bonded_terms_of<P>(const Box&, const BondedLaw*, const BondedLaw*);
 MANYMOVE_INSTANTIATE(Mixed)

@@ -53,14 +53,19 @@ Forces<P> forces_of(const Settings& settings, const PairLaw<typename P::Real>* l
 // In mixed precision forces are multiples of this, a power of two: 2^-23 of what the strongest pair
 // with a noise of 7 feels, or of a slow pair's friction if that is more.
 double force_unit(const Settings& settings);
-// One pair of types with weight exponent 1 in an upright box, without special neighbors and limits
-// of speeds.
+// One pair of types with weight exponent 1 in an upright box, without special neighbors, baths and
+// limits of speeds.
 bool is_plain(const Settings& settings, bool has_special);
 
 template <class P>
 std::vector<typename P::Real> half_kicks_of(const Settings& settings);
+// Of each bath the friction by type, then the noise by type.
 template <class P>
-Motion<P> motion_of(const Settings& settings, const typename P::Real* half_kicks);
+std::vector<typename P::Real> bath_coefficients_of(const Settings& settings);
+// half_kicks and baths: of the functions above, in whatever memory the engine works on.
+template <class P>
+Motion<P> motion_of(const Settings& settings, const typename P::Real* half_kicks,
+                    const typename P::Real* baths);
 template <class P>
 std::vector<BondLaw<typename P::Real>> bond_laws_of(const Settings& settings);
 

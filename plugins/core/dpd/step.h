@@ -106,7 +106,7 @@ MM_HD void add_bond(Sum<typename P::Real>& sum, const Frame<P>& frame,
 
 // ---- motion ----
 
-constexpr int kMostWalls = 6, kMostBodyForces = 8;
+constexpr int kMostWalls = 6, kMostBodyForces = 8, kMostBaths = 4;
 
 template <class P>
 struct Motion {
@@ -130,6 +130,13 @@ struct Motion {
     std::uint8_t replaced;  // bit a: component a replaces the force
     std::uint32_t flag;
   } body[kMostBodyForces];
+  int baths;
+  struct {
+    const Real *friction, *noise;  // [types + 1]
+    Real root;                     // of the temperature
+    std::uint32_t seed, flag;
+  } bath[kMostBaths];
+  std::uint32_t draw[2];  // of the step, for baths
   std::uint32_t limited;  // flag of particles whose speed is limited; 0: there are none
   Real limit_squared;
 };
@@ -149,6 +156,29 @@ MM_HD Vector<typename P::Real> with_body_forces(const Motion<P>& motion,
     force.z = b.replaced & 4u ? b.z : force.z + b.z;
   }
   return force;
+}
+
+// Adds the forces of baths on a particle with the velocity in the middle of the step.
+template <class P>
+MM_HD void add_baths(const Motion<P>& motion, const typename P::Position& r,
+                     const typename P::Velocity& v, Vector<typename P::Real>& force) {
+  using Real = typename P::Real;
+  for (int k = 0; k < motion.baths; ++k) {
+    const auto& bath = motion.bath[k];
+    if (!(r.kind >> 16 & bath.flag)) continue;
+    std::uint32_t word[4] = {motion.draw[0], motion.draw[1], v.tag,
+                             0x6c677600u /* "lgv" */ + static_cast<std::uint32_t>(k)};
+    philox(word, {bath.seed, 0});
+    const Real friction = bath.friction[r.kind & 0xffffu],
+               noise = bath.noise[r.kind & 0xffffu] * bath.root;
+    // Odd multiples of 2^-32 in (-1/2, 1/2), which are symmetric.
+    const auto uniform = [](std::uint32_t w) {
+      return static_cast<Real>(static_cast<std::int32_t>(w | 1u)) * Real(0x1p-32);
+    };
+    force.x += fused(noise, uniform(word[0]), -friction * v.x);
+    force.y += fused(noise, uniform(word[1]), -friction * v.y);
+    force.z += fused(noise, uniform(word[2]), -friction * v.z);
+  }
 }
 
 // Half a step of the velocity. limits: whether speeds may be limited.

@@ -52,13 +52,13 @@ class CpuEngine final : public EngineBase {
         shares_(pool_.size()),
         kernels_(best_level<StepKernels<P>>(MANYMOVE_LEVELS)),
         laws_(laws_of<P>(settings.pairs)),
-        half_kicks_(half_kicks_of<P>(settings)),
+        half_kicks_(half_kicks_of<P>(settings)), baths_(bath_coefficients_of<P>(settings)),
         bond_laws_(bond_laws_of<P>(settings)),
         bonded_laws_{bonded_laws_of(settings.bonds), bonded_laws_of(settings.angles)},
         terms_(bonded_terms_of<P>(settings.box, bonded_laws_[0].data(), bonded_laws_[1].data())),
         candidates_(static_cast<std::size_t>(pool_.size())) {
     rows_.forces = forces_of<P>(settings, laws_.data());
-    rows_.motion = motion_of<P>(settings, half_kicks_.data());
+    rows_.motion = motion_of<P>(settings, half_kicks_.data(), baths_.data());
     if (communicator) ranks_.emplace(settings, *communicator);
   }
 
@@ -236,6 +236,7 @@ class CpuEngine final : public EngineBase {
     return reinterpret_cast<std::uint32_t*>(values.data());
   }
   void point_at_particles() {
+    set_time(rows_.motion, step_);
     rows_.ball = expired_ ? nullptr : ball_.data();
     rows_.position = position_.data();
     rows_.velocity = velocity_.data();
@@ -556,7 +557,7 @@ class CpuEngine final : public EngineBase {
   SharedLoop shares_;
   const StepKernels<P> kernels_;
   const std::vector<PairLaw<Real>> laws_;
-  const std::vector<Real> half_kicks_;
+  const std::vector<Real> half_kicks_, baths_;
   const std::vector<BondLaw<Real>> bond_laws_;
   const std::vector<BondedLaw> bonded_laws_[2];  // of bonds and angles
   const BondedTerms terms_;

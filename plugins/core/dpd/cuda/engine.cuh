@@ -10,7 +10,7 @@
 #include "../../runtime/watchdog.h"
 #include "../engine_base.h"
 #include "bonded_kernels.cuh"
-#include "sort.h"
+#include "cell_sort.cuh"
 #include "transfer_kernels.cuh"
 
 namespace manymove::dpd {
@@ -201,8 +201,6 @@ class CudaEngine final : OnDevice, public EngineBase {
         velocity_[k] = DeviceBuffer<Velocity>(n);
         short_[k] = DeviceBuffer<Short>(n);
         origin_[k] = DeviceBuffer<unsigned>(n);
-        key_[k] = DeviceBuffer<unsigned>(n);
-        order_[k] = DeviceBuffer<unsigned>(n);
       }
       image_ = DeviceBuffer<int3>(n);
       force_ = DeviceBuffer<Vector<Real>>(n);
@@ -212,17 +210,47 @@ class CudaEngine final : OnDevice, public EngineBase {
       staging_ = DeviceBuffer<Triple>(n);
       partial_ =
           DeviceBuffer<double>(static_cast<std::size_t>(blocks_for(count_ * lanes_)) * kTallies);
-      sort_bytes_ = sort_memory(count_, 0, 30, stream_);
-      sort_memory_ = DeviceBuffer<char>(sort_bytes_);
+      key_ = DeviceBuffer<unsigned>(n);
+      place_ = DeviceBuffer<uint2>(n);
+      member_ = DeviceBuffer<unsigned>(n);
       capacity_ = 0;
     }
-    range_ = DeviceBuffer<int2>(total_cells());
+    number_cells();
     origin_now_ = 0;
     make_room(expected_entries(settings_, static_cast<double>(n)));
   }
 
   std::size_t total_cells() const {
     return static_cast<std::size_t>(cells_.here[0]) * cells_.here[1] * cells_.here[2];
+  }
+
+  void number_cells() {
+    const std::size_t cells = total_cells();
+    const int number = static_cast<int>(cells), blocks = blocks_for(number, 256);
+    range_ = DeviceBuffer<int2>(cells);
+    cell_rank_ = DeviceBuffer<unsigned>(cells);
+    cell_number_ = DeviceBuffer<unsigned>(cells + 1);
+    cell_start_ = DeviceBuffer<unsigned>(cells + 1);
+    cell_number_.clear(stream_);
+    DeviceBuffer<unsigned> key[2]{DeviceBuffer<unsigned>(cells), DeviceBuffer<unsigned>(cells)},
+        order[2]{DeviceBuffer<unsigned>(cells), DeviceBuffer<unsigned>(cells)};
+    cell_key_kernel<<<blocks, 256, 0, stream_>>>(number, cells_, key[0].data(), order[0].data());
+    check_launch();
+    const std::size_t bytes = sort_memory(number, 0, 30, stream_);
+    DeviceBuffer<char> memory(bytes);
+    unsigned *const keys[2] = {key[0].data(), key[1].data()}, *const orders[2] = {order[0].data(),
+                                                                                  order[1].data()};
+    const int sorted = sort_pairs(memory.data(), bytes, keys, orders, number, 0, 30, stream_);
+    cell_rank_kernel<<<blocks, 256, 0, stream_>>>(number, orders[sorted], cell_rank_.data());
+    check_launch();
+    finish("sort");
+    sum_bytes_ = sum_memory(number + 1, stream_);
+    sum_memory_ = DeviceBuffer<char>(sum_bytes_);
+  }
+
+  CellSort cell_sort() const {
+    return {cells_,          static_cast<int>(total_cells()), cell_rank_.data(), cell_number_.data(),
+            cell_start_.data(), key_.data(), place_.data(), member_.data()};
   }
 
   void make_room(int entries) {
@@ -260,11 +288,20 @@ class CudaEngine final : OnDevice, public EngineBase {
       bond_first_ = on_device(t.first_bond, n + 1, stream_);
       bond_partner_ = on_device(partner, stream_);
       bond_type_ = on_device(t.bond_type, ends, stream_);
-      bond_index_ = DeviceBuffer<unsigned>(ends);
-      bond_range_ = DeviceBuffer<int2>(n);
       where_ = DeviceBuffer<unsigned>(n);
       bond_ends_ = static_cast<int>(ends);
-      base_.bonds = {bond_range_.data(), bond_index_.data(), bond_type_.data()};
+      int most = 0;
+      for (std::size_t i = 0; i < n; ++i)
+        most = std::max(most, t.first_bond[i + 1] - t.first_bond[i]);
+      bond_pair_ = {};
+      if (most <= 2 && !bonded_.wanted()) {
+        bond_pair_ = DeviceBuffer<uint4>(n);
+        base_.bonds = {nullptr, nullptr, nullptr, bond_pair_.data()};
+      } else {
+        bond_index_ = DeviceBuffer<unsigned>(ends);
+        bond_range_ = DeviceBuffer<int2>(n);
+        base_.bonds = {bond_range_.data(), bond_index_.data(), bond_type_.data()};
+      }
       bonded_.reserve(n, kThreads / 4);
     } else {
       base_.bonds = {};
@@ -291,6 +328,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     s.count = count_;
     s.number = number;
     s.forces.noise = key_of(number);
+    set_time(s.motion, number);
     s.lists = lists();
     s.ball = ball_.data();
     s.image = image_.data();
@@ -321,7 +359,8 @@ class CudaEngine final : OnDevice, public EngineBase {
     overlap[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap[0].val.programmaticStreamSerializationAllowed = 1;
     config.attrs = overlap;
-    config.numAttrs = overlap_ ? 1 : 0;
+    // What a build wrote is read before the kernel waits for the one before it.
+    config.numAttrs = overlap_ && number != built_ ? 1 : 0;
     check(cudaLaunchKernelEx(&config, kernel, s, AllParticles{}), "launch");
   }
 
@@ -408,24 +447,22 @@ class CudaEngine final : OnDevice, public EngineBase {
   void build(std::int64_t step) {
     handled_ = built_ = step;
     const int blocks = blocks_for(count_, 256);
-    unsigned *const keys[2] = {key_[0].data(), key_[1].data()}, *const orders[2] = {
-                                                                    order_[0].data(),
-                                                                    order_[1].data()};
-    key_kernel<P><<<blocks, 256, 0, stream_>>>(count_, step, cells_, base_.motion, base_.watch,
-                                               position_[now_].data(), velocity_[now_].data(),
-                                               key_[0].data(), order_[0].data());
+    const CellSort sort = cell_sort();
+    count_kernel<P><<<blocks, 256, 0, stream_>>>(count_, step, sort, base_.motion, base_.watch,
+                                                 position_[now_].data(), velocity_[now_].data());
     check_launch();
-    const int sorted = sort_pairs(sort_memory_.data(), sort_bytes_, keys, orders, count_, 0,
-                                  3 * cells_.bits, stream_);
-    range_.clear(stream_);
+    exclusive_sum(sum_memory_.data(), sum_bytes_, sort.number, sort.start, sort.in_all + 1, stream_);
+    member_kernel<<<blocks_for(std::max(count_, sort.in_all), 256), 256, 0, stream_>>>(
+        count_, sort, range_.data());
+    check_launch();
     const int there = now_ ^ 1, origin_there = origin_now_ ^ 1;
     reorder_kernel<P><<<blocks, 256, 0, stream_>>>(
-        count_, cells_, base_.motion, base_.shorts, keys[sorted], orders[sorted],
+        count_, sort, base_.motion, base_.shorts,
         Particle<P>{position_[now_].data(), velocity_[now_].data(), nullptr,
                     origin_[origin_now_].data()},
         Particle<P>{position_[there].data(), velocity_[there].data(), short_[there].data(),
                     origin_[origin_there].data()},
-        ball_.data(), bond_ends_ ? where_.data() : nullptr, range_.data());
+        ball_.data(), bond_ends_ ? where_.data() : nullptr);
     check_launch();
     position_[0].swap(position_[1]);
     velocity_[0].swap(velocity_[1]);
@@ -439,7 +476,13 @@ class CudaEngine final : OnDevice, public EngineBase {
                       origin_[origin_now_].data(), specials, ball_.data()},
         velocity_[now_].data());
     check_launch();
-    if (bond_ends_) {
+    if (base_.bonds.pair) {
+      bond_pair_kernel<<<blocks, 256, 0, stream_>>>(count_, origin_[origin_now_].data(),
+                                                    bond_first_.data(), bond_partner_.data(),
+                                                    bond_type_.data(), where_.data(),
+                                                    bond_pair_.data());
+      check_launch();
+    } else if (bond_ends_) {
       bond_range_kernel<<<blocks, 256, 0, stream_>>>(count_, origin_[origin_now_].data(),
                                                      bond_first_.data(), bond_range_.data());
       check_launch();
@@ -470,14 +513,16 @@ class CudaEngine final : OnDevice, public EngineBase {
   DeviceBuffer<Velocity> velocity_[2];
   DeviceBuffer<Short> short_[2];
   DeviceBuffer<int3> image_;  // by index of the host
-  DeviceBuffer<unsigned> origin_[2], key_[2], order_[2];
+  DeviceBuffer<unsigned> origin_[2], key_, member_;
+  DeviceBuffer<uint2> place_;
+  DeviceBuffer<unsigned> cell_rank_, cell_number_, cell_start_;
   DeviceBuffer<Vector<Real>> force_;
   DeviceBuffer<Ball> ball_;
   DeviceBuffer<unsigned> entry_;
   DeviceBuffer<int> number_;
   DeviceBuffer<int2> range_;  // of each cell
-  DeviceBuffer<char> sort_memory_;
-  std::size_t sort_bytes_ = 0;
+  DeviceBuffer<char> sum_memory_;
+  std::size_t sum_bytes_ = 0;
   DeviceBuffer<Triple> staging_;
   DeviceBuffer<unsigned> bad_{1};  // the smallest index of a particle without a place
   DeviceBuffer<double> partial_;
@@ -486,6 +531,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   DeviceBuffer<unsigned> bond_partner_, bond_index_, where_;
   DeviceBuffer<LinkWord> special_link_;
   DeviceBuffer<int2> bond_range_;
+  DeviceBuffer<uint4> bond_pair_;
 };
 
 }  // namespace manymove::dpd

@@ -75,50 +75,6 @@ __device__ inline bool belongs_to_other(const Lists& lists, unsigned i, unsigned
 
 // ---- building lists ----
 
-// One thread per particle: its place in memory.
-template <class P>
-__global__ void key_kernel(int count, long long step, Cells cells,
-                           const __grid_constant__ Motion<P> motion, Watch watch,
-                           const typename P::Position* position,
-                           const typename P::Velocity* velocity, unsigned* key, unsigned* order) {
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i >= count) return;
-  const typename P::Position p = position[i];
-  const typename P::Velocity v = velocity[i];
-  if (outside(motion.frame.open, high_word(p.x), high_word(p.y), high_word(p.z)))
-    lose(watch, v.tag, step);
-  const Ball ball = ball_of<P>(cells, motion, p, v);
-  key[i] = morton_key(cells, ball.x, ball.y, ball.z);
-  order[i] = static_cast<unsigned>(i);
-}
-
-// One thread per particle: takes it to its new place; finds where cells begin and end.
-template <class P>
-__global__ void reorder_kernel(int count, Cells cells, const __grid_constant__ Motion<P> motion,
-                               Shorts shorts, const unsigned* key, const unsigned* order,
-                               Particle<P> from, Particle<P> to, Ball* ball, unsigned* where,
-                               int2* range) {
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i >= count) return;
-  const unsigned old = order[i];
-  const typename P::Position p = from.position[old];
-  const typename P::Velocity v = from.velocity[old];
-  to.position[i] = p;
-  to.shorts[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
-  to.velocity[i] = v;
-  const unsigned origin = from.origin[old];
-  to.origin[i] = origin;
-  if (where) where[origin] = static_cast<unsigned>(i);
-  ball[i] = ball_of<P>(cells, motion, p, v);
-
-  const int cell = cell_of_key(cells, key[i]), before = i > 0 ? cell_of_key(cells, key[i - 1]) : -1;
-  if (cell != before) {
-    range[cell].x = i;
-    if (before >= 0) range[before].y = i;
-  }
-  if (i == count - 1) range[cell].y = count;
-}
-
 // Special neighbors of each particle. On one rank, those of the particle with this index of the
 // host are entries first[origin] to before first[origin + 1] of `link`. On several ranks, first is
 // null and they are in the row of the particle's slot.
@@ -409,6 +365,9 @@ struct Bonds {
   const int2* range;      // of particle i in `index` and `type`
   const unsigned* index;  // of the partner now
   const int* type;
+  // Where no particle has more than two bonds, instead of these: index and type of the first and of
+  // the second, type 0 where there is none. It is in the order of the particles.
+  const uint4* pair = nullptr;
 };
 
 // One thread per particle: where its bonds are.
@@ -422,6 +381,19 @@ static __global__ void bond_index_kernel(int count, const unsigned* partner, con
                                          unsigned* index) {
   const int k = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (k < count) index[k] = where[partner[k]];
+}
+// One thread per particle: Bonds::pair.
+static __global__ void bond_pair_kernel(int count, const unsigned* origin, const int* first,
+                                        const unsigned* partner, const int* type,
+                                        const unsigned* where, uint4* pair) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= count) return;
+  const unsigned mine = origin[i];
+  const int k = first[mine], bonds = first[mine + 1] - k;
+  uint4 both = {0, 0, 0, 0};
+  if (bonds > 0) both.x = where[partner[k]], both.y = static_cast<unsigned>(type[k]);
+  if (bonds > 1) both.z = where[partner[k + 1]], both.w = static_cast<unsigned>(type[k + 1]);
+  pair[i] = both;
 }
 
 }  // namespace manymove::dpd

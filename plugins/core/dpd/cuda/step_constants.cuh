@@ -35,11 +35,12 @@ class StepConstants {
       : unit_(kIntegers<P> ? force_unit(settings) : 1),
         laws_(on_device(in_units(laws_of<P>(settings.pairs)), stream)),
         half_kicks_(on_device(half_kicks_of<P>(settings), stream)),
+        baths_(on_device(bath_coefficients_of<P>(settings), stream)),
         bond_laws_(on_device(bond_laws_of<P>(settings), stream)) {
     step_.forces = forces_of<P>(settings, laws_.data());
     step_.forces.law = in_units({step_.forces.law})[0];
     step_.unit = static_cast<Real>(unit_);
-    step_.motion = motion_of<P>(settings, half_kicks_.data());
+    step_.motion = motion_of<P>(settings, half_kicks_.data(), baths_.data());
     step_.shorts = shorts_of(settings);
     step_.bond_laws = bond_laws_.data();
   }
@@ -59,7 +60,7 @@ class StepConstants {
 
   const double unit_;  // of forces
   const DeviceBuffer<PairLaw<Real>> laws_;
-  const DeviceBuffer<Real> half_kicks_;
+  const DeviceBuffer<Real> half_kicks_, baths_;
   const DeviceBuffer<BondLaw<Real>> bond_laws_;
   Step<P> step_{};
 };

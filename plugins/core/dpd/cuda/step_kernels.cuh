@@ -56,7 +56,7 @@ struct Step {
   Forces<P> forces;
   Motion<P> motion;
   Lists lists;
-  Bonds bonds;  // range is null where there are none
+  Bonds bonds;  // range and pair are null where there are none
   const BondLaw<typename P::Real>* bond_laws;
   const Vector<typename P::Real>* added;  // forces of bonds and angles; null if there are none
   typename P::Real unit;                  // of forces of pairs
@@ -78,7 +78,7 @@ constexpr int kTallies = 14;
 // From a place to the next, with what this means for images and lists.
 template <class P>
 __device__ void move(const Step<P>& s, int i, typename P::Position& r, typename P::Velocity& v,
-                     long long next) {
+                     const Ball& ball, long long next) {
   const Crossing crossing = drift(s.motion, r, v);
   if (crossing.x | crossing.y | crossing.z) {
     int3& image = s.image[s.origin[i]];
@@ -88,7 +88,6 @@ __device__ void move(const Step<P>& s, int i, typename P::Position& r, typename 
   }
   if (crossing.lost) lose(s.watch, v.tag, next);
   const unsigned x = high_word(r.x), y = high_word(r.y), z = high_word(r.z);
-  const Ball ball = s.ball[i];
   if (moved_far(s.cells, x - ball.x, y - ball.y, z - ball.z, ball.radius)) expire(s.watch, next);
 }
 
@@ -100,7 +99,7 @@ __global__ void first_kernel(Step<P> s) {
   typename P::Position r = s.position[i];
   typename P::Velocity v = s.velocity[i];
   kick<true>(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
-  move(s, i, r, v, s.number + 1);
+  move(s, i, r, v, s.ball[i], s.number + 1);
   s.next_position[i] = r;
   s.next_short[i] = short_of(s.shorts, high_word(r.x), high_word(r.y), high_word(r.z));
   s.next_velocity[i] = v;
@@ -161,6 +160,15 @@ __device__ inline void give(BlockForces& block, int3& own, unsigned mine, unsign
   if (other < tile) block.units.add(static_cast<int>(other), -units.x, -units.y, -units.z);
 }
 
+// Pairs that a warp has collected and any of its threads may compute: owner has whose pair it is,
+// as a number within the block, like position and velocity.
+template <class P, int particles, int hits>
+struct SharedHits {
+  typename P::Position position[particles];
+  typename P::Velocity velocity[particles];
+  unsigned char owner[hits * kThreads];
+};
+
 // Sums over the threads of a block, which has so many warps.
 __device__ inline void add_over_block(double (&value)[kTallies], int warps, double* total) {
   __shared__ double of_warp[kThreads / 32][kTallies];
@@ -197,85 +205,158 @@ __global__ void __launch_bounds__(kThreads)
   constexpr int kHits = 20;  // that a thread collects before they are computed
   __shared__ unsigned hit[kHits * kThreads];
   __shared__ std::conditional_t<kIntegers<P>, BlockForces, int> block;
+  // Where latency counts most, the threads of a warp share its hits equally.
+  constexpr bool shared_hits = kIntegers<P> && !reading && lanes == 4;
+  __shared__ std::conditional_t<shared_hits, SharedHits<P, kThreads / lanes, kHits>, int> sharing;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int first = who.first + static_cast<int>(blockIdx.x) * (kThreads / lanes);  // of the block
+  const int i = first + thread / lanes;
+  const bool here = i < s.count;
+  const auto apart_in_list = static_cast<std::size_t>(static_cast<unsigned>(s.lists.stride));
+  const uint4* list = reinterpret_cast<const uint4*>(s.lists.entry) +
+                      static_cast<std::size_t>(thread % lanes) * apart_in_list + i;
+  if constexpr (kIntegers<P>) {
+    for (Triplets* t : {&block.units, &block.many}) t->x[thread] = t->y[thread] = t->z[thread] = 0;
+    __syncthreads();
+  }
+  // Few particles are a matter of latency: what only a build of lists changes is read while the
+  // step before runs.
+  constexpr bool early = lanes > 1 && Who::follows_a_step;
+  constexpr bool early_ball = early && (lanes > 2 || !kIntegers<P>);  // where registers are left
+  int number = 0;
+  uint4 ahead{};
+  Ball ball{};
+  if constexpr (early) {
+    number = here ? s.lists.number[i] : 0;
+    ahead = here ? *list : uint4{};
+    if constexpr (early_ball) ball = s.ball[here ? i : 0];
+  }
 #if __CUDA_ARCH__ >= 900
   if constexpr (Who::follows_a_step) {
     cudaGridDependencySynchronize();
     cudaTriggerProgrammaticLaunchCompletion();
   }
 #endif
+  const typename P::Position r = s.position[here ? i : 0];
+  const typename P::Velocity v = s.velocity[here ? i : 0];
+  const Short about = s.short_position[here ? i : 0];
+  if constexpr (!early) number = here ? s.lists.number[i] : 0;
   // The whole block or none of it: a kernel of the step before may end lists meanwhile.
   const bool skipped = stale(s.watch, s.number);
   if (Who::follows_a_step ? skipped : __syncthreads_or(skipped)) return;
   if (blockIdx.x == 0 && threadIdx.x == 0) s.watch.report->started = s.number;
-  const int thread = static_cast<int>(threadIdx.x);
-  const int first = who.first + static_cast<int>(blockIdx.x) * (kThreads / lanes);  // of the block
-  const int i = first + thread / lanes;
-  if constexpr (kIntegers<P>) {
-    for (Triplets* t : {&block.units, &block.many}) t->x[thread] = t->y[thread] = t->z[thread] = 0;
-    __syncthreads();
-  }
-  const bool here = i < s.count;
-  const typename P::Position r = s.position[here ? i : 0];
-  const typename P::Velocity v = s.velocity[here ? i : 0];
-  const Short about = s.short_position[here ? i : 0];
-  const int number = here ? s.lists.number[i] : 0;
-  const auto apart_in_list = static_cast<std::size_t>(static_cast<unsigned>(s.lists.stride));
-  const uint4* list = reinterpret_cast<const uint4*>(s.lists.entry) +
-                      static_cast<std::size_t>(thread % lanes) * apart_in_list + i;
 
   Sum<Real> sum;
-  int3 units = {0, 0, 0};
-  // This thread's hits are kThreads words apart; addresses in shared memory are of 32 bits.
-  constexpr unsigned apart = kThreads * sizeof(unsigned);
-  const auto bottom = static_cast<unsigned>(__cvta_generic_to_shared(hit + thread));
-  unsigned top = bottom;
-  const auto compute = [&] {
-    for (unsigned at = bottom; at != top; at += apart) {
-      unsigned entry;
-      asm volatile("ld.shared.u32 %0, [%1];" : "=r"(entry) : "r"(at));
-      const unsigned j = plain ? entry : entry & kIndexBits;
-      if constexpr (kIntegers<P>) {
-        Sum<Real> pair;
-        add_pair<P, Math, plain, reading>(pair, s.forces, r, v, s.position[j], s.velocity[j],
-                                          entry);
-        const auto other = j - static_cast<unsigned>(first),
-                   tile = static_cast<unsigned>(s.lists.tile);
-        give(block, units, static_cast<unsigned>(i - first), other, tile, pair.force.x,
-             pair.force.y, pair.force.z);
-        if constexpr (reading) {
-          const float ends = other < tile ? 2 : 1;
-          sum.energy += ends * pair.energy;
-          for (int a = 0; a < 6; ++a) sum.virial[a] += ends * pair.virial[a];
-        }
-      } else {
-        add_pair<P, Math, plain, reading>(sum, s.forces, r, v, s.position[j], s.velocity[j], entry);
-      }
-    }
-    top = bottom;
+  // The next group of this thread's entries, of which `left` are left.
+  const auto next_group = [&](int left) {
+    if constexpr (!early) return *list;
+    const uint4 four = ahead;
+    if (left > kGroup * lanes) ahead = list[lanes * apart_in_list];
+    return four;
   };
-  for (int left = number - kGroup * (thread % lanes); __any_sync(kWarp, left > 0);
-       left -= kGroup * lanes, list += lanes * apart_in_list) {
-    if (left > 0) {
-      const uint4 four = *list;
-      const unsigned entry[kGroup] = {four.x, four.y, four.z, four.w};
-      Short other[kGroup];
+  if constexpr (shared_hits) {
+    const int lane = thread % 32, mine = thread / lanes;
+    const unsigned below = (1u << lane) - 1u;
+    unsigned* const queue = hit + thread / 32 * (32 * kHits);
+    unsigned char* const owner = sharing.owner + thread / 32 * (32 * kHits);
+    if (thread % lanes == 0) sharing.position[mine] = r, sharing.velocity[mine] = v;
+    int queued = 0;
+    const auto compute = [&] {
+      __syncwarp();
+      for (int k = lane; k < queued; k += 32) {
+        const unsigned entry = queue[k], j = plain ? entry : entry & kIndexBits;
+        const int its = owner[k];
+        Sum<Real> pair;
+        add_pair<P, Math, plain, false>(pair, s.forces, sharing.position[its],
+                                        sharing.velocity[its], s.position[j], s.velocity[j],
+                                        entry);
+        int3 units = {0, 0, 0};
+        give(block, units, static_cast<unsigned>(its), j - static_cast<unsigned>(first),
+             static_cast<unsigned>(s.lists.tile), pair.force.x, pair.force.y, pair.force.z);
+        block.units.add(its, units.x, units.y, units.z);
+      }
+      __syncwarp();
+      queued = 0;
+    };
+    for (int left = number - kGroup * (thread % lanes); __any_sync(kWarp, left > 0);
+         left -= kGroup * lanes, list += lanes * apart_in_list) {
+      unsigned entry[kGroup] = {};
+      Short other[kGroup] = {};
+      if (left > 0) {
+        const uint4 four = next_group(left);
+        entry[0] = four.x, entry[1] = four.y, entry[2] = four.z, entry[3] = four.w;
 #pragma unroll
-      for (int q = 0; q < kGroup; ++q)
-        other[q] = s.short_position[plain ? entry[q] : entry[q] & kIndexBits];
+        for (int q = 0; q < kGroup; ++q)
+          other[q] = s.short_position[plain ? entry[q] : entry[q] & kIndexBits];
+      }
 #pragma unroll
       for (int q = 0; q < kGroup; ++q) {
-        if (maybe_within_cutoff<plain>(s.shorts, about, other[q]) && left > q) {
-          asm volatile("st.shared.u32 [%0], %1;" ::"r"(top), "r"(entry[q]));
-          top += apart;
+        const bool in = left > q && maybe_within_cutoff<plain>(s.shorts, about, other[q]);
+        const unsigned vote = __ballot_sync(kWarp, in);
+        if (in) {
+          const int k = queued + __popc(vote & below);
+          queue[k] = entry[q];
+          owner[k] = static_cast<unsigned char>(mine);
+        }
+        queued += __popc(vote);
+      }
+      if (queued > 32 * (kHits - kGroup)) compute();
+    }
+    compute();
+  } else {
+    int3 units = {0, 0, 0};
+    // This thread's hits are kThreads words apart; addresses in shared memory are of 32 bits.
+    constexpr unsigned apart = kThreads * sizeof(unsigned);
+    const auto bottom = static_cast<unsigned>(__cvta_generic_to_shared(hit + thread));
+    unsigned top = bottom;
+    const auto compute = [&] {
+      for (unsigned at = bottom; at != top; at += apart) {
+        unsigned entry;
+        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(entry) : "r"(at));
+        const unsigned j = plain ? entry : entry & kIndexBits;
+        if constexpr (kIntegers<P>) {
+          Sum<Real> pair;
+          add_pair<P, Math, plain, reading>(pair, s.forces, r, v, s.position[j], s.velocity[j],
+                                            entry);
+          const auto other = j - static_cast<unsigned>(first),
+                     tile = static_cast<unsigned>(s.lists.tile);
+          give(block, units, static_cast<unsigned>(i - first), other, tile, pair.force.x,
+               pair.force.y, pair.force.z);
+          if constexpr (reading) {
+            const float ends = other < tile ? 2 : 1;
+            sum.energy += ends * pair.energy;
+            for (int a = 0; a < 6; ++a) sum.virial[a] += ends * pair.virial[a];
+          }
+        } else {
+          add_pair<P, Math, plain, reading>(sum, s.forces, r, v, s.position[j], s.velocity[j], entry);
         }
       }
+      top = bottom;
+    };
+    for (int left = number - kGroup * (thread % lanes); __any_sync(kWarp, left > 0);
+         left -= kGroup * lanes, list += lanes * apart_in_list) {
+      if (left > 0) {
+        const uint4 four = next_group(left);
+        const unsigned entry[kGroup] = {four.x, four.y, four.z, four.w};
+        Short other[kGroup];
+#pragma unroll
+        for (int q = 0; q < kGroup; ++q)
+          other[q] = s.short_position[plain ? entry[q] : entry[q] & kIndexBits];
+#pragma unroll
+        for (int q = 0; q < kGroup; ++q) {
+          if (maybe_within_cutoff<plain>(s.shorts, about, other[q]) && left > q) {
+            asm volatile("st.shared.u32 [%0], %1;" ::"r"(top), "r"(entry[q]));
+            top += apart;
+          }
+        }
+      }
+      const bool full = top > bottom + (kHits - kGroup) * apart;
+      if (__any_sync(kWarp, full && left > kGroup * lanes)) compute();
     }
-    const bool full = top > bottom + (kHits - kGroup) * apart;
-    if (__any_sync(kWarp, full && left > kGroup * lanes)) compute();
+    compute();
+    if constexpr (kIntegers<P>) block.units.add(i - first, units.x, units.y, units.z);
   }
-  compute();
   if constexpr (kIntegers<P>) {
-    block.units.add(i - first, units.x, units.y, units.z);
     __syncthreads();
     const auto both = [&](int units, int many) {
       return s.unit *
@@ -291,24 +372,32 @@ __global__ void __launch_bounds__(kThreads)
   bonded.force = sum.force;
   const bool mine = here && thread % lanes == 0;
   if (mine) {
-    if (s.bonds.range) {
+    const auto bond = [&](unsigned j, unsigned type) {
+      add_bond<P>(bonded, s.forces.frame, r, s.position[j], s.bond_laws[type], reading);
+    };
+    if (s.bonds.pair) {
+      const uint4 both = s.bonds.pair[i];
+      if (both.y) bond(both.x, both.y);
+      if (both.w) bond(both.z, both.w);
+    } else if (s.bonds.range) {
       const int2 range = s.bonds.range[i];
       for (int k = range.x; k < range.y; ++k)
-        add_bond<P>(bonded, s.forces.frame, r, s.position[s.bonds.index[k]],
-                    s.bond_laws[s.bonds.type[k]], reading);
+        bond(s.bonds.index[k], static_cast<unsigned>(s.bonds.type[k]));
     }
     if (s.added) {
       const Vector<Real> more = s.added[i];
       bonded.force = {bonded.force.x + more.x, bonded.force.y + more.y, bonded.force.z + more.z};
     }
     typename P::Velocity moving = v;
+    if constexpr (!plain) add_baths(s.motion, r, v, bonded.force);
     if constexpr (reading) s.force[i] = bonded.force;
     const auto force = with_body_forces(s.motion, r, bonded.force);
     kick<!plain>(s.motion, r, moving, force);
     if constexpr (!reading) {
       kick<!plain>(s.motion, r, moving, force);
       typename P::Position place = r;
-      move(s, i, place, moving, s.number + 1);
+      if constexpr (!early_ball) ball = s.ball[i];
+      move(s, i, place, moving, ball, s.number + 1);
       s.next_position[i] = place;
       s.next_short[i] =
           short_of(s.shorts, high_word(place.x), high_word(place.y), high_word(place.z));

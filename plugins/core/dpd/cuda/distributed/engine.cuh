@@ -198,6 +198,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
     s.count = last;
     s.number = number;
     s.forces.noise = key_of(number);
+    set_time(s.motion, number);
     s.lists = c_.lists();
     s.ball = s_.ball.data();
     s.bonds = {};

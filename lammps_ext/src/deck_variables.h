@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Equal-style variables whose values are functions of the time step alone, so that they can be
+// evaluated before an engine makes the steps.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "pointers.h"
+
+namespace LAMMPS_NS {
+
+class DeckVariables : protected Pointers {
+ public:
+  explicit DeckVariables(class LAMMPS* lmp) : Pointers(lmp) {}
+
+  // The index of the variable with this name, or -1 if its value may depend on more than the step.
+  int find(const std::string& name) const;
+  // The value in the present step, update->ntimestep.
+  double value(int index) const;
+
+ private:
+  bool depends_on_step(const std::string& name, std::set<std::string>& above) const;
+};
+
+}  // namespace LAMMPS_NS

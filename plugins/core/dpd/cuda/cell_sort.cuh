@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sorts the particles of one GPU by their Morton keys, equal keys in the order that they had, as a
+// sort of keys would: particles are counted into cells, whose numbers in the Morton order are known
+// from the start, and compared with those of their own cell.
+#pragma once
+
+#include "list_kernels.cuh"
+#include "sort.h"
+
+namespace manymove::dpd {
+
+// One thread per cell: its Morton key.
+static __global__ void cell_key_kernel(int cells_in_all, Cells cells, unsigned* key,
+                                       unsigned* order) {
+  const int c = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (c >= cells_in_all) return;
+  const unsigned x = static_cast<unsigned>(c % cells.here[0]),
+                 y = static_cast<unsigned>(c / cells.here[0] % cells.here[1]),
+                 z = static_cast<unsigned>(c / (cells.here[0] * cells.here[1]));
+  key[c] = spread(x) | spread(y) << 1 | spread(z) << 2;
+  order[c] = static_cast<unsigned>(c);
+}
+// One thread per cell: `order` inverted.
+static __global__ void cell_rank_kernel(int cells_in_all, const unsigned* order, unsigned* rank) {
+  const int k = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (k < cells_in_all) rank[order[k]] = static_cast<unsigned>(k);
+}
+
+struct CellSort {
+  Cells cells;
+  int in_all;            // cells
+  const unsigned* rank;  // of each cell, in the Morton order
+  unsigned* number;      // of particles, by rank; zero before and after a sort
+  unsigned* start;       // by rank: the first particle; [in_all + 1]
+  unsigned* key;         // of each particle
+  uint2* place;          // of each particle: the rank of its cell, and a number within the cell
+  unsigned* member;      // particles by cell, in any order
+};
+
+// One thread per particle: its key, and a place in its cell.
+template <class P>
+__global__ void count_kernel(int count, long long step, const __grid_constant__ CellSort sort,
+                             const __grid_constant__ Motion<P> motion, Watch watch,
+                             const typename P::Position* position,
+                             const typename P::Velocity* velocity) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= count) return;
+  const typename P::Position p = position[i];
+  const typename P::Velocity v = velocity[i];
+  if (outside(motion.frame.open, high_word(p.x), high_word(p.y), high_word(p.z)))
+    lose(watch, v.tag, step);
+  const Ball ball = ball_of<P>(sort.cells, motion, p, v);
+  const unsigned key = morton_key(sort.cells, ball.x, ball.y, ball.z),
+                 rank = sort.rank[cell_of_key(sort.cells, key)];
+  sort.key[i] = key;
+  sort.place[i] = {rank, atomicAdd(&sort.number[rank], 1u)};
+}
+
+// One thread per particle or cell, whichever are more.
+static __global__ void member_kernel(int count, const __grid_constant__ CellSort sort,
+                                     int2* range) {
+  const int k = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (k < count) {
+    const uint2 place = sort.place[k];
+    sort.member[sort.start[place.x] + place.y] = static_cast<unsigned>(k);
+  }
+  if (k < sort.in_all) {
+    const unsigned rank = sort.rank[k];
+    range[k] = {static_cast<int>(sort.start[rank]), static_cast<int>(sort.start[rank + 1])};
+    sort.number[k] = 0;
+  }
+}
+
+// One thread per particle: takes it to its new place.
+template <class P>
+__global__ void reorder_kernel(int count, const __grid_constant__ CellSort sort,
+                               const __grid_constant__ Motion<P> motion, Shorts shorts,
+                               Particle<P> from, Particle<P> to, Ball* ball, unsigned* where) {
+  const int k = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (k >= count) return;
+  const unsigned old = sort.member[k], key = sort.key[old], rank = sort.place[old].x,
+                 first = sort.start[rank], last = sort.start[rank + 1];
+  unsigned i = first;
+  for (unsigned m = first; m < last; ++m) {
+    const unsigned other = sort.member[m], its = sort.key[other];
+    i += its < key || (its == key && other < old);
+  }
+  const typename P::Position p = from.position[old];
+  const typename P::Velocity v = from.velocity[old];
+  to.position[i] = p;
+  to.shorts[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
+  to.velocity[i] = v;
+  const unsigned origin = from.origin[old];
+  to.origin[i] = origin;
+  if (where) where[origin] = i;
+  ball[i] = ball_of<P>(sort.cells, motion, p, v);
+}
+
+}  // namespace manymove::dpd
