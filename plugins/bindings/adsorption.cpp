@@ -57,7 +57,6 @@ Rigid rigid_from(const nb::dict& d) {
   }
   r.tilt = nb::cast<std::array<double, 3>>(d["tilt"]);
   r.framework_charge = nb::cast<std::vector<double>>(d["framework_charge"]);
-  r.shifted = nb::cast<bool>(d["shifted"]);
   r.tail = nb::cast<bool>(d["tail"]);
   r.alpha = nb::cast<double>(d["alpha"]);
   r.wave_cutoff = nb::cast<double>(d["wave_cutoff"]);
@@ -79,6 +78,7 @@ Parameters parameters_from(const nb::dict& d) {
                          nb::cast<double>(s["activity"]), laws_from(s["with_framework"])});
   }
   p.pairs = laws_from(d["pairs"]);
+  if (d.contains("shifted")) p.shifted = nb::cast<bool>(d["shifted"]);
   p.method = method_from(nb::cast<std::string>(d["method"]));
   p.moments = nb::cast<bool>(d["moments"]);
   p.proposals = nb::cast<int>(d["proposals"]);

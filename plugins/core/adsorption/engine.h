@@ -66,7 +66,6 @@ struct Rigid {
   // in the plane of x and y. Framework::cell is then a_x, b_y, c_z.
   std::array<double, 3> tilt{0, 0, 0};
   std::vector<double> framework_charge;  // [atoms] in e; empty: none
-  bool shifted = true;                   // potentials are zero at the cutoff
   bool tail = false;                     // corrections for what is beyond it
   double alpha = 0, wave_cutoff = 0;     // of Ewald's sum of the molecules, 1 / angstrom
 };
@@ -84,6 +83,7 @@ struct Parameters {
   double temperature = 300, cutoff = 12;
   std::vector<Species> species;
   std::vector<LennardJones> pairs;  // [species][species]
+  bool shifted = true;              // potentials are zero at the cutoff (Eq. 1), not truncated
   Method method = Method::mdp;
   bool moments = false;  // Eq. 8's sums, for b*
   int proposals = 32;    // N_prop, the old state among them; a power of two from 32 to 512

@@ -128,15 +128,16 @@ void check_grid(const Parameters& p) {
 }
 
 template <class F>
-PairLaw<F> make_law(const LennardJones& law, double cutoff) {
+PairLaw<F> make_law(const LennardJones& law, const Parameters& p) {
+  const double cutoff = p.cutoff;
   const double s6 = std::pow(law.sigma, 6), q6 = std::pow(cutoff, -6);
   const double repulsion = 4 * law.epsilon * s6 * s6, attraction = 4 * law.epsilon * s6;
   return {static_cast<F>(repulsion), static_cast<F>(attraction),
-          static_cast<F>(q6 * (repulsion * q6 - attraction)), static_cast<F>(cutoff * cutoff),
+          static_cast<F>(p.shifted ? q6 * (repulsion * q6 - attraction) : 0), static_cast<F>(cutoff * cutoff),
           static_cast<F>(0.01 * law.sigma * law.sigma)};
 }
-template PairLaw<float> make_law(const LennardJones&, double);
-template PairLaw<double> make_law(const LennardJones&, double);
+template PairLaw<float> make_law(const LennardJones&, const Parameters&);
+template PairLaw<double> make_law(const LennardJones&, const Parameters&);
 
 std::size_t State::grid_values() const {
   const auto& n = parameters.grid;
@@ -211,7 +212,7 @@ GridWork grid_work(const State& s, int species) {
   const Parameters& p = s.parameters;
   GridWork g{s.images.data(), s.images.size(), {}, {}, {}};
   const auto& laws = p.species[species].with_framework;
-  for (std::size_t k = 0; k < laws.size(); ++k) g.law[k] = make_law<double>(laws[k], p.cutoff);
+  for (std::size_t k = 0; k < laws.size(); ++k) g.law[k] = make_law<double>(laws[k], p);
   for (int a = 0; a < 3; ++a) {
     g.points[a] = p.grid[a];
     g.spacing[a] = p.framework.cell[a] / p.grid[a];
@@ -341,7 +342,7 @@ Model<F> make_model(const State& s, const F* grid) {
     m.first_slot[b + 1] = m.first_slot[b] + p.species[b].capacity;
     m.activity[b] = p.species[b].activity;
     for (int c = 0; c < m.species && !p.rigid; ++c)
-      m.law[b][c] = make_law<F>(p.pairs[b * m.species + c], p.cutoff);
+      m.law[b][c] = make_law<F>(p.pairs[b * m.species + c], p);
   }
   m.grid = grid;
   m.cubic = p.cubic;

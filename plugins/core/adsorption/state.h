@@ -29,7 +29,7 @@ struct State {
 
 // Lennard-Jones for Eq. 1.
 template <class F>
-PairLaw<F> make_law(const LennardJones& law, double cutoff);
+PairLaw<F> make_law(const LennardJones& law, const Parameters& parameters);
 
 // Checks everything; no grid and no molecules yet.
 State make_state(const Parameters& parameters);

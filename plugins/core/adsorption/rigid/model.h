@@ -46,6 +46,7 @@ struct RigidModel {
   Model<F> m;               // its grid has the types of sites in place of species
   F edges[6];               // xx, xy, xz, yy, yz, zz: edges of the box (columns) over 2^32
   double to_fractions[6];   // the inverse, times 2^32
+  F widths[3];              // between opposite faces of the box, over 2^32
   bool skewed, charged, framework;
   Body<F> body[kMostSpecies];
   int types;
@@ -194,6 +195,19 @@ template <class F>
 MM_HD F squared_distance(const RigidModel<F>& m, const Site& a, const Site& b) {
   const std::uint32_t x = a.x - b.x, y = a.y - b.y, z = a.z - b.z;
   return m.skewed ? squared_distance<true>(m, x, y, z) : squared_distance<false>(m, x, y, z);
+}
+
+// Whether the nearest images of two places may be closer than a distance; true if they are. In a
+// skewed box the distance above is that of the nearest image only up to half of the smallest width,
+// but no image is closer than along the normal of a face.
+template <class F>
+MM_HD bool may_be_within(const RigidModel<F>& m, F limit, const Site& a, const Site& b) {
+  if (!m.skewed) return squared_distance(m, a, b) < limit * limit;
+  const std::uint32_t apart[3] = {a.x - b.x, a.y - b.y, a.z - b.z};
+  bool near = true;
+  for (int e = 0; e < 3; ++e)
+    near &= magnitude(static_cast<F>(static_cast<std::int32_t>(apart[e])) * m.widths[e]) < limit;
+  return near;
 }
 
 // Lennard-Jones and the real-space part of Ewald's sum, q_i q_j erfc(alpha r) / r. qq = q_i q_j.

@@ -300,20 +300,13 @@ RigidState make_rigid_state(const Parameters& parameters) {
   if (s.charged) make_waves(s);
   if (s.felt_charges) make_potential(s);
   collect_atoms(s);
-  const auto law = [&](const LennardJones& lj) {
-    PairLaw<double> l = make_law<double>(lj, p.cutoff);
-    if (!p.rigid->shifted) l.at_cutoff = 0;
-    return l;
-  };
-  for (const LennardJones& lj : p.rigid->pairs) {
-    const PairLaw<double> l = law(lj);
-    s.double_laws.push_back(l);
-    s.float_laws.push_back({static_cast<float>(l.repulsion), static_cast<float>(l.attraction),
-                            static_cast<float>(l.at_cutoff), static_cast<float>(l.cutoff2),
-                            static_cast<float>(l.core2)});
+  for (const LennardJones& law : p.rigid->pairs) {
+    s.double_laws.push_back(make_law<double>(law, p));
+    s.float_laws.push_back(make_law<float>(law, p));
   }
   for (std::size_t k = 0; k < p.rigid->types[0].with_framework.size(); ++k)
-    for (const SiteType& t : p.rigid->types) s.atom_laws.push_back(law(t.with_framework[k]));
+    for (const SiteType& t : p.rigid->types)
+      s.atom_laws.push_back(make_law<double>(t.with_framework[k], p));
   const auto systems = static_cast<std::size_t>(p.systems);
   s.data.max_displacement = p.max_displacement;
   s.data.energies.assign(systems, 0);
@@ -613,6 +606,7 @@ RigidWork<F> make_rigid_work(const RigidState& s, const F* grid) {
     r.edges[i] = static_cast<F>(s.edges[i] * 0x1p-32);
     r.to_fractions[i] = s.inverse[i] * 0x1p32;
   }
+  for (int a = 0; a < 3; ++a) r.widths[a] = static_cast<F>(width(s.inverse, a) * 0x1p-32);
   for (int a = 0; a < 3; ++a)
     r.m.reach[a] = static_cast<std::uint32_t>(
         std::max(1.0, 2 * s.data.max_displacement / length(s.edges, a) * 0x1p32));

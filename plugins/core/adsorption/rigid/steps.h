@@ -127,12 +127,12 @@ class RigidSystem {
       const Body<F>& body = r.body[b];
       const int first = m.first_slot[b];
       // More than rounding: of the sites to integers, and of distances.
-      const F limit = r.cutoff + reach + body.reach + F(1e-3), limit2 = limit * limit;
+      const F limit = r.cutoff + reach + body.reach + F(1e-3);
       const int count = team.compact(
           counts[b],
           [&](int i) {
             return first + i != except &&
-                   (all || squared_distance(r, centers[first + i], center) < limit2);
+                   (all || may_be_within(r, limit, centers[first + i], center));
           },
           [&](int i, int place) {
             for (int s = 0; s < body.count; ++s) {
