@@ -59,7 +59,7 @@ MM_HD Pose small_move(const RigidModel<F>& r, const Body<F>& body, bool rotate, 
 }
 
 template <class System, class Tally>
-MM_TEAM void move_one(System& s, std::uint64_t step, const CommonDraw& draw, Tally& tally) {
+MM_TEAM_CALL void move_one(System& s, std::uint64_t step, const CommonDraw& draw, Tally& tally) {
   using F = typename System::Real;
   const int n = s.molecules();
   if (n == 0) return;
@@ -97,7 +97,7 @@ MM_TEAM void move_one(System& s, std::uint64_t step, const CommonDraw& draw, Tal
 
 // Returns false and leaves the system unchanged if an accepted insertion finds no free slot.
 template <class System, class Tally>
-MM_TEAM bool exchange_one(System& s, std::uint64_t step, Tally& tally) {
+MM_TEAM_CALL bool exchange_one(System& s, std::uint64_t step, Tally& tally) {
   using F = typename System::Real;
   std::uint32_t word[4];
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::exchange);
@@ -239,7 +239,7 @@ MM_TEAM void proposal_energies(const System& s, int species, const Pose* poses, 
 }
 
 template <class System, class Tally>
-MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
+MM_TEAM_CALL void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
   using F = typename System::Real;
   using Lane = typename System::template Lane<F>;
   const auto& w = s.w;

@@ -18,8 +18,10 @@
 
 #if defined(__CUDACC__)
 #define MM_TEAM __device__ inline
+#define MM_TEAM_CALL __device__ __noinline__  // one copy: the code stays small
 #else
 #define MM_TEAM inline
+#define MM_TEAM_CALL inline
 #endif
 
 namespace manymove::adsorption {
@@ -328,7 +330,7 @@ class RigidSystem {
 
   // ---- from scratch ----
 
-  MM_TEAM double total_energy() {
+  MM_TEAM_CALL double total_energy() {
     const int n = molecules();
     Lane<double> sum;
     team.each([&](int l) { sum[l] = 0; });
