@@ -224,17 +224,16 @@ MM_TEAM void proposal_energies(const System& s, int species, const Pose* poses, 
                                F* energy) {
   const Body<F>& body = s.r.body[species];
   const int own = count / System::kLanes;
-  s.team.each([&](int l) {
-    for (int i = l * own; i < (l + 1) * own; ++i) {
-      F sum = s.field(body, poses[i]);
-      if (sum < F(0.5 * kForbidden)) {
-        sum += s.pairs_alone(body, poses[i]);
-        if (waves && s.r.charged && sum < F(0.5 * kForbidden))
-          sum += s.wave_energy(body, poses[i]);
-      }
-      energy[i] = sum;
-    }
-  });
+  for (int c = 0; c < own; ++c) {
+    typename System::template Lane<F> sum;
+    s.team.each([&](int l) {
+      const Pose& p = poses[l * own + c];
+      sum[l] = s.field(body, p);
+      if (sum[l] < F(0.5 * kForbidden)) sum[l] += s.pairs_alone(body, p);
+    });
+    if (waves && s.r.charged) s.add_wave_energies(body, poses + c, own, sum);
+    s.team.each([&](int l) { energy[l * own + c] = sum[l]; });
+  }
   s.team.sync();
 }
 

@@ -297,35 +297,53 @@ class RigidSystem {
     });
     team.sync();
   }
-  // Without the molecule whose structure factors are in change.
-  MM_TEAM F wave_energy(const Body<F>& body, const Pose& p) const {
-    const Matrix turn = matrix_of(p.turn);
-    F energy = 0;
+  // Each lane's molecule has the pose poses[lane * own]. The molecule whose structure factors are in
+  // change, with the other sign, does not count.
+  MM_TEAM void add_wave_energies(const Body<F>& body, const Pose* poses, int own,
+                                 Lane<F>& energy) const {
+    Lane<Site> at[kMostSites];
+    Lane<F> step_c[kMostSites], step_s[kMostSites], c[kMostSites], s[kMostSites];
+    F q[kMostSites];
+    int charges = 0;
+    for (int k = 0; k < body.count; ++k) {
+      q[charges] = r.charge[body.type[k]];
+      if (q[charges] == F(0)) continue;
+      team.each([&](int l) {
+        const Pose p = poses[l * own];
+        const Site site = site_of(r, body, p.center, matrix_of(p.turn), k);
+        at[charges][l] = site;
+        unit_circle(site.x, step_c[charges][l], step_s[charges][l]);
+      });
+      ++charges;
+    }
     for (int k = 0; k < r.rows; ++k) {
       const WaveRow row = r.row[k];
-      Turning wave[kMostSites];
-      F q[kMostSites];
-      int charges = 0;
-      for (int s = 0; s < body.count; ++s) {
-        const F charge = r.charge[body.type[s]];
-        if (charge == F(0)) continue;
-        q[charges] = charge;
-        wave[charges++] = Turning(row, site_of(r, body, p.center, turn, s));
-      }
+      const auto x = static_cast<std::uint32_t>(row.x), y = static_cast<std::uint32_t>(row.y),
+                 z = static_cast<std::uint32_t>(row.z);
+      for (int j = 0; j < charges; ++j)
+        team.each([&](int l) {
+          unit_circle(x * at[j][l].x + y * at[j][l].y + z * at[j][l].z, c[j][l], s[j][l]);
+        });
       for (int i = row.first; i < row.first + row.count; ++i) {
-        F dc = 0, ds = 0;
-        for (int s = 0; s < charges; ++s) {
-          dc = fused(q[s], wave[s].c, dc);
-          ds = fused(q[s], wave[s].s, ds);
-          wave[s].next();
-        }
-        const F c = static_cast<F>(waves[2 * i]) + scratch.change[2 * i],
-                s = static_cast<F>(waves[2 * i + 1]) + scratch.change[2 * i + 1];
-        const F product = fused(dc, fused(F(2), c, dc), ds * fused(F(2), s, ds));
-        energy = fused(r.wave_weight[i], product, energy);
+        Lane<F> dc, ds;
+        team.each([&](int l) { dc[l] = ds[l] = 0; });
+        for (int j = 0; j < charges; ++j)
+          team.each([&](int l) {
+            dc[l] = fused(q[j], c[j][l], dc[l]);
+            ds[l] = fused(q[j], s[j][l], ds[l]);
+            const F old = c[j][l];
+            c[j][l] = fused(old, step_c[j][l], -(s[j][l] * step_s[j][l]));
+            s[j][l] = fused(s[j][l], step_c[j][l], old * step_s[j][l]);
+          });
+        const F twice_c = F(2) * (static_cast<F>(waves[2 * i]) + scratch.change[2 * i]),
+                twice_s = F(2) * (static_cast<F>(waves[2 * i + 1]) + scratch.change[2 * i + 1]),
+                weight = r.wave_weight[i];
+        team.each([&](int l) {
+          const F product = fused(dc[l], twice_c + dc[l], ds[l] * (twice_s + ds[l]));
+          energy[l] = fused(weight, product, energy[l]);
+        });
       }
     }
-    return energy;
   }
 
   // ---- from scratch ----
