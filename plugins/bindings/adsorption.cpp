@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -19,6 +20,8 @@ using namespace manymove::bindings;
 namespace {
 
 using Coordinates = nb::ndarray<const double, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
+using Orientations =
+    std::optional<nb::ndarray<const double, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>>;
 using Laws = std::vector<std::pair<double, double>>;  // epsilon, sigma
 
 std::vector<LennardJones> laws_from(const nb::handle& object) {
@@ -38,6 +41,28 @@ Method method_from(const std::string& name) {
   throw std::invalid_argument("unknown method \"" + name + "\"");
 }
 
+Rigid rigid_from(const nb::dict& d) {
+  Rigid r;
+  for (const nb::handle& item : nb::cast<nb::list>(d["types"])) {
+    const auto t = nb::cast<nb::dict>(item);
+    r.types.push_back({nb::cast<double>(t["charge"]), laws_from(t["with_framework"])});
+  }
+  r.pairs = laws_from(d["pairs"]);
+  for (const nb::handle& item : nb::cast<nb::list>(d["bodies"])) {
+    std::vector<BodySite> sites;
+    for (const auto& [type, offset] :
+         nb::cast<std::vector<std::pair<int, std::array<double, 3>>>>(item))
+      sites.push_back({type, offset});
+    r.bodies.push_back(std::move(sites));
+  }
+  r.tilt = nb::cast<std::array<double, 3>>(d["tilt"]);
+  r.framework_charge = nb::cast<std::vector<double>>(d["framework_charge"]);
+  r.tail = nb::cast<bool>(d["tail"]);
+  r.alpha = nb::cast<double>(d["alpha"]);
+  r.wave_cutoff = nb::cast<double>(d["wave_cutoff"]);
+  return r;
+}
+
 Parameters parameters_from(const nb::dict& d) {
   Parameters p;
   const auto cell = nb::cast<std::array<double, 3>>(d["cell"]);
@@ -53,6 +78,7 @@ Parameters parameters_from(const nb::dict& d) {
                          nb::cast<double>(s["activity"]), laws_from(s["with_framework"])});
   }
   p.pairs = laws_from(d["pairs"]);
+  if (d.contains("shifted")) p.shifted = nb::cast<bool>(d["shifted"]);
   p.method = method_from(nb::cast<std::string>(d["method"]));
   p.moments = nb::cast<bool>(d["moments"]);
   p.proposals = nb::cast<int>(d["proposals"]);
@@ -68,6 +94,7 @@ Parameters parameters_from(const nb::dict& d) {
   p.bins = nb::cast<int>(d["bins"]);
   p.groups = nb::cast<int>(d["groups"]);
   p.seed = nb::cast<std::uint64_t>(d["seed"]);
+  if (d.contains("rigid")) p.rigid = rigid_from(nb::cast<nb::dict>(d["rigid"]));
   return p;
 }
 
@@ -86,6 +113,10 @@ nb::dict snapshot_dict(const Engine& engine) {
   d["energies"] = array_of(std::move(s.energies));
   d["sums"] = array_of(std::move(s.sums));
   d["profile"] = array_of(std::move(s.profile));
+  if (!s.orientations.empty()) {
+    d["orientations"] = array_of(std::move(s.orientations));
+    d["waves"] = array_of(std::move(s.waves));
+  }
   return d;
 }
 
@@ -99,7 +130,17 @@ Snapshot snapshot_from(const nb::dict& d) {
   s.energies = vector_from<double>(d["energies"]);
   s.sums = vector_from<double>(d["sums"]);
   s.profile = vector_from<std::uint64_t>(d["profile"]);
+  if (d.contains("orientations")) {
+    s.orientations = vector_from<double>(d["orientations"]);
+    s.waves = vector_from<double>(d["waves"]);
+  }
   return s;
+}
+
+void check_shapes(const Coordinates& positions, const Orientations& orientations,
+                  std::size_t molecules) {
+  if (positions.shape(0) != molecules || (orientations && orientations->shape(0) != molecules))
+    throw std::invalid_argument("positions do not fit the number of molecules");
 }
 
 nb::dict grid_dict(const Engine& engine) {
@@ -129,14 +170,14 @@ void bind_adsorption(nb::module_& module) {
       .def_static(
           "from_positions",
           [](Coordinates positions, const nb::dict& parameters, const std::string& device,
-             int threads) {
+             int threads, const Orientations& orientations) {
             const Parameters p = parameters_from(parameters);
-            if (positions.shape(0) != molecules_of(p))
-              throw std::invalid_argument("positions do not fit the number of molecules");
+            check_shapes(positions, orientations, molecules_of(p));
             nb::gil_scoped_release release;
-            return make_engine(positions.data(), p, device, threads);
+            return make_engine(positions.data(), p, device, threads,
+                               orientations ? orientations->data() : nullptr);
           },
-          "positions"_a, "parameters"_a, "device"_a, "threads"_a)
+          "positions"_a, "parameters"_a, "device"_a, "threads"_a, "orientations"_a = nb::none())
       .def_static(
           "from_snapshot",
           [](const nb::dict& snapshot, const nb::dict& parameters, const std::string& device,
@@ -152,13 +193,12 @@ void bind_adsorption(nb::module_& module) {
       .def_prop_ro("max_displacement", &Engine::max_displacement)
       .def(
           "set_positions",
-          [](Engine& e, Coordinates positions) {
-            if (positions.shape(0) != e.molecules())
-              throw std::invalid_argument("positions do not fit the number of molecules");
+          [](Engine& e, Coordinates positions, const Orientations& orientations) {
+            check_shapes(positions, orientations, e.molecules());
             nb::gil_scoped_release release;
-            e.set_positions(positions.data());
+            e.set_positions(positions.data(), orientations ? orientations->data() : nullptr);
           },
-          "positions"_a)
+          "positions"_a, "orientations"_a = nb::none())
       .def("reset_averages", &Engine::reset_averages)
       .def("set_activities", &Engine::set_activities, "activities"_a)
       .def(

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -40,11 +41,33 @@ struct LennardJones {
   double epsilon = 0, sigma = 1;
 };
 
-// Rigid, periodic, with right angles.
+// Rigid, periodic, with right angles unless Parameters::rigid says otherwise.
 struct Framework {
   double cell[3] = {0, 0, 0};
   std::vector<double> fractional;  // [atoms][3]
   std::vector<std::int32_t> kind;  // [atoms], index into Species::with_framework
+};
+
+// What rigid molecules of several sites, charges, and cells of any shape need besides the rest; see
+// docs/theory/molecules.md. Types of sites are counted from 0 over all species.
+struct SiteType {
+  double charge = 0;                         // e
+  std::vector<LennardJones> with_framework;  // per kind of framework atom; epsilon 0: none
+};
+struct BodySite {
+  int type = 0;
+  std::array<double, 3> offset{0, 0, 0};  // from the center, without rotation
+};
+struct Rigid {
+  std::vector<SiteType> types;
+  std::vector<LennardJones> pairs;            // [types][types]; epsilon 0: none
+  std::vector<std::vector<BodySite>> bodies;  // [species]
+  // Components b_x, c_x, c_y of the edges of the unit cell, whose edge a is along x and whose b is
+  // in the plane of x and y. Framework::cell is then a_x, b_y, c_z.
+  std::array<double, 3> tilt{0, 0, 0};
+  std::vector<double> framework_charge;  // [atoms] in e; empty: none
+  bool tail = false;                     // corrections for what is beyond it
+  double alpha = 0, wave_cutoff = 0;     // of Ewald's sum of the molecules, 1 / angstrom
 };
 
 struct Species {
@@ -60,6 +83,7 @@ struct Parameters {
   double temperature = 300, cutoff = 12;
   std::vector<Species> species;
   std::vector<LennardJones> pairs;  // [species][species]
+  bool shifted = true;              // potentials are zero at the cutoff (Eq. 1), not truncated
   Method method = Method::mdp;
   bool moments = false;  // Eq. 8's sums, for b*
   int proposals = 32;    // N_prop, the old state among them; a power of two from 32 to 512
@@ -74,6 +98,9 @@ struct Parameters {
   int bins = 0;                           // of the profile
   int groups = 1;                         // of systems with a profile of their own
   std::uint64_t seed = 0;
+  // With it the species have no `with_framework`, and there are no `pairs`: types have them. The
+  // framework may be without atoms then.
+  std::optional<Rigid> rigid;
 };
 
 // Number of molecules of all systems together at the start.
@@ -101,6 +128,8 @@ struct Snapshot {
   std::vector<double> energies;        // [systems]
   std::vector<double> sums;            // [kSums][systems], see model.h
   std::vector<std::uint64_t> profile;  // [groups][bins], in units of 2^-32
+  // Of rigid molecules: unit quaternions (w, x, y, z), [systems][slots][4], and structure factors.
+  std::vector<double> orientations, waves;
 };
 
 struct GridInfo {
@@ -127,7 +156,8 @@ class MANYMOVE_API Engine {
   virtual double max_displacement() const = 0;
   // Molecules elsewhere, [systems][molecules][3] in angstrom; counters and averages continue.
   // Throws PlaceError for one in a pocket or on a hill, with the state as it was.
-  virtual void set_positions(const double* positions) = 0;
+  // orientations: unit quaternions of rigid molecules, [systems][molecules][4]; null: none turned.
+  virtual void set_positions(const double* positions, const double* orientations = nullptr) = 0;
   virtual void reset_averages() = 0;
   // Sets beta f V of each species for open systems. Averages and counters of moves are reset to
   // zero.
@@ -158,9 +188,11 @@ MANYMOVE_API std::unique_ptr<Engine> make_engine(const Parameters& parameters,
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot& snapshot,
                                                  const Parameters& parameters,
                                                  const std::string& device, int threads);
-// From sites of the caller's: positions [systems][molecules][3] in angstrom.
+// From sites of the caller's: positions [systems][molecules][3] in angstrom; orientations as
+// set_positions() has them.
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const double* positions,
                                                  const Parameters& parameters,
-                                                 const std::string& device, int threads);
+                                                 const std::string& device, int threads,
+                                                 const double* orientations = nullptr);
 
 }  // namespace manymove::adsorption

@@ -9,6 +9,8 @@
 
 #include "../runtime/devices.h"
 #include "../runtime/text.h"
+#include "grid.h"
+#include "rigid/state.h"
 
 namespace manymove::adsorption {
 namespace {
@@ -65,34 +67,6 @@ void check_molecules(const Parameters& p) {
     refuse(slots, " molecules in a system are too many, at most ", kMostSlots, " are possible");
 }
 
-void check_method(const Parameters& p) {
-  const bool multiple = p.method == Method::mup || p.method == Method::mdp;
-  if (multiple &&
-      (p.proposals < kWidth || p.proposals > kMostProposals || (p.proposals & (p.proposals - 1))))
-    refuse("proposals must be a power of two from 32 to ", kMostProposals, ", got ", p.proposals);
-  if (!(p.exchange >= 0) || !(p.exchange < 1)) refuse("exchange must be in [0, 1)");
-  if (p.exchange > 0 && p.method != Method::metropolis && p.method != Method::plj)
-    refuse("insertions and deletions go with the methods metropolis and plj");
-  if (p.systems < 1) refuse("there must be at least one system");
-  if (p.systems > kMostSystems)
-    refuse(p.systems, " systems are too many, at most ", kMostSystems, " are possible");
-  if (p.groups < 1 || p.groups > p.systems) refuse("groups must be from 1 to the systems");
-  if (p.bins < 0 || p.bins > 1024) refuse("bins must be from 1 to 1024, got ", p.bins);
-  if (p.bins && !p.direction[0] && !p.direction[1] && !p.direction[2])
-    refuse("the direction of the profile must not be zero");
-}
-
-void check_grid(const Parameters& p) {
-  double values = static_cast<double>(p.species.size());
-  for (int a = 0; a < 3; ++a) {
-    if (p.grid[a] < 4) refuse("the grid needs at least four points along each axis");
-    values *= p.grid[a] + 3;
-  }
-  if (values / static_cast<double>(p.species.size()) >= 2147483647.0)
-    refuse("the grid has more than 2^31 points: use a wider spacing");
-  if (!(p.barrier >= 0) || !std::isfinite(p.hill)) refuse("barrier and hill must be finite");
-}
-
 void collect_images(State& s) {
   const Parameters& p = s.parameters;
   const Framework& f = p.framework;
@@ -123,146 +97,47 @@ void collect_images(State& s) {
   }
 }
 
+}  // namespace
+
+void check_method(const Parameters& p) {
+  const bool multiple = p.method == Method::mup || p.method == Method::mdp;
+  if (multiple &&
+      (p.proposals < kWidth || p.proposals > kMostProposals || (p.proposals & (p.proposals - 1))))
+    refuse("proposals must be a power of two from 32 to ", kMostProposals, ", got ", p.proposals);
+  if (!(p.exchange >= 0) || !(p.exchange < 1)) refuse("exchange must be in [0, 1)");
+  if (p.exchange > 0 && p.method != Method::metropolis && p.method != Method::plj)
+    refuse("insertions and deletions go with the methods metropolis and plj");
+  if (p.systems < 1) refuse("there must be at least one system");
+  if (p.systems > kMostSystems)
+    refuse(p.systems, " systems are too many, at most ", kMostSystems, " are possible");
+  if (p.groups < 1 || p.groups > p.systems) refuse("groups must be from 1 to the systems");
+  if (p.bins < 0 || p.bins > 1024) refuse("bins must be from 1 to 1024, got ", p.bins);
+  if (p.bins && !p.direction[0] && !p.direction[1] && !p.direction[2])
+    refuse("the direction of the profile must not be zero");
+}
+
+void check_grid(const Parameters& p) {
+  double values = 1;
+  for (int a = 0; a < 3; ++a) {
+    if (p.grid[a] < 4) refuse("the grid needs at least four points along each axis");
+    values *= p.grid[a] + 3;
+  }
+  if (values >= 2147483647.0)
+    refuse("the grid has more than 2^31 points: use a wider spacing");
+  if (!(p.barrier >= 0) || !std::isfinite(p.hill)) refuse("barrier and hill must be finite");
+}
+
 template <class F>
-PairLaw<F> make_law(const LennardJones& law, double cutoff) {
+PairLaw<F> make_law(const LennardJones& law, const Parameters& p) {
+  const double cutoff = p.cutoff;
   const double s6 = std::pow(law.sigma, 6), q6 = std::pow(cutoff, -6);
   const double repulsion = 4 * law.epsilon * s6 * s6, attraction = 4 * law.epsilon * s6;
   return {static_cast<F>(repulsion), static_cast<F>(attraction),
-          static_cast<F>(q6 * (repulsion * q6 - attraction)), static_cast<F>(cutoff * cutoff),
+          static_cast<F>(p.shifted ? q6 * (repulsion * q6 - attraction) : 0), static_cast<F>(cutoff * cutoff),
           static_cast<F>(0.01 * law.sigma * law.sigma)};
 }
-
-// ---- pockets ----
-
-// Components of the points below the barrier; one that meets an image of itself is a channel.
-class Pockets {
- public:
-  Pockets(const double* energies, const std::array<int, 3>& points, double barrier)
-      : energies_(energies), points_(points), barrier_(barrier) {
-    const std::size_t count =
-        static_cast<std::size_t>(points[0]) * points[1] * static_cast<std::size_t>(points[2]);
-    label_.assign(count, 0);
-    shift_.assign(count, 0);
-    for (std::size_t i = 0; i < count; ++i)
-      if (energies[i] < barrier && !label_[i]) flood(i);
-  }
-  bool blocked(std::size_t i) const { return label_[i] && !channel_[label_[i] - 1]; }
-  bool open(std::size_t i) const { return label_[i] && channel_[label_[i] - 1]; }
-
- private:
-  // Unit cells crossed along an axis since the component's first point, biased by 512, ten bits.
-  static constexpr std::uint32_t kBias = 512u | 512u << 10 | 512u << 20;
-
-  void flood(std::size_t seed) {
-    channel_.push_back(false);
-    const auto label = static_cast<std::int32_t>(channel_.size());
-    label_[seed] = label;
-    shift_[seed] = kBias;
-    stack_.assign(1, seed);
-    const std::size_t stride[3] = {1, static_cast<std::size_t>(points_[0]),
-                                   static_cast<std::size_t>(points_[0]) * points_[1]};
-    while (!stack_.empty()) {
-      const std::size_t i = stack_.back();
-      stack_.pop_back();
-      for (int a = 0; a < 3; ++a) {
-        const auto at = static_cast<int>(i / stride[a] % static_cast<std::size_t>(points_[a]));
-        for (const int by : {-1, 1}) {
-          std::size_t j = i + static_cast<std::size_t>(by) * stride[a];
-          std::uint32_t shift = shift_[i];
-          if (at + by < 0 || at + by == points_[a]) {
-            j -= static_cast<std::size_t>(by * points_[a]) * stride[a];
-            shift += static_cast<std::uint32_t>(by) << (10 * a);
-          }
-          if (!(energies_[j] < barrier_)) continue;
-          if (!label_[j]) {
-            label_[j] = label;
-            shift_[j] = shift;
-            stack_.push_back(j);
-          } else if (shift_[j] != shift) {
-            channel_.back() = true;
-          }
-        }
-      }
-    }
-  }
-
-  const double* energies_;
-  std::array<int, 3> points_;
-  double barrier_;
-  std::vector<std::int32_t> label_;
-  std::vector<std::uint32_t> shift_;
-  std::vector<std::size_t> stack_;
-  std::vector<bool> channel_;
-};
-
-float with_last_bit(float value, bool bit) {
-  return as_float((bits_of(value) & ~1u) | (bit ? 1u : 0u));
-}
-double with_last_bit(double value, bool bit) {
-  return as_double((bits_of(value) & ~std::uint64_t{1}) | (bit ? 1u : 0u));
-}
-
-// Coefficients of the periodic cubic spline through `count` values that lie `stride` apart, in
-// place: M. Unser, A. Aldroubi, M. Eden, IEEE Trans. Signal Process. 41, 821 (1993).
-void spline_coefficients(double* values, int count, std::size_t stride, std::vector<double>& line) {
-  const double z = std::sqrt(3.0) - 2;
-  constexpr int kDecay = 32;  // z^32 = 5e-19
-  line.resize(count);
-  for (int i = 0; i < count; ++i) line[i] = 6 * values[i * stride];
-  const auto at = [&](int i) { return line[((i % count) + count) % count]; };
-  double carry = 0;  // z times the filtered value before the first
-  for (int k = kDecay; k > 0; --k) carry = z * (carry + at(-k));
-  for (double& value : line) {
-    value += carry;
-    carry = z * value;
-  }
-  carry = 0;  // the coefficient after the last
-  for (int k = kDecay; k > 0; --k) carry = z * (carry - at(count - 1 + k));
-  for (int i = count - 1; i >= 0; --i) values[i * stride] = carry = z * (carry - line[i]);
-}
-
-// What the grid holds: energies, or the coefficients of the spline.
-std::vector<double> grid_contents(const State& s, const double* energies) {
-  std::vector<double> values(energies, energies + s.grid_values()), line;
-  if (!s.parameters.cubic) {
-    for (double& e : values) e = std::min(e, kHighest);
-    return values;
-  }
-  for (double& e : values) e = std::asinh(e / kSoft);
-  const std::array<int, 3>& n = s.parameters.grid;
-  std::size_t stride = 1;
-  for (int a = 0; a < 3; ++a) {
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if (i / stride % n[a] == 0) spline_coefficients(values.data() + i, n[a], stride, line);
-    stride *= n[a];
-  }
-  return values;
-}
-
-// One species' values as Model::grid has them.
-template <class F>
-void store(const State& s, const double* energies, const Pockets* pockets, F* out) {
-  const std::array<int, 3>& n = s.parameters.grid;
-  const std::vector<double> values = grid_contents(s, energies);
-  const auto index = [&](int x, int y, int z) {
-    const auto wrap = [](int i, int count) {
-      return static_cast<std::size_t>((i + count) % count);
-    };
-    return (wrap(z, n[2]) * n[1] + wrap(y, n[1])) * n[0] + wrap(x, n[0]);
-  };
-  for (int z = -1; z < n[2] + 2; ++z)
-    for (int y = -1; y < n[1] + 2; ++y)
-      for (int x = -1; x < n[0] + 2; ++x) {
-        bool blocked = false;
-        if (pockets)
-          for (int corner = 0; corner < 8; ++corner)
-            blocked |=
-                pockets->blocked(index(x + (corner & 1), y + (corner >> 1 & 1), z + (corner >> 2)));
-        *out++ = with_last_bit(static_cast<F>(values[index(x, y, z)]), blocked);
-      }
-}
-
-}  // namespace
+template PairLaw<float> make_law(const LennardJones&, const Parameters&);
+template PairLaw<double> make_law(const LennardJones&, const Parameters&);
 
 std::size_t State::grid_values() const {
   const auto& n = parameters.grid;
@@ -326,9 +201,9 @@ void finish_grid(State& s, std::vector<double>&& energies) {
       species.capacity =
           std::max(species.molecules, estimated_capacity(s, static_cast<int>(b), open));
     if (p.double_precision)
-      store(s, e, pockets.get(), s.double_grid.data() + b * padded);
+      store_grid(p.grid, p.cubic, e, pockets.get(), s.double_grid.data() + b * padded);
     else
-      store(s, e, pockets.get(), s.grid.data() + b * padded);
+      store_grid(p.grid, p.cubic, e, pockets.get(), s.grid.data() + b * padded);
   }
   make_room(s);
 }
@@ -337,7 +212,7 @@ GridWork grid_work(const State& s, int species) {
   const Parameters& p = s.parameters;
   GridWork g{s.images.data(), s.images.size(), {}, {}, {}};
   const auto& laws = p.species[species].with_framework;
-  for (std::size_t k = 0; k < laws.size(); ++k) g.law[k] = make_law<double>(laws[k], p.cutoff);
+  for (std::size_t k = 0; k < laws.size(); ++k) g.law[k] = make_law<double>(laws[k], p);
   for (int a = 0; a < 3; ++a) {
     g.points[a] = p.grid[a];
     g.spacing[a] = p.framework.cell[a] / p.grid[a];
@@ -466,8 +341,8 @@ Model<F> make_model(const State& s, const F* grid) {
   for (int b = 0; b < m.species; ++b) {
     m.first_slot[b + 1] = m.first_slot[b] + p.species[b].capacity;
     m.activity[b] = p.species[b].activity;
-    for (int c = 0; c < m.species; ++c)
-      m.law[b][c] = make_law<F>(p.pairs[b * m.species + c], p.cutoff);
+    for (int c = 0; c < m.species && !p.rigid; ++c)
+      m.law[b][c] = make_law<F>(p.pairs[b * m.species + c], p);
   }
   m.grid = grid;
   m.cubic = p.cubic;
@@ -532,31 +407,51 @@ void check_placed(const State& s, const Tally& tally) {
 
 namespace {
 
-// The state is made only once the device and the threads are known to make sense.
+// The state is made only once the device and the threads are known to make sense. molecules(state)
+// fills it, for single sites or rigid molecules; without, the engine places them.
+template <class Molecules>
 std::unique_ptr<Engine> engine_on(const std::string& device, int threads,
-                                  const Parameters& parameters, const Adopt& molecules) {
+                                  const Parameters& parameters, const Molecules& molecules) {
   threads = cpu_threads(threads);
   const std::vector<int> gpus = cuda_indices(device);
+  if (parameters.rigid) {
+    RigidState state = make_rigid_state(parameters);
+    if (!gpus.empty())
+      return make_rigid_cuda_engine(std::move(state), molecules, gpus[0], threads);
+    return make_rigid_cpu_engine(std::move(state), molecules, threads);
+  }
   State state = make_state(parameters);
   if (!gpus.empty()) return make_cuda_engine(std::move(state), molecules, gpus[0]);
   return make_cpu_engine(std::move(state), molecules, threads);
 }
 
+struct FromSnapshot {
+  const Snapshot& snapshot;
+  void operator()(State& s) const { adopt(s, snapshot); }
+  void operator()(RigidState& s) const { adopt_snapshot(s, snapshot); }
+};
+struct FromPositions {
+  const double *positions, *orientations;
+  void operator()(State& s) const { adopt(s, positions); }
+  void operator()(RigidState& s) const { adopt_poses(s, positions, orientations); }
+};
+
 }  // namespace
 
 std::unique_ptr<Engine> make_engine(const Parameters& parameters, const std::string& device,
                                     int threads) {
-  return engine_on(device, threads, parameters, {});
+  return engine_on(device, threads, parameters, nullptr);
 }
 
 std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, const Parameters& parameters,
                                     const std::string& device, int threads) {
-  return engine_on(device, threads, parameters, [&](State& state) { adopt(state, snapshot); });
+  return engine_on(device, threads, parameters, FromSnapshot{snapshot});
 }
 
 std::unique_ptr<Engine> make_engine(const double* positions, const Parameters& parameters,
-                                    const std::string& device, int threads) {
-  return engine_on(device, threads, parameters, [&](State& state) { adopt(state, positions); });
+                                    const std::string& device, int threads,
+                                    const double* orientations) {
+  return engine_on(device, threads, parameters, FromPositions{positions, orientations});
 }
 
 #if !defined(MANYMOVE_HAVE_CUDA)

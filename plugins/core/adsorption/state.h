@@ -27,6 +27,10 @@ struct State {
   std::size_t grid_values() const;  // of one species, without the repeated planes
 };
 
+// Lennard-Jones for Eq. 1.
+template <class F>
+PairLaw<F> make_law(const LennardJones& law, const Parameters& parameters);
+
 // Checks everything; no grid and no molecules yet.
 State make_state(const Parameters& parameters);
 // energies: [species][z][y][x] of the unit cell. Blocks the pockets, and sets the capacities.
@@ -36,6 +40,9 @@ GridWork grid_work(const State& state, int species);
 void adopt(State& state, const double* positions);
 void adopt(State& state, const Snapshot& snapshot);
 void check_displacement(const State& state, double angstrom);
+// Methods, systems, exchange and profile; the grid.
+void check_method(const Parameters& parameters);
+void check_grid(const Parameters& parameters);
 // The framework energy at a place of the box, summed over the atoms.
 double direct_energy(const State& state, int species, const double* xyz);
 Site to_site(const State& state, const double* xyz);

@@ -3,18 +3,29 @@
 
 from manymove.adsorption.adsorbates import METHANE, Adsorbate
 from manymove.adsorption.averages import Profile
+from manymove.adsorption.force_field import TRAPPE_ZEO, ForceField
 from manymove.adsorption.frameworks import Framework, read_framework
 from manymove.adsorption.input import METHODS
+from manymove.adsorption.molecules import CH4, CO2, ETHANE, N2, WATER, Molecule, Site
 from manymove.adsorption.simulation import Adsorption
 from manymove.analysis.notation import Estimate
 
 __all__ = [
+    "CH4",
+    "CO2",
+    "ETHANE",
     "METHANE",
     "METHODS",
+    "N2",
+    "TRAPPE_ZEO",
+    "WATER",
     "Adsorbate",
     "Adsorption",
     "Estimate",
+    "ForceField",
     "Framework",
+    "Molecule",
     "Profile",
+    "Site",
     "read_framework",
 ]

@@ -13,35 +13,15 @@ AVOGADRO = 6.02214076e23  # 1 / mol
 GAS_CONSTANT = BOLTZMANN * AVOGADRO  # J / (mol K)
 
 
-@dataclass(frozen=True)
-class Adsorbate:
-    """A species of molecules with a single Lennard-Jones site.
-
-    Attributes:
-        name: name of the molecule.
-        epsilon: depth of the potential well between two molecules in kelvin.
-        sigma: Lennard-Jones diameter of two molecules in angstrom.
-        framework: (epsilon in kelvin, sigma in angstrom) for each element of the framework, or None
-            for no interaction.
-        critical_temperature: critical temperature in kelvin. This and the next two constants are
-            needed for fugacities only, that is for isotherms.
-        critical_pressure: critical pressure in bar.
-        acentric_factor: acentric factor without unit.
-
-    Raises:
-        ValueError: epsilon is negative, or sigma or a critical constant is not positive.
-        TypeError: the name is not a string, or another value is not a number.
-    """
+class Gas:
+    """The gas phase of a species: its critical constants and its fugacity."""
 
     name: str
-    epsilon: float
-    sigma: float
-    framework: Mapping[str, tuple[float, float] | None]
-    critical_temperature: float | None = None
-    critical_pressure: float | None = None
-    acentric_factor: float | None = None
+    critical_temperature: float | None
+    critical_pressure: float | None
+    acentric_factor: float | None
 
-    def __post_init__(self) -> None:
+    def _check_gas(self) -> None:
         if not isinstance(self.name, str):
             raise TypeError(f"the name of an adsorbate must be a string, got {self.name!r}")
         for name in ("critical_temperature", "critical_pressure"):
@@ -50,27 +30,6 @@ class Adsorbate:
                 raise ValueError(f"{self.name}: {name} must be positive and finite, got {value}")
         if self.acentric_factor is not None and not math.isfinite(self.acentric_factor):
             raise ValueError(f"{self.name}: acentric_factor must be finite")
-        laws = [(self.epsilon, self.sigma), *(law for law in self.framework.values() if law)]
-        for epsilon, sigma in laws:
-            if not (0 <= epsilon < math.inf and 0 < sigma < math.inf):
-                raise ValueError(
-                    f"{self.name}: epsilon must be at least 0 and sigma positive, got {epsilon} K "
-                    f"and {sigma} angstrom"
-                )
-
-    def with_element(self, element: str) -> tuple[float, float]:
-        """Parameters (epsilon, sigma) with an element of the framework; epsilon is 0 for no
-        interaction.
-
-        Raises:
-            ValueError: the element is not in `framework`.
-        """
-        if element not in self.framework:
-            raise ValueError(
-                f"{self.name} has no parameters for {element}: give (epsilon, sigma), or None for "
-                "no interaction"
-            )
-        return self.framework[element] or (0.0, 1.0)
 
     def fugacity_coefficient(self, pressure: float, temperature: float) -> float:
         """Fugacity coefficient of the pure gas by the Peng-Robinson equation of state.
@@ -103,6 +62,59 @@ class Adsorbate:
             if abs(z.imag) < 1e-9 and z.real > b
         ]
         return math.exp(min(factors))  # the stable one of several phases
+
+
+@dataclass(frozen=True)
+class Adsorbate(Gas):
+    """A species of molecules with a single Lennard-Jones site.
+
+    Attributes:
+        name: name of the molecule.
+        epsilon: depth of the potential well between two molecules in kelvin.
+        sigma: Lennard-Jones diameter of two molecules in angstrom.
+        framework: (epsilon in kelvin, sigma in angstrom) for each element of the framework, or None
+            for no interaction.
+        critical_temperature: critical temperature in kelvin. This and the next two constants are
+            needed for fugacities only, that is for isotherms.
+        critical_pressure: critical pressure in bar.
+        acentric_factor: acentric factor without unit.
+
+    Raises:
+        ValueError: epsilon is negative, or sigma or a critical constant is not positive.
+        TypeError: the name is not a string, or another value is not a number.
+    """
+
+    name: str
+    epsilon: float
+    sigma: float
+    framework: Mapping[str, tuple[float, float] | None]
+    critical_temperature: float | None = None
+    critical_pressure: float | None = None
+    acentric_factor: float | None = None
+
+    def __post_init__(self) -> None:
+        self._check_gas()
+        laws = [(self.epsilon, self.sigma), *(law for law in self.framework.values() if law)]
+        for epsilon, sigma in laws:
+            if not (0 <= epsilon < math.inf and 0 < sigma < math.inf):
+                raise ValueError(
+                    f"{self.name}: epsilon must be at least 0 and sigma positive, got {epsilon} K "
+                    f"and {sigma} angstrom"
+                )
+
+    def with_element(self, element: str) -> tuple[float, float]:
+        """Parameters (epsilon, sigma) with an element of the framework; epsilon is 0 for no
+        interaction.
+
+        Raises:
+            ValueError: the element is not in `framework`.
+        """
+        if element not in self.framework:
+            raise ValueError(
+                f"{self.name} has no parameters for {element}: give (epsilon, sigma), or None for "
+                "no interaction"
+            )
+        return self.framework[element] or (0.0, 1.0)
 
 
 def _log_coefficient(z: float, a: float, b: float) -> float:

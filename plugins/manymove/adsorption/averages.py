@@ -340,6 +340,8 @@ class Averages:
             ValueError: an error of `insert_test_molecules`.
         """
         arguments.count("insertions", insertions)
+        if not self._about["mass"]:
+            raise ValueError("an empty box has no Henry coefficient, which is per mass")
         sums = self._engine.insert_test_molecules(insertions, species, True)
         factors, energies = sums.reshape(-1, 2).T / insertions
         mass = self._about["mass"] / AVOGADRO * 1e-3  # kg

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from manymove.adsorption.cif import structure_of
+from manymove.adsorption.cif import charges_of, structure_of
 
 SHIPPED = ("MFI", "LTA")  # in data/, with their citations
 _CLOSEST = 0.5  # angstrom: atoms closer than this are one atom twice
@@ -19,14 +21,18 @@ _CLOSEST = 0.5  # angstrom: atoms closer than this are one atom twice
 
 @dataclass(frozen=True)
 class Framework:
-    """The atoms of a rigid framework in a unit cell with right angles.
+    """The atoms of a rigid framework in a unit cell.
 
     Attributes:
         name: name of the structure.
-        cell: edges (a, b, c) of the unit cell in angstrom.
+        cell: edges (a, b, c) of a unit cell with right angles in angstrom; of another cell the
+            components (a_x, b_y, c_z) of edges with a along x and b in the plane of x and y.
         fractional: fractional coordinates of all atoms of the unit cell, float64 (M, 3).
         elements: symbol of the element of each atom, (M,).
         mass: mass of the unit cell in atomic mass units.
+        tilt: components (b_x, c_x, c_y) of the edges in angstrom, zero for right angles.
+        labels: label of each atom, (M,); default the elements.
+        charges: charge of each atom in units of the elementary charge, float64 (M,), or None.
 
     Raises:
         ValueError: there are no atoms, a shape is wrong, a coordinate is not finite, or two atoms
@@ -38,6 +44,9 @@ class Framework:
     fractional: np.ndarray
     elements: tuple[str, ...]
     mass: float
+    tilt: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    labels: tuple[str, ...] | None = None
+    charges: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if len(self.fractional) == 0:
@@ -49,7 +58,11 @@ class Framework:
             )
         if not np.isfinite(self.fractional).all():
             raise ValueError(f"framework {self.name}: a coordinate is not finite")
-        i, j, distance = _closest(self.fractional, self.cell)
+        for name in ("labels", "charges"):
+            values = getattr(self, name)
+            if values is not None and len(values) != len(self.elements):
+                raise ValueError(f"framework {self.name}: {name} has {len(values)} values")
+        i, j, distance = _closest(self.fractional, self.edges)
         if distance < _CLOSEST:
             raise ValueError(
                 f"framework {self.name}: atoms {i} ({self.elements[i]}) and {j} "
@@ -64,15 +77,32 @@ class Framework:
     def cells_for(self, cutoff: float) -> tuple[int, int, int]:
         """Smallest numbers of unit cells along each axis for which the box is at least twice as
         wide as the cutoff (in angstrom)."""
-        return tuple(max(1, math.ceil(2 * cutoff / edge - 1e-9)) for edge in self.cell)
+        return tuple(max(1, math.ceil(2 * cutoff / w - 1e-9)) for w in widths(self.edges))
+
+    @property
+    def edges(self) -> np.ndarray:
+        """Edges of the unit cell in angstrom as rows, float64 (3, 3)."""
+        return edges_of(self.cell, self.tilt)
 
 
-def _closest(fractional: np.ndarray, cell: tuple[float, float, float]) -> tuple[int, int, float]:
+def edges_of(cell: Sequence[float], tilt: Sequence[float]) -> np.ndarray:
+    """Edges (rows) from the components (a_x, b_y, c_z) and (b_x, c_x, c_y)."""
+    return np.array([[cell[0], 0, 0], [tilt[0], cell[1], 0], [tilt[1], tilt[2], cell[2]]])
+
+
+def widths(edges: np.ndarray) -> tuple[float, ...]:
+    """Distances between opposite faces of a cell; the edges if the angles are right."""
+    if not (edges - np.diag(np.diag(edges))).any():
+        return tuple(float(edge) for edge in np.diag(edges))
+    return tuple(float(1 / np.linalg.norm(column)) for column in np.linalg.inv(edges).T)
+
+
+def _closest(fractional: np.ndarray, edges: np.ndarray) -> tuple[int, int, float]:
     """The closest pair of atoms (i, j) and their distance, with nearest images."""
     best = (0, 0, math.inf)
     for i in range(len(fractional) - 1):
         d = fractional[i + 1 :] - fractional[i]
-        d = (d - np.rint(d)) * np.array(cell)
+        d = (d - np.rint(d)) @ edges
         squares = (d**2).sum(axis=1)
         j = int(squares.argmin())
         if squares[j] < best[2] ** 2:
@@ -80,15 +110,18 @@ def _closest(fractional: np.ndarray, cell: tuple[float, float, float]) -> tuple[
     return best
 
 
-def read_framework(source: str | os.PathLike[str]) -> Framework:
+def read_framework(source: str | os.PathLike[str], *, right_angles: bool = True) -> Framework:
     """Read a framework from a CIF file, or one of the frameworks of the package.
 
     A unit cell without right angles is replaced by the smallest cell of the same crystal with right
-    angles if that has at most eight unit cells. Such a cell exists for all hexagonal lattices and
-    for primitive cells of centered lattices, but for few monoclinic and triclinic lattices.
+    angles if that has at most eight unit cells, because distances are faster there. Such a cell
+    exists for all hexagonal lattices and for primitive cells of centered lattices. Other monoclinic
+    and triclinic cells are kept.
 
     Args:
         source: "MFI", "LTA", or the path of a CIF file.
+        right_angles: whether to look for a larger cell with right angles. Without, the cell is that
+            of the file.
 
     Returns:
         the framework.
@@ -98,7 +131,7 @@ def read_framework(source: str | os.PathLike[str]) -> Framework:
         OSError: the file cannot be read.
         ValueError: the file cannot be parsed, has no atoms or several blocks with atoms, its sites
             are partially occupied, overlap, exclude each other or have no fractional coordinates,
-            its symmetry would have to be guessed, or no cell with right angles is found.
+            or its symmetry would have to be guessed.
 
     Warns:
         UserWarning: the file contains water or a disorder group, its symmetry operations follow
@@ -120,20 +153,20 @@ def read_framework(source: str | os.PathLike[str]) -> Framework:
                 f"no framework {source}: expected {', '.join(SHIPPED)} or the path of a CIF file"
             )
         text, name = path.read_text(errors="replace"), path.stem
-    return _from_structure(name, structure_of(text, str(source)))
+    structure = structure_of(text, str(source))
+    return _from_structure(name, structure, charges_of(text, str(source)), right_angles)
 
 
-def _from_structure(name: str, structure: object) -> Framework:
+def _from_structure(
+    name: str, structure: Any, charges: dict[str, float] | None, right_angles: bool
+) -> Framework:
     cell = structure.cell
     if not all(edge > 1 for edge in (cell.a, cell.b, cell.c)):
         raise ValueError(f"framework {name} has no unit cell")
     lattice = np.array(cell.orth.mat.tolist()).T  # rows: the edges
-    wider = _right_angled(lattice)
-    if wider is None:
-        raise ValueError(
-            f"framework {name} has cell angles {cell.alpha:g}, {cell.beta:g}, {cell.gamma:g}, and "
-            "no cell of up to eight unit cells has right angles; others are not possible"
-        )
+    wider = _right_angled(lattice) if right_angles else None
+    skewed = wider is None
+    wider = np.eye(3, dtype=int) if wider is None else wider
     for site in structure.sites:
         if site.occ < 1 - 1e-6:
             raise ValueError(
@@ -145,12 +178,20 @@ def _from_structure(name: str, structure: object) -> Framework:
     sites = structure.get_all_unit_cell_sites()
     fractional = np.array([site.fract.tolist() for site in sites]).reshape(-1, 3) % 1.0
     copies = round(abs(np.linalg.det(wider)))
+    labels = tuple(site.label for site in sites for _ in range(copies))
     return Framework(
         name=name,
-        cell=tuple(float(np.linalg.norm(edge)) for edge in wider @ lattice),
+        cell=tuple(float(x) for x in np.diag(lattice))
+        if skewed
+        else tuple(float(np.linalg.norm(edge)) for edge in wider @ lattice),
         fractional=_in_wider_cell(fractional, wider),
         elements=tuple(site.element.name for site in sites for _ in range(copies)),
         mass=copies * sum(site.element.weight for site in sites),
+        tilt=tuple(float(lattice[i, j]) for i, j in ((1, 0), (2, 0), (2, 1)))
+        if skewed
+        else (0.0, 0.0, 0.0),
+        labels=labels,
+        charges=None if charges is None else np.array([charges[label] for label in labels]),
     )
 
 

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from manymove import _core, arguments, checkpoint
-from manymove.adsorption.adsorbates import METHANE, Adsorbate, mixed_laws
+from manymove.adsorption.adsorbates import METHANE
 from manymove.adsorption.averages import DRIFT, MULTIPLE
 from manymove.adsorption.equilibration import Equilibration
 from manymove.adsorption.frameworks import Framework, read_framework
+from manymove.adsorption.force_field import ForceField
 from manymove.adsorption.input import (
     BARRIER,
     OPEN_METHODS,
@@ -32,6 +33,8 @@ from manymove.adsorption.input import (
     known_method,
     per_species,
 )
+from manymove.adsorption.places import Places
+from manymove.adsorption.rigid import Species, empty_framework, framework_of, restored, settled
 from manymove.checkpoint import PathLike
 from manymove.simulation import Callback, counter, of_engine, parameter
 
@@ -42,11 +45,12 @@ _ARRAYS = {
     "sums": np.float64,
     "profile": np.uint64,
 }
+_OF_RIGID = {"orientations": np.float64, "waves": np.float64}
 _TUNE = 256  # steps between two adaptations of the displacement
 _GROUPS = 128  # maximum number of groups of systems with separate profiles
 
 
-class Adsorption(Equilibration):
+class Adsorption(Places, Equilibration):
     """Adsorbed molecules in a rigid framework: many independent systems at once.
 
     A *step* tries to move one molecule of every system. The trajectory is a function of the input
@@ -63,14 +67,24 @@ class Adsorption(Equilibration):
     - "mdp-dj": as "mdp" with the optimal estimator of Delmas and Jourdain (Eqs. 6 to 8).
 
     Args:
-        framework: "MFI", "LTA", the path of a CIF file, or a `Framework`.
+        framework: "MFI", "LTA", the path of a CIF file, a `Framework`, or None for an empty `box`.
         molecules: number of molecules of each species in a system, one number per species. With a
             fugacity these are the initial numbers.
-        adsorbates: species of the molecules, one to four.
-        cross: {(name, name): (epsilon, sigma)} for pairs of species, in kelvin and angstrom. Other
-            pairs follow the Lorentz-Berthelot rules.
+        adsorbates: species of the molecules, one to four: an `Adsorbate`, which has its own
+            parameters for elements of the framework, or a `Molecule`, whose parameters follow from
+            `force_field`.
+        force_field: a `ForceField`, or the path of one of RASPA's (see `ForceField.read`). Default
+            mixing by the Lorentz-Berthelot rules, and potentials that are shifted to zero at the
+            cutoff (Eq. 1).
+        cross: {(name, name): (epsilon, sigma)} for pairs of adsorbates, or of labels of the sites
+            of molecules, in kelvin and angstrom. Other pairs follow the mixing rule.
+        ewald: (alpha, k_max) of Ewald's sum of the molecules in 1/angstrom: the damping of the
+            real-space part, and the largest wave number. Default (3.2, 20.5) / cutoff, which
+            neglects 6e-6 of the energy of two charges at the cutoff.
+        box: edges of the box in angstrom without a framework: three lengths, or six numbers with
+            the tilts b_x, c_x, c_y.
         temperature: temperature in kelvin.
-        cutoff: cutoff radius in angstrom, where potentials are shifted to zero (Eq. 1).
+        cutoff: cutoff radius of all potentials between sites in angstrom.
         cells: number of unit cells along each axis; default the fewest that make the box twice as
             wide as the cutoff.
         method: method of the steps (see above).
@@ -79,7 +93,8 @@ class Adsorption(Equilibration):
         systems: number of independent systems. Default 1024, and 16384 for "pmc";
             `filling_systems` of `manymove.adsorption.occupancy` returns the number that fills a
             device.
-        max_displacement: maximum trial displacement along each axis in angstrom. Default 0.65,
+        max_displacement: maximum trial displacement along each axis in angstrom. Rotations are so
+            large that they move the outermost site about as far. Default 0.65,
             which `equilibrate` adapts for methods with one proposal unless a value is given.
         interpolation: interpolation on the grid of framework energies: "cubic" (default; a tricubic
             spline of asinh(E / 8000 K)), or "linear" as in the paper, which needs a far finer grid.
@@ -101,6 +116,8 @@ class Adsorption(Equilibration):
             needs more, and does not influence the trajectory.
         positions: initial positions in angstrom, float64 (systems, molecules, 3), species by
             species, in [0, L). Default random positions.
+        orientations: initial orientations of rigid molecules as unit quaternions (w, x, y, z),
+            float64 (systems, molecules, 4). Default not rotated, if `positions` is given.
         seed: seed of the random number generator, an integer in [0, 2**64).
         device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
         threads: number of threads of the CPU engine; default all cores.
@@ -122,10 +139,11 @@ class Adsorption(Equilibration):
 
     def __init__(
         self,
-        framework: str | os.PathLike[str] | Framework,
+        framework: str | os.PathLike[str] | Framework | None,
         molecules: int | Sequence[int],
         *,
-        adsorbates: Adsorbate | Sequence[Adsorbate] = METHANE,
+        adsorbates: Species | Sequence[Species] = METHANE,
+        force_field: ForceField | PathLike | None = None,
         cross: Mapping[tuple[str, str], tuple[float, float]] | None = None,
         temperature: float = 300.0,
         cutoff: float = 12.0,
@@ -143,14 +161,23 @@ class Adsorption(Equilibration):
         fugacity: float | Sequence[float] | None = None,
         exchange: float = 0.5,
         capacity: int | Sequence[int] | None = None,
+        ewald: tuple[float, float] | None = None,
+        box: Sequence[float] | None = None,
         positions: Any = None,
+        orientations: Any = None,
         seed: int,
         device: str = "auto",
         threads: int | None = None,
     ) -> None:
-        if not isinstance(framework, Framework):
+        if framework is None:
+            framework = empty_framework(box)
+        elif box is not None:
+            raise ValueError("box is for an empty box: leave it out, or give framework=None")
+        elif not isinstance(framework, Framework):
             framework = read_framework(framework)
-        species = [adsorbates] if isinstance(adsorbates, Adsorbate) else list(adsorbates)
+        if isinstance(force_field, (str, os.PathLike)):
+            force_field = ForceField.read(force_field)
+        species = list(adsorbates) if isinstance(adsorbates, Sequence) else [adsorbates]
         counts = per_species("molecules", molecules, species)
         if any(count < 0 for count in counts) or (fugacity is None and sum(counts) == 0):
             raise ValueError(f"molecules must be positive, got {molecules}")
@@ -171,7 +198,7 @@ class Adsorption(Equilibration):
         bins = arguments.count("bins", bins, most=1024)
         systems = arguments.count_or_default("systems", systems)
         systems = systems or (16384 if method == "pmc" else 1024)
-        elements = sorted(set(framework.elements))
+        laws = settled(framework, species, cross or {}, force_field, ewald, cutoff)
         volume = math.prod(n * edge for n, edge in zip(cells, framework.cell, strict=True))
         rooms, fugacities = counts, [0.0] * len(species)
         if fugacity is None:
@@ -208,7 +235,7 @@ class Adsorption(Equilibration):
         self._parameters: dict[str, Any] = {
             "cell": tuple(float(edge) for edge in framework.cell),
             "fractional": [float(x) for x in np.ravel(framework.fractional)],
-            "kind": [elements.index(e) for e in framework.elements],
+            "kind": laws["kind"],
             "cells": cells,
             "temperature": float(temperature),
             "cutoff": float(cutoff),
@@ -217,11 +244,14 @@ class Adsorption(Equilibration):
                     "molecules": count,
                     "capacity": room,
                     "activity": activity_of(f, volume, temperature),
-                    "with_framework": [s.with_element(e) for e in elements],
+                    "with_framework": own,
                 }
-                for s, count, room, f in zip(species, counts, rooms, fugacities, strict=True)
+                for own, count, room, f in zip(
+                    laws["with_framework"], counts, rooms, fugacities, strict=True
+                )
             ],
-            "pairs": mixed_laws(species, cross or {}),
+            "pairs": laws["pairs"],
+            "shifted": laws["shifted"],
             "method": "mdp" if method == "mdp-dj" else method,
             "moments": method == "mdp-dj",
             "proposals": arguments.count_or_default("proposals", proposals) or 64,
@@ -239,17 +269,29 @@ class Adsorption(Equilibration):
             "groups": min(systems, _GROUPS),
             "seed": arguments.uint64("seed", seed),
         }
+        if "rigid" in laws:
+            self._parameters["rigid"] = laws["rigid"]
         self._settle(device, threads)
+        self._adopt(self._engine_at(positions, orientations, sum(counts)))
+
+    def _engine_at(self, positions: Any, orientations: Any, molecules: int) -> _core.Adsorption:
+        """The engine with molecules at positions, or at random ones."""
         if positions is None:
-            engine = _core.Adsorption.create(*self._where())
-        else:
-            start = np.ascontiguousarray(positions, dtype=np.float64)
-            if start.shape != (systems, sum(counts), 3):
+            if orientations is not None:
+                raise ValueError("orientations need positions")
+            return _core.Adsorption.create(*self._where())
+        start = [positions] if orientations is None else [positions, orientations]
+        if orientations is not None and "rigid" not in self._parameters:
+            raise ValueError("orientations are for molecules of several sites or with charges")
+        arrays = [np.ascontiguousarray(values, dtype=np.float64) for values in start]
+        for values, name, width in zip(arrays, ("positions", "orientations"), (3, 4), strict=False):
+            if values.shape != (self.systems, molecules, width):
                 raise ValueError(
-                    f"positions must have shape ({systems}, {sum(counts)}, 3), not {start.shape}"
+                    f"{name} must have shape ({self.systems}, {molecules}, {width}), not "
+                    f"{values.shape}"
                 )
-            engine = _core.Adsorption.from_positions(start.reshape(-1, 3), *self._where())
-        self._adopt(engine)
+        turns = [values.reshape(-1, 4) for values in arrays[1:]]
+        return _core.Adsorption.from_positions(arrays[0].reshape(-1, 3), *self._where(), *turns)
 
     @classmethod
     def random(
@@ -412,13 +454,8 @@ class Adsorption(Equilibration):
             **{name: both[name] for name in names},
             "molecules": [species["molecules"] for species in p["species"]],
             "laws": [*p["pairs"], *(law for s in p["species"] for law in s["with_framework"])],
+            **{name: value for name, value in p.items() if name == "rigid"},
         }
-
-    @property
-    def box(self) -> tuple[float, float, float]:
-        """Edges (Lx, Ly, Lz) of the box in angstrom."""
-        p = self._parameters
-        return tuple(n * edge for n, edge in zip(p["cells"], p["cell"], strict=True))
 
     @property
     def proposals(self) -> int:
@@ -448,39 +485,6 @@ class Adsorption(Equilibration):
         return accepted / exchanges if exchanges else math.nan
 
     @property
-    def grid(self) -> dict[str, Any]:
-        """Energy grid of the unit cell: numbers of `points` along each edge, size in `bytes`, the
-        `lowest` energy in kelvin, and the shares of points that are `blocked` and `open`. Open
-        points are below the barrier and can be reached, or, without a barrier, are below 20 T."""
-        info = self._engine.grid
-        info["blocked"], info["open"] = info.pop("blocked_share"), info.pop("open_share")
-        return info
-
-    @property
-    def counts(self) -> np.ndarray:
-        """Number of molecules of each species in each system, int32 (systems, species)."""
-        counts = self._engine.snapshot()["counts"]
-        return counts.reshape(self.systems, len(self._parameters["species"]))
-
-    @property
-    def positions(self) -> np.ndarray:
-        """Positions of the molecules in angstrom, float64 (systems, molecules, 3), in [0, L),
-        species by species; NaN for unused slots of open systems."""
-        snapshot = self._engine.snapshot()
-        sites, present = self._sites(snapshot)
-        places = sites * (np.array(self.box) * 2.0**-32)
-        places[~present] = np.nan
-        return places
-
-    def _sites(self, snapshot: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-        """Sites (systems, slots, 3), and which slots have a molecule (systems, slots)."""
-        counts = snapshot["counts"].reshape(self.systems, -1)
-        present = [
-            np.arange(room) < counts[:, kind, None] for kind, room in enumerate(self.capacity)
-        ]
-        return snapshot["sites"].reshape(self.systems, -1, 3), np.concatenate(present, axis=1)
-
-    @property
     def energies(self) -> np.ndarray:
         """Present energy of each system in kelvin, float64 (systems,)."""
         return self._engine.snapshot()["energies"]
@@ -503,44 +507,9 @@ class Adsorption(Equilibration):
         sites, present = self._sites(s)
         digest.update(sites[present].tobytes())
         digest.update(np.ascontiguousarray(s["counts"]).tobytes())
+        if "orientations" in s:
+            digest.update(s["orientations"].reshape(*present.shape, 4)[present].tobytes())
         return digest.hexdigest()[:16]
-
-    def on_hills(self) -> int:
-        """Number of molecules of all systems at framework energies above the barrier (20 T without
-        one)."""
-        total = 0
-        for kind, places in enumerate(self._places()):
-            energies = self._engine.framework_energies(places, kind, False)
-            total += int((energies >= self._parameters["hill"]).sum())
-        return total
-
-    def grid_error(self, molecules: int = 4096) -> tuple[float, float]:
-        """Error of the framework energy by interpolation, compared with sums over the atoms.
-
-        Args:
-            molecules: approximate number of present molecules to compare.
-
-        Returns:
-            the relative error of the summed energy, and the root mean square error per molecule in
-            kelvin; NaN without molecules.
-        """
-        grid, direct = [], []
-        for kind, places in enumerate(self._places()):
-            some = places[:: max(1, len(places) // molecules)]
-            grid.append(self._engine.framework_energies(some, kind, False))
-            direct.append(self._engine.framework_energies(some, kind, True))
-        a, b = np.concatenate(grid), np.concatenate(direct)
-        if not len(a):
-            return math.nan, math.nan
-        with np.errstate(invalid="ignore", divide="ignore"):  # no interaction at all
-            return float(a.sum() / b.sum() - 1), float(np.sqrt(((a - b) ** 2).mean()))
-
-    def _places(self) -> list[np.ndarray]:
-        """Positions of all molecules of each species, (molecules, 3)."""
-        ends = np.cumsum(self.capacity)
-        parts = np.split(self.positions, ends[:-1], axis=1)
-        parts = [part.reshape(-1, 3) for part in parts]
-        return [np.ascontiguousarray(part[~np.isnan(part[:, 0])]) for part in parts]
 
     # ---- checkpoints -----------------------------------------------------------------------------
 
@@ -558,11 +527,13 @@ class Adsorption(Equilibration):
             "max_displacement": state["max_displacement"],
             "comparison": self._comparison.header,
         }
-        arrays = {name: state[name] for name in _ARRAYS}
+        arrays = {name: state[name] for name in [*_ARRAYS, *_OF_RIGID] if name in state}
         return header, {"comparison": self._comparison.sums, **arrays}
 
     def _restore(self, path: PathLike) -> None:
-        header, arrays = checkpoint.read(path, self._KIND, _ARRAYS, {"comparison": np.float64})
+        header, arrays = checkpoint.read(
+            path, self._KIND, _ARRAYS, {"comparison": np.float64, **_OF_RIGID}
+        )
         with checkpoint.refused(path, self._KIND):
             sums = arrays.pop("comparison", None)
             state: dict[str, Any] = dict(arrays)
@@ -575,12 +546,18 @@ class Adsorption(Equilibration):
             parameters["pairs"] = [tuple(law) for law in parameters["pairs"]]
             for species in parameters["species"]:
                 species["with_framework"] = [tuple(law) for law in species["with_framework"]]
-            framework = Framework(
+            parameters.setdefault("shifted", True)
+            tilt = (0.0, 0.0, 0.0)
+            if "rigid" in parameters:
+                parameters["rigid"] = restored(parameters["rigid"])
+                tilt = parameters["rigid"]["tilt"]
+            framework = framework_of(
                 about["framework"],
                 parameters["cell"],
                 np.array(parameters["fractional"]).reshape(-1, 3),
                 tuple(header["elements"]),
                 float(header["mass"]),
+                tilt,
             )
         self._framework, self._parameters, self._about = framework, parameters, about
         self._adopt(_core.Adsorption.from_snapshot(state, *self._where()))

@@ -71,7 +71,7 @@ class CpuEngine final : public Engine {
     state_.data.max_displacement = angstrom;
   }
   double max_displacement() const override { return state_.data.max_displacement; }
-  void set_positions(const double* positions) override {
+  void set_positions(const double* positions, const double*) override {
     adopt(state_, positions);
     sum_energies();
   }

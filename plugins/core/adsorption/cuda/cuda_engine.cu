@@ -66,7 +66,7 @@ class CudaEngine final : OnDevice, public Engine {
     state_.data.max_displacement = angstrom;
   }
   double max_displacement() const override { return state_.data.max_displacement; }
-  void set_positions(const double* positions) override {
+  void set_positions(const double* positions, const double*) override {
     const DeviceGuard here = use();
     state_.data.sites.assign(3 * sites_.size(), 0);
     state_.data.counts.resize(counts_.size());

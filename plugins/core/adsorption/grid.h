@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a grid of framework energies stores: values or coefficients of a spline, and which of its
+// voxels are in pockets that molecules cannot reach.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace manymove::adsorption {
+
+// Components of the points below the barrier; one that meets an image of itself is a channel.
+class Pockets {
+ public:
+  Pockets(const double* energies, const std::array<int, 3>& points, double barrier)
+      : energies_(energies), points_(points), barrier_(barrier) {
+    const std::size_t count =
+        static_cast<std::size_t>(points[0]) * points[1] * static_cast<std::size_t>(points[2]);
+    label_.assign(count, 0);
+    shift_.assign(count, 0);
+    for (std::size_t i = 0; i < count; ++i)
+      if (energies[i] < barrier && !label_[i]) flood(i);
+  }
+  bool blocked(std::size_t i) const { return label_[i] && !channel_[label_[i] - 1]; }
+  bool open(std::size_t i) const { return label_[i] && channel_[label_[i] - 1]; }
+
+ private:
+  // Unit cells crossed along an axis since the component's first point, biased by 512, ten bits.
+  static constexpr std::uint32_t kBias = 512u | 512u << 10 | 512u << 20;
+
+  void flood(std::size_t seed) {
+    channel_.push_back(false);
+    const auto label = static_cast<std::int32_t>(channel_.size());
+    label_[seed] = label;
+    shift_[seed] = kBias;
+    stack_.assign(1, seed);
+    const std::size_t stride[3] = {1, static_cast<std::size_t>(points_[0]),
+                                   static_cast<std::size_t>(points_[0]) * points_[1]};
+    while (!stack_.empty()) {
+      const std::size_t i = stack_.back();
+      stack_.pop_back();
+      for (int a = 0; a < 3; ++a) {
+        const auto at = static_cast<int>(i / stride[a] % static_cast<std::size_t>(points_[a]));
+        for (const int by : {-1, 1}) {
+          std::size_t j = i + static_cast<std::size_t>(by) * stride[a];
+          std::uint32_t shift = shift_[i];
+          if (at + by < 0 || at + by == points_[a]) {
+            j -= static_cast<std::size_t>(by * points_[a]) * stride[a];
+            shift += static_cast<std::uint32_t>(by) << (10 * a);
+          }
+          if (!(energies_[j] < barrier_)) continue;
+          if (!label_[j]) {
+            label_[j] = label;
+            shift_[j] = shift;
+            stack_.push_back(j);
+          } else if (shift_[j] != shift) {
+            channel_.back() = true;
+          }
+        }
+      }
+    }
+  }
+
+  const double* energies_;
+  std::array<int, 3> points_;
+  double barrier_;
+  std::vector<std::int32_t> label_;
+  std::vector<std::uint32_t> shift_;
+  std::vector<std::size_t> stack_;
+  std::vector<bool> channel_;
+};
+
+// One type's energies [z][y][x] as Model::grid has them. pockets: may be null.
+template <class F>
+void store_grid(const std::array<int, 3>& points, bool cubic, const double* energies,
+                const Pockets* pockets, F* out);
+
+}  // namespace manymove::adsorption

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rigid molecules on a core. Compiled once per SIMD level; nothing here may instantiate what other
+// sources also instantiate.
+#include "../moves.h"
+
+namespace manymove::adsorption::MANYMOVE_SIMD {
+namespace {
+
+// A team that is a loop over W lanes: the compiler makes SIMD code of it.
+template <int W>
+struct Loop {
+  static constexpr int width = W;
+  template <class T>
+  struct Lane {
+    alignas(64) T value[W];
+    T& operator[](int l) { return value[l]; }
+    const T& operator[](int l) const { return value[l]; }
+  };
+  template <class T>
+  struct Levels {
+    T level[6][W];
+    T partial(int n, int l) const { return level[n][l]; }
+    T total() const { return level[5][0]; }
+  };
+
+  template <class Function>
+  static void each(const Function& f) {
+    for (int l = 0; l < W; ++l) f(l);
+  }
+  template <class Function>
+  static void first_lanes(int some, const Function& f) {
+    for (int l = 0; l < some; ++l) f(l);
+  }
+  template <class T>
+  static T sum(const Lane<T>& values) {
+    return levels_of(values, [](T a, T b) { return a + b; });
+  }
+  template <class T>
+  static T lowest(const Lane<T>& values) {
+    return levels_of(values, [](T a, T b) { return lowest_of(a, b); });
+  }
+  // Sums of a butterfly, each level kept.
+  template <class T>
+  static Levels<T> levels(const Lane<T>& values) {
+    Levels<T> all;
+    for (int l = 0; l < W; ++l) all.level[0][l] = values[l];
+    for (int n = 0; n < 5; ++n)
+      for (int l = 0; l < W; ++l)
+        all.level[n + 1][l] = all.level[n][l] + all.level[n][(l ^ (16 >> n)) % W];
+    return all;
+  }
+  template <class Test, class Store>
+  static int compact(int count, const Test& test, const Store& store) {
+    int place = 0;
+    for (int i = 0; i < count; ++i)
+      if (test(i)) store(i, place++);
+    return place;
+  }
+  static bool leads() { return true; }
+  static void sync() {}
+  static void add(std::uint64_t* to, std::uint64_t amount) {
+    __atomic_fetch_add(to, amount, __ATOMIC_RELAXED);
+  }
+
+ private:
+  template <class T, class Join>
+  static T levels_of(const Lane<T>& values, const Join& join) {
+    T part[W], next[W];
+    for (int l = 0; l < W; ++l) part[l] = values[l];
+    for (int off = W / 2; off > 0; off /= 2) {
+      for (int l = 0; l < W; ++l) next[l] = join(part[l], part[l ^ off]);
+      for (int l = 0; l < W; ++l) part[l] = next[l];
+    }
+    return part[0];
+  }
+};
+using Team = Loop<kWidth>;
+using Alone = Loop<1>;
+
+template <class F>
+void run_system(const RigidWork<F>& w, int system, const RigidScratch<F>& scratch, Tally& tally) {
+  if (w.method == Method::metropolis) {
+    RigidSystem<Alone, F> s(w, system, Alone{}, scratch);
+    run_steps(s, tally);
+  } else {
+    RigidSystem<Team, F> s(w, system, Team{}, scratch);
+    run_steps(s, tally);
+  }
+}
+
+template <class F>
+void place_molecules(const RigidWork<F>& w, int system, const RigidScratch<F>& scratch,
+                     Tally& tally) {
+  if (tally.stuck) return;  // where one system finds no room, the others are not tried
+  RigidSystem<Team, F> s(w, system, Team{}, scratch);
+  if (!place_all(s)) tally.stuck = true;
+}
+
+template <class F>
+void sum_energies(const RigidWork<F>& w, int system, const RigidScratch<F>& scratch) {
+  RigidSystem<Team, F> s(w, system, Team{}, scratch);
+  w.energies[system] = s.total_energy();
+}
+
+template <class F>
+void insert_test_molecules(const RigidTest<F>& t, int system, const RigidScratch<F>& scratch) {
+  RigidSystem<Team, F> s(t.work, system, Team{}, scratch);
+  insert_tests(t, s);
+}
+
+void fill_row(const RigidGridWork& g, double* energies, double* potential) {
+  const int n = g.points;
+  for (int i = 0; i < g.types * n; ++i) energies[i] = 0;
+  for (int i = 0; g.charged && i < n; ++i) potential[i] = 0;
+  for (std::size_t i = 0; i < g.count; ++i) {
+    const RigidImage a = g.images[i];
+    const double dy = g.y - a.y, dz = g.z - a.z, across = dz * dz + dy * dy;
+    if (!(across < g.cutoff2)) continue;
+    const double half = square_root(g.cutoff2 - across), middle = a.x - g.start;
+    const auto bound = [&](double x) {  // a point not after x
+      const double p = x / g.spacing;
+      return p < 0 ? 0 : p > n ? n : static_cast<int>(p);
+    };
+    const int first = bound(middle - half), last = bound(middle + half) + 1;
+    const int end = last < n ? last : n;
+    for (int t = 0; t < g.types; ++t) {
+      const PairLaw<double> law = g.laws[static_cast<std::size_t>(a.kind) * g.types + t];
+      if (law.repulsion == 0) continue;
+      double* out = energies + t * n;
+      for (int p = first; p < end; ++p)
+        out[p] += image_energy(law, a.x, a.y, a.z, g.start + p * g.spacing, g.y, g.z);
+    }
+    if (a.charge == 0) continue;
+    for (int p = first; p < end; ++p) {
+      const double dx = g.start + p * g.spacing - a.x, r2 = dx * dx + across;
+      potential[p] += r2 < g.cutoff2 ? a.charge * image_potential(g.alpha, r2) : 0;
+    }
+  }
+}
+
+template <class F>
+RigidKernels<F> kernels_of() {
+  return {&run_system<F>, &place_molecules<F>, &sum_energies<F>, &insert_test_molecules<F>,
+          &fill_row};
+}
+
+}  // namespace
+
+void use(RigidKernels<float>& kernels) { kernels = kernels_of<float>(); }
+void use(RigidKernels<double>& kernels) { kernels = kernels_of<double>(); }
+
+}  // namespace manymove::adsorption::MANYMOVE_SIMD

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The CUDA engine for rigid molecules: a warp has a system. The steps are those of moves.h; this
+// file is compiled without contraction into fma, as those sources are on a CPU.
+#include <algorithm>
+
+#include "../../../runtime/device.cuh"
+#include "../../../runtime/text.h"
+#include "../../cuda/kernels.cuh"
+#include "../fill.h"
+#include "../moves.h"
+
+namespace manymove::adsorption {
+namespace {
+
+struct Warp {
+  static constexpr int width = 32;
+  template <class T>
+  struct Lane {
+    T value;
+    __device__ T& operator[](int) { return value; }
+    __device__ const T& operator[](int) const { return value; }
+  };
+  template <class T>
+  struct Levels {
+    T level[6];
+    __device__ T partial(int n, int l) const { return __shfl_sync(kAll, level[n], l); }
+    __device__ T total() const { return level[5]; }
+  };
+
+  __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
+  template <class Function>
+  __device__ static void each(const Function& f) {
+    f(lane());
+  }
+  template <class Function>
+  __device__ static void first_lanes(int some, const Function& f) {
+    if (lane() < some) f(lane());
+  }
+  template <class T>
+  __device__ static T sum(const Lane<T>& values) {
+    return butterfly(values.value);
+  }
+  template <class T>
+  __device__ static T lowest(const Lane<T>& values) {
+    T low = values.value;
+    MM_UNROLL
+    for (int off = 16; off > 0; off /= 2) low = lowest_of(low, __shfl_xor_sync(kAll, low, off));
+    return low;
+  }
+  template <class T>
+  __device__ static Levels<T> levels(const Lane<T>& values) {
+    Levels<T> all;
+    all.level[0] = values.value;
+    MM_UNROLL
+    for (int n = 0; n < 5; ++n)
+      all.level[n + 1] = all.level[n] + __shfl_xor_sync(kAll, all.level[n], 16 >> n);
+    return all;
+  }
+  template <class Test, class Store>
+  __device__ static int compact(int count, const Test& test, const Store& store) {
+    int place = 0;
+    for (int base = 0; base < count; base += 32) {
+      const int i = base + lane();
+      const bool keep = i < count && test(i);
+      const unsigned kept = __ballot_sync(kAll, keep);
+      if (keep) store(i, place + __popc(kept & ((1u << lane()) - 1)));
+      place += __popc(kept);
+    }
+    return place;
+  }
+  __device__ static bool leads() { return lane() == 0; }
+  __device__ static void sync() { __syncwarp(); }
+  __device__ static void add(std::uint64_t* to, std::uint64_t amount) {
+    atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(amount));
+  }
+};
+
+template <class F>
+using WarpSystemOf = RigidSystem<Warp, F>;
+
+// Memory of a warp: its share of the block's, and its system's changes of structure factors.
+template <class F>
+__device__ RigidScratch<F> scratch_of(const RigidWork<F>& w, int system, F* changes) {
+  extern __shared__ __align__(64) char shared[];
+  const std::size_t each = RigidScratch<F>::bytes(w.places, walk_length(w));
+  return {shared + (threadIdx.x / 32) * each, w.places, walk_length(w),
+          changes + static_cast<std::size_t>(system) * 2 * w.r.waves};
+}
+__device__ int system_of_warp() {
+  return static_cast<int>((blockIdx.x * blockDim.x + threadIdx.x) / 32);
+}
+
+template <class F>
+__global__ void __launch_bounds__(kThreads)
+    run_kernel(const __grid_constant__ RigidWork<F> w, F* changes, DeviceTally* tally) {
+  const int system = system_of_warp();
+  if (system >= w.systems) return;
+  WarpSystemOf<F> s(w, system, Warp{}, scratch_of(w, system, changes));
+  LocalTally counted;
+  run_steps(s, counted);
+  if (Warp::leads()) add_tally(tally, counted);
+}
+
+template <class F>
+__global__ void __launch_bounds__(kThreads)
+    place_rigid_kernel(const __grid_constant__ RigidWork<F> w, F* changes, DeviceTally* tally) {
+  const int system = system_of_warp();
+  if (system >= w.systems) return;
+  WarpSystemOf<F> s(w, system, Warp{}, scratch_of(w, system, changes));
+  const bool placed = place_all(s);
+  if (!placed && Warp::leads()) atomicOr(&tally->stuck, 1u);
+}
+
+template <class F>
+__global__ void __launch_bounds__(kThreads)
+    energy_rigid_kernel(const __grid_constant__ RigidWork<F> w, F* changes) {
+  const int system = system_of_warp();
+  if (system >= w.systems) return;
+  WarpSystemOf<F> s(w, system, Warp{}, scratch_of(w, system, changes));
+  const double energy = s.total_energy();
+  if (Warp::leads()) w.energies[system] = energy;
+}
+
+template <class F>
+__global__ void __launch_bounds__(kThreads)
+    test_rigid_kernel(const __grid_constant__ RigidTest<F> t, F* changes) {
+  const RigidWork<F>& w = t.work;
+  const int system = system_of_warp();
+  if (system >= w.systems) return;
+  WarpSystemOf<F> s(w, system, Warp{}, scratch_of(w, system, changes));
+  insert_tests(t, s);
+}
+
+template <class F>
+class RigidCudaEngine final : OnDevice, public Engine {
+ public:
+  RigidCudaEngine(RigidState state, const AdoptRigid& molecules, int device, int threads)
+      : OnDevice(device), state_(std::move(state)), tally_(1) {
+    {
+      ThreadPool pool(threads);
+      fill_rigid_grid(state_, pool);
+    }
+    grid_ = uploaded(host_grid<F>(state_), state_.info.bytes / sizeof(F));
+    laws_ = uploaded(state_.laws(F{}), state_.double_laws.size());
+    rows_ = uploaded(state_.rows.data(), state_.rows.size());
+    weights_ = uploaded(state_.weights(F{}), state_.double_weights.size());
+    changes_ = DeviceBuffer<F>(std::max<std::size_t>(state_.data.waves.size(), 2));
+    choose_warps();
+    if (molecules) molecules(state_);
+    const Snapshot& d = state_.data;
+    sites_ = uploaded(reinterpret_cast<const Site*>(d.sites.data()), d.sites.size() / 3);
+    turns_ = uploaded(reinterpret_cast<const Quaternion*>(d.orientations.data()),
+                      d.orientations.size() / 4);
+    counts_ = uploaded(d.counts.data(), d.counts.size());
+    energies_ = uploaded(d.energies.data(), d.energies.size());
+    sums_ = uploaded(d.sums.data(), d.sums.size());
+    profile_ = uploaded(d.profile.data(), d.profile.size());
+    waves_ = uploaded(d.waves.data(), d.waves.size());
+    if (state_.parameters.exchange > 0)
+      reached_ = DeviceBuffer<std::uint64_t>(state_.parameters.systems);
+    if (!molecules) {
+      tally_.clear(stream_);
+      place_rigid_kernel<F>
+          <<<blocks(), threads_, shared_, stream_>>>(work(), changes_.data(), tally_.data());
+      check_placed(state_, fetch_tally());
+    } else if (d.counters.steps == 0) {
+      sum_energies();
+    }
+    forget();
+    made();
+  }
+  ~RigidCudaEngine() override { destroy(); }
+
+  void run(std::uint64_t steps, bool measure) override {
+    const DeviceGuard here = use();
+    const auto launch = [&](bool again) {
+      tally_.clear(stream_);
+      RigidWork<F> w = work();
+      w.measure = measure;
+      w.steps = steps;
+      w.again = again;
+      run_kernel<F><<<blocks(), threads_, shared_, stream_>>>(w, changes_.data(), tally_.data());
+      return fetch_tally();
+    };
+    run_whole(state_, steps, measure, launch, [&](unsigned full) { enlarge(full); });
+  }
+
+  void set_max_displacement(double angstrom) override {
+    check_displacement(state_, angstrom);
+    state_.data.max_displacement = angstrom;
+  }
+  double max_displacement() const override { return state_.data.max_displacement; }
+  void set_positions(const double* positions, const double* orientations) override {
+    const DeviceGuard here = use();
+    adopt_poses(state_, positions, orientations);
+    upload_poses();
+    counts_.upload(state_.data.counts.data(), stream_);
+    sum_energies();
+    forget();
+  }
+  void reset_averages() override {
+    const DeviceGuard here = use();
+    sums_.clear(stream_);
+    if (profile_.size()) profile_.clear(stream_);
+    state_.data.counters.samples = 0;
+  }
+  void set_activities(const std::vector<double>& activities) override {
+    adsorption::set_activities(state_, activities);
+    reset_averages();
+  }
+  std::vector<double> insert_test_molecules(std::uint32_t insertions, int species,
+                                            bool empty) override {
+    const DeviceGuard here = use();
+    check_species(state_, species);
+    std::vector<double> host(2 * static_cast<std::size_t>(state_.parameters.systems));
+    DeviceBuffer<double> sums(host.size());
+    const RigidTest<F> t{work(), state_.data.counters.insertions, insertions, species, empty,
+                         sums.data()};
+    test_rigid_kernel<F><<<blocks(), threads_, shared_, stream_>>>(t, changes_.data());
+    check_launch();
+    sums.download(host.data(), stream_);
+    state_.data.counters.insertions += insertions;
+    return host;
+  }
+
+  Counters counters() const override { return state_.data.counters; }
+  GridInfo grid_info() const override { return state_.info; }
+  std::vector<int> capacities() const override { return adsorption::capacities(state_); }
+  std::size_t molecules() const override { return molecules_of(state_.parameters); }
+  Snapshot snapshot() const override {
+    const DeviceGuard here = use();
+    check_whole(state_);
+    Snapshot s = state_.data;
+    s.sites.resize(3 * sites_.size());
+    s.orientations.resize(4 * turns_.size());
+    download(sites_, reinterpret_cast<Site*>(s.sites.data()));
+    download(turns_, reinterpret_cast<Quaternion*>(s.orientations.data()));
+    fetch(counts_, s.counts);
+    fetch(energies_, s.energies);
+    fetch(sums_, s.sums);
+    fetch(profile_, s.profile);
+    fetch(waves_, s.waves);
+    return s;
+  }
+  void framework_energies(const double* xyz, std::size_t count, int type, bool direct,
+                          double* energies) const override {
+    rigid_framework_energies<F>(state_, xyz, count, type, direct, energies);
+  }
+
+ private:
+  template <class T>
+  DeviceBuffer<T> uploaded(const T* host, std::size_t count) {
+    DeviceBuffer<T> buffer(count);
+    if (count) buffer.upload(host, stream_);
+    return buffer;
+  }
+  template <class T>
+  void download(const DeviceBuffer<T>& from, T* to) const {
+    if (from.size()) from.download(to, stream_);
+  }
+  template <class T>
+  void fetch(const DeviceBuffer<T>& from, std::vector<T>& to) const {
+    to.resize(from.size());
+    download(from, to.data());
+  }
+  // The device has what the state would hold.
+  void forget() {
+    Snapshot& d = state_.data;
+    d = {d.counters, d.max_displacement, {}, {}, {}, {}, {}, {}, {}};
+  }
+  void upload_poses() {
+    const Snapshot& d = state_.data;
+    sites_ = uploaded(reinterpret_cast<const Site*>(d.sites.data()), d.sites.size() / 3);
+    turns_ = uploaded(reinterpret_cast<const Quaternion*>(d.orientations.data()),
+                      d.orientations.size() / 4);
+  }
+  void sum_energies() {
+    energy_rigid_kernel<F><<<blocks(), threads_, shared_, stream_>>>(work(), changes_.data());
+    check_launch();
+    check(cudaStreamSynchronize(stream_), "kernel");
+  }
+  RigidWork<F> work() const {
+    RigidWork<F> w = make_rigid_work(state_, static_cast<const F*>(grid_.data()));
+    w.r.laws = laws_.data();
+    w.r.row = rows_.data();
+    w.r.wave_weight = weights_.data();
+    w.centers = sites_.data();
+    w.turns = turns_.data();
+    w.counts = counts_.data();
+    w.energies = energies_.data();
+    w.sums = sums_.data();
+    w.profile = profile_.data();
+    w.waves = waves_.data();
+    w.reached = reached_.data();
+    return w;
+  }
+  void enlarge(unsigned full) {
+    Snapshot& d = state_.data;
+    d.sites.resize(3 * sites_.size());
+    d.orientations.resize(4 * turns_.size());
+    download(sites_, reinterpret_cast<Site*>(d.sites.data()));
+    download(turns_, reinterpret_cast<Quaternion*>(d.orientations.data()));
+    grow_rigid(state_, full);
+    choose_warps();
+    upload_poses();
+    forget();
+  }
+
+  template <class Kernel>
+  static void allow(Kernel kernel, std::size_t bytes) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(bytes)),
+          "shared memory of a kernel");
+  }
+  // As many warps in a block as the shared memory holds.
+  void choose_warps() {
+    const RigidWork<F> w = work();
+    const std::size_t each = RigidScratch<F>::bytes(w.places, walk_length(w));
+    int most = 0;
+    check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
+          "device");
+    const auto warps = std::min<std::size_t>(kThreads / 32, most / each);
+    if (warps == 0)
+      throw std::invalid_argument(text_of(state_.slots,
+                                          " molecules in a system are too many for this GPU's "
+                                          "shared memory of ",
+                                          most, " bytes"));
+    threads_ = static_cast<int>(warps) * 32;
+    shared_ = warps * each;
+    allow(&run_kernel<F>, shared_);
+    allow(&place_rigid_kernel<F>, shared_);
+    allow(&energy_rigid_kernel<F>, shared_);
+    allow(&test_rigid_kernel<F>, shared_);
+  }
+  int blocks() const {
+    const int warps = threads_ / 32;
+    return (state_.parameters.systems + warps - 1) / warps;
+  }
+  Tally fetch_tally() {
+    check_launch();
+    DeviceTally t;
+    tally_.download(&t, stream_);
+    return {t.accepted, t.exchanges, t.accepted_exchanges, t.full, t.stuck != 0};
+  }
+
+  RigidState state_;  // without the arrays, which the device has
+  Stream stream_;
+  DeviceBuffer<F> grid_, weights_, changes_;
+  DeviceBuffer<PairLaw<F>> laws_;
+  DeviceBuffer<WaveRow> rows_;
+  DeviceBuffer<Site> sites_;
+  DeviceBuffer<Quaternion> turns_;
+  DeviceBuffer<std::int32_t> counts_;
+  DeviceBuffer<double> energies_, sums_, waves_;
+  DeviceBuffer<std::uint64_t> profile_, reached_;
+  DeviceBuffer<DeviceTally> tally_;
+  int threads_ = 0;
+  std::size_t shared_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_rigid_cuda_engine(RigidState state, const AdoptRigid& molecules,
+                                               int device, int threads) {
+  if (state.parameters.method == Method::metropolis)
+    throw std::invalid_argument("method metropolis is the reference on a CPU; pmc is the same");
+  if (state.parameters.double_precision)
+    return std::make_unique<RigidCudaEngine<double>>(std::move(state), molecules, device, threads);
+  return std::make_unique<RigidCudaEngine<float>>(std::move(state), molecules, device, threads);
+}
+
+}  // namespace manymove::adsorption

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What systems of rigid molecules do in a step: one proposal, an insertion or a deletion, or
+// several proposals; and how they start. Written once for CPU and GPU, see steps.h.
+#pragma once
+
+#include "steps.h"
+
+namespace manymove::adsorption {
+
+// ---- averages ----
+
+template <class System>
+MM_TEAM void add_to(const System& s, int sum, double value) {
+  s.w.sums[static_cast<std::size_t>(sum) * s.w.systems + s.id] += value;
+}
+// By the lane that leads.
+template <class System>
+MM_TEAM void measure_state(const System& s) {
+  if (!s.team.leads()) return;
+  add_to(s, kPlain, s.energy);
+  add_to(s, kEnergySquared, s.energy * s.energy);
+  if (!s.m.exchange) return;
+  double n = 0;
+  for (int b = 0; b < s.m.species; ++b) {
+    n += s.counts[b];
+    add_to(s, kOfSpecies + b, s.counts[b]);
+  }
+  add_to(s, kNumber, n);
+  add_to(s, kNumberSquared, n * n);
+  add_to(s, kEnergyNumber, s.energy * n);
+}
+template <class System>
+MM_TEAM void count_place(const System& s, const Site& center, double probability) {
+  const std::uint64_t q = quantum(probability);
+  if (q)
+    s.team.add(s.w.profile + static_cast<std::size_t>(s.id % s.w.groups) * s.m.bins +
+                   profile_bin(s.m, center),
+               q);
+}
+template <class System>
+MM_TEAM void renew_energy(System& s) {
+  const double fresh = s.total_energy();
+  if (s.team.leads()) {
+    double& drift = s.w.sums[static_cast<std::size_t>(kDrift) * s.w.systems + s.id];
+    drift = highest_of(drift, magnitude(fresh - s.energy));
+  }
+  s.energy = fresh;
+}
+
+// ---- one proposal ----
+
+// A molecule is either displaced or rotated; a coin decides for all systems together.
+template <class F>
+MM_HD Pose small_move(const RigidModel<F>& r, const Body<F>& body, bool rotate, const Pose& old,
+                      const std::uint32_t* word) {
+  if (rotate && body.count > 1)
+    return {old.center, normalized(product(small_rotation(word, body.twist), old.turn))};
+  return {moved(old.center, step_of(r.m, word)), old.turn};
+}
+
+template <class System, class Tally>
+MM_TEAM_CALL void move_one(System& s, std::uint64_t step, const CommonDraw& draw, Tally& tally) {
+  using F = typename System::Real;
+  const int n = s.molecules();
+  if (n == 0) return;
+  int species;
+  const int slot =
+      s.find(static_cast<int>(uniform_below(draw.molecule, static_cast<std::uint32_t>(n))), species);
+  const Body<F>& body = s.r.body[species];
+  std::uint32_t word[4];
+  random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
+  const Pose old = s.pose(slot), fresh = small_move(s.r, body, draw.kind & 1, old, word);
+  const F slack = square_root(squared_distance(s.r, fresh.center, old.center));
+  s.gather(old.center, body.reach + slack, slot, false);
+  typename System::template Lane<F> part;
+  s.team.each([&](int l) { part[l] = 0; });
+  s.add_pairs(body, fresh, F(1), part);
+  s.add_pairs(body, old, F(-1), part);
+  s.add_field(body, fresh, F(1), part);
+  s.add_field(body, old, F(-1), part);
+  if (s.r.charged) {
+    s.add_waves(body, old, F(-1), true);
+    s.add_waves(body, fresh, F(1), false);
+    s.add_wave_energy(part);
+  }
+  const F difference = lowest_of(s.team.sum(part), F(kForbidden));
+  const bool accept = metropolis(s.m.beta, difference, word[3]);
+  if (accept) {
+    s.put(species, slot, fresh);
+    s.accept_waves();
+    s.energy += static_cast<double>(difference);
+    ++tally.accepted;
+  }
+  if (s.w.measure && s.m.bins && s.team.leads())
+    count_place(s, accept ? fresh.center : old.center, 1);
+}
+
+// Returns false and leaves the system unchanged if an accepted insertion finds no free slot.
+template <class System, class Tally>
+MM_TEAM_CALL bool exchange_one(System& s, std::uint64_t step, Tally& tally) {
+  using F = typename System::Real;
+  std::uint32_t word[4];
+  random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::exchange);
+  const auto species =
+      static_cast<int>(uniform_below(word[1], static_cast<std::uint32_t>(s.m.species)));
+  const int n = s.counts[species], first = s.m.first_slot[species];
+  const Body<F>& body = s.r.body[species];
+  const double activity = s.m.activity[species];
+  typename System::template Lane<F> part;
+  s.team.each([&](int l) { part[l] = 0; });
+  ++tally.exchanges;
+  if (word[0] >> 31) {
+    std::uint32_t place[4], turn[4];
+    random_words(place, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
+    random_words(turn, s.m.key, step, static_cast<std::uint32_t>(s.id), 1u, Purpose::propose);
+    const Pose fresh{{place[0], place[1], place[2]}, any_rotation(turn)};
+    s.gather(fresh.center, body.reach, -1, false);
+    s.add_pairs(body, fresh, F(1), part);
+    s.add_field(body, fresh, F(1), part);
+    if (s.r.charged) {
+      s.add_waves(body, fresh, F(1), true);
+      s.add_wave_energy(part);
+    }
+    const F difference =
+        lowest_of(s.team.sum(part) + s.tail_with_others(species, 0), F(kForbidden));
+    if (!accept_insertion(s.m.beta, difference, activity, n, word[3])) return true;
+    if (first + n == s.m.first_slot[species + 1]) {
+      tally.full |= 1u << species;
+      --tally.exchanges;
+      return false;
+    }
+    s.put(species, first + n, fresh);
+    s.set_count(species, n + 1);
+    s.accept_waves();
+    s.energy += static_cast<double>(difference);
+  } else {
+    if (n == 0) return true;
+    const int slot =
+        first + static_cast<int>(uniform_below(word[2], static_cast<std::uint32_t>(n)));
+    const Pose old = s.pose(slot);
+    s.gather(old.center, body.reach, slot, false);
+    s.add_pairs(body, old, F(-1), part);
+    s.add_field(body, old, F(-1), part);
+    if (s.r.charged) {
+      s.add_waves(body, old, F(-1), true);
+      s.add_wave_energy(part);
+    }
+    const F gained = s.team.sum(part) - s.tail_with_others(species, 1);
+    if (!accept_deletion(s.m.beta, gained, activity, n, word[3])) return true;
+    s.put(species, slot, s.pose(first + n - 1));
+    s.set_count(species, n - 1);
+    s.accept_waves();
+    s.energy += static_cast<double>(gained);
+  }
+  ++tally.accepted_exchanges;
+  return true;
+}
+
+// ---- several proposals ----
+
+// Poses 1 ... P - 1 along two random walks from the old one, or anywhere: docs/theory/adsorption.md,
+// section 3. Composed by a scan in a fixed order, since products of quaternions round. Returns the
+// buffer that they are in.
+template <class System>
+MM_TEAM const Pose* draw_proposals(System& s, int species, std::uint64_t step, const Pose& old,
+                                   std::uint32_t split_word, bool rotate) {
+  using F = typename System::Real;
+  const int P = s.w.proposals;
+  const bool anywhere = uniform_proposals(s.w, step);
+  const Body<F>& body = s.r.body[species];
+  const Pose start{{0, 0, 0}, {1, 0, 0, 0}};
+  const auto split = static_cast<int>(uniform_below(split_word, static_cast<std::uint32_t>(P)));
+  Pose *from = s.scratch.walk[0], *to = s.scratch.walk[1];
+  s.team.each([&](int l) {
+    for (int i = l; i < P; i += System::kLanes) {
+      std::uint32_t word[4], turn[4];
+      random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id),
+                   static_cast<std::uint32_t>(i), Purpose::propose);
+      if (i == 0) {
+        from[i] = anywhere ? old : start;
+      } else if (anywhere) {
+        random_words(turn, s.m.key, step, static_cast<std::uint32_t>(s.id),
+                     static_cast<std::uint32_t>(i + P), Purpose::propose);
+        from[i] = {{word[0], word[1], word[2]}, any_rotation(turn)};
+      } else {
+        from[i] = small_move(s.r, body, rotate, start, word);
+      }
+    }
+  });
+  s.team.sync();
+  if (anywhere) return from;
+  // Sums of displacements and products of rotations, of each walk on its own.
+  for (int off = 1; off < P; off *= 2) {
+    s.team.each([&](int l) {
+      for (int i = l; i < P; i += System::kLanes) {
+        const int first = i >= P - split ? P - split : 0;
+        to[i] = from[i];
+        if (i - off >= first)
+          to[i] = {moved(from[i].center, from[i - off].center),
+                   normalized(product(from[i].turn, from[i - off].turn))};
+      }
+    });
+    s.team.sync();
+    Pose* const other = from;
+    from = to;
+    to = other;
+  }
+  s.team.each([&](int l) {
+    for (int i = l; i < P; i += System::kLanes)
+      from[i] = i == 0 ? old
+                       : Pose{moved(from[i].center, old.center),
+                              rotate && body.count > 1
+                                  ? normalized(product(from[i].turn, old.turn))
+                                  : old.turn};
+  });
+  s.team.sync();
+  return from;
+}
+
+// Energies of a molecule at poses, each lane its own, with what is gathered. The structure factors
+// of a molecule that is not to be counted are in change, with the other sign.
+template <class System, class F>
+MM_TEAM void proposal_energies(const System& s, int species, const Pose* poses, int count, bool waves,
+                               F* energy) {
+  const Body<F>& body = s.r.body[species];
+  const int own = count / System::kLanes;
+  for (int c = 0; c < own; ++c) {
+    typename System::template Lane<F> sum;
+    s.team.each([&](int l) {
+      const Pose& p = poses[l * own + c];
+      sum[l] = s.field(body, p);
+      if (sum[l] < F(0.5 * kForbidden)) sum[l] += s.pairs_alone(body, p);
+    });
+    if (waves && s.r.charged) s.add_wave_energies(body, poses + c, own, sum);
+    s.team.each([&](int l) { energy[l * own + c] = sum[l]; });
+  }
+  s.team.sync();
+}
+
+template <class System, class Tally>
+MM_TEAM_CALL void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
+  using F = typename System::Real;
+  using Lane = typename System::template Lane<F>;
+  const auto& w = s.w;
+  const int n = s.molecules(), P = w.proposals, own = P / System::kLanes;
+  const CommonDraw draw = common_draw(s.m.key, step);
+  int species;
+  const int slot =
+      s.find(static_cast<int>(uniform_below(draw.molecule, static_cast<std::uint32_t>(n))), species);
+  const Body<F>& body = s.r.body[species];
+  std::uint32_t word[4];
+  random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::choose);
+  const Pose old = s.pose(slot);
+  const Pose* const poses = draw_proposals(s, species, step, old, word[0], draw.kind & 1);
+  const bool anywhere = uniform_proposals(w, step);
+  Lane farthest;
+  s.team.each([&](int l) {
+    farthest[l] = 0;
+    for (int i = l; i < P && !anywhere; i += System::kLanes)
+      farthest[l] = lowest_of(farthest[l], -squared_distance(s.r, poses[i].center, old.center));
+  });
+  s.gather(old.center, body.reach + square_root(-s.team.lowest(farthest)), slot, anywhere);
+  if (s.r.charged) s.add_waves(body, old, F(-1), true);
+  F *const energy = s.scratch.energy, *const weights = s.scratch.weight;
+  proposal_energies(s, species, poses, P, true, energy);
+  const F before_move = energy[0];
+  Lane lowest, sw, first, second;
+  s.team.sync();
+  s.team.each([&](int l) {
+    lowest[l] = 0;
+    for (int i = l * own; i < (l + 1) * own; ++i) {
+      energy[i] = energy_difference(energy[i], before_move);
+      lowest[l] = lowest_of(lowest[l], energy[i]);
+    }
+  });
+  const F shift = weight_shift(s.m.beta, s.team.lowest(lowest));
+  s.team.each([&](int l) {
+    sw[l] = first[l] = second[l] = 0;
+    for (int i = l * own; i < (l + 1) * own; ++i) {
+      weights[i] = weight(s.m.beta, energy[i] - shift);
+      const F product = weights[i] * energy[i];
+      sw[l] += weights[i];
+      first[l] += product;
+      second[l] = fused(product, energy[i], second[l]);
+    }
+  });
+  s.team.sync();
+  const auto levels = s.team.levels(sw);
+  F rest = static_cast<F>(uniform(word[1])) * levels.total();
+  const int lane = choose_lane(rest, [&](int level, int l) { return levels.partial(level, l); });
+  const int chosen = lane * own + choose_own(rest, weights + lane * own, own);
+  const double before = s.energy;
+  if (chosen != 0) {
+    s.energy += static_cast<double>(energy[chosen]);
+    const Pose fresh = poses[chosen];
+    if (s.r.charged) {
+      s.add_waves(body, fresh, F(1), false);
+      s.accept_waves();
+    }
+    s.put(species, slot, fresh);
+    ++tally.accepted;
+  }
+  if (!w.measure) return;
+  const double total = static_cast<double>(levels.total());
+  const double mean = static_cast<double>(s.team.sum(first)) / total;
+  const double square = static_cast<double>(s.team.sum(second)) / total;
+  measure_state(s);
+  if (s.team.leads()) {
+    add_to(s, kWaste, before + mean);
+    if (w.moments) {
+      add_to(s, kJump, square);
+      add_to(s, kWasteSquared, fused(before, before + 2 * mean, square));
+    }
+  }
+  if (s.m.bins)
+    s.team.each([&](int l) {
+      for (int i = l; i < P; i += System::kLanes)
+        count_place(s, poses[i].center, static_cast<double>(weights[i]) / total);
+    });
+  s.team.sync();
+}
+
+template <class System, class Tally>
+MM_TEAM void run_steps(System& s, Tally& tally) {
+  const auto& w = s.w;
+  const bool multiple = w.method == Method::mup || w.method == Method::mdp;
+  std::uint64_t t = w.again ? w.reached[s.id] : w.first_step;
+  for (; t < w.first_step + w.steps; ++t) {
+    if constexpr (System::kLanes == kWidth)
+      if (multiple) move_to_one_of_many(s, t, tally);
+    if (!multiple) {
+      const CommonDraw draw = common_draw(s.m.key, t);
+      if (draw.kind >= s.m.exchange)
+        move_one(s, t, draw, tally);
+      else if (!exchange_one(s, t, tally))
+        break;
+      if (w.measure) measure_state(s);
+    }
+    if ((t + 1) % kRefresh == 0) renew_energy(s);
+  }
+  if (s.team.leads()) {
+    w.energies[s.id] = s.energy;
+    if (w.reached) w.reached[s.id] = t;
+  }
+}
+
+// ---- starts ----
+
+template <class System>
+MM_TEAM void draw_anywhere(const System& s, std::uint64_t step, std::uint32_t first, Purpose purpose,
+                           Pose* poses) {
+  s.team.each([&](int l) {
+    for (int i = l; i < kWidth; i += System::kLanes) {
+      std::uint32_t word[4], turn[4];
+      const std::uint32_t proposal = first + static_cast<std::uint32_t>(i);
+      random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), proposal, purpose);
+      random_words(turn, s.m.key, step, static_cast<std::uint32_t>(s.id), proposal | 0x80000000u,
+                   purpose);
+      poses[i] = {{word[0], word[1], word[2]}, any_rotation(turn)};
+    }
+  });
+  s.team.sync();
+}
+
+// Each molecule goes to the best of kWidth random poses where the framework's energy is below the
+// hill, of as many rounds as it takes to find one where it is bound at all. The long-range part of
+// the molecules' own interaction does not count here.
+template <class System>
+MM_TEAM bool place_all(System& s) {
+  using F = typename System::Real;
+  std::int32_t wanted[kMostSpecies];
+  for (int b = 0; b < s.m.species; ++b) wanted[b] = s.counts[b];
+  for (int b = 0; b < s.m.species; ++b) s.set_count(b, 0);
+  std::uint64_t molecule = 0;
+  Pose* const poses = s.scratch.walk[0];
+  F* const energy = s.scratch.energy;
+  for (int b = 0; b < s.m.species; ++b)
+    for (int i = 0; i < wanted[b]; ++i, ++molecule) {
+      F best = F(kForbidden);
+      for (std::uint32_t round = 0; round < kPlaceRounds && !(best < F(0)); ++round) {
+        draw_anywhere(s, molecule, round * kWidth, Purpose::place, poses);
+        s.gather(poses[0].center, F(0), -1, true);
+        proposal_energies(s, b, poses, kWidth, false, energy);
+        int winner = -1;
+        for (int k = 0; k < kWidth; ++k)
+          if (energy[k] < best && s.field(s.r.body[b], poses[k]) < s.w.hill) {
+            best = energy[k];
+            winner = k;
+          }
+        s.team.sync();
+        if (winner >= 0) s.put(b, s.m.first_slot[b] + i, poses[winner]);
+        if (!s.r.framework && best < s.w.hill) break;  // an ideal gas is not bound at all
+      }
+      if (!(best < s.w.hill)) return false;
+      s.set_count(b, i + 1);
+    }
+  s.energy = s.total_energy();
+  if (s.team.leads()) s.w.energies[s.id] = s.energy;
+  return true;
+}
+
+// ---- test molecules ----
+
+// In the empty framework a molecule is alone: without images of itself, and without corrections
+// for the others' tails.
+template <class Test, class System>
+MM_TEAM void insert_tests(const Test& t, System& s) {
+  using F = typename System::Real;
+  Pose* const poses = s.scratch.walk[0];
+  F* const energy = s.scratch.energy;
+  if (!t.empty && s.r.charged) s.clear_change();
+  s.gather({0, 0, 0}, F(0), -1, true);
+  if (t.empty) s.forget_near();
+  const F rest = t.empty ? s.r.body[t.species].with_framework
+                         : s.tail_with_others(t.species, 0);
+  typename System::template Lane<double> factors, energies;
+  s.team.each([&](int l) { factors[l] = energies[l] = 0; });
+  for (std::uint64_t base = 0; base < t.count; base += kWidth) {
+    draw_anywhere(s, t.first + base, static_cast<std::uint32_t>(t.species) * kWidth, Purpose::widom,
+                  poses);
+    proposal_energies(s, t.species, poses, kWidth, !t.empty, energy);
+    s.team.each([&](int l) {
+      for (int i = l; i < kWidth; i += System::kLanes) {
+        if (base + static_cast<std::uint64_t>(i) >= t.count) continue;
+        const F total = lowest_of(energy[i] + rest, F(kForbidden));
+        const double factor = static_cast<double>(weight(s.m.beta, total));
+        factors[l] += factor;
+        energies[l] = fused(factor, static_cast<double>(total), energies[l]);
+      }
+    });
+    s.team.sync();
+  }
+  const double sum = s.team.sum(factors), product = s.team.sum(energies);
+  if (s.team.leads()) {
+    t.sums[2 * static_cast<std::size_t>(s.id)] = sum;
+    t.sums[2 * static_cast<std::size_t>(s.id) + 1] = product;
+  }
+}
+
+}  // namespace manymove::adsorption

@@ -1,0 +1,689 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "state.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+#include <stdexcept>
+
+#include "../../runtime/text.h"
+#include "../grid.h"
+
+namespace manymove::adsorption {
+namespace {
+
+constexpr double kPi = std::numbers::pi;
+constexpr double kMostNet = 1e-3;   // e: charges of files are rounded
+constexpr double kInner = 0.5;      // angstrom, inner cutoff of opposite charges
+constexpr double kQuarterTurn = 0.5;
+constexpr int kFirstRoom = 64;      // molecules of an open system, to begin with
+constexpr double kScreened = 4.3;   // alpha times the cutoff for the framework: erfc is 1e-9
+// e^2 / (4 pi epsilon_0 k_B angstrom) in kelvin, CODATA 2018.
+constexpr double kCoulomb = 1.602176634e-19 * 1.602176634e-19 /
+                            (4 * kPi * 8.8541878128e-12 * 1.380649e-23 * 1e-10);
+
+bool positive(double value) { return value > 0 && std::isfinite(value); }
+
+// The matrix of `edges`, inverted.
+void invert(const double* h, double* inverse) {
+  inverse[0] = 1 / h[0];
+  inverse[3] = 1 / h[3];
+  inverse[5] = 1 / h[5];
+  inverse[1] = -h[1] / (h[0] * h[3]);
+  inverse[4] = -h[4] / (h[3] * h[5]);
+  inverse[2] = (h[1] * h[4] - h[2] * h[3]) / (h[0] * h[3] * h[5]);
+}
+double volume(const double* h) { return h[0] * h[3] * h[5]; }
+// 1 / |row a of the inverse|: between the two planes of the other edges.
+double width(const double* inverse, int a) {
+  const double r[3][3] = {{inverse[0], inverse[1], inverse[2]},
+                          {0, inverse[3], inverse[4]},
+                          {0, 0, inverse[5]}};
+  return 1 / std::hypot(r[a][0], r[a][1], r[a][2]);
+}
+double length(const double* h, int a) {
+  return a == 0 ? h[0] : a == 1 ? std::hypot(h[1], h[3]) : std::hypot(h[2], h[4], h[5]);
+}
+
+void cell_matrix(const Parameters& p, const std::array<int, 3>& n, double* h) {
+  const double* diagonal = p.framework.cell;
+  const auto& tilt = p.rigid->tilt;
+  h[0] = diagonal[0] * n[0];
+  h[1] = tilt[0] * n[1];
+  h[2] = tilt[1] * n[2];
+  h[3] = diagonal[1] * n[1];
+  h[4] = tilt[2] * n[2];
+  h[5] = diagonal[2] * n[2];
+}
+
+void check_law(const LennardJones& law) {
+  if (!(law.epsilon >= 0) || !std::isfinite(law.epsilon) || !positive(law.sigma))
+    refuse("Lennard-Jones parameters must be finite, epsilon >= 0 and sigma > 0");
+}
+
+void check_types(const Parameters& p) {
+  const Rigid& r = *p.rigid;
+  const std::size_t types = r.types.size();
+  if (types < 1 || types > kMostTypes) refuse("from 1 to ", kMostTypes, " types of sites");
+  if (r.pairs.size() != types * types) refuse("pairs need a law for each two types of sites");
+  for (const LennardJones& law : r.pairs) check_law(law);
+  const std::size_t kinds = r.types[0].with_framework.size();
+  for (const SiteType& t : r.types) {
+    if (t.with_framework.size() != kinds)
+      refuse("each type of site needs parameters with each kind of framework atom");
+    if (!std::isfinite(t.charge)) refuse("a charge is not finite");
+    for (const LennardJones& law : t.with_framework) check_law(law);
+  }
+  const Framework& f = p.framework;
+  if (f.fractional.size() != 3 * f.kind.size()) refuse("framework atoms need three coordinates");
+  for (const auto kind : f.kind)
+    if (kind < 0 || static_cast<std::size_t>(kind) >= kinds)
+      refuse("a framework atom is of a kind without parameters");
+  if (!r.framework_charge.empty() && r.framework_charge.size() != f.kind.size())
+    refuse("the framework needs a charge of each atom, or none");
+  const double net = std::accumulate(r.framework_charge.begin(), r.framework_charge.end(), 0.0);
+  if (!(std::abs(net) <= kMostNet))
+    refuse("the framework has a net charge of ", net, " e per unit cell; it must be neutral");
+}
+
+void check_bodies(const Parameters& p) {
+  const Rigid& r = *p.rigid;
+  const std::size_t count = p.species.size();
+  if (count < 1 || count > kMostSpecies) refuse("from 1 to ", kMostSpecies, " species");
+  if (r.bodies.size() != count) refuse("each species needs its sites");
+  std::int64_t slots = 0;
+  for (std::size_t b = 0; b < count; ++b) {
+    const auto& sites = r.bodies[b];
+    if (sites.empty() || sites.size() > kMostSites)
+      refuse("a molecule has from 1 to ", kMostSites, " sites, got ", sites.size());
+    double net = 0;
+    for (const BodySite& s : sites) {
+      if (s.type < 0 || static_cast<std::size_t>(s.type) >= r.types.size())
+        refuse("a site is of an unknown type");
+      for (const double x : s.offset)
+        if (!std::isfinite(x)) refuse("the position of a site is not finite");
+      net += r.types[s.type].charge;
+    }
+    if (!(std::abs(net) <= 1e-9))
+      refuse("a molecule of species ", b, " has a net charge of ", net, " e; it must be neutral");
+    const Species& s = p.species[b];
+    if (s.molecules < 0 || (s.capacity < s.molecules && (s.capacity || !(p.exchange > 0))))
+      refuse("the number of molecules must be from 0 to the capacity");
+    if (p.exchange > 0 && !positive(s.activity))
+      refuse("exchange needs a fugacity of each species");
+    slots += s.capacity;
+  }
+  if (slots < 1 && !(p.exchange > 0)) refuse("there must be at least one molecule");
+  if (slots > kMostSlots)
+    refuse(slots, " molecules in a system are too many, at most ", kMostSlots, " are possible");
+}
+
+void check_cell(const RigidState& s) {
+  const Parameters& p = s.parameters;
+  constexpr const char* kEdge[3] = {"a", "b", "c"};
+  for (int a = 0; a < 3; ++a) {
+    if (!positive(p.framework.cell[a]) || !std::isfinite(p.rigid->tilt[a]))
+      refuse("the cell's edges must be positive and finite");
+    if (p.cells[a] < 1 || p.cells[a] > 1000) refuse("cells must be from 1 to 1000 along each axis");
+    const double wide = width(s.inverse, a);
+    if (wide < 2 * p.cutoff * (1 - 1e-12))
+      refuse("the box is ", wide, " angstrom wide along ", kEdge[a],
+             ", less than twice the cutoff of ", p.cutoff, ": more unit cells are needed");
+  }
+  for (const double x : p.framework.fractional)
+    if (!std::isfinite(x)) refuse("a coordinate of the framework is not finite");
+}
+
+// ---- the framework ----
+
+void collect_atoms(RigidState& s) {
+  const Parameters& p = s.parameters;
+  const Framework& f = p.framework;
+  double h[6], inverse[6];
+  cell_matrix(p, {1, 1, 1}, h);
+  invert(h, inverse);
+  int reach[3];
+  double margin[3];
+  for (int a = 0; a < 3; ++a) {
+    margin[a] = p.cutoff / width(inverse, a);
+    reach[a] = static_cast<int>(std::ceil(margin[a])) + 1;
+  }
+  for (std::size_t i = 0; i < f.kind.size(); ++i) {
+    const double charge = s.felt_charges ? p.rigid->framework_charge[i] * std::sqrt(kCoulomb) : 0;
+    bool felt = charge != 0;
+    for (const SiteType& t : p.rigid->types) felt |= t.with_framework[f.kind[i]].epsilon > 0;
+    if (!felt) continue;
+    for (int nz = -reach[2]; nz <= reach[2]; ++nz)
+      for (int ny = -reach[1]; ny <= reach[1]; ++ny)
+        for (int nx = -reach[0]; nx <= reach[0]; ++nx) {
+          const int n[3] = {nx, ny, nz};
+          double u[3];
+          bool near = true;
+          for (int a = 0; a < 3; ++a) {
+            const double x = f.fractional[3 * i + a];
+            u[a] = x - std::floor(x) + n[a];
+            near &= u[a] > -margin[a] && u[a] < 1 + margin[a];
+          }
+          if (near)
+            s.atoms.push_back({h[0] * u[0] + h[1] * u[1] + h[2] * u[2], h[3] * u[1] + h[4] * u[2],
+                               h[5] * u[2], charge, f.kind[i]});
+        }
+  }
+}
+
+// Calls visit(n, k) for the waves of half of a reciprocal lattice up to a length.
+template <class Visit>
+void each_row(const double* h, const double* inverse, double longest, const Visit& visit) {
+  int most[3];
+  for (int a = 0; a < 3; ++a) most[a] = static_cast<int>(longest * length(h, a) / (2 * kPi));
+  for (int nz = 0; nz <= most[2]; ++nz)
+    for (int ny = nz ? -most[1] : 0; ny <= most[1]; ++ny)
+      for (int nx = nz || ny ? -most[0] : 1; nx <= most[0]; ++nx) {
+        const double k[3] = {
+            2 * kPi * inverse[0] * nx, 2 * kPi * (inverse[1] * nx + inverse[3] * ny),
+            2 * kPi * (inverse[2] * nx + inverse[4] * ny + inverse[5] * nz)};
+        const double k2 = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
+        if (k2 <= longest * longest) visit(nx, ny, nz, k, k2);
+      }
+}
+
+void make_waves(RigidState& s) {
+  const Rigid& r = *s.parameters.rigid;
+  if (!(r.alpha > 0) || !(r.alpha * s.parameters.cutoff <= 7) || !positive(r.wave_cutoff))
+    refuse("Ewald's alpha must be positive and at most 7 / cutoff, and its largest wave number "
+           "positive, got ", r.alpha, " and ", r.wave_cutoff);
+  const double v = volume(s.edges);
+  if (v * std::pow(r.wave_cutoff, 3) > 1e8) refuse("Ewald's sum has more than 10^6 waves");
+  each_row(s.edges, s.inverse, r.wave_cutoff,
+           [&](int x, int y, int z, const double*, double k2) {
+             if (s.rows.empty() || s.rows.back().y != y || s.rows.back().z != z ||
+                 s.rows.back().x + s.rows.back().count != x)
+               s.rows.push_back({x, y, z, 0, s.waves()});
+             ++s.rows.back().count;
+             s.double_weights.push_back(4 * kPi / v / k2 * std::exp(-k2 / (4 * r.alpha * r.alpha)));
+           });
+  s.float_weights.assign(s.double_weights.begin(), s.double_weights.end());
+}
+
+// The framework's potential by waves: amplitudes of cos and sin of k r.
+void make_potential(RigidState& s) {
+  const Parameters& p = s.parameters;
+  const Framework& f = p.framework;
+  double h[6], inverse[6];
+  cell_matrix(p, {1, 1, 1}, h);
+  invert(h, inverse);
+  const double alpha = s.framework_alpha = kScreened / p.cutoff;
+  each_row(h, inverse, 2 * alpha * kScreened, [&](int x, int y, int z, const double*, double k2) {
+    const double weight =
+        8 * kPi / volume(h) / k2 * std::exp(-k2 / (4 * alpha * alpha)) * std::sqrt(kCoulomb);
+    double c = 0, sn = 0;
+    for (std::size_t i = 0; i < f.kind.size(); ++i) {
+      const double* u = f.fractional.data() + 3 * i;
+      const double phase = 2 * kPi * (x * u[0] + y * u[1] + z * u[2]);
+      c += p.rigid->framework_charge[i] * std::cos(phase);
+      sn += p.rigid->framework_charge[i] * std::sin(phase);
+    }
+    s.potential.push_back({double(x), double(y), double(z), weight * c, weight * sn});
+  });
+}
+
+double tail_of(const LennardJones& law, double cutoff, double v) {
+  const double s3 = std::pow(law.sigma, 3), q3 = std::pow(law.sigma / cutoff, 3);
+  return 16 * kPi / v * law.epsilon * s3 * (q3 * q3 * q3 / 9 - q3 / 3);
+}
+
+template <class F>
+void set_body(const RigidState& s, int b, Body<F>& body) {
+  const Parameters& p = s.parameters;
+  const Rigid& r = *p.rigid;
+  const auto& sites = r.bodies[b];
+  body.count = static_cast<int>(sites.size());
+  double reach = 0, own = 0, tail = 0;
+  const double v = volume(s.edges);
+  for (int i = 0; i < body.count; ++i) {
+    const BodySite& a = sites[i];
+    body.type[i] = a.type;
+    for (int c = 0; c < 3; ++c) body.offset[i][c] = a.offset[c];
+    reach = std::max(reach, std::hypot(a.offset[0], a.offset[1], a.offset[2]));
+    if (s.charged) {
+      const double qi = r.types[a.type].charge;
+      own -= kCoulomb * qi * qi * r.alpha / std::sqrt(kPi);
+      for (int j = 0; j < i; ++j) {
+        const BodySite& o = sites[j];
+        const double d = std::hypot(a.offset[0] - o.offset[0], a.offset[1] - o.offset[1],
+                                    a.offset[2] - o.offset[2]);
+        const double screen = d > 0 ? (1 - erfc_of(std::min(r.alpha * d, 7.0))) / d
+                                    : 2 * r.alpha / std::sqrt(kPi);
+        own -= kCoulomb * qi * r.types[o.type].charge * screen;
+      }
+    }
+    if (r.tail)
+      for (const auto kind : p.framework.kind) {
+        const int copies = p.cells[0] * p.cells[1] * p.cells[2];
+        tail += copies * tail_of(r.types[a.type].with_framework[kind], p.cutoff, v);
+      }
+  }
+  body.reach = static_cast<F>(reach);
+  body.with_framework = static_cast<F>(tail);
+  body.own = own + tail;
+  const double d = s.data.max_displacement;
+  body.twist = reach > 0 ? std::min(kQuarterTurn * d / reach, 1.0) : 1.0;
+}
+
+}  // namespace
+
+int RigidState::places() const {
+  int sum = 0;
+  for (std::size_t b = 0; b < parameters.species.size(); ++b)
+    sum += parameters.species[b].capacity * static_cast<int>(parameters.rigid->bodies[b].size());
+  return sum;
+}
+
+RigidState make_rigid_state(const Parameters& parameters) {
+  RigidState s;
+  s.parameters = parameters;
+  Parameters& p = s.parameters;
+  if (!positive(p.temperature)) refuse("the temperature must be positive and finite");
+  if (!positive(p.cutoff)) refuse("the cutoff must be positive and finite");
+  check_types(p);
+  check_bodies(p);
+  check_method(p);
+  cell_matrix(p, p.cells, s.edges);
+  invert(s.edges, s.inverse);
+  check_cell(s);
+  if (s.has_framework()) check_grid(p);
+  s.edge[0] = s.edges[0], s.edge[1] = s.edges[3], s.edge[2] = s.edges[5];
+  check_displacement(s, p.max_displacement);
+  for (const SiteType& t : p.rigid->types) s.charged |= t.charge != 0;
+  for (const double q : p.rigid->framework_charge) s.felt_charges |= s.charged && q != 0;
+  if (s.charged) make_waves(s);
+  if (s.felt_charges) make_potential(s);
+  collect_atoms(s);
+  for (const LennardJones& law : p.rigid->pairs) {
+    s.double_laws.push_back(make_law<double>(law, p));
+    s.float_laws.push_back(make_law<float>(law, p));
+  }
+  for (std::size_t k = 0; k < p.rigid->types[0].with_framework.size(); ++k)
+    for (const SiteType& t : p.rigid->types)
+      s.atom_laws.push_back(make_law<double>(t.with_framework[k], p));
+  const auto systems = static_cast<std::size_t>(p.systems);
+  s.data.max_displacement = p.max_displacement;
+  s.data.energies.assign(systems, 0);
+  s.data.sums.assign(kSums * systems, 0);
+  s.data.profile.assign(static_cast<std::size_t>(p.groups) * p.bins, 0);
+  s.data.waves.assign(systems * 2 * s.waves(), 0);
+  for (std::size_t i = 0; i < systems; ++i)
+    for (const Species& b : p.species) s.data.counts.push_back(b.molecules);
+  for (Species& b : p.species)
+    if (b.capacity == 0 && p.exchange > 0) b.capacity = std::max(b.molecules, kFirstRoom);
+  if (!s.has_framework()) {
+    s.info = {{0, 0, 0}, 0, 0, 0, 1};
+    make_rigid_room(s);
+  }
+  return s;
+}
+
+// ---- the grid ----
+
+RigidGridWork grid_row(const RigidState& s, int row, int layer) {
+  const Parameters& p = s.parameters;
+  double h[6];
+  cell_matrix(p, {1, 1, 1}, h);
+  const double v = static_cast<double>(row) / p.grid[1], w = static_cast<double>(layer) / p.grid[2];
+  return {s.atoms.data(),
+          s.atoms.size(),
+          s.atom_laws.data(),
+          s.types(),
+          p.grid[0],
+          h[1] * v + h[2] * w,
+          h[0] / p.grid[0],
+          h[3] * v + h[4] * w,
+          h[5] * w,
+          p.cutoff * p.cutoff,
+          s.framework_alpha,
+          s.felt_charges};
+}
+
+namespace {
+
+// Adds the waves at all points of the grid, one axis after the other.
+void add_waves(const RigidState& s, std::vector<double>& potential) {
+  const std::array<int, 3>& n = s.parameters.grid;
+  int most[3] = {0, 0, 0};
+  for (const auto& k : s.potential)
+    for (int a = 0; a < 3; ++a) most[a] = std::max(most[a], static_cast<int>(std::abs(k[a])));
+  const int nx = 2 * most[0] + 1, ny = 2 * most[1] + 1;
+  const auto circle = [&](int a) {  // [wave from -most to most][point]: cos, sin
+    std::vector<std::array<double, 2>> table;
+    for (int k = -most[a]; k <= most[a]; ++k)
+      for (int i = 0; i < n[a]; ++i) {
+        const double phase = 2 * kPi * static_cast<double>(k) * i / n[a];
+        table.push_back({std::cos(phase), std::sin(phase)});
+      }
+    return table;
+  };
+  const auto cx = circle(0), cy = circle(1), cz = circle(2);
+  std::vector<std::array<double, 2>> plane(static_cast<std::size_t>(nx) * ny), line(nx);
+  for (int z = 0; z < n[2]; ++z) {
+    std::fill(plane.begin(), plane.end(), std::array<double, 2>{0, 0});
+    for (const auto& k : s.potential) {
+      // Re[(c - i s) e^(i k r)]
+      const auto& e = cz[(static_cast<std::size_t>(k[2]) + most[2]) * n[2] + z];
+      auto& to = plane[static_cast<std::size_t>(static_cast<int>(k[1]) + most[1]) * nx +
+                       static_cast<int>(k[0]) + most[0]];
+      to[0] += k[3] * e[0] + k[4] * e[1];
+      to[1] += k[3] * e[1] - k[4] * e[0];
+    }
+    for (int y = 0; y < n[1]; ++y) {
+      for (int i = 0; i < nx; ++i) line[i] = {0, 0};
+      for (int j = 0; j < ny; ++j) {
+        const auto& e = cy[static_cast<std::size_t>(j) * n[1] + y];
+        const auto* from = plane.data() + static_cast<std::size_t>(j) * nx;
+        for (int i = 0; i < nx; ++i) {
+          line[i][0] += from[i][0] * e[0] - from[i][1] * e[1];
+          line[i][1] += from[i][0] * e[1] + from[i][1] * e[0];
+        }
+      }
+      double* out = potential.data() + (static_cast<std::size_t>(z) * n[1] + y) * n[0];
+      for (int i = 0; i < nx; ++i) {
+        const auto* e = cx.data() + static_cast<std::size_t>(i) * n[0];
+        for (int x = 0; x < n[0]; ++x) out[x] += line[i][0] * e[x][0] - line[i][1] * e[x][1];
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void finish_rigid_grid(RigidState& s, std::vector<double>&& lj, std::vector<double>&& potential) {
+  const Parameters& p = s.parameters;
+  const std::size_t values = s.grid_values();
+  const std::size_t padded = static_cast<std::size_t>(p.grid[0] + 3) * (p.grid[1] + 3) *
+                             static_cast<std::size_t>(p.grid[2] + 3);
+  const std::size_t all = padded * static_cast<std::size_t>(s.types());
+  if (s.felt_charges) add_waves(s, potential);
+  if (p.double_precision)
+    s.double_grid.resize(all);
+  else
+    s.grid.resize(all);
+  s.info = {p.grid, all * (p.double_precision ? 8 : 4), 0, 0, 0};
+  int solid = 0;
+  std::vector<double> total(values);
+  for (int t = 0; t < s.types(); ++t) {
+    const double* e = lj.data() + static_cast<std::size_t>(t) * values;
+    const SiteType& type = p.rigid->types[t];
+    const bool core = std::any_of(type.with_framework.begin(), type.with_framework.end(),
+                                  [](const LennardJones& law) { return law.epsilon > 0; });
+    std::unique_ptr<Pockets> pockets;
+    if (core && p.barrier > 0) pockets = std::make_unique<Pockets>(e, p.grid, p.barrier);
+    std::size_t blocked = 0, open = 0;
+    for (std::size_t i = 0; i < values && core; ++i) {
+      blocked += pockets && pockets->blocked(i);
+      open += pockets ? pockets->open(i) : e[i] < p.hill;
+    }
+    if (pockets && open == 0)
+      throw NoChannelError(text_of("no channel for sites of type ", t,
+                                   " leads through the framework below ", p.barrier,
+                                   " K: raise the barrier or block nothing"));
+    solid += core;
+    s.info.blocked_share += static_cast<double>(blocked) / static_cast<double>(values);
+    s.info.open_share += static_cast<double>(open) / static_cast<double>(values);
+    const double charge = s.felt_charges ? type.charge * std::sqrt(kCoulomb) : 0;
+    for (std::size_t i = 0; i < values; ++i)
+      total[i] = e[i] + (charge != 0 ? charge * potential[i] : 0);
+    s.info.lowest = std::min(s.info.lowest, *std::min_element(total.begin(), total.end()));
+    if (p.double_precision)
+      store_grid(p.grid, p.cubic, total.data(), pockets.get(),
+                 s.double_grid.data() + static_cast<std::size_t>(t) * padded);
+    else
+      store_grid(p.grid, p.cubic, total.data(), pockets.get(),
+                 s.grid.data() + static_cast<std::size_t>(t) * padded);
+  }
+  s.info.blocked_share /= std::max(1, solid);
+  s.info.open_share = solid ? s.info.open_share / solid : 1;
+  make_rigid_room(s);
+}
+
+double direct_site_energy(const RigidState& s, int type, const double* xyz) {
+  const Parameters& p = s.parameters;
+  double h[6], inverse[6];
+  cell_matrix(p, {1, 1, 1}, h);
+  invert(h, inverse);
+  double u[3] = {inverse[0] * xyz[0] + inverse[1] * xyz[1] + inverse[2] * xyz[2],
+                 inverse[3] * xyz[1] + inverse[4] * xyz[2], inverse[5] * xyz[2]};
+  for (double& x : u) x -= std::floor(x);
+  const double x = h[0] * u[0] + h[1] * u[1] + h[2] * u[2], y = h[3] * u[1] + h[4] * u[2],
+               z = h[5] * u[2];
+  const double charge = s.felt_charges ? p.rigid->types[type].charge * std::sqrt(kCoulomb) : 0;
+  double sum = 0;
+  for (const RigidImage& i : s.atoms) {
+    const double dx = x - i.x, dy = y - i.y, dz = z - i.z;
+    const double r2 = dx * dx + dy * dy + dz * dz;
+    const PairLaw<double>& law = s.atom_laws[static_cast<std::size_t>(i.kind) * s.types() + type];
+    if (!(r2 < law.cutoff2)) continue;
+    if (law.repulsion > 0) sum += lennard_jones(law, r2);
+    if (charge != 0) sum += charge * i.charge * image_potential(s.framework_alpha, r2);
+  }
+  for (const auto& k : s.potential) {
+    const double phase = 2 * kPi * (k[0] * u[0] + k[1] * u[1] + k[2] * u[2]);
+    sum += charge * (k[3] * std::cos(phase) + k[4] * std::sin(phase));
+  }
+  return sum;
+}
+
+// ---- molecules ----
+
+void make_rigid_room(RigidState& s) {
+  make_room(s);
+  s.data.orientations.assign(4 * static_cast<std::size_t>(s.parameters.systems) * s.slots, 0);
+  for (std::size_t i = 0; i < s.data.orientations.size(); i += 4) s.data.orientations[i] = 1;
+}
+
+void grow_rigid(RigidState& s, unsigned full) {
+  const std::vector<int> before = capacities(s);
+  const int slots = s.slots;
+  const std::vector<double> old = s.data.orientations;
+  grow(s, full);
+  std::vector<double>& now = s.data.orientations;
+  now.assign(4 * static_cast<std::size_t>(s.parameters.systems) * s.slots, 0);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(s.parameters.systems); ++i) {
+    const double* from = old.data() + 4 * i * slots;
+    double* to = now.data() + 4 * i * s.slots;
+    for (std::size_t b = 0; b < before.size(); ++b) {
+      std::copy_n(from, 4 * before[b], to);
+      from += 4 * before[b];
+      to += 4 * s.parameters.species[b].capacity;
+    }
+  }
+}
+
+namespace {
+
+template <class F>
+double pose_energy(const RigidState& s, const F* grid, int species, const Pose& pose) {
+  const RigidWork<F> w = make_rigid_work(s, grid);
+  const Body<F>& body = w.r.body[species];
+  const Matrix turn = matrix_of(pose.turn);
+  double sum = 0;
+  for (int i = 0; i < body.count && w.r.framework; ++i) {
+    const int type = body.type[i];
+    if (!w.r.felt[type]) continue;
+    const F e = framework_energy(w.r.m, type, site_of(w.r, body, pose.center, turn, i));
+    if (e == F(kForbidden)) return kForbidden;
+    sum += static_cast<double>(e);
+  }
+  return sum;
+}
+
+Pose checked_pose(const RigidState& s, const double* xyz, const double* turn, int species,
+                  int molecule, int system) {
+  const auto who = [&] { return text_of("molecule ", molecule, " of system ", system); };
+  Pose pose{{}, {1, 0, 0, 0}};
+  for (int a = 0; a < 3; ++a)
+    if (!std::isfinite(xyz[a])) refuse("the position of ", who(), " is not finite");
+  if (turn) {
+    const Quaternion q{turn[0], turn[1], turn[2], turn[3]};
+    const double norm = q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z;
+    if (!(std::abs(norm - 1) < 1e-6))
+      refuse("the orientation of ", who(), " is not a unit quaternion");
+    pose.turn = normalized(q);
+  }
+  const double* f = s.inverse;
+  const double u[3] = {f[0] * xyz[0] + f[1] * xyz[1] + f[2] * xyz[2],
+                       f[3] * xyz[1] + f[4] * xyz[2], f[5] * xyz[2]};
+  std::uint32_t part[3];
+  for (int a = 0; a < 3; ++a)
+    part[a] = static_cast<std::uint32_t>(
+        static_cast<std::uint64_t>(std::llround((u[a] - std::floor(u[a])) * 0x1p32)));
+  pose.center = {part[0], part[1], part[2]};
+  const double energy = s.parameters.double_precision
+                            ? pose_energy(s, s.double_grid.data(), species, pose)
+                            : pose_energy(s, s.grid.data(), species, pose);
+  const bool pocket = energy == kForbidden;
+  if (pocket || !(energy < s.parameters.hill))
+    throw PlaceError(text_of(who(),
+                             pocket ? " is in a pocket that molecules cannot reach"
+                                    : text_of(" is on a hill, at ", energy, " K"),
+                             " (at ", xyz[0], ", ", xyz[1], ", ", xyz[2], ")"),
+                     molecule, pocket, energy);
+  return pose;
+}
+
+}  // namespace
+
+void adopt_poses(RigidState& s, const double* positions, const double* orientations) {
+  const Parameters& p = s.parameters;
+  const std::size_t all = static_cast<std::size_t>(p.systems) * s.slots;
+  std::vector<std::uint32_t> sites(3 * all);
+  std::vector<double> turns(4 * all);
+  std::vector<std::int32_t> counts;
+  for (std::size_t i = 0; i < all; ++i) turns[4 * i] = 1;
+  for (int i = 0; i < p.systems; ++i) {
+    std::size_t slot = static_cast<std::size_t>(i) * s.slots;
+    int molecule = 0;
+    for (std::size_t b = 0; b < p.species.size(); ++b) {
+      for (int k = 0; k < p.species[b].molecules; ++k, positions += 3, ++molecule) {
+        const Pose pose =
+            checked_pose(s, positions, orientations, static_cast<int>(b), molecule, i);
+        if (orientations) orientations += 4;
+        const std::size_t at = slot + k;
+        sites[3 * at] = pose.center.x, sites[3 * at + 1] = pose.center.y,
+                   sites[3 * at + 2] = pose.center.z;
+        turns[4 * at] = pose.turn.w, turns[4 * at + 1] = pose.turn.x,
+                   turns[4 * at + 2] = pose.turn.y, turns[4 * at + 3] = pose.turn.z;
+      }
+      counts.push_back(p.species[b].molecules);
+      slot += p.species[b].capacity;
+    }
+  }
+  s.data.sites = std::move(sites);
+  s.data.orientations = std::move(turns);
+  s.data.counts = std::move(counts);
+}
+
+void adopt_snapshot(RigidState& s, const Snapshot& snapshot) {
+  if (snapshot.orientations.size() != s.data.orientations.size() ||
+      snapshot.waves.size() != s.data.waves.size())
+    refuse("checkpoint: the arrays do not fit the parameters");
+  for (std::size_t i = 0; i < snapshot.orientations.size(); i += 4) {
+    const double* q = snapshot.orientations.data() + i;
+    if (!(std::abs(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1) < 1e-6))
+      refuse("checkpoint: an orientation is not a unit quaternion");
+  }
+  for (const double wave : snapshot.waves)
+    if (!std::isfinite(wave)) refuse("checkpoint: a structure factor is not finite");
+  adopt(s, snapshot);
+}
+
+template <class F>
+RigidWork<F> make_rigid_work(const RigidState& s, const F* grid) {
+  const Parameters& p = s.parameters;
+  RigidWork<F> w{};
+  RigidModel<F>& r = w.r;
+  r.m = make_model(s, grid);
+  for (int i = 0; i < 6; ++i) {
+    r.edges[i] = static_cast<F>(s.edges[i] * 0x1p-32);
+    r.to_fractions[i] = s.inverse[i] * 0x1p32;
+  }
+  for (int a = 0; a < 3; ++a) r.widths[a] = static_cast<F>(width(s.inverse, a) * 0x1p-32);
+  for (int a = 0; a < 3; ++a)
+    r.m.reach[a] = static_cast<std::uint32_t>(
+        std::max(1.0, 2 * s.data.max_displacement / length(s.edges, a) * 0x1p32));
+  r.skewed = s.edges[1] != 0 || s.edges[2] != 0 || s.edges[4] != 0;
+  r.charged = s.charged;
+  r.framework = s.has_framework();
+  r.types = s.types();
+  for (int t = 0; t < r.types; ++t) {
+    const SiteType& type = p.rigid->types[t];
+    r.charge[t] = static_cast<F>(type.charge * std::sqrt(kCoulomb));
+    r.felt[t] = s.felt_charges && type.charge != 0;
+    for (const LennardJones& law : type.with_framework) r.felt[t] |= law.epsilon > 0;
+  }
+  int places = 0;
+  for (int b = 0; b < r.m.species; ++b) {
+    set_body(s, b, r.body[b]);
+    r.body[b].first_site = places;
+    places += r.body[b].count * p.species[b].capacity;
+    for (int c = 0; c < r.m.species && p.rigid->tail; ++c)
+      for (const BodySite& i : p.rigid->bodies[b])
+        for (const BodySite& j : p.rigid->bodies[c])
+          r.tail[b][c] += tail_of(p.rigid->pairs[static_cast<std::size_t>(i.type) * r.types + j.type],
+                                  p.cutoff, volume(s.edges));
+    r.body[b].own += 0.5 * r.tail[b][b];
+  }
+  r.laws = s.laws(F{});
+  r.cutoff = static_cast<F>(p.cutoff);
+  r.cutoff2 = static_cast<F>(p.cutoff * p.cutoff);
+  r.inner2 = static_cast<F>(kInner * kInner);
+  r.alpha = static_cast<F>(p.rigid->alpha);
+  r.rows = static_cast<int>(s.rows.size());
+  r.waves = s.waves();
+  r.row = s.rows.data();
+  r.wave_weight = s.weights(F{});
+  w.method = p.method;
+  w.proposals = p.proposals;
+  w.moments = p.moments;
+  w.systems = p.systems;
+  w.slots = s.slots;
+  w.groups = p.groups;
+  w.places = places;
+  w.hill = static_cast<F>(p.hill);
+  w.first_step = s.data.counters.steps;
+  return w;
+}
+template RigidWork<float> make_rigid_work(const RigidState&, const float*);
+template RigidWork<double> make_rigid_work(const RigidState&, const double*);
+
+template <class F>
+void rigid_framework_energies(const RigidState& s, const double* xyz, std::size_t count, int type,
+                              bool direct, double* energies) {
+  if (type < 0 || type >= s.types()) refuse("there is no type of sites ", type);
+  const RigidWork<F> w = make_rigid_work(s, host_grid<F>(s));
+  const double* f = s.inverse;
+  for (std::size_t i = 0; i < count; ++i, xyz += 3) {
+    energies[i] = 0;
+    if (!w.r.framework || !w.r.felt[type]) continue;
+    if (direct) {
+      energies[i] = direct_site_energy(s, type, xyz);
+      continue;
+    }
+    double u[3] = {f[0] * xyz[0] + f[1] * xyz[1] + f[2] * xyz[2], f[3] * xyz[1] + f[4] * xyz[2],
+                   f[5] * xyz[2]};
+    for (double& x : u) x = (x - std::floor(x)) * 0x1p32;
+    const Site site{nearest_word(u[0]), nearest_word(u[1]), nearest_word(u[2])};
+    energies[i] = static_cast<double>(framework_energy(w.r.m, type, site));
+  }
+}
+template void rigid_framework_energies<float>(const RigidState&, const double*, std::size_t, int,
+                                              bool, double*);
+template void rigid_framework_energies<double>(const RigidState&, const double*, std::size_t, int,
+                                               bool, double*);
+
+#if !defined(MANYMOVE_HAVE_CUDA)
+std::unique_ptr<Engine> make_rigid_cuda_engine(RigidState, const AdoptRigid&, int, int) {
+  throw std::invalid_argument("this build of manymove has no CUDA engine");
+}
+#endif
+
+}  // namespace manymove::adsorption

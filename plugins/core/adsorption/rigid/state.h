@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the engines for rigid molecules share on the host: checks, the waves of Ewald's sum, and the
+// grids of the framework.
+#pragma once
+
+#include "../state.h"
+#include "work.h"
+
+namespace manymove::adsorption {
+
+struct RigidState : State {
+  double edges[6];    // of the box: xx, xy, xz, yy, yz, zz of docs/theory/molecules.md
+  double inverse[6];  // of the same matrix
+  bool charged = false, felt_charges = false;  // molecules; and a framework that acts on them
+  std::vector<PairLaw<float>> float_laws;      // [types][types]
+  std::vector<PairLaw<double>> double_laws;
+  std::vector<WaveRow> rows;
+  std::vector<float> float_weights;  // [waves]
+  std::vector<double> double_weights;
+  std::vector<RigidImage> atoms;              // images within the cutoff of the unit cell
+  std::vector<PairLaw<double>> atom_laws;     // [kinds][types]
+  double framework_alpha = 0;                 // of the framework's potential
+  std::vector<std::array<double, 5>> potential;  // its waves: k and the amplitude
+
+  const PairLaw<float>* laws(float) const { return float_laws.data(); }
+  const PairLaw<double>* laws(double) const { return double_laws.data(); }
+  const float* weights(float) const { return float_weights.data(); }
+  const double* weights(double) const { return double_weights.data(); }
+  int waves() const { return static_cast<int>(double_weights.size()); }
+  int types() const { return static_cast<int>(parameters.rigid->types.size()); }
+  bool has_framework() const { return !parameters.framework.kind.empty(); }
+  int places() const;
+};
+
+// Checks everything; no grid and no molecules yet.
+RigidState make_rigid_state(const Parameters& parameters);
+// Fills the grids by rows: fill(row, energies, potential) for each of the grid's rows.
+RigidGridWork grid_row(const RigidState& state, int row, int layer);
+// lennard_jones: [types][z][y][x] of the unit cell; potential: [z][y][x], its real-space part.
+void finish_rigid_grid(RigidState& state, std::vector<double>&& lennard_jones,
+                       std::vector<double>&& potential);
+void adopt_poses(RigidState& state, const double* positions, const double* orientations);
+void adopt_snapshot(RigidState& state, const Snapshot& snapshot);
+// After the capacities have changed: room for poses, without molecules; and with them.
+void make_rigid_room(RigidState& state);
+void grow_rigid(RigidState& state, unsigned full);
+// The framework's energy at a site's place, summed over the atoms and the waves.
+double direct_site_energy(const RigidState& state, int type, const double* xyz);
+
+template <class F>
+RigidWork<F> make_rigid_work(const RigidState& state, const F* grid);
+template <class F>
+void rigid_framework_energies(const RigidState& state, const double* xyz, std::size_t count, int type,
+                              bool direct, double* energies);
+
+using AdoptRigid = std::function<void(RigidState&)>;
+std::unique_ptr<Engine> make_rigid_cpu_engine(RigidState state, const AdoptRigid& molecules,
+                                              int threads);
+std::unique_ptr<Engine> make_rigid_cuda_engine(RigidState state, const AdoptRigid& molecules,
+                                               int device, int threads);
+
+}  // namespace manymove::adsorption

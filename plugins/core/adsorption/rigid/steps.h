@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Steps of a system of rigid molecules, written once for CPU and GPU: a team of lanes shares the
+// work of one system. On a GPU the team is a warp; on a CPU it is a loop over as many lanes, or one
+// lane alone. Sums have the same order for the same number of lanes.
+//
+// A team has
+//   width, Lane<T>: a value of each lane; each(f): f(lane) by every lane
+//   sum(values), lowest(values): of all lanes, by a butterfly
+//   value_of(values, lane): one lane's value, for all
+//   levels(values): partial sums for choose_lane()
+//   compact(count, test, store): store(i, place) for each i below count with test(i), in their
+//     order; returns how many there are
+//   leads(): whether this thread writes what the team shares; sync(): makes it visible
+//   add(address, amount): an atomic sum
+#pragma once
+
+#include "work.h"
+
+#if defined(__CUDACC__)
+#define MM_TEAM __device__ inline
+#define MM_TEAM_CALL __device__ __noinline__  // one copy: the code stays small
+#else
+#define MM_TEAM inline
+#define MM_TEAM_CALL inline
+#endif
+
+namespace manymove::adsorption {
+
+// Sites near a moving molecule, in runs of one type.
+struct NearRun {
+  int type, begin, count;
+};
+
+template <class Team, class F>
+class RigidSystem {
+ public:
+  using Real = F;
+  template <class T>
+  using Lane = typename Team::template Lane<T>;
+  static constexpr int kLanes = Team::width;
+
+  const RigidWork<F>& w;
+  const RigidModel<F>& r;
+  const Model<F>& m;
+  const Team& team;
+  const RigidScratch<F>& scratch;
+  int id;
+  Site* centers;
+  Quaternion* turns;
+  std::int32_t* counts;
+  double* waves;
+  double energy;
+
+  MM_TEAM RigidSystem(const RigidWork<F>& work, int system, const Team& lanes,
+                      const RigidScratch<F>& memory)
+      : w(work),
+        r(work.r),
+        m(work.r.m),
+        team(lanes),
+        scratch(memory),
+        id(system),
+        centers(work.centers + static_cast<std::size_t>(system) * work.slots),
+        turns(work.turns + static_cast<std::size_t>(system) * work.slots),
+        counts(work.counts + static_cast<std::size_t>(system) * work.r.m.species),
+        waves(work.waves + static_cast<std::size_t>(system) * 2 * work.r.waves),
+        energy(work.energies[system]) {
+    for (int b = 0; b < m.species; ++b)
+      for (int i = 0; i < counts[b]; ++i) place_sites(b, m.first_slot[b] + i);
+    team.sync();
+  }
+
+  MM_TEAM int molecules() const {
+    int n = 0;
+    for (int b = 0; b < m.species; ++b) n += counts[b];
+    return n;
+  }
+  // The slot and the species of the k-th molecule.
+  MM_TEAM int find(int k, int& species) const {
+    species = 0;
+    while (k >= counts[species]) k -= counts[species++];
+    return m.first_slot[species] + k;
+  }
+  MM_TEAM Pose pose(int slot) const { return {centers[slot], turns[slot]}; }
+
+  // ---- sites ----
+
+  MM_TEAM int place_of(int species, int s, int slot) const {
+    const int room = m.first_slot[species + 1] - m.first_slot[species];
+    return r.body[species].first_site + s * room + slot - m.first_slot[species];
+  }
+  MM_TEAM void place_sites(int species, int slot) {
+    const Body<F>& body = r.body[species];
+    const Matrix turn = matrix_of(turns[slot]);
+    team.each([&](int l) {
+      for (int s = l; s < body.count; s += kLanes) {
+        const Site at = site_of(r, body, centers[slot], turn, s);
+        const int place = place_of(species, s, slot);
+        scratch.sites[0][place] = at.x;
+        scratch.sites[1][place] = at.y;
+        scratch.sites[2][place] = at.z;
+      }
+    });
+  }
+  MM_TEAM void put(int species, int slot, const Pose& p) {
+    team.sync();
+    if (team.leads()) {
+      centers[slot] = p.center;
+      turns[slot] = p.turn;
+    }
+    team.sync();
+    place_sites(species, slot);
+    team.sync();
+  }
+
+  MM_TEAM void set_count(int species, int count) {
+    team.sync();
+    if (team.leads()) counts[species] = count;
+    team.sync();
+  }
+
+  // ---- pairs ----
+
+  // Collects the sites of all molecules but one whose centers are so close to a center that they
+  // may be within the cutoff of the sites of a molecule that is at most `slack` away from there.
+  MM_TEAM void gather(const Site& center, F reach, int except, bool all) {
+    runs_ = 0;
+    int used = 0;
+    for (int b = 0; b < m.species; ++b) {
+      const Body<F>& body = r.body[b];
+      const int first = m.first_slot[b];
+      // More than rounding: of the sites to integers, and of distances.
+      const F limit = r.cutoff + reach + body.reach + F(1e-3);
+      const int count = team.compact(
+          counts[b],
+          [&](int i) {
+            return first + i != except &&
+                   (all || may_be_within(r, limit, centers[first + i], center));
+          },
+          [&](int i, int place) {
+            for (int s = 0; s < body.count; ++s) {
+              const int from = place_of(b, s, first + i), to = used + s * counts[b] + place;
+              for (int a = 0; a < 3; ++a) scratch.near[a][to] = scratch.sites[a][from];
+            }
+          });
+      for (int s = 0; s < body.count; ++s)
+        run_[runs_++] = {body.type[s], used + s * counts[b], count};
+      used += body.count * counts[b];
+    }
+    team.sync();
+  }
+
+  MM_TEAM void forget_near() { runs_ = 0; }
+
+  // Energy of a site at a place with sites from..., lane by lane: sum[l] += sign * energy.
+  template <bool Skewed, bool Charged>
+  MM_TEAM void add_run(const PairLaw<F>& law, F qq, const Site& at, const NearRun& run, F sign,
+                       Lane<F>& sum) const {
+    const std::uint32_t *x = scratch.near[0] + run.begin, *y = scratch.near[1] + run.begin,
+                        *z = scratch.near[2] + run.begin;
+    for (int base = 0; base < run.count; base += kLanes) {
+      const int some = run.count - base < kLanes ? run.count - base : kLanes;
+      team.first_lanes(some, [&](int l) {
+        const int j = base + l;
+        const F r2 = squared_distance<Skewed>(r, at.x - x[j], at.y - y[j], at.z - z[j]);
+        sum[l] += sign * site_energy<Charged>(r, law, qq, r2);
+      });
+    }
+  }
+  template <bool Skewed, bool Charged>
+  MM_TEAM void add_pairs_as(const Body<F>& body, const Pose& p, F sign, Lane<F>& sum) const {
+    const Matrix turn = matrix_of(p.turn);
+    for (int s = 0; s < body.count; ++s) {
+      const Site at = site_of(r, body, p.center, turn, s);
+      const int type = body.type[s];
+      for (int k = 0; k < runs_; ++k) {
+        const NearRun& run = run_[k];
+        const PairLaw<F> law = r.laws[type * r.types + run.type];
+        const F qq = r.charge[type] * r.charge[run.type];
+        if (Charged && qq != F(0))
+          add_run<Skewed, true>(law, qq, at, run, sign, sum);
+        else if (law.repulsion > F(0))
+          add_run<Skewed, false>(law, qq, at, run, sign, sum);
+      }
+    }
+  }
+  // By one lane alone.
+  template <bool Skewed, bool Charged>
+  MM_TEAM F pairs_alone_as(const Body<F>& body, const Pose& p) const {
+    const Matrix turn = matrix_of(p.turn);
+    F sum = 0;
+    for (int s = 0; s < body.count; ++s) {
+      const Site at = site_of(r, body, p.center, turn, s);
+      const int type = body.type[s];
+      for (int k = 0; k < runs_; ++k) {
+        const NearRun run = run_[k];
+        const PairLaw<F> law = r.laws[type * r.types + run.type];
+        const F qq = r.charge[type] * r.charge[run.type];
+        const std::uint32_t *x = scratch.near[0] + run.begin, *y = scratch.near[1] + run.begin,
+                            *z = scratch.near[2] + run.begin;
+        const bool pull = Charged && qq != F(0);
+        if (!pull && !(law.repulsion > F(0))) continue;
+        for (int j = 0; j < run.count; ++j) {
+          const F r2 = squared_distance<Skewed>(r, at.x - x[j], at.y - y[j], at.z - z[j]);
+          sum += pull ? site_energy<Charged>(r, law, qq, r2) : site_energy<false>(r, law, qq, r2);
+        }
+      }
+    }
+    return sum;
+  }
+  MM_TEAM F pairs_alone(const Body<F>& body, const Pose& p) const {
+    if (r.charged)
+      return r.skewed ? pairs_alone_as<true, true>(body, p) : pairs_alone_as<false, true>(body, p);
+    return r.skewed ? pairs_alone_as<true, false>(body, p) : pairs_alone_as<false, false>(body, p);
+  }
+  // Of a molecule at a pose with the gathered sites.
+  MM_TEAM void add_pairs(const Body<F>& body, const Pose& p, F sign, Lane<F>& sum) const {
+    if (r.charged)
+      r.skewed ? add_pairs_as<true, true>(body, p, sign, sum)
+               : add_pairs_as<false, true>(body, p, sign, sum);
+    else
+      r.skewed ? add_pairs_as<true, false>(body, p, sign, sum)
+               : add_pairs_as<false, false>(body, p, sign, sum);
+  }
+
+  // ---- the framework ----
+
+  MM_TEAM F site_field(const Body<F>& body, const Pose& p, const Matrix& turn, int s) const {
+    const int type = body.type[s];
+    return r.felt[type] ? framework_energy(m, type, site_of(r, body, p.center, turn, s)) : F(0);
+  }
+  MM_TEAM F field(const Body<F>& body, const Pose& p) const {
+    F sum = 0;
+    if (!r.framework) return sum;
+    const Matrix turn = matrix_of(p.turn);
+    for (int s = 0; s < body.count; ++s) sum += site_field(body, p, turn, s);
+    return sum;
+  }
+  // The sites shared by the lanes.
+  MM_TEAM void add_field(const Body<F>& body, const Pose& p, F sign, Lane<F>& sum) const {
+    if (!r.framework) return;
+    const Matrix turn = matrix_of(p.turn);
+    team.each([&](int l) {
+      for (int s = l; s < body.count; s += kLanes) sum[l] += sign * site_field(body, p, turn, s);
+    });
+  }
+
+  // ---- waves ----
+
+  // change[wave] += sign times the molecule's structure factor; the lanes share the rows.
+  MM_TEAM void add_waves(const Body<F>& body, const Pose& p, F sign, bool clear) const {
+    const Matrix turn = matrix_of(p.turn);
+    team.each([&](int l) {
+      for (int k = l; k < r.rows; k += kLanes) {
+        const WaveRow row = r.row[k];
+        F* to = scratch.change + 2 * static_cast<std::size_t>(row.first);
+        for (int i = 0; clear && i < 2 * row.count; ++i) to[i] = 0;
+        for (int s = 0; s < body.count; ++s) {
+          const F q = sign * r.charge[body.type[s]];
+          if (q == F(0)) continue;
+          const Site at = site_of(r, body, p.center, turn, s);
+          Turning wave(row, at);
+          for (int i = 0; i < row.count; ++i) {
+            to[2 * i] = fused(q, wave.c, to[2 * i]);
+            to[2 * i + 1] = fused(q, wave.s, to[2 * i + 1]);
+            wave.next();
+          }
+        }
+      }
+    });
+    team.sync();
+  }
+  // What the change of the structure factors costs: weight (|S + change|^2 - |S|^2).
+  MM_TEAM void add_wave_energy(Lane<F>& sum) const {
+    team.each([&](int l) {
+      for (int k = l; k < r.rows; k += kLanes) {
+        const WaveRow row = r.row[k];
+        for (int i = row.first; i < row.first + row.count; ++i) {
+          const F dc = scratch.change[2 * i], ds = scratch.change[2 * i + 1];
+          const F c = static_cast<F>(waves[2 * i]), s = static_cast<F>(waves[2 * i + 1]);
+          const F product = fused(dc, fused(F(2), c, dc), ds * fused(F(2), s, ds));
+          sum[l] = fused(r.wave_weight[i], product, sum[l]);
+        }
+      }
+    });
+  }
+  MM_TEAM void clear_change() const {
+    team.each([&](int l) {
+      for (int i = l; i < 2 * r.waves; i += kLanes) scratch.change[i] = 0;
+    });
+    team.sync();
+  }
+  MM_TEAM void accept_waves() const {
+    if (!r.charged) return;
+    team.each([&](int l) {
+      for (int i = l; i < 2 * r.waves; i += kLanes)
+        waves[i] += static_cast<double>(scratch.change[i]);
+    });
+    team.sync();
+  }
+  // Each lane's molecule has the pose poses[lane * own]. The molecule whose structure factors are in
+  // change, with the other sign, does not count.
+  MM_TEAM void add_wave_energies(const Body<F>& body, const Pose* poses, int own,
+                                 Lane<F>& energy) const {
+    Lane<Site> at[kMostSites];
+    Lane<F> step_c[kMostSites], step_s[kMostSites], c[kMostSites], s[kMostSites];
+    F q[kMostSites];
+    int charges = 0;
+    for (int k = 0; k < body.count; ++k) {
+      q[charges] = r.charge[body.type[k]];
+      if (q[charges] == F(0)) continue;
+      team.each([&](int l) {
+        const Pose p = poses[l * own];
+        const Site site = site_of(r, body, p.center, matrix_of(p.turn), k);
+        at[charges][l] = site;
+        unit_circle(site.x, step_c[charges][l], step_s[charges][l]);
+      });
+      ++charges;
+    }
+    for (int k = 0; k < r.rows; ++k) {
+      const WaveRow row = r.row[k];
+      const auto x = static_cast<std::uint32_t>(row.x), y = static_cast<std::uint32_t>(row.y),
+                 z = static_cast<std::uint32_t>(row.z);
+      for (int j = 0; j < charges; ++j)
+        team.each([&](int l) {
+          unit_circle(x * at[j][l].x + y * at[j][l].y + z * at[j][l].z, c[j][l], s[j][l]);
+        });
+      for (int i = row.first; i < row.first + row.count; ++i) {
+        Lane<F> dc, ds;
+        team.each([&](int l) { dc[l] = ds[l] = 0; });
+        for (int j = 0; j < charges; ++j)
+          team.each([&](int l) {
+            dc[l] = fused(q[j], c[j][l], dc[l]);
+            ds[l] = fused(q[j], s[j][l], ds[l]);
+            const F old = c[j][l];
+            c[j][l] = fused(old, step_c[j][l], -(s[j][l] * step_s[j][l]));
+            s[j][l] = fused(s[j][l], step_c[j][l], old * step_s[j][l]);
+          });
+        const F twice_c = F(2) * (static_cast<F>(waves[2 * i]) + scratch.change[2 * i]),
+                twice_s = F(2) * (static_cast<F>(waves[2 * i + 1]) + scratch.change[2 * i + 1]),
+                weight = r.wave_weight[i];
+        team.each([&](int l) {
+          const F product = fused(dc[l], twice_c + dc[l], ds[l] * (twice_s + ds[l]));
+          energy[l] = fused(weight, product, energy[l]);
+        });
+      }
+    }
+  }
+
+  // ---- from scratch ----
+
+  MM_TEAM_CALL double total_energy() {
+    const int n = molecules();
+    Lane<double> sum;
+    team.each([&](int l) { sum[l] = 0; });
+    double rest = 0;
+    const auto take = [&](const Lane<F>& part) {
+      team.each([&](int l) { sum[l] += static_cast<double>(part[l]); });
+    };
+    if (r.charged) {
+      team.each([&](int l) {
+        for (int i = l; i < 2 * r.waves; i += kLanes) waves[i] = 0;
+      });
+      team.sync();
+    }
+    for (int k = 0; k < n; ++k) {
+      int b;
+      const int slot = find(k, b);
+      const Body<F>& body = r.body[b];
+      const Pose p = pose(slot);
+      place_sites(b, slot);
+      team.sync();
+      // Twice each pair, of which half is taken.
+      Lane<F> part;
+      gather(p.center, body.reach, slot, false);
+      team.each([&](int l) { part[l] = 0; });
+      add_pairs(body, p, F(0.5), part);
+      take(part);
+      team.each([&](int l) { part[l] = 0; });
+      add_field(body, p, F(1), part);
+      take(part);
+      if (r.charged) {
+        add_waves(body, p, F(1), true);
+        accept_waves();
+      }
+      rest += body.own;
+    }
+    if (r.charged)
+      team.each([&](int l) {
+        for (int i = l; i < r.waves; i += kLanes)
+          sum[l] += static_cast<double>(r.wave_weight[i]) *
+                    (waves[2 * i] * waves[2 * i] + waves[2 * i + 1] * waves[2 * i + 1]);
+      });
+    for (int a = 0; a < m.species; ++a) {
+      rest += 0.5 * r.tail[a][a] * counts[a] * (counts[a] - 1);
+      for (int b = a + 1; b < m.species; ++b) rest += r.tail[a][b] * counts[a] * counts[b];
+    }
+    return team.sum(sum) + rest;
+  }
+  // Of one molecule more with those that are there.
+  MM_TEAM F tail_with_others(int species, int without) const {
+    double sum = r.body[species].own;
+    for (int b = 0; b < m.species; ++b)
+      sum += r.tail[species][b] * (counts[b] - (b == species ? without : 0));
+    return static_cast<F>(sum);
+  }
+
+ private:
+  // e^(i k r) of the waves of a row, one after the other.
+  struct Turning {
+    F c, s, step_c, step_s;
+    Turning() = default;
+    MM_TEAM Turning(const WaveRow& row, const Site& at) {
+      unit_circle(static_cast<std::uint32_t>(row.x) * at.x + static_cast<std::uint32_t>(row.y) * at.y +
+                      static_cast<std::uint32_t>(row.z) * at.z,
+                  c, s);
+      unit_circle(at.x, step_c, step_s);
+    }
+    MM_TEAM void next() {
+      const F old = c;
+      c = fused(c, step_c, -(s * step_s));
+      s = fused(s, step_c, old * step_s);
+    }
+  };
+
+  NearRun run_[kMostSpecies * kMostSites];
+  int runs_ = 0;
+};
+
+}  // namespace manymove::adsorption

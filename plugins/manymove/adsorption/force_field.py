@@ -1,0 +1,255 @@
+"""Force fields: parameters by label, mixing rules, and what happens at the cutoff."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Law = tuple[float, float]
+MIXING = ("lorentz-berthelot", "geometric")
+POTENTIALS = ("shifted", "truncated", "tail")
+NONE = (0.0, 1.0)  # no interaction
+
+
+@dataclass(frozen=True)
+class ForceField:
+    """Lennard-Jones parameters and charges by label, and the conventions of the potential.
+
+    A label of the framework is looked up as it is, then without its number ("Si12" as "Si"), then
+    as the element.
+
+    Attributes:
+        parameters: (epsilon in kelvin, sigma in angstrom) by label, of framework atoms and of sites
+            of molecules, or None for no interaction. Sites of molecules that are not listed keep
+            their own parameters.
+        charges: charge in units of the elementary charge by label. Framework atoms and sites that
+            are not listed keep the charges of the CIF file or of the molecule.
+        pairs: {(label, label): (epsilon, sigma)} of pairs that do not follow the mixing rule.
+        mixing: "lorentz-berthelot" or "geometric".
+        potential: "shifted" (zero at the cutoff), "truncated" (not shifted), or "tail" (truncated,
+            with corrections for the average energy beyond the cutoff).
+
+    Raises:
+        ValueError: a number or a name is out of range.
+    """
+
+    parameters: Mapping[str, Law | None] = field(default_factory=dict)
+    charges: Mapping[str, float] = field(default_factory=dict)
+    pairs: Mapping[tuple[str, str], Law] = field(default_factory=dict)
+    mixing: str = "lorentz-berthelot"
+    potential: str = "shifted"
+
+    def __post_init__(self) -> None:
+        for name, known in (("mixing", MIXING), ("potential", POTENTIALS)):
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f'{name} must be one of {", ".join(known)}, got "{getattr(self, name)}"'
+                )
+        laws: dict[Any, Law | None] = {**self.parameters, **self.pairs}
+        for label, law in laws.items():
+            if law is not None and not (0 <= law[0] < math.inf and 0 < law[1] < math.inf):
+                raise ValueError(
+                    f"{label}: epsilon must be at least 0 and sigma positive, got {law[0]} K and "
+                    f"{law[1]} angstrom"
+                )
+        for label, charge in self.charges.items():
+            if not math.isfinite(charge):
+                raise ValueError(f"{label}: charge must be finite, got {charge}")
+
+    def law_of_atom(self, label: str, element: str) -> Law:
+        """Parameters (epsilon, sigma) of an atom of the framework; epsilon is 0 for none.
+
+        Raises:
+            ValueError: the force field has neither the label nor the element.
+        """
+        for name in names_of(label, element):
+            if name in self.parameters:
+                return self.parameters[name] or NONE
+        raise ValueError(
+            f"the force field has no parameters for {label} ({element}) of the framework: give "
+            "(epsilon, sigma), or None for no interaction"
+        )
+
+    def charge_of_atom(self, label: str, element: str) -> float | None:
+        """Charge of an atom of the framework; None if the force field has none."""
+        for name in names_of(label, element):
+            if name in self.charges:
+                return self.charges[name]
+        return None
+
+    def mixed(self, labels: tuple[str, str], a: Law, b: Law) -> Law:
+        """Parameters of two labels from those of each."""
+        given = self.pairs.get(labels) or self.pairs.get((labels[1], labels[0]))
+        if given:
+            return (float(given[0]), float(given[1]))
+        if a[0] == 0 or b[0] == 0:
+            return NONE
+        geometric = self.mixing == "geometric"
+        sigma = math.sqrt(a[1] * b[1]) if geometric else 0.5 * (a[1] + b[1])
+        return (math.sqrt(a[0] * b[0]), sigma)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> ForceField:
+        """Read a force field of RASPA.
+
+        Args:
+            path: RASPA3's `force_field.json`, or a folder with RASPA2's
+                `force_field_mixing_rules.def`, `pseudo_atoms.def` and, if present,
+                `force_field.def`.
+
+        Raises:
+            OSError: a file cannot be read.
+            ValueError: a file cannot be parsed, or has potentials other than Lennard-Jones.
+        """
+        path = Path(path)
+        if path.is_dir():
+            return _from_raspa2(path)
+        try:
+            return _from_raspa3(json.loads(path.read_text()), str(path))
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            raise ValueError(f"{path} is no force field of RASPA3: {error!r}") from None
+
+
+# TraPPE-zeo: P. Bai, M. Tsapatsis, J. I. Siepmann, J. Phys. Chem. C 117, 24375 (2013).
+TRAPPE_ZEO = ForceField(
+    {"O": (53.0, 3.30), "Si": (22.0, 2.30)}, {"O": -0.75, "Si": 1.50}, potential="tail"
+)
+
+
+def names_of(label: str, element: str) -> list[str]:
+    """The names under which a force field may have an atom, the most specific first."""
+    return [label, re.sub(r"[_\d]*$", "", label), element]
+
+
+# ---- RASPA3 --------------------------------------------------------------------------------------
+
+_RULES = {
+    "lorentz-berthelot": "lorentz-berthelot",
+    "jorgensen": "geometric",
+    "geometric": "geometric",
+}
+
+
+def _from_raspa3(d: Mapping[str, Any], source: str) -> ForceField:
+    parameters, charges, pairs = {}, {}, {}
+    for atom in d.get("PseudoAtoms", []):
+        if float(atom.get("charge", 0.0)) != 0.0 or not atom.get("framework", False):
+            charges[atom["name"]] = float(atom.get("charge", 0.0))
+    for entry in d.get("SelfInteractions", []):
+        _refuse_type(entry, source)
+        parameters[entry["name"]] = _law(entry["parameters"])
+    for entry in d.get("BinaryInteractions", []):
+        _refuse_type(entry, source)
+        first, second = entry["names"]
+        pairs[first, second] = _law(entry["parameters"])
+    shifted = str(d.get("TruncationMethod", "shifted")).lower() == "shifted"
+    tail = bool(d.get("TailCorrections", False))
+    return ForceField(
+        parameters,
+        charges,
+        pairs,
+        _rule(str(d.get("MixingRule", "Lorentz-Berthelot")), source),
+        _potential(shifted, tail, source),
+    )
+
+
+def _refuse_type(entry: Mapping[str, Any], source: str) -> None:
+    kind = str(entry.get("type", "lennard-jones")).lower()
+    if kind not in ("lennard-jones", "none"):
+        raise ValueError(f"{source}: {entry.get('name', entry.get('names'))} has the potential "
+                         f"{kind}; only lennard-jones is possible")  # fmt: skip
+
+
+def _law(parameters: Any) -> Law | None:
+    epsilon, sigma = (float(x) for x in list(parameters)[:2])
+    return (epsilon, sigma) if epsilon else None
+
+
+def _rule(name: str, source: str) -> str:
+    if name.lower() not in _RULES:
+        raise ValueError(f'{source}: unknown mixing rule "{name}"')
+    return _RULES[name.lower()]
+
+
+def _potential(shifted: bool, tail: bool, source: str) -> str:
+    if shifted and tail:
+        raise ValueError(f"{source}: potentials are either shifted or have tail corrections")
+    return "shifted" if shifted else "tail" if tail else "truncated"
+
+
+# ---- RASPA2 --------------------------------------------------------------------------------------
+
+
+def _lines(path: Path) -> Iterator[list[str]]:
+    """The words of each line that is neither empty nor a comment."""
+    for line in path.read_text(errors="replace").splitlines():
+        words = line.split("#")[0].split("//")[0].split()
+        if words:
+            yield words
+
+
+def _from_raspa2(folder: Path) -> ForceField:
+    path = folder / "force_field_mixing_rules.def"
+    lines = list(_lines(path))
+    try:
+        shifted = lines[0][0].lower() == "shifted"
+        tail = lines[1][0].lower() == "yes"
+        count = int(lines[2][0])
+        parameters: dict[str, Law | None] = {}
+        for words in lines[3 : 3 + count]:
+            kind = words[1].lower()
+            if kind not in ("lennard-jones", "none"):
+                raise ValueError(
+                    f"{path}: {words[0]} has the potential {kind}; only lennard-jones is possible"
+                )
+            parameters[words[0].rstrip("_")] = _law(words[2:4]) if kind != "none" else None
+        rule = _rule(lines[3 + count][0], str(path))
+    except (IndexError, ValueError) as error:
+        if str(error).startswith(str(path)):
+            raise
+        raise ValueError(f"{path} is no file of mixing rules of RASPA2: {error}") from None
+    return ForceField(
+        parameters,
+        _raspa2_charges(folder / "pseudo_atoms.def"),
+        _raspa2_pairs(folder / "force_field.def"),
+        rule,
+        _potential(shifted, tail, str(path)),
+    )
+
+
+def _raspa2_charges(path: Path) -> dict[str, float]:
+    if not path.is_file():
+        return {}
+    lines = list(_lines(path))
+    try:
+        rows = lines[1 : 1 + int(lines[0][0])]
+        return {row[0]: float(row[6]) for row in rows if float(row[6]) != 0}
+    except (IndexError, ValueError) as error:
+        raise ValueError(f"{path} is no list of pseudo-atoms of RASPA2: {error}") from None
+
+
+def _raspa2_pairs(path: Path) -> dict[tuple[str, str], Law]:
+    """The pairs of force_field.def, which has numbers of rules to overwrite, of interactions, and of
+    mixing rules, each followed by that many lines."""
+    if not path.is_file():
+        return {}
+    lines = list(_lines(path))
+    try:
+        at = 1 + int(lines[0][0])
+        if at > 1:
+            raise ValueError("rules by pair of shifted potentials are not possible")
+        pairs = {}
+        for words in lines[at + 1 : at + 1 + int(lines[at][0])]:
+            if words[2].lower() not in ("lennard-jones", "none"):
+                raise ValueError(f"{words[2]} is not possible, only lennard-jones")
+            law = _law(words[3:5]) if words[2].lower() != "none" else None
+            pairs[words[0], words[1]] = law or NONE
+        return pairs
+    except (IndexError, ValueError) as error:
+        raise ValueError(f"{path} is no file of interactions of RASPA2: {error}") from None

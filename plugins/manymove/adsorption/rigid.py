@@ -1,0 +1,212 @@
+"""Parameters of the engine for adsorbates, from molecules and force fields."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from manymove.adsorption.adsorbates import Adsorbate, mixed_laws
+from manymove.adsorption.force_field import NONE, ForceField, Law
+from manymove.adsorption.frameworks import Framework
+from manymove.adsorption.molecules import Molecule
+
+Species = Adsorbate | Molecule
+_SCREENED = 3.2  # alpha times the cutoff: erfc is 6e-6
+_NET = 1e-3  # e per unit cell: charges of files are rounded
+
+
+class _Empty(Framework):
+    """A box without atoms."""
+
+    def __post_init__(self) -> None:
+        pass
+
+
+def empty_framework(box: Sequence[float] | None) -> Framework:
+    """A box without atoms.
+
+    Raises:
+        ValueError: the box is missing or not three positive lengths, or six numbers with tilts.
+    """
+    numbers = [float(x) for x in box] if box is not None else []
+    if len(numbers) not in (3, 6) or not all(map(math.isfinite, numbers)) or min(numbers[:3]) <= 0:
+        raise ValueError(
+            f"without a framework, box must be three lengths in angstrom, or six numbers with the "
+            f"tilts b_x, c_x, c_y, got {box}"
+        )
+    tilt = tuple(numbers[3:]) or (0.0, 0.0, 0.0)
+    return _Empty("empty", tuple(numbers[:3]), np.zeros((0, 3)), (), 0.0, tilt)
+
+
+def framework_of(*values: Any) -> Framework:
+    """The framework of a checkpoint, from its attributes."""
+    return Framework(*values) if len(values[3]) else _Empty(*values)
+
+
+def restored(rigid: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of rigid molecules from a checkpoint, with tuples where there were tuples."""
+    return {
+        **rigid,
+        "types": [
+            {**t, "with_framework": [tuple(law) for law in t["with_framework"]]}
+            for t in rigid["types"]
+        ],
+        "pairs": [tuple(law) for law in rigid["pairs"]],
+        "bodies": [[(t, tuple(x)) for t, x in body] for body in rigid["bodies"]],
+        "tilt": tuple(rigid["tilt"]),
+    }
+
+
+def ewald_of(ewald: tuple[float, float] | None, cutoff: float) -> tuple[float, float]:
+    """Ewald's alpha and largest wave number in 1 / angstrom, by default those that neglect 6e-6 of
+    the Coulomb energy of two charges at the cutoff."""
+    if ewald is None:
+        return _SCREENED / cutoff, 2 * _SCREENED**2 / cutoff
+    numbers = tuple(float(x) for x in ewald)
+    if len(numbers) != 2 or not all(0 < x < math.inf for x in numbers):
+        raise ValueError(f"ewald must be (alpha, k_max), both positive, got {ewald}")
+    if numbers[0] * cutoff > 7:
+        raise ValueError(
+            f"ewald: alpha is {numbers[0]:g}, more than 7 / cutoff: the pairs within the cutoff "
+            "would not interact"
+        )
+    return numbers
+
+
+def settled(
+    framework: Framework,
+    species: Sequence[Species],
+    cross: Mapping[tuple[str, str], Law],
+    force_field: ForceField | None,
+    ewald: tuple[float, float] | None,
+    cutoff: float,
+) -> dict[str, Any]:
+    """The part of the engine's parameters that follows from the force field: `kind`, `pairs`, the
+    `with_framework` of each species, `shifted`, and, where it is needed, `rigid`.
+
+    Raises:
+        ValueError: parameters are missing, or the framework is charged.
+    """
+    field = force_field or ForceField()
+    types, bodies = _types(species, field)
+    labels = framework.labels or framework.elements
+    kinds = sorted(set(zip(labels, framework.elements, strict=True)))
+    if all(isinstance(b, Adsorbate) for b in species):  # which have parameters for elements
+        kinds = sorted({(e, e) for e in framework.elements})
+        labels = framework.elements
+    of_atom = {kind: index for index, kind in enumerate(kinds)}
+    atoms = [of_atom[pair] for pair in zip(labels, framework.elements, strict=True)]
+    with_framework = [[_with_atom(t, kind, field) for kind in kinds] for t in types]
+    for a, b in cross:
+        for name in (a, b):
+            if name not in [t["label"] for t in types] + [s.name for s in species]:
+                raise ValueError(f'cross has "{name}", which is no adsorbate and no label of a site')
+    if all(isinstance(b, Adsorbate) for b in species) and field.mixing == "lorentz-berthelot":
+        pairs = mixed_laws([b for b in species if isinstance(b, Adsorbate)], cross)
+    else:
+        pairs = [_pair(a, b, field, cross) for a in types for b in types]
+    charges = _charges(framework, field)
+    shifted, tail = field.potential == "shifted", field.potential == "tail"
+    charged = any(t["charge"] for t in types)
+    if charged and charges is not None and abs(sum(charges)) > _NET:
+        raise ValueError(
+            f"framework {framework.name} has a net charge of {sum(charges):.6g} e per unit cell; it "
+            "must be neutral"
+        )
+    result: dict[str, Any] = {"kind": atoms, "shifted": shifted}
+    simple = all(len(body) == 1 for body in bodies) and not charged and not any(framework.tilt)
+    if simple and not tail and len(framework.elements):
+        order = [body[0][0] for body in bodies]
+        n = len(types)
+        result["pairs"] = [pairs[a * n + b] for a in order for b in order]
+        result["with_framework"] = [with_framework[t] for t in order]
+        return result
+    alpha, waves = ewald_of(ewald, cutoff)
+    result["pairs"] = []
+    result["with_framework"] = [[] for _ in species]
+    result["rigid"] = {
+        "types": [
+            {"charge": float(t["charge"]), "with_framework": laws}
+            for t, laws in zip(types, with_framework, strict=True)
+        ],
+        "pairs": pairs,
+        "bodies": bodies,
+        "tilt": tuple(float(x) for x in framework.tilt),
+        "framework_charge": charges if charged and charges is not None else [],
+        "tail": tail,
+        "alpha": alpha,
+        "wave_cutoff": waves,
+    }
+    return result
+
+
+def _types(
+    species: Sequence[Species], field: ForceField
+) -> tuple[list[dict[str, Any]], list[list[tuple[int, tuple[float, float, float]]]]]:
+    """Types of sites, and (type, position) of each species' sites."""
+    types: list[dict[str, Any]] = []
+    bodies = []
+    for b in species:
+        if isinstance(b, Adsorbate):
+            types.append({"label": b.name, "law": (b.epsilon, b.sigma), "charge": 0.0, "own": b})
+            bodies.append([(len(types) - 1, (0.0, 0.0, 0.0))])
+            continue
+        body = []
+        for site in b.sites:
+            law = (site.epsilon, site.sigma)
+            if site.label in field.parameters:
+                law = field.parameters[site.label] or NONE
+            charge = field.charges.get(site.label, site.charge)
+            new = {"label": site.label, "law": law, "charge": float(charge), "own": None}
+            if new not in types:
+                types.append(new)
+            body.append((types.index(new), site.position))
+        net = math.fsum(types[t]["charge"] for t, _ in body)
+        if abs(net) > 1e-9:
+            raise ValueError(f"{b.name} has a net charge of {net:g} e; it must be neutral")
+        bodies.append(body)
+    return types, bodies
+
+
+def _with_atom(t: Mapping[str, Any], kind: tuple[str, str], field: ForceField) -> Law:
+    label, element = kind
+    if t["own"] is not None:
+        return t["own"].with_element(element)
+    if t["law"][0] == 0 and not any(t["label"] in names for names in field.pairs):
+        return NONE
+    return field.mixed((t["label"], label), t["law"], field.law_of_atom(label, element))
+
+
+def _pair(
+    a: Mapping[str, Any],
+    b: Mapping[str, Any],
+    field: ForceField,
+    cross: Mapping[tuple[str, str], Law],
+) -> Law:
+    names = (a["label"], b["label"])
+    given = cross.get(names) or cross.get((names[1], names[0]))
+    return tuple(given) if given else field.mixed(names, a["law"], b["law"])
+
+
+def _charges(framework: Framework, field: ForceField) -> list[float] | None:
+    """Charges of the framework's atoms; None without any."""
+    labels = framework.labels or framework.elements
+    given = [
+        field.charge_of_atom(label, element)
+        for label, element in zip(labels, framework.elements, strict=True)
+    ]
+    own = framework.charges
+    if own is None and all(q is None for q in given):
+        return None
+    missing = [
+        label for k, label in enumerate(labels) if given[k] is None and own is None
+    ]
+    if missing:
+        raise ValueError(f"framework {framework.name}: no charge of {missing[0]}")
+    return [
+        float(own[k]) if q is None and own is not None else float(q or 0.0)
+        for k, q in enumerate(given)
+    ]
