@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Devices that decide one chain together wait for each other inside their kernels, which a fault of
 // one of them would leave waiting forever. The host watches all of them. The kernels know nothing
-// of it: to end them, the host overwrites the counters that they wait for.
+// of it: to end them, the host overwrites the outcomes that they wait for.
 #pragma once
 
 #include <chrono>
@@ -14,6 +14,7 @@
 #include "../../runtime/patience.h"
 #include "../../runtime/text.h"
 #include "../../runtime/watchdog.h"
+#include "../rounds.h"
 
 namespace manymove::coulomb {
 
@@ -22,10 +23,10 @@ class Watch {
   // Throws std::invalid_argument for a bad MANYMOVE_TIMEOUT.
   Watch() : limit_(Watchdog::timeout()) {}
 
-  // A share of the chain: work is its stream, *decided the device's counter of decided groups, for
-  // which its kernels wait. The device must be current.
-  void add(int device, cudaStream_t work, unsigned* decided) {
-    shares_.push_back(std::make_unique<Share>(device, work, decided));
+  // A share of the chain: work is its stream, *decided a number that changes as its groups are
+  // decided, `outcomes` those for which its kernels wait. The device must be current.
+  void add(int device, cudaStream_t work, unsigned* decided, const DeviceBuffer<Outcomes>& outcomes) {
+    shares_.push_back(std::make_unique<Share>(device, work, decided, outcomes));
   }
 
   // Waits until all that is enqueued in the streams is done. Throws std::runtime_error when a
@@ -45,15 +46,14 @@ class Watch {
       share->reached[turn_].record(share->work);
     }
   }
-  // Makes the kernels end; what they leave is wrong. They are told that all groups are decided,
-  // again and again: groups that are decided meanwhile, and sweeps that begin, write the counters
+  // Makes the kernels end; what they leave is wrong. They are told that all trials are decided,
+  // again and again: trials that are decided meanwhile, and sweeps that begin, write the outcomes
   // too. Returns when all streams are done, or after ten seconds.
   void stop() {
     Patience<> patience(10);
     while (busy() && !patience.is_over(false)) {
       on_side([](Share& share) {
-        *static_cast<volatile unsigned*>(share.word.get()) = ~0u;
-        cudaMemcpyAsync(share.decided, share.word.get(), sizeof(unsigned), cudaMemcpyHostToDevice,
+        cudaMemsetAsync(share.outcomes.data(), 0xff, share.outcomes.size() * sizeof(Outcomes),
                         share.side);
       });
       std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -67,11 +67,12 @@ class Watch {
   static constexpr std::chrono::milliseconds kLook{100};
 
   struct Share {
-    Share(int device, cudaStream_t work, unsigned* decided)
-        : device(device), work(work), decided(decided) {}
+    Share(int device, cudaStream_t work, unsigned* decided, const DeviceBuffer<Outcomes>& outcomes)
+        : device(device), work(work), decided(decided), outcomes(outcomes) {}
     int device;
     cudaStream_t work;
     unsigned* decided;
+    const DeviceBuffer<Outcomes>& outcomes;
     unsigned known = 0;
     Stream side{Priority::lowest, cudaStreamNonBlocking};  // its copies overtake the kernels
     MappedMemory<unsigned> word;
