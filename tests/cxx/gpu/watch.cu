@@ -46,7 +46,7 @@ int main(int, char** arguments) {
   devices.count = 2;
   for (int d = 0; d < 2; ++d) {
     devices.outcome[d] = outcome[d].data();
-    watch.add(0, streams[d], decided.data() + d, outcome[d]);
+    watch.add(0, streams[d], decided.data() + d, outcome[d].data(), 2 * sizeof(Outcomes));
   }
   Buffers buffers{};
   buffers.decided = decided.data();

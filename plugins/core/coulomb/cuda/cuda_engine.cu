@@ -151,7 +151,8 @@ class DeviceShare {
   }
   void enter(Watch& watch) const {
     use();
-    watch.add(device_, stream_, progress_.data() + 1, outcome_);
+    watch.add(device_, stream_, progress_.data() + 1, outcome_.data(),
+              outcome_.size() * sizeof(Outcomes));
   }
 
   // A sweep up to where its groups are decided.

@@ -14,7 +14,6 @@
 #include "../../runtime/patience.h"
 #include "../../runtime/text.h"
 #include "../../runtime/watchdog.h"
-#include "../rounds.h"
 
 namespace manymove::coulomb {
 
@@ -24,9 +23,10 @@ class Watch {
   Watch() : limit_(Watchdog::timeout()) {}
 
   // A share of the chain: work is its stream, *decided a number that changes as its groups are
-  // decided, `outcomes` those for which its kernels wait. The device must be current.
-  void add(int device, cudaStream_t work, unsigned* decided, const DeviceBuffer<Outcomes>& outcomes) {
-    shares_.push_back(std::make_unique<Share>(device, work, decided, outcomes));
+  // decided, `outcomes` the memory for which its kernels wait: they end when all its bits are 1. The
+  // device must be current.
+  void add(int device, cudaStream_t work, unsigned* decided, void* outcomes, std::size_t bytes) {
+    shares_.push_back(std::make_unique<Share>(device, work, decided, outcomes, bytes));
   }
 
   // Waits until all that is enqueued in the streams is done. Throws std::runtime_error when a
@@ -53,8 +53,7 @@ class Watch {
     Patience<> patience(10);
     while (busy() && !patience.is_over(false)) {
       on_side([](Share& share) {
-        cudaMemsetAsync(share.outcomes.data(), 0xff, share.outcomes.size() * sizeof(Outcomes),
-                        share.side);
+        cudaMemsetAsync(share.outcomes, 0xff, share.bytes, share.side);
       });
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
@@ -67,12 +66,13 @@ class Watch {
   static constexpr std::chrono::milliseconds kLook{100};
 
   struct Share {
-    Share(int device, cudaStream_t work, unsigned* decided, const DeviceBuffer<Outcomes>& outcomes)
-        : device(device), work(work), decided(decided), outcomes(outcomes) {}
+    Share(int device, cudaStream_t work, unsigned* decided, void* outcomes, std::size_t bytes)
+        : device(device), work(work), decided(decided), outcomes(outcomes), bytes(bytes) {}
     int device;
     cudaStream_t work;
     unsigned* decided;
-    const DeviceBuffer<Outcomes>& outcomes;
+    void* outcomes;
+    std::size_t bytes;
     unsigned known = 0;
     Stream side{Priority::lowest, cudaStreamNonBlocking};  // its copies overtake the kernels
     MappedMemory<unsigned> word;
