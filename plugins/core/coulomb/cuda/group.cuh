@@ -22,22 +22,21 @@ struct NoVacuum {};
 template <bool Double, Space B, int S>
 struct GroupMemory {
   static constexpr int kWords = S / 32;  // of the outcomes of a group
-  static constexpr int kWindow = S == 64 ? 8 : 32 / kWords;  // groups before this one with bounds
-  static constexpr int kSlots = kWindow + 1;                 // the last one is the group itself
+  static constexpr int kSlots = 512 / S;  // groups whose open trials have bounds, this one the last
   alignas(16) Partner<Double> tile[2][S];
   alignas(16) Site own[S];
   alignas(16) Site trial[S];
   std::int64_t change[S], most[S];
-  // What the trials of a slot can still do to those of this group, for these outcomes.
+  // What the trials of a slot can still do to those of this group, for the outcomes `used`.
   Range range[kSlots][S];
   Hits hits[kSlots][S];
   Outcomes used[kSlots][kWords];
   Outcomes seen[32];  // of the groups from the first on that is not yet added
+  Outcomes outcome[kWords];
   unsigned overlap[S];
   std::int32_t ion[S];
-  unsigned open[kWords], moved[kWords];  // bit per row
-  unsigned char row[S];                  // those that bounds are to be computed for
-  unsigned rows, ready, stale, block;
+  unsigned char row[S];  // a list of `rows` rows
+  unsigned rows, next, ready, fresh, block;
   std::conditional_t<B == Space::ewald, VacuumMemory<kSlots, S>, NoVacuum> vacuum;
 };
 
@@ -45,8 +44,8 @@ template <bool Double, Space B, int S, int Eta>
 struct GroupOfTrials {
   using Memory = GroupMemory<Double, B, S>;
   using Rest = SmoothRest<typename Partner<Double>::Real>;
-  static constexpr int kWords = Memory::kWords, kWindow = Memory::kWindow;
-  static constexpr int kSums = 16;  // of add_tile(): a lane of bounds() has one of them
+  static constexpr int kWords = Memory::kWords, kSlots = Memory::kSlots, kWindow = kSlots - 1;
+  static constexpr int kSums = 16;  // of add_tile(): a lane of bound() has one of them
 
   const Rules& r;
   const Buffers& b;
@@ -77,10 +76,7 @@ struct GroupOfTrials {
       m.change[i] = 0;
       m.overlap[i] = 0;
     }
-    if (tid < kWords) {
-      m.open[tid] = ~0u;
-      m.moved[tid] = 0;
-    }
+    if (tid < kWords) m.outcome[tid] = 0;
     if constexpr (B == Space::ewald)
       if (tid == 0 && in_vacuum()) m.vacuum.dipole = *b.dipole;
     __syncthreads();
@@ -147,27 +143,30 @@ struct GroupOfTrials {
       Dipole sum{};
       for (unsigned k = lane; k < groups * S; k += 32)
         if (has_moved(m.seen[k / 32], lane)) sum = sum + b.gain[begin * S + k];
-      MM_UNROLL
-      for (int step = 16; step > 0; step /= 2)
-        sum = sum + Dipole{__shfl_xor_sync(0xffffffffu, sum.x, step),
-                           __shfl_xor_sync(0xffffffffu, sum.y, step),
-                           __shfl_xor_sync(0xffffffffu, sum.z, step)};
+      sum = sum_of_lanes(sum);
       if (lane == 0) m.vacuum.dipole = m.vacuum.dipole + sum;
     }
   }
-  // When the trial of a row comes, all before it being decided.
-  __device__ Dipole dipole_before(int row) const {
+  // One warp: the same when the trial of a row comes, all before it being decided.
+  __device__ Dipole dipole_before(int row, unsigned done) const {
+    Dipole sum{};
     if constexpr (B == Space::ewald) {
-      Dipole dipole = m.vacuum.dipole;
-      for (int j = 0; j < row; ++j)
-        if (has_moved(m.used[kWindow][j / 32], j % 32)) dipole = dipole + b.gain[group * S + j];
-      return dipole;
-    } else {
-      return {};
+      for (unsigned place = done * S + lane; place < group * S + row; place += 32)
+        if (has_moved(outcome_of(place / 32), lane)) sum = sum + b.gain[place];
+      sum = sum_of_lanes(sum) + m.vacuum.dipole;
     }
+    return sum;
   }
-  __device__ std::int64_t exact_dipole_term(int row) const {
-    return dipole_term(r, m.own[row].charge, dipole_before(row), b.gain[group * S + row]);
+  __device__ std::int64_t exact_dipole_term(int row, unsigned done) const {
+    return dipole_term(r, m.own[row].charge, dipole_before(row, done), b.gain[group * S + row]);
+  }
+  __device__ static Dipole sum_of_lanes(Dipole sum) {
+    MM_UNROLL
+    for (int step = 16; step > 0; step /= 2)
+      sum = sum + Dipole{__shfl_xor_sync(0xffffffffu, sum.x, step),
+                         __shfl_xor_sync(0xffffffffu, sum.y, step),
+                         __shfl_xor_sync(0xffffffffu, sum.z, step)};
+    return sum;
   }
 
   // ---- rounds ----------------------------------------------------------------------------------
@@ -177,50 +176,51 @@ struct GroupOfTrials {
     return slot == kWindow ? group : first_slot() + slot;
   }
 
+  // The outcomes of 32 places of this group or one before.
+  __device__ Outcomes outcome_of(unsigned word) const {
+    const unsigned own = word - group * kWords;
+    return word < group * kWords ? outcomes(b, word)
+                                 : *static_cast<const volatile Outcomes*>(m.outcome + own);
+  }
+
   // One warp: what is decided of the groups from `done` on, m.ready of them as a whole; and the
-  // slots whose bounds are not those of these outcomes. Bounds that are too wide are bounds.
+  // slots m.fresh that have no bounds yet and are to get them, one at a time while those groups are
+  // far away.
   __device__ void look(unsigned done, unsigned& filled) {
-    const unsigned at = done * kWords + lane;
-    Outcomes word = 0;
-    if (at < group * kWords) word = outcomes(b, at);
+    const unsigned begin = done, at = done * kWords + lane;
+    const Outcomes word = at < group * kWords ? outcomes(b, at) : 0;
     m.seen[lane] = word;
+    __syncwarp();
     const unsigned whole = __ballot_sync(0xffffffffu, all_decided(word));
-    const unsigned ready = ~whole ? (__ffs(~whole) - 1) / kWords : 32 / kWords, begin = done;
+    const unsigned ready = ~whole ? (__ffs(~whole) - 1) / kWords : 32 / kWords;
     done += ready;
-    const bool near = done >= first_slot();
-    // A lane per slot. One slot at a time while the others are far away.
-    const unsigned of = lane <= kWindow ? group_of_slot(lane) : 0;
-    const bool waits = lane == kWindow || (lane < kWindow && of >= done && of < group),
-               fresh = waits && !(filled >> lane & 1);
-    const int first_fresh = __ffs(__ballot_sync(0xffffffffu, fresh)) - 1;
-    bool stale = fresh && (near || lane == first_fresh);
-    if (waits) {
-      Outcomes now[kWords];
+    const unsigned of = lane < kSlots ? group_of_slot(lane) : 0;
+    const bool missing = lane < kSlots && waits(lane, done) && !(filled >> lane & 1);
+    unsigned fresh = __ballot_sync(0xffffffffu, missing);
+    if (done < first_slot()) fresh &= ~fresh + 1;
+    if (fresh >> lane & 1)
       for (int k = 0; k < kWords; ++k) {
         const unsigned index = (of - begin) * kWords + k;
-        now[k] = lane == kWindow ? own_outcomes(k) : index < 32 ? m.seen[index] : 0;
-        stale = stale || (near && now[k] != m.used[lane][k]);
+        m.used[lane][k] = lane != kWindow && index < 32 ? m.seen[index] : 0;
       }
-      if (stale)
-        for (int k = 0; k < kWords; ++k) m.used[lane][k] = now[k];
-    }
-    const unsigned all = __ballot_sync(0xffffffffu, stale);
-    filled |= all;
+    filled |= fresh;
     if (lane == 0) {
       m.ready = ready;
-      m.stale = all;
+      m.fresh = fresh;
     }
-    // Far behind.
-    if (all == 0 && ready == 0 && first_slot() > done + kWindow) __nanosleep(300);
+    if (fresh == 0 && ready == 0 && first_slot() > done + 4) __nanosleep(300);
   }
-  __device__ Outcomes own_outcomes(int k) const {
-    return (Outcomes{m.moved[k]} << 32) | static_cast<std::uint32_t>(~m.open[k]);
+  // Whether a slot has trials that may be open.
+  __device__ bool waits(int slot, unsigned done) const {
+    const unsigned of = group_of_slot(slot);
+    return slot == kWindow || (of >= done && of < group);
   }
 
   // What the trials of a slot can do to that of a row, by 16 lanes. In the group itself only those
   // before the row, pair by pair.
-  template <bool Own>
-  __device__ void bound(int row, int slot) {
+  // word_of: the outcomes of 32 trials of the slot.
+  template <bool Own, class WordOf>
+  __device__ void bound(int row, int slot, const WordOf& word_of) {
     constexpr bool kIntegers = Double || Own;
     const unsigned tile = group_of_slot(slot);
     const Site then = m.trial[row];
@@ -239,7 +239,7 @@ struct GroupOfTrials {
       for (int k = 0; k < 2; ++k)
         hit[k] = static_cast<float>(now[k].squared) < r.surely_free &&
                  exact_overlap(r, b, then, m.ion[row], other[k], b.ion[place]);
-      Choices choices = Choices::of(m.used[slot][j / 32], j % 32);
+      Choices choices = Choices::of(word_of(j / 32), j % 32);
       choices.without(hit[0], hit[1], hits);
       if (!choices.stays && !choices.moves) continue;
       if constexpr (B == Space::ewald)
@@ -259,17 +259,17 @@ struct GroupOfTrials {
     if constexpr (!kIntegers)
       range = {to_fixed(sums.least, r.magic), to_fixed(sums.most, r.magic)};
     const unsigned half = 0xffffu << (lane & 16);
-    const auto sum_of_lanes = [&](Range a) {
+    const auto sum_of_half = [&](Range a) {
       MM_UNROLL
       for (int step = kSums / 2; step > 0; step /= 2)
         a = a + Range{__shfl_xor_sync(half, a.least, step, kSums),
                       __shfl_xor_sync(half, a.most, step, kSums)};
       return a;
     };
-    range = sum_of_lanes(range);
+    range = sum_of_half(range);
     if constexpr (B == Space::ewald)
       if (in_vacuum()) {
-        const Range whole = sum_of_lanes(range_of(dipole));
+        const Range whole = sum_of_half(range_of(dipole));
         if (lane % kSums == 0) m.vacuum.range[slot][row] = whole;
       }
     const bool possible = __ballot_sync(half, hits.possible) != 0,
@@ -279,89 +279,231 @@ struct GroupOfTrials {
       m.hits[slot][row] = {possible, certain};
     }
   }
-  // Those of the rows m.row for the slots of a mask.
-  __device__ void bounds(unsigned slots, unsigned rows) {
-    const unsigned count = __popc(slots);
-    for (unsigned task = tid / kSums; task < count * rows; task += S * Eta / kSums) {
-      unsigned left = slots;
-      for (unsigned skip = task / rows; skip > 0; --skip) left &= left - 1;
-      const int slot = __ffs(left) - 1, row = m.row[task % rows];
-      if (slot == kWindow)
-        bound<true>(row, slot);
-      else
-        bound<false>(row, slot);
+  template <class WordOf>
+  __device__ void bound(int row, int slot, const WordOf& word_of) {
+    if (slot == kWindow)
+      bound<true>(row, slot, word_of);
+    else
+      bound<false>(row, slot, word_of);
+  }
+  // Those of all rows for the slots of a mask.
+  __device__ void bounds(unsigned slots) {
+    for (; slots; slots &= slots - 1) {
+      const int slot = __ffs(slots) - 1;
+      for (int row = tid / kSums; row < S; row += S * Eta / kSums)
+        bound(row, slot, [&](int k) { return m.used[slot][k]; });
     }
   }
 
-  // For the outcomes that the bounds are for.
-  __device__ bool is_first_open(int row) const {
-    for (int k = 0; k < row / 32; ++k)
-      if (!all_decided(m.used[kWindow][k])) return false;
-    const unsigned before = (1u << (row % 32)) - 1;
-    return (m.used[kWindow][row / 32] & before) == before;
+  // What is known of a row beside the trials of its group and of those from `done` on.
+  struct Known {
+    Range pairs, dipole;
+    Hits hits;
+  };
+  __device__ Known known(int row, unsigned done) const {
+    Known all{exactly(m.change[row]), {0, 0}, {false, m.overlap[row] || m.ion[row] < 0}};
+    for (int slot = 0; slot < kSlots; ++slot) {
+      if (!waits(slot, done)) continue;
+      all.pairs = all.pairs + m.range[slot][row];
+      all.hits.possible = all.hits.possible || m.hits[slot][row].possible;
+      all.hits.certain = all.hits.certain || m.hits[slot][row].certain;
+      if constexpr (B == Space::ewald)
+        if (in_vacuum()) all.dipole = all.dipole + m.vacuum.range[slot][row];
+    }
+    if constexpr (B == Space::ewald)
+      if (in_vacuum())
+        all.dipole = all.dipole + dipole_range(r, m.own[row].charge, m.vacuum.dipole,
+                                               b.gain[group * S + row]);
+    return all;
   }
-  // A thread per row: decides what can be. Returns whether something was.
-  __device__ bool judge_rows(unsigned done) {
-    bool news = false;
+
+  // The first round, a thread per row; m.row are the rows that are left.
+  __device__ void judge_rows(unsigned done) {
+    Outcome outcome = Outcome::open;
     if (warp < kWords) {
       const int row = tid;
-      Outcome outcome = Outcome::open;
-      if (m.open[warp] >> lane & 1) {
-        Range range = exactly(m.change[row]);
-        Hits hits{false, m.overlap[row] || m.ion[row] < 0};
-        [[maybe_unused]] Range dipole{0, 0};
-        for (int slot = 0; slot <= kWindow; ++slot) {
-          const unsigned of = group_of_slot(slot);
-          if (slot < kWindow && (of < done || of >= group)) continue;
-          range = range + m.range[slot][row];
-          hits.possible = hits.possible || m.hits[slot][row].possible;
-          hits.certain = hits.certain || m.hits[slot][row].certain;
-          if constexpr (B == Space::ewald)
-            if (in_vacuum()) dipole = dipole + m.vacuum.range[slot][row];
-        }
-        const float charge = m.own[row].charge;
-        if constexpr (B == Space::ewald)
-          if (in_vacuum())
-            dipole = dipole +
-                     dipole_range(r, charge, m.vacuum.dipole, b.gain[group * S + row]);
-        outcome = judge(signed_for(charge, range + dipole), m.most[row], hits);
-        // The bounds of the dipole moment's term are never a single value.
-        if constexpr (B == Space::ewald)
-          if (in_vacuum() && needs_sum(outcome, done < group || !is_first_open(row)))
-            outcome = judge(signed_for(charge, range + exactly(exact_dipole_term(row))),
-                            m.most[row], hits);
-      }
+      const Known now = known(row, done);
+      outcome = judge(signed_for(m.own[row].charge, now.pairs + now.dipole), m.most[row], now.hits);
       const unsigned stays = __ballot_sync(0xffffffffu, outcome == Outcome::stays),
                      moves = __ballot_sync(0xffffffffu, outcome == Outcome::moves);
-      news = stays | moves;
-      if (lane == 0 && news) {
-        m.open[warp] &= ~(stays | moves);
-        m.moved[warp] |= moves;
-        announce(devices, group * kWords + warp, own_outcomes(warp));
+      if (lane == 0) {
+        m.outcome[warp] = Outcomes{moves} << 32 | stays | moves;
+        announce(devices, group * kWords + warp, m.outcome[warp]);
       }
     }
-    return __syncthreads_or(news);
+    __syncthreads();
+    list_rows([&](int k) { return ~static_cast<unsigned>(m.outcome[k]); });
   }
-  // m.row are those of a mask.
-  __device__ void list_rows(const unsigned (&mask)[kWords]) {
+  // m.row are those of a mask per 32 rows.
+  template <class MaskOf>
+  __device__ void list_rows(const MaskOf& mask_of) {
     if (warp < kWords) {
       unsigned before = 0;
-      for (int k = 0; k < warp; ++k) before += __popc(mask[k]);
-      const unsigned mine = mask[warp];
+      for (int k = 0; k < warp; ++k) before += __popc(mask_of(k));
+      const unsigned mine = mask_of(warp);
       if (mine >> lane & 1)
         m.row[before + __popc(mine & ((1u << lane) - 1))] = static_cast<unsigned char>(tid);
-      if (warp == kWords - 1 && lane == 0) m.rows = before + __popc(mine);
+      if (warp == kWords - 1 && lane == 0) {
+        m.rows = before + __popc(mine);
+        m.next = 0;
+      }
     }
     __syncthreads();
   }
 
+  // The other rounds, a warp per row, from the first row on: each round reads the outcomes of the
+  // trials before it, of whatever group. What an open trial changes when it moves is kept in
+  // float32; if its rounding matters when all are decided, the sum is made exactly.
+  __device__ void settle(int row, unsigned done) {
+    constexpr int kPairs = kSlots / 2, kTerms = S / kSums;
+    constexpr float kHitIfStays = INFINITY, kHitIfMoves = -INFINITY;
+    const int l = lane % kSums, half = lane / kSums;
+    const Site at = m.own[row], then = m.trial[row];
+    const Pairs<Double, B> pairs(r, rest, at, then);
+    const float sign = at.charge > 0 ? 1.0f : -1.0f;
+    const double quanta = magic_for(double{}) / r.magic;  // per unit of the potential
+    float gain[kPairs][kTerms];
+    unsigned open = 0;  // bit per gain
+    double sum = 0, size = 0, dipole_size = 0, rounded = 0;
+    MM_UNROLL
+    for (int p = 0; p < kPairs; ++p) {
+      const int slot = 2 * p + half;
+      const unsigned tile = group_of_slot(slot);
+      const bool own = slot == kWindow, here = waits(slot, done);
+      MM_UNROLL
+      for (int t = 0; t < kTerms; ++t) {
+        const int j = l + kSums * t;
+        gain[p][t] = 0;
+        if (!here || (own && j >= row) || is_decided(m.used[slot][j / 32], j % 32)) continue;
+        open |= 1u << (p * kTerms + t);
+        const unsigned place = tile * S + j;
+        const Site other[2] = {own ? m.own[j] : b.partner[place],
+                               own ? m.trial[j] : b.goal[place]};
+        const Partner<Double> g[2] = {as_partner<Double>(other[0]), as_partner<Double>(other[1])};
+        const Separation<typename Partner<Double>::Real> now[2] = {pairs.to(g[0]), pairs.to(g[1])};
+        bool hit[2];
+        for (int k = 0; k < 2; ++k)
+          hit[k] = static_cast<float>(now[k].squared) < r.surely_free &&
+                   exact_overlap(r, b, then, m.ion[row], other[k], b.ion[place]);
+        if (hit[0] || hit[1]) {
+          gain[p][t] = hit[0] ? kHitIfStays : kHitIfMoves;
+          continue;
+        }
+        double change;
+        if constexpr (Double) {
+          change = static_cast<double>(
+              wrapping_difference(pairs.change(g[1], now[1]), pairs.change(g[0], now[0])));
+        } else {
+          float potential[4];
+          pairs.template potentials<2>(g, now, potential);
+          change = quanta * (g[0].charge * (static_cast<double>(potential[2]) - potential[3] -
+                                            potential[0] + potential[1]));
+          rounded += quanta * abs_of(g[0].charge) *
+                     (potential[0] + potential[1] + potential[2] + potential[3]);
+        }
+        size += abs_of(change);
+        if constexpr (B == Space::ewald)
+          if (in_vacuum()) {
+            const Dipole mine = b.gain[group * S + row], its = b.gain[place];
+            const double more = 2 * r.vacuum / at.charge *
+                                (mine.x * its.x + mine.y * its.y + mine.z * its.z);
+            dipole_size += abs_of(more);
+            change += more;
+          }
+        gain[p][t] = sign * static_cast<float>(change);
+        sum += gain[p][t];
+      }
+    }
+    const auto all_lanes = [](double a) {
+      MM_UNROLL
+      for (int step = 16; step > 0; step /= 2) a += __shfl_xor_sync(0xffffffffu, a, step);
+      return a;
+    };
+    sum = all_lanes(sum);
+    size = all_lanes(size);
+    const Known start = known(row, done);
+    const Range whole = signed_for(at.charge, start.pairs + start.dipole);
+    const double threshold = static_cast<double>(m.most[row]);
+    // The middle of the range is that of all gains.
+    double without = 0.5 * static_cast<double>(whole.least) + 0.5 * static_cast<double>(whole.most) -
+                     0.5 * sum;
+    double slack = 0x1p-17 * size + 0x1p-50 * (abs_of(without) + abs_of(threshold)) + 1024;
+    if constexpr (!Double) slack += 0x1p-18 * all_lanes(rounded);
+    if constexpr (B == Space::ewald)
+      if (in_vacuum()) {
+        dipole_size = all_lanes(dipole_size);
+        const double width = 0.5 * static_cast<double>(start.dipole.most) -
+                             0.5 * static_cast<double>(start.dipole.least);
+        slack += 0x1p-17 * dipole_size + abs_of(width - 0.5 * dipole_size);
+      }
+    Outcome outcome = Outcome::open;
+    while (outcome == Outcome::open) {
+      float least = 0, most = 0;
+      bool possible = false, certain = false, unknown = false;
+      MM_UNROLL
+      for (int p = 0; p < kPairs; ++p) {
+        const int slot = 2 * p + half;
+        if (!(open >> (p * kTerms) & ((1u << kTerms) - 1))) continue;
+        MM_UNROLL
+        for (int k = 0; k < kWords; ++k) {
+          const Outcomes word = outcome_of(group_of_slot(slot) * kWords + k);
+          MM_UNROLL
+          for (int t = 2 * k; t < 2 * k + 2; ++t) {
+            if (!(open >> (p * kTerms + t) & 1)) continue;
+            const int bit = l + kSums * (t & 1);
+            const bool decided = is_decided(word, bit), moved = has_moved(word, bit);
+            const float a = gain[p][t];
+            unknown = unknown || !decided;
+            if (abs_of(a) == INFINITY) {
+              possible = possible || !decided;
+              certain = certain || (decided && moved == (a == kHitIfMoves));
+            } else {
+              least += decided ? (moved ? a : 0.0f) : fminf(a, 0.0f);
+              most += decided ? (moved ? a : 0.0f) : fmaxf(a, 0.0f);
+            }
+          }
+        }
+      }
+      MM_UNROLL
+      for (int step = 16; step > 0; step /= 2) {
+        least += __shfl_xor_sync(0xffffffffu, least, step);
+        most += __shfl_xor_sync(0xffffffffu, most, step);
+      }
+      possible = __any_sync(0xffffffffu, possible);
+      certain = __any_sync(0xffffffffu, certain);
+      unknown = __any_sync(0xffffffffu, unknown);
+      if (certain || without + least - slack > threshold)
+        outcome = Outcome::stays;
+      else if (!possible && without + most + slack <= threshold)
+        outcome = Outcome::moves;
+      else if (!unknown)
+        outcome = exact_outcome(row, done);
+    }
+    if (lane == 0) {
+      const Outcomes bits = Outcomes{1} << (row % 32) |
+                            Outcomes{outcome == Outcome::moves} << (32 + row % 32);
+      auto* const word = reinterpret_cast<unsigned long long*>(m.outcome + row / 32);
+      announce(devices, group * kWords + row / 32, atomicOr(word, bits) | bits);
+    }
+  }
+  // One warp, all trials before the row being decided.
+  __device__ Outcome exact_outcome(int row, unsigned done) {
+    for (int slot = lane / kSums; slot < kSlots; slot += 2)
+      if (waits(slot, done))
+        bound(row, slot, [&](int k) { return outcome_of(group_of_slot(slot) * kWords + k); });
+    __syncwarp();
+    Known now = known(row, done);
+    if (in_vacuum()) now.dipole = exactly(exact_dipole_term(row, done));
+    return judge(signed_for(m.own[row].charge, now.pairs + now.dipole), m.most[row], now.hits);
+  }
+
   __device__ void decide(const Pairs<Double, B>& pairs) {
-    unsigned done = 0, rows = S, filled = 0;
-    while (done < group || rows > 0) {
+    unsigned done = 0, filled = 0;
+    bool open = true;
+    while (done < group || open) {
       if (warp == 0) look(done, filled);
       __syncthreads();
       const unsigned ready = m.ready, begin = done;
-      unsigned stale = m.stale;
       if (ready > 0) {
         add_tiles<true>(pairs, begin, begin + ready, [&](unsigned place) {
           const Outcomes word = m.seen[place / 32 - begin * kWords];
@@ -371,36 +513,38 @@ struct GroupOfTrials {
         if (in_vacuum() && warp == 0) add_dipole(begin, ready);
         done += ready;
       }
-      while (rows > 0) {
-        bounds(stale, rows);
-        __syncthreads();
-        if (done < first_slot()) break;
-        const bool news = judge_rows(done);
-        if (!news) break;
-        list_rows(m.open);
-        rows = m.rows;
-        // Those of the group itself that now know more.
-        if (tid < kWords) m.used[kWindow][tid] = own_outcomes(tid);
-        stale = 1u << kWindow;
-        __syncthreads();
+      if (open) bounds(m.fresh);
+      __syncthreads();
+      if (!open || done < first_slot()) continue;
+      open = false;
+      judge_rows(done);
+      for (;;) {
+        unsigned k = lane == 0 ? atomicAdd(&m.next, 1u) : 0;
+        k = __shfl_sync(0xffffffffu, k, 0);
+        if (k >= m.rows) break;
+        settle(m.row[k], done);
       }
       __syncthreads();
+      // Warps may have written an older word last.
+      if (tid < kWords) announce(devices, group * kWords + tid, m.outcome[tid]);
     }
   }
 
   // All is decided: what moved moves, by a thread per row.
   __device__ void finish() {
-    list_rows(m.moved);
-    if (tid < kWords) m.used[kWindow][tid] = own_outcomes(tid);
+    list_rows([&](int k) { return static_cast<unsigned>(m.outcome[k] >> 32); });
+    for (unsigned k = tid / kSums; k < m.rows; k += S * Eta / kSums)
+      bound(m.row[k], kWindow, [&](int word) { return m.outcome[word]; });
+    if (in_vacuum())
+      for (unsigned k = warp; k < m.rows; k += S * Eta / 32) {
+        const std::int64_t term = exact_dipole_term(m.row[k], group);
+        if (lane == 0) m.change[m.row[k]] = wrapping_sum(m.change[m.row[k]], term);
+      }
     __syncthreads();
-    bounds(1u << kWindow, m.rows);
-    __syncthreads();
-    if (warp >= kWords) return;
-    const int row = tid;
-    if (!(m.moved[warp] >> lane & 1)) return;
+    if (tid >= m.rows) return;
+    const int row = m.row[tid];
     const Site at = m.own[row], then = m.trial[row];
-    std::int64_t whole = wrapping_sum(m.change[row], m.range[kWindow][row].least);
-    if (in_vacuum()) whole = wrapping_sum(whole, exact_dipole_term(row));
+    const std::int64_t whole = wrapping_sum(m.change[row], m.range[kWindow][row].least);
     const std::int64_t energy = nearest_integer(at.charge * static_cast<double>(whole));
     for (int d = 0; d < devices.count; ++d) {
       devices.site[d][m.ion[row]] = then;
@@ -423,9 +567,10 @@ struct GroupOfTrials {
     store();
     decide(pairs);
     finish();
-    if (in_vacuum() && group + 1 == groups && tid == 0) {
-      const Dipole dipole = dipole_before(S);
-      for (int d = 0; d < devices.count; ++d) *devices.dipole[d] = dipole;
+    if (in_vacuum() && group + 1 == groups && warp == 0) {
+      const Dipole dipole = dipole_before(S, group);
+      if (lane == 0)
+        for (int d = 0; d < devices.count; ++d) *devices.dipole[d] = dipole;
     }
     if (tid == 0) *static_cast<volatile unsigned*>(b.decided) = group + 1;
   }
