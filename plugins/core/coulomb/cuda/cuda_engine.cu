@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "../state.h"
-#include "kernels.cuh"
+#include "group.cuh"
 #include "observables.cuh"
 #include "watch.cuh"
 
@@ -23,14 +23,14 @@ constexpr int kPace = 16;   // sweeps between polls of several devices; about 26
 // One schedule of the sweep.
 struct Schedule {
   void (*brush)(Rules, Buffers, Devices);
-  void (*place)(Buffers);
+  void (*place)(Rules, Buffers);
   std::size_t memory;
   int group, threads;
 };
 
 template <bool Double, Space B, int S, int Eta>
 Schedule schedule() {
-  return {&brush_kernel<Double, B, S, Eta>, &place_kernel<S>, sizeof(GroupMemory<Double, S>), S,
+  return {&brush_kernel<Double, B, S, Eta>, &place_kernel<S>, sizeof(GroupMemory<Double, B, S>), S,
           S * Eta};
 }
 
@@ -99,6 +99,7 @@ class DeviceShare {
     if (state.parameters.vacuum) {
       image_ = DeviceBuffer<std::int32_t>(state.image.size());
       dipole_ = DeviceBuffer<Dipole>(1);
+      gain_ = DeviceBuffer<Dipole>(partner_.size());
     }
     put(state);
   }
@@ -144,14 +145,14 @@ class DeviceShare {
   // Where the others write what they decide.
   void enter(Devices& devices, int place) const {
     devices.site[place] = site_.data();
-    devices.partner[place] = partner_.data();
-    devices.decided[place] = progress_.data() + 1;
+    devices.outcome[place] = outcome_.data();
     devices.image[place] = image_.data();
     devices.dipole[place] = dipole_.data();
   }
   void enter(Watch& watch) const {
     use();
-    watch.add(device_, stream_, progress_.data() + 1);
+    watch.add(device_, stream_, progress_.data() + 1, outcome_.data(),
+              outcome_.size() * sizeof(Outcomes));
   }
 
   // A sweep up to where its groups are decided.
@@ -170,7 +171,7 @@ class DeviceShare {
                                         order_.data(), count_.data(), n_, stream_),
           "partition");
     const int places = n_ + 2 * schedule_.group;
-    schedule_.place<<<blocks_for(places, kThreads), kThreads, 0, stream_>>>(b);
+    schedule_.place<<<blocks_for(places, kThreads), kThreads, 0, stream_>>>(r, b);
     progress_.clear(stream_);
   }
   // This device's share of the groups.
@@ -299,6 +300,8 @@ class DeviceShare {
     order_ = DeviceBuffer<std::int32_t>(n);
     count_ = DeviceBuffer<std::uint32_t>(1);
     partner_ = DeviceBuffer<Site>(places);
+    goal_ = DeviceBuffer<Site>(places);
+    outcome_ = DeviceBuffer<Outcomes>(places / 32 + 1);
     ion_ = DeviceBuffer<std::int32_t>(places);
     progress_ = DeviceBuffer<unsigned>(2);
     tally_ = DeviceBuffer<Tally>(kRing);
@@ -314,8 +317,8 @@ class DeviceShare {
     return {site_.data(),         trial_.data(),        most_.data(),
             fate_.data(),         hopeful_.data(),      radius_.data(),
             head_.data(),         next_.data(),         order_.data(),
-            count_.data(),        partner_.data(),      ion_.data(),
-            image_.data(),        dipole_.data(),       progress_.data(),
+            count_.data(),        partner_.data(),      goal_.data(), ion_.data(), outcome_.data(),
+            image_.data(),        dipole_.data(),  gain_.data(),     progress_.data(),
             progress_.data() + 1, tally_.data() + slot, n_};
   }
 
@@ -324,7 +327,8 @@ class DeviceShare {
   Event reached_;
   Schedule schedule_;
   int n_;
-  DeviceBuffer<Site> site_, partner_, left_;
+  DeviceBuffer<Site> site_, partner_, goal_, left_;
+  DeviceBuffer<Outcomes> outcome_;
   DeviceBuffer<float4> trial_;
   DeviceBuffer<std::int64_t> most_;
   DeviceBuffer<std::uint8_t> fate_, hopeful_;
@@ -338,7 +342,7 @@ class DeviceShare {
   DeviceRest<double> rest_;  // with Ewald's energy
   DeviceRest<float> rest_single_;
   DeviceBuffer<std::int32_t> image_;  // with a vacuum around
-  DeviceBuffer<Dipole> dipole_;
+  DeviceBuffer<Dipole> dipole_, gain_;
 };
 
 // Devices write into each other's memory.
