@@ -87,10 +87,10 @@ Polynomial fitted(const std::function<double(double)>& f, double& error) {
 struct Shape {
   double error, reach, cloud, window;
 };
-constexpr Shape kShapes[] = {{4e-9, 8.5, 26.5, 0.65 * kPi * kWindow},
+constexpr Shape kShapes[] = {{6e-9, 8.5, 26.5, 0.65 * kPi * kWindow},
                              {4e-10, 10, 29.5, 0.70 * kPi * kWindow},
                              {4e-11, 12, 32.5, 0.75 * kPi * kWindow}};
-constexpr double kWanted = 1e-3;  // of the bound of an energy, in kT
+constexpr double kWanted = 2e-3;  // of the bound of an energy, in kT
 
 int good_length(double least) {
   int n = std::max(2, static_cast<int>(std::ceil(least / 2)) * 2);
@@ -265,6 +265,8 @@ struct Builder {
     }
     field.factor.assign(static_cast<std::size_t>(field.half[0]) * field.half[1] * field.half[2], 0);
     double mesh_error = 0, round_error = 0, largest = 0;
+    // In the corners the window's transform is so small that it would blow up rounding errors.
+    const double highest = highest_wave();
     for (int x = 0; x < m.length[0] / 2; ++x)
       for (int y = 0; y < m.length[1] / 2; ++y) {
         double* const row =
@@ -273,11 +275,13 @@ struct Builder {
         const double both = (1 + alias[0][x]) * (1 + alias[1][y]);
         const int twice_xy = (x ? 2 : 1) * (y ? 2 : 1);
         for (int z = 0; z < m.length[2] / 2; ++z) {
+          const double k2 = wave[0][x] * wave[0][x] + wave[1][y] * wave[1][y] +
+                            wave[2][z] * wave[2][z];
+          if (k2 >= highest * highest) break;
           const double g =
               cubic ? by_square[static_cast<std::size_t>(x) * x + static_cast<std::size_t>(y) * y +
                                 static_cast<std::size_t>(z) * z]
-                    : transform(wave[0][x] * wave[0][x] + wave[1][y] * wave[1][y] +
-                                wave[2][z] * wave[2][z]);
+                    : transform(k2);
           const double w = weight[0][x] * weight[1][y] * weight[2][z];
           const double relative = both * (1 + alias[2][z]);
           row[z] = g / (volume * w * w);
@@ -297,18 +301,20 @@ struct Builder {
         kUlp * (32 * std::log2(points) + 200) * points * largest * window_norm;
   }
 
-  // Sum of the transform's magnitudes beyond the mesh: lattice points in shells, no more than the
+  // Wave numbers from here on are left out.
+  double highest_wave() const {
+    return kPi / *std::max_element(spacing, spacing + 3);
+  }
+
+  // Sum of the magnitudes of what is left out: lattice points in shells, no more than the
   // volume of a shell that is wider by a cell's half diagonal on both sides.
   double truncation(double volume) const {
-    double first = 1e300, diagonal = 0;
-    for (int a = 0; a < 3; ++a) {
-      first = std::min(first, kPi / spacing[a]);
-      diagonal += std::pow(2 * kPi / period[a], 2);
-    }
+    double diagonal = 0;
+    for (const double p : period) diagonal += std::pow(2 * kPi / p, 2);
     const double half = std::sqrt(diagonal) / 2, norm = bump_transform(shape.cloud, 0);
     const double reach = field.mesh.reach, most = periodic() ? 1 : 2;  // of 1 - cos
     const double per_volume = volume / std::pow(2 * kPi, 3);
-    double sum = 0, k = first;
+    double sum = 0, k = highest_wave();
     for (; k * reach < 4000; k += half) {
       const double outer = std::pow(k + 2 * half, 3) - std::pow(k - half, 3);
       sum += 4 * kPi / 3 * outer * per_volume * most * 4 * kPi / (k * k) *
