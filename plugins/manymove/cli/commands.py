@@ -337,7 +337,7 @@ def electrolyte(
     bin_width: float = 0.25,
     margin: float | None = None,
     max_displacement: float | None = None,
-    precision: str = "mixed",
+    precision: str | None = None,
     method: str = "brush",
     replicas: int | None = None,
     output: Path = Path("out/electrolyte"),
