@@ -116,9 +116,9 @@ struct Builder {
       most = std::max(most, z);
       least = std::min(least, 2 * state.radius[i]);
     }
-    field.nearest_term = most * (1 + 26 / least);
-    field.crowd = 6 * most / least;
     field.quanta = 6755399441055744.0 / r.magic;
+    field.bound.nearest = field.quanta * most * (1 + 26 / least);
+    field.bound.crowd = field.quanta * 6 * most / least;
     charge_most_ = most;
     diameter_least_ = least;
   }
@@ -299,6 +299,11 @@ struct Builder {
     for (int a = 0; a < 3; ++a) window_norm *= std::sqrt(weight[a][0] + 1);
     field.norm_error =
         kUlp * (32 * std::log2(points) + 200) * points * largest * window_norm;
+    // At two places; the brush rounds each of its terms.
+    const double ions = static_cast<double>(state.sites.size());
+    field.bound.field =
+        2 * (field.pair_error * field.magnitude + field.ion_error * ions) * field.quanta + 4 * ions;
+    field.bound.per_norm = 2 * field.norm_error * field.quanta;
   }
 
   // Wave numbers from here on are left out.
@@ -340,15 +345,6 @@ FarField make_far_field(const State& state, double ions_per_point) {
   builder.fit();
   builder.tabulate();
   return std::move(builder.field);
-}
-
-double error_bound(const FarField& f, const State& state, double norm, double terms) {
-  const double ions = static_cast<double>(state.sites.size());
-  const double field =
-      2 * (f.pair_error * f.magnitude + f.ion_error * ions + f.norm_error * norm);
-  const double sums =
-      0x1p-49 * (terms + 64) * (f.nearest_term + f.crowd * std::cbrt(terms * terms));
-  return (field + sums) * f.quanta + 4 * ions;
 }
 
 std::size_t epoch_length(std::size_t ions, double mesh_points, double pairs_per_point) {

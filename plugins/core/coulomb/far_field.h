@@ -21,18 +21,13 @@ struct FarField {
   double ion_error;     // of that of an ion, whatever its charge, in addition
   double norm_error;    // of any potential, times the Euclidean norm of the charges on the mesh
   double magnitude;     // sum of |z|
-  double nearest_term;  // bound of the sum of n terms 1 / r: nearest_term + crowd n^(2/3)
-  double crowd;
+  ErrorBound bound;
   double quanta;        // of one unit charge at a distance of one unit
 };
 
 // ions_per_point: of the mesh; fewer make the mesh finer and the direct sums shorter. Throws
 // std::invalid_argument for a box with nearest images.
 FarField make_far_field(const State& state, double ions_per_point);
-
-// Bound in quanta of the error of a trial's estimated change of the potential: `norm` is that of
-// the charges on the mesh, `terms` the number of pair terms that were added.
-double error_bound(const FarField& field, const State& state, double norm, double terms);
 
 // Trials from one transform of the mesh to the next, a function of the number of ions alone.
 std::size_t epoch_length(std::size_t ions, double mesh_points, double pairs_per_point);

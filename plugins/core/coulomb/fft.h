@@ -9,7 +9,7 @@
 namespace manymove::coulomb {
 
 template <class V>
-struct Complex {
+struct alignas(alignof(V) < 16 ? 16 : alignof(V)) Complex {
   V re, im;
 };
 

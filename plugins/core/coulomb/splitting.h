@@ -7,6 +7,8 @@
 // whose Fourier transform is known in closed form. The polynomials below take the place of both.
 #pragma once
 
+#include <cmath>
+
 #include "model.h"
 
 namespace manymove::coulomb {
@@ -69,6 +71,20 @@ MM_HD int wrapped_point(const MeshRules& m, int axis, int at) {
 MM_HD std::int64_t charge_share(const MeshRules& m, double charge, double weight) {
   return static_cast<std::int64_t>(bits_of(fused(charge, weight, m.charge_magic)) -
                                    bits_of(m.charge_magic));
+}
+
+// Bound, in quanta, of the error of a trial's estimated change of the potential: `norm` is the
+// Euclidean norm of the charges on the mesh, `terms` the number of pair terms that are added. The
+// sum of n terms 1 / r of ions that do not overlap is at most nearest + crowd n^(2/3).
+struct ErrorBound {
+  double field;     // of the mesh, and of the rounding of the sum that is estimated
+  double per_norm;  // of the transforms' rounding
+  double nearest, crowd;
+};
+MM_HD double error_of(const ErrorBound& e, double norm, double terms) {
+  const double root = cbrt(terms);
+  return e.field + e.per_norm * norm +
+         0x1p-49 * (terms + 64) * (e.nearest + e.crowd * root * root);
 }
 
 // A trial's decision from an estimate of its change of the potential (in quanta) and a bound of the

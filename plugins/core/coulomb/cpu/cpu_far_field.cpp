@@ -189,7 +189,7 @@ CpuFarField::Change CpuFarField::change(const State& state, const Site& from, co
                                    separation<space()>(r, to.x, to.y, to.z, from));
   });
   const double change = there - here - double{from.charge} * (own - field_.mesh.at_zero);
-  return {change * field_.quanta, error_bound(field_, state, norm_, terms)};
+  return {change * field_.quanta, error_of(field_.bound, norm_, terms)};
 }
 
 }  // namespace manymove::coulomb
