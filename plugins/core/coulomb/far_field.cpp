@@ -82,14 +82,16 @@ Polynomial fitted(const std::function<double(double)>& f, double& error) {
   return p;
 }
 
-// How smooth the far part is, by how small the error has to be: reach over mesh spacing, and the
-// shapes of cloud and window. The bound itself is computed for the mesh in use.
+// How smooth the far part is, by how small the pair potential's error times the reach has to be: the
+// reach over the mesh spacing, and the shapes of cloud and window. The bound itself is computed for
+// the mesh in use; this only chooses.
 struct Shape {
   double error, reach, cloud, window;
 };
-constexpr Shape kShapes[] = {{6e-9, 8.5, 26.5, 0.65 * kPi * kWindow},
-                             {4e-10, 10, 29.5, 0.70 * kPi * kWindow},
-                             {4e-11, 12, 32.5, 0.75 * kPi * kWindow}};
+constexpr Shape kShapes[] = {{8e-8, 7.5, 23.5, 0.60 * kPi * kWindow},
+                             {6e-9, 8.5, 26.5, 0.65 * kPi * kWindow},
+                             {4e-10, 10, 30.5, 0.65 * kPi * kWindow},
+                             {4e-11, 12, 36, 0.70 * kPi * kWindow}};
 constexpr double kWanted = 2e-3;  // of the bound of an energy, in kT
 
 int good_length(double least) {
