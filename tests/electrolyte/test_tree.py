@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from electrolytes import dense, trivalent
-from machine import GPU, runnable_simd_levels
+from machine import runnable_simd_levels
 
 from manymove import Electrolyte
 from manymove.analysis.ions import Salt, Species
@@ -176,26 +176,6 @@ def test_what_the_tree_refuses(device):
         trivalent(100, periodic=True, method="tree", device=device)
     with pytest.raises(ValueError, match="mixed precision is for method brush"):
         trivalent(100, method="tree", precision="mixed", device=device)
-
-
-@GPU
-def test_what_the_tree_refuses_on_gpus():
-    salt = Salt.of(120, (2, -1), (4.0, 4.0))
-    options = {"box": (45.0, 45.0, 45.0), "boundary": "ewald", "surrounding": "vacuum"}
-    with pytest.raises(ValueError, match="runs on the CPU only"):
-        Electrolyte.random(salt, seed=2, device="cuda", method="tree", **options)
-    with pytest.raises(ValueError, match="only method brush runs on several devices"):
-        trivalent(100, method="tree", device="cuda:0,0")
-
-
-@GPU
-@pytest.mark.parametrize("ions", [4, 60, 1024, 20_000])
-def test_gpu_and_cpu_make_the_same_chain(ions):
-    cpu = trivalent(ions, precision="double", device="cpu")
-    gpu = trivalent(ions, method="tree", device="cuda")
-    assert hashes(gpu, 3) == hashes(cpu, 3)
-    assert gpu.evaluated_moves == cpu.evaluated_moves
-    assert gpu.energy == pytest.approx(cpu.energy, rel=1e-6)
 
 
 def test_auto_chooses_by_the_number_of_ions():

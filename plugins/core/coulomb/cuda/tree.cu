@@ -51,7 +51,7 @@ class Tree final : public DeviceTree {
     check(cudaGetDevice(&device), "device");
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
           "properties");
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, epoch_kernel<B>,
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel_,
                                                         kTreeThreads, 0),
           "occupancy");
     blocks_ = per_multiprocessor * multiprocessors;
@@ -263,7 +263,7 @@ class Tree final : public DeviceTree {
     Rules rules = r;
     const float4* trial = in.trial;
     void* arguments[] = {&rules, &v, &trial, &begin, &end};
-    check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&epoch_kernel<B>),
+    check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel_),
                                       dim3(static_cast<unsigned>(blocks_)), dim3(kTreeThreads),
                                       arguments, 0, stream_),
           "launch");
@@ -273,6 +273,12 @@ class Tree final : public DeviceTree {
     lap("mesh");
   }
 
+#if defined(TREE_TUNE)
+  void (*kernel_)(Rules, TreeView, const float4*, int, int) =
+      getenv("DOUBLE") ? epoch_kernel<B, false> : epoch_kernel<B, true>;
+#else
+  void (*kernel_)(Rules, TreeView, const float4*, int, int) = epoch_kernel<B, true>;
+#endif
   FarField field_;
   cudaStream_t stream_;
   int ions_, batch_, epoch_ = 0, blocks_ = 0;

@@ -22,7 +22,7 @@ struct TreeView {
   const std::int32_t* order;
   const std::uint8_t* contested;  // may overlap with an ion whose trial comes earlier
   double* change;                 // estimate, in units of the potential
-  const double* error;            // in quanta
+  double* error;                  // in quanta
   std::uint8_t* accepted;
   // By ion
   Site* site;
@@ -84,7 +84,7 @@ __global__ void arrange_kernel(const __grid_constant__ Rules r, const Site* site
   new_next[i] = atomicExch(&new_head[cell_of(r, t.x, t.y, t.z)], i);
 }
 
-template <Space B>
+template <Space B, bool Single>
 struct Epoch {
   const Rules& r;
   const TreeView& v;
@@ -249,7 +249,7 @@ struct Epoch {
     }
   }
 
-  // What the batch's moves change for the rest of the epoch.
+  // What the batch's moves change for the rest of the epoch; a thread per trial and slice of moves.
   __device__ void follow_moves(int begin, int end) const {
     constexpr int kTile = kTreeThreads;
     __shared__ Site before[kTile], after[kTile];
@@ -260,27 +260,50 @@ struct Epoch {
     const int slices = min(max(1, static_cast<int>(gridDim.x) / groups), tiles);
     for (int item = blockIdx.x; item < groups * slices; item += gridDim.x) {
       const int k = begin + item % groups * kTreeThreads + static_cast<int>(threadIdx.x);
-      const Site from = k < end ? site_at(v.from, k) : Site{0, 0, 0, 0},
-                 to = k < end ? site_at(v.to, k) : Site{0, 0, 0, 0};
-      double sum = 0;
+      const Site hole{67108864.0f, 0.5f, 0.5f, 0.0f};  // at no distance 0
+      const Site from = k < end ? site_at(v.from, k) : hole, to = k < end ? site_at(v.to, k) : hole;
+      double sum = 0, error = 0;
       for (int tile = item / groups; tile < tiles; tile += slices) {
-        const int place = tile * kTile + static_cast<int>(threadIdx.x), here = min(kTile, moves - tile * kTile);
+        const int place = tile * kTile + static_cast<int>(threadIdx.x);
         __syncthreads();
-        if (place < moves) {
-          before[threadIdx.x] = site_at(v.from, v.moves[place]);
-          after[threadIdx.x] = site_at(v.to, v.moves[place]);
-        }
+        before[threadIdx.x] = place < moves ? site_at(v.from, v.moves[place]) : hole;
+        after[threadIdx.x] = place < moves ? site_at(v.to, v.moves[place]) : hole;
         __syncthreads();
+        const int here = min(kTile, moves - tile * kTile);
+        if constexpr (B == Space::cell && Single) {
+          for (int f = 0; f < here; f += kChunk) add_chunk(from, to, before + f, after + f, sum, error);
+        } else {
 #pragma unroll 2
-        for (int f = 0; f < here; ++f) sum += pair(from, to, before[f], after[f]);
+          for (int f = 0; f < here; ++f) sum += pair(from, to, before[f], after[f]);
+        }
       }
-      if (k < end) {
-        if (slices == 1)
-          v.change[k] += sum;
-        else
-          atomicAdd(v.change + k, sum);
-      }
+      if (k >= end) continue;
+      atomicAdd(v.change + k, sum);
+      if constexpr (B == Space::cell && Single) atomicAdd(v.error + k, 0x1p-20 * v.quanta * error);
     }
+  }
+
+  // Some moves in float32, and 2^20 times a bound of the error: differences of coordinates are
+  // exact, the square has three roundings, the root is good to 2^-22.9, and the sums of four and of
+  // kChunk terms add less than (3 + kChunk) 2^-24.
+  static constexpr int kChunk = 8;
+  __device__ void add_chunk(const Site& from, const Site& to, const Site* before,
+                            const Site* after, double& sum, double& error) const {
+    float part = 0, size = 0;
+#pragma unroll
+    for (int f = 0; f < kChunk; ++f) {
+      const Site a = before[f], b = after[f];
+      const auto inverse = [](const Site& p, const Site& q) {
+        const float x = p.x - q.x, y = p.y - q.y, z = p.z - q.z;
+        return inverse_root_single(fused(z, z, fused(y, y, x * x)));
+      };
+      const float p0 = inverse(to, b), p1 = inverse(from, b), p2 = inverse(to, a),
+                  p3 = inverse(from, a);
+      part = fused(a.charge, (p0 - p1) - (p2 - p3), part);
+      size = fused(abs_of(a.charge), (p0 + p1) + (p2 + p3), size);
+    }
+    sum += part;
+    error += size;
   }
 
   __device__ void run(int begin, int end) const {
@@ -315,11 +338,11 @@ struct Epoch {
   }
 };
 
-template <Space B>
+template <Space B, bool Single>
 __global__ void __launch_bounds__(kTreeThreads, B == Space::ewald ? 2 : 3)
     epoch_kernel(const __grid_constant__ Rules r, const __grid_constant__ TreeView v,
                  const float4* trial, int begin, int end) {
-  Epoch<B>{r, v, r.rest, trial}.run(begin, end);
+  Epoch<B, Single>{r, v, r.rest, trial}.run(begin, end);
 }
 
 // The charges of the epoch's accepted moves go with them. A block per move.
