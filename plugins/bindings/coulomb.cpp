@@ -21,8 +21,9 @@ Method method_from(const std::string& name) {
   if (name == "brush") return Method::brush;
   if (name == "reduction") return Method::reduction;
   if (name == "serial") return Method::serial;
+  if (name == "tree") return Method::tree;
   throw std::invalid_argument("method is \"" + name +
-                              "\"; it must be \"brush\", \"reduction\" or \"serial\"");
+                              "\"; it must be \"brush\", \"tree\", \"reduction\" or \"serial\"");
 }
 
 Parameters parameters_from(const nb::dict& d) {
@@ -79,7 +80,8 @@ auto with_host_particles() {
 }
 
 nb::tuple counters_tuple(const Counters& c) {
-  return nb::make_tuple(c.sweeps, c.trial_moves, c.accepted_moves, c.evaluated_moves);
+  return nb::make_tuple(c.sweeps, c.trial_moves, c.accepted_moves, c.evaluated_moves,
+                        c.direct_moves);
 }
 
 nb::dict snapshot_dict(const Engine& engine) {
@@ -94,8 +96,8 @@ nb::dict snapshot_dict(const Engine& engine) {
 
 Snapshot snapshot_from(const nb::dict& d) {
   Snapshot s;
-  const auto c = nb::cast<std::array<std::uint64_t, 4>>(d["counters"]);
-  s.counters = {c[0], c[1], c[2], c[3]};
+  const auto c = nb::cast<std::array<std::uint64_t, 5>>(d["counters"]);
+  s.counters = {c[0], c[1], c[2], c[3], c[4]};
   const auto change = nb::cast<std::array<std::int64_t, 2>>(d["change"]);
   s.change_high = change[0];
   s.change_low = change[1];

@@ -8,6 +8,7 @@ from electrolytes import dense, trivalent
 from machine import GPU
 
 from manymove import Electrolyte, _core
+from manymove.analysis.ions import Salt
 
 pytestmark = GPU
 
@@ -104,6 +105,27 @@ def test_several_devices_make_the_same_chain(precision, ions):
         several.run(sweeps)
         assert several.state_hash == one.state_hash
     assert several.device_name.startswith(f"{count} x ")
+
+
+def test_what_the_tree_refuses():
+    salt = Salt.of(120, (2, -1), (4.0, 4.0))
+    options = {"box": (45.0, 45.0, 45.0), "boundary": "ewald", "surrounding": "vacuum"}
+    with pytest.raises(ValueError, match="runs on the CPU only"):
+        Electrolyte.random(salt, seed=2, device="cuda", method="tree", **options)
+    with pytest.raises(ValueError, match="only method brush runs on several devices"):
+        trivalent(100, method="tree", device="cuda:0,0")
+
+
+@pytest.mark.parametrize("ions", [4, 60, 1024, 20_000])
+def test_tree_makes_the_chain_of_the_brush_on_a_cpu(ions):
+    cpu = trivalent(ions, precision="double", device="cpu")
+    gpu = trivalent(ions, method="tree", device="cuda")
+    for _ in range(3):
+        cpu.run(1)
+        gpu.run(1)
+        assert gpu.state_hash == cpu.state_hash
+    assert gpu.evaluated_moves == cpu.evaluated_moves
+    assert gpu.energy == pytest.approx(cpu.energy, rel=1e-6)
 
 
 def test_mixed_precision_repeats_and_flips_few_decisions():

@@ -27,6 +27,7 @@ enum class Method {
   brush,      // groups of trials side by side, decided in order (section 3)
   reduction,  // one trial at a time, its pair terms side by side (section 4)
   serial,     // one trial at a time, one pair term after the other; CPU only
+  tree,       // the brush's decisions from a far field whose error is bounded; double precision
 };
 
 // Lengths in the caller's unit. Zero means: choose from the input.
@@ -44,6 +45,9 @@ struct Parameters {
   double short_fraction = 0;
   bool double_precision = false;  // of pair terms; sums are integers in both
   Method method = Method::brush;
+  // Of an energy in kT, for the tree: it takes at least this for the error of an estimate. More
+  // direct sums, the same decisions.
+  double least_bound = 0;
   int threads_per_particle = 0;  // eta, a power of two up to 16 (GPU)
   std::uint64_t seed = 0;
   std::uint64_t first_sweep = 0;  // where the counter of sweeps, and so the random numbers, begins
@@ -66,6 +70,7 @@ struct Counters {
   std::uint64_t trial_moves = 0;
   std::uint64_t accepted_moves = 0;
   std::uint64_t evaluated_moves = 0;  // trials whose energy was computed: the others were hopeless
+  std::uint64_t direct_moves = 0;     // trials that the tree's estimate could not decide
 };
 
 // What a trajectory depends on besides valences, diameters and parameters, in host memory.

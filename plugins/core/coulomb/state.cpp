@@ -93,6 +93,8 @@ void choose_moves(State& s) {
   const int eta = p.threads_per_particle;
   if (eta < 0 || eta > 16 || (eta & (eta - 1)))
     refuse("threads_per_particle must be 1, 2, 4, 8 or 16, got ", eta);
+  if (p.method == Method::tree && !p.double_precision)
+    refuse("method tree decides as double precision does; mixed precision is for method brush");
 }
 
 // Resolution of the integer potentials: 2^-46 of the term at contact, unless the sum over all ions,

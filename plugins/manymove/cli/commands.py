@@ -340,7 +340,7 @@ def electrolyte(
     margin: float | None = None,
     structure_factors: bool = False,
     max_displacement: float | None = None,
-    precision: str = "mixed",
+    precision: str | None = None,
     method: str = "brush",
     replicas: int | None = None,
     output: Path = Path("out/electrolyte"),

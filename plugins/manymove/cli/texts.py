@@ -72,7 +72,9 @@ HELP = {
     "moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 4 for disks, 8 for "
     "spheres and mixtures).",
     "timestep": "Time step of velocity Verlet in reduced units.",
-    "method": "Method: brush, reduction or serial.",
+    "method": "Method: brush, tree, reduction, serial or auto (brush or tree, by the number of ions).",
+    "electrolyte.precision": "Floating-point precision: mixed or double (default mixed; double with "
+    "the methods tree and auto).",
     "adsorption.method": "Method: metropolis (CPU), pmc, plj, mup, mdp or mdp-dj (default mdp, or "
     "plj with --isotherm).",
     "proposals": "Number of states per step of mup and mdp, a power of two (default 64).",
@@ -105,7 +107,7 @@ HELP = {
     # ---- benchmarks
     "sizes": "Numbers of particles N (default depends on the device).",
     "methods": "Methods to time; metropolis is the serial reference.",
-    "bench_electrolyte.methods": "Methods to time: brush, reduction and serial.",
+    "bench_electrolyte.methods": "Methods to time: brush, tree, reduction and serial.",
     "algorithms": "Algorithms to time: disks, spheres, dpd, electrolyte, adsorption or component, "
     "the disks in HOOMD-blue.",
     "parts": "Benchmarks to run: disks, spheres, hoomd, dpd, electrolyte and adsorption (default "

@@ -105,6 +105,9 @@ def summarize(
         "evaluated_moves_share": (
             sum(r.evaluated_moves for r in started) / trial_moves if trial_moves else None
         ),
+        "direct_moves_share": (
+            sum(r.direct_moves for r in started) / trial_moves if trial_moves else None
+        ),
         "seconds_per_sweep": (
             sum(r.seconds for r in started) * settings.ions / moves if moves else None
         ),
@@ -128,8 +131,8 @@ def summarize(
         "energy_drift_relative": max(drifts, default=0.0) if started else None,
         "max_overlap": max((r.max_overlap or 0.0 for r in started), default=None),
         "max_displacement_angstrom": first.max_displacement,
-        "method": settings.method,
-        "precision": settings.precision,
+        "method": first.method,
+        "precision": first.precision,
         "threads_per_particle": first.threads_per_particle,
         "replicas": [
             {

@@ -37,7 +37,7 @@ class Settings(replica.Settings):
     margin: float | None
     structure_factors: bool
     max_displacement: float | None
-    precision: str
+    precision: str | None
     method: str
     replicas: int
 
@@ -60,7 +60,7 @@ class Settings(replica.Settings):
         for name, value, words in (
             ("--geometry", self.geometry, ("sphere", "periodic")),
             ("--method", self.method, METHODS),
-            ("--precision", self.precision, PRECISIONS),
+            ("--precision", self.precision or PRECISIONS[0], PRECISIONS),
         ):
             if value not in words:
                 raise ValueError(f"{name} is {value}; it is {', '.join(words[:-1])} or {words[-1]}")
@@ -78,10 +78,12 @@ class Settings(replica.Settings):
             words = " or ".join(SURROUNDINGS)
             raise ValueError(f"--surrounding is {self.surrounding}; it is {words}")
         _ = self.salt
+        # The tree takes as long as the brush would for some N^1.5 pairs.
+        exponent = 1.5 if self.method in ("tree", "auto") else 2
         sizes.refuse(
             f"--ions {self.ions} and --sweeps {self.sweeps}",
             100.0 * self.ions,  # bytes
-            float(self.ions) ** 2 * (self.sweeps + self.equilibrate) * self.replicas,
+            float(self.ions) ** exponent * (self.sweeps + self.equilibrate) * self.replicas,
             "pair terms",
             self.device,
         )
@@ -132,6 +134,9 @@ class Result(replica.Result):
     equilibration_sweeps: int = 0
     evaluated_moves: int = 0
     seconds: float = 0.0  # of this session, in the engine
+    method: str | None = None
+    precision: str | None = None
+    direct_moves: int = 0
     threads_per_particle: int | None = None
     debye_length: float | None = None
     energy: float | None = None
@@ -183,8 +188,8 @@ class Replica(replica.Replica):
             {
                 "--ions": (engine.N, s.ions),
                 "--seed": (engine.seed, self._seed),
-                "--precision": (engine.precision, s.precision),
-                "--method": (engine.method, s.method),
+                "--precision": (engine.precision, s.precision or engine.precision),
+                "--method": (engine.method, engine.method if s.method == "auto" else s.method),
                 "--valences": (tuple(one.valence for one in engine.species), s.valences),
                 "--diameters": (tuple(one.diameter for one in engine.species), s.diameters),
                 "--bjerrum-length": (engine.bjerrum_length, s.bjerrum_length),
@@ -250,6 +255,9 @@ class Replica(replica.Replica):
             "equilibration_sweeps": min(engine.sweeps, equilibrate),
             "evaluated_moves": engine.evaluated_moves,
             "seconds": engine.seconds,
+            "method": engine.method,
+            "precision": engine.precision,
+            "direct_moves": engine.direct_moves,
             "threads_per_particle": engine.threads_per_particle,
             "debye_length": engine.debye_length,
             "energy": engine.energy,

@@ -27,7 +27,10 @@ from manymove.simulation import Callback, MonteCarlo, counter, of_engine, parame
 IonOverlapError = _core.IonOverlapError
 
 WATER_300K = 7.117  # Bjerrum length in angstrom: relative permittivity 78.3, 300 K
-METHODS = ("brush", "reduction", "serial")
+METHODS = ("brush", "tree", "reduction", "serial", "auto")
+# Numbers of ions from which the tree is faster than the brush in double precision, in a spherical
+# cell and with Ewald's energy (docs/benchmarks/electrolyte.md).
+_TREE_FROM = {"cpu": (30_000, 3_000), "cuda": (200_000, 50_000)}
 BOUNDARIES = ("nearest_image", "ewald")
 SURROUNDINGS = ("conductor", "vacuum")
 _MOST_SWEEPS = 1 << 20  # whose energies the engine keeps
@@ -70,8 +73,16 @@ class Electrolyte(Sampling, MonteCarlo):
             size of the system (section 5.2).
         short_displacement, short_fraction: maximum displacement and share of additional short
             moves, which are chosen at random. By default there are none.
-        precision: "mixed" (float32 pair terms, exact sums) or "double".
-        method: "brush" (section 3), "reduction" (section 4) or "serial" (CPU only), for comparison.
+        precision: "mixed" (float32 pair terms, exact sums) or "double". Default "mixed"; the tree
+            makes the decisions of double precision, which is its default and all that it has.
+        method: "brush" (section 3 of the paper) computes all pairs. "tree" makes the same decisions
+            as the brush in double precision, trial by trial, in much less time for many ions: it
+            estimates the change of the energy by a particle mesh whose error is bounded, and
+            computes all pairs only for trials that the bound leaves open (`direct_moves`; see
+            docs/theory/coulomb.md, section 8). It is for spherical cells and for Ewald's energy.
+            "auto" chooses between the two by the number of ions, with decisions of double precision
+            (if `precision` is "mixed", the brush). "reduction" (section 4 of the paper) and
+            "serial" (CPU only) are for comparison.
         threads_per_particle: number of GPU threads per trial, eta: 1, 2, 4, 8 or 16 (Table 1). The
             default follows from N.
         seed: seed of the random number generator, an integer in [0, 2**64).
@@ -112,7 +123,7 @@ class Electrolyte(Sampling, MonteCarlo):
         max_displacement: float | None = None,
         short_displacement: float | None = None,
         short_fraction: float = 0.0,
-        precision: str = "mixed",
+        precision: str | None = None,
         method: str = "brush",
         threads_per_particle: int | None = None,
         seed: int,
@@ -136,6 +147,9 @@ class Electrolyte(Sampling, MonteCarlo):
             raise ValueError(f"surrounding {surrounding!r} is for boundary 'ewald'")
         self._species = tuple(species)
         self._types = _types(types, len(self._species))
+        method = arguments.one_of("method", method, METHODS)
+        if precision is None:
+            precision = "double" if method in ("tree", "auto") else "mixed"
         self._parameters: dict[str, Any] = {
             "radius": None if radius is None else float(radius),
             "box": None if box is None else arguments.edges(box, 3),
@@ -148,7 +162,7 @@ class Electrolyte(Sampling, MonteCarlo):
             ),
             "short_fraction": float(short_fraction),
             "precision": arguments.one_of("precision", precision, arguments.PRECISIONS),
-            "method": arguments.one_of("method", method, METHODS),
+            "method": method,
             "threads_per_particle": arguments.count_or_default(
                 "threads_per_particle", threads_per_particle
             ),
@@ -156,6 +170,8 @@ class Electrolyte(Sampling, MonteCarlo):
             "first_sweep": arguments.uint64("first_sweep", first_sweep),
         }
         self._settle(device, threads)
+        if method == "auto":
+            self._parameters["method"] = self._faster_method()
         found = arguments.positions(positions)
         self._adopt(
             _core.Electrolyte.from_positions(
@@ -234,6 +250,15 @@ class Electrolyte(Sampling, MonteCarlo):
         place: dict[str, Any] = {"box": found.box} if radius is None else {"radius": radius}
         return cls(found.positions, types.reshape(-1), species, **place, seed=seed, **options)
 
+    def _faster_method(self) -> str:
+        """The faster of brush and tree for this number of ions, where both are possible."""
+        kind = "cpu" if self._device == "cpu" else "cuda"
+        several = "," in self._device
+        if self.boundary == "nearest_image" or self.precision == "mixed" or several:
+            return "brush"
+        least = _TREE_FROM[kind][self.boundary == "ewald"]
+        return "tree" if self._types.size >= least else "brush"
+
     def _columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Valence, diameter and species of each ion, in the form that the engine needs."""
         valence = np.array([s.valence for s in self._species], dtype=float)[self._types]
@@ -295,7 +320,9 @@ class Electrolyte(Sampling, MonteCarlo):
     )
     bjerrum_length: float = parameter("bjerrum_length", "Bjerrum length l_B in angstrom.")
     precision: str = parameter("precision", 'Floating-point precision: "mixed" or "double".')
-    method: str = parameter("method", 'Method of the sweeps: "brush", "reduction" or "serial".')
+    method: str = parameter(
+        "method", 'Method of the sweeps: "brush", "tree", "reduction" or "serial".'
+    )
     max_displacement: float = of_engine(
         "max_displacement", "Maximum trial displacement along each axis in angstrom, as realized."
     )
@@ -308,6 +335,11 @@ class Electrolyte(Sampling, MonteCarlo):
         3,
         "Number of trial moves whose energy was computed. The others left the cell or overlapped "
         "with an ion that cannot have moved.",
+    )
+    direct_moves: int = counter(
+        4,
+        'Number of trial moves that the estimate of method "tree" could not decide, so that their '
+        "energy was computed from all pairs.",
     )
 
     def _place(self) -> dict[str, str]:
@@ -473,7 +505,8 @@ class Electrolyte(Sampling, MonteCarlo):
             state = {
                 "positions": arrays["positions"],
                 "images": arrays.get("images", _image_column(None)),
-                "counters": tuple(header["counters"]),
+                # Files written before the method "tree" was there have four counters.
+                "counters": (*header["counters"], 0)[:5],
                 "change": tuple(header["change"]),
             }
             sampling = header["sampling"]

@@ -6,6 +6,7 @@
 
 #include "../../runtime/parallel_for.h"
 #include "../state.h"
+#include "cpu_far_field.h"
 #include "kernels.h"
 
 namespace manymove::coulomb {
@@ -14,6 +15,7 @@ namespace {
 constexpr std::size_t kPart = 1024;  // ions of an item of work
 constexpr std::size_t kGroup = 64;   // trials of a thread between two looks at the others
 constexpr std::size_t kWait = 4;     // groups that are waited for together
+constexpr std::size_t kBatch = 64;   // trials of the tree that are decided before the others hear
 
 class CpuEngine final : public EngineBase {
  public:
@@ -27,6 +29,10 @@ class CpuEngine final : public EngineBase {
     fate_.resize(n);
     order_.resize(n);
     decided_ = std::vector<std::atomic<std::uint32_t>>((n + kGroup - 1) / kGroup);
+    if (state_.parameters.method == Method::tree) {
+      far_field_ = std::make_unique<CpuFarField>(state_, kernels_, pool_);
+      far_field_->fill(state_.sites);
+    }
   }
 
   void run(std::uint64_t sweeps) override {
@@ -43,12 +49,16 @@ class CpuEngine final : public EngineBase {
         case Method::serial:
           serial();
           break;
+        case Method::tree:
+          tree();
+          break;
       }
       Counters& c = state_.counters;
       ++c.sweeps;
       c.trial_moves += state_.sites.size();
       c.accepted_moves += accepted_;
       c.evaluated_moves += evaluated_;
+      c.direct_moves += std::exchange(direct_, 0);
       state_.change += moved_;
       note_energy();
     }
@@ -73,6 +83,7 @@ class CpuEngine final : public EngineBase {
 
   void set_positions(const double* xyz, const std::int32_t* image) override {
     place(state_, xyz, image);
+    if (far_field_) far_field_->fill(state_.sites);
   }
 
   void adopt(const HostParticles& host) override {
@@ -144,21 +155,26 @@ class CpuEngine final : public EngineBase {
   Site moved_to(std::size_t i) const {
     return {trials_[i].x, trials_[i].y, trials_[i].z, state_.sites[i].charge};
   }
-  // change: from the pairs; what a vacuum around adds to it is added here.
-  bool decide(std::size_t i, std::int64_t& change) {
-    Site& site = state_.sites[i];
+  // What a vacuum around adds to the change of a trial's potential, and to the dipole moment.
+  std::int64_t from_vacuum(std::size_t i, Dipole& gain) const {
+    if (!state_.parameters.vacuum) return 0;
+    gain = dipole_gain(state_.rules, state_.sites[i], moved_to(i), state_.image.data() + 3 * i);
+    return dipole_term(state_.rules, state_.sites[i].charge, state_.dipole, gain);
+  }
+  void accept(std::size_t i, const Dipole& gain) {
     const Site to = moved_to(i);
-    Dipole gain{};
-    if (state_.parameters.vacuum) {
-      gain = dipole_gain(state_.rules, site, to, state_.image.data() + 3 * i);
-      change = wrapping_sum(change, dipole_term(state_.rules, site.charge, state_.dipole, gain));
-    }
-    if (!accepts(change, trials_[i].most, site.charge)) return false;
     if (state_.parameters.vacuum) {
       state_.dipole = state_.dipole + gain;
-      follow(state_.rules, site, to, state_.image.data() + 3 * i);
+      follow(state_.rules, state_.sites[i], to, state_.image.data() + 3 * i);
     }
-    site = to;
+    state_.sites[i] = to;
+  }
+  // change: from the pairs; what a vacuum around adds to it is added here.
+  bool decide(std::size_t i, std::int64_t& change) {
+    Dipole gain{};
+    change = wrapping_sum(change, from_vacuum(i, gain));
+    if (!accepts(change, trials_[i].most, state_.sites[i].charge)) return false;
+    accept(i, gain);
     return true;
   }
   // Of an accepted trial, in quanta of energy.
@@ -247,15 +263,7 @@ class CpuEngine final : public EngineBase {
   // ---- section 3 -------------------------------------------------------------------------------
 
   void brush() {
-    find_hopeless();
-    const std::size_t n = state_.sites.size();
-    std::size_t hopeful = 0;
-    for (std::size_t i = 0; i < n; ++i)
-      if (fate_[i] == alive) order_[hopeful++] = static_cast<std::int32_t>(i);
-    evaluated_ = hopeful;
-    for (std::size_t i = 0, k = hopeful; i < n; ++i)
-      if (fate_[i] != alive) order_[k++] = static_cast<std::int32_t>(i);
-    for (std::size_t k = 0; k < n; ++k) put(k, state_.sites[order_[k]]);
+    const std::size_t hopeful = put_in_order();
     const std::size_t groups = (hopeful + kGroup - 1) / kGroup;
     for (std::size_t g = 0; g < groups; ++g) decided_[g].store(0, std::memory_order_relaxed);
     std::atomic<std::uint64_t> accepted{0};
@@ -266,6 +274,20 @@ class CpuEngine final : public EngineBase {
     });
     accepted_ = accepted;
     for (const std::int64_t e : energy) moved_ += e;
+  }
+
+  // Hopeful trials first; returns how many.
+  std::size_t put_in_order() {
+    find_hopeless();
+    const std::size_t n = state_.sites.size();
+    std::size_t hopeful = 0;
+    for (std::size_t i = 0; i < n; ++i)
+      if (fate_[i] == alive) order_[hopeful++] = static_cast<std::int32_t>(i);
+    evaluated_ = hopeful;
+    for (std::size_t i = 0, k = hopeful; i < n; ++i)
+      if (fate_[i] != alive) order_[k++] = static_cast<std::int32_t>(i);
+    for (std::size_t k = 0; k < n; ++k) put(k, state_.sites[order_[k]]);
+    return hopeful;
   }
 
   void find_hopeless() {
@@ -349,6 +371,119 @@ class CpuEngine final : public EngineBase {
     return accepted;
   }
 
+  // ---- section 8 -------------------------------------------------------------------------------
+
+  void tree() {
+    const std::size_t hopeful = put_in_order(), n = state_.sites.size();
+    for (auto* column : {&to_x_, &to_y_, &to_z_}) column->resize(hopeful);
+    changes_.resize(hopeful);
+    bounds_.resize(hopeful);
+    moved_ions_.assign(n, 0);
+    trial_lists_.head.assign(lists_.head.size(), -1);
+    trial_lists_.next.assign(n, -1);
+    for (std::size_t k = 0; k < hopeful; ++k) {
+      const auto i = static_cast<std::size_t>(order_[k]);
+      const Trial& t = trials_[i];
+      to_x_[k] = t.x;
+      to_y_[k] = t.y;
+      to_z_[k] = t.z;
+      std::int32_t& head = trial_lists_.head[cell_of(state_.rules, t.x, t.y, t.z)];
+      trial_lists_.next[i] = std::exchange(head, order_[k]);
+    }
+    for (std::size_t begin = 0; begin < hopeful; begin += far_field_->epoch())
+      epoch(begin, std::min(hopeful, begin + far_field_->epoch()));
+  }
+
+  // Trials begin..end in the order of a sweep, from the potential of the ions as they stand now.
+  void epoch(std::size_t begin, std::size_t end) {
+    far_field_->refresh(state_.sites);
+    const double later = 4 * static_cast<double>(end - begin);
+    for_each_item(pool_, static_cast<int>((end - begin + kBatch - 1) / kBatch), [&](int part, int) {
+      const std::size_t first = begin + static_cast<std::size_t>(part) * kBatch;
+      for (std::size_t k = first; k < std::min(end, first + kBatch); ++k) {
+        const auto i = static_cast<std::size_t>(order_[k]);
+        const auto change = far_field_->change(state_, state_.sites[i], moved_to(i), later);
+        changes_[k] = change.estimate / far_field_->field().quanta;
+        bounds_[k] = std::max(change.bound, state_.parameters.least_bound / state_.rules.strength /
+                                                abs_of(state_.sites[i].charge));
+      }
+    });
+    const Partners to{to_x_.data(), to_y_.data(), to_z_.data(), nullptr};
+    std::vector<Move> moves;
+    for (std::size_t batch = begin; batch < end; batch += kBatch) {
+      const std::size_t stop = std::min(end, batch + kBatch);
+      moves.clear();
+      for (std::size_t k = batch; k < stop; ++k) {
+        const Site from = state_.sites[order_[k]];
+        if (!tree_decision(k)) continue;
+        moves.push_back({from, state_.sites[order_[k]]});
+        kernels_.follow_accepted(state_.rules, partners(), to, &moves.back(), 1, k + 1, stop,
+                                 changes_.data());
+        put(k, state_.sites[order_[k]]);
+        far_field_->move(from, state_.sites[order_[k]]);
+      }
+      if (moves.empty()) continue;
+      const std::size_t parts = (end - stop + kPart - 1) / kPart;
+      for_each_item(pool_, static_cast<int>(parts), [&](int part, int) {
+        const std::size_t first = stop + static_cast<std::size_t>(part) * kPart;
+        kernels_.follow_accepted(state_.rules, partners(), to, moves.data(),
+                                 static_cast<int>(moves.size()), first,
+                                 std::min(end, first + kPart), changes_.data());
+      });
+    }
+  }
+
+  // Of trial k in the order of a sweep, when its turn has come.
+  bool tree_decision(std::size_t k) {
+    const auto i = static_cast<std::size_t>(order_[k]);
+    if (overlaps_now(order_[k])) return false;
+    Dipole gain{};
+    const std::int64_t vacuum = from_vacuum(i, gain);
+    const double change = changes_[k] * far_field_->field().quanta;
+    const Verdict v = verdict(change + static_cast<double>(vacuum), bounds_[k], trials_[i].most,
+                              state_.sites[i].charge);
+    if (v == Verdict::rejected) return false;
+    std::int64_t exact;
+    if (v == Verdict::accepted) {
+      exact = wrapping_sum(nearest_integer(change), vacuum);
+      accept(i, gain);
+    } else {
+      ++direct_;
+      exact = direct_sum(k);
+      if (!decide(i, exact)) return false;
+    }
+    moved_ions_[i] = 1;
+    moved_ += energy_of(i, exact);
+    ++accepted_;
+    return true;
+  }
+  // Ions stand where they were at the start of the sweep, or where their trials have put them.
+  bool overlaps_now(int i) const {
+    const Trial& t = trials_[i];
+    const auto hit = [&](const CellLists& lists, char moved) {
+      return overlaps(
+          state_.rules, lists.view(), [&](int j) { return state_.sites[j]; },
+          state_.radius.data(), i, t.x, t.y, t.z, [&](int j) { return moved_ions_[j] == moved; });
+    };
+    return hit(lists_, 0) || hit(trial_lists_, 1);
+  }
+  // The brush's sum, of all ions as they stand at this trial's turn.
+  std::int64_t direct_sum(std::size_t k) {
+    const auto i = static_cast<std::size_t>(order_[k]);
+    const std::size_t n = state_.sites.size();
+    std::vector<std::int64_t> parts((n + kPart - 1) / kPart);
+    for_each_item(pool_, static_cast<int>(parts.size()), [&](int part, int) {
+      const std::size_t first = static_cast<std::size_t>(part) * kPart;
+      float nearest2;
+      parts[part] = kernels_.change_of(state_.rules, true, partners(), first,
+                                       std::min(n, first + kPart), k, state_.sites[i], moved_to(i),
+                                       nearest2);
+    });
+    std::int64_t sum = 0;
+    for (const std::int64_t part : parts) sum = wrapping_sum(sum, part);
+    return sum;
+  }
+
   mutable ThreadPool pool_;
   Kernels kernels_;
   mutable std::vector<float> x_, y_, z_, charge_;  // in the order of a sweep
@@ -360,6 +495,14 @@ class CpuEngine final : public EngineBase {
   std::uint64_t accepted_ = 0, evaluated_ = 0, evaluated_this_ = 0;
   __int128 moved_ = 0;      // energy of this sweep, in quanta
   std::vector<Site> left_;  // with a host program
+  // Of the tree. By place in the order of a sweep: new places of the hopeful trials, estimates of
+  // the change of the potential (for one unit), and bounds of their errors in quanta.
+  std::unique_ptr<CpuFarField> far_field_;
+  std::vector<float> to_x_, to_y_, to_z_;
+  std::vector<double> changes_, bounds_;
+  std::vector<char> moved_ions_;  // in this sweep, in the order of the input
+  CellLists trial_lists_;         // of new places
+  std::uint64_t direct_ = 0;
 };
 
 }  // namespace

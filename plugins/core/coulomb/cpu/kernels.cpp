@@ -222,7 +222,15 @@ void count_pairs(const Rules& r, const Bins& b, const Partners& g, const std::in
 }
 
 }  // namespace
+}  // namespace manymove::coulomb::MANYMOVE_SIMD
 
-void use(Kernels& kernels) { kernels = {&change_of, &potential, &count_pairs}; }
+#include "mesh_kernels.h"
+
+namespace manymove::coulomb::MANYMOVE_SIMD {
+
+void use(Kernels& kernels) {
+  kernels = {&change_of, &potential, &count_pairs,   &forward_z,      &along_y, &along_x,
+             &inverse_z, &add_charge, &far_potential, &near_potential, &follow_accepted};
+}
 
 }  // namespace manymove::coulomb::MANYMOVE_SIMD

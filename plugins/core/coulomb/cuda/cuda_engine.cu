@@ -12,6 +12,7 @@
 #include "../state.h"
 #include "group.cuh"
 #include "observables.cuh"
+#include "tree.h"
 #include "watch.cuh"
 
 namespace manymove::coulomb {
@@ -121,6 +122,10 @@ class DeviceShare {
   void put(const State& state) {
     use();
     site_.upload(state.sites.data(), stream_);
+    if (state.parameters.method == Method::tree) {
+      if (!tree_) tree_ = make_device_tree(state, stream_);
+      tree_->fill(site_.data());
+    }
     if (!state.parameters.vacuum) return;
     image_.upload(state.image.data(), stream_);
     dipole_.upload(&state.dipole, stream_);
@@ -191,6 +196,14 @@ class DeviceShare {
       for (int i = 0; i < n_; ++i)
         kernel<<<blocks, kWide, 0, stream_>>>(r, buffers(slot), reduction_.data(), i);
     });
+  }
+
+  // The same by the tree, of which the tally comes back.
+  TreeTally decide_by_tree(const State& state, int slot) {
+    use();
+    const Buffers b = buffers(slot);
+    return tree_->sweep(rules(state.rules), {b.site, b.trial, b.most, b.hopeful, b.radius, b.head,
+                                             b.next, b.order, b.count});
   }
 
   // What is enqueued so far, for the other devices to wait for.
@@ -343,6 +356,7 @@ class DeviceShare {
   DeviceRest<float> rest_single_;
   DeviceBuffer<std::int32_t> image_;  // with a vacuum around
   DeviceBuffer<Dipole> dipole_, gain_;
+  std::unique_ptr<DeviceTree> tree_;
 };
 
 // Devices write into each other's memory.
@@ -507,11 +521,12 @@ class CudaEngine final : OnDevice, public EngineBase {
     std::vector<std::vector<Tally>> tallies;
     for (const auto& share : shares_) tallies.push_back(share->tallies());
     for (int k = 0; k < sweeps; ++k) add(tallies, k);
+    tree_tally_.clear();
   }
 
   void enqueue(int slot) {
     const Rules& r = state_.rules;
-    const bool brush = state_.parameters.method == Method::brush;
+    const bool brush = state_.parameters.method != Method::reduction;
     for (const auto& share : shares_) {
       share->propose(r, state_.counters.sweeps, slot);
       if (brush) share->place(r, slot);
@@ -519,6 +534,10 @@ class CudaEngine final : OnDevice, public EngineBase {
     ++state_.counters.sweeps;
     if (!brush) {
       first().reduce(state_, slot);
+      return;
+    }
+    if (state_.parameters.method == Method::tree) {
+      tree_tally_.push_back(shares_.front()->decide_by_tree(state_, slot));
       return;
     }
     synchronize_devices();
@@ -549,6 +568,12 @@ class CudaEngine final : OnDevice, public EngineBase {
       state_.counters.accepted_moves += of_share[slot].accepted;
       state_.change += quanta(of_share[slot]);
     }
+    if (!tree_tally_.empty()) {
+      const TreeTally& t = tree_tally_[slot];
+      state_.counters.accepted_moves += t.accepted;
+      state_.counters.direct_moves += t.direct;
+      state_.change += quanta({0, 0, t.low, t.high});
+    }
     note_energy();
   }
 
@@ -563,6 +588,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   std::vector<std::unique_ptr<DeviceShare>> shares_;
   std::unique_ptr<Watch> watch_;  // of several devices
   Devices devices_{};
+  std::vector<TreeTally> tree_tally_;  // of the sweeps of a batch
   int eta_ = 1;
   mutable bool fresh_ = true;  // state_.sites
   std::string failure_;        // the error that ended a run; empty if there was none

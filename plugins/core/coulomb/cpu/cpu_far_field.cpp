@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "cpu_far_field.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace manymove::coulomb {
+namespace {
+
+// As measured on one core (docs/benchmarks/electrolyte.md): where the sums at short range cost as
+// much as the transforms, and pairs within an epoch as much as its transform.
+constexpr double kIonsPerPoint = 0.25, kPairsPerPoint = 12;
+
+}  // namespace
+
+CpuFarField::CpuFarField(const State& state, const Kernels& kernels, ThreadPool& pool)
+    : field_(make_far_field(state, kIonsPerPoint)),
+      kernels_(kernels),
+      pool_(pool),
+      periodic_(state.rules.periodic) {
+  const MeshRules& m = field_.mesh;
+  std::size_t points = 1;
+  double in_transform = 1;
+  for (int a = 0; a < 3; ++a) {
+    points *= static_cast<std::size_t>(m.points[a]);
+    in_transform *= m.length[a];
+    extent_[a] = state.rules.extent[a];
+    view_.plan[a] = fft_plan(m.length[a]);
+    view_.longest = std::max(view_.longest, m.length[a]);
+    for (int j = 0; j < m.length[a]; ++j) {
+      const double angle = -2 * 3.14159265358979323846 * j / m.length[a];
+      twiddle_[a].push_back({std::cos(angle), std::sin(angle)});
+    }
+    view_.twiddle[a] = twiddle_[a].data();
+    cells_[a] = std::max(1, static_cast<int>(extent_[a] / m.reach * kReachCells));
+    cell_edge_[a] = extent_[a] / cells_[a];
+  }
+  epoch_ = epoch_length(state.sites.size(), in_transform, kPairsPerPoint);
+  charge_.resize(points);
+  potential_.resize(points);
+  const std::size_t spectrum =
+      static_cast<std::size_t>(m.points[0]) * m.length[1] * field_.half[2];
+  re_.resize(spectrum);
+  im_.resize(spectrum);
+  for (int t = 0; t < pool.size(); ++t)
+    memory_.emplace_back(static_cast<double*>(::operator new(
+        sizeof(double) * 4 * 8 * static_cast<std::size_t>(view_.longest), std::align_val_t{64})));
+  first_.resize(static_cast<std::size_t>(cells_[0]) * cells_[1] * cells_[2] + 1);
+  view_.rules = &field_.mesh;
+  view_.charge = charge_.data();
+  view_.potential = potential_.data();
+  view_.re = re_.data();
+  view_.im = im_.data();
+  view_.factor = field_.factor.data();
+  view_.stride = field_.half[2];
+  view_.half_y = field_.half[1];
+}
+
+void CpuFarField::fill(const std::vector<Site>& sites) {
+  std::fill(charge_.begin(), charge_.end(), 0);
+  for (const Site& site : sites) kernels_.add_charge(view_, site, 1);
+}
+
+void CpuFarField::move(const Site& from, const Site& to) {
+  kernels_.add_charge(view_, from, -1);
+  kernels_.add_charge(view_, to, 1);
+}
+
+void CpuFarField::refresh(const std::vector<Site>& sites) {
+  const MeshRules& m = field_.mesh;
+  std::vector<double> squares(static_cast<std::size_t>(m.points[0]));
+  for_each_item(pool_, m.points[0], [&](int x, int thread) {
+    squares[static_cast<std::size_t>(x)] = kernels_.forward_z(view_, x, memory_of(thread));
+    kernels_.along_y(view_, x, false, memory_of(thread));
+  });
+  for_each_item(pool_, m.length[1],
+                [&](int ky, int thread) { kernels_.along_x(view_, ky, memory_of(thread)); });
+  for_each_item(pool_, m.points[0], [&](int x, int thread) {
+    kernels_.along_y(view_, x, true, memory_of(thread));
+    kernels_.inverse_z(view_, x, memory_of(thread));
+  });
+  double sum = 0;
+  for (const double s : squares) sum += s;
+  norm_ = std::sqrt(sum);
+  make_cells(sites);
+}
+
+void CpuFarField::make_cells(const std::vector<Site>& sites) {
+  const auto along = [&](int axis, double x) {
+    return std::clamp(static_cast<int>((x + extent_[axis] / 2) / cell_edge_[axis]), 0,
+                      cells_[axis] - 1);
+  };
+  const auto cell = [&](const Site& s) {
+    return (static_cast<std::size_t>(along(2, s.z)) * cells_[1] + along(1, s.y)) * cells_[0] +
+           along(0, s.x);
+  };
+  std::fill(first_.begin(), first_.end(), 0);
+  for (const Site& s : sites) ++first_[cell(s) + 1];
+  for (std::size_t c = 1; c < first_.size(); ++c) first_[c] += first_[c - 1];
+  constexpr std::size_t kBeyond = 16;  // what SIMD registers read beyond the last one
+  for (auto* column : {&x_, &y_, &z_, &source_charge_}) column->assign(sites.size() + kBeyond, 0);
+  std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
+  for (const Site& s : sites) {
+    const std::size_t at = next[cell(s)]++;
+    x_[at] = s.x;
+    y_[at] = s.y;
+    z_[at] = s.z;
+    source_charge_[at] = s.charge;
+  }
+}
+
+int CpuFarField::ranges_near(const Site& at, Range* ranges, double& sources) const {
+  const double place[3] = {at.x + extent_[0] / 2, at.y + extent_[1] / 2, at.z + extent_[2] / 2};
+  // Cells along an axis within `reach` of the place: a first one and a number, wrapped in a box.
+  struct Span {
+    int first, count;
+  };
+  const auto span = [&](int axis, double reach) {
+    int low = static_cast<int>(std::floor((place[axis] - reach) / cell_edge_[axis]));
+    int high = static_cast<int>(std::floor((place[axis] + reach) / cell_edge_[axis]));
+    if (!periodic_) {
+      low = std::max(low, 0);
+      high = std::min(high, cells_[axis] - 1);
+    } else if (high - low + 1 >= cells_[axis]) {
+      low = 0;
+      high = cells_[axis] - 1;
+    }
+    return Span{low, high - low + 1};
+  };
+  // The distance along an axis from the place to a cell (not wrapped), 0 inside.
+  const auto apart = [&](int axis, int cell, const Span& s) {
+    if (periodic_ && s.count == cells_[axis]) return 0.0;
+    const double low = cell * cell_edge_[axis];
+    return std::max({0.0, low - place[axis], place[axis] - low - cell_edge_[axis]});
+  };
+  const auto wrapped_cell = [&](int axis, int cell) {
+    return cell < 0 ? cell + cells_[axis] : cell >= cells_[axis] ? cell - cells_[axis] : cell;
+  };
+  const double reach = field_.mesh.reach, reach2 = reach * reach;
+  const Span rows = span(1, reach), planes = span(2, reach);
+  int count = 0;
+  for (int z = planes.first; z < planes.first + planes.count; ++z)
+    for (int y = rows.first; y < rows.first + rows.count; ++y) {
+      const double dy = apart(1, y, rows), dz = apart(2, z, planes);
+      const double left = reach2 - dy * dy - dz * dz;
+      if (left <= 0) continue;
+      const Span row = span(0, std::sqrt(left));
+      const std::size_t start =
+          (static_cast<std::size_t>(wrapped_cell(2, z)) * cells_[1] + wrapped_cell(1, y)) *
+          cells_[0];
+      // In one piece, or in two where it leaves the box.
+      for (int from = row.first, rest = row.count; rest > 0;) {
+        const int begin = wrapped_cell(0, from), piece = std::min(rest, cells_[0] - begin);
+        const Range range{first_[start + begin], first_[start + begin + piece]};
+        if (range.begin < range.end) {
+          ranges[count++] = range;
+          sources += static_cast<double>(range.end - range.begin);
+        }
+        from += piece;
+        rest -= piece;
+      }
+    }
+  return count;
+}
+
+double CpuFarField::near_potential(const State& state, const Site& at, double& sources,
+                                   int& coincident) const {
+  Range ranges[kMostRanges];
+  const int count = ranges_near(at, ranges, sources);
+  const Partners partners{x_.data(), y_.data(), z_.data(), source_charge_.data()};
+  return kernels_.near_potential(state.rules, field_.mesh, partners, ranges, count, at, coincident);
+}
+
+CpuFarField::Change CpuFarField::change(const State& state, const Site& from, const Site& to,
+                                        double later) const {
+  const Rules& r = state.rules;
+  double terms = later;
+  int at_from = 0, at_to = 0;
+  const double there = near_potential(state, to, terms, at_to) + kernels_.far_potential(view_, to);
+  const double here =
+      near_potential(state, from, terms, at_from) + kernels_.far_potential(view_, from);
+  if (from.x == to.x && from.y == to.y && from.z == to.z)
+    return {at_from == 1 ? 0 : std::numeric_limits<double>::quiet_NaN(), 0};
+  if (at_from != 1 || at_to != 0) return {std::numeric_limits<double>::quiet_NaN(), 0};
+  // Without the ion's own potential: where it is, only the far part of that counts.
+  const double own = for_space(r, [&](auto space) {
+    return unit_potential<space()>(r, r.rest,
+                                   separation<space()>(r, to.x, to.y, to.z, from));
+  });
+  const double change = there - here - double{from.charge} * (own - field_.mesh.at_zero);
+  return {change * field_.quanta, error_of(field_.bound, norm_, terms)};
+}
+
+}  // namespace manymove::coulomb

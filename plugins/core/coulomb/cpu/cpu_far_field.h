@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The far field of the method "tree" on a CPU: charges and potential on the mesh, and the ions
+// sorted into cells for the sums at short range.
+#pragma once
+
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "../../runtime/parallel_for.h"
+#include "kernels.h"
+
+namespace manymove::coulomb {
+
+class CpuFarField {
+ public:
+  CpuFarField(const State& state, const Kernels& kernels, ThreadPool& pool);
+
+  const FarField& field() const { return field_; }
+  // Trials until the potential on the mesh has to be computed again.
+  std::size_t epoch() const { return epoch_; }
+
+  // The charges on the mesh: all of them, or of one ion that has moved. Integers: however they came
+  // to be there, they are the same.
+  void fill(const std::vector<Site>& sites);
+  void move(const Site& from, const Site& to);
+  // The potential of the ions as they stand now.
+  void refresh(const std::vector<Site>& sites);
+
+  // Change of the potential of the other ions for an ion that would move, without what has moved
+  // since refresh(), and a bound of its error, both in quanta; `later` terms will be added to it.
+  // NaN where another ion stands exactly at either place.
+  struct Change {
+    double estimate, bound;
+  };
+  Change change(const State& state, const Site& from, const Site& to, double later) const;
+
+ private:
+  struct Free {
+    void operator()(double* p) const { ::operator delete(p, std::align_val_t{64}); }
+  };
+  double* memory_of(int thread) const { return memory_[static_cast<std::size_t>(thread)].get(); }
+  void make_cells(const std::vector<Site>& sites);
+  // Around a place: returns how many ranges of sources may lie within reach.
+  int ranges_near(const Site& at, Range* ranges, double& sources) const;
+  double near_potential(const State& state, const Site& at, double& sources,
+                        int& coincident) const;
+
+  // Cells along an axis within reach on either side, and ranges of a place: rows that are cut where
+  // the box begins again.
+  static constexpr int kReachCells = 4, kMostRanges = 3 * (2 * kReachCells + 2) * (2 * kReachCells + 2);
+
+  FarField field_;
+  const Kernels& kernels_;
+  ThreadPool& pool_;
+  MeshView view_{};
+  std::size_t epoch_;
+  double norm_ = 0;
+  bool periodic_;
+  double extent_[3];
+  std::vector<std::int64_t> charge_;
+  std::vector<double> potential_, re_, im_;
+  std::vector<Complex<double>> twiddle_[3];
+  std::vector<std::unique_ptr<double, Free>> memory_;
+  int cells_[3];
+  double cell_edge_[3];
+  std::vector<std::size_t> first_;  // of each cell, and the end
+  std::vector<float> x_, y_, z_, source_charge_;
+};
+
+}  // namespace manymove::coulomb

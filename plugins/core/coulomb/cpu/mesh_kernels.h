@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The far field on a core, in SIMD registers: part of kernels.cpp, compiled once per SIMD level.
+#pragma once
+
+#include "kernels.h"
+
+namespace manymove::coulomb::MANYMOVE_SIMD {
+namespace {
+
+using Lines = Complex<DoubleLanes>;
+
+// ---- transforms: kDoubles lines at a time, one in each lane ----
+
+template <int R>
+void fft_stage(int length, int done, const Complex<double>* twiddle, const Lines* from,
+               Lines* to) {
+  const int apart = length / R;
+  for (int t = 0; t < apart; ++t) {
+    Lines a[R];
+    for (int k = 0; k < R; ++k) a[k] = from[t + k * apart];
+    butterfly(a, done, t, twiddle);
+    const int place = fft_place(R, done, t);
+    for (int k = 0; k < R; ++k) to[place + k * done] = a[k];
+  }
+}
+
+// Returns where the result is: `a` or `b`.
+Lines* transform_lines(const FftPlan& plan, const Complex<double>* twiddle,
+                                      Lines* a, Lines* b) {
+  int done = 1;
+  for (int s = 0; s < plan.stages; ++s) {
+    switch (plan.radix[s]) {
+      case 2:
+        fft_stage<2>(plan.length, done, twiddle, a, b);
+        break;
+      case 3:
+        fft_stage<3>(plan.length, done, twiddle, a, b);
+        break;
+      case 4:
+        fft_stage<4>(plan.length, done, twiddle, a, b);
+        break;
+      default:
+        fft_stage<5>(plan.length, done, twiddle, a, b);
+    }
+    done *= plan.radix[s];
+    std::swap(a, b);
+  }
+  return a;
+}
+
+struct Work {
+  Lines*a, *b;
+  explicit Work(const MeshView& m, double* memory)
+      : a(reinterpret_cast<Lines*>(memory)), b(a + m.longest) {}
+};
+
+MM_HD void keep(double* to, DoubleLanes v) { __builtin_memcpy(to, &v, sizeof v); }
+
+std::size_t row_of(const MeshView& m, int x, int y) {
+  return static_cast<std::size_t>(x) * m.rules->length[1] + y;
+}
+std::size_t points_row(const MeshView& m, int x, int y) {
+  return (static_cast<std::size_t>(x) * m.rules->points[1] + y) * m.rules->points[2];
+}
+
+// The charges' lines along z of one x: two of real numbers make one of complex numbers. Returns the
+// sum of the charges' squares.
+double forward_z(const MeshView& m, int x, double* memory) {
+  const Work w(m, memory);
+  const int points = m.rules->points[2], length = m.rules->length[2], lines = m.rules->points[1];
+  double squares = 0;
+  for (int y = 0; y < lines; y += 2 * kDoubles) {
+    for (int z = 0; z < length; ++z) w.a[z] = Lines{};
+    for (int lane = 0; lane < kDoubles; ++lane)
+      for (int part = 0; part < 2; ++part) {
+        const int line = y + 2 * lane + part;
+        if (line >= lines) continue;
+        const std::int64_t* const charge = m.charge + points_row(m, x, line);
+        for (int z = 0; z < points; ++z) {
+          const double q = static_cast<double>(charge[z]) * m.rules->charge_unit;
+          squares += q * q;
+          (part ? w.a[z].im : w.a[z].re)[lane] = q;
+        }
+      }
+    const Lines* const c = transform_lines(m.plan[2], m.twiddle[2], w.a, w.b);
+    for (int lane = 0; lane < kDoubles; ++lane) {
+      const int first = y + 2 * lane;
+      if (first >= lines) break;
+      const std::size_t one = row_of(m, x, first) * m.stride, two = one + m.stride;
+      for (int k = 0; k < length / 2; ++k) {
+        const int other = k ? length - k : 0;
+        const double re = c[k].re[lane], im = c[k].im[lane], re2 = c[other].re[lane],
+                     im2 = c[other].im[lane];
+        m.re[one + k] = (re + re2) * 0.5;
+        m.im[one + k] = (im - im2) * 0.5;
+        if (first + 1 >= lines) continue;
+        m.re[two + k] = (im + im2) * 0.5;
+        m.im[two + k] = (re2 - re) * 0.5;
+      }
+    }
+  }
+  return squares;
+}
+
+// Back to the potential on the mesh. The wave number length / 2 is left out.
+void inverse_z(const MeshView& m, int x, double* memory) {
+  const Work w(m, memory);
+  const int points = m.rules->points[2], length = m.rules->length[2], lines = m.rules->points[1];
+  for (int y = 0; y < lines; y += 2 * kDoubles) {
+    for (int z = 0; z < length; ++z) w.a[z] = Lines{};
+    for (int lane = 0; lane < kDoubles; ++lane) {
+      const int first = y + 2 * lane;
+      if (first >= lines) break;
+      const bool both = first + 1 < lines;
+      const std::size_t one = row_of(m, x, first) * m.stride, two = one + m.stride;
+      for (int k = 0; k < length / 2; ++k) {
+        const double re = m.re[one + k], im = m.im[one + k], re2 = both ? m.re[two + k] : 0,
+                     im2 = both ? m.im[two + k] : 0;
+        // One + i two; real and imaginary parts change places for the inverse.
+        w.a[k].re[lane] = im + re2;
+        w.a[k].im[lane] = re - im2;
+        if (k == 0) continue;
+        w.a[length - k].re[lane] = re2 - im;
+        w.a[length - k].im[lane] = re + im2;
+      }
+    }
+    const Lines* const c = transform_lines(m.plan[2], m.twiddle[2], w.a, w.b);
+    for (int lane = 0; lane < kDoubles; ++lane)
+      for (int part = 0; part < 2; ++part) {
+        const int line = y + 2 * lane + part;
+        if (line >= lines) continue;
+        double* const potential = m.potential + points_row(m, x, line);
+        for (int z = 0; z < points; ++z) potential[z] = (part ? c[z].re : c[z].im)[lane];
+      }
+  }
+}
+
+// The lines along y of one x, forward or back.
+void along_y(const MeshView& m, int x, bool inverse, double* memory) {
+  const Work w(m, memory);
+  const int length = m.rules->length[1], points = m.rules->points[1];
+  const int given = inverse ? length : points, wanted = inverse ? points : length;
+  for (int k = 0; k < m.rules->length[2] / 2; k += kDoubles) {
+    for (int y = 0; y < length; ++y) {
+      const std::size_t at = row_of(m, x, y) * m.stride + k;
+      if (y >= given)
+        w.a[y] = Lines{};
+      else if (inverse)
+        w.a[y] = {load<DoubleLanes>(m.im + at), load<DoubleLanes>(m.re + at)};
+      else
+        w.a[y] = {load<DoubleLanes>(m.re + at), load<DoubleLanes>(m.im + at)};
+    }
+    const Lines* const c = transform_lines(m.plan[1], m.twiddle[1], w.a, w.b);
+    for (int y = 0; y < wanted; ++y) {
+      const std::size_t at = row_of(m, x, y) * m.stride + k;
+      keep(m.re + at, inverse ? c[y].im : c[y].re);
+      keep(m.im + at, inverse ? c[y].re : c[y].im);
+    }
+  }
+}
+
+// The lines along x of one wave number along y: forward, times the factors, and back.
+void along_x(const MeshView& m, int ky, double* memory) {
+  const Work w(m, memory);
+  const int length = m.rules->length[0], points = m.rules->points[0], other = m.rules->length[1] - ky;
+  const int fold_y = ky < other ? ky : other;
+  for (int k = 0; k < m.rules->length[2] / 2; k += kDoubles) {
+    for (int x = 0; x < length; ++x) {
+      const std::size_t at = row_of(m, x, ky) * m.stride + k;
+      w.a[x] = Lines{};
+      if (x < points) w.a[x] = {load<DoubleLanes>(m.re + at), load<DoubleLanes>(m.im + at)};
+    }
+    Lines* const c = transform_lines(m.plan[0], m.twiddle[0], w.a, w.b);
+    for (int kx = 0; kx < length; ++kx) {
+      const int fold_x = kx < length - kx ? kx : length - kx;
+      const auto factor = load<DoubleLanes>(
+          m.factor +
+          (static_cast<std::size_t>(fold_x) * m.half_y + fold_y) * static_cast<std::size_t>(m.stride) +
+          k);
+      c[kx] = {c[kx].im * factor, c[kx].re * factor};
+    }
+    const Lines* const back =
+        transform_lines(m.plan[0], m.twiddle[0], c, c == w.a ? w.b : w.a);
+    for (int x = 0; x < points; ++x) {
+      const std::size_t at = row_of(m, x, ky) * m.stride + k;
+      keep(m.re + at, back[x].im);
+      keep(m.im + at, back[x].re);
+    }
+  }
+}
+
+// ---- ions and the mesh ----
+
+// The mesh points under an ion's window: their rows, and places along z.
+struct Footprint {
+  int x[kWindow], y[kWindow], z[kWindow];
+  double wx[kWindow], wy[kWindow], wz[kWindow];
+};
+void find_footprint(const MeshView& m, const Site& at, Footprint& f) {
+  const MeshRules& r = *m.rules;
+  const int first[3] = {window_at(r, 0, at.x, f.wx), window_at(r, 1, at.y, f.wy),
+                        window_at(r, 2, at.z, f.wz)};
+  for (int l = 0; l < kWindow; ++l) {
+    f.x[l] = wrapped_point(r, 0, first[0] + l);
+    f.y[l] = wrapped_point(r, 1, first[1] + l);
+    f.z[l] = wrapped_point(r, 2, first[2] + l);
+  }
+}
+
+void add_charge(const MeshView& m, const Site& at, int sign) {
+  Footprint f;
+  find_footprint(m, at, f);
+  for (int a = 0; a < kWindow; ++a)
+    for (int b = 0; b < kWindow; ++b) {
+      std::int64_t* const row = m.charge + points_row(m, f.x[a], f.y[b]);
+      const double weight = f.wx[a] * f.wy[b];
+      for (int c = 0; c < kWindow; ++c)
+        row[f.z[c]] += sign * charge_share(*m.rules, at.charge, weight * f.wz[c]);
+    }
+}
+
+double far_potential(const MeshView& m, const Site& at) {
+  Footprint f;
+  find_footprint(m, at, f);
+  double sum = 0;
+  for (int a = 0; a < kWindow; ++a) {
+    double plane = 0;
+    for (int b = 0; b < kWindow; ++b) {
+      const double* const row = m.potential + points_row(m, f.x[a], f.y[b]);
+      double line = 0;
+      for (int c = 0; c < kWindow; ++c) line += f.wz[c] * row[f.z[c]];
+      plane += f.wy[b] * line;
+    }
+    sum += f.wx[a] * plane;
+  }
+  return sum;
+}
+
+// Short-ranged potential at a place from the sources of some ranges; `coincident` counts those that
+// stand exactly there, which are left out.
+template <Space B>
+double near_sum(const Rules& r, const MeshRules& mesh, const Partners& g, const Range* ranges,
+                int count, const Site& at, int& coincident) {
+  DoubleLanes sum{};
+  LongLanes same{};
+  LongLanes number;
+  for (int lane = 0; lane < kDoubles; ++lane) number[lane] = lane;
+  for (int s = 0; s < count; ++s)
+    for (std::size_t j = ranges[s].begin; j < ranges[s].end; j += kDoubles) {
+      const auto d = separation<B, double>(
+          r, double{at.x} - load_wide(g.x + j), double{at.y} - load_wide(g.y + j),
+          double{at.z} - load_wide(g.z + j));
+      const DoubleLanes v = d.squared * mesh.inverse_reach2;
+      const auto inside = reinterpret_cast<LongLanes>(v < 1.0) &
+                          reinterpret_cast<LongLanes>(number < ranges[s].end - j);
+      const auto here = reinterpret_cast<LongLanes>(d.squared == 0.0) & inside;
+      same -= here;
+      const DoubleLanes term =
+          load_wide(g.charge + j) * (inverse_root(d.squared) - value_of(mesh.smooth, v));
+      sum += reinterpret_cast<DoubleLanes>(bits_of(term) & inside & ~here);
+    }
+  double total = 0;
+  std::uint64_t found = 0;
+  for (int lane = 0; lane < kDoubles; ++lane) {
+    total += sum[lane];
+    found += same[lane];
+  }
+  coincident = static_cast<int>(found);
+  return total;
+}
+double near_potential(const Rules& r, const MeshRules& mesh, const Partners& g, const Range* ranges,
+                      int count, const Site& at, int& coincident) {
+  const auto sum = r.periodic ? &near_sum<Space::nearest> : &near_sum<Space::cell>;
+  return sum(r, mesh, g, ranges, count, at, coincident);
+}
+
+// What accepted moves change for later trials: estimate[k] of trials begin..end, in units of a
+// potential.
+template <Space B>
+void follow_in(const Rules& r, const Partners& from, const Partners& to, const Move* moves,
+                  int count, std::size_t begin, std::size_t end, double* estimate) {
+  const auto change = [&](auto fx, auto fy, auto fz, auto tx, auto ty, auto tz) {
+    using V = decltype(fx);
+    V sum{};
+    for (int m = 0; m < count; ++m) {
+      const Site &a = moves[m].from, &b = moves[m].to;
+      const Separation<V> d[4] = {
+          separation<B, double>(r, tx - double{b.x}, ty - double{b.y}, tz - double{b.z}),
+          separation<B, double>(r, fx - double{b.x}, fy - double{b.y}, fz - double{b.z}),
+          separation<B, double>(r, tx - double{a.x}, ty - double{a.y}, tz - double{a.z}),
+          separation<B, double>(r, fx - double{a.x}, fy - double{a.y}, fz - double{a.z})};
+      V p[4];
+      unit_potentials<B>(r, r.rest, d, p);
+      sum = sum + ((p[0] - p[1]) - (p[2] - p[3])) * double{a.charge};
+    }
+    return sum;
+  };
+  std::size_t k = begin;
+  for (; k + kDoubles <= end; k += kDoubles)
+    keep(estimate + k,
+         load<DoubleLanes>(estimate + k) +
+             change(load_wide(from.x + k), load_wide(from.y + k), load_wide(from.z + k),
+                    load_wide(to.x + k), load_wide(to.y + k), load_wide(to.z + k)));
+  for (; k < end; ++k)
+    estimate[k] += change(double{from.x[k]}, double{from.y[k]}, double{from.z[k]},
+                          double{to.x[k]}, double{to.y[k]}, double{to.z[k]});
+}
+void follow_accepted(const Rules& r, const Partners& from, const Partners& to, const Move* moves, int count,
+            std::size_t begin, std::size_t end, double* estimate) {
+  for_space(r, [&](auto space) {
+    follow_in<space()>(r, from, to, moves, count, begin, end, estimate);
+  });
+}
+
+}  // namespace
+}  // namespace manymove::coulomb::MANYMOVE_SIMD

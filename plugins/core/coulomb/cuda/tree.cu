@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The method "tree" on one GPU: memory and launches; the kernels are in far_field.cuh and tree.cuh.
+#include "tree.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cub/device/device_scan.cuh>
+#if defined(TREE_TUNE)
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#endif
+
+#include "tree.cuh"
+
+namespace manymove::coulomb {
+namespace {
+
+constexpr int kThreads = 256;
+
+// As measured on an H100 (docs/benchmarks/electrolyte.md), with the meanings that the CPU's have.
+#if defined(TREE_TUNE)
+const double kIonsPerPoint = getenv("IPP") ? atof(getenv("IPP")) : 0.25,
+             kPairsPerPoint = getenv("PPP") ? atof(getenv("PPP")) : 100,
+             kBatch = getenv("BATCH") ? atof(getenv("BATCH")) : 40;
+#else
+constexpr double kIonsPerPoint = 0.25, kPairsPerPoint = 100, kBatch = 40;
+#endif
+constexpr int kReachCells = 4;
+
+// Trials that are guessed together: the more there are, the more rounds it takes, as the change of
+// the energy by another's move falls with the size of the system.
+int batch_length(std::size_t ions) {
+  const double wanted = kBatch * std::cbrt(static_cast<double>(ions));
+  return 1 << std::clamp(static_cast<int>(std::lround(std::log2(wanted))), 6, 14);
+}
+
+template <Space B>
+class Tree final : public DeviceTree {
+ public:
+  Tree(const State& state, cudaStream_t stream)
+      : field_(make_far_field(state, kIonsPerPoint)),
+        stream_(stream),
+        ions_(static_cast<int>(state.sites.size())),
+        batch_(batch_length(state.sites.size())),
+        least_(state.parameters.least_bound / state.rules.strength) {
+    make_mesh();
+    make_cells(state);
+    make_lists(state);
+    int per_multiprocessor = 0, device = 0, multiprocessors = 0;
+    check(cudaGetDevice(&device), "device");
+    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
+          "properties");
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel_,
+                                                        kTreeThreads, 0),
+          "occupancy");
+    blocks_ = per_multiprocessor * multiprocessors;
+  }
+
+  void fill(const Site* site) override {
+    charge_.clear(stream_);
+    fill_kernel<<<std::min(ions_, 65535), kSpreadThreads, 0, stream_>>>(mesh_, site, ions_);
+    check_launch();
+  }
+
+  TreeTally sweep(const Rules& r, const TreeInput& in) override {
+    std::uint32_t count = 0;
+    copy_out(&count, in.count, sizeof count, stream_);
+    check(cudaStreamSynchronize(stream_), "sweep");
+    const int hopeful = static_cast<int>(count);
+    tally_.clear(stream_);
+    moved_.clear(stream_);
+    check(cudaMemsetAsync(new_head_.data(), 0xff, new_head_.size() * sizeof(std::int32_t), stream_),
+          "clear");
+    if (hopeful > 0) {
+      arrange_kernel<<<blocks_for(hopeful, kThreads), kThreads, 0, stream_>>>(
+          r, in.site, in.trial, in.order, hopeful, from_.data(), to_.data(), new_head_.data(),
+          new_next_.data());
+      TreeView v = view(in);
+      contested_kernel<<<blocks_for(hopeful, kThreads), kThreads, 0, stream_>>>(
+          r, v, in.trial, in.hopeful, hopeful, contested_.data());
+      check_launch();
+      for (int begin = 0; begin < hopeful; begin += epoch_)
+        epoch(r, v, in, begin, std::min(hopeful, begin + epoch_));
+    }
+    TreeTally tally;
+    tally_.download(&tally, stream_, 1);
+    return tally;
+  }
+
+ private:
+  void make_mesh() {
+    const MeshRules& m = field_.mesh;
+    std::size_t points = 1;
+    double in_transform = 1;
+    mesh_.rules = m;
+    for (int a = 0; a < 3; ++a) {
+      points *= static_cast<std::size_t>(m.points[a]);
+      in_transform *= m.length[a];
+      mesh_.plan[a] = fft_plan(m.length[a]);
+      std::vector<Complex<double>> turns;
+      for (int j = 0; j < m.length[a]; ++j) {
+        const double angle = -2 * 3.14159265358979323846 * j / m.length[a];
+        turns.push_back({std::cos(angle), std::sin(angle)});
+      }
+      twiddle_[a] = on_device(turns, stream_);
+      mesh_.twiddle[a] = twiddle_[a].data();
+      line_memory_[a] = 2 * sizeof(Complex<double>) * kLines * static_cast<std::size_t>(m.length[a]);
+    }
+    const auto allow = [](auto kernel, std::size_t bytes) {
+      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 static_cast<int>(bytes)),
+            "shared memory for the transform's lines");
+    };
+    allow(forward_z_kernel, line_memory_[2]);
+    allow(inverse_z_kernel, line_memory_[2]);
+    allow(along_y_kernel<false>, line_memory_[1]);
+    allow(along_y_kernel<true>, line_memory_[1]);
+    allow(along_x_kernel, line_memory_[0]);
+    epoch_ = static_cast<int>(epoch_length(static_cast<std::size_t>(ions_), in_transform,
+                                           B == Space::ewald ? kPairsPerPoint / 8 : kPairsPerPoint));
+    charge_ = DeviceBuffer<unsigned long long>(points);
+    potential_ = DeviceBuffer<double>(points);
+    spectrum_ = DeviceBuffer<Complex<double>>(static_cast<std::size_t>(m.points[0]) * m.length[1] *
+                                              field_.half[2]);
+    spectrum_.clear(stream_);
+    factor_ = on_device(field_.factor, stream_);
+    field_.factor = {};
+    squares_ = DeviceBuffer<double>(1);
+    mesh_.charge = charge_.data();
+    mesh_.potential = potential_.data();
+    mesh_.spectrum = spectrum_.data();
+    mesh_.factor = factor_.data();
+    mesh_.squares = squares_.data();
+    mesh_.stride = field_.half[2];
+    mesh_.half_y = field_.half[1];
+  }
+
+  void make_cells(const State& state) {
+    std::size_t cells = 1;
+    for (int a = 0; a < 3; ++a) {
+      const double extent = state.rules.extent[a];
+      sources_.cells[a] = std::max(1, static_cast<int>(extent / field_.mesh.reach * kReachCells));
+      sources_.edge[a] = extent / sources_.cells[a];
+      sources_.half[a] = extent / 2;
+      cells *= static_cast<std::size_t>(sources_.cells[a]);
+    }
+    sources_.periodic = state.rules.periodic;
+    cell_count_ = DeviceBuffer<std::uint32_t>(cells + 1);
+    cell_first_ = DeviceBuffer<std::uint32_t>(cells + 1);
+    cell_count_.clear(stream_);
+    source_ = DeviceBuffer<Site>(static_cast<std::size_t>(ions_));
+    sources_.count = cell_count_.data();
+    sources_.first = cell_first_.data();
+    sources_.source = source_.data();
+    std::size_t bytes = 0;
+    check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, cell_count_.data(), cell_first_.data(),
+                                        static_cast<int>(cells + 1), stream_),
+          "scan");
+    scan_ = DeviceBuffer<char>(bytes);
+  }
+
+  void make_lists(const State& state) {
+    const auto n = static_cast<std::size_t>(ions_);
+    from_ = DeviceBuffer<Site>(n);
+    to_ = DeviceBuffer<Site>(n);
+    change_ = DeviceBuffer<double>(n);
+    error_ = DeviceBuffer<double>(n);
+    accepted_ = DeviceBuffer<std::uint8_t>(n);
+    contested_ = DeviceBuffer<std::uint8_t>(n);
+    moved_ = DeviceBuffer<std::uint8_t>(n);
+    const int* const cells = state.rules.cells;
+    new_head_ = DeviceBuffer<std::int32_t>(static_cast<std::size_t>(cells[0]) * cells[1] * cells[2]);
+    new_next_ = DeviceBuffer<std::int32_t>(n);
+    const auto batch = static_cast<std::size_t>(batch_);
+    lists_ = DeviceBuffer<std::int32_t>(5 * batch);
+    exact_ = DeviceBuffer<unsigned long long>(batch);
+    epoch_moves_ = DeviceBuffer<std::int32_t>(static_cast<std::size_t>(epoch_));
+    counts_ = DeviceBuffer<unsigned>(kCounts);
+    tally_ = DeviceBuffer<TreeTally>(1);
+  }
+
+  TreeView view(const TreeInput& in) const {
+    std::int32_t* const lists = lists_.data();
+    return {from_.data(),
+            to_.data(),
+            in.order,
+            contested_.data(),
+            change_.data(),
+            error_.data(),
+            accepted_.data(),
+            in.site,
+            in.most,
+            moved_.data(),
+            in.radius,
+            in.head,
+            in.next,
+            new_head_.data(),
+            new_next_.data(),
+            {lists, lists + batch_, lists + 2 * batch_},
+            lists + 3 * batch_,
+            lists + 4 * batch_,
+            exact_.data(),
+            epoch_moves_.data(),
+            counts_.data(),
+            tally_.data(),
+            field_.quanta,
+            ions_,
+            batch_};
+  }
+
+  // The potential of the ions as they stand, and the sources by cell.
+  void refresh(const Site* site) {
+    const MeshRules& m = field_.mesh;
+    squares_.clear(stream_);
+    const dim3 z(static_cast<unsigned>(blocks_for(m.points[1], 2 * kLines)),
+                 static_cast<unsigned>(m.points[0]));
+    const auto waves = static_cast<unsigned>(blocks_for(m.length[2] / 2, kLines));
+    const dim3 y(waves, static_cast<unsigned>(m.points[0])),
+        x(waves, static_cast<unsigned>(m.length[1]));
+    forward_z_kernel<<<z, kFftThreads, line_memory_[2], stream_>>>(mesh_);
+    along_y_kernel<false><<<y, kFftThreads, line_memory_[1], stream_>>>(mesh_);
+    along_x_kernel<<<x, kFftThreads, line_memory_[0], stream_>>>(mesh_);
+    along_y_kernel<true><<<y, kFftThreads, line_memory_[1], stream_>>>(mesh_);
+    inverse_z_kernel<<<z, kFftThreads, line_memory_[2], stream_>>>(mesh_);
+    // The counts are 0 here: sorting takes them back to that.
+    count_cells_kernel<<<blocks_for(ions_, kThreads), kThreads, 0, stream_>>>(sources_, site, ions_);
+    std::size_t bytes = scan_.size();
+    check(cub::DeviceScan::ExclusiveSum(scan_.data(), bytes, cell_count_.data(), cell_first_.data(),
+                                        static_cast<int>(cell_count_.size()), stream_),
+          "scan");
+    sort_cells_kernel<<<blocks_for(ions_, kThreads), kThreads, 0, stream_>>>(sources_, site, ions_);
+    check_launch();
+  }
+
+#if defined(TREE_TUNE)
+  void lap(const char* what) {
+    if (!getenv("LAPS")) return;
+    check(cudaStreamSynchronize(stream_), what);
+    const auto now = std::chrono::steady_clock::now();
+    static auto before = now;
+    printf("%s %.3f ms; ", what, std::chrono::duration<double>(now - before).count() * 1e3);
+    before = now;
+    if (!strcmp(what, "mesh")) {
+      unsigned c[kCounts];
+      counts_.download(c, stream_);
+      printf("moves %u\n", c[kEpochMoves]);
+    }
+  }
+#else
+  void lap(const char*) {}
+#endif
+  void epoch(const Rules& r, TreeView& v, const TreeInput& in, int begin, int end) {
+    refresh(in.site);
+    lap("refresh");
+    const int warps = kEstimateThreads / 32;
+    estimate_kernel<B><<<blocks_for(end - begin, warps), kEstimateThreads, 0, stream_>>>(
+        r, mesh_, sources_, field_.bound, least_, from_.data(), to_.data(), begin, end,
+        16.0 * (end - begin), change_.data(), error_.data());
+    lap("estimate");
+    counts_.clear(stream_);
+    check(cudaMemsetAsync(counts_.data() + kWrong, 0xff, sizeof(unsigned), stream_), "clear");
+    Rules rules = r;
+    const float4* trial = in.trial;
+    void* arguments[] = {&rules, &v, &trial, &begin, &end};
+    check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel_),
+                                      dim3(static_cast<unsigned>(blocks_)), dim3(kTreeThreads),
+                                      arguments, 0, stream_),
+          "launch");
+    lap("decide");
+    follow_mesh_kernel<<<std::min(end - begin, 65535), kSpreadThreads, 0, stream_>>>(mesh_, v);
+    check_launch();
+    lap("mesh");
+  }
+
+#if defined(TREE_TUNE)
+  void (*kernel_)(Rules, TreeView, const float4*, int, int) =
+      getenv("DOUBLE") ? epoch_kernel<B, false> : epoch_kernel<B, true>;
+#else
+  void (*kernel_)(Rules, TreeView, const float4*, int, int) = epoch_kernel<B, true>;
+#endif
+  FarField field_;
+  cudaStream_t stream_;
+  int ions_, batch_, epoch_ = 0, blocks_ = 0;
+  double least_;
+  Mesh mesh_{};
+  SourceCells sources_{};
+  std::size_t line_memory_[3];
+  DeviceBuffer<Complex<double>> twiddle_[3], spectrum_;
+  DeviceBuffer<unsigned long long> charge_, exact_;
+  DeviceBuffer<double> potential_, factor_, squares_, change_, error_;
+  DeviceBuffer<std::uint32_t> cell_count_, cell_first_;
+  DeviceBuffer<char> scan_;
+  DeviceBuffer<Site> source_, from_, to_;
+  DeviceBuffer<std::uint8_t> accepted_, contested_, moved_;
+  DeviceBuffer<std::int32_t> new_head_, new_next_, lists_, epoch_moves_;
+  DeviceBuffer<unsigned> counts_;
+  DeviceBuffer<TreeTally> tally_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceTree> make_device_tree(const State& state, cudaStream_t stream) {
+  if (state.parameters.vacuum)
+    throw std::invalid_argument("method tree with surrounding vacuum runs on the CPU only");
+  if (state.rules.space == Space::ewald) return std::make_unique<Tree<Space::ewald>>(state, stream);
+  return std::make_unique<Tree<Space::cell>>(state, stream);
+}
+
+}  // namespace manymove::coulomb

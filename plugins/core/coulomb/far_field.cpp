@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "far_field.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+
+#include "../runtime/text.h"
+
+namespace manymove::coulomb {
+namespace {
+
+constexpr double kPi = 3.14159265358979323846;
+constexpr double kUlp = 0x1p-53;
+
+// I0(b sqrt(u)) - 1, a series of positive terms.
+double bump(double b, double u) {
+  const double quarter = b * b * u / 4;
+  double term = quarter, sum = 0;
+  for (int m = 1; term > sum * 1e-18 && m < 300; ++m) {
+    sum += term;
+    term *= quarter / ((m + 1.0) * (m + 1.0));
+  }
+  return sum;
+}
+double sine_ratio(double a) { return a < 1e-4 ? 1 - a * a / 6 : std::sin(a) / a; }
+// Its Fourier transform, with u = 1 - t^2.
+double bump_transform(double b, double k) {
+  const double a2 = b * b - k * k, a = std::sqrt(std::abs(a2));
+  const double wide = a < 1e-4 ? 1 + a2 / 6 : a2 > 0 ? std::sinh(a) / a : std::sin(a) / a;
+  return 2 * wide - 2 * sine_ratio(k);
+}
+// A bound of its magnitude that falls with k.
+double transform_envelope(double b, double k) {
+  if (k < b) {
+    const double a = std::sqrt(b * b - k * k);
+    return (a < 1e-4 ? 2.0 : 2 * std::sinh(a) / a) + 2 / k;
+  }
+  const double a = std::sqrt(k * k - b * b);
+  const double apart = b * b / (k + a);  // k - a
+  return std::min(2 * std::min(1.0, 1 / std::max(a, 1e-9)) + 2 / k,
+                  2 * apart * (1 / std::max(a * k, 1e-9) + 1 / k));
+}
+
+// Chebyshev's expansion of f(v), 0 <= v <= 1, as powers of 2 v - 1. error: a bound of what is left
+// out, and of the rounding of its value.
+Polynomial fitted(const std::function<double(double)>& f, double& error) {
+  constexpr int kNodes = 96;
+  std::array<double, kNodes> value;
+  for (int n = 0; n < kNodes; ++n) value[n] = f((1 + std::cos(kPi * (n + 0.5) / kNodes)) / 2);
+  std::array<long double, kTerms> power{};  // of the sum, lowest first
+  std::array<long double, kTerms> before{}, now{};
+  before[0] = 1;  // T_0
+  now[1] = 1;     // T_1
+  error = 0;
+  for (int k = 0; k < kNodes; ++k) {
+    long double c = 0;
+    for (int n = 0; n < kNodes; ++n)
+      c += value[n] * std::cos(static_cast<long double>(kPi) * k * (n + 0.5L) / kNodes);
+    c *= (k == 0 ? 1.0L : 2.0L) / kNodes;
+    if (k >= kTerms) {
+      error += static_cast<double>(std::abs(c));
+      continue;
+    }
+    const auto& chebyshev = k == 0 ? before : now;
+    for (int m = 0; m < kTerms; ++m) power[m] += c * chebyshev[m];
+    if (k == 0) continue;
+    std::array<long double, kTerms> next{};
+    for (int m = 0; m + 1 < kTerms; ++m) next[m + 1] = 2 * now[m];
+    for (int m = 0; m < kTerms; ++m) next[m] -= before[m];
+    before = now;
+    now = next;
+  }
+  Polynomial p;
+  double size = 0;
+  for (int m = 0; m < kTerms; ++m) {
+    p.coefficient[kTerms - 1 - m] = static_cast<double>(power[m]);
+    size += std::abs(p.coefficient[kTerms - 1 - m]);
+  }
+  error += 2 * kTerms * kUlp * size;
+  return p;
+}
+
+// How smooth the far part is, by how small the pair potential's error times the reach has to be: the
+// reach over the mesh spacing, and the shapes of cloud and window. The bound itself is computed for
+// the mesh in use; this only chooses.
+struct Shape {
+  double error, reach, cloud, window;
+};
+constexpr Shape kShapes[] = {{8e-8, 7.5, 23.5, 0.60 * kPi * kWindow},
+                             {6e-9, 8.5, 26.5, 0.65 * kPi * kWindow},
+                             {4e-10, 10, 30.5, 0.65 * kPi * kWindow},
+                             {4e-11, 12, 36, 0.70 * kPi * kWindow}};
+constexpr double kWanted = 2e-3;  // of the bound of an energy, in kT
+
+int good_length(double least) {
+  int n = std::max(2, static_cast<int>(std::ceil(least / 2)) * 2);
+  while (!fft_length(n)) n += 2;
+  return n;
+}
+
+struct Builder {
+  const State& state;
+  FarField field{};
+  Shape shape{};
+  double spacing[3] = {}, period[3] = {};
+  double cloud_error = 0, window_error = 0;
+
+  bool periodic() const { return state.rules.periodic; }
+
+  void measure() {
+    const Rules& r = state.rules;
+    double least = 1e300, most = 0;
+    for (std::size_t i = 0; i < state.sites.size(); ++i) {
+      const double z = std::abs(state.sites[i].charge);
+      field.magnitude += z;
+      most = std::max(most, z);
+      least = std::min(least, 2 * state.radius[i]);
+    }
+    field.quanta = 6755399441055744.0 / r.magic;
+    field.bound.nearest = field.quanta * most * (1 + 26 / least);
+    field.bound.crowd = field.quanta * 6 * most / least;
+    charge_most_ = most;
+    diameter_least_ = least;
+  }
+
+  // The shape that bounds the largest charge's energy by what is wanted, if one does.
+  void choose(double ions_per_point) {
+    const Rules& r = state.rules;
+    const double n = static_cast<double>(state.sites.size());
+    double volume = 4 * kPi / 3 * std::pow(double{kHalf}, 3);
+    if (periodic()) volume = double{r.extent[0]} * r.extent[1] * r.extent[2];
+    const double wanted_spacing = std::cbrt(ions_per_point * volume / n);
+    const double energy = 2 * charge_most_ * field.magnitude * r.strength * field.quanta;
+    for (const Shape& s : kShapes) {
+      shape = s;
+      place(wanted_spacing);
+      if (energy * s.error / field.mesh.reach < kWanted) break;
+    }
+  }
+
+  void place(double wanted) {
+    MeshRules& m = field.mesh;
+    const Rules& r = state.rules;
+    double shortest = r.extent[0], widest = 0;
+    for (const float edge : r.extent) shortest = std::min<double>(shortest, edge);
+    for (int a = 0; a < 3; ++a) {
+      if (periodic()) {
+        // The reach is at most half the shortest edge.
+        const double least = 2 * shape.reach * double{r.extent[a]} / shortest;
+        m.length[a] = good_length(std::max(r.extent[a] / wanted, least));
+        m.points[a] = m.length[a];
+        period[a] = r.extent[a];
+        spacing[a] = period[a] / m.length[a];
+        m.origin[a] = -period[a] / 2;
+      } else {
+        // Diameter and reach, twice: no image of the truncated potential comes into the cell.
+        const double diameter = 2 * kHalf;
+        m.length[a] = good_length(std::max(2 * (diameter / wanted + shape.reach), 32.0));
+        spacing[a] = 2 * diameter / (m.length[a] - 2 * shape.reach);
+        period[a] = spacing[a] * m.length[a];
+        m.points[a] = static_cast<int>(std::ceil(diameter / spacing[a])) + kWindow + 2;
+        m.origin[a] = -double{kHalf} - (kWindow / 2 + 0.5) * spacing[a];
+      }
+      m.per_spacing[a] = 1 / spacing[a];
+      widest = std::max(widest, spacing[a]);
+    }
+    m.reach = shape.reach * widest;
+    if (periodic()) m.reach = std::min(m.reach, shortest / 2);
+    m.inverse_reach2 = 1 / (m.reach * m.reach);
+  }
+
+  void fit() {
+    MeshRules& m = field.mesh;
+    const double b = shape.cloud, norm = bump_transform(b, 0);
+    // 1 / r times the charge within r of a cloud whose charge within r is the integral of the bump:
+    // by Fejer's rule, for r = t reach.
+    const auto smooth = [&](double v) {
+      constexpr int kNodes = 128;
+      double sum = 0;
+      for (int n = 0; n < kNodes; ++n) {
+        const double angle = kPi * (n + 0.5) / kNodes, s = std::cos(angle);
+        double weight = 1;
+        for (int j = 1; j <= kNodes / 2; ++j)
+          weight -= 2 * std::cos(2 * j * angle) / (4.0 * j * j - 1);
+        sum += weight * 2 / kNodes * bump(b, 1 - v * s * s);
+      }
+      return sum / norm / m.reach;
+    };
+    m.smooth = fitted(smooth, cloud_error);
+    const double top = bump(shape.window, 1);
+    m.window = fitted([&](double v) { return bump(shape.window, 1 - v) / top; }, window_error);
+    // Rounding of the place on the mesh, times the steepest slope.
+    const int longest = *std::max_element(m.length, m.length + 3);
+    window_error += 8 * kUlp * longest / kWindow * std::sqrt(shape.window);
+    m.at_zero = smooth(0);
+    if (state.ewald) m.at_zero += state.ewald->at_origin;
+    // A mesh point's charge fits 61 bits, whatever the ions do: each cell of the mesh holds as many
+    // as the densest packing of the smallest ones.
+    double weights = 1, per_cell = 1.42;
+    for (int a = 0; a < 3; ++a) {
+      weights *= weight_at(a, 0) + 2;
+      per_cell *= spacing[a] / diameter_least_ + 1;
+    }
+    const double most = std::min(field.magnitude, charge_most_ * weights * per_cell);
+    const int bits = static_cast<int>(
+        std::min(61 - std::ceil(std::log2(most)), 49 - std::ceil(std::log2(charge_most_))));
+    m.charge_magic = std::ldexp(1.5, 52 - bits);
+    m.charge_unit = std::ldexp(1.0, -bits);
+  }
+
+  // Sum of the window's weights times exp(i k x), over the mesh points.
+  double weight_at(int axis, double k) const {
+    const double half = spacing[axis] * kWindow / 2;
+    return kWindow / 2.0 * bump_transform(shape.window, k * half) / bump(shape.window, 1);
+  }
+  // Relative error of exp(i k x) on the mesh: the other wave numbers that look the same there, and
+  // the polynomial in the window's place.
+  double alias_at(int axis, double k) const {
+    constexpr int kMost = 40;
+    const double half = spacing[axis] * kWindow / 2, turn = 2 * kPi / spacing[axis];
+    double sum = 0;
+    for (int n = 1; n <= kMost; ++n)
+      sum += std::abs(bump_transform(shape.window, (turn * n + k) * half)) +
+             std::abs(bump_transform(shape.window, (turn * n - k) * half));
+    const double last = (turn * (kMost - 0.5)) * half;  // the rest falls as 1 / k^2
+    sum += 2 * 2 * shape.window * shape.window / last / (turn * half);
+    const double own = std::abs(bump_transform(shape.window, k * half));
+    return sum / own + window_error * kWindow / std::abs(weight_at(axis, k));
+  }
+
+  double transform(double k2) const {
+    const double k = std::sqrt(k2), norm = bump_transform(shape.cloud, 0);
+    const double cloud = bump_transform(shape.cloud, k * field.mesh.reach) / norm;
+    if (periodic()) return k2 == 0 ? 0 : 4 * kPi / k2 * cloud;
+    // 1 / r up to the diameter plus the reach.
+    const double end = 2 * double{kHalf} + field.mesh.reach;
+    if (k2 == 0) return 2 * kPi * end * end;
+    const double s = std::sin(k * end / 2);
+    return 4 * kPi / k2 * 2 * s * s * cloud;
+  }
+
+  void tabulate() {
+    MeshRules& m = field.mesh;
+    std::array<std::vector<double>, 3> wave, weight, alias;
+    double volume = 1, points = 1;
+    for (int a = 0; a < 3; ++a) {
+      volume *= period[a];
+      points *= m.length[a];
+      field.half[a] = m.length[a] / 2 + 1;
+      for (int n = 0; n < m.length[a] / 2; ++n) {
+        wave[a].push_back(2 * kPi * n / period[a]);
+        weight[a].push_back(weight_at(a, wave[a][n]));
+        alias[a].push_back(alias_at(a, wave[a][n]));
+      }
+    }
+    field.half[2] = (field.half[2] + 7) / 8 * 8;  // whole SIMD registers
+    const bool cubic = period[0] == period[1] && period[0] == period[2] &&
+                       m.length[0] == m.length[1] && m.length[0] == m.length[2];
+    std::vector<double> by_square;
+    if (cubic) {
+      const int h = m.length[0] / 2;
+      by_square.resize(3 * static_cast<std::size_t>(h) * h);
+      for (std::size_t n = 0; n < by_square.size(); ++n)
+        by_square[n] = transform(wave[0][1] * wave[0][1] * static_cast<double>(n));
+    }
+    field.factor.assign(static_cast<std::size_t>(field.half[0]) * field.half[1] * field.half[2], 0);
+    double mesh_error = 0, round_error = 0, largest = 0;
+    // In the corners the window's transform is so small that it would blow up rounding errors.
+    const double highest = highest_wave();
+    for (int x = 0; x < m.length[0] / 2; ++x)
+      for (int y = 0; y < m.length[1] / 2; ++y) {
+        double* const row =
+            field.factor.data() +
+            (static_cast<std::size_t>(x) * field.half[1] + y) * static_cast<std::size_t>(field.half[2]);
+        const double both = (1 + alias[0][x]) * (1 + alias[1][y]);
+        const int twice_xy = (x ? 2 : 1) * (y ? 2 : 1);
+        for (int z = 0; z < m.length[2] / 2; ++z) {
+          const double k2 = wave[0][x] * wave[0][x] + wave[1][y] * wave[1][y] +
+                            wave[2][z] * wave[2][z];
+          if (k2 >= highest * highest) break;
+          const double g =
+              cubic ? by_square[static_cast<std::size_t>(x) * x + static_cast<std::size_t>(y) * y +
+                                static_cast<std::size_t>(z) * z]
+                    : transform(k2);
+          const double w = weight[0][x] * weight[1][y] * weight[2][z];
+          const double relative = both * (1 + alias[2][z]);
+          row[z] = g / (volume * w * w);
+          largest = std::max(largest, std::abs(row[z]));
+          const double size = (z ? 2 : 1) * twice_xy * std::abs(g) / volume;
+          mesh_error += size * (relative * relative - 1);
+          round_error += size * relative / w;
+        }
+      }
+    const double points_of_ion = std::pow(double{kWindow}, 3);
+    field.pair_error = mesh_error + truncation(volume) + cloud_error;
+    if (state.ewald) field.pair_error += state.ewald->terms.error;
+    field.ion_error = round_error * points_of_ion * m.charge_unit;
+    double window_norm = 1;
+    for (int a = 0; a < 3; ++a) window_norm *= std::sqrt(weight[a][0] + 1);
+    field.norm_error =
+        kUlp * (32 * std::log2(points) + 200) * points * largest * window_norm;
+    // At two places; the brush rounds each of its terms.
+    const double ions = static_cast<double>(state.sites.size());
+    field.bound.field =
+        2 * (field.pair_error * field.magnitude + field.ion_error * ions) * field.quanta + 4 * ions;
+    field.bound.per_norm = 2 * field.norm_error * field.quanta;
+  }
+
+  // Wave numbers from here on are left out.
+  double highest_wave() const {
+    return kPi / *std::max_element(spacing, spacing + 3);
+  }
+
+  // Sum of the magnitudes of what is left out: lattice points in shells, no more than the
+  // volume of a shell that is wider by a cell's half diagonal on both sides.
+  double truncation(double volume) const {
+    double diagonal = 0;
+    for (const double p : period) diagonal += std::pow(2 * kPi / p, 2);
+    const double half = std::sqrt(diagonal) / 2, norm = bump_transform(shape.cloud, 0);
+    const double reach = field.mesh.reach, most = periodic() ? 1 : 2;  // of 1 - cos
+    const double per_volume = volume / std::pow(2 * kPi, 3);
+    double sum = 0, k = highest_wave();
+    for (; k * reach < 4000; k += half) {
+      const double outer = std::pow(k + 2 * half, 3) - std::pow(k - half, 3);
+      sum += 4 * kPi / 3 * outer * per_volume * most * 4 * kPi / (k * k) *
+             transform_envelope(shape.cloud, k * reach) / norm / volume;
+    }
+    // Beyond, the envelope is 2 cloud^2 / k^2 and the shells' excess is a factor below 4.
+    return sum + 4 * most * 2 / kPi * 2 * shape.cloud * shape.cloud / (k * reach) / norm / reach;
+  }
+
+  double charge_most_ = 0, diameter_least_ = 0;
+};
+
+}  // namespace
+
+FarField make_far_field(const State& state, double ions_per_point) {
+  if (state.rules.space == Space::nearest)
+    refuse(
+        "method tree: the energy of nearest images has a kink at half an edge of the box, which no "
+        "mesh represents; use boundary ewald or method brush");
+  Builder builder{state};
+  builder.measure();
+  builder.choose(ions_per_point);
+  builder.fit();
+  builder.tabulate();
+  return std::move(builder.field);
+}
+
+std::size_t epoch_length(std::size_t ions, double mesh_points, double pairs_per_point) {
+  const double balanced = std::sqrt(pairs_per_point * mesh_points);
+  const double epochs = std::max(1.0, std::nearbyint(static_cast<double>(ions) / balanced));
+  return static_cast<std::size_t>(std::ceil(static_cast<double>(ions) / epochs));
+}
+
+}  // namespace manymove::coulomb

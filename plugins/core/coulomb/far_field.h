@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The far field of the method "tree" on the host: the mesh for a system, what its transform is
+// multiplied by, and a bound of the potential's error (docs/theory/coulomb.md, section 8).
+#pragma once
+
+#include <vector>
+
+#include "fft.h"
+#include "splitting.h"
+#include "state.h"
+
+namespace manymove::coulomb {
+
+struct FarField {
+  MeshRules mesh;
+  // The transform's factors, for magnitudes of the wave numbers: [half[0]][half[1]][half[2]], the
+  // last axis padded with zeros; 0 where a wave number is left out.
+  std::vector<double> factor;
+  int half[3];
+  double pair_error;    // of the potential of a unit charge anywhere
+  double ion_error;     // of that of an ion, whatever its charge, in addition
+  double norm_error;    // of any potential, times the Euclidean norm of the charges on the mesh
+  double magnitude;     // sum of |z|
+  ErrorBound bound;
+  double quanta;        // of one unit charge at a distance of one unit
+};
+
+// ions_per_point: of the mesh; fewer make the mesh finer and the direct sums shorter. Throws
+// std::invalid_argument for a box with nearest images.
+FarField make_far_field(const State& state, double ions_per_point);
+
+// Trials from one transform of the mesh to the next, a function of the number of ions alone.
+std::size_t epoch_length(std::size_t ions, double mesh_points, double pairs_per_point);
+
+}  // namespace manymove::coulomb

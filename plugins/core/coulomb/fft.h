@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Discrete Fourier transforms of lines whose length is 2^a 3^b 5^c, by Stockham's order: stage after
+// stage, from one array to another, and no bit reversal. A butterfly serves CPU and GPU; V is a
+// float64 or the lanes of a SIMD register, one line each.
+#pragma once
+
+#include "../runtime/macros.h"
+
+namespace manymove::coulomb {
+
+template <class V>
+struct alignas(alignof(V) < 16 ? 16 : alignof(V)) Complex {
+  V re, im;
+};
+
+struct FftPlan {
+  int length;
+  int stages;
+  int radix[24];
+};
+// Radices of 4 first, so that few stages do.
+inline FftPlan fft_plan(int length) {
+  FftPlan plan{length, 0, {}};
+  int rest = length;
+  for (const int radix : {4, 5, 3, 2})
+    for (; rest % radix == 0; rest /= radix) plan.radix[plan.stages++] = radix;
+  return plan;
+}
+inline bool fft_length(int n) {
+  for (const int prime : {2, 3, 5})
+    while (n % prime == 0) n /= prime;
+  return n == 1;
+}
+
+// a * (re + i im)
+template <class V, class S>
+MM_HD Complex<V> turned(const Complex<V>& a, S re, S im) {
+  return {a.re * re - a.im * im, a.re * im + a.im * re};
+}
+
+// The transform of R numbers, forward.
+template <int R, class V>
+MM_HD void dft(Complex<V> (&a)[R]) {
+  if constexpr (R == 2) {
+    const Complex<V> b = a[1];
+    a[1] = {a[0].re - b.re, a[0].im - b.im};
+    a[0] = {a[0].re + b.re, a[0].im + b.im};
+  } else if constexpr (R == 3) {
+    constexpr double s = 0.86602540378443864676;
+    const Complex<V> sum{a[1].re + a[2].re, a[1].im + a[2].im};
+    const Complex<V> difference{(a[1].re - a[2].re) * s, (a[1].im - a[2].im) * s};
+    const Complex<V> mid{a[0].re - sum.re * 0.5, a[0].im - sum.im * 0.5};
+    a[0] = {a[0].re + sum.re, a[0].im + sum.im};
+    a[1] = {mid.re + difference.im, mid.im - difference.re};
+    a[2] = {mid.re - difference.im, mid.im + difference.re};
+  } else if constexpr (R == 4) {
+    const Complex<V> s{a[0].re + a[2].re, a[0].im + a[2].im}, d{a[0].re - a[2].re,
+                                                                a[0].im - a[2].im};
+    const Complex<V> t{a[1].re + a[3].re, a[1].im + a[3].im}, e{a[1].re - a[3].re,
+                                                                a[1].im - a[3].im};
+    a[0] = {s.re + t.re, s.im + t.im};
+    a[1] = {d.re + e.im, d.im - e.re};
+    a[2] = {s.re - t.re, s.im - t.im};
+    a[3] = {d.re - e.im, d.im + e.re};
+  } else {
+    static_assert(R == 5);
+    constexpr double c1 = 0.30901699437494742410, c2 = -0.80901699437494742410,
+                     s1 = 0.95105651629515357212, s2 = 0.58778525229247312917;
+    const Complex<V> p{a[1].re + a[4].re, a[1].im + a[4].im}, m{a[1].re - a[4].re,
+                                                                a[1].im - a[4].im};
+    const Complex<V> q{a[2].re + a[3].re, a[2].im + a[3].im}, n{a[2].re - a[3].re,
+                                                                a[2].im - a[3].im};
+    const Complex<V> x{a[0].re + p.re * c1 + q.re * c2, a[0].im + p.im * c1 + q.im * c2};
+    const Complex<V> y{a[0].re + p.re * c2 + q.re * c1, a[0].im + p.im * c2 + q.im * c1};
+    const Complex<V> u{m.re * s1 + n.re * s2, m.im * s1 + n.im * s2};
+    const Complex<V> w{m.re * s2 - n.re * s1, m.im * s2 - n.im * s1};
+    a[0] = {a[0].re + p.re + q.re, a[0].im + p.im + q.im};
+    a[1] = {x.re + u.im, x.im - u.re};
+    a[4] = {x.re - u.im, x.im + u.re};
+    a[2] = {y.re + w.im, y.im - w.re};
+    a[3] = {y.re - w.im, y.im + w.re};
+  }
+}
+
+// Butterfly `t` of length / R of a stage: `done` is the product of the radices before. It takes
+// from[t + k length / R] and gives to[place + k done]; twiddle[j] is exp(-2 pi i j / length).
+MM_HD int fft_place(int radix, int done, int t) { return t % done + t / done * done * radix; }
+template <int R, class V, class Twiddle>
+MM_HD void butterfly(Complex<V> (&a)[R], int done, int t, const Twiddle* twiddle) {
+  dft(a);
+  const int step = t / done * done;
+  for (int k = 1; k < R; ++k) {
+    const Twiddle w = twiddle[step * k];
+    a[k] = turned(a[k], w.re, w.im);
+  }
+}
+
+}  // namespace manymove::coulomb

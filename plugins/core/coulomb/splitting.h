@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The far field of the method "tree" (docs/theory/coulomb.md, section 8): what a pair at a distance
+// contributes by a mesh, and what is left to be summed directly.
+//
+// Both the cloud that makes the far part smooth and the window that spreads charges on the mesh are
+// the function I0(b sqrt(1 - t^2)) - 1 on -1 < t < 1 (Kaiser and Bessel's, continuous at its ends),
+// whose Fourier transform is known in closed form. The polynomials below take the place of both.
+#pragma once
+
+#include <cmath>
+
+#include "model.h"
+
+namespace manymove::coulomb {
+
+inline constexpr int kWindow = 14;  // mesh points under the window, along an axis
+inline constexpr int kTerms = 30;   // of a polynomial
+
+// A function of v from 0 to 1 as a polynomial of 2 v - 1, the highest power first.
+struct Polynomial {
+  double coefficient[kTerms];
+};
+template <class V>
+MM_HD V value_of(const Polynomial& p, V v) {
+  const V w = fused(v, constant<V>(2.0), constant<V>(-1.0));
+  V sum = constant<V>(p.coefficient[0]);
+  MM_UNROLL
+  for (int k = 1; k < kTerms; ++k) sum = fused(sum, w, constant<V>(p.coefficient[k]));
+  return sum;
+}
+
+// The mesh and the two parts of the pair potential. Lengths in units of the coordinates.
+struct MeshRules {
+  Polynomial smooth;  // far part of a unit charge, of the squared distance over reach^2
+  Polynomial window;  // of the squared distance over the window's squared half width
+  double reach;       // the far part is the whole at this distance and beyond
+  double inverse_reach2;
+  double at_zero;     // far part of an ion's own potential where it is, Ewald's images included
+  double origin[3];   // of the mesh
+  double per_spacing[3];
+  int points[3];      // that the windows of ions may touch
+  int length[3];      // of the transform: `points` and zeros, or in a periodic box the same
+  double charge_magic;  // rounds a charge at a point as Rules::magic rounds a potential
+  double charge_unit;   // what the integer 1 of a point stands for
+};
+
+// The short-ranged part of a unit charge's potential, which vanishes from `reach` on; 0 at distance
+// 0, where `singular` counts instead.
+MM_HD double near_part(const MeshRules& m, double squared, double inverse_distance) {
+  const double v = squared * m.inverse_reach2;
+  return v < 1 ? inverse_distance - value_of(m.smooth, v) : 0;
+}
+
+// First of the kWindow mesh points along an axis that an ion touches, and their weights.
+MM_HD int window_at(const MeshRules& m, int axis, double x, double (&weight)[kWindow]) {
+  const double u = (x - m.origin[axis]) * m.per_spacing[axis];
+  const double first = __builtin_floor(u) - (kWindow / 2 - 1);
+  const double lag = u - first;
+  for (int l = 0; l < kWindow; ++l) {
+    const double t = (lag - l) * (2.0 / kWindow);
+    weight[l] = value_of(m.window, t * t);
+  }
+  return static_cast<int>(first);
+}
+// A point of a periodic mesh.
+MM_HD int wrapped_point(const MeshRules& m, int axis, int at) {
+  const int n = m.length[axis];
+  return at < 0 ? at + n : at >= n ? at - n : at;
+}
+// A charge's share at a mesh point, as an integer: sums without an order.
+MM_HD std::int64_t charge_share(const MeshRules& m, double charge, double weight) {
+  return static_cast<std::int64_t>(bits_of(fused(charge, weight, m.charge_magic)) -
+                                   bits_of(m.charge_magic));
+}
+
+// Bound, in quanta, of the error of a trial's estimated change of the potential: `norm` is the
+// Euclidean norm of the charges on the mesh, `terms` the number of pair terms that are added. The
+// sum of n terms 1 / r of ions that do not overlap is at most nearest + crowd n^(2/3).
+struct ErrorBound {
+  double field;     // of the mesh, and of the rounding of the sum that is estimated
+  double per_norm;  // of the transforms' rounding
+  double nearest, crowd;
+};
+MM_HD double error_of(const ErrorBound& e, double norm, double terms) {
+  const double root = cbrt(terms);
+  return e.field + e.per_norm * norm +
+         0x1p-49 * (terms + 64) * (e.nearest + e.crowd * root * root);
+}
+
+// A trial's decision from an estimate of its change of the potential (in quanta) and a bound of the
+// estimate's error. NaN and infinities decide nothing.
+enum class Verdict : std::uint8_t { rejected, accepted, unknown };
+MM_HD Verdict verdict(double change, double bound, std::int64_t most, float charge) {
+  const double signed_change = charge > 0 ? change : -change, limit = static_cast<double>(most);
+  const double slack = bound + 0x1p-50 * (abs_of(signed_change) + limit);
+  if (signed_change + slack < limit) return Verdict::accepted;
+  return signed_change - slack > limit ? Verdict::rejected : Verdict::unknown;
+}
+
+}  // namespace manymove::coulomb

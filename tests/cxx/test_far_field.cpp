@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The far field of the method "tree": errors against sums over all pairs, and against their bounds.
+// MANYMOVE_ERROR_IONS=131072,1048576 in the environment adds larger systems, and prints all
+// (docs/benchmarks/electrolyte.md).
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/coulomb/cpu/cpu_far_field.h"
+#include "support/test.h"
+
+using namespace manymove;
+using namespace manymove::coulomb;
+
+namespace {
+
+// Ions z:-1 on a lattice whose points are displaced at random, at the density of the dilute salt.
+struct Salt {
+  std::vector<double> position, valence, diameter;
+  std::vector<std::int32_t> species;
+  Parameters parameters;
+
+  Salt(int ions, int valence_of_cations, bool ewald, std::uint64_t seed) {
+    constexpr double kSpacing = 60, kDiameter = 7.5;
+    std::mt19937_64 random(seed);
+    std::uniform_real_distribution<double> shift((kDiameter - kSpacing) / 2,
+                                                 (kSpacing - kDiameter) / 2);
+    int side = 1;
+    const double radius = kSpacing * (std::cbrt(ions * 0.2387) + 1);
+    if (ewald)
+      while (side * side * side < ions) ++side;
+    else
+      side = static_cast<int>(2 * radius / kSpacing) + 1;
+    for (int k = 0; static_cast<int>(valence.size()) < ions && k < side * side * side; ++k) {
+      double at[3], norm2 = 0;
+      const int cell[3] = {k % side, k / side % side, k / side / side};
+      for (int a = 0; a < 3; ++a) {
+        at[a] = (cell[a] + 0.5 - side / 2.0) * kSpacing + shift(random);
+        norm2 += at[a] * at[a];
+      }
+      if (!ewald && norm2 > radius * radius) continue;
+      position.insert(position.end(), at, at + 3);
+      const bool cation = valence.size() % static_cast<std::size_t>(valence_of_cations + 1) == 0;
+      valence.push_back(cation ? valence_of_cations : -1);
+      species.push_back(!cation);
+      diameter.push_back(kDiameter);
+    }
+    parameters.periodic = parameters.ewald = ewald;
+    parameters.radius = radius;
+    for (double& edge : parameters.box) edge = side * kSpacing;
+    parameters.bjerrum_length = 7.117;
+    parameters.double_precision = true;
+    parameters.method = Method::tree;
+    parameters.seed = 3;
+  }
+  Ions ions() const {
+    return {position.data(), valence.data(), diameter.data(), species.data(), valence.size()};
+  }
+};
+
+struct Errors {
+  double largest = 0, bound = 0;  // in kT; the largest bound
+  int beyond = 0, open = 0, trials = 0;
+};
+
+// Of some ions' trial moves, against the brush's sums.
+Errors errors_of(const Salt& salt, int trials) {
+  const State state = make_state(salt.ions(), salt.parameters);
+  const Kernels kernels = best_level<Kernels>(MANYMOVE_LEVELS);
+  ThreadPool pool(1);
+  CpuFarField far_field(state, kernels, pool);
+  far_field.fill(state.sites);
+  far_field.refresh(state.sites);
+  const std::size_t n = state.sites.size();
+  std::vector<float> x, y, z, charge;
+  for (const Site& s : state.sites) {
+    x.push_back(s.x);
+    y.push_back(s.y);
+    z.push_back(s.z);
+    charge.push_back(s.charge);
+  }
+  const Partners all{x.data(), y.data(), z.data(), charge.data()};
+  Errors e;
+  const std::size_t apart = std::max<std::size_t>(1, n / static_cast<std::size_t>(trials));
+  for (std::size_t i = 0; i < n; i += apart) {
+    const Site from = state.sites[i];
+    const Trial t = propose(state.rules, static_cast<std::uint32_t>(i), 0, from);
+    if (!t.inside) continue;
+    float nearest2;
+    const Site to{t.x, t.y, t.z, from.charge};
+    const auto exact =
+        static_cast<double>(kernels.change_of(state.rules, true, all, 0, n, i, from, to, nearest2));
+    const auto change = far_field.change(state, from, to, 0);
+    const double one = std::abs(from.charge) * state.rules.strength;
+    e.largest = std::max(e.largest, std::abs(change.estimate - exact) * one);
+    e.bound = std::max(e.bound, change.bound * one);
+    e.beyond += !(std::abs(change.estimate - exact) <= change.bound);
+    e.open += verdict(change.estimate, change.bound, t.most, from.charge) == Verdict::unknown;
+    ++e.trials;
+  }
+  return e;
+}
+
+}  // namespace
+
+TEST("estimates of the far field err by less than their bounds") {
+  for (const bool ewald : {false, true})
+    for (const int ions : {2, 8, 60, 3000}) {
+      const Errors e = errors_of(Salt(ions, ions % 4 ? 1 : 3, ewald, 5), 1000);
+      CHECK(e.trials > 0);
+      CHECK_EQUAL(e.beyond, 0);
+      CHECK(e.bound < 1e-4);
+      CHECK(e.largest > 0);
+    }
+}
+
+TEST("errors of single pairs, which nothing cancels, are below their bounds") {
+  for (const bool ewald : {false, true})
+    for (std::uint64_t seed = 1; seed < 40; ++seed)
+      CHECK_EQUAL(errors_of(Salt(2, 1, ewald, seed), 2).beyond, 0);
+}
+
+TEST("a far field whose bound is as good as none makes the same chain by direct sums") {
+  Salt salt(300, 1, false, 7);
+  const auto end = [&] {
+    std::unique_ptr<Engine> engine = make_engine(salt.ions(), salt.parameters, "cpu", 2);
+    engine->run(3);
+    return engine;
+  };
+  const auto tree = end();
+  salt.parameters.least_bound = 1e4;
+  const auto direct = end();
+  salt.parameters.method = Method::brush;
+  const auto brush = end();
+  CHECK_EQUAL(tree->state_hash(), brush->state_hash());
+  CHECK_EQUAL(direct->state_hash(), brush->state_hash());
+  CHECK(tree->counters().direct_moves < 10);
+  CHECK(direct->counters().direct_moves > 0.95 * direct->counters().evaluated_moves);
+}
+
+TEST("errors of the far field in systems that the environment names") {
+  const char* const named = std::getenv("MANYMOVE_ERROR_IONS");
+  if (!named) return;
+  std::istringstream list(named);
+  for (std::string ions; std::getline(list, ions, ',');)
+    for (const bool ewald : {false, true}) {
+      const Errors e = errors_of(Salt(std::stoi(ions), 3, ewald, 5), 300);
+      std::printf("%s ions, %s: largest error %.3g kT, largest bound %.3g kT, %d of %d open\n",
+                  ions.c_str(), ewald ? "ewald" : "sphere", e.largest, e.bound, e.open, e.trials);
+      CHECK_EQUAL(e.beyond, 0);
+    }
+}
