@@ -58,6 +58,7 @@ class CpuEngine final : public Engine {
  public:
   CpuEngine(State state, int threads)
       : state_(std::move(state)),
+        local_(state_.local()),
         law_(law_of(state_)),
         pool_(threads),
         kernels_(best_level<AllKernels>(MANYMOVE_LEVELS)
@@ -129,7 +130,7 @@ class CpuEngine final : public Engine {
     const Draw draw = draw_cycle(state_, counters_.cycles);
     if (state_.strip) shift_strip(draw);
     const Draw local = local_draw(state_, draw);
-    const Geometry g = state_.local();
+    const Geometry& g = local_;
     for (Worker& worker : workers_) worker.tally = {};
     const std::size_t first = first_cell();
     const CycleBuffers buffers{now_.spheres.data(), now_.counts.data(),
@@ -161,6 +162,7 @@ class CpuEngine final : public Engine {
   void shift_strip(const Draw& draw) {
     const int rows = state_.rows();
     const Crossing crossing = state_.strip->advance(draw.shift_cells[state_.dimensions() - 1]);
+    local_ = state_.local();
     cross_rows(crossing, rows);
   }
   void cross_rows(const Crossing& crossing, int rows) const {
@@ -236,7 +238,7 @@ class CpuEngine final : public Engine {
   }
   template <int D, Contact C>
   void count_layers(const Sampling& sampling) const {
-    const Geometry g = state_.local();
+    const Geometry& g = local_;
     const ContactBins law = contact_bins(state_, sampling);
     const int in_row = D == 3 ? g.cells[1] : 1;  // lines of cells along x
     for_each_item(pool_, in_row * state_.rows(), [&](int item, int thread) {
@@ -256,7 +258,8 @@ class CpuEngine final : public Engine {
   }
 
   State state_;
-  Law law_;  // its tables are in state_
+  Geometry local_;  // of this rank
+  Law law_;         // its tables are in state_
   mutable ThreadPool pool_;
   Kernels kernels_;
   mutable Cells now_;  // const functions fill a strip's margins
