@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -159,6 +160,6 @@ class SharedParticles(MonteCarlo):
             self._sizes = sizes.of_checkpoint(parameters, state)
         return state, particles, parameters, run
 
+    @abstractmethod
     def _proceed(self, run: dict[str, float]) -> None:
         """Restore the progress of the run of a checkpoint."""
-        raise NotImplementedError
