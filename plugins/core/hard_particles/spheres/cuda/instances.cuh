@@ -11,8 +11,8 @@ template <int D, Contact C>
 KernelsOfLaw kernels_in() {
   // Where tiles are few, more threads visit a cell together: latency counts then, and registers are
   // plenty.
-  return {{&cycle_kernel<D, C, VisitTogether<D, C, 8, 2, 2>, 256, 2>, 2, 256},
-          {&cycle_kernel<D, C, VisitTogether<D, C, 4, 2, 8>, 512, 1>, 8, 512},
+  return {{&cycle_kernel<D, C, Visit<D, C, 8, 2>, 256, 2>, 2, 256},
+          {&cycle_kernel<D, C, Visit<D, C, 4, 8>, 512, 1>, 8, 512},
           &histogram_kernel<D, C>};
 }
 

@@ -67,17 +67,19 @@ __device__ Sphere load_sphere(const Sphere* from) {
 }
 
 // Calls particle(sphere, at) for every particle of the old cells under the tile; `at` counts from
-// the old place of the tile's first cell. A thread asks for several cells at once, for the latency.
+// the old place of the tile's first cell. A thread asks for several cells at once, and for two
+// particles of each, for the latency.
 template <int D, class Particle>
 __device__ void for_old_particles(const Geometry& g, const Draw& d, const Buffers& b,
                                   const TileBounds& bounds, Particle&& particle) {
   constexpr int kAtOnce = 4;
   const CellOf<D> cell_of(bounds.size[0] + 2, bounds.size[1] + 2);
   const int cells = product<D>(bounds.size[0] + 2, bounds.size[1] + 2, bounds.size[2] + 2);
+  const int second = g.slots > 1 ? 1 : 0;
   for (int base = threadIdx.x; base < cells; base += kAtOnce * blockDim.x) {
-    std::int64_t from[kAtOnce];
+    const Sphere* from[kAtOnce];
     std::uint32_t n[kAtOnce];
-    Sphere one[kAtOnce];
+    Sphere one[kAtOnce], two[kAtOnce];
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
       const int i = base + k * blockDim.x;
@@ -85,16 +87,21 @@ __device__ void for_old_particles(const Geometry& g, const Draw& d, const Buffer
       if (i >= cells) continue;
       int at[3];
       cell_of(i, at);
-      from[k] = old_cell<D>(g, d, bounds, at);
-      n[k] = __ldcg(b.old_counts + from[k]);
-      one[k] = load_sphere(b.old_spheres + from[k] * g.slots);
+      const std::int64_t cell = old_cell<D>(g, d, bounds, at);
+      from[k] = b.old_spheres + cell * g.slots;
+      n[k] = __ldcg(b.old_counts + cell);
+      one[k] = load_sphere(from[k]);
+      two[k] = load_sphere(from[k] + second);
     }
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
       int at[3];
-      if (n[k]) cell_of(base + k * blockDim.x, at);
-      for (std::uint32_t s = 0; s < n[k]; ++s)
-        particle(s == 0 ? one[k] : load_sphere(b.old_spheres + from[k] * g.slots + s), at);
+      if (n[k] == 0) continue;
+      cell_of(base + k * blockDim.x, at);
+      particle(one[k], at);
+      if (n[k] > 1) particle(two[k], at);
+#pragma unroll 1
+      for (std::uint32_t s = 2; s < n[k]; ++s) particle(load_sphere(from[k] + s), at);
     }
   }
 }
@@ -297,7 +304,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     }
     __syncthreads();
     const std::size_t at = static_cast<std::size_t>(control.part) * b.scratch.size;
-    accepted = tile_cycle<D, C, VisitAlone<D, C, 8, 1>>(
+    accepted = tile_cycle<D, C, Visit<D, C, 8, 2>>(
         g, law, d, b, schedule, control, b.scratch.spheres + at, b.scratch.ids + at, m, watch);
     __threadfence();
     __syncthreads();

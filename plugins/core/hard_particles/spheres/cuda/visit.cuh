@@ -21,18 +21,16 @@ struct Tile {
   __device__ std::uint32_t id(std::uint32_t k) const {
     return C == Contact::one_size ? __float_as_uint(spheres[k].w) : ids[k];
   }
-  // The runs of particles around a cell, in each of which cells follow each other along x.
-  template <class Run>
-  __device__ void for_runs(const int cell[3], Run&& run) const {
+  // The run of particles in three cells around a cell, which follow each other along x; y and z
+  // from 0 to 2.
+  struct Run {
+    std::uint32_t begin, end;
+  };
+  __device__ Run run(const int cell[3], int y, int z) const {
     const int rows = bounds.size[0] + 1, layers = rows * (bounds.size[1] + 1);
-    const int corner = local_index<D>(bounds, cell) - 1 - rows - (D == 3 ? layers : 0);
-#pragma unroll 1
-    for (int z = 0; z < (D == 3 ? 3 : 1); ++z)
-#pragma unroll
-      for (int y = 0; y < 3; ++y) {
-        const std::uint32_t* const f = first + corner + z * layers + y * rows;
-        run(f[0], f[3]);
-      }
+    const std::uint32_t* const f = first + local_index<D>(bounds, cell) - 1 + (y - 1) * rows +
+                                   (D == 3 ? (z - 1) * layers : 0);
+    return {f[0], f[3]};
   }
 };
 
@@ -43,46 +41,94 @@ __device__ Label label_of(const float4& p) {
 }
 
 // The visits of a set, with Lanes threads for each cell (1, 2, 4 or 8), each of which has a share
-// of the neighbors, K of them in registers, for Calls calls of the random number generator at a
-// time.
-template <int D, Contact C, int K, int Calls, int Lanes = 1>
-struct VisitTogether {
+// of the neighbors, K of them in registers. The neighbors that a visit can reach are listed once.
+template <int D, Contact C, int K, int Lanes>
+struct Visit {
   static constexpr unsigned kWarp = ~0u;
-  static constexpr int kMoves = Calls * kMovesPerCall<D>;
+  // Calls of the random number generator by each thread before a list is made, and the moves that
+  // all threads of the cell get from them.
+  static constexpr int kCalls = Lanes < 4 ? 4 / Lanes : 1;
+  static constexpr int kMoves = kCalls * Lanes * kMovesPerCall<D>;
+  // Particles of a run of cells that a thread loads at once.
+  static constexpr int kAtOnce = Lanes < 4 ? 4 : 8 / Lanes;
   using T = Tile<D, C>;
 
   static __device__ bool all_of_group(bool mine) {
     if constexpr (Lanes == 1) return mine;
     constexpr unsigned kGroup = (1u << Lanes) - 1;
     const int shift = threadIdx.x % 32 & ~(Lanes - 1);
-    return (__ballot_sync(kWarp, mine) >> shift & kGroup) == kGroup;
+    return (__ballot_sync(kWarp, !mine) & kGroup << shift) == 0;
   }
 
-  // Whether the particle at p + u is apart from those of its neighbors that are this thread's,
-  // exactly.
+  // Whether the particle at r is apart from those of its neighbors that are this thread's, exactly.
+  // A list that is too short for them is not asked.
   static __device__ __noinline__ bool exactly_free(const T& tile, std::uint32_t self, float4 r,
-                                                   const std::uint16_t* list, int listed) {
-    for (int k = 0; k < listed; ++k) {
-      const std::uint32_t j = list[k * blockDim.x];
-      const float4 q = tile.spheres[j];
-      if (!apart<C>(tile.law, tile.id(self), tile.id(j), q.x - r.x, q.y - r.y, q.z - r.z))
-        return false;
-    }
-    return true;
-  }
-  // The same without a list, for a particle with more neighbors than it holds.
-  static __device__ __noinline__ bool exactly_free(const T& tile, std::uint32_t self, float4 r,
-                                                   const int* cell) {
+                                                   const int* cell, const std::uint16_t* list,
+                                                   int listed, int room) {
     bool free = true;
-    tile.for_runs(cell, [&](std::uint32_t begin, std::uint32_t end) {
-      for (std::uint32_t j = begin + threadIdx.x % Lanes; j < end; j += Lanes) {
-        const float4 q = tile.spheres[j];
-        if (j != self &&
-            !apart<C>(tile.law, tile.id(self), tile.id(j), q.x - r.x, q.y - r.y, q.z - r.z))
-          free = false;
+    const auto look = [&](std::uint32_t j) {
+      const float4 q = tile.spheres[j];
+      if (j != self &&
+          !apart<C>(tile.law, tile.id(self), tile.id(j), q.x - r.x, q.y - r.y, q.z - r.z))
+        free = false;
+    };
+    if (listed <= room)
+      for (int k = 0; k < listed; ++k) look(list[k * blockDim.x]);
+    else
+      for (int row = 0; row < (D == 3 ? 9 : 3); ++row) {
+        const auto [begin, end] = tile.run(cell, row % 3, row / 3);
+        for (std::uint32_t j = begin + threadIdx.x % Lanes; j < end; j += Lanes) look(j);
       }
-    });
     return free;
+  }
+
+  // Lists this thread's share of the particles closer than the contact distance plus `reach`;
+  // returns how many there are, of which `room` are listed.
+  static __device__ int list_neighbors(const T& tile, const int cell[3], std::uint32_t self,
+                                       const float4& p, float reach, std::uint16_t* list,
+                                       int room) {
+    int listed = 0;
+    const auto look = [&](std::uint32_t j, const float4& q) {
+      const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
+      const float square = fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f));
+      const float far = sigma_of<C>(tile.law, label_of(p), label_of(q)) + reach;
+      if (square < far * far && j != self) {
+        if (listed < room) list[listed * blockDim.x] = static_cast<std::uint16_t>(j);
+        ++listed;
+      }
+    };
+#pragma unroll 1
+    for (int z = 0; z < (D == 3 ? 3 : 1); ++z) {
+      std::uint32_t name[3][kAtOnce];
+      float4 q[3][kAtOnce];
+      bool more = false;
+#pragma unroll
+      for (int y = 0; y < 3; ++y) {
+        const auto [begin, end] = tile.run(cell, y, z);
+        const std::uint32_t mine = begin + threadIdx.x % Lanes;
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k)
+          name[y][k] = mine + k * Lanes < end ? mine + k * Lanes : self;
+        more = more || mine + kAtOnce * Lanes < end;
+      }
+#pragma unroll
+      for (int y = 0; y < 3; ++y)
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k) q[y][k] = tile.spheres[name[y][k]];
+#pragma unroll
+      for (int y = 0; y < 3; ++y)
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k) look(name[y][k], q[y][k]);
+      if (more)
+#pragma unroll 1
+        for (int y = 0; y < 3; ++y) {
+          const auto [begin, end] = tile.run(cell, y, z);
+#pragma unroll 1
+          for (std::uint32_t j = begin + threadIdx.x % Lanes + kAtOnce * Lanes; j < end; j += Lanes)
+            look(j, tile.spheres[j]);
+        }
+    }
+    return listed;
   }
 
   // `real`: this cell is not just there to fill the warp.
@@ -92,39 +138,48 @@ struct VisitTogether {
     const Law& law = tile.law;
     const int index = local_index<D>(tile.bounds, cell);
     const std::uint32_t where = tile.where + static_cast<std::uint32_t>(index);
-    std::uint32_t self = tile.first[index];
-    float low[3], high[3];
+    const int lane = threadIdx.x % Lanes, leader = threadIdx.x % 32 - lane;
+    std::uint32_t self = 0;
+    float4 p;
     int accepted = 0;
 #pragma unroll 1
     for (int made = 0; made < g.moves_per_cell; made += kMoves) {
-      float by[kMoves][D], up[D], down[D];
+      // The way leads at most as far as the sums of the moves to either side, within the cell.
+      std::uint32_t word[kCalls][4];
+      float up[D], down[D];
 #pragma unroll
       for (int a = 0; a < D; ++a) up[a] = down[a] = 0;
 #pragma unroll
-      for (int call = 0; call < Calls; ++call) {
-        std::uint32_t word[4];
-        random_words(word, g, where, cycle, Purpose::displacement, round,
-                     made / kMovesPerCall<D> + call);
-        if (call == 0 && made == 0)
-          self += uniform_below(word[3], tile.first[index + 1] - tile.first[index]);
+      for (int k = 0; k < kCalls; ++k) {
+        const int call = made / kMovesPerCall<D> + k * Lanes + lane;
+        random_words(word[k], g, where, cycle, Purpose::displacement, round, call);
 #pragma unroll
         for (int m = 0; m < kMovesPerCall<D>; ++m) {
-          float* const mine = by[call * kMovesPerCall<D> + m];
-          displacements<D>(word, m, g.step, mine);
+          float by[D];
+          displacements<D>(word[k], m, g.step, by);
+          const bool counts = call * kMovesPerCall<D> + m < g.moves_per_cell;
 #pragma unroll
           for (int a = 0; a < D; ++a) {
-            up[a] += fmaxf(mine[a], 0.0f);
-            down[a] -= fminf(mine[a], 0.0f);
+            if (!counts) by[a] = 0;
+            up[a] += fmaxf(by[a], 0.0f);
+            down[a] -= fminf(by[a], 0.0f);
           }
         }
       }
-
-      // The way leads at most as far as the sums of the moves to either side, within the cell.
-      const float4 p = tile.spheres[self];
+      if (made == 0) {
+        const std::uint32_t begin = tile.first[index], n = tile.first[index + 1] - begin;
+        self = begin + uniform_below(__shfl_sync(kWarp, word[0][3], leader), n);
+        p = tile.spheres[self];
+      }
       const float start[3] = {p.x, p.y, p.z};
-      float reach2 = 0;
+      float low[3], high[3], reach2 = 0;
 #pragma unroll
       for (int a = 0; a < D; ++a) {
+#pragma unroll
+        for (int other = 1; other < Lanes; other *= 2) {
+          up[a] += __shfl_xor_sync(kWarp, up[a], other);
+          down[a] += __shfl_xor_sync(kWarp, down[a], other);
+        }
         const float center = cell_center(g, tile.bounds, a, cell[a]);
         low[a] = center - g.half[a] - start[a];
         high[a] = center + g.half[a] - start[a];
@@ -132,22 +187,8 @@ struct VisitTogether {
         reach2 = fmaf(most, most, reach2);
       }
       const float reach = sqrtf(reach2) * (1 + 4e-6f) + 4e-6f * law.largest;
-
-      int listed = 0;
-      tile.for_runs(cell, [&](std::uint32_t begin, std::uint32_t end) {
-        for (std::uint32_t j = begin + threadIdx.x % Lanes; j < end; j += Lanes) {
-          const float4 q = tile.spheres[j];
-          const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
-          const float square = fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f));
-          const float far = sigma_of<C>(law, label_of(p), label_of(q)) + reach;
-          if (square < far * far && j != self) {
-            if (listed < room) list[listed * blockDim.x] = static_cast<std::uint16_t>(j);
-            ++listed;
-          }
-        }
-      });
-      const bool overflow = listed > room;
-      if (overflow) listed = room;
+      const int listed = list_neighbors(tile, cell, self, p, reach, list, room);
+      const int held = min(listed, room);
 
       float x[K], y[K], z[K], gap[K];
       const auto take = [&](int k, float& x, float& y, float& z, float& gap) {
@@ -162,64 +203,78 @@ struct VisitTogether {
       for (int k = 0; k < K; ++k) {
         x[k] = y[k] = z[k] = 0;
         gap[k] = 1e30f;
-        if (k < listed) take(k, x[k], y[k], z[k], gap[k]);
+        if (k < held) take(k, x[k], y[k], z[k], gap[k]);
       }
 
       float u[3] = {0, 0, 0};
+      int left = g.moves_per_cell - made;
+#pragma unroll 1
+      for (int call = 0; call < kCalls * Lanes && left > 0; ++call, left -= kMovesPerCall<D>) {
+        std::uint32_t random[3];
 #pragma unroll
-      for (int m = 0; m < kMoves; ++m) {
-        float to[3] = {0, 0, 0};
-        bool inside = made + m < g.moves_per_cell;
-        float square = 0;
+        for (int i = 0; i < 3; ++i)
+          random[i] = Lanes == 1 ? word[0][i] : __shfl_sync(kWarp, word[0][i], leader + call % Lanes);
+        if (call % Lanes == Lanes - 1)
 #pragma unroll
-        for (int a = 0; a < D; ++a) {
-          to[a] = u[a] + by[m][a];
-          inside = inside && to[a] > low[a] && to[a] < high[a];
-          square = fmaf(to[a], to[a], square);
-        }
-        const float ax = -2 * to[0], ay = -2 * to[1], az = -2 * to[2];
-        const auto term = [&](float x, float y, float z, float gap) {
-          const float t = fmaf(x, ax, fmaf(y, ay, gap));
-          return D == 3 ? fmaf(z, az, t) : t;
-        };
-        float even = 1e30f, odd = 1e30f;
+          for (int k = 0; k + 1 < kCalls; ++k)
 #pragma unroll
-        for (int k = 0; k < K; ++k) {
-          float& least = k % 2 ? odd : even;
-          least = fminf(least, term(x[k], y[k], z[k], gap[k]));
-        }
-        for (int k = K; k < listed; ++k) {
-          float x, y, z, gap;
-          take(k, x, y, z, gap);
-          even = fminf(even, term(x, y, z, gap));
-        }
-        const float least = fminf(even, odd) + square;
-        bool free = least > law.margin, perhaps = least >= -law.margin;
-        const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f);
-        if (overflow && inside && real) free = perhaps = exactly_free(tile, self, r, cell);
-        const bool mine = free;
-        free = all_of_group(mine);
-        perhaps = all_of_group(perhaps);
-        bool ask = inside && real && perhaps && !free;
-        if (Lanes > 1 ? __any_sync(kWarp, ask) : ask) {
-          const bool exactly = mine || (ask && exactly_free(tile, self, r, list, listed));
-          free = all_of_group(exactly);
-        }
-        if (inside && free) {
+            for (int i = 0; i < 3; ++i) word[k][i] = word[k + 1][i];
 #pragma unroll
-          for (int a = 0; a < D; ++a) u[a] = to[a];
-          ++accepted;
+        for (int m = 0; m < kMovesPerCall<D>; ++m) {
+          float by[D];
+          displacements<D>(random, m, g.step, by);
+          float to[3] = {0, 0, 0};
+          bool inside = m < left;
+          float square = 0;
+#pragma unroll
+          for (int a = 0; a < D; ++a) {
+            to[a] = u[a] + by[a];
+            inside = inside && to[a] > low[a] && to[a] < high[a];
+            square = fmaf(to[a], to[a], square);
+          }
+          const float ax = -2 * to[0], ay = -2 * to[1], az = -2 * to[2];
+          const auto term = [&](float x, float y, float z, float gap) {
+            const float t = fmaf(x, ax, fmaf(y, ay, gap));
+            return D == 3 ? fmaf(z, az, t) : t;
+          };
+          float even = 1e30f, odd = 1e30f;
+#pragma unroll
+          for (int k = 0; k < K; ++k) {
+            float& least = k % 2 ? odd : even;
+            least = fminf(least, term(x[k], y[k], z[k], gap[k]));
+          }
+#pragma unroll 1
+          for (int k = K; k < held; ++k) {
+            float x, y, z, gap;
+            take(k, x, y, z, gap);
+            even = fminf(even, term(x, y, z, gap));
+          }
+          const float least = fminf(even, odd) + square;
+          bool free = least > law.margin;
+          // Too near to tell, or no list of all.
+          const bool ask = listed > room ? least >= -law.margin : fabsf(least) <= law.margin;
+          if (__any_sync(kWarp, ask && inside)) {
+            if (ask && inside)
+              free = exactly_free(tile, self,
+                                  make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f), cell,
+                                  list, listed, room);
+            __syncwarp();
+          }
+          const bool accept = all_of_group(free) && inside;
+          if (accept) {
+#pragma unroll
+            for (int a = 0; a < D; ++a) u[a] = to[a];
+            ++accepted;
+          }
         }
       }
-      if (Lanes > 1) __syncwarp();
-      if (real && threadIdx.x % Lanes == 0) {
-        tile.spheres[self].x = p.x + u[0];
-        tile.spheres[self].y = p.y + u[1];
-        if (D == 3) tile.spheres[self].z = p.z + u[2];
-      }
-      if (Lanes > 1) __syncwarp();
+      p.x += u[0];
+      p.y += u[1];
+      p.z += u[2];
     }
-    return real && threadIdx.x % Lanes == 0 ? accepted : 0;
+    if (!real || lane != 0) return 0;
+    if (accepted) tile.spheres[self] = p;
+    return accepted;
   }
 
   // Returns the accepted moves.
@@ -228,8 +283,8 @@ struct VisitTogether {
                                   int room) {
     constexpr int kCells = 32 / Lanes;  // of a warp
     int accepted = 0;
-    for (int i = threadIdx.x / Lanes; (Lanes > 1 ? i & -kCells : i) < members;
-         i += blockDim.x / Lanes) {
+#pragma unroll 1
+    for (int i = threadIdx.x / Lanes; (i & -kCells) < members; i += blockDim.x / Lanes) {
       const bool real = i < members;
       const std::uint32_t entry = cells[real ? i : i & -kCells];
       const int cell[3] = {static_cast<int>(entry & 31u), static_cast<int>(entry >> 5 & 31u),
@@ -239,9 +294,6 @@ struct VisitTogether {
     return accepted;
   }
 };
-
-template <int D, Contact C, int K, int Calls>
-using VisitAlone = VisitTogether<D, C, K, Calls, 1>;
 
 }  // namespace
 }  // namespace manymove::hard_particles::spheres
