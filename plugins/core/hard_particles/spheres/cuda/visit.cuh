@@ -40,6 +40,12 @@ __device__ Label label_of(const float4& p) {
   return label;
 }
 
+// Keeps the compiler from loading a constant again and again.
+__device__ float in_register(float x) {
+  asm volatile("" : "+f"(x));
+  return x;
+}
+
 // The visits of a set, with Lanes threads for each cell (1, 2, 4 or 8), each of which has a share
 // of the neighbors, K of them in registers. The neighbors that a visit can reach are listed once.
 template <int D, Contact C, int K, int Lanes>
@@ -83,22 +89,24 @@ struct Visit {
   }
 
   // Lists this thread's share of the particles closer than the contact distance plus `reach`;
-  // returns how many there are, of which `room` are listed.
+  // returns how many there are, or more than `room` if there may not be room for all.
   static __device__ int list_neighbors(const T& tile, const int cell[3], std::uint32_t self,
                                        const float4& p, float reach, std::uint16_t* list,
                                        int room) {
-    int listed = 0;
+    std::uint16_t* next = list;
     const auto look = [&](std::uint32_t j, const float4& q) {
       const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
       const float square = fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f));
       const float far = sigma_of<C>(tile.law, label_of(p), label_of(q)) + reach;
       if (square < far * far && j != self) {
-        if (listed < room) list[listed * blockDim.x] = static_cast<std::uint16_t>(j);
-        ++listed;
+        *next = static_cast<std::uint16_t>(j);
+        next += blockDim.x;
       }
     };
+    std::uint16_t* const full = list + (room - 3 * kAtOnce) * static_cast<int>(blockDim.x);
 #pragma unroll 1
     for (int z = 0; z < (D == 3 ? 3 : 1); ++z) {
+      if (next > full) return room + 1;
       std::uint32_t name[3][kAtOnce];
       float4 q[3][kAtOnce];
       bool more = false;
@@ -124,11 +132,14 @@ struct Visit {
         for (int y = 0; y < 3; ++y) {
           const auto [begin, end] = tile.run(cell, y, z);
 #pragma unroll 1
-          for (std::uint32_t j = begin + threadIdx.x % Lanes + kAtOnce * Lanes; j < end; j += Lanes)
+          for (std::uint32_t j = begin + threadIdx.x % Lanes + kAtOnce * Lanes; j < end;
+               j += Lanes) {
+            if (next > full) return room + 1;
             look(j, tile.spheres[j]);
+          }
         }
     }
-    return listed;
+    return static_cast<int>(next - list) / static_cast<int>(blockDim.x);
   }
 
   // `real`: this cell is not just there to fill the warp.
@@ -145,30 +156,30 @@ struct Visit {
 #pragma unroll 1
     for (int made = 0; made < g.moves_per_cell; made += kMoves) {
       // The way leads at most as far as the sums of the moves to either side, within the cell.
-      std::uint32_t word[kCalls][4];
-      float up[D], down[D];
+      float by[kCalls][kMovesPerCall<D>][D], up[D], down[D];
+      std::uint32_t chooses = 0;
 #pragma unroll
       for (int a = 0; a < D; ++a) up[a] = down[a] = 0;
 #pragma unroll
       for (int k = 0; k < kCalls; ++k) {
         const int call = made / kMovesPerCall<D> + k * Lanes + lane;
-        random_words(word[k], g, where, cycle, Purpose::displacement, round, call);
+        std::uint32_t word[4];
+        random_words(word, g, where, cycle, Purpose::displacement, round, call);
+        if (k == 0) chooses = word[3];
 #pragma unroll
         for (int m = 0; m < kMovesPerCall<D>; ++m) {
-          float by[D];
-          displacements<D>(word[k], m, g.step, by);
+          displacements<D>(word, m, g.step, by[k][m]);
           const bool counts = call * kMovesPerCall<D> + m < g.moves_per_cell;
 #pragma unroll
           for (int a = 0; a < D; ++a) {
-            if (!counts) by[a] = 0;
-            up[a] += fmaxf(by[a], 0.0f);
-            down[a] -= fminf(by[a], 0.0f);
+            up[a] += counts ? fmaxf(by[k][m][a], 0.0f) : 0.0f;
+            down[a] -= counts ? fminf(by[k][m][a], 0.0f) : 0.0f;
           }
         }
       }
       if (made == 0) {
         const std::uint32_t begin = tile.first[index], n = tile.first[index + 1] - begin;
-        self = begin + uniform_below(__shfl_sync(kWarp, word[0][3], leader), n);
+        self = begin + uniform_below(__shfl_sync(kWarp, chooses, leader), n);
         p = tile.spheres[self];
       }
       const float start[3] = {p.x, p.y, p.z};
@@ -188,7 +199,7 @@ struct Visit {
       }
       const float reach = sqrtf(reach2) * (1 + 4e-6f) + 4e-6f * law.largest;
       const int listed = list_neighbors(tile, cell, self, p, reach, list, room);
-      const int held = min(listed, room);
+      const int held = listed > room ? 0 : listed;
 
       float x[K], y[K], z[K], gap[K];
       const auto take = [&](int k, float& x, float& y, float& z, float& gap) {
@@ -206,29 +217,31 @@ struct Visit {
         if (k < held) take(k, x[k], y[k], z[k], gap[k]);
       }
 
+      // What is below -margin overlaps and what is above `sure` does not.
+      const float margin = in_register(law.margin), sure = listed > room ? 3e38f : margin;
       float u[3] = {0, 0, 0};
       int left = g.moves_per_cell - made;
 #pragma unroll 1
       for (int call = 0; call < kCalls * Lanes && left > 0; ++call, left -= kMovesPerCall<D>) {
-        std::uint32_t random[3];
+        float move[kMovesPerCall<D>][D];
 #pragma unroll
-        for (int i = 0; i < 3; ++i)
-          random[i] = Lanes == 1 ? word[0][i] : __shfl_sync(kWarp, word[0][i], leader + call % Lanes);
-        if (call % Lanes == Lanes - 1)
+        for (int m = 0; m < kMovesPerCall<D>; ++m)
 #pragma unroll
-          for (int k = 0; k + 1 < kCalls; ++k)
+          for (int a = 0; a < D; ++a) {
+            move[m][a] =
+                Lanes == 1 ? by[0][m][a] : __shfl_sync(kWarp, by[0][m][a], leader + call % Lanes);
 #pragma unroll
-            for (int i = 0; i < 3; ++i) word[k][i] = word[k + 1][i];
+            for (int k = 0; k + 1 < kCalls; ++k)
+              if (call % Lanes == Lanes - 1) by[k][m][a] = by[k + 1][m][a];
+          }
 #pragma unroll
         for (int m = 0; m < kMovesPerCall<D>; ++m) {
-          float by[D];
-          displacements<D>(random, m, g.step, by);
           float to[3] = {0, 0, 0};
           bool inside = m < left;
           float square = 0;
 #pragma unroll
           for (int a = 0; a < D; ++a) {
-            to[a] = u[a] + by[a];
+            to[a] = u[a] + move[m][a];
             inside = inside && to[a] > low[a] && to[a] < high[a];
             square = fmaf(to[a], to[a], square);
           }
@@ -250,11 +263,10 @@ struct Visit {
             even = fminf(even, term(x, y, z, gap));
           }
           const float least = fminf(even, odd) + square;
-          bool free = least > law.margin;
-          // Too near to tell, or no list of all.
-          const bool ask = listed > room ? least >= -law.margin : fabsf(least) <= law.margin;
-          if (__any_sync(kWarp, ask && inside)) {
-            if (ask && inside)
+          bool free = least > sure;
+          const bool ask = inside && !free && least >= -margin;
+          if (__any_sync(kWarp, ask)) {
+            if (ask)
               free = exactly_free(tile, self,
                                   make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f), cell,
                                   list, listed, room);
