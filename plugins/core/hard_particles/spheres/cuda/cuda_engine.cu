@@ -176,7 +176,7 @@ class CudaEngine final : OnDevice, public Engine {
     // Whole warps for the cells of a set, of which some are empty; more take turns.
     const int wanted = set_cells(g, state_.dimensions()) * kernel_.lanes * 9 / 10;
     schedule_.threads = std::clamp((wanted + 31) / 32 * 32, 64, kernel_.most_threads);
-    schedule_.list = state_.distances.contact == Contact::one_size ? 32 : 48;
+    schedule_.list = kernel_.list;
     schedule_.capacity = expected_in_tile(state_);
     // What does not fit goes through the scratch.
     while (schedule_.capacity > 64 &&

@@ -11,29 +11,35 @@
 namespace manymove::hard_particles::spheres {
 namespace {
 
-// What a block has in shared memory (shared_bytes() of schedule.h); particles of a mixture have
-// their label in the place of their index, and this elsewhere.
+// What a block has in shared memory (shared_bytes() of schedule.h). Particles wait in `landed` until
+// it is known where their cells begin; then the lists of neighbors have its place. Particles of a
+// mixture have their label in the place of their index, and this elsewhere.
 template <int D, Contact C>
 struct SharedTile {
-  float4* spheres;       // [capacity]
-  std::uint32_t* ids;    // [capacity], of mixtures
-  std::uint32_t* first;  // [plane + 1], the first particle of each cell
-  std::uint16_t* sets;   // [2^D][set_cells], the active cells of each set that are not empty
-  std::uint16_t* lists;  // [list][threads]
+  float4* spheres;           // [capacity]
+  float4* landed;            // [capacity]
+  std::uint16_t* landed_in;  // [capacity], their cells
+  std::uint32_t* ids;        // [capacity], of mixtures
+  std::uint16_t* lists;      // [list][threads]
+  std::uint32_t* first;      // [plane + 1], the first particle of each cell
+  std::uint16_t* sets;       // [2^D][set_cells], the active cells of each set that are not empty
 
   __device__ SharedTile(const Geometry& g, const Schedule& s, float4* memory) {
+    constexpr bool kMixed = C != Contact::one_size;
     spheres = memory;
-    ids = reinterpret_cast<std::uint32_t*>(memory + s.capacity);
-    first = ids + (C == Contact::one_size ? 0 : s.capacity);
+    landed = spheres + s.capacity;
+    landed_in = reinterpret_cast<std::uint16_t*>(landed + s.capacity);
+    ids = reinterpret_cast<std::uint32_t*>(landed);
+    lists = reinterpret_cast<std::uint16_t*>(ids + (kMixed ? s.capacity : 0));
+    first = reinterpret_cast<std::uint32_t*>(landed) + work_bytes(s, kMixed) / 4;
     sets = reinterpret_cast<std::uint16_t*>(first + g.plane + 1);
-    lists = sets + (set_cells(g, D) << D);
   }
 };
 
 struct TileControl {
   TileBounds bounds;
   int members[8];
-  unsigned int accepted, part;
+  unsigned int landed, accepted, part;
   std::uint32_t sums[32];  // of the scan
 };
 
@@ -106,14 +112,14 @@ __device__ void for_old_particles(const Geometry& g, const Draw& d, const Buffer
   }
 }
 
-// The running sum of value[1..n], in place; value[0] is 0. Returns the total.
-__device__ std::uint32_t scan(std::uint32_t* value, int n, TileControl& control) {
+// value[i] becomes the sum of value[1..i-1].
+__device__ void scan(std::uint32_t* value, int n, TileControl& control) {
   const int each = (n + blockDim.x - 1) / blockDim.x;
   const int begin = 1 + min(n, static_cast<int>(threadIdx.x) * each),
             end = min(n + 1, begin + each);
   std::uint32_t mine = 0;
   for (int i = begin; i < end; ++i) mine += value[i];
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   std::uint32_t upto = mine;
   for (int by = 1; by < 32; by *= 2) {
     const std::uint32_t below = __shfl_up_sync(~0u, upto, by);
@@ -121,17 +127,13 @@ __device__ std::uint32_t scan(std::uint32_t* value, int n, TileControl& control)
   }
   if (lane == 31) control.sums[warp] = upto;
   __syncthreads();
-  std::uint32_t before = upto - mine, total = 0;
-  for (int w = 0; w < warps; ++w) {
-    if (w < warp) before += control.sums[w];
-    total += control.sums[w];
-  }
+  std::uint32_t before = upto - mine;
+  for (int w = 0; w < warp; ++w) before += control.sums[w];
   for (int i = begin; i < end; ++i) {
     const std::uint32_t here = value[i];
     value[i] = before;  // of the particles before the cell
     before += here;
   }
-  return total;
 }
 
 // Threads raced for the places in a cell: put its particles in the order of their indices.
@@ -175,20 +177,13 @@ struct NoWatch {
   __device__ void lap(int) {}
 };
 
-// From the landing to the writing back of a tile whose particles are in `spheres`, in shared
-// memory or in the scratch.
+// From the order of the particles to the writing back of a tile whose particles are in the places
+// of their cells in `spheres`, in shared memory or in the scratch.
 template <int D, Contact C, class V, class Watch>
 __device__ int tile_cycle(const Geometry& g, const Law& law, const Draw& d, const Buffers& b,
                           const Schedule& schedule, TileControl& control, float4* spheres,
                           std::uint32_t* ids, const SharedTile<D, C>& m, Watch& watch) {
   const TileBounds& bounds = control.bounds;
-  for_old_particles<D>(g, d, b, bounds, [&](const Sphere& p, const int at[3]) {
-    const auto l = land<D>(g, d, bounds, p, at);
-    if (l.here)
-      spheres[atomicAdd(m.first + local_index<D>(bounds, l.cell) + 1, 1u)] =
-          make_float4(l.r[0], l.r[1], l.r[2], __uint_as_float(p.id));
-  });
-  __syncthreads();
   watch.lap(1);
   order_particles<D>(bounds, spheres, m.first);
   list_cells<D>(g, control, m.first, m.sets);
@@ -274,26 +269,36 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   if (threadIdx.x < 8) control.members[threadIdx.x] = 0;
   if (threadIdx.x == 0) {
     control.bounds = tile_bounds<D>(g, blockIdx.x);
-    control.accepted = 0;
+    control.accepted = control.landed = 0;
   }
   for (int i = threadIdx.x; i <= g.plane; i += blockDim.x) m.first[i] = 0;
   __syncthreads();
+  let_next_cycle_start();
   wait_for_previous_cycle();
 
   const TileBounds& bounds = control.bounds;
   for_old_particles<D>(g, d, b, bounds, [&](const Sphere& p, const int at[3]) {
     const auto l = land<D>(g, d, bounds, p, at);
-    if (l.here) atomicAdd(m.first + local_index<D>(bounds, l.cell) + 1, 1u);
+    if (!l.here) return;
+    const int cell = local_index<D>(bounds, l.cell);
+    atomicAdd(m.first + cell + 1, 1u);
+    const auto k = static_cast<int>(atomicAdd(&control.landed, 1u));
+    if (k >= schedule.capacity) return;
+    m.landed[k] = make_float4(l.r[0], l.r[1], l.r[2], __uint_as_float(p.id));
+    m.landed_in[k] = static_cast<std::uint16_t>(cell);
   });
   __syncthreads();
   const int cells = product<D>(bounds.size[0] + 1, bounds.size[1] + 1, bounds.size[2] + 1);
-  const std::uint32_t total = scan(m.first, cells, control);
+  scan(m.first, cells, control);
   __syncthreads();
   watch.lap(0);
-  let_next_cycle_start();
 
   int accepted;
-  if (total <= static_cast<std::uint32_t>(schedule.capacity)) {
+  const auto landed = static_cast<int>(control.landed);
+  if (landed <= schedule.capacity) {
+    for (int k = threadIdx.x; k < landed; k += blockDim.x)
+      m.spheres[atomicAdd(m.first + m.landed_in[k] + 1, 1u)] = m.landed[k];
+    __syncthreads();
     accepted = tile_cycle<D, C, V>(g, law, d, b, schedule, control, m.spheres, m.ids, m, watch);
   } else {
     if (threadIdx.x == 0) {
@@ -304,8 +309,16 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     }
     __syncthreads();
     const std::size_t at = static_cast<std::size_t>(control.part) * b.scratch.size;
-    accepted = tile_cycle<D, C, Visit<D, C, 8, 2>>(
-        g, law, d, b, schedule, control, b.scratch.spheres + at, b.scratch.ids + at, m, watch);
+    float4* const spheres = b.scratch.spheres + at;
+    for_old_particles<D>(g, d, b, bounds, [&](const Sphere& p, const int at[3]) {
+      const auto l = land<D>(g, d, bounds, p, at);
+      if (l.here)
+        spheres[atomicAdd(m.first + local_index<D>(bounds, l.cell) + 1, 1u)] =
+            make_float4(l.r[0], l.r[1], l.r[2], __uint_as_float(p.id));
+    });
+    __syncthreads();
+    accepted = tile_cycle<D, C, V>(g, law, d, b, schedule, control, spheres,
+                                   b.scratch.ids + at, m, watch);
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) atomicExch(b.scratch.locks + control.part, 0u);

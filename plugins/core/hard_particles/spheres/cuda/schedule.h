@@ -46,6 +46,7 @@ struct Schedule {
 struct CycleKernel {
   void (*run)(Geometry, Law, Draw, Buffers, Schedule);
   int lanes, most_threads;
+  int list;  // neighbors that a thread has room for
 };
 using HistogramKernel = void (*)(Geometry, Law, ContactBins, int kinds, bool in_shared,
                                  const Sphere*, const std::uint32_t*, std::uint64_t*);
@@ -69,14 +70,19 @@ MM_HD int set_cells(const Geometry& g, int dimensions) {
   return half * half * (dimensions == 3 ? half : 1);
 }
 
+// What landing particles, and the lists and indices after them, take in turn.
+MM_HD int work_bytes(const Schedule& s, bool mixed) {
+  const int landing = s.capacity * 18,
+            lists = s.capacity * (mixed ? 4 : 0) + s.list * s.threads * 2;
+  return ((landing > lists ? landing : lists) + 3) / 4 * 4;
+}
+
 inline std::size_t shared_bytes(const State& s, const Schedule& schedule) {
   const Geometry& g = s.geometry;
-  const bool mixed = s.distances.contact != Contact::one_size;
-  return static_cast<std::size_t>(schedule.capacity) * (mixed ? 20 : 16) +
+  return static_cast<std::size_t>(schedule.capacity) * 16 +
+         static_cast<std::size_t>(work_bytes(schedule, s.distances.contact != Contact::one_size)) +
          (static_cast<std::size_t>(g.plane) + 1) * 4 +
-         ((static_cast<std::size_t>(set_cells(g, s.dimensions())) << s.dimensions()) +
-          static_cast<std::size_t>(schedule.list) * schedule.threads) *
-             2;
+         (static_cast<std::size_t>(set_cells(g, s.dimensions())) << s.dimensions()) * 2;
 }
 
 }  // namespace manymove::hard_particles::spheres

@@ -21,12 +21,13 @@ struct Tile {
   __device__ std::uint32_t id(std::uint32_t k) const {
     return C == Contact::one_size ? __float_as_uint(spheres[k].w) : ids[k];
   }
-  // The run of particles in three cells around a cell, which follow each other along x; y and z
-  // from 0 to 2.
+  // One of the 3^(D-1) runs of particles in three cells around a cell, which follow each other
+  // along x.
   struct Run {
     std::uint32_t begin, end;
   };
-  __device__ Run run(const int cell[3], int y, int z) const {
+  __device__ Run run(const int cell[3], int row) const {
+    const int z = row / 3, y = row - 3 * z;
     const int rows = bounds.size[0] + 1, layers = rows * (bounds.size[1] + 1);
     const std::uint32_t* const f = first + local_index<D>(bounds, cell) - 1 + (y - 1) * rows +
                                    (D == 3 ? (z - 1) * layers : 0);
@@ -47,8 +48,9 @@ __device__ float in_register(float x) {
 }
 
 // The visits of a set, with Lanes threads for each cell (1, 2, 4 or 8), each of which has a share
-// of the neighbors, K of them in registers. The neighbors that a visit can reach are listed once.
-template <int D, Contact C, int K, int Lanes>
+// of the neighbors, K of them in registers. The neighbors that a visit can reach are listed once,
+// from Runs runs of cells at a time (1 or 3): more hide latency, fewer need fewer registers.
+template <int D, Contact C, int K, int Lanes, int Runs>
 struct Visit {
   static constexpr unsigned kWarp = ~0u;
   // Calls of the random number generator by each thread before a list is made, and the moves that
@@ -57,6 +59,8 @@ struct Visit {
   static constexpr int kMoves = kCalls * Lanes * kMovesPerCall<D>;
   // Particles of a run of cells that a thread loads at once.
   static constexpr int kAtOnce = Lanes < 4 ? 4 : 8 / Lanes;
+  // Neighbors that a thread has room to list, of which what is loaded at once may not be any.
+  static constexpr int kRoom = (C == Contact::one_size ? 24 : 40) / Lanes + Runs * kAtOnce;
   using T = Tile<D, C>;
 
   static __device__ bool all_of_group(bool mine) {
@@ -82,7 +86,7 @@ struct Visit {
       for (int k = 0; k < listed; ++k) look(list[k * blockDim.x]);
     else
       for (int row = 0; row < (D == 3 ? 9 : 3); ++row) {
-        const auto [begin, end] = tile.run(cell, row % 3, row / 3);
+        const auto [begin, end] = tile.run(cell, row);
         for (std::uint32_t j = begin + threadIdx.x % Lanes; j < end; j += Lanes) look(j);
       }
     return free;
@@ -103,34 +107,35 @@ struct Visit {
         next += blockDim.x;
       }
     };
-    std::uint16_t* const full = list + (room - 3 * kAtOnce) * static_cast<int>(blockDim.x);
+    const std::uint16_t* const full =
+        list + (room - Runs * kAtOnce) * static_cast<int>(blockDim.x);
 #pragma unroll 1
-    for (int z = 0; z < (D == 3 ? 3 : 1); ++z) {
+    for (int row = 0; row < (D == 3 ? 9 : 3); row += Runs) {
       if (next > full) return room + 1;
-      std::uint32_t name[3][kAtOnce];
-      float4 q[3][kAtOnce];
+      std::uint32_t name[Runs][kAtOnce];
+      float4 q[Runs][kAtOnce];
       bool more = false;
 #pragma unroll
-      for (int y = 0; y < 3; ++y) {
-        const auto [begin, end] = tile.run(cell, y, z);
+      for (int r = 0; r < Runs; ++r) {
+        const auto [begin, end] = tile.run(cell, row + r);
         const std::uint32_t mine = begin + threadIdx.x % Lanes;
 #pragma unroll
         for (int k = 0; k < kAtOnce; ++k)
-          name[y][k] = mine + k * Lanes < end ? mine + k * Lanes : self;
+          name[r][k] = mine + k * Lanes < end ? mine + k * Lanes : self;
         more = more || mine + kAtOnce * Lanes < end;
       }
 #pragma unroll
-      for (int y = 0; y < 3; ++y)
+      for (int r = 0; r < Runs; ++r)
 #pragma unroll
-        for (int k = 0; k < kAtOnce; ++k) q[y][k] = tile.spheres[name[y][k]];
+        for (int k = 0; k < kAtOnce; ++k) q[r][k] = tile.spheres[name[r][k]];
 #pragma unroll
-      for (int y = 0; y < 3; ++y)
+      for (int r = 0; r < Runs; ++r)
 #pragma unroll
-        for (int k = 0; k < kAtOnce; ++k) look(name[y][k], q[y][k]);
+        for (int k = 0; k < kAtOnce; ++k) look(name[r][k], q[r][k]);
       if (more)
 #pragma unroll 1
-        for (int y = 0; y < 3; ++y) {
-          const auto [begin, end] = tile.run(cell, y, z);
+        for (int r = 0; r < Runs; ++r) {
+          const auto [begin, end] = tile.run(cell, row + r);
 #pragma unroll 1
           for (std::uint32_t j = begin + threadIdx.x % Lanes + kAtOnce * Lanes; j < end;
                j += Lanes) {
