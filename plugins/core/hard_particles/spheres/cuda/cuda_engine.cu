@@ -177,6 +177,7 @@ class CudaEngine final : OnDevice, public Engine {
     const int wanted = set_cells(g, state_.dimensions()) * kernel_.lanes * 9 / 10;
     schedule_.threads = std::clamp((wanted + 31) / 32 * 32, 64, kernel_.most_threads);
     schedule_.list = kernel_.list;
+    schedule_.moves = kernel_.moves;
     schedule_.capacity = expected_in_tile(state_);
     // What does not fit goes through the scratch.
     while (schedule_.capacity > 64 &&

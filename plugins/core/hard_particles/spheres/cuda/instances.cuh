@@ -10,7 +10,7 @@ namespace {
 template <int D, Contact C, int K, int Lanes, int Runs, int Threads, int Blocks>
 CycleKernel cycle() {
   using V = Visit<D, C, K, Lanes, Runs>;
-  return {&cycle_kernel<D, C, V, Threads, Blocks>, Lanes, Threads, V::kRoom};
+  return {&cycle_kernel<D, C, V, Threads, Blocks>, Lanes, Threads, V::kRoom, V::kMine};
 }
 
 template <int D, Contact C>

@@ -12,15 +12,15 @@ namespace manymove::hard_particles::spheres {
 namespace {
 
 // What a block has in shared memory (shared_bytes() of schedule.h). Particles wait in `landed` until
-// it is known where their cells begin; then the lists of neighbors have its place. Particles of a
+// it is known where their cells begin; then what a visit writes down has its place. Particles of a
 // mixture have their label in the place of their index, and this elsewhere.
 template <int D, Contact C>
 struct SharedTile {
   float4* spheres;           // [capacity]
   float4* landed;            // [capacity]
   std::uint16_t* landed_in;  // [capacity], their cells
+  Workspace work;
   std::uint32_t* ids;        // [capacity], of mixtures
-  std::uint16_t* lists;      // [list][threads]
   std::uint32_t* first;      // [plane + 1], the first particle of each cell
   std::uint16_t* sets;       // [2^D][set_cells], the active cells of each set that are not empty
 
@@ -29,8 +29,9 @@ struct SharedTile {
     spheres = memory;
     landed = spheres + s.capacity;
     landed_in = reinterpret_cast<std::uint16_t*>(landed + s.capacity);
-    ids = reinterpret_cast<std::uint32_t*>(landed);
-    lists = reinterpret_cast<std::uint16_t*>(ids + (kMixed ? s.capacity : 0));
+    auto* const lists = reinterpret_cast<std::uint16_t*>(landed + s.moves * s.threads);
+    work = {landed, lists, s.list};
+    ids = reinterpret_cast<std::uint32_t*>(lists + s.list * s.threads);
     first = reinterpret_cast<std::uint32_t*>(landed) + work_bytes(s, kMixed) / 4;
     sets = reinterpret_cast<std::uint16_t*>(first + g.plane + 1);
   }
@@ -211,7 +212,7 @@ __device__ int tile_cycle(const Geometry& g, const Law& law, const Draw& d, cons
     for (int turn = 0; turn < 1 << D; ++turn) {
       const int set = static_cast<int>(d.order[round] >> (3 * turn) & 7u);
       accepted += V::visit_set(tile, d.cycle, round, m.sets + set * set_cells(g, D),
-                               control.members[set], m.lists, schedule.list);
+                               control.members[set], m.work);
       __syncthreads();
     }
   watch.lap(3);

@@ -38,7 +38,8 @@ struct Buffers {
 // How a kernel schedules its work; it has no say in the trajectory.
 struct Schedule {
   int capacity;  // particles of a tile in shared memory
-  int list;      // neighbors that a thread can list
+  int list;      // neighbors that a thread has room for
+  int moves;     // moves that a thread keeps
   int threads;   // of a block
 };
 
@@ -46,7 +47,7 @@ struct Schedule {
 struct CycleKernel {
   void (*run)(Geometry, Law, Draw, Buffers, Schedule);
   int lanes, most_threads;
-  int list;  // neighbors that a thread has room for
+  int list, moves;  // of a thread, as in Schedule
 };
 using HistogramKernel = void (*)(Geometry, Law, ContactBins, int kinds, bool in_shared,
                                  const Sphere*, const std::uint32_t*, std::uint64_t*);
@@ -70,11 +71,11 @@ MM_HD int set_cells(const Geometry& g, int dimensions) {
   return half * half * (dimensions == 3 ? half : 1);
 }
 
-// What landing particles, and the lists and indices after them, take in turn.
+// What landing particles, and a visit's moves and lists and the indices after them, take in turn.
 MM_HD int work_bytes(const Schedule& s, bool mixed) {
   const int landing = s.capacity * 18,
-            lists = s.capacity * (mixed ? 4 : 0) + s.list * s.threads * 2;
-  return ((landing > lists ? landing : lists) + 3) / 4 * 4;
+            visits = s.capacity * (mixed ? 4 : 0) + (s.list * 2 + s.moves * 16) * s.threads;
+  return ((landing > visits ? landing : visits) + 3) / 4 * 4;
 }
 
 inline std::size_t shared_bytes(const State& s, const Schedule& schedule) {

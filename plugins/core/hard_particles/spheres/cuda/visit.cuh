@@ -26,11 +26,11 @@ struct Tile {
   struct Run {
     std::uint32_t begin, end;
   };
-  __device__ Run run(const int cell[3], int row) const {
+  __device__ Run run(int cell, int row) const {
     const int z = row / 3, y = row - 3 * z;
     const int rows = bounds.size[0] + 1, layers = rows * (bounds.size[1] + 1);
-    const std::uint32_t* const f = first + local_index<D>(bounds, cell) - 1 + (y - 1) * rows +
-                                   (D == 3 ? (z - 1) * layers : 0);
+    const std::uint32_t* const f =
+        first + cell - 1 + (y - 1) * rows + (D == 3 ? (z - 1) * layers : 0);
     return {f[0], f[3]};
   }
 };
@@ -47,6 +47,13 @@ __device__ float in_register(float x) {
   return x;
 }
 
+// What the threads of a block write down for a visit, in shared memory.
+struct Workspace {
+  float4* moves;         // [moves of a cell][threads / Lanes]
+  std::uint16_t* lists;  // [list][threads]
+  int list;
+};
+
 // The visits of a set, with Lanes threads for each cell (1, 2, 4 or 8), each of which has a share
 // of the neighbors, K of them in registers. The neighbors that a visit can reach are listed once,
 // from Runs runs of cells at a time (1 or 3): more hide latency, fewer need fewer registers.
@@ -54,9 +61,9 @@ template <int D, Contact C, int K, int Lanes, int Runs>
 struct Visit {
   static constexpr unsigned kWarp = ~0u;
   // Calls of the random number generator by each thread before a list is made, and the moves that
-  // all threads of the cell get from them.
+  // it and all threads of the cell get from them.
   static constexpr int kCalls = Lanes < 4 ? 4 / Lanes : 1;
-  static constexpr int kMoves = kCalls * Lanes * kMovesPerCall<D>;
+  static constexpr int kMine = kCalls * kMovesPerCall<D>, kMoves = kMine * Lanes;
   // Particles of a run of cells that a thread loads at once.
   static constexpr int kAtOnce = Lanes < 4 ? 4 : 8 / Lanes;
   // Neighbors that a thread has room to list, of which what is loaded at once may not be any.
@@ -73,8 +80,8 @@ struct Visit {
   // Whether the particle at r is apart from those of its neighbors that are this thread's, exactly.
   // A list that is too short for them is not asked.
   static __device__ __noinline__ bool exactly_free(const T& tile, std::uint32_t self, float4 r,
-                                                   const int* cell, const std::uint16_t* list,
-                                                   int listed, int room) {
+                                                   int cell, const std::uint16_t* list, int listed,
+                                                   int room) {
     bool free = true;
     const auto look = [&](std::uint32_t j) {
       const float4 q = tile.spheres[j];
@@ -94,7 +101,7 @@ struct Visit {
 
   // Lists this thread's share of the particles closer than the contact distance plus `reach`;
   // returns how many there are, or more than `room` if there may not be room for all.
-  static __device__ int list_neighbors(const T& tile, const int cell[3], std::uint32_t self,
+  static __device__ int list_neighbors(const T& tile, int cell, std::uint32_t self,
                                        const float4& p, float reach, std::uint16_t* list,
                                        int room) {
     std::uint16_t* next = list;
@@ -147,48 +154,56 @@ struct Visit {
     return static_cast<int>(next - list) / static_cast<int>(blockDim.x);
   }
 
-  // `real`: this cell is not just there to fill the warp.
-  static __device__ int visit(const T& tile, std::uint64_t cycle, int round, const int cell[3],
-                              std::uint16_t* list, int room, bool real) {
+  // `entry`: the cell. `real`: it is not just there to fill the warp.
+  static __device__ int visit(const T& tile, std::uint64_t cycle, int round, std::uint32_t entry,
+                              const Workspace& work, bool real) {
     const Geometry& g = tile.g;
     const Law& law = tile.law;
-    const int index = local_index<D>(tile.bounds, cell);
-    const std::uint32_t where = tile.where + static_cast<std::uint32_t>(index);
-    const int lane = threadIdx.x % Lanes, leader = threadIdx.x % 32 - lane;
+    const int at[3] = {static_cast<int>(entry & 31u), static_cast<int>(entry >> 5 & 31u),
+                       static_cast<int>(entry >> 10)};
+    const int cell = local_index<D>(tile.bounds, at), room = work.list;
+    const int lane = threadIdx.x % Lanes, groups = blockDim.x / Lanes;
+    float4* const moves = work.moves + threadIdx.x / Lanes;
+    std::uint16_t* const list = work.lists + threadIdx.x;
     std::uint32_t self = 0;
     float4 p;
     int accepted = 0;
 #pragma unroll 1
     for (int made = 0; made < g.moves_per_cell; made += kMoves) {
       // The way leads at most as far as the sums of the moves to either side, within the cell.
-      float by[kCalls][kMovesPerCall<D>][D], up[D], down[D];
+      float up[D], down[D];
       std::uint32_t chooses = 0;
 #pragma unroll
       for (int a = 0; a < D; ++a) up[a] = down[a] = 0;
 #pragma unroll
       for (int k = 0; k < kCalls; ++k) {
-        const int call = made / kMovesPerCall<D> + k * Lanes + lane;
+        const int call = k * Lanes + lane;
         std::uint32_t word[4];
-        random_words(word, g, where, cycle, Purpose::displacement, round, call);
+        random_words(word, g, tile.where + static_cast<std::uint32_t>(cell), cycle,
+                     Purpose::displacement, round, made / kMovesPerCall<D> + call);
         if (k == 0) chooses = word[3];
 #pragma unroll
         for (int m = 0; m < kMovesPerCall<D>; ++m) {
-          displacements<D>(word, m, g.step, by[k][m]);
-          const bool counts = call * kMovesPerCall<D> + m < g.moves_per_cell;
+          const int move = call * kMovesPerCall<D> + m;
+          float by[D];
+          displacements<D>(word, m, g.step, by);
+          moves[move * groups] = make_float4(by[0], by[1], D == 3 ? by[D - 1] : 0.0f, 0.0f);
 #pragma unroll
           for (int a = 0; a < D; ++a) {
-            up[a] += counts ? fmaxf(by[k][m][a], 0.0f) : 0.0f;
-            down[a] -= counts ? fminf(by[k][m][a], 0.0f) : 0.0f;
+            if (made + move >= g.moves_per_cell) by[a] = 0;
+            up[a] += fmaxf(by[a], 0.0f);
+            down[a] -= fminf(by[a], 0.0f);
           }
         }
       }
       if (made == 0) {
-        const std::uint32_t begin = tile.first[index], n = tile.first[index + 1] - begin;
-        self = begin + uniform_below(__shfl_sync(kWarp, chooses, leader), n);
+        const std::uint32_t begin = tile.first[cell], n = tile.first[cell + 1] - begin;
+        if (Lanes > 1) chooses = __shfl_sync(kWarp, chooses, threadIdx.x % 32 - lane);
+        self = begin + uniform_below(chooses, n);
         p = tile.spheres[self];
       }
       const float start[3] = {p.x, p.y, p.z};
-      float low[3], high[3], reach2 = 0;
+      float middle[3], reach2 = 0;  // the cell's, from the particle
 #pragma unroll
       for (int a = 0; a < D; ++a) {
 #pragma unroll
@@ -196,10 +211,9 @@ struct Visit {
           up[a] += __shfl_xor_sync(kWarp, up[a], other);
           down[a] += __shfl_xor_sync(kWarp, down[a], other);
         }
-        const float center = cell_center(g, tile.bounds, a, cell[a]);
-        low[a] = center - g.half[a] - start[a];
-        high[a] = center + g.half[a] - start[a];
-        const float most = fmaxf(fminf(up[a], high[a]), fminf(down[a], -low[a]));
+        middle[a] = cell_center(g, tile.bounds, a, at[a]) - start[a];
+        const float most =
+            fmaxf(fminf(up[a], g.half[a] + middle[a]), fminf(down[a], g.half[a] - middle[a]));
         reach2 = fmaf(most, most, reach2);
       }
       const float reach = sqrtf(reach2) * (1 + 4e-6f) + 4e-6f * law.largest;
@@ -225,66 +239,54 @@ struct Visit {
       // What is below -margin overlaps and what is above `sure` does not.
       const float margin = in_register(law.margin), sure = listed > room ? 3e38f : margin;
       float u[3] = {0, 0, 0};
-      int left = g.moves_per_cell - made;
+      const int end = min(kMoves, g.moves_per_cell - made);
+      __syncwarp();
+#pragma unroll 2
+      for (int move = 0; move < end; ++move) {
+        const float4 by = moves[move * groups];
+        const float to[3] = {u[0] + by.x, u[1] + by.y, u[2] + by.z};
+        bool inside = true;
+        float square = 0;
+#pragma unroll
+        for (int a = 0; a < D; ++a) {
+          inside = inside && fabsf(to[a] - middle[a]) < g.half[a];
+          square = fmaf(to[a], to[a], square);
+        }
+        const float ax = -2 * to[0], ay = -2 * to[1], az = -2 * to[2];
+        const auto term = [&](float x, float y, float z, float gap) {
+          const float t = fmaf(x, ax, fmaf(y, ay, gap));
+          return D == 3 ? fmaf(z, az, t) : t;
+        };
+        float even = 1e30f, odd = 1e30f;
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+          float& least = k % 2 ? odd : even;
+          least = fminf(least, term(x[k], y[k], z[k], gap[k]));
+        }
 #pragma unroll 1
-      for (int call = 0; call < kCalls * Lanes && left > 0; ++call, left -= kMovesPerCall<D>) {
-        float move[kMovesPerCall<D>][D];
+        for (int k = K; k < held; ++k) {
+          float x, y, z, gap;
+          take(k, x, y, z, gap);
+          even = fminf(even, term(x, y, z, gap));
+        }
+        const float least = fminf(even, odd) + square;
+        bool free = least > sure;
+        const bool ask = inside && !free && least >= -margin;
+        if (Lanes > 1 ? __any_sync(kWarp, ask) : ask) {
+          if (ask)
+            free = exactly_free(tile, self,
+                                make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f), cell,
+                                list, listed, room);
+          if (Lanes > 1) __syncwarp();
+        }
+        const bool accept = all_of_group(free) && inside;
+        if (accept) {
 #pragma unroll
-        for (int m = 0; m < kMovesPerCall<D>; ++m)
-#pragma unroll
-          for (int a = 0; a < D; ++a) {
-            move[m][a] =
-                Lanes == 1 ? by[0][m][a] : __shfl_sync(kWarp, by[0][m][a], leader + call % Lanes);
-#pragma unroll
-            for (int k = 0; k + 1 < kCalls; ++k)
-              if (call % Lanes == Lanes - 1) by[k][m][a] = by[k + 1][m][a];
-          }
-#pragma unroll
-        for (int m = 0; m < kMovesPerCall<D>; ++m) {
-          float to[3] = {0, 0, 0};
-          bool inside = m < left;
-          float square = 0;
-#pragma unroll
-          for (int a = 0; a < D; ++a) {
-            to[a] = u[a] + move[m][a];
-            inside = inside && to[a] > low[a] && to[a] < high[a];
-            square = fmaf(to[a], to[a], square);
-          }
-          const float ax = -2 * to[0], ay = -2 * to[1], az = -2 * to[2];
-          const auto term = [&](float x, float y, float z, float gap) {
-            const float t = fmaf(x, ax, fmaf(y, ay, gap));
-            return D == 3 ? fmaf(z, az, t) : t;
-          };
-          float even = 1e30f, odd = 1e30f;
-#pragma unroll
-          for (int k = 0; k < K; ++k) {
-            float& least = k % 2 ? odd : even;
-            least = fminf(least, term(x[k], y[k], z[k], gap[k]));
-          }
-#pragma unroll 1
-          for (int k = K; k < held; ++k) {
-            float x, y, z, gap;
-            take(k, x, y, z, gap);
-            even = fminf(even, term(x, y, z, gap));
-          }
-          const float least = fminf(even, odd) + square;
-          bool free = least > sure;
-          const bool ask = inside && !free && least >= -margin;
-          if (__any_sync(kWarp, ask)) {
-            if (ask)
-              free = exactly_free(tile, self,
-                                  make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f), cell,
-                                  list, listed, room);
-            __syncwarp();
-          }
-          const bool accept = all_of_group(free) && inside;
-          if (accept) {
-#pragma unroll
-            for (int a = 0; a < D; ++a) u[a] = to[a];
-            ++accepted;
-          }
+          for (int a = 0; a < D; ++a) u[a] = to[a];
+          ++accepted;
         }
       }
+      __syncwarp();
       p.x += u[0];
       p.y += u[1];
       p.z += u[2];
@@ -296,17 +298,13 @@ struct Visit {
 
   // Returns the accepted moves.
   static __device__ int visit_set(const T& tile, std::uint64_t cycle, int round,
-                                  const std::uint16_t* cells, int members, std::uint16_t* lists,
-                                  int room) {
+                                  const std::uint16_t* cells, int members, const Workspace& work) {
     constexpr int kCells = 32 / Lanes;  // of a warp
     int accepted = 0;
 #pragma unroll 1
     for (int i = threadIdx.x / Lanes; (i & -kCells) < members; i += blockDim.x / Lanes) {
       const bool real = i < members;
-      const std::uint32_t entry = cells[real ? i : i & -kCells];
-      const int cell[3] = {static_cast<int>(entry & 31u), static_cast<int>(entry >> 5 & 31u),
-                           static_cast<int>(entry >> 10)};
-      accepted += visit(tile, cycle, round, cell, lists + threadIdx.x, room, real);
+      accepted += visit(tile, cycle, round, cells[real ? i : i & -kCells], work, real);
     }
     return accepted;
   }
