@@ -2,6 +2,7 @@
 // The CUDA engine of spheres: memory, launches and transfers.
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "../../../runtime/device.cuh"
@@ -70,11 +71,25 @@ class CudaEngine final : OnDevice, public Engine {
 
   bool same_positions(const HostParticles& host) const override {
     const DeviceGuard here = use();
-    return host_.same(state_.particles, host, stream_);
+    return host_.compare(state_.particles, host, stream_) && host_.same();
+  }
+  // Does not wait for the answer: without it, the cycles do nothing.
+  bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
+    const DeviceGuard here = use();
+    if (sampling_.every) return Engine::enqueue_if_same(cycles, host);
+    const auto before = std::make_tuple(state_.data.origin, state_.data.counters.cycles, now_);
+    if (!host_.compare(state_.particles, host, stream_)) return false;
+    skip_ = host_.differs();
+    enqueue(cycles);
+    write_positions(host);
+    skip_ = nullptr;
+    if (host_.same()) return true;
+    std::tie(state_.data.origin, state_.data.counters.cycles, now_) = before;
+    return false;
   }
   void write_positions(const HostParticles& host) override {
     const DeviceGuard here = use();
-    host_.write(state_, host, spheres_[now_].data(), counts_[now_].data(), stream_);
+    host_.write(state_, host, spheres_[now_].data(), counts_[now_].data(), skip_, stream_);
   }
 
   void set_sampling(const Sampling& sampling) override {
@@ -206,7 +221,7 @@ class CudaEngine final : OnDevice, public Engine {
     check(cudaLaunchKernelEx(
               &config, kernel_.run, g, law_, draw,
               Buffers{spheres_[now_].data(), counts_[now_].data(), spheres_[1 - now_].data(),
-                      counts_[1 - now_].data(), tally_.data(), scratch},
+                      counts_[1 - now_].data(), tally_.data(), scratch, skip_},
               schedule_),
           "launch");
   }
@@ -265,6 +280,7 @@ class CudaEngine final : OnDevice, public Engine {
   mutable Tally seen_{};  // the tally as last fetched
   int now_ = 0;
   HostArrays host_;
+  const unsigned int* skip_ = nullptr;  // of what is enqueued, see Buffers
   Sampling sampling_;
   bool incomplete_ = false;  // the row that is being filled began late
   DeviceBuffer<std::uint64_t> ring_;

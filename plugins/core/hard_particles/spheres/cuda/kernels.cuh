@@ -276,6 +276,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   __syncthreads();
   let_next_cycle_start();
   wait_for_previous_cycle();
+  if (b.skip && __ldcg(b.skip)) return;
 
   const TileBounds& bounds = control.bounds;
   for_old_particles<D>(g, d, b, bounds, [&](const Sphere& p, const int at[3]) {

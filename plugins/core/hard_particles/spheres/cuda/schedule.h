@@ -33,6 +33,7 @@ struct Buffers {
   std::uint32_t* new_counts;
   Tally* tally;
   Scratch scratch;
+  const unsigned int* skip;  // null, or: do nothing if it points at something else than 0
 };
 
 // How a kernel schedules its work; it has no say in the trajectory.
