@@ -60,6 +60,7 @@ struct Workspace {
 template <int D, Contact C, int K, int Lanes, int Runs>
 struct Visit {
   static constexpr unsigned kWarp = ~0u;
+  static constexpr float kNone = 1e30f, kFar = 1e38f;  // squares beyond all
   // Calls of the random number generator by each thread before a list is made, and the moves that
   // it and all threads of the cell get from them.
   static constexpr int kCalls = Lanes < 4 ? 4 / Lanes : 1;
@@ -104,18 +105,18 @@ struct Visit {
   static __device__ int list_neighbors(const T& tile, int cell, std::uint32_t self,
                                        const float4& p, float reach, std::uint16_t* list,
                                        int room) {
-    std::uint16_t* next = list;
+    const int stride = static_cast<int>(blockDim.x);
+    int next = 0;
     const auto look = [&](std::uint32_t j, const float4& q) {
       const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
       const float square = fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f));
       const float far = sigma_of<C>(tile.law, label_of(p), label_of(q)) + reach;
       if (square < far * far && j != self) {
-        *next = static_cast<std::uint16_t>(j);
-        next += blockDim.x;
+        list[next] = static_cast<std::uint16_t>(j);
+        next += stride;
       }
     };
-    const std::uint16_t* const full =
-        list + (room - Runs * kAtOnce) * static_cast<int>(blockDim.x);
+    const int full = (room - Runs * kAtOnce) * stride;
 #pragma unroll 1
     for (int row = 0; row < (D == 3 ? 9 : 3); row += Runs) {
       if (next > full) return room + 1;
@@ -151,7 +152,7 @@ struct Visit {
           }
         }
     }
-    return static_cast<int>(next - list) / static_cast<int>(blockDim.x);
+    return next / stride;
   }
 
   // `entry`: the cell. `real`: it is not just there to fill the warp.
@@ -232,12 +233,15 @@ struct Visit {
 #pragma unroll
       for (int k = 0; k < K; ++k) {
         x[k] = y[k] = z[k] = 0;
-        gap[k] = 1e30f;
+        gap[k] = kNone;
         if (k < held) take(k, x[k], y[k], z[k], gap[k]);
       }
 
       // What is below -margin overlaps and what is above `sure` does not.
-      const float margin = in_register(law.margin), sure = listed > room ? 3e38f : margin;
+      const float margin = law.margin, sure = listed > room ? 0.5f * kFar : margin;
+      float half[D];
+#pragma unroll
+      for (int a = 0; a < D; ++a) half[a] = in_register(g.half[a]);
       float u[3] = {0, 0, 0};
       const int end = min(kMoves, g.moves_per_cell - made);
       __syncwarp();
@@ -246,20 +250,16 @@ struct Visit {
         const float4 by = moves[move * groups];
         const float to[3] = {u[0] + by.x, u[1] + by.y, u[2] + by.z};
         bool inside = true;
-        float square = 0;
 #pragma unroll
-        for (int a = 0; a < D; ++a) {
-          inside = inside && fabsf(to[a] - middle[a]) < g.half[a];
-          square = fmaf(to[a], to[a], square);
-        }
+        for (int a = 0; a < D; ++a) inside &= fabsf(to[a] - middle[a]) < half[a];
         const float ax = -2 * to[0], ay = -2 * to[1], az = -2 * to[2];
         const auto term = [&](float x, float y, float z, float gap) {
           const float t = fmaf(x, ax, fmaf(y, ay, gap));
           return D == 3 ? fmaf(z, az, t) : t;
         };
-        float even = 1e30f, odd = 1e30f;
+        float even = term(x[0], y[0], z[0], gap[0]), odd = term(x[1], y[1], z[1], gap[1]);
 #pragma unroll
-        for (int k = 0; k < K; ++k) {
+        for (int k = 2; k < K; ++k) {
           float& least = k % 2 ? odd : even;
           least = fminf(least, term(x[k], y[k], z[k], gap[k]));
         }
@@ -269,17 +269,14 @@ struct Visit {
           take(k, x, y, z, gap);
           even = fminf(even, term(x, y, z, gap));
         }
-        const float least = fminf(even, odd) + square;
-        bool free = least > sure;
-        const bool ask = inside && !free && least >= -margin;
+        float least = fminf(even, odd) + squared_length<D>(to);
+        const bool ask = inside && least <= sure && least >= -margin;
         if (Lanes > 1 ? __any_sync(kWarp, ask) : ask) {
-          if (ask)
-            free = exactly_free(tile, self,
-                                make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f), cell,
-                                list, listed, room);
+          const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f);
+          if (ask) least = exactly_free(tile, self, r, cell, list, listed, room) ? kFar : -kFar;
           if (Lanes > 1) __syncwarp();
         }
-        const bool accept = all_of_group(free) && inside;
+        const bool accept = all_of_group(least > sure) && inside;
         if (accept) {
 #pragma unroll
           for (int a = 0; a < D; ++a) u[a] = to[a];
