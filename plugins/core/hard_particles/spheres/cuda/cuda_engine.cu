@@ -43,7 +43,8 @@ class CudaEngine final : OnDevice, public Engine {
     tally_ = DeviceBuffer<Tally>(1);
     seen_ = {state_.data.counters.trial_moves, state_.data.counters.accepted_moves, 0};
     tally_.upload(&seen_, stream_);
-    choose_schedule();
+    const auto empty = std::count(cells.counts.begin(), cells.counts.end(), 0u);
+    choose_schedule(1 - static_cast<double>(empty) / static_cast<double>(cells.counts.size()));
     const int tiles = g.tiles[0] * g.tiles[1] * g.tiles[2];
     scratch_parts_ = std::min(tiles, 64);
     const std::size_t scratch = static_cast<std::size_t>(scratch_parts_) * most_in_tile(state_);
@@ -179,7 +180,7 @@ class CudaEngine final : OnDevice, public Engine {
   }
 
   // How a kernel schedules its work has no say in the trajectory, so it may depend on the device.
-  void choose_schedule() {
+  void choose_schedule(double occupied) {
     const Geometry& g = state_.geometry;
     int multiprocessors = 0, shared = 0;
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device_),
@@ -188,9 +189,11 @@ class CudaEngine final : OnDevice, public Engine {
           "device");
     const int tiles = g.tiles[0] * g.tiles[1] * g.tiles[2];
     kernel_ = tiles > multiprocessors ? kernels_.many_tiles : kernels_.few_tiles;
-    // Whole warps for the cells of a set, of which some are empty; more take turns.
-    const int wanted = set_cells(g, state_.dimensions()) * kernel_.lanes * 9 / 10;
-    schedule_.threads = std::clamp((wanted + 31) / 32 * 32, 64, kernel_.most_threads);
+    // Whole warps for the cells of a set that are not empty; if they are too many, they take turns.
+    const int wanted = static_cast<int>(set_cells(g, state_.dimensions()) * kernel_.lanes *
+                                        std::min(1.0, 1.05 * occupied)),
+              turns = (wanted + kernel_.most_threads - 1) / kernel_.most_threads;
+    schedule_.threads = std::clamp((wanted / turns + 31) / 32 * 32, 64, kernel_.most_threads);
     schedule_.list = kernel_.list;
     schedule_.moves = kernel_.moves;
     schedule_.capacity = expected_in_tile(state_);

@@ -17,7 +17,7 @@ template <int D, Contact C>
 KernelsOfLaw kernels_in() {
   // Where tiles are few, more threads visit a cell together: latency counts then, and registers are
   // plenty.
-  return {cycle<D, C, 8, 2, 1, 384, 2>(), cycle<D, C, 4, 4, 3, 512, 1>(), &histogram_kernel<D, C>};
+  return {cycle<D, C, 10, 2, 3, 256, 2>(), cycle<D, C, 6, 4, 3, 512, 1>(), &histogram_kernel<D, C>};
 }
 
 template <Contact C>

@@ -11,28 +11,28 @@
 namespace manymove::hard_particles::spheres {
 namespace {
 
-// What a block has in shared memory (shared_bytes() of schedule.h). Particles wait in `landed` until
-// it is known where their cells begin; then what a visit writes down has its place. Particles of a
-// mixture have their label in the place of their index, and this elsewhere.
+// What a block has in shared memory (shared_bytes() of schedule.h). The slots of the particles that
+// land in the tile are in `landed` until it is known where their cells begin; then what a visit
+// writes down has its place. Particles of a mixture have their label in the place of their index,
+// and this elsewhere.
 template <int D, Contact C>
 struct SharedTile {
-  float4* spheres;           // [capacity]
-  float4* landed;            // [capacity]
-  std::uint16_t* landed_in;  // [capacity], their cells
+  float4* spheres;        // [capacity]
+  std::uint32_t* landed;  // [capacity], the old cells and their slots
   Workspace work;
-  std::uint32_t* ids;        // [capacity], of mixtures
-  std::uint32_t* first;      // [plane + 1], the first particle of each cell
-  std::uint16_t* sets;       // [2^D][set_cells], the active cells of each set that are not empty
+  std::uint32_t* ids;     // [capacity], of mixtures
+  std::uint32_t* first;   // [plane + 1], the first particle of each cell
+  std::uint16_t* sets;    // [2^D][set_cells], the active cells of each set that are not empty
 
   __device__ SharedTile(const Geometry& g, const Schedule& s, float4* memory) {
     constexpr bool kMixed = C != Contact::one_size;
     spheres = memory;
-    landed = spheres + s.capacity;
-    landed_in = reinterpret_cast<std::uint16_t*>(landed + s.capacity);
-    auto* const lists = reinterpret_cast<std::uint16_t*>(landed + s.moves * s.threads);
-    work = {landed, lists, s.list};
+    landed = reinterpret_cast<std::uint32_t*>(spheres + s.capacity);
+    auto* const moves = spheres + s.capacity;
+    auto* const lists = reinterpret_cast<std::uint16_t*>(moves + s.moves * s.threads);
+    work = {moves, lists, s.list};
     ids = reinterpret_cast<std::uint32_t*>(lists + s.list * s.threads);
-    first = reinterpret_cast<std::uint32_t*>(landed) + work_bytes(s, kMixed) / 4;
+    first = landed + work_bytes(s, kMixed) / 4;
     sets = reinterpret_cast<std::uint16_t*>(first + g.plane + 1);
   }
 };
@@ -73,45 +73,63 @@ __device__ Sphere load_sphere(const Sphere* from) {
   return {q.x, q.y, q.z, __float_as_uint(q.w)};
 }
 
-// Calls particle(sphere, at) for every particle of the old cells under the tile; `at` counts from
-// the old place of the tile's first cell. A thread asks for several cells at once, and for two
-// particles of each, for the latency.
-template <int D, class Particle>
-__device__ void for_old_particles(const Geometry& g, const Draw& d, const Buffers& b,
-                                  const TileBounds& bounds, Particle&& particle) {
-  constexpr int kAtOnce = 4;
-  const CellOf<D> cell_of(bounds.size[0] + 2, bounds.size[1] + 2);
-  const int cells = product<D>(bounds.size[0] + 2, bounds.size[1] + 2, bounds.size[2] + 2);
-  const int second = g.slots > 1 ? 1 : 0;
-  for (int base = threadIdx.x; base < cells; base += kAtOnce * blockDim.x) {
-    const Sphere* from[kAtOnce];
-    std::uint32_t n[kAtOnce];
-    Sphere one[kAtOnce], two[kAtOnce];
-#pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      const int i = base + k * blockDim.x;
-      n[k] = 0;
-      if (i >= cells) continue;
-      int at[3];
-      cell_of(i, at);
-      const std::int64_t cell = old_cell<D>(g, d, bounds, at);
-      from[k] = b.old_spheres + cell * g.slots;
-      n[k] = __ldcg(b.old_counts + cell);
-      one[k] = load_sphere(from[k]);
-      two[k] = load_sphere(from[k] + second);
-    }
-#pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      int at[3];
-      if (n[k] == 0) continue;
-      cell_of(base + k * blockDim.x, at);
-      particle(one[k], at);
-      if (n[k] > 1) particle(two[k], at);
+// The old cells under a tile, numbered from the old place of its first cell.
+template <int D>
+struct OldCells {
+  const Geometry& g;
+  const Draw& d;
+  const Buffers& b;
+  const TileBounds& bounds;
+  CellOf<D> cell_of;
+
+  __device__ OldCells(const Geometry& g, const Draw& d, const Buffers& b, const TileBounds& bounds)
+      : g(g), d(d), b(b), bounds(bounds), cell_of(bounds.size[0] + 2, bounds.size[1] + 2) {}
+  __device__ int number() const {
+    return product<D>(bounds.size[0] + 2, bounds.size[1] + 2, bounds.size[2] + 2);
+  }
+  __device__ std::int64_t at(int i) const {
+    int at[3];
+    cell_of(i, at);
+    return old_cell<D>(g, d, bounds, at);
+  }
+  __device__ Landing<D> land(const Sphere& p, int i) const {
+    int at[3];
+    cell_of(i, at);
+    return spheres::land<D>(g, d, bounds, p, at);
+  }
+  // Calls particle(sphere, i, slot) for every particle. A thread asks for several cells at once,
+  // and for two particles of each, for the latency.
+  template <class Particle>
+  __device__ void for_all(Particle&& particle) const {
+    constexpr int kAtOnce = 4;
+    const int cells = number(), second = g.slots > 1 ? 1 : 0;
 #pragma unroll 1
-      for (std::uint32_t s = 2; s < n[k]; ++s) particle(load_sphere(from[k] + s), at);
+    for (int base = threadIdx.x; base < cells; base += kAtOnce * blockDim.x) {
+      const Sphere* from[kAtOnce];
+      std::uint32_t n[kAtOnce];
+      Sphere one[kAtOnce], two[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int i = base + k * blockDim.x;
+        n[k] = 0;
+        if (i >= cells) continue;
+        const std::int64_t cell = at(i);
+        from[k] = b.old_spheres + cell * g.slots;
+        n[k] = __ldcg(b.old_counts + cell);
+        one[k] = load_sphere(from[k]);
+        two[k] = load_sphere(from[k] + second);
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k)
+#pragma unroll 1
+        for (std::uint32_t slot = 0; slot < n[k]; ++slot)
+          particle(slot == 0   ? one[k]
+                   : slot == 1 ? two[k]
+                               : load_sphere(from[k] + slot),
+                   base + k * static_cast<int>(blockDim.x), slot);
     }
   }
-}
+};
 
 // value[i] becomes the sum of value[1..i-1].
 __device__ void scan(std::uint32_t* value, int n, TileControl& control) {
@@ -279,15 +297,13 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   if (b.skip && __ldcg(b.skip)) return;
 
   const TileBounds& bounds = control.bounds;
-  for_old_particles<D>(g, d, b, bounds, [&](const Sphere& p, const int at[3]) {
-    const auto l = land<D>(g, d, bounds, p, at);
+  const OldCells<D> old(g, d, b, bounds);
+  old.for_all([&](const Sphere& p, int i, std::uint32_t slot) {
+    const auto l = old.land(p, i);
     if (!l.here) return;
-    const int cell = local_index<D>(bounds, l.cell);
-    atomicAdd(m.first + cell + 1, 1u);
+    atomicAdd(m.first + local_index<D>(bounds, l.cell) + 1, 1u);
     const auto k = static_cast<int>(atomicAdd(&control.landed, 1u));
-    if (k >= schedule.capacity) return;
-    m.landed[k] = make_float4(l.r[0], l.r[1], l.r[2], __uint_as_float(p.id));
-    m.landed_in[k] = static_cast<std::uint16_t>(cell);
+    if (k < schedule.capacity) m.landed[k] = static_cast<std::uint32_t>(i) | slot << 16;
   });
   __syncthreads();
   const int cells = product<D>(bounds.size[0] + 1, bounds.size[1] + 1, bounds.size[2] + 1);
@@ -295,11 +311,30 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   __syncthreads();
   watch.lap(0);
 
+  const auto place = [&](const Sphere& p, int i, float4* to) {
+    const auto l = old.land(p, i);
+    if (l.here)
+      to[atomicAdd(m.first + local_index<D>(bounds, l.cell) + 1, 1u)] =
+          make_float4(l.r[0], l.r[1], l.r[2], __uint_as_float(p.id));
+  };
   int accepted;
   const auto landed = static_cast<int>(control.landed);
   if (landed <= schedule.capacity) {
-    for (int k = threadIdx.x; k < landed; k += blockDim.x)
-      m.spheres[atomicAdd(m.first + m.landed_in[k] + 1, 1u)] = m.landed[k];
+    constexpr int kAtOnce = 4;
+#pragma unroll 1
+    for (int base = threadIdx.x; base < landed; base += kAtOnce * blockDim.x) {
+      Sphere p[kAtOnce];
+      std::uint32_t from[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        from[k] = m.landed[min(base + k * static_cast<int>(blockDim.x), landed - 1)];
+        p[k] = load_sphere(b.old_spheres + old.at(from[k] & 0xffffu) * g.slots + (from[k] >> 16));
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k)
+        if (base + k * static_cast<int>(blockDim.x) < landed)
+          place(p[k], static_cast<int>(from[k] & 0xffffu), m.spheres);
+    }
     __syncthreads();
     accepted = tile_cycle<D, C, V>(g, law, d, b, schedule, control, m.spheres, m.ids, m, watch);
   } else {
@@ -312,12 +347,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     __syncthreads();
     const std::size_t at = static_cast<std::size_t>(control.part) * b.scratch.size;
     float4* const spheres = b.scratch.spheres + at;
-    for_old_particles<D>(g, d, b, bounds, [&](const Sphere& p, const int at[3]) {
-      const auto l = land<D>(g, d, bounds, p, at);
-      if (l.here)
-        spheres[atomicAdd(m.first + local_index<D>(bounds, l.cell) + 1, 1u)] =
-            make_float4(l.r[0], l.r[1], l.r[2], __uint_as_float(p.id));
-    });
+    old.for_all([&](const Sphere& p, int i, std::uint32_t) { place(p, i, spheres); });
     __syncthreads();
     accepted = tile_cycle<D, C, V>(g, law, d, b, schedule, control, spheres,
                                    b.scratch.ids + at, m, watch);

@@ -67,8 +67,9 @@ struct Visit {
   static constexpr int kMine = kCalls * kMovesPerCall<D>, kMoves = kMine * Lanes;
   // Particles of a run of cells that a thread loads at once.
   static constexpr int kAtOnce = Lanes < 4 ? 4 : 8 / Lanes;
-  // Neighbors that a thread has room to list, of which what is loaded at once may not be any.
-  static constexpr int kRoom = (C == Contact::one_size ? 24 : 40) / Lanes + Runs * kAtOnce;
+  // Neighbors that a thread has room to list, twice what is expected at high densities; what is
+  // loaded at once may not be any.
+  static constexpr int kRoom = (C == Contact::one_size ? 20 : 40) / Lanes + 4 + Runs * kAtOnce;
   using T = Tile<D, C>;
 
   static __device__ bool all_of_group(bool mine) {
