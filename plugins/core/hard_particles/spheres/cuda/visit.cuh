@@ -50,7 +50,7 @@ __device__ float in_register(float x) {
 // What the threads of a block write down for a visit, in shared memory.
 struct Workspace {
   float4* moves;         // [moves of a cell][threads / Lanes]
-  std::uint16_t* lists;  // [list][threads]
+  std::uint16_t* lists;  // [threads][list]
   int list;
 };
 
@@ -68,8 +68,10 @@ struct Visit {
   // Particles of a run of cells that a thread loads at once.
   static constexpr int kAtOnce = Lanes < 4 ? 4 : 8 / Lanes;
   // Neighbors that a thread has room to list, twice what is expected at high densities; what is
-  // loaded at once may not be any.
-  static constexpr int kRoom = (C == Contact::one_size ? 20 : 40) / Lanes + 4 + Runs * kAtOnce;
+  // loaded at once may not be any. An odd number of 32-bit words, so that threads use all banks.
+  static constexpr int kRoom =
+      ((C == Contact::one_size ? 20 : 40) / Lanes + Runs * kAtOnce + 5) / 4 * 4 + 2;
+  static_assert(K % 2 == 0 && K <= kRoom);
   using T = Tile<D, C>;
 
   static __device__ bool all_of_group(bool mine) {
@@ -92,7 +94,7 @@ struct Visit {
         free = false;
     };
     if (listed <= room)
-      for (int k = 0; k < listed; ++k) look(list[k * blockDim.x]);
+      for (int k = 0; k < listed; ++k) look(list[k]);
     else
       for (int row = 0; row < (D == 3 ? 9 : 3); ++row) {
         const auto [begin, end] = tile.run(cell, row);
@@ -106,21 +108,19 @@ struct Visit {
   static __device__ int list_neighbors(const T& tile, int cell, std::uint32_t self,
                                        const float4& p, float reach, std::uint16_t* list,
                                        int room) {
-    const int stride = static_cast<int>(blockDim.x);
-    int next = 0;
+    int listed = 0;
     const auto look = [&](std::uint32_t j, const float4& q) {
       const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
       const float square = fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f));
       const float far = sigma_of<C>(tile.law, label_of(p), label_of(q)) + reach;
       if (square < far * far && j != self) {
-        list[next] = static_cast<std::uint16_t>(j);
-        next += stride;
+        list[listed++] = static_cast<std::uint16_t>(j);
       }
     };
-    const int full = (room - Runs * kAtOnce) * stride;
+    const int full = room - Runs * kAtOnce;
 #pragma unroll 1
     for (int row = 0; row < (D == 3 ? 9 : 3); row += Runs) {
-      if (next > full) return room + 1;
+      if (listed > full) return room + 1;
       std::uint32_t name[Runs][kAtOnce];
       float4 q[Runs][kAtOnce];
       bool more = false;
@@ -148,12 +148,12 @@ struct Visit {
 #pragma unroll 1
           for (std::uint32_t j = begin + threadIdx.x % Lanes + kAtOnce * Lanes; j < end;
                j += Lanes) {
-            if (next > full) return room + 1;
+            if (listed > full) return room + 1;
             look(j, tile.spheres[j]);
           }
         }
     }
-    return next / stride;
+    return listed;
   }
 
   // `entry`: the cell. `real`: it is not just there to fill the warp.
@@ -166,7 +166,7 @@ struct Visit {
     const int cell = local_index<D>(tile.bounds, at), room = work.list;
     const int lane = threadIdx.x % Lanes, groups = blockDim.x / Lanes;
     float4* const moves = work.moves + threadIdx.x / Lanes;
-    std::uint16_t* const list = work.lists + threadIdx.x;
+    std::uint16_t* const list = work.lists + threadIdx.x * room;
     std::uint32_t self = 0;
     float4 p;
     int accepted = 0;
@@ -223,8 +223,8 @@ struct Visit {
       const int held = listed > room ? 0 : listed;
 
       float x[K], y[K], z[K], gap[K];
-      const auto take = [&](int k, float& x, float& y, float& z, float& gap) {
-        const float4 q = tile.spheres[list[k * blockDim.x]];
+      const auto take = [&](std::uint32_t j, float& x, float& y, float& z, float& gap) {
+        const float4 q = tile.spheres[j];
         x = q.x - p.x;
         y = q.y - p.y;
         z = q.z - p.z;
@@ -233,9 +233,10 @@ struct Visit {
       };
 #pragma unroll
       for (int k = 0; k < K; ++k) {
+        const std::uint32_t two = reinterpret_cast<const std::uint32_t*>(list)[k / 2];
         x[k] = y[k] = z[k] = 0;
         gap[k] = kNone;
-        if (k < held) take(k, x[k], y[k], z[k], gap[k]);
+        if (k < held) take(k % 2 ? two >> 16 : two & 0xffffu, x[k], y[k], z[k], gap[k]);
       }
 
       // What is below -margin overlaps and what is above `sure` does not.
@@ -267,7 +268,7 @@ struct Visit {
 #pragma unroll 1
         for (int k = K; k < held; ++k) {
           float x, y, z, gap;
-          take(k, x, y, z, gap);
+          take(list[k], x, y, z, gap);
           even = fminf(even, term(x, y, z, gap));
         }
         float least = fminf(even, odd) + squared_length<D>(to);
