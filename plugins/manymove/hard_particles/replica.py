@@ -91,8 +91,6 @@ class Settings(replica.Settings):
                     f"--fractions leaves no particle of type {missing[0]}: --particles is "
                     f"{self.particles}"
                 )
-        if self.decompose and self.mixture is not None:
-            raise ValueError("--decompose is for equal disks; a mixture runs on one rank")
         if self.decompose and self.replicas > 1:
             raise ValueError(f"--decompose shares one system; --replicas is {self.replicas}")
 
@@ -211,8 +209,6 @@ class Replica(replica.Replica):
         s = self._settings
         positions, *shape = self._once(self._start) or (None,)
         box, given = self._shared(shape)
-        if s.decompose and given.mixed:
-            raise ValueError("--decompose is for equal disks, and these are a mixture")
         self._check_stop()
         diameter = given.mean(s.kind.dimensions)
         disks = s.kind.make(
