@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -53,6 +54,13 @@ Parameters parameters_from(const nb::dict& d) {
   p.seed = nb::cast<std::uint64_t>(d["seed"]);
   p.first_cycle = nb::cast<std::uint64_t>(d["first_cycle"]);
   p.repair_depth = nb::cast<double>(d["repair_depth"]);
+  if (d.contains("beta_pressure")) {
+    p.beta_pressure = nb::cast<double>(d["beta_pressure"]);
+    p.ln_volume = nb::cast<bool>(d["ln_volume"]);
+    p.volume_delta = nb::cast<double>(d["volume_delta"]);
+    p.volume_moves = nb::cast<int>(d["volume_moves"]);
+    p.volume_every = nb::cast<int>(d["volume_every"]);
+  }
   return p;
 }
 
@@ -74,6 +82,11 @@ nb::dict grid_dict(const Engine& engine) {
   d["slots"] = g.slots;
   d["max_displacement"] = g.max_displacement;
   d["unit"] = g.unit;
+  d["box"] = axes(g.box, g.dimensions);
+  d["volume_delta"] = g.volume_delta;
+  d["largest_volume_delta"] = g.largest_volume_delta;
+  d["volume_moves"] = g.volume_moves;
+  d["volume_every"] = g.volume_every;
   return d;
 }
 
@@ -87,6 +100,7 @@ nb::dict snapshot_dict(const Engine& engine) {
   d["counters"] = counters_tuple(s.counters);
   d["origin"] = axes(s.origin.data(), engine.grid().dimensions);
   d["places"] = array_of(std::move(s.places));
+  d["volume"] = nb::make_tuple(s.volume, s.volume_trials, s.volume_accepted);
   return d;
 }
 
@@ -98,6 +112,9 @@ Snapshot snapshot_from(const nb::dict& d) {
   if (origin.size() != 2 && origin.size() != 3) throw std::bad_cast();
   std::copy(origin.begin(), origin.end(), s.origin.begin());
   s.places = vector_from<std::int64_t>(d["places"]);
+  if (d.contains("volume"))
+    std::tie(s.volume, s.volume_trials, s.volume_accepted) =
+        nb::cast<std::tuple<double, std::uint64_t, std::uint64_t>>(d["volume"]);
   return s;
 }
 
@@ -120,7 +137,8 @@ void bind_hard_spheres(nb::module_& module) {
           "positions: float (N, D). parameters: box (D edges); diameter, or diameters (float64 N), "
           "or types (int32 N) and contacts (float64 T by T), where the others are missing or None; "
           "max_displacement, cell_width, moves_per_cell, rounds, tile (0: chosen); seed, "
-          "first_cycle, repair_depth.")
+          "first_cycle, repair_depth; at constant pressure beta_pressure, ln_volume, volume_delta, "
+          "volume_moves, volume_every (0: chosen).")
       .def_static(
           "from_snapshot",
           [](const nb::dict& snapshot, std::size_t particles, const nb::dict& parameters,
@@ -152,6 +170,20 @@ void bind_hard_spheres(nb::module_& module) {
             return array_of(released([&] { return e.contact_histogram(bin_width, bins); }));
           },
           "bin_width"_a, "bins"_a)
+      .def("set_volume_sampling", &Engine::set_volume_sampling, "record"_a)
+      .def(
+          "take_volumes",
+          [](Engine& e) {
+            std::vector<std::uint64_t> cycles;
+            auto rows = e.take_volumes(cycles);
+            return nb::make_tuple(array_of(std::move(rows)), array_of(std::move(cycles)));
+          },
+          "float64 [rows][3], flat, the means of V, V^2 and 1/V, and the cycles at which rows ended.")
+      .def_prop_ro("volume_counters",
+                   [](const Engine& e) {
+                     const VolumeCounters c = e.volume_counters();
+                     return nb::make_tuple(c.trials, c.accepted);
+                   })
       .def_prop_ro("counters", [](const Engine& e) { return counters_tuple(e.counters()); })
       .def_prop_ro("grid", &grid_dict)
       .def_prop_ro(

@@ -18,7 +18,9 @@ from manymove.analysis.pressure import PressureEstimate, blocking_error, estimat
 from manymove.checkpoint import PathLike
 from manymove.hard_particles import sizes
 from manymove.hard_particles import tuning as _tuning
+from manymove.hard_particles import constant_pressure
 from manymove.hard_particles.checkpoints import read_checkpoint
+from manymove.hard_particles.constant_pressure import ConstantPressure
 from manymove.hard_particles.sampling import PressureSampling
 from manymove.hard_particles.sizes import Sizes
 from manymove.hard_particles.tuning import Tuning
@@ -33,7 +35,7 @@ _LARGEST_RATIO = 4  # of sizes, for the extrapolation to contact
 _PAIRS = 3  # of a disk that a sample counts at most
 
 
-class HardParticles(MonteCarlo):
+class HardParticles(ConstantPressure, MonteCarlo):
     """Hard particles in a periodic box, moved by checkerboard Monte Carlo; a base class that is not
     for separate use."""
 
@@ -45,7 +47,10 @@ class HardParticles(MonteCarlo):
     def _keep(self, box: Any, given: Sizes, settings: dict[str, Any]) -> None:
         """Check the settings that all engines have, and keep them with the sizes."""
         self._sizes = given
-        self._parameters: dict[str, Any] = {
+        self._parameters: dict[str, Any] = constant_pressure.read(
+            settings, given, self._DIMENSIONS
+        )
+        self._parameters |= {
             "box": arguments.edges(box, self._DIMENSIONS),
             "diameter": given.diameter,
             **(
@@ -69,7 +74,14 @@ class HardParticles(MonteCarlo):
     @property
     def _general(self) -> bool:
         """Whether the engine is that of spheres and mixtures."""
-        return self._DIMENSIONS == 3 or self._sizes.mixed
+        return (
+            self._DIMENSIONS == 3 or self._sizes.mixed or self._parameters.get("beta_pressure", 0)
+        ) != 0
+
+    @property
+    def _grid(self) -> dict[str, Any]:
+        """The grid of the engine, which changes with the volume."""
+        return self._engine.grid
 
     def _where(self) -> tuple[dict[str, Any], str, int]:
         parameters, *place = super()._where()
@@ -81,7 +93,6 @@ class HardParticles(MonteCarlo):
     def _adopt(self, engine: Any) -> None:
         super()._adopt(engine)
         self._repaired = engine.repair
-        self._grid = engine.grid
         self._goal = self.trial_moves / self.N  # sweeps requested so far
         self._per_cycle = 0.0  # trial moves, as last measured
         self._last_cycle = 0
@@ -204,6 +215,11 @@ class HardParticles(MonteCarlo):
     tile: int = parameter("tile", "Maximum width of a tile in cells.", "_grid")
     cells: tuple[int, ...] = parameter("cells", "Number of cells along each axis.", "_grid")
 
+    def _edges(self) -> Any:
+        """Edges of the box, which changes at constant pressure."""
+        fixed = self._parameters["box"]
+        return fixed if self.constant_pressure is None else self._engine.grid["box"]
+
     @property
     def diameter(self) -> float:
         """Diameter of the particles; for a mixture that of a particle with their mean area, or mean
@@ -293,7 +309,10 @@ class HardParticles(MonteCarlo):
 
         Raises:
             ValueError: a number is not positive or not below 1e15.
+            RuntimeError: the pressure is constant.
         """
+        if self.constant_pressure is not None:
+            raise RuntimeError("the pressure is constant: sample the volume with sample_volume")
         for name, value in (("every", every), ("record", record)):
             if value is not None and not 0 < value < 1e15:
                 raise ValueError(f"{name} must be positive and below 1e15 sweeps, got {value}")
@@ -415,7 +434,9 @@ class HardParticles(MonteCarlo):
     # ---- checkpoints -----------------------------------------------------------------------------
 
     def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        chosen = ("max_displacement", "moves_per_cell", "rounds", "tile")  # for the defaults
+        chosen = ["max_displacement", "moves_per_cell", "rounds", "tile"]  # for the defaults
+        if self.constant_pressure is not None:
+            chosen += ["volume_delta", "volume_moves", "volume_every"]
         header = {
             "parameters": {
                 **self._parameters,
@@ -424,6 +445,7 @@ class HardParticles(MonteCarlo):
             },
             "particles": self.N,
             "origin": state["origin"],
+            **({} if self.constant_pressure is None else {"volume": state["volume"]}),
             "goal": self._goal,
             "per_cycle": self._per_cycle,
             "last_cycle": self._last_cycle,
@@ -497,8 +519,11 @@ class HardParticles(MonteCarlo):
             All settings, the adopted one first.
 
         Raises:
-            ValueError: a value is missing or out of range, or several ranks share the system.
+            ValueError: a value is missing or out of range, or several ranks share the system, or
+                the pressure is constant.
         """
+        if self.constant_pressure is not None:
+            raise ValueError("tune works at constant volume, with another object")
         if self._ranks is not None:
             raise ValueError("tune works on one rank: tune a smaller system, then divide")
         chosen, tried = _tuning.tune(

@@ -22,7 +22,6 @@ from manymove.hard_particles.compression import random_configuration
 from manymove.hard_particles.packing import random_packing
 from manymove.hard_particles.particles import HardParticles
 from manymove.jobs.ranks import Ranks
-from manymove.simulation import parameter
 
 OverlapError = _core.OverlapError
 
@@ -131,6 +130,11 @@ class HardDisks(HardParticles):
         shuffle_sets: bool = True,
         shift_along_axis: bool = False,
         repair_depth: float = 1e-4,
+        pressure: float | None = None,
+        volume_mode: str = "ln",
+        volume_delta: float | None = None,
+        volume_moves: int | None = None,
+        volume_every: int | None = None,
         comm: Any = None,
         timeout: float | None = None,
     ) -> None:
@@ -142,8 +146,8 @@ class HardDisks(HardParticles):
         elif choices != _OF_EQUAL_DISKS or comm is not None:
             wrong = [name for name in choices if choices[name] != _OF_EQUAL_DISKS[name]]
             raise ValueError(
-                f"{(wrong or ['comm'])[0]} is for equal disks; a mixture runs on one rank with the "
-                "defaults"
+                f"{(wrong or ['comm'])[0]} is for equal disks at constant volume; a mixture, and "
+                "disks at constant pressure, run on one rank with the defaults"
             )
         self._settle(device, threads, comm, timeout)
         read, make = arguments.positions, _core.HardDisks
@@ -257,7 +261,10 @@ class HardDisks(HardParticles):
     # ---- properties ------------------------------------------------------------------------------
 
     cycle = _renamed.Attribute("cycles")
-    box: tuple[float, float] = parameter("box", "Edges (Lx, Ly) of the box.")
+    @property
+    def box(self) -> tuple[float, float]:
+        """Edges (Lx, Ly) of the box."""
+        return self._edges()
 
     @property
     def ranks(self) -> int:
@@ -279,7 +286,10 @@ class HardDisks(HardParticles):
             RuntimeError: the disks are a mixture.
         """
         if self._general:
-            raise RuntimeError("psi6 is the order of equal disks, and these are a mixture")
+            raise RuntimeError(
+                "psi6 is the order of equal disks at constant volume, and these are "
+                + ("a mixture" if self.mixed else "at constant pressure")
+            )
         return complex(*self._engine.bond_order(_NEIGHBOR_REACH * self.diameter))
 
     # ---- checkpoints -----------------------------------------------------------------------------

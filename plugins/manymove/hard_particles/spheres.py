@@ -11,7 +11,6 @@ from manymove.hard_particles import sizes
 from manymove.hard_particles.compression import random_configuration
 from manymove.hard_particles.crystals import crystal
 from manymove.hard_particles.particles import HardParticles
-from manymove.simulation import parameter
 
 
 class HardSpheres(HardParticles):
@@ -91,6 +90,11 @@ class HardSpheres(HardParticles):
         device: str = "auto",
         threads: int | None = None,
         repair_depth: float = 1e-4,
+        pressure: float | None = None,
+        volume_mode: str = "ln",
+        volume_delta: float | None = None,
+        volume_moves: int | None = None,
+        volume_every: int | None = None,
         comm: None = None,
     ) -> None:
         settings = dict(locals())
@@ -101,7 +105,10 @@ class HardSpheres(HardParticles):
         make = _core.HardSpheres.from_positions
         self._adopt(make(arguments.positions(positions), *self._where()))
 
-    box: tuple[float, float, float] = parameter("box", "Edges (Lx, Ly, Lz) of the box.")
+    @property
+    def box(self) -> tuple[float, float, float]:
+        """Edges (Lx, Ly, Lz) of the box."""
+        return self._edges()
 
     # ---- starts ----------------------------------------------------------------------------------
 

@@ -46,6 +46,13 @@ struct Parameters {
   std::uint64_t seed = 0;
   std::uint64_t first_cycle = 0;  // where the counter of cycles, and so the random numbers, begins
   double repair_depth = 1e-4;     // overlaps of the start up to this depth are repaired
+  // Constant pressure: trial changes of the volume, all edges together, after every `volume_every`
+  // cycles. The edges of the start are then realized to 1e-4 of their ratios, the volume exactly.
+  double beta_pressure = 0;  // pressure over kT; 0: constant volume
+  bool ln_volume = true;     // steps uniform in ln V, otherwise in V
+  double volume_delta = 0;   // largest step, of ln V or V
+  int volume_moves = 0;      // trial changes at a time
+  int volume_every = 0;
 };
 
 // Everything that a trajectory depends on, besides the parameters.
@@ -53,6 +60,9 @@ struct Snapshot {
   Counters counters;
   std::array<std::int64_t, 3> origin{};  // lower corner of the first cell, integer units
   std::vector<std::int64_t> places;      // [N][D], in integer units from the box's lower corner
+  // Constant pressure: V or ln V, and the trial changes of it.
+  double volume = 0;
+  std::uint64_t volume_trials = 0, volume_accepted = 0;
 };
 
 // The grid that the engine chose.
@@ -64,6 +74,15 @@ struct Grid {
   int slots;                // particles for which a cell has room, by a proven bound
   double max_displacement;  // as realized
   double unit;              // length of one integer unit
+  double box[3];            // present edges
+  // Constant pressure: as chosen, and the largest volume_delta.
+  double volume_delta, largest_volume_delta;
+  int volume_moves, volume_every;
+};
+
+// Trial changes of the volume.
+struct VolumeCounters {
+  std::uint64_t trials = 0, accepted = 0;
 };
 
 // The contract is that of a HostedEngine.
@@ -87,6 +106,13 @@ class MANYMOVE_API Engine : public HostedEngine {
   // over once.
   virtual std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) = 0;
   // contact_histogram() gives the same histograms of the present configuration.
+
+  // Constant pressure: means over the cycles of records, from the next cycle on, as for the
+  // histograms; 0 for none. take_volumes() hands over [rows][3], the means of V, V^2 and 1/V, and
+  // the cycle at which each row ended.
+  virtual void set_volume_sampling(std::uint64_t record) = 0;
+  virtual std::vector<double> take_volumes(std::vector<std::uint64_t>& cycles) = 0;
+  virtual VolumeCounters volume_counters() const = 0;
 
   virtual Grid grid() const = 0;
   // The share of cells that hold at least one particle in the present grid.

@@ -9,6 +9,7 @@
 #include "../../runtime/fingerprint.h"
 #include "../../runtime/text.h"
 #include "grid.h"
+#include "volume.h"
 
 namespace manymove::hard_particles::spheres {
 namespace {
@@ -138,6 +139,16 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
   if (particles == 0) refuse("positions must hold at least one particle");
   if (particles > kMostParticles) refuse("at most 2e9 particles, got ", particles);
   choose_grid(s);
+  // At constant pressure the edges are realized with a small error; fractions of them are kept.
+  std::vector<double> scaled;
+  if (s.constant_pressure()) {
+    scaled.assign(coordinates, coordinates + particles * s.dimensions());
+    for (std::size_t k = 0; k < scaled.size(); ++k) {
+      const std::size_t a = k % s.dimensions();
+      scaled[k] *= s.parameters.box[a] / parameters.box[a];
+    }
+    coordinates = scaled.data();
+  }
   check_positions(s, coordinates);
   check_density(s);
 
@@ -187,6 +198,13 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
   for (std::size_t k = 0; k < data.places.size(); ++k)
     if (data.places[k] < 0 || data.places[k] >= s.extent[k % D] || data.places[k] % 2 != 1)
       refuse("checkpoint: particle ", k / D, " is not on the integer grid");
+  if (s.constant_pressure()) {
+    if (!(std::abs(data.volume / s.lattice.quantum) < 0x1p53) ||
+        std::fmod(data.volume, s.lattice.quantum) != 0 || !set_box(s, data.volume))
+      refuse("checkpoint: the lattice does not have the volume ", data.volume);
+    set_volume(s, data.volume);
+    fill_diameters(s);
+  }
   const Cells cells = try_cells(s, data);
   if (cells.counts.empty()) refuse("checkpoint: a cell holds more particles than fit");
   const Overlaps found = overlaps_of(s, cells);
@@ -269,6 +287,9 @@ std::uint64_t hash_of(const State& s, const Snapshot& data) {
   for (const std::uint64_t v :
        {data.counters.cycles, data.counters.trial_moves, data.counters.accepted_moves})
     sum = murmur_mix(sum ^ v);
+  if (s.constant_pressure())
+    for (const std::uint64_t v : {bits_of(data.volume), data.volume_trials, data.volume_accepted})
+      sum = murmur_mix(sum ^ v);
   return sum;
 }
 

@@ -19,13 +19,21 @@ struct Distances {
   std::vector<double> of_types;
 };
 
+// Constant pressure: the points along the edges do not depend on the numbers of cells.
+struct Lattice {
+  std::vector<int> cells[3];     // the numbers of cells that divide the points of an edge, ascending
+  double quantum = 0;            // of the volume's coordinate
+  std::vector<double> contacts;  // squares of the table in the caller's unit, [types][types]
+};
+
 struct State {
-  Parameters parameters;
+  Parameters parameters;  // at constant pressure the box changes
   Geometry geometry{};
   Distances distances;
   double unit = 0;                       // length of one integer unit
   std::array<std::int64_t, 3> extent{};  // box in integer units
   std::size_t particles = 0;
+  Lattice lattice;
   Snapshot data;
   Repair repair;
 
@@ -35,6 +43,7 @@ struct State {
   std::vector<Label> labels;
 
   int dimensions() const { return parameters.dimensions; }
+  bool constant_pressure() const { return parameters.beta_pressure != 0; }
   std::size_t cells() const {
     const int* n = geometry.cells;
     return static_cast<std::size_t>(n[0]) * n[1] * n[2];

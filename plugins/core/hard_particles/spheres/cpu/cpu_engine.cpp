@@ -7,7 +7,9 @@
 #include "../../../runtime/parallel_for.h"
 #include "../host.h"
 #include "../rows.h"
+#include "../grid.h"
 #include "../state.h"
+#include "../volume.h"
 #include "kernels.h"
 
 namespace manymove::hard_particles::spheres {
@@ -66,7 +68,7 @@ class CpuEngine final : public Engine {
     spare_.spheres.resize(now_.spheres.size());
     spare_.counts.resize(now_.counts.size());
     for (int t = 0; t < pool_.size(); ++t)
-      workers_.push_back({TileMemory(state_.geometry.plane, state_.dimensions()), {}, {}});
+      workers_.push_back({TileMemory(state_.geometry.plane, state_.dimensions()), {}, {}, 0});
     state_.data.places = {};  // the cells have them
   }
 
@@ -94,6 +96,16 @@ class CpuEngine final : public Engine {
     return counts;
   }
 
+  void set_volume_sampling(std::uint64_t record) override {
+    volumes_.begin(record, counters_.cycles);
+  }
+  std::vector<double> take_volumes(std::vector<std::uint64_t>& cycles) override {
+    return volumes_.take(cycles);
+  }
+  VolumeCounters volume_counters() const override {
+    return {state_.data.volume_trials, state_.data.volume_accepted};
+  }
+
   Counters counters() const override { return counters_; }
   Grid grid() const override { return grid_of(state_); }
   Repair repair() const override { return state_.repair; }
@@ -106,8 +118,12 @@ class CpuEngine final : public Engine {
   double max_overlap() const override { return deepest_overlap(state_, snapshot()); }
   std::uint64_t state_hash() const override { return hash_of(state_, snapshot()); }
   Snapshot snapshot() const override {
-    return {counters_, origin_,
-            places_of(state_, origin_, now_.spheres.data(), now_.counts.data())};
+    return {counters_,
+            origin_,
+            places_of(state_, origin_, now_.spheres.data(), now_.counts.data()),
+            state_.data.volume,
+            state_.data.volume_trials,
+            state_.data.volume_accepted};
   }
 
  private:
@@ -115,6 +131,7 @@ class CpuEngine final : public Engine {
     TileMemory memory;
     TileTally tally;
     std::vector<std::uint32_t> bins;
+    double least = 0;
   };
 
   void one_cycle() {
@@ -140,8 +157,76 @@ class CpuEngine final : public Engine {
       if (worker.tally.corrupt)
         throw std::runtime_error("a cell holds more particles than fit: the state is corrupt");
     }
+    if (state_.constant_pressure()) {
+      if (counters_.cycles % state_.parameters.volume_every == 0) change_box();
+      volumes_.end_cycle(counters_.cycles, volume_of(state_, state_.data.volume));
+    }
     if (rows_.wants_sample(counters_.cycles)) count_pairs(rows_.sampling(), rows_.row());
     rows_.end_cycle(counters_.cycles);
+  }
+
+  // Calls task(D, C) with the number of dimensions and the contact law as types.
+  template <class Task>
+  auto with_kernels(Task&& task) const {
+    const auto with = [&](auto dimensions) {
+      switch (state_.distances.contact) {
+        case Contact::one_size:
+          return task(dimensions, std::integral_constant<Contact, Contact::one_size>{});
+        case Contact::additive:
+          return task(dimensions, std::integral_constant<Contact, Contact::additive>{});
+        default:
+          return task(dimensions, std::integral_constant<Contact, Contact::table>{});
+      }
+    };
+    return state_.dimensions() == 2 ? with(std::integral_constant<int, 2>{})
+                                    : with(std::integral_constant<int, 3>{});
+  }
+
+  // The trial changes of the volume; then the box and the cells follow.
+  void change_box() {
+    state_.data.counters = counters_;
+    const double to = change_volume(state_, least_ratio());
+    if (to == state_.data.volume) return;
+    State before;  // what the places of particles depend on
+    before.parameters.dimensions = state_.dimensions();
+    before.geometry = state_.geometry;
+    before.extent = state_.extent;
+    before.particles = state_.particles;
+    set_volume(state_, to);
+    fill_diameters(state_);
+    law_ = law_of(state_);
+    if (same_cells(before.geometry, state_.geometry)) return;
+    Snapshot data;
+    data.origin = origin_;
+    data.places = places_of(before, origin_, now_.spheres.data(), now_.counts.data());
+    now_ = cells_of(state_, data);
+    spare_.spheres.resize(now_.spheres.size());
+    spare_.counts.resize(now_.counts.size());
+  }
+
+  double least_ratio() const {
+    return with_kernels([&](auto dimensions, auto contact) {
+      constexpr int D = decltype(dimensions)::value;
+      constexpr Contact C = decltype(contact)::value;
+      const Geometry& g = state_.geometry;
+      const Law reference = reference_law(state_);
+      const LeastRatio wanted = least_ratio_wanted(state_);
+      for (Worker& worker : workers_) worker.least = wanted.most;
+      for_each_item(pool_, g.cells[1] * g.cells[2], [&](int row, int thread) {
+        int cell[3] = {0, row % g.cells[1], row / g.cells[1]};
+        double least = workers_[thread].least;
+        for (; cell[0] < g.cells[0]; ++cell[0]) {
+          const std::size_t at = static_cast<std::size_t>(row) * g.cells[0] + cell[0];
+          for (int slot = 0; slot < static_cast<int>(now_.counts[at]); ++slot)
+            least = least_ratio_of<D, C>(g, reference, wanted, now_.spheres.data(),
+                                         now_.counts.data(), cell, slot, least);
+        }
+        workers_[thread].least = least;
+      });
+      double least = wanted.most;
+      for (const Worker& worker : workers_) least = std::min(least, worker.least);
+      return least;
+    });
   }
 
   // Both return the trace.
@@ -187,21 +272,9 @@ class CpuEngine final : public Engine {
   // Adds the pairs near contact to a row.
   void count_pairs(const Sampling& sampling, std::uint64_t* row) const {
     for (Worker& worker : workers_) worker.bins.assign(row_size(sampling), 0);
-    const auto with = [&](auto dimensions) {
-      constexpr int D = decltype(dimensions)::value;
-      switch (state_.distances.contact) {
-        case Contact::one_size:
-          return count_layers<D, Contact::one_size>(sampling);
-        case Contact::additive:
-          return count_layers<D, Contact::additive>(sampling);
-        case Contact::table:
-          return count_layers<D, Contact::table>(sampling);
-      }
-    };
-    if (state_.dimensions() == 2)
-      with(std::integral_constant<int, 2>{});
-    else
-      with(std::integral_constant<int, 3>{});
+    with_kernels([&](auto dimensions, auto contact) {
+      count_layers<decltype(dimensions)::value, decltype(contact)::value>(sampling);
+    });
     for (const Worker& worker : workers_)
       std::transform(worker.bins.begin(), worker.bins.end(), row, row, std::plus<>());
   }
@@ -234,6 +307,7 @@ class CpuEngine final : public Engine {
   std::uint64_t written_ = 0;  // trace of write_positions()
   mutable std::vector<Worker> workers_;
   Rows rows_;
+  VolumeRows volumes_;
 };
 
 }  // namespace
