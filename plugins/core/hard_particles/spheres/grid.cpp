@@ -272,7 +272,7 @@ void choose_grid(State& state) {
   if (p.moves_per_cell == 0) p.moves_per_cell = 8;
   if (p.moves_per_cell < 1 || p.moves_per_cell > 1024)
     refuse("moves_per_cell must be from 1 to 1024, got ", p.moves_per_cell);
-  if (p.rounds == 0) p.rounds = 4;
+  if (p.rounds == 0) p.rounds = state.constant_pressure() ? 1 : 4;
   if (p.rounds < 1 || p.rounds > kMaxRounds)
     refuse("rounds must be from 1 to ", kMaxRounds, ", got ", p.rounds);
   g.moves_per_cell = p.moves_per_cell;

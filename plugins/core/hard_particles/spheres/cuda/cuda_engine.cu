@@ -2,11 +2,14 @@
 // The CUDA engine of spheres: memory, launches and transfers.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "../../../runtime/device.cuh"
 #include "../grid.h"
 #include "../state.h"
+#include "../volume.h"
+#include "box_moves.h"
 #include "host_arrays.cuh"
 #include "schedule.h"
 
@@ -50,6 +53,7 @@ class CudaEngine final : OnDevice, public Engine {
     scratch_ids_ = DeviceBuffer<std::uint32_t>(scratch);
     locks_ = DeviceBuffer<unsigned int>(scratch_parts_);
     locks_.clear(stream_);
+    if (state_.constant_pressure()) box_moves_.emplace(state_, stream_);
     state_.data.places = {};  // the device has them
     made();
   }
@@ -63,7 +67,12 @@ class CudaEngine final : OnDevice, public Engine {
       launch(draw);
       now_ = 1 - now_;
       move_origin(state_, draw, state_.data.origin);
-      end_cycle(++state_.data.counters.cycles);
+      const std::uint64_t cycle = ++state_.data.counters.cycles;
+      if (box_moves_) {
+        if (cycle % state_.parameters.volume_every == 0) change_box();
+        volumes_.end_cycle(cycle, volume_of(state_, state_.data.volume));
+      }
+      end_cycle(cycle);
     }
     check_launch();
   }
@@ -107,6 +116,16 @@ class CudaEngine final : OnDevice, public Engine {
     return counts;
   }
 
+  void set_volume_sampling(std::uint64_t record) override {
+    volumes_.begin(record, state_.data.counters.cycles);
+  }
+  std::vector<double> take_volumes(std::vector<std::uint64_t>& cycles) override {
+    return volumes_.take(cycles);
+  }
+  VolumeCounters volume_counters() const override {
+    return {state_.data.volume_trials, state_.data.volume_accepted};
+  }
+
   Counters counters() const override {
     const DeviceGuard here = use();
     check(cudaStreamSynchronize(stream_), "cycle");
@@ -134,6 +153,9 @@ class CudaEngine final : OnDevice, public Engine {
     std::vector<Sphere> spheres(spheres_[now_].size());
     spheres_[now_].download(spheres.data(), stream_);
     data.places = places_of(state_, data.origin, spheres.data(), present_counts().data());
+    data.volume = state_.data.volume;
+    data.volume_trials = state_.data.volume_trials;
+    data.volume_accepted = state_.data.volume_accepted;
     return data;
   }
 
@@ -146,17 +168,20 @@ class CudaEngine final : OnDevice, public Engine {
   }
   std::vector<std::uint32_t> present_counts() const {
     const DeviceGuard here = use();
-    std::vector<std::uint32_t> counts(counts_[now_].size());
-    counts_[now_].download(counts.data(), stream_);
+    std::vector<std::uint32_t> counts(state_.cells());
+    counts_[now_].download(counts.data(), stream_, counts.size());
     return counts;
   }
 
   void upload_law() {
-    law_ = law_of(state_);
     diameters_ = on_device(state_.diameters, stream_);
     labels_ = on_device(state_.labels, stream_);
     contacts_ = on_device(state_.contacts, stream_);
     sigmas_ = on_device(state_.sigmas, stream_);
+    place_law();
+  }
+  void place_law() {
+    law_ = law_of(state_);
     law_.diameters = diameters_.data();
     law_.labels = labels_.data();
     law_.contacts = contacts_.data();
@@ -210,6 +235,35 @@ class CudaEngine final : OnDevice, public Engine {
           "launch");
   }
 
+  // The trial changes of the volume; then the box and the cells follow.
+  void change_box() {
+    const double to =
+        change_volume(state_, box_moves_->least_ratio(state_, labels_.data(), spheres_[now_].data(),
+                                                      counts_[now_].data(), stream_));
+    if (to == state_.data.volume) return;
+    const Geometry before = state_.geometry;
+    set_volume(state_, to);
+    if (!state_.contacts.empty()) {
+      contacts_.upload(state_.contacts.data(), stream_);
+      sigmas_.upload(state_.sigmas.data(), stream_);
+    }
+    box_moves_->fill_diameters(state_.unit, diameters_.data(), labels_.data(), stream_);
+    place_law();
+    if (same_cells(before, state_.geometry)) return;
+    const std::size_t cells = state_.cells(), slots = cells * state_.geometry.slots;
+    const auto make_room = [&](int k) {
+      if (spheres_[k].size() < slots) spheres_[k] = DeviceBuffer<Sphere>(slots);
+      if (counts_[k].size() < cells) counts_[k] = DeviceBuffer<std::uint32_t>(cells);
+    };
+    make_room(1 - now_);
+    BoxMoves::change_cells(before, spheres_[now_].data(), counts_[now_].data(), state_.geometry,
+                           spheres_[1 - now_].data(), counts_[1 - now_].data(),
+                           &tally_.data()->corrupt, stream_);
+    make_room(now_);
+    now_ = 1 - now_;
+    choose_schedule();
+  }
+
   void end_cycle(std::uint64_t cycle) {
     if (sampling_.every && cycle % sampling_.every == 0)
       count_pairs(sampling_, ring_.data() + ring_used_ * row_size(sampling_));
@@ -260,6 +314,8 @@ class CudaEngine final : OnDevice, public Engine {
   DeviceBuffer<double> diameters_, contacts_;
   DeviceBuffer<Label> labels_;
   DeviceBuffer<float> sigmas_;
+  std::optional<BoxMoves> box_moves_;  // at constant pressure
+  VolumeRows volumes_;
   DeviceBuffer<Tally> tally_;
   mutable Tally seen_{};  // the tally as last fetched
   int now_ = 0;
