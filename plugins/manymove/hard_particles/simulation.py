@@ -146,8 +146,9 @@ class HardDisks(HardParticles):
         elif choices != _OF_EQUAL_DISKS or comm is not None:
             wrong = [name for name in choices if choices[name] != _OF_EQUAL_DISKS[name]]
             raise ValueError(
-                f"{(wrong or ['comm'])[0]} is for equal disks at constant volume; a mixture, and "
-                "disks at constant pressure, run on one rank with the defaults"
+                f"{(wrong or ['comm'])[0]} is for equal disks"
+                + ("; a mixture runs" if self._sizes.mixed else " at constant volume; others run")
+                + " on one rank with the defaults"
             )
         self._settle(device, threads, comm, timeout)
         read, make = arguments.positions, _core.HardDisks

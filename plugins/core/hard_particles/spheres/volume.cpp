@@ -48,7 +48,7 @@ double root(double a, int dimensions) {
 constexpr int kBase = 360;        // an edge of `base` cells may also have these numbers of cells:
 constexpr int kCoarsest = 8;      // 8, 10, 12, 15, 18, 20, 24, 30, ... times the base
 constexpr double kFinest = 8;     // the range of an edge, as a ratio
-constexpr double kSmallest = 0.45;  // the smallest edge, of the first one
+constexpr double kSmallest = 0.3;  // the smallest edge, of the first one
 constexpr double kExact = 0x1p-44;  // of the ratios, beyond their rounding (section 3)
 
 double product_of(const std::int64_t* extent, int dimensions) {

@@ -43,19 +43,48 @@ bool same_cells(const Geometry& a, const Geometry& b);
 // The contact distances in the caller's unit. The tables belong to the state.
 Law reference_law(const State& state);
 
-// The least ratio of the pairs of the particle in a slot with those after it, or `least`.
+// The least ratio of the pairs of particles in a cell and of pairs with particles in the cells after
+// it, or `least`.
 template <int D, Contact C, class Count>
 MM_HD double least_ratio_of(const Geometry& g, const Law& reference, const LeastRatio& wanted,
-                            const Sphere* spheres, const Count* counts, const int cell[3], int slot,
+                            const Sphere* spheres, const Count* counts, const int cell[3],
                             double least) {
-  for_pairs<D>(g, spheres, counts, wanted.range, cell, slot,
-               [&](std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
-                 if (fast_fma(dx, dx, fast_fma(dy, dy, dz * dz)) > wanted.farthest2) return;
-                 const double x = static_cast<double>(dx), y = static_cast<double>(dy),
-                              z = static_cast<double>(dz);
-                 const double ratio = (x * x + y * y + z * z) / contact_of<C>(reference, i, j);
-                 if (ratio < least) least = ratio;
-               });
+  const auto along = [&](int axis, int by) {
+    int at = cell[axis] + by;
+    while (at < 0) at += g.cells[axis];
+    while (at >= g.cells[axis]) at -= g.cells[axis];
+    return at;
+  };
+  const std::int64_t here =
+      (static_cast<std::int64_t>(cell[2]) * g.cells[1] + cell[1]) * g.cells[0] + cell[0];
+  const auto n = static_cast<int>(counts[here]);
+  const int range = wanted.range;
+  for (int k = 0; n > 0 && k <= (D == 3 ? range : 0); ++k)
+    for (int j = k == 0 ? 0 : -range; j <= range; ++j) {
+      const std::int64_t row =
+          (static_cast<std::int64_t>(D == 3 ? along(2, k) : 0) * g.cells[1] + along(1, j)) *
+          g.cells[0];
+      for (int i = k == 0 && j == 0 ? 0 : -range; i <= range; ++i) {
+        const std::int64_t there = row + along(0, i);
+        const bool own = i == 0 && j == 0 && k == 0;
+        const auto others = static_cast<int>(counts[there]);
+        for (int t = 0; t < others; ++t) {
+          Sphere q = spheres[there * g.slots + t];
+          q.x += 2.0f * g.half[0] * static_cast<float>(i);
+          q.y += 2.0f * g.half[1] * static_cast<float>(j);
+          if (D == 3) q.z += 2.0f * g.half[2] * static_cast<float>(k);
+          for (int s = 0; s < (own ? t : n); ++s) {
+            const Sphere& p = spheres[here * g.slots + s];
+            const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
+            if (fast_fma(dx, dx, fast_fma(dy, dy, dz * dz)) > wanted.farthest2) continue;
+            const double x = static_cast<double>(dx), y = static_cast<double>(dy),
+                         z = static_cast<double>(dz);
+            const double ratio = (x * x + y * y + z * z) / contact_of<C>(reference, p.id, q.id);
+            if (ratio < least) least = ratio;
+          }
+        }
+      }
+    }
   return least;
 }
 

@@ -217,9 +217,9 @@ class CpuEngine final : public Engine {
         double least = workers_[thread].least;
         for (; cell[0] < g.cells[0]; ++cell[0]) {
           const std::size_t at = static_cast<std::size_t>(row) * g.cells[0] + cell[0];
-          for (int slot = 0; slot < static_cast<int>(now_.counts[at]); ++slot)
+          if (now_.counts[at])
             least = least_ratio_of<D, C>(g, reference, wanted, now_.spheres.data(),
-                                         now_.counts.data(), cell, slot, least);
+                                         now_.counts.data(), cell, least);
         }
         workers_[thread].least = least;
       });

@@ -35,9 +35,7 @@ __global__ void least_ratio_kernel(const __grid_constant__ Geometry g,
   if (index < cells) {
     int cell[3];
     cell_of(g, index, cell);
-    const auto n = static_cast<int>(counts[index]);
-    for (int slot = 0; slot < n; ++slot)
-      mine = least_ratio_of<D, C>(g, reference, wanted, spheres, counts, cell, slot, mine);
+    mine = least_ratio_of<D, C>(g, reference, wanted, spheres, counts, cell, mine);
   }
   for (int lane = 16; lane > 0; lane /= 2) mine = fmin(mine, __shfl_down_sync(~0u, mine, lane));
   if (threadIdx.x % 32 == 0 && mine < wanted.most)
