@@ -43,6 +43,8 @@ def read_checkpoint(
         }
         if constant_pressure:
             state["volume"] = tuple(header["volume"])
+        if "swap_rounds" in header["parameters"]:
+            state["swaps"] = tuple(header["swaps"])
         particles = arguments.count("particles", header["particles"])
         parameters = header["parameters"]
         parameters["box"] = tuple(parameters["box"])

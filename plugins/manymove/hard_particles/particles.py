@@ -18,11 +18,12 @@ from manymove.analysis.pressure import PressureEstimate, blocking_error, estimat
 from manymove.checkpoint import PathLike
 from manymove.hard_particles import sizes
 from manymove.hard_particles import tuning as _tuning
-from manymove.hard_particles import constant_pressure
+from manymove.hard_particles import constant_pressure, swaps
 from manymove.hard_particles.checkpoints import read_checkpoint
 from manymove.hard_particles.constant_pressure import ConstantPressure
 from manymove.hard_particles.sampling import PressureSampling
 from manymove.hard_particles.sizes import Sizes
+from manymove.hard_particles.swaps import SwapMoves
 from manymove.hard_particles.tuning import Tuning
 from manymove.jobs.ranks import Ranks
 from manymove.simulation import Callback, MonteCarlo, counter, parameter
@@ -35,7 +36,7 @@ _LARGEST_RATIO = 4  # of sizes, for the extrapolation to contact
 _PAIRS = 3  # of a disk that a sample counts at most
 
 
-class HardParticles(ConstantPressure, MonteCarlo):
+class HardParticles(ConstantPressure, SwapMoves, MonteCarlo):
     """Hard particles in a periodic box, moved by checkerboard Monte Carlo; a base class that is not
     for separate use."""
 
@@ -49,7 +50,7 @@ class HardParticles(ConstantPressure, MonteCarlo):
         self._sizes = given
         self._parameters: dict[str, Any] = constant_pressure.read(
             settings, given, self._DIMENSIONS
-        )
+        ) | swaps.read(settings, given)
         self._parameters |= {
             "box": arguments.edges(box, self._DIMENSIONS),
             "diameter": given.diameter,
@@ -230,6 +231,8 @@ class HardParticles(ConstantPressure, MonteCarlo):
     def diameters(self) -> np.ndarray:
         """Diameter of each particle, float64 (N,). That of a type is the contact distance of two
         particles of the type."""
+        if self.swap_rounds:
+            return self._engine.diameters()
         return self._sizes.of_each(self.N)
 
     @property
@@ -451,7 +454,9 @@ class HardParticles(ConstantPressure, MonteCarlo):
             "last_cycle": self._last_cycle,
         }
         each = {"diameters": self._sizes.diameters, "types": self._sizes.types}
-        arrays = {name: v for name, v in {**state, **each}.items() if isinstance(v, np.ndarray)}
+        arrays = {name: v for name, v in {**each, **state}.items() if isinstance(v, np.ndarray)}
+        if self.swap_rounds:
+            header["swaps"] = state["swaps"]
         return header, arrays
 
     def _restore(self, path: PathLike) -> None:
@@ -519,11 +524,13 @@ class HardParticles(ConstantPressure, MonteCarlo):
             All settings, the adopted one first.
 
         Raises:
-            ValueError: a value is missing or out of range, or several ranks share the system, or
-                the pressure is constant.
+            ValueError: a value is missing or out of range, or several ranks share the system,
+                the pressure is constant, or there are swap moves.
         """
         if self.constant_pressure is not None:
             raise ValueError("tune works at constant volume, with another object")
+        if self.swap_rounds:
+            raise ValueError("tune works without swap moves, with another object")
         if self._ranks is not None:
             raise ValueError("tune works on one rank: tune a smaller system, then divide")
         chosen, tried = _tuning.tune(

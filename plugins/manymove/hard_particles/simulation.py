@@ -75,6 +75,18 @@ class HardDisks(HardParticles):
         repair_depth: depth in diameters up to which overlaps in the input are repaired by pushing
             disks apart, and reported in `repaired`. float32 files of large boxes have such
             overlaps.
+        pressure: constant pressure P* = beta P d^D, where d is `diameter`; then the area of the
+            box changes between cycles. Default constant area.
+        volume_mode: "ln" for trial changes uniform in ln V, or "standard" for V.
+        volume_delta: maximum trial change of ln V or V; the default follows from the pressure.
+        volume_moves: number of trial changes at a time. Default 10; they need one search over the
+            pairs.
+        volume_every: number of cycles between trial changes. Default 1. At constant pressure the
+            default of `rounds` is 1.
+        swap_rounds: number of rounds of swap moves for each set of cells, in which pairs of disks
+            exchange their `diameters` if there is room. Default none.
+        swap_range: largest difference of the diameters of a pair. Default any.
+        swap_every: number of cycles between swap moves. Default 1.
         comm: a communicator of mpi4py, for instance ``MPI.COMM_WORLD``, whose ranks share the
             system in strips along y. Each rank uses the GPU of its rank on the machine, or its part
             of the cores (docs/theory/hard_disks.md, section 9). The trajectory is that of one rank,
@@ -135,6 +147,9 @@ class HardDisks(HardParticles):
         volume_delta: float | None = None,
         volume_moves: int | None = None,
         volume_every: int | None = None,
+        swap_rounds: int | None = None,
+        swap_range: float | None = None,
+        swap_every: int | None = None,
         comm: Any = None,
         timeout: float | None = None,
     ) -> None:

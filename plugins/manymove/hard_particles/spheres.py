@@ -56,6 +56,18 @@ class HardSpheres(HardParticles):
         repair_depth: depth in contact distances up to which overlaps in the input are repaired by
             pushing spheres apart, and reported in `repaired`. float32 files of large boxes have
             such overlaps.
+        pressure: constant pressure P* = beta P d^D, where d is `diameter`; then the volume of the
+            box changes between cycles. Default constant volume.
+        volume_mode: "ln" for trial changes uniform in ln V, or "standard" for V.
+        volume_delta: maximum trial change of ln V or V; the default follows from the pressure.
+        volume_moves: number of trial changes at a time. Default 10; they need one search over the
+            pairs.
+        volume_every: number of cycles between trial changes. Default 1. At constant pressure the
+            default of `rounds` is 1.
+        swap_rounds: number of rounds of swap moves for each set of cells, in which pairs of spheres
+            exchange their `diameters` if there is room. Default none.
+        swap_range: largest difference of the diameters of a pair. Default any.
+        swap_every: number of cycles between swap moves. Default 1.
 
     Raises:
         OverlapError: (a ValueError) two spheres overlap by more than `repair_depth`, or cannot be
@@ -95,6 +107,9 @@ class HardSpheres(HardParticles):
         volume_delta: float | None = None,
         volume_moves: int | None = None,
         volume_every: int | None = None,
+        swap_rounds: int | None = None,
+        swap_range: float | None = None,
+        swap_every: int | None = None,
         comm: None = None,
     ) -> None:
         settings = dict(locals())

@@ -53,6 +53,10 @@ struct Parameters {
   double volume_delta = 0;   // largest step, of ln V or V
   int volume_moves = 0;      // trial changes at a time
   int volume_every = 0;
+  // Swap moves of diameters [N] after every `swap_every` cycles: rounds of pairs for each set of
+  // cells, 0 for none, and the largest difference of the diameters of a pair, 0 for any.
+  int swap_rounds = 0, swap_every = 0;
+  double swap_range = 0;
 };
 
 // Everything that a trajectory depends on, besides the parameters.
@@ -63,6 +67,9 @@ struct Snapshot {
   // Constant pressure: V or ln V, and the trial changes of it.
   double volume = 0;
   std::uint64_t volume_trials = 0, volume_accepted = 0;
+  // Swap moves: the present diameters [N], with which a run continues, and the trials.
+  std::vector<double> diameters;
+  std::uint64_t swap_trials = 0, swap_accepted = 0;
 };
 
 // The grid that the engine chose.
@@ -80,8 +87,8 @@ struct Grid {
   int volume_moves, volume_every;
 };
 
-// Trial changes of the volume.
-struct VolumeCounters {
+// Trial changes of the volume, or swap moves.
+struct TrialCounters {
   std::uint64_t trials = 0, accepted = 0;
 };
 
@@ -112,7 +119,8 @@ class MANYMOVE_API Engine : public HostedEngine {
   // the cycle at which each row ended.
   virtual void set_volume_sampling(std::uint64_t record) = 0;
   virtual std::vector<double> take_volumes(std::vector<std::uint64_t>& cycles) = 0;
-  virtual VolumeCounters volume_counters() const = 0;
+  virtual TrialCounters volume_counters() const = 0;
+  virtual TrialCounters swap_counters() const = 0;
 
   virtual Grid grid() const = 0;
   // The share of cells that hold at least one particle in the present grid.

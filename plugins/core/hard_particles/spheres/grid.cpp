@@ -279,6 +279,17 @@ void choose_grid(State& state) {
   g.rounds = p.rounds;
   g.key = {static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};
   choose_tile(state);
+  if (p.swap_rounds < 0 || p.swap_rounds > 1000)
+    refuse("swap_rounds must be from 0 to 1000, got ", p.swap_rounds);
+  if (state.swaps() && state.distances.contact != Contact::additive)
+    refuse("swap moves exchange the diameters of particles: give diameters");
+  int across = 0;  // the most cells of a tile along an axis
+  for (int a = 0; a < D; ++a) across = std::max(across, g.cells[a] / g.tiles[a]);
+  if (state.swaps() && across < 4)
+    refuse("swap moves need tiles of at least four cells along an edge, got ", across,
+           ": choose a larger box or tile");
+  if (!(p.swap_range >= 0)) refuse("swap_range must be positive, got ", p.swap_range);
+  if (p.swap_every == 0) p.swap_every = 1;
   fill_contacts(state);
   fill_diameters(state);
   for (const std::int32_t type : p.types) {

@@ -272,6 +272,11 @@ double contact_distance(const State& s, std::size_t i, std::size_t j) {
 double deepest_overlap(const State& s, const Snapshot& data) {
   std::vector<double> r(s.particles * s.dimensions());
   export_positions(s, data, r.data());
+  if (!data.diameters.empty() && s.parameters.diameters != data.diameters) {
+    State present = s;
+    present.parameters.diameters = data.diameters;
+    return deepest_overlap(present, data);
+  }
   return std::max(0.0, 1 - closest_pair(s, r.data()).ratio);
 }
 
@@ -290,6 +295,10 @@ std::uint64_t hash_of(const State& s, const Snapshot& data) {
   if (s.constant_pressure())
     for (const std::uint64_t v : {bits_of(data.volume), data.volume_trials, data.volume_accepted})
       sum = murmur_mix(sum ^ v);
+  if (s.swaps()) {
+    for (const double diameter : data.diameters) sum = murmur_mix(sum ^ bits_of(diameter));
+    for (const std::uint64_t v : {data.swap_trials, data.swap_accepted}) sum = murmur_mix(sum ^ v);
+  }
   return sum;
 }
 
@@ -317,6 +326,19 @@ void move_origin(const State& s, const Draw& draw, std::array<std::int64_t, 3>& 
 
 Draw draw_cycle(const State& s, std::uint64_t cycle) {
   return s.dimensions() == 2 ? draw_cycle<2>(s.geometry, cycle) : draw_cycle<3>(s.geometry, cycle);
+}
+
+SwapRules swap_rules(const State& s, std::uint64_t cycle) {
+  std::uint32_t word[8];
+  for (int call = 0; call < 2; ++call)
+    random_words(word + 4 * call, s.geometry, 0u, cycle, Purpose::swap_order, 0, call);
+  SwapRules rules{};
+  rules.cycle = cycle;
+  rules.order = permutation(1 << s.dimensions(), word);
+  rules.rounds = s.parameters.swap_rounds;
+  rules.range = s.parameters.swap_range > 0 ? s.parameters.swap_range / s.unit : 1e30;
+  rules.clearance = 0x1p-40 * s.distances.largest / s.unit;
+  return rules;
 }
 
 // ---- the choice of an engine by the name of the device ----

@@ -8,6 +8,7 @@
 
 #include "engine.h"
 #include "model.h"
+#include "swaps.h"
 
 namespace manymove::hard_particles::spheres {
 
@@ -44,6 +45,7 @@ struct State {
 
   int dimensions() const { return parameters.dimensions; }
   bool constant_pressure() const { return parameters.beta_pressure != 0; }
+  bool swaps() const { return parameters.swap_rounds != 0; }
   std::size_t cells() const {
     const int* n = geometry.cells;
     return static_cast<std::size_t>(n[0]) * n[1] * n[2];
@@ -88,6 +90,7 @@ std::uint64_t hash_of(const State& state, const Snapshot& data);
 ContactBins contact_bins(const State& state, const Sampling& sampling);
 void move_origin(const State& state, const Draw& draw, std::array<std::int64_t, 3>& origin);
 Draw draw_cycle(const State& state, std::uint64_t cycle);
+SwapRules swap_rules(const State& state, std::uint64_t cycle);
 
 // The contact distance of two particles in the caller's unit.
 double contact_distance(const State& state, std::size_t i, std::size_t j);

@@ -68,7 +68,7 @@ class CpuEngine final : public Engine {
     spare_.spheres.resize(now_.spheres.size());
     spare_.counts.resize(now_.counts.size());
     for (int t = 0; t < pool_.size(); ++t)
-      workers_.push_back({TileMemory(state_.geometry.plane, state_.dimensions()), {}, {}, 0});
+      workers_.push_back({TileMemory(state_.geometry.plane, state_.dimensions()), {}, {}, 0, {}, {}});
     state_.data.places = {};  // the cells have them
   }
 
@@ -102,8 +102,11 @@ class CpuEngine final : public Engine {
   std::vector<double> take_volumes(std::vector<std::uint64_t>& cycles) override {
     return volumes_.take(cycles);
   }
-  VolumeCounters volume_counters() const override {
+  TrialCounters volume_counters() const override {
     return {state_.data.volume_trials, state_.data.volume_accepted};
+  }
+  TrialCounters swap_counters() const override {
+    return {state_.data.swap_trials, state_.data.swap_accepted};
   }
 
   Counters counters() const override { return counters_; }
@@ -123,7 +126,10 @@ class CpuEngine final : public Engine {
             places_of(state_, origin_, now_.spheres.data(), now_.counts.data()),
             state_.data.volume,
             state_.data.volume_trials,
-            state_.data.volume_accepted};
+            state_.data.volume_accepted,
+            state_.swaps() ? state_.parameters.diameters : std::vector<double>{},
+            state_.data.swap_trials,
+            state_.data.swap_accepted};
   }
 
  private:
@@ -132,6 +138,8 @@ class CpuEngine final : public Engine {
     TileTally tally;
     std::vector<std::uint32_t> bins;
     double least = 0;
+    std::vector<Swapper> swappers;
+    TrialCounters swaps;
   };
 
   void one_cycle() {
@@ -157,6 +165,12 @@ class CpuEngine final : public Engine {
       if (worker.tally.corrupt)
         throw std::runtime_error("a cell holds more particles than fit: the state is corrupt");
     }
+    if (state_.swaps() && counters_.cycles % state_.parameters.swap_every == 0) {
+      if (state_.dimensions() == 2)
+        swap_diameters<2>();
+      else
+        swap_diameters<3>();
+    }
     if (state_.constant_pressure()) {
       if (counters_.cycles % state_.parameters.volume_every == 0) change_box();
       volumes_.end_cycle(counters_.cycles, volume_of(state_, state_.data.volume));
@@ -180,6 +194,50 @@ class CpuEngine final : public Engine {
     };
     return state_.dimensions() == 2 ? with(std::integral_constant<int, 2>{})
                                     : with(std::integral_constant<int, 3>{});
+  }
+
+  // The swap moves after a cycle, in its grid.
+  template <int D>
+  void swap_diameters() {
+    const Geometry& g = state_.geometry;
+    const SwapRules rules = swap_rules(state_, counters_.cycles);
+    for (Worker& worker : workers_) worker.swaps = {};
+    for_each_item(pool_, g.tiles[0] * g.tiles[1] * g.tiles[2], [&](int tile, int thread) {
+      Worker& worker = workers_[thread];
+      const TileBounds bounds = tile_bounds<D>(g, tile);
+      double* const diameters = state_.diameters.data();
+      for (int turn = 0; turn < 1 << D; ++turn) {
+        const auto set = static_cast<int>(rules.order >> (3 * turn) & 7u);
+        int n[3];
+        const int cells = swap_cells<D>(bounds, set, n);
+        if (cells == 0) continue;
+        worker.swappers.resize(cells);
+        for (int k = 0; k < cells; ++k) {
+          int at[3];
+          swap_cell<D>(n, set, k, at);
+          worker.swappers[k] = swapper_of<D>(g, bounds, tile, at, rules.cycle, now_.spheres.data(),
+                                             now_.counts.data(), diameters);
+        }
+        for (int round = 0; round < rules.rounds; ++round) {
+          const int offset = swap_offset<D>(g, tile, rules.cycle, set, round, cells);
+          for (int k = 0; k < cells; ++k) {
+            const int other = swap_partner(offset, k, cells);
+            const Swapper &a = worker.swappers[k], &b = worker.swappers[other];
+            if (other <= k || a.id == kNobody || b.id == kNobody) continue;
+            ++worker.swaps.trials;
+            if (!swaps(rules, a, b, diameters[a.id], diameters[b.id])) continue;
+            exchange(diameters[a.id], diameters[b.id]);
+            exchange(state_.labels[a.id], state_.labels[b.id]);
+            exchange(state_.parameters.diameters[a.id], state_.parameters.diameters[b.id]);
+            ++worker.swaps.accepted;
+          }
+        }
+      }
+    });
+    for (const Worker& worker : workers_) {
+      state_.data.swap_trials += worker.swaps.trials;
+      state_.data.swap_accepted += worker.swaps.accepted;
+    }
   }
 
   // The trial changes of the volume; then the box and the cells follow.

@@ -96,16 +96,16 @@ void launch_least_ratio(Contact contact, unsigned blocks, cudaStream_t stream,
 }  // namespace
 
 BoxMoves::BoxMoves(const State& s, cudaStream_t stream)
-    : diameters_(on_device(s.parameters.diameters, stream)),
-      contacts_(on_device(s.lattice.contacts, stream)),
+    : contacts_(on_device(s.lattice.contacts, stream)),
       least_(1) {}
 
-double BoxMoves::least_ratio(const State& s, const Label* labels, const Sphere* spheres,
-                             const std::uint32_t* counts, cudaStream_t stream) {
+double BoxMoves::least_ratio(const State& s, const double* diameters, const Label* labels,
+                             const Sphere* spheres, const std::uint32_t* counts,
+                             cudaStream_t stream) {
   const LeastRatio wanted = least_ratio_wanted(s);
   Law reference = reference_law(s);
   reference.labels = labels;
-  reference.diameters = diameters_.data();
+  reference.diameters = diameters;
   reference.contacts = contacts_.data();
   auto bits = bits_of(wanted.most);
   static_assert(sizeof bits == sizeof(unsigned long long));
@@ -125,11 +125,10 @@ double BoxMoves::least_ratio(const State& s, const Label* labels, const Sphere* 
   return as_double(bits);
 }
 
-void BoxMoves::fill_diameters(double unit, double* diameters, Label* labels,
-                              cudaStream_t stream) const {
-  if (diameters_.size() == 0) return;
-  diameters_kernel<<<blocks(diameters_.size()), kThreads, 0, stream>>>(
-      diameters_.data(), diameters_.size(), unit, diameters, labels);
+void BoxMoves::fill_diameters(const double* reference, std::size_t particles, double unit,
+                              double* diameters, Label* labels, cudaStream_t stream) {
+  diameters_kernel<<<blocks(particles), kThreads, 0, stream>>>(reference, particles, unit,
+                                                               diameters, labels);
   check_launch();
 }
 

@@ -12,6 +12,7 @@
 #include "box_moves.h"
 #include "host_arrays.cuh"
 #include "schedule.h"
+#include "swaps.h"
 
 namespace manymove::hard_particles::spheres {
 namespace {
@@ -53,6 +54,13 @@ class CudaEngine final : OnDevice, public Engine {
     scratch_ids_ = DeviceBuffer<std::uint32_t>(scratch);
     locks_ = DeviceBuffer<unsigned int>(scratch_parts_);
     locks_.clear(stream_);
+    if (state_.swaps() || state_.constant_pressure())
+      reference_ = on_device(state_.parameters.diameters, stream_);
+    if (state_.swaps()) {
+      swap_tally_ = DeviceBuffer<unsigned long long>(2);
+      const unsigned long long before[2] = {state_.data.swap_trials, state_.data.swap_accepted};
+      swap_tally_.upload(before, stream_);
+    }
     if (state_.constant_pressure()) box_moves_.emplace(state_, stream_);
     state_.data.places = {};  // the device has them
     made();
@@ -68,6 +76,11 @@ class CudaEngine final : OnDevice, public Engine {
       now_ = 1 - now_;
       move_origin(state_, draw, state_.data.origin);
       const std::uint64_t cycle = ++state_.data.counters.cycles;
+      if (state_.swaps() && cycle % state_.parameters.swap_every == 0)
+        swap_diameters(state_, swap_rules(state_, cycle), spheres_[now_].data(),
+                       counts_[now_].data(),
+                       {reference_.data(), diameters_.data(), labels_.data()}, swap_tally_.data(),
+                       stream_);
       if (box_moves_) {
         if (cycle % state_.parameters.volume_every == 0) change_box();
         volumes_.end_cycle(cycle, volume_of(state_, state_.data.volume));
@@ -122,8 +135,15 @@ class CudaEngine final : OnDevice, public Engine {
   std::vector<double> take_volumes(std::vector<std::uint64_t>& cycles) override {
     return volumes_.take(cycles);
   }
-  VolumeCounters volume_counters() const override {
+  TrialCounters volume_counters() const override {
     return {state_.data.volume_trials, state_.data.volume_accepted};
+  }
+  TrialCounters swap_counters() const override {
+    if (!state_.swaps()) return {};
+    const DeviceGuard here = use();
+    unsigned long long tally[2];
+    swap_tally_.download(tally, stream_);
+    return {tally[0], tally[1]};
   }
 
   Counters counters() const override {
@@ -156,6 +176,13 @@ class CudaEngine final : OnDevice, public Engine {
     data.volume = state_.data.volume;
     data.volume_trials = state_.data.volume_trials;
     data.volume_accepted = state_.data.volume_accepted;
+    if (state_.swaps()) {
+      data.diameters.resize(reference_.size());
+      reference_.download(data.diameters.data(), stream_);
+      const TrialCounters swaps = swap_counters();
+      data.swap_trials = swaps.trials;
+      data.swap_accepted = swaps.accepted;
+    }
     return data;
   }
 
@@ -238,8 +265,9 @@ class CudaEngine final : OnDevice, public Engine {
   // The trial changes of the volume; then the box and the cells follow.
   void change_box() {
     const double to =
-        change_volume(state_, box_moves_->least_ratio(state_, labels_.data(), spheres_[now_].data(),
-                                                      counts_[now_].data(), stream_));
+        change_volume(state_, box_moves_->least_ratio(state_, reference_.data(), labels_.data(),
+                                                      spheres_[now_].data(), counts_[now_].data(),
+                                                      stream_));
     if (to == state_.data.volume) return;
     const Geometry before = state_.geometry;
     set_volume(state_, to);
@@ -247,7 +275,9 @@ class CudaEngine final : OnDevice, public Engine {
       contacts_.upload(state_.contacts.data(), stream_);
       sigmas_.upload(state_.sigmas.data(), stream_);
     }
-    box_moves_->fill_diameters(state_.unit, diameters_.data(), labels_.data(), stream_);
+    if (reference_.size())
+      BoxMoves::fill_diameters(reference_.data(), reference_.size(), state_.unit,
+                               diameters_.data(), labels_.data(), stream_);
     place_law();
     if (same_cells(before, state_.geometry)) return;
     const std::size_t cells = state_.cells(), slots = cells * state_.geometry.slots;
@@ -314,7 +344,9 @@ class CudaEngine final : OnDevice, public Engine {
   DeviceBuffer<double> diameters_, contacts_;
   DeviceBuffer<Label> labels_;
   DeviceBuffer<float> sigmas_;
-  std::optional<BoxMoves> box_moves_;  // at constant pressure
+  std::optional<BoxMoves> box_moves_;             // at constant pressure
+  DeviceBuffer<double> reference_;                // the diameters in the caller's unit
+  DeviceBuffer<unsigned long long> swap_tally_;   // trials, accepted
   VolumeRows volumes_;
   DeviceBuffer<Tally> tally_;
   mutable Tally seen_{};  // the tally as last fetched
