@@ -24,10 +24,26 @@ using hoomd::Scalar4;
 
 namespace {
 
-using Point = std::array<double, 2>;
+using Point = std::array<double, 3>;  // z is 0 in two dimensions
 
 double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
+}
+
+// An engine of disks or one of spheres and mixtures, depending on the type of the parameters. All
+// ranks have all positions, and each of them makes the snapshot of the whole.
+template <class Parameters>
+std::unique_ptr<hard_particles::HostedEngine> engine_with(
+    const std::vector<double>& r, std::size_t particles, const Parameters& parameters,
+    const std::string& device, int threads, Communicator* ranks, hard_particles::Repair& repaired) {
+  if (!ranks) {
+    auto engine = make_engine(r.data(), particles, parameters, device, threads);
+    repaired = engine->repair();
+    return engine;
+  }
+  decltype(make_snapshot(r.data(), particles, parameters, repaired)) whole;
+  together(*ranks, [&] { whole = make_snapshot(r.data(), particles, parameters, repaired); });
+  return make_engine(&whole, particles, parameters, device, threads, *ranks);
 }
 
 // The diameter of a particle with the mean area, or the mean volume in three dimensions.
@@ -195,10 +211,6 @@ void HardParticles::check_system() const {
                             : " needs a rectangular box (xy = xz = yz = 0)");
   if (m_pdata->getMaximumTag() + 1 != m_pdata->getNGlobal())
     refuse(" needs the tags 0 to N - 1: particles have been removed");
-  if (ranks_ && !plain_disks())
-    refuse(std::string(" runs ") + (dimensions_ == 2 ? "mixtures" : "simulations") +
-           " on one MPI rank, there are " + std::to_string(ranks_->ranks()) +
-           "; hoomd.communicator.Communicator(ranks_per_partition=1) runs a simulation on each");
 }
 
 // A snapshot of a 2D box may have particles above and below the plane.
@@ -271,31 +283,16 @@ void HardParticles::make_engine() {
   const std::vector<double> r = positions_by_tag();
   const std::size_t particles = m_pdata->getNGlobal();
   std::unique_ptr<hard_particles::HostedEngine> engine;
-  hard_particles::Engine* of_disks = nullptr;
   hard_particles::Repair repaired;
   double mean = diameter_.at(0);
   try {
-    if (!plain_disks()) {
-      const spheres::Parameters parameters = complete(sphere_parameters());
-      engine = spheres::make_engine(r.data(), particles, parameters, device, threads_);
-      repaired = engine->repair();
-      if (!one_size()) mean = mean_of(parameters.diameters, dimensions_);
+    if (plain_disks()) {
+      engine = engine_with(r, particles, complete(disk_parameters()), device, threads_,
+                           ranks_.get(), repaired);
     } else {
-      const hard_particles::Parameters parameters = complete(disk_parameters());
-      std::unique_ptr<hard_particles::Engine> made;
-      if (ranks_) {
-        hard_particles::Snapshot whole;
-        on_each_rank([&] {
-          whole = hard_particles::make_snapshot(r.data(), particles, parameters, repaired);
-        });
-        made =
-            hard_particles::make_engine(&whole, particles, parameters, device, threads_, *ranks_);
-      } else {
-        made = hard_particles::make_engine(r.data(), particles, parameters, device, threads_);
-        repaired = made->repair();
-      }
-      of_disks = made.get();
-      engine = std::move(made);
+      const spheres::Parameters parameters = complete(sphere_parameters());
+      engine = engine_with(r, particles, parameters, device, threads_, ranks_.get(), repaired);
+      if (!one_size()) mean = mean_of(parameters.diameters, dimensions_);
     }
   } catch (const std::invalid_argument& error) {
     std::string text = error.what();  // in this integrator's words
@@ -314,7 +311,6 @@ void HardParticles::make_engine() {
   before_.trial_moves = so_far.trial_moves;
   before_.accepted_moves = so_far.accepted_moves;
   engine_ = std::move(engine);
-  disks_ = of_disks;
   box_ = box();
   seed_ = m_sysdef->getSeed();
   mean_diameter_ = mean;
@@ -336,40 +332,40 @@ void HardParticles::make_engine() {
 }
 
 std::vector<double> HardParticles::positions_by_tag() const {
-  std::vector<double> r;
+  return by_tag(dimensions_, [&](const Scalar4& from, double* to) {
+    const Scalar coordinates[3] = {from.x, from.y, from.z};
+    std::copy_n(coordinates, dimensions_, to);
+  });
+}
+
+std::vector<double> HardParticles::diameters_by_tag() const {
+  return by_tag(1, [&](const Scalar4& from, double* to) {
+    *to = diameter_.at(static_cast<std::size_t>(hoomd::__scalar_as_int(from.w)));
+  });
+}
+
+template <class Values>
+std::vector<double> HardParticles::by_tag(int width, Values&& values) const {
+  const auto each = static_cast<std::size_t>(width);
+  std::vector<double> all;
   on_each_rank([&] {
-    const auto d = static_cast<std::size_t>(dimensions_);
-    r.resize(d * m_pdata->getNGlobal());
+    all.resize(each * m_pdata->getNGlobal());
     const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
                                         access_mode::read);
     const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
                                         access_mode::read);
-    for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
-      const Scalar4& from = position.data[i];
-      const Scalar coordinates[3] = {from.x, from.y, from.z};
-      std::copy_n(coordinates, d, r.begin() + static_cast<std::ptrdiff_t>(d * tag.data[i]));
-    }
+    for (unsigned int i = 0; i < m_pdata->getN(); ++i)
+      values(position.data[i], all.data() + each * tag.data[i]);
   });
   on_all_ranks([&] {
-    if (ranks_) ranks_->sum(r.data(), r.size());
+    if (ranks_) ranks_->sum(all.data(), all.size());
   });
-  return r;
-}
-
-std::vector<double> HardParticles::diameters_by_tag() const {
-  std::vector<double> diameters(m_pdata->getNGlobal());
-  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                      access_mode::read);
-  const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host, access_mode::read);
-  for (unsigned int i = 0; i < m_pdata->getN(); ++i)
-    diameters[tag.data[i]] =
-        diameter_.at(static_cast<std::size_t>(hoomd::__scalar_as_int(position.data[i].w)));
-  return diameters;
+  return all;
 }
 
 // ---- several ranks ----
-// The engine's strips are not HOOMD-blue's domains: after a step every rank fetches the positions
-// of its particles, and HOOMD-blue sends those that have left the domain to the next one.
+// The engine's strips and slabs are not HOOMD-blue's domains: after a step every rank fetches the
+// positions of its particles, and HOOMD-blue sends those that have left the domain to the next one.
 
 namespace {
 
@@ -405,22 +401,28 @@ bool HardParticles::same_on_all_ranks() const {
     moved = left_.size() != n;
     for (const Left& left : left_) {
       const unsigned int i = index.data[left.tag];  // not below n on other ranks
-      moved += i >= n || position.data[i].x != left.x || position.data[i].y != left.y;
+      moved += i >= n || !is_left(position.data[i], left);
     }
     ranks_->sum(&moved, 1);
   });
   return moved == 0;
 }
 
+bool HardParticles::is_left(const Scalar4& now, const Left& left) const {
+  return now.x == left.r[0] && now.y == left.r[1] && (dimensions_ == 2 || now.z == left.r[2]) &&
+         (plain_disks() || hoomd::__scalar_as_int(now.w) == left.type);
+}
+
 // A particle goes to the next domain only, and its image is found by the nearest way.
 int HardParticles::cycles_between_migrations() const {
   const auto mine = m_pdata->getBox().getL(), all = m_pdata->getGlobalBox().getL();
-  const hard_particles::Grid grid = disks_->grid();
-  const double domain[2] = {static_cast<double>(mine.x), static_cast<double>(mine.y)};
+  const std::array<double, 3> cell = engine_->cell_widths();
+  const Scalar domain[3] = {mine.x, mine.y, mine.z}, whole[3] = {all.x, all.y, all.z};
   int cycles = engine_->cycles_between_writes();
-  for (int a = 0; a < 2; ++a)
-    if (domain[a] < static_cast<double>(a == 0 ? all.x : all.y))
-      cycles = std::min(cycles, static_cast<int>(domain[a] / grid.cell_width[a]));
+  for (int a = 0; a < dimensions_; ++a)
+    if (domain[a] < whole[a])
+      cycles = std::min(cycles, static_cast<int>(static_cast<double>(domain[a]) /
+                                                 cell[static_cast<std::size_t>(a)]));
   std::int64_t fewest = -cycles;
   on_all_ranks([&] { ranks_->maximum(&fewest, 1); });
   if (fewest > -1) refuse(": a rank's domain is narrower than a cell: take fewer ranks");
@@ -441,8 +443,8 @@ void HardParticles::migrate() {
   const auto size = m_pdata->getGlobalBox().getL();
   on_all_ranks([&] {
     meeting.emplace(*ranks_, m_pdata->getNGlobal());
-    for (const hard_particles::DiskPosition& disk : disks_->own_positions())
-      meeting->bring(disk.disk, disk.xy);
+    for (const hard_particles::ParticlePosition& each : engine_->own_positions())
+      meeting->bring(each.particle, each.r);
     meeting->exchange();
     before = tags_here();
     to = meeting->fetch(before.data(), before.size());
@@ -461,6 +463,7 @@ void HardParticles::migrate() {
     for (std::size_t i = 0; i < to.size(); ++i) {
       move(position.data[i].x, image.data[i].x, to[i][0], size.x, whole.x);
       move(position.data[i].y, image.data[i].y, to[i][1], size.y, whole.y);
+      if (dimensions_ == 3) move(position.data[i].z, image.data[i].z, to[i][2], size.z, whole.z);
     }
   });
   m_comm->forceMigrate();
@@ -485,9 +488,11 @@ void HardParticles::migrate() {
                                         access_mode::readwrite);
     left_.resize(now.size());
     for (std::size_t i = 0; i < now.size(); ++i) {
-      left_[i] = {after[i], in_box(now[i][0], size.x), in_box(now[i][1], size.y)};
-      position.data[i].x = left_[i].x;
-      position.data[i].y = left_[i].y;
+      Scalar4& here = position.data[i];
+      here.x = in_box(now[i][0], size.x);
+      here.y = in_box(now[i][1], size.y);
+      if (dimensions_ == 3) here.z = in_box(now[i][2], size.z);
+      left_[i] = {after[i], {here.x, here.y, here.z}, hoomd::__scalar_as_int(here.w)};
     }
   });
 #endif
@@ -524,15 +529,18 @@ double HardParticles::moves_per_second() {
 
 std::size_t HardParticles::overlaps() {
   check_system();
-  const auto edges = box();
+  const std::size_t particles = m_pdata->getNGlobal();
   const std::vector<double> r = positions_by_tag();
   std::size_t number = 0;
-  on_each_rank([&] {
-    const std::size_t particles = m_pdata->getNGlobal();
-    number = plain_disks() ? hard_particles::count_overlaps(r.data(), particles, edges.data(),
-                                                            diameter_.at(0))
-                           : spheres::count_overlaps(r.data(), particles, sphere_parameters());
-  });
+  if (plain_disks()) {
+    const auto edges = box();
+    on_each_rank([&] {
+      number = hard_particles::count_overlaps(r.data(), particles, edges.data(), diameter_.at(0));
+    });
+  } else {
+    const spheres::Parameters parameters = sphere_parameters();
+    on_each_rank([&] { number = spheres::count_overlaps(r.data(), particles, parameters); });
+  }
   return number;
 }
 

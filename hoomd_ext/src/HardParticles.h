@@ -19,7 +19,7 @@
 namespace manymove::host {
 
 // HardDisks in two and HardSpheres in three dimensions. Disks of one size have an engine of their
-// own, the only one for several ranks; spheres and mixtures share the other.
+// own; spheres and mixtures share the other.
 class HardParticles : public hoomd::Integrator {
  public:
   // dimensions: 2 or 3. threads: of the CPU engine.
@@ -100,8 +100,12 @@ class HardParticles : public hoomd::Integrator {
   hard_particles::Parameters disk_parameters() const;
   hard_particles::spheres::Parameters sphere_parameters() const;
   double common_displacement() const;
+  // Collective, as sphere_parameters() of a mixture is: [N], and [N][D].
   std::vector<double> diameters_by_tag() const;
-  std::vector<double> positions_by_tag() const;  // [N][D]; collective
+  std::vector<double> positions_by_tag() const;
+  // The numbers of each particle, by values(position and type, where to write them).
+  template <class Values>
+  std::vector<double> by_tag(int width, Values&& values) const;
   [[noreturn]] void refuse(const std::string& why) const;
   // Particles that are spread over several ranks. All calls are collective.
   void update_spread();
@@ -119,21 +123,22 @@ class HardParticles : public hoomd::Integrator {
   std::unique_ptr<Communicator> ranks_;  // null: this one is alone
   struct Left {
     unsigned int tag;
-    hoomd::Scalar x, y;
+    hoomd::Scalar r[3];
+    int type;
   };
+  bool is_left(const hoomd::Scalar4& now, const Left& left) const;
   std::vector<Left> left_;  // this rank's particles as the last migration left them
   std::vector<double> diameter_, max_displacement_;  // by type
   int moves_per_cell_ = 4, sweeps_per_step_ = 4;
   double repair_depth_ = 1e-4;
 
   std::unique_ptr<hard_particles::HostedEngine> engine_;
-  hard_particles::Engine* disks_ = nullptr;  // the engine, if it is one of disks
-  bool stale_ = true;                        // a parameter has changed since the engine was made
-  std::array<double, 3> box_{};              // of the engine; edges beyond the dimensions are 1
-  double mean_diameter_ = 0;                 // of the engine
-  std::uint64_t seed_ = 0;                   // of the engine
-  hard_particles::Counters before_{};        // moves of earlier engines
-  hard_particles::Counters at_start_{};      // of the last run
+  bool stale_ = true;                    // a parameter has changed since the engine was made
+  std::array<double, 3> box_{};          // of the engine; edges beyond the dimensions are 1
+  double mean_diameter_ = 0;             // of the engine
+  std::uint64_t seed_ = 0;               // of the engine
+  hard_particles::Counters before_{};    // moves of earlier engines
+  hard_particles::Counters at_start_{};  // of the last run
   hard_particles::Repair repaired_{};
   bool noticed_ = false;  // a repair, in this run
   std::string said_about_rows_;

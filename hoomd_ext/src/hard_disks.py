@@ -43,11 +43,11 @@ class HardDisks(HardParticles):
     The box must be 2D and rectangular and at least three of the largest diameters wide, with all
     particles at z = 0.
 
-    On several MPI ranks the trajectory is that of one. Mixtures run on one rank. The engine divides
-    the box into strips of its own, whose inactive borders move with the grid. After a step every
-    rank fetches the positions of its particles and HOOMD-blue migrates them; that costs little on
-    CPUs and much on GPUs, where ``sweeps_per_step`` should be large (once in a step, or in as many
-    shifts of the grid as a domain is cells wide).
+    On several MPI ranks the trajectory is that of one. The engine divides the box into strips of
+    its own, whose inactive borders move with the grid. After a step every rank fetches the
+    positions of its particles and HOOMD-blue migrates them; that costs little on CPUs and much on
+    GPUs, where ``sweeps_per_step`` should be large (once in a step, or in as many shifts of the
+    grid as a domain is cells wide).
 
     Example::
 
@@ -69,8 +69,7 @@ class HardDisks(HardParticles):
     Raises:
         ValueError: (at the start of a run) the box, the types or the particles are not as described
             above; `d` is larger than `max_d`; two disks overlap by more than `repair_depth` (the
-            message has their tags and the depth); the box is too small for so many ranks;
-            a mixture is spread over several ranks.
+            message has their tags and the depth); the box is too small for so many ranks.
         AttributeError: an attribute of `hoomd.hpmc.integrate.Sphere` for orientations, depletants
             or potentials is set or read.
         hoomd.error.MutabilityError: `threads` is set while the integrator is attached.

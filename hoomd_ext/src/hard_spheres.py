@@ -37,8 +37,13 @@ class HardSpheres(HardParticles):
     Particle types may have different diameters. Two spheres are in contact at the mean of their
     diameters. All types have the same `d`.
 
-    The box must be 3D and rectangular and at least three of the largest diameters wide. A
-    simulation runs on one MPI rank.
+    The box must be 3D and rectangular and at least three of the largest diameters wide.
+
+    On several MPI ranks the trajectory is that of one. The engine divides the box into slabs of its
+    own along z, whose inactive borders move with the grid. After a step every rank fetches the
+    positions of its particles and HOOMD-blue migrates them; that costs little on CPUs and much on
+    GPUs, where ``sweeps_per_step`` should be large (once in a step, or in as many shifts of the
+    grid as a domain is cells wide).
 
     Example::
 
@@ -61,7 +66,7 @@ class HardSpheres(HardParticles):
     Raises:
         ValueError: (at the start of a run) the box, the types or the particles are not as described
             above; `d` is larger than `max_d`; two spheres overlap by more than `repair_depth` (the
-            message has their tags and the depth); there are several MPI ranks.
+            message has their tags and the depth); the box is too small for so many ranks.
         AttributeError: an attribute of `hoomd.hpmc.integrate.Sphere` for orientations, depletants
             or potentials is set or read.
         hoomd.error.MutabilityError: `threads` is set while the integrator is attached.

@@ -99,11 +99,10 @@ nb::tuple counters_tuple(const Counters& c) {
   return nb::make_tuple(c.cycles, c.trial_moves, c.accepted_moves);
 }
 
-nb::dict snapshot_dict(const Engine& engine) {
-  Snapshot s = released([&] { return engine.snapshot(); });
+nb::dict dict_of(Snapshot s, int dimensions) {
   nb::dict d;
   d["counters"] = counters_tuple(s.counters);
-  d["origin"] = axes(s.origin.data(), engine.grid().dimensions);
+  d["origin"] = axes(s.origin.data(), dimensions);
   d["places"] = array_of(std::move(s.places));
   d["volume"] = nb::make_tuple(s.volume, s.volume_trials, s.volume_accepted);
   if (!s.diameters.empty()) {
@@ -111,6 +110,10 @@ nb::dict snapshot_dict(const Engine& engine) {
     d["swaps"] = nb::make_tuple(s.swap_trials, s.swap_accepted);
   }
   return d;
+}
+
+nb::dict snapshot_dict(const Engine& engine) {
+  return dict_of(released([&] { return engine.snapshot(); }), engine.dimensions());
 }
 
 Snapshot snapshot_from(const nb::dict& d) {
@@ -162,6 +165,39 @@ void bind_hard_spheres(nb::module_& module) {
             return make_engine(s, particles, p, device, threads);
           },
           "snapshot"_a, "particles"_a, "parameters"_a, "device"_a, "threads"_a)
+      .def_static(
+          "of_ranks",
+          [](const nb::object& whole, std::size_t particles, const nb::dict& parameters,
+             const std::string& device, int threads, manymove::Communicator& ranks) {
+            const Parameters p = parameters_from(parameters);
+            const Snapshot s =
+                whole.is_none() ? Snapshot{} : snapshot_from(nb::cast<nb::dict>(whole));
+            nb::gil_scoped_release release;
+            return make_engine(&s, particles, p, device, threads, ranks);
+          },
+          "whole"_a.none(), "particles"_a, "parameters"_a, "device"_a, "threads"_a, "ranks"_a,
+          nb::keep_alive<0, 6>())
+      .def_static(
+          "first_snapshot",
+          [](nb::object positions, const nb::dict& parameters) {
+            const Parameters p = parameters_from(parameters);
+            const auto input = read_positions(positions, static_cast<std::size_t>(p.dimensions));
+            Repair repair;
+            Snapshot s =
+                released([&] { return make_snapshot(input.data, input.count, p, repair); });
+            return nb::make_tuple(dict_of(std::move(s), p.dimensions), input.count,
+                                  nb::make_tuple(repair.count, repair.depth));
+          },
+          "positions"_a, "parameters"_a)
+      .def_static(
+          "check_snapshot",
+          [](const nb::dict& snapshot, std::size_t particles, const nb::dict& parameters) {
+            const auto [s, p] =
+                checkpoint_from(snapshot, parameters, &snapshot_from, &parameters_from);
+            nb::gil_scoped_release release;
+            check_snapshot(s, particles, p);
+          },
+          "snapshot"_a, "particles"_a, "parameters"_a)
       .def("run", &Engine::run, "cycles"_a, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "set_sampling",
@@ -211,6 +247,7 @@ void bind_hard_spheres(nb::module_& module) {
           "repair",
           [](const Engine& e) { return nb::make_tuple(e.repair().count, e.repair().depth); })
       .def_prop_ro("particles", &Engine::particles)
+      .def_prop_ro("transport", &Engine::transport)
       .def("occupied", &Engine::occupied, nb::call_guard<nb::gil_scoped_release>())
       .def("positions",
            [](const Engine& e) {

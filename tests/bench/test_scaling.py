@@ -16,7 +16,8 @@ from manymove.bench.dpd_ranks import grid
 from manymove.lammps import host
 
 SMALL = ["--device", "cpu", "--seconds", "0.01"]
-SIZES = {"disks": 2500, "component": 2500, "dpd": 600, "electrolyte": 512, "adsorption": 3}
+SIZES = {"disks": 2500, "spheres": 500, "component": 2500, "dpd": 600}
+SIZES |= {"electrolyte": 512, "adsorption": 3}
 
 
 def scaling(*arguments):
@@ -24,7 +25,7 @@ def scaling(*arguments):
 
 
 def needs(algorithm):
-    if algorithm in ("disks", "component", "adsorption"):
+    if algorithm in ("disks", "spheres", "component", "adsorption"):
         pytest.importorskip("mpi4py")
         if MPIEXEC is None:
             pytest.skip("no mpiexec")
@@ -164,7 +165,7 @@ def test_a_point_of_two_curves_is_measured_once(tmp_path):
     ("arguments", "message"),
     [
         (["--repeats", "2"], "a spread needs at least 3"),
-        (["--algorithms", "disks,balls"], '--algorithms has "balls"; there are disks, component'),
+        (["--algorithms", "disks,balls"], '--algorithms has "balls"; there are disks, spheres'),
         (["--sizes", "100"], "--sizes are positive, of one of --algorithms"),
         (["--algorithms", "dpd", "--sizes", "100"], "with --weak or --strong"),
         (["--limit", "0"], "--limit is 0; it must be positive"),

@@ -196,14 +196,6 @@ def test_mistakes_have_one_line(words, message, tmp_path, capsys):
     assert not (tmp_path / "new").exists()
 
 
-def test_decompose_is_for_equal_disks(tmp_path, capsys):
-    words = [*SMALL, *MIXTURE, "--decompose", "--packing-fraction", 0.5, "--output", tmp_path]
-    assert spheres(*words, name="disks") == 2
-    assert "--decompose is for equal disks" in capsys.readouterr().err
-    assert spheres(*SMALL, "--decompose", "--output", tmp_path) == 2
-    assert "No such option: --decompose" in capsys.readouterr().err
-
-
 def test_tables_of_contacts():
     assert table_of(None, None, None) is None
     assert table_of((1, 2), None, None) == ((1, 1.5), (1.5, 2))

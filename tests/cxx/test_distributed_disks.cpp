@@ -60,36 +60,6 @@ class OnePart final : public test::NoDisks {
   bool fails_;
 };
 
-// Fails in the chosen call of a communicator.
-class Faulty final : public Communicator {
- public:
-  Faulty(Communicator& inner, int culprit) : inner_(inner), culprit_(culprit) {}
-  int rank() const override { return inner_.rank(); }
-  int ranks() const override { return inner_.ranks(); }
-  Watchdog& watchdog() override { return inner_.watchdog(); }
-  void gather(const void* mine, void* all, std::size_t bytes) override {
-    fail_if("gather");
-    inner_.gather(mine, all, bytes);
-  }
-  void transpose(const std::int64_t* to, std::int64_t* from) override {
-    fail_if("transpose");
-    inner_.transpose(to, from);
-  }
-  void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) override {
-    fail_if("exchange");
-    inner_.exchange(sent, received);
-  }
-  std::string failing;  // call
-
- private:
-  void fail_if(const char* call) const {
-    if (failing == call && rank() == culprit_)
-      throw std::runtime_error(std::string("no memory in ") + call);
-  }
-  Communicator& inner_;
-  int culprit_;
-};
-
 }  // namespace
 
 TEST(
@@ -131,9 +101,9 @@ TEST("positions of ranks are those of the whole, each rank's own ones are a part
     engine->positions(found.data());
     CHECK(found == expected);
     std::int64_t own = 0;
-    for (const DiskPosition& disk : engine->own_positions()) {
-      CHECK_EQUAL(disk.xy[0], expected[2 * disk.disk]);
-      CHECK_EQUAL(disk.xy[1], expected[2 * disk.disk + 1]);
+    for (const ParticlePosition& disk : engine->own_positions()) {
+      CHECK_EQUAL(disk.r[0], expected[2 * disk.particle]);
+      CHECK_EQUAL(disk.r[1], expected[2 * disk.particle + 1]);
       ++own;
     }
     communicator.sum(&own, 1);
@@ -163,7 +133,7 @@ TEST("an error of one rank in a call of an engine is one of all, with its messag
       std::vector<std::string> said(3);
       const auto body = [&](test::Mailboxes& mail, int r) {
         test::InProcess inner(mail, r);
-        Faulty communicator(inner, culprit);
+        test::Faulty communicator(inner, culprit);
         const auto engine = engine_of(communicator, whole);
         communicator.failing = each.failing;
         try {
@@ -187,7 +157,7 @@ TEST("an error of one rank while the ranks divide the disks is one of all") {
     CHECK_THROWS(test::run_ranks(3,
                                  [&](test::Mailboxes& mail, int r) {
                                    test::InProcess inner(mail, r);
-                                   Faulty communicator(inner, 1);
+                                   test::Faulty communicator(inner, 1);
                                    communicator.failing = failing;
                                    engine_of(communicator, whole);
                                  }),

@@ -37,7 +37,7 @@ void for_each_division(Check check) {
     for (const int ranks : {2, 3, 5}) {
       std::vector<Strip> strips;
       try {
-        for (int r = 0; r < ranks; ++r) strips.emplace_back(g, r, ranks);
+        for (int r = 0; r < ranks; ++r) strips.emplace_back(rows_of(g), r, ranks);
       } catch (const std::invalid_argument&) {
         CHECK(ranks > 2);
         continue;
@@ -65,7 +65,7 @@ void check_tiling(const std::vector<Strip>& strips, const Geometry& g) {
 TEST("the first strips are the rows of the grid, each once") {
   for_each_division([](const std::vector<Strip>& strips, const Geometry& g) {
     check_tiling(strips, g);
-    const auto first = first_strips(g, static_cast<int>(strips.size()));
+    const auto first = first_strips(rows_of(g), static_cast<int>(strips.size()));
     for (std::size_t r = 0; r < strips.size(); ++r) CHECK_EQUAL(first[r], strips[r].first_row());
     CHECK_EQUAL(first[0], 0);
     CHECK_EQUAL(first.back(), g.cells[1]);
@@ -78,7 +78,7 @@ TEST("over ten thousand cycles the strips tile the rows, and neighbors agree on 
     for (std::uint64_t cycle = 0; cycle < 10000; ++cycle) {
       const Draw draw = draw_cycle(g, cycle);
       std::vector<Crossing> crossing;
-      for (Strip& strip : strips) crossing.push_back(strip.advance(draw));
+      for (Strip& strip : strips) crossing.push_back(strip.advance(draw.shift_cells[1]));
       check_tiling(strips, g);
       for (std::size_t r = 0; r < ranks; ++r) {
         const Crossing &here = crossing[r], &above = crossing[(r + 1) % ranks];
@@ -98,13 +98,13 @@ TEST("over ten thousand cycles a tile's old rows are in the strip or in what cro
       const Draw draw = draw_cycle(g, cycle);
       for (Strip& strip : strips) {
         const int old_rows = strip.rows();
-        const Crossing crossing = strip.advance(draw);
-        const Draw local = strip.local(draw);
+        const Crossing crossing = strip.advance(draw.shift_cells[1]);
+        const Draw local = local_draw(strip, draw);
         const int lowest = strip.margin() - crossing.from_below,
                   highest = strip.margin() + old_rows + crossing.from_above;
         int waiting_below = 0, waiting_above = 0;
         for (int t = 0; t < strip.tile_rows(); ++t) {
-          const Part part = strip.part(t);
+          const Part part = part_of(strip, g, t);
           const TileBounds b = tile_bounds(part, part.first_tile);
           // land() reads from a tile's first row to two beyond its last own one.
           const int first = b.first[1] + local.shift_cells[1], last = first + b.size[1] + 1;

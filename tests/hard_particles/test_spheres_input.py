@@ -77,7 +77,7 @@ def test_bad_boxes_are_refused(device, box, message):
         ({"rounds": 0}, ValueError, "rounds must be positive"),
         ({"seed": -1}, ValueError, r"seed must be in \[0, 2\*\*64\), got -1"),
         ({"repair_depth": -1e-4}, ValueError, "repair_depth must not be negative"),
-        ({"comm": object()}, TypeError, "comm: hard spheres run on one rank"),
+        ({"comm": object()}, TypeError, "comm must be a communicator of mpi4py"),
         ({"shuffle_sets": False}, TypeError, "shuffle_sets"),
     ],
 )
@@ -89,7 +89,7 @@ def test_bad_settings_are_refused(device, settings, error, message):
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
-        ({"comm": object()}, ValueError, "comm is for equal disks; a mixture runs on one rank"),
+        ({"comm": object()}, TypeError, "comm must be a communicator of mpi4py"),
         ({"shuffle_sets": False}, ValueError, "shuffle_sets is for equal disks"),
         ({"shift_along_axis": True}, ValueError, "shift_along_axis is for equal disks"),
     ],

@@ -473,9 +473,8 @@ def test_the_default_displacement_of_the_updater_follows_the_largest_diameter():
 RANKS = """
 import sys, hoomd
 from hoomd_spheres import attach, lattice, simulation_of
-dimensions, way = int(sys.argv[1]), sys.argv[2]
-simulation = simulation_of(lattice(dimensions, 8, 1.5), "AB")
-attach(simulation, way)
+simulation = simulation_of(lattice(int(sys.argv[1]), 8, 1.5), "AB")
+attach(simulation, "updater")
 try:
     simulation.run(1)
 except ValueError as error:
@@ -484,10 +483,10 @@ except ValueError as error:
 
 
 @pytest.mark.parametrize("dimensions", [2, 3])
-def test_several_ranks_are_refused(way, dimensions, tmp_path):
+def test_the_updater_refuses_several_ranks(dimensions, tmp_path):
     if not (MPIEXEC and hoomd.version.mpi_enabled):
         pytest.skip("no MPI")
-    command = [*on_ranks(2), sys.executable, "-c", RANKS, dimensions, way]
+    command = [*on_ranks(2), sys.executable, "-c", RANKS, dimensions]
     end = run(command, cwd=tmp_path, env=with_support())
     found = [file.read_text() for file in sorted(tmp_path.glob("refused-*"))]
     if end.returncode == 0 and len(found) < 2:

@@ -64,11 +64,54 @@ except Exception as error:
     raise
 """
 
+# Spheres and mixtures in a box that is long in the direction in which the engine divides it.
+SPHERES = """
+import json, pathlib, sys, hoomd, numpy
+from hoomd_spheres import attach, simulation_of
+shape, types, device = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3]
+communicator = hoomd.communicator.Communicator()
+if device == "GPU":
+    of_node = len(hoomd.device.GPU.get_available_devices())
+    device = hoomd.device.GPU([communicator.rank % of_node], communicator=communicator)
+else:
+    device = hoomd.device.CPU(communicator=communicator)
+sites = numpy.indices(shape).reshape(len(shape), -1).T
+start = (1.5 * (sites - (numpy.array(shape) - 1) / 2), [1.5 * n for n in shape])
+simulation = simulation_of(start, types, device)
+particles = attach(simulation, "component", sweeps_per_step=8)
+found = []
 
-def job(folder, launcher, *arguments, device="CPU"):
+
+def look():
+    simulation.run(3)
+    snapshot = simulation.state.get_snapshot()
+    found.extend([particles.state_hash, particles.translate_moves, particles.pressure])
+    found.extend([particles.overlaps, particles.max_d])
+    if communicator.rank == 0:  # without the periodic box: where a particle has gone in all
+        way = snapshot.particles.position + 1.5 * numpy.array(
+            [*shape, 0][:3]) * snapshot.particles.image
+        found.extend([numpy.round(way, 9).tolist(), snapshot.particles.typeid.tolist()])
+
+
+try:
+    look()
+    with simulation.state.cpu_local_snapshot as local:  # someone else moves a particle
+        mine = numpy.array(local.particles.tag) == 5
+        local.particles.position[mine, len(shape) - 1] += 1e-9
+    look()
+    with simulation.state.cpu_local_snapshot as local:  # and gives one another type
+        local.particles.typeid[numpy.array(local.particles.tag) == 1] = 0
+    look()
+except ValueError as error:
+    found = str(error)
+pathlib.Path(str(communicator.rank)).write_text(json.dumps(found))
+"""
+
+
+def job(folder, launcher, *arguments, device="CPU", script=SCRIPT):
     """Exit status, and what each rank found."""
     folder.mkdir()
-    command = [*launcher, sys.executable, "-c", SCRIPT, *arguments, device]
+    command = [*launcher, sys.executable, "-c", script, *arguments, device]
     end = run(command, cwd=folder, env=with_support())
     return end.returncode, {file.name: json.loads(file.read_text()) for file in folder.iterdir()}
 
@@ -105,6 +148,35 @@ def test_a_simulation_on_several_ranks_is_that_of_one(count, device, tmp_path):
     assert found.pop(f"1-0-of-{count}") == alone["1-0-of-1"]
     for rank in found.values():  # positions are rank 0's
         assert rank[:4] == alone["1-0-of-1"][:4] and rank[-2:] == alone["1-0-of-1"][-2:]
+
+
+@pytest.mark.parametrize("device", ["CPU", pytest.param("GPU", marks=ON_GPU)])
+@pytest.mark.parametrize(
+    ("shape", "types", "counts"),
+    [([4, 4, 30], "A", [2]), ([4, 4, 30], "AB", [2, 3]), ([10, 60], "AB", [2])],
+    ids=["spheres", "mixture of spheres", "mixture of disks"],
+)
+def test_spheres_and_mixtures_on_several_ranks_are_those_of_one(
+    shape, types, counts, device, tmp_path
+):
+    pytest.importorskip("hoomd.manymove")
+    words = [json.dumps(shape), types]
+    alone = job(tmp_path / "alone", [], *words, device=device, script=SPHERES)[1]["0"]
+    assert len(alone) == 21 and len({alone[0], alone[7], alone[14]}) == 3
+    assert [alone[k] for k in (3, 10, 17)] == [0, 0, 0]
+    for count in counts:
+        found = job(tmp_path / f"{count}", on_ranks(count), *words, device=device, script=SPHERES)
+        assert found[0] == 0 and len(found[1]) == count
+        assert found[1].pop("0") == alone
+        for rank in found[1].values():  # positions and types are rank 0's
+            assert rank == [alone[k] for k in range(21) if k % 7 < 5]
+
+
+def test_slabs_too_thin_for_their_ranks_are_refused(tmp_path):
+    pytest.importorskip("hoomd.manymove")
+    found = job(tmp_path / "thin", on_ranks(2), "[4, 4, 4]", "A", script=SPHERES)[1]
+    assert len(found) == 2
+    assert all("HardSpheres: the box is too small for 2 ranks" in text for text in found.values())
 
 
 def test_a_box_too_small_for_its_ranks_is_refused(tmp_path):

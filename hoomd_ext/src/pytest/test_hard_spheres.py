@@ -21,7 +21,7 @@ def particles(device, simulation_factory):
 
     def make(dimensions, types, spacing, per_edge=8, **settings):
         if device.communicator.num_ranks > 1:
-            pytest.skip("mixtures and spheres run on one rank")
+            pytest.skip("the system is written for one rank")
         sites = np.indices((per_edge,) * dimensions).reshape(dimensions, -1).T
         snapshot = hoomd.Snapshot(device.communicator)
         edge = per_edge * spacing

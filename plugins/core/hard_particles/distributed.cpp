@@ -2,23 +2,12 @@
 #include "distributed.h"
 
 #include <algorithm>
-#include <exception>
-#include <stdexcept>
 #include <utility>
+
+#include "engine_of_ranks.h"
 
 namespace manymove::hard_particles {
 namespace {
-
-// A call that all ranks make and that ends with a collective call, or is followed by one, so that
-// none has left when another fails.
-template <class Task>
-auto on_all(Communicator& ranks, Task task) {
-  try {
-    return task();
-  } catch (...) {
-    fail(ranks.watchdog(), std::current_exception());
-  }
-}
 
 // The arrays of the ranks' strips as that of all rows, on rank 0.
 template <class T>
@@ -33,58 +22,15 @@ std::vector<T> bring_together(Communicator& ranks, std::vector<T> strip, int fir
   return all;
 }
 
-class DistributedEngine final : public Engine {
+class DistributedEngine final : public EngineOfRanks<Engine> {
  public:
   DistributedEngine(Communicator& ranks, std::unique_ptr<Engine> part, State whole)
-      : part_(std::move(part)),
-        whole_(std::move(whole)),
-        ranks_(ranks),
-        before_(part_->counters()),
-        counters_(before_) {}
-
-  void enqueue(std::uint64_t cycles) override {
-    on_all(ranks_, [&] {
-      part_->enqueue(cycles);
-      add_up_rows();
-      add_up_counters();
-    });
-  }
-  Counters counters() const override { return counters_; }
-
-  void set_sampling(const Sampling& sampling) override {
-    part_->set_sampling(sampling);
-    rows_.clear();
-    row_cycles_.clear();
-  }
-  std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) override {
-    cycles = std::exchange(row_cycles_, {});
-    return std::exchange(rows_, {});
-  }
-  std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const override {
-    return on_all(ranks_, [&] { return sum_of(part_->contact_histogram(bin_width, bins)); });
-  }
+      : EngineOfRanks(ranks, std::move(part)), whole_(std::move(whole)) {}
 
   Grid grid() const override { return part_->grid(); }
-  std::string transport() const override {
-    const std::string between_devices = part_->transport();
-    return between_devices.empty() ? "MPI" : between_devices;
-  }
-  Repair repair() const override { return {}; }  // the whole was repaired before it was divided
   std::size_t particles() const override { return whole_.particles; }
-  double occupied() const override {
-    return on_all(ranks_, [&] { return sum_of(part_->occupied()); });
-  }
-  void positions(double* xy) const override {
-    on_all(ranks_, [&] {
-      for (const auto& [disk, at] : collect(ranks_, disk_positions(whole_, part_->snapshot())))
-        std::copy(at.begin(), at.end(), xy + 2 * std::size_t{disk});
-    });
-  }
-  std::vector<DiskPosition> own_positions() const override {
-    return on_all(ranks_, [&] { return disk_positions(whole_, part_->snapshot()); });
-  }
   std::array<double, 2> bond_order(double reach) const override {
-    return on_all(ranks_, [&] {
+    return on_all([&] {
       auto psi = part_->bond_order(reach);
       ranks_.sum(psi.data(), psi.size());
       return psi;
@@ -96,17 +42,17 @@ class DistributedEngine final : public Engine {
     return deepest_overlap(whole_, xy.data());
   }
   std::uint64_t state_hash() const override {
-    return on_all(ranks_, [&] {
+    return on_all([&] {
       std::uint64_t sum = sum_over_disks(whole_, part_->snapshot());
       ranks_.sum(&sum, 1);
-      return hash_of(sum, counters_);
+      return hash_of(sum, counters());
     });
   }
   Snapshot snapshot() const override {
-    return on_all(ranks_, [&] {
+    return on_all([&] {
       Snapshot all = part_->snapshot();
       const std::size_t row = whole_.row_slots();
-      all.counters = counters_;
+      all.counters = counters();
       all.cells = bring_together(ranks_, std::move(all.cells), all.first_row, 2 * row);
       all.ids = bring_together(ranks_, std::move(all.ids), all.first_row, row);
       all.first_row = 0;
@@ -114,45 +60,12 @@ class DistributedEngine final : public Engine {
     });
   }
 
-  void enqueue(std::uint64_t, const HostParticles&) override { refuse(); }
-  bool same_positions(const HostParticles&) const override { refuse(); }
-  bool enqueue_if_same(std::uint64_t, const HostParticles&) override { refuse(); }
-  void write_positions(const HostParticles&) override { refuse(); }
-
  private:
-  [[noreturn]] static void refuse() {
-    throw std::logic_error("an engine of several ranks does not move a host program's particles");
+  std::vector<ParticlePosition> positions_here() const override {
+    return disk_positions(whole_, part_->snapshot());
   }
 
-  // Each part began with the counts of the whole.
-  void add_up_counters() {
-    const Counters mine = part_->counters();
-    std::uint64_t moves[2] = {mine.trial_moves - before_.trial_moves,
-                              mine.accepted_moves - before_.accepted_moves};
-    ranks_.sum(moves, 2);
-    counters_ = {mine.cycles, before_.trial_moves + moves[0], before_.accepted_moves + moves[1]};
-  }
-  void add_up_rows() {
-    std::vector<std::uint64_t> cycles;
-    const auto rows = sum_of(part_->take_rows(cycles));
-    rows_.insert(rows_.end(), rows.begin(), rows.end());
-    row_cycles_.insert(row_cycles_.end(), cycles.begin(), cycles.end());
-  }
-
-  double sum_of(double mine) const {
-    ranks_.sum(&mine, 1);
-    return mine;
-  }
-  std::vector<std::uint64_t> sum_of(std::vector<std::uint64_t> counts) const {
-    ranks_.sum(counts.data(), counts.size());
-    return counts;
-  }
-
-  std::unique_ptr<Engine> part_;
   State whole_;
-  Communicator& ranks_;
-  Counters before_, counters_;
-  std::vector<std::uint64_t> rows_, row_cycles_;
 };
 
 }  // namespace

@@ -94,9 +94,9 @@ struct HostParticles {
   const std::uint32_t* tag;    // [N], the particle that stands there
 };
 
-struct DiskPosition {
-  std::uint32_t disk;  // its index in the input
-  std::array<double, 2> xy;
+struct ParticlePosition {
+  std::uint32_t particle;   // its index in the input
+  std::array<double, 3> r;  // z is 0 in two dimensions
 };
 
 // What a host program needs of an engine, of disks of one size (below) or of spheres and mixtures
@@ -145,6 +145,24 @@ class MANYMOVE_API HostedEngine {
   virtual Counters counters() const = 0;
   virtual Repair repair() const = 0;
   virtual std::size_t particles() const = 0;
+  virtual int dimensions() const = 0;
+  // Along each axis.
+  virtual std::array<double, 3> cell_widths() const = 0;
+  // [N][D], in the order of the input, in [-L/2, L/2).
+  virtual void positions(double* coordinates) const = 0;
+  // The places of this rank's particles, in no particular order; not collective, but other ranks
+  // hear of an error in their next collective call. An undivided engine has all particles.
+  virtual std::vector<ParticlePosition> own_positions() const {
+    const auto d = static_cast<std::size_t>(dimensions());
+    std::vector<double> r(d * particles());
+    positions(r.data());
+    std::vector<ParticlePosition> own(particles());
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      own[i].particle = static_cast<std::uint32_t>(i);
+      for (std::size_t a = 0; a < d; ++a) own[i].r[a] = r[d * i + a];
+    }
+    return own;
+  }
   // For people: what rows of cells travel through from rank to rank. Empty on one rank.
   virtual std::string transport() const { return ""; }
   // Hash of the integer positions by index and of the counters: the same on every machine.
@@ -156,6 +174,11 @@ class MANYMOVE_API Engine : public HostedEngine {
   int cycles_between_writes() const final {  // in a cycle a disk stays in its cell
     const Grid g = grid();
     return ((g.cells[0] < g.cells[1] ? g.cells[0] : g.cells[1]) - 1) / 2;
+  }
+  int dimensions() const final { return 2; }
+  std::array<double, 3> cell_widths() const final {
+    const Grid g = grid();
+    return {g.cell_width[0], g.cell_width[1], 0};
   }
 
   // Takes effect with the next cycle; rows not yet taken are dropped, and so is a first row that
@@ -169,18 +192,6 @@ class MANYMOVE_API Engine : public HostedEngine {
   // The share of cells that hold at least one disk in the present grid.
   virtual double occupied() const = 0;
 
-  // [N][2], in the order of the input, in [-L/2, L/2).
-  virtual void positions(double* xy) const = 0;
-  // The places of this rank's disks, in no particular order; not collective, but other ranks hear
-  // of an error in their next collective call. An undivided engine has all disks.
-  virtual std::vector<DiskPosition> own_positions() const {
-    std::vector<DiskPosition> own(particles());
-    std::vector<double> xy(2 * own.size());
-    positions(xy.data());
-    for (std::size_t i = 0; i < own.size(); ++i)
-      own[i] = {static_cast<std::uint32_t>(i), {xy[2 * i], xy[2 * i + 1]}};
-    return own;
-  }
   // Mean of psi_6 over the disks, with neighbors closer than `reach` (at most twice the cell
   // width).
   virtual std::array<double, 2> bond_order(double reach) const = 0;

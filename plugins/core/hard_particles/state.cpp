@@ -8,6 +8,7 @@
 #include "../runtime/devices.h"
 #include "../runtime/text.h"
 #include "distributed.h"
+#include "engine_of_ranks.h"
 #include "packing.h"
 
 namespace manymove::hard_particles {
@@ -372,7 +373,7 @@ State make_part(std::size_t particles, const Parameters& parameters, Communicato
   s.parameters = parameters;
   s.particles = particles;
   choose_grid(s);
-  s.strip.emplace(s.geometry, ranks.rank(), ranks.ranks());
+  s.strip.emplace(rows_of(s.geometry), ranks.rank(), ranks.ranks());
   s.ranks = &ranks;
   return s;
 }
@@ -431,11 +432,12 @@ void export_positions(const State& s, const Snapshot& data, double* xy) {
   });
 }
 
-std::vector<DiskPosition> disk_positions(const State& s, const Snapshot& data) {
+std::vector<ParticlePosition> disk_positions(const State& s, const Snapshot& data) {
   const Frame f = frame_of(s, data.origin);
-  std::vector<DiskPosition> disks;
+  std::vector<ParticlePosition> disks;
   for_disks(s, data, [&](std::int32_t id, std::int64_t x, std::int64_t y) {
-    disks.push_back({static_cast<std::uint32_t>(id), {coordinate(f, 0, x), coordinate(f, 1, y)}});
+    disks.push_back(
+        {static_cast<std::uint32_t>(id), {coordinate(f, 0, x), coordinate(f, 1, y), 0.0}});
   });
   return disks;
 }
@@ -553,15 +555,11 @@ std::unique_ptr<Engine> make_engine(const Snapshot* whole, std::size_t particles
                                     const Parameters& parameters, const std::string& device,
                                     int threads, Communicator& ranks) {
   return make_distributed_engine(ranks, [&](State& part) {
-    std::int64_t kinds[2] = {device == "cpu", device != "cpu"};
-    ranks.maximum(kinds, 2);
+    check_devices(ranks, device);
     std::vector<int> edges;
     together(ranks, [&] {
-      if (kinds[0] && kinds[1])
-        throw std::invalid_argument(
-            "some ranks are to run on CPUs and others on CUDA devices: choose one kind for all");
       part = make_part(particles, parameters, ranks);
-      edges = first_strips(part.geometry, ranks.ranks());
+      edges = first_strips(rows_of(part.geometry), ranks.ranks());
     });
     Snapshot strip = deal_out(ranks, whole, edges);
     return engine_on(device, threads, [&] {

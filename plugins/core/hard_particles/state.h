@@ -24,11 +24,33 @@ struct State {
   Communicator* ranks = nullptr;
 
   // Local storage as a grid, and the rows there that are this rank's.
-  Geometry local() const { return strip ? strip->local(geometry) : geometry; }
+  Geometry local() const {
+    Geometry g = geometry;
+    if (strip) g.cells[1] = strip->capacity();
+    return g;
+  }
   int first_row() const { return strip ? strip->margin() : 0; }
   int rows() const { return strip ? strip->rows() : geometry.cells[1]; }
   std::size_t row_slots() const { return static_cast<std::size_t>(geometry.cells[0]) * kSlots; }
 };
+
+// The rows that ranks divide; and, after Strip::advance(), the draw and the tiles from a row of a
+// strip on, as the kernels need them in local storage.
+inline GridRows rows_of(const Geometry& g) { return {g.cells[1], g.tiles[1], g.tile}; }
+inline Draw local_draw(const Strip& strip, Draw d) {
+  d.shift_cells[1] = strip.local_shift();
+  return d;
+}
+inline Part part_of(const Strip& strip, const Geometry& whole, int tile_row) {
+  Part p;
+  for (int a = 0; a < 2; ++a) {
+    p.cells[a] = whole.cells[a];
+    p.tiles[a] = whole.tiles[a];
+  }
+  p.first_tile = strip.tile_row(tile_row) * whole.tiles[0];
+  p.first_row = strip.first_row();
+  return p;
+}
 
 // Chooses the grid, puts the disks on it, mends shallow overlaps, checks everything.
 State make_state(const double* xy, std::size_t particles, const Parameters& parameters);
@@ -44,7 +66,7 @@ Frame frame_of(const State& state, const std::array<std::int64_t, 2>& origin);
 inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
 double reach_of(const State& state, std::uint64_t from, std::uint64_t to);
 void export_positions(const State& state, const Snapshot& data, double* xy);
-std::vector<DiskPosition> disk_positions(const State& state, const Snapshot& data);
+std::vector<ParticlePosition> disk_positions(const State& state, const Snapshot& data);
 double deepest_overlap(const State& state, const Snapshot& data);
 std::uint64_t hash_of(const State& state, const Snapshot& data);
 // The same in two steps, for what is in several places.

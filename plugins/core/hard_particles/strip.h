@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A system that is divided among ranks (section 6 of the paper; docs/theory/hard_disks.md, section
-// 9): each holds a strip of whole rows of tiles. The tiles' frozen borders keep the ranks apart
-// during a cycle; at the shift of the grid the strips' edges move with it, by half a tile at most,
-// and the rows in between go to the neighbor.
+// 9; docs/theory/hard_spheres.md, section 10): each holds a strip of whole rows of tiles, along y
+// in two dimensions, or a slab of whole layers of tiles, along z in three. The tiles' frozen
+// borders keep the ranks apart during a cycle; at the shift of the grid the strips' edges move with
+// it, by half a tile at most, and the rows in between go to the neighbor.
+//
+// Disks of one size, mixtures and spheres share this: a row is what lies between two cuts, whatever
+// is in it.
 #pragma once
 
 #include <vector>
-
-#include "model.h"
 
 namespace manymove::hard_particles {
 
@@ -16,30 +18,39 @@ struct Crossing {
   int to_below, to_above, from_below, from_above;
 };
 
+// The rows of a whole grid; in three dimensions they are layers.
+struct GridRows {
+  int cells, tiles;  // rows of cells and of tiles
+  int widest;        // tile, in cells
+  bool layers = false;
+};
+
 // In local storage a strip lies between two margins for what comes from the neighbors; this is a
 // grid of its own, of capacity() rows, whose upper and lower edges nothing crosses.
 class Strip {
  public:
   // Throws std::invalid_argument if the box is too small for so many ranks.
-  Strip(const Geometry& whole, int rank, int ranks);
+  Strip(const GridRows& whole, int rank, int ranks);
 
   int margin() const { return margin_; }
   int capacity() const { return most_rows_ + 2 * margin_; }
   // The strip in the whole grid.
+  const GridRows& whole() const { return whole_; }
   int first_row() const { return first_row_; }
   int rows() const { return rows_; }
   int tile_rows() const { return tile_rows_; }
+  // The row of tiles of the whole grid that is the strip's `i`-th.
+  int tile_row(int i) const { return (edge(rank_) + i) % whole_.tiles; }
 
-  // The strips of the shifted grid, and what has to cross before the disks can land in them.
-  Crossing advance(const Draw& d);
-  // After advance(): of the strip's rows of tiles, those at the lower and at the upper edge that
-  // wait for rows from the neighbors.
+  // The strips of the grid that is shifted by `shift` rows of cells and less than another, and what
+  // has to cross before the particles can land in them.
+  Crossing advance(int shift);
+  // After advance(): the shift in local storage, of the strip's first row there.
+  int local_shift() const { return margin_ + moved_; }
+  // And of the strip's rows of tiles, those at the lower and at the upper edge that wait for rows
+  // from the neighbors.
   int waiting_below() const { return waiting_below_; }
   int waiting_above() const { return waiting_above_; }
-  // As the kernels need them: local storage, the draw, and the tiles from a row of the strip on.
-  Geometry local(const Geometry& whole) const;
-  Draw local(Draw d) const;
-  Part part(int tile_row) const;
 
  private:
   int cut(int tile_row) const;  // first row of a row of tiles
@@ -47,7 +58,7 @@ class Strip {
   int centered(int rows) const;
   void place();
 
-  int cells_[2], tiles_[2];
+  GridRows whole_;
   int rank_, ranks_;
   int margin_ = 0, most_rows_ = 0;
   int first_tile_row_ = 0;  // of rank 0's strip
@@ -57,6 +68,6 @@ class Strip {
 };
 
 // The first row of each strip, and after the last the number of rows, before the first cycle.
-std::vector<int> first_strips(const Geometry& whole, int ranks);
+std::vector<int> first_strips(const GridRows& whole, int ranks);
 
 }  // namespace manymove::hard_particles

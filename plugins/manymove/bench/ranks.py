@@ -1,9 +1,9 @@
-"""Speed of hard disks and adsorbates on MPI ranks:
-`mpiexec -n R manymove bench disks --ranks 1,2,...`, and the same for `adsorption`.
+"""Speed of hard disks, hard spheres and adsorbates on MPI ranks:
+`mpiexec -n R manymove bench disks --ranks 1,2,...`, and the same for `spheres` and `adsorption`.
 
-Ranks share one system of disks, or divide independent systems of adsorbates. Numbers of ranks are
-timed in turn, with disks from the same melted configuration. In strong scaling the total size is
-constant, and in weak scaling the size per rank.
+Ranks share one system of disks or spheres, or divide independent systems of adsorbates. Numbers of
+ranks are timed in turn, with particles from the same melted configuration. In strong scaling the
+total size is constant, and in weak scaling the size per rank.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ import numpy as np
 from manymove.adsorption.averages import MULTIPLE
 from manymove.adsorption.occupancy import filling_systems
 from manymove.adsorption.simulation import Adsorption
-from manymove.bench.disk_variants import standalone
+from manymove.bench.disk_variants import random_spheres, standalone
 from manymove.bench.disks import COLUMNS
 from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread
 from manymove.hard_particles.packing import random_packing
 from manymove.hard_particles.simulation import HardDisks
+from manymove.hard_particles.spheres import HardSpheres
 from manymove.jobs.ranks import Ranks
 from manymove.jobs.world import World
 
 T = TypeVar("T")
+Kind = type[HardDisks] | type[HardSpheres]
 
 LARGEST_PACKING = 1 << 16  # larger systems are periodic copies of a smaller one
 
@@ -47,10 +49,12 @@ def disks(
     seconds: float,
     seed: int,
     json_file: Path | None,
+    kind: Kind = HardDisks,
 ) -> dict[str, Any]:
     """Time every size on every number of ranks; rank 0 prints a table and writes the JSON file.
 
-    The arguments are `world`, all ranks, and the options of `manymove bench disks`.
+    The arguments are `world`, all ranks, the options of `manymove bench disks` or `bench spheres`,
+    and the class of the particles.
 
     Returns:
         what the JSON file holds, on rank 0.
@@ -61,7 +65,7 @@ def disks(
     check(repeats, seconds, equilibrate, 0)
     everyone = _everyone(world, ranks)
     about = {"packing_fraction": packing_fraction, "melt": equilibrate, "world": world.size}
-    report = Report(_DISKS, json_file, silent=world.rank > 0, **about)
+    report = Report(_table(kind), json_file, silent=world.rank > 0, **about)
     settings = {
         "max_displacement": max_displacement,
         "moves_per_cell": moves_per_cell,
@@ -70,11 +74,13 @@ def disks(
         "threads": world.cores if threads is None else threads,
     }
     for N in sizes:
-        found = _on_first(everyone, lambda N=N: melted(N, packing_fraction, settings, equilibrate))
+        found = _on_first(
+            everyone, lambda N=N: melted(N, packing_fraction, settings, equilibrate, kind)
+        )
 
         def make(some: Any, count: int, found: Any = found) -> Variant:
-            blocks = _blocks(count) if weak else (1, 1)
-            return _disks(some, count, found, blocks, settings, equilibrate)
+            blocks = _blocks(count if weak else 1, kind._DIMENSIONS)
+            return _disks(some, count, found, blocks, settings, equilibrate, kind)
 
         variants = [_on_some(world, everyone, count, make) for count in ranks]
         results = _time(variants, everyone, repeats, seconds)
@@ -169,11 +175,13 @@ def _add_efficiency(results: list[dict[str, Any]], weak: bool) -> None:
         result["scaling"] = "weak" if weak else "strong"
 
 
-def _blocks(count: int) -> tuple[int, int]:
-    """Numbers of blocks along x and y, one block per rank, as square as possible and not wider than
-    high."""
-    across = max(n for n in range(1, count + 1) if count % n == 0 and n * n <= count)
-    return across, count // across
+def _blocks(count: int, dimensions: int) -> tuple[int, ...]:
+    """Numbers of blocks along the axes, one block per rank, as square or cubic as possible and not
+    wider than high."""
+    if dimensions == 1:
+        return (count,)
+    most = max(n for n in range(1, count + 1) if count % n == 0 and n**dimensions <= count)
+    return most, *_blocks(count // most, dimensions - 1)
 
 
 def _copies(N: int) -> int:
@@ -185,23 +193,33 @@ def _copies(N: int) -> int:
 
 
 def melted(
-    N: int, packing_fraction: float, settings: dict[str, Any], equilibrate: int
-) -> tuple[np.ndarray, tuple[float, float]]:
-    copies = _copies(N)
-    positions, box = random_packing(N // copies**2, packing_fraction, seed=settings["seed"])
-    engine = HardDisks(positions, box, **settings)
+    N: int,
+    packing_fraction: float,
+    settings: dict[str, Any],
+    equilibrate: int,
+    kind: Kind = HardDisks,
+) -> tuple[np.ndarray, tuple[float, ...]]:
+    """Positions and box of melted particles."""
+    if kind is HardSpheres:
+        positions, box = random_spheres(N, packing_fraction, settings["seed"], settings["device"])
+        copies = 1
+    else:
+        copies = _copies(N)
+        positions, box = random_packing(N // copies**2, packing_fraction, seed=settings["seed"])
+    engine = kind(positions, box, **settings)
     if equilibrate:
         engine.run(equilibrate)
-    return _repeat(engine.positions, box, (copies, copies))
+    return _repeat(engine.positions, box, (copies,) * len(box))
 
 
 def _repeat(
-    positions: np.ndarray, box: tuple[float, float], copies: tuple[int, int]
-) -> tuple[np.ndarray, tuple[float, float]]:
+    positions: np.ndarray, box: tuple[float, ...], copies: tuple[int, ...]
+) -> tuple[np.ndarray, tuple[float, ...]]:
     """Periodic copies of a system."""
     centers = [(np.arange(n) - 0.5 * (n - 1)) * edge for n, edge in zip(copies, box, strict=True)]
-    shifts = np.stack(np.meshgrid(*centers, indexing="ij"), axis=-1).reshape(-1, 1, 2)
-    return (positions + shifts).reshape(-1, 2), (box[0] * copies[0], box[1] * copies[1])
+    shifts = np.stack(np.meshgrid(*centers, indexing="ij"), axis=-1).reshape(-1, 1, len(box))
+    edges = tuple(n * edge for n, edge in zip(copies, box, strict=True))
+    return (positions + shifts).reshape(-1, len(box)), edges
 
 
 def _on_first(everyone: Ranks | None, task: Callable[[], T]) -> T | None:
@@ -241,14 +259,15 @@ def _disks(
     some: Any,
     count: int,
     found: Any,
-    blocks: tuple[int, int],
+    blocks: tuple[int, ...],
     settings: dict[str, Any],
     equilibrate: int,
+    kind: Kind,
 ) -> Variant:
     ranks = Ranks.of(some)
     positions, box = _repeat(*found, blocks) if found else (None, None)
     box = ranks.first(box) if ranks else box
-    engine = HardDisks(positions, box, comm=some, **settings)
+    engine = kind(positions, box, comm=some, **settings)
     engine.run(equilibrate)  # copies part
     variant = _named(standalone(engine), count)
     variant.settings |= {"particles": engine.N, "cells": list(engine.cells)}
@@ -280,7 +299,11 @@ def _systems(some: Any, count: int, engine: Adsorption, total: int) -> Variant:
 
 
 _EFFICIENCY = ("efficiency", ">10.1%", "efficiency")
-_DISKS = Table((*COLUMNS, _EFFICIENCY))
+
+
+def _table(kind: Kind) -> Table:
+    particles = "disks" if kind is HardDisks else "spheres"
+    return Table(((particles, *COLUMNS[0][1:]), *COLUMNS[1:], _EFFICIENCY))
 
 
 def _method(row: dict[str, Any]) -> str:

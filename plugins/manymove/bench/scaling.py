@@ -80,14 +80,18 @@ class Plan:
 # ---- algorithms ----------------------------------------------------------------------------------
 
 
-def _disks(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
+def _disks(plan: Plan, weak: bool, size: int, part: str = "disks") -> Iterator[Row]:
     ranks = ",".join(map(str, plan.ranks))
-    words = ["disks", "--sizes", size, "--ranks", ranks, *(["--weak"] if weak else [])]
+    words = [part, "--sizes", size, "--ranks", ranks, *(["--weak"] if weak else [])]
     words += ["--device", "cuda" if plan.on_gpu else "cpu"]
     if not plan.on_gpu:
         words += ["--threads", 1]
-    for row in plan.run(f"disks, {_label(weak, size)}", plan.bench(max(plan.ranks), *words)):
+    for row in plan.run(f"{part}, {_label(weak, size)}", plan.bench(max(plan.ranks), *words)):
         yield {**row, "size": row["particles"], "rate": row["trial_moves_per_second"]}
+
+
+def _spheres(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
+    return _disks(plan, weak, size, "spheres")
 
 
 def _dpd(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
@@ -193,6 +197,11 @@ ALGORITHMS = {
         {"cpu": [16384], "cuda": [1_048_576, 4_194_304]},
         {"cpu": [65536], "cuda": [4_194_304]}, _disks,
     ),
+    "spheres": Algorithm(
+        "Hard spheres", "spheres", "trial moves/s",
+        {"cpu": [32768], "cuda": [1_048_576]},
+        {"cpu": [65536], "cuda": [1_048_576, 4_194_304]}, _spheres,
+    ),
     "component": Algorithm(
         "Hard disks in HOOMD-blue", "disks", "trial moves/s",
         {"cpu": [16384], "cuda": [1_048_576]}, {"cpu": [65536], "cuda": [4_194_304]}, _component,
@@ -259,7 +268,8 @@ def run(
     on_gpu = _runs_on_gpu(device)
     ranks = _numbers_of_ranks(ranks, on_gpu)
     words = shlex.split(launcher or "")
-    if not words and max(ranks) > 1 and {"disks", "component", "adsorption"} & set(algorithms):
+    with_mpiexec = {"disks", "spheres", "component", "adsorption"}
+    if not words and max(ranks) > 1 and with_mpiexec & set(algorithms):
         words = _launcher()
     deadline = time.monotonic() + limit
     plan = Plan(ranks, on_gpu, words, transport, repeats, seconds, seed, deadline)

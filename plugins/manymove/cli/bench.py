@@ -58,6 +58,25 @@ def _timed(part: str, options: dict[str, Any], module: str | None = None) -> int
     return 0
 
 
+def _timed_on_ranks(part: str, options: dict[str, Any]) -> int:
+    """Run the benchmark of disks or spheres, under mpirun that of the ranks that share them."""
+    from manymove.bench import ranks as bench_ranks
+    from manymove.jobs.world import World
+
+    world = World.connect()
+    ranks, weak, threads = options.pop("ranks"), options.pop("weak"), options["threads"]
+    if world.size == 1 and not ranks and not weak:
+        return _timed(part, options, "disks")
+    if options.pop("plot_file") or options.pop("decorrelation") or len(threads or ()) > 1:
+        raise ValueError(
+            "--ranks and --weak go with one number of --threads, of each rank, without --plot "
+            "and --decorrelation"
+        )
+    options |= {"threads": threads and threads[0], "sizes": options["sizes"] or (1048576,)}
+    bench_ranks.disks(world, ranks=ranks or (1, world.size), weak=weak, **options)
+    return 0
+
+
 @command(app, like=_of_all)
 def bench_disks(
     sizes: tuple[int, ...] | None = None,
@@ -81,22 +100,7 @@ def bench_disks(
       manymove bench disks --sizes 4096,65536 --threads 1,2
       mpirun -n 4 manymove bench disks --ranks 1,2,4 --weak --sizes 1048576
     """
-    options = gathered(locals())
-    from manymove.bench import ranks as bench_ranks
-    from manymove.jobs.world import World
-
-    world = World.connect()
-    del options["ranks"], options["weak"]
-    if world.size == 1 and not ranks and not weak:
-        return _timed("disks", options)
-    if options.pop("plot_file") or options.pop("decorrelation") or len(threads or ()) > 1:
-        raise ValueError(
-            "--ranks and --weak go with one number of --threads, of each rank, without --plot "
-            "and --decorrelation"
-        )
-    options |= {"threads": threads and threads[0], "sizes": sizes or (1048576,)}
-    bench_ranks.disks(world, ranks=ranks or (1, world.size), weak=weak, **options)
-    return 0
+    return _timed_on_ranks("disks", gathered(locals()))
 
 
 @command(app, like=_of_all)
@@ -105,6 +109,8 @@ def bench_spheres(
     packing_fraction: float = 0.5,
     device: str = "auto",
     threads: tuple[int, ...] | None = None,
+    ranks: tuple[int, ...] | None = None,
+    weak: bool = False,
     max_displacement: float | None = None,
     moves_per_cell: int | None = None,
     equilibrate: int = 200,
@@ -114,6 +120,7 @@ def bench_spheres(
     """Time hard spheres: trial moves per second.
 
     HOOMD-blue's HPMC is timed as well if it is installed, with several numbers of moves per step.
+    Under mpirun the ranks share the spheres, and --threads is the number of threads of each rank.
 
     Examples:
       manymove bench spheres --sizes 4096,65536 --threads 1,2
@@ -122,7 +129,7 @@ def bench_spheres(
     options = gathered(locals())
     from manymove.hard_particles.spheres import HardSpheres
 
-    return _timed("spheres", options | {"kind": HardSpheres}, "disks")
+    return _timed_on_ranks("spheres", options | {"kind": HardSpheres})
 
 
 @command(app, like=_of_all)

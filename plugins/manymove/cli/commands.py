@@ -107,6 +107,7 @@ def spheres(
     fractions: tuple[float, ...] | None = None,
     contacts: tuple[float, ...] | None = None,
     replicas: int | None = None,
+    decompose: bool = False,
     max_displacement: float | None = None,
     moves_per_cell: int | None = None,
     frames: int = 10,
@@ -119,8 +120,9 @@ def spheres(
 
     Writes summary.json, pressure.csv, trajectory.gsd, checkpoints and pictures into --output.
     Ctrl-C stops the run within a second and writes everything but the pictures; --resume continues
-    it. Under "mpirun -n R" there are R replicas. With --diameters or --contacts the spheres are a
-    mixture, whose d^3 is the mean of the cubes of the diameters. With --pressure the volume
+    it. Under "mpirun -n R" there are R replicas, or, with --decompose, R ranks that share one
+    system; then the results are those of one rank. With --diameters or --contacts the spheres are
+    a mixture, whose d^3 is the mean of the cubes of the diameters. With --pressure the volume
     changes, and the packing fraction is measured.
 
     Examples:
@@ -165,7 +167,7 @@ def _hard_particles(
             input_, options["particles"], options["packing_fraction"], kind.kind.dimensions, name
         )
     if options["replicas"] is None:
-        options["replicas"] = 1 if options.get("decompose") else world.size
+        options["replicas"] = 1 if options["decompose"] else world.size
     stored = to_store(options)
     given = options["packing_fraction"]
     defaults = {"particles": particles, "packing_fraction": packing_fraction}

@@ -85,7 +85,7 @@ HELP = {
     "precision": "Floating-point precision: mixed or double.",
     "seed": "Seed of the random number generator; replica or rank k adds k.",
     "replicas": "Number of independent runs, which are pooled (default 1 per MPI rank).",
-    "decompose": "Divide one system into strips among the MPI ranks.",
+    "decompose": "Divide one system among the MPI ranks.",
     "device": "Device: auto, cpu, cuda or cuda:<index>.",
     "threads": "CPU threads of the whole command (default all cores).",
     "ranks": "Number of MPI ranks (default all cores or GPUs).",
@@ -107,8 +107,8 @@ HELP = {
     "sizes": "Numbers of particles N (default depends on the device).",
     "methods": "Methods to time; metropolis is the serial reference.",
     "bench_electrolyte.methods": "Methods to time: brush, reduction and serial.",
-    "algorithms": "Algorithms to time: disks, dpd, electrolyte, adsorption or component, the disks "
-    "in HOOMD-blue.",
+    "algorithms": "Algorithms to time: disks, spheres, dpd, electrolyte, adsorption or component, "
+    "the disks in HOOMD-blue.",
     "parts": "Benchmarks to run: disks, spheres, hoomd, dpd, electrolyte and adsorption (default "
     "all).",
     "skin": "Skin of the neighbor list in reduced units; each variant uses the fastest given.",

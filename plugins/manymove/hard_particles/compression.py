@@ -101,7 +101,11 @@ def random_configuration(
         cycles = particles.cycles
         return particles.positions
 
-    positions = run(positions, factor, _MELTING_SWEEPS, 0.0)
+    try:
+        positions = run(positions, factor, _MELTING_SWEEPS, 0.0)
+    except _core.OverlapError:  # neighbors on the sites touch, up to the rounding to the grid
+        factor *= 1 - 1e-5
+        positions = run(positions, factor, _MELTING_SWEEPS, 0.0)
     while factor < final:
         gap = _gap_to_jamming(D, packing_fraction, factor)
         larger = min(final, factor * (1 + min(_GROWTH, gap / _SHARE)))

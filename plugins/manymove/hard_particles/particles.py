@@ -12,21 +12,18 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from manymove import _core, arguments, checkpoint
+from manymove import arguments
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import PressureEstimate, blocking_error, estimate
-from manymove.checkpoint import PathLike
-from manymove.hard_particles import sizes
 from manymove.hard_particles import tuning as _tuning
 from manymove.hard_particles import constant_pressure, swaps
-from manymove.hard_particles.checkpoints import read_checkpoint
 from manymove.hard_particles.constant_pressure import ConstantPressure
 from manymove.hard_particles.sampling import PressureSampling
+from manymove.hard_particles.shared import SharedParticles
 from manymove.hard_particles.sizes import Sizes
 from manymove.hard_particles.swaps import SwapMoves
 from manymove.hard_particles.tuning import Tuning
-from manymove.jobs.ranks import Ranks
-from manymove.simulation import Callback, MonteCarlo, counter, parameter
+from manymove.simulation import Callback, counter, parameter
 
 P = TypeVar("P", bound="HardParticles")
 
@@ -36,14 +33,12 @@ _LARGEST_RATIO = 4  # of sizes, for the extrapolation to contact
 _PAIRS = 3  # of a disk that a sample counts at most
 
 
-class HardParticles(ConstantPressure, SwapMoves, MonteCarlo):
+class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
     """Hard particles in a periodic box, moved by checkerboard Monte Carlo; a base class that is not
     for separate use."""
 
     _COUNTER = "cycles"
     _DIMENSIONS: ClassVar[int]
-    _ranks: Ranks | None = None
-    _sizes: Sizes
 
     def _keep(self, box: Any, given: Sizes, settings: dict[str, Any]) -> None:
         """Check the settings that all engines have, and keep them with the sizes."""
@@ -51,6 +46,9 @@ class HardParticles(ConstantPressure, SwapMoves, MonteCarlo):
         self._parameters: dict[str, Any] = constant_pressure.read(
             settings, given, self._DIMENSIONS
         ) | swaps.read(settings, given)
+        if self._parameters and settings["comm"] is not None:
+            name = "pressure" if settings["pressure"] is not None else "swap_rounds"
+            raise ValueError(f"{name} is for one rank: leave out comm")
         self._parameters |= {
             "box": arguments.edges(box, self._DIMENSIONS),
             "diameter": given.diameter,
@@ -458,14 +456,6 @@ class HardParticles(ConstantPressure, SwapMoves, MonteCarlo):
         if self.swap_rounds:
             header["swaps"] = state["swaps"]
         return header, arrays
-
-    def _restore(self, path: PathLike) -> None:
-        state, particles, self._parameters, run = read_checkpoint(path, self._KIND)
-        with checkpoint.refused(path, self._KIND):
-            self._sizes = sizes.of_checkpoint(self._parameters, state)
-        make = _core.HardSpheres if self._general else _core.HardDisks
-        self._adopt(make.from_snapshot(state, particles, *self._where()))
-        self._proceed(run)
 
     def _proceed(self, run: dict[str, float]) -> None:
         """Restore the progress of the run of a checkpoint."""

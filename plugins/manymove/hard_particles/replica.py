@@ -94,8 +94,6 @@ class Settings(replica.Settings):
                     f"--fractions leaves no particle of type {missing[0]}: --particles is "
                     f"{self.particles}"
                 )
-        if self.decompose and self.mixture is not None:
-            raise ValueError("--decompose is for equal disks; a mixture runs on one rank")
         if self.pressure is not None and not 0 < self.pressure < math.inf:
             raise ValueError(f"--pressure is {self.pressure}; it must be positive and finite")
         if self.decompose and self.pressure is not None:
@@ -218,8 +216,6 @@ class Replica(replica.Replica):
         s = self._settings
         positions, *shape = self._once(self._start) or (None,)
         box, given = self._shared(shape)
-        if s.decompose and given.mixed:
-            raise ValueError("--decompose is for equal disks, and these are a mixture")
         self._check_stop()
         diameter = given.mean(s.kind.dimensions)
         disks = s.kind.make(

@@ -8,8 +8,6 @@ schedule used here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,11 +15,9 @@ import numpy as np
 from manymove import _core, _renamed, arguments
 from manymove.checkpoint import PathLike
 from manymove.hard_particles import sizes
-from manymove.hard_particles.checkpoints import read_checkpoint
 from manymove.hard_particles.compression import random_configuration
 from manymove.hard_particles.packing import random_packing
 from manymove.hard_particles.particles import HardParticles
-from manymove.jobs.ranks import Ranks
 
 OverlapError = _core.OverlapError
 
@@ -100,8 +96,8 @@ class HardDisks(HardParticles):
     every rank. An error of one rank in a collective call is raised on all ranks;
     ``python -m mpi4py script`` ends all ranks after an error elsewhere.
 
-    Mixtures have the engine of `HardSpheres` in two dimensions. They run on one rank, without
-    `psi6()` and the choices for the ablation.
+    Mixtures have the engine of `HardSpheres` in two dimensions, without `psi6()` and the choices
+    for the ablation.
 
     Raises:
         OverlapError: (a ValueError) two disks overlap by more than `repair_depth`, or cannot be
@@ -158,22 +154,12 @@ class HardDisks(HardParticles):
         choices = {name: bool(settings[name]) for name in _OF_EQUAL_DISKS}
         if not self._general:
             self._parameters |= choices
-        elif choices != _OF_EQUAL_DISKS or comm is not None:
+        elif choices != _OF_EQUAL_DISKS:
             wrong = [name for name in choices if choices[name] != _OF_EQUAL_DISKS[name]]
-            raise ValueError(
-                f"{(wrong or ['comm'])[0]} is for equal disks"
-                + ("; a mixture runs" if self._sizes.mixed else " at constant volume; others run")
-                + " on one rank with the defaults"
-            )
+            who = "a mixture runs" if self._sizes.mixed else "disks at constant pressure run"
+            raise ValueError(f"{wrong[0]} is for equal disks; {who} with the defaults")
         self._settle(device, threads, comm, timeout)
-        read, make = arguments.positions, _core.HardDisks
-        if self._general:
-            self._adopt(_core.HardSpheres.from_positions(read(positions), *self._where()))
-        elif self._ranks is None:
-            self._adopt(make.from_positions(read(positions), *self._where()))
-        else:
-            with self._ranks.collective():
-                self._divide(lambda: make.first_snapshot(read(positions), self._parameters))
+        self._begin(lambda: arguments.positions(positions))
 
     @classmethod
     def random(
@@ -210,12 +196,18 @@ class HardDisks(HardParticles):
         if given.mixed:
             place = {name: options[name] for name in ("device", "threads") if name in options}
             shape = (1.0, aspect_ratio)
-            positions, box = random_configuration(
-                cls, N, packing_fraction, given, shape, seed=seed, **place
+            positions, box = cls._on_first(
+                lambda: random_configuration(
+                    cls, N, packing_fraction, given, shape, seed=seed, **place
+                ),
+                options,
             )
             return cls(positions, box, **given.given(), seed=seed, **options)
-        positions, box = random_packing(
-            N, packing_fraction, seed=seed, diameter=diameter, aspect_ratio=aspect_ratio
+        positions, box = cls._on_first(
+            lambda: random_packing(
+                N, packing_fraction, seed=seed, diameter=diameter, aspect_ratio=aspect_ratio
+            ),
+            options,
         )
         return cls(positions, box, diameter, seed=seed, **options)
 
@@ -247,33 +239,6 @@ class HardDisks(HardParticles):
         given = sizes.of_frame(found).given() if diameter is None else {"diameter": diameter}
         return cls(found.positions, found.box, **given, seed=seed, **options)
 
-    def _settle(
-        self, device: str, threads: int | None, comm: Any = None, timeout: float | None = None
-    ) -> None:
-        """Find the other ranks, and choose the device and the threads of this rank."""
-        self._ranks = Ranks.of(comm, timeout)
-        if self._ranks is not None:
-            self._quiet = self._ranks.rank > 0
-            device = self._ranks.world.device(device)
-            if threads is None:
-                threads = self._ranks.world.cores
-        super()._settle(device, threads)
-
-    def _divide(self, whole: Callable[[], tuple[dict[str, Any], int, tuple[int, float]]]) -> None:
-        """Distribute the system of rank 0, which is given by a snapshot, the number of disks, and
-        the number and depth of repaired overlaps."""
-        ranks = self._ranks
-        settings = ranks.all(self._parameters)
-        if any(other != settings[0] for other in settings):
-            raise ranks.all_raise(ValueError("the ranks of comm have different settings"))
-        snapshot, *rest = ranks.together(
-            lambda: whole() if ranks.rank == 0 else (None, 0, None), patient=True
-        )
-        particles, repaired = ranks.first(rest)
-        make = _core.HardDisks.of_ranks
-        self._adopt(make(snapshot, particles, *self._where(), ranks.core))
-        self._repaired = repaired
-
     # ---- properties ------------------------------------------------------------------------------
 
     cycle = _renamed.Attribute("cycles")
@@ -281,18 +246,6 @@ class HardDisks(HardParticles):
     def box(self) -> tuple[float, float]:
         """Edges (Lx, Ly) of the box."""
         return self._edges()
-
-    @property
-    def ranks(self) -> int:
-        """Number of ranks that share the system; 1 without `comm`."""
-        return self._ranks.size if self._ranks else 1
-
-    @property
-    def transport(self) -> str:
-        """What rows of cells travel through from rank to rank, such as "MPI"; empty for one rank.
-        The environment variable MANYMOVE_TRANSPORT chooses it for GPUs: auto, peer, shared, nccl,
-        mpi or host."""
-        return self._engine.transport if self._ranks else ""
 
     def psi6(self) -> complex:
         """Global bond-orientational order psi_6: the mean over all disks of the average of
@@ -307,61 +260,6 @@ class HardDisks(HardParticles):
                 + ("a mixture" if self.mixed else "at constant pressure")
             )
         return complex(*self._engine.bond_order(_NEIGHBOR_REACH * self.diameter))
-
-    # ---- checkpoints -----------------------------------------------------------------------------
-
-    def save(self, path: PathLike, *, keep_previous: bool = False) -> None:
-        ranks = self._ranks
-        if ranks is None:
-            super().save(path, keep_previous=keep_previous)
-            return
-        with ranks.collective():
-            whole = self._engine.snapshot()
-            ranks.together(
-                lambda: ranks.rank or self._write(Path(path), whole, keep_previous), patient=True
-            )
-
-    @classmethod
-    def load(
-        cls,
-        path: PathLike,
-        device: str = "auto",
-        threads: int | None = None,
-        comm: Any = None,
-        timeout: float | None = None,
-    ) -> HardDisks:
-        """Create disks from a checkpoint of any number of ranks. The trajectory continues with the
-        same bits on all devices and ranks. Arguments and errors are those of the class, and:
-
-        Raises:
-            OSError: the file cannot be read.
-            ValueError: the file is not a checkpoint of hard disks, or it is damaged.
-        """
-        return cls._loaded(path, device, threads, comm, timeout)
-
-    def _restore(self, path: PathLike) -> None:
-        ranks = self._ranks
-        if ranks is None:
-            super()._restore(path)
-            return
-
-        def first() -> tuple[Any, ...]:
-            state, *rest = read_checkpoint(path, self._KIND)
-            if {"diameters", "types"} & state.keys():
-                raise ValueError(f"{path} has a mixture, which runs on one rank without comm")
-            return state, *rest
-
-        read = ranks.together(lambda: first() if ranks.rank == 0 else None, patient=True)
-        self._parameters, run = ranks.first(read and read[2:])
-        self._sizes = sizes.of_checkpoint(self._parameters, {})
-
-        def whole() -> tuple[dict[str, Any], int, tuple[int, float]]:
-            _core.HardDisks.check_snapshot(*read[:3])
-            return *read[:2], (0, 0.0)
-
-        with ranks.collective():
-            self._divide(whole)
-        self._proceed(run)
 
     def slow_quantities(self) -> np.ndarray:
         return super().slow_quantities() if self._general else np.array([self.psi6()])

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from manymove import _core, arguments
+from manymove import arguments
 from manymove.checkpoint import PathLike
 from manymove.hard_particles import sizes
 from manymove.hard_particles.compression import random_configuration
@@ -68,13 +68,28 @@ class HardSpheres(HardParticles):
             exchange their `diameters` if there is room. Default none.
         swap_range: largest difference of the diameters of a pair. Default any.
         swap_every: number of cycles between swap moves. Default 1.
+        comm: a communicator of mpi4py, for instance ``MPI.COMM_WORLD``, whose ranks share the
+            system in slabs along z. Each rank uses the GPU of its rank on the machine, or its part
+            of the cores (docs/theory/hard_spheres.md, section 10). The trajectory is that of one
+            rank, bit for bit. Only the `positions` of rank 0 are read; other ranks may pass None.
+        timeout: time in seconds after which a silent rank is an error (default the environment
+            variable MANYMOVE_TIMEOUT, or 60). Time for which the job is suspended does not count.
+
+    With `comm`, all ranks must have the same settings, the sizes by particle included, and make
+    the same calls in the same order. Runs, `save`, `load`, `positions`, `state_hash`,
+    `density_modes()`, `max_overlap()` and the first `sample_pressure` are collective. Counters,
+    `acceptance` and sampled quantities are known on every rank. An error of one rank in a
+    collective call is raised on all ranks; ``python -m mpi4py script`` ends all ranks after an
+    error elsewhere.
 
     Raises:
         OverlapError: (a ValueError) two spheres overlap by more than `repair_depth`, or cannot be
             pushed apart; the message names the worst pair and its depth.
         ValueError: a bad box, diameter, position (outside, NaN), shape, setting or device.
-        TypeError: positions are neither a list nor an array of float32 or float64; `comm` is given,
-            because a system of spheres runs on one rank.
+        TypeError: positions are neither a list nor an array of float32 or float64; comm is not a
+            communicator.
+        RankLost: (a RuntimeError, on all ranks) a rank is silent or has failed,
+            or the ranks do not make the same calls. The object cannot be used afterwards.
         MemoryError: the device does not have enough memory.
 
     An object must not be used by several threads at the same time; different objects may be.
@@ -110,15 +125,13 @@ class HardSpheres(HardParticles):
         swap_rounds: int | None = None,
         swap_range: float | None = None,
         swap_every: int | None = None,
-        comm: None = None,
+        comm: Any = None,
+        timeout: float | None = None,
     ) -> None:
         settings = dict(locals())
-        if comm is not None:
-            raise TypeError("comm: hard spheres run on one rank; HardDisks can share a system")
         self._keep(box, sizes.read(diameter, diameters, types, contacts), settings)
-        self._settle(device, threads)
-        make = _core.HardSpheres.from_positions
-        self._adopt(make(arguments.positions(positions), *self._where()))
+        self._settle(device, threads, comm, timeout)
+        self._begin(lambda: arguments.positions(positions))
 
     @property
     def box(self) -> tuple[float, float, float]:
@@ -161,8 +174,11 @@ class HardSpheres(HardParticles):
         """
         given = sizes.read(diameter, diameters, types, contacts)
         place = {name: options[name] for name in ("device", "threads") if name in options}
-        positions, box = random_configuration(
-            cls, N, packing_fraction, given, aspect_ratios, seed=seed, **place
+        positions, box = cls._on_first(
+            lambda: random_configuration(
+                cls, N, packing_fraction, given, aspect_ratios, seed=seed, **place
+            ),
+            options,
         )
         return cls(positions, box, **given.given(), seed=seed, **options)
 

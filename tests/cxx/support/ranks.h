@@ -176,4 +176,34 @@ inline void run_communicators(int ranks, const std::function<void(Communicator&)
   });
 }
 
+// Fails in the chosen call of a communicator.
+class Faulty final : public Communicator {
+ public:
+  Faulty(Communicator& inner, int culprit) : inner_(inner), culprit_(culprit) {}
+  int rank() const override { return inner_.rank(); }
+  int ranks() const override { return inner_.ranks(); }
+  Watchdog& watchdog() override { return inner_.watchdog(); }
+  void gather(const void* mine, void* all, std::size_t bytes) override {
+    fail_if("gather");
+    inner_.gather(mine, all, bytes);
+  }
+  void transpose(const std::int64_t* to, std::int64_t* from) override {
+    fail_if("transpose");
+    inner_.transpose(to, from);
+  }
+  void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) override {
+    fail_if("exchange");
+    inner_.exchange(sent, received);
+  }
+  std::string failing;  // call
+
+ private:
+  void fail_if(const char* call) const {
+    if (failing == call && rank() == culprit_)
+      throw std::runtime_error(std::string("no memory in ") + call);
+  }
+  Communicator& inner_;
+  int culprit_;
+};
+
 }  // namespace manymove::test

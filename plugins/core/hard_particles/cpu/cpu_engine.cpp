@@ -179,9 +179,9 @@ class CpuEngine final : public Engine {
   void cycle_of_strip() {
     Strip& strip = *state_.strip;
     const int rows = strip.rows();
-    cross(strip.advance(draw_), rows);
-    local_draw_ = strip.local(draw_);
-    const Part part = strip.part(0);
+    cross(strip.advance(draw_.shift_cells[1]), rows);
+    local_draw_ = local_draw(strip, draw_);
+    const Part part = part_of(strip, state_.geometry, 0);
     for_each_item(pool_, part.tiles[0] * strip.tile_rows(), [&](int item, int thread) {
       const int tile = tile_of(part, item);
       one_tile(tile, tile_bounds(part, tile), thread);
@@ -190,25 +190,11 @@ class CpuEngine final : public Engine {
 
   // Sends rows of the strip, of `rows` rows, to the neighbors and takes theirs into the margins.
   void cross(const Crossing& c, int rows) const {
-    const std::size_t slots = state_.row_slots(), bytes = slots * kSlotBytes;
-    Snapshot& data = state_.data;
-    const auto copy = [&](std::vector<std::byte>& message, int first, int count, bool out) {
-      const std::size_t at = static_cast<std::size_t>(state_.first_row() + first) * slots;
-      const std::size_t n = static_cast<std::size_t>(count) * slots;
-      if (n == 0) return;
-      const auto move = [out](void* there, void* here, std::size_t size) {
-        std::memcpy(out ? there : here, out ? here : there, size);
-      };
-      move(message.data(), &data.cells[2 * at], n * sizeof(Position));
-      move(message.data() + n * sizeof(Position), &data.ids[at], n * sizeof(std::int32_t));
-    };
-    const int counts[4] = {c.to_below, c.to_above, c.from_below, c.from_above};
-    for (int k = 0; k < 4; ++k) messages_[k].resize(static_cast<std::size_t>(counts[k]) * bytes);
-    copy(messages_[0], 0, c.to_below, true);
-    copy(messages_[1], rows - c.to_above, c.to_above, true);
-    exchange(*state_.ranks, messages_);
-    copy(messages_[2], -c.from_below, c.from_below, false);
-    copy(messages_[3], rows, c.from_above, false);
+    const std::size_t slots = state_.row_slots();
+    hard_particles::cross(*state_.ranks, c, state_.first_row(), rows,
+                          {{{state_.data.cells.data(), slots * sizeof(Position)},
+                            {state_.data.ids.data(), slots * sizeof(std::int32_t)}}},
+                          messages_);
   }
 
   // Pairs reach two rows of cells beyond the strip.

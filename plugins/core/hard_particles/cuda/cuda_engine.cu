@@ -45,7 +45,10 @@ class CudaEngine final : OnDevice, public Engine {
                                  static_cast<int>(bytes)),
             "shared memory for a tile");
     upload();
-    if (state_.strip) halo_ = std::make_unique<HaloExchange>(state_, stream_);
+    if (state_.strip)
+      halo_ = std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(),
+                                             std::array{rows_here()[0].row, rows_here()[1].row},
+                                             stream_);
     state_.data.cells = {};  // the device has them
     state_.data.ids = {};
     made();
@@ -249,15 +252,15 @@ class CudaEngine final : OnDevice, public Engine {
   void cycle_of_strip(const Draw& draw) {
     Strip& strip = *state_.strip;
     const int rows = strip.rows();
-    const Crossing crossing = strip.advance(draw);
-    const Draw local = strip.local(draw);
+    const Crossing crossing = strip.advance(draw.shift_cells[1]);
+    const Draw local = local_draw(strip, draw);
     const auto tiles = [&](int first, int end, cudaStream_t stream) {
       if (end > first)
         launch(kernels_.strip, (end - first) * local_.tiles[0], stream, false, local, nullptr, {},
-               strip.part(first));
+               part_of(strip, state_.geometry, first));
     };
     const int below = strip.waiting_below(), above = strip.tile_rows() - strip.waiting_above();
-    halo_->collect(crossing, rows, cells_[now_].data(), ids_[now_].data());
+    halo_->collect(crossing, rows, rows_here());
     tiles(below, above, stream_);
     halo_->exchange();
     tiles(0, below, halo_->stream());
@@ -266,10 +269,16 @@ class CudaEngine final : OnDevice, public Engine {
     halo_->pace();
   }
 
+  RowArrays rows_here() const {
+    const std::size_t slots = state_.row_slots();
+    return {{{cells_[now_].data(), slots * sizeof(Position)},
+             {ids_[now_].data(), slots * sizeof(std::int32_t)}}};
+  }
+
   // Pairs reach two rows of cells beyond the strip.
   void look_at_neighbors() const {
     if (!halo_) return;
-    halo_->collect({2, 2, 2, 2}, state_.rows(), cells_[now_].data(), ids_[now_].data());
+    halo_->collect({2, 2, 2, 2}, state_.rows(), rows_here());
     halo_->exchange();
     halo_->join();
   }

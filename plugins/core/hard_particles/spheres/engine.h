@@ -59,7 +59,7 @@ struct Parameters {
   double swap_range = 0;
 };
 
-// Everything that a trajectory depends on, besides the parameters.
+// Everything that a trajectory depends on, besides the parameters, or what one rank has of it.
 struct Snapshot {
   Counters counters;
   std::array<std::int64_t, 3> origin{};  // lower corner of the first cell, integer units
@@ -70,6 +70,11 @@ struct Snapshot {
   // Swap moves: the present diameters [N], with which a run continues, and the trials.
   std::vector<double> diameters;
   std::uint64_t swap_trials = 0, swap_accepted = 0;
+  std::vector<std::uint32_t> ids;        // of a rank: [N], the particles that these are
+
+  std::uint32_t index(std::size_t i) const {
+    return ids.empty() ? static_cast<std::uint32_t>(i) : ids[i];
+  }
 };
 
 // The grid that the engine chose.
@@ -101,6 +106,11 @@ class MANYMOVE_API Engine : public HostedEngine {
     for (int a = 1; a < g.dimensions; ++a) fewest = g.cells[a] < fewest ? g.cells[a] : fewest;
     return (fewest - 1) / 2;
   }
+  int dimensions() const final { return grid().dimensions; }
+  std::array<double, 3> cell_widths() const final {
+    const Grid g = grid();
+    return {g.cell_width[0], g.cell_width[1], g.dimensions == 3 ? g.cell_width[2] : 0};
+  }
 
   // Histograms of pair distances from contact on: bin k counts the pairs whose distance, in contact
   // distances, is within bin_width of 1 + k bin_width. One histogram, or one per pair of types in
@@ -116,17 +126,15 @@ class MANYMOVE_API Engine : public HostedEngine {
 
   // Constant pressure: means over the cycles of records, from the next cycle on, as for the
   // histograms; 0 for none. take_volumes() hands over [rows][3], the means of V, V^2 and 1/V, and
-  // the cycle at which each row ended.
-  virtual void set_volume_sampling(std::uint64_t record) = 0;
-  virtual std::vector<double> take_volumes(std::vector<std::uint64_t>& cycles) = 0;
-  virtual TrialCounters volume_counters() const = 0;
-  virtual TrialCounters swap_counters() const = 0;
+  // the cycle at which each row ended. Systems that ranks divide have neither this nor swap moves.
+  virtual void set_volume_sampling(std::uint64_t) {}
+  virtual std::vector<double> take_volumes(std::vector<std::uint64_t>&) { return {}; }
+  virtual TrialCounters volume_counters() const { return {}; }
+  virtual TrialCounters swap_counters() const { return {}; }
 
   virtual Grid grid() const = 0;
   // The share of cells that hold at least one particle in the present grid.
   virtual double occupied() const = 0;
-  // [N][D], in the order of the input, in [-L/2, L/2).
-  virtual void positions(double* coordinates) const = 0;
   // Depth of the deepest overlap in contact distances, in float64; 0 if there is none.
   virtual double max_overlap() const = 0;
   virtual Snapshot snapshot() const = 0;
@@ -144,6 +152,25 @@ MANYMOVE_API std::unique_ptr<Engine> make_engine(const double* coordinates, std:
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t particles,
                                                  const Parameters& parameters,
                                                  const std::string& device, int threads);
+
+// ---- a system that is divided among ranks ----
+
+// What an engine of these particles begins with; and whether a snapshot is one of a system with
+// these parameters. Errors are those of make_engine().
+MANYMOVE_API Snapshot make_snapshot(const double* coordinates, std::size_t particles,
+                                    const Parameters& parameters, Repair& repair);
+MANYMOVE_API void check_snapshot(const Snapshot& snapshot, std::size_t particles,
+                                 const Parameters& parameters);
+// One rank's engine, from a snapshot of the whole, which rank 0 has and has checked; the others may
+// pass null. Ranks have slabs of whole layers of tiles, along z, or strips along y in two
+// dimensions. The contract is that of disks (../engine.h): parameters are the same on all ranks,
+// those by particle included, and the communicator must outlive the engine; the trajectory is that
+// of an engine of the whole; what is collective there is here, errors are those of all ranks, and a
+// host program's particles are not supported. The snapshot() of rank 0 has all particles.
+MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot* whole, std::size_t particles,
+                                                 const Parameters& parameters,
+                                                 const std::string& device, int threads,
+                                                 Communicator& ranks);
 
 // The largest max_displacement that an engine accepts: the width of its narrowest cells.
 MANYMOVE_API double largest_displacement(const Parameters& parameters, std::size_t particles);

@@ -59,6 +59,16 @@ struct Law {
   const float* sigmas;     // table: sigma, [types][types]
 };
 
+// What a rank has of a system that ranks divide (../strip.h): a strip of the rows of cells along y
+// in two dimensions, or a slab of the layers along z in three; these are the grid's rows along its
+// last axis. All zero where nothing is divided.
+struct Part {
+  int whole;       // rows of the whole grid, of which cells[] has those of the local storage
+  int rows;        // of the strip
+  int first_row;   // of the strip in the whole grid
+  int first_tile;  // of the tiles that are at work
+};
+
 // The cell grid and the laws of motion. Lengths in units of the integer grid. Axes beyond D have
 // one cell.
 struct Geometry {
@@ -72,6 +82,7 @@ struct Geometry {
   int moves_per_cell;  // n_m
   int rounds;          // passes over the sets between two grid shifts
   PhiloxKey key;
+  Part part;
 };
 
 // What all tiles of one cycle share: the shift of the grid and the order of the sets in each round.
@@ -172,6 +183,13 @@ struct TileBounds {
   int size[3];   // cells that it owns; the next tile's first ones are its far frozen border
 };
 
+// The tile of the whole grid that is the `item`-th of those at work.
+MM_HD int tile_of(const Geometry& g, int item) {
+  const int tile = g.part.first_tile + item, tiles = g.tiles[0] * g.tiles[1] * g.tiles[2];
+  return tile < tiles ? tile : tile - tiles;
+}
+
+// Rows of a strip count from its first.
 template <int D>
 MM_HD TileBounds tile_bounds(const Geometry& g, int tile) {
   TileBounds b{};
@@ -179,14 +197,28 @@ MM_HD TileBounds tile_bounds(const Geometry& g, int tile) {
   for (int a = 0; a < D; ++a) {
     const int at = tile % g.tiles[a];
     tile /= g.tiles[a];
+    const bool divided = a == D - 1 && g.part.whole > 0;
+    const int cells = divided ? g.part.whole : g.cells[a];
     const auto cut = [&](int i) {
-      return static_cast<int>(static_cast<unsigned>(i) * static_cast<unsigned>(g.cells[a]) /
+      return static_cast<int>(static_cast<unsigned>(i) * static_cast<unsigned>(cells) /
                               static_cast<unsigned>(g.tiles[a]));
     };
     b.first[a] = cut(at);
     b.size[a] = cut(at + 1) - b.first[a];
+    if (!divided) continue;
+    b.first[a] -= g.part.first_row;
+    if (b.first[a] < 0) b.first[a] += cells;
   }
   return b;
+}
+
+// The cells whose particles count, from a strip's first on.
+template <int D>
+MM_HD std::int64_t counted_cells(const Geometry& g) {
+  std::int64_t cells = g.part.whole > 0 ? g.part.rows : g.cells[D - 1];
+  MM_UNROLL
+  for (int a = 0; a < D - 1; ++a) cells *= g.cells[a];
+  return cells;
 }
 
 // Cells of a tile along an axis in local storage, the far border included.

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "../../runtime/devices.h"
 #include "../../runtime/fingerprint.h"
 #include "../../runtime/text.h"
 #include "grid.h"
@@ -84,23 +83,27 @@ Overlaps overlaps_of(const State& s, const Cells& cells) {
 Cells try_cells(const State& s, const Snapshot& data) {
   const Geometry& g = s.geometry;
   const int D = s.dimensions();
+  const std::size_t stored = s.row_cells() * static_cast<std::size_t>(s.stored_rows());
   Cells cells;
-  cells.spheres.resize(s.cells() * g.slots);
-  cells.counts.resize(s.cells());
-  for (std::size_t i = 0; i < s.particles; ++i) {
+  cells.spheres.resize(stored * g.slots);
+  cells.counts.resize(stored);
+  const std::size_t particles = data.places.size() / static_cast<std::size_t>(D);
+  for (std::size_t i = 0; i < particles; ++i) {
     std::size_t at = 0;
     float local[3] = {0, 0, 0};
     for (int a = D - 1; a >= 0; --a) {
       const auto half = static_cast<std::int64_t>(g.half[a]);
       std::int64_t x = data.places[i * D + a] - data.origin[a];
       if (x < 0) x += s.extent[a];
-      const std::int64_t cell = x / (2 * half);
+      std::int64_t cell = x / (2 * half);
       local[a] = static_cast<float>(x - 2 * half * cell - half);
+      if (s.strip && a == D - 1)
+        cell = (cell - s.strip->first_row() + g.cells[a]) % g.cells[a] + s.first_row();
       at = at * g.cells[a] + static_cast<std::size_t>(cell);
     }
     if (cells.counts[at] == static_cast<std::uint32_t>(g.slots)) return {};
     cells.spheres[at * g.slots + cells.counts[at]++] = {local[0], local[1], local[2],
-                                                        static_cast<std::uint32_t>(i)};
+                                                        data.index(i)};
   }
   return cells;
 }
@@ -220,40 +223,75 @@ Cells cells_of(const State& s, const Snapshot& data) {
   return cells;
 }
 
-std::vector<std::int64_t> places_of(const State& s, const std::array<std::int64_t, 3>& origin,
-                                    const Sphere* spheres, const std::uint32_t* counts) {
+Snapshot snapshot_of(const State& s, const Counters& counters,
+                     const std::array<std::int64_t, 3>& origin, const Sphere* spheres,
+                     const std::uint32_t* counts) {
   const Geometry& g = s.geometry;
   const int D = s.dimensions();
-  std::vector<std::int64_t> places(s.particles * D, -1);
-  std::size_t at = 0, found = 0;
-  std::int64_t cell[3];
-  for (cell[2] = 0; cell[2] < g.cells[2]; ++cell[2])
-    for (cell[1] = 0; cell[1] < g.cells[1]; ++cell[1])
-      for (cell[0] = 0; cell[0] < g.cells[0]; ++cell[0], ++at)
-        for (std::uint32_t slot = 0; slot < counts[at]; ++slot, ++found) {
-          const Sphere& p = spheres[at * g.slots + slot];
-          const float local[3] = {p.x, p.y, p.z};
-          if (p.id >= s.particles || places[p.id * std::size_t(D)] >= 0)
-            throw std::runtime_error("a particle is lost: the state is corrupt");
-          for (int a = 0; a < D; ++a) {
-            const std::int64_t x = origin[a] +
-                                   (2 * cell[a] + 1) * static_cast<std::int64_t>(g.half[a]) +
-                                   static_cast<std::int64_t>(local[a]);
-            places[p.id * static_cast<std::size_t>(D) + a] = x >= s.extent[a] ? x - s.extent[a] : x;
-          }
-        }
-  if (found != s.particles) throw std::runtime_error("a particle is lost: the state is corrupt");
-  return places;
+  Snapshot data;
+  data.counters = counters;
+  data.origin = origin;
+  if (!s.strip) data.places.assign(s.particles * static_cast<std::size_t>(D), -1);
+  const auto lost = [] { throw std::runtime_error("a particle is lost: the state is corrupt"); };
+  const std::size_t end = (static_cast<std::size_t>(s.first_row() + s.rows())) * s.row_cells();
+  std::size_t found = 0;
+  for (std::size_t at = static_cast<std::size_t>(s.first_row()) * s.row_cells(); at < end; ++at) {
+    std::int64_t cell[3], place[3] = {0, 0, 0};
+    auto rest = static_cast<std::int64_t>(at);
+    for (int a = 0; a < D; ++a) {
+      cell[a] = a < D - 1 ? rest % g.cells[a] : rest;
+      rest /= g.cells[a];
+    }
+    if (s.strip)
+      cell[D - 1] = (cell[D - 1] - s.first_row() + s.strip->first_row()) % g.cells[D - 1];
+    for (std::uint32_t slot = 0; slot < counts[at]; ++slot, ++found) {
+      const Sphere& p = spheres[at * static_cast<std::size_t>(g.slots) + slot];
+      const float local[3] = {p.x, p.y, p.z};
+      if (p.id >= s.particles) lost();
+      for (int a = 0; a < D; ++a) {
+        const std::int64_t x = origin[a] +
+                               (2 * cell[a] + 1) * static_cast<std::int64_t>(g.half[a]) +
+                               static_cast<std::int64_t>(local[a]);
+        place[a] = x >= s.extent[a] ? x - s.extent[a] : x;
+      }
+      if (s.strip) {
+        data.ids.push_back(p.id);
+        data.places.insert(data.places.end(), place, place + D);
+      } else {
+        std::int64_t* const to = &data.places[p.id * static_cast<std::size_t>(D)];
+        if (*to >= 0) lost();
+        std::copy_n(place, D, to);
+      }
+    }
+  }
+  if (!s.strip && found != s.particles) lost();
+  return data;
 }
 
+namespace {
+
+double coordinate(const State& s, int axis, std::int64_t place) {
+  const double edge = s.parameters.box[axis];
+  return multiply_add_unfused(static_cast<double>(place),
+                              edge / static_cast<double>(s.extent[axis]), -0.5 * edge);
+}
+
+}  // namespace
+
 void export_positions(const State& s, const Snapshot& data, double* coordinates) {
-  const int D = s.dimensions();
-  for (std::size_t k = 0; k < data.places.size(); ++k) {
-    const std::size_t a = k % D;
-    const double edge = s.parameters.box[a];
-    coordinates[k] = multiply_add_unfused(static_cast<double>(data.places[k]),
-                                          edge / static_cast<double>(s.extent[a]), -0.5 * edge);
+  for (std::size_t k = 0; k < data.places.size(); ++k)
+    coordinates[k] = coordinate(s, static_cast<int>(k % s.dimensions()), data.places[k]);
+}
+
+std::vector<ParticlePosition> particle_positions(const State& s, const Snapshot& data) {
+  const auto D = static_cast<std::size_t>(s.dimensions());
+  std::vector<ParticlePosition> all(data.places.size() / D);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].particle = data.index(i);
+    for (std::size_t a = 0; a < D; ++a)
+      all[i].r[a] = coordinate(s, static_cast<int>(a), data.places[i * D + a]);
   }
+  return all;
 }
 
 double contact_distance(const State& s, std::size_t i, std::size_t j) {
@@ -270,28 +308,40 @@ double contact_distance(const State& s, std::size_t i, std::size_t j) {
 }
 
 double deepest_overlap(const State& s, const Snapshot& data) {
-  std::vector<double> r(s.particles * s.dimensions());
+  std::vector<double> r(s.particles * static_cast<std::size_t>(s.dimensions()));
   export_positions(s, data, r.data());
   if (!data.diameters.empty() && s.parameters.diameters != data.diameters) {
     State present = s;
     present.parameters.diameters = data.diameters;
-    return deepest_overlap(present, data);
+    return deepest_overlap(present, r.data());
   }
-  return std::max(0.0, 1 - closest_pair(s, r.data()).ratio);
+  return deepest_overlap(s, r.data());
 }
 
-std::uint64_t hash_of(const State& s, const Snapshot& data) {
-  const int D = s.dimensions();
+double deepest_overlap(const State& s, const double* coordinates) {
+  return std::max(0.0, 1 - closest_pair(s, coordinates).ratio);
+}
+
+std::uint64_t sum_over_particles(const State& s, const Snapshot& data) {
+  const auto D = static_cast<std::size_t>(s.dimensions());
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < s.particles; ++i) {
-    std::uint64_t h = murmur_mix(static_cast<std::uint64_t>(i) + 1);
-    for (int a = 0; a < D; ++a)
+  for (std::size_t i = 0; i < data.places.size() / D; ++i) {
+    std::uint64_t h = murmur_mix(data.index(i) + std::uint64_t{1});
+    for (std::size_t a = 0; a < D; ++a)
       h = murmur_mix(h ^ static_cast<std::uint64_t>(data.places[i * D + a]));
     sum += h;
   }
-  for (const std::uint64_t v :
-       {data.counters.cycles, data.counters.trial_moves, data.counters.accepted_moves})
+  return sum;
+}
+
+std::uint64_t hash_of(std::uint64_t sum, const Counters& counters) {
+  for (const std::uint64_t v : {counters.cycles, counters.trial_moves, counters.accepted_moves})
     sum = murmur_mix(sum ^ v);
+  return sum;
+}
+
+std::uint64_t hash_of(const State& s, const Snapshot& data) {
+  std::uint64_t sum = hash_of(sum_over_particles(s, data), data.counters);
   if (s.constant_pressure())
     for (const std::uint64_t v : {bits_of(data.volume), data.volume_trials, data.volume_accepted})
       sum = murmur_mix(sum ^ v);
@@ -341,20 +391,12 @@ SwapRules swap_rules(const State& s, std::uint64_t cycle) {
   return rules;
 }
 
-// ---- the choice of an engine by the name of the device ----
-
-namespace {
-
-// The state is made only once the device and the threads are known to make sense.
-template <class MakeState>
-std::unique_ptr<Engine> engine_on(const std::string& device, int threads, MakeState&& state) {
-  threads = cpu_threads(threads);
-  const std::vector<int> gpus = cuda_indices(device);
-  if (!gpus.empty()) return make_cuda_engine(state(), gpus[0]);
-  return make_cpu_engine(state(), threads);
+Draw local_draw(const State& s, Draw draw) {
+  if (s.strip) draw.shift_cells[s.dimensions() - 1] = s.strip->local_shift();
+  return draw;
 }
 
-}  // namespace
+// ---- the choice of an engine by the name of the device ----
 
 std::unique_ptr<Engine> make_engine(const double* coordinates, std::size_t particles,
                                     const Parameters& parameters, const std::string& device,

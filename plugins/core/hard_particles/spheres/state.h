@@ -4,8 +4,12 @@
 
 #include <array>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "../../runtime/devices.h"
+#include "../strip.h"
 #include "engine.h"
 #include "model.h"
 #include "swaps.h"
@@ -37,6 +41,8 @@ struct State {
   Lattice lattice;
   Snapshot data;
   Repair repair;
+  std::optional<Strip> strip;  // of a divided system
+  Communicator* ranks = nullptr;
 
   // Tables behind the law, in units.
   std::vector<double> diameters, contacts;
@@ -50,6 +56,27 @@ struct State {
     const int* n = geometry.cells;
     return static_cast<std::size_t>(n[0]) * n[1] * n[2];
   }
+
+  // Local storage, with its number of rows along the last axis and of cells in a row, and the rows
+  // there that are this rank's. An undivided system has no margins.
+  Geometry local() const {
+    Geometry g = geometry;
+    if (!strip) return g;
+    g.cells[dimensions() - 1] = strip->capacity();
+    g.part = {strip->whole().cells, strip->rows(), strip->first_row(),
+              strip->tile_row(0) * tiles_in_row()};
+    return g;
+  }
+  int stored_rows() const { return strip ? strip->capacity() : geometry.cells[dimensions() - 1]; }
+  std::size_t row_cells() const { return cells() / geometry.cells[dimensions() - 1]; }
+  int first_row() const { return strip ? strip->margin() : 0; }
+  int rows() const { return strip ? strip->rows() : geometry.cells[dimensions() - 1]; }
+  int tiles_in_row() const {
+    return geometry.tiles[0] * (dimensions() == 3 ? geometry.tiles[1] : 1);
+  }
+  int tiles() const {
+    return tiles_in_row() * (strip ? strip->tile_rows() : geometry.tiles[dimensions() - 1]);
+  }
   int kinds() const {  // histograms of a row
     const int types = static_cast<int>(distances.of_types.size());
     return types * (types + 1) / 2;
@@ -59,6 +86,13 @@ struct State {
 // Chooses the grid, puts the particles on it, repairs shallow overlaps, checks everything.
 State make_state(const double* coordinates, std::size_t particles, const Parameters& parameters);
 State make_state(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters);
+// This rank's part of a system, without its particles. Throws std::invalid_argument if the box is
+// too small for so many ranks.
+State make_part(std::size_t particles, const Parameters& parameters, Communicator& ranks);
+// The rows that ranks divide.
+GridRows rows_of(const State& state);
+// The row of the whole grid in which a particle is, of which this is the place along the last axis.
+int row_of(const State& state, const Snapshot& data, std::int64_t place);
 
 // The most particles in a cell with these edges, from packing bounds (section 1.1 of
 // docs/theory/hard_spheres.md).
@@ -72,25 +106,34 @@ int expected_in_tile(const State& state);
 // The law with tables in the memory of the host, which belong to the state.
 Law law_of(const State& state);
 
-// Slots of all cells, [cells][slots], and the number of particles in each cell. In each cell the
-// particles are in the order of their indices.
+// Slots of all cells in local storage, [cells][slots], and the number of particles in each cell. In
+// each cell the particles are in the order of their indices.
 struct Cells {
   std::vector<Sphere> spheres;
   std::vector<std::uint32_t> counts;
 };
 Cells cells_of(const State& state, const Snapshot& data);
-// Particles of all cells, as places in the box. Throws std::runtime_error if one is missing.
-std::vector<std::int64_t> places_of(const State& state, const std::array<std::int64_t, 3>& origin,
-                                    const Sphere* spheres, const std::uint32_t* counts);
+// This rank's particles in the cells of its local storage, as places in the box. Throws
+// std::runtime_error if one is missing, of an undivided system.
+Snapshot snapshot_of(const State& state, const Counters& counters,
+                     const std::array<std::int64_t, 3>& origin, const Sphere* spheres,
+                     const std::uint32_t* counts);
 
 Grid grid_of(const State& state);
 void export_positions(const State& state, const Snapshot& data, double* coordinates);
 double deepest_overlap(const State& state, const Snapshot& data);
+double deepest_overlap(const State& state, const double* coordinates);
 std::uint64_t hash_of(const State& state, const Snapshot& data);
+// The same in two steps, for what is in several places.
+std::uint64_t sum_over_particles(const State& state, const Snapshot& data);
+std::uint64_t hash_of(std::uint64_t sum, const Counters& counters);
+std::vector<ParticlePosition> particle_positions(const State& state, const Snapshot& data);
 ContactBins contact_bins(const State& state, const Sampling& sampling);
 void move_origin(const State& state, const Draw& draw, std::array<std::int64_t, 3>& origin);
 Draw draw_cycle(const State& state, std::uint64_t cycle);
 SwapRules swap_rules(const State& state, std::uint64_t cycle);
+// After Strip::advance(): the draw in local storage.
+Draw local_draw(const State& state, Draw draw);
 
 // The contact distance of two particles in the caller's unit.
 double contact_distance(const State& state, std::size_t i, std::size_t j);
@@ -112,5 +155,14 @@ bool push_apart(const State& state, std::vector<double>& coordinates, double mar
 std::unique_ptr<Engine> make_cpu_engine(State state, int threads);
 // Throws std::invalid_argument for a device that does not exist, and in a build without CUDA.
 std::unique_ptr<Engine> make_cuda_engine(State state, int device);
+// The one for a device. The state is made only once the device and the threads are known to make
+// sense.
+template <class MakeState>
+std::unique_ptr<Engine> engine_on(const std::string& device, int threads, MakeState&& state) {
+  threads = cpu_threads(threads);
+  const std::vector<int> gpus = cuda_indices(device);
+  if (!gpus.empty()) return make_cuda_engine(state(), gpus[0]);
+  return make_cpu_engine(state(), threads);
+}
 
 }  // namespace manymove::hard_particles::spheres

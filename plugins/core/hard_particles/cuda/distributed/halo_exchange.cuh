@@ -4,48 +4,68 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 
 #include "../../../parallel/transport.cuh"
-#include "../../distributed.h"
-#include "../kernels.cuh"
+#include "../../../runtime/device.cuh"
+#include "../../crossing.h"
 
 namespace manymove::hard_particles {
 namespace {
 
-// What one kernel copies.
+constexpr int kCopyThreads = 256;
+constexpr std::size_t kPiece = sizeof(uint4);  // what a thread copies at once, if it can
+
+// What one kernel copies; sizes are multiples of four bytes.
 struct Pieces {
   static constexpr int kMost = 4;
   int count = 0;
-  const uint4* from[kMost];
-  uint4* to[kMost];
+  const void* from[kMost];
+  void* to[kMost];
   unsigned units[kMost];
+  bool wide[kMost];  // units of 16 bytes, otherwise of four
 
   void add(const void* source, void* target, std::size_t bytes) {
-    from[count] = static_cast<const uint4*>(source);
-    to[count] = static_cast<uint4*>(target);
-    units[count++] = static_cast<unsigned>(bytes / sizeof(uint4));
+    const auto fits = [](const void* p) {
+      return reinterpret_cast<std::uintptr_t>(p) % kPiece == 0;
+    };
+    from[count] = source;
+    to[count] = target;
+    wide[count] = fits(source) && fits(target) && bytes % kPiece == 0;
+    units[count] = static_cast<unsigned>(bytes / (wide[count] ? kPiece : sizeof(unsigned)));
+    ++count;
   }
 };
+
+template <class Unit>
+__device__ void copy_units(const void* from, void* to, unsigned units) {
+  for (unsigned i = blockIdx.x * kCopyThreads + threadIdx.x; i < units;
+       i += gridDim.x * kCopyThreads)
+    static_cast<Unit*>(to)[i] = static_cast<const Unit*>(from)[i];
+}
 
 __global__ void copy_kernel(const Pieces pieces) {
 #pragma unroll
   for (int k = 0; k < Pieces::kMost; ++k)
-    if (k < pieces.count)
-      for (unsigned i = blockIdx.x * kThreads + threadIdx.x; i < pieces.units[k];
-           i += gridDim.x * kThreads)
-        pieces.to[k][i] = pieces.from[k][i];
+    if (k < pieces.count) {
+      if (pieces.wide[k])
+        copy_units<uint4>(pieces.from[k], pieces.to[k], pieces.units[k]);
+      else
+        copy_units<unsigned>(pieces.from[k], pieces.to[k], pieces.units[k]);
+    }
 }
 
 class HaloExchange {
  public:
-  // Of the strip whose tiles are at work in the stream `work`. Collective.
-  HaloExchange(const State& state, cudaStream_t work)
-      : ranks_(*state.ranks),
+  // Of a strip whose tiles are at work in the stream `work`, with so many bytes in a row of cells
+  // of each array. Collective.
+  HaloExchange(Communicator& ranks, int margin, std::array<std::size_t, 2> row, cudaStream_t work)
+      : ranks_(ranks),
         below_(below(ranks_)),
         above_(above(ranks_)),
-        row_(state.row_slots()),
-        margin_(state.strip->margin()),
+        row_(row),
+        margin_(margin),
         work_(work),
         wait_(ranks_),
         transport_(make_transport(ranks_, "auto", [this] { finish(); })) {
@@ -59,9 +79,8 @@ class HaloExchange {
 
   // Once what is in `work` is done, collects the rows that the neighbors need, of a strip of `rows`
   // rows in these arrays.
-  void collect(const Crossing& c, int rows, Position* cells, std::int32_t* ids) {
-    cells_ = cells;
-    ids_ = ids;
+  void collect(const Crossing& c, int rows, const RowArrays& arrays) {
+    arrays_ = arrays;
     // Two ranks are neighbors at both edges: what one sends below comes from above first.
     const Rows sent[2] = {{below_, margin_, c.to_below},
                           {above_, margin_ + rows - c.to_above, c.to_above}};
@@ -107,7 +126,12 @@ class HaloExchange {
     int rank, first, count;
   };
 
-  std::size_t bytes(int rows) const { return static_cast<std::size_t>(rows) * row_ * kSlotBytes; }
+  // Each array begins where wide units fit.
+  static std::size_t padded(std::size_t bytes) { return (bytes + kPiece - 1) / kPiece * kPiece; }
+  std::size_t bytes(int rows) const {
+    const auto n = static_cast<std::size_t>(rows);
+    return padded(n * row_[0]) + padded(n * row_[1]);
+  }
 
   // One for each rank.
   Transport::Segments segments_of(const Rows (&rows)[2]) const {
@@ -122,27 +146,27 @@ class HaloExchange {
     return all;
   }
 
-  // Rows one after the other, of each the positions before the identities. A row of slots is a
-  // multiple of what the kernel copies at once.
+  // Rows one after the other, of each the first array before the second.
   void copy(const Rows (&rows)[2], const Transport::Segments& segments, bool out) {
     Pieces pieces;
-    const auto add = [&](auto* array, const Rows& each, char* message) {
-      auto* const here = array + static_cast<std::size_t>(each.first) * row_;
-      const std::size_t size = static_cast<std::size_t>(each.count) * row_ * sizeof *array;
+    const auto add = [&](const RowArray& array, const Rows& each, char* message) {
+      char* const here =
+          static_cast<char*>(array.data) + static_cast<std::size_t>(each.first) * array.row;
+      const std::size_t size = static_cast<std::size_t>(each.count) * array.row;
       out ? pieces.add(here, message, size) : pieces.add(message, here, size);
-      return message + size;
+      return message + padded(size);
     };
     char* next = nullptr;
     auto segment = segments.begin();
     for (const Rows& each : rows) {
       if (each.count == 0) continue;
       if (!next || segment->rank != each.rank) next = (next ? ++segment : segment)->data;
-      next = add(ids_, each, add(cells_, each, next));
+      next = add(arrays_[1], each, add(arrays_[0], each, next));
     }
     if (pieces.count == 0) return;
     const unsigned most = *std::max_element(pieces.units, pieces.units + pieces.count);
-    const unsigned blocks = std::min(blocks_for(most, kThreads), 128u);
-    copy_kernel<<<blocks, kThreads, 0, stream_>>>(pieces);
+    const unsigned blocks = std::min(blocks_for(most, kCopyThreads), 128u);
+    copy_kernel<<<blocks, kCopyThreads, 0, stream_>>>(pieces);
     check_launch();
   }
 
@@ -171,7 +195,7 @@ class HaloExchange {
 
   Communicator& ranks_;
   const int below_, above_;
-  const std::size_t row_;  // slots
+  const std::array<std::size_t, 2> row_;  // bytes
   const int margin_;
   const cudaStream_t work_;
   // High priority: edge tiles must not queue behind interior tiles.
@@ -179,8 +203,7 @@ class HaloExchange {
   const RankWaits wait_;
   Event order_, paced_[2];
   unsigned cycle_ = 0;
-  Position* cells_ = nullptr;
-  std::int32_t* ids_ = nullptr;
+  RowArrays arrays_{};
   Rows from_[2]{};
   Transport::Segments sent_, received_;
   std::unique_ptr<Transport> transport_;

@@ -2,9 +2,11 @@
 // The CPU engine of spheres: threads over tiles.
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <utility>
 
 #include "../../../runtime/parallel_for.h"
+#include "../../crossing.h"
 #include "../host.h"
 #include "../rows.h"
 #include "../grid.h"
@@ -58,6 +60,7 @@ class CpuEngine final : public Engine {
  public:
   CpuEngine(State state, int threads)
       : state_(std::move(state)),
+        local_(state_.local()),
         law_(law_of(state_)),
         pool_(threads),
         kernels_(best_level<AllKernels>(MANYMOVE_LEVELS)
@@ -68,8 +71,10 @@ class CpuEngine final : public Engine {
     spare_.spheres.resize(now_.spheres.size());
     spare_.counts.resize(now_.counts.size());
     for (int t = 0; t < pool_.size(); ++t)
-      workers_.push_back({TileMemory(state_.geometry.plane, state_.dimensions()), {}, {}, 0, {}, {}});
+      workers_.push_back(
+          {TileMemory(state_.geometry.plane, state_.dimensions()), {}, {}, 0, {}, {}});
     state_.data.places = {};  // the cells have them
+    state_.data.ids = {};
   }
 
   void enqueue(std::uint64_t cycles) override {
@@ -114,22 +119,24 @@ class CpuEngine final : public Engine {
   Repair repair() const override { return state_.repair; }
   std::size_t particles() const override { return state_.particles; }
   double occupied() const override {
-    const auto empty = std::count(now_.counts.begin(), now_.counts.end(), 0u);
-    return 1 - static_cast<double>(empty) / static_cast<double>(now_.counts.size());
+    const auto first = now_.counts.begin() + static_cast<std::ptrdiff_t>(first_cell());
+    const auto end = first + static_cast<std::ptrdiff_t>(state_.row_cells()) * state_.rows();
+    const auto some = std::count_if(first, end, [](std::uint32_t n) { return n > 0; });
+    return static_cast<double>(some) / static_cast<double>(state_.cells());
   }
   void positions(double* r) const override { export_positions(state_, snapshot(), r); }
   double max_overlap() const override { return deepest_overlap(state_, snapshot()); }
   std::uint64_t state_hash() const override { return hash_of(state_, snapshot()); }
   Snapshot snapshot() const override {
-    return {counters_,
-            origin_,
-            places_of(state_, origin_, now_.spheres.data(), now_.counts.data()),
-            state_.data.volume,
-            state_.data.volume_trials,
-            state_.data.volume_accepted,
-            state_.swaps() ? state_.parameters.diameters : std::vector<double>{},
-            state_.data.swap_trials,
-            state_.data.swap_accepted};
+    Snapshot data =
+        snapshot_of(state_, counters_, origin_, now_.spheres.data(), now_.counts.data());
+    data.volume = state_.data.volume;
+    data.volume_trials = state_.data.volume_trials;
+    data.volume_accepted = state_.data.volume_accepted;
+    if (state_.swaps()) data.diameters = state_.parameters.diameters;
+    data.swap_trials = state_.data.swap_trials;
+    data.swap_accepted = state_.data.swap_accepted;
+    return data;
   }
 
  private:
@@ -142,18 +149,28 @@ class CpuEngine final : public Engine {
     TrialCounters swaps;
   };
 
+  // Of the first row that is this rank's.
+  std::size_t first_cell() const {
+    return static_cast<std::size_t>(state_.first_row()) * state_.row_cells();
+  }
+
   void one_cycle() {
-    const Geometry& g = state_.geometry;
     const Draw draw = draw_cycle(state_, counters_.cycles);
+    if (state_.strip) shift_strip(draw);
+    const Draw local = local_draw(state_, draw);
+    const Geometry& g = local_;
     for (Worker& worker : workers_) worker.tally = {};
-    const CycleBuffers buffers{now_.spheres.data(), now_.counts.data(), spare_.spheres.data(),
-                               spare_.counts.data()};
-    for_each_item(pool_, g.tiles[0] * g.tiles[1] * g.tiles[2], [&](int tile, int thread) {
+    const std::size_t first = first_cell();
+    const CycleBuffers buffers{now_.spheres.data(), now_.counts.data(),
+                               spare_.spheres.data() + first * g.slots,
+                               spare_.counts.data() + first};
+    for_each_item(pool_, state_.tiles(), [&](int item, int thread) {
       Worker& worker = workers_[thread];
+      const int tile = tile_of(g, item);
       const TileBounds bounds =
           state_.dimensions() == 2 ? tile_bounds<2>(g, tile) : tile_bounds<3>(g, tile);
-      const std::size_t n = kernels_.count(g, draw, bounds, buffers, worker.memory.first());
-      kernels_.run_tile(g, law_, draw, tile, bounds, buffers, worker.memory.workspace(n),
+      const std::size_t n = kernels_.count(g, local, bounds, buffers, worker.memory.first());
+      kernels_.run_tile(g, law_, local, tile, bounds, buffers, worker.memory.workspace(n),
                         worker.tally);
     });
     std::swap(now_, spare_);
@@ -253,11 +270,10 @@ class CpuEngine final : public Engine {
     set_volume(state_, to);
     fill_diameters(state_);
     law_ = law_of(state_);
+    local_ = state_.local();
     if (same_cells(before.geometry, state_.geometry)) return;
-    Snapshot data;
-    data.origin = origin_;
-    data.places = places_of(before, origin_, now_.spheres.data(), now_.counts.data());
-    now_ = cells_of(state_, data);
+    now_ = cells_of(state_, snapshot_of(before, counters_, origin_, now_.spheres.data(),
+                                        now_.counts.data()));
     spare_.spheres.resize(now_.spheres.size());
     spare_.counts.resize(now_.counts.size());
   }
@@ -285,6 +301,21 @@ class CpuEngine final : public Engine {
       for (const Worker& worker : workers_) least = std::min(least, worker.least);
       return least;
     });
+  }
+
+  // The strip moves with the grid, and rows come from and go to the neighbors.
+  void shift_strip(const Draw& draw) {
+    const int rows = state_.rows();
+    const Crossing crossing = state_.strip->advance(draw.shift_cells[state_.dimensions() - 1]);
+    local_ = state_.local();
+    cross_rows(crossing, rows);
+  }
+  void cross_rows(const Crossing& crossing, int rows) const {
+    const std::size_t cells = state_.row_cells();
+    cross(*state_.ranks, crossing, state_.first_row(), rows,
+          {{{now_.spheres.data(), cells * state_.geometry.slots * sizeof(Sphere)},
+            {now_.counts.data(), cells * sizeof(std::uint32_t)}}},
+          messages_);
   }
 
   // Both return the trace.
@@ -330,6 +361,8 @@ class CpuEngine final : public Engine {
   // Adds the pairs near contact to a row.
   void count_pairs(const Sampling& sampling, std::uint64_t* row) const {
     for (Worker& worker : workers_) worker.bins.assign(row_size(sampling), 0);
+    // Pairs reach at most two rows beyond the strip, upwards.
+    if (state_.strip) cross_rows({2, 0, 0, 2}, state_.rows());
     with_kernels([&](auto dimensions, auto contact) {
       count_layers<decltype(dimensions)::value, decltype(contact)::value>(sampling);
     });
@@ -338,13 +371,15 @@ class CpuEngine final : public Engine {
   }
   template <int D, Contact C>
   void count_layers(const Sampling& sampling) const {
-    const Geometry& g = state_.geometry;
+    const Geometry& g = local_;
     const ContactBins law = contact_bins(state_, sampling);
-    for_each_item(pool_, g.cells[1] * g.cells[2], [&](int row, int thread) {
+    const int in_row = D == 3 ? g.cells[1] : 1;  // lines of cells along x
+    for_each_item(pool_, in_row * state_.rows(), [&](int item, int thread) {
       std::vector<std::uint32_t>& bins = workers_[thread].bins;
-      int cell[3] = {0, row % g.cells[1], row / g.cells[1]};
+      const int line = in_row * state_.first_row() + item;
+      int cell[3] = {0, line % g.cells[1], line / g.cells[1]};
       for (; cell[0] < g.cells[0]; ++cell[0]) {
-        const std::size_t at = static_cast<std::size_t>(row) * g.cells[0] + cell[0];
+        const std::size_t at = static_cast<std::size_t>(line) * g.cells[0] + cell[0];
         for (int slot = 0; slot < static_cast<int>(now_.counts[at]); ++slot)
           for_pairs<D>(g, now_.spheres.data(), now_.counts.data(), law.range, cell, slot,
                        [&](std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
@@ -356,10 +391,13 @@ class CpuEngine final : public Engine {
   }
 
   State state_;
-  Law law_;  // its tables are in state_
+  Geometry local_;  // of this rank
+  Law law_;         // its tables are in state_
   mutable ThreadPool pool_;
   Kernels kernels_;
-  Cells now_, spare_;
+  mutable Cells now_;  // const functions fill a strip's margins
+  Cells spare_;
+  mutable std::vector<std::byte> messages_[4];  // to below, above; from below, above
   std::array<std::int64_t, 3> origin_;
   Counters counters_;
   std::uint64_t written_ = 0;  // trace of write_positions()

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <memory>
 #include <utility>
 
 #include "../../../runtime/device.cuh"
+#include "../../cuda/distributed/halo_exchange.cuh"
 #include "../grid.h"
 #include "../state.h"
 #include "../volume.h"
@@ -47,8 +49,7 @@ class CudaEngine final : OnDevice, public Engine {
     seen_ = {state_.data.counters.trial_moves, state_.data.counters.accepted_moves, 0};
     tally_.upload(&seen_, stream_);
     choose_schedule();
-    const int tiles = g.tiles[0] * g.tiles[1] * g.tiles[2];
-    scratch_parts_ = std::min(tiles, 64);
+    scratch_parts_ = std::min(g.tiles[0] * g.tiles[1] * g.tiles[2], 64);
     const std::size_t scratch = static_cast<std::size_t>(scratch_parts_) * most_in_tile(state_);
     scratch_spheres_ = DeviceBuffer<Sphere>(scratch);
     scratch_ids_ = DeviceBuffer<std::uint32_t>(scratch);
@@ -62,7 +63,12 @@ class CudaEngine final : OnDevice, public Engine {
       swap_tally_.upload(before, stream_);
     }
     if (state_.constant_pressure()) box_moves_.emplace(state_, stream_);
+    if (state_.strip)
+      halo_ = std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(),
+                                             std::array{rows_here()[0].row, rows_here()[1].row},
+                                             stream_);
     state_.data.places = {};  // the device has them
+    state_.data.ids = {};
     made();
   }
   ~CudaEngine() override { destroy(); }
@@ -72,7 +78,10 @@ class CudaEngine final : OnDevice, public Engine {
     const DeviceGuard here = use();
     for (std::uint64_t i = 0; i < cycles; ++i) {
       const Draw draw = draw_cycle(state_, state_.data.counters.cycles);
-      launch(draw);
+      if (state_.strip)
+        cycle_of_strip(draw);
+      else
+        launch(state_.geometry, draw, state_.tiles(), stream_, overlap_);
       now_ = 1 - now_;
       move_origin(state_, draw, state_.data.origin);
       const std::uint64_t cycle = ++state_.data.counters.cycles;
@@ -88,6 +97,7 @@ class CudaEngine final : OnDevice, public Engine {
       end_cycle(cycle);
     }
     check_launch();
+    finish();
   }
 
   bool same_positions(const HostParticles& host) const override {
@@ -125,6 +135,7 @@ class CudaEngine final : OnDevice, public Engine {
     row.clear(stream_);
     count_pairs(sampling, row.data());
     check_launch();
+    finish();
     row.download(counts.data(), stream_);
     return counts;
   }
@@ -157,22 +168,24 @@ class CudaEngine final : OnDevice, public Engine {
   Grid grid() const override { return grid_of(state_); }
   Repair repair() const override { return state_.repair; }
   std::size_t particles() const override { return state_.particles; }
+  std::string transport() const override { return halo_ ? halo_->transport() : ""; }
   double occupied() const override {
     const std::vector<std::uint32_t> counts = present_counts();
-    const auto empty = std::count(counts.begin(), counts.end(), 0u);
-    return 1 - static_cast<double>(empty) / static_cast<double>(counts.size());
+    const auto first = counts.begin() + static_cast<std::ptrdiff_t>(first_cell());
+    const auto end = first + static_cast<std::ptrdiff_t>(state_.row_cells()) * state_.rows();
+    const auto some = std::count_if(first, end, [](std::uint32_t n) { return n > 0; });
+    return static_cast<double>(some) / static_cast<double>(state_.cells());
   }
   void positions(double* r) const override { export_positions(state_, snapshot(), r); }
   double max_overlap() const override { return deepest_overlap(state_, snapshot()); }
   std::uint64_t state_hash() const override { return hash_of(state_, snapshot()); }
   Snapshot snapshot() const override {
     const DeviceGuard here = use();
-    Snapshot data;
-    data.counters = counters();
-    data.origin = state_.data.origin;
+    const Counters present = counters();
     std::vector<Sphere> spheres(spheres_[now_].size());
     spheres_[now_].download(spheres.data(), stream_);
-    data.places = places_of(state_, data.origin, spheres.data(), present_counts().data());
+    Snapshot data = snapshot_of(state_, present, state_.data.origin, spheres.data(),
+                                present_counts().data());
     data.volume = state_.data.volume;
     data.volume_trials = state_.data.volume_trials;
     data.volume_accepted = state_.data.volume_accepted;
@@ -200,6 +213,49 @@ class CudaEngine final : OnDevice, public Engine {
     return counts;
   }
 
+  // Of the first row that is this rank's.
+  std::size_t first_cell() const {
+    return static_cast<std::size_t>(state_.first_row()) * state_.row_cells();
+  }
+
+  // ---- several ranks (../../cuda/distributed/halo_exchange.cuh) ----
+
+  RowArrays rows_here() const {
+    const std::size_t cells = state_.row_cells();
+    return {{{spheres_[now_].data(), cells * state_.geometry.slots * sizeof(Sphere)},
+             {counts_[now_].data(), cells * sizeof(std::uint32_t)}}};
+  }
+  // The tiles that need nothing from the neighbors are at work while rows are on their way.
+  void cycle_of_strip(const Draw& draw) {
+    Strip& strip = *state_.strip;
+    const int rows = strip.rows();
+    const Crossing crossing = strip.advance(draw.shift_cells[state_.dimensions() - 1]);
+    const Draw local = local_draw(state_, draw);
+    Geometry g = state_.local();
+    const auto tiles = [&](int first, int end, cudaStream_t stream) {
+      g.part.first_tile = strip.tile_row(first) * state_.tiles_in_row();
+      if (end > first) launch(g, local, (end - first) * state_.tiles_in_row(), stream, false);
+    };
+    const int below = strip.waiting_below(), above = strip.tile_rows() - strip.waiting_above();
+    halo_->collect(crossing, rows, rows_here());
+    tiles(below, above, stream_);
+    halo_->exchange();
+    tiles(0, below, halo_->stream());
+    tiles(above, strip.tile_rows(), halo_->stream());
+    halo_->join();
+    halo_->pace();
+  }
+  // Pairs reach at most two rows beyond the strip, upwards.
+  void look_at_neighbors() const {
+    if (!halo_) return;
+    halo_->collect({2, 0, 0, 2}, state_.rows(), rows_here());
+    halo_->exchange();
+    halo_->join();
+  }
+  void finish() const {
+    if (halo_) halo_->finish();
+  }
+
   void upload_law() {
     diameters_ = on_device(state_.diameters, stream_);
     labels_ = on_device(state_.labels, stream_);
@@ -217,16 +273,14 @@ class CudaEngine final : OnDevice, public Engine {
 
   // How a kernel schedules its work has no say in the trajectory, so it may depend on the device.
   void choose_schedule() {
-    const Geometry& g = state_.geometry;
     int multiprocessors = 0, shared = 0;
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device_),
           "device");
     check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
           "device");
-    const int tiles = g.tiles[0] * g.tiles[1] * g.tiles[2];
-    kernel_ = tiles > multiprocessors ? kernels_.many_tiles : kernels_.few_tiles;
+    kernel_ = state_.tiles() > multiprocessors ? kernels_.many_tiles : kernels_.few_tiles;
     // Whole warps for the cells of a set, of which some are empty; more take turns.
-    const int wanted = set_cells(g, state_.dimensions()) * kernel_.lanes * 9 / 10;
+    const int wanted = set_cells(state_.geometry, state_.dimensions()) * kernel_.lanes * 9 / 10;
     schedule_.threads = std::clamp((wanted + 31) / 32 * 32, 64, kernel_.most_threads);
     schedule_.list = state_.distances.contact == Contact::one_size ? 32 : 48;
     schedule_.capacity = expected_in_tile(state_);
@@ -240,26 +294,26 @@ class CudaEngine final : OnDevice, public Engine {
     overlap_ = waits_for_former_kernel(kernel_.run);
   }
 
-  void launch(const Draw& draw) {
-    const Geometry& g = state_.geometry;
+  void launch(const Geometry& g, const Draw& draw, int tiles, cudaStream_t stream, bool overlap) {
     cudaLaunchAttribute early{};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config{};
-    config.gridDim = static_cast<unsigned>(g.tiles[0] * g.tiles[1] * g.tiles[2]);
+    config.gridDim = static_cast<unsigned>(tiles);
     config.blockDim = static_cast<unsigned>(schedule_.threads);
     config.dynamicSmemBytes = shared_bytes(state_, schedule_);
-    config.stream = stream_;
+    config.stream = stream;
     config.attrs = &early;
-    config.numAttrs = overlap_ ? 1 : 0;
+    config.numAttrs = overlap ? 1 : 0;
     const Scratch scratch{reinterpret_cast<float4*>(scratch_spheres_.data()), scratch_ids_.data(),
                           locks_.data(), scratch_parts_, most_in_tile(state_)};
-    check(cudaLaunchKernelEx(
-              &config, kernel_.run, g, law_, draw,
-              Buffers{spheres_[now_].data(), counts_[now_].data(), spheres_[1 - now_].data(),
-                      counts_[1 - now_].data(), tally_.data(), scratch},
-              schedule_),
-          "launch");
+    check(
+        cudaLaunchKernelEx(&config, kernel_.run, g, law_, draw,
+                           Buffers{spheres_[now_].data(), counts_[now_].data(),
+                                   spheres_[1 - now_].data() + first_cell() * g.slots,
+                                   counts_[1 - now_].data() + first_cell(), tally_.data(), scratch},
+                           schedule_),
+        "launch");
   }
 
   // The trial changes of the volume; then the box and the cells follow.
@@ -309,16 +363,20 @@ class CudaEngine final : OnDevice, public Engine {
   void count_pairs(const Sampling& sampling, std::uint64_t* row) const {
     const std::size_t bytes = row_size(sampling) * sizeof(std::uint32_t);
     const bool in_shared = bytes <= kSharedLimit;
-    const auto blocks = static_cast<unsigned>(
-        blocks_for(state_.cells(), static_cast<std::size_t>(kHistogramThreads)));
+    look_at_neighbors();
+    const std::size_t cells = state_.row_cells() * static_cast<std::size_t>(state_.rows());
+    const auto blocks =
+        static_cast<unsigned>(blocks_for(cells, static_cast<std::size_t>(kHistogramThreads)));
     kernels_.histogram<<<blocks, kHistogramThreads, in_shared ? bytes : 0, stream_>>>(
-        state_.geometry, law_, contact_bins(state_, sampling), state_.kinds(), in_shared,
-        spheres_[now_].data(), counts_[now_].data(), row);
+        state_.local(), law_, contact_bins(state_, sampling), state_.kinds(), in_shared,
+        spheres_[now_].data() + first_cell() * state_.geometry.slots,
+        counts_[now_].data() + first_cell(), row);
   }
 
   // Fetches the finished rows; the one that is being filled becomes the first.
   void collect_rows() {
     const std::size_t size = row_size(sampling_), count = ring_used_ * size;
+    finish();
     rows_.resize(rows_.size() + count);
     ring_.download(rows_.data() + rows_.size() - count, stream_, count);
     check(cudaMemcpyAsync(ring_.data(), ring_.data() + count, size * sizeof(std::uint64_t),
@@ -357,6 +415,7 @@ class CudaEngine final : OnDevice, public Engine {
   DeviceBuffer<std::uint64_t> ring_;
   std::size_t ring_used_ = 0;
   std::vector<std::uint64_t> rows_, row_cycles_;
+  std::unique_ptr<HaloExchange> halo_;  // of a strip; destroyed before the memory that it uses
 };
 
 }  // namespace

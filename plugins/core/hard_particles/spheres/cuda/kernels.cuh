@@ -197,14 +197,14 @@ __device__ int tile_cycle(const Geometry& g, const Law& law, const Draw& d, cons
   watch.lap(2);
 
   int accepted = 0;
-  const Tile<D, C> tile{
-      g,
-      law,
-      bounds,
-      spheres,
-      ids,
-      m.first,
-      static_cast<std::uint32_t>(blockIdx.x) * static_cast<std::uint32_t>(g.plane)};
+  const Tile<D, C> tile{g,
+                        law,
+                        bounds,
+                        spheres,
+                        ids,
+                        m.first,
+                        static_cast<std::uint32_t>(tile_of(g, static_cast<int>(blockIdx.x))) *
+                            static_cast<std::uint32_t>(g.plane)};
   for (int round = 0; round < g.rounds; ++round)
     for (int turn = 0; turn < 1 << D; ++turn) {
       const int set = static_cast<int>(d.order[round] >> (3 * turn) & 7u);
@@ -266,7 +266,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   Watch watch;
   if (threadIdx.x < 8) control.members[threadIdx.x] = 0;
   if (threadIdx.x == 0) {
-    control.bounds = tile_bounds<D>(g, blockIdx.x);
+    control.bounds = tile_bounds<D>(g, tile_of(g, static_cast<int>(blockIdx.x)));
     control.accepted = 0;
   }
   for (int i = threadIdx.x; i <= g.plane; i += blockDim.x) m.first[i] = 0;
@@ -327,7 +327,7 @@ __global__ void histogram_kernel(const Geometry g, const Law law, const ContactB
   __syncthreads();
   const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t layer = static_cast<std::int64_t>(g.cells[0]) * g.cells[1];
-  if (index < layer * g.cells[2]) {
+  if (index < counted_cells<D>(g)) {
     const auto in_layer = static_cast<int>(index % layer);
     const int cell[3] = {in_layer % g.cells[0], in_layer / g.cells[0],
                          static_cast<int>(index / layer)};

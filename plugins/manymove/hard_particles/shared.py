@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hard particles of one rank, or of several MPI ranks that share a system."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from manymove import _core, checkpoint
+from manymove.checkpoint import PathLike
+from manymove.hard_particles import sizes
+from manymove.hard_particles.checkpoints import read_checkpoint
+from manymove.hard_particles.sizes import Sizes
+from manymove.jobs.ranks import Ranks
+from manymove.simulation import MonteCarlo
+
+P = TypeVar("P", bound="SharedParticles")
+
+
+class SharedParticles(MonteCarlo):
+    """The engine of this rank and its communication with others; a base class that is not for
+    separate use."""
+
+    _ranks: Ranks | None = None
+    _sizes: Sizes
+    _repaired: tuple[int, float]
+    _general: bool  # whether the engine is that of spheres and mixtures
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks that share the system; 1 without `comm`."""
+        return self._ranks.size if self._ranks else 1
+
+    @property
+    def transport(self) -> str:
+        """What rows of cells travel through from rank to rank, such as "MPI"; empty for one rank.
+        The environment variable MANYMOVE_TRANSPORT chooses it for GPUs: auto, peer, shared, nccl,
+        mpi or host."""
+        return self._engine.transport if self._ranks else ""
+
+    def _settle(
+        self, device: str, threads: int | None, comm: Any = None, timeout: float | None = None
+    ) -> None:
+        """Find the other ranks, and choose the device and the threads of this rank."""
+        self._ranks = Ranks.of(comm, timeout)
+        if self._ranks is not None:
+            self._quiet = self._ranks.rank > 0
+            device = self._ranks.world.device(device)
+            if threads is None:
+                threads = self._ranks.world.cores
+        super()._settle(device, threads)
+
+    @property
+    def _core_class(self) -> Any:
+        return _core.HardSpheres if self._general else _core.HardDisks
+
+    def _begin(self, read: Callable[[], Any]) -> None:
+        """Make the engine from the positions that `read` returns; of several ranks only the first
+        calls it."""
+        make = self._core_class
+        if self._ranks is None:
+            self._adopt(make.from_positions(read(), *self._where()))
+            return
+        with self._ranks.collective():
+            self._divide(lambda: make.first_snapshot(read(), self._where()[0]))
+
+    @staticmethod
+    def _on_first(
+        make: Callable[[], tuple[np.ndarray, tuple[float, ...]]], options: dict[str, Any]
+    ) -> tuple[np.ndarray | None, tuple[float, ...]]:
+        """Positions and box of a start, which the first of several ranks makes; the others have the
+        box only. The options are those of the class."""
+        ranks = Ranks.of(options.get("comm"), options.get("timeout"))
+        if ranks is None:
+            return make()
+        positions, box = ranks.together(
+            lambda: make() if ranks.rank == 0 else (None, None), patient=True
+        )
+        return positions, ranks.first(box)
+
+    def _divide(self, whole: Callable[[], tuple[dict[str, Any], int, tuple[int, float]]]) -> None:
+        """Distribute the system of rank 0, which is given by a snapshot, the number of particles,
+        and the number and depth of repaired overlaps."""
+        ranks = self._ranks
+        settings = ranks.all((self._parameters, self._digest_of_sizes()))
+        if any(other != settings[0] for other in settings):
+            raise ranks.all_raise(ValueError("the ranks of comm have different settings"))
+        snapshot, *rest = ranks.together(
+            lambda: whole() if ranks.rank == 0 else (None, 0, None), patient=True
+        )
+        particles, repaired = ranks.first(rest)
+        self._adopt(self._core_class.of_ranks(snapshot, particles, *self._where(), ranks.core))
+        self._repaired = repaired
+
+    def _digest_of_sizes(self) -> str:
+        """A digest of the sizes by particle, which every rank has."""
+        found = hashlib.sha256()
+        for each in (self._sizes.diameters, self._sizes.types):
+            found.update(b"" if each is None else np.ascontiguousarray(each).tobytes())
+        return found.hexdigest()
+
+    # ---- checkpoints -----------------------------------------------------------------------------
+
+    def save(self, path: PathLike, *, keep_previous: bool = False) -> None:
+        ranks = self._ranks
+        if ranks is None:
+            super().save(path, keep_previous=keep_previous)
+            return
+        with ranks.collective():
+            whole = self._engine.snapshot()
+            ranks.together(
+                lambda: ranks.rank or self._write(Path(path), whole, keep_previous), patient=True
+            )
+
+    @classmethod
+    def load(
+        cls: type[P],
+        path: PathLike,
+        device: str = "auto",
+        threads: int | None = None,
+        comm: Any = None,
+        timeout: float | None = None,
+    ) -> P:
+        """Create particles from a checkpoint of any number of ranks. The trajectory continues with
+        the same bits on all devices and ranks. Arguments and errors are those of the class, and:
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: the file is not a checkpoint of this class, or it is damaged.
+        """
+        return cls._loaded(path, device, threads, comm, timeout)
+
+    def _restore(self, path: PathLike) -> None:
+        ranks = self._ranks
+        if ranks is None:
+            state, particles, self._parameters, run = self._read(path)
+            self._adopt(self._core_class.from_snapshot(state, particles, *self._where()))
+            self._proceed(run)
+            return
+        read = ranks.together(lambda: self._read(path) if ranks.rank == 0 else None, patient=True)
+        self._parameters, run, self._sizes = ranks.first(read and (*read[2:], self._sizes))
+
+        def whole() -> tuple[dict[str, Any], int, tuple[int, float]]:
+            self._core_class.check_snapshot(*read[:2], self._where()[0])
+            return *read[:2], (0, 0.0)
+
+        with ranks.collective():
+            self._divide(whole)
+        self._proceed(run)
+
+    def _read(self, path: PathLike) -> tuple[dict[str, Any], int, dict[str, Any], dict[str, float]]:
+        """What `read_checkpoint` returns; keeps the sizes."""
+        state, particles, parameters, run = read_checkpoint(path, self._KIND)
+        with checkpoint.refused(path, self._KIND):
+            self._sizes = sizes.of_checkpoint(parameters, state)
+        return state, particles, parameters, run
+
+    def _proceed(self, run: dict[str, float]) -> None:
+        """Restore the progress of the run of a checkpoint."""
+        raise NotImplementedError

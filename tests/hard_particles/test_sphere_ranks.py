@@ -1,0 +1,169 @@
+"""Hard spheres and mixtures that MPI ranks share: the trajectory of one rank, bit for bit, on any
+number of them. What they have in common with disks is tested in test_ranks.py."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import processes
+import pytest
+import sphere_ranks_program
+from commands import CLEAN, COMMAND, MPIEXEC, summary_of
+from machine import on_gpu
+from processes import Job, on_ranks
+
+from manymove import HardDisks, HardSpheres, _core
+
+pytest.importorskip("mpi4py")
+pytestmark = pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
+PROGRAM = "sphere_ranks_program.py"
+SMALL = "spheres --particles 4000 --packing-fraction 0.55 --sweeps 60 --equilibrate 20".split()
+SMALL += "--frames 2 --threads 1 --device cpu --quiet --start fcc".split()
+MIXTURE = "disks --particles 1500 --packing-fraction 0.5 --diameters 1,0.6 --sweeps 60".split()
+MIXTURE += "--equilibrate 20 --frames 2 --threads 1 --device cpu --quiet".split()
+
+
+def found(ranks: int, task: str, folder: Path, **environment: str) -> list:
+    return processes.found(PROGRAM, ranks, task, folder, fails=False, **environment)
+
+
+def manymove(ranks: int, *arguments: object) -> subprocess.CompletedProcess:
+    return processes.run([*on_ranks(ranks), *COMMAND, *arguments])
+
+
+def assert_same_trajectories(many: list, device: str) -> None:
+    for name in sphere_ranks_program.CASES:
+        one = sphere_ranks_program.trajectory(name, device)
+        assert one["overlap"] == 0
+        for rank in many:
+            assert rank[name] == one, name
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_the_trajectory_is_that_of_one_rank(ranks, tmp_path):
+    assert_same_trajectories(found(ranks, "trajectories", tmp_path), "cpu")
+
+
+@on_gpu
+@pytest.mark.parametrize("transport", ["auto", "host", "peer", "shared", "nccl"])
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_the_trajectory_is_that_of_one_gpu(ranks, transport, tmp_path):
+    if transport == "nccl" and len(_core.cuda_devices()) < ranks:
+        pytest.skip("NCCL needs a GPU for each rank")
+    settings = {"RANKS_DEVICE": "cuda", "MANYMOVE_TRANSPORT": transport}
+    every = found(ranks, "trajectories", tmp_path, **settings)
+    assert_same_trajectories(every, "cuda")
+    assert_same_trajectories(every, "cpu")
+
+
+def test_a_checkpoint_of_two_ranks_continues_on_any_number(tmp_path):
+    alone = sphere_ranks_program.system(3, "table")
+    alone.run_cycles(20)
+    alone.save(tmp_path / "alone.state")
+    alone.run_cycles(20)
+    assert found(2, "save", tmp_path) == 2 * [alone.state_hash]
+    assert found(3, "load", tmp_path) == 3 * [2 * [alone.state_hash]]
+    again = HardSpheres.load(tmp_path / "ranks.state", "cpu", 1)
+    again.run_cycles(20)
+    assert again.state_hash == alone.state_hash
+    assert np.array_equal(again.types, alone.types)
+
+
+def test_the_first_rank_makes_a_random_start_for_all(tmp_path):
+    assert found(2, "starts", tmp_path) == 2 * [sphere_ranks_program.starts(None, tmp_path)]
+
+
+def test_an_interrupt_on_one_rank_stops_all_at_one_cycle(tmp_path):
+    first, second = found(2, "interrupt", tmp_path)
+    assert first == second
+    stopped, end, _ = first
+    assert 20 < stopped < 10**6 and end == stopped + 10
+
+
+def test_an_error_is_one_of_all_ranks(tmp_path):
+    alone = sphere_ranks_program.system(3, "one")
+    alone.save(tmp_path / "alone.state")
+    first, second = found(2, "errors", tmp_path)
+    assert first == second
+    texts = {
+        "too many": "ValueError: the box is too small for 2 ranks: slabs of whole tiles and at "
+        "least 11 layers of cells",
+        "other sizes": "ValueError: the ranks of comm have different settings",
+        "overlap": "OverlapError: particles ",
+        "device": "CUDA",
+        "no file": "FileNotFoundError",
+        "other kind": "hard disks",
+        "tune": "ValueError: tune works on one rank",
+        "callback": "ZeroDivisionError: on one rank",
+    }
+    assert first.keys() == texts.keys() | {"continues"}
+    for name, text in texts.items():
+        assert text in first[name], (name, first[name])
+    alone = sphere_ranks_program.system(3, "additive")
+    cycles, state_hash = first["continues"]
+    alone.run_cycles(cycles)
+    assert alone.state_hash == state_hash
+
+
+# ---- manymove spheres --decompose ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory) -> dict[str, dict]:
+    """What one rank finds."""
+    found = {}
+    for words in (SMALL, MIXTURE):
+        folder = tmp_path_factory.mktemp("alone")
+        subprocess.run([*COMMAND, *words, "--output", folder], check=True, env=CLEAN)
+        found[words[0]] = summary_of(folder)
+    return found
+
+
+def test_the_command_decomposed_gives_the_results_of_one_rank(alone, tmp_path):
+    end = manymove(2, *SMALL, "--output", tmp_path, "--decompose")
+    assert end.returncode == 0, end.stderr
+    here, there = summary_of(tmp_path), alone["spheres"]
+    assert here["complete"] and (here["ranks"], here["decomposed"]) == (2, True)
+    for key in ("state_hash", "trial_moves", "sweeps", "pressure"):
+        assert here[key] == there[key], key
+
+
+def test_a_killed_rank_ends_the_job_of_a_mixture_and_others_resume_it(alone, tmp_path):
+    arguments = [*MIXTURE, "--output", tmp_path, "--decompose"]
+    job = Job([*on_ranks(2), *COMMAND, *arguments, "--checkpoint-every", "0.05"])
+    job.until(lambda: (tmp_path / "checkpoint-0.state").exists())
+    job.send(signal.SIGKILL, last_only=True)
+    job.failure()
+    end = manymove(3, *arguments, "--resume")
+    assert end.returncode == 0, end.stderr
+    assert summary_of(tmp_path)["state_hash"] == alone["disks"]["state_hash"]
+
+
+def test_bench_times_ranks_of_spheres(tmp_path):
+    words = (
+        "bench spheres --device cpu --sizes 500 --threads 1 --equilibrate 1 --seconds 0.02".split()
+    )
+    end = manymove(2, *words, "--ranks", "1,2", "--weak", "--json", tmp_path / "b.json")
+    assert end.returncode == 0, end.stderr
+    one, two = json.loads((tmp_path / "b.json").read_text())["results"]
+    assert (one["ranks"], one["particles"], two["ranks"], two["particles"]) == (1, 500, 2, 1000)
+    assert one["efficiency"] == 1 and two["efficiency"] == pytest.approx(
+        two["trial_moves_per_second"] / one["trial_moves_per_second"] / 2
+    )
+
+
+def test_one_rank_needs_no_other():
+    class Alone:
+        rank, size = 0, 1
+        Iallreduce = None
+
+    positions, box = np.zeros((1, 3)), (4.0, 4.0, 4.0)
+    assert HardSpheres(positions, box, seed=1, comm=Alone()).ranks == 1
+    with pytest.raises(TypeError, match="comm must be a communicator of mpi4py, got 7"):
+        HardSpheres(positions, box, seed=1, comm=7)
+    with pytest.raises(TypeError, match="comm must be a communicator"):
+        HardDisks(positions[:, :2], box[:2], diameters=[1.0], seed=1, comm=7)
