@@ -15,8 +15,8 @@ import numpy as np
 from manymove import arguments
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import PressureEstimate, blocking_error, estimate
-from manymove.hard_particles import tuning as _tuning
 from manymove.hard_particles import constant_pressure, swaps
+from manymove.hard_particles import tuning as _tuning
 from manymove.hard_particles.constant_pressure import ConstantPressure
 from manymove.hard_particles.sampling import PressureSampling
 from manymove.hard_particles.shared import SharedParticles
