@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -53,6 +54,18 @@ Parameters parameters_from(const nb::dict& d) {
   p.seed = nb::cast<std::uint64_t>(d["seed"]);
   p.first_cycle = nb::cast<std::uint64_t>(d["first_cycle"]);
   p.repair_depth = nb::cast<double>(d["repair_depth"]);
+  if (d.contains("swap_rounds")) {
+    p.swap_rounds = nb::cast<int>(d["swap_rounds"]);
+    p.swap_every = nb::cast<int>(d["swap_every"]);
+    p.swap_range = nb::cast<double>(d["swap_range"]);
+  }
+  if (d.contains("beta_pressure")) {
+    p.beta_pressure = nb::cast<double>(d["beta_pressure"]);
+    p.ln_volume = nb::cast<bool>(d["ln_volume"]);
+    p.volume_delta = nb::cast<double>(d["volume_delta"]);
+    p.volume_moves = nb::cast<int>(d["volume_moves"]);
+    p.volume_every = nb::cast<int>(d["volume_every"]);
+  }
   return p;
 }
 
@@ -74,6 +87,11 @@ nb::dict grid_dict(const Engine& engine) {
   d["slots"] = g.slots;
   d["max_displacement"] = g.max_displacement;
   d["unit"] = g.unit;
+  d["box"] = axes(g.box, g.dimensions);
+  d["volume_delta"] = g.volume_delta;
+  d["largest_volume_delta"] = g.largest_volume_delta;
+  d["volume_moves"] = g.volume_moves;
+  d["volume_every"] = g.volume_every;
   return d;
 }
 
@@ -86,6 +104,11 @@ nb::dict dict_of(Snapshot s, int dimensions) {
   d["counters"] = counters_tuple(s.counters);
   d["origin"] = axes(s.origin.data(), dimensions);
   d["places"] = array_of(std::move(s.places));
+  d["volume"] = nb::make_tuple(s.volume, s.volume_trials, s.volume_accepted);
+  if (!s.diameters.empty()) {
+    d["diameters"] = array_of(std::move(s.diameters));
+    d["swaps"] = nb::make_tuple(s.swap_trials, s.swap_accepted);
+  }
   return d;
 }
 
@@ -101,6 +124,12 @@ Snapshot snapshot_from(const nb::dict& d) {
   if (origin.size() != 2 && origin.size() != 3) throw std::bad_cast();
   std::copy(origin.begin(), origin.end(), s.origin.begin());
   s.places = vector_from<std::int64_t>(d["places"]);
+  if (d.contains("swaps"))
+    std::tie(s.swap_trials, s.swap_accepted) =
+        nb::cast<std::tuple<std::uint64_t, std::uint64_t>>(d["swaps"]);
+  if (d.contains("volume"))
+    std::tie(s.volume, s.volume_trials, s.volume_accepted) =
+        nb::cast<std::tuple<double, std::uint64_t, std::uint64_t>>(d["volume"]);
   return s;
 }
 
@@ -123,7 +152,9 @@ void bind_hard_spheres(nb::module_& module) {
           "positions: float (N, D). parameters: box (D edges); diameter, or diameters (float64 N), "
           "or types (int32 N) and contacts (float64 T by T), where the others are missing or None; "
           "max_displacement, cell_width, moves_per_cell, rounds, tile (0: chosen); seed, "
-          "first_cycle, repair_depth.")
+          "first_cycle, repair_depth; at constant pressure beta_pressure, ln_volume, volume_delta, "
+          "volume_moves, volume_every (0: chosen); for swap moves swap_rounds, swap_every, "
+          "swap_range (0: any).")
       .def_static(
           "from_snapshot",
           [](const nb::dict& snapshot, std::size_t particles, const nb::dict& parameters,
@@ -188,6 +219,28 @@ void bind_hard_spheres(nb::module_& module) {
             return array_of(released([&] { return e.contact_histogram(bin_width, bins); }));
           },
           "bin_width"_a, "bins"_a)
+      .def("set_volume_sampling", &Engine::set_volume_sampling, "record"_a)
+      .def(
+          "take_volumes",
+          [](Engine& e) {
+            std::vector<std::uint64_t> cycles;
+            auto rows = e.take_volumes(cycles);
+            return nb::make_tuple(array_of(std::move(rows)), array_of(std::move(cycles)));
+          },
+          "float64 [rows][3], flat, the means of V, V^2 and 1/V, and the cycles at which rows ended.")
+      .def_prop_ro("volume_counters",
+                   [](const Engine& e) {
+                     const TrialCounters c = e.volume_counters();
+                     return nb::make_tuple(c.trials, c.accepted);
+                   })
+      .def("diameters",
+           [](const Engine& e) { return array_of(released([&] { return e.snapshot().diameters; })); },
+           "With swap moves the present diameters, float64 (N).")
+      .def_prop_ro("swap_counters",
+                   [](const Engine& e) {
+                     const TrialCounters c = e.swap_counters();
+                     return nb::make_tuple(c.trials, c.accepted);
+                   })
       .def_prop_ro("counters", [](const Engine& e) { return counters_tuple(e.counters()); })
       .def_prop_ro("grid", &grid_dict)
       .def_prop_ro(

@@ -69,6 +69,7 @@ def disks(
     frames: int = 10,
     equation_of_state: bool = False,
     packing_fractions: tuple[float, ...] | None = None,
+    pressure: float | None = None,
     **common: Any,
 ) -> int:
     """Simulate hard disks and measure their pressure P* = beta P d^2.
@@ -76,12 +77,14 @@ def disks(
     Writes summary.json, pressure.csv, trajectory.gsd, checkpoints and pictures into --output.
     Ctrl-C stops the run within a second and writes everything but the pictures; --resume continues
     it. Under "mpirun -n R" there are R replicas, or, with --decompose, R ranks that share one
-    system; then the results are those of one rank.
+    system; then the results are those of one rank. With --pressure the area changes, and the
+    packing fraction is measured.
 
     Examples:
       manymove disks --particles 4096 --packing-fraction 0.6 --sweeps 5000
       manymove disks --resume --sweeps 50000
       manymove disks --equation-of-state --packing-fractions 0.5,0.6,0.65
+      manymove disks --particles 256 --packing-fraction 0.5 --pressure 3.0
     """
     options = gathered(locals())
     from manymove.hard_particles.replica import Settings
@@ -110,6 +113,7 @@ def spheres(
     frames: int = 10,
     equation_of_state: bool = False,
     packing_fractions: tuple[float, ...] | None = None,
+    pressure: float | None = None,
     **common: Any,
 ) -> int:
     """Simulate hard spheres and measure their pressure P* = beta P d^3.
@@ -118,12 +122,14 @@ def spheres(
     Ctrl-C stops the run within a second and writes everything but the pictures; --resume continues
     it. Under "mpirun -n R" there are R replicas, or, with --decompose, R ranks that share one
     system; then the results are those of one rank. With --diameters or --contacts the spheres are
-    a mixture, whose d^3 is the mean of the cubes of the diameters.
+    a mixture, whose d^3 is the mean of the cubes of the diameters. With --pressure the volume
+    changes, and the packing fraction is measured.
 
     Examples:
       manymove spheres --particles 4096 --packing-fraction 0.45 --sweeps 5000
       manymove spheres --diameters 1,1.4 --fractions 0.7,0.3 --packing-fraction 0.5
       manymove spheres --start fcc --particles 4000 --equation-of-state --packing-fractions 0.55,0.6
+      manymove spheres --particles 512 --packing-fraction 0.4 --pressure 8.0
     """
     options = gathered(locals())
     from manymove.hard_particles.replica import SphereSettings
@@ -170,6 +176,8 @@ def _hard_particles(
     if options["packing_fractions"] is not None and not options["equation_of_state"]:
         raise ValueError("--packing-fractions is for --equation-of-state")
     if options["equation_of_state"]:
+        if options["pressure"] is not None:
+            raise ValueError("--pressure is constant, and --equation-of-state measures it")
         if input_ is not None or given is not None:
             raise ValueError(
                 "--equation-of-state takes --packing-fractions, not --packing-fraction or --input"

@@ -55,6 +55,8 @@ HELP = {
     "equilibrate": "Length of the equilibration in sweeps, or in steps for adsorption and DPD.",
     "isotherm": "Gas pressures of an isotherm in bar. Each point continues from the previous one "
     "and equilibrates in rounds of doubling length until its loading agrees with test molecules.",
+    "pressure": "Constant pressure P* = beta P d^D, at which the volume changes and the packing "
+    "fraction is measured, beginning at --packing-fraction (default constant volume).",
     "equation_of_state": "Simulate several packing fractions and plot P* against them.",
     "packing_fractions": "Packing fractions of --equation-of-state (default 0.698 to 0.718).",
     "spheres.packing_fractions": "Packing fractions of --equation-of-state (default 0.1 to 0.49).",

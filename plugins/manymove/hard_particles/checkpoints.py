@@ -33,13 +33,18 @@ def read_checkpoint(
     """
     header, arrays = checkpoint.read(path, kind, {}, _TYPES)
     with checkpoint.refused(path, kind):
-        general = kind == "hard spheres" or bool(_SIZES & arrays.keys())
+        constant_pressure = "beta_pressure" in header["parameters"]
+        general = kind == "hard spheres" or constant_pressure or bool(_SIZES & arrays.keys())
         state: dict[str, Any] = {
             **{name: arrays[name] for name in (("places",) if general else ("cells", "ids"))},
             **{name: arrays[name] for name in _SIZES & arrays.keys()},
             "counters": tuple(header["counters"]),
             "origin": tuple(header["origin"]),
         }
+        if constant_pressure:
+            state["volume"] = tuple(header["volume"])
+        if "swap_rounds" in header["parameters"]:
+            state["swaps"] = tuple(header["swaps"])
         particles = arguments.count("particles", header["particles"])
         parameters = header["parameters"]
         parameters["box"] = tuple(parameters["box"])

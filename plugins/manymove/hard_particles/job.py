@@ -81,7 +81,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
                 else None
             ),
         },
-        [("P*", number(drift), number(drift_error), "")],
+        [(_measured(settings), number(drift), number(drift_error), "")],
         pooled.plateau if pooled else None,
     )
     paper = (
@@ -91,7 +91,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
     )
     literature = _literature(settings, first)
     sizes = _sizes(settings, first)
-    return {
+    summary = {
         "pressure": pooled.value if pooled else None,
         "pressure_error": number(pooled.error) if pooled else None,
         "pressure_error_converged": pooled.plateau if pooled else None,
@@ -121,11 +121,29 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "repaired": first.repaired,
         "psi6": first.psi6,
         "decomposed": settings.decompose,
-        "replicas": [_summarize_replica(r, _estimate(settings, r)) for r in results],
+        "replicas": [
+            _summarize_replica(
+                r,
+                _estimate(settings, r),
+                "pressure" if settings.pressure is None else "mean_packing_fraction",
+            )
+            for r in results
+        ],
         "input": str(settings.input) if settings.input else None,
         "start": None if settings.input else settings.start,
         **replica.of_all(settings, results, ranks),
     }
+    if settings.pressure is None:
+        return summary
+    named = {name.replace("pressure", "mean_packing_fraction", 1): name for name in summary}
+    of_records = {new: summary[name] for new, name in named.items() if name.startswith("pressure")}
+    others = {name: v for name, v in summary.items() if not name.startswith("pressure")}
+    return {"pressure": settings.pressure, **of_records, **others}
+
+
+def _measured(settings: Settings) -> str:
+    """Name of the quantity that the records hold."""
+    return "P*" if settings.pressure is None else "packing fraction"
 
 
 def relaxation_of(courses: list[np.ndarray]) -> float | None:
@@ -159,6 +177,8 @@ def _sizes(settings: Settings, result: Result) -> Sizes:
 
 
 def _literature(settings: Settings, first: Result) -> tuple[float, float | None] | None:
+    if settings.pressure is not None:
+        return None
     start = settings.start if settings.input is None else None
     return literature_pressure(
         settings.kind,
@@ -231,13 +251,13 @@ def _estimate(settings: Settings, result: Result) -> pressure.PressureEstimate |
 
 
 def _summarize_replica(
-    result: Result, estimate: pressure.PressureEstimate | None
+    result: Result, estimate: pressure.PressureEstimate | None, name: str
 ) -> dict[str, Any]:
     return {
         "replica": result.replica,
         "seed": result.seed,
-        "pressure": estimate.value if estimate else None,
-        "pressure_error": number(estimate.error) if estimate else None,
+        name: estimate.value if estimate else None,
+        f"{name}_error": number(estimate.error) if estimate else None,
         "sweeps": result.sweeps,
         "state_hash": result.state_hash,
     }
@@ -255,9 +275,10 @@ def write_outputs(settings: Settings, results: list[Result], summary: dict[str, 
             for r in measured
         ]
     )
+    name = _measured(settings).replace("P*", "pressure").replace(" ", "_")
     report.write_csv(
-        settings.output / "pressure.csv",
-        "replica,sweeps,pressure",
+        settings.output / f"{name}.csv",
+        f"replica,sweeps,{name}",
         rows,
         ["%d", "%.3f", "%.8f"],
     )
@@ -277,12 +298,20 @@ def _write_pictures(settings: Settings, measured: list[Result]) -> None:
             plots.configuration(picture, first.positions, first.box, first.diameter)
         else:
             plots.slice_of(picture, first.positions, first.box, sizes.of_each(settings.particles))
-    plots.pressure_against_sweeps(
-        settings.output / "pressure.png",
+    constant_volume = settings.pressure is None
+    at = (
+        f"packing fraction {settings.packing_fraction:.6g}"
+        if constant_volume
+        else f"pressure $P^*$ = {settings.pressure:.6g}"
+    )
+    plots.records_against_sweeps(
+        settings.output / ("pressure.png" if constant_volume else "packing_fraction.png"),
         [(r.record_sweeps, r.records) for r in measured],
         pressure.pool([found for r in measured if (found := _estimate(settings, r))]),
-        f"{settings.particles:,} hard {settings.kind.particles}, packing fraction "
-        f"{settings.packing_fraction:.6g}",
+        f"{settings.particles:,} hard {settings.kind.particles}, {at}",
+        rf"pressure $P^* = \beta P d^{settings.kind.dimensions}$"
+        if constant_volume
+        else "packing fraction",
         _literature(settings, first),
     )
 
@@ -291,13 +320,18 @@ def table(summary: dict[str, Any], particles: str = "disks") -> str:
     """The lines that the command prints at the end."""
     s = summary
     rows = [(particles, f"{s['N']:,} at packing fraction {s['packing_fraction']:.6g}")]
-    if s["pressure"] is not None:
+    if "mean_packing_fraction" in s:
+        rows = [(particles, f"{s['N']:,} at constant pressure P* {s['pressure']:.6g}")]
+        if s["mean_packing_fraction"] is not None:
+            found = s["mean_packing_fraction"], s["mean_packing_fraction_error"]
+            rows.append(("packing fraction", with_error(*found)))
+    elif s["pressure"] is not None:
         rows.append(("pressure P*", with_error(s["pressure"], s["pressure_error"])))
     for entry in s["contact_values"]:
         a, b = entry["types"]
         rows.append((f"contact value {a}-{b}", with_error(entry["value"], entry["error"])))
     rows += report.warning_rows(s)
-    if s["pressure"] is not None and s["pressure_error_factor"] > 1:
+    if s["pressure"] is not None and s.get("pressure_error_factor", 1) > 1:
         factor = f"the blocking error is multiplied by {s['pressure_error_factor']:.2g}"
         rows.append(("near freezing", f"{factor}, for relaxations longer than the run shows"))
     if s["literature_pressure"]:

@@ -15,10 +15,13 @@ import numpy as np
 from manymove import arguments
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import PressureEstimate, blocking_error, estimate
+from manymove.hard_particles import constant_pressure, swaps
 from manymove.hard_particles import tuning as _tuning
+from manymove.hard_particles.constant_pressure import ConstantPressure
 from manymove.hard_particles.sampling import PressureSampling
 from manymove.hard_particles.shared import SharedParticles
 from manymove.hard_particles.sizes import Sizes
+from manymove.hard_particles.swaps import SwapMoves
 from manymove.hard_particles.tuning import Tuning
 from manymove.simulation import Callback, counter, parameter
 
@@ -30,7 +33,7 @@ _LARGEST_RATIO = 4  # of sizes, for the extrapolation to contact
 _PAIRS = 3  # of a disk that a sample counts at most
 
 
-class HardParticles(SharedParticles):
+class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
     """Hard particles in a periodic box, moved by checkerboard Monte Carlo; a base class that is not
     for separate use."""
 
@@ -40,7 +43,13 @@ class HardParticles(SharedParticles):
     def _keep(self, box: Any, given: Sizes, settings: dict[str, Any]) -> None:
         """Check the settings that all engines have, and keep them with the sizes."""
         self._sizes = given
-        self._parameters: dict[str, Any] = {
+        self._parameters: dict[str, Any] = constant_pressure.read(
+            settings, given, self._DIMENSIONS
+        ) | swaps.read(settings, given)
+        if self._parameters and settings["comm"] is not None:
+            name = "pressure" if settings["pressure"] is not None else "swap_rounds"
+            raise ValueError(f"{name} is for one rank: leave out comm")
+        self._parameters |= {
             "box": arguments.edges(box, self._DIMENSIONS),
             "diameter": given.diameter,
             **(
@@ -64,7 +73,14 @@ class HardParticles(SharedParticles):
     @property
     def _general(self) -> bool:
         """Whether the engine is that of spheres and mixtures."""
-        return self._DIMENSIONS == 3 or self._sizes.mixed
+        return (
+            self._DIMENSIONS == 3 or self._sizes.mixed or self._parameters.get("beta_pressure", 0)
+        ) != 0
+
+    @property
+    def _grid(self) -> dict[str, Any]:
+        """The grid of the engine, which changes with the volume."""
+        return self._engine.grid
 
     def _where(self) -> tuple[dict[str, Any], str, int]:
         parameters, *place = super()._where()
@@ -76,7 +92,6 @@ class HardParticles(SharedParticles):
     def _adopt(self, engine: Any) -> None:
         super()._adopt(engine)
         self._repaired = engine.repair
-        self._grid = engine.grid
         self._goal = self.trial_moves / self.N  # sweeps requested so far
         self._per_cycle = 0.0  # trial moves, as last measured
         self._last_cycle = 0
@@ -199,6 +214,11 @@ class HardParticles(SharedParticles):
     tile: int = parameter("tile", "Maximum width of a tile in cells.", "_grid")
     cells: tuple[int, ...] = parameter("cells", "Number of cells along each axis.", "_grid")
 
+    def _edges(self) -> Any:
+        """Edges of the box, which changes at constant pressure."""
+        fixed = self._parameters["box"]
+        return fixed if self.constant_pressure is None else self._engine.grid["box"]
+
     @property
     def diameter(self) -> float:
         """Diameter of the particles; for a mixture that of a particle with their mean area, or mean
@@ -209,6 +229,8 @@ class HardParticles(SharedParticles):
     def diameters(self) -> np.ndarray:
         """Diameter of each particle, float64 (N,). That of a type is the contact distance of two
         particles of the type."""
+        if self.swap_rounds:
+            return self._engine.diameters()
         return self._sizes.of_each(self.N)
 
     @property
@@ -288,7 +310,10 @@ class HardParticles(SharedParticles):
 
         Raises:
             ValueError: a number is not positive or not below 1e15.
+            RuntimeError: the pressure is constant.
         """
+        if self.constant_pressure is not None:
+            raise RuntimeError("the pressure is constant: sample the volume with sample_volume")
         for name, value in (("every", every), ("record", record)):
             if value is not None and not 0 < value < 1e15:
                 raise ValueError(f"{name} must be positive and below 1e15 sweeps, got {value}")
@@ -410,7 +435,9 @@ class HardParticles(SharedParticles):
     # ---- checkpoints -----------------------------------------------------------------------------
 
     def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        chosen = ("max_displacement", "moves_per_cell", "rounds", "tile")  # for the defaults
+        chosen = ["max_displacement", "moves_per_cell", "rounds", "tile"]  # for the defaults
+        if self.constant_pressure is not None:
+            chosen += ["volume_delta", "volume_moves", "volume_every"]
         header = {
             "parameters": {
                 **self._parameters,
@@ -419,12 +446,15 @@ class HardParticles(SharedParticles):
             },
             "particles": self.N,
             "origin": state["origin"],
+            **({} if self.constant_pressure is None else {"volume": state["volume"]}),
             "goal": self._goal,
             "per_cycle": self._per_cycle,
             "last_cycle": self._last_cycle,
         }
         each = {"diameters": self._sizes.diameters, "types": self._sizes.types}
-        arrays = {name: v for name, v in {**state, **each}.items() if isinstance(v, np.ndarray)}
+        arrays = {name: v for name, v in {**each, **state}.items() if isinstance(v, np.ndarray)}
+        if self.swap_rounds:
+            header["swaps"] = state["swaps"]
         return header, arrays
 
     def _proceed(self, run: dict[str, float]) -> None:
@@ -484,8 +514,13 @@ class HardParticles(SharedParticles):
             All settings, the adopted one first.
 
         Raises:
-            ValueError: a value is missing or out of range, or several ranks share the system.
+            ValueError: a value is missing or out of range, or several ranks share the system,
+                the pressure is constant, or there are swap moves.
         """
+        if self.constant_pressure is not None:
+            raise ValueError("tune works at constant volume, with another object")
+        if self.swap_rounds:
+            raise ValueError("tune works without swap moves, with another object")
         if self._ranks is not None:
             raise ValueError("tune works on one rank: tune a smaller system, then divide")
         chosen, tried = _tuning.tune(

@@ -127,21 +127,23 @@ def _color_wheel(wheel: Any) -> None:
     wheel.set_axis_off()
 
 
-def pressure_against_sweeps(
+def records_against_sweeps(
     path: str | Path,
     series: Sequence[tuple[np.ndarray, np.ndarray]],
     estimate: PressureEstimate,
     title: str,
+    quantity: str,
     reference: tuple[float, float] | None = None,
 ) -> None:
-    """Picture of the pressure records of each replica, their running means and the result.
+    """Picture of the records of each replica, their running means and the result.
 
     Args:
         path: path of the PNG file.
-        series: sweeps (K,) and P* (K,) of each replica.
+        series: sweeps (K,) and values (K,) of each replica.
         estimate: pooled estimate of all replicas.
         title: state point of the run.
-        reference: published P* and its error.
+        quantity: label of the values.
+        reference: published value and its error.
     """
     figure, axes = new_figure(7.0, 4.2)
     for index, (sweeps, records) in enumerate(series):
@@ -158,7 +160,7 @@ def pressure_against_sweeps(
     everything = np.concatenate([records for _, records in series])
     low, high = np.percentile(everything, [1, 99])
     margin = 0.3 * (high - low) + 1e-6
-    axes.set(xlabel="sweeps since the start", ylabel=r"pressure $P^* = \beta P d^2$", title=title)
+    axes.set(xlabel="sweeps since the start", ylabel=quantity, title=title)
     axes.set_ylim(low - margin, high + margin)
     axes.legend(fontsize=8)
     write_picture(path, figure, dpi=160)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -38,6 +39,7 @@ class Settings(replica.Settings):
     Attributes:
         mixture: contact distances of the pairs of types of a mixture, a row for each type.
         fractions: number fractions of the types.
+        pressure: constant pressure P*; None for constant volume.
     """
 
     kind: ClassVar[Kind] = DISKS
@@ -53,6 +55,7 @@ class Settings(replica.Settings):
     decompose: bool = False
     mixture: tuple[tuple[float, ...], ...] | None = None
     fractions: tuple[float, ...] | None = None
+    pressure: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -91,6 +94,10 @@ class Settings(replica.Settings):
                     f"--fractions leaves no particle of type {missing[0]}: --particles is "
                     f"{self.particles}"
                 )
+        if self.pressure is not None and not 0 < self.pressure < math.inf:
+            raise ValueError(f"--pressure is {self.pressure}; it must be positive and finite")
+        if self.decompose and self.pressure is not None:
+            raise ValueError("--decompose is for constant volume; --pressure runs on one rank")
         if self.decompose and self.replicas > 1:
             raise ValueError(f"--decompose shares one system; --replicas is {self.replicas}")
 
@@ -217,6 +224,7 @@ class Replica(replica.Replica):
             **given.given(),
             max_displacement=s.max_displacement and s.max_displacement * diameter,
             moves_per_cell=s.moves_per_cell,
+            pressure=s.pressure,
             seed=self._seed,
             **self._where,
         )
@@ -274,7 +282,15 @@ class Replica(replica.Replica):
                 f"{engine.max_displacement / engine.diameter:.4g} and --moves-per-cell "
                 f"{engine.moves_per_cell}, which cannot change"
             )
-        if engine.N != s.particles or abs(engine.packing_fraction - s.packing_fraction) > 1e-6:
+        given, asked = engine.constant_pressure, s.pressure
+        if (given is None) != (asked is None) or (given and abs(asked / given - 1) > 1e-9):
+            raise ValueError(
+                f"--resume: {state} has "
+                + ("constant volume" if given is None else f"--pressure {given:.6g}")
+                + ", which cannot change"
+            )
+        same = given is not None or abs(engine.packing_fraction - s.packing_fraction) < 1e-6
+        if engine.N != s.particles or not same:
             raise ValueError(
                 f"--resume: {state} holds {engine.N} {s.kind.particles} at packing fraction "
                 f"{engine.packing_fraction:.6g}, not {s.particles} at {s.packing_fraction:.6g}"
@@ -298,7 +314,11 @@ class Replica(replica.Replica):
         if self._equilibrated is None:
             self._advance(engine, s.equilibrate)
             self._equilibrated = engine.sweeps
-        engine.sample_pressure(every=1, record=max(1, s.sweeps // RECORDS))
+        record = max(1, s.sweeps // RECORDS)
+        if s.pressure is None:
+            engine.sample_pressure(every=1, record=record)
+        else:
+            engine.sample_volume(record)
         self._sampling = True
         name = "trajectory.gsd" if self._index == 0 else f"trajectory-{self._index}.gsd"
         trajectory = self._trajectory = self._once(lambda: self._opened(s.output / name, engine))
@@ -341,16 +361,19 @@ class Replica(replica.Replica):
         self, trajectory: TrajectoryWriter | None, engine: HardParticles, step: int
     ) -> None:
         log = {"trial_moves": float(engine.trial_moves), **_order(engine)}
-        positions = engine.positions
-        self._once(lambda: trajectory.append(positions, step=step, **log))
+        positions, box = engine.positions, engine.box
+        self._once(lambda: trajectory.append(positions, step=step, box=box, **log))
 
     def _records(self, engine: HardParticles) -> np.ndarray:
-        """Sweeps, P* and the contact values of pairs of types of all records, (K, 2 + pairs),
-        including those of the resumed runs."""
+        """Sweeps, P* (at constant pressure the packing fraction) and the contact values of pairs of
+        types of all records, (K, 2 + pairs), including those of the resumed runs."""
         columns = _contact_columns(engine)
         earlier = np.empty((0, 2 + columns)) if self._earlier is None else self._earlier
         if not self._sampling:
             return earlier
+        if engine.constant_pressure is not None:
+            new = (engine.volume_sweeps, engine.packing_fraction_records)
+            return np.concatenate((earlier, np.column_stack(new)))
         new = (engine.pressure_sweeps, engine.pressure_records)
         if columns:
             new += (engine.contact_value_records,)
@@ -393,8 +416,10 @@ class Replica(replica.Replica):
 
 
 def _contact_columns(engine: HardParticles) -> int:
-    """Number of pairs of types of a mixture, each with a contact value in the records."""
-    return 0 if engine.contacts is None else len(engine.pairs_of_types)
+    """Number of pairs of types of a mixture at constant volume, each with a contact value in the
+    records."""
+    sampled = engine.contacts is not None and engine.constant_pressure is None
+    return len(engine.pairs_of_types) if sampled else 0
 
 
 def _contact_values(engine: HardParticles, records: np.ndarray) -> dict[tuple[int, int], Estimate]:
@@ -409,7 +434,7 @@ def _contact_values(engine: HardParticles, records: np.ndarray) -> dict[tuple[in
 
 
 def _order(engine: HardParticles) -> dict[str, float]:
-    """The modulus of the global psi_6 of equal disks."""
-    if engine.mixed or len(engine.box) == 3:
+    """The modulus of the global psi_6 of equal disks at constant volume."""
+    if engine.mixed or len(engine.box) == 3 or engine.constant_pressure is not None:
         return {}
     return {"psi6": float(abs(engine.slow_quantities()[0]))}

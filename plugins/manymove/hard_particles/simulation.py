@@ -18,7 +18,6 @@ from manymove.hard_particles import sizes
 from manymove.hard_particles.compression import random_configuration
 from manymove.hard_particles.packing import random_packing
 from manymove.hard_particles.particles import HardParticles
-from manymove.simulation import parameter
 
 OverlapError = _core.OverlapError
 
@@ -72,6 +71,18 @@ class HardDisks(HardParticles):
         repair_depth: depth in diameters up to which overlaps in the input are repaired by pushing
             disks apart, and reported in `repaired`. float32 files of large boxes have such
             overlaps.
+        pressure: constant pressure P* = beta P d^D, where d is `diameter`; then the area of the
+            box changes between cycles. Default constant area.
+        volume_mode: "ln" for trial changes uniform in ln V, or "standard" for V.
+        volume_delta: maximum trial change of ln V or V; the default follows from the pressure.
+        volume_moves: number of trial changes at a time. Default 10; they need one search over the
+            pairs.
+        volume_every: number of cycles between trial changes. Default 1. At constant pressure the
+            default of `rounds` is 1.
+        swap_rounds: number of rounds of swap moves for each set of cells, in which pairs of disks
+            exchange their `diameters` if there is room. Default none.
+        swap_range: largest difference of the diameters of a pair. Default any.
+        swap_every: number of cycles between swap moves. Default 1.
         comm: a communicator of mpi4py, for instance ``MPI.COMM_WORLD``, whose ranks share the
             system in strips along y. Each rank uses the GPU of its rank on the machine, or its part
             of the cores (docs/theory/hard_disks.md, section 9). The trajectory is that of one rank,
@@ -127,6 +138,14 @@ class HardDisks(HardParticles):
         shuffle_sets: bool = True,
         shift_along_axis: bool = False,
         repair_depth: float = 1e-4,
+        pressure: float | None = None,
+        volume_mode: str = "ln",
+        volume_delta: float | None = None,
+        volume_moves: int | None = None,
+        volume_every: int | None = None,
+        swap_rounds: int | None = None,
+        swap_range: float | None = None,
+        swap_every: int | None = None,
         comm: Any = None,
         timeout: float | None = None,
     ) -> None:
@@ -137,7 +156,8 @@ class HardDisks(HardParticles):
             self._parameters |= choices
         elif choices != _OF_EQUAL_DISKS:
             wrong = [name for name in choices if choices[name] != _OF_EQUAL_DISKS[name]]
-            raise ValueError(f"{wrong[0]} is for equal disks; a mixture runs with the defaults")
+            who = "a mixture runs" if self._sizes.mixed else "disks at constant pressure run"
+            raise ValueError(f"{wrong[0]} is for equal disks; {who} with the defaults")
         self._settle(device, threads, comm, timeout)
         self._begin(lambda: arguments.positions(positions))
 
@@ -222,7 +242,10 @@ class HardDisks(HardParticles):
     # ---- properties ------------------------------------------------------------------------------
 
     cycle = _renamed.Attribute("cycles")
-    box: tuple[float, float] = parameter("box", "Edges (Lx, Ly) of the box.")
+    @property
+    def box(self) -> tuple[float, float]:
+        """Edges (Lx, Ly) of the box."""
+        return self._edges()
 
     def psi6(self) -> complex:
         """Global bond-orientational order psi_6: the mean over all disks of the average of
@@ -232,7 +255,10 @@ class HardDisks(HardParticles):
             RuntimeError: the disks are a mixture.
         """
         if self._general:
-            raise RuntimeError("psi6 is the order of equal disks, and these are a mixture")
+            raise RuntimeError(
+                "psi6 is the order of equal disks at constant volume, and these are "
+                + ("a mixture" if self.mixed else "at constant pressure")
+            )
         return complex(*self._engine.bond_order(_NEIGHBOR_REACH * self.diameter))
 
     def slow_quantities(self) -> np.ndarray:

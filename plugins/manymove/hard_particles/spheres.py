@@ -11,7 +11,6 @@ from manymove.hard_particles import sizes
 from manymove.hard_particles.compression import random_configuration
 from manymove.hard_particles.crystals import crystal
 from manymove.hard_particles.particles import HardParticles
-from manymove.simulation import parameter
 
 
 class HardSpheres(HardParticles):
@@ -57,6 +56,18 @@ class HardSpheres(HardParticles):
         repair_depth: depth in contact distances up to which overlaps in the input are repaired by
             pushing spheres apart, and reported in `repaired`. float32 files of large boxes have
             such overlaps.
+        pressure: constant pressure P* = beta P d^D, where d is `diameter`; then the volume of the
+            box changes between cycles. Default constant volume.
+        volume_mode: "ln" for trial changes uniform in ln V, or "standard" for V.
+        volume_delta: maximum trial change of ln V or V; the default follows from the pressure.
+        volume_moves: number of trial changes at a time. Default 10; they need one search over the
+            pairs.
+        volume_every: number of cycles between trial changes. Default 1. At constant pressure the
+            default of `rounds` is 1.
+        swap_rounds: number of rounds of swap moves for each set of cells, in which pairs of spheres
+            exchange their `diameters` if there is room. Default none.
+        swap_range: largest difference of the diameters of a pair. Default any.
+        swap_every: number of cycles between swap moves. Default 1.
         comm: a communicator of mpi4py, for instance ``MPI.COMM_WORLD``, whose ranks share the
             system in slabs along z. Each rank uses the GPU of its rank on the machine, or its part
             of the cores (docs/theory/hard_spheres.md, section 10). The trajectory is that of one
@@ -106,6 +117,14 @@ class HardSpheres(HardParticles):
         device: str = "auto",
         threads: int | None = None,
         repair_depth: float = 1e-4,
+        pressure: float | None = None,
+        volume_mode: str = "ln",
+        volume_delta: float | None = None,
+        volume_moves: int | None = None,
+        volume_every: int | None = None,
+        swap_rounds: int | None = None,
+        swap_range: float | None = None,
+        swap_every: int | None = None,
         comm: Any = None,
         timeout: float | None = None,
     ) -> None:
@@ -114,7 +133,10 @@ class HardSpheres(HardParticles):
         self._settle(device, threads, comm, timeout)
         self._begin(lambda: arguments.positions(positions))
 
-    box: tuple[float, float, float] = parameter("box", "Edges (Lx, Ly, Lz) of the box.")
+    @property
+    def box(self) -> tuple[float, float, float]:
+        """Edges (Lx, Ly, Lz) of the box."""
+        return self._edges()
 
     # ---- starts ----------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
+import hoomd
 import numpy as np
 from hoomd.logging import log
 
@@ -16,6 +17,32 @@ from manymove.analysis.pressure import BINS, DELTA_R, pressure_from_histogram
 from manymove.hoomd.action import EngineAction
 
 _MOST_ROUNDS = 4  # in a cycle; with n_m = 4 at most 16 trial moves between two shifts
+
+
+def _checked_box_moves(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Check the settings of `box_moves` and fill in the defaults."""
+    unknown = [name for name in value if name not in ("betaP", "volume")]
+    if unknown:
+        raise ValueError(
+            f"box_moves[{unknown[0]!r}] is not supported: betaP and volume are, which changes all "
+            "edges together"
+        )
+    if "betaP" not in value:
+        raise ValueError("box_moves must have betaP")
+    volume = dict(value.get("volume") or {})
+    unknown = [name for name in volume if name not in ("mode", "delta")]
+    if unknown:
+        raise ValueError(f"box_moves['volume'][{unknown[0]!r}] is not supported: mode and delta are")
+    mode = volume.get("mode", "ln")
+    if mode not in ("ln", "standard"):
+        raise ValueError(f"box_moves['volume']['mode'] must be 'ln' or 'standard', got {mode!r}")
+    delta = volume.get("delta")
+    if delta is not None:
+        delta = arguments.positive_and_finite("box_moves['volume']['delta']", delta)
+    return {
+        "betaP": arguments.positive_and_finite("box_moves['betaP']", value["betaP"]),
+        "volume": {"mode": mode, "delta": delta},
+    }
 
 
 class HardParticlesUpdater(EngineAction):
@@ -33,6 +60,7 @@ class HardParticlesUpdater(EngineAction):
         sweeps_per_step: int = 4,
         repair_depth: float = 1e-4,
         threads: int | None = None,
+        box_moves: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(threads)
         self.diameter = diameter
@@ -40,6 +68,7 @@ class HardParticlesUpdater(EngineAction):
         self.nselect = nselect
         self.sweeps_per_step = sweeps_per_step
         self.repair_depth = repair_depth
+        self.box_moves = box_moves
 
     def __repr__(self) -> str:
         size = self._diameter if isinstance(self._diameter, dict) else f"{self._diameter:g}"
@@ -112,6 +141,16 @@ class HardParticlesUpdater(EngineAction):
             raise ValueError(f"repair_depth must be finite and not negative, got {value}")
         self._repair_depth = value
 
+    @property
+    def box_moves(self) -> dict[str, Any] | None:
+        """Trial changes of the box at constant pressure; None for constant volume."""
+        moves = self._box_moves
+        return moves and {**moves, "volume": dict(moves["volume"])}
+
+    @box_moves.setter
+    def box_moves(self, value: Mapping[str, Any] | None) -> None:
+        self._box_moves = None if value is None else _checked_box_moves(value)
+
     # ---- what HOOMD-blue calls -------------------------------------------------------------------
 
     def act(self, timestep: int) -> None:
@@ -127,13 +166,37 @@ class HardParticlesUpdater(EngineAction):
                 some = min(cycles, engine.cycles_between_writes)
                 engine.enqueue(some, **particles)
                 cycles -= some
+        self._follow_box()
         self._run_seconds = time.perf_counter() - self._run_started
 
     def _begin(self, timestep: int) -> None:
         with self._following(timestep):
             pass
 
+    def _follow_box(self) -> None:
+        """Give HOOMD-blue the box of an engine at constant pressure."""
+        if self._box_moves is None:
+            return
+        box = hoomd.Box.from_box(self._simulation.state.box)
+        for name, edge in zip(("Lx", "Ly", "Lz"), self._engine.box, strict=False):
+            setattr(box, name, edge)
+        self._simulation.state.set_box(box)
+        self._made_with["box"] = self._edges()
+
     # ---- loggable --------------------------------------------------------------------------------
+
+    @log(category="sequence", requires_run=True)
+    def volume_moves(self) -> tuple[int, int]:
+        """(int, int): accepted and rejected trial changes of the volume of the present engine; zeros
+        at constant volume."""
+        trials, accepted = self._engine.core.volume_counters
+        return accepted, trials - accepted
+
+    @log(requires_run=True)
+    def packing_fraction(self) -> float:
+        """float: part of the box that the particles cover."""
+        with self._following(self._simulation.timestep):
+            return self._engine.packing_fraction
 
     @log(category="sequence", requires_run=True)
     def translate_moves(self) -> tuple[int, int]:
@@ -238,6 +301,18 @@ class HardParticlesUpdater(EngineAction):
             "seed": self._simulation.seed or 0,
             "device": self._device,
             "threads": self._threads,
+            **self._constant_pressure(),
+        }
+
+    def _constant_pressure(self) -> dict[str, Any]:
+        """The arguments of an engine at constant pressure."""
+        if self._box_moves is None:
+            return {}
+        volume = self._box_moves["volume"]
+        return {
+            "betaP": self._box_moves["betaP"],
+            "volume_mode": volume["mode"],
+            "volume_delta": volume["delta"],
         }
 
     def _make(self, present: dict[str, Any], timestep: int) -> None:
@@ -246,14 +321,21 @@ class HardParticlesUpdater(EngineAction):
             self._made_with = None
         # A step has fewer cycles than 2**20, so that no random number is used twice.
         first_cycle = max(timestep << 20, self._past_step)
-        settings = {name: value for name, value in present.items() if name != "diameters_of_types"}
+        others = ("diameters_of_types", "betaP")
+        settings = {name: value for name, value in present.items() if name not in others}
+        diameters = self._by_particle(present)
+        if "betaP" in present:
+            D = self._dimensions
+            sizes = present.get("diameter") if diameters is None else diameters
+            settings["pressure"] = present["betaP"] * float(np.mean(np.power(sizes, D)))
         self._engine = self._make_engine(
             self._positions(),
-            diameters=self._by_particle(present),
+            diameters=diameters,
             first_cycle=first_cycle,
             **settings,
         )
         self._made_with = present
+        self._follow_box()
 
     def _sizes(self) -> dict[str, Any]:
         """The "diameter" of all particles, or in a mixture the "diameters_of_types"."""

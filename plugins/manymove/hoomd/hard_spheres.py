@@ -36,6 +36,11 @@ class HardSpheresUpdater(HardParticlesUpdater):
             spheres apart, and reported in `repaired`, when positions are read from HOOMD-blue.
         threads: number of threads of the engine on a CPU device; default all cores. If several
             simulations share a machine, for example one per MPI rank, each should have its share.
+        box_moves: None for constant volume, or a dictionary in the words of
+            `hoomd.hpmc.update.BoxMC` for constant pressure: "betaP", and optionally "volume", a
+            dictionary with the "mode", "ln" (default) or "standard", and "delta", the maximum
+            change of ln V or V (default chosen from the pressure). Ten trial changes of the volume
+            follow each cycle; all edges change together.
 
     All settings except `threads` may be changed between runs, or during a run by another action;
     `threads` can be set until the simulation runs.

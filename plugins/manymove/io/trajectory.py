@@ -309,18 +309,29 @@ class TrajectoryWriter:
         if contacts is not None:
             self._log[_CONTACTS] = np.asarray(contacts, dtype=np.float64)
 
-    def append(self, positions: np.ndarray, step: int, **log: float) -> None:
+    def append(
+        self,
+        positions: np.ndarray,
+        step: int,
+        *,
+        box: tuple[float, ...] | None = None,
+        **log: float,
+    ) -> None:
         """Append a frame.
 
         Args:
             positions: centers of the particles, (N, 2) or (N, 3), in [-L/2, L/2).
             step: time step of the frame.
+            box: edges of the box of this frame and of the next ones; default unchanged.
             log: numbers that are stored with the frame as `manymove/<name>`.
 
         Raises:
             ValueError: positions have another shape.
         """
         positions = np.asarray(positions)
+        if box is not None:
+            self._box = box
+            self._log[_BOX] = np.array(box, dtype=np.float64)
         dimensions = len(self._box)
         if positions.ndim != 2 or positions.shape[1] != dimensions:
             raise ValueError(

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "../engine_of_ranks.h"
+#include "../../runtime/text.h"
 #include "grid.h"
 #include "state.h"
 
@@ -123,6 +124,8 @@ State make_part(std::size_t particles, const Parameters& parameters, Communicato
   State s;
   s.parameters = parameters;
   s.particles = particles;
+  if (s.constant_pressure()) refuse("constant pressure is for one rank");
+  if (s.swaps()) refuse("swap moves are for one rank");
   choose_grid(s);
   s.strip.emplace(rows_of(s), ranks.rank(), ranks.ranks());
   s.ranks = &ranks;

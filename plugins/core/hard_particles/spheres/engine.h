@@ -46,6 +46,17 @@ struct Parameters {
   std::uint64_t seed = 0;
   std::uint64_t first_cycle = 0;  // where the counter of cycles, and so the random numbers, begins
   double repair_depth = 1e-4;     // overlaps of the start up to this depth are repaired
+  // Constant pressure: trial changes of the volume, all edges together, after every `volume_every`
+  // cycles. The edges of the start are then realized to 1e-4 of their ratios, the volume exactly.
+  double beta_pressure = 0;  // pressure over kT; 0: constant volume
+  bool ln_volume = true;     // steps uniform in ln V, otherwise in V
+  double volume_delta = 0;   // largest step, of ln V or V
+  int volume_moves = 0;      // trial changes at a time
+  int volume_every = 0;
+  // Swap moves of diameters [N] after every `swap_every` cycles: rounds of pairs for each set of
+  // cells, 0 for none, and the largest difference of the diameters of a pair, 0 for any.
+  int swap_rounds = 0, swap_every = 0;
+  double swap_range = 0;
 };
 
 // Everything that a trajectory depends on, besides the parameters, or what one rank has of it.
@@ -53,6 +64,12 @@ struct Snapshot {
   Counters counters;
   std::array<std::int64_t, 3> origin{};  // lower corner of the first cell, integer units
   std::vector<std::int64_t> places;      // [N][D], in integer units from the box's lower corner
+  // Constant pressure: V or ln V, and the trial changes of it.
+  double volume = 0;
+  std::uint64_t volume_trials = 0, volume_accepted = 0;
+  // Swap moves: the present diameters [N], with which a run continues, and the trials.
+  std::vector<double> diameters;
+  std::uint64_t swap_trials = 0, swap_accepted = 0;
   std::vector<std::uint32_t> ids;        // of a rank: [N], the particles that these are
 
   std::uint32_t index(std::size_t i) const {
@@ -69,6 +86,15 @@ struct Grid {
   int slots;                // particles for which a cell has room, by a proven bound
   double max_displacement;  // as realized
   double unit;              // length of one integer unit
+  double box[3];            // present edges
+  // Constant pressure: as chosen, and the largest volume_delta.
+  double volume_delta, largest_volume_delta;
+  int volume_moves, volume_every;
+};
+
+// Trial changes of the volume, or swap moves.
+struct TrialCounters {
+  std::uint64_t trials = 0, accepted = 0;
 };
 
 // The contract is that of a HostedEngine.
@@ -97,6 +123,14 @@ class MANYMOVE_API Engine : public HostedEngine {
   // over once.
   virtual std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) = 0;
   // contact_histogram() gives the same histograms of the present configuration.
+
+  // Constant pressure: means over the cycles of records, from the next cycle on, as for the
+  // histograms; 0 for none. take_volumes() hands over [rows][3], the means of V, V^2 and 1/V, and
+  // the cycle at which each row ended. Systems that ranks divide have neither this nor swap moves.
+  virtual void set_volume_sampling(std::uint64_t) {}
+  virtual std::vector<double> take_volumes(std::vector<std::uint64_t>&) { return {}; }
+  virtual TrialCounters volume_counters() const { return {}; }
+  virtual TrialCounters swap_counters() const { return {}; }
 
   virtual Grid grid() const = 0;
   // The share of cells that hold at least one particle in the present grid.

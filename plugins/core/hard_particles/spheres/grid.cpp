@@ -5,6 +5,7 @@
 
 #include "../../runtime/text.h"
 #include "grid.h"
+#include "volume.h"
 
 namespace manymove::hard_particles::spheres {
 namespace {
@@ -137,9 +138,11 @@ void choose_tile(State& state) {
 
 int most_in_tile(const State& s) {
   double edges[3];
-  for (int a = 0; a < s.dimensions(); ++a)
-    edges[a] = s.parameters.box[a] / s.geometry.cells[a] *
-               std::min(s.geometry.cells[a] + 1, s.geometry.tile + 1);
+  for (int a = 0; a < s.dimensions(); ++a)  // at constant pressure for all volumes
+    edges[a] = s.constant_pressure()
+                   ? kWidestCell * s.distances.largest * (s.geometry.tile + 1)
+                   : s.parameters.box[a] / s.geometry.cells[a] *
+                         std::min(s.geometry.cells[a] + 1, s.geometry.tile + 1);
   // Particles of a small box are there twice, as their own images.
   return static_cast<int>(std::min(1e9, most_in_box(s.distances, edges, s.dimensions())));
 }
@@ -162,24 +165,14 @@ double most_in_cell(const Distances& d, const double* edges, int dimensions) {
   return most;
 }
 
-void choose_grid(State& state) {
+namespace {
+
+// Cells, integer units and the unit of length at constant volume.
+void choose_cells(State& state) {
   Parameters& p = state.parameters;
   Geometry& g = state.geometry;
-  if (p.dimensions != 2 && p.dimensions != 3)
-    refuse("the number of dimensions must be 2 or 3, got ", p.dimensions);
   const int D = p.dimensions;
-  state.distances = distances_of(p, state.particles);
   const double sigma = state.distances.largest;
-  for (int a = 0; a < D; ++a) {
-    check_length("box", p.box[a]);
-    if (p.box[a] < 3 * sigma)
-      refuse("box too small for the checkerboard: edge ", "xyz"[a], " is ", p.box[a],
-             ", three times the largest contact distance are ", 3 * sigma);
-  }
-  if (p.cell_width == 0) p.cell_width = sigma;
-  if (!(p.cell_width >= sigma) || !(p.cell_width < kWidestCell * sigma))
-    refuse("cell_width must be at least the largest contact distance ", sigma, " and below ",
-           kWidestCell * sigma, ", got ", p.cell_width);
   double width[3] = {0, 0, 0}, all = 1;
   for (int a = 0; a < 3; ++a) {
     g.cells[a] = 1;
@@ -199,16 +192,75 @@ void choose_grid(State& state) {
     state.extent[a] = a < D ? 2 * half[a] * g.cells[a] : 2;
   }
   state.unit = p.box[widest] / static_cast<double>(state.extent[widest]);
+}
 
-  double slots = most_in_cell(state.distances, width, D);
+void choose_slots(State& state) {
+  double width[3] = {0, 0, 0};
+  for (int a = 0; a < state.dimensions(); ++a)
+    width[a] = state.parameters.box[a] / state.geometry.cells[a];
+  double slots = most_in_cell(state.distances, width, state.dimensions());
   slots = std::min(slots, static_cast<double>(state.particles));
   if (slots > kMaxSlots)
-    refuse("a cell as wide as the largest contact distance ", sigma, " has room for ", slots,
-           " of the smallest particles (contact distance ", state.distances.smallest, "); at most ",
-           kMaxSlots, " are supported");
-  g.slots = std::max(1, static_cast<int>(slots));
+    refuse("a cell as wide as the largest contact distance ", state.distances.largest,
+           " has room for ", slots, " of the smallest particles (contact distance ",
+           state.distances.smallest, "); at most ", kMaxSlots, " are supported");
+  state.geometry.slots = std::max(1, static_cast<int>(slots));
+}
 
-  const double narrow = *std::min_element(width, width + D);
+// The contact distances of types in integer units.
+void fill_contacts(State& state) {
+  state.contacts.clear();
+  state.sigmas.clear();
+  for (const double contact : state.parameters.contacts) {
+    const double sigma = contact / state.unit;
+    state.contacts.push_back(sigma * sigma);
+    state.sigmas.push_back(static_cast<float>(sigma));
+  }
+}
+
+}  // namespace
+
+void fill_diameters(State& state) {
+  const std::vector<double>& diameters = state.parameters.diameters;
+  state.diameters.resize(diameters.size());
+  if (!diameters.empty()) state.labels.resize(diameters.size());
+  for (std::size_t i = 0; i < diameters.size(); ++i) {
+    state.diameters[i] = diameter_in_units(diameters[i], state.unit);
+    state.labels[i] = radius_in_units(diameters[i], state.unit);
+  }
+}
+
+void choose_grid(State& state) {
+  Parameters& p = state.parameters;
+  Geometry& g = state.geometry;
+  if (p.dimensions != 2 && p.dimensions != 3)
+    refuse("the number of dimensions must be 2 or 3, got ", p.dimensions);
+  const int D = p.dimensions;
+  state.distances = distances_of(p, state.particles);
+  const double sigma = state.distances.largest;
+  for (int a = 0; a < D; ++a) {
+    check_length("box", p.box[a]);
+    if (p.box[a] < 3 * sigma)
+      refuse("box too small for the checkerboard: edge ", "xyz"[a], " is ", p.box[a],
+             ", three times the largest contact distance are ", 3 * sigma);
+  }
+  if (p.cell_width == 0) p.cell_width = sigma;
+  if (!(p.cell_width >= sigma) || !(p.cell_width < kWidestCell * sigma))
+    refuse("cell_width must be at least the largest contact distance ", sigma, " and below ",
+           kWidestCell * sigma, ", got ", p.cell_width);
+  if (state.constant_pressure()) {
+    choose_lattice(state);
+    if (!set_box(state, state.data.volume)) refuse("the lattice has no grid for this box");
+  } else {
+    choose_cells(state);
+  }
+  choose_slots(state);
+
+  double narrow = sigma;  // as narrow as cells become
+  if (!state.constant_pressure()) {
+    narrow = p.box[0] / g.cells[0];
+    for (int a = 1; a < D; ++a) narrow = std::min(narrow, p.box[a] / g.cells[a]);
+  }
   if (p.max_displacement == 0) p.max_displacement = std::min(0.12 * sigma, 0.25 * narrow);
   // The realized displacement, which checkpoints hold, may be larger by one part in 128.
   if (!(p.max_displacement > 0) || p.max_displacement > 1.0079 * narrow)
@@ -220,33 +272,40 @@ void choose_grid(State& state) {
   if (p.moves_per_cell == 0) p.moves_per_cell = 8;
   if (p.moves_per_cell < 1 || p.moves_per_cell > 1024)
     refuse("moves_per_cell must be from 1 to 1024, got ", p.moves_per_cell);
-  if (p.rounds == 0) p.rounds = 4;
+  if (p.rounds == 0) p.rounds = state.constant_pressure() ? 1 : 4;
   if (p.rounds < 1 || p.rounds > kMaxRounds)
     refuse("rounds must be from 1 to ", kMaxRounds, ", got ", p.rounds);
   g.moves_per_cell = p.moves_per_cell;
   g.rounds = p.rounds;
   g.key = {static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};
   choose_tile(state);
-
-  const double u = state.unit;
-  if (state.distances.contact == Contact::additive)
-    for (const double diameter : p.diameters) {
-      state.diameters.push_back(diameter / u);
-      Label label{};
-      label.radius = static_cast<float>(0.5 * diameter / u);
-      state.labels.push_back(label);
-    }
-  if (state.distances.contact == Contact::table) {
-    for (const double contact : p.contacts) {
-      state.contacts.push_back((contact / u) * (contact / u));
-      state.sigmas.push_back(static_cast<float>(contact / u));
-    }
-    for (const std::int32_t type : p.types) {
-      Label label{};
-      label.type = type;
-      state.labels.push_back(label);
-    }
+  if (p.swap_rounds < 0 || p.swap_rounds > 1000)
+    refuse("swap_rounds must be from 0 to 1000, got ", p.swap_rounds);
+  if (state.swaps() && state.distances.contact != Contact::additive)
+    refuse("swap moves exchange the diameters of particles: give diameters");
+  int across = 0;  // the most cells of a tile along an axis
+  for (int a = 0; a < D; ++a) across = std::max(across, g.cells[a] / g.tiles[a]);
+  if (state.swaps() && across < 4)
+    refuse("swap moves need tiles of at least four cells along an edge, got ", across,
+           ": choose a larger box or tile");
+  if (!(p.swap_range >= 0)) refuse("swap_range must be positive, got ", p.swap_range);
+  if (p.swap_every == 0) p.swap_every = 1;
+  fill_contacts(state);
+  fill_diameters(state);
+  for (const std::int32_t type : p.types) {
+    Label label{};
+    label.type = type;
+    state.labels.push_back(label);
   }
+}
+
+void set_volume(State& state, double coordinate) {
+  if (!set_box(state, coordinate))
+    throw std::runtime_error("the lattice has no grid for this volume: the state is corrupt");
+  choose_slots(state);
+  state.geometry.step = displacement_step(state.parameters.max_displacement / state.unit);
+  set_tile(state, state.geometry.tile);
+  fill_contacts(state);
 }
 
 Law law_of(const State& s) {
@@ -276,8 +335,15 @@ Grid grid_of(const State& s) {
   grid.moves_per_cell = g.moves_per_cell;
   grid.rounds = g.rounds;
   grid.slots = g.slots;
-  grid.max_displacement = static_cast<double>(g.step) * 16383.5 * s.unit;
+  // At constant pressure the realized one depends on the box, and checkpoints need the wanted one.
+  grid.max_displacement = s.constant_pressure() ? s.parameters.max_displacement
+                                                : static_cast<double>(g.step) * 16383.5 * s.unit;
   grid.unit = s.unit;
+  for (int a = 0; a < grid.dimensions; ++a) grid.box[a] = s.parameters.box[a];
+  grid.volume_delta = s.parameters.volume_delta;
+  if (s.constant_pressure()) grid.largest_volume_delta = largest_volume_delta(s);
+  grid.volume_moves = s.parameters.volume_moves;
+  grid.volume_every = s.parameters.volume_every;
   return grid;
 }
 
@@ -288,6 +354,7 @@ double largest_displacement(const Parameters& parameters, std::size_t particles)
   state.particles = particles;
   choose_grid(state);
   const Grid grid = grid_of(state);
+  if (parameters.beta_pressure != 0) return state.distances.largest;
   return *std::min_element(grid.cell_width, grid.cell_width + grid.dimensions);
 }
 

@@ -13,4 +13,11 @@ inline constexpr std::size_t kMaxTypes = 64;
 // Sets everything but the particles. Throws std::invalid_argument for bad parameters.
 void choose_grid(State& state);
 
+// Changes the box, the grid and the contact distances of types to a volume at constant pressure, by
+// its coordinate.
+void set_volume(State& state, double coordinate);
+
+// The diameters of particles in integer units, on the host.
+void fill_diameters(State& state);
+
 }  // namespace manymove::hard_particles::spheres

@@ -39,6 +39,14 @@ union Label {
   std::int32_t type;
 };
 
+// A diameter in the caller's unit, in integer units: as float64 and as a label.
+MM_HD double diameter_in_units(double diameter, double unit) { return diameter / unit; }
+MM_HD Label radius_in_units(double diameter, double unit) {
+  Label label;
+  label.radius = static_cast<float>(0.5 * diameter / unit);
+  return label;
+}
+
 // Contact distances in units. Arrays by particle are in the memory of the engine's device.
 struct Law {
   double contact;           // one_size: sigma^2
@@ -85,7 +93,7 @@ struct Draw {
   std::uint32_t order[kMaxRounds];  // eight sets, three bits each, first set lowest
 };
 
-enum class Purpose : std::uint32_t { displacement = 0, shift = 2, set_order = 3 };
+enum class Purpose : std::uint32_t { displacement = 0, shift = 2, set_order = 3, volume = 4, swap = 5, swap_order = 6 };
 
 MM_HD void random_words(std::uint32_t word[4], const Geometry& g, std::uint32_t where,
                         std::uint64_t cycle, Purpose purpose, int round, int call) {

@@ -8,6 +8,7 @@
 #include "../../runtime/fingerprint.h"
 #include "../../runtime/text.h"
 #include "grid.h"
+#include "volume.h"
 
 namespace manymove::hard_particles::spheres {
 namespace {
@@ -141,6 +142,16 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
   if (particles == 0) refuse("positions must hold at least one particle");
   if (particles > kMostParticles) refuse("at most 2e9 particles, got ", particles);
   choose_grid(s);
+  // At constant pressure the edges are realized with a small error; fractions of them are kept.
+  std::vector<double> scaled;
+  if (s.constant_pressure()) {
+    scaled.assign(coordinates, coordinates + particles * s.dimensions());
+    for (std::size_t k = 0; k < scaled.size(); ++k) {
+      const std::size_t a = k % s.dimensions();
+      scaled[k] *= s.parameters.box[a] / parameters.box[a];
+    }
+    coordinates = scaled.data();
+  }
   check_positions(s, coordinates);
   check_density(s);
 
@@ -190,6 +201,13 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
   for (std::size_t k = 0; k < data.places.size(); ++k)
     if (data.places[k] < 0 || data.places[k] >= s.extent[k % D] || data.places[k] % 2 != 1)
       refuse("checkpoint: particle ", k / D, " is not on the integer grid");
+  if (s.constant_pressure()) {
+    if (!(std::abs(data.volume / s.lattice.quantum) < 0x1p53) ||
+        std::fmod(data.volume, s.lattice.quantum) != 0 || !set_box(s, data.volume))
+      refuse("checkpoint: the lattice does not have the volume ", data.volume);
+    set_volume(s, data.volume);
+    fill_diameters(s);
+  }
   const Cells cells = try_cells(s, data);
   if (cells.counts.empty()) refuse("checkpoint: a cell holds more particles than fit");
   const Overlaps found = overlaps_of(s, cells);
@@ -292,6 +310,11 @@ double contact_distance(const State& s, std::size_t i, std::size_t j) {
 double deepest_overlap(const State& s, const Snapshot& data) {
   std::vector<double> r(s.particles * static_cast<std::size_t>(s.dimensions()));
   export_positions(s, data, r.data());
+  if (!data.diameters.empty() && s.parameters.diameters != data.diameters) {
+    State present = s;
+    present.parameters.diameters = data.diameters;
+    return deepest_overlap(present, r.data());
+  }
   return deepest_overlap(s, r.data());
 }
 
@@ -318,7 +341,15 @@ std::uint64_t hash_of(std::uint64_t sum, const Counters& counters) {
 }
 
 std::uint64_t hash_of(const State& s, const Snapshot& data) {
-  return hash_of(sum_over_particles(s, data), data.counters);
+  std::uint64_t sum = hash_of(sum_over_particles(s, data), data.counters);
+  if (s.constant_pressure())
+    for (const std::uint64_t v : {bits_of(data.volume), data.volume_trials, data.volume_accepted})
+      sum = murmur_mix(sum ^ v);
+  if (s.swaps()) {
+    for (const double diameter : data.diameters) sum = murmur_mix(sum ^ bits_of(diameter));
+    for (const std::uint64_t v : {data.swap_trials, data.swap_accepted}) sum = murmur_mix(sum ^ v);
+  }
+  return sum;
 }
 
 ContactBins contact_bins(const State& s, const Sampling& sampling) {
@@ -345,6 +376,19 @@ void move_origin(const State& s, const Draw& draw, std::array<std::int64_t, 3>& 
 
 Draw draw_cycle(const State& s, std::uint64_t cycle) {
   return s.dimensions() == 2 ? draw_cycle<2>(s.geometry, cycle) : draw_cycle<3>(s.geometry, cycle);
+}
+
+SwapRules swap_rules(const State& s, std::uint64_t cycle) {
+  std::uint32_t word[8];
+  for (int call = 0; call < 2; ++call)
+    random_words(word + 4 * call, s.geometry, 0u, cycle, Purpose::swap_order, 0, call);
+  SwapRules rules{};
+  rules.cycle = cycle;
+  rules.order = permutation(1 << s.dimensions(), word);
+  rules.rounds = s.parameters.swap_rounds;
+  rules.range = s.parameters.swap_range > 0 ? s.parameters.swap_range / s.unit : 1e30;
+  rules.clearance = 0x1p-40 * s.distances.largest / s.unit;
+  return rules;
 }
 
 Draw local_draw(const State& s, Draw draw) {

@@ -12,6 +12,7 @@
 #include "../strip.h"
 #include "engine.h"
 #include "model.h"
+#include "swaps.h"
 
 namespace manymove::hard_particles::spheres {
 
@@ -23,13 +24,21 @@ struct Distances {
   std::vector<double> of_types;
 };
 
+// Constant pressure: the points along the edges do not depend on the numbers of cells.
+struct Lattice {
+  std::vector<int> cells[3];     // the numbers of cells that divide the points of an edge, ascending
+  double quantum = 0;            // of the volume's coordinate
+  std::vector<double> contacts;  // squares of the table in the caller's unit, [types][types]
+};
+
 struct State {
-  Parameters parameters;
+  Parameters parameters;  // at constant pressure the box changes
   Geometry geometry{};
   Distances distances;
   double unit = 0;                       // length of one integer unit
   std::array<std::int64_t, 3> extent{};  // box in integer units
   std::size_t particles = 0;
+  Lattice lattice;
   Snapshot data;
   Repair repair;
   std::optional<Strip> strip;  // of a divided system
@@ -41,6 +50,8 @@ struct State {
   std::vector<Label> labels;
 
   int dimensions() const { return parameters.dimensions; }
+  bool constant_pressure() const { return parameters.beta_pressure != 0; }
+  bool swaps() const { return parameters.swap_rounds != 0; }
   std::size_t cells() const {
     const int* n = geometry.cells;
     return static_cast<std::size_t>(n[0]) * n[1] * n[2];
@@ -120,6 +131,7 @@ std::vector<ParticlePosition> particle_positions(const State& state, const Snaps
 ContactBins contact_bins(const State& state, const Sampling& sampling);
 void move_origin(const State& state, const Draw& draw, std::array<std::int64_t, 3>& origin);
 Draw draw_cycle(const State& state, std::uint64_t cycle);
+SwapRules swap_rules(const State& state, std::uint64_t cycle);
 // After Strip::advance(): the draw in local storage.
 Draw local_draw(const State& state, Draw draw);
 

@@ -9,7 +9,9 @@
 #include "../../crossing.h"
 #include "../host.h"
 #include "../rows.h"
+#include "../grid.h"
 #include "../state.h"
+#include "../volume.h"
 #include "kernels.h"
 
 namespace manymove::hard_particles::spheres {
@@ -69,8 +71,10 @@ class CpuEngine final : public Engine {
     spare_.spheres.resize(now_.spheres.size());
     spare_.counts.resize(now_.counts.size());
     for (int t = 0; t < pool_.size(); ++t)
-      workers_.push_back({TileMemory(state_.geometry.plane, state_.dimensions()), {}, {}});
-    state_.data = {};  // the cells have the particles
+      workers_.push_back(
+          {TileMemory(state_.geometry.plane, state_.dimensions()), {}, {}, 0, {}, {}});
+    state_.data.places = {};  // the cells have them
+    state_.data.ids = {};
   }
 
   void enqueue(std::uint64_t cycles) override {
@@ -97,6 +101,19 @@ class CpuEngine final : public Engine {
     return counts;
   }
 
+  void set_volume_sampling(std::uint64_t record) override {
+    volumes_.begin(record, counters_.cycles);
+  }
+  std::vector<double> take_volumes(std::vector<std::uint64_t>& cycles) override {
+    return volumes_.take(cycles);
+  }
+  TrialCounters volume_counters() const override {
+    return {state_.data.volume_trials, state_.data.volume_accepted};
+  }
+  TrialCounters swap_counters() const override {
+    return {state_.data.swap_trials, state_.data.swap_accepted};
+  }
+
   Counters counters() const override { return counters_; }
   Grid grid() const override { return grid_of(state_); }
   Repair repair() const override { return state_.repair; }
@@ -111,7 +128,15 @@ class CpuEngine final : public Engine {
   double max_overlap() const override { return deepest_overlap(state_, snapshot()); }
   std::uint64_t state_hash() const override { return hash_of(state_, snapshot()); }
   Snapshot snapshot() const override {
-    return snapshot_of(state_, counters_, origin_, now_.spheres.data(), now_.counts.data());
+    Snapshot data =
+        snapshot_of(state_, counters_, origin_, now_.spheres.data(), now_.counts.data());
+    data.volume = state_.data.volume;
+    data.volume_trials = state_.data.volume_trials;
+    data.volume_accepted = state_.data.volume_accepted;
+    if (state_.swaps()) data.diameters = state_.parameters.diameters;
+    data.swap_trials = state_.data.swap_trials;
+    data.swap_accepted = state_.data.swap_accepted;
+    return data;
   }
 
  private:
@@ -119,6 +144,9 @@ class CpuEngine final : public Engine {
     TileMemory memory;
     TileTally tally;
     std::vector<std::uint32_t> bins;
+    double least = 0;
+    std::vector<Swapper> swappers;
+    TrialCounters swaps;
   };
 
   // Of the first row that is this rank's.
@@ -154,8 +182,125 @@ class CpuEngine final : public Engine {
       if (worker.tally.corrupt)
         throw std::runtime_error("a cell holds more particles than fit: the state is corrupt");
     }
+    if (state_.swaps() && counters_.cycles % state_.parameters.swap_every == 0) {
+      if (state_.dimensions() == 2)
+        swap_diameters<2>();
+      else
+        swap_diameters<3>();
+    }
+    if (state_.constant_pressure()) {
+      if (counters_.cycles % state_.parameters.volume_every == 0) change_box();
+      volumes_.end_cycle(counters_.cycles, volume_of(state_, state_.data.volume));
+    }
     if (rows_.wants_sample(counters_.cycles)) count_pairs(rows_.sampling(), rows_.row());
     rows_.end_cycle(counters_.cycles);
+  }
+
+  // Calls task(D, C) with the number of dimensions and the contact law as types.
+  template <class Task>
+  auto with_kernels(Task&& task) const {
+    const auto with = [&](auto dimensions) {
+      switch (state_.distances.contact) {
+        case Contact::one_size:
+          return task(dimensions, std::integral_constant<Contact, Contact::one_size>{});
+        case Contact::additive:
+          return task(dimensions, std::integral_constant<Contact, Contact::additive>{});
+        default:
+          return task(dimensions, std::integral_constant<Contact, Contact::table>{});
+      }
+    };
+    return state_.dimensions() == 2 ? with(std::integral_constant<int, 2>{})
+                                    : with(std::integral_constant<int, 3>{});
+  }
+
+  // The swap moves after a cycle, in its grid.
+  template <int D>
+  void swap_diameters() {
+    const Geometry& g = state_.geometry;
+    const SwapRules rules = swap_rules(state_, counters_.cycles);
+    for (Worker& worker : workers_) worker.swaps = {};
+    for_each_item(pool_, g.tiles[0] * g.tiles[1] * g.tiles[2], [&](int tile, int thread) {
+      Worker& worker = workers_[thread];
+      const TileBounds bounds = tile_bounds<D>(g, tile);
+      double* const diameters = state_.diameters.data();
+      for (int turn = 0; turn < 1 << D; ++turn) {
+        const auto set = static_cast<int>(rules.order >> (3 * turn) & 7u);
+        int n[3];
+        const int cells = swap_cells<D>(bounds, set, n);
+        if (cells == 0) continue;
+        worker.swappers.resize(cells);
+        for (int k = 0; k < cells; ++k) {
+          int at[3];
+          swap_cell<D>(n, set, k, at);
+          worker.swappers[k] = swapper_of<D>(g, bounds, tile, at, rules.cycle, now_.spheres.data(),
+                                             now_.counts.data(), diameters);
+        }
+        for (int round = 0; round < rules.rounds; ++round) {
+          const int offset = swap_offset<D>(g, tile, rules.cycle, set, round, cells);
+          for (int k = 0; k < cells; ++k) {
+            const int other = swap_partner(offset, k, cells);
+            const Swapper &a = worker.swappers[k], &b = worker.swappers[other];
+            if (other <= k || a.id == kNobody || b.id == kNobody) continue;
+            ++worker.swaps.trials;
+            if (!swaps(rules, a, b, diameters[a.id], diameters[b.id])) continue;
+            exchange(diameters[a.id], diameters[b.id]);
+            exchange(state_.labels[a.id], state_.labels[b.id]);
+            exchange(state_.parameters.diameters[a.id], state_.parameters.diameters[b.id]);
+            ++worker.swaps.accepted;
+          }
+        }
+      }
+    });
+    for (const Worker& worker : workers_) {
+      state_.data.swap_trials += worker.swaps.trials;
+      state_.data.swap_accepted += worker.swaps.accepted;
+    }
+  }
+
+  // The trial changes of the volume; then the box and the cells follow.
+  void change_box() {
+    state_.data.counters = counters_;
+    const double to = change_volume(state_, least_ratio());
+    if (to == state_.data.volume) return;
+    State before;  // what the places of particles depend on
+    before.parameters.dimensions = state_.dimensions();
+    before.geometry = state_.geometry;
+    before.extent = state_.extent;
+    before.particles = state_.particles;
+    set_volume(state_, to);
+    fill_diameters(state_);
+    law_ = law_of(state_);
+    local_ = state_.local();
+    if (same_cells(before.geometry, state_.geometry)) return;
+    now_ = cells_of(state_, snapshot_of(before, counters_, origin_, now_.spheres.data(),
+                                        now_.counts.data()));
+    spare_.spheres.resize(now_.spheres.size());
+    spare_.counts.resize(now_.counts.size());
+  }
+
+  double least_ratio() const {
+    return with_kernels([&](auto dimensions, auto contact) {
+      constexpr int D = decltype(dimensions)::value;
+      constexpr Contact C = decltype(contact)::value;
+      const Geometry& g = state_.geometry;
+      const Law reference = reference_law(state_);
+      const LeastRatio wanted = least_ratio_wanted(state_);
+      for (Worker& worker : workers_) worker.least = wanted.most;
+      for_each_item(pool_, g.cells[1] * g.cells[2], [&](int row, int thread) {
+        int cell[3] = {0, row % g.cells[1], row / g.cells[1]};
+        double least = workers_[thread].least;
+        for (; cell[0] < g.cells[0]; ++cell[0]) {
+          const std::size_t at = static_cast<std::size_t>(row) * g.cells[0] + cell[0];
+          if (now_.counts[at])
+            least = least_ratio_of<D, C>(g, reference, wanted, now_.spheres.data(),
+                                         now_.counts.data(), cell, least);
+        }
+        workers_[thread].least = least;
+      });
+      double least = wanted.most;
+      for (const Worker& worker : workers_) least = std::min(least, worker.least);
+      return least;
+    });
   }
 
   // The strip moves with the grid, and rows come from and go to the neighbors.
@@ -218,21 +363,9 @@ class CpuEngine final : public Engine {
     for (Worker& worker : workers_) worker.bins.assign(row_size(sampling), 0);
     // Pairs reach at most two rows beyond the strip, upwards.
     if (state_.strip) cross_rows({2, 0, 0, 2}, state_.rows());
-    const auto with = [&](auto dimensions) {
-      constexpr int D = decltype(dimensions)::value;
-      switch (state_.distances.contact) {
-        case Contact::one_size:
-          return count_layers<D, Contact::one_size>(sampling);
-        case Contact::additive:
-          return count_layers<D, Contact::additive>(sampling);
-        case Contact::table:
-          return count_layers<D, Contact::table>(sampling);
-      }
-    };
-    if (state_.dimensions() == 2)
-      with(std::integral_constant<int, 2>{});
-    else
-      with(std::integral_constant<int, 3>{});
+    with_kernels([&](auto dimensions, auto contact) {
+      count_layers<decltype(dimensions)::value, decltype(contact)::value>(sampling);
+    });
     for (const Worker& worker : workers_)
       std::transform(worker.bins.begin(), worker.bins.end(), row, row, std::plus<>());
   }
@@ -270,6 +403,7 @@ class CpuEngine final : public Engine {
   std::uint64_t written_ = 0;  // trace of write_positions()
   mutable std::vector<Worker> workers_;
   Rows rows_;
+  VolumeRows volumes_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // The CUDA engine of spheres: memory, launches and transfers.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -10,8 +11,11 @@
 #include "../../cuda/distributed/halo_exchange.cuh"
 #include "../grid.h"
 #include "../state.h"
+#include "../volume.h"
+#include "box_moves.h"
 #include "host_arrays.cuh"
 #include "schedule.h"
+#include "swaps.h"
 
 namespace manymove::hard_particles::spheres {
 namespace {
@@ -55,6 +59,14 @@ class CudaEngine final : OnDevice, public Engine {
     scratch_ids_ = DeviceBuffer<std::uint32_t>(scratch);
     locks_ = DeviceBuffer<unsigned int>(scratch_parts_);
     locks_.clear(stream_);
+    if (state_.swaps() || state_.constant_pressure())
+      reference_ = on_device(state_.parameters.diameters, stream_);
+    if (state_.swaps()) {
+      swap_tally_ = DeviceBuffer<unsigned long long>(2);
+      const unsigned long long before[2] = {state_.data.swap_trials, state_.data.swap_accepted};
+      swap_tally_.upload(before, stream_);
+    }
+    if (state_.constant_pressure()) box_moves_.emplace(state_, stream_);
     if (state_.strip)
       halo_ = std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(),
                                              std::array{rows_here()[0].row, rows_here()[1].row},
@@ -76,7 +88,17 @@ class CudaEngine final : OnDevice, public Engine {
         launch(state_.geometry, draw, state_.tiles(), stream_, overlap_);
       now_ = 1 - now_;
       move_origin(state_, draw, state_.data.origin);
-      end_cycle(++state_.data.counters.cycles);
+      const std::uint64_t cycle = ++state_.data.counters.cycles;
+      if (state_.swaps() && cycle % state_.parameters.swap_every == 0)
+        swap_diameters(state_, swap_rules(state_, cycle), spheres_[now_].data(),
+                       counts_[now_].data(),
+                       {reference_.data(), diameters_.data(), labels_.data()}, swap_tally_.data(),
+                       stream_);
+      if (box_moves_) {
+        if (cycle % state_.parameters.volume_every == 0) change_box();
+        volumes_.end_cycle(cycle, volume_of(state_, state_.data.volume));
+      }
+      end_cycle(cycle);
     }
     check_launch();
     finish();
@@ -136,6 +158,23 @@ class CudaEngine final : OnDevice, public Engine {
     return counts;
   }
 
+  void set_volume_sampling(std::uint64_t record) override {
+    volumes_.begin(record, state_.data.counters.cycles);
+  }
+  std::vector<double> take_volumes(std::vector<std::uint64_t>& cycles) override {
+    return volumes_.take(cycles);
+  }
+  TrialCounters volume_counters() const override {
+    return {state_.data.volume_trials, state_.data.volume_accepted};
+  }
+  TrialCounters swap_counters() const override {
+    if (!state_.swaps()) return {};
+    const DeviceGuard here = use();
+    unsigned long long tally[2];
+    swap_tally_.download(tally, stream_);
+    return {tally[0], tally[1]};
+  }
+
   Counters counters() const override {
     const DeviceGuard here = use();
     check(cudaStreamSynchronize(stream_), "cycle");
@@ -163,8 +202,19 @@ class CudaEngine final : OnDevice, public Engine {
     const Counters present = counters();
     std::vector<Sphere> spheres(spheres_[now_].size());
     spheres_[now_].download(spheres.data(), stream_);
-    return snapshot_of(state_, present, state_.data.origin, spheres.data(),
-                       present_counts().data());
+    Snapshot data = snapshot_of(state_, present, state_.data.origin, spheres.data(),
+                                present_counts().data());
+    data.volume = state_.data.volume;
+    data.volume_trials = state_.data.volume_trials;
+    data.volume_accepted = state_.data.volume_accepted;
+    if (state_.swaps()) {
+      data.diameters.resize(reference_.size());
+      reference_.download(data.diameters.data(), stream_);
+      const TrialCounters swaps = swap_counters();
+      data.swap_trials = swaps.trials;
+      data.swap_accepted = swaps.accepted;
+    }
+    return data;
   }
 
  private:
@@ -176,8 +226,8 @@ class CudaEngine final : OnDevice, public Engine {
   }
   std::vector<std::uint32_t> present_counts() const {
     const DeviceGuard here = use();
-    std::vector<std::uint32_t> counts(counts_[now_].size());
-    counts_[now_].download(counts.data(), stream_);
+    std::vector<std::uint32_t> counts(state_.cells());
+    counts_[now_].download(counts.data(), stream_, counts.size());
     return counts;
   }
 
@@ -225,11 +275,14 @@ class CudaEngine final : OnDevice, public Engine {
   }
 
   void upload_law() {
-    law_ = law_of(state_);
     diameters_ = on_device(state_.diameters, stream_);
     labels_ = on_device(state_.labels, stream_);
     contacts_ = on_device(state_.contacts, stream_);
     sigmas_ = on_device(state_.sigmas, stream_);
+    place_law();
+  }
+  void place_law() {
+    law_ = law_of(state_);
     law_.diameters = diameters_.data();
     law_.labels = labels_.data();
     law_.contacts = contacts_.data();
@@ -282,6 +335,38 @@ class CudaEngine final : OnDevice, public Engine {
                       counts_[1 - now_].data() + first_cell(), tally_.data(), scratch, skip_},
               schedule_),
           "launch");
+  }
+
+  // The trial changes of the volume; then the box and the cells follow.
+  void change_box() {
+    const double to =
+        change_volume(state_, box_moves_->least_ratio(state_, reference_.data(), labels_.data(),
+                                                      spheres_[now_].data(), counts_[now_].data(),
+                                                      stream_));
+    if (to == state_.data.volume) return;
+    const Geometry before = state_.geometry;
+    set_volume(state_, to);
+    if (!state_.contacts.empty()) {
+      contacts_.upload(state_.contacts.data(), stream_);
+      sigmas_.upload(state_.sigmas.data(), stream_);
+    }
+    if (reference_.size())
+      BoxMoves::fill_diameters(reference_.data(), reference_.size(), state_.unit,
+                               diameters_.data(), labels_.data(), stream_);
+    place_law();
+    if (same_cells(before, state_.geometry)) return;
+    const std::size_t cells = state_.cells(), slots = cells * state_.geometry.slots;
+    const auto make_room = [&](int k) {
+      if (spheres_[k].size() < slots) spheres_[k] = DeviceBuffer<Sphere>(slots);
+      if (counts_[k].size() < cells) counts_[k] = DeviceBuffer<std::uint32_t>(cells);
+    };
+    make_room(1 - now_);
+    BoxMoves::change_cells(before, spheres_[now_].data(), counts_[now_].data(), state_.geometry,
+                           spheres_[1 - now_].data(), counts_[1 - now_].data(),
+                           &tally_.data()->corrupt, stream_);
+    make_room(now_);
+    now_ = 1 - now_;
+    choose_schedule();
   }
 
   void end_cycle(std::uint64_t cycle) {
@@ -338,6 +423,10 @@ class CudaEngine final : OnDevice, public Engine {
   DeviceBuffer<double> diameters_, contacts_;
   DeviceBuffer<Label> labels_;
   DeviceBuffer<float> sigmas_;
+  std::optional<BoxMoves> box_moves_;             // at constant pressure
+  DeviceBuffer<double> reference_;                // the diameters in the caller's unit
+  DeviceBuffer<unsigned long long> swap_tally_;   // trials, accepted
+  VolumeRows volumes_;
   DeviceBuffer<Tally> tally_;
   mutable Tally seen_{};  // the tally as last fetched
   int now_ = 0;

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Constant pressure: trial changes of the volume between cycles, and samples of the volume."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from manymove import _core, arguments
+from manymove.analysis.notation import Estimate
+from manymove.analysis.pressure import blocking_error
+from manymove.hard_particles.sizes import Sizes
+
+MODES = {"ln": True, "standard": False}
+_ACCEPTANCE = 0.3  # of `tune_volume`
+_OPTIONS = ("volume_delta", "volume_moves", "volume_every")
+
+
+def read(settings: dict[str, Any], given: Sizes, dimensions: int) -> dict[str, Any]:
+    """The parameters of the engine; empty at constant volume.
+
+    Raises:
+        ValueError: the pressure is not positive, or an option is out of range.
+    """
+    pressure, mode = settings["pressure"], settings["volume_mode"]
+    if mode not in MODES:
+        raise ValueError(f'volume_mode must be "ln" or "standard", got {mode!r}')
+    if pressure is None:
+        wrong = [name for name in _OPTIONS if settings[name] is not None]
+        if wrong or mode != "ln":
+            raise ValueError(f"{(wrong or ['volume_mode'])[0]} belongs to pressure: give both")
+        return {}
+    pressure = arguments.positive_and_finite("pressure", pressure)
+    return {
+        "beta_pressure": pressure / given.mean(dimensions) ** dimensions,
+        "ln_volume": MODES[mode],
+        "volume_delta": arguments.positive_or_default("volume_delta", settings["volume_delta"]),
+        "volume_moves": arguments.count_or_default("volume_moves", settings["volume_moves"]),
+        "volume_every": arguments.count_or_default("volume_every", settings["volume_every"]),
+    }
+
+
+class ConstantPressure:
+    """What hard particles at constant pressure have in addition."""
+
+    _DIMENSIONS: int
+    _engine: Any
+    _grid: dict[str, Any]
+    _parameters: dict[str, Any]
+    _sizes: Sizes
+
+    @property
+    def constant_pressure(self) -> float | None:
+        """Pressure P* = beta P d^D of a simulation at constant pressure; None at constant
+        volume."""
+        beta_pressure = self._parameters.get("beta_pressure")
+        return beta_pressure and beta_pressure * self._sizes.mean(self._DIMENSIONS) ** (
+            self._DIMENSIONS
+        )
+
+    @property
+    def volume_mode(self) -> str:
+        """Coordinate in which trial changes of the volume are uniform, "ln" or "standard"."""
+        return "ln" if self._of_pressure("ln_volume") else "standard"
+
+    @property
+    def volume_delta(self) -> float:
+        """Maximum trial change of ln V, or of V in the mode "standard"."""
+        self._of_pressure("volume_delta")
+        return self._grid["volume_delta"]
+
+    @property
+    def volume_moves(self) -> int:
+        """Number of trial changes of the volume after `volume_every` cycles."""
+        self._of_pressure("volume_moves")
+        return self._grid["volume_moves"]
+
+    @property
+    def volume_every(self) -> int:
+        """Number of cycles between trial changes of the volume."""
+        self._of_pressure("volume_every")
+        return self._grid["volume_every"]
+
+    @property
+    def volume_trials(self) -> int:
+        """Number of trial changes of the volume since the start."""
+        self._of_pressure("volume_moves")
+        return self._engine.volume_counters[0]
+
+    @property
+    def volume_acceptance(self) -> float:
+        """Ratio of accepted to trial changes of the volume; NaN before the first."""
+        self._of_pressure("volume_moves")
+        trials, accepted = self._engine.volume_counters
+        return accepted / trials if trials else math.nan
+
+    def _of_pressure(self, name: str) -> Any:
+        if name not in self._parameters:
+            raise RuntimeError("the volume is constant: give pressure when the object is created")
+        return self._parameters[name]
+
+    @property
+    def volume(self) -> float:
+        """Volume of the box, or its area in two dimensions."""
+        return math.prod(self.box)  # type: ignore[attr-defined]
+
+    # ---- samples ---------------------------------------------------------------------------------
+
+    def sample_volume(self, record: float | None) -> None:
+        """Sample the volume after every cycle of the following runs.
+
+        Args:
+            record: number of sweeps per record, rounded to whole cycles; None stops sampling.
+
+        Raises:
+            RuntimeError: the volume is constant.
+            ValueError: the number is not positive or not below 1e15.
+        """
+        self._of_pressure("volume_moves")
+        if record is not None and not 0 < record < 1e15:
+            raise ValueError(f"record must be positive and below 1e15 sweeps, got {record}")
+        per_cycle = (self._per_cycle or self._cycle_moves()) / self.N  # type: ignore[attr-defined]
+        self._engine.set_volume_sampling(0 if record is None else max(1, round(record / per_cycle)))
+        self._volumes = None if record is None else np.empty((0, 3))
+        self._volume_cycles = np.empty(0)
+
+    def _volume_means(self) -> np.ndarray:
+        """Means of V, V^2 and 1/V of each finished record, float64 (K, 3)."""
+        if getattr(self, "_volumes", None) is None:
+            raise RuntimeError("nothing sampled: call sample_volume(record=...) and run")
+        rows, cycles = self._engine.take_volumes()
+        self._volumes = np.concatenate((self._volumes, rows.reshape(-1, 3)))
+        self._volume_cycles = np.concatenate((self._volume_cycles, cycles))
+        return self._volumes
+
+    @property
+    def volume_records(self) -> np.ndarray:
+        """Mean volume of each finished record, float64 (K,)."""
+        return self._volume_means()[:, 0]
+
+    @property
+    def packing_fraction_records(self) -> np.ndarray:
+        """Mean packing fraction of each finished record, float64 (K,)."""
+        return self.packing_fraction * self.volume * self._volume_means()[:, 2]  # type: ignore[attr-defined]
+
+    @property
+    def volume_sweeps(self) -> np.ndarray:
+        """Number of sweeps at the end of each record, float64 (K,)."""
+        self._volume_means()
+        first = self._parameters["first_cycle"]
+        done = max(1, self.cycles - first)  # type: ignore[attr-defined]
+        return (self._volume_cycles - first) * (self.sweeps / done)  # type: ignore[attr-defined]
+
+    @property
+    def mean_packing_fraction(self) -> Estimate:
+        """Mean packing fraction with its standard error by blocking of the records.
+
+        Raises:
+            RuntimeError: no record is finished.
+        """
+        records = self.packing_fraction_records
+        if not len(records):
+            raise RuntimeError("no record of the volume is finished: run longer")
+        return Estimate(float(records.mean()), blocking_error(records)[0])
+
+    @property
+    def compressibility(self) -> Estimate:
+        """Isothermal compressibility rho kT kappa_T = N (<V^2> - <V>^2) / <V>^2 of the records,
+        with the standard error by blocking.
+
+        Raises:
+            RuntimeError: no record is finished.
+        """
+        means = self._volume_means()
+        if not len(means):
+            raise RuntimeError("no record of the volume is finished: run longer")
+        V = means[:, 0].mean()
+        # The variance about the mean of all records, a linear average of the records.
+        squares = (means[:, 1] - 2 * V * means[:, 0] + V**2) * (self.N / V**2)  # type: ignore[attr-defined]
+        return Estimate(float(squares.mean()), blocking_error(squares)[0])
+
+    # ---- tuning ----------------------------------------------------------------------------------
+
+    def tune_volume(self, sweeps: float = 2000, *, acceptance: float = _ACCEPTANCE) -> float:
+        """Adjust `volume_delta` to an acceptance, before a production run.
+
+        The run is part of the equilibration: the particles move and the volume changes. Sampling of
+        the volume ends.
+
+        Args:
+            sweeps: number of sweeps, in ten parts after each of which the step is adjusted.
+            acceptance: wanted ratio of accepted to trial changes.
+
+        Returns:
+            the new `volume_delta`.
+
+        Raises:
+            RuntimeError: the volume is constant.
+            ValueError: a number is out of range.
+        """
+        self._of_pressure("volume_moves")
+        if not 0 < acceptance < 1:
+            raise ValueError(f"acceptance must be between 0 and 1, got {acceptance}")
+        arguments.positive_and_finite("sweeps", sweeps)
+        for _ in range(10):
+            before = self._engine.volume_counters
+            self.run(sweeps / 10)  # type: ignore[attr-defined]
+            trials, accepted = np.subtract(self._engine.volume_counters, before)
+            if trials:
+                factor = float(np.clip(accepted / trials / acceptance, 0.3, 3.0))
+                self._change_delta(self.volume_delta * factor)
+        return self.volume_delta
+
+    def _change_delta(self, delta: float) -> None:
+        """Continue with another maximum change of the volume, the largest possible if it is too
+        large."""
+        most = self._grid["largest_volume_delta"]
+        self._parameters["volume_delta"] = min(delta, most)
+        parameters, *place = self._where()  # type: ignore[attr-defined]
+        run = {name: getattr(self, f"_{name}") for name in ("goal", "per_cycle", "last_cycle")}
+        kept = {name: getattr(self, name) for name in ("_seconds", "_repaired")}
+        make = _core.HardSpheres.from_snapshot
+        self._adopt(make(self._engine.snapshot(), self.N, parameters, *place))  # type: ignore[attr-defined]
+        self.__dict__.update(kept)
+        self._proceed(run)  # type: ignore[attr-defined]
+        self._volumes = None

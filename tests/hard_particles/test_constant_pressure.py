@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hard particles at constant pressure (docs/theory/constant_pressure.md).
+
+Seeds are fixed. Comparisons of histograms have the false-alarm rate of `laws.FALSE_ALARM` each over
+seeds; those of means allow five standard errors of at least a hundred blocks, which another seed
+exceeds with a probability below 1e-5.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hard_spheres import assert_valid, make, sites
+from laws import assert_follows
+from machine import on_gpu
+
+from manymove import HardDisks, HardSpheres
+from manymove.analysis.sphere_reference import fluid_factor, mixture_pressure
+
+UNLIKE = np.array([[1.0, 0.55], [0.55, 0.8]])  # not additive
+
+
+def volumes(particles, samples, cycles):
+    """Volumes at intervals of a number of cycles."""
+    found = np.empty(samples)
+    for k in range(samples):
+        particles.run_cycles(cycles)
+        found[k] = particles.volume
+    return found
+
+
+def triple_overlap(sigma, dimensions, points=400_000):
+    """The integral over two of three particles where all pairs are closer than sigma[i][j]."""
+    random = np.random.default_rng(1)
+    first, second = (
+        random.uniform(-1, 1, (points, dimensions)) * sigma[0][k] for k in (1, 2)
+    )
+    norm = lambda r: np.sqrt((r**2).sum(axis=1))  # noqa: E731
+    inside = (
+        (norm(first) < sigma[0][1])
+        & (norm(second) < sigma[0][2])
+        & (norm(first - second) < sigma[1][2])
+    )
+    return inside.mean() * (4 * sigma[0][1] * sigma[0][2]) ** dimensions
+
+
+def legal_share(V, sigma, dimensions):
+    """Share of the configurations of two or three particles without overlaps, in a box with edges
+    of at least three contact distances."""
+    ball = math.pi if dimensions == 2 else 4 * math.pi / 3
+    pairs = [(i, j) for i in range(len(sigma)) for j in range(i)]
+    v = [ball * sigma[i][j] ** dimensions for i, j in pairs]
+    share = 1 - sum(v) / V
+    if len(v) == 3:
+        triple = triple_overlap(sigma, dimensions)
+        share += (v[0] * v[1] + v[0] * v[2] + v[1] * v[2] - triple) / V**2
+    return share
+
+
+def check_volumes(particles, sigma, samples=6000, cycles=12):
+    """The distribution of the volume is V^N exp(-beta P V) times the share of legal configurations,
+    over the boxes with edges of at least three of the largest contact distances."""
+    D = len(particles.box)
+    beta_pressure = particles.constant_pressure / particles.diameter**D
+    particles.run_cycles(400)
+    found = volumes(particles, samples, cycles)
+    smallest = (3 * particles._sizes.largest()) ** D
+    assert found.min() >= smallest * (1 - 1e-12)
+    cuts = np.append(np.quantile(found, np.linspace(0.05, 0.95, 19)), 40 * smallest)
+    edges = np.insert(cuts, 0, smallest * (1 - 1e-9))
+    fine = np.concatenate([np.linspace(a, b, 2001) for a, b in zip(edges, edges[1:], strict=False)])
+    fine = fine.reshape(len(edges) - 1, -1)
+    weight = fine**particles.N * np.exp(-beta_pressure * (fine - smallest))
+    law = np.trapezoid(weight * legal_share(fine, sigma, D), fine, axis=1)
+    assert_follows(np.histogram(found, bins=edges)[0], law)
+    assert_valid(particles)
+
+
+@pytest.mark.parametrize("mode", ["ln", "standard"])
+@pytest.mark.parametrize("edge", [3.4, 4.3])
+def test_two_disks_have_the_volumes_of_integration(device, mode, edge):
+    """A comparison for each mode and start; the cells along an edge are three to seven."""
+    disks = make(
+        (sites((edge, edge))[[0, 4]], (edge, edge)),
+        device,
+        pressure=0.2,
+        volume_mode=mode,
+        volume_delta=0.3 if mode == "ln" else 1.2,
+        volume_moves=4,
+        max_displacement=0.6,
+    )
+    check_volumes(disks, np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("mode", ["ln", "standard"])
+def test_two_spheres_have_the_volumes_of_integration(device, mode):
+    """A comparison for each mode."""
+    edge = 3.5
+    spheres = make(
+        (sites((edge,) * 3)[[0, 13]], (edge,) * 3),
+        device,
+        pressure=0.07,
+        volume_mode=mode,
+        volume_delta=0.3 if mode == "ln" else 4.0,
+        volume_moves=4,
+        max_displacement=0.6,
+    )
+    check_volumes(spheres, np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+@pytest.mark.parametrize("sizes", ["diameters", "table"])
+def test_three_particles_of_different_sizes_have_the_volumes_of_integration(
+    device, dimensions, sizes
+):
+    """A comparison for each number of dimensions and each kind of contact."""
+    if sizes == "diameters":
+        d = np.array([1.0, 0.6, 0.85])
+        given, sigma = {"diameters": d}, (d[:, None] + d) / 2
+    else:
+        types = np.array([0, 1, 0])
+        given, sigma = {"types": types, "contacts": UNLIKE}, UNLIKE[np.ix_(types, types)]
+    edge = 3.3
+    particles = make(
+        (sites((edge,) * dimensions)[[0, 4, 8]], (edge,) * dimensions),
+        device,
+        **given,
+        pressure=0.25 if dimensions == 2 else 0.07,
+        volume_delta=0.3,
+        volume_moves=4,
+        max_displacement=0.6,
+    )
+    check_volumes(particles, sigma)
+
+
+def test_the_pressure_of_an_equation_of_state_returns_its_density_and_compressibility(device):
+    """64 spheres: packing fraction 0.30 within the finite-size effect of 2e-3, and the
+    compressibility of the derivative; two comparisons."""
+    phi, h = 0.30, 1e-4
+    pressure = lambda x: 6 / math.pi * x * fluid_factor(x)  # noqa: E731
+    spheres = HardSpheres.random(64, 0.28, seed=5, pressure=pressure(phi), device=device)
+    spheres.run(4000)
+    spheres.tune_volume(2000)
+    before = np.array(spheres._engine.volume_counters)
+    spheres.sample_volume(200)
+    spheres.run(100_000)
+    trials, accepted = np.array(spheres._engine.volume_counters) - before
+    assert 0.2 < accepted / trials < 0.45  # 0.3 is wanted
+    found = spheres.mean_packing_fraction
+    assert abs(found.value - phi) < 5 * found.error + 2e-3
+    assert found.error < 2e-3
+    slope = (pressure(phi + h) - pressure(phi - h)) / (2 * h)
+    compressibility = spheres.compressibility
+    assert abs(compressibility.value - 6 / math.pi / slope) < 5 * compressibility.error
+    assert compressibility.error < 0.2 * compressibility.value
+
+
+def test_constant_pressure_returns_the_density_of_constant_volume(device):
+    """The pressure that 96 disks of two sizes have at constant volume returns their density."""
+    diameters = np.where(np.arange(96) % 3, 1.0, 0.7)
+    disks = HardDisks.random(96, 0.5, diameters=diameters, seed=4, device=device)
+    disks.run(2000)
+    disks.sample_pressure(every=4, record=400)
+    disks.run(30_000)
+    pressure = disks.pressure
+    at_pressure = HardDisks.random(
+        96, 0.47, diameters=diameters, seed=9, device=device, pressure=pressure.value
+    )
+    at_pressure.run(6000)
+    at_pressure.tune_volume(2000)
+    at_pressure.sample_volume(400)
+    at_pressure.run(80_000)
+    found = at_pressure.mean_packing_fraction
+    h = 1e-3
+    high, low = (mixture_pressure(0.5 + sign * h, diameters, 2) for sign in (1, -1))
+    error = math.hypot(found.error, pressure.error / ((high - low) / (2 * h)))
+    assert abs(found.value - 0.5) < 5 * error + 1e-3  # 1/V and P have finite-size effects
+    assert error < 5e-3
+
+
+# ---- one trajectory ------------------------------------------------------------------------------
+
+SYSTEMS = {
+    "spheres": ((4.6,) * 3, {}),
+    "box": ((3.9, 6.1, 4.7), {}),
+    "disks": ((7.0, 7.0), {}),
+    "diameters": ((4.6,) * 3, {"diameters": np.linspace(0.6, 1.0, 64)}),
+    "table": ((6.1, 5.3), {"types": np.arange(16) % 2, "contacts": UNLIKE}),
+}
+
+
+def shrinking(name, device="cpu", **settings):
+    """A dilute system under a pressure at which its grid changes."""
+    box, sizes = SYSTEMS[name]
+    per_edge = 4
+    places = sites(tuple(1.6 * edge for edge in box), per_edge)
+    settings = {"pressure": 3.0, "volume_delta": 0.1, "volume_moves": 4, **settings}
+    return make((places, tuple(1.6 * edge for edge in box)), device, **sizes, **settings)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_resumed_run_is_the_same_across_changes_of_the_grid(device, name, tmp_path):
+    whole, first = shrinking(name, device), shrinking(name, device)
+    grids, resumed = set(), first
+    for k in range(12):
+        whole.run_cycles(15)
+        resumed.run_cycles(15)
+        resumed.save(tmp_path / "state")
+        resumed = type(whole).load(tmp_path / "state", device=device, threads=1 + k % 2)
+        assert resumed.state_hash == whole.state_hash
+        assert resumed.box == whole.box
+        grids.add(whole.cells)
+    assert len(grids) > 1
+    assert_valid(whole)
+
+
+@on_gpu
+@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("mode", ["ln", "standard"])
+def test_cpu_and_gpu_make_the_same_trajectory(name, mode):
+    delta = 0.05 if mode == "ln" else 2.0
+    runs = [shrinking(name, d, volume_mode=mode, volume_delta=delta) for d in ("cpu", "cuda")]
+    for _ in range(10):
+        for run in runs:
+            run.run_cycles(20)
+        assert runs[0].state_hash == runs[1].state_hash
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_change_of_the_volume_rounds_no_position(device, name):
+    """Positions are odd points of one lattice in every grid."""
+    particles = shrinking(name, device)
+    engine, extents = particles._engine, set()
+    for _ in range(10):
+        particles.run_cycles(10)
+        grid = engine.grid
+        extent = [round(edge / grid["unit"]) for edge in grid["box"]]
+        extents.add(tuple(extent))
+        places = engine.snapshot()["places"].reshape(-1, len(extent))
+        assert (places % 2 == 1).all() and (places < extent).all()
+        expected = (places / extent - 0.5) * np.array(grid["box"])
+        np.testing.assert_allclose(particles.positions, expected, rtol=0, atol=1e-12)
+        for edge, cells, width in zip(grid["box"], grid["cells"], grid["cell_width"], strict=True):
+            assert particles._sizes.largest() * (1 - 1e-12) <= width == edge / cells
+            assert width < 4 / 3 * particles._sizes.largest() * (1 + 1e-9)
+    assert len(extents) == 1
+
+
+def test_threads_make_no_difference():
+    runs = [shrinking("diameters", threads=n) for n in (1, 3)]
+    for run in runs:
+        run.run_cycles(150)
+    assert runs[0].state_hash == runs[1].state_hash
+
+
+def test_records_do_not_affect_the_run_and_are_those_of_a_resumed_one(tmp_path):
+    whole, plain = shrinking("spheres"), shrinking("spheres")
+    whole.sample_volume(1e-9)  # a record per cycle
+    whole.run_cycles(60)
+    plain.run_cycles(30)
+    plain.save(tmp_path / "state")
+    resumed = HardSpheres.load(tmp_path / "state", device="cpu")
+    resumed.sample_volume(1e-9)
+    resumed.run_cycles(30)
+    assert resumed.state_hash == whole.state_hash
+    assert whole.volume_records.shape == (60,)
+    np.testing.assert_array_equal(resumed.volume_records, whole.volume_records[30:])
+    assert whole.volume_records[-1] == pytest.approx(whole.volume, rel=1e-12)
+    share = whole.packing_fraction * whole.volume / whole.volume_records
+    np.testing.assert_allclose(whole.packing_fraction_records, share, rtol=1e-12)
+
+
+# ---- bad input -----------------------------------------------------------------------------------
+
+BAD = [
+    ({"pressure": 0.0}, ValueError, "pressure must be positive and finite"),
+    ({"pressure": -1.0}, ValueError, "pressure must be positive and finite"),
+    ({"pressure": math.inf}, ValueError, "pressure must be positive and finite"),
+    ({"pressure": math.nan}, ValueError, "pressure must be positive and finite"),
+    ({"pressure": 1.0, "volume_mode": "length"}, ValueError, 'volume_mode must be "ln" or'),
+    ({"pressure": 1.0, "volume_delta": -0.1}, ValueError, "volume_delta must be positive"),
+    ({"pressure": 1.0, "volume_delta": 9.0}, ValueError, "volume_delta must be positive and at"),
+    ({"pressure": 1.0, "volume_moves": 0}, ValueError, "volume_moves must be positive"),
+    ({"pressure": 1.0, "volume_moves": 1001}, ValueError, "volume_moves must be from 1 to 1000"),
+    ({"pressure": 1.0, "volume_every": 1.5}, TypeError, "volume_every"),
+    ({"pressure": 1.0, "cell_width": 1.1}, ValueError, "cell_width must be left to its default"),
+    ({"volume_delta": 0.1}, ValueError, "volume_delta belongs to pressure"),
+    ({"volume_mode": "standard"}, ValueError, "volume_mode belongs to pressure"),
+]
+
+
+@pytest.mark.parametrize("settings, error, message", BAD)
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_bad_settings_are_refused(dimensions, settings, error, message):
+    box = (4.5,) * dimensions
+    with pytest.raises(error, match=message):
+        make((sites(box), box), **settings)
+
+
+def test_what_constant_pressure_does_not_have_is_refused(tmp_path):
+    disks = shrinking("disks")
+    for call, error, message in [
+        (lambda: disks.sample_pressure(1), RuntimeError, "the pressure is constant"),
+        (disks.psi6, RuntimeError, "psi6 is the order of equal disks at constant volume"),
+        (disks.tune, ValueError, "tune works at constant volume"),
+        (lambda: disks.volume_records, RuntimeError, "nothing sampled"),
+        (lambda: disks.sample_volume(0), ValueError, "record must be positive"),
+        (lambda: shrinking("disks", comm=object()), ValueError, "pressure is for one rank"),
+    ]:
+        with pytest.raises(error, match=message):
+            call()
+    box = (4.5, 4.5)
+    for name in ("volume_delta", "volume_acceptance", "volume_mode"):
+        with pytest.raises(RuntimeError, match="the volume is constant"):
+            getattr(make((sites(box), box)), name)
+
+
+def test_a_box_that_leaves_its_lattice_says_so():
+    """A gas at a very small pressure grows without limit."""
+    box = (4.5, 4.5)
+    disks = make((sites(box), box), pressure=1e-6, volume_delta=0.1)
+    with pytest.raises(RuntimeError, match="too large for the lattice"):
+        disks.run_cycles(10_000)
+    assert_valid(disks)
+
+
+def test_a_checkpoint_with_another_volume_is_refused():
+    spheres = shrinking("spheres")
+    spheres.run_cycles(5)
+    snapshot = spheres._engine.snapshot()
+    for volume, message in [
+        (snapshot["volume"][0] + 1e-15, "overlap|does not have the volume"),
+        (1e300, "does not have the volume"),
+        (math.nan, "does not have the volume"),
+        (snapshot["volume"][0] - 0.9, "overlap|does not have the volume"),
+    ]:
+        bad = {**snapshot, "volume": (volume, *snapshot["volume"][1:])}
+        with pytest.raises(ValueError, match=message):
+            type(spheres._engine).from_snapshot(bad, spheres.N, spheres._parameters, "cpu", 1)

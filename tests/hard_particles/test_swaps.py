@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Swap moves of diameters (docs/theory/constant_pressure.md, sections 5 and 6).
+
+Seeds are fixed; each comparison has the false-alarm rate of `laws.FALSE_ALARM` over seeds, and the
+equation of state allows five standard errors.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hard_spheres import assert_valid, make, sites
+from laws import assert_follows
+from machine import on_gpu
+
+from manymove import HardDisks, HardSpheres
+
+SWAPS = {"swap_rounds": 4}
+
+
+def mixture(dimensions, device="cpu", phi=None, N=200, **settings):
+    """A fluid with the diameters of the law d^-3 between 1 and 2.2."""
+    shares = (np.arange(N) + 0.5) / N
+    diameters = 1 / np.sqrt(1 - shares * (1 - 1 / 2.2**2))
+    np.random.default_rng(2).shuffle(diameters)
+    make = HardDisks if dimensions == 2 else HardSpheres
+    phi = phi or (0.5 if dimensions == 2 else 0.4)
+    return make.random(N, phi, diameters=diameters, seed=3, device=device, **settings)
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+@pytest.mark.parametrize("range_", [None, 0.3])
+def test_the_diameters_are_conserved_exactly(device, dimensions, range_):
+    particles = mixture(dimensions, device, swap_rounds=4, swap_range=range_)
+    before = particles.diameters
+    particles.run_cycles(30)
+    after = particles.diameters
+    assert (before != after).mean() > 0.5
+    np.testing.assert_array_equal(np.sort(before), np.sort(after))
+    assert 0 < particles.swap_acceptance < 1
+    assert_valid(particles)
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+@pytest.mark.parametrize("swaps", [{}, SWAPS])
+def test_three_particles_agree_with_integration(device, dimensions, swaps):
+    """The distance of particles 0 and 1 and which of the three diameters each of the two has, from
+    random positions without overlaps. Without swaps only the assignment of the start occurs."""
+    diameters = np.array([1.0, 0.45, 0.7])
+    box = np.full(dimensions, 4.05)
+    start = sites(tuple(box))[[0, 4, 8]]
+    particles = make(
+        (start, tuple(box)), device, diameters=diameters, max_displacement=0.6, **swaps
+    )
+    particles.run_cycles(300)
+    samples = 6000
+    distance, assignment = np.empty(samples), np.empty(samples, dtype=int)
+    for k in range(samples):
+        particles.run_cycles(20)
+        r = particles.positions[1] - particles.positions[0]
+        r -= np.rint(r / box) * box
+        distance[k] = np.sqrt((r**2).sum())
+        order = np.argsort(np.argsort(-particles.diameters))
+        assignment[k] = 3 * order[0] + order[1]
+    edges = np.array([0.5, 0.6, 0.75, 0.9, 1.05, 1.25, 1.5, 1.8, 2.2, 9.0])
+    random = np.random.default_rng(8)
+    # With swaps all assignments are as likely as random positions are legal for them.
+    counts = np.zeros((9, len(edges) - 1))
+    points = 400_000
+    for one in range(3):
+        for two in range(3):
+            if one == two:
+                continue
+            by_size = np.sort(diameters)[::-1]
+            d = by_size[[one, two, 3 - one - two]]
+            if not swaps and not np.array_equal(d, diameters):
+                continue
+            r = random.uniform(-0.5, 0.5, (points, 2, dimensions)) * box
+            third = r[:, 0] - r[:, 1]
+            third -= np.rint(third / box) * box
+            a, b, c = (
+                np.sqrt((v**2).sum(axis=1)) for v in (r[:, 0], r[:, 1], third)
+            )
+            legal = (a >= (d[0] + d[1]) / 2) & (b >= (d[0] + d[2]) / 2) & (c >= (d[1] + d[2]) / 2)
+            counts[3 * one + two] = np.histogram(a[legal], bins=edges)[0]
+    found = np.histogram2d(assignment, distance, bins=[np.arange(10) - 0.5, edges])[0]
+    assert_follows(found, counts, law_samples=counts.sum())
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_the_pressure_is_that_without_swaps(device, dimensions):
+    """Of a mixture that equilibrates both ways; one comparison."""
+    found = []
+    for swaps in ({}, SWAPS):
+        particles = mixture(dimensions, device, **swaps)
+        particles.run(1000)
+        particles.sample_pressure(every=1, record=200)
+        particles.run(16_000)
+        found.append(particles.pressure)
+    error = math.hypot(*(one.error for one in found))
+    assert abs(found[0].value - found[1].value) < 5 * error
+    assert error < 0.03 * found[0].value
+
+
+def test_constant_pressure_with_swaps_has_the_density_without(device):
+    found = []
+    for swaps in ({}, SWAPS):
+        disks = mixture(2, device, N=80, pressure=2.2, **swaps)
+        disks.run(2000)
+        disks.sample_volume(400)
+        disks.run(60_000)
+        found.append(disks.mean_packing_fraction)
+    error = math.hypot(*(one.error for one in found))
+    assert abs(found[0].value - found[1].value) < 5 * error
+    assert error < 5e-3
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+@pytest.mark.parametrize("pressure", [None, 6.0])
+def test_a_resumed_run_is_the_same(device, dimensions, pressure, tmp_path):
+    whole, part = (
+        mixture(dimensions, device, **SWAPS, swap_range=0.4, swap_every=2, pressure=pressure)
+        for _ in range(2)
+    )
+    for k in range(4):
+        whole.run_cycles(9)
+        part.run_cycles(9)
+        part.save(tmp_path / "state")
+        part = type(whole).load(tmp_path / "state", device=device, threads=1 + k % 2)
+        assert part.state_hash == whole.state_hash
+        np.testing.assert_array_equal(part.diameters, whole.diameters)
+        assert part.swap_trials == whole.swap_trials > 0
+
+
+@on_gpu
+@pytest.mark.parametrize("dimensions", [2, 3])
+@pytest.mark.parametrize("pressure", [None, 6.0])
+def test_cpu_and_gpu_make_the_same_trajectory(dimensions, pressure):
+    runs = [mixture(dimensions, d, **SWAPS, pressure=pressure) for d in ("cpu", "cuda")]
+    for _ in range(5):
+        for run in runs:
+            run.run_cycles(20)
+        assert runs[0].state_hash == runs[1].state_hash
+
+
+BAD = [
+    ({"swap_rounds": 0}, ValueError, "swap_rounds must be from 1 to 1000"),
+    ({"swap_rounds": 1001}, ValueError, "swap_rounds must be from 1 to 1000"),
+    ({"swap_rounds": 1.5}, TypeError, "swap_rounds"),
+    ({"swap_rounds": 1, "swap_range": -0.1}, ValueError, "swap_range must be positive"),
+    ({"swap_rounds": 1, "swap_every": 0}, ValueError, "swap_every must be positive"),
+    ({"swap_range": 0.1}, ValueError, "swap_range belongs to swap_rounds"),
+    ({"swap_every": 2}, ValueError, "swap_every belongs to swap_rounds"),
+]
+
+
+@pytest.mark.parametrize("settings, error, message", BAD)
+def test_bad_settings_are_refused(settings, error, message):
+    with pytest.raises(error, match=message):
+        mixture(3, **settings)
+
+
+@pytest.mark.parametrize(
+    "sizes", [{}, {"types": [0, 1] * 4, "contacts": [[1.0, 0.6], [0.6, 0.8]]}]
+)
+def test_swaps_need_diameters_by_particle(sizes):
+    """Types keep their contacts, which need not be additive."""
+    box = (4.5, 4.5)
+    with pytest.raises(ValueError, match="swap moves exchange the diameters of particles"):
+        make((sites(box)[:8], box), **sizes, swap_rounds=1)
+
+
+def test_swaps_need_two_cells_of_a_set():
+    box = (3.2,) * 3
+    with pytest.raises(ValueError, match="swap moves need tiles of at least four cells"):
+        make((sites(box)[:3], box), diameters=[1.0, 0.5, 0.7], swap_rounds=1)
+
+
+def test_tune_refuses_swap_moves():
+    with pytest.raises(ValueError, match="tune works without swap moves"):
+        mixture(3, swap_rounds=1).tune()
