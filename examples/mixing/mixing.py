@@ -39,7 +39,7 @@ def read_profiles(path: Path, length: float = LENGTH) -> tuple[np.ndarray, np.nd
 def in_the_middle(
     z: np.ndarray, first: np.ndarray, both: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The fraction of the other species, and the density, in the middle of both phases, by block."""
+    """Fraction of the other species and density in the middle of both phases, by block."""
     lower, upper = (np.abs(z - share * LENGTH) < WINDOW for share in (0.25, 0.75))
     others = (both - first)[:, lower].sum(axis=1) + first[:, upper].sum(axis=1)
     density = both[:, lower | upper].mean(axis=1)

@@ -178,8 +178,14 @@ __attribute__((no_sanitize("vptr"))) void DeckForces::take_langevin(
   if (read->zeroes) return refused.push_back(name_of(fix) + " with zero yes");
   if (read->biased) return refused.push_back(name_of(fix) + " with a biased temperature");
   if (domain->dimension == 2) return refused.push_back(name_of(fix) + " in two dimensions");
-  Langevin bath{fix, read->first_temperature, read->last_temperature, -1, read->period,
-                {read->ratio, read->ratio + atom->ntypes + 1}, read->seed, body_forces_.size()};
+  Langevin bath{fix,
+                read->first_temperature,
+                read->last_temperature,
+                -1,
+                read->period,
+                {read->ratio, read->ratio + atom->ntypes + 1},
+                read->seed,
+                body_forces_.size()};
   if (read->temperature_variable) {
     bath.variable = variables_.find(read->temperature_variable);
     if (bath.variable < 0)
@@ -383,8 +389,11 @@ void DeckForces::describe(manymove::dpd::Settings& settings, const std::vector<i
     settings.body_forces.push_back(force);
   }
   for (const Langevin& bath : baths_) {
-    manymove::dpd::Bath description{{0.0}, {0.0}, temperature_of(bath),
-                                    static_cast<std::uint32_t>(bath.seed), flag_of(bath.fix)};
+    manymove::dpd::Bath description{{0.0},
+                                    {0.0},
+                                    temperature_of(bath),
+                                    static_cast<std::uint32_t>(bath.seed),
+                                    flag_of(bath.fix)};
     for (std::size_t k = 1; k < types.size(); ++k) {
       description.friction.push_back(friction_of(bath, types[k], settings.mass[k]));
       description.noise.push_back(noise_of(bath, types[k], settings.mass[k]));
@@ -439,7 +448,8 @@ manymove::dpd::Course DeckForces::course(bigint first, bigint last) {
 // In the present step.
 double DeckForces::temperature_of(const Langevin& bath) const {
   const auto done = static_cast<double>(update->ntimestep - update->beginstep);
-  const double share = done != 0 ? done / static_cast<double>(update->endstep - update->beginstep) : 0;
+  const double share =
+      done != 0 ? done / static_cast<double>(update->endstep - update->beginstep) : 0;
   const double temperature = bath.variable >= 0 ? variables_.value(bath.variable)
                                                 : bath.first + share * (bath.last - bath.first);
   if (temperature < 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Fixes that add to forces, replace them, reflect particles at walls, limit velocities or are a
-// Langevin thermostat within a step, as an engine has them. Their private members are read as the classes of
-// layouts_of_fixes_api.h, and compared with what the fixes do.
+// Langevin thermostat within a step, as an engine has them. Their private members are read as the
+// classes of layouts_of_fixes_api.h, and compared with what the fixes do.
 #pragma once
 
 #include <cstdint>

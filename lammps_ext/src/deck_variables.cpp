@@ -17,11 +17,11 @@ constexpr int kLongestText = 4096;
 // Functions, constants and keywords of formulas that are the same for all arrangements of atoms and
 // have no state, such as random numbers have.
 const std::set<std::string> kOfStep{
-    "step",    "elapsed", "elaplong", "dt",        "time",    "PI",    "true",  "yes",   "on",
-    "false",   "no",      "off",      "sqrt",      "exp",     "ln",    "log",   "abs",   "sign",
-    "sin",     "cos",     "tan",      "asin",      "acos",    "atan",  "atan2", "ceil",  "floor",
-    "round",   "ternary", "ramp",     "stagger",   "logfreq", "logfreq2", "logfreq3", "stride",
-    "vdisplace", "swiggle", "cwiggle"};
+    "step",     "elapsed",  "elaplong", "dt",        "time",    "PI",     "true",    "yes",
+    "on",       "false",    "no",       "off",       "sqrt",    "exp",    "ln",      "log",
+    "abs",      "sign",     "sin",      "cos",       "tan",     "asin",   "acos",    "atan",
+    "atan2",    "ceil",     "floor",    "round",     "ternary", "ramp",   "stagger", "logfreq",
+    "logfreq2", "logfreq3", "stride",   "vdisplace", "swiggle", "cwiggle"};
 
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool is_in_name(char c) { return is_letter(c) || std::isdigit(static_cast<unsigned char>(c)); }
@@ -47,7 +47,7 @@ int DeckVariables::find(const std::string& name) const {
   std::set<std::string> above;
   const int index = input->variable->find(name.c_str());
   return index >= 0 && input->variable->equalstyle(index) && depends_on_step(name, above) ? index
-                                                                                           : -1;
+                                                                                          : -1;
 }
 
 // LAMMPS describes a variable as "Variable[  0]: name,  style = equal,  def = formula value", where

@@ -222,9 +222,7 @@ PAIRS_ONLY = {
     + fluid()
     + "set group all z 0.0\nvelocity all set NULL NULL 0.0\nfix flat all enforce2d\n"
     + "fix l all langevin 1.0 1.0 1.0 7\n",
-    "excluded": system()
-    + fluid()
-    + "fix s all spring/self 3.0\nneigh_modify exclude type 1 2\n",
+    "excluded": system() + fluid() + "fix s all spring/self 3.0\nneigh_modify exclude type 1 2\n",
 }
 
 

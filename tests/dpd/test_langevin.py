@@ -90,9 +90,7 @@ def test_temperature_and_pressure_are_those_of_lammps(device, tmp_path):
         results.append(run)
     assert_stays(results[1])
     for column in ("Temp", "Press", "PotEng"):
-        theirs, ours = (
-            run.thermo()[column][1:].reshape(20, -1).mean(axis=1) for run in results
-        )
+        theirs, ours = (run.thermo()[column][1:].reshape(20, -1).mean(axis=1) for run in results)
         error = np.sqrt((np.var(theirs, ddof=1) + np.var(ours, ddof=1)) / 20)
         assert abs(ours.mean() - theirs.mean()) < 7.5 * error, column
         assert error < 0.02 * abs(theirs.mean()), column

@@ -344,7 +344,8 @@ Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
     motion.wall[motion.walls++] = {place(wall.axis, wall.position), wall.axis, wall.high,
                                    wall.flag};
   for (const Bath& bath : s.baths) {
-    const Real* const friction = baths + 2 * bath.friction.size() * static_cast<std::size_t>(motion.baths);
+    const Real* const friction =
+        baths + 2 * bath.friction.size() * static_cast<std::size_t>(motion.baths);
     motion.bath[motion.baths++] = {friction, friction + bath.friction.size(),
                                    square_root(static_cast<Real>(bath.temperature)), bath.seed,
                                    bath.flag};
@@ -419,14 +420,14 @@ BondedTerms bonded_terms_of(const Box& box, const BondedLaw* bonds, const Bonded
           angles};
 }
 
-#define MANYMOVE_INSTANTIATE(P)                                              \
-  template Frame<P> frame_of<P>(const Box&);                                 \
-  template std::vector<PairLaw<P::Real>> laws_of<P>(const PairTable&);       \
-  template Forces<P> forces_of<P>(const Settings&, const PairLaw<P::Real>*); \
-  template std::vector<P::Real> half_kicks_of<P>(const Settings&);           \
-  template std::vector<P::Real> bath_coefficients_of<P>(const Settings&);    \
+#define MANYMOVE_INSTANTIATE(P)                                                     \
+  template Frame<P> frame_of<P>(const Box&);                                        \
+  template std::vector<PairLaw<P::Real>> laws_of<P>(const PairTable&);              \
+  template Forces<P> forces_of<P>(const Settings&, const PairLaw<P::Real>*);        \
+  template std::vector<P::Real> half_kicks_of<P>(const Settings&);                  \
+  template std::vector<P::Real> bath_coefficients_of<P>(const Settings&);           \
   template Motion<P> motion_of<P>(const Settings&, const P::Real*, const P::Real*); \
-  template std::vector<BondLaw<P::Real>> bond_laws_of<P>(const Settings&);   \
+  template std::vector<BondLaw<P::Real>> bond_laws_of<P>(const Settings&);          \
   template BondedTerms bonded_terms_of<P>(const Box&, const BondedLaw*, const BondedLaw*);
 MANYMOVE_INSTANTIATE(Mixed)
 MANYMOVE_INSTANTIATE(Double)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The resident engine on threads of the CPU, of one rank or several. A step is one pass over the
-// particles, as on the GPU: forces, both halves of the kick, and the way to the next positions,
-// which are kept apart from the present ones.
+// particles, as on the GPU: forces, both halves of the kick, and the way to the next positions.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -52,7 +51,8 @@ class CpuEngine final : public EngineBase {
         shares_(pool_.size()),
         kernels_(best_level<StepKernels<P>>(MANYMOVE_LEVELS)),
         laws_(laws_of<P>(settings.pairs)),
-        half_kicks_(half_kicks_of<P>(settings)), baths_(bath_coefficients_of<P>(settings)),
+        half_kicks_(half_kicks_of<P>(settings)),
+        baths_(bath_coefficients_of<P>(settings)),
         bond_laws_(bond_laws_of<P>(settings)),
         bonded_laws_{bonded_laws_of(settings.bonds), bonded_laws_of(settings.angles)},
         terms_(bonded_terms_of<P>(settings.box, bonded_laws_[0].data(), bonded_laws_[1].data())),
@@ -452,8 +452,7 @@ class CpuEngine final : public EngineBase {
     origin_[i] = migrant.origin;
   }
 
-  // Copies of particles near the part of another rank go there, and come from there; they are kept
-  // behind the own ones, in the order of cells.
+  // Copies of particles near the parts of other ranks are kept behind the own ones, by cell.
   void find_ghosts() {
     std::vector<std::vector<Ghost>> leaving(ranks_->ranks());
     border_.clear();

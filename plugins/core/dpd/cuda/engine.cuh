@@ -249,8 +249,14 @@ class CudaEngine final : OnDevice, public EngineBase {
   }
 
   CellSort cell_sort() const {
-    return {cells_,          static_cast<int>(total_cells()), cell_rank_.data(), cell_number_.data(),
-            cell_start_.data(), key_.data(), place_.data(), member_.data()};
+    return {cells_,
+            static_cast<int>(total_cells()),
+            cell_rank_.data(),
+            cell_number_.data(),
+            cell_start_.data(),
+            key_.data(),
+            place_.data(),
+            member_.data()};
   }
 
   void make_room(int entries) {
@@ -451,7 +457,8 @@ class CudaEngine final : OnDevice, public EngineBase {
     count_kernel<P><<<blocks, 256, 0, stream_>>>(count_, step, sort, base_.motion, base_.watch,
                                                  position_[now_].data(), velocity_[now_].data());
     check_launch();
-    exclusive_sum(sum_memory_.data(), sum_bytes_, sort.number, sort.start, sort.in_all + 1, stream_);
+    exclusive_sum(sum_memory_.data(), sum_bytes_, sort.number, sort.start, sort.in_all + 1,
+                  stream_);
     member_kernel<<<blocks_for(std::max(count_, sort.in_all), 256), 256, 0, stream_>>>(
         count_, sort, range_.data());
     check_launch();
@@ -477,10 +484,9 @@ class CudaEngine final : OnDevice, public EngineBase {
         velocity_[now_].data());
     check_launch();
     if (base_.bonds.pair) {
-      bond_pair_kernel<<<blocks, 256, 0, stream_>>>(count_, origin_[origin_now_].data(),
-                                                    bond_first_.data(), bond_partner_.data(),
-                                                    bond_type_.data(), where_.data(),
-                                                    bond_pair_.data());
+      bond_pair_kernel<<<blocks, 256, 0, stream_>>>(
+          count_, origin_[origin_now_].data(), bond_first_.data(), bond_partner_.data(),
+          bond_type_.data(), where_.data(), bond_pair_.data());
       check_launch();
     } else if (bond_ends_) {
       bond_range_kernel<<<blocks, 256, 0, stream_>>>(count_, origin_[origin_now_].data(),

@@ -268,8 +268,7 @@ __global__ void __launch_bounds__(kThreads)
         const int its = owner[k];
         Sum<Real> pair;
         add_pair<P, Math, plain, false>(pair, s.forces, sharing.position[its],
-                                        sharing.velocity[its], s.position[j], s.velocity[j],
-                                        entry);
+                                        sharing.velocity[its], s.position[j], s.velocity[j], entry);
         int3 units = {0, 0, 0};
         give(block, units, static_cast<unsigned>(its), j - static_cast<unsigned>(first),
              static_cast<unsigned>(s.lists.tile), pair.force.x, pair.force.y, pair.force.z);
@@ -328,7 +327,8 @@ __global__ void __launch_bounds__(kThreads)
             for (int a = 0; a < 6; ++a) sum.virial[a] += ends * pair.virial[a];
           }
         } else {
-          add_pair<P, Math, plain, reading>(sum, s.forces, r, v, s.position[j], s.velocity[j], entry);
+          add_pair<P, Math, plain, reading>(sum, s.forces, r, v, s.position[j], s.velocity[j],
+                                            entry);
         }
       }
       top = bottom;
