@@ -234,7 +234,7 @@ def test_two_molecules_have_the_energy_of_weighted_random_poses(method):
     ).energies
     weights = np.exp(-(energies - energies.min()) / 120)
     exact = (weights @ energies) / weights.sum()
-    error = math.sqrt((weights**2 @ (energies - exact) ** 2)) / weights.sum()
+    error = math.sqrt(weights**2 @ (energies - exact) ** 2) / weights.sum()
     a = Adsorption(None, 2, systems=64, method=method, seed=5, **settings)
     a.equilibrate(200)
     a.run(300 if method in ("mup", "mdp", "mdp-dj") else 2000)

@@ -8,7 +8,7 @@ import numpy as np
 
 # e^2 / (4 pi epsilon_0 k_B angstrom) in kelvin.
 COULOMB = 1.602176634e-19**2 / (4 * math.pi * 8.8541878128e-12 * 1.380649e-23 * 1e-10)
-_erfc = np.vectorize(math.erfc)
+_erfc = np.vectorize(math.erfc, otypes=[float])
 
 
 def waves_of(edges: np.ndarray, longest: float) -> tuple[np.ndarray, np.ndarray]:
