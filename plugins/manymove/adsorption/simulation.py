@@ -19,8 +19,8 @@ from manymove import _core, arguments, checkpoint
 from manymove.adsorption.adsorbates import METHANE
 from manymove.adsorption.averages import DRIFT, MULTIPLE
 from manymove.adsorption.equilibration import Equilibration
-from manymove.adsorption.frameworks import Framework, read_framework
 from manymove.adsorption.force_field import ForceField
+from manymove.adsorption.frameworks import Framework, read_framework
 from manymove.adsorption.input import (
     BARRIER,
     OPEN_METHODS,

@@ -113,14 +113,17 @@ MM_HD double erfc_of(double x) {
 
 // ---- poses ----
 
+// Every sum of products is written with fused(): a compiler that forms it by itself, which GCC's
+// vectorizer does in spite of -ffp-contract=off, cannot change the rounding.
 MM_HD Quaternion product(const Quaternion& a, const Quaternion& b) {
-  return {a.w * b.w - a.x * b.x - a.y * b.y - a.z * b.z,
-          a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y,
-          a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x,
-          a.w * b.z + a.x * b.y - a.y * b.x + a.z * b.w};
+  return {fused(a.w, b.w, -fused(a.x, b.x, fused(a.y, b.y, a.z * b.z))),
+          fused(a.w, b.x, fused(a.x, b.w, fused(a.y, b.z, -(a.z * b.y)))),
+          fused(a.w, b.y, fused(a.y, b.w, fused(a.z, b.x, -(a.x * b.z)))),
+          fused(a.w, b.z, fused(a.z, b.w, fused(a.x, b.y, -(a.y * b.x))))};
 }
 MM_HD Quaternion normalized(const Quaternion& q) {
-  const double scale = 1 / square_root(q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z);
+  const double scale =
+      1 / square_root(fused(q.w, q.w, fused(q.x, q.x, fused(q.y, q.y, q.z * q.z))));
   return {q.w * scale, q.x * scale, q.y * scale, q.z * scale};
 }
 
@@ -148,11 +151,10 @@ struct Matrix {
   double r[3][3];
 };
 MM_HD Matrix matrix_of(const Quaternion& q) {
-  const double xx = q.x * q.x, yy = q.y * q.y, zz = q.z * q.z, xy = q.x * q.y, xz = q.x * q.z,
-               yz = q.y * q.z, wx = q.w * q.x, wy = q.w * q.y, wz = q.w * q.z;
-  return {{{1 - 2 * (yy + zz), 2 * (xy - wz), 2 * (xz + wy)},
-           {2 * (xy + wz), 1 - 2 * (xx + zz), 2 * (yz - wx)},
-           {2 * (xz - wy), 2 * (yz + wx), 1 - 2 * (xx + yy)}}};
+  const double x = 2 * q.x, y = 2 * q.y, z = 2 * q.z;
+  return {{{fused(-y, q.y, fused(-z, q.z, 1.0)), fused(x, q.y, -(z * q.w)), fused(x, q.z, y * q.w)},
+           {fused(x, q.y, z * q.w), fused(-x, q.x, fused(-z, q.z, 1.0)), fused(y, q.z, -(x * q.w))},
+           {fused(x, q.z, -(y * q.w)), fused(y, q.z, x * q.w), fused(-x, q.x, fused(-y, q.y, 1.0))}}};
 }
 
 // The nearest integer modulo 2^32, of numbers below 2^51.

@@ -260,7 +260,10 @@ MM_TEAM_CALL void move_to_one_of_many(System& s, std::uint64_t step, Tally& tall
       farthest[l] = lowest_of(farthest[l], -squared_distance(s.r, poses[i].center, old.center));
   });
   s.gather(old.center, body.reach + square_root(-s.team.lowest(farthest)), slot, anywhere);
-  if (s.r.charged) s.add_waves(body, old, F(-1), true);
+  if (s.r.charged) {
+    s.add_waves(body, old, F(-1), true);
+    s.set_others();
+  }
   F *const energy = s.scratch.energy, *const weights = s.scratch.weight;
   proposal_energies(s, species, poses, P, true, energy);
   const F before_move = energy[0];
@@ -408,7 +411,10 @@ MM_TEAM void insert_tests(const Test& t, System& s) {
   using F = typename System::Real;
   Pose* const poses = s.scratch.walk[0];
   F* const energy = s.scratch.energy;
-  if (!t.empty && s.r.charged) s.clear_change();
+  if (!t.empty && s.r.charged) {
+    s.clear_change();
+    s.set_others();
+  }
   s.gather({0, 0, 0}, F(0), -1, true);
   if (t.empty) s.forget_near();
   const F rest = t.empty ? s.r.body[t.species].with_framework

@@ -3,59 +3,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 #include <stdexcept>
 
 #include "../../runtime/text.h"
-#include "../grid.h"
+#include "cell.h"
 
 namespace manymove::adsorption {
 namespace {
 
-constexpr double kPi = std::numbers::pi;
 constexpr double kMostNet = 1e-3;   // e: charges of files are rounded
 constexpr double kInner = 0.5;      // angstrom, inner cutoff of opposite charges
 constexpr double kQuarterTurn = 0.5;
 constexpr int kFirstRoom = 64;      // molecules of an open system, to begin with
-constexpr double kScreened = 4.3;   // alpha times the cutoff for the framework: erfc is 1e-9
-// e^2 / (4 pi epsilon_0 k_B angstrom) in kelvin, CODATA 2018.
-constexpr double kCoulomb = 1.602176634e-19 * 1.602176634e-19 /
-                            (4 * kPi * 8.8541878128e-12 * 1.380649e-23 * 1e-10);
 
 bool positive(double value) { return value > 0 && std::isfinite(value); }
-
-// The matrix of `edges`, inverted.
-void invert(const double* h, double* inverse) {
-  inverse[0] = 1 / h[0];
-  inverse[3] = 1 / h[3];
-  inverse[5] = 1 / h[5];
-  inverse[1] = -h[1] / (h[0] * h[3]);
-  inverse[4] = -h[4] / (h[3] * h[5]);
-  inverse[2] = (h[1] * h[4] - h[2] * h[3]) / (h[0] * h[3] * h[5]);
-}
-double volume(const double* h) { return h[0] * h[3] * h[5]; }
-// 1 / |row a of the inverse|: between the two planes of the other edges.
-double width(const double* inverse, int a) {
-  const double r[3][3] = {{inverse[0], inverse[1], inverse[2]},
-                          {0, inverse[3], inverse[4]},
-                          {0, 0, inverse[5]}};
-  return 1 / std::hypot(r[a][0], r[a][1], r[a][2]);
-}
-double length(const double* h, int a) {
-  return a == 0 ? h[0] : a == 1 ? std::hypot(h[1], h[3]) : std::hypot(h[2], h[4], h[5]);
-}
-
-void cell_matrix(const Parameters& p, const std::array<int, 3>& n, double* h) {
-  const double* diagonal = p.framework.cell;
-  const auto& tilt = p.rigid->tilt;
-  h[0] = diagonal[0] * n[0];
-  h[1] = tilt[0] * n[1];
-  h[2] = tilt[1] * n[2];
-  h[3] = diagonal[1] * n[1];
-  h[4] = tilt[2] * n[2];
-  h[5] = diagonal[2] * n[2];
-}
 
 void check_law(const LennardJones& law) {
   if (!(law.epsilon >= 0) || !std::isfinite(law.epsilon) || !positive(law.sigma))
@@ -135,58 +97,7 @@ void check_cell(const RigidState& s) {
     if (!std::isfinite(x)) refuse("a coordinate of the framework is not finite");
 }
 
-// ---- the framework ----
-
-void collect_atoms(RigidState& s) {
-  const Parameters& p = s.parameters;
-  const Framework& f = p.framework;
-  double h[6], inverse[6];
-  cell_matrix(p, {1, 1, 1}, h);
-  invert(h, inverse);
-  int reach[3];
-  double margin[3];
-  for (int a = 0; a < 3; ++a) {
-    margin[a] = p.cutoff / width(inverse, a);
-    reach[a] = static_cast<int>(std::ceil(margin[a])) + 1;
-  }
-  for (std::size_t i = 0; i < f.kind.size(); ++i) {
-    const double charge = s.felt_charges ? p.rigid->framework_charge[i] * std::sqrt(kCoulomb) : 0;
-    bool felt = charge != 0;
-    for (const SiteType& t : p.rigid->types) felt |= t.with_framework[f.kind[i]].epsilon > 0;
-    if (!felt) continue;
-    for (int nz = -reach[2]; nz <= reach[2]; ++nz)
-      for (int ny = -reach[1]; ny <= reach[1]; ++ny)
-        for (int nx = -reach[0]; nx <= reach[0]; ++nx) {
-          const int n[3] = {nx, ny, nz};
-          double u[3];
-          bool near = true;
-          for (int a = 0; a < 3; ++a) {
-            const double x = f.fractional[3 * i + a];
-            u[a] = x - std::floor(x) + n[a];
-            near &= u[a] > -margin[a] && u[a] < 1 + margin[a];
-          }
-          if (near)
-            s.atoms.push_back({h[0] * u[0] + h[1] * u[1] + h[2] * u[2], h[3] * u[1] + h[4] * u[2],
-                               h[5] * u[2], charge, f.kind[i]});
-        }
-  }
-}
-
-// Calls visit(n, k) for the waves of half of a reciprocal lattice up to a length.
-template <class Visit>
-void each_row(const double* h, const double* inverse, double longest, const Visit& visit) {
-  int most[3];
-  for (int a = 0; a < 3; ++a) most[a] = static_cast<int>(longest * length(h, a) / (2 * kPi));
-  for (int nz = 0; nz <= most[2]; ++nz)
-    for (int ny = nz ? -most[1] : 0; ny <= most[1]; ++ny)
-      for (int nx = nz || ny ? -most[0] : 1; nx <= most[0]; ++nx) {
-        const double k[3] = {
-            2 * kPi * inverse[0] * nx, 2 * kPi * (inverse[1] * nx + inverse[3] * ny),
-            2 * kPi * (inverse[2] * nx + inverse[4] * ny + inverse[5] * nz)};
-        const double k2 = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
-        if (k2 <= longest * longest) visit(nx, ny, nz, k, k2);
-      }
-}
+// ---- waves ----
 
 void make_waves(RigidState& s) {
   const Rigid& r = *s.parameters.rigid;
@@ -204,28 +115,6 @@ void make_waves(RigidState& s) {
              s.double_weights.push_back(4 * kPi / v / k2 * std::exp(-k2 / (4 * r.alpha * r.alpha)));
            });
   s.float_weights.assign(s.double_weights.begin(), s.double_weights.end());
-}
-
-// The framework's potential by waves: amplitudes of cos and sin of k r.
-void make_potential(RigidState& s) {
-  const Parameters& p = s.parameters;
-  const Framework& f = p.framework;
-  double h[6], inverse[6];
-  cell_matrix(p, {1, 1, 1}, h);
-  invert(h, inverse);
-  const double alpha = s.framework_alpha = kScreened / p.cutoff;
-  each_row(h, inverse, 2 * alpha * kScreened, [&](int x, int y, int z, const double*, double k2) {
-    const double weight =
-        8 * kPi / volume(h) / k2 * std::exp(-k2 / (4 * alpha * alpha)) * std::sqrt(kCoulomb);
-    double c = 0, sn = 0;
-    for (std::size_t i = 0; i < f.kind.size(); ++i) {
-      const double* u = f.fractional.data() + 3 * i;
-      const double phase = 2 * kPi * (x * u[0] + y * u[1] + z * u[2]);
-      c += p.rigid->framework_charge[i] * std::cos(phase);
-      sn += p.rigid->framework_charge[i] * std::sin(phase);
-    }
-    s.potential.push_back({double(x), double(y), double(z), weight * c, weight * sn});
-  });
 }
 
 double tail_of(const LennardJones& law, double cutoff, double v) {
@@ -322,154 +211,6 @@ RigidState make_rigid_state(const Parameters& parameters) {
     make_rigid_room(s);
   }
   return s;
-}
-
-// ---- the grid ----
-
-RigidGridWork grid_row(const RigidState& s, int row, int layer) {
-  const Parameters& p = s.parameters;
-  double h[6];
-  cell_matrix(p, {1, 1, 1}, h);
-  const double v = static_cast<double>(row) / p.grid[1], w = static_cast<double>(layer) / p.grid[2];
-  return {s.atoms.data(),
-          s.atoms.size(),
-          s.atom_laws.data(),
-          s.types(),
-          p.grid[0],
-          h[1] * v + h[2] * w,
-          h[0] / p.grid[0],
-          h[3] * v + h[4] * w,
-          h[5] * w,
-          p.cutoff * p.cutoff,
-          s.framework_alpha,
-          s.felt_charges};
-}
-
-namespace {
-
-// Adds the waves at all points of the grid, one axis after the other.
-void add_waves(const RigidState& s, std::vector<double>& potential) {
-  const std::array<int, 3>& n = s.parameters.grid;
-  int most[3] = {0, 0, 0};
-  for (const auto& k : s.potential)
-    for (int a = 0; a < 3; ++a) most[a] = std::max(most[a], static_cast<int>(std::abs(k[a])));
-  const int nx = 2 * most[0] + 1, ny = 2 * most[1] + 1;
-  const auto circle = [&](int a) {  // [wave from -most to most][point]: cos, sin
-    std::vector<std::array<double, 2>> table;
-    for (int k = -most[a]; k <= most[a]; ++k)
-      for (int i = 0; i < n[a]; ++i) {
-        const double phase = 2 * kPi * static_cast<double>(k) * i / n[a];
-        table.push_back({std::cos(phase), std::sin(phase)});
-      }
-    return table;
-  };
-  const auto cx = circle(0), cy = circle(1), cz = circle(2);
-  std::vector<std::array<double, 2>> plane(static_cast<std::size_t>(nx) * ny), line(nx);
-  for (int z = 0; z < n[2]; ++z) {
-    std::fill(plane.begin(), plane.end(), std::array<double, 2>{0, 0});
-    for (const auto& k : s.potential) {
-      // Re[(c - i s) e^(i k r)]
-      const auto& e = cz[(static_cast<std::size_t>(k[2]) + most[2]) * n[2] + z];
-      auto& to = plane[static_cast<std::size_t>(static_cast<int>(k[1]) + most[1]) * nx +
-                       static_cast<int>(k[0]) + most[0]];
-      to[0] += k[3] * e[0] + k[4] * e[1];
-      to[1] += k[3] * e[1] - k[4] * e[0];
-    }
-    for (int y = 0; y < n[1]; ++y) {
-      for (int i = 0; i < nx; ++i) line[i] = {0, 0};
-      for (int j = 0; j < ny; ++j) {
-        const auto& e = cy[static_cast<std::size_t>(j) * n[1] + y];
-        const auto* from = plane.data() + static_cast<std::size_t>(j) * nx;
-        for (int i = 0; i < nx; ++i) {
-          line[i][0] += from[i][0] * e[0] - from[i][1] * e[1];
-          line[i][1] += from[i][0] * e[1] + from[i][1] * e[0];
-        }
-      }
-      double* out = potential.data() + (static_cast<std::size_t>(z) * n[1] + y) * n[0];
-      for (int i = 0; i < nx; ++i) {
-        const auto* e = cx.data() + static_cast<std::size_t>(i) * n[0];
-        for (int x = 0; x < n[0]; ++x) out[x] += line[i][0] * e[x][0] - line[i][1] * e[x][1];
-      }
-    }
-  }
-}
-
-}  // namespace
-
-void finish_rigid_grid(RigidState& s, std::vector<double>&& lj, std::vector<double>&& potential) {
-  const Parameters& p = s.parameters;
-  const std::size_t values = s.grid_values();
-  const std::size_t padded = static_cast<std::size_t>(p.grid[0] + 3) * (p.grid[1] + 3) *
-                             static_cast<std::size_t>(p.grid[2] + 3);
-  const std::size_t all = padded * static_cast<std::size_t>(s.types());
-  if (s.felt_charges) add_waves(s, potential);
-  if (p.double_precision)
-    s.double_grid.resize(all);
-  else
-    s.grid.resize(all);
-  s.info = {p.grid, all * (p.double_precision ? 8 : 4), 0, 0, 0};
-  int solid = 0;
-  std::vector<double> total(values);
-  for (int t = 0; t < s.types(); ++t) {
-    const double* e = lj.data() + static_cast<std::size_t>(t) * values;
-    const SiteType& type = p.rigid->types[t];
-    const bool core = std::any_of(type.with_framework.begin(), type.with_framework.end(),
-                                  [](const LennardJones& law) { return law.epsilon > 0; });
-    std::unique_ptr<Pockets> pockets;
-    if (core && p.barrier > 0) pockets = std::make_unique<Pockets>(e, p.grid, p.barrier);
-    std::size_t blocked = 0, open = 0;
-    for (std::size_t i = 0; i < values && core; ++i) {
-      blocked += pockets && pockets->blocked(i);
-      open += pockets ? pockets->open(i) : e[i] < p.hill;
-    }
-    if (pockets && open == 0)
-      throw NoChannelError(text_of("no channel for sites of type ", t,
-                                   " leads through the framework below ", p.barrier,
-                                   " K: raise the barrier or block nothing"));
-    solid += core;
-    s.info.blocked_share += static_cast<double>(blocked) / static_cast<double>(values);
-    s.info.open_share += static_cast<double>(open) / static_cast<double>(values);
-    const double charge = s.felt_charges ? type.charge * std::sqrt(kCoulomb) : 0;
-    for (std::size_t i = 0; i < values; ++i)
-      total[i] = e[i] + (charge != 0 ? charge * potential[i] : 0);
-    s.info.lowest = std::min(s.info.lowest, *std::min_element(total.begin(), total.end()));
-    if (p.double_precision)
-      store_grid(p.grid, p.cubic, total.data(), pockets.get(),
-                 s.double_grid.data() + static_cast<std::size_t>(t) * padded);
-    else
-      store_grid(p.grid, p.cubic, total.data(), pockets.get(),
-                 s.grid.data() + static_cast<std::size_t>(t) * padded);
-  }
-  s.info.blocked_share /= std::max(1, solid);
-  s.info.open_share = solid ? s.info.open_share / solid : 1;
-  make_rigid_room(s);
-}
-
-double direct_site_energy(const RigidState& s, int type, const double* xyz) {
-  const Parameters& p = s.parameters;
-  double h[6], inverse[6];
-  cell_matrix(p, {1, 1, 1}, h);
-  invert(h, inverse);
-  double u[3] = {inverse[0] * xyz[0] + inverse[1] * xyz[1] + inverse[2] * xyz[2],
-                 inverse[3] * xyz[1] + inverse[4] * xyz[2], inverse[5] * xyz[2]};
-  for (double& x : u) x -= std::floor(x);
-  const double x = h[0] * u[0] + h[1] * u[1] + h[2] * u[2], y = h[3] * u[1] + h[4] * u[2],
-               z = h[5] * u[2];
-  const double charge = s.felt_charges ? p.rigid->types[type].charge * std::sqrt(kCoulomb) : 0;
-  double sum = 0;
-  for (const RigidImage& i : s.atoms) {
-    const double dx = x - i.x, dy = y - i.y, dz = z - i.z;
-    const double r2 = dx * dx + dy * dy + dz * dz;
-    const PairLaw<double>& law = s.atom_laws[static_cast<std::size_t>(i.kind) * s.types() + type];
-    if (!(r2 < law.cutoff2)) continue;
-    if (law.repulsion > 0) sum += lennard_jones(law, r2);
-    if (charge != 0) sum += charge * i.charge * image_potential(s.framework_alpha, r2);
-  }
-  for (const auto& k : s.potential) {
-    const double phase = 2 * kPi * (k[0] * u[0] + k[1] * u[1] + k[2] * u[2]);
-    sum += charge * (k[3] * std::cos(phase) + k[4] * std::sin(phase));
-  }
-  return sum;
 }
 
 // ---- molecules ----
@@ -654,31 +395,6 @@ RigidWork<F> make_rigid_work(const RigidState& s, const F* grid) {
 }
 template RigidWork<float> make_rigid_work(const RigidState&, const float*);
 template RigidWork<double> make_rigid_work(const RigidState&, const double*);
-
-template <class F>
-void rigid_framework_energies(const RigidState& s, const double* xyz, std::size_t count, int type,
-                              bool direct, double* energies) {
-  if (type < 0 || type >= s.types()) refuse("there is no type of sites ", type);
-  const RigidWork<F> w = make_rigid_work(s, host_grid<F>(s));
-  const double* f = s.inverse;
-  for (std::size_t i = 0; i < count; ++i, xyz += 3) {
-    energies[i] = 0;
-    if (!w.r.framework || !w.r.felt[type]) continue;
-    if (direct) {
-      energies[i] = direct_site_energy(s, type, xyz);
-      continue;
-    }
-    double u[3] = {f[0] * xyz[0] + f[1] * xyz[1] + f[2] * xyz[2], f[3] * xyz[1] + f[4] * xyz[2],
-                   f[5] * xyz[2]};
-    for (double& x : u) x = (x - std::floor(x)) * 0x1p32;
-    const Site site{nearest_word(u[0]), nearest_word(u[1]), nearest_word(u[2])};
-    energies[i] = static_cast<double>(framework_energy(w.r.m, type, site));
-  }
-}
-template void rigid_framework_energies<float>(const RigidState&, const double*, std::size_t, int,
-                                              bool, double*);
-template void rigid_framework_energies<double>(const RigidState&, const double*, std::size_t, int,
-                                               bool, double*);
 
 #if !defined(MANYMOVE_HAVE_CUDA)
 std::unique_ptr<Engine> make_rigid_cuda_engine(RigidState, const AdoptRigid&, int, int) {

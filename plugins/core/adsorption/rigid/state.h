@@ -34,6 +34,9 @@ struct RigidState : State {
 
 // Checks everything; no grid and no molecules yet.
 RigidState make_rigid_state(const Parameters& parameters);
+// The images of the framework's atoms, and the waves of its potential.
+void collect_atoms(RigidState& state);
+void make_potential(RigidState& state);
 // Fills the grids by rows: fill(row, energies, potential) for each of the grid's rows.
 RigidGridWork grid_row(const RigidState& state, int row, int layer);
 // lennard_jones: [types][z][y][x] of the unit cell; potential: [z][y][x], its real-space part.

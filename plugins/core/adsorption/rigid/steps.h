@@ -289,6 +289,15 @@ class RigidSystem {
     });
     team.sync();
   }
+  // Twice the structure factors of all molecules but the one that is in change, for
+  // add_wave_energies().
+  MM_TEAM void set_others() const {
+    team.each([&](int l) {
+      for (int i = l; i < 2 * r.waves; i += kLanes)
+        scratch.others[i] = F(2) * (static_cast<F>(waves[i]) + scratch.change[i]);
+    });
+    team.sync();
+  }
   MM_TEAM void accept_waves() const {
     if (!r.charged) return;
     team.each([&](int l) {
@@ -301,49 +310,16 @@ class RigidSystem {
   // change, with the other sign, does not count.
   MM_TEAM void add_wave_energies(const Body<F>& body, const Pose* poses, int own,
                                  Lane<F>& energy) const {
-    Lane<Site> at[kMostSites];
-    Lane<F> step_c[kMostSites], step_s[kMostSites], c[kMostSites], s[kMostSites];
-    F q[kMostSites];
     int charges = 0;
-    for (int k = 0; k < body.count; ++k) {
-      q[charges] = r.charge[body.type[k]];
-      if (q[charges] == F(0)) continue;
-      team.each([&](int l) {
-        const Pose p = poses[l * own];
-        const Site site = site_of(r, body, p.center, matrix_of(p.turn), k);
-        at[charges][l] = site;
-        unit_circle(site.x, step_c[charges][l], step_s[charges][l]);
-      });
-      ++charges;
-    }
-    for (int k = 0; k < r.rows; ++k) {
-      const WaveRow row = r.row[k];
-      const auto x = static_cast<std::uint32_t>(row.x), y = static_cast<std::uint32_t>(row.y),
-                 z = static_cast<std::uint32_t>(row.z);
-      for (int j = 0; j < charges; ++j)
-        team.each([&](int l) {
-          unit_circle(x * at[j][l].x + y * at[j][l].y + z * at[j][l].z, c[j][l], s[j][l]);
-        });
-      for (int i = row.first; i < row.first + row.count; ++i) {
-        Lane<F> dc, ds;
-        team.each([&](int l) { dc[l] = ds[l] = 0; });
-        for (int j = 0; j < charges; ++j)
-          team.each([&](int l) {
-            dc[l] = fused(q[j], c[j][l], dc[l]);
-            ds[l] = fused(q[j], s[j][l], ds[l]);
-            const F old = c[j][l];
-            c[j][l] = fused(old, step_c[j][l], -(s[j][l] * step_s[j][l]));
-            s[j][l] = fused(s[j][l], step_c[j][l], old * step_s[j][l]);
-          });
-        const F twice_c = F(2) * (static_cast<F>(waves[2 * i]) + scratch.change[2 * i]),
-                twice_s = F(2) * (static_cast<F>(waves[2 * i + 1]) + scratch.change[2 * i + 1]),
-                weight = r.wave_weight[i];
-        team.each([&](int l) {
-          const F product = fused(dc[l], twice_c + dc[l], ds[l] * (twice_s + ds[l]));
-          energy[l] = fused(weight, product, energy[l]);
-        });
-      }
-    }
+    for (int k = 0; k < body.count; ++k) charges += r.charge[body.type[k]] != F(0);
+    if (charges <= 2)
+      add_wave_energies_of<2>(body, poses, own, energy);
+    else if (charges == 3)
+      add_wave_energies_of<3>(body, poses, own, energy);
+    else if (charges == 4)
+      add_wave_energies_of<4>(body, poses, own, energy);
+    else
+      add_wave_energies_of<kMostSites>(body, poses, own, energy);
   }
 
   // ---- from scratch ----
@@ -405,6 +381,55 @@ class RigidSystem {
   }
 
  private:
+  // With at most Charges charges, so that their phases stay in registers; others are zero.
+  template <int Charges>
+  MM_TEAM void add_wave_energies_of(const Body<F>& body, const Pose* poses, int own,
+                                    Lane<F>& energy) const {
+    Lane<Site> at[Charges];
+    Lane<F> step_c[Charges], step_s[Charges], c[Charges], s[Charges];
+    F q[Charges];
+    int site = 0;
+    MM_UNROLL
+    for (int j = 0; j < Charges; ++j) {
+      while (site < body.count && r.charge[body.type[site]] == F(0)) ++site;
+      const bool some = site < body.count;
+      q[j] = some ? r.charge[body.type[site]] : F(0);
+      const int which = some ? site++ : 0;
+      team.each([&](int l) {
+        const Pose p = poses[l * own];
+        at[j][l] = site_of(r, body, p.center, matrix_of(p.turn), which);
+        unit_circle(at[j][l].x, step_c[j][l], step_s[j][l]);
+      });
+    }
+    for (int k = 0; k < r.rows; ++k) {
+      const WaveRow row = r.row[k];
+      const auto x = static_cast<std::uint32_t>(row.x), y = static_cast<std::uint32_t>(row.y),
+                 z = static_cast<std::uint32_t>(row.z);
+      MM_UNROLL
+      for (int j = 0; j < Charges; ++j)
+        team.each([&](int l) {
+          unit_circle(x * at[j][l].x + y * at[j][l].y + z * at[j][l].z, c[j][l], s[j][l]);
+        });
+      for (int i = row.first; i < row.first + row.count; ++i) {
+        const F twice_c = scratch.others[2 * i], twice_s = scratch.others[2 * i + 1],
+                weight = r.wave_weight[i];
+        team.each([&](int l) {
+          F dc = 0, ds = 0;
+          MM_UNROLL
+          for (int j = 0; j < Charges; ++j) {
+            const F old_c = c[j][l], old_s = s[j][l];
+            dc = fused(q[j], old_c, dc);
+            ds = fused(q[j], old_s, ds);
+            c[j][l] = fused(old_c, step_c[j][l], -(old_s * step_s[j][l]));
+            s[j][l] = fused(old_s, step_c[j][l], old_c * step_s[j][l]);
+          }
+          const F product = fused(dc, twice_c + dc, ds * (twice_s + ds));
+          energy[l] = fused(weight, product, energy[l]);
+        });
+      }
+    }
+  }
+
   // e^(i k r) of the waves of a row, one after the other.
   struct Turning {
     F c, s, step_c, step_s;

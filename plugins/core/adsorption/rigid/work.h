@@ -53,6 +53,7 @@ struct RigidScratch {
   F* energy;                // [most proposals]
   F* weight;                // [most proposals]
   F* change;                // [waves][2]
+  F* others;                // [waves][2]
 
   MM_HD static std::size_t align(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
   MM_HD static std::size_t bytes(int places, int proposals) {
@@ -60,8 +61,9 @@ struct RigidScratch {
            2 * align(static_cast<std::size_t>(proposals) * sizeof(Pose)) +
            2 * align(static_cast<std::size_t>(proposals) * sizeof(F));
   }
-  // memory: bytes(places, proposals), aligned to 64; changes: [waves][2].
-  MM_HD RigidScratch(char* memory, int places, int proposals, F* changes) : change(changes) {
+  // memory: bytes(places, proposals), aligned to 64; changes: [2][waves][2].
+  MM_HD RigidScratch(char* memory, int places, int proposals, F* changes, int waves)
+      : change(changes), others(changes + 2 * static_cast<std::size_t>(waves)) {
     for (int a = 0; a < 6; ++a) {
       (a < 3 ? sites[a] : near[a - 3]) = reinterpret_cast<std::uint32_t*>(memory);
       memory += align(static_cast<std::size_t>(places) * sizeof(std::uint32_t));

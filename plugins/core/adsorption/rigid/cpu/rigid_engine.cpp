@@ -126,7 +126,7 @@ class RigidCpuEngine final : public Engine {
   void make_scratch() {
     scratch_.clear();
     walk_ = walk_length(work());
-    const std::size_t bytes = changes_at() + 2 * sizeof(F) * state_.waves() + 64;
+    const std::size_t bytes = changes_at() + 4 * sizeof(F) * state_.waves() + 64;
     for (std::size_t i = 0; i < tallies_.size(); ++i) {
       scratch_.emplace_back(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
       if (!scratch_.back()) throw std::bad_alloc();
@@ -134,7 +134,8 @@ class RigidCpuEngine final : public Engine {
   }
   RigidScratch<F> scratch(int thread) {
     auto* const memory = static_cast<char*>(scratch_[thread].get());
-    return {memory, state_.places(), walk_, reinterpret_cast<F*>(memory + changes_at())};
+    return {memory, state_.places(), walk_, reinterpret_cast<F*>(memory + changes_at()),
+            state_.waves()};
   }
   void sum_energies() {
     each_system([&](const RigidWork<F>& w, int system, int thread) {

@@ -84,7 +84,7 @@ __device__ RigidScratch<F> scratch_of(const RigidWork<F>& w, int system, F* chan
   extern __shared__ __align__(64) char shared[];
   const std::size_t each = RigidScratch<F>::bytes(w.places, walk_length(w));
   return {shared + (threadIdx.x / 32) * each, w.places, walk_length(w),
-          changes + static_cast<std::size_t>(system) * 2 * w.r.waves};
+          changes + static_cast<std::size_t>(system) * 4 * w.r.waves, w.r.waves};
 }
 __device__ int system_of_warp() {
   return static_cast<int>((blockIdx.x * blockDim.x + threadIdx.x) / 32);
@@ -144,7 +144,7 @@ class RigidCudaEngine final : OnDevice, public Engine {
     laws_ = uploaded(state_.laws(F{}), state_.double_laws.size());
     rows_ = uploaded(state_.rows.data(), state_.rows.size());
     weights_ = uploaded(state_.weights(F{}), state_.double_weights.size());
-    changes_ = DeviceBuffer<F>(std::max<std::size_t>(state_.data.waves.size(), 2));
+    changes_ = DeviceBuffer<F>(std::max<std::size_t>(2 * state_.data.waves.size(), 2));
     choose_warps();
     if (molecules) molecules(state_);
     const Snapshot& d = state_.data;

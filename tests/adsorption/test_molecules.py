@@ -1,0 +1,407 @@
+"""Rigid molecules with charges in cells of any shape: energies against sums in NumPy, and
+distributions against weighted random configurations."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from adsorption_model import GAS, agrees, cif, small_framework, state
+from ewald_sum import COULOMB, ewald_energy, framework_energy
+from machine import on_gpu, runnable_simd_levels
+
+from manymove import Adsorption
+from manymove.adsorption import (
+    CO2,
+    ETHANE,
+    METHODS,
+    N2,
+    TRAPPE_ZEO,
+    WATER,
+    ForceField,
+    Framework,
+    Molecule,
+    Site,
+    read_framework,
+)
+
+SKEWED = (21.0, 20.0, 19.0, 6.0, -5.0, 7.0)  # box with tilts
+DIPOLE = Molecule(
+    "dipole", (Site("P", (0, 0, 0.5), 80.0, 2.6, 0.1), Site("M", (0.1, 0, -0.4), 60.0, 2.4, -0.1))
+)
+LAWS, CHARGES = {"O": (90.0, 2.6), "Si": (60.0, 2.4)}, {"O": -0.1, "Si": 0.4}
+FIELD = ForceField(LAWS, CHARGES)
+
+
+def sites_of(a: Adsorption, system: int = 0):
+    """Positions, charges, molecules and Lennard-Jones parameters of all sites of a system."""
+    rigid, found = a._parameters["rigid"], []
+    n, k = len(rigid["types"]), 0
+    for species, body in enumerate(rigid["bodies"]):
+        places = a.site_positions(species)[system]
+        for molecule in places[~np.isnan(places[:, 0, 0])]:
+            for x, (t, _) in zip(molecule, body, strict=True):
+                found.append((*x, rigid["types"][t]["charge"], k, *rigid["pairs"][t * (n + 1)]))
+            k += 1
+    found = np.array(found)
+    return found[:, :3], found[:, 3], found[:, 4], found[:, 5:]
+
+
+def reference(a: Adsorption, system: int = 0, alpha: float | None = None, waves=None) -> float:
+    p = a._parameters
+    return ewald_energy(
+        *sites_of(a, system),
+        a.edges,
+        p["cutoff"],
+        alpha or p["rigid"]["alpha"],
+        waves or p["rigid"]["wave_cutoff"],
+        p["shifted"],
+    )
+
+
+def ran(method: str, steps: int = 300, **settings) -> Adsorption:
+    a = in_small(method, 3, systems=5, **settings)
+    a.equilibrate(20)
+    a.run(steps)
+    return a
+
+
+def in_small(method: str, molecules: int = 1, **settings) -> Adsorption:
+    defaults = dict(
+        adsorbates=DIPOLE, force_field=FIELD, cutoff=4.0, systems=64, grid_spacing=0.25,
+        barrier=None, seed=1, device="cpu", threads=2, temperature=300.0, profile="y", bins=20,
+        ewald=(0.7, 3.0),
+    )  # fmt: skip
+    return Adsorption(small_framework(), molecules, method=method, **{**defaults, **settings})
+
+
+# ---- energies ------------------------------------------------------------------------------------
+
+
+def test_waters_have_the_energy_of_an_independent_ewald_sum():
+    random = np.random.default_rng(5)
+    edge, n = 14.4, 100
+    lattice = np.stack(np.meshgrid(*3 * [np.arange(5)], indexing="ij"), -1).reshape(-1, 3)[:n]
+    places = (lattice + 0.5 + random.uniform(-0.05, 0.05, (n, 3))) * edge / 5
+    turns = random.normal(size=(n, 4))
+    turns /= np.linalg.norm(turns, axis=1)[:, None]
+    a = Adsorption(
+        None, n, adsorbates=WATER, box=3 * (edge,), cutoff=7.1, cells=(1, 1, 1), systems=1,
+        precision="double", barrier=1e9, positions=places[None], orientations=turns[None], seed=1,
+        ewald=(0.72, 7.4), device="cpu",
+    )  # fmt: skip
+    # Another split between real space and waves, with all terms above 1e-12.
+    assert a.energies[0] == pytest.approx(reference(a, alpha=0.68, waves=6.9), rel=1e-8)
+
+
+@pytest.mark.parametrize("box", [(20.0, 20.0, 20.0), SKEWED])
+@pytest.mark.parametrize("method", METHODS)
+def test_energies_are_those_of_the_configuration(method, box):
+    a = Adsorption(
+        None, (12, 9), adsorbates=[CO2, ETHANE], box=box, cutoff=9.0, cells=(1, 1, 1), systems=2,
+        method=method, precision="double", seed=4, barrier=None, device="cpu",
+    )  # fmt: skip
+    for steps in (0, 60):
+        a.run(steps)
+        assert a.energies[1] == pytest.approx(reference(a, 1), rel=2e-8)
+    assert a.accepted_moves > 20
+
+
+@pytest.mark.parametrize("tilt", [(0.0, 0.0, 0.0), (2.0, -1.5, 2.5)])
+def test_framework_energies_are_those_of_an_independent_ewald_sum(tilt):
+    small = small_framework()
+    f = Framework("small", small.cell, small.fractional, small.elements, 92.0, tilt)
+    a = Adsorption(
+        f, 20, adsorbates=DIPOLE, force_field=FIELD, cutoff=4.0, systems=1, grid_spacing=0.1,
+        barrier=None, seed=2, device="cpu", precision="double", cells=(2, 2, 2),
+    )  # fmt: skip
+    sites = a.site_positions()[0]
+    atoms = (f.fractional[:, None] + np.stack(np.meshgrid(*3 * [[-1, 0, 1, 2]]), -1).reshape(-1, 3)) @ f.edges  # fmt: skip
+    # Within 1 angstrom the potential of an atom is another one.
+    apart = np.linalg.norm(sites[:, :, None, None] - atoms, axis=-1).min(axis=(1, 2, 3))
+    sites = sites[apart > 1]
+    assert len(sites) > 10
+    for s, site in enumerate(DIPOLE.sites):
+        exact = [framework_energy(x, site, f, LAWS, CHARGES, 4.0) for x in sites[:, s]]
+        assert a._engine.framework_energies(sites[:, s].copy(), s, True) == pytest.approx(
+            exact, rel=1e-6, abs=1e-3
+        )
+    relative, rms = a.grid_error()
+    assert abs(relative) < 1e-3 and rms < 5
+
+
+def test_a_cell_and_a_skewed_cell_of_the_same_crystal_are_one():
+    small = small_framework()
+    edges = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 1]]) @ np.diag(small.cell)
+    skewed = Framework(
+        "skewed", small.cell, small.fractional @ np.diag(small.cell) @ np.linalg.inv(edges),
+        small.elements, 92.0, (edges[1, 0], 0.0, 0.0),
+    )  # fmt: skip
+    settings = dict(
+        adsorbates=DIPOLE, force_field=FIELD, cutoff=4.0, grid_spacing=0.15, barrier=None, seed=2,
+        device="cpu", systems=16,
+    )  # fmt: skip
+    a, b = (Adsorption(f, 1, **settings) for f in (small, skewed))
+    places = np.random.default_rng(1).uniform(0, 9, (50, 3))
+    for kind in (0, 1):
+        x, y = (c._engine.framework_energies(places, kind, True) for c in (a, b))
+        assert x == pytest.approx(y, rel=1e-9)
+    (k, _), (l, _) = a.henry(4000), b.henry(4000)
+    assert agrees(k.value, k.error, l.value, l.error)
+
+
+def test_single_sites_in_a_skewed_cell_have_the_henry_coefficient_of_right_angles():
+    small = small_framework()
+    edges = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 1]]) @ np.diag(small.cell)
+    skewed = Framework(
+        "skewed", small.cell, small.fractional @ np.diag(small.cell) @ np.linalg.inv(edges),
+        small.elements, 92.0, (edges[1, 0], 0.0, 0.0),
+    )  # fmt: skip
+    both = [
+        Adsorption(
+            f, 1, adsorbates=GAS, cutoff=4.0, grid_spacing=0.15, barrier=None, seed=2,
+            device="cpu", systems=16,
+        ).henry(20000)[0]
+        for f in (small, skewed)
+    ]  # fmt: skip
+    assert agrees(both[0].value, both[0].error, both[1].value, both[1].error)
+
+
+def test_conventions_change_energies_as_they_should():
+    def energy(field: ForceField) -> float:
+        a = Adsorption(
+            None, 2, adsorbates=ETHANE, force_field=field, box=(30.0, 30.0, 30.0), cutoff=6.0,
+            cells=(1, 1, 1), positions=[[[1.0, 1, 1], [1, 5, 1]]], systems=1, precision="double",
+            seed=1, device="cpu",
+        )  # fmt: skip
+        return a.energies[0]
+
+    def lj(r, eps=98.0, sigma=3.75):
+        return 4 * eps * ((sigma / r) ** 12 - (sigma / r) ** 6)
+
+    across = math.hypot(4, 1.54)
+    truncated = 2 * lj(4.0) + 2 * lj(across)
+    s3, q3 = 3.75**3, (3.75 / 6) ** 3
+    tail = 16 * math.pi / 27000 * 98.0 * s3 * (q3**3 / 9 - q3 / 3) * 4 / 2 * 2**2
+    assert energy(ForceField(potential="truncated")) == pytest.approx(truncated, rel=1e-8)
+    assert energy(ForceField()) == pytest.approx(truncated - 4 * lj(6.0), rel=1e-8)
+    assert energy(ForceField(potential="tail")) == pytest.approx(truncated + tail, rel=1e-8)
+    other = ForceField({"CH3_sp3": (50.0, 3.0)}, potential="truncated")
+    assert energy(other) == pytest.approx(2 * lj(4.0, 50, 3) + 2 * lj(across, 50, 3), rel=1e-8)
+
+
+def test_mixing_is_geometric_or_by_lorentz_and_berthelot():
+    assert ForceField().mixed(("a", "b"), (100.0, 2.0), (25.0, 8.0)) == (50.0, 5.0)
+    geometric = ForceField(mixing="geometric", pairs={("b", "c"): (1.0, 2.0)})
+    assert geometric.mixed(("a", "b"), (100.0, 2.0), (25.0, 8.0)) == (50.0, 4.0)
+    assert geometric.mixed(("c", "b"), (100.0, 2.0), (25.0, 8.0)) == (1.0, 2.0)
+
+
+# ---- distributions -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_molecule_has_the_energy_of_weighted_random_poses(method):
+    a = in_small(method, systems=128, ewald=(0.9, 1e-3))  # no waves: test molecules are alone
+    _, heat = a.henry(4000)
+    kilojoule = 8.31446261815324e-3
+    a.equilibrate(200)
+    a.run(600 if method in ("mup", "mdp", "mdp-dj") else 3000)
+    mean = a.energy_average
+    screened = math.erf(0.9 * math.hypot(0.1, 0.9)) / math.hypot(0.1, 0.9)  # of a molecule alone
+    own = -COULOMB * 0.1**2 * (2 * 0.9 / math.sqrt(math.pi) - screened)
+    assert agrees((mean.value - own) * kilojoule, mean.error * kilojoule,
+                  300 * kilojoule - heat.value, heat.error)  # fmt: skip
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_two_molecules_have_the_energy_of_weighted_random_poses(method):
+    """Two dipoles in a skewed box; the energies are those of the engine, which other tests check."""
+    random = np.random.default_rng(3)
+    settings = dict(
+        adsorbates=DIPOLE, box=(8.5, 8.2, 8.4, 1.0, 0.5, -1.0), cutoff=4.0, cells=(1, 1, 1),
+        temperature=120.0, barrier=None, device="cpu", ewald=(0.7, 2.4),
+    )  # fmt: skip
+    n = 20000
+    edges = np.array([[8.5, 0, 0], [1.0, 8.2, 0], [0.5, -1.0, 8.4]])
+    turns = random.normal(size=(n, 2, 4))
+    turns /= np.linalg.norm(turns, axis=2)[..., None]
+    places = random.uniform(size=(n, 2, 3)) @ edges
+    energies = Adsorption(
+        None, 2, systems=n, positions=places, orientations=turns, seed=1, **settings
+    ).energies
+    weights = np.exp(-(energies - energies.min()) / 120)
+    exact = (weights @ energies) / weights.sum()
+    error = math.sqrt(weights**2 @ (energies - exact) ** 2) / weights.sum()
+    a = Adsorption(None, 2, systems=64, method=method, seed=5, **settings)
+    a.equilibrate(200)
+    a.run(300 if method in ("mup", "mdp", "mdp-dj") else 2000)
+    mean = a.energy_average
+    assert agrees(mean.value, mean.error, exact, error)
+
+
+def test_open_systems_have_the_loading_of_test_molecules():
+    a = in_small("plj", 0, systems=48, fugacity=200.0, max_displacement=1.0)
+    a.equilibrate(1000)
+    for _ in range(20):
+        a.run(100)
+        a.compare_loading(100)
+    loading, test = a.loading[0], a.loading_from_test_molecules[0]
+    assert 0.2 < loading.value < 20
+    assert agrees(loading.value, loading.error, test.value, test.error)
+
+
+def test_an_ideal_gas_fills_an_empty_box():
+    ideal = Molecule("ideal", (Site("a", (0, 0, 0.5)), Site("b", (0, 0, -0.5))))
+    a = Adsorption(
+        None, 0, adsorbates=ideal, box=(20.0, 20.0, 20.0), cutoff=5.0, cells=(1, 1, 1),
+        fugacity=20.0, method="plj", systems=64, seed=2, device="cpu", barrier=None, temperature=300,
+    )  # fmt: skip
+    a.equilibrate(500)
+    a.run(2000)
+    exact = 20e5 * 8000e-30 / (1.380649e-23 * 300)
+    assert agrees(a.loading[0].value, a.loading[0].error, exact)
+
+
+# ---- one trajectory ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_checkpoints_threads_and_pieces_leave_no_trace(method, tmp_path):
+    whole = ran(method, 120, threads=1)
+    a = in_small(method, 3, systems=5, threads=2)
+    a.equilibrate(20)
+    a.run(70)
+    a.save(tmp_path / "state")
+    b = Adsorption.load(tmp_path / "state", device="cpu")
+    b.run(50)
+    assert state(b) == state(whole)
+    assert np.array_equal(b.orientations, whole.orientations)
+
+
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+@pytest.mark.parametrize("method", ["metropolis", "plj", "mup", "mdp-dj"])
+def test_simd_levels_give_the_same_bits(method, precision, monkeypatch):
+    states = set()
+    for level in runnable_simd_levels():
+        monkeypatch.setenv("MANYMOVE_SIMD", level)
+        states.add(state(ran(method, 60, precision=precision)))
+    assert len(states) == 1
+
+
+@on_gpu
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+@pytest.mark.parametrize("method", [m for m in METHODS if m != "metropolis"])
+def test_gpu_gives_the_same_bits_as_the_cpu(method, precision):
+    runs = [ran(method, 5000, precision=precision, device=where) for where in ("cpu", "cuda")]
+    assert state(runs[0]) == state(runs[1])
+
+
+# ---- input ---------------------------------------------------------------------------------------
+
+
+def test_net_charges_are_named():
+    with pytest.raises(ValueError, match=r"ion has a net charge of 0.5 e"):
+        Molecule("ion", (Site("a", (0, 0, 0), charge=0.5),))
+    with pytest.raises(ValueError, match=r"small has a net charge of 0.2 e per unit cell"):
+        in_small("mdp", force_field=ForceField(LAWS, {"O": -0.05, "Si": 0.4}))
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(ValueError, match="no parameters for O"):
+        in_small("mdp", force_field=ForceField({"Si": None}))
+    with pytest.raises(ValueError, match="not a unit quaternion"):
+        Adsorption(None, 1, adsorbates=N2, box=(25.0, 25, 25), cells=(1, 1, 1), systems=1, seed=1,
+                   positions=np.ones((1, 1, 3)), orientations=np.ones((1, 1, 4)), device="cpu")  # fmt: skip
+    with pytest.raises(ValueError, match="more than 7 / cutoff"):
+        in_small("mdp", ewald=(2.0, 3.0))
+    with pytest.raises(ValueError, match="box must be three lengths"):
+        Adsorption(None, 1, adsorbates=N2, seed=1)
+    with pytest.raises(ValueError, match="wide along a, less than twice the cutoff"):
+        Adsorption(None, 1, adsorbates=N2, box=(25.0, 25, 25, 20, 0, 0), cells=(1, 1, 1), seed=1,
+                   device="cpu")  # fmt: skip
+    with pytest.raises(ValueError, match="from 1 to 8 sites, got 0"):
+        Molecule("none", ())
+
+
+def test_charges_and_cells_are_read_from_a_cif_file(tmp_path):
+    def read(angles: tuple[float, float, float]) -> Framework:
+        text = cif("O1 O 0 0 0 1 -1.5\nSi1 Si 0.2 0 0 1 1.5", (9, 10, 11), angles)
+        column = "_atom_site_occupancy\n"
+        path = tmp_path / "a.cif"
+        path.write_text(text.replace(column, column + "_atom_site_charge\n"))
+        return read_framework(path)
+
+    straight, skewed = read((90, 90, 90)), read((90, 100, 90))
+    for f in (straight, skewed):
+        assert dict(zip(f.labels, f.charges, strict=True)) == {"O1": -1.5, "Si1": 1.5}
+    assert straight.tilt == (0, 0, 0)
+    a, _, c = skewed.edges
+    assert math.degrees(math.acos(a @ c / 99)) == pytest.approx(100)
+    assert skewed.tilt == pytest.approx((0, 11 * math.cos(math.radians(100)), 0), abs=1e-12)
+
+
+RASPA3 = {
+    "PseudoAtoms": [
+        {"name": "Si", "framework": True, "element": "Si", "charge": 2.05},
+        {"name": "O", "framework": True, "element": "O", "charge": -1.025},
+        {"name": "C_co2", "framework": False, "element": "C", "charge": 0.6512},
+        {"name": "O_co2", "framework": False, "element": "O", "charge": -0.3256},
+    ],
+    "SelfInteractions": [
+        {"name": "Si", "type": "lennard-jones", "parameters": [22.0, 2.30]},
+        {"name": "O", "type": "lennard-jones", "parameters": [53.0, 3.3]},
+        {"name": "C_co2", "type": "lennard-jones", "parameters": [29.933, 2.745]},
+        {"name": "O_co2", "type": "lennard-jones", "parameters": [85.671, 3.017]},
+    ],
+    "BinaryInteractions": [
+        {"names": ["O_co2", "O"], "type": "lennard-jones", "parameters": [84.93, 2.92]}
+    ],
+    "MixingRule": "Lorentz-Berthelot",
+    "TruncationMethod": "truncated",
+    "TailCorrections": True,
+}
+
+
+def test_force_fields_of_raspa_are_read(tmp_path):
+    path = tmp_path / "force_field.json"
+    path.write_text(json.dumps(RASPA3))
+    new = ForceField.read(path)
+    folder = tmp_path / "raspa2"
+    folder.mkdir()
+    (folder / "force_field_mixing_rules.def").write_text(
+        "# general rule for shifted vs truncated\ntruncated\n# general rule tailcorrections\nyes\n"
+        "# number of defined interactions\n4\n# type interaction\n"
+        "Si lennard-jones 22.0 2.30\nO lennard-jones 53.0 3.3\n"
+        "C_co2 lennard-jones 29.933 2.745 // C\nO_co2 lennard-jones 85.671 3.017\n"
+        "# general mixing rule for Lennard-Jones\nLorentz-Berthelot\n"
+    )
+    (folder / "pseudo_atoms.def").write_text(
+        "#number of pseudo atoms\n4\n#type print as chem oxidation mass charge\n"
+        "Si yes Si Si 0 28.0855 2.05 0\nO yes O O 0 15.9994 -1.025 0\n"
+        "C_co2 yes C C 0 12.0 0.6512 0\nO_co2 yes O O 0 15.9994 -0.3256 0\n"
+    )
+    (folder / "force_field.def").write_text(
+        "# rules to overwrite\n0\n# number of defined interactions\n1\n# type\n"
+        "O_co2 O lennard-jones 84.93 2.92\n# mixing rules to overwrite\n0\n"
+    )
+    old = ForceField.read(folder)
+    assert new == old
+    assert new.potential == "tail"
+    assert new.law_of_atom("O12", "O") == (53.0, 3.3) and new.charge_of_atom("Si3", "Si") == 2.05
+    assert new.mixed(("O", "O_co2"), (53.0, 3.3), (85.671, 3.017)) == (84.93, 2.92)
+    RASPA = json.loads(path.read_text())
+    RASPA["SelfInteractions"][0]["type"] = "buckingham"
+    path.write_text(json.dumps(RASPA))
+    with pytest.raises(ValueError, match="Si has the potential buckingham"):
+        ForceField.read(path)
+
+
+def test_carbon_dioxide_in_silicalite_has_a_known_heat():
+    """25.9 kJ/mol at 300 K, of this package's own direct sums; literature: 24 to 28 kJ/mol."""
+    a = Adsorption("MFI", 1, adsorbates=CO2, force_field=TRAPPE_ZEO, systems=32, seed=1,
+                   barrier=None, device="cpu", grid_spacing=0.3)  # fmt: skip
+    _, heat = a.henry(10000)
+    assert 24 < heat.value < 28
