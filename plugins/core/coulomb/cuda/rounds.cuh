@@ -20,7 +20,7 @@ struct NoVacuum {};
 // What a block holds in shared memory.
 template <bool Double, Space B, int S>
 struct GroupMemory {
-  static constexpr int kWords = S / 32;  // of the outcomes of a group
+  static constexpr int kWords = S / 32;   // of the outcomes of a group
   static constexpr int kSlots = 512 / S;  // groups whose open trials have bounds, this one the last
   alignas(16) Partner<Double> tile[2][S];
   alignas(16) Site own[S];
@@ -177,8 +177,7 @@ struct Rounds {
                    {potential[1], potential[3]});
       }
     }
-    if constexpr (!kIntegers)
-      range = {to_fixed(sums.least, r.magic), to_fixed(sums.most, r.magic)};
+    if constexpr (!kIntegers) range = {to_fixed(sums.least, r.magic), to_fixed(sums.most, r.magic)};
     const unsigned half = 0xffffu << (lane & 16);
     const auto sum_of_half = [&](Range a) {
       MM_UNROLL
@@ -233,8 +232,8 @@ struct Rounds {
     }
     if constexpr (B == Space::ewald)
       if (in_vacuum())
-        all.dipole = all.dipole + dipole_range(r, m.own[row].charge, m.vacuum.dipole,
-                                               b.gain[group * S + row]);
+        all.dipole = all.dipole +
+                     dipole_range(r, m.own[row].charge, m.vacuum.dipole, b.gain[group * S + row]);
     return all;
   }
 
@@ -311,7 +310,8 @@ struct Rounds {
           error = abs_of(unit) * ((potential[0] + potential[1]) + (potential[2] + potential[3]));
         }
         change = counts ? change : 0;
-        const float nearest2 = min_of(static_cast<float>(now[0].squared), static_cast<float>(now[1].squared));
+        const float nearest2 =
+            min_of(static_cast<float>(now[0].squared), static_cast<float>(now[1].squared));
         if (counts && nearest2 < r.surely_free) {
           bool hit[2];
           for (int k = 0; k < 2; ++k)
@@ -326,8 +326,8 @@ struct Rounds {
         if constexpr (B == Space::ewald)
           if (in_vacuum() && counts) {
             const Dipole mine = b.gain[group * S + row], its = b.gain[first + j];
-            const double more = 2 * r.vacuum / at.charge *
-                                (mine.x * its.x + mine.y * its.y + mine.z * its.z);
+            const double more =
+                2 * r.vacuum / at.charge * (mine.x * its.x + mine.y * its.y + mine.z * its.z);
             dipole_size += abs_of(more);
             change += more;
           }
@@ -346,8 +346,8 @@ struct Rounds {
     const Range whole = signed_for(at.charge, start.pairs + start.dipole);
     const double threshold = static_cast<double>(m.most[row]);
     // The middle of the range is that of all gains.
-    double without = 0.5 * static_cast<double>(whole.least) + 0.5 * static_cast<double>(whole.most) -
-                     0.5 * sum;
+    double without =
+        0.5 * static_cast<double>(whole.least) + 0.5 * static_cast<double>(whole.most) - 0.5 * sum;
     double slack = 0x1p-17 * size + 0x1p-50 * (abs_of(without) + abs_of(threshold)) + 1024;
     if constexpr (!Double) slack += 0x1p-18 * all_lanes(rounded);
     if constexpr (B == Space::ewald)
@@ -363,30 +363,27 @@ struct Rounds {
       bool possible = false, certain = false, unknown = false;
       Outcomes word[kPairs][kWords];
       MM_UNROLL
-      for (int p = 0; p < kPairs; ++p)
-        MM_UNROLL
-        for (int k = 0; k < kWords; ++k) {
-          const int slot = 2 * p + half;
-          word[p][k] = waits(slot, done) ? outcome_of(group_of_slot(slot) * kWords + k) : 0;
-        }
+      for (int p = 0; p < kPairs; ++p) MM_UNROLL
+      for (int k = 0; k < kWords; ++k) {
+        const int slot = 2 * p + half;
+        word[p][k] = waits(slot, done) ? outcome_of(group_of_slot(slot) * kWords + k) : 0;
+      }
       MM_UNROLL
-      for (int p = 0; p < kPairs; ++p)
-        MM_UNROLL
-        for (int t = 0; t < kTerms; ++t) {
-          const int bit = l + kSums * (t & 1);
-          const bool counts = open >> (p * kTerms + t) & 1,
-                     decided = is_decided(word[p][t / 2], bit),
-                     moved = has_moved(word[p][t / 2], bit);
-          const float a = gain[p][t];
-          const bool hit = abs_of(a) == INFINITY;
-          unknown = unknown || (counts && !decided);
-          possible = possible || (hit && !decided);
-          certain = certain || (hit && decided && moved == (a == kHitIfMoves));
-          const float low = decided ? (moved ? a : 0.0f) : fminf(a, 0.0f),
-                      high = decided ? (moved ? a : 0.0f) : fmaxf(a, 0.0f);
-          least += hit ? 0.0f : low;
-          most += hit ? 0.0f : high;
-        }
+      for (int p = 0; p < kPairs; ++p) MM_UNROLL
+      for (int t = 0; t < kTerms; ++t) {
+        const int bit = l + kSums * (t & 1);
+        const bool counts = open >> (p * kTerms + t) & 1, decided = is_decided(word[p][t / 2], bit),
+                   moved = has_moved(word[p][t / 2], bit);
+        const float a = gain[p][t];
+        const bool hit = abs_of(a) == INFINITY;
+        unknown = unknown || (counts && !decided);
+        possible = possible || (hit && !decided);
+        certain = certain || (hit && decided && moved == (a == kHitIfMoves));
+        const float low = decided ? (moved ? a : 0.0f) : fminf(a, 0.0f),
+                    high = decided ? (moved ? a : 0.0f) : fmaxf(a, 0.0f);
+        least += hit ? 0.0f : low;
+        most += hit ? 0.0f : high;
+      }
       MM_UNROLL
       for (int step = 16; step > 0; step /= 2) {
         least += __shfl_xor_sync(0xffffffffu, least, step);
@@ -403,8 +400,8 @@ struct Rounds {
         outcome = exact_outcome(row, done);
     }
     if (lane == 0) {
-      const Outcomes bits = Outcomes{1} << (row % 32) |
-                            Outcomes{outcome == Outcome::moves} << (32 + row % 32);
+      const Outcomes bits = Outcomes{1} << (row % 32) | Outcomes{outcome == Outcome::moves}
+                                                            << (32 + row % 32);
       auto* const word = reinterpret_cast<unsigned long long*>(m.outcome + row / 32);
       announce(devices, group * kWords + row / 32, atomicOr(word, bits) | bits);
     }
@@ -464,7 +461,6 @@ struct Rounds {
     atomicAdd(reinterpret_cast<unsigned long long*>(&b.tally->high),
               static_cast<unsigned long long>(energy >> 32));
   }
-
 };
 
 enum class RoundStep { look, add_dipole, bounds, decide, finish };
