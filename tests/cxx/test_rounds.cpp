@@ -101,7 +101,8 @@ Result in_rounds(const Batch& batch, std::int64_t slack, bool late) {
   Outcomes words[kTrials / 32] = {}, old[kTrials / 32] = {};
   std::vector<Range> start;
   for (int i = 0; i < kTrials; ++i) {
-    const std::int64_t error = slack ? static_cast<std::int64_t>(random() % (2 * slack)) - slack : 0;
+    const std::int64_t error =
+        slack ? static_cast<std::int64_t>(random() % (2 * slack)) - slack : 0;
     start.push_back(around(batch.start[i] + error, slack));
   }
   Result result;

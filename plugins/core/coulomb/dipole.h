@@ -64,8 +64,8 @@ MM_HD std::int64_t dipole_term(const Rules& r, float charge, const Dipole& dipol
   return nearest_integer(change > limit ? limit : change < -limit ? -limit : change);
 }
 
-// In rounds, the dipole moment is not known before all earlier trials are decided. These bounds hold
-// whatever the order in which float64 adds.
+// In rounds, the dipole moment is not known before all earlier trials are decided. These bounds
+// hold whatever the order in which float64 adds.
 //
 // The same term with the dipole moment of those trials that are decided.
 MM_HD Range dipole_range(const Rules& r, float charge, const Dipole& dipole, const Dipole& gain) {
@@ -86,8 +86,8 @@ MM_HD void add_choice(DipoleSum& sum, const Rules& r, float charge, const Dipole
   if (!choices.moves) return;
   sum.least += choices.stays && a > 0 ? 0 : a;
   sum.most += choices.stays && a < 0 ? 0 : a;
-  sum.size += abs_of(factor) * (abs_of(other.x * gain.x) + abs_of(other.y * gain.y) +
-                                abs_of(other.z * gain.z));
+  sum.size += abs_of(factor) *
+              (abs_of(other.x * gain.x) + abs_of(other.y * gain.y) + abs_of(other.z * gain.z));
 }
 MM_HD Range range_of(const DipoleSum& sum) {
   const std::int64_t slack = nearest_integer(sum.size * 0x1p-45) + 2;

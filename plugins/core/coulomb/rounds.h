@@ -30,7 +30,9 @@ struct Range {
 
 MM_HD Range exactly(std::int64_t value) { return {value, value}; }
 // An estimate whose error is at most `slack`.
-MM_HD Range around(std::int64_t value, std::int64_t slack) { return {value - slack, value + slack}; }
+MM_HD Range around(std::int64_t value, std::int64_t slack) {
+  return {value - slack, value + slack};
+}
 MM_HD Range operator+(const Range& a, const Range& b) {
   return {wrapping_sum(a.least, b.least), wrapping_sum(a.most, b.most)};
 }

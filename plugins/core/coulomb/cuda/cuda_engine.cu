@@ -330,8 +330,9 @@ class DeviceShare {
     return {site_.data(),         trial_.data(),        most_.data(),
             fate_.data(),         hopeful_.data(),      radius_.data(),
             head_.data(),         next_.data(),         order_.data(),
-            count_.data(),        partner_.data(),      goal_.data(), ion_.data(), outcome_.data(),
-            image_.data(),        dipole_.data(),  gain_.data(),     progress_.data(),
+            count_.data(),        partner_.data(),      goal_.data(),
+            ion_.data(),          outcome_.data(),      image_.data(),
+            dipole_.data(),       gain_.data(),         progress_.data(),
             progress_.data() + 1, tally_.data() + slot, n_};
   }
 

@@ -1,51 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A group of trials of the brush: the work of one block. It sums the pairs with ions that stand
-// still until the group is decided and with those of earlier groups as they are decided, and decides
-// its trials in rounds, with bounds for what the trials before them can still do (rounds.h). What it
-// decides the others read at once, from one word per 32 trials.
+// still until the group is decided, and with those of earlier groups as they are decided.
 #pragma once
 
-#include "kernels.cuh"
+#include "rounds.cuh"
 
 namespace manymove::coulomb {
 namespace {
-
-// With a vacuum around the images: what the dipole moment adds, beside the pairs.
-template <int Slots, int S>
-struct VacuumMemory {
-  Range range[Slots][S];
-  Dipole dipole;  // after the groups that are added
-};
-struct NoVacuum {};
-
-// What a block holds in shared memory.
-template <bool Double, Space B, int S>
-struct GroupMemory {
-  static constexpr int kWords = S / 32;  // of the outcomes of a group
-  static constexpr int kSlots = 512 / S;  // groups whose open trials have bounds, this one the last
-  alignas(16) Partner<Double> tile[2][S];
-  alignas(16) Site own[S];
-  alignas(16) Site trial[S];
-  std::int64_t change[S], most[S];
-  // What the trials of a slot can still do to those of this group, for the outcomes `used`.
-  Range range[kSlots][S];
-  Hits hits[kSlots][S];
-  Outcomes used[kSlots][kWords];
-  Outcomes seen[32];  // of the groups from the first on that is not yet added
-  Outcomes outcome[kWords];
-  unsigned overlap[S];
-  std::int32_t ion[S];
-  unsigned char row[S];  // a list of `rows` rows
-  unsigned rows, next, ready, fresh, block;
-  std::conditional_t<B == Space::ewald, VacuumMemory<kSlots, S>, NoVacuum> vacuum;
-};
 
 template <bool Double, Space B, int S, int Eta>
 struct GroupOfTrials {
   using Memory = GroupMemory<Double, B, S>;
   using Rest = SmoothRest<typename Partner<Double>::Real>;
-  static constexpr int kWords = Memory::kWords, kSlots = Memory::kSlots, kWindow = kSlots - 1;
-  static constexpr int kSums = 16;  // of add_tile(): a lane of bound() has one of them
+  static constexpr int kWords = Memory::kWords;
 
   const Rules& r;
   const Buffers& b;
@@ -72,17 +39,15 @@ struct GroupOfTrials {
       m.trial[i] = to;
       m.ion[i] = ion;
       m.most[i] = ion >= 0 ? b.most[ion] : 0;
-      m.row[i] = static_cast<unsigned char>(i);
       m.change[i] = 0;
       m.overlap[i] = 0;
     }
     if (tid < kWords) m.outcome[tid] = 0;
+    if (tid == 0) m.filled = 0;
     if constexpr (B == Space::ewald)
-      if (tid == 0 && in_vacuum()) m.vacuum.dipole = *b.dipole;
+      if (tid == 0 && r.vacuum != 0) m.vacuum.dipole = *b.dipole;
     __syncthreads();
   }
-
-  __device__ bool in_vacuum() const { return B == Space::ewald && r.vacuum != 0; }
 
   template <bool Check>
   __device__ void add_pairs_of_tile(const Pairs<Double, B>& pairs, unsigned tile) {
@@ -137,424 +102,33 @@ struct GroupOfTrials {
     overlap = false;
   }
 
-  // One warp: the dipole moment follows the groups from `begin` on that are decided.
-  __device__ void add_dipole(unsigned begin, unsigned groups) {
-    if constexpr (B == Space::ewald) {
-      Dipole sum{};
-      for (unsigned k = lane; k < groups * S; k += 32)
-        if (has_moved(m.seen[k / 32], lane)) sum = sum + b.gain[begin * S + k];
-      sum = sum_of_lanes(sum);
-      if (lane == 0) m.vacuum.dipole = m.vacuum.dipole + sum;
-    }
-  }
-  // One warp: the same when the trial of a row comes, all before it being decided.
-  __device__ Dipole dipole_before(int row, unsigned done) const {
-    Dipole sum{};
-    if constexpr (B == Space::ewald) {
-      for (unsigned place = done * S + lane; place < group * S + row; place += 32)
-        if (has_moved(outcome_of(place / 32), lane)) sum = sum + b.gain[place];
-      sum = sum_of_lanes(sum) + m.vacuum.dipole;
-    }
-    return sum;
-  }
-  __device__ std::int64_t exact_dipole_term(int row, unsigned done) const {
-    return dipole_term(r, m.own[row].charge, dipole_before(row, done), b.gain[group * S + row]);
-  }
-  __device__ static Dipole sum_of_lanes(Dipole sum) {
-    MM_UNROLL
-    for (int step = 16; step > 0; step /= 2)
-      sum = sum + Dipole{__shfl_xor_sync(0xffffffffu, sum.x, step),
-                         __shfl_xor_sync(0xffffffffu, sum.y, step),
-                         __shfl_xor_sync(0xffffffffu, sum.z, step)};
-    return sum;
-  }
-
-  // ---- rounds ----------------------------------------------------------------------------------
-
-  __device__ unsigned first_slot() const { return group > kWindow ? group - kWindow : 0; }
-  __device__ unsigned group_of_slot(int slot) const {
-    return slot == kWindow ? group : first_slot() + slot;
-  }
-
-  // The outcomes of 32 places of this group or one before.
-  __device__ Outcomes outcome_of(unsigned word) const {
-    const unsigned own = word - group * kWords;
-    return word < group * kWords ? outcomes(b, word)
-                                 : *static_cast<const volatile Outcomes*>(m.outcome + own);
-  }
-
-  // One warp: what is decided of the groups from `done` on, m.ready of them as a whole; and the
-  // slots m.fresh that have no bounds yet and are to get them, one at a time while those groups are
-  // far away.
-  __device__ void look(unsigned done, unsigned& filled) {
-    const unsigned begin = done, at = done * kWords + lane;
-    const Outcomes word = at < group * kWords ? outcomes(b, at) : 0;
-    m.seen[lane] = word;
-    __syncwarp();
-    const unsigned whole = __ballot_sync(0xffffffffu, all_decided(word));
-    const unsigned ready = ~whole ? (__ffs(~whole) - 1) / kWords : 32 / kWords;
-    done += ready;
-    const unsigned of = lane < kSlots ? group_of_slot(lane) : 0;
-    const bool missing = lane < kSlots && waits(lane, done) && !(filled >> lane & 1);
-    unsigned fresh = __ballot_sync(0xffffffffu, missing);
-    if (done < first_slot()) fresh &= ~fresh + 1;
-    if (fresh >> lane & 1)
-      for (int k = 0; k < kWords; ++k) {
-        const unsigned index = (of - begin) * kWords + k;
-        m.used[lane][k] = lane != kWindow && index < 32 ? m.seen[index] : 0;
-      }
-    filled |= fresh;
-    if (lane == 0) {
-      m.ready = ready;
-      m.fresh = fresh;
-    }
-    if (fresh == 0 && ready == 0 && first_slot() > done + 4) __nanosleep(300);
-  }
-  // Whether a slot has trials that may be open.
-  __device__ bool waits(int slot, unsigned done) const {
-    const unsigned of = group_of_slot(slot);
-    return slot == kWindow || (of >= done && of < group);
-  }
-
-  // What the trials of a slot can do to that of a row, by 16 lanes. In the group itself only those
-  // before the row, pair by pair.
-  // word_of: the outcomes of 32 trials of the slot.
-  template <bool Own, class WordOf>
-  __device__ void bound(int row, int slot, const WordOf& word_of) {
-    constexpr bool kIntegers = Double || Own;
-    const unsigned tile = group_of_slot(slot);
-    const Site then = m.trial[row];
-    const Pairs<Double, B> pairs(r, rest, m.own[row], then);
-    Range range{0, 0};
-    [[maybe_unused]] FloatRange sums{0, 0};
-    [[maybe_unused]] DipoleSum dipole{0, 0, 0};
-    Hits hits{false, false};
-    MM_NO_UNROLL
-    for (int j = lane % kSums; j < (Own ? row : S); j += kSums) {
-      const unsigned place = tile * S + j;
-      const Site other[2] = {Own ? m.own[j] : b.partner[place], Own ? m.trial[j] : b.goal[place]};
-      const Partner<Double> g[2] = {as_partner<Double>(other[0]), as_partner<Double>(other[1])};
-      const Separation<typename Partner<Double>::Real> now[2] = {pairs.to(g[0]), pairs.to(g[1])};
-      bool hit[2];
-      for (int k = 0; k < 2; ++k)
-        hit[k] = static_cast<float>(now[k].squared) < r.surely_free &&
-                 exact_overlap(r, b, then, m.ion[row], other[k], b.ion[place]);
-      Choices choices = Choices::of(word_of(j / 32), j % 32);
-      choices.without(hit[0], hit[1], hits);
-      if (!choices.stays && !choices.moves) continue;
-      if constexpr (B == Space::ewald)
-        if (in_vacuum())
-          add_choice(dipole, r, then.charge, b.gain[group * S + row], choices, b.gain[place]);
-      if constexpr (kIntegers) {
-        const std::int64_t stays = choices.stays ? pairs.change(g[0], now[0]) : 0,
-                           moves = choices.moves ? pairs.change(g[1], now[1]) : 0;
-        add_choice(range, choices, stays, moves);
-      } else {
-        float potential[4];
-        pairs.template potentials<2>(g, now, potential);
-        add_choice(sums, choices, g[0].charge, {potential[0], potential[2]},
-                   {potential[1], potential[3]});
-      }
-    }
-    if constexpr (!kIntegers)
-      range = {to_fixed(sums.least, r.magic), to_fixed(sums.most, r.magic)};
-    const unsigned half = 0xffffu << (lane & 16);
-    const auto sum_of_half = [&](Range a) {
-      MM_UNROLL
-      for (int step = kSums / 2; step > 0; step /= 2)
-        a = a + Range{__shfl_xor_sync(half, a.least, step, kSums),
-                      __shfl_xor_sync(half, a.most, step, kSums)};
-      return a;
-    };
-    range = sum_of_half(range);
-    if constexpr (B == Space::ewald)
-      if (in_vacuum()) {
-        const Range whole = sum_of_half(range_of(dipole));
-        if (lane % kSums == 0) m.vacuum.range[slot][row] = whole;
-      }
-    const bool possible = __ballot_sync(half, hits.possible) != 0,
-               certain = __ballot_sync(half, hits.certain) != 0;
-    if (lane % kSums == 0) {
-      m.range[slot][row] = range;
-      m.hits[slot][row] = {possible, certain};
-    }
-  }
-  template <class WordOf>
-  __device__ void bound(int row, int slot, const WordOf& word_of) {
-    if (slot == kWindow)
-      bound<true>(row, slot, word_of);
-    else
-      bound<false>(row, slot, word_of);
-  }
-  // Those of all rows for the slots of a mask.
-  __device__ void bounds(unsigned slots) {
-    for (; slots; slots &= slots - 1) {
-      const int slot = __ffs(slots) - 1;
-      for (int row = tid / kSums; row < S; row += S * Eta / kSums)
-        bound(row, slot, [&](int k) { return m.used[slot][k]; });
-    }
-  }
-
-  // What is known of a row beside the trials of its group and of those from `done` on.
-  struct Known {
-    Range pairs, dipole;
-    Hits hits;
-  };
-  __device__ Known known(int row, unsigned done) const {
-    Known all{exactly(m.change[row]), {0, 0}, {false, m.overlap[row] || m.ion[row] < 0}};
-    for (int slot = 0; slot < kSlots; ++slot) {
-      if (!waits(slot, done)) continue;
-      all.pairs = all.pairs + m.range[slot][row];
-      all.hits.possible = all.hits.possible || m.hits[slot][row].possible;
-      all.hits.certain = all.hits.certain || m.hits[slot][row].certain;
-      if constexpr (B == Space::ewald)
-        if (in_vacuum()) all.dipole = all.dipole + m.vacuum.range[slot][row];
-    }
-    if constexpr (B == Space::ewald)
-      if (in_vacuum())
-        all.dipole = all.dipole + dipole_range(r, m.own[row].charge, m.vacuum.dipole,
-                                               b.gain[group * S + row]);
-    return all;
-  }
-
-  // The first round, a thread per row; m.row are the rows that are left.
-  __device__ void judge_rows(unsigned done) {
-    Outcome outcome = Outcome::open;
-    if (warp < kWords) {
-      const int row = tid;
-      const Known now = known(row, done);
-      outcome = judge(signed_for(m.own[row].charge, now.pairs + now.dipole), m.most[row], now.hits);
-      const unsigned stays = __ballot_sync(0xffffffffu, outcome == Outcome::stays),
-                     moves = __ballot_sync(0xffffffffu, outcome == Outcome::moves);
-      if (lane == 0) {
-        m.outcome[warp] = Outcomes{moves} << 32 | stays | moves;
-        announce(devices, group * kWords + warp, m.outcome[warp]);
-      }
-    }
-    __syncthreads();
-    list_rows([&](int k) { return ~static_cast<unsigned>(m.outcome[k]); });
-  }
-  // m.row are those of a mask per 32 rows.
-  template <class MaskOf>
-  __device__ void list_rows(const MaskOf& mask_of) {
-    if (warp < kWords) {
-      unsigned before = 0;
-      for (int k = 0; k < warp; ++k) before += __popc(mask_of(k));
-      const unsigned mine = mask_of(warp);
-      if (mine >> lane & 1)
-        m.row[before + __popc(mine & ((1u << lane) - 1))] = static_cast<unsigned char>(tid);
-      if (warp == kWords - 1 && lane == 0) {
-        m.rows = before + __popc(mine);
-        m.next = 0;
-      }
-    }
-    __syncthreads();
-  }
-
-  // The other rounds, a warp per row, from the first row on: each round reads the outcomes of the
-  // trials before it, of whatever group. What an open trial changes when it moves is kept in
-  // float32; if its rounding matters when all are decided, the sum is made exactly.
-  __device__ void settle(int row, unsigned done) {
-    constexpr int kPairs = kSlots / 2, kTerms = S / kSums;
-    constexpr float kHitIfStays = INFINITY, kHitIfMoves = -INFINITY;
-    const int l = lane % kSums, half = lane / kSums;
-    const Site at = m.own[row], then = m.trial[row];
-    const Pairs<Double, B> pairs(r, rest, at, then);
-    const float sign = at.charge > 0 ? 1.0f : -1.0f;
-    const double quanta = magic_for(double{}) / r.magic;  // per unit of the potential
-    float gain[kPairs][kTerms];
-    unsigned open = 0;  // bit per gain
-    double sum = 0, size = 0, dipole_size = 0, rounded = 0;
-    MM_UNROLL
-    for (int p = 0; p < kPairs; ++p) {
-      const int slot = 2 * p + half;
-      const unsigned tile = group_of_slot(slot);
-      const bool own = slot == kWindow, here = waits(slot, done);
-      MM_UNROLL
-      for (int t = 0; t < kTerms; ++t) {
-        const int j = l + kSums * t;
-        gain[p][t] = 0;
-        if (!here || (own && j >= row) || is_decided(m.used[slot][j / 32], j % 32)) continue;
-        open |= 1u << (p * kTerms + t);
-        const unsigned place = tile * S + j;
-        const Site other[2] = {own ? m.own[j] : b.partner[place],
-                               own ? m.trial[j] : b.goal[place]};
-        const Partner<Double> g[2] = {as_partner<Double>(other[0]), as_partner<Double>(other[1])};
-        const Separation<typename Partner<Double>::Real> now[2] = {pairs.to(g[0]), pairs.to(g[1])};
-        bool hit[2];
-        for (int k = 0; k < 2; ++k)
-          hit[k] = static_cast<float>(now[k].squared) < r.surely_free &&
-                   exact_overlap(r, b, then, m.ion[row], other[k], b.ion[place]);
-        if (hit[0] || hit[1]) {
-          gain[p][t] = hit[0] ? kHitIfStays : kHitIfMoves;
-          continue;
-        }
-        double change;
-        if constexpr (Double) {
-          change = static_cast<double>(
-              wrapping_difference(pairs.change(g[1], now[1]), pairs.change(g[0], now[0])));
-        } else {
-          float potential[4];
-          pairs.template potentials<2>(g, now, potential);
-          change = quanta * (g[0].charge * (static_cast<double>(potential[2]) - potential[3] -
-                                            potential[0] + potential[1]));
-          rounded += quanta * abs_of(g[0].charge) *
-                     (potential[0] + potential[1] + potential[2] + potential[3]);
-        }
-        size += abs_of(change);
-        if constexpr (B == Space::ewald)
-          if (in_vacuum()) {
-            const Dipole mine = b.gain[group * S + row], its = b.gain[place];
-            const double more = 2 * r.vacuum / at.charge *
-                                (mine.x * its.x + mine.y * its.y + mine.z * its.z);
-            dipole_size += abs_of(more);
-            change += more;
-          }
-        gain[p][t] = sign * static_cast<float>(change);
-        sum += gain[p][t];
-      }
-    }
-    const auto all_lanes = [](double a) {
-      MM_UNROLL
-      for (int step = 16; step > 0; step /= 2) a += __shfl_xor_sync(0xffffffffu, a, step);
-      return a;
-    };
-    sum = all_lanes(sum);
-    size = all_lanes(size);
-    const Known start = known(row, done);
-    const Range whole = signed_for(at.charge, start.pairs + start.dipole);
-    const double threshold = static_cast<double>(m.most[row]);
-    // The middle of the range is that of all gains.
-    double without = 0.5 * static_cast<double>(whole.least) + 0.5 * static_cast<double>(whole.most) -
-                     0.5 * sum;
-    double slack = 0x1p-17 * size + 0x1p-50 * (abs_of(without) + abs_of(threshold)) + 1024;
-    if constexpr (!Double) slack += 0x1p-18 * all_lanes(rounded);
-    if constexpr (B == Space::ewald)
-      if (in_vacuum()) {
-        dipole_size = all_lanes(dipole_size);
-        const double width = 0.5 * static_cast<double>(start.dipole.most) -
-                             0.5 * static_cast<double>(start.dipole.least);
-        slack += 0x1p-17 * dipole_size + abs_of(width - 0.5 * dipole_size);
-      }
-    Outcome outcome = Outcome::open;
-    while (outcome == Outcome::open) {
-      float least = 0, most = 0;
-      bool possible = false, certain = false, unknown = false;
-      MM_UNROLL
-      for (int p = 0; p < kPairs; ++p) {
-        const int slot = 2 * p + half;
-        if (!(open >> (p * kTerms) & ((1u << kTerms) - 1))) continue;
-        MM_UNROLL
-        for (int k = 0; k < kWords; ++k) {
-          const Outcomes word = outcome_of(group_of_slot(slot) * kWords + k);
-          MM_UNROLL
-          for (int t = 2 * k; t < 2 * k + 2; ++t) {
-            if (!(open >> (p * kTerms + t) & 1)) continue;
-            const int bit = l + kSums * (t & 1);
-            const bool decided = is_decided(word, bit), moved = has_moved(word, bit);
-            const float a = gain[p][t];
-            unknown = unknown || !decided;
-            if (abs_of(a) == INFINITY) {
-              possible = possible || !decided;
-              certain = certain || (decided && moved == (a == kHitIfMoves));
-            } else {
-              least += decided ? (moved ? a : 0.0f) : fminf(a, 0.0f);
-              most += decided ? (moved ? a : 0.0f) : fmaxf(a, 0.0f);
-            }
-          }
-        }
-      }
-      MM_UNROLL
-      for (int step = 16; step > 0; step /= 2) {
-        least += __shfl_xor_sync(0xffffffffu, least, step);
-        most += __shfl_xor_sync(0xffffffffu, most, step);
-      }
-      possible = __any_sync(0xffffffffu, possible);
-      certain = __any_sync(0xffffffffu, certain);
-      unknown = __any_sync(0xffffffffu, unknown);
-      if (certain || without + least - slack > threshold)
-        outcome = Outcome::stays;
-      else if (!possible && without + most + slack <= threshold)
-        outcome = Outcome::moves;
-      else if (!unknown)
-        outcome = exact_outcome(row, done);
-    }
-    if (lane == 0) {
-      const Outcomes bits = Outcomes{1} << (row % 32) |
-                            Outcomes{outcome == Outcome::moves} << (32 + row % 32);
-      auto* const word = reinterpret_cast<unsigned long long*>(m.outcome + row / 32);
-      announce(devices, group * kWords + row / 32, atomicOr(word, bits) | bits);
-    }
-  }
-  // One warp, all trials before the row being decided.
-  __device__ Outcome exact_outcome(int row, unsigned done) {
-    for (int slot = lane / kSums; slot < kSlots; slot += 2)
-      if (waits(slot, done))
-        bound(row, slot, [&](int k) { return outcome_of(group_of_slot(slot) * kWords + k); });
-    __syncwarp();
-    Known now = known(row, done);
-    if (in_vacuum()) now.dipole = exactly(exact_dipole_term(row, done));
-    return judge(signed_for(m.own[row].charge, now.pairs + now.dipole), m.most[row], now.hits);
+  template <RoundStep Step>
+  __device__ void round(unsigned done) {
+    round_step<Step, Double, B, S, Eta>(r, b, devices, m, rest, group, done);
   }
 
   __device__ void decide(const Pairs<Double, B>& pairs) {
-    unsigned done = 0, filled = 0;
+    unsigned done = 0;
     bool open = true;
     while (done < group || open) {
-      if (warp == 0) look(done, filled);
+      if (warp == 0) round<RoundStep::look>(done);
       __syncthreads();
-      const unsigned ready = m.ready, begin = done;
-      if (ready > 0) {
-        add_tiles<true>(pairs, begin, begin + ready, [&](unsigned place) {
+      const unsigned begin = done, end = begin + m.ready;
+      if (end > begin) {
+        add_tiles<true>(pairs, begin, end, [&](unsigned place) {
           const Outcomes word = m.seen[place / 32 - begin * kWords];
           return has_moved(word, place % 32) ? b.goal[place] : b.partner[place];
         });
         store();
-        if (in_vacuum() && warp == 0) add_dipole(begin, ready);
-        done += ready;
+        if (B == Space::ewald && r.vacuum != 0 && warp == 0) round<RoundStep::add_dipole>(begin);
+        done = end;
       }
-      if (open) bounds(m.fresh);
+      if (open && m.fresh) round<RoundStep::bounds>(done);
       __syncthreads();
-      if (!open || done < first_slot()) continue;
+      if (!open || done + Memory::kSlots <= group) continue;
       open = false;
-      judge_rows(done);
-      for (;;) {
-        unsigned k = lane == 0 ? atomicAdd(&m.next, 1u) : 0;
-        k = __shfl_sync(0xffffffffu, k, 0);
-        if (k >= m.rows) break;
-        settle(m.row[k], done);
-      }
-      __syncthreads();
-      // Warps may have written an older word last.
-      if (tid < kWords) announce(devices, group * kWords + tid, m.outcome[tid]);
+      round<RoundStep::decide>(done);
     }
-  }
-
-  // All is decided: what moved moves, by a thread per row.
-  __device__ void finish() {
-    list_rows([&](int k) { return static_cast<unsigned>(m.outcome[k] >> 32); });
-    for (unsigned k = tid / kSums; k < m.rows; k += S * Eta / kSums)
-      bound(m.row[k], kWindow, [&](int word) { return m.outcome[word]; });
-    if (in_vacuum())
-      for (unsigned k = warp; k < m.rows; k += S * Eta / 32) {
-        const std::int64_t term = exact_dipole_term(m.row[k], group);
-        if (lane == 0) m.change[m.row[k]] = wrapping_sum(m.change[m.row[k]], term);
-      }
-    __syncthreads();
-    if (tid >= m.rows) return;
-    const int row = m.row[tid];
-    const Site at = m.own[row], then = m.trial[row];
-    const std::int64_t whole = wrapping_sum(m.change[row], m.range[kWindow][row].least);
-    const std::int64_t energy = nearest_integer(at.charge * static_cast<double>(whole));
-    for (int d = 0; d < devices.count; ++d) {
-      devices.site[d][m.ion[row]] = then;
-      if (in_vacuum())
-        follow(r, at, then, devices.image[d] + 3 * static_cast<std::size_t>(m.ion[row]));
-    }
-    atomicAdd(&b.tally->accepted, 1ull);
-    atomicAdd(&b.tally->low, static_cast<unsigned long long>(energy) & 0xffffffffu);
-    atomicAdd(reinterpret_cast<unsigned long long*>(&b.tally->high),
-              static_cast<unsigned long long>(energy >> 32));
   }
 
   __device__ void run(unsigned groups, unsigned tiles) {
@@ -566,12 +140,7 @@ struct GroupOfTrials {
     upper_triangle(pairs);
     store();
     decide(pairs);
-    finish();
-    if (in_vacuum() && group + 1 == groups && warp == 0) {
-      const Dipole dipole = dipole_before(S, group);
-      if (lane == 0)
-        for (int d = 0; d < devices.count; ++d) *devices.dipole[d] = dipole;
-    }
+    round<RoundStep::finish>(group);
     if (tid == 0) *static_cast<volatile unsigned*>(b.decided) = group + 1;
   }
 };

@@ -130,9 +130,9 @@ __global__ void place_kernel(Rules r, Buffers b) {
     const Site goal{t.x, t.y, t.z, at.charge};
     b.goal[place] = goal;
     if (r.vacuum != 0)
-      b.gain[place] = ion < 0 ? Dipole{}
-                              : dipole_gain(r, at, goal,
-                                            b.image + 3 * static_cast<std::size_t>(ion));
+      b.gain[place] = ion < 0
+                          ? Dipole{}
+                          : dipole_gain(r, at, goal, b.image + 3 * static_cast<std::size_t>(ion));
     if (place % 32 == 0) b.outcome[place / 32] = 0;
   }
   if (place == 0) b.tally->evaluated = count;

@@ -23,8 +23,8 @@ class Watch {
   Watch() : limit_(Watchdog::timeout()) {}
 
   // A share of the chain: work is its stream, *decided a number that changes as its groups are
-  // decided, `outcomes` the memory for which its kernels wait: they end when all its bits are 1. The
-  // device must be current.
+  // decided, `outcomes` the memory for which its kernels wait: they end when all its bits are 1.
+  // The device must be current.
   void add(int device, cudaStream_t work, unsigned* decided, void* outcomes, std::size_t bytes) {
     shares_.push_back(std::make_unique<Share>(device, work, decided, outcomes, bytes));
   }
@@ -52,9 +52,7 @@ class Watch {
   void stop() {
     Patience<> patience(10);
     while (busy() && !patience.is_over(false)) {
-      on_side([](Share& share) {
-        cudaMemsetAsync(share.outcomes, 0xff, share.bytes, share.side);
-      });
+      on_side([](Share& share) { cudaMemsetAsync(share.outcomes, 0xff, share.bytes, share.side); });
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
