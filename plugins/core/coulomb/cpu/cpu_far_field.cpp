@@ -110,7 +110,7 @@ void CpuFarField::make_cells(const std::vector<Site>& sites) {
   }
 }
 
-int CpuFarField::ranges_near(const Site& at, Range* ranges, double& sources) const {
+int CpuFarField::ranges_near(const Site& at, Places* ranges, double& sources) const {
   const double place[3] = {at.x + extent_[0] / 2, at.y + extent_[1] / 2, at.z + extent_[2] / 2};
   // Cells along an axis within `reach` of the place: a first one and a number, wrapped in a box.
   struct Span {
@@ -152,7 +152,7 @@ int CpuFarField::ranges_near(const Site& at, Range* ranges, double& sources) con
       // In one piece, or in two where it leaves the box.
       for (int from = row.first, rest = row.count; rest > 0;) {
         const int begin = wrapped_cell(0, from), piece = std::min(rest, cells_[0] - begin);
-        const Range range{first_[start + begin], first_[start + begin + piece]};
+        const Places range{first_[start + begin], first_[start + begin + piece]};
         if (range.begin < range.end) {
           ranges[count++] = range;
           sources += static_cast<double>(range.end - range.begin);
@@ -166,7 +166,7 @@ int CpuFarField::ranges_near(const Site& at, Range* ranges, double& sources) con
 
 double CpuFarField::near_potential(const State& state, const Site& at, double& sources,
                                    int& coincident) const {
-  Range ranges[kMostRanges];
+  Places ranges[kMostRanges];
   const int count = ranges_near(at, ranges, sources);
   const Partners partners{x_.data(), y_.data(), z_.data(), source_charge_.data()};
   return kernels_.near_potential(state.rules, field_.mesh, partners, ranges, count, at, coincident);

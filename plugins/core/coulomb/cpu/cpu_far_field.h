@@ -42,7 +42,7 @@ class CpuFarField {
   double* memory_of(int thread) const { return memory_[static_cast<std::size_t>(thread)].get(); }
   void make_cells(const std::vector<Site>& sites);
   // Around a place: returns how many ranges of sources may lie within reach.
-  int ranges_near(const Site& at, Range* ranges, double& sources) const;
+  int ranges_near(const Site& at, Places* ranges, double& sources) const;
   double near_potential(const State& state, const Site& at, double& sources,
                         int& coincident) const;
 

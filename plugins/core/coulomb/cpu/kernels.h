@@ -24,7 +24,7 @@ struct MeshView {
   const Complex<double>* twiddle[3];
   int stride, half_y, longest;
 };
-struct Range {
+struct Places {
   std::size_t begin, end;
 };
 struct Move {
@@ -53,7 +53,7 @@ struct Kernels {
   void (*add_charge)(const MeshView& m, const Site& at, int sign);
   double (*far_potential)(const MeshView& m, const Site& at);
   double (*near_potential)(const Rules& r, const MeshRules& mesh, const Partners& g,
-                           const Range* ranges, int count, const Site& at, int& coincident);
+                           const Places* ranges, int count, const Site& at, int& coincident);
   void (*follow_accepted)(const Rules& r, const Partners& from, const Partners& to,
                           const Move* moves, int count, std::size_t begin, std::size_t end,
                           double* estimate);

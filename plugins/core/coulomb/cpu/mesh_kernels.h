@@ -239,7 +239,7 @@ double far_potential(const MeshView& m, const Site& at) {
 // Short-ranged potential at a place from the sources of some ranges; `coincident` counts those that
 // stand exactly there, which are left out.
 template <Space B>
-double near_sum(const Rules& r, const MeshRules& mesh, const Partners& g, const Range* ranges,
+double near_sum(const Rules& r, const MeshRules& mesh, const Partners& g, const Places* ranges,
                 int count, const Site& at, int& coincident) {
   DoubleLanes sum{};
   LongLanes same{};
@@ -268,7 +268,7 @@ double near_sum(const Rules& r, const MeshRules& mesh, const Partners& g, const 
   coincident = static_cast<int>(found);
   return total;
 }
-double near_potential(const Rules& r, const MeshRules& mesh, const Partners& g, const Range* ranges,
+double near_potential(const Rules& r, const MeshRules& mesh, const Partners& g, const Places* ranges,
                       int count, const Site& at, int& coincident) {
   const auto sum = r.periodic ? &near_sum<Space::nearest> : &near_sum<Space::cell>;
   return sum(r, mesh, g, ranges, count, at, coincident);
