@@ -293,7 +293,7 @@ class CpuEngine final : public EngineBase {
     values.swap(spare);
   }
 
-  // Balls of particles from first to before last, and their places in memory.
+  // Balls of particles from first to before last, and their places in memory; then their order.
   void find_places(int first, int last) {
     point_at_particles();
     ball_.resize(position_.size());
@@ -302,7 +302,6 @@ class CpuEngine final : public EngineBase {
       kernels_.place(rows_, first + from, first + to, ball_.data(), key_.data());
     });
   }
-  // Of these particles, by the first one's index.
   const std::vector<std::uint32_t>& order_of(int first, int last) {
     find_places(first, last);
     return sort_.run(pool_, key_.data() + first, last - first, 3 * rows_.cells.bits);

@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(kThreads)
   Ball ball{};
   if constexpr (early) {
     number = here ? s.lists.number[i] : 0;
-    ahead = here ? *list : uint4{};
+    if (number > kGroup * (thread % lanes)) ahead = *list;
     if constexpr (early_ball) ball = s.ball[here ? i : 0];
   }
 #if __CUDA_ARCH__ >= 900
