@@ -117,7 +117,7 @@ void choose_tile(State& state) {
   if (p.tile != 0 && (p.tile < 2 || p.tile > kMaxTile))
     refuse("tile must be from 2 to ", kMaxTile, " cells, got ", p.tile);
   if (p.tile == 0) {
-    p.tile = p.dimensions == 2 ? kMaxTile : state.cells() > 150000 ? 11 : 8;
+    p.tile = p.dimensions == 2 ? kMaxTile : state.cells() > 150000 ? 9 : 8;
     // Particles of mixtures are many in a cell; a tile of some thousands fits fast memory.
     for (set_tile(state, p.tile); p.tile > 3 && expected_in_tile(state) > 4000;)
       set_tile(state, --p.tile);

@@ -20,9 +20,9 @@ struct SharedTile {
   float4* spheres;        // [capacity]
   std::uint32_t* landed;  // [capacity], the old cells and their slots
   Workspace work;
-  std::uint32_t* ids;     // [capacity], of mixtures
-  std::uint32_t* first;   // [plane + 1], the first particle of each cell
-  std::uint16_t* sets;    // [2^D][set_cells], the active cells of each set that are not empty
+  std::uint32_t* ids;    // [capacity], of mixtures
+  std::uint32_t* first;  // [plane + 1], the first particle of each cell
+  std::uint16_t* sets;   // [2^D][set_cells], the active cells of each set that are not empty
 
   __device__ SharedTile(const Geometry& g, const Schedule& s, float4* memory) {
     constexpr bool kMixed = C != Contact::one_size;
@@ -349,8 +349,8 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     float4* const spheres = b.scratch.spheres + at;
     old.for_all([&](const Sphere& p, int i, std::uint32_t) { place(p, i, spheres); });
     __syncthreads();
-    accepted = tile_cycle<D, C, V>(g, law, d, b, schedule, control, spheres,
-                                   b.scratch.ids + at, m, watch);
+    accepted =
+        tile_cycle<D, C, V>(g, law, d, b, schedule, control, spheres, b.scratch.ids + at, m, watch);
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) atomicExch(b.scratch.locks + control.part, 0u);
