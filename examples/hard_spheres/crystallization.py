@@ -22,6 +22,7 @@ import numpy as np
 from manymove import HardSpheres
 from manymove.analysis.sphere_reference import fluid_factor, solid_factor
 from manymove.bench import example
+from manymove.bench.disk_variants import random_spheres
 from manymove.jobs.figures import new_panels, write_picture
 
 REACH = 1.4  # of a bond, in diameters
@@ -41,8 +42,11 @@ def crystalline(positions: np.ndarray, box: tuple[float, ...]) -> float:
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     phi = options.packing_fraction
-    spheres = HardSpheres.random(
-        options.spheres, phi, seed=options.seed, device=options.device, max_displacement=0.06
+    spheres = HardSpheres(
+        *random_spheres(options.spheres, phi, options.seed, options.device),
+        seed=options.seed,
+        device=options.device,
+        max_displacement=0.06,
     )
     every = options.sweeps / options.points
     rows: list[dict[str, float]] = []

@@ -36,6 +36,7 @@ FIGURES = {
     "xeon-electrolyte-serial xeon-electrolyte-threads",
     "hard_disks/equation_of_state.py": "h100-equation-of-state",
     "hard_disks/size_scaling.py": "h100-speed cpu-speed",
+    "hard_spheres/binary_disks.py": "cpu-binary-disks",
     "hard_spheres/coexistence.py": "cpu-spheres-coexistence",
     "hard_spheres/equation_of_state.py": "h100-spheres-equation-of-state",
     "hard_disks/rank_scaling.py": "h200x4-ranks-weak h200x4-ranks-strong",
