@@ -100,13 +100,13 @@ def settled(
     of_atom = {kind: index for index, kind in enumerate(kinds)}
     atoms = [of_atom[pair] for pair in zip(labels, framework.elements, strict=True)]
     with_framework = [[_with_atom(t, kind, field) for kind in kinds] for t in types]
-    for a, b in cross:
-        for name in (a, b):
-            if name not in [t["label"] for t in types] + [s.name for s in species]:
-                raise ValueError(f'cross has "{name}", which is no adsorbate and no label of a site')
     if all(isinstance(b, Adsorbate) for b in species) and field.mixing == "lorentz-berthelot":
         pairs = mixed_laws([b for b in species if isinstance(b, Adsorbate)], cross)
     else:
+        known = [*(t["label"] for t in types), *(s.name for s in species)]
+        for name in (name for names in cross for name in names):
+            if name not in known:
+                raise ValueError(f'cross has "{name}", which is no adsorbate and no label of a site')
         pairs = [_pair(a, b, field, cross) for a in types for b in types]
     charges = _charges(framework, field)
     shifted, tail = field.potential == "shifted", field.potential == "tail"
