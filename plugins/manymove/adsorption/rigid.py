@@ -106,15 +106,15 @@ def settled(
         known = [*(t["label"] for t in types), *(s.name for s in species)]
         for name in (name for names in cross for name in names):
             if name not in known:
-                raise ValueError(f'cross has "{name}", which is no adsorbate and no label of a site')
+                raise ValueError(f'cross has "{name}", which is no adsorbate and no label of sites')
         pairs = [_pair(a, b, field, cross) for a in types for b in types]
     charges = _charges(framework, field)
     shifted, tail = field.potential == "shifted", field.potential == "tail"
     charged = any(t["charge"] for t in types)
     if charged and charges is not None and abs(sum(charges)) > _NET:
         raise ValueError(
-            f"framework {framework.name} has a net charge of {sum(charges):.6g} e per unit cell; it "
-            "must be neutral"
+            f"framework {framework.name} has a net charge of {sum(charges):.6g} e per unit cell; "
+            "it must be neutral"
         )
     result: dict[str, Any] = {"kind": atoms, "shifted": shifted}
     simple = all(len(body) == 1 for body in bodies) and not charged and not any(framework.tilt)
@@ -201,9 +201,7 @@ def _charges(framework: Framework, field: ForceField) -> list[float] | None:
     own = framework.charges
     if own is None and all(q is None for q in given):
         return None
-    missing = [
-        label for k, label in enumerate(labels) if given[k] is None and own is None
-    ]
+    missing = [label for k, label in enumerate(labels) if given[k] is None and own is None]
     if missing:
         raise ValueError(f"framework {framework.name}: no charge of {missing[0]}")
     return [
