@@ -118,7 +118,8 @@ def test_framework_energies_are_those_of_an_independent_ewald_sum(tilt):
         barrier=None, seed=2, device="cpu", precision="double", cells=(2, 2, 2),
     )  # fmt: skip
     sites = a.site_positions()[0]
-    atoms = (f.fractional[:, None] + np.stack(np.meshgrid(*3 * [[-1, 0, 1, 2]]), -1).reshape(-1, 3)) @ f.edges  # fmt: skip
+    cells = np.stack(np.meshgrid(*3 * [[-1, 0, 1, 2]]), -1).reshape(-1, 3)
+    atoms = (f.fractional[:, None] + cells) @ f.edges
     # Within 1 angstrom the potential of an atom is another one.
     apart = np.linalg.norm(sites[:, :, None, None] - atoms, axis=-1).min(axis=(1, 2, 3))
     sites = sites[apart > 1]
@@ -148,8 +149,8 @@ def test_a_cell_and_a_skewed_cell_of_the_same_crystal_are_one():
     for kind in (0, 1):
         x, y = (c._engine.framework_energies(places, kind, True) for c in (a, b))
         assert x == pytest.approx(y, rel=1e-9)
-    (k, _), (l, _) = a.henry(4000), b.henry(4000)
-    assert agrees(k.value, k.error, l.value, l.error)
+    (x, _), (y, _) = a.henry(4000), b.henry(4000)
+    assert agrees(x.value, x.error, y.value, y.error)
 
 
 def test_single_sites_in_a_skewed_cell_have_the_henry_coefficient_of_right_angles():
@@ -218,7 +219,7 @@ def test_one_molecule_has_the_energy_of_weighted_random_poses(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_two_molecules_have_the_energy_of_weighted_random_poses(method):
-    """Two dipoles in a skewed box; the energies are those of the engine, which other tests check."""
+    """Two dipoles in a skewed box; the energies are the engine's, which other tests check."""
     random = np.random.default_rng(3)
     settings = dict(
         adsorbates=DIPOLE, box=(8.5, 8.2, 8.4, 1.0, 0.5, -1.0), cutoff=4.0, cells=(1, 1, 1),
@@ -257,7 +258,7 @@ def test_an_ideal_gas_fills_an_empty_box():
     ideal = Molecule("ideal", (Site("a", (0, 0, 0.5)), Site("b", (0, 0, -0.5))))
     a = Adsorption(
         None, 0, adsorbates=ideal, box=(20.0, 20.0, 20.0), cutoff=5.0, cells=(1, 1, 1),
-        fugacity=20.0, method="plj", systems=64, seed=2, device="cpu", barrier=None, temperature=300,
+        fugacity=20.0, method="plj", systems=64, seed=2, device="cpu", barrier=None,
     )  # fmt: skip
     a.equilibrate(500)
     a.run(2000)
@@ -313,8 +314,10 @@ def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="no parameters for O"):
         in_small("mdp", force_field=ForceField({"Si": None}))
     with pytest.raises(ValueError, match="not a unit quaternion"):
-        Adsorption(None, 1, adsorbates=N2, box=(25.0, 25, 25), cells=(1, 1, 1), systems=1, seed=1,
-                   positions=np.ones((1, 1, 3)), orientations=np.ones((1, 1, 4)), device="cpu")  # fmt: skip
+        Adsorption(
+            None, 1, adsorbates=N2, box=(25.0, 25, 25), cells=(1, 1, 1), systems=1, seed=1,
+            positions=np.ones((1, 1, 3)), orientations=np.ones((1, 1, 4)), device="cpu",
+        )  # fmt: skip
     with pytest.raises(ValueError, match="more than 7 / cutoff"):
         in_small("mdp", ewald=(2.0, 3.0))
     with pytest.raises(ValueError, match="box must be three lengths"):
@@ -392,9 +395,9 @@ def test_force_fields_of_raspa_are_read(tmp_path):
     assert new.potential == "tail"
     assert new.law_of_atom("O12", "O") == (53.0, 3.3) and new.charge_of_atom("Si3", "Si") == 2.05
     assert new.mixed(("O", "O_co2"), (53.0, 3.3), (85.671, 3.017)) == (84.93, 2.92)
-    RASPA = json.loads(path.read_text())
-    RASPA["SelfInteractions"][0]["type"] = "buckingham"
-    path.write_text(json.dumps(RASPA))
+    other = json.loads(path.read_text())
+    other["SelfInteractions"][0]["type"] = "buckingham"
+    path.write_text(json.dumps(other))
     with pytest.raises(ValueError, match="Si has the potential buckingham"):
         ForceField.read(path)
 

@@ -35,7 +35,7 @@ def ewald_energy(places, charges, molecules, laws, edges, cutoff, alpha, longest
         own = molecules[i + 1 :] == molecules[i]
         qq = charges[i] * charges[i + 1 :]
         inside = np.linalg.norm(d[own], axis=1)
-        total -= COULOMB * (qq[own] * (1 - _erfc(alpha * inside)) / inside).sum() if own.any() else 0
+        total -= COULOMB * (qq[own] * (1 - _erfc(alpha * inside)) / inside).sum()
         f = d @ inverse
         r = np.linalg.norm((f - np.rint(f)) @ edges, axis=1)
         near = ~own & (r < cutoff)

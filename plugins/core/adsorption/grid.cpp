@@ -36,8 +36,7 @@ void spline_coefficients(double* values, int count, std::size_t stride, std::vec
 }
 
 // What the grid holds: energies, or the coefficients of the spline.
-std::vector<double> grid_contents(const std::array<int, 3>& n, bool cubic,
-                                  const double* energies) {
+std::vector<double> grid_contents(const std::array<int, 3>& n, bool cubic, const double* energies) {
   const std::size_t count = static_cast<std::size_t>(n[0]) * n[1] * static_cast<std::size_t>(n[2]);
   std::vector<double> values(energies, energies + count), line;
   if (!cubic) {

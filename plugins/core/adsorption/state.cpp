@@ -122,8 +122,7 @@ void check_grid(const Parameters& p) {
     if (p.grid[a] < 4) refuse("the grid needs at least four points along each axis");
     values *= p.grid[a] + 3;
   }
-  if (values >= 2147483647.0)
-    refuse("the grid has more than 2^31 points: use a wider spacing");
+  if (values >= 2147483647.0) refuse("the grid has more than 2^31 points: use a wider spacing");
   if (!(p.barrier >= 0) || !std::isfinite(p.hill)) refuse("barrier and hill must be finite");
 }
 
@@ -133,8 +132,8 @@ PairLaw<F> make_law(const LennardJones& law, const Parameters& p) {
   const double s6 = std::pow(law.sigma, 6), q6 = std::pow(cutoff, -6);
   const double repulsion = 4 * law.epsilon * s6 * s6, attraction = 4 * law.epsilon * s6;
   return {static_cast<F>(repulsion), static_cast<F>(attraction),
-          static_cast<F>(p.shifted ? q6 * (repulsion * q6 - attraction) : 0), static_cast<F>(cutoff * cutoff),
-          static_cast<F>(0.01 * law.sigma * law.sigma)};
+          static_cast<F>(p.shifted ? q6 * (repulsion * q6 - attraction) : 0),
+          static_cast<F>(cutoff * cutoff), static_cast<F>(0.01 * law.sigma * law.sigma)};
 }
 template PairLaw<float> make_law(const LennardJones&, const Parameters&);
 template PairLaw<double> make_law(const LennardJones&, const Parameters&);
@@ -416,8 +415,7 @@ std::unique_ptr<Engine> engine_on(const std::string& device, int threads,
   const std::vector<int> gpus = cuda_indices(device);
   if (parameters.rigid) {
     RigidState state = make_rigid_state(parameters);
-    if (!gpus.empty())
-      return make_rigid_cuda_engine(std::move(state), molecules, gpus[0], threads);
+    if (!gpus.empty()) return make_rigid_cuda_engine(std::move(state), molecules, gpus[0], threads);
     return make_rigid_cpu_engine(std::move(state), molecules, threads);
   }
   State state = make_state(parameters);

@@ -235,7 +235,7 @@ def _raspa2_charges(path: Path) -> dict[str, float]:
 
 
 def _raspa2_pairs(path: Path) -> dict[tuple[str, str], Law]:
-    """The pairs of force_field.def, which has numbers of rules to overwrite, of interactions, and of
+    """The pairs of force_field.def, which has numbers of rules to overwrite, of interactions and of
     mixing rules, each followed by that many lines."""
     if not path.is_file():
         return {}

@@ -100,21 +100,21 @@ def settled(
     of_atom = {kind: index for index, kind in enumerate(kinds)}
     atoms = [of_atom[pair] for pair in zip(labels, framework.elements, strict=True)]
     with_framework = [[_with_atom(t, kind, field) for kind in kinds] for t in types]
-    for a, b in cross:
-        for name in (a, b):
-            if name not in [t["label"] for t in types] + [s.name for s in species]:
-                raise ValueError(f'cross has "{name}", which is no adsorbate and no label of a site')
     if all(isinstance(b, Adsorbate) for b in species) and field.mixing == "lorentz-berthelot":
         pairs = mixed_laws([b for b in species if isinstance(b, Adsorbate)], cross)
     else:
+        known = [*(t["label"] for t in types), *(s.name for s in species)]
+        for name in (name for names in cross for name in names):
+            if name not in known:
+                raise ValueError(f'cross has "{name}", which is no adsorbate and no label of sites')
         pairs = [_pair(a, b, field, cross) for a in types for b in types]
     charges = _charges(framework, field)
     shifted, tail = field.potential == "shifted", field.potential == "tail"
     charged = any(t["charge"] for t in types)
     if charged and charges is not None and abs(sum(charges)) > _NET:
         raise ValueError(
-            f"framework {framework.name} has a net charge of {sum(charges):.6g} e per unit cell; it "
-            "must be neutral"
+            f"framework {framework.name} has a net charge of {sum(charges):.6g} e per unit cell; "
+            "it must be neutral"
         )
     result: dict[str, Any] = {"kind": atoms, "shifted": shifted}
     simple = all(len(body) == 1 for body in bodies) and not charged and not any(framework.tilt)
@@ -201,9 +201,7 @@ def _charges(framework: Framework, field: ForceField) -> list[float] | None:
     own = framework.charges
     if own is None and all(q is None for q in given):
         return None
-    missing = [
-        label for k, label in enumerate(labels) if given[k] is None and own is None
-    ]
+    missing = [label for k, label in enumerate(labels) if given[k] is None and own is None]
     if missing:
         raise ValueError(f"framework {framework.name}: no charge of {missing[0]}")
     return [

@@ -444,6 +444,8 @@ class Adsorption(Places, Equilibration):
         all pairs of species and of each species with each element, and `grid` has the number of
         points of the grid along each axis."""
         p, about = self._parameters, self._about
+        laws = p.get("rigid", p)
+        own = laws["types"] if "rigid" in p else p["species"]
         both = {**about, **p, "method": about["method"], "barrier": about["barrier"]}
         names = (
             "framework", "adsorbates", "temperature", "cutoff", "cells", "method", "proposals",
@@ -453,8 +455,8 @@ class Adsorption(Places, Equilibration):
         return {
             **{name: both[name] for name in names},
             "molecules": [species["molecules"] for species in p["species"]],
-            "laws": [*p["pairs"], *(law for s in p["species"] for law in s["with_framework"])],
-            **{name: value for name, value in p.items() if name == "rigid"},
+            "laws": [*laws["pairs"], *(law for s in own for law in s["with_framework"])],
+            **({"rigid": p["rigid"]} if "rigid" in p else {}),
         }
 
     @property

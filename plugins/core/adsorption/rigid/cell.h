@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The geometry of cells of any shape: matrices {xx, xy, xz, yy, yz, zz} whose columns are the edges.
+// The geometry of cells of any shape: matrices {xx, xy, xz, yy, yz, zz} whose columns are the
+// edges.
 #pragma once
 
 #include <array>
@@ -12,8 +13,8 @@ namespace manymove::adsorption {
 
 inline constexpr double kPi = std::numbers::pi;
 // e^2 / (4 pi epsilon_0 k_B angstrom) in kelvin, CODATA 2018.
-inline constexpr double kCoulomb = 1.602176634e-19 * 1.602176634e-19 /
-                            (4 * kPi * 8.8541878128e-12 * 1.380649e-23 * 1e-10);
+inline constexpr double kCoulomb =
+    1.602176634e-19 * 1.602176634e-19 / (4 * kPi * 8.8541878128e-12 * 1.380649e-23 * 1e-10);
 
 // The matrix of `edges`, inverted.
 inline void invert(const double* h, double* inverse) {
@@ -27,9 +28,8 @@ inline void invert(const double* h, double* inverse) {
 inline double volume(const double* h) { return h[0] * h[3] * h[5]; }
 // 1 / |row a of the inverse|: between the two planes of the other edges.
 inline double width(const double* inverse, int a) {
-  const double r[3][3] = {{inverse[0], inverse[1], inverse[2]},
-                          {0, inverse[3], inverse[4]},
-                          {0, 0, inverse[5]}};
+  const double r[3][3] = {
+      {inverse[0], inverse[1], inverse[2]}, {0, inverse[3], inverse[4]}, {0, 0, inverse[5]}};
   return 1 / std::hypot(r[a][0], r[a][1], r[a][2]);
 }
 inline double length(const double* h, int a) {
@@ -55,9 +55,9 @@ void each_row(const double* h, const double* inverse, double longest, const Visi
   for (int nz = 0; nz <= most[2]; ++nz)
     for (int ny = nz ? -most[1] : 0; ny <= most[1]; ++ny)
       for (int nx = nz || ny ? -most[0] : 1; nx <= most[0]; ++nx) {
-        const double k[3] = {
-            2 * kPi * inverse[0] * nx, 2 * kPi * (inverse[1] * nx + inverse[3] * ny),
-            2 * kPi * (inverse[2] * nx + inverse[4] * ny + inverse[5] * nz)};
+        const double k[3] = {2 * kPi * inverse[0] * nx,
+                             2 * kPi * (inverse[1] * nx + inverse[3] * ny),
+                             2 * kPi * (inverse[2] * nx + inverse[4] * ny + inverse[5] * nz)};
         const double k2 = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
         if (k2 <= longest * longest) visit(nx, ny, nz, k, k2);
       }

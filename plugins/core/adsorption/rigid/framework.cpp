@@ -10,7 +10,7 @@
 
 namespace manymove::adsorption {
 
-constexpr double kScreened = 4.3;   // alpha times the cutoff for the framework: erfc is 1e-9
+constexpr double kScreened = 4.3;  // alpha times the cutoff for the framework: erfc is 1e-9
 
 void collect_atoms(RigidState& s) {
   const Parameters& p = s.parameters;
@@ -74,18 +74,9 @@ RigidGridWork grid_row(const RigidState& s, int row, int layer) {
   double h[6];
   cell_matrix(p, {1, 1, 1}, h);
   const double v = static_cast<double>(row) / p.grid[1], w = static_cast<double>(layer) / p.grid[2];
-  return {s.atoms.data(),
-          s.atoms.size(),
-          s.atom_laws.data(),
-          s.types(),
-          p.grid[0],
-          h[1] * v + h[2] * w,
-          h[0] / p.grid[0],
-          h[3] * v + h[4] * w,
-          h[5] * w,
-          p.cutoff * p.cutoff,
-          s.framework_alpha,
-          s.felt_charges};
+  return {s.atoms.data(), s.atoms.size(),      s.atom_laws.data(), s.types(),
+          p.grid[0],      h[1] * v + h[2] * w, h[0] / p.grid[0],   h[3] * v + h[4] * w,
+          h[5] * w,       p.cutoff * p.cutoff, s.framework_alpha,  s.felt_charges};
 }
 
 namespace {

@@ -31,9 +31,9 @@ struct Body {
   double offset[kMostSites][3];  // from the center, angstrom, without rotation
   F reach;                       // the largest distance of a site from the center
   double twist;                  // largest component of the vector part of a rotation
-  double own;      // energy of a molecule without others: self, intramolecular, tail corrections
+  double own;        // energy of a molecule without others: self, intramolecular, tail corrections
   F with_framework;  // the tail correction with the framework, a part of it
-  int first_site;  // of this species' sites in a system's arrays: [site][slot of the species]
+  int first_site;    // of this species' sites in a system's arrays: [site][slot of the species]
 };
 
 // Waves (x, y, z), (x + 1, y, z), ... of half of the reciprocal lattice.
@@ -43,22 +43,22 @@ struct WaveRow {
 
 template <class F>
 struct RigidModel {
-  Model<F> m;               // its grid has the types of sites in place of species
-  F edges[6];               // xx, xy, xz, yy, yz, zz: edges of the box (columns) over 2^32
-  double to_fractions[6];   // the inverse, times 2^32
-  F widths[3];              // between opposite faces of the box, over 2^32
+  Model<F> m;              // its grid has the types of sites in place of species
+  F edges[6];              // xx, xy, xz, yy, yz, zz: edges of the box (columns) over 2^32
+  double to_fractions[6];  // the inverse, times 2^32
+  F widths[3];             // between opposite faces of the box, over 2^32
   bool skewed, charged, framework;
   Body<F> body[kMostSpecies];
   int types;
-  bool felt[kMostTypes];       // the framework acts on this type
-  F charge[kMostTypes];        // e times the square root of Coulomb's constant
-  const PairLaw<F>* laws;      // [types][types]
-  F cutoff, cutoff2, inner2;   // opposite charges are not closer than the square root of inner2
-  F alpha;                     // Ewald's parameter, 1 / angstrom
+  bool felt[kMostTypes];      // the framework acts on this type
+  F charge[kMostTypes];       // e times the square root of Coulomb's constant
+  const PairLaw<F>* laws;     // [types][types]
+  F cutoff, cutoff2, inner2;  // opposite charges are not closer than the square root of inner2
+  F alpha;                    // Ewald's parameter, 1 / angstrom
   double tail[kMostSpecies][kMostSpecies];  // of two molecules, anywhere
   int rows, waves;
-  const WaveRow* row;       // [rows]
-  const F* wave_weight;     // [waves]
+  const WaveRow* row;    // [rows]
+  const F* wave_weight;  // [waves]
 };
 
 // ---- elementary functions ----
@@ -99,15 +99,15 @@ MM_HD float erfc_of(float x) {
 }
 MM_HD double erfc_of(double x) {
   const double t = (x - 4) / (x + 4);
-  const double p = polynomial(
-      t, 1.232995118625552509, -0.13962111684056250603, 0.015379652102620053423,
-      0.068097054254691589911, -0.10103906603632684138, 0.093732834998390283597,
-      -0.066330365811554801102, 0.037167515537056926841, -0.016197734067927646942,
-      0.0050319699720027453588, -0.00075777321454893888899, -0.00019925652283458756161,
-      0.00015062174099848154322, -0.000024400099532898613369, -0.000011226417891547597558,
-      5.7024698908824044977e-6, 3.0236793892835354288e-7, -7.700195716973313939e-7,
-      1.7417995779354670791e-7, 2.0129407007874587378e-7, 2.3409368391026089664e-8,
-      -1.0624162290658118775e-8, -2.4587478543261134867e-9);
+  const double p =
+      polynomial(t, 1.232995118625552509, -0.13962111684056250603, 0.015379652102620053423,
+                 0.068097054254691589911, -0.10103906603632684138, 0.093732834998390283597,
+                 -0.066330365811554801102, 0.037167515537056926841, -0.016197734067927646942,
+                 0.0050319699720027453588, -0.00075777321454893888899, -0.00019925652283458756161,
+                 0.00015062174099848154322, -0.000024400099532898613369,
+                 -0.000011226417891547597558, 5.7024698908824044977e-6, 3.0236793892835354288e-7,
+                 -7.700195716973313939e-7, 1.7417995779354670791e-7, 2.0129407007874587378e-7,
+                 2.3409368391026089664e-8, -1.0624162290658118775e-8, -2.4587478543261134867e-9);
   return exponential(-(x * x)) * p / (1 + 2 * x);
 }
 
@@ -152,9 +152,10 @@ struct Matrix {
 };
 MM_HD Matrix matrix_of(const Quaternion& q) {
   const double x = 2 * q.x, y = 2 * q.y, z = 2 * q.z;
-  return {{{fused(-y, q.y, fused(-z, q.z, 1.0)), fused(x, q.y, -(z * q.w)), fused(x, q.z, y * q.w)},
-           {fused(x, q.y, z * q.w), fused(-x, q.x, fused(-z, q.z, 1.0)), fused(y, q.z, -(x * q.w))},
-           {fused(x, q.z, -(y * q.w)), fused(y, q.z, x * q.w), fused(-x, q.x, fused(-y, q.y, 1.0))}}};
+  return {
+      {{fused(-y, q.y, fused(-z, q.z, 1.0)), fused(x, q.y, -(z * q.w)), fused(x, q.z, y * q.w)},
+       {fused(x, q.y, z * q.w), fused(-x, q.x, fused(-z, q.z, 1.0)), fused(y, q.z, -(x * q.w))},
+       {fused(x, q.z, -(y * q.w)), fused(y, q.z, x * q.w), fused(-x, q.x, fused(-y, q.y, 1.0))}}};
 }
 
 // The nearest integer modulo 2^32, of numbers below 2^51.
@@ -181,7 +182,8 @@ MM_HD Site site_of(const RigidModel<F>& m, const Body<F>& body, const Site& cent
 // Of the nearest image in a box whose smallest width is twice the cutoff: where the distance is
 // below the cutoff, the difference along each edge is below half of it.
 template <bool Skewed, class F>
-MM_HD F squared_distance(const RigidModel<F>& m, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+MM_HD F squared_distance(const RigidModel<F>& m, std::uint32_t x, std::uint32_t y,
+                         std::uint32_t z) {
   const F fx = static_cast<F>(static_cast<std::int32_t>(x)),
           fy = static_cast<F>(static_cast<std::int32_t>(y)),
           fz = static_cast<F>(static_cast<std::int32_t>(z));

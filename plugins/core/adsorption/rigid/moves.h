@@ -64,8 +64,8 @@ MM_TEAM_CALL void move_one(System& s, std::uint64_t step, const CommonDraw& draw
   const int n = s.molecules();
   if (n == 0) return;
   int species;
-  const int slot =
-      s.find(static_cast<int>(uniform_below(draw.molecule, static_cast<std::uint32_t>(n))), species);
+  const int slot = s.find(
+      static_cast<int>(uniform_below(draw.molecule, static_cast<std::uint32_t>(n))), species);
   const Body<F>& body = s.r.body[species];
   std::uint32_t word[4];
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
@@ -158,9 +158,9 @@ MM_TEAM_CALL bool exchange_one(System& s, std::uint64_t step, Tally& tally) {
 
 // ---- several proposals ----
 
-// Poses 1 ... P - 1 along two random walks from the old one, or anywhere: docs/theory/adsorption.md,
-// section 3. Composed by a scan in a fixed order, since products of quaternions round. Returns the
-// buffer that they are in.
+// Poses 1 ... P - 1 along two random walks from the old one, or anywhere:
+// docs/theory/adsorption.md, section 3. Composed by a scan in a fixed order, since products of
+// quaternions round. Returns the buffer that they are in.
 template <class System>
 MM_TEAM const Pose* draw_proposals(System& s, int species, std::uint64_t step, const Pose& old,
                                    std::uint32_t split_word, bool rotate) {
@@ -209,9 +209,8 @@ MM_TEAM const Pose* draw_proposals(System& s, int species, std::uint64_t step, c
     for (int i = l; i < P; i += System::kLanes)
       from[i] = i == 0 ? old
                        : Pose{moved(from[i].center, old.center),
-                              rotate && body.count > 1
-                                  ? normalized(product(from[i].turn, old.turn))
-                                  : old.turn};
+                              rotate && body.count > 1 ? normalized(product(from[i].turn, old.turn))
+                                                       : old.turn};
   });
   s.team.sync();
   return from;
@@ -220,8 +219,8 @@ MM_TEAM const Pose* draw_proposals(System& s, int species, std::uint64_t step, c
 // Energies of a molecule at poses, each lane its own, with what is gathered. The structure factors
 // of a molecule that is not to be counted are in change, with the other sign.
 template <class System, class F>
-MM_TEAM void proposal_energies(const System& s, int species, const Pose* poses, int count, bool waves,
-                               F* energy) {
+MM_TEAM void proposal_energies(const System& s, int species, const Pose* poses, int count,
+                               bool waves, F* energy) {
   const Body<F>& body = s.r.body[species];
   const int own = count / System::kLanes;
   for (int c = 0; c < own; ++c) {
@@ -245,8 +244,8 @@ MM_TEAM_CALL void move_to_one_of_many(System& s, std::uint64_t step, Tally& tall
   const int n = s.molecules(), P = w.proposals, own = P / System::kLanes;
   const CommonDraw draw = common_draw(s.m.key, step);
   int species;
-  const int slot =
-      s.find(static_cast<int>(uniform_below(draw.molecule, static_cast<std::uint32_t>(n))), species);
+  const int slot = s.find(
+      static_cast<int>(uniform_below(draw.molecule, static_cast<std::uint32_t>(n))), species);
   const Body<F>& body = s.r.body[species];
   std::uint32_t word[4];
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::choose);
@@ -350,8 +349,8 @@ MM_TEAM void run_steps(System& s, Tally& tally) {
 // ---- starts ----
 
 template <class System>
-MM_TEAM void draw_anywhere(const System& s, std::uint64_t step, std::uint32_t first, Purpose purpose,
-                           Pose* poses) {
+MM_TEAM void draw_anywhere(const System& s, std::uint64_t step, std::uint32_t first,
+                           Purpose purpose, Pose* poses) {
   s.team.each([&](int l) {
     for (int i = l; i < kWidth; i += System::kLanes) {
       std::uint32_t word[4], turn[4];
@@ -417,8 +416,7 @@ MM_TEAM void insert_tests(const Test& t, System& s) {
   }
   s.gather({0, 0, 0}, F(0), -1, true);
   if (t.empty) s.forget_near();
-  const F rest = t.empty ? s.r.body[t.species].with_framework
-                         : s.tail_with_others(t.species, 0);
+  const F rest = t.empty ? s.r.body[t.species].with_framework : s.tail_with_others(t.species, 0);
   typename System::template Lane<double> factors, energies;
   s.team.each([&](int l) { factors[l] = energies[l] = 0; });
   for (std::uint64_t base = 0; base < t.count; base += kWidth) {

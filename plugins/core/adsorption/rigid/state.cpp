@@ -12,10 +12,10 @@
 namespace manymove::adsorption {
 namespace {
 
-constexpr double kMostNet = 1e-3;   // e: charges of files are rounded
-constexpr double kInner = 0.5;      // angstrom, inner cutoff of opposite charges
+constexpr double kMostNet = 1e-3;  // e: charges of files are rounded
+constexpr double kInner = 0.5;     // angstrom, inner cutoff of opposite charges
 constexpr double kQuarterTurn = 0.5;
-constexpr int kFirstRoom = 64;      // molecules of an open system, to begin with
+constexpr int kFirstRoom = 64;  // molecules of an open system, to begin with
 
 bool positive(double value) { return value > 0 && std::isfinite(value); }
 
@@ -102,18 +102,19 @@ void check_cell(const RigidState& s) {
 void make_waves(RigidState& s) {
   const Rigid& r = *s.parameters.rigid;
   if (!(r.alpha > 0) || !(r.alpha * s.parameters.cutoff <= 7) || !positive(r.wave_cutoff))
-    refuse("Ewald's alpha must be positive and at most 7 / cutoff, and its largest wave number "
-           "positive, got ", r.alpha, " and ", r.wave_cutoff);
+    refuse(
+        "Ewald's alpha must be positive and at most 7 / cutoff, and its largest wave number "
+        "positive, got ",
+        r.alpha, " and ", r.wave_cutoff);
   const double v = volume(s.edges);
   if (v * std::pow(r.wave_cutoff, 3) > 1e8) refuse("Ewald's sum has more than 10^6 waves");
-  each_row(s.edges, s.inverse, r.wave_cutoff,
-           [&](int x, int y, int z, const double*, double k2) {
-             if (s.rows.empty() || s.rows.back().y != y || s.rows.back().z != z ||
-                 s.rows.back().x + s.rows.back().count != x)
-               s.rows.push_back({x, y, z, 0, s.waves()});
-             ++s.rows.back().count;
-             s.double_weights.push_back(4 * kPi / v / k2 * std::exp(-k2 / (4 * r.alpha * r.alpha)));
-           });
+  each_row(s.edges, s.inverse, r.wave_cutoff, [&](int x, int y, int z, const double*, double k2) {
+    if (s.rows.empty() || s.rows.back().y != y || s.rows.back().z != z ||
+        s.rows.back().x + s.rows.back().count != x)
+      s.rows.push_back({x, y, z, 0, s.waves()});
+    ++s.rows.back().count;
+    s.double_weights.push_back(4 * kPi / v / k2 * std::exp(-k2 / (4 * r.alpha * r.alpha)));
+  });
   s.float_weights.assign(s.double_weights.begin(), s.double_weights.end());
 }
 
@@ -142,8 +143,8 @@ void set_body(const RigidState& s, int b, Body<F>& body) {
         const BodySite& o = sites[j];
         const double d = std::hypot(a.offset[0] - o.offset[0], a.offset[1] - o.offset[1],
                                     a.offset[2] - o.offset[2]);
-        const double screen = d > 0 ? (1 - erfc_of(std::min(r.alpha * d, 7.0))) / d
-                                    : 2 * r.alpha / std::sqrt(kPi);
+        const double screen =
+            d > 0 ? (1 - erfc_of(std::min(r.alpha * d, 7.0))) / d : 2 * r.alpha / std::sqrt(kPi);
         own -= kCoulomb * qi * r.types[o.type].charge * screen;
       }
     }
@@ -271,8 +272,8 @@ Pose checked_pose(const RigidState& s, const double* xyz, const double* turn, in
     pose.turn = normalized(q);
   }
   const double* f = s.inverse;
-  const double u[3] = {f[0] * xyz[0] + f[1] * xyz[1] + f[2] * xyz[2],
-                       f[3] * xyz[1] + f[4] * xyz[2], f[5] * xyz[2]};
+  const double u[3] = {f[0] * xyz[0] + f[1] * xyz[1] + f[2] * xyz[2], f[3] * xyz[1] + f[4] * xyz[2],
+                       f[5] * xyz[2]};
   std::uint32_t part[3];
   for (int a = 0; a < 3; ++a)
     part[a] = static_cast<std::uint32_t>(
@@ -310,9 +311,9 @@ void adopt_poses(RigidState& s, const double* positions, const double* orientati
         if (orientations) orientations += 4;
         const std::size_t at = slot + k;
         sites[3 * at] = pose.center.x, sites[3 * at + 1] = pose.center.y,
-                   sites[3 * at + 2] = pose.center.z;
+                  sites[3 * at + 2] = pose.center.z;
         turns[4 * at] = pose.turn.w, turns[4 * at + 1] = pose.turn.x,
-                   turns[4 * at + 2] = pose.turn.y, turns[4 * at + 3] = pose.turn.z;
+                  turns[4 * at + 2] = pose.turn.y, turns[4 * at + 3] = pose.turn.z;
       }
       counts.push_back(p.species[b].molecules);
       slot += p.species[b].capacity;
@@ -369,8 +370,9 @@ RigidWork<F> make_rigid_work(const RigidState& s, const F* grid) {
     for (int c = 0; c < r.m.species && p.rigid->tail; ++c)
       for (const BodySite& i : p.rigid->bodies[b])
         for (const BodySite& j : p.rigid->bodies[c])
-          r.tail[b][c] += tail_of(p.rigid->pairs[static_cast<std::size_t>(i.type) * r.types + j.type],
-                                  p.cutoff, volume(s.edges));
+          r.tail[b][c] +=
+              tail_of(p.rigid->pairs[static_cast<std::size_t>(i.type) * r.types + j.type], p.cutoff,
+                      volume(s.edges));
     r.body[b].own += 0.5 * r.tail[b][b];
   }
   r.laws = s.laws(F{});

@@ -17,9 +17,9 @@ struct RigidState : State {
   std::vector<WaveRow> rows;
   std::vector<float> float_weights;  // [waves]
   std::vector<double> double_weights;
-  std::vector<RigidImage> atoms;              // images within the cutoff of the unit cell
-  std::vector<PairLaw<double>> atom_laws;     // [kinds][types]
-  double framework_alpha = 0;                 // of the framework's potential
+  std::vector<RigidImage> atoms;                 // images within the cutoff of the unit cell
+  std::vector<PairLaw<double>> atom_laws;        // [kinds][types]
+  double framework_alpha = 0;                    // of the framework's potential
   std::vector<std::array<double, 5>> potential;  // its waves: k and the amplitude
 
   const PairLaw<float>* laws(float) const { return float_laws.data(); }
@@ -53,8 +53,8 @@ double direct_site_energy(const RigidState& state, int type, const double* xyz);
 template <class F>
 RigidWork<F> make_rigid_work(const RigidState& state, const F* grid);
 template <class F>
-void rigid_framework_energies(const RigidState& state, const double* xyz, std::size_t count, int type,
-                              bool direct, double* energies);
+void rigid_framework_energies(const RigidState& state, const double* xyz, std::size_t count,
+                              int type, bool direct, double* energies);
 
 using AdoptRigid = std::function<void(RigidState&)>;
 std::unique_ptr<Engine> make_rigid_cpu_engine(RigidState state, const AdoptRigid& molecules,

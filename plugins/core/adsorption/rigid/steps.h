@@ -306,8 +306,8 @@ class RigidSystem {
     });
     team.sync();
   }
-  // Each lane's molecule has the pose poses[lane * own]. The molecule whose structure factors are in
-  // change, with the other sign, does not count.
+  // Each lane's molecule has the pose poses[lane * own]. The molecule whose structure factors are
+  // in change, with the other sign, does not count.
   MM_TEAM void add_wave_energies(const Body<F>& body, const Pose* poses, int own,
                                  Lane<F>& energy) const {
     int charges = 0;
@@ -435,7 +435,8 @@ class RigidSystem {
     F c, s, step_c, step_s;
     Turning() = default;
     MM_TEAM Turning(const WaveRow& row, const Site& at) {
-      unit_circle(static_cast<std::uint32_t>(row.x) * at.x + static_cast<std::uint32_t>(row.y) * at.y +
+      unit_circle(static_cast<std::uint32_t>(row.x) * at.x +
+                      static_cast<std::uint32_t>(row.y) * at.y +
                       static_cast<std::uint32_t>(row.z) * at.z,
                   c, s);
       unit_circle(at.x, step_c, step_s);

@@ -79,7 +79,7 @@ class RigidCpuEngine final : public Engine {
     check_species(state_, species);
     std::vector<double> sums(2 * static_cast<std::size_t>(state_.parameters.systems));
     each_system([&](const RigidWork<F>& w, int system, int thread) {
-      const RigidTest<F> t{w, state_.data.counters.insertions, insertions, species, empty,
+      const RigidTest<F> t{w,          state_.data.counters.insertions, insertions, species, empty,
                            sums.data()};
       kernels_.insert_test_molecules(t, system, scratch(thread));
     });

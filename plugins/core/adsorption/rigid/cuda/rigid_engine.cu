@@ -214,7 +214,7 @@ class RigidCudaEngine final : OnDevice, public Engine {
     check_species(state_, species);
     std::vector<double> host(2 * static_cast<std::size_t>(state_.parameters.systems));
     DeviceBuffer<double> sums(host.size());
-    const RigidTest<F> t{work(), state_.data.counters.insertions, insertions, species, empty,
+    const RigidTest<F> t{work(),     state_.data.counters.insertions, insertions, species, empty,
                          sums.data()};
     test_rigid_kernel<F><<<blocks(), threads_, shared_, stream_>>>(t, changes_.data());
     check_launch();
