@@ -127,8 +127,8 @@ class MANYMOVE_API HostedEngine {
   // any order. An engine of spheres or of a mixture looks at the fourth component too, where
   // HOOMD-blue has the type.
   virtual bool same_positions(const HostParticles& particles) const = 0;
-  // enqueue() if same_positions(), otherwise nothing. The engine of disks on a GPU does not wait
-  // for the answer.
+  // enqueue() if same_positions(), otherwise nothing. An engine on a GPU does not wait for the
+  // answer before it enqueues.
   virtual bool enqueue_if_same(std::uint64_t cycles, const HostParticles& particles) {
     if (!same_positions(particles)) return false;
     enqueue(cycles, particles);

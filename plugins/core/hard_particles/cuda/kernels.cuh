@@ -8,6 +8,7 @@
 #include "../engine.h"
 #include "../frame.h"
 #include "../model.h"
+#include "trace.cuh"
 
 namespace manymove::hard_particles {
 namespace {
@@ -330,28 +331,6 @@ __device__ void let_next_cycle_start() {
 #if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
 #endif
-}
-
-// A sum over all threads of a kernel, for which one block after the other takes a number.
-struct Trace {
-  unsigned long long sum, written;
-  unsigned int blocks, differs;
-};
-
-// True in one thread, that which ends the sum; `total` is valid there.
-__device__ bool ends_sum(unsigned long long mine, Trace* trace, unsigned long long& total) {
-  __shared__ unsigned long long part[kMostThreads / 32];
-  for (int lane = 16; lane > 0; lane /= 2) mine += __shfl_down_sync(~0u, mine, lane);
-  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = mine;
-  __syncthreads();
-  if (threadIdx.x != 0) return false;
-  for (unsigned warp = 1; warp < blockDim.x / 32; ++warp) mine += part[warp];
-  atomicAdd(&trace->sum, mine);
-  __threadfence();
-  if (atomicAdd(&trace->blocks, 1u) != gridDim.x - 1) return false;
-  total = atomicExch(&trace->sum, 0ull);
-  trace->blocks = 0;
-  return true;
 }
 
 // Where a host program wants the positions.

@@ -235,7 +235,7 @@ MM_HD float cell_center(const Geometry& g, const TileBounds& b, int axis, int ce
 // The index of a cell of the whole grid that is `at` cells from the tile's first.
 template <int D>
 MM_HD std::int64_t grid_cell(const Geometry& g, const TileBounds& b, const int at[3]) {
-  std::int64_t cell = 0;
+  int cell = 0;  // a box has at most 1e9
   MM_UNROLL
   for (int a = D - 1; a >= 0; --a) cell = cell * g.cells[a] + b.first[a] + at[a];
   return cell;
@@ -245,11 +245,12 @@ MM_HD std::int64_t grid_cell(const Geometry& g, const TileBounds& b, const int a
 template <int D>
 MM_HD std::int64_t old_cell(const Geometry& g, const Draw& d, const TileBounds& b,
                             const int at[3]) {
-  std::int64_t cell = 0;
+  int cell = 0;
   MM_UNROLL
   for (int a = D - 1; a >= 0; --a) {
-    int i = b.first[a] + d.shift_cells[a] + at[a];
-    while (i >= g.cells[a]) i -= g.cells[a];
+    int i = b.first[a] + d.shift_cells[a] + at[a];  // at most twice the cells
+    if (i >= g.cells[a]) i -= g.cells[a];
+    if (i >= g.cells[a]) i -= g.cells[a];
     cell = cell * g.cells[a] + i;
   }
   return cell;

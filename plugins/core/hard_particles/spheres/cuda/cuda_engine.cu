@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "../../../runtime/device.cuh"
@@ -48,7 +49,10 @@ class CudaEngine final : OnDevice, public Engine {
     tally_ = DeviceBuffer<Tally>(1);
     seen_ = {state_.data.counters.trial_moves, state_.data.counters.accepted_moves, 0};
     tally_.upload(&seen_, stream_);
-    choose_schedule();
+    const auto first = cells.counts.begin() + static_cast<std::ptrdiff_t>(first_cell());
+    const std::ptrdiff_t here = static_cast<std::ptrdiff_t>(state_.row_cells()) * state_.rows();
+    choose_schedule(1 - static_cast<double>(std::count(first, first + here, 0u)) /
+                            static_cast<double>(here));
     scratch_parts_ = std::min(g.tiles[0] * g.tiles[1] * g.tiles[2], 64);
     const std::size_t scratch = static_cast<std::size_t>(scratch_parts_) * most_in_tile(state_);
     scratch_spheres_ = DeviceBuffer<Sphere>(scratch);
@@ -102,11 +106,25 @@ class CudaEngine final : OnDevice, public Engine {
 
   bool same_positions(const HostParticles& host) const override {
     const DeviceGuard here = use();
-    return host_.same(state_.particles, host, stream_);
+    return host_.compare(state_.particles, host, stream_) && host_.same();
+  }
+  // Does not wait for the answer: without it, the cycles do nothing.
+  bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
+    const DeviceGuard here = use();
+    if (sampling_.every || state_.strip) return Engine::enqueue_if_same(cycles, host);
+    const auto before = std::make_tuple(state_.data.origin, state_.data.counters.cycles, now_);
+    if (!host_.compare(state_.particles, host, stream_)) return false;
+    skip_ = host_.differs();
+    enqueue(cycles);
+    write_positions(host);
+    skip_ = nullptr;
+    if (host_.same()) return true;
+    std::tie(state_.data.origin, state_.data.counters.cycles, now_) = before;
+    return false;
   }
   void write_positions(const HostParticles& host) override {
     const DeviceGuard here = use();
-    host_.write(state_, host, spheres_[now_].data(), counts_[now_].data(), stream_);
+    host_.write(state_, host, spheres_[now_].data(), counts_[now_].data(), skip_, stream_);
   }
 
   void set_sampling(const Sampling& sampling) override {
@@ -272,17 +290,20 @@ class CudaEngine final : OnDevice, public Engine {
   }
 
   // How a kernel schedules its work has no say in the trajectory, so it may depend on the device.
-  void choose_schedule() {
+  void choose_schedule(double occupied) {
     int multiprocessors = 0, shared = 0;
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device_),
           "device");
     check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
           "device");
     kernel_ = state_.tiles() > multiprocessors ? kernels_.many_tiles : kernels_.few_tiles;
-    // Whole warps for the cells of a set, of which some are empty; more take turns.
-    const int wanted = set_cells(state_.geometry, state_.dimensions()) * kernel_.lanes * 9 / 10;
-    schedule_.threads = std::clamp((wanted + 31) / 32 * 32, 64, kernel_.most_threads);
-    schedule_.list = state_.distances.contact == Contact::one_size ? 32 : 48;
+    // Whole warps for the cells of a set that are not empty; if they are too many, they take turns.
+    const int wanted = static_cast<int>(set_cells(state_.geometry, state_.dimensions()) *
+                                        kernel_.lanes * std::min(1.0, 1.05 * occupied)),
+              turns = std::max(1, (wanted + kernel_.most_threads - 1) / kernel_.most_threads);
+    schedule_.threads = std::clamp((wanted / turns + 31) / 32 * 32, 64, kernel_.most_threads);
+    schedule_.list = kernel_.list;
+    schedule_.moves = kernel_.moves;
     schedule_.capacity = expected_in_tile(state_);
     // What does not fit goes through the scratch.
     while (schedule_.capacity > 64 &&
@@ -307,13 +328,13 @@ class CudaEngine final : OnDevice, public Engine {
     config.numAttrs = overlap ? 1 : 0;
     const Scratch scratch{reinterpret_cast<float4*>(scratch_spheres_.data()), scratch_ids_.data(),
                           locks_.data(), scratch_parts_, most_in_tile(state_)};
-    check(
-        cudaLaunchKernelEx(&config, kernel_.run, g, law_, draw,
-                           Buffers{spheres_[now_].data(), counts_[now_].data(),
-                                   spheres_[1 - now_].data() + first_cell() * g.slots,
-                                   counts_[1 - now_].data() + first_cell(), tally_.data(), scratch},
-                           schedule_),
-        "launch");
+    check(cudaLaunchKernelEx(
+              &config, kernel_.run, g, law_, draw,
+              Buffers{spheres_[now_].data(), counts_[now_].data(),
+                      spheres_[1 - now_].data() + first_cell() * g.slots,
+                      counts_[1 - now_].data() + first_cell(), tally_.data(), scratch, skip_},
+              schedule_),
+          "launch");
   }
 
   // The trial changes of the volume; then the box and the cells follow.
@@ -410,6 +431,7 @@ class CudaEngine final : OnDevice, public Engine {
   mutable Tally seen_{};  // the tally as last fetched
   int now_ = 0;
   HostArrays host_;
+  const unsigned int* skip_ = nullptr;  // of what is enqueued, see Buffers
   Sampling sampling_;
   bool incomplete_ = false;  // the row that is being filled began late
   DeviceBuffer<std::uint64_t> ring_;

@@ -5,24 +5,20 @@
 #include <cstdint>
 
 #include "../../../runtime/device.cuh"
+#include "../../cuda/trace.cuh"
 #include "../host.h"
 
 namespace manymove::hard_particles::spheres {
 
 inline constexpr int kHostThreads = 256;
 
-// Adds the sums of all blocks.
-__device__ inline void add_to_trace(unsigned long long mine, unsigned long long* trace) {
-  for (int lane = 16; lane > 0; lane /= 2) mine += __shfl_down_sync(~0u, mine, lane);
-  if (threadIdx.x % 32 == 0) atomicAdd(trace, mine);
-}
-
 // A thread for each cell.
 template <class Real>
 __global__ void write_kernel(const __grid_constant__ Geometry g,
                              const __grid_constant__ HostFrame frame, const HostParticles host,
-                             const Sphere* spheres, const std::uint32_t* counts,
-                             unsigned long long* trace) {
+                             const Sphere* spheres, const std::uint32_t* counts, Trace* trace,
+                             const unsigned int* skip) {
+  if (skip && *skip) return;
   const std::int64_t at = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::int64_t layer = std::int64_t{g.cells[0]} * g.cells[1];
   unsigned long long sum = 0;
@@ -33,44 +29,55 @@ __global__ void write_kernel(const __grid_constant__ Geometry g,
     for (std::uint32_t slot = 0; slot < counts[at]; ++slot)
       sum += write_host_particle<Real>(g, frame, cell, spheres[at * g.slots + slot], host);
   }
-  add_to_trace(sum, trace);
+  unsigned long long total;
+  if (ends_sum(sum, trace, total)) trace->written = total;
 }
 
-// A thread for each particle.
+// A thread for each particle of a host program: have they been moved since?
 template <class Real>
-__global__ void trace_kernel(const HostParticles host, std::size_t particles,
-                             unsigned long long* trace) {
+__global__ void compare_kernel(const HostParticles host, std::size_t particles, Trace* trace,
+                               volatile unsigned* same) {
   const std::size_t at = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  unsigned long long mine = 0;
+  unsigned long long mine = 0, total;
   if (at < particles)
     mine = trace_of(host.tag[at], static_cast<const HostPosition<Real>*>(host.position)[at]);
-  add_to_trace(mine, trace);
+  if (!ends_sum(mine, trace, total)) return;
+  trace->differs = total != trace->written;
+  *same = total == trace->written;
 }
 
 // What an engine has left in the arrays of a host program. All calls need the engine's device.
 class HostArrays {
  public:
+  // Does nothing if `skip` is given and points at something else than 0.
   void write(const State& state, const HostParticles& host, const Sphere* spheres,
-             const std::uint32_t* counts, cudaStream_t stream) {
-    if (traces_.size() == 0) traces_ = DeviceBuffer<unsigned long long>(2);
-    traces_.clear(stream);
+             const std::uint32_t* counts, const unsigned int* skip, cudaStream_t stream) {
+    if (trace_.size() == 0) {
+      trace_ = DeviceBuffer<Trace>(1);
+      trace_.clear(stream);
+    }
     const auto kernel = host.double_precision ? &write_kernel<double> : &write_kernel<float>;
     kernel<<<blocks(state.cells()), kHostThreads, 0, stream>>>(
-        state.geometry, host_frame(state, state.data.origin), host, spheres, counts,
-        traces_.data());
+        state.geometry, host_frame(state, state.data.origin), host, spheres, counts, trace_.data(),
+        skip);
     check_launch();
   }
 
-  // Waits for the answer.
-  bool same(std::size_t particles, const HostParticles& host, cudaStream_t stream) const {
-    if (traces_.size() == 0) return false;
-    check(cudaMemsetAsync(traces_.data() + 1, 0, sizeof(unsigned long long), stream), "clear");
-    const auto kernel = host.double_precision ? &trace_kernel<double> : &trace_kernel<float>;
-    kernel<<<blocks(particles), kHostThreads, 0, stream>>>(host, particles, traces_.data() + 1);
+  // Whether there is something to compare with; if so, the answer is on its way.
+  bool compare(std::size_t particles, const HostParticles& host, cudaStream_t stream) const {
+    if (trace_.size() == 0) return false;
+    const auto kernel = host.double_precision ? &compare_kernel<double> : &compare_kernel<float>;
+    kernel<<<blocks(particles), kHostThreads, 0, stream>>>(host, particles, trace_.data(),
+                                                           same_.get());
     check_launch();
-    unsigned long long traces[2];
-    traces_.download(traces, stream);
-    return traces[0] == traces[1];
+    compared_.record(stream);
+    return true;
+  }
+  // The last answer, on the device and for the host, which waits for it.
+  const unsigned int* differs() const { return &trace_.data()->differs; }
+  bool same() const {
+    compared_.wait();
+    return *same_.get() != 0;
   }
 
  private:
@@ -78,7 +85,9 @@ class HostArrays {
     return static_cast<unsigned>(blocks_for(threads, std::size_t{kHostThreads}));
   }
 
-  DeviceBuffer<unsigned long long> traces_;  // of the last write; of the arrays as last seen
+  DeviceBuffer<Trace> trace_;
+  MappedMemory<unsigned> same_;
+  Event compared_;
 };
 
 }  // namespace manymove::hard_particles::spheres

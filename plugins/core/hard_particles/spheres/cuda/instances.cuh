@@ -7,13 +7,17 @@
 namespace manymove::hard_particles::spheres {
 namespace {
 
+template <int D, Contact C, int K, int Lanes, int Runs, int Threads, int Blocks>
+CycleKernel cycle() {
+  using V = Visit<D, C, K, Lanes, Runs>;
+  return {&cycle_kernel<D, C, V, Threads, Blocks>, Lanes, Threads, V::kRoom, V::kMine};
+}
+
 template <int D, Contact C>
 KernelsOfLaw kernels_in() {
   // Where tiles are few, more threads visit a cell together: latency counts then, and registers are
   // plenty.
-  return {{&cycle_kernel<D, C, VisitTogether<D, C, 8, 2, 2>, 256, 2>, 2, 256},
-          {&cycle_kernel<D, C, VisitTogether<D, C, 4, 2, 8>, 512, 1>, 8, 512},
-          &histogram_kernel<D, C>};
+  return {cycle<D, C, 10, 2, 3, 256, 2>(), cycle<D, C, 6, 4, 3, 512, 1>(), &histogram_kernel<D, C>};
 }
 
 template <Contact C>

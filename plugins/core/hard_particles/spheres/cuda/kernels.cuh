@@ -11,29 +11,36 @@
 namespace manymove::hard_particles::spheres {
 namespace {
 
-// What a block has in shared memory (shared_bytes() of schedule.h); particles of a mixture have
-// their label in the place of their index, and this elsewhere.
+// What a block has in shared memory (shared_bytes() of schedule.h). The slots of the particles that
+// land in the tile are in `landed` until it is known where their cells begin; then what a visit
+// writes down has its place. Particles of a mixture have their label in the place of their index,
+// and this elsewhere.
 template <int D, Contact C>
 struct SharedTile {
-  float4* spheres;       // [capacity]
-  std::uint32_t* ids;    // [capacity], of mixtures
-  std::uint32_t* first;  // [plane + 1], the first particle of each cell
-  std::uint16_t* sets;   // [2^D][set_cells], the active cells of each set that are not empty
-  std::uint16_t* lists;  // [list][threads]
+  float4* spheres;        // [capacity]
+  std::uint32_t* landed;  // [capacity], the old cells and their slots
+  Workspace work;
+  std::uint32_t* ids;     // [capacity], of mixtures
+  std::uint32_t* first;   // [plane + 1], the first particle of each cell
+  std::uint16_t* sets;    // [2^D][set_cells], the active cells of each set that are not empty
 
   __device__ SharedTile(const Geometry& g, const Schedule& s, float4* memory) {
+    constexpr bool kMixed = C != Contact::one_size;
     spheres = memory;
-    ids = reinterpret_cast<std::uint32_t*>(memory + s.capacity);
-    first = ids + (C == Contact::one_size ? 0 : s.capacity);
+    landed = reinterpret_cast<std::uint32_t*>(spheres + s.capacity);
+    auto* const moves = spheres + s.capacity;
+    auto* const lists = reinterpret_cast<std::uint16_t*>(moves + s.moves * s.threads);
+    work = {moves, lists, s.list};
+    ids = reinterpret_cast<std::uint32_t*>(lists + s.list * s.threads);
+    first = landed + work_bytes(s, kMixed) / 4;
     sets = reinterpret_cast<std::uint16_t*>(first + g.plane + 1);
-    lists = sets + (set_cells(g, D) << D);
   }
 };
 
 struct TileControl {
   TileBounds bounds;
   int members[8];
-  unsigned int accepted, part;
+  unsigned int landed, accepted, part;
   std::uint32_t sums[32];  // of the scan
 };
 
@@ -66,47 +73,72 @@ __device__ Sphere load_sphere(const Sphere* from) {
   return {q.x, q.y, q.z, __float_as_uint(q.w)};
 }
 
-// Calls particle(sphere, at) for every particle of the old cells under the tile; `at` counts from
-// the old place of the tile's first cell. A thread asks for several cells at once, for the latency.
-template <int D, class Particle>
-__device__ void for_old_particles(const Geometry& g, const Draw& d, const Buffers& b,
-                                  const TileBounds& bounds, Particle&& particle) {
-  constexpr int kAtOnce = 4;
-  const CellOf<D> cell_of(bounds.size[0] + 2, bounds.size[1] + 2);
-  const int cells = product<D>(bounds.size[0] + 2, bounds.size[1] + 2, bounds.size[2] + 2);
-  for (int base = threadIdx.x; base < cells; base += kAtOnce * blockDim.x) {
-    std::int64_t from[kAtOnce];
-    std::uint32_t n[kAtOnce];
-    Sphere one[kAtOnce];
+// The old cells under a tile, numbered from the old place of its first cell.
+template <int D>
+struct OldCells {
+  const Geometry& g;
+  const Draw& d;
+  const Buffers& b;
+  const TileBounds& bounds;
+  CellOf<D> cell_of;
+
+  __device__ OldCells(const Geometry& g, const Draw& d, const Buffers& b, const TileBounds& bounds)
+      : g(g), d(d), b(b), bounds(bounds), cell_of(bounds.size[0] + 2, bounds.size[1] + 2) {}
+  __device__ int number() const {
+    return product<D>(bounds.size[0] + 2, bounds.size[1] + 2, bounds.size[2] + 2);
+  }
+  __device__ std::int64_t at(int i) const {
+    int at[3];
+    cell_of(i, at);
+    return old_cell<D>(g, d, bounds, at);
+  }
+  __device__ Landing<D> land(const Sphere& p, int i) const {
+    int at[3];
+    cell_of(i, at);
+    return spheres::land<D>(g, d, bounds, p, at);
+  }
+  // Calls particle(sphere, i, slot) for every particle. A thread asks for several cells at once,
+  // and for two particles of each, for the latency.
+  template <class Particle>
+  __device__ void for_all(Particle&& particle) const {
+    constexpr int kAtOnce = 4;
+    const int cells = number(), second = g.slots > 1 ? 1 : 0;
+#pragma unroll 1
+    for (int base = threadIdx.x; base < cells; base += kAtOnce * blockDim.x) {
+      const Sphere* from[kAtOnce];
+      std::uint32_t n[kAtOnce];
+      Sphere one[kAtOnce], two[kAtOnce];
 #pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      const int i = base + k * blockDim.x;
-      n[k] = 0;
-      if (i >= cells) continue;
-      int at[3];
-      cell_of(i, at);
-      from[k] = old_cell<D>(g, d, bounds, at);
-      n[k] = __ldcg(b.old_counts + from[k]);
-      one[k] = load_sphere(b.old_spheres + from[k] * g.slots);
-    }
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int i = base + k * blockDim.x;
+        n[k] = 0;
+        if (i >= cells) continue;
+        const std::int64_t cell = at(i);
+        from[k] = b.old_spheres + cell * g.slots;
+        n[k] = __ldcg(b.old_counts + cell);
+        one[k] = load_sphere(from[k]);
+        two[k] = load_sphere(from[k] + second);
+      }
 #pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) {
-      int at[3];
-      if (n[k]) cell_of(base + k * blockDim.x, at);
-      for (std::uint32_t s = 0; s < n[k]; ++s)
-        particle(s == 0 ? one[k] : load_sphere(b.old_spheres + from[k] * g.slots + s), at);
+      for (int k = 0; k < kAtOnce; ++k)
+#pragma unroll 1
+        for (std::uint32_t slot = 0; slot < n[k]; ++slot)
+          particle(slot == 0   ? one[k]
+                   : slot == 1 ? two[k]
+                               : load_sphere(from[k] + slot),
+                   base + k * static_cast<int>(blockDim.x), slot);
     }
   }
-}
+};
 
-// The running sum of value[1..n], in place; value[0] is 0. Returns the total.
-__device__ std::uint32_t scan(std::uint32_t* value, int n, TileControl& control) {
+// value[i] becomes the sum of value[1..i-1].
+__device__ void scan(std::uint32_t* value, int n, TileControl& control) {
   const int each = (n + blockDim.x - 1) / blockDim.x;
   const int begin = 1 + min(n, static_cast<int>(threadIdx.x) * each),
             end = min(n + 1, begin + each);
   std::uint32_t mine = 0;
   for (int i = begin; i < end; ++i) mine += value[i];
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   std::uint32_t upto = mine;
   for (int by = 1; by < 32; by *= 2) {
     const std::uint32_t below = __shfl_up_sync(~0u, upto, by);
@@ -114,17 +146,13 @@ __device__ std::uint32_t scan(std::uint32_t* value, int n, TileControl& control)
   }
   if (lane == 31) control.sums[warp] = upto;
   __syncthreads();
-  std::uint32_t before = upto - mine, total = 0;
-  for (int w = 0; w < warps; ++w) {
-    if (w < warp) before += control.sums[w];
-    total += control.sums[w];
-  }
+  std::uint32_t before = upto - mine;
+  for (int w = 0; w < warp; ++w) before += control.sums[w];
   for (int i = begin; i < end; ++i) {
     const std::uint32_t here = value[i];
     value[i] = before;  // of the particles before the cell
     before += here;
   }
-  return total;
 }
 
 // Threads raced for the places in a cell: put its particles in the order of their indices.
@@ -168,20 +196,13 @@ struct NoWatch {
   __device__ void lap(int) {}
 };
 
-// From the landing to the writing back of a tile whose particles are in `spheres`, in shared
-// memory or in the scratch.
+// From the order of the particles to the writing back of a tile whose particles are in the places
+// of their cells in `spheres`, in shared memory or in the scratch.
 template <int D, Contact C, class V, class Watch>
 __device__ int tile_cycle(const Geometry& g, const Law& law, const Draw& d, const Buffers& b,
                           const Schedule& schedule, TileControl& control, float4* spheres,
                           std::uint32_t* ids, const SharedTile<D, C>& m, Watch& watch) {
   const TileBounds& bounds = control.bounds;
-  for_old_particles<D>(g, d, b, bounds, [&](const Sphere& p, const int at[3]) {
-    const auto l = land<D>(g, d, bounds, p, at);
-    if (l.here)
-      spheres[atomicAdd(m.first + local_index<D>(bounds, l.cell) + 1, 1u)] =
-          make_float4(l.r[0], l.r[1], l.r[2], __uint_as_float(p.id));
-  });
-  __syncthreads();
   watch.lap(1);
   order_particles<D>(bounds, spheres, m.first);
   list_cells<D>(g, control, m.first, m.sets);
@@ -209,7 +230,7 @@ __device__ int tile_cycle(const Geometry& g, const Law& law, const Draw& d, cons
     for (int turn = 0; turn < 1 << D; ++turn) {
       const int set = static_cast<int>(d.order[round] >> (3 * turn) & 7u);
       accepted += V::visit_set(tile, d.cycle, round, m.sets + set * set_cells(g, D),
-                               control.members[set], m.lists, schedule.list);
+                               control.members[set], m.work);
       __syncthreads();
     }
   watch.lap(3);
@@ -267,26 +288,54 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   if (threadIdx.x < 8) control.members[threadIdx.x] = 0;
   if (threadIdx.x == 0) {
     control.bounds = tile_bounds<D>(g, tile_of(g, static_cast<int>(blockIdx.x)));
-    control.accepted = 0;
+    control.accepted = control.landed = 0;
   }
   for (int i = threadIdx.x; i <= g.plane; i += blockDim.x) m.first[i] = 0;
   __syncthreads();
+  let_next_cycle_start();
   wait_for_previous_cycle();
+  if (b.skip && __ldcg(b.skip)) return;
 
   const TileBounds& bounds = control.bounds;
-  for_old_particles<D>(g, d, b, bounds, [&](const Sphere& p, const int at[3]) {
-    const auto l = land<D>(g, d, bounds, p, at);
-    if (l.here) atomicAdd(m.first + local_index<D>(bounds, l.cell) + 1, 1u);
+  const OldCells<D> old(g, d, b, bounds);
+  old.for_all([&](const Sphere& p, int i, std::uint32_t slot) {
+    const auto l = old.land(p, i);
+    if (!l.here) return;
+    atomicAdd(m.first + local_index<D>(bounds, l.cell) + 1, 1u);
+    const auto k = static_cast<int>(atomicAdd(&control.landed, 1u));
+    if (k < schedule.capacity) m.landed[k] = static_cast<std::uint32_t>(i) | slot << 16;
   });
   __syncthreads();
   const int cells = product<D>(bounds.size[0] + 1, bounds.size[1] + 1, bounds.size[2] + 1);
-  const std::uint32_t total = scan(m.first, cells, control);
+  scan(m.first, cells, control);
   __syncthreads();
   watch.lap(0);
-  let_next_cycle_start();
 
+  const auto place = [&](const Sphere& p, int i, float4* to) {
+    const auto l = old.land(p, i);
+    if (l.here)
+      to[atomicAdd(m.first + local_index<D>(bounds, l.cell) + 1, 1u)] =
+          make_float4(l.r[0], l.r[1], l.r[2], __uint_as_float(p.id));
+  };
   int accepted;
-  if (total <= static_cast<std::uint32_t>(schedule.capacity)) {
+  const auto landed = static_cast<int>(control.landed);
+  if (landed <= schedule.capacity) {
+    constexpr int kAtOnce = 4;
+#pragma unroll 1
+    for (int base = threadIdx.x; base < landed; base += kAtOnce * blockDim.x) {
+      Sphere p[kAtOnce];
+      std::uint32_t from[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        from[k] = m.landed[min(base + k * static_cast<int>(blockDim.x), landed - 1)];
+        p[k] = load_sphere(b.old_spheres + old.at(from[k] & 0xffffu) * g.slots + (from[k] >> 16));
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k)
+        if (base + k * static_cast<int>(blockDim.x) < landed)
+          place(p[k], static_cast<int>(from[k] & 0xffffu), m.spheres);
+    }
+    __syncthreads();
     accepted = tile_cycle<D, C, V>(g, law, d, b, schedule, control, m.spheres, m.ids, m, watch);
   } else {
     if (threadIdx.x == 0) {
@@ -297,8 +346,11 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     }
     __syncthreads();
     const std::size_t at = static_cast<std::size_t>(control.part) * b.scratch.size;
-    accepted = tile_cycle<D, C, VisitAlone<D, C, 8, 1>>(
-        g, law, d, b, schedule, control, b.scratch.spheres + at, b.scratch.ids + at, m, watch);
+    float4* const spheres = b.scratch.spheres + at;
+    old.for_all([&](const Sphere& p, int i, std::uint32_t) { place(p, i, spheres); });
+    __syncthreads();
+    accepted = tile_cycle<D, C, V>(g, law, d, b, schedule, control, spheres,
+                                   b.scratch.ids + at, m, watch);
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) atomicExch(b.scratch.locks + control.part, 0u);

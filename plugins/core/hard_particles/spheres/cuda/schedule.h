@@ -33,12 +33,14 @@ struct Buffers {
   std::uint32_t* new_counts;
   Tally* tally;
   Scratch scratch;
+  const unsigned int* skip;  // null, or: do nothing if it points at something else than 0
 };
 
 // How a kernel schedules its work; it has no say in the trajectory.
 struct Schedule {
   int capacity;  // particles of a tile in shared memory
-  int list;      // neighbors that a thread can list
+  int list;      // neighbors that a thread has room for
+  int moves;     // moves that a thread keeps
   int threads;   // of a block
 };
 
@@ -46,6 +48,7 @@ struct Schedule {
 struct CycleKernel {
   void (*run)(Geometry, Law, Draw, Buffers, Schedule);
   int lanes, most_threads;
+  int list, moves;  // of a thread, as in Schedule
 };
 using HistogramKernel = void (*)(Geometry, Law, ContactBins, int kinds, bool in_shared,
                                  const Sphere*, const std::uint32_t*, std::uint64_t*);
@@ -69,14 +72,19 @@ MM_HD int set_cells(const Geometry& g, int dimensions) {
   return half * half * (dimensions == 3 ? half : 1);
 }
 
+// What the slots of landing particles, and a visit's moves and lists and the indices after them, take in turn.
+MM_HD int work_bytes(const Schedule& s, bool mixed) {
+  const int landing = s.capacity * 4,
+            visits = s.capacity * (mixed ? 4 : 0) + (s.list * 2 + s.moves * 16) * s.threads;
+  return ((landing > visits ? landing : visits) + 3) / 4 * 4;
+}
+
 inline std::size_t shared_bytes(const State& s, const Schedule& schedule) {
   const Geometry& g = s.geometry;
-  const bool mixed = s.distances.contact != Contact::one_size;
-  return static_cast<std::size_t>(schedule.capacity) * (mixed ? 20 : 16) +
+  return static_cast<std::size_t>(schedule.capacity) * 16 +
+         static_cast<std::size_t>(work_bytes(schedule, s.distances.contact != Contact::one_size)) +
          (static_cast<std::size_t>(g.plane) + 1) * 4 +
-         ((static_cast<std::size_t>(set_cells(g, s.dimensions())) << s.dimensions()) +
-          static_cast<std::size_t>(schedule.list) * schedule.threads) *
-             2;
+         (static_cast<std::size_t>(set_cells(g, s.dimensions())) << s.dimensions()) * 2;
 }
 
 }  // namespace manymove::hard_particles::spheres

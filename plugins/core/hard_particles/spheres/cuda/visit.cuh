@@ -21,18 +21,17 @@ struct Tile {
   __device__ std::uint32_t id(std::uint32_t k) const {
     return C == Contact::one_size ? __float_as_uint(spheres[k].w) : ids[k];
   }
-  // The runs of particles around a cell, in each of which cells follow each other along x.
-  template <class Run>
-  __device__ void for_runs(const int cell[3], Run&& run) const {
+  // One of the 3^(D-1) runs of particles in three cells around a cell, which follow each other
+  // along x.
+  struct Run {
+    std::uint32_t begin, end;
+  };
+  __device__ Run run(int cell, int row) const {
+    const int z = row / 3, y = row - 3 * z;
     const int rows = bounds.size[0] + 1, layers = rows * (bounds.size[1] + 1);
-    const int corner = local_index<D>(bounds, cell) - 1 - rows - (D == 3 ? layers : 0);
-#pragma unroll 1
-    for (int z = 0; z < (D == 3 ? 3 : 1); ++z)
-#pragma unroll
-      for (int y = 0; y < 3; ++y) {
-        const std::uint32_t* const f = first + corner + z * layers + y * rows;
-        run(f[0], f[3]);
-      }
+    const std::uint32_t* const f =
+        first + cell - 1 + (y - 1) * rows + (D == 3 ? (z - 1) * layers : 0);
+    return {f[0], f[3]};
   }
 };
 
@@ -42,116 +41,190 @@ __device__ Label label_of(const float4& p) {
   return label;
 }
 
+// Keeps the compiler from loading a constant again and again.
+__device__ float in_register(float x) {
+  asm volatile("" : "+f"(x));
+  return x;
+}
+
+// What the threads of a block write down for a visit, in shared memory.
+struct Workspace {
+  float4* moves;         // [moves of a cell][threads / Lanes]
+  std::uint16_t* lists;  // [threads][list]
+  int list;
+};
+
 // The visits of a set, with Lanes threads for each cell (1, 2, 4 or 8), each of which has a share
-// of the neighbors, K of them in registers, for Calls calls of the random number generator at a
-// time.
-template <int D, Contact C, int K, int Calls, int Lanes = 1>
-struct VisitTogether {
+// of the neighbors, K of them in registers. The neighbors that a visit can reach are listed once,
+// from Runs runs of cells at a time (1 or 3): more hide latency, fewer need fewer registers.
+template <int D, Contact C, int K, int Lanes, int Runs>
+struct Visit {
   static constexpr unsigned kWarp = ~0u;
-  static constexpr int kMoves = Calls * kMovesPerCall<D>;
+  static constexpr float kNone = 1e30f, kFar = 1e38f;  // squares beyond all
+  // Calls of the random number generator by each thread before a list is made, and the moves that
+  // it and all threads of the cell get from them.
+  static constexpr int kCalls = Lanes < 4 ? 4 / Lanes : 1;
+  static constexpr int kMine = kCalls * kMovesPerCall<D>, kMoves = kMine * Lanes;
+  // Particles of a run of cells that a thread loads at once.
+  static constexpr int kAtOnce = Lanes < 4 ? 4 : 8 / Lanes;
+  // Neighbors that a thread has room to list, twice what is expected at high densities; what is
+  // loaded at once may not be any. An odd number of 32-bit words, so that threads use all banks.
+  static constexpr int kRoom =
+      ((C == Contact::one_size ? 20 : 40) / Lanes + Runs * kAtOnce + 5) / 4 * 4 + 2;
+  static_assert(K % 2 == 0 && K <= kRoom);
   using T = Tile<D, C>;
 
   static __device__ bool all_of_group(bool mine) {
     if constexpr (Lanes == 1) return mine;
     constexpr unsigned kGroup = (1u << Lanes) - 1;
     const int shift = threadIdx.x % 32 & ~(Lanes - 1);
-    return (__ballot_sync(kWarp, mine) >> shift & kGroup) == kGroup;
+    return (__ballot_sync(kWarp, !mine) & kGroup << shift) == 0;
   }
 
-  // Whether the particle at p + u is apart from those of its neighbors that are this thread's,
-  // exactly.
+  // Whether the particle at r is apart from those of its neighbors that are this thread's, exactly.
+  // A list that is too short for them is not asked.
   static __device__ __noinline__ bool exactly_free(const T& tile, std::uint32_t self, float4 r,
-                                                   const std::uint16_t* list, int listed) {
-    for (int k = 0; k < listed; ++k) {
-      const std::uint32_t j = list[k * blockDim.x];
-      const float4 q = tile.spheres[j];
-      if (!apart<C>(tile.law, tile.id(self), tile.id(j), q.x - r.x, q.y - r.y, q.z - r.z))
-        return false;
-    }
-    return true;
-  }
-  // The same without a list, for a particle with more neighbors than it holds.
-  static __device__ __noinline__ bool exactly_free(const T& tile, std::uint32_t self, float4 r,
-                                                   const int* cell) {
+                                                   int cell, const std::uint16_t* list, int listed,
+                                                   int room) {
     bool free = true;
-    tile.for_runs(cell, [&](std::uint32_t begin, std::uint32_t end) {
-      for (std::uint32_t j = begin + threadIdx.x % Lanes; j < end; j += Lanes) {
-        const float4 q = tile.spheres[j];
-        if (j != self &&
-            !apart<C>(tile.law, tile.id(self), tile.id(j), q.x - r.x, q.y - r.y, q.z - r.z))
-          free = false;
+    const auto look = [&](std::uint32_t j) {
+      const float4 q = tile.spheres[j];
+      if (j != self &&
+          !apart<C>(tile.law, tile.id(self), tile.id(j), q.x - r.x, q.y - r.y, q.z - r.z))
+        free = false;
+    };
+    if (listed <= room)
+      for (int k = 0; k < listed; ++k) look(list[k]);
+    else
+      for (int row = 0; row < (D == 3 ? 9 : 3); ++row) {
+        const auto [begin, end] = tile.run(cell, row);
+        for (std::uint32_t j = begin + threadIdx.x % Lanes; j < end; j += Lanes) look(j);
       }
-    });
     return free;
   }
 
-  // `real`: this cell is not just there to fill the warp.
-  static __device__ int visit(const T& tile, std::uint64_t cycle, int round, const int cell[3],
-                              std::uint16_t* list, int room, bool real) {
+  // Lists this thread's share of the particles closer than the contact distance plus `reach`;
+  // returns how many there are, or more than `room` if there may not be room for all.
+  static __device__ int list_neighbors(const T& tile, int cell, std::uint32_t self,
+                                       const float4& p, float reach, std::uint16_t* list,
+                                       int room) {
+    int listed = 0;
+    const auto look = [&](std::uint32_t j, const float4& q) {
+      const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
+      const float square = fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f));
+      const float far = sigma_of<C>(tile.law, label_of(p), label_of(q)) + reach;
+      if (square < far * far && j != self) {
+        list[listed++] = static_cast<std::uint16_t>(j);
+      }
+    };
+    const int full = room - Runs * kAtOnce;
+#pragma unroll 1
+    for (int row = 0; row < (D == 3 ? 9 : 3); row += Runs) {
+      if (listed > full) return room + 1;
+      std::uint32_t name[Runs][kAtOnce];
+      float4 q[Runs][kAtOnce];
+      bool more = false;
+#pragma unroll
+      for (int r = 0; r < Runs; ++r) {
+        const auto [begin, end] = tile.run(cell, row + r);
+        const std::uint32_t mine = begin + threadIdx.x % Lanes;
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k)
+          name[r][k] = mine + k * Lanes < end ? mine + k * Lanes : self;
+        more = more || mine + kAtOnce * Lanes < end;
+      }
+#pragma unroll
+      for (int r = 0; r < Runs; ++r)
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k) q[r][k] = tile.spheres[name[r][k]];
+#pragma unroll
+      for (int r = 0; r < Runs; ++r)
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k) look(name[r][k], q[r][k]);
+      if (more)
+#pragma unroll 1
+        for (int r = 0; r < Runs; ++r) {
+          const auto [begin, end] = tile.run(cell, row + r);
+#pragma unroll 1
+          for (std::uint32_t j = begin + threadIdx.x % Lanes + kAtOnce * Lanes; j < end;
+               j += Lanes) {
+            if (listed > full) return room + 1;
+            look(j, tile.spheres[j]);
+          }
+        }
+    }
+    return listed;
+  }
+
+  // `entry`: the cell. `real`: it is not just there to fill the warp.
+  static __device__ int visit(const T& tile, std::uint64_t cycle, int round, std::uint32_t entry,
+                              const Workspace& work, bool real) {
     const Geometry& g = tile.g;
     const Law& law = tile.law;
-    const int index = local_index<D>(tile.bounds, cell);
-    const std::uint32_t where = tile.where + static_cast<std::uint32_t>(index);
-    std::uint32_t self = tile.first[index];
-    float low[3], high[3];
+    const int at[3] = {static_cast<int>(entry & 31u), static_cast<int>(entry >> 5 & 31u),
+                       static_cast<int>(entry >> 10)};
+    const int cell = local_index<D>(tile.bounds, at), room = work.list;
+    const int lane = threadIdx.x % Lanes, groups = blockDim.x / Lanes;
+    float4* const moves = work.moves + threadIdx.x / Lanes;
+    std::uint16_t* const list = work.lists + threadIdx.x * room;
+    std::uint32_t self = 0;
+    float4 p;
     int accepted = 0;
 #pragma unroll 1
     for (int made = 0; made < g.moves_per_cell; made += kMoves) {
-      float by[kMoves][D], up[D], down[D];
+      // The way leads at most as far as the sums of the moves to either side, within the cell.
+      float up[D], down[D];
+      std::uint32_t chooses = 0;
 #pragma unroll
       for (int a = 0; a < D; ++a) up[a] = down[a] = 0;
 #pragma unroll
-      for (int call = 0; call < Calls; ++call) {
+      for (int k = 0; k < kCalls; ++k) {
+        const int call = k * Lanes + lane;
         std::uint32_t word[4];
-        random_words(word, g, where, cycle, Purpose::displacement, round,
-                     made / kMovesPerCall<D> + call);
-        if (call == 0 && made == 0)
-          self += uniform_below(word[3], tile.first[index + 1] - tile.first[index]);
+        random_words(word, g, tile.where + static_cast<std::uint32_t>(cell), cycle,
+                     Purpose::displacement, round, made / kMovesPerCall<D> + call);
+        if (k == 0) chooses = word[3];
 #pragma unroll
         for (int m = 0; m < kMovesPerCall<D>; ++m) {
-          float* const mine = by[call * kMovesPerCall<D> + m];
-          displacements<D>(word, m, g.step, mine);
+          const int move = call * kMovesPerCall<D> + m;
+          float by[D];
+          displacements<D>(word, m, g.step, by);
+          moves[move * groups] = make_float4(by[0], by[1], D == 3 ? by[D - 1] : 0.0f, 0.0f);
 #pragma unroll
           for (int a = 0; a < D; ++a) {
-            up[a] += fmaxf(mine[a], 0.0f);
-            down[a] -= fminf(mine[a], 0.0f);
+            if (made + move >= g.moves_per_cell) by[a] = 0;
+            up[a] += fmaxf(by[a], 0.0f);
+            down[a] -= fminf(by[a], 0.0f);
           }
         }
       }
-
-      // The way leads at most as far as the sums of the moves to either side, within the cell.
-      const float4 p = tile.spheres[self];
+      if (made == 0) {
+        const std::uint32_t begin = tile.first[cell], n = tile.first[cell + 1] - begin;
+        if (Lanes > 1) chooses = __shfl_sync(kWarp, chooses, threadIdx.x % 32 - lane);
+        self = begin + uniform_below(chooses, n);
+        p = tile.spheres[self];
+      }
       const float start[3] = {p.x, p.y, p.z};
-      float reach2 = 0;
+      float middle[3], reach2 = 0;  // the cell's, from the particle
 #pragma unroll
       for (int a = 0; a < D; ++a) {
-        const float center = cell_center(g, tile.bounds, a, cell[a]);
-        low[a] = center - g.half[a] - start[a];
-        high[a] = center + g.half[a] - start[a];
-        const float most = fmaxf(fminf(up[a], high[a]), fminf(down[a], -low[a]));
+#pragma unroll
+        for (int other = 1; other < Lanes; other *= 2) {
+          up[a] += __shfl_xor_sync(kWarp, up[a], other);
+          down[a] += __shfl_xor_sync(kWarp, down[a], other);
+        }
+        middle[a] = cell_center(g, tile.bounds, a, at[a]) - start[a];
+        const float most =
+            fmaxf(fminf(up[a], g.half[a] + middle[a]), fminf(down[a], g.half[a] - middle[a]));
         reach2 = fmaf(most, most, reach2);
       }
       const float reach = sqrtf(reach2) * (1 + 4e-6f) + 4e-6f * law.largest;
-
-      int listed = 0;
-      tile.for_runs(cell, [&](std::uint32_t begin, std::uint32_t end) {
-        for (std::uint32_t j = begin + threadIdx.x % Lanes; j < end; j += Lanes) {
-          const float4 q = tile.spheres[j];
-          const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
-          const float square = fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f));
-          const float far = sigma_of<C>(law, label_of(p), label_of(q)) + reach;
-          if (square < far * far && j != self) {
-            if (listed < room) list[listed * blockDim.x] = static_cast<std::uint16_t>(j);
-            ++listed;
-          }
-        }
-      });
-      const bool overflow = listed > room;
-      if (overflow) listed = room;
+      const int listed = list_neighbors(tile, cell, self, p, reach, list, room);
+      const int held = listed > room ? 0 : listed;
 
       float x[K], y[K], z[K], gap[K];
-      const auto take = [&](int k, float& x, float& y, float& z, float& gap) {
-        const float4 q = tile.spheres[list[k * blockDim.x]];
+      const auto take = [&](std::uint32_t j, float& x, float& y, float& z, float& gap) {
+        const float4 q = tile.spheres[j];
         x = q.x - p.x;
         y = q.y - p.y;
         z = q.z - p.z;
@@ -160,88 +233,81 @@ struct VisitTogether {
       };
 #pragma unroll
       for (int k = 0; k < K; ++k) {
+        const std::uint32_t two = reinterpret_cast<const std::uint32_t*>(list)[k / 2];
         x[k] = y[k] = z[k] = 0;
-        gap[k] = 1e30f;
-        if (k < listed) take(k, x[k], y[k], z[k], gap[k]);
+        gap[k] = kNone;
+        if (k < held) take(k % 2 ? two >> 16 : two & 0xffffu, x[k], y[k], z[k], gap[k]);
       }
 
+      // What is below -margin overlaps and what is above `sure` does not.
+      const float margin = law.margin, sure = listed > room ? 0.5f * kFar : margin;
+      float half[D];
+#pragma unroll
+      for (int a = 0; a < D; ++a) half[a] = in_register(g.half[a]);
       float u[3] = {0, 0, 0};
+      const int end = min(kMoves, g.moves_per_cell - made);
+      __syncwarp();
+#pragma unroll 2
+      for (int move = 0; move < end; ++move) {
+        const float4 by = moves[move * groups];
+        const float to[3] = {u[0] + by.x, u[1] + by.y, u[2] + by.z};
+        bool inside = true;
 #pragma unroll
-      for (int m = 0; m < kMoves; ++m) {
-        float to[3] = {0, 0, 0};
-        bool inside = made + m < g.moves_per_cell;
-        float square = 0;
-#pragma unroll
-        for (int a = 0; a < D; ++a) {
-          to[a] = u[a] + by[m][a];
-          inside = inside && to[a] > low[a] && to[a] < high[a];
-          square = fmaf(to[a], to[a], square);
-        }
+        for (int a = 0; a < D; ++a) inside &= fabsf(to[a] - middle[a]) < half[a];
         const float ax = -2 * to[0], ay = -2 * to[1], az = -2 * to[2];
         const auto term = [&](float x, float y, float z, float gap) {
           const float t = fmaf(x, ax, fmaf(y, ay, gap));
           return D == 3 ? fmaf(z, az, t) : t;
         };
-        float even = 1e30f, odd = 1e30f;
+        float even = term(x[0], y[0], z[0], gap[0]), odd = term(x[1], y[1], z[1], gap[1]);
 #pragma unroll
-        for (int k = 0; k < K; ++k) {
+        for (int k = 2; k < K; ++k) {
           float& least = k % 2 ? odd : even;
           least = fminf(least, term(x[k], y[k], z[k], gap[k]));
         }
-        for (int k = K; k < listed; ++k) {
+#pragma unroll 1
+        for (int k = K; k < held; ++k) {
           float x, y, z, gap;
-          take(k, x, y, z, gap);
+          take(list[k], x, y, z, gap);
           even = fminf(even, term(x, y, z, gap));
         }
-        const float least = fminf(even, odd) + square;
-        bool free = least > law.margin, perhaps = least >= -law.margin;
-        const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f);
-        if (overflow && inside && real) free = perhaps = exactly_free(tile, self, r, cell);
-        const bool mine = free;
-        free = all_of_group(mine);
-        perhaps = all_of_group(perhaps);
-        bool ask = inside && real && perhaps && !free;
+        float least = fminf(even, odd) + squared_length<D>(to);
+        const bool ask = inside && least <= sure && least >= -margin;
         if (Lanes > 1 ? __any_sync(kWarp, ask) : ask) {
-          const bool exactly = mine || (ask && exactly_free(tile, self, r, list, listed));
-          free = all_of_group(exactly);
+          const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f);
+          if (ask) least = exactly_free(tile, self, r, cell, list, listed, room) ? kFar : -kFar;
+          if (Lanes > 1) __syncwarp();
         }
-        if (inside && free) {
+        const bool accept = all_of_group(least > sure) && inside;
+        if (accept) {
 #pragma unroll
           for (int a = 0; a < D; ++a) u[a] = to[a];
           ++accepted;
         }
       }
-      if (Lanes > 1) __syncwarp();
-      if (real && threadIdx.x % Lanes == 0) {
-        tile.spheres[self].x = p.x + u[0];
-        tile.spheres[self].y = p.y + u[1];
-        if (D == 3) tile.spheres[self].z = p.z + u[2];
-      }
-      if (Lanes > 1) __syncwarp();
+      __syncwarp();
+      p.x += u[0];
+      p.y += u[1];
+      p.z += u[2];
     }
-    return real && threadIdx.x % Lanes == 0 ? accepted : 0;
+    if (!real || lane != 0) return 0;
+    if (accepted) tile.spheres[self] = p;
+    return accepted;
   }
 
   // Returns the accepted moves.
   static __device__ int visit_set(const T& tile, std::uint64_t cycle, int round,
-                                  const std::uint16_t* cells, int members, std::uint16_t* lists,
-                                  int room) {
+                                  const std::uint16_t* cells, int members, const Workspace& work) {
     constexpr int kCells = 32 / Lanes;  // of a warp
     int accepted = 0;
-    for (int i = threadIdx.x / Lanes; (Lanes > 1 ? i & -kCells : i) < members;
-         i += blockDim.x / Lanes) {
+#pragma unroll 1
+    for (int i = threadIdx.x / Lanes; (i & -kCells) < members; i += blockDim.x / Lanes) {
       const bool real = i < members;
-      const std::uint32_t entry = cells[real ? i : i & -kCells];
-      const int cell[3] = {static_cast<int>(entry & 31u), static_cast<int>(entry >> 5 & 31u),
-                           static_cast<int>(entry >> 10)};
-      accepted += visit(tile, cycle, round, cell, lists + threadIdx.x, room, real);
+      accepted += visit(tile, cycle, round, cells[real ? i : i & -kCells], work, real);
     }
     return accepted;
   }
 };
-
-template <int D, Contact C, int K, int Calls>
-using VisitAlone = VisitTogether<D, C, K, Calls, 1>;
 
 }  // namespace
 }  // namespace manymove::hard_particles::spheres
