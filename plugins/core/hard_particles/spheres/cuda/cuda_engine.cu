@@ -366,7 +366,8 @@ class CudaEngine final : OnDevice, public Engine {
                            &tally_.data()->corrupt, stream_);
     make_room(now_);
     now_ = 1 - now_;
-    choose_schedule();
+    choose_schedule(std::min(1.0, static_cast<double>(state_.particles) /
+                                      static_cast<double>(state_.cells())));
   }
 
   void end_cycle(std::uint64_t cycle) {
