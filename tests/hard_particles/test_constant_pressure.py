@@ -35,9 +35,7 @@ def volumes(particles, samples, cycles):
 def triple_overlap(sigma, dimensions, points=400_000):
     """The integral over two of three particles where all pairs are closer than sigma[i][j]."""
     random = np.random.default_rng(1)
-    first, second = (
-        random.uniform(-1, 1, (points, dimensions)) * sigma[0][k] for k in (1, 2)
-    )
+    first, second = (random.uniform(-1, 1, (points, dimensions)) * sigma[0][k] for k in (1, 2))
     norm = lambda r: np.sqrt((r**2).sum(axis=1))  # noqa: E731
     inside = (
         (norm(first) < sigma[0][1])
