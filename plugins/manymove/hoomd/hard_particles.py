@@ -189,8 +189,8 @@ class HardParticlesUpdater(EngineAction):
 
     @log(category="sequence", requires_run=True)
     def volume_moves(self) -> tuple[int, int]:
-        """(int, int): accepted and rejected trial changes of the volume by the present engine, which
-        are zeros at constant volume."""
+        """(int, int): accepted and rejected trial changes of the volume by the present engine,
+        zeros at constant volume."""
         trials, accepted = self._engine.core.volume_counters
         return accepted, trials - accepted
 
