@@ -227,15 +227,19 @@ void bind_hard_spheres(nb::module_& module) {
             auto rows = e.take_volumes(cycles);
             return nb::make_tuple(array_of(std::move(rows)), array_of(std::move(cycles)));
           },
-          "float64 [rows][3], flat, the means of V, V^2 and 1/V, and the cycles at which rows ended.")
+          "float64 [rows][3], flat, the means of V, V^2 and 1/V, and the cycles at which rows "
+          "ended.")
       .def_prop_ro("volume_counters",
                    [](const Engine& e) {
                      const TrialCounters c = e.volume_counters();
                      return nb::make_tuple(c.trials, c.accepted);
                    })
-      .def("diameters",
-           [](const Engine& e) { return array_of(released([&] { return e.snapshot().diameters; })); },
-           "With swap moves the present diameters, float64 (N).")
+      .def(
+          "diameters",
+          [](const Engine& e) {
+            return array_of(released([&] { return e.snapshot().diameters; }));
+          },
+          "With swap moves the present diameters, float64 (N).")
       .def_prop_ro("swap_counters",
                    [](const Engine& e) {
                      const TrialCounters c = e.swap_counters();

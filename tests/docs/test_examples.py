@@ -40,6 +40,7 @@ FIGURES = {
     "hard_spheres/coexistence.py": "cpu-spheres-coexistence",
     "hard_spheres/equation_of_state.py": "h100-spheres-equation-of-state",
     "hard_disks/rank_scaling.py": "h200x4-ranks-weak h200x4-ranks-strong",
+    "hard_spheres/swap_moves.py": "cpu-swap-moves",
     "hoomd_hard_spheres/run.py": "cpu-hoomd-spheres",
     "methane_in_lta/run.py": "h100-adsorption-lta",
     "methane_in_mfi/isotherm.py": "cpu-adsorption-isotherm",

@@ -8,6 +8,7 @@ exceeds with a probability below 1e-5.
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -34,9 +35,7 @@ def volumes(particles, samples, cycles):
 def triple_overlap(sigma, dimensions, points=400_000):
     """The integral over two of three particles where all pairs are closer than sigma[i][j]."""
     random = np.random.default_rng(1)
-    first, second = (
-        random.uniform(-1, 1, (points, dimensions)) * sigma[0][k] for k in (1, 2)
-    )
+    first, second = (random.uniform(-1, 1, (points, dimensions)) * sigma[0][k] for k in (1, 2))
     norm = lambda r: np.sqrt((r**2).sum(axis=1))  # noqa: E731
     inside = (
         (norm(first) < sigma[0][1])
@@ -70,7 +69,7 @@ def check_volumes(particles, sigma, samples=6000, cycles=12):
     assert found.min() >= smallest * (1 - 1e-12)
     cuts = np.append(np.quantile(found, np.linspace(0.05, 0.95, 19)), 40 * smallest)
     edges = np.insert(cuts, 0, smallest * (1 - 1e-9))
-    fine = np.concatenate([np.linspace(a, b, 2001) for a, b in zip(edges, edges[1:], strict=False)])
+    fine = np.concatenate([np.linspace(a, b, 2001) for a, b in itertools.pairwise(edges)])
     fine = fine.reshape(len(edges) - 1, -1)
     weight = fine**particles.N * np.exp(-beta_pressure * (fine - smallest))
     law = np.trapezoid(weight * legal_share(fine, sigma, D), fine, axis=1)

@@ -80,9 +80,7 @@ def test_three_particles_agree_with_integration(device, dimensions, swaps):
             r = random.uniform(-0.5, 0.5, (points, 2, dimensions)) * box
             third = r[:, 0] - r[:, 1]
             third -= np.rint(third / box) * box
-            a, b, c = (
-                np.sqrt((v**2).sum(axis=1)) for v in (r[:, 0], r[:, 1], third)
-            )
+            a, b, c = (np.sqrt((v**2).sum(axis=1)) for v in (r[:, 0], r[:, 1], third))
             legal = (a >= (d[0] + d[1]) / 2) & (b >= (d[0] + d[2]) / 2) & (c >= (d[1] + d[2]) / 2)
             counts[3 * one + two] = np.histogram(a[legal], bins=edges)[0]
     found = np.histogram2d(assignment, distance, bins=[np.arange(10) - 0.5, edges])[0]
@@ -162,9 +160,7 @@ def test_bad_settings_are_refused(settings, error, message):
         mixture(3, **settings)
 
 
-@pytest.mark.parametrize(
-    "sizes", [{}, {"types": [0, 1] * 4, "contacts": [[1.0, 0.6], [0.6, 0.8]]}]
-)
+@pytest.mark.parametrize("sizes", [{}, {"types": [0, 1] * 4, "contacts": [[1.0, 0.6], [0.6, 0.8]]}])
 def test_swaps_need_diameters_by_particle(sizes):
     """Types keep their contacts, which need not be additive."""
     box = (4.5, 4.5)

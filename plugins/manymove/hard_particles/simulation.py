@@ -242,6 +242,7 @@ class HardDisks(HardParticles):
     # ---- properties ------------------------------------------------------------------------------
 
     cycle = _renamed.Attribute("cycles")
+
     @property
     def box(self) -> tuple[float, float]:
         """Edges (Lx, Ly) of the box."""

@@ -32,7 +32,9 @@ def _checked_box_moves(value: Mapping[str, Any]) -> dict[str, Any]:
     volume = dict(value.get("volume") or {})
     unknown = [name for name in volume if name not in ("mode", "delta")]
     if unknown:
-        raise ValueError(f"box_moves['volume'][{unknown[0]!r}] is not supported: mode and delta are")
+        raise ValueError(
+            f"box_moves['volume'][{unknown[0]!r}] is not supported: mode and delta are"
+        )
     mode = volume.get("mode", "ln")
     if mode not in ("ln", "standard"):
         raise ValueError(f"box_moves['volume']['mode'] must be 'ln' or 'standard', got {mode!r}")
@@ -187,8 +189,8 @@ class HardParticlesUpdater(EngineAction):
 
     @log(category="sequence", requires_run=True)
     def volume_moves(self) -> tuple[int, int]:
-        """(int, int): accepted and rejected trial changes of the volume of the present engine; zeros
-        at constant volume."""
+        """(int, int): accepted and rejected trial changes of the volume by the present engine,
+        zeros at constant volume."""
         trials, accepted = self._engine.core.volume_counters
         return accepted, trials - accepted
 

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "../engine_of_ranks.h"
 #include "../../runtime/text.h"
+#include "../engine_of_ranks.h"
 #include "grid.h"
 #include "state.h"
 

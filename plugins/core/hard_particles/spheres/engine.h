@@ -70,7 +70,7 @@ struct Snapshot {
   // Swap moves: the present diameters [N], with which a run continues, and the trials.
   std::vector<double> diameters;
   std::uint64_t swap_trials = 0, swap_accepted = 0;
-  std::vector<std::uint32_t> ids;        // of a rank: [N], the particles that these are
+  std::vector<std::uint32_t> ids;  // of a rank: [N], the particles that these are
 
   std::uint32_t index(std::size_t i) const {
     return ids.empty() ? static_cast<std::uint32_t>(i) : ids[i];

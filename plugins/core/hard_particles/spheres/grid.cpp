@@ -139,10 +139,9 @@ void choose_tile(State& state) {
 int most_in_tile(const State& s) {
   double edges[3];
   for (int a = 0; a < s.dimensions(); ++a)  // at constant pressure for all volumes
-    edges[a] = s.constant_pressure()
-                   ? kWidestCell * s.distances.largest * (s.geometry.tile + 1)
-                   : s.parameters.box[a] / s.geometry.cells[a] *
-                         std::min(s.geometry.cells[a] + 1, s.geometry.tile + 1);
+    edges[a] = s.constant_pressure() ? kWidestCell * s.distances.largest * (s.geometry.tile + 1)
+                                     : s.parameters.box[a] / s.geometry.cells[a] *
+                                           std::min(s.geometry.cells[a] + 1, s.geometry.tile + 1);
   // Particles of a small box are there twice, as their own images.
   return static_cast<int>(std::min(1e9, most_in_box(s.distances, edges, s.dimensions())));
 }

@@ -93,7 +93,14 @@ struct Draw {
   std::uint32_t order[kMaxRounds];  // eight sets, three bits each, first set lowest
 };
 
-enum class Purpose : std::uint32_t { displacement = 0, shift = 2, set_order = 3, volume = 4, swap = 5, swap_order = 6 };
+enum class Purpose : std::uint32_t {
+  displacement = 0,
+  shift = 2,
+  set_order = 3,
+  volume = 4,
+  swap = 5,
+  swap_order = 6
+};
 
 MM_HD void random_words(std::uint32_t word[4], const Geometry& g, std::uint32_t where,
                         std::uint64_t cycle, Purpose purpose, int round, int call) {

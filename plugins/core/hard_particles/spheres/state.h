@@ -26,8 +26,8 @@ struct Distances {
 
 // Constant pressure: the points along the edges do not depend on the numbers of cells.
 struct Lattice {
-  std::vector<int> cells[3];     // the numbers of cells that divide the points of an edge, ascending
-  double quantum = 0;            // of the volume's coordinate
+  std::vector<int> cells[3];  // the numbers of cells that divide the points of an edge, ascending
+  double quantum = 0;         // of the volume's coordinate
   std::vector<double> contacts;  // squares of the table in the caller's unit, [types][types]
 };
 

@@ -101,7 +101,9 @@ MM_HD int swap_offset(const Geometry& g, int tile, std::uint64_t cycle, int set,
                cycle, Purpose::swap, 1 + set, round);
   return static_cast<int>(uniform_below(word[0], static_cast<std::uint32_t>(n)));
 }
-MM_HD int swap_partner(int offset, int k, int n) { return k <= offset ? offset - k : offset - k + n; }
+MM_HD int swap_partner(int offset, int k, int n) {
+  return k <= offset ? offset - k : offset - k + n;
+}
 
 // Whether two particles exchange their diameters; symmetric in old and new (section 6).
 MM_HD bool swaps(const SwapRules& rules, const Swapper& a, const Swapper& b, double of_a,

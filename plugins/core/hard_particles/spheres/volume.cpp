@@ -45,10 +45,10 @@ double root(double a, int dimensions) {
   return x;
 }
 
-constexpr int kBase = 360;        // an edge of `base` cells may also have these numbers of cells:
-constexpr int kCoarsest = 8;      // 8, 10, 12, 15, 18, 20, 24, 30, ... times the base
-constexpr double kFinest = 8;     // the range of an edge, as a ratio
-constexpr double kSmallest = 0.3;  // the smallest edge, of the first one
+constexpr int kBase = 360;          // an edge of `base` cells may also have these numbers of cells:
+constexpr int kCoarsest = 8;        // 8, 10, 12, 15, 18, 20, 24, 30, ... times the base
+constexpr double kFinest = 8;       // the range of an edge, as a ratio
+constexpr double kSmallest = 0.3;   // the smallest edge, of the first one
 constexpr double kExact = 0x1p-44;  // of the ratios, beyond their rounding (section 3)
 
 double product_of(const std::int64_t* extent, int dimensions) {
@@ -83,8 +83,8 @@ double unit_of(const State& s, double volume) {
 double smallest_volume(const State& s) {
   double unit = 0;
   for (int a = 0; a < s.dimensions(); ++a)
-    unit = std::max(unit, s.lattice.cells[a].front() * s.distances.largest /
-                              static_cast<double>(s.extent[a]));
+    unit = std::max(
+        unit, s.lattice.cells[a].front() * s.distances.largest / static_cast<double>(s.extent[a]));
   double volume = product_of(s.extent.data(), s.dimensions());
   for (int a = 0; a < s.dimensions(); ++a) volume *= unit;
   return volume;
@@ -125,17 +125,18 @@ void choose_lattice(State& s) {
   if (!std::isfinite(p.beta_pressure))
     refuse("the pressure must be positive and finite, got ", p.beta_pressure);
   if (p.cell_width != sigma)
-    refuse("cell_width must be left to its default at constant pressure, where cells follow the "
-           "box, got ",
-           p.cell_width);
+    refuse(
+        "cell_width must be left to its default at constant pressure, where cells follow the "
+        "box, got ",
+        p.cell_width);
   if (p.volume_every == 0) p.volume_every = 1;
   std::int64_t factor[3] = {1, 1, 1}, most[3] = {1, 1, 1};
   int widest = 0;
   for (int a = 0; a < D; ++a) {
     const double edge = p.box[a] / sigma;
     if (edge > 30000) refuse("box edge ", "xyz"[a], " holds more than 30000 cells");
-    const auto base = std::max<std::int64_t>(
-        1, static_cast<std::int64_t>(kSmallest * edge / kCoarsest));
+    const auto base =
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(kSmallest * edge / kCoarsest));
     factor[a] = kBase * base;
     std::vector<int>& counts = s.lattice.cells[a];
     for (int n = 3; n <= std::min<std::int64_t>(factor[a], 30000); ++n)
@@ -229,8 +230,8 @@ double change_volume(State& s, double least_ratio) {
     std::uint32_t word[4];
     random_words(word, g, 0u, s.data.counters.cycles, Purpose::volume, 0, trial);
     const std::uint64_t random = static_cast<std::uint64_t>(word[0]) << 32 | word[1];
-    const auto by = static_cast<double>(static_cast<std::uint64_t>(
-        static_cast<unsigned __int128>(random) * (quanta + 1) >> 64));
+    const auto by = static_cast<double>(
+        static_cast<std::uint64_t>(static_cast<unsigned __int128>(random) * (quanta + 1) >> 64));
     const double to = now + (word[2] & 1u ? by : -by) * s.lattice.quantum;
     const double uniform =
         (static_cast<double>(static_cast<std::uint64_t>(word[3]) << 21 | word[2] >> 11) + 0.5) *

@@ -43,8 +43,8 @@ bool same_cells(const Geometry& a, const Geometry& b);
 // The contact distances in the caller's unit. The tables belong to the state.
 Law reference_law(const State& state);
 
-// The least ratio of the pairs of particles in a cell and of pairs with particles in the cells after
-// it, or `least`.
+// The least ratio of the pairs of particles in a cell and of pairs with particles in the cells
+// after it, or `least`.
 template <int D, Contact C, class Count>
 MM_HD double least_ratio_of(const Geometry& g, const Law& reference, const LeastRatio& wanted,
                             const Sphere* spheres, const Count* counts, const int cell[3],

@@ -7,9 +7,9 @@
 
 #include "../../../runtime/parallel_for.h"
 #include "../../crossing.h"
+#include "../grid.h"
 #include "../host.h"
 #include "../rows.h"
-#include "../grid.h"
 #include "../state.h"
 #include "../volume.h"
 #include "kernels.h"
@@ -272,8 +272,8 @@ class CpuEngine final : public Engine {
     law_ = law_of(state_);
     local_ = state_.local();
     if (same_cells(before.geometry, state_.geometry)) return;
-    now_ = cells_of(state_, snapshot_of(before, counters_, origin_, now_.spheres.data(),
-                                        now_.counts.data()));
+    now_ = cells_of(
+        state_, snapshot_of(before, counters_, origin_, now_.spheres.data(), now_.counts.data()));
     spare_.spheres.resize(now_.spheres.size());
     spare_.counts.resize(now_.counts.size());
   }

@@ -96,8 +96,7 @@ void launch_least_ratio(Contact contact, unsigned blocks, cudaStream_t stream,
 }  // namespace
 
 BoxMoves::BoxMoves(const State& s, cudaStream_t stream)
-    : contacts_(on_device(s.lattice.contacts, stream)),
-      least_(1) {}
+    : contacts_(on_device(s.lattice.contacts, stream)), least_(1) {}
 
 double BoxMoves::least_ratio(const State& s, const double* diameters, const Label* labels,
                              const Sphere* spheres, const std::uint32_t* counts,
@@ -112,12 +111,11 @@ double BoxMoves::least_ratio(const State& s, const double* diameters, const Labe
   copy_in(least_.data(), &bits, sizeof bits, stream);
   const auto cells = static_cast<std::int64_t>(s.cells());
   const auto launch =
-      s.dimensions() == 2 ? &launch_least_ratio<2, Geometry, Law, LeastRatio, const Sphere*,
-                                                const std::uint32_t*, std::int64_t,
-                                                unsigned long long*>
-                          : &launch_least_ratio<3, Geometry, Law, LeastRatio, const Sphere*,
-                                                const std::uint32_t*, std::int64_t,
-                                                unsigned long long*>;
+      s.dimensions() == 2
+          ? &launch_least_ratio<2, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
+                                std::int64_t, unsigned long long*>
+          : &launch_least_ratio<3, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
+                                std::int64_t, unsigned long long*>;
   launch(s.distances.contact, blocks(s.cells()), stream, s.geometry, reference, wanted, spheres,
          counts, cells, least_.data());
   check_launch();

@@ -2,8 +2,8 @@
 // The CUDA engine of spheres: memory, launches and transfers.
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -91,9 +91,8 @@ class CudaEngine final : OnDevice, public Engine {
       const std::uint64_t cycle = ++state_.data.counters.cycles;
       if (state_.swaps() && cycle % state_.parameters.swap_every == 0)
         swap_diameters(state_, swap_rules(state_, cycle), spheres_[now_].data(),
-                       counts_[now_].data(),
-                       {reference_.data(), diameters_.data(), labels_.data()}, swap_tally_.data(),
-                       stream_);
+                       counts_[now_].data(), {reference_.data(), diameters_.data(), labels_.data()},
+                       swap_tally_.data(), stream_);
       if (box_moves_) {
         if (cycle % state_.parameters.volume_every == 0) change_box();
         volumes_.end_cycle(cycle, volume_of(state_, state_.data.volume));
@@ -202,8 +201,8 @@ class CudaEngine final : OnDevice, public Engine {
     const Counters present = counters();
     std::vector<Sphere> spheres(spheres_[now_].size());
     spheres_[now_].download(spheres.data(), stream_);
-    Snapshot data = snapshot_of(state_, present, state_.data.origin, spheres.data(),
-                                present_counts().data());
+    Snapshot data =
+        snapshot_of(state_, present, state_.data.origin, spheres.data(), present_counts().data());
     data.volume = state_.data.volume;
     data.volume_trials = state_.data.volume_trials;
     data.volume_accepted = state_.data.volume_accepted;
@@ -339,10 +338,9 @@ class CudaEngine final : OnDevice, public Engine {
 
   // The trial changes of the volume; then the box and the cells follow.
   void change_box() {
-    const double to =
-        change_volume(state_, box_moves_->least_ratio(state_, reference_.data(), labels_.data(),
-                                                      spheres_[now_].data(), counts_[now_].data(),
-                                                      stream_));
+    const double to = change_volume(
+        state_, box_moves_->least_ratio(state_, reference_.data(), labels_.data(),
+                                        spheres_[now_].data(), counts_[now_].data(), stream_));
     if (to == state_.data.volume) return;
     const Geometry before = state_.geometry;
     set_volume(state_, to);
@@ -351,8 +349,8 @@ class CudaEngine final : OnDevice, public Engine {
       sigmas_.upload(state_.sigmas.data(), stream_);
     }
     if (reference_.size())
-      BoxMoves::fill_diameters(reference_.data(), reference_.size(), state_.unit,
-                               diameters_.data(), labels_.data(), stream_);
+      BoxMoves::fill_diameters(reference_.data(), reference_.size(), state_.unit, diameters_.data(),
+                               labels_.data(), stream_);
     place_law();
     if (same_cells(before, state_.geometry)) return;
     const std::size_t cells = state_.cells(), slots = cells * state_.geometry.slots;
@@ -366,7 +364,8 @@ class CudaEngine final : OnDevice, public Engine {
                            &tally_.data()->corrupt, stream_);
     make_room(now_);
     now_ = 1 - now_;
-    choose_schedule();
+    choose_schedule(
+        std::min(1.0, static_cast<double>(state_.particles) / static_cast<double>(state_.cells())));
   }
 
   void end_cycle(std::uint64_t cycle) {
@@ -423,9 +422,9 @@ class CudaEngine final : OnDevice, public Engine {
   DeviceBuffer<double> diameters_, contacts_;
   DeviceBuffer<Label> labels_;
   DeviceBuffer<float> sigmas_;
-  std::optional<BoxMoves> box_moves_;             // at constant pressure
-  DeviceBuffer<double> reference_;                // the diameters in the caller's unit
-  DeviceBuffer<unsigned long long> swap_tally_;   // trials, accepted
+  std::optional<BoxMoves> box_moves_;            // at constant pressure
+  DeviceBuffer<double> reference_;               // the diameters in the caller's unit
+  DeviceBuffer<unsigned long long> swap_tally_;  // trials, accepted
   VolumeRows volumes_;
   DeviceBuffer<Tally> tally_;
   mutable Tally seen_{};  // the tally as last fetched

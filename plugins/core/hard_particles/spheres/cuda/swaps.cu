@@ -28,8 +28,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int k = threadIdx.x; k < cells; k += kThreads) {
       int at[3];
       swap_cell<D>(n, set, k, at);
-      swappers[k] =
-          swapper_of<D>(g, bounds, tile, at, rules.cycle, spheres, counts, of.diameters);
+      swappers[k] = swapper_of<D>(g, bounds, tile, at, rules.cycle, spheres, counts, of.diameters);
     }
     for (int round = 0; round < rules.rounds; ++round) {
       if (threadIdx.x == 0) offset = swap_offset<D>(g, tile, rules.cycle, set, round, cells);
