@@ -5,11 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cub/device/device_scan.cuh>
-#if defined(TREE_TUNE)
-#include <chrono>
-#include <cstdio>
-#include <cstring>
-#endif
 
 #include "tree.cuh"
 
@@ -19,13 +14,7 @@ namespace {
 constexpr int kThreads = 256;
 
 // As measured on an H100 (docs/benchmarks/electrolyte.md), with the meanings that the CPU's have.
-#if defined(TREE_TUNE)
-const double kIonsPerPoint = getenv("IPP") ? atof(getenv("IPP")) : 0.25,
-             kPairsPerPoint = getenv("PPP") ? atof(getenv("PPP")) : 100,
-             kBatch = getenv("BATCH") ? atof(getenv("BATCH")) : 40;
-#else
 constexpr double kIonsPerPoint = 0.25, kPairsPerPoint = 100, kBatch = 40;
-#endif
 constexpr int kReachCells = 4;
 
 // Trials that are guessed together: the more there are, the more rounds it takes, as the change of
@@ -141,7 +130,7 @@ class Tree final : public DeviceTree {
     for (int a = 0; a < 3; ++a) {
       const double extent = state.rules.extent[a];
       sources_.cells[a] = std::max(1, static_cast<int>(extent / field_.mesh.reach * kReachCells));
-      sources_.edge[a] = extent / sources_.cells[a];
+      sources_.per_edge[a] = sources_.cells[a] / extent;
       sources_.half[a] = extent / 2;
       cells *= static_cast<std::size_t>(sources_.cells[a]);
     }
@@ -233,31 +222,12 @@ class Tree final : public DeviceTree {
     check_launch();
   }
 
-#if defined(TREE_TUNE)
-  void lap(const char* what) {
-    if (!getenv("LAPS")) return;
-    check(cudaStreamSynchronize(stream_), what);
-    const auto now = std::chrono::steady_clock::now();
-    static auto before = now;
-    printf("%s %.3f ms; ", what, std::chrono::duration<double>(now - before).count() * 1e3);
-    before = now;
-    if (!strcmp(what, "mesh")) {
-      unsigned c[kCounts];
-      counts_.download(c, stream_);
-      printf("moves %u\n", c[kEpochMoves]);
-    }
-  }
-#else
-  void lap(const char*) {}
-#endif
   void epoch(const Rules& r, TreeView& v, const TreeInput& in, int begin, int end) {
     refresh(in.site);
-    lap("refresh");
     const int warps = kEstimateThreads / 32;
     estimate_kernel<B><<<blocks_for(end - begin, warps), kEstimateThreads, 0, stream_>>>(
         r, mesh_, sources_, field_.bound, least_, from_.data(), to_.data(), begin, end,
         16.0 * (end - begin), change_.data(), error_.data());
-    lap("estimate");
     counts_.clear(stream_);
     check(cudaMemsetAsync(counts_.data() + kWrong, 0xff, sizeof(unsigned), stream_), "clear");
     Rules rules = r;
@@ -267,18 +237,11 @@ class Tree final : public DeviceTree {
                                       dim3(static_cast<unsigned>(blocks_)), dim3(kTreeThreads),
                                       arguments, 0, stream_),
           "launch");
-    lap("decide");
     follow_mesh_kernel<<<std::min(end - begin, 65535), kSpreadThreads, 0, stream_>>>(mesh_, v);
     check_launch();
-    lap("mesh");
   }
 
-#if defined(TREE_TUNE)
-  void (*kernel_)(Rules, TreeView, const float4*, int, int) =
-      getenv("DOUBLE") ? epoch_kernel<B, false> : epoch_kernel<B, true>;
-#else
   void (*kernel_)(Rules, TreeView, const float4*, int, int) = epoch_kernel<B, true>;
-#endif
   FarField field_;
   cudaStream_t stream_;
   int ions_, batch_, epoch_ = 0, blocks_ = 0;

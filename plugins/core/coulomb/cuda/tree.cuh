@@ -44,10 +44,6 @@ struct TreeView {
 };
 enum { kMoves = 3, kUnknown, kEpochMoves, kWrong, kCounts };
 
-__device__ Site site_at(const Site* sites, int k) {
-  const float4 v = reinterpret_cast<const float4*>(sites)[k];
-  return {v.x, v.y, v.z, v.w};
-}
 // What others may have written in this kernel.
 template <class T>
 __device__ T fresh(const T* p) {
