@@ -21,11 +21,11 @@ struct Mesh {
   MeshRules rules;
   FftPlan plan[3];
   const Complex<double>* twiddle[3];
-  unsigned long long* charge;   // [points[0]][points[1]][points[2]], two's complement
-  double* potential;            // the same
-  Complex<double>* spectrum;    // [points[0]][length[1]][stride]
-  const double* factor;         // [][half_y][stride]
-  double* squares;              // [1], of the charges on the mesh
+  unsigned long long* charge;  // [points[0]][points[1]][points[2]], two's complement
+  double* potential;           // the same
+  Complex<double>* spectrum;   // [points[0]][length[1]][stride]
+  const double* factor;        // [][half_y][stride]
+  double* squares;             // [1], of the charges on the mesh
   int stride, half_y;
 };
 
@@ -57,7 +57,8 @@ __device__ void spread(const Mesh& m, const Site& at, int sign) {
               z = wrapped_point(m.rules, 2, first[2] + c);
     for (int a = 0; a < kWindow; ++a) {
       const int x = wrapped_point(m.rules, 0, first[0] + a);
-      const std::int64_t share = charge_share(m.rules, at.charge, weight[0][a] * weight[1][b] * weight[2][c]);
+      const std::int64_t share =
+          charge_share(m.rules, at.charge, weight[0][a] * weight[1][b] * weight[2][c]);
       atomicAdd(m.charge + mesh_row(m, x, y) + z, static_cast<unsigned long long>(sign * share));
     }
   }
@@ -120,14 +121,14 @@ __global__ void __launch_bounds__(kFftThreads) forward_z_kernel(const __grid_con
     const int z = item % length, real = item / length;
     double q = 0;
     if (z < points && first + real < lines)
-      q = static_cast<double>(static_cast<std::int64_t>(m.charge[mesh_row(m, x, first + real) + z])) *
+      q = static_cast<double>(
+              static_cast<std::int64_t>(m.charge[mesh_row(m, x, first + real) + z])) *
           m.rules.charge_unit;
     squares += q * q;
     Complex<double>& to = a[z * kLines + real / 2];
     (real % 2 ? to.im : to.re) = q;
   }
-  for (int step = 16; step > 0; step /= 2)
-    squares += __shfl_xor_sync(0xffffffffu, squares, step);
+  for (int step = 16; step > 0; step /= 2) squares += __shfl_xor_sync(0xffffffffu, squares, step);
   if (threadIdx.x % 32 == 0 && squares != 0) atomicAdd(m.squares, squares);
   __syncthreads();
   const Complex<double>* const c = transform_lines(m.plan[2], m.twiddle[2], a, b);
@@ -230,9 +231,9 @@ struct SourceCells {
   int cells[3];
   double per_edge[3], half[3];  // cells in one unit of length, and half the edge of the system
   bool periodic;
-  std::uint32_t* count;        // [cells + 1]: how many, then where the next goes
-  std::uint32_t* first;        // [cells + 1]
-  Site* source;                // [N]
+  std::uint32_t* count;  // [cells + 1]: how many, then where the next goes
+  std::uint32_t* first;  // [cells + 1]
+  Site* source;          // [N]
 };
 
 __device__ int cell_at(const SourceCells& s, int axis, double x) {
@@ -359,7 +360,8 @@ __device__ double far_share(const Mesh& m, const Site& at, double (*weight)[kWin
       double plane = 0;
 #pragma unroll
       for (int b = odd; b < kWindow; b += 2)
-        plane += weight[1][b] * m.potential[mesh_row(m, x, wrapped_point(m.rules, 1, first[1] + b)) + z];
+        plane +=
+            weight[1][b] * m.potential[mesh_row(m, x, wrapped_point(m.rules, 1, first[1] + b)) + z];
       sum += weight[0][a] * plane;
     }
     sum *= weight[2][c];
@@ -374,9 +376,9 @@ constexpr int kEstimateThreads = 128;
 template <Space B>
 __global__ void __launch_bounds__(kEstimateThreads)
     estimate_kernel(const __grid_constant__ Rules r, const __grid_constant__ Mesh m,
-                    const __grid_constant__ SourceCells s, ErrorBound bound,
-                    double least, const Site* from, const Site* to, int begin, int end,
-                    double later, double* change, double* error) {
+                    const __grid_constant__ SourceCells s, ErrorBound bound, double least,
+                    const Site* from, const Site* to, int begin, int end, double later,
+                    double* change, double* error) {
   __shared__ double weights[kEstimateThreads / 32][3][kWindow];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int k = begin + blockIdx.x * (kEstimateThreads / 32) + warp;

@@ -40,8 +40,8 @@ class Tree final : public DeviceTree {
     check(cudaGetDevice(&device), "device");
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
           "properties");
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel_,
-                                                        kTreeThreads, 0),
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel_, kTreeThreads,
+                                                        0),
           "occupancy");
     blocks_ = per_multiprocessor * multiprocessors;
   }
@@ -94,7 +94,8 @@ class Tree final : public DeviceTree {
       }
       twiddle_[a] = on_device(turns, stream_);
       mesh_.twiddle[a] = twiddle_[a].data();
-      line_memory_[a] = 2 * sizeof(Complex<double>) * kLines * static_cast<std::size_t>(m.length[a]);
+      line_memory_[a] =
+          2 * sizeof(Complex<double>) * kLines * static_cast<std::size_t>(m.length[a]);
     }
     const auto allow = [](auto kernel, std::size_t bytes) {
       check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -106,8 +107,9 @@ class Tree final : public DeviceTree {
     allow(along_y_kernel<false>, line_memory_[1]);
     allow(along_y_kernel<true>, line_memory_[1]);
     allow(along_x_kernel, line_memory_[0]);
-    epoch_ = static_cast<int>(epoch_length(static_cast<std::size_t>(ions_), in_transform,
-                                           B == Space::ewald ? kPairsPerPoint / 8 : kPairsPerPoint));
+    epoch_ =
+        static_cast<int>(epoch_length(static_cast<std::size_t>(ions_), in_transform,
+                                      B == Space::ewald ? kPairsPerPoint / 8 : kPairsPerPoint));
     charge_ = DeviceBuffer<unsigned long long>(points);
     potential_ = DeviceBuffer<double>(points);
     spectrum_ = DeviceBuffer<Complex<double>>(static_cast<std::size_t>(m.points[0]) * m.length[1] *
@@ -159,7 +161,8 @@ class Tree final : public DeviceTree {
     contested_ = DeviceBuffer<std::uint8_t>(n);
     moved_ = DeviceBuffer<std::uint8_t>(n);
     const int* const cells = state.rules.cells;
-    new_head_ = DeviceBuffer<std::int32_t>(static_cast<std::size_t>(cells[0]) * cells[1] * cells[2]);
+    new_head_ =
+        DeviceBuffer<std::int32_t>(static_cast<std::size_t>(cells[0]) * cells[1] * cells[2]);
     new_next_ = DeviceBuffer<std::int32_t>(n);
     const auto batch = static_cast<std::size_t>(batch_);
     lists_ = DeviceBuffer<std::int32_t>(5 * batch);
@@ -213,7 +216,8 @@ class Tree final : public DeviceTree {
     along_y_kernel<true><<<y, kFftThreads, line_memory_[1], stream_>>>(mesh_);
     inverse_z_kernel<<<z, kFftThreads, line_memory_[2], stream_>>>(mesh_);
     // The counts are 0 here: sorting takes them back to that.
-    count_cells_kernel<<<blocks_for(ions_, kThreads), kThreads, 0, stream_>>>(sources_, site, ions_);
+    count_cells_kernel<<<blocks_for(ions_, kThreads), kThreads, 0, stream_>>>(sources_, site,
+                                                                              ions_);
     std::size_t bytes = scan_.size();
     check(cub::DeviceScan::ExclusiveSum(scan_.data(), bytes, cell_count_.data(), cell_first_.data(),
                                         static_cast<int>(cell_count_.size()), stream_),
