@@ -203,5 +203,5 @@ def test_the_command_runs_and_resumes_the_tree(tmp_path):
     again = ["electrolyte", "--resume", "--sweeps", "9", "--output", str(tmp_path / "tree")]
     assert cli.run([*again, "--quiet"]) == 0
     assert summary_of(tmp_path / "tree")["sweeps"] == 9
-    assert cli.run(["electrolyte", "--method", "tree", "--precision", "mixed", "--ions", "64",
-                    "--device", "cpu", "--output", str(tmp_path / "no"), "--quiet"]) != 0  # fmt: skip
+    mixed = ["electrolyte", "--method", "tree", "--precision", "mixed", "--device", "cpu"]
+    assert cli.run([*mixed, "--ions", "64", "--output", str(tmp_path / "no"), "--quiet"]) != 0
