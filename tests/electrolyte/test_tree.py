@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import summary_of
 from electrolytes import dense, trivalent
 from machine import runnable_simd_levels
 
-from manymove import Electrolyte
+from manymove import Electrolyte, cli
 from manymove.analysis.ions import Salt, Species
 
 SALTS = {
@@ -185,3 +186,22 @@ def test_auto_chooses_by_the_number_of_ions():
     assert trivalent(32_000, method="auto", precision="mixed", device="cpu").method == "brush"
     assert trivalent(32_000, method="auto", periodic=True, device="cpu").method == "brush"
     assert trivalent(100, device="cpu").precision == "mixed"
+
+
+def test_the_command_runs_and_resumes_the_tree(tmp_path):
+    def summary(method: str, *more: str) -> dict[str, Any]:
+        words = ["--ions", "200", "--sweeps", "6", "--equilibrate", "2", "--device", "cpu"]
+        folder = tmp_path / method
+        options = [*words, "--method", method, "--output", str(folder), "--quiet", *more]
+        assert cli.run(["electrolyte", *options]) == 0
+        return summary_of(folder)
+
+    tree = summary("tree")
+    assert (tree["method"], tree["precision"]) == ("tree", "double")
+    assert tree["direct_moves_share"] < 0.01
+    assert tree["state_hash"] == summary("brush", "--precision", "double")["state_hash"]
+    again = ["electrolyte", "--resume", "--sweeps", "9", "--output", str(tmp_path / "tree")]
+    assert cli.run([*again, "--quiet"]) == 0
+    assert summary_of(tmp_path / "tree")["sweeps"] == 9
+    mixed = ["electrolyte", "--method", "tree", "--precision", "mixed", "--device", "cpu"]
+    assert cli.run([*mixed, "--ions", "64", "--output", str(tmp_path / "no"), "--quiet"]) != 0

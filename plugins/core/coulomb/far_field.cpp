@@ -82,16 +82,16 @@ Polynomial fitted(const std::function<double(double)>& f, double& error) {
   return p;
 }
 
-// How smooth the far part is, by how small the pair potential's error times the reach has to be: the
-// reach over the mesh spacing, and the shapes of cloud and window. The bound itself is computed for
-// the mesh in use; this only chooses.
+// How smooth the far part is, by how small the pair potential's error times the reach has to be:
+// the reach over the mesh spacing, and the shapes of cloud and window. The bound itself is computed
+// for the mesh in use; this only chooses.
 struct Shape {
   double error, reach, cloud, window;
 };
-constexpr Shape kShapes[] = {{8e-8, 7.5, 23.5, 0.60 * kPi * kWindow},
-                             {6e-9, 8.5, 26.5, 0.65 * kPi * kWindow},
-                             {4e-10, 10, 30.5, 0.65 * kPi * kWindow},
-                             {4e-11, 12, 36, 0.70 * kPi * kWindow}};
+constexpr Shape kShapes[] = {{8e-8, 7.5, 23.5, 0.60 * kPi* kWindow},
+                             {6e-9, 8.5, 26.5, 0.65 * kPi* kWindow},
+                             {4e-10, 10, 30.5, 0.65 * kPi* kWindow},
+                             {4e-11, 12, 36, 0.70 * kPi* kWindow}};
 constexpr double kWanted = 2e-3;  // of the bound of an energy, in kT
 
 int good_length(double least) {
@@ -272,13 +272,13 @@ struct Builder {
     for (int x = 0; x < m.length[0] / 2; ++x)
       for (int y = 0; y < m.length[1] / 2; ++y) {
         double* const row =
-            field.factor.data() +
-            (static_cast<std::size_t>(x) * field.half[1] + y) * static_cast<std::size_t>(field.half[2]);
+            field.factor.data() + (static_cast<std::size_t>(x) * field.half[1] + y) *
+                                      static_cast<std::size_t>(field.half[2]);
         const double both = (1 + alias[0][x]) * (1 + alias[1][y]);
         const int twice_xy = (x ? 2 : 1) * (y ? 2 : 1);
         for (int z = 0; z < m.length[2] / 2; ++z) {
-          const double k2 = wave[0][x] * wave[0][x] + wave[1][y] * wave[1][y] +
-                            wave[2][z] * wave[2][z];
+          const double k2 =
+              wave[0][x] * wave[0][x] + wave[1][y] * wave[1][y] + wave[2][z] * wave[2][z];
           if (k2 >= highest * highest) break;
           const double g =
               cubic ? by_square[static_cast<std::size_t>(x) * x + static_cast<std::size_t>(y) * y +
@@ -299,8 +299,7 @@ struct Builder {
     field.ion_error = round_error * points_of_ion * m.charge_unit;
     double window_norm = 1;
     for (int a = 0; a < 3; ++a) window_norm *= std::sqrt(weight[a][0] + 1);
-    field.norm_error =
-        kUlp * (32 * std::log2(points) + 200) * points * largest * window_norm;
+    field.norm_error = kUlp * (32 * std::log2(points) + 200) * points * largest * window_norm;
     // At two places; the brush rounds each of its terms.
     const double ions = static_cast<double>(state.sites.size());
     field.bound.field =
@@ -309,9 +308,7 @@ struct Builder {
   }
 
   // Wave numbers from here on are left out.
-  double highest_wave() const {
-    return kPi / *std::max_element(spacing, spacing + 3);
-  }
+  double highest_wave() const { return kPi / *std::max_element(spacing, spacing + 3); }
 
   // Sum of the magnitudes of what is left out: lattice points in shells, no more than the
   // volume of a shell that is wider by a cell's half diagonal on both sides.

@@ -17,12 +17,12 @@ struct FarField {
   // last axis padded with zeros; 0 where a wave number is left out.
   std::vector<double> factor;
   int half[3];
-  double pair_error;    // of the potential of a unit charge anywhere
-  double ion_error;     // of that of an ion, whatever its charge, in addition
-  double norm_error;    // of any potential, times the Euclidean norm of the charges on the mesh
-  double magnitude;     // sum of |z|
+  double pair_error;  // of the potential of a unit charge anywhere
+  double ion_error;   // of that of an ion, whatever its charge, in addition
+  double norm_error;  // of any potential, times the Euclidean norm of the charges on the mesh
+  double magnitude;   // sum of |z|
   ErrorBound bound;
-  double quanta;        // of one unit charge at a distance of one unit
+  double quanta;  // of one unit charge at a distance of one unit
 };
 
 // ions_per_point: of the mesh; fewer make the mesh finer and the direct sums shorter. Throws

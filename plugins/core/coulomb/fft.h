@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Discrete Fourier transforms of lines whose length is 2^a 3^b 5^c, by Stockham's order: stage after
-// stage, from one array to another, and no bit reversal. A butterfly serves CPU and GPU; V is a
-// float64 or the lanes of a SIMD register, one line each.
+// Discrete Fourier transforms of lines whose length is 2^a 3^b 5^c, by Stockham's order: stage
+// after stage, from one array to another, and no bit reversal. A butterfly serves CPU and GPU; V is
+// a float64 or the lanes of a SIMD register, one line each.
 #pragma once
 
 #include "../runtime/macros.h"
@@ -54,10 +54,10 @@ MM_HD void dft(Complex<V> (&a)[R]) {
     a[1] = {mid.re + difference.im, mid.im - difference.re};
     a[2] = {mid.re - difference.im, mid.im + difference.re};
   } else if constexpr (R == 4) {
-    const Complex<V> s{a[0].re + a[2].re, a[0].im + a[2].im}, d{a[0].re - a[2].re,
-                                                                a[0].im - a[2].im};
-    const Complex<V> t{a[1].re + a[3].re, a[1].im + a[3].im}, e{a[1].re - a[3].re,
-                                                                a[1].im - a[3].im};
+    const Complex<V> s{a[0].re + a[2].re, a[0].im + a[2].im},
+        d{a[0].re - a[2].re, a[0].im - a[2].im};
+    const Complex<V> t{a[1].re + a[3].re, a[1].im + a[3].im},
+        e{a[1].re - a[3].re, a[1].im - a[3].im};
     a[0] = {s.re + t.re, s.im + t.im};
     a[1] = {d.re + e.im, d.im - e.re};
     a[2] = {s.re - t.re, s.im - t.im};
@@ -66,10 +66,10 @@ MM_HD void dft(Complex<V> (&a)[R]) {
     static_assert(R == 5);
     constexpr double c1 = 0.30901699437494742410, c2 = -0.80901699437494742410,
                      s1 = 0.95105651629515357212, s2 = 0.58778525229247312917;
-    const Complex<V> p{a[1].re + a[4].re, a[1].im + a[4].im}, m{a[1].re - a[4].re,
-                                                                a[1].im - a[4].im};
-    const Complex<V> q{a[2].re + a[3].re, a[2].im + a[3].im}, n{a[2].re - a[3].re,
-                                                                a[2].im - a[3].im};
+    const Complex<V> p{a[1].re + a[4].re, a[1].im + a[4].im},
+        m{a[1].re - a[4].re, a[1].im - a[4].im};
+    const Complex<V> q{a[2].re + a[3].re, a[2].im + a[3].im},
+        n{a[2].re - a[3].re, a[2].im - a[3].im};
     const Complex<V> x{a[0].re + p.re * c1 + q.re * c2, a[0].im + p.im * c1 + q.im * c2};
     const Complex<V> y{a[0].re + p.re * c2 + q.re * c1, a[0].im + p.im * c2 + q.im * c1};
     const Complex<V> u{m.re * s1 + n.re * s2, m.im * s1 + n.im * s2};

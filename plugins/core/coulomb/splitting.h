@@ -35,11 +35,11 @@ struct MeshRules {
   Polynomial window;  // of the squared distance over the window's squared half width
   double reach;       // the far part is the whole at this distance and beyond
   double inverse_reach2;
-  double at_zero;     // far part of an ion's own potential where it is, Ewald's images included
-  double origin[3];   // of the mesh
+  double at_zero;    // far part of an ion's own potential where it is, Ewald's images included
+  double origin[3];  // of the mesh
   double per_spacing[3];
-  int points[3];      // that the windows of ions may touch
-  int length[3];      // of the transform: `points` and zeros, or in a periodic box the same
+  int points[3];        // that the windows of ions may touch
+  int length[3];        // of the transform: `points` and zeros, or in a periodic box the same
   double charge_magic;  // rounds a charge at a point as Rules::magic rounds a potential
   double charge_unit;   // what the integer 1 of a point stands for
 };
@@ -83,8 +83,7 @@ struct ErrorBound {
 };
 MM_HD double error_of(const ErrorBound& e, double norm, double terms) {
   const double root = cbrt(terms);
-  return e.field + e.per_norm * norm +
-         0x1p-49 * (terms + 64) * (e.nearest + e.crowd * root * root);
+  return e.field + e.per_norm * norm + 0x1p-49 * (terms + 64) * (e.nearest + e.crowd * root * root);
 }
 
 // A trial's decision from an estimate of its change of the potential (in quanta) and a bound of the

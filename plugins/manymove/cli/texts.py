@@ -74,9 +74,10 @@ HELP = {
     "moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 4 for disks, 8 for "
     "spheres and mixtures).",
     "timestep": "Time step of velocity Verlet in reduced units.",
-    "method": "Method: brush, tree, reduction, serial or auto (brush or tree, by the number of ions).",
-    "electrolyte.precision": "Floating-point precision: mixed or double (default mixed; double with "
-    "the methods tree and auto).",
+    "method": "Method: brush, tree, reduction, serial or auto, which chooses brush or tree by the "
+    "number of ions.",
+    "electrolyte.precision": "Floating-point precision: mixed or double (default mixed; with the "
+    "methods tree and auto double).",
     "adsorption.method": "Method: metropolis (CPU), pmc, plj, mup, mdp or mdp-dj (default mdp, or "
     "plj with --isotherm).",
     "proposals": "Number of states per step of mup and mdp, a power of two (default 64).",

@@ -254,7 +254,9 @@ class Electrolyte(Sampling, MonteCarlo):
         """The faster of brush and tree for this number of ions, where both are possible."""
         kind = "cpu" if self._device == "cpu" else "cuda"
         several = "," in self._device
-        if self.boundary == "nearest_image" or self.precision == "mixed" or several:
+        on_cpu_only = self.surrounding == "vacuum" and kind == "cuda"
+        impossible = self.boundary == "nearest_image" or several or on_cpu_only
+        if impossible or self.precision == "mixed":
             return "brush"
         least = _TREE_FROM[kind][self.boundary == "ewald"]
         return "tree" if self._types.size >= least else "brush"

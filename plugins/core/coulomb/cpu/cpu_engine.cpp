@@ -462,8 +462,8 @@ class CpuEngine final : public EngineBase {
     const Trial& t = trials_[i];
     const auto hit = [&](const CellLists& lists, char moved) {
       return overlaps(
-          state_.rules, lists.view(), [&](int j) { return state_.sites[j]; },
-          state_.radius.data(), i, t.x, t.y, t.z, [&](int j) { return moved_ions_[j] == moved; });
+          state_.rules, lists.view(), [&](int j) { return state_.sites[j]; }, state_.radius.data(),
+          i, t.x, t.y, t.z, [&](int j) { return moved_ions_[j] == moved; });
     };
     return hit(lists_, 0) || hit(trial_lists_, 1);
   }
@@ -475,9 +475,9 @@ class CpuEngine final : public EngineBase {
     for_each_item(pool_, static_cast<int>(parts.size()), [&](int part, int) {
       const std::size_t first = static_cast<std::size_t>(part) * kPart;
       float nearest2;
-      parts[part] = kernels_.change_of(state_.rules, true, partners(), first,
-                                       std::min(n, first + kPart), k, state_.sites[i], moved_to(i),
-                                       nearest2);
+      parts[part] =
+          kernels_.change_of(state_.rules, true, partners(), first, std::min(n, first + kPart), k,
+                             state_.sites[i], moved_to(i), nearest2);
     });
     std::int64_t sum = 0;
     for (const std::int64_t part : parts) sum = wrapping_sum(sum, part);

@@ -39,8 +39,7 @@ CpuFarField::CpuFarField(const State& state, const Kernels& kernels, ThreadPool&
   epoch_ = epoch_length(state.sites.size(), in_transform, kPairsPerPoint);
   charge_.resize(points);
   potential_.resize(points);
-  const std::size_t spectrum =
-      static_cast<std::size_t>(m.points[0]) * m.length[1] * field_.half[2];
+  const std::size_t spectrum = static_cast<std::size_t>(m.points[0]) * m.length[1] * field_.half[2];
   re_.resize(spectrum);
   im_.resize(spectrum);
   for (int t = 0; t < pool.size(); ++t)
@@ -185,8 +184,7 @@ CpuFarField::Change CpuFarField::change(const State& state, const Site& from, co
   if (at_from != 1 || at_to != 0) return {std::numeric_limits<double>::quiet_NaN(), 0};
   // Without the ion's own potential: where it is, only the far part of that counts.
   const double own = for_space(r, [&](auto space) {
-    return unit_potential<space()>(r, r.rest,
-                                   separation<space()>(r, to.x, to.y, to.z, from));
+    return unit_potential<space()>(r, r.rest, separation<space()>(r, to.x, to.y, to.z, from));
   });
   const double change = there - here - double{from.charge} * (own - field_.mesh.at_zero);
   return {change * field_.quanta, error_of(field_.bound, norm_, terms)};

@@ -43,12 +43,12 @@ class CpuFarField {
   void make_cells(const std::vector<Site>& sites);
   // Around a place: returns how many ranges of sources may lie within reach.
   int ranges_near(const Site& at, Places* ranges, double& sources) const;
-  double near_potential(const State& state, const Site& at, double& sources,
-                        int& coincident) const;
+  double near_potential(const State& state, const Site& at, double& sources, int& coincident) const;
 
   // Cells along an axis within reach on either side, and ranges of a place: rows that are cut where
   // the box begins again.
-  static constexpr int kReachCells = 4, kMostRanges = 3 * (2 * kReachCells + 2) * (2 * kReachCells + 2);
+  static constexpr int kReachCells = 4,
+                       kMostRanges = 3 * (2 * kReachCells + 2) * (2 * kReachCells + 2);
 
   FarField field_;
   const Kernels& kernels_;

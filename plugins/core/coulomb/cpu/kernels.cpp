@@ -229,7 +229,7 @@ void count_pairs(const Rules& r, const Bins& b, const Partners& g, const std::in
 namespace manymove::coulomb::MANYMOVE_SIMD {
 
 void use(Kernels& kernels) {
-  kernels = {&change_of, &potential, &count_pairs,   &forward_z,      &along_y, &along_x,
+  kernels = {&change_of, &potential,  &count_pairs,   &forward_z,      &along_y,        &along_x,
              &inverse_z, &add_charge, &far_potential, &near_potential, &follow_accepted};
 }
 

@@ -12,8 +12,7 @@ using Lines = Complex<DoubleLanes>;
 // ---- transforms: kDoubles lines at a time, one in each lane ----
 
 template <int R>
-void fft_stage(int length, int done, const Complex<double>* twiddle, const Lines* from,
-               Lines* to) {
+void fft_stage(int length, int done, const Complex<double>* twiddle, const Lines* from, Lines* to) {
   const int apart = length / R;
   for (int t = 0; t < apart; ++t) {
     Lines a[R];
@@ -25,8 +24,7 @@ void fft_stage(int length, int done, const Complex<double>* twiddle, const Lines
 }
 
 // Returns where the result is: `a` or `b`.
-Lines* transform_lines(const FftPlan& plan, const Complex<double>* twiddle,
-                                      Lines* a, Lines* b) {
+Lines* transform_lines(const FftPlan& plan, const Complex<double>* twiddle, Lines* a, Lines* b) {
   int done = 1;
   for (int s = 0; s < plan.stages; ++s) {
     switch (plan.radix[s]) {
@@ -49,7 +47,7 @@ Lines* transform_lines(const FftPlan& plan, const Complex<double>* twiddle,
 }
 
 struct Work {
-  Lines*a, *b;
+  Lines *a, *b;
   explicit Work(const MeshView& m, double* memory)
       : a(reinterpret_cast<Lines*>(memory)), b(a + m.longest) {}
 };
@@ -162,7 +160,8 @@ void along_y(const MeshView& m, int x, bool inverse, double* memory) {
 // The lines along x of one wave number along y: forward, times the factors, and back.
 void along_x(const MeshView& m, int ky, double* memory) {
   const Work w(m, memory);
-  const int length = m.rules->length[0], points = m.rules->points[0], other = m.rules->length[1] - ky;
+  const int length = m.rules->length[0], points = m.rules->points[0],
+            other = m.rules->length[1] - ky;
   const int fold_y = ky < other ? ky : other;
   for (int k = 0; k < m.rules->length[2] / 2; k += kDoubles) {
     for (int x = 0; x < length; ++x) {
@@ -173,14 +172,13 @@ void along_x(const MeshView& m, int ky, double* memory) {
     Lines* const c = transform_lines(m.plan[0], m.twiddle[0], w.a, w.b);
     for (int kx = 0; kx < length; ++kx) {
       const int fold_x = kx < length - kx ? kx : length - kx;
-      const auto factor = load<DoubleLanes>(
-          m.factor +
-          (static_cast<std::size_t>(fold_x) * m.half_y + fold_y) * static_cast<std::size_t>(m.stride) +
-          k);
+      const auto factor = load<DoubleLanes>(m.factor +
+                                            (static_cast<std::size_t>(fold_x) * m.half_y + fold_y) *
+                                                static_cast<std::size_t>(m.stride) +
+                                            k);
       c[kx] = {c[kx].im * factor, c[kx].re * factor};
     }
-    const Lines* const back =
-        transform_lines(m.plan[0], m.twiddle[0], c, c == w.a ? w.b : w.a);
+    const Lines* const back = transform_lines(m.plan[0], m.twiddle[0], c, c == w.a ? w.b : w.a);
     for (int x = 0; x < points; ++x) {
       const std::size_t at = row_of(m, x, ky) * m.stride + k;
       keep(m.re + at, back[x].im);
@@ -247,9 +245,9 @@ double near_sum(const Rules& r, const MeshRules& mesh, const Partners& g, const 
   for (int lane = 0; lane < kDoubles; ++lane) number[lane] = lane;
   for (int s = 0; s < count; ++s)
     for (std::size_t j = ranges[s].begin; j < ranges[s].end; j += kDoubles) {
-      const auto d = separation<B, double>(
-          r, double{at.x} - load_wide(g.x + j), double{at.y} - load_wide(g.y + j),
-          double{at.z} - load_wide(g.z + j));
+      const auto d = separation<B, double>(r, double{at.x} - load_wide(g.x + j),
+                                           double{at.y} - load_wide(g.y + j),
+                                           double{at.z} - load_wide(g.z + j));
       const DoubleLanes v = d.squared * mesh.inverse_reach2;
       const auto inside = reinterpret_cast<LongLanes>(v < 1.0) &
                           reinterpret_cast<LongLanes>(number < ranges[s].end - j);
@@ -278,7 +276,7 @@ double near_potential(const Rules& r, const MeshRules& mesh, const Partners& g, 
 // potential.
 template <Space B>
 void follow_in(const Rules& r, const Partners& from, const Partners& to, const Move* moves,
-                  int count, std::size_t begin, std::size_t end, double* estimate) {
+               int count, std::size_t begin, std::size_t end, double* estimate) {
   const auto change = [&](auto fx, auto fy, auto fz, auto tx, auto ty, auto tz) {
     using V = decltype(fx);
     V sum{};
@@ -298,18 +296,17 @@ void follow_in(const Rules& r, const Partners& from, const Partners& to, const M
   std::size_t k = begin;
   for (; k + kDoubles <= end; k += kDoubles)
     keep(estimate + k,
-         load<DoubleLanes>(estimate + k) +
-             change(load_wide(from.x + k), load_wide(from.y + k), load_wide(from.z + k),
-                    load_wide(to.x + k), load_wide(to.y + k), load_wide(to.z + k)));
+         load<DoubleLanes>(estimate + k) + change(load_wide(from.x + k), load_wide(from.y + k),
+                                                  load_wide(from.z + k), load_wide(to.x + k),
+                                                  load_wide(to.y + k), load_wide(to.z + k)));
   for (; k < end; ++k)
-    estimate[k] += change(double{from.x[k]}, double{from.y[k]}, double{from.z[k]},
-                          double{to.x[k]}, double{to.y[k]}, double{to.z[k]});
+    estimate[k] += change(double{from.x[k]}, double{from.y[k]}, double{from.z[k]}, double{to.x[k]},
+                          double{to.y[k]}, double{to.z[k]});
 }
-void follow_accepted(const Rules& r, const Partners& from, const Partners& to, const Move* moves, int count,
-            std::size_t begin, std::size_t end, double* estimate) {
-  for_space(r, [&](auto space) {
-    follow_in<space()>(r, from, to, moves, count, begin, end, estimate);
-  });
+void follow_accepted(const Rules& r, const Partners& from, const Partners& to, const Move* moves,
+                     int count, std::size_t begin, std::size_t end, double* estimate) {
+  for_space(
+      r, [&](auto space) { follow_in<space()>(r, from, to, moves, count, begin, end, estimate); });
 }
 
 }  // namespace

@@ -60,23 +60,6 @@ Schedule schedule_for(int eta) {
   }
 }
 
-// Ewald's polynomial in a device's memory.
-template <class S>
-struct DeviceRest {
-  DeviceBuffer<S> coefficients;
-  DeviceBuffer<std::uint8_t> lines;
-  SmoothRest<S> here{};
-
-  void upload(const EwaldBox& box, const RestTerms<S>& terms, cudaStream_t stream) {
-    coefficients = DeviceBuffer<S>(terms.coefficients.size());
-    lines = DeviceBuffer<std::uint8_t>(terms.lines.size());
-    coefficients.upload(terms.coefficients.data(), stream);
-    lines.upload(terms.lines.data(), stream);
-    here = rest_of(box, terms, coefficients.data(), lines.data());
-  }
-  std::size_t bytes() const { return coefficients.size() * sizeof(S) + lines.size(); }
-};
-
 // All that one GPU holds of the chain: everything.
 class DeviceShare {
  public:

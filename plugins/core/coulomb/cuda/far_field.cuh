@@ -12,15 +12,20 @@
 namespace manymove::coulomb {
 namespace {
 
+__device__ Site site_at(const Site* sites, std::size_t k) {
+  const float4 v = reinterpret_cast<const float4*>(sites)[k];
+  return {v.x, v.y, v.z, v.w};
+}
+
 struct Mesh {
   MeshRules rules;
   FftPlan plan[3];
   const Complex<double>* twiddle[3];
-  unsigned long long* charge;   // [points[0]][points[1]][points[2]], two's complement
-  double* potential;            // the same
-  Complex<double>* spectrum;    // [points[0]][length[1]][stride]
-  const double* factor;         // [][half_y][stride]
-  double* squares;              // [1], of the charges on the mesh
+  unsigned long long* charge;  // [points[0]][points[1]][points[2]], two's complement
+  double* potential;           // the same
+  Complex<double>* spectrum;   // [points[0]][length[1]][stride]
+  const double* factor;        // [][half_y][stride]
+  double* squares;             // [1], of the charges on the mesh
   int stride, half_y;
 };
 
@@ -52,7 +57,8 @@ __device__ void spread(const Mesh& m, const Site& at, int sign) {
               z = wrapped_point(m.rules, 2, first[2] + c);
     for (int a = 0; a < kWindow; ++a) {
       const int x = wrapped_point(m.rules, 0, first[0] + a);
-      const std::int64_t share = charge_share(m.rules, at.charge, weight[0][a] * weight[1][b] * weight[2][c]);
+      const std::int64_t share =
+          charge_share(m.rules, at.charge, weight[0][a] * weight[1][b] * weight[2][c]);
       atomicAdd(m.charge + mesh_row(m, x, y) + z, static_cast<unsigned long long>(sign * share));
     }
   }
@@ -115,14 +121,14 @@ __global__ void __launch_bounds__(kFftThreads) forward_z_kernel(const __grid_con
     const int z = item % length, real = item / length;
     double q = 0;
     if (z < points && first + real < lines)
-      q = static_cast<double>(static_cast<std::int64_t>(m.charge[mesh_row(m, x, first + real) + z])) *
+      q = static_cast<double>(
+              static_cast<std::int64_t>(m.charge[mesh_row(m, x, first + real) + z])) *
           m.rules.charge_unit;
     squares += q * q;
     Complex<double>& to = a[z * kLines + real / 2];
     (real % 2 ? to.im : to.re) = q;
   }
-  for (int step = 16; step > 0; step /= 2)
-    squares += __shfl_xor_sync(0xffffffffu, squares, step);
+  for (int step = 16; step > 0; step /= 2) squares += __shfl_xor_sync(0xffffffffu, squares, step);
   if (threadIdx.x % 32 == 0 && squares != 0) atomicAdd(m.squares, squares);
   __syncthreads();
   const Complex<double>* const c = transform_lines(m.plan[2], m.twiddle[2], a, b);
@@ -223,15 +229,15 @@ __global__ void __launch_bounds__(kFftThreads) along_x_kernel(const __grid_const
 
 struct SourceCells {
   int cells[3];
-  double edge[3], half[3];  // of a cell, and half that of the system
+  double per_edge[3], half[3];  // cells in one unit of length, and half the edge of the system
   bool periodic;
-  std::uint32_t* count;        // [cells + 1]: how many, then where the next goes
-  std::uint32_t* first;        // [cells + 1]
-  Site* source;                // [N]
+  std::uint32_t* count;  // [cells + 1]: how many, then where the next goes
+  std::uint32_t* first;  // [cells + 1]
+  Site* source;          // [N]
 };
 
 __device__ int cell_at(const SourceCells& s, int axis, double x) {
-  const int cell = static_cast<int>((x + s.half[axis]) / s.edge[axis]);
+  const int cell = static_cast<int>((x + s.half[axis]) * s.per_edge[axis]);
   return min(max(cell, 0), s.cells[axis] - 1);
 }
 __device__ std::size_t cell_at(const SourceCells& s, const Site& at) {
@@ -255,9 +261,9 @@ __global__ void sort_cells_kernel(SourceCells s, const Site* site, int ions) {
 struct Span {
   int first, count;
 };
+// Places and distances in numbers of cells.
 __device__ Span span_of(const SourceCells& s, int axis, double place, double reach) {
-  int low = static_cast<int>(floor((place - reach) / s.edge[axis])),
-      high = static_cast<int>(floor((place + reach) / s.edge[axis]));
+  int low = static_cast<int>(floor(place - reach)), high = static_cast<int>(floor(place + reach));
   if (!s.periodic) {
     low = max(low, 0);
     high = min(high, s.cells[axis] - 1);
@@ -270,46 +276,64 @@ __device__ Span span_of(const SourceCells& s, int axis, double place, double rea
 __device__ double apart_of(const SourceCells& s, int axis, double place, int cell,
                            const Span& span) {
   if (s.periodic && span.count == s.cells[axis]) return 0;
-  const double low = cell * s.edge[axis];
-  return fmax(0.0, fmax(low - place, place - low - s.edge[axis]));
+  return fmax(0.0, fmax(cell - place, place - cell - 1)) / s.per_edge[axis];
 }
 __device__ int wrapped_cell(const SourceCells& s, int axis, int cell) {
   return cell < 0 ? cell + s.cells[axis] : cell >= s.cells[axis] ? cell - s.cells[axis] : cell;
 }
 
 // By a warp, each lane its share: potential at short range, sources, and those that stand there.
+// First each lane finds the sources of a row of cells, then all lanes take one row after the other.
 template <Space B>
 __device__ double near_share(const Rules& r, const Mesh& m, const SourceCells& s, const Site& at,
                              int& sources, int& coincident) {
   constexpr Space kNear = B == Space::ewald ? Space::nearest : B;
   const int lane = threadIdx.x % 32;
-  const double px = at.x + s.half[0], py = at.y + s.half[1], pz = at.z + s.half[2];
-  const double reach = m.rules.reach;
-  const Span rows = span_of(s, 1, py, reach), planes = span_of(s, 2, pz, reach);
+  const double place[3] = {(at.x + s.half[0]) * s.per_edge[0], (at.y + s.half[1]) * s.per_edge[1],
+                           (at.z + s.half[2]) * s.per_edge[2]};
+  const double reach = m.rules.reach * (1 + 1e-6);  // beyond the rounding of all this
+  const Span rows = span_of(s, 1, place[1], reach * s.per_edge[1]),
+             planes = span_of(s, 2, place[2], reach * s.per_edge[2]);
   double sum = 0;
-  for (int z = planes.first; z < planes.first + planes.count; ++z)
-    for (int y = rows.first; y < rows.first + rows.count; ++y) {
-      const double dy = apart_of(s, 1, py, y, rows), dz = apart_of(s, 2, pz, z, planes);
+  for (int first = 0; first < rows.count * planes.count; first += 32) {
+    // In one piece, or in two where a row leaves the box.
+    std::uint32_t begin[2] = {0, 0}, end[2] = {0, 0};
+    const int number = first + lane;
+    if (number < rows.count * planes.count) {
+      const int y = rows.first + number % rows.count, z = planes.first + number / rows.count;
+      const double dy = apart_of(s, 1, place[1], y, rows), dz = apart_of(s, 2, place[2], z, planes);
       const double left = reach * reach - dy * dy - dz * dz;
-      if (left <= 0) continue;
-      const Span row = span_of(s, 0, px, sqrt(left));
-      const std::size_t start =
-          (static_cast<std::size_t>(wrapped_cell(s, 2, z)) * s.cells[1] + wrapped_cell(s, 1, y)) *
-          s.cells[0];
-      for (int from = row.first, rest = row.count; rest > 0;) {
-        const int begin = wrapped_cell(s, 0, from), piece = min(rest, s.cells[0] - begin);
-        const std::uint32_t end = s.first[start + begin + piece];
-        for (std::uint32_t j = s.first[start + begin] + lane; j < end; j += 32) {
-          const Site g = s.source[j];
+      if (left > 0) {
+        const Span row = span_of(s, 0, place[0], sqrt(left) * s.per_edge[0]);
+        const std::size_t start =
+            (static_cast<std::size_t>(wrapped_cell(s, 2, z)) * s.cells[1] + wrapped_cell(s, 1, y)) *
+            s.cells[0];
+        int from = row.first, rest = row.count;
+        for (int piece = 0; piece < 2 && rest > 0; ++piece) {
+          const int low = wrapped_cell(s, 0, from), cells = min(rest, s.cells[0] - low);
+          begin[piece] = s.first[start + low];
+          end[piece] = s.first[start + low + cells];
+          from += cells;
+          rest -= cells;
+        }
+      }
+    }
+    for (int piece = 0; piece < (s.periodic ? 2 : 1); ++piece)
+      for (unsigned some = __ballot_sync(0xffffffffu, begin[piece] < end[piece]); some;
+           some &= some - 1) {
+        const int source_lane = __ffs(static_cast<int>(some)) - 1;
+        const std::uint32_t low = __shfl_sync(0xffffffffu, begin[piece], source_lane),
+                            high = __shfl_sync(0xffffffffu, end[piece], source_lane);
+        for (std::uint32_t j = low + lane; j < high; j += 32) {
+          const Site g = site_at(s.source, j);
           const auto d = separation<kNear>(r, at.x, at.y, at.z, g);
           ++sources;
           coincident += d.squared == 0;
-          if (d.squared > 0) sum += g.charge * near_part(m.rules, d.squared, inverse_root(d.squared));
+          if (d.squared > 0)
+            sum += g.charge * near_part(m.rules, d.squared, inverse_root(d.squared));
         }
-        from += piece;
-        rest -= piece;
       }
-    }
+  }
   return sum;
 }
 // Of the potential on the mesh; two rows of the window at a time.
@@ -336,7 +360,8 @@ __device__ double far_share(const Mesh& m, const Site& at, double (*weight)[kWin
       double plane = 0;
 #pragma unroll
       for (int b = odd; b < kWindow; b += 2)
-        plane += weight[1][b] * m.potential[mesh_row(m, x, wrapped_point(m.rules, 1, first[1] + b)) + z];
+        plane +=
+            weight[1][b] * m.potential[mesh_row(m, x, wrapped_point(m.rules, 1, first[1] + b)) + z];
       sum += weight[0][a] * plane;
     }
     sum *= weight[2][c];
@@ -351,9 +376,9 @@ constexpr int kEstimateThreads = 128;
 template <Space B>
 __global__ void __launch_bounds__(kEstimateThreads)
     estimate_kernel(const __grid_constant__ Rules r, const __grid_constant__ Mesh m,
-                    const __grid_constant__ SourceCells s, ErrorBound bound,
-                    double least, const Site* from, const Site* to, int begin, int end,
-                    double later, double* change, double* error) {
+                    const __grid_constant__ SourceCells s, ErrorBound bound, double least,
+                    const Site* from, const Site* to, int begin, int end, double later,
+                    double* change, double* error) {
   __shared__ double weights[kEstimateThreads / 32][3][kWindow];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int k = begin + blockIdx.x * (kEstimateThreads / 32) + warp;

@@ -85,6 +85,23 @@ __device__ Partner<Double> as_partner(const Site& s) {
   return {Real(s.x), Real(s.y), Real(s.z), Real(s.charge)};
 }
 
+// Ewald's polynomial in a device's memory.
+template <class S>
+struct DeviceRest {
+  DeviceBuffer<S> coefficients;
+  DeviceBuffer<std::uint8_t> lines;
+  SmoothRest<S> here{};
+
+  void upload(const EwaldBox& box, const RestTerms<S>& terms, cudaStream_t stream) {
+    coefficients = DeviceBuffer<S>(terms.coefficients.size());
+    lines = DeviceBuffer<std::uint8_t>(terms.lines.size());
+    coefficients.upload(terms.coefficients.data(), stream);
+    lines.upload(terms.lines.data(), stream);
+    here = rest_of(box, terms, coefficients.data(), lines.data());
+  }
+  std::size_t bytes() const { return coefficients.size() * sizeof(S) + lines.size(); }
+};
+
 // Ewald's polynomial behind a group's memory, for all threads after the next barrier.
 template <class S>
 __device__ SmoothRest<S> in_shared_memory(const SmoothRest<S>& rest, void* memory) {

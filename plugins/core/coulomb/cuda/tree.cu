@@ -5,11 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cub/device/device_scan.cuh>
-#if defined(TREE_TUNE)
-#include <chrono>
-#include <cstdio>
-#include <cstring>
-#endif
 
 #include "tree.cuh"
 
@@ -19,13 +14,7 @@ namespace {
 constexpr int kThreads = 256;
 
 // As measured on an H100 (docs/benchmarks/electrolyte.md), with the meanings that the CPU's have.
-#if defined(TREE_TUNE)
-const double kIonsPerPoint = getenv("IPP") ? atof(getenv("IPP")) : 0.25,
-             kPairsPerPoint = getenv("PPP") ? atof(getenv("PPP")) : 100,
-             kBatch = getenv("BATCH") ? atof(getenv("BATCH")) : 40;
-#else
 constexpr double kIonsPerPoint = 0.25, kPairsPerPoint = 100, kBatch = 40;
-#endif
 constexpr int kReachCells = 4;
 
 // Trials that are guessed together: the more there are, the more rounds it takes, as the change of
@@ -51,8 +40,8 @@ class Tree final : public DeviceTree {
     check(cudaGetDevice(&device), "device");
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
           "properties");
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel_,
-                                                        kTreeThreads, 0),
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel_, kTreeThreads,
+                                                        0),
           "occupancy");
     blocks_ = per_multiprocessor * multiprocessors;
   }
@@ -105,7 +94,8 @@ class Tree final : public DeviceTree {
       }
       twiddle_[a] = on_device(turns, stream_);
       mesh_.twiddle[a] = twiddle_[a].data();
-      line_memory_[a] = 2 * sizeof(Complex<double>) * kLines * static_cast<std::size_t>(m.length[a]);
+      line_memory_[a] =
+          2 * sizeof(Complex<double>) * kLines * static_cast<std::size_t>(m.length[a]);
     }
     const auto allow = [](auto kernel, std::size_t bytes) {
       check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -117,8 +107,9 @@ class Tree final : public DeviceTree {
     allow(along_y_kernel<false>, line_memory_[1]);
     allow(along_y_kernel<true>, line_memory_[1]);
     allow(along_x_kernel, line_memory_[0]);
-    epoch_ = static_cast<int>(epoch_length(static_cast<std::size_t>(ions_), in_transform,
-                                           B == Space::ewald ? kPairsPerPoint / 8 : kPairsPerPoint));
+    epoch_ =
+        static_cast<int>(epoch_length(static_cast<std::size_t>(ions_), in_transform,
+                                      B == Space::ewald ? kPairsPerPoint / 8 : kPairsPerPoint));
     charge_ = DeviceBuffer<unsigned long long>(points);
     potential_ = DeviceBuffer<double>(points);
     spectrum_ = DeviceBuffer<Complex<double>>(static_cast<std::size_t>(m.points[0]) * m.length[1] *
@@ -141,7 +132,7 @@ class Tree final : public DeviceTree {
     for (int a = 0; a < 3; ++a) {
       const double extent = state.rules.extent[a];
       sources_.cells[a] = std::max(1, static_cast<int>(extent / field_.mesh.reach * kReachCells));
-      sources_.edge[a] = extent / sources_.cells[a];
+      sources_.per_edge[a] = sources_.cells[a] / extent;
       sources_.half[a] = extent / 2;
       cells *= static_cast<std::size_t>(sources_.cells[a]);
     }
@@ -170,7 +161,8 @@ class Tree final : public DeviceTree {
     contested_ = DeviceBuffer<std::uint8_t>(n);
     moved_ = DeviceBuffer<std::uint8_t>(n);
     const int* const cells = state.rules.cells;
-    new_head_ = DeviceBuffer<std::int32_t>(static_cast<std::size_t>(cells[0]) * cells[1] * cells[2]);
+    new_head_ =
+        DeviceBuffer<std::int32_t>(static_cast<std::size_t>(cells[0]) * cells[1] * cells[2]);
     new_next_ = DeviceBuffer<std::int32_t>(n);
     const auto batch = static_cast<std::size_t>(batch_);
     lists_ = DeviceBuffer<std::int32_t>(5 * batch);
@@ -224,7 +216,8 @@ class Tree final : public DeviceTree {
     along_y_kernel<true><<<y, kFftThreads, line_memory_[1], stream_>>>(mesh_);
     inverse_z_kernel<<<z, kFftThreads, line_memory_[2], stream_>>>(mesh_);
     // The counts are 0 here: sorting takes them back to that.
-    count_cells_kernel<<<blocks_for(ions_, kThreads), kThreads, 0, stream_>>>(sources_, site, ions_);
+    count_cells_kernel<<<blocks_for(ions_, kThreads), kThreads, 0, stream_>>>(sources_, site,
+                                                                              ions_);
     std::size_t bytes = scan_.size();
     check(cub::DeviceScan::ExclusiveSum(scan_.data(), bytes, cell_count_.data(), cell_first_.data(),
                                         static_cast<int>(cell_count_.size()), stream_),
@@ -233,31 +226,12 @@ class Tree final : public DeviceTree {
     check_launch();
   }
 
-#if defined(TREE_TUNE)
-  void lap(const char* what) {
-    if (!getenv("LAPS")) return;
-    check(cudaStreamSynchronize(stream_), what);
-    const auto now = std::chrono::steady_clock::now();
-    static auto before = now;
-    printf("%s %.3f ms; ", what, std::chrono::duration<double>(now - before).count() * 1e3);
-    before = now;
-    if (!strcmp(what, "mesh")) {
-      unsigned c[kCounts];
-      counts_.download(c, stream_);
-      printf("moves %u\n", c[kEpochMoves]);
-    }
-  }
-#else
-  void lap(const char*) {}
-#endif
   void epoch(const Rules& r, TreeView& v, const TreeInput& in, int begin, int end) {
     refresh(in.site);
-    lap("refresh");
     const int warps = kEstimateThreads / 32;
     estimate_kernel<B><<<blocks_for(end - begin, warps), kEstimateThreads, 0, stream_>>>(
         r, mesh_, sources_, field_.bound, least_, from_.data(), to_.data(), begin, end,
         16.0 * (end - begin), change_.data(), error_.data());
-    lap("estimate");
     counts_.clear(stream_);
     check(cudaMemsetAsync(counts_.data() + kWrong, 0xff, sizeof(unsigned), stream_), "clear");
     Rules rules = r;
@@ -267,18 +241,11 @@ class Tree final : public DeviceTree {
                                       dim3(static_cast<unsigned>(blocks_)), dim3(kTreeThreads),
                                       arguments, 0, stream_),
           "launch");
-    lap("decide");
     follow_mesh_kernel<<<std::min(end - begin, 65535), kSpreadThreads, 0, stream_>>>(mesh_, v);
     check_launch();
-    lap("mesh");
   }
 
-#if defined(TREE_TUNE)
-  void (*kernel_)(Rules, TreeView, const float4*, int, int) =
-      getenv("DOUBLE") ? epoch_kernel<B, false> : epoch_kernel<B, true>;
-#else
   void (*kernel_)(Rules, TreeView, const float4*, int, int) = epoch_kernel<B, true>;
-#endif
   FarField field_;
   cudaStream_t stream_;
   int ions_, batch_, epoch_ = 0, blocks_ = 0;

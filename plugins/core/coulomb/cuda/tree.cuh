@@ -44,10 +44,6 @@ struct TreeView {
 };
 enum { kMoves = 3, kUnknown, kEpochMoves, kWrong, kCounts };
 
-__device__ Site site_at(const Site* sites, int k) {
-  const float4 v = reinterpret_cast<const float4*>(sites)[k];
-  return {v.x, v.y, v.z, v.w};
-}
 // What others may have written in this kernel.
 template <class T>
 __device__ T fresh(const T* p) {
@@ -63,10 +59,10 @@ __global__ void contested_kernel(const __grid_constant__ Rules r, TreeView v, co
   const Site to = site_at(v.to, k);
   const auto start = [&](int j) { return v.site[j]; };
   const auto end = [&](int j) { return Site{trial[j].x, trial[j].y, trial[j].z, 0}; };
-  contested[k] =
-      overlaps(r, {v.head, v.next}, start, v.radius, i, to.x, to.y, to.z, [](int) { return true; }) ||
-      overlaps(r, {v.new_head, v.new_next}, end, v.radius, i, to.x, to.y, to.z,
-               [&](int j) { return j < i && hopeful[j]; });
+  contested[k] = overlaps(r, {v.head, v.next}, start, v.radius, i, to.x, to.y, to.z,
+                          [](int) { return true; }) ||
+                 overlaps(r, {v.new_head, v.new_next}, end, v.radius, i, to.x, to.y, to.z,
+                          [&](int j) { return j < i && hopeful[j]; });
 }
 
 // Sites and new places by place in the order of a sweep; new places by cell.
@@ -182,8 +178,8 @@ struct Epoch {
         if (j != i) sum = wrapping_sum(sum, term(v.site[j]));
       for (int l = begin + thread; l < k; l += threads)
         if (v.accepted[l])
-          sum = wrapping_sum(sum, wrapping_difference(term(site_at(v.to, l)),
-                                                      term(site_at(v.from, l))));
+          sum = wrapping_sum(sum,
+                             wrapping_difference(term(site_at(v.to, l)), term(site_at(v.from, l))));
       for (int step = 16; step > 0; step /= 2)
         sum = wrapping_sum(sum, __shfl_xor_sync(0xffffffffu, sum, step));
       if (lane == 0) atomicAdd(v.exact + u, static_cast<unsigned long long>(sum));
@@ -271,7 +267,8 @@ struct Epoch {
         __syncthreads();
         const int here = min(kTile, moves - tile * kTile);
         if constexpr (B == Space::cell && Single) {
-          for (int f = 0; f < here; f += kChunk) add_chunk(from, to, before + f, after + f, sum, error);
+          for (int f = 0; f < here; f += kChunk)
+            add_chunk(from, to, before + f, after + f, sum, error);
         } else {
 #pragma unroll 2
           for (int f = 0; f < here; ++f) sum += pair(from, to, before[f], after[f]);
@@ -287,8 +284,8 @@ struct Epoch {
   // exact, the square has three roundings, the root is good to 2^-22.9, and the sums of four and of
   // kChunk terms add less than (3 + kChunk) 2^-24.
   static constexpr int kChunk = 8;
-  __device__ void add_chunk(const Site& from, const Site& to, const Site* before,
-                            const Site* after, double& sum, double& error) const {
+  __device__ void add_chunk(const Site& from, const Site& to, const Site* before, const Site* after,
+                            double& sum, double& error) const {
     float part = 0, size = 0;
 #pragma unroll
     for (int f = 0; f < kChunk; ++f) {
