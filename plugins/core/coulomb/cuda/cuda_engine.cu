@@ -49,8 +49,8 @@ int fastest_eta(std::size_t n, bool exact, Space space) {
   return 4;
 }
 
-// Where trials are decided in rounds, and not one after the other: where this has been measured to be
-// faster (docs/benchmarks/electrolyte.md). Both make the same chain.
+// Where trials are decided in rounds, and not one after the other: where this has been measured to
+// be faster (docs/benchmarks/electrolyte.md). Both make the same chain.
 bool decides_in_rounds(std::size_t n, int eta, Space space) {
   return eta == 16 && n > 12288 && n <= 24576 && space != Space::ewald;
 }
@@ -329,13 +329,11 @@ class DeviceShare {
   }
 
   Buffers buffers(int slot) const {
-    return {site_.data(),         trial_.data(),        most_.data(),
-            fate_.data(),         hopeful_.data(),      radius_.data(),
-            head_.data(),         next_.data(),         order_.data(),
-            count_.data(),        partner_.data(),      goal_.data(),
-            ion_.data(),          outcome_.data(),      image_.data(),
-            dipole_.data(),         progress_.data(),
-            progress_.data() + 1, tally_.data() + slot, n_};
+    return {site_.data(),     trial_.data(),        most_.data(),         fate_.data(),
+            hopeful_.data(),  radius_.data(),       head_.data(),         next_.data(),
+            order_.data(),    count_.data(),        partner_.data(),      goal_.data(),
+            ion_.data(),      outcome_.data(),      image_.data(),        dipole_.data(),
+            progress_.data(), progress_.data() + 1, tally_.data() + slot, n_};
   }
 
   int device_;

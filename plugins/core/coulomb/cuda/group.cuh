@@ -145,7 +145,7 @@ struct GroupOfTrials {
 template <bool Double, Space B, int S, int Eta>
 __global__ void __launch_bounds__(S* Eta, blocks_side_by_side(Double, B, S* Eta))
     rounds_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b,
-                 const __grid_constant__ Devices devices) {
+                  const __grid_constant__ Devices devices) {
   extern __shared__ float4 memory[];
   auto& m = *reinterpret_cast<GroupMemory<Double, B, S>*>(memory);
   if (threadIdx.x == 0) m.block = atomicAdd(b.ticket, 1u);

@@ -87,7 +87,7 @@ struct Walk {
   bool overlap = false;
 
   __device__ Walk(const Rules& r, const Buffers& b, const Devices& devices, Memory& m,
-                           const Rest& rest, unsigned group)
+                  const Rest& rest, unsigned group)
       : r(r), b(b), devices(devices), m(m), rest(rest), group(group) {
     const unsigned row = group * S + i;
     ion = b.ion[row];
@@ -326,7 +326,7 @@ struct Walk {
 template <bool Double, Space B, int S, int Eta>
 __global__ void __launch_bounds__(S* Eta, blocks_side_by_side(Double, B, S* Eta))
     walk_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b,
-                 const __grid_constant__ Devices devices) {
+                const __grid_constant__ Devices devices) {
   extern __shared__ float4 memory[];
   auto& m = *reinterpret_cast<WalkMemory<Double, S>*>(memory);
   if (threadIdx.x == 0) m.block = atomicAdd(b.ticket, 1u);
