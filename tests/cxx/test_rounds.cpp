@@ -7,7 +7,6 @@
 #include <random>
 #include <vector>
 
-#include "core/coulomb/dipole.h"
 #include "support/test.h"
 
 using namespace manymove;
@@ -174,30 +173,4 @@ TEST("estimates with a bound of their error need few direct sums") {
   const Result rounds = in_rounds(batch, std::int64_t{1} << 31, false);
   CHECK(rounds.moved == batch.in_turn());
   CHECK(rounds.sums > kTrials / 2);
-}
-
-TEST("the bounds of the dipole's term contain it") {
-  Rules r{};
-  r.vacuum = 3.7e-5;
-  std::mt19937_64 random(3);
-  const auto moment = [&] {
-    const auto component = [&] { return static_cast<double>(random() % 20000001) - 1e7; };
-    return Dipole{component(), component(), component()};
-  };
-  for (int k = 0; k < 1000; ++k) {
-    const float charge = k % 2 ? 3.0f : -1.0f;
-    const Dipole before = moment(), gain = moment();
-    Range range = dipole_range(r, charge, before, gain);
-    Dipole after = before;
-    DipoleSum sum{0, 0, 0};
-    for (int j = 0; j < 20; ++j) {
-      const Dipole other = moment();
-      const bool moves = random() % 2, open = random() % 2;
-      add_choice(sum, r, charge, gain, {open || !moves, open || moves}, other);
-      if (moves) after = after + other;
-    }
-    range = range + range_of(sum);
-    const std::int64_t exact = dipole_term(r, charge, after, gain);
-    CHECK(range.least <= exact && exact <= range.most);
-  }
 }

@@ -93,7 +93,7 @@ def test_bad_choices_of_devices_are_refused(device, options, message):
 
 @pytest.mark.skipif(len(_core.cuda_devices()) < 2, reason="one CUDA device")
 @pytest.mark.parametrize("precision", ["mixed", "double"])
-@pytest.mark.parametrize("ions", [1000, 100_000])
+@pytest.mark.parametrize("ions", [1000, 16_000, 100_000])
 def test_several_devices_make_the_same_chain(precision, ions):
     count = min(4, len(_core.cuda_devices()))
     one = trivalent(ions, precision=precision, device="cuda:0")

@@ -9,30 +9,26 @@ from typing import Any
 import numpy as np
 import pytest
 from electrolytes import dense, trivalent
+from machine import GPU
 
 from manymove import Electrolyte
 from manymove.analysis.ions import Species
 
-SIDE = 12
-IONS = 416
+FEW, MANY = 416, 12_800  # beyond 12,288 ions a GPU decides in rounds
 
 
-def crowd(spacing: float, *, sorted_charges: bool = True, **options: Any) -> Electrolyte:
+def crowd(ions: int, spacing: float, **options: Any) -> Electrolyte:
     """A small crystal of a 3:-1 salt in a corner of a large cell, the trivalent ions first."""
-    lattice = np.array(list(itertools.product(range(SIDE), repeat=3)), float)[:IONS]
-    positions = (lattice - SIDE / 2) * spacing
-    species = np.arange(IONS) % 4 > 0
-    if sorted_charges:
-        species.sort()
-    kinds = [Species(3, 5.0), Species(-1, 5.0)]
-    if options.pop("periodic", False):
-        options["box"] = 3 * (2.2 * SIDE * spacing,)
+    side = math.ceil(ions ** (1 / 3))
+    lattice = np.array(list(itertools.product(range(side), repeat=3)), float)[:ions]
+    if "boundary" in options:
+        options["box"] = 3 * (2.2 * side * spacing,)
     else:
-        options["radius"] = SIDE * spacing * math.sqrt(3) / 2
+        options["radius"] = side * spacing * math.sqrt(3) / 2
     return Electrolyte(
-        positions,
-        species.astype(np.int32),
-        kinds,
+        (lattice - side / 2) * spacing,
+        (np.arange(ions) >= ions // 4).astype(np.int32),
+        [Species(3, 5.0), Species(-1, 5.0)],
         bjerrum_length=7.117,
         seed=11,
         precision="double",
@@ -40,35 +36,39 @@ def crowd(spacing: float, *, sorted_charges: bool = True, **options: Any) -> Ele
     )
 
 
+def dilute(ions: int, **options: Any) -> Electrolyte:
+    return trivalent(ions, precision="double", **options)
+
+
 CASES = {
-    "ions at contact": lambda **o: crowd(5.0, max_displacement=2.0, **o),
-    "ions at contact, long moves": lambda **o: crowd(5.0, max_displacement=25.0, **o),
-    "charges in a corner": lambda **o: crowd(5.5, max_displacement=6.0, **o),
-    "strong coupling": lambda **o: dense(400, max_displacement=1.0, precision="double", **o),
-    "moves of the radius": lambda **o: trivalent(
-        600, max_displacement=250.0, precision="double", **o
-    ),
-    "nearest images": lambda **o: crowd(
-        5.2, periodic=True, boundary="nearest_image", max_displacement=4.0, **o
-    ),
-    "Ewald": lambda **o: crowd(5.2, periodic=True, boundary="ewald", max_displacement=4.0, **o),
-    "a vacuum around": lambda **o: crowd(
-        5.2,
-        periodic=True,
-        boundary="ewald",
-        surrounding="vacuum",
-        max_displacement=30.0,
-        **o,
+    "ions at contact": lambda n, **o: crowd(n, 5.0005, max_displacement=2.0, **o),
+    "long moves": lambda n, **o: crowd(n, 5.0005, max_displacement=25.0, **o),
+    "charges in a corner": lambda n, **o: crowd(n, 5.5, max_displacement=6.0, **o),
+    "hard cores": lambda n, **o: dense(n, max_displacement=1.0, precision="double", **o),
+    "at the wall": lambda n, **o: dilute(n, max_displacement=80.0, **o),
+    "nearest images": lambda n, **o: crowd(
+        n, 5.2, boundary="nearest_image", max_displacement=4.0, **o
     ),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_adversarial_starts_make_the_serial_chain(case, device):
-    serial = CASES[case](method="serial", device="cpu", threads=1)
-    brush = CASES[case](method="brush", device=device)
+def test_adversarial_starts_make_the_serial_chain(case):
+    serial = CASES[case](FEW, method="serial", device="cpu", threads=1)
+    brush = CASES[case](FEW, method="brush", device="cpu", threads=2)
     for sweeps in (1, 2):
         serial.run(sweeps)
         brush.run(sweeps)
         assert brush.state_hash == serial.state_hash
     assert 0 < brush.accepted_moves < brush.trial_moves
+
+
+@GPU
+@pytest.mark.parametrize("case", CASES)
+def test_rounds_on_a_gpu_make_the_chain_of_the_cpu(case):
+    cpu = CASES[case](MANY, device="cpu")
+    gpu = CASES[case](MANY, device="cuda")
+    cpu.run(2)
+    gpu.run(2)
+    assert gpu.state_hash == cpu.state_hash
+    assert gpu.energy == pytest.approx(cpu.energy, rel=1e-12)

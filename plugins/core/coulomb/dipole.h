@@ -3,7 +3,7 @@
 // 2 pi l_B M^2 / 3 V that it has there (docs/theory/coulomb.md, section 7).
 #pragma once
 
-#include "rounds.h"
+#include "model.h"
 
 namespace manymove::coulomb {
 
@@ -62,36 +62,6 @@ MM_HD std::int64_t dipole_term(const Rules& r, float charge, const Dipole& dipol
   const double limit = 0x1p61;
   const double change = r.vacuum / charge * change_of_square(dipole, gain);
   return nearest_integer(change > limit ? limit : change < -limit ? -limit : change);
-}
-
-// In rounds, the dipole moment is not known before all earlier trials are decided. These bounds
-// hold whatever the order in which float64 adds.
-//
-// The same term with the dipole moment of those trials that are decided.
-MM_HD Range dipole_range(const Rules& r, float charge, const Dipole& dipole, const Dipole& gain) {
-  const double size = abs_of((2 * dipole.x + gain.x) * gain.x) +
-                      abs_of((2 * dipole.y + gain.y) * gain.y) +
-                      abs_of((2 * dipole.z + gain.z) * gain.z);
-  return around(dipole_term(r, charge, dipole, gain),
-                nearest_integer(abs_of(r.vacuum / charge) * size * 0x1p-45) + 2);
-}
-// What other trials add to it: their gains times that of the trial.
-struct DipoleSum {
-  double least, most, size;
-};
-MM_HD void add_choice(DipoleSum& sum, const Rules& r, float charge, const Dipole& gain,
-                      const Choices& choices, const Dipole& other) {
-  const double factor = 2 * r.vacuum / charge;
-  const double a = factor * (other.x * gain.x + other.y * gain.y + other.z * gain.z);
-  if (!choices.moves) return;
-  sum.least += choices.stays && a > 0 ? 0 : a;
-  sum.most += choices.stays && a < 0 ? 0 : a;
-  sum.size += abs_of(factor) *
-              (abs_of(other.x * gain.x) + abs_of(other.y * gain.y) + abs_of(other.z * gain.z));
-}
-MM_HD Range range_of(const DipoleSum& sum) {
-  const std::int64_t slack = nearest_integer(sum.size * 0x1p-45) + 2;
-  return {nearest_integer(sum.least) - slack, nearest_integer(sum.most) + slack};
 }
 
 }  // namespace manymove::coulomb

@@ -266,8 +266,8 @@ double near_sum(const Rules& r, const MeshRules& mesh, const Partners& g, const 
   coincident = static_cast<int>(found);
   return total;
 }
-double near_potential(const Rules& r, const MeshRules& mesh, const Partners& g, const Places* ranges,
-                      int count, const Site& at, int& coincident) {
+double near_potential(const Rules& r, const MeshRules& mesh, const Partners& g,
+                      const Places* ranges, int count, const Site& at, int& coincident) {
   const auto sum = r.periodic ? &near_sum<Space::nearest> : &near_sum<Space::cell>;
   return sum(r, mesh, g, ranges, count, at, coincident);
 }

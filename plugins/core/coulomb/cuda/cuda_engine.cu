@@ -13,6 +13,7 @@
 #include "group.cuh"
 #include "observables.cuh"
 #include "tree.h"
+#include "walk.cuh"
 #include "watch.cuh"
 
 namespace manymove::coulomb {
@@ -24,14 +25,19 @@ constexpr int kPace = 16;   // sweeps between polls of several devices; about 26
 // One schedule of the sweep.
 struct Schedule {
   void (*brush)(Rules, Buffers, Devices);
-  void (*place)(Rules, Buffers);
+  void (*place)(Buffers);
   std::size_t memory;
   int group, threads;
 };
 
 template <bool Double, Space B, int S, int Eta>
-Schedule schedule() {
-  return {&brush_kernel<Double, B, S, Eta>, &place_kernel<S>, sizeof(GroupMemory<Double, B, S>), S,
+Schedule walk() {
+  return {&walk_kernel<Double, B, S, Eta>, &place_kernel<S>, sizeof(WalkMemory<Double, S>), S,
+          S * Eta};
+}
+template <bool Double, Space B, int S, int Eta>
+Schedule rounds() {
+  return {&rounds_kernel<Double, B, S, Eta>, &place_kernel<S>, sizeof(GroupMemory<Double, B, S>), S,
           S * Eta};
 }
 
@@ -44,19 +50,27 @@ int fastest_eta(std::size_t n, bool exact, Space space) {
   return 4;
 }
 
+// Where trials are decided in rounds, and not one after the other: where this has been measured to
+// be faster (docs/benchmarks/electrolyte.md). Both make the same chain.
+bool decides_in_rounds(std::size_t n, int eta, Space space) {
+  return eta == 16 && n > 12288 && n <= 24576 && space != Space::ewald;
+}
+
 template <bool Double, Space B>
-Schedule schedule_for(int eta) {
+Schedule schedule_for(std::size_t n, int eta) {
+  if constexpr (B != Space::ewald)
+    if (decides_in_rounds(n, eta, B)) return rounds<Double, B, 64, 16>();
   switch (eta) {
     case 16:
-      return schedule<Double, B, 64, 16>();
+      return walk<Double, B, 64, 16>();
     case 8:
-      return schedule<Double, B, 64, 8>();
+      return walk<Double, B, 64, 8>();
     case 4:
-      return schedule<Double, B, 128, 4>();
+      return walk<Double, B, 128, 4>();
     case 2:
-      return schedule<Double, B, 128, 2>();
+      return walk<Double, B, 128, 2>();
     default:
-      return schedule<Double, B, 256, 1>();
+      return walk<Double, B, 256, 1>();
   }
 }
 
@@ -83,7 +97,6 @@ class DeviceShare {
     if (state.parameters.vacuum) {
       image_ = DeviceBuffer<std::int32_t>(state.image.size());
       dipole_ = DeviceBuffer<Dipole>(1);
-      gain_ = DeviceBuffer<Dipole>(partner_.size());
     }
     put(state);
   }
@@ -133,6 +146,8 @@ class DeviceShare {
   // Where the others write what they decide.
   void enter(Devices& devices, int place) const {
     devices.site[place] = site_.data();
+    devices.partner[place] = partner_.data();
+    devices.decided[place] = progress_.data() + 1;
     devices.outcome[place] = outcome_.data();
     devices.image[place] = image_.data();
     devices.dipole[place] = dipole_.data();
@@ -159,7 +174,7 @@ class DeviceShare {
                                         order_.data(), count_.data(), n_, stream_),
           "partition");
     const int places = n_ + 2 * schedule_.group;
-    schedule_.place<<<blocks_for(places, kThreads), kThreads, 0, stream_>>>(r, b);
+    schedule_.place<<<blocks_for(places, kThreads), kThreads, 0, stream_>>>(b);
     progress_.clear(stream_);
   }
   // This device's share of the groups.
@@ -310,13 +325,11 @@ class DeviceShare {
   }
 
   Buffers buffers(int slot) const {
-    return {site_.data(),         trial_.data(),        most_.data(),
-            fate_.data(),         hopeful_.data(),      radius_.data(),
-            head_.data(),         next_.data(),         order_.data(),
-            count_.data(),        partner_.data(),      goal_.data(),
-            ion_.data(),          outcome_.data(),      image_.data(),
-            dipole_.data(),       gain_.data(),         progress_.data(),
-            progress_.data() + 1, tally_.data() + slot, n_};
+    return {site_.data(),     trial_.data(),        most_.data(),         fate_.data(),
+            hopeful_.data(),  radius_.data(),       head_.data(),         next_.data(),
+            order_.data(),    count_.data(),        partner_.data(),      goal_.data(),
+            ion_.data(),      outcome_.data(),      image_.data(),        dipole_.data(),
+            progress_.data(), progress_.data() + 1, tally_.data() + slot, n_};
   }
 
   int device_;
@@ -339,7 +352,7 @@ class DeviceShare {
   DeviceRest<double> rest_;  // with Ewald's energy
   DeviceRest<float> rest_single_;
   DeviceBuffer<std::int32_t> image_;  // with a vacuum around
-  DeviceBuffer<Dipole> dipole_, gain_;
+  DeviceBuffer<Dipole> dipole_;
   std::unique_ptr<DeviceTree> tree_;
 };
 
@@ -393,7 +406,8 @@ class CudaEngine final : OnDevice, public EngineBase {
     eta_ = state_.parameters.threads_per_particle;
     if (eta_ == 0) eta_ = fastest_eta(state_.sites.size(), exact, state_.rules.space);
     const Schedule schedule = for_space(state_.rules, [&](auto space) {
-      return exact ? schedule_for<true, space()>(eta_) : schedule_for<false, space()>(eta_);
+      const std::size_t n = state_.sites.size();
+      return exact ? schedule_for<true, space()>(n, eta_) : schedule_for<false, space()>(n, eta_);
     });
     for (const int device : devices) existing_device(device);
     connect(devices);

@@ -44,8 +44,6 @@ struct GroupOfTrials {
     }
     if (tid < kWords) m.outcome[tid] = 0;
     if (tid == 0) m.filled = 0;
-    if constexpr (B == Space::ewald)
-      if (tid == 0 && r.vacuum != 0) m.vacuum.dipole = *b.dipole;
     __syncthreads();
   }
 
@@ -120,7 +118,6 @@ struct GroupOfTrials {
           return has_moved(word, place % 32) ? b.goal[place] : b.partner[place];
         });
         store();
-        if (B == Space::ewald && r.vacuum != 0 && warp == 0) round<RoundStep::add_dipole>(begin);
         done = end;
       }
       if (open && m.fresh) round<RoundStep::bounds>(done);
@@ -145,17 +142,10 @@ struct GroupOfTrials {
   }
 };
 
-// Blocks on a multiprocessor. In float64 Ewald's potential needs registers more than it needs other
-// blocks.
-constexpr int blocks_side_by_side(bool exact, Space space, int threads) {
-  if (space == Space::ewald && exact) return threads < 512 ? 512 / threads : 1;
-  return threads == 256 ? (exact ? 3 : 4) : 1024 / threads;
-}
-
 template <bool Double, Space B, int S, int Eta>
 __global__ void __launch_bounds__(S* Eta, blocks_side_by_side(Double, B, S* Eta))
-    brush_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b,
-                 const __grid_constant__ Devices devices) {
+    rounds_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b,
+                  const __grid_constant__ Devices devices) {
   extern __shared__ float4 memory[];
   auto& m = *reinterpret_cast<GroupMemory<Double, B, S>*>(memory);
   if (threadIdx.x == 0) m.block = atomicAdd(b.ticket, 1u);
@@ -164,8 +154,7 @@ __global__ void __launch_bounds__(S* Eta, blocks_side_by_side(Double, B, S* Eta)
                  group = m.block * devices.count + devices.own;
   if (group >= groups) return;
   const unsigned places = groups * S + (b.particles - count);
-  auto rest = rest_for<Double>(r);
-  if constexpr (B == Space::ewald) rest = in_shared_memory(rest, &m + 1);
+  const auto rest = rest_for<Double>(r);
   GroupOfTrials<Double, B, S, Eta>(r, b, devices, m, rest, group).run(groups, (places + S - 1) / S);
 }
 

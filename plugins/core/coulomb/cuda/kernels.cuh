@@ -37,17 +37,17 @@ struct Buffers {
   std::int32_t* order;   // [N], hopeful ones first and in order
   std::uint32_t* count;  // [1], of hopeful ones
   // By place: hopeful ions, holes up to a whole group, the others, holes; where they are at the
-  // start of the sweep, and where the trials of hopeful ones would take them
+  // start of the sweep (and after it in a walk), and where the trials of hopeful ones would take
+  // them
   Site* partner;
   Site* goal;
   std::int32_t* ion;  // -1 in a hole
   Outcomes* outcome;  // of the hopeful trials so far, 32 places each
-  // With a vacuum around the images: [N][3], [1], and by place, what the moment gains from trials
+  // With a vacuum around the images: [N][3], and [1], as it is after the groups decided so far
   std::int32_t* image;
   Dipole* dipole;
-  Dipole* gain;
   unsigned* ticket;   // [1], blocks of this sweep begun on this device
-  unsigned* decided;  // [1], a group of this sweep that was decided lately, plus 1
+  unsigned* decided;  // [1], groups of this sweep decided so far; in rounds, one decided lately
   Tally* tally;
   int particles;
 };
@@ -57,6 +57,8 @@ struct Buffers {
 struct Devices {
   int count, own;
   Site* site[kMostDevices];
+  Site* partner[kMostDevices];
+  unsigned* decided[kMostDevices];
   Outcomes* outcome[kMostDevices];
   std::int32_t* image[kMostDevices];
   Dipole* dipole[kMostDevices];
@@ -113,7 +115,7 @@ __device__ unsigned groups_of(unsigned count) {
 }
 
 template <int S>
-__global__ void place_kernel(Rules r, Buffers b) {
+__global__ void place_kernel(Buffers b) {
   const unsigned place = blockIdx.x * blockDim.x + threadIdx.x;
   const unsigned count = *b.count, others = groups_of<S>(count) * S;
   if (place >= static_cast<unsigned>(b.particles) + 2 * S) return;
@@ -127,12 +129,7 @@ __global__ void place_kernel(Rules r, Buffers b) {
   b.partner[place] = at;
   if (place < others) {
     const float4 t = ion < 0 ? make_float4(at.x, at.y, at.z, 0) : b.trial[ion];
-    const Site goal{t.x, t.y, t.z, at.charge};
-    b.goal[place] = goal;
-    if (r.vacuum != 0)
-      b.gain[place] = ion < 0
-                          ? Dipole{}
-                          : dipole_gain(r, at, goal, b.image + 3 * static_cast<std::size_t>(ion));
+    b.goal[place] = {t.x, t.y, t.z, at.charge};
     if (place % 32 == 0) b.outcome[place / 32] = 0;
   }
   if (place == 0) b.tally->evaluated = count;
@@ -142,6 +139,13 @@ __device__ bool exact_overlap(const Rules& r, const Buffers& b, const Site& tria
                               const Site& other, int j) {
   return i >= 0 && j >= 0 &&
          too_close(squared_distance(r, trial.x, trial.y, trial.z, other), b.radius[i], b.radius[j]);
+}
+
+// Blocks on a multiprocessor. In float64 Ewald's potential needs registers more than it needs other
+// blocks.
+constexpr int blocks_side_by_side(bool exact, Space space, int threads) {
+  if (space == Space::ewald && exact) return threads < 512 ? 512 / threads : 1;
+  return threads == 256 ? (exact ? 3 : 4) : 1024 / threads;
 }
 
 // ---- section 4: one launch per trial ------------------------------------------------------------

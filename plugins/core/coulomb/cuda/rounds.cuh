@@ -9,14 +9,6 @@
 namespace manymove::coulomb {
 namespace {
 
-// With a vacuum around the images: what the dipole moment adds, beside the pairs.
-template <int Slots, int S>
-struct VacuumMemory {
-  Range range[Slots][S];
-  Dipole dipole;  // after the groups that are added
-};
-struct NoVacuum {};
-
 // What a block holds in shared memory.
 template <bool Double, Space B, int S>
 struct GroupMemory {
@@ -36,7 +28,6 @@ struct GroupMemory {
   std::int32_t ion[S];
   unsigned char row[S];  // a list of `rows` rows
   unsigned rows, next, ready, fresh, filled, block;
-  std::conditional_t<B == Space::ewald, VacuumMemory<kSlots, S>, NoVacuum> vacuum;
 };
 
 template <bool Double, Space B, int S, int Eta>
@@ -57,40 +48,6 @@ struct Rounds {
   __device__ Rounds(const Rules& r, const Buffers& b, const Devices& devices, Memory& m,
                     const SmoothRest<Real>& rest, unsigned group)
       : r(r), b(b), devices(devices), m(m), rest(rest), group(group) {}
-
-  __device__ bool in_vacuum() const { return B == Space::ewald && r.vacuum != 0; }
-
-  // One warp: the dipole moment follows the groups from `begin` on that are decided.
-  __device__ void add_dipole(unsigned begin, unsigned groups) {
-    if constexpr (B == Space::ewald) {
-      Dipole sum{};
-      for (unsigned k = lane; k < groups * S; k += 32)
-        if (has_moved(m.seen[k / 32], lane)) sum = sum + b.gain[begin * S + k];
-      sum = sum_of_lanes(sum);
-      if (lane == 0) m.vacuum.dipole = m.vacuum.dipole + sum;
-    }
-  }
-  // One warp: the same when the trial of a row comes, all before it being decided.
-  __device__ Dipole dipole_before(int row, unsigned done) const {
-    Dipole sum{};
-    if constexpr (B == Space::ewald) {
-      for (unsigned place = done * S + lane; place < group * S + row; place += 32)
-        if (has_moved(outcome_of(place / 32), lane)) sum = sum + b.gain[place];
-      sum = sum_of_lanes(sum) + m.vacuum.dipole;
-    }
-    return sum;
-  }
-  __device__ std::int64_t exact_dipole_term(int row, unsigned done) const {
-    return dipole_term(r, m.own[row].charge, dipole_before(row, done), b.gain[group * S + row]);
-  }
-  __device__ static Dipole sum_of_lanes(Dipole sum) {
-    MM_UNROLL
-    for (int step = 16; step > 0; step /= 2)
-      sum = sum + Dipole{__shfl_xor_sync(0xffffffffu, sum.x, step),
-                         __shfl_xor_sync(0xffffffffu, sum.y, step),
-                         __shfl_xor_sync(0xffffffffu, sum.z, step)};
-    return sum;
-  }
 
   __device__ unsigned first_slot() const { return group > kWindow ? group - kWindow : 0; }
   __device__ unsigned group_of_slot(int slot) const {
@@ -148,7 +105,6 @@ struct Rounds {
     const Pairs<Double, B> pairs(r, rest, m.own[row], then);
     Range range{0, 0};
     [[maybe_unused]] FloatRange sums{0, 0};
-    [[maybe_unused]] DipoleSum dipole{0, 0, 0};
     Hits hits{false, false};
     MM_NO_UNROLL
     for (int j = lane % kSums; j < (Own ? row : S); j += kSums) {
@@ -163,9 +119,6 @@ struct Rounds {
       Choices choices = Choices::of(word_of(j / 32), j % 32);
       choices.without(hit[0], hit[1], hits);
       if (!choices.stays && !choices.moves) continue;
-      if constexpr (B == Space::ewald)
-        if (in_vacuum())
-          add_choice(dipole, r, then.charge, b.gain[group * S + row], choices, b.gain[place]);
       if constexpr (kIntegers) {
         const std::int64_t stays = choices.stays ? pairs.change(g[0], now[0]) : 0,
                            moves = choices.moves ? pairs.change(g[1], now[1]) : 0;
@@ -179,19 +132,10 @@ struct Rounds {
     }
     if constexpr (!kIntegers) range = {to_fixed(sums.least, r.magic), to_fixed(sums.most, r.magic)};
     const unsigned half = 0xffffu << (lane & 16);
-    const auto sum_of_half = [&](Range a) {
-      MM_UNROLL
-      for (int step = kSums / 2; step > 0; step /= 2)
-        a = a + Range{__shfl_xor_sync(half, a.least, step, kSums),
-                      __shfl_xor_sync(half, a.most, step, kSums)};
-      return a;
-    };
-    range = sum_of_half(range);
-    if constexpr (B == Space::ewald)
-      if (in_vacuum()) {
-        const Range whole = sum_of_half(range_of(dipole));
-        if (lane % kSums == 0) m.vacuum.range[slot][row] = whole;
-      }
+    MM_UNROLL
+    for (int step = kSums / 2; step > 0; step /= 2)
+      range = range + Range{__shfl_xor_sync(half, range.least, step, kSums),
+                            __shfl_xor_sync(half, range.most, step, kSums)};
     const bool possible = __ballot_sync(half, hits.possible) != 0,
                certain = __ballot_sync(half, hits.certain) != 0;
     if (lane % kSums == 0) {
@@ -217,23 +161,17 @@ struct Rounds {
 
   // What is known of a row beside the trials of its group and of those from `done` on.
   struct Known {
-    Range pairs, dipole;
+    Range pairs;
     Hits hits;
   };
   __device__ Known known(int row, unsigned done) const {
-    Known all{exactly(m.change[row]), {0, 0}, {false, m.overlap[row] || m.ion[row] < 0}};
+    Known all{exactly(m.change[row]), {false, m.overlap[row] || m.ion[row] < 0}};
     for (int slot = 0; slot < kSlots; ++slot) {
       if (!waits(slot, done)) continue;
       all.pairs = all.pairs + m.range[slot][row];
       all.hits.possible = all.hits.possible || m.hits[slot][row].possible;
       all.hits.certain = all.hits.certain || m.hits[slot][row].certain;
-      if constexpr (B == Space::ewald)
-        if (in_vacuum()) all.dipole = all.dipole + m.vacuum.range[slot][row];
     }
-    if constexpr (B == Space::ewald)
-      if (in_vacuum())
-        all.dipole = all.dipole +
-                     dipole_range(r, m.own[row].charge, m.vacuum.dipole, b.gain[group * S + row]);
     return all;
   }
 
@@ -243,7 +181,7 @@ struct Rounds {
     if (warp < kWords) {
       const int row = tid;
       const Known now = known(row, done);
-      outcome = judge(signed_for(m.own[row].charge, now.pairs + now.dipole), m.most[row], now.hits);
+      outcome = judge(signed_for(m.own[row].charge, now.pairs), m.most[row], now.hits);
       const unsigned stays = __ballot_sync(0xffffffffu, outcome == Outcome::stays),
                      moves = __ballot_sync(0xffffffffu, outcome == Outcome::moves);
       if (lane == 0) {
@@ -284,7 +222,7 @@ struct Rounds {
     const double quanta = magic_for(double{}) / r.magic;  // per unit of the potential
     float gain[kPairs][kTerms];
     unsigned open = 0;  // bit per gain
-    double sum = 0, size = 0, dipole_size = 0, rounded = 0;
+    double sum = 0, size = 0, rounded = 0;
     MM_UNROLL
     for (int p = 0; p < kPairs; ++p) {
       const int slot = 2 * p + half;
@@ -323,14 +261,6 @@ struct Rounds {
         }
         rounded += counts ? error : 0;
         size += abs_of(change);
-        if constexpr (B == Space::ewald)
-          if (in_vacuum() && counts) {
-            const Dipole mine = b.gain[group * S + row], its = b.gain[first + j];
-            const double more =
-                2 * r.vacuum / at.charge * (mine.x * its.x + mine.y * its.y + mine.z * its.z);
-            dipole_size += abs_of(more);
-            change += more;
-          }
         gain[p][t] = sign * static_cast<float>(change);
         sum += gain[p][t];
       }
@@ -343,20 +273,13 @@ struct Rounds {
     sum = all_lanes(sum);
     size = all_lanes(size);
     const Known start = known(row, done);
-    const Range whole = signed_for(at.charge, start.pairs + start.dipole);
+    const Range whole = signed_for(at.charge, start.pairs);
     const double threshold = static_cast<double>(m.most[row]);
     // The middle of the range is that of all gains.
     double without =
         0.5 * static_cast<double>(whole.least) + 0.5 * static_cast<double>(whole.most) - 0.5 * sum;
     double slack = 0x1p-17 * size + 0x1p-50 * (abs_of(without) + abs_of(threshold)) + 1024;
     if constexpr (!Double) slack += 0x1p-18 * all_lanes(rounded);
-    if constexpr (B == Space::ewald)
-      if (in_vacuum()) {
-        dipole_size = all_lanes(dipole_size);
-        const double width = 0.5 * static_cast<double>(start.dipole.most) -
-                             0.5 * static_cast<double>(start.dipole.least);
-        slack += 0x1p-17 * dipole_size + abs_of(width - 0.5 * dipole_size);
-      }
     Outcome outcome = Outcome::open;
     while (outcome == Outcome::open) {
       float least = 0, most = 0;
@@ -412,9 +335,8 @@ struct Rounds {
       if (waits(slot, done))
         bound(row, slot, [&](int k) { return outcome_of(group_of_slot(slot) * kWords + k); });
     __syncwarp();
-    Known now = known(row, done);
-    if (in_vacuum()) now.dipole = exactly(exact_dipole_term(row, done));
-    return judge(signed_for(m.own[row].charge, now.pairs + now.dipole), m.most[row], now.hits);
+    const Known now = known(row, done);
+    return judge(signed_for(m.own[row].charge, now.pairs), m.most[row], now.hits);
   }
 
   // All trials of the group, when all but those of the slots are decided.
@@ -435,27 +357,13 @@ struct Rounds {
     list_rows([&](int k) { return static_cast<unsigned>(m.outcome[k] >> 32); });
     for (unsigned k = tid / kSums; k < m.rows; k += S * Eta / kSums)
       bound(m.row[k], kWindow, [&](int word) { return m.outcome[word]; });
-    if (in_vacuum())
-      for (unsigned k = warp; k < m.rows; k += S * Eta / 32) {
-        const std::int64_t term = exact_dipole_term(m.row[k], group);
-        if (lane == 0) m.change[m.row[k]] = wrapping_sum(m.change[m.row[k]], term);
-      }
-    if (in_vacuum() && warp == 0 && group + 1 == groups_of<S>(*b.count)) {
-      const Dipole dipole = dipole_before(S, group);
-      if (lane == 0)
-        for (int d = 0; d < devices.count; ++d) *devices.dipole[d] = dipole;
-    }
     __syncthreads();
     if (tid >= m.rows) return;
     const int row = m.row[tid];
     const Site at = m.own[row], then = m.trial[row];
     const std::int64_t whole = wrapping_sum(m.change[row], m.range[kWindow][row].least);
     const std::int64_t energy = nearest_integer(at.charge * static_cast<double>(whole));
-    for (int d = 0; d < devices.count; ++d) {
-      devices.site[d][m.ion[row]] = then;
-      if (in_vacuum())
-        follow(r, at, then, devices.image[d] + 3 * static_cast<std::size_t>(m.ion[row]));
-    }
+    for (int d = 0; d < devices.count; ++d) devices.site[d][m.ion[row]] = then;
     atomicAdd(&b.tally->accepted, 1ull);
     atomicAdd(&b.tally->low, static_cast<unsigned long long>(energy) & 0xffffffffu);
     atomicAdd(reinterpret_cast<unsigned long long*>(&b.tally->high),
@@ -463,7 +371,7 @@ struct Rounds {
   }
 };
 
-enum class RoundStep { look, add_dipole, bounds, decide, finish };
+enum class RoundStep { look, bounds, decide, finish };
 
 // Not a part of the loops over pairs, which need all registers.
 template <RoundStep Step, bool Double, Space B, int S, int Eta>
@@ -473,7 +381,6 @@ __device__ __noinline__ void round_step(const Rules& r, const Buffers& b, const 
                                         unsigned group, unsigned done) {
   Rounds<Double, B, S, Eta> rounds(r, b, devices, m, rest, group);
   if constexpr (Step == RoundStep::look) rounds.look(done);
-  if constexpr (Step == RoundStep::add_dipole) rounds.add_dipole(done, m.ready);
   if constexpr (Step == RoundStep::bounds) rounds.bounds(m.fresh);
   if constexpr (Step == RoundStep::decide) rounds.decide(done);
   if constexpr (Step == RoundStep::finish) rounds.finish();
