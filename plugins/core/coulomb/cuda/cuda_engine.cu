@@ -50,16 +50,12 @@ int fastest_eta(std::size_t n, bool exact, Space space) {
   return 4;
 }
 
-// Where trials are decided in rounds, and not one after the other: where this has been measured to
-// be faster (docs/benchmarks/electrolyte.md). Both make the same chain.
-bool decides_in_rounds(std::size_t n, int eta, Space space) {
-  return eta == 16 && n > 12288 && n <= 24576 && space != Space::ewald;
-}
-
+// In rounds, and not one after the other, where this has been measured to be faster
+// (docs/benchmarks/electrolyte.md). Both make the same chain.
 template <bool Double, Space B>
 Schedule schedule_for(std::size_t n, int eta) {
   if constexpr (B != Space::ewald)
-    if (decides_in_rounds(n, eta, B)) return rounds<Double, B, 64, 16>();
+    if (eta == 16 && n > 12288 && n <= 24576) return rounds<Double, B, 64, 16>();
   switch (eta) {
     case 16:
       return walk<Double, B, 64, 16>();
