@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from electrolytes import dense, trivalent
-from machine import GPU
+from machine import on_gpu
 
 from manymove import Electrolyte
 from manymove.analysis.ions import Species
@@ -63,7 +63,7 @@ def test_adversarial_starts_make_the_serial_chain(case):
     assert 0 < brush.accepted_moves < brush.trial_moves
 
 
-@GPU
+@on_gpu
 @pytest.mark.parametrize("case", CASES)
 def test_rounds_on_a_gpu_make_the_chain_of_the_cpu(case):
     cpu = CASES[case](MANY, device="cpu")
