@@ -306,4 +306,17 @@ bool waits_for_former_kernel(Kernel* kernel) {
   return compiled.ptxVersion >= 90;
 }
 
+// Lets a kernel use this much dynamic shared memory. The limit belongs to the kernel, so that it is
+// never lowered: engines of other sizes use it as well.
+template <class Kernel>
+void allow_shared_memory(Kernel* kernel, std::size_t bytes, const char* what) {
+  cudaFuncAttributes compiled;
+  check(cudaFuncGetAttributes(&compiled, reinterpret_cast<const void*>(kernel)), what);
+  if (bytes > static_cast<std::size_t>(compiled.maxDynamicSharedSizeBytes))
+    check(
+        cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                             cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+        what);
+}
+
 }  // namespace manymove

@@ -184,7 +184,7 @@ class CudaEngine final : OnDevice, public Engine {
     const std::size_t bytes = 3 * sizeof(F) * static_cast<std::size_t>(state_.slots * kPmcThreads);
     if (bytes > static_cast<std::size_t>(most)) return;
     const auto kernel = &pmc_kernel<F, true>;
-    allow(kernel, bytes);
+    allow_shared_memory(kernel, bytes, "shared memory of a kernel");
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&warps, kernel, kPmcThreads, bytes),
           "occupancy");
     if (warps >= kFewest) pmc_shared_ = bytes;
@@ -205,13 +205,6 @@ class CudaEngine final : OnDevice, public Engine {
     }
   }
 
-  template <class Kernel>
-  static void allow(Kernel kernel, std::size_t bytes) {
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(bytes)),
-          "shared memory of a kernel");
-  }
-
   // As many warps in a block as the shared memory holds.
   void choose_warps() {
     const std::size_t each = warp_bytes<F>(state_.slots, state_.parameters.bins);
@@ -226,11 +219,11 @@ class CudaEngine final : OnDevice, public Engine {
                                           most, " bytes"));
     threads_ = static_cast<int>(warps) * 32;
     shared_ = warps * each;
-    allow(&plj_kernel<F>, shared_);
-    allow(multiple(), shared_);
-    allow(&place_kernel<F>, shared_);
-    allow(&energy_kernel<F>, shared_);
-    allow(&test_kernel<F>, shared_);
+    allow_shared_memory(&plj_kernel<F>, shared_, "shared memory of a kernel");
+    allow_shared_memory(multiple(), shared_, "shared memory of a kernel");
+    allow_shared_memory(&place_kernel<F>, shared_, "shared memory of a kernel");
+    allow_shared_memory(&energy_kernel<F>, shared_, "shared memory of a kernel");
+    allow_shared_memory(&test_kernel<F>, shared_, "shared memory of a kernel");
   }
   int blocks() const {
     const int warps = threads_ / 32;

@@ -87,9 +87,7 @@ class DeviceShare {
       rest_single_.upload(*box, box->terms_single, stream_);
       schedule_.memory += state.parameters.double_precision ? rest_.bytes() : rest_single_.bytes();
     }
-    check(cudaFuncSetAttribute(schedule_.brush, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(schedule_.memory)),
-          "shared memory for a group");
+    allow_shared_memory(schedule_.brush, schedule_.memory, "shared memory for a group");
     if (state.parameters.vacuum) {
       image_ = DeviceBuffer<std::int32_t>(state.image.size());
       dipole_ = DeviceBuffer<Dipole>(1);

@@ -98,9 +98,7 @@ class Tree final : public DeviceTree {
           2 * sizeof(Complex<double>) * kLines * static_cast<std::size_t>(m.length[a]);
     }
     const auto allow = [](auto kernel, std::size_t bytes) {
-      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(bytes)),
-            "shared memory for the transform's lines");
+      allow_shared_memory(kernel, bytes, "shared memory for the transform's lines");
     };
     allow(forward_z_kernel, line_memory_[2]);
     allow(inverse_z_kernel, line_memory_[2]);

@@ -41,9 +41,7 @@ class CudaEngine final : OnDevice, public Engine {
     const std::size_t bytes = TileMemory::bytes(g);
     choose_kernel();
     for (const auto kernel : {kernels_.plain, kernels_.write, kernels_.strip})
-      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(bytes)),
-            "shared memory for a tile");
+      allow_shared_memory(kernel, bytes, "shared memory for a tile");
     upload();
     if (state_.strip)
       halo_ = std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(),

@@ -306,12 +306,6 @@ class RigidCudaEngine final : OnDevice, public Engine {
     forget();
   }
 
-  template <class Kernel>
-  static void allow(Kernel kernel, std::size_t bytes) {
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(bytes)),
-          "shared memory of a kernel");
-  }
   // As many warps in a block as the shared memory holds.
   void choose_warps() {
     const RigidWork<F> w = work();
@@ -327,10 +321,10 @@ class RigidCudaEngine final : OnDevice, public Engine {
                                           most, " bytes"));
     threads_ = static_cast<int>(warps) * 32;
     shared_ = warps * each;
-    allow(&run_kernel<F>, shared_);
-    allow(&place_rigid_kernel<F>, shared_);
-    allow(&energy_rigid_kernel<F>, shared_);
-    allow(&test_rigid_kernel<F>, shared_);
+    allow_shared_memory(&run_kernel<F>, shared_, "shared memory of a kernel");
+    allow_shared_memory(&place_rigid_kernel<F>, shared_, "shared memory of a kernel");
+    allow_shared_memory(&energy_rigid_kernel<F>, shared_, "shared memory of a kernel");
+    allow_shared_memory(&test_rigid_kernel<F>, shared_, "shared memory of a kernel");
   }
   int blocks() const {
     const int warps = threads_ / 32;

@@ -225,7 +225,8 @@ class CudaEngine final : OnDevice, public Engine {
   }
   std::vector<std::uint32_t> present_counts() const {
     const DeviceGuard here = use();
-    std::vector<std::uint32_t> counts(state_.cells());
+    // After a change of the box there may be more room than cells; ranks have their own rows.
+    std::vector<std::uint32_t> counts(state_.strip ? counts_[now_].size() : state_.cells());
     counts_[now_].download(counts.data(), stream_, counts.size());
     return counts;
   }
@@ -308,9 +309,7 @@ class CudaEngine final : OnDevice, public Engine {
     while (schedule_.capacity > 64 &&
            shared_bytes(state_, schedule_) + kStaticShared > static_cast<std::size_t>(shared))
       schedule_.capacity -= 32;
-    check(cudaFuncSetAttribute(kernel_.run, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(shared_bytes(state_, schedule_))),
-          "shared memory for a tile");
+    allow_shared_memory(kernel_.run, shared_bytes(state_, schedule_), "shared memory for a tile");
     overlap_ = waits_for_former_kernel(kernel_.run);
   }
 
