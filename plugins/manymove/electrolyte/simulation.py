@@ -30,7 +30,7 @@ WATER_300K = 7.117  # Bjerrum length in angstrom: relative permittivity 78.3, 30
 METHODS = ("brush", "tree", "reduction", "serial", "auto")
 # Numbers of ions from which the tree is faster than the brush in double precision, in a spherical
 # cell and with Ewald's energy (docs/benchmarks/electrolyte.md).
-_TREE_FROM = {"cpu": (30_000, 3_000), "cuda": (200_000, 50_000)}
+_TREE_FROM = {"cpu": (30_000, 3_000), "cuda": (130_000, 50_000)}
 BOUNDARIES = ("nearest_image", "ewald")
 SURROUNDINGS = ("conductor", "vacuum")
 _MOST_SWEEPS = 1 << 20  # whose energies the engine keeps
