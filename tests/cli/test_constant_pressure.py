@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`manymove disks` and `manymove spheres` with --pressure: results, resuming, and mistakes."""
+
+from __future__ import annotations
+
+import pytest
+from commands import summary_of
+
+from manymove import cli
+from manymove.analysis.sphere_reference import literature_pressure
+
+START = ["--particles", 216, "--packing-fraction", 0.3, "--equilibrate", 1000]
+WHERE = ["--device", "cpu", "--threads", 1, "--quiet"]
+
+
+def run(folder, *options, command="spheres"):
+    return cli.run([command, *map(str, (*options, *WHERE, "--output", folder))])
+
+
+def test_the_pressure_of_a_packing_fraction_returns_it(tmp_path):
+    """Five standard errors and 1/N: a false alarm in a million seeds; the seed is fixed."""
+    pressure = literature_pressure(0.3, "random")[0]
+    assert run(tmp_path, *START, "--pressure", pressure, "--sweeps", 40_000) == 0
+    summary = summary_of(tmp_path)
+    found, error = summary["mean_packing_fraction"], summary["mean_packing_fraction_error"]
+    assert 0 < error < 2e-3
+    assert abs(found - 0.3) < 5 * error + 0.3 / 216
+    assert summary["pressure"] == pytest.approx(pressure)
+    assert summary["max_overlap"] < 1e-6
+
+
+@pytest.mark.parametrize("command", ["disks", "spheres"])
+def test_a_resumed_run_is_that_of_one_go(tmp_path, command):
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    options = [*START, "--pressure", 2.0]
+    assert run(whole, *options, "--sweeps", 4000, command=command) == 0
+    assert run(part, *options, "--sweeps", 1500, command=command) == 0
+    assert run(part, "--resume", "--sweeps", 4000, command=command) == 0
+    for key in ("state_hash", "mean_packing_fraction", "box"):
+        assert summary_of(part)[key] == summary_of(whole)[key]
+    assert summary_of(whole)["mean_packing_fraction"] != pytest.approx(0.3, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--pressure", 0], "--pressure is 0"),
+        (["--pressure", -1], "--pressure is -1"),
+        (["--pressure", "nan"], "--pressure is nan"),
+        (["--pressure", 2, "--decompose"], "--decompose is for constant volume"),
+        (["--pressure", 2, "--equation-of-state"], "--equation-of-state measures it"),
+    ],
+)
+def test_mistakes_are_named(tmp_path, capsys, options, message):
+    assert run(tmp_path / "new", *START, *options) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "new" / "summary.json").exists()
