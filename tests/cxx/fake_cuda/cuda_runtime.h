@@ -41,6 +41,7 @@ struct cudaPointerAttributes {
 };
 struct cudaFuncAttributes {
   int ptxVersion;
+  int maxDynamicSharedSizeBytes;
 };
 constexpr unsigned cudaHostAllocMapped = 2, cudaHostAllocPortable = 1, cudaHostRegisterDefault = 0,
                    cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
@@ -238,6 +239,8 @@ inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 inline cudaError_t cudaEventQuery(cudaEvent_t event) { return fake::runtime.event_state(event); }
 inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t) { return cudaSuccess; }
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
+inline cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
 inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
   attributes->ptxVersion = fake::runtime.ptx_version;
   return cudaSuccess;
