@@ -76,7 +76,7 @@ class Electrolyte(Sampling, MonteCarlo):
         precision: "mixed" (float32 pair terms, exact sums) or "double". Default "mixed"; the tree
             makes the decisions of double precision, which is its default and all that it has.
         method: "brush" (section 3 of the paper) computes all pairs. "tree" makes the same decisions
-            as the brush in double precision, trial by trial, in much less time for many ions: it
+            as the brush in double precision, trial by trial, in a time that grows as N^1.5: it
             estimates the change of the energy by a particle mesh whose error is bounded, and
             computes all pairs only for trials that the bound leaves open (`direct_moves`; see
             docs/theory/coulomb.md, section 8). It is for spherical cells and for Ewald's energy.
