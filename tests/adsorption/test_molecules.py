@@ -26,6 +26,7 @@ from manymove.adsorption import (
     Site,
     read_framework,
 )
+from manymove.adsorption.rigid import settled
 
 SKEWED = (21.0, 20.0, 19.0, 6.0, -5.0, 7.0)  # box with tilts
 DIPOLE = Molecule(
@@ -308,6 +309,46 @@ def test_net_charges_are_named():
         Molecule("ion", (Site("a", (0, 0, 0), charge=0.5),))
     with pytest.raises(ValueError, match=r"small has a net charge of 0.2 e per unit cell"):
         in_small("mdp", force_field=ForceField(LAWS, {"O": -0.05, "Si": 0.4}))
+
+
+def test_an_empty_box_keeps_its_edges():
+    a = Adsorption(None, 2, adsorbates=CO2, box=(26.0, 27.0, 28.0), systems=1, seed=1, device="cpu")
+    assert a.box == (26.0, 27.0, 28.0)
+    with pytest.raises(ValueError, match="no loading per mass"):
+        _ = a.loading_mol_per_kg
+    with pytest.raises(ValueError, match="cutoff"):
+        Adsorption(None, 2, adsorbates=CO2, box=(20.0, 20.0, 20.0), systems=1, seed=1, device="cpu")
+
+
+def test_charged_molecules_need_charges_of_the_framework():
+    with pytest.raises(ValueError, match="framework small has no charges, but the molecules have"):
+        in_small("mdp", force_field=ForceField(LAWS))
+    in_small("mdp", force_field=ForceField(LAWS, {"O": 0.0, "Si": 0.0}))
+
+
+def test_pairs_apply_to_numbered_labels_and_switch_interactions_off():
+    atoms = Framework(
+        "numbered", (20.0,) * 3, np.array([[0.2, 0.3, 0.4], [0.7, 0.6, 0.5]]), ("O", "O"), 32.0,
+        labels=("O1", "O2"),
+    )  # fmt: skip
+    site = Molecule("one", (Site("S", (0, 0, 0), 50.0, 3.0),))
+
+    def laws(**settings):
+        return settled(atoms, [site], {}, ForceField({"O": (90.0, 2.6)}, **settings), None, 9.0)
+
+    assert laws()["with_framework"] == [2 * [(pytest.approx(math.sqrt(4500)), 2.8)]]
+    assert laws(pairs={("S", "O"): (11.0, 2.0)})["with_framework"] == [2 * [(11.0, 2.0)]]
+    found = laws(pairs={("S", "O"): (11.0, 2.0), ("O2", "S"): None})["with_framework"]
+    assert found == [[(11.0, 2.0), (0.0, 1.0)]]
+
+
+def test_what_would_have_no_effect_is_refused():
+    one = Molecule("one", (Site("S", (0, 0, 0), 50.0, 3.0),))
+    framework = small_framework()
+    with pytest.raises(ValueError, match='cross has "one", which is neither an Adsorbate nor'):
+        settled(framework, [one], {("one", "one"): (1.0, 2.0)}, FIELD, None, 9.0)
+    with pytest.raises(ValueError, match="parameters are for molecules"):
+        settled(framework, [GAS], {}, ForceField(LAWS), None, 9.0)
 
 
 def test_bad_input_is_refused():

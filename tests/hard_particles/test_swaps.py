@@ -20,6 +20,17 @@ from manymove import HardDisks, HardSpheres
 SWAPS = {"swap_rounds": 4}
 
 
+def test_tuning_the_volume_leaves_the_diameters_where_they_are():
+    """Of a dense fluid, in which exchanged diameters would overlap."""
+    disks = mixture(2, phi=0.55, pressure=4.0, **SWAPS)
+    disks.run_cycles(20)
+    before = disks.diameters
+    disks._change_delta(disks.volume_delta / 2)
+    assert np.array_equal(disks.diameters, before)
+    disks.tune_volume(sweeps=50)
+    assert_valid(disks)
+
+
 def mixture(dimensions, device="cpu", phi=None, N=200, **settings):
     """A fluid with the diameters of the law d^-3 between 1 and 2.2."""
     shares = (np.arange(N) + 0.5) / N

@@ -328,6 +328,8 @@ QUANTITIES = {
     "pressure": "scalar",
     "betaP": "scalar",
     "state_hash": "string",
+    "packing_fraction": "scalar",
+    "volume_moves": "sequence",
 }
 
 

@@ -245,7 +245,13 @@ class Averages:
 
     @property
     def loading_mol_per_kg(self) -> list[Estimate]:
-        """Mean loading of each species in mol per kg of framework."""
+        """Mean loading of each species in mol per kg of framework.
+
+        Raises:
+            ValueError: the box is empty.
+        """
+        if not self._about["mass"]:
+            raise ValueError("an empty box has no loading per mass of the framework")
         unit = 1000 / self._about["mass"]
         return [Estimate(n.value * unit, n.error * unit) for n in self.loading]
 

@@ -30,7 +30,8 @@ class ForceField:
             their own parameters.
         charges: charge in units of the elementary charge by label. Framework atoms and sites that
             are not listed keep the charges of the CIF file or of the molecule.
-        pairs: {(label, label): (epsilon, sigma)} of pairs that do not follow the mixing rule.
+        pairs: {(label, label): (epsilon, sigma)} of pairs that do not follow the mixing rule; None
+            for no interaction.
         mixing: "lorentz-berthelot" or "geometric".
         potential: "shifted" (zero at the cutoff), "truncated" (not shifted), or "tail" (truncated,
             with corrections for the average energy beyond the cutoff).
@@ -41,7 +42,7 @@ class ForceField:
 
     parameters: Mapping[str, Law | None] = field(default_factory=dict)
     charges: Mapping[str, float] = field(default_factory=dict)
-    pairs: Mapping[tuple[str, str], Law] = field(default_factory=dict)
+    pairs: Mapping[tuple[str, str], Law | None] = field(default_factory=dict)
     mixing: str = "lorentz-berthelot"
     potential: str = "shifted"
 
@@ -83,11 +84,19 @@ class ForceField:
                 return self.charges[name]
         return None
 
+    def given(self, labels: tuple[str, str]) -> Law | None:
+        """Parameters of two labels in `pairs`, whatever their order; None if they are not there."""
+        for pair in (labels, (labels[1], labels[0])):
+            if pair in self.pairs:
+                law = self.pairs[pair] or NONE
+                return (float(law[0]), float(law[1]))
+        return None
+
     def mixed(self, labels: tuple[str, str], a: Law, b: Law) -> Law:
-        """Parameters of two labels from those of each."""
-        given = self.pairs.get(labels) or self.pairs.get((labels[1], labels[0]))
-        if given:
-            return (float(given[0]), float(given[1]))
+        """Parameters of two labels from those of each, unless they are in `pairs`."""
+        given = self.given(labels)
+        if given is not None:
+            return given
         if a[0] == 0 or b[0] == 0:
             return NONE
         geometric = self.mixing == "geometric"
@@ -229,9 +238,11 @@ def _raspa2_charges(path: Path) -> dict[str, float]:
     lines = list(_lines(path))
     try:
         rows = lines[1 : 1 + int(lines[0][0])]
-        return {row[0]: float(row[6]) for row in rows if float(row[6]) != 0}
+        charges = {row[0]: float(row[6]) for row in rows}
     except (IndexError, ValueError) as error:
         raise ValueError(f"{path} is no list of pseudo-atoms of RASPA2: {error}") from None
+    # 0 means none for a site of a molecule, such as C_co2; other atoms have that of the CIF file.
+    return {name: q for name, q in charges.items() if q or re.search("_[A-Za-z]", name)}
 
 
 def _raspa2_pairs(path: Path) -> dict[tuple[str, str], Law]:

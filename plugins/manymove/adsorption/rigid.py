@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from manymove.adsorption.adsorbates import Adsorbate, mixed_laws
-from manymove.adsorption.force_field import NONE, ForceField, Law
+from manymove.adsorption.force_field import NONE, ForceField, Law, names_of
 from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.molecules import Molecule
 
@@ -91,27 +91,42 @@ def settled(
         ValueError: parameters are missing, or the framework is charged.
     """
     field = force_field or ForceField()
+    single = all(isinstance(b, Adsorbate) for b in species)  # these have their own parameters
+    for name in ("parameters", "charges", "pairs"):
+        if single and getattr(field, name):
+            raise ValueError(
+                f"force_field: {name} are for molecules; an Adsorbate has parameters of its own "
+                "(its framework= and cross=)"
+            )
     types, bodies = _types(species, field)
     labels = framework.labels or framework.elements
     kinds = sorted(set(zip(labels, framework.elements, strict=True)))
-    if all(isinstance(b, Adsorbate) for b in species):  # which have parameters for elements
+    if single:  # they have parameters for elements
         kinds = sorted({(e, e) for e in framework.elements})
         labels = framework.elements
     of_atom = {kind: index for index, kind in enumerate(kinds)}
     atoms = [of_atom[pair] for pair in zip(labels, framework.elements, strict=True)]
     with_framework = [[_with_atom(t, kind, field) for kind in kinds] for t in types]
-    if all(isinstance(b, Adsorbate) for b in species) and field.mixing == "lorentz-berthelot":
+    if single and field.mixing == "lorentz-berthelot":
         pairs = mixed_laws([b for b in species if isinstance(b, Adsorbate)], cross)
     else:
-        known = [*(t["label"] for t in types), *(s.name for s in species)]
+        known = [t["label"] for t in types]
         for name in (name for names in cross for name in names):
             if name not in known:
-                raise ValueError(f'cross has "{name}", which is no adsorbate and no label of sites')
+                raise ValueError(
+                    f'cross has "{name}", which is neither an Adsorbate nor a label of sites '
+                    f"({', '.join(known)})"
+                )
         pairs = [_pair(a, b, field, cross) for a in types for b in types]
-    charges = _charges(framework, field)
     shifted, tail = field.potential == "shifted", field.potential == "tail"
     charged = any(t["charge"] for t in types)
-    if charged and charges is not None and abs(sum(charges)) > _NET:
+    charges = _charges(framework, field) if charged else None
+    if charged and charges is None and len(framework.elements):
+        raise ValueError(
+            f"framework {framework.name} has no charges, but the molecules have: give them in the "
+            "CIF file or in the force field (0 for none)"
+        )
+    if charges is not None and abs(sum(charges)) > _NET:
         raise ValueError(
             f"framework {framework.name} has a net charge of {sum(charges):.6g} e per unit cell; "
             "it must be neutral"
@@ -135,7 +150,7 @@ def settled(
         "pairs": pairs,
         "bodies": bodies,
         "tilt": tuple(float(x) for x in framework.tilt),
-        "framework_charge": charges if charged and charges is not None else [],
+        "framework_charge": charges or [],
         "tail": tail,
         "alpha": alpha,
         "wave_cutoff": waves,
@@ -177,6 +192,9 @@ def _with_atom(t: Mapping[str, Any], kind: tuple[str, str], field: ForceField) -
         return t["own"].with_element(element)
     if t["law"][0] == 0 and not any(t["label"] in names for names in field.pairs):
         return NONE
+    for name in names_of(label, element):
+        if (given := field.given((t["label"], name))) is not None:
+            return given
     return field.mixed((t["label"], label), t["law"], field.law_of_atom(label, element))
 
 
@@ -188,7 +206,7 @@ def _pair(
 ) -> Law:
     names = (a["label"], b["label"])
     given = cross.get(names) or cross.get((names[1], names[0]))
-    return tuple(given) if given else field.mixed(names, a["law"], b["law"])
+    return (given[0], given[1]) if given else field.mixed(names, a["law"], b["law"])
 
 
 def _charges(framework: Framework, field: ForceField) -> list[float] | None:

@@ -190,7 +190,9 @@ class Adsorption(Places, Equilibration):
         barrier = barrier_of(barrier, temperature)
         if barrier is not None and not 0 < barrier < math.inf:
             raise ValueError(f"barrier must be positive and finite, or None, got {barrier}")
-        cells = framework.cells_for(cutoff) if cells is None else tuple(int(n) for n in cells)
+        if cells is None:  # an empty box is one cell, as long as it is
+            cells = framework.cells_for(cutoff) if framework.elements else (1, 1, 1)
+        cells = tuple(int(n) for n in cells)
         if not all(0 < n <= 1000 for n in cells):
             raise ValueError(
                 f"cells must be from 1 to 1000 along each axis (for a cutoff of {cutoff:g})"

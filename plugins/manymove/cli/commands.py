@@ -84,7 +84,6 @@ def disks(
       manymove disks --particles 4096 --packing-fraction 0.6 --sweeps 5000
       manymove disks --resume --sweeps 50000
       manymove disks --equation-of-state --packing-fractions 0.5,0.6,0.65
-      manymove disks --particles 256 --packing-fraction 0.5 --pressure 3.0
     """
     options = gathered(locals())
     from manymove.hard_particles.replica import Settings
@@ -129,7 +128,6 @@ def spheres(
       manymove spheres --particles 4096 --packing-fraction 0.45 --sweeps 5000
       manymove spheres --diameters 1,1.4 --fractions 0.7,0.3 --packing-fraction 0.5
       manymove spheres --start fcc --particles 4000 --equation-of-state --packing-fractions 0.55,0.6
-      manymove spheres --particles 512 --packing-fraction 0.4 --pressure 8.0
     """
     options = gathered(locals())
     from manymove.hard_particles.replica import SphereSettings

@@ -219,6 +219,8 @@ class ConstantPressure:
         most = self._grid["largest_volume_delta"]
         self._parameters["volume_delta"] = min(delta, most)
         parameters, *place = self._where()  # type: ignore[attr-defined]
+        if self.swap_rounds:  # type: ignore[attr-defined]
+            parameters["diameters"] = self.diameters  # type: ignore[attr-defined]
         run = {name: getattr(self, f"_{name}") for name in ("goal", "per_cycle", "last_cycle")}
         kept = {name: getattr(self, name) for name in ("_seconds", "_repaired")}
         make = _core.HardSpheres.from_snapshot

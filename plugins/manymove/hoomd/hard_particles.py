@@ -289,6 +289,8 @@ class HardParticlesUpdater(EngineAction):
         self._make(present, timestep)
         with self._where("tag") as particles:
             self._engine.core.write_positions(**particles)
+        self._follow_box()  # now that the positions fit
+        with self._where("tag") as particles:
             yield particles
 
     def _present(self) -> dict[str, Any]:
@@ -337,7 +339,6 @@ class HardParticlesUpdater(EngineAction):
             **settings,
         )
         self._made_with = present
-        self._follow_box()
 
     def _sizes(self) -> dict[str, Any]:
         """The "diameter" of all particles, or in a mixture the "diameters_of_types"."""
