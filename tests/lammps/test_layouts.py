@@ -83,6 +83,30 @@ class FixNVELimit : public Fix {
 };
 }
 """
+LANGEVIN = """#include "fix.h"
+namespace LAMMPS_NS {
+class FixLangevin : public Fix {
+ public:
+  FixLangevin(LAMMPS*, int, char**);
+  int setmask() override;
+ protected:
+  int nvalues, osflag, oflag, tallyflag, zeroflag, tbiasflag;
+  int other;
+  double ascale;
+  double t_start, t_stop, t_period, t_target;
+  double *gfactor1, *gfactor2, *ratio;
+  double others[3];
+  int tstyle, tvar;
+  char* tstr;
+  void* owned;
+  int sizes[2];
+  void* arrays[6];
+  int levels;
+  void* random;
+  int seed;
+};
+}
+"""
 VERLET = """#include <vector>
 #include "pointers.h"
 namespace LAMMPS_NS {
@@ -126,6 +150,7 @@ HEADERS = {
     "fix_setforce": SETFORCE,
     "fix_wall_reflect": WALL,
     "fix_nve_limit": LIMIT,
+    "fix_langevin": LANGEVIN,
     "verlet": VERLET,
     "irregular": IRREGULAR,
 }
@@ -166,6 +191,8 @@ def test_headers_with_the_restated_layout_pass(tmp_path):
         ("fix_wall_reflect", "EDGE, CONSTANT", "CONSTANT, EDGE, FOLLOWS", "FixWallReflect"),
         ("fix_nve_limit", "int ncount", "double more; int ncount", "FixNVELimit"),
         ("fix_nve_limit", "xlimit, vlimitsq", "vlimitsq, xlimit", "FixNVELimit"),
+        ("fix_langevin", "zeroflag, tbiasflag", "tbiasflag, zeroflag", "FixLangevin"),
+        ("fix_langevin", "int levels;", "double more; int levels;", "FixLangevin"),
         ("verlet", "int virial_style;", "int virial_style; double x;", "Integrate"),
         ("verlet", "elist_atom, vlist_global", "vlist_global, elist_atom", "Integrate"),
         ("verlet", "int triclinic;", "", "triclinic"),

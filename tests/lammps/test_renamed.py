@@ -64,4 +64,6 @@ def test_messages_have_the_word_that_was_given(deck, tmp_path):
 
 def test_unknown_keywords_are_answered_with_the_known_ones(tmp_path):
     run = run_lammps(IONS.format("distance 1"), tmp_path, fails=True)
-    assert "unknown keyword distance (radius, boundary, max_displacement, " in run.output
+    assert (
+        "unknown keyword distance (radius, boundary, surrounding, max_displacement, " in run.output
+    )
