@@ -164,6 +164,11 @@ def _from_structure(
     if not all(edge > 1 for edge in (cell.a, cell.b, cell.c)):
         raise ValueError(f"framework {name} has no unit cell")
     lattice = np.array(cell.orth.mat.tolist()).T  # rows: the edges
+    if not (np.isfinite(lattice).all() and (np.diag(lattice) > 1).all()):
+        raise ValueError(
+            f"framework {name} has a unit cell with the angles {cell.alpha:g}, {cell.beta:g} and "
+            f"{cell.gamma:g}, which is too flat"
+        )
     wider = _right_angled(lattice) if right_angles else None
     skewed = wider is None
     wider = np.eye(3, dtype=int) if wider is None else wider
