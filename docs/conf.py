@@ -70,7 +70,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:obj", ".*"),
     ("py:(class|exc|data|attr)", r"(?!manymove|hoomd\.manymove).*"),
-    ("py:(class|exc|data|attr)", r"manymove\.(_core\..*|simulation\.S)"),
+    ("py:(class|exc|data|attr)", r"manymove\.(_core\..*|simulation\.S|hard_particles\.shared\.P)"),
 ]
 
 smartquotes = False  # -- begins options
