@@ -4,7 +4,7 @@
 //
 // Both the cloud that makes the far part smooth and the window that spreads charges on the mesh are
 // the function I0(b sqrt(1 - t^2)) - 1 on -1 < t < 1 (Kaiser and Bessel's, continuous at its ends),
-// whose Fourier transform is known in closed form. The polynomials below take the place of both.
+// whose Fourier transform is known in closed form. Both are evaluated as the polynomials below.
 #pragma once
 
 #include <cmath>

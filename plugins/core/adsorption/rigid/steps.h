@@ -6,7 +6,6 @@
 // A team has
 //   width, Lane<T>: a value of each lane; each(f): f(lane) by every lane
 //   sum(values), lowest(values): of all lanes, by a butterfly
-//   value_of(values, lane): one lane's value, for all
 //   levels(values): partial sums for choose_lane()
 //   compact(count, test, store): store(i, place) for each i below count with test(i), in their
 //     order; returns how many there are
