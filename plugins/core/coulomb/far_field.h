@@ -13,6 +13,7 @@ namespace manymove::coulomb {
 
 struct FarField {
   MeshRules mesh;
+  NearTable near_table;  // for sums in float32
   // The transform's factors, for magnitudes of the wave numbers: [half[0]][half[1]][half[2]], the
   // last axis padded with zeros; 0 where a wave number is left out.
   std::vector<double> factor;

@@ -336,20 +336,26 @@ struct Lists {
   const std::int32_t* next;
 };
 
-// Whether ion i at (x, y, z) overlaps with one of those that `counts`.
-template <class SiteOf, class Counts>
-MM_HD bool overlaps(const Rules& r, const Lists& lists, SiteOf site, const double* radius, int i,
-                    float x, float y, float z, Counts counts) {
+// Whether `found` says so of an ion in the 27 cells around (x, y, z).
+template <class Found>
+MM_HD bool any_nearby(const Rules& r, const Lists& lists, float x, float y, float z, Found found) {
   const int c[3] = {cell_along(r, 0, x), cell_along(r, 1, y), cell_along(r, 2, z)};
   for (int k = 0; k < 27; ++k) {
     int cx = c[0] + k % 3 - 1, cy = c[1] + k / 3 % 3 - 1, cz = c[2] + k / 9 - 1;
     if (!neighbor_cell(r, 0, cx) || !neighbor_cell(r, 1, cy) || !neighbor_cell(r, 2, cz)) continue;
     for (int j = lists.head[cell_index(r, cx, cy, cz)]; j >= 0; j = lists.next[j])
-      if (j != i && counts(j) &&
-          too_close(squared_distance(r, x, y, z, site(j)), radius[i], radius[j]))
-        return true;
+      if (found(j)) return true;
   }
   return false;
+}
+// Whether ion i at (x, y, z) overlaps with one of those that `counts`.
+template <class SiteOf, class Counts>
+MM_HD bool overlaps(const Rules& r, const Lists& lists, SiteOf site, const double* radius, int i,
+                    float x, float y, float z, Counts counts) {
+  return any_nearby(r, lists, x, y, z, [&](int j) {
+    return j != i && counts(j) &&
+           too_close(squared_distance(r, x, y, z, site(j)), radius[i], radius[j]);
+  });
 }
 
 // ---- the particles of host programs ----------------------------------------------------------

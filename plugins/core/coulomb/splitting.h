@@ -29,6 +29,26 @@ MM_HD V value_of(const Polynomial& p, V v) {
   return sum;
 }
 
+// The far part in float32: polynomials, each over a piece of the squared distance over
+// reach^2. A warp that reads different pieces of one coefficient finds each in a memory bank of its
+// own.
+inline constexpr int kPieces = 32, kPieceTerms = 5;
+struct NearTable {
+  float coefficient[kPieceTerms][kPieces];  // the constant first, of an argument from -1 to 1
+  // Bound of the error of the short-ranged part, over 1 / r: of this table and of all roundings but
+  // those of the sum.
+  double error;
+};
+MM_HD float value_of(const NearTable& t, float v) {
+  const float scaled = v * kPieces;
+  const int piece = static_cast<int>(scaled);
+  const float s = fused(2.0f, scaled - static_cast<float>(piece), -1.0f);
+  float sum = t.coefficient[kPieceTerms - 1][piece];
+  MM_UNROLL
+  for (int k = kPieceTerms - 2; k >= 0; --k) sum = fused(sum, s, t.coefficient[k][piece]);
+  return sum;
+}
+
 // The mesh and the two parts of the pair potential. Lengths in units of the coordinates.
 struct MeshRules {
   Polynomial smooth;  // far part of a unit charge, of the squared distance over reach^2
@@ -51,16 +71,24 @@ MM_HD double near_part(const MeshRules& m, double squared, double inverse_distan
   return v < 1 ? inverse_distance - value_of(m.smooth, v) : 0;
 }
 
-// First of the kWindow mesh points along an axis that an ion touches, and their weights.
-MM_HD int window_at(const MeshRules& m, int axis, double x, double (&weight)[kWindow]) {
+// First of the kWindow mesh points along an axis that an ion touches, and how far it is from there,
+// in spacings.
+MM_HD int window_at(const MeshRules& m, int axis, double x, double& lag) {
   const double u = (x - m.origin[axis]) * m.per_spacing[axis];
   const double first = __builtin_floor(u) - (kWindow / 2 - 1);
-  const double lag = u - first;
-  for (int l = 0; l < kWindow; ++l) {
-    const double t = (lag - l) * (2.0 / kWindow);
-    weight[l] = value_of(m.window, t * t);
-  }
+  lag = u - first;
   return static_cast<int>(first);
+}
+// The weight of point l of these.
+MM_HD double window_weight(const MeshRules& m, double lag, int l) {
+  const double t = (lag - l) * (2.0 / kWindow);
+  return value_of(m.window, t * t);
+}
+MM_HD int window_at(const MeshRules& m, int axis, double x, double (&weight)[kWindow]) {
+  double lag;
+  const int first = window_at(m, axis, x, lag);
+  for (int l = 0; l < kWindow; ++l) weight[l] = window_weight(m, lag, l);
+  return first;
 }
 // A point of a periodic mesh.
 MM_HD int wrapped_point(const MeshRules& m, int axis, int at) {

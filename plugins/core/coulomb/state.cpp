@@ -215,6 +215,59 @@ std::int64_t first_overlap(const State& s, const CellLists& lists, int i) {
   return found;
 }
 
+// The ions that overlap with another, in order. Ions are visited cell by cell: neighbors are near
+// in memory then, which matters from a million ions on.
+std::vector<int> overlapping_ions(const State& s) {
+  struct Ion {
+    Site at;
+    double radius;
+    int index;
+  };
+  const Rules& r = s.rules;
+  const std::size_t cells = static_cast<std::size_t>(r.cells[0]) * r.cells[1] * r.cells[2];
+  std::vector<std::uint32_t> first(cells + 1);
+  std::vector<std::uint32_t> cell(s.sites.size());
+  for (std::size_t i = 0; i < s.sites.size(); ++i) {
+    const Site& at = s.sites[i];
+    cell[i] = static_cast<std::uint32_t>(cell_of(r, at.x, at.y, at.z));
+    ++first[cell[i]];
+  }
+  std::uint32_t before = 0;
+  for (std::uint32_t& f : first) before += std::exchange(f, before);
+  std::vector<Ion> ions(s.sites.size());
+  std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
+  for (std::size_t i = 0; i < s.sites.size(); ++i)
+    ions[next[cell[i]]++] = {s.sites[i], s.radius[i], static_cast<int>(i)};
+
+  std::vector<int> found;
+  const auto look = [&](const Ion& ion, std::size_t around) {
+    for (std::uint32_t k = first[around]; k < first[around + 1]; ++k) {
+      const Ion& other = ions[k];
+      if (other.index != ion.index &&
+          too_close(squared_distance(r, ion.at.x, ion.at.y, ion.at.z, other.at), ion.radius,
+                    other.radius))
+        return true;
+    }
+    return false;
+  };
+  for (int z = 0; z < r.cells[2]; ++z)
+    for (int y = 0; y < r.cells[1]; ++y)
+      for (int x = 0; x < r.cells[0]; ++x) {
+        const std::size_t here = cell_index(r, x, y, z);
+        for (std::uint32_t k = first[here]; k < first[here + 1]; ++k)
+          for (int n = 0; n < 27; ++n) {
+            int cx = x + n % 3 - 1, cy = y + n / 3 % 3 - 1, cz = z + n / 9 - 1;
+            if (neighbor_cell(r, 0, cx) && neighbor_cell(r, 1, cy) && neighbor_cell(r, 2, cz) &&
+                look(ions[k], cell_index(r, cx, cy, cz))) {
+              found.push_back(ions[k].index);
+              break;
+            }
+          }
+      }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 // Rounding may have pushed touching ions together: within three units, look for a free place.
 bool nudge(State& s, const CellLists& lists, int i) {
   const Site home = s.sites[i];
@@ -239,16 +292,20 @@ bool nudge(State& s, const CellLists& lists, int i) {
 }
 
 void separate(State& s) {
+  // To move an ion to a free place makes no other one overlap.
+  const std::vector<int> found = overlapping_ions(s);
+  if (found.empty()) return;
   CellLists lists;
   make_lists(s, lists);
-  for (std::size_t i = 0; i < s.sites.size(); ++i) {
-    const std::int64_t j = first_overlap(s, lists, static_cast<int>(i));
+  for (const int ion : found) {
+    const std::size_t i = static_cast<std::size_t>(ion);
+    const std::int64_t j = first_overlap(s, lists, ion);
     if (j < 0) continue;
     const double contact = (s.radius[i] + s.radius[j]) * s.unit;
     const double distance = s.unit * std::sqrt(squared_distance(s.rules, s.sites[i].x, s.sites[i].y,
                                                                 s.sites[i].z, s.sites[j]));
     // Two roundings, of half a unit along each axis each.
-    if (contact - distance > 1.8 * s.unit || !nudge(s, lists, static_cast<int>(i)))
+    if (contact - distance > 1.8 * s.unit || !nudge(s, lists, ion))
       throw OverlapError(text_of(names_of(s, i, static_cast<std::size_t>(j)),
                                  " overlap: their distance is ", distance, ", contact is at ",
                                  contact));
@@ -345,11 +402,8 @@ State make_state(const Snapshot& snapshot, const Ions& ions, const Parameters& p
     if (!s.rules.periodic && norm2 > s.rules.wall2) refuse("checkpoint: ion ", i, " is outside");
     s.sites[i] = {c[0], c[1], c[2], s.sites[i].charge};
   }
-  CellLists lists;
-  make_lists(s, lists);
-  for (std::size_t i = 0; i < s.sites.size(); ++i)
-    if (first_overlap(s, lists, static_cast<int>(i)) >= 0)
-      refuse("checkpoint: ion ", i, " overlaps with another");
+  if (const std::vector<int> found = overlapping_ions(s); !found.empty())
+    refuse("checkpoint: ion ", found.front(), " overlaps with another");
   if (snapshot.image.size() != (parameters.vacuum ? 3 * s.sites.size() : 0))
     refuse("checkpoint: ", snapshot.image.size(), " images for ", s.sites.size(), " ions");
   s.image = snapshot.image;

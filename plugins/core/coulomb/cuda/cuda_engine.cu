@@ -194,8 +194,8 @@ class DeviceShare {
   TreeTally decide_by_tree(const State& state, int slot) {
     use();
     const Buffers b = buffers(slot);
-    return tree_->sweep(rules(state.rules), {b.site, b.trial, b.most, b.hopeful, b.radius, b.head,
-                                             b.next, b.order, b.count});
+    return tree_->sweep(rules(state.rules), {b.site, b.trial, b.most, b.radius, b.head, b.next,
+                                             b.order, b.count});
   }
 
   // What is enqueued so far, for the other devices to wait for.

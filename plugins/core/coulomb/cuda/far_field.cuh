@@ -22,7 +22,7 @@ struct Mesh {
   FftPlan plan[3];
   const Complex<double>* twiddle[3];
   unsigned long long* charge;  // [points[0]][points[1]][points[2]], two's complement
-  double* potential;           // the same
+  float* potential;            // the same
   Complex<double>* spectrum;   // [points[0]][length[1]][stride]
   const double* factor;        // [][half_y][stride]
   double* squares;             // [1], of the charges on the mesh
@@ -44,11 +44,13 @@ constexpr int kSpreadThreads = 16 * kWindow;
 __device__ void spread(const Mesh& m, const Site& at, int sign) {
   __shared__ double weight[3][kWindow];
   __shared__ int first[3];
-  if (threadIdx.x < 3) {
-    double w[kWindow];
-    const float x = threadIdx.x == 0 ? at.x : threadIdx.x == 1 ? at.y : at.z;
-    first[threadIdx.x] = window_at(m.rules, threadIdx.x, x, w);
-    for (int l = 0; l < kWindow; ++l) weight[threadIdx.x][l] = w[l];
+  if (threadIdx.x < 3 * kWindow) {
+    const int axis = threadIdx.x / kWindow, l = threadIdx.x % kWindow;
+    const double x = axis == 0 ? at.x : axis == 1 ? at.y : at.z;
+    double lag;
+    const int begin = window_at(m.rules, axis, x, lag);
+    weight[axis][l] = window_weight(m.rules, lag, l);
+    if (l == 0) first[axis] = begin;
   }
   __syncthreads();
   const int c = threadIdx.x % 16, b = threadIdx.x / 16;
@@ -169,7 +171,7 @@ __global__ void __launch_bounds__(kFftThreads) inverse_z_kernel(const __grid_con
     const int z = item % points, real = item / points;
     if (first + real >= lines) continue;
     const Complex<double> v = c[z * kLines + real / 2];
-    m.potential[mesh_row(m, x, first + real) + z] = real % 2 ? v.re : v.im;
+    m.potential[mesh_row(m, x, first + real) + z] = static_cast<float>(real % 2 ? v.re : v.im);
   }
 }
 
@@ -229,7 +231,8 @@ __global__ void __launch_bounds__(kFftThreads) along_x_kernel(const __grid_const
 
 struct SourceCells {
   int cells[3];
-  double per_edge[3], half[3];  // cells in one unit of length, and half the edge of the system
+  double edge[3], per_edge[3];  // of a cell, and cells in one unit of length
+  double half[3];               // half the edge of the system
   bool periodic;
   std::uint32_t* count;  // [cells + 1]: how many, then where the next goes
   std::uint32_t* first;  // [cells + 1]
@@ -258,6 +261,12 @@ __global__ void sort_cells_kernel(SourceCells s, const Site* site, int ions) {
 
 // ---- estimates ----
 
+__device__ void copy_table(const NearTable& from, NearTable& to) {
+  for (int n = threadIdx.x; n < kPieceTerms * kPieces; n += blockDim.x)
+    to.coefficient[n / kPieces][n % kPieces] = from.coefficient[n / kPieces][n % kPieces];
+  if (threadIdx.x == 0) to.error = from.error;
+}
+
 struct Span {
   int first, count;
 };
@@ -276,25 +285,32 @@ __device__ Span span_of(const SourceCells& s, int axis, double place, double rea
 __device__ double apart_of(const SourceCells& s, int axis, double place, int cell,
                            const Span& span) {
   if (s.periodic && span.count == s.cells[axis]) return 0;
-  return fmax(0.0, fmax(cell - place, place - cell - 1)) / s.per_edge[axis];
+  return fmax(0.0, fmax(cell - place, place - cell - 1)) * s.edge[axis];
 }
 __device__ int wrapped_cell(const SourceCells& s, int axis, int cell) {
   return cell < 0 ? cell + s.cells[axis] : cell >= s.cells[axis] ? cell - s.cells[axis] : cell;
 }
 
+// A lane's share of a potential in float32, and a bound of its error.
+struct Share {
+  double sum = 0, error = 0;
+};
+
 // By a warp, each lane its share: potential at short range, sources, and those that stand there.
-// First each lane finds the sources of a row of cells, then all lanes take one row after the other.
+// First each lane finds the sources of a row of cells, then each half of the warp takes one row
+// after the other.
 template <Space B>
-__device__ double near_share(const Rules& r, const Mesh& m, const SourceCells& s, const Site& at,
-                             int& sources, int& coincident) {
+__device__ void add_near(const Rules& r, const Mesh& m, const NearTable& table,
+                         const SourceCells& s, const Site& at, double sign, Share& share,
+                         int& sources, int& coincident) {
   constexpr Space kNear = B == Space::ewald ? Space::nearest : B;
   const int lane = threadIdx.x % 32;
   const double place[3] = {(at.x + s.half[0]) * s.per_edge[0], (at.y + s.half[1]) * s.per_edge[1],
                            (at.z + s.half[2]) * s.per_edge[2]};
   const double reach = m.rules.reach * (1 + 1e-6);  // beyond the rounding of all this
+  const auto per_reach2 = static_cast<float>(m.rules.inverse_reach2);
   const Span rows = span_of(s, 1, place[1], reach * s.per_edge[1]),
              planes = span_of(s, 2, place[2], reach * s.per_edge[2]);
-  double sum = 0;
   for (int first = 0; first < rows.count * planes.count; first += 32) {
     // In one piece, or in two where a row leaves the box.
     std::uint32_t begin[2] = {0, 0}, end[2] = {0, 0};
@@ -318,56 +334,68 @@ __device__ double near_share(const Rules& r, const Mesh& m, const SourceCells& s
         }
       }
     }
-    for (int piece = 0; piece < (s.periodic ? 2 : 1); ++piece)
-      for (unsigned some = __ballot_sync(0xffffffffu, begin[piece] < end[piece]); some;
-           some &= some - 1) {
-        const int source_lane = __ffs(static_cast<int>(some)) - 1;
+    float part = 0, size = 0, part_size = 0;
+    int terms = 0;
+    for (int piece = 0; piece < (s.periodic ? 2 : 1); ++piece) {
+      unsigned pairs = __ballot_sync(0xffffffffu, begin[piece] < end[piece]);
+      for (pairs = (pairs | pairs >> 1) & 0x55555555u; pairs; pairs &= pairs - 1) {
+        const int source_lane = __ffs(static_cast<int>(pairs)) - 1 + lane / 16;
         const std::uint32_t low = __shfl_sync(0xffffffffu, begin[piece], source_lane),
                             high = __shfl_sync(0xffffffffu, end[piece], source_lane);
-        for (std::uint32_t j = low + lane; j < high; j += 32) {
+        for (std::uint32_t j = low + lane % 16; j < high; j += 16) {
           const Site g = site_at(s.source, j);
-          const auto d = separation<kNear>(r, at.x, at.y, at.z, g);
-          ++sources;
+          const auto d = separation<kNear, float>(r, at.x - g.x, at.y - g.y, at.z - g.z);
+          ++terms;
           coincident += d.squared == 0;
-          if (d.squared > 0)
-            sum += g.charge * near_part(m.rules, d.squared, inverse_root(d.squared));
+          const float v = d.squared * per_reach2;
+          if (v < 1 && d.squared > 0) {
+            const float inverse = inverse_root_single(d.squared);
+            const float term = inverse - value_of(table, v);
+            part = fused(g.charge, term, part);
+            part_size = fused(abs_of(g.charge), abs_of(term), part_size);
+            size = fused(abs_of(g.charge), inverse, size);
+          }
         }
       }
+    }
+    share.sum += sign * part;
+    share.error += table.error * size + 0x1p-24 * terms * part_size;
+    sources += terms;
   }
-  return sum;
 }
-// Of the potential on the mesh; two rows of the window at a time.
-__device__ double far_share(const Mesh& m, const Site& at, double (*weight)[kWindow]) {
+// Of the potential on the mesh; two rows of the window at a time. A term has 26 roundings at most.
+__device__ void add_far(const Mesh& m, const Site& at, double sign, float (*weight)[kWindow],
+                        Share& share) {
   const int lane = threadIdx.x % 32;
   int first[3];
   for (int axis = 0; axis < 3; ++axis) {
     const double x = axis == 0 ? at.x : axis == 1 ? at.y : at.z;
-    const double u = (x - m.rules.origin[axis]) * m.rules.per_spacing[axis];
-    const double begin = floor(u) - (kWindow / 2 - 1);
-    first[axis] = static_cast<int>(begin);
-    if (lane < kWindow) {
-      const double t = (u - begin - lane) * (2.0 / kWindow);
-      weight[axis][lane] = value_of(m.rules.window, t * t);
-    }
+    double lag;
+    first[axis] = window_at(m.rules, axis, x, lag);
+    if (lane < kWindow) weight[axis][lane] = static_cast<float>(window_weight(m.rules, lag, lane));
   }
   __syncwarp();
   const int c = lane % 16, odd = lane / 16;
-  double sum = 0;
   if (c < kWindow) {
     const int z = wrapped_point(m.rules, 2, first[2] + c);
+    float sum = 0, size = 0;
     for (int a = 0; a < kWindow; ++a) {
       const int x = wrapped_point(m.rules, 0, first[0] + a);
-      double plane = 0;
+      float plane = 0, plane_size = 0;
 #pragma unroll
-      for (int b = odd; b < kWindow; b += 2)
-        plane +=
-            weight[1][b] * m.potential[mesh_row(m, x, wrapped_point(m.rules, 1, first[1] + b)) + z];
-      sum += weight[0][a] * plane;
+      for (int b = odd; b < kWindow; b += 2) {
+        const float value =
+            m.potential[mesh_row(m, x, wrapped_point(m.rules, 1, first[1] + b)) + z];
+        plane = fused(weight[1][b], value, plane);
+        plane_size = fused(abs_of(weight[1][b]), abs_of(value), plane_size);
+      }
+      sum = fused(weight[0][a], plane, sum);
+      size = fused(abs_of(weight[0][a]), plane_size, size);
     }
-    sum *= weight[2][c];
+    share.sum += sign * (weight[2][c] * sum);
+    share.error += 32 * 0x1p-24 * abs_of(weight[2][c] * size);
   }
   __syncwarp();
-  return sum;
 }
 
 constexpr int kEstimateThreads = 128;
@@ -376,20 +404,27 @@ constexpr int kEstimateThreads = 128;
 template <Space B>
 __global__ void __launch_bounds__(kEstimateThreads)
     estimate_kernel(const __grid_constant__ Rules r, const __grid_constant__ Mesh m,
-                    const __grid_constant__ SourceCells s, ErrorBound bound, double least,
-                    const Site* from, const Site* to, int begin, int end, double later,
-                    double* change, double* error) {
-  __shared__ double weights[kEstimateThreads / 32][3][kWindow];
+                    const __grid_constant__ SourceCells s, const NearTable* near_table,
+                    ErrorBound bound, double least, const Site* from, const Site* to, int begin,
+                    int end, double later, double* change, double* error) {
+  __shared__ float weights[kEstimateThreads / 32][3][kWindow];
+  __shared__ NearTable table;
+  copy_table(*near_table, table);
+  __syncthreads();
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int k = begin + blockIdx.x * (kEstimateThreads / 32) + warp;
   if (k >= end) return;
   const Site here = from[k], there = to[k];
   int sources = 0, at_here = 0, at_there = 0;
-  double sum = near_share<B>(r, m, s, there, sources, at_there) -
-               near_share<B>(r, m, s, here, sources, at_here);
-  sum += far_share(m, there, weights[warp]) - far_share(m, here, weights[warp]);
+  Share share;
+  add_near<B>(r, m, table, s, there, 1, share, sources, at_there);
+  add_near<B>(r, m, table, s, here, -1, share, sources, at_here);
+  add_far(m, there, 1, weights[warp], share);
+  add_far(m, here, -1, weights[warp], share);
+  double sum = share.sum, single = share.error;
   for (int step = 16; step > 0; step /= 2) {
     sum += __shfl_xor_sync(0xffffffffu, sum, step);
+    single += __shfl_xor_sync(0xffffffffu, single, step);
     sources += __shfl_xor_sync(0xffffffffu, sources, step);
     at_here += __shfl_xor_sync(0xffffffffu, at_here, step);
     at_there += __shfl_xor_sync(0xffffffffu, at_there, step);
@@ -406,7 +441,8 @@ __global__ void __launch_bounds__(kEstimateThreads)
   }
   change[k] = defined ? sum : as_double(0x7ff8000000000000ull);
   const double proven = error_of(bound, sqrt(*m.squares), later + sources);
-  error[k] = fmax(proven, least / abs_of(here.charge));
+  const double quanta = 6755399441055744.0 / r.magic;
+  error[k] = fmax(proven + 1.01 * quanta * single, least / abs_of(here.charge));
 }
 
 }  // namespace

@@ -63,14 +63,17 @@ class Tree final : public DeviceTree {
           "clear");
     if (hopeful > 0) {
       arrange_kernel<<<blocks_for(hopeful, kThreads), kThreads, 0, stream_>>>(
-          r, in.site, in.trial, in.order, hopeful, from_.data(), to_.data(), new_head_.data(),
-          new_next_.data());
+          r, in.site, in.trial, in.most, in.order, hopeful, from_.data(), to_.data(), limit_.data(),
+          new_head_.data(), new_next_.data());
       TreeView v = view(in);
-      contested_kernel<<<blocks_for(hopeful, kThreads), kThreads, 0, stream_>>>(
-          r, v, in.trial, in.hopeful, hopeful, contested_.data());
+      conflicts_used_.clear(stream_);
+      conflicts_kernel<<<blocks_for(hopeful, kThreads), kThreads, 0, stream_>>>(
+          r, v, in.trial, hopeful, conflict_.data(), conflicts_.data(),
+          static_cast<unsigned>(conflicts_.size()), conflicts_used_.data());
       check_launch();
-      for (int begin = 0; begin < hopeful; begin += epoch_)
-        epoch(r, v, in, begin, std::min(hopeful, begin + epoch_));
+      const int epochs = blocks_for(hopeful, epoch_), length = blocks_for(hopeful, epochs);
+      for (int begin = 0; begin < hopeful; begin += length)
+        epoch(r, v, in, begin, std::min(hopeful, begin + length));
     }
     TreeTally tally;
     tally_.download(&tally, stream_, 1);
@@ -109,7 +112,9 @@ class Tree final : public DeviceTree {
         static_cast<int>(epoch_length(static_cast<std::size_t>(ions_), in_transform,
                                       B == Space::ewald ? kPairsPerPoint / 8 : kPairsPerPoint));
     charge_ = DeviceBuffer<unsigned long long>(points);
-    potential_ = DeviceBuffer<double>(points);
+    potential_ = DeviceBuffer<float>(points);
+    near_table_ = DeviceBuffer<NearTable>(1);
+    near_table_.upload(&field_.near_table, stream_);
     spectrum_ = DeviceBuffer<Complex<double>>(static_cast<std::size_t>(m.points[0]) * m.length[1] *
                                               field_.half[2]);
     spectrum_.clear(stream_);
@@ -130,6 +135,7 @@ class Tree final : public DeviceTree {
     for (int a = 0; a < 3; ++a) {
       const double extent = state.rules.extent[a];
       sources_.cells[a] = std::max(1, static_cast<int>(extent / field_.mesh.reach * kReachCells));
+      sources_.edge[a] = extent / sources_.cells[a];
       sources_.per_edge[a] = sources_.cells[a] / extent;
       sources_.half[a] = extent / 2;
       cells *= static_cast<std::size_t>(sources_.cells[a]);
@@ -156,14 +162,17 @@ class Tree final : public DeviceTree {
     change_ = DeviceBuffer<double>(n);
     error_ = DeviceBuffer<double>(n);
     accepted_ = DeviceBuffer<std::uint8_t>(n);
-    contested_ = DeviceBuffer<std::uint8_t>(n);
+    limit_ = DeviceBuffer<std::int64_t>(n);
+    conflict_ = DeviceBuffer<std::int32_t>(n);
+    conflicts_ = DeviceBuffer<std::int32_t>(n);
+    conflicts_used_ = DeviceBuffer<unsigned>(1);
     moved_ = DeviceBuffer<std::uint8_t>(n);
     const int* const cells = state.rules.cells;
     new_head_ =
         DeviceBuffer<std::int32_t>(static_cast<std::size_t>(cells[0]) * cells[1] * cells[2]);
     new_next_ = DeviceBuffer<std::int32_t>(n);
     const auto batch = static_cast<std::size_t>(batch_);
-    lists_ = DeviceBuffer<std::int32_t>(5 * batch);
+    lists_ = DeviceBuffer<std::int32_t>(7 * batch);
     exact_ = DeviceBuffer<unsigned long long>(batch);
     epoch_moves_ = DeviceBuffer<std::int32_t>(static_cast<std::size_t>(epoch_));
     counts_ = DeviceBuffer<unsigned>(kCounts);
@@ -175,22 +184,23 @@ class Tree final : public DeviceTree {
     return {from_.data(),
             to_.data(),
             in.order,
-            contested_.data(),
+            limit_.data(),
+            conflict_.data(),
             change_.data(),
             error_.data(),
             accepted_.data(),
             in.site,
-            in.most,
             moved_.data(),
             in.radius,
             in.head,
             in.next,
             new_head_.data(),
             new_next_.data(),
+            conflicts_.data(),
             {lists, lists + batch_, lists + 2 * batch_},
-            lists + 3 * batch_,
-            lists + 4 * batch_,
+            {lists + 3 * batch_, lists + 4 * batch_, lists + 5 * batch_},
             exact_.data(),
+            lists + 6 * batch_,
             epoch_moves_.data(),
             counts_.data(),
             tally_.data(),
@@ -228,10 +238,9 @@ class Tree final : public DeviceTree {
     refresh(in.site);
     const int warps = kEstimateThreads / 32;
     estimate_kernel<B><<<blocks_for(end - begin, warps), kEstimateThreads, 0, stream_>>>(
-        r, mesh_, sources_, field_.bound, least_, from_.data(), to_.data(), begin, end,
-        16.0 * (end - begin), change_.data(), error_.data());
+        r, mesh_, sources_, near_table_.data(), field_.bound, least_, from_.data(), to_.data(),
+        begin, end, 16.0 * (end - begin), change_.data(), error_.data());
     counts_.clear(stream_);
-    check(cudaMemsetAsync(counts_.data() + kWrong, 0xff, sizeof(unsigned), stream_), "clear");
     Rules rules = r;
     const float4* trial = in.trial;
     void* arguments[] = {&rules, &v, &trial, &begin, &end};
@@ -253,13 +262,16 @@ class Tree final : public DeviceTree {
   std::size_t line_memory_[3];
   DeviceBuffer<Complex<double>> twiddle_[3], spectrum_;
   DeviceBuffer<unsigned long long> charge_, exact_;
-  DeviceBuffer<double> potential_, factor_, squares_, change_, error_;
+  DeviceBuffer<float> potential_;
+  DeviceBuffer<NearTable> near_table_;
+  DeviceBuffer<double> factor_, squares_, change_, error_;
   DeviceBuffer<std::uint32_t> cell_count_, cell_first_;
   DeviceBuffer<char> scan_;
   DeviceBuffer<Site> source_, from_, to_;
-  DeviceBuffer<std::uint8_t> accepted_, contested_, moved_;
-  DeviceBuffer<std::int32_t> new_head_, new_next_, lists_, epoch_moves_;
-  DeviceBuffer<unsigned> counts_;
+  DeviceBuffer<std::uint8_t> accepted_, moved_;
+  DeviceBuffer<std::int64_t> limit_;
+  DeviceBuffer<std::int32_t> conflict_, conflicts_, new_head_, new_next_, lists_, epoch_moves_;
+  DeviceBuffer<unsigned> counts_, conflicts_used_;
   DeviceBuffer<TreeTally> tally_;
 };
 

@@ -7,6 +7,8 @@
 
 #include <cooperative_groups.h>
 
+#include <climits>
+
 #include "far_field.cuh"
 #include "tree.h"
 
@@ -20,29 +22,33 @@ struct TreeView {
   const Site* from;
   const Site* to;
   const std::int32_t* order;
-  const std::uint8_t* contested;  // may overlap with an ion whose trial comes earlier
-  double* change;                 // estimate, in units of the potential
-  double* error;                  // in quanta
+  const std::int64_t* limit;     // largest change of the potential that is accepted
+  const std::int32_t* conflict;  // first entry of `conflicts`, kFree or kSearch
+  double* change;                // estimate, in units of the potential
+  double* error;                 // in quanta
   std::uint8_t* accepted;
   // By ion
   Site* site;
-  const std::int64_t* most;
   std::uint8_t* moved;  // in this sweep, as guessed so far
   const double* radius;
   const std::int32_t *head, *next;          // where ions were at the start of the sweep
   const std::int32_t *new_head, *new_next;  // where hopeful trials would put them
-  // Lists of a batch: trials whose guess has changed, thrice, then those accepted
-  std::int32_t* flipped[3];
-  std::int32_t* moves;
-  std::int32_t* unknown;
-  unsigned long long* exact;  // of the trials of that list, their sums
+  // Ions with which trials would overlap, list after list, each ending with -1: twice the index,
+  // plus 1 for an overlap with the new place
+  const std::int32_t* conflicts;
+  // Lists of a batch, by round: trials whose guess has changed, and trials that the estimate leaves
+  // open. Those of the round before, of this one, and of the next
+  std::int32_t *flipped[3], *open[3];
+  unsigned long long* exact;  // sums of the open trials
+  std::int32_t* moves;        // trials accepted in the batch
   std::int32_t* epoch_moves;  // places accepted in this epoch
-  unsigned* count;            // of the lists: flipped, moves, unknown, epoch_moves; the first wrong
+  unsigned* count;            // of these lists
   TreeTally* tally;
   double quanta;
   int ions, batch;
 };
-enum { kMoves = 3, kUnknown, kEpochMoves, kWrong, kCounts };
+enum { kFlipped = 0, kOpen = 3, kMoves = 6, kEpochMoves, kCounts };
+constexpr std::int32_t kFree = -1, kSearch = -2;
 
 // What others may have written in this kernel.
 template <class T>
@@ -50,25 +56,11 @@ __device__ T fresh(const T* p) {
   return *static_cast<const volatile T*>(p);
 }
 
-// Of hopeful trials: which overlap with anything that may be there. A thread per trial.
-__global__ void contested_kernel(const __grid_constant__ Rules r, TreeView v, const float4* trial,
-                                 const std::uint8_t* hopeful, int count, std::uint8_t* contested) {
-  const int k = blockIdx.x * blockDim.x + threadIdx.x;
-  if (k >= count) return;
-  const int i = v.order[k];
-  const Site to = site_at(v.to, k);
-  const auto start = [&](int j) { return v.site[j]; };
-  const auto end = [&](int j) { return Site{trial[j].x, trial[j].y, trial[j].z, 0}; };
-  contested[k] = overlaps(r, {v.head, v.next}, start, v.radius, i, to.x, to.y, to.z,
-                          [](int) { return true; }) ||
-                 overlaps(r, {v.new_head, v.new_next}, end, v.radius, i, to.x, to.y, to.z,
-                          [&](int j) { return j < i && hopeful[j]; });
-}
-
-// Sites and new places by place in the order of a sweep; new places by cell.
+// Sites, new places and limits by place in the order of a sweep; new places by cell.
 __global__ void arrange_kernel(const __grid_constant__ Rules r, const Site* site,
-                               const float4* trial, const std::int32_t* order, int count,
-                               Site* from, Site* to, std::int32_t* new_head,
+                               const float4* trial, const std::int64_t* most,
+                               const std::int32_t* order, int count, Site* from, Site* to,
+                               std::int64_t* limit, std::int32_t* new_head,
                                std::int32_t* new_next) {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
   if (k >= count) return;
@@ -77,7 +69,45 @@ __global__ void arrange_kernel(const __grid_constant__ Rules r, const Site* site
   const Site at = site[i];
   from[k] = at;
   to[k] = {t.x, t.y, t.z, at.charge};
+  limit[k] = most[i];
   new_next[i] = atomicExch(&new_head[cell_of(r, t.x, t.y, t.z)], i);
+}
+
+// Lists the ions with which hopeful trials may overlap at their turn. Where the memory for that is
+// used up, the trial searches for them. A thread per trial.
+__global__ void conflicts_kernel(const __grid_constant__ Rules r, TreeView v, const float4* trial,
+                                 int count, std::int32_t* conflict, std::int32_t* conflicts,
+                                 unsigned capacity, unsigned* used) {
+  const int k = blockIdx.x * blockDim.x + threadIdx.x;
+  if (k >= count) return;
+  const int i = v.order[k];
+  const Site to = site_at(v.to, k);
+  const auto close = [&](int j, float x, float y, float z) {
+    return too_close(squared_distance(r, to.x, to.y, to.z, Site{x, y, z, 0}), v.radius[i],
+                     v.radius[j]);
+  };
+  const auto each = [&](auto note) {
+    any_nearby(r, {v.head, v.next}, to.x, to.y, to.z, [&](int j) {
+      const Site at = site_at(v.site, j);
+      if (j != i && close(j, at.x, at.y, at.z)) note(2 * j);
+      return false;
+    });
+    any_nearby(r, {v.new_head, v.new_next}, to.x, to.y, to.z, [&](int j) {
+      if (j < i && close(j, trial[j].x, trial[j].y, trial[j].z)) note(2 * j + 1);
+      return false;
+    });
+  };
+  unsigned found = 0;
+  each([&](int) { ++found; });
+  conflict[k] = kFree;
+  if (found == 0) return;
+  const unsigned first = atomicAdd(used, found + 1);
+  conflict[k] = kSearch;
+  if (first + found >= capacity) return;
+  conflict[k] = static_cast<std::int32_t>(first);
+  unsigned at = first;
+  each([&](int entry) { conflicts[at++] = entry; });
+  conflicts[at] = -1;
 }
 
 template <Space B, bool Single>
@@ -112,8 +142,30 @@ struct Epoch {
     return before.charge * ((p[0] - p[1]) - (p[2] - p[3]));
   }
 
+  // The same in float32, and 2^20 times a bound of its error: differences of coordinates are exact,
+  // the square has three roundings, the root is good to 2^-22.9, and the sum of four adds less than
+  // three roundings. The bound has room for sums of kChunk such terms.
+  static constexpr int kChunk = 8;
+  __device__ static float pair_single(const Site& from, const Site& to, const Site& before,
+                                      const Site& after, float sum, float& size) {
+    const auto inverse = [](const Site& p, const Site& q) {
+      const float x = p.x - q.x, y = p.y - q.y, z = p.z - q.z;
+      return inverse_root_single(fused(z, z, fused(y, y, x * x)));
+    };
+    const float p0 = inverse(to, after), p1 = inverse(from, after), p2 = inverse(to, before),
+                p3 = inverse(from, before);
+    size = fused(abs_of(before.charge), (p0 + p1) + (p2 + p3), size);
+    return fused(before.charge, (p0 - p1) - (p2 - p3), sum);
+  }
+
   __device__ bool blocked(int k, int i, const Site& to) const {
-    if (!v.contested[k]) return false;
+    std::int32_t at = v.conflict[k];
+    if (at == kFree) return false;
+    if (at != kSearch) {
+      for (std::int32_t entry; (entry = v.conflicts[at]) >= 0; ++at)
+        if (static_cast<bool>(fresh(v.moved + entry / 2)) == (entry % 2 == 1)) return true;
+      return false;
+    }
     const auto now = [&](int j) { return v.site[j]; };
     const auto then = [&](int j) { return Site{trial[j].x, trial[j].y, trial[j].z, 0}; };
     // An ion that has moved in this sweep is found among the new places.
@@ -122,40 +174,59 @@ struct Epoch {
            overlaps(r, {v.new_head, v.new_next}, then, v.radius, i, to.x, to.y, to.z,
                     [&](int j) { return j < i && fresh(v.moved + j); });
   }
-  __device__ bool guess(int k, int i, const Site& to) const {
-    const double change = v.change[k] * v.quanta;
-    return (to.charge > 0 ? change : -change) < static_cast<double>(v.most[i]) &&
-           !blocked(k, i, to);
-  }
   __device__ void set(int k, int i, bool accept, int list) const {
     v.accepted[k] = accept;
     v.moved[i] = accept;
-    v.flipped[list][atomicAdd(v.count + list, 1u)] = 2 * k + accept;
+    v.flipped[list][atomicAdd(v.count + kFlipped + list, 1u)] = 2 * k + accept;
+  }
+  // What follows for a trial from its estimate as it is.
+  __device__ void guess(int k, const Site& to, bool accepted, int list) const {
+    const double change = v.change[k] * v.quanta;
+    const std::int64_t limit = v.limit[k];
+    bool accept = (to.charge > 0 ? change : -change) < static_cast<double>(limit);
+    bool open = verdict(change, v.error[k], limit, to.charge) == Verdict::unknown;
+    const int i = v.order[k];
+    if ((accept || open) && blocked(k, i, to)) accept = open = false;
+    if (accept != accepted) set(k, i, accept, list);
+    if (!open) return;
+    const unsigned u = atomicAdd(v.count + kOpen + list, 1u);
+    v.open[list][u] = k;
+    v.exact[u] = 0;
   }
 
   // Guesses of the trials from `decided` on, until nothing changes; `list` holds the last changes.
   __device__ void settle(int begin, int end, int decided, int& list) const {
     for (;;) {
-      const int changed = static_cast<int>(fresh(v.count + list));
-      const int next = (list + 1) % 3;
+      const int changed = static_cast<int>(fresh(v.count + kFlipped + list));
       if (changed == 0) return;
-      if (thread == 0) v.count[(list + 2) % 3] = 0;
+      const int next = (list + 1) % 3, last = (list + 2) % 3;
+      if (thread == 0) v.count[kFlipped + last] = v.count[kOpen + last] = 0;
       for (int k = begin + thread / 32; k < end; k += threads / 32) {
         const Site from = site_at(v.from, k), to = site_at(v.to, k);
-        double sum = 0;
+        double sum = 0, error = 0;
         for (int f = lane; f < changed; f += 32) {
           const int entry = v.flipped[list][f], l = entry >> 1;
           if (l >= k) continue;
-          const double gain = pair(from, to, site_at(v.from, l), site_at(v.to, l));
+          const Site before = site_at(v.from, l), after = site_at(v.to, l);
+          double gain;
+          if constexpr (B == Space::cell && Single) {
+            float size = 0;
+            gain = pair_single(from, to, before, after, 0, size);
+            error += size;
+          } else {
+            gain = pair(from, to, before, after);
+          }
           sum += entry & 1 ? gain : -gain;
         }
-        for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
+        for (int step = 16; step > 0; step /= 2) {
+          sum += __shfl_xor_sync(0xffffffffu, sum, step);
+          if constexpr (B == Space::cell && Single)
+            error += __shfl_xor_sync(0xffffffffu, error, step);
+        }
         if (lane != 0) continue;
         v.change[k] += sum;
-        if (k < decided) continue;
-        const int i = v.order[k];
-        const bool accept = guess(k, i, to);
-        if (accept != v.accepted[k]) set(k, i, accept, next);
+        if constexpr (B == Space::cell && Single) v.error[k] += 0x1p-20 * v.quanta * error;
+        if (k >= decided) guess(k, to, v.accepted[k], next);
       }
       list = next;
       grid.sync();
@@ -164,9 +235,9 @@ struct Epoch {
 
   // The brush's sums of the trials that the estimates leave open, as everything stands at their
   // turn.
-  __device__ void direct_sums(int begin, int count) const {
+  __device__ void direct_sums(int begin, int list, int count) const {
     for (int u = 0; u < count; ++u) {
-      const int k = v.unknown[u], i = v.order[k];
+      const int k = v.open[list][u], i = v.order[k];
       const Site from = site_at(v.from, k), to = site_at(v.to, k);
       const Pairs<true, B> pairs(r, rest, from, to);
       const auto term = [&](const Site& at) {
@@ -185,60 +256,53 @@ struct Epoch {
       if (lane == 0) atomicAdd(v.exact + u, static_cast<unsigned long long>(sum));
     }
   }
-
-  // Returns whether all guesses hold; otherwise the first that does not has been set right, and the
-  // trials up to it are decided.
-  __device__ bool verify(int begin, int end, int& decided, int& list, TreeTally& tally) const {
-    for (int k = begin + thread; k < end; k += threads) {
-      if (k < decided) continue;
-      const int i = v.order[k];
-      const Site to = site_at(v.to, k);
-      if (verdict(v.change[k] * v.quanta, v.error[k], v.most[i], to.charge) == Verdict::unknown &&
-          !blocked(k, i, to)) {
-        const unsigned u = atomicAdd(v.count + kUnknown, 1u);
-        v.unknown[u] = k;
-        v.exact[u] = 0;
-      }
+  // The first of them whose guess does not hold, or a number beyond all. All threads of a block.
+  __device__ int first_wrong(int list, int count) const {
+    __shared__ int first;
+    if (threadIdx.x == 0) first = INT_MAX;
+    __syncthreads();
+    for (int u = threadIdx.x; u < count; u += kTreeThreads) {
+      const int k = v.open[list][u];
+      if (accepts(static_cast<std::int64_t>(v.exact[u]), v.limit[k], v.from[k].charge) !=
+          static_cast<bool>(v.accepted[k]))
+        atomicMin(&first, k);
     }
-    grid.sync();
-    const int count = static_cast<int>(fresh(v.count + kUnknown));
-    if (count == 0) return true;
-    direct_sums(begin, count);
+    __syncthreads();
+    return first;
+  }
+
+  // Sets right the first guess that does not hold, which decides it and all before it, and returns
+  // whether there was one.
+  __device__ bool correct(int begin, int& decided, int& list, int count, TreeTally& tally) const {
+    direct_sums(begin, list, count);
     grid.sync();
     if (thread == 0) tally.direct += count;
-    for (int u = thread; u < count; u += threads) {
-      const int k = v.unknown[u], i = v.order[k];
-      const auto sum = static_cast<std::int64_t>(v.exact[u]);
-      if (accepts(sum, v.most[i], v.from[k].charge) != static_cast<bool>(v.accepted[k]))
-        atomicMin(v.count + kWrong, static_cast<unsigned>(k));
-    }
+    const int k = first_wrong(list, count);
+    if (k == INT_MAX) return false;
     grid.sync();
-    const unsigned wrong = fresh(v.count + kWrong);
-    grid.sync();
-    if (thread == 0) v.count[kUnknown] = 0;
-    if (wrong == 0xffffffffu) return true;
-    const int k = static_cast<int>(wrong);
     list = 0;
     if (thread == 0) {
-      v.count[kWrong] = 0xffffffffu;
-      v.count[0] = v.count[1] = v.count[2] = 0;
-      set(k, v.order[k], !v.accepted[k], 0);
+      for (int c = kFlipped; c < kMoves; ++c) v.count[c] = 0;
+      set(k, v.order[k], !v.accepted[k], list);
     }
     decided = k + 1;
     grid.sync();
-    return false;
+    return true;
   }
 
   // Accepted trials take effect; their list is for the trials after the batch.
-  __device__ void commit(int begin, int end, TreeTally& tally) const {
+  __device__ void commit(int begin, int end, int list, int count, TreeTally& tally) const {
     for (int k = begin + thread; k < end; k += threads) {
       if (!v.accepted[k]) continue;
       const Site to = site_at(v.to, k);
       v.site[v.order[k]] = to;
       v.moves[atomicAdd(v.count + kMoves, 1u)] = k;
       v.epoch_moves[atomicAdd(v.count + kEpochMoves, 1u)] = k;
-      const std::int64_t energy =
-          nearest_integer(static_cast<double>(to.charge) * v.change[k] * v.quanta);
+      double change = v.change[k] * v.quanta;
+      for (int u = 0; u < count; ++u)
+        if (v.open[list][u] == k)
+          change = static_cast<double>(static_cast<std::int64_t>(v.exact[u]));
+      const std::int64_t energy = nearest_integer(static_cast<double>(to.charge) * change);
       ++tally.accepted;
       tally.low += static_cast<unsigned long long>(energy) & 0xffffffffu;
       tally.high += energy >> 32;
@@ -280,25 +344,12 @@ struct Epoch {
     }
   }
 
-  // Some moves in float32, and 2^20 times a bound of the error: differences of coordinates are
-  // exact, the square has three roundings, the root is good to 2^-22.9, and the sums of four and of
-  // kChunk terms add less than (3 + kChunk) 2^-24.
-  static constexpr int kChunk = 8;
+  // Some moves in float32.
   __device__ void add_chunk(const Site& from, const Site& to, const Site* before, const Site* after,
                             double& sum, double& error) const {
     float part = 0, size = 0;
 #pragma unroll
-    for (int f = 0; f < kChunk; ++f) {
-      const Site a = before[f], b = after[f];
-      const auto inverse = [](const Site& p, const Site& q) {
-        const float x = p.x - q.x, y = p.y - q.y, z = p.z - q.z;
-        return inverse_root_single(fused(z, z, fused(y, y, x * x)));
-      };
-      const float p0 = inverse(to, b), p1 = inverse(from, b), p2 = inverse(to, a),
-                  p3 = inverse(from, a);
-      part = fused(a.charge, (p0 - p1) - (p2 - p3), part);
-      size = fused(abs_of(a.charge), (p0 + p1) + (p2 + p3), size);
-    }
+    for (int f = 0; f < kChunk; ++f) part = pair_single(from, to, before[f], after[f], part, size);
     sum += part;
     error += size;
   }
@@ -307,24 +358,22 @@ struct Epoch {
     TreeTally tally{};
     for (int batch = begin; batch < end; batch += v.batch) {
       const int stop = min(end, batch + v.batch);
+      int list = 0, decided = batch, open;
       for (int k = batch + thread; k < stop; k += threads) {
-        const int i = v.order[k];
         v.accepted[k] = false;
-        if (guess(k, i, site_at(v.to, k))) set(k, i, true, 0);
+        guess(k, site_at(v.to, k), false, list);
       }
+      if (thread == 0) v.count[kMoves] = 0;
       grid.sync();
-      int list = 0, decided = batch;
-      do settle(batch, stop, decided, list);
-      while (!verify(batch, stop, decided, list, tally));
-      commit(batch, stop, tally);
-      if (thread == 0) {
-        v.count[0] = v.count[1] = v.count[2] = v.count[kUnknown] = 0;
-        v.count[kWrong] = 0xffffffffu;
-      }
+      do {
+        settle(batch, stop, decided, list);
+        open = static_cast<int>(fresh(v.count + kOpen + list));
+      } while (open > 0 && correct(batch, decided, list, open, tally));
+      commit(batch, stop, list, open, tally);
       grid.sync();
+      if (thread < kMoves) v.count[thread] = 0;
       follow_moves(stop, end);
       grid.sync();
-      if (thread == 0) v.count[kMoves] = 0;
     }
     if (tally.accepted + tally.direct == 0) return;
     atomicAdd(&v.tally->accepted, tally.accepted);

@@ -18,11 +18,10 @@ struct TreeTally {
 
 // Arrays of the engine, on the device.
 struct TreeInput {
-  Site* site;                   // [N], moved by the sweep
-  const float4* trial;          // [N]
-  const std::int64_t* most;     // [N]
-  const std::uint8_t* hopeful;  // [N]
-  const double* radius;         // [N]
+  Site* site;                // [N], moved by the sweep
+  const float4* trial;       // [N]
+  const std::int64_t* most;  // [N]
+  const double* radius;      // [N]
   const std::int32_t *head, *next;
   const std::int32_t* order;   // [N], hopeful ones first
   const std::uint32_t* count;  // [1], of hopeful ones
