@@ -178,7 +178,7 @@ def test_checkpoints_continue_with_another_method(device, tmp_path):
 
 def test_checkpoints_of_auto_choose_again(tmp_path):
     trivalent(100, method="auto", device="cpu").save(tmp_path / "state")
-    header, arrays = checkpoint.read(
+    header, _ = checkpoint.read(
         tmp_path / "state", "an electrolyte", {"positions": np.float32, "types": np.int32}
     )
     assert header["parameters"]["method"] == "auto"
