@@ -84,13 +84,13 @@ def test_hard_cores_that_reject_most(device):
     assert tree.max_overlap() == 0
 
 
-def test_a_vacuum_around_the_images():
+def test_a_vacuum_around_the_images(device):
     salt = Salt.of(120, (2, -1), (4.0, 4.0))
 
     def build(**options: Any) -> Electrolyte:
         return Electrolyte.random(
             salt, box=(45.0, 45.0, 45.0), boundary="ewald", surrounding="vacuum", seed=2,
-            device="cpu", **options,
+            device=device, **options,
         )  # fmt: skip
 
     tree = same_chain(5, build)

@@ -509,9 +509,8 @@ namespace {
 
 // The faster of brush and tree where both are possible. The numbers of ions from which this is the
 // tree are measured in double precision (docs/benchmarks/electrolyte.md).
-Method faster_method(const Parameters& p, std::size_t ions, std::size_t gpus) {
-  const bool gpu = gpus > 0, refused = gpus > 1 || (gpu && p.vacuum);
-  const bool possible = p.double_precision && (p.ewald || !p.periodic) && !refused;
+Method faster_method(const Parameters& p, std::size_t ions, bool gpu) {
+  const bool possible = p.double_precision && (p.ewald || !p.periodic);
   const std::size_t least = gpu ? (p.ewald ? 50'000 : 130'000) : (p.ewald ? 3'000 : 30'000);
   return possible && ions >= least ? Method::tree : Method::brush;
 }
@@ -523,7 +522,7 @@ std::unique_ptr<Engine> engine_on(const std::string& device, int threads, const 
   threads = cpu_threads(threads);
   const std::vector<int> gpus = cuda_indices(device, true);
   if (parameters.method == Method::automatic)
-    parameters.method = faster_method(parameters, ions.count, gpus.size());
+    parameters.method = faster_method(parameters, ions.count, !gpus.empty());
   if (!gpus.empty()) return make_cuda_engine(state(parameters), gpus);
   return make_cpu_engine(state(parameters), threads);
 }

@@ -85,10 +85,10 @@ class Electrolyte(Sampling, MonteCarlo):
         seed: seed of the random number generator, an integer in [0, 2**64).
         first_sweep: value of `sweeps` at the start. Random numbers belong to a seed and a sweep.
         device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>". With "cuda:0,1"
-            several GPUs of this machine share the chain (method "brush"), which is the same. Two
-            GPUs are 1.9 times as fast as one at a million ions, but not faster at 100,000. The GPUs
-            must have peer access to each other, and two processes should not have such chains on
-            the same GPUs under CUDA MPS.
+            several GPUs of this machine share the chain (methods "brush" and "tree"), which is the
+            same. With the brush two GPUs are 1.9 times as fast as one at a million ions, but not
+            faster at 100,000. The GPUs must have peer access to each other, and two processes
+            should not have such chains on the same GPUs under CUDA MPS.
         threads: number of threads of the CPU engine; default all cores.
 
     Raises:
