@@ -398,6 +398,31 @@ __device__ void add_far(const Mesh& m, const Site& at, double sign, float (*weig
   __syncwarp();
 }
 
+// The trials of an epoch by place in the order of a sweep. Their batches are dealt out in turn to
+// the devices that share the chain.
+struct Deal {
+  int begin, end, batch, own, devices;
+
+  // Trials in this device's batches that begin at `from`, itself the beginning of a batch, or later.
+  __host__ __device__ int trials(int from) const {
+    const int first = first_batch(from), last = batch_of(end) - 1;
+    if (first > last) return 0;
+    const int whole = ((last - first) / devices + 1) * batch;
+    return (last - first) % devices == 0 ? whole - ((last + 1) * batch - (end - begin)) : whole;
+  }
+  // Place of the n-th of them; with a larger n, possibly beyond the end.
+  __host__ __device__ int place(int from, int n) const {
+    return begin + (first_batch(from) + n / batch * devices) * batch + n % batch;
+  }
+
+ private:
+  __host__ __device__ int batch_of(int place) const { return (place - begin + batch - 1) / batch; }
+  __host__ __device__ int first_batch(int from) const {
+    const int next = batch_of(from);
+    return next + (own - next % devices + devices) % devices;
+  }
+};
+
 constexpr int kEstimateThreads = 128;
 
 // A warp per trial: what its move would change as things stand, and a bound of the error.
@@ -405,15 +430,15 @@ template <Space B>
 __global__ void __launch_bounds__(kEstimateThreads)
     estimate_kernel(const __grid_constant__ Rules r, const __grid_constant__ Mesh m,
                     const __grid_constant__ SourceCells s, const NearTable* near_table,
-                    ErrorBound bound, double least, const Site* from, const Site* to, int begin,
-                    int end, double later, double* change, double* error) {
+                    ErrorBound bound, double least, const Site* from, const Site* to, Deal deal,
+                    double later, double* change, double* error) {
   __shared__ float weights[kEstimateThreads / 32][3][kWindow];
   __shared__ NearTable table;
   copy_table(*near_table, table);
   __syncthreads();
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int k = begin + blockIdx.x * (kEstimateThreads / 32) + warp;
-  if (k >= end) return;
+  const int k = deal.place(deal.begin, blockIdx.x * (kEstimateThreads / 32) + warp);
+  if (k >= deal.end) return;
   const Site here = from[k], there = to[k];
   int sources = 0, at_here = 0, at_there = 0;
   Share share;
