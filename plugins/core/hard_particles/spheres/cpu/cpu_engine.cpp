@@ -301,8 +301,8 @@ class CpuEngine final : public Engine {
         for (; cell[0] < g.cells[0]; ++cell[0]) {
           const std::size_t at = static_cast<std::size_t>(row) * g.cells[0] + cell[0];
           if (now_.counts[at])
-            least = least_ratio_of<D, C>(g, reference, wanted, now_.spheres.data(),
-                                         now_.counts.data(), cell, least);
+            least = least_ratio_of<D, C, 1>(g, reference, wanted, now_.spheres.data(),
+                                            now_.counts.data(), cell, 0, least);
         }
         workers_[thread].least = least;
       });
