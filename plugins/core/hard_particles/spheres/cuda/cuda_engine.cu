@@ -81,20 +81,16 @@ class CudaEngine final : OnDevice, public Engine {
   void enqueue(std::uint64_t cycles) override {
     const DeviceGuard here = use();
     for (std::uint64_t i = 0; i < cycles; ++i) {
-      const Draw draw = draw_cycle(state_, state_.data.counters.cycles);
-      if (state_.strip)
-        cycle_of_strip(draw);
-      else
-        launch(state_.geometry, draw, state_.tiles(), stream_, overlap_);
-      now_ = 1 - now_;
-      move_origin(state_, draw, state_.data.origin);
-      const std::uint64_t cycle = ++state_.data.counters.cycles;
+      const std::uint64_t cycle = next_cycle();
       if (state_.swaps() && cycle % state_.parameters.swap_every == 0)
         swap_diameters(state_, swap_rules(state_, cycle), spheres_[now_].data(),
                        counts_[now_].data(), {reference_.data(), diameters_.data(), labels_.data()},
                        swap_tally_.data(), stream_);
-      if (box_moves_) {
-        if (cycle % state_.parameters.volume_every == 0) change_box();
+      if (box_moves_ && cycle % state_.parameters.volume_every == 0) {
+        begin_box_move();
+        // Only the next cycle can do without the answer.
+        if (i + 1 == cycles || looks_at(cycle)) end_box_move();
+      } else if (box_moves_) {
         volumes_.end_cycle(cycle, volume_of(state_, state_.data.volume));
       }
       end_cycle(cycle);
@@ -110,7 +106,7 @@ class CudaEngine final : OnDevice, public Engine {
   // Does not wait for the answer: without it, the cycles do nothing.
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
     const DeviceGuard here = use();
-    if (sampling_.every || state_.strip) return Engine::enqueue_if_same(cycles, host);
+    if (sampling_.every || state_.strip || box_moves_) return Engine::enqueue_if_same(cycles, host);
     const auto before = std::make_tuple(state_.data.origin, state_.data.counters.cycles, now_);
     if (!host_.compare(state_.particles, host, stream_)) return false;
     skip_ = host_.differs();
@@ -324,25 +320,63 @@ class CudaEngine final : OnDevice, public Engine {
     config.stream = stream;
     config.attrs = &early;
     config.numAttrs = overlap ? 1 : 0;
+    const bool foretold = box_moves_ && box_moves_->begun();
     const Scratch scratch{reinterpret_cast<float4*>(scratch_spheres_.data()), scratch_ids_.data(),
                           locks_.data(), scratch_parts_, most_in_tile(state_)};
     check(cudaLaunchKernelEx(
               &config, kernel_.run, g, law_, draw,
               Buffers{spheres_[now_].data(), counts_[now_].data(),
                       spheres_[1 - now_].data() + first_cell() * g.slots,
-                      counts_[1 - now_].data() + first_cell(), tally_.data(), scratch, skip_},
+                      counts_[1 - now_].data() + first_cell(), tally_.data(), scratch,
+                      foretold ? box_moves_->for_host() : skip_,
+                      foretold ? box_moves_->scale() : nullptr},
               schedule_),
           "launch");
   }
 
-  // The trial changes of the volume; then the box and the cells follow.
-  void change_box() {
-    const double to = change_volume(
-        state_, box_moves_->least_ratio(state_, reference_.data(), labels_.data(),
-                                        spheres_[now_].data(), counts_[now_].data(), stream_));
-    if (to == state_.data.volume) return;
+  // Enqueues a cycle and returns how many there are then. What the host keeps of the trial changes
+  // before it follows while the device is at work; if they change more than the scale, the device
+  // leaves the cycle out, and it is made now.
+  std::uint64_t next_cycle() {
+    const bool foretold = box_moves_ && box_moves_->begun();
+    const auto before = std::make_tuple(state_.data.origin, state_.data.counters.cycles, now_);
+    enqueue_cycle();
+    if (foretold) {
+      const auto after = std::make_tuple(state_.data.origin, state_.data.counters.cycles, now_);
+      std::tie(state_.data.origin, state_.data.counters.cycles, now_) = before;
+      if (end_box_move())
+        std::tie(state_.data.origin, state_.data.counters.cycles, now_) = after;
+      else
+        enqueue_cycle();
+    }
+    return state_.data.counters.cycles;
+  }
+  void enqueue_cycle() {
+    const Draw draw = draw_cycle(state_, state_.data.counters.cycles);
+    if (state_.strip)
+      cycle_of_strip(draw);
+    else
+      launch(state_.geometry, draw, state_.tiles(), stream_, overlap_);
+    now_ = 1 - now_;
+    move_origin(state_, draw, state_.data.origin);
+    ++state_.data.counters.cycles;
+  }
+
+  // The trial changes of the volume.
+  void begin_box_move() {
+    box_moves_->begin(state_, reference_.data(),
+                      {diameters_.data(), labels_.data(), contacts_.data(), sigmas_.data()},
+                      spheres_[now_].data(), counts_[now_].data(), stream_);
+  }
+  // Waits for what has been decided, and follows; false if the device left this to the host.
+  bool end_box_move() {
+    const BoxAnswer answer = box_moves_->end(stream_);
+    const double to = change_volume(state_, answer.least_ratio);
     const Geometry before = state_.geometry;
-    set_volume(state_, to);
+    if (to != state_.data.volume) set_volume(state_, to);
+    volumes_.end_cycle(state_.data.counters.cycles, volume_of(state_, to));
+    place_law();
+    if (!answer.for_host) return true;
     if (!state_.contacts.empty()) {
       contacts_.upload(state_.contacts.data(), stream_);
       sigmas_.upload(state_.sigmas.data(), stream_);
@@ -350,8 +384,7 @@ class CudaEngine final : OnDevice, public Engine {
     if (reference_.size())
       BoxMoves::fill_diameters(reference_.data(), reference_.size(), state_.unit, diameters_.data(),
                                labels_.data(), stream_);
-    place_law();
-    if (same_cells(before, state_.geometry)) return;
+    if (same_cells(before, state_.geometry)) return false;
     const std::size_t cells = state_.cells(), slots = cells * state_.geometry.slots;
     const auto make_room = [&](int k) {
       if (spheres_[k].size() < slots) spheres_[k] = DeviceBuffer<Sphere>(slots);
@@ -365,10 +398,15 @@ class CudaEngine final : OnDevice, public Engine {
     now_ = 1 - now_;
     choose_schedule(
         std::min(1.0, static_cast<double>(state_.particles) / static_cast<double>(state_.cells())));
+    return false;
   }
 
+  // Whether something is measured after a cycle that depends on the volume.
+  bool looks_at(std::uint64_t cycle) const {
+    return sampling_.every && cycle % sampling_.every == 0;
+  }
   void end_cycle(std::uint64_t cycle) {
-    if (sampling_.every && cycle % sampling_.every == 0)
+    if (looks_at(cycle))
       count_pairs(sampling_, ring_.data() + ring_used_ * row_size(sampling_));
     if (!sampling_.record || cycle % sampling_.record != 0) return;
     if (incomplete_)

@@ -12,6 +12,7 @@ template <int D, Contact C>
 struct Tile {
   const Geometry& g;
   const Law& law;
+  float step;
   const TileBounds& bounds;
   float4* spheres;
   const std::uint32_t* ids;
@@ -105,13 +106,14 @@ struct Visit {
 
   // Lists this thread's share of the particles closer than the contact distance plus `reach`;
   // returns how many there are, or more than `room` if there may not be room for all.
-  static __device__ int list_neighbors(const T& tile, int cell, std::uint32_t self, const float4& p,
-                                       float reach, std::uint16_t* list, int room) {
+  static __device__ int list_neighbors(const T& tile, const Law& law, int cell, std::uint32_t self,
+                                       const float4& p, float reach, std::uint16_t* list,
+                                       int room) {
     int listed = 0;
     const auto look = [&](std::uint32_t j, const float4& q) {
       const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
       const float square = fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f));
-      const float far = sigma_of<C>(tile.law, label_of(p), label_of(q)) + reach;
+      const float far = sigma_of<C>(law, label_of(p), label_of(q)) + reach;
       if (square < far * far && j != self) {
         list[listed++] = static_cast<std::uint16_t>(j);
       }
@@ -159,7 +161,7 @@ struct Visit {
   static __device__ int visit(const T& tile, std::uint64_t cycle, int round, std::uint32_t entry,
                               const Workspace& work, bool real) {
     const Geometry& g = tile.g;
-    const Law& law = tile.law;
+    const Law law = tile.law;
     const int at[3] = {static_cast<int>(entry & 31u), static_cast<int>(entry >> 5 & 31u),
                        static_cast<int>(entry >> 10)};
     const int cell = local_index<D>(tile.bounds, at), room = work.list;
@@ -187,7 +189,7 @@ struct Visit {
         for (int m = 0; m < kMovesPerCall<D>; ++m) {
           const int move = call * kMovesPerCall<D> + m;
           float by[D];
-          displacements<D>(word, m, g.step, by);
+          displacements<D>(word, m, tile.step, by);
           moves[move * groups] = make_float4(by[0], by[1], D == 3 ? by[D - 1] : 0.0f, 0.0f);
 #pragma unroll
           for (int a = 0; a < D; ++a) {
@@ -218,7 +220,7 @@ struct Visit {
         reach2 = fmaf(most, most, reach2);
       }
       const float reach = sqrtf(reach2) * (1 + 4e-6f) + 4e-6f * law.largest;
-      const int listed = list_neighbors(tile, cell, self, p, reach, list, room);
+      const int listed = list_neighbors(tile, law, cell, self, p, reach, list, room);
       const int held = listed > room ? 0 : listed;
 
       float x[K], y[K], z[K], gap[K];
