@@ -267,7 +267,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="runs that go side by side")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="cpu")
-    quick = {"spheres": 200, "packing_fractions": [0.45, 0.5], "equilibrate": 300, "seconds": 5,
+    quick = {"spheres": 400, "packing_fractions": [0.45, 0.5], "equilibrate": 300, "seconds": 5,
              "replicas": 1}  # fmt: skip
     options = example.parse(parser, "swap_moves", quick)
     report = example.read(options)[0] if options.draw else run(options)
