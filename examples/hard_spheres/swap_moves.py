@@ -38,7 +38,7 @@ START, GROWTH = 0.54, 0.005  # packing fraction of random starts, and its steps 
 FRAMES = 4096  # configurations that are kept at most
 ORIGINS = 256  # of time, averaged over
 # A fifth of the trials are swaps, as in the paper; passes over the cells cost little.
-SETTINGS = {"rounds": 4, "moves_per_cell": 4, "max_displacement": 0.05, "threads": 1}
+SETTINGS = {"rounds": 4, "moves_per_cell": 4, "max_displacement": 0.07, "threads": 1}
 SWAPS = {"swap_rounds": 8}
 
 
@@ -144,7 +144,7 @@ def measure(phi: float, swaps: bool, seed: int, options: argparse.Namespace) -> 
         "curve": [[round(t * unit, 2), round(f, 4)] for t, f in curve.tolist()],
         "acceptance": spheres.acceptance,
         "swap_acceptance": spheres.swap_acceptance if swaps else None,
-        "swap_share": 1 - 1 / unit,
+        "swap_share": 1 - 1 / unit if swaps else 0.0,
         "max_overlap": spheres.max_overlap(),
         "seconds": time.perf_counter() - began,
     }
