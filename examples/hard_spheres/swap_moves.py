@@ -141,6 +141,7 @@ def measure(phi: float, swaps: bool, seed: int, options: argparse.Namespace) -> 
         "relaxation_time": found and found * unit,
         "length": sweeps * unit,
         "pressure": spheres.pressure.value if len(spheres.pressure_records) else None,
+        "pressure_error": spheres.pressure.error if len(spheres.pressure_records) > 8 else None,
         "curve": [[round(t * unit, 2), round(f, 4)] for t, f in curve.tolist()],
         "acceptance": spheres.acceptance,
         "swap_acceptance": spheres.swap_acceptance if swaps else None,
@@ -169,8 +170,11 @@ def states(results: list[dict[str, Any]], swaps: bool) -> list[dict[str, Any]]:
             row["bound"] = max(r["length"] for r in here) / 3
         else:
             row["time"], row["error"] = mean(times)
-        if pressures := [r["pressure"] for r in here if r["pressure"] is not None]:
-            row["pressure"], row["pressure_error"] = mean(pressures)
+        if measured := [r for r in here if r["pressure"] is not None]:
+            row["pressure"], spread = mean([r["pressure"] for r in measured])
+            # The larger of the spread of the replicas and their blocking errors combined.
+            blocked = math.hypot(*(r["pressure_error"] or 0 for r in measured)) / len(measured)
+            row["pressure_error"] = max(blocked, 0 if math.isnan(spread) else spread) or math.nan
         rows.append(row)
     return rows
 
