@@ -1,7 +1,7 @@
 """Tension, area per lipid and bending rigidity of a DPD lipid bilayer.
 
-    python bilayer.py --area 1.15 1.25 1.35
-    python bilayer.py --area 1.2 1.25 --spectrum 1.25
+    python bilayer.py
+    python bilayer.py --spectrum 1.25
 
 The tension of a flat membrane is the edge of the box normal to it times the difference of the
 normal and the lateral pressure. It is zero at the area per lipid of a free membrane, and its slope
@@ -27,7 +27,6 @@ from manymove.lammps import host
 
 HERE = Path(__file__).parent
 DENSITY = 3.0
-PUBLISHED = 1.25
 HEADS, TAIL = 3, 4
 BEADS = HEADS + 2 * TAIL
 # Bonds and angles of a lipid: its tails are at the second and at the third head bead.
@@ -120,6 +119,7 @@ def write_data(path: Path, edge: float, height: float, area: float, seed: int) -
 
 def blocks(values: np.ndarray, number: int = 20) -> tuple[float, float]:
     """Mean and standard error from the means of equal blocks."""
+    number = min(number, len(values) // 2)
     size = len(values) // number
     means = values[: size * number].reshape(number, size).mean(axis=1)
     return float(means.mean()), float(means.std(ddof=1) / np.sqrt(number))
@@ -151,7 +151,7 @@ def spectrum(field: np.ndarray, edge: float, number: int = 20) -> dict:
 
     The mean over a bin damps a mode by sin(x) / x with x = q w / 2 along each axis, w its width.
     """
-    bins = field.shape[1]
+    number, bins = min(number, len(field) // 2), field.shape[1]
     index = np.fft.fftfreq(bins, 1 / bins)
     damping = np.outer(np.sinc(index / bins), np.sinc(index / bins))
     power = (np.abs(np.fft.fft2(field) / bins**2) / damping) ** 2 * edge**2
@@ -191,7 +191,7 @@ def run(options: argparse.Namespace, area: float, edge: float, bins: int, steps:
     values = {
         "file": data, "out": name, "seed": options.seed, "upper": leaflet * BEADS,
         "settle": options.settle, "steps": steps, "bins": bins,
-        "every": 200 if bins else 20, "heights": 200,
+        "every": 400 if bins else 20, "heights": 400,
     }  # fmt: skip
     command = [*host.command(options.ranks), "-in", str(HERE / "in.bilayer")]
     command += ["-log", f"{name}.log", "-screen", "none", "-nocite"]
@@ -263,8 +263,8 @@ def draw(report: dict, dump: Path | None) -> Figure:
         modulus, free = report["line"]["modulus"], report["line"]["free_area"]
         axes.plot(area, modulus * (area / free - 1), "k-", lw=1)
     axes.axhline(0, color="gray", lw=0.8)
-    axes.axvline(PUBLISHED, color="gray", lw=0.8, ls="--")
     axes.set(xlabel="area per lipid ($r_c^2$)", ylabel="tension ($kT / r_c^2$)")
+    axes.set_title("flat membranes", fontsize=9)
     axes = panels["spectrum"]
     if report["large"]:
         modes = report["large"]["spectrum"]
@@ -272,21 +272,22 @@ def draw(report: dict, dump: Path | None) -> Figure:
         axes.errorbar(q, power, modes["power_error"], fmt="o", ms=3)
         fit = 1 / (modes["tension"] * q**2 + modes["rigidity"] * q**4)
         axes.loglog(q[q < LARGEST], fit[q < LARGEST], "k-", lw=1)
+        axes.set_title(f"edge {report['large']['edge']:g}", fontsize=9)
     axes.set(xlabel="wave number ($1 / r_c$)", ylabel="$A\\,\\langle|h|^2\\rangle$ ($r_c^4$)")
     return figure
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--area", type=float, nargs="+", default=[1.15, 1.2, 1.25, 1.3, 1.35],
+    parser.add_argument("--area", type=float, nargs="+", default=[1.22, 1.27, 1.32, 1.37],
                         help="Areas per lipid of the runs that measure the tension.")  # fmt: skip
-    parser.add_argument("--edge", type=float, default=12.0, help="Edge of these membranes.")
-    parser.add_argument("--steps", type=int, default=40000, help="Steps of each run.")
+    parser.add_argument("--edge", type=float, default=10.0, help="Edge of these membranes.")
+    parser.add_argument("--steps", type=int, default=30000, help="Steps of each run.")
     parser.add_argument("--spectrum", type=float, help="Area per lipid of the large membrane.")
-    parser.add_argument("--large", type=float, default=64.0, help="Edge of the large membrane.")
-    parser.add_argument("--long", type=int, default=500000, help="Steps of the large membrane.")
-    parser.add_argument("--height", type=float, default=20.0, help="Edge normal to the membrane.")
-    parser.add_argument("--settle", type=int, default=10000, help="Steps before each run.")
+    parser.add_argument("--large", type=float, default=40.0, help="Edge of the large membrane.")
+    parser.add_argument("--long", type=int, default=300000, help="Steps of the large membrane.")
+    parser.add_argument("--height", type=float, default=16.0, help="Edge normal to the membrane.")
+    parser.add_argument("--settle", type=int, default=5000, help="Steps before each run.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ranks", type=int, default=1)
     quick = {"area": [1.25], "edge": 8.0, "height": 14.0, "settle": 300, "steps": 1200}
@@ -305,18 +306,23 @@ def main() -> None:
     report = {"runs": runs, "line": line(runs) if len(runs) > 1 else None, "large": None}
     if report["line"]:
         found = report["line"]
-        print(f"area per lipid without tension "
-              f"{with_error(found['free_area'], found['free_area_error'])}; published {PUBLISHED}")
-        print(f"area compressibility modulus "
-              f"{with_error(found['modulus'], found['modulus_error'])}")  # fmt: skip
+        free = with_error(found["free_area"], found["free_area_error"])
+        modulus = with_error(found["modulus"], found["modulus_error"])
+        print(f"area per lipid without tension {free}, area compressibility modulus {modulus}")
     if options.spectrum:
         bins = max(6, round(options.large / 2.5))
         report["large"] = run(options, options.spectrum, options.large, bins, options.long)
-        modes = report["large"]["spectrum"]
-        print(f"large membrane: thickness {report['large']['thickness']:.3f}, tension "
-              f"{with_error(report['large']['tension'], report['large']['tension_error'])}, of the "
-              f"spectrum {with_error(modes['tension'], modes['tension_error'])}")
-        print(f"bending rigidity {with_error(modes['rigidity'], modes['rigidity_error'])}")  # fmt: skip
+        large = report["large"]
+        modes = large["spectrum"]
+        print(f"large membrane: thickness {large['thickness']:.3f}, tension from stress "
+              f"{with_error(large['tension'], large['tension_error'])}, from heights "
+              f"{with_error(modes['tension'], modes['tension_error'])}")  # fmt: skip
+        rigidity = with_error(modes["rigidity"], modes["rigidity_error"])
+        print(f"bending rigidity {rigidity}", end="")
+        if report["line"]:
+            sheets = report["line"]["modulus"] * large["thickness"] ** 2 / 48
+            print(f", of two elastic sheets {sheets:.2g}", end="")
+        print()
     report = example.save(options, report)
     example.picture(options, draw(report, options.output / "bilayer.dump"))
 
