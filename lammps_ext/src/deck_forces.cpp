@@ -66,16 +66,14 @@ bool DeckForces::take(Fix* fix, std::vector<std::string>& refused) {
   } else {
     return false;
   }
-  if (!is_nve(fix) && flag_of(fix) > kLastFlag)
-    refused.push_back("more than seven groups in fixes");
+  if (!is_nve(fix)) flag_of(fix->groupbit);
   return true;
 }
 
-// A flag of its own for each group that a fix acts on.
-std::uint32_t DeckForces::flag_of(const Fix* fix) {
+std::uint32_t DeckForces::flag_of(int groupbit) {
   for (const auto& [bit, flag] : group_flags_)
-    if (bit == fix->groupbit) return flag;
-  group_flags_.emplace_back(fix->groupbit, manymove::dpd::kIntegrated << (group_flags_.size() + 1));
+    if (bit == groupbit) return flag;
+  group_flags_.emplace_back(groupbit, manymove::dpd::kIntegrated << (group_flags_.size() + 1));
   return group_flags_.back().second;
 }
 
@@ -237,6 +235,8 @@ bool DeckForces::is_block(Region* region) const {
 void DeckForces::check(std::vector<std::string>& refused) {
   check_integrated_once(refused);
   check_order(refused);
+  if (!group_flags_.empty() && group_flags_.back().second > kLastFlag)
+    refused.push_back("more than seven groups in fixes");
   if (atom->nlocal == 0) return;
   evaluate();
   double* x = atom->x[0];
@@ -373,9 +373,9 @@ bool DeckForces::reflects_as_read(Fix* fix) {
 void DeckForces::describe(manymove::dpd::Settings& settings, const std::vector<int>& types) {
   for (FixManymoveWall* fix : own_walls_)
     for (const auto& wall : fix->walls())
-      settings.walls.push_back({wall.axis, wall.high, fix->position_of(wall), flag_of(fix)});
+      settings.walls.push_back({wall.axis, wall.high, fix->position_of(wall), flag_of(fix->groupbit)});
   for (const Wall& wall : walls_)
-    settings.walls.push_back({wall.axis, wall.high, wall.position, flag_of(wall.fix)});
+    settings.walls.push_back({wall.axis, wall.high, wall.position, flag_of(wall.fix->groupbit)});
   for (const BodyForce& body : body_forces_) {
     manymove::dpd::BodyForce force{};
     std::copy_n(body.force, 3, force.force);
@@ -385,7 +385,7 @@ void DeckForces::describe(manymove::dpd::Settings& settings, const std::vector<i
       force.low[a] = extent(body.block, a, false);
       force.high[a] = extent(body.block, a, true);
     }
-    force.flag = flag_of(body.fix);
+    force.flag = flag_of(body.fix->groupbit);
     settings.body_forces.push_back(force);
   }
   for (const Langevin& bath : baths_) {
@@ -393,14 +393,14 @@ void DeckForces::describe(manymove::dpd::Settings& settings, const std::vector<i
                                     {0.0},
                                     temperature_of(bath),
                                     static_cast<std::uint32_t>(bath.seed),
-                                    flag_of(bath.fix)};
+                                    flag_of(bath.fix->groupbit)};
     for (std::size_t k = 1; k < types.size(); ++k) {
       description.friction.push_back(friction_of(bath, types[k], settings.mass[k]));
       description.noise.push_back(noise_of(bath, types[k], settings.mass[k]));
     }
     settings.baths.push_back(std::move(description));
   }
-  if (limiter_) settings.speed_limit = {largest_step_ / settings.time_step, flag_of(limiter_)};
+  if (limiter_) settings.speed_limit = {largest_step_ / settings.time_step, flag_of(limiter_->groupbit)};
 }
 
 std::uint32_t DeckForces::flags_of(int mask) const {
@@ -431,31 +431,15 @@ void DeckForces::evaluate() {
       if (body.variable[a] >= 0) body.force[a] = variables_.value(body.variable[a]);
 }
 
-manymove::dpd::Course DeckForces::course(bigint first, bigint last) {
-  manymove::dpd::Course course{first, {}};
-  const bigint now = update->ntimestep;
-  for (update->ntimestep = first; update->ntimestep <= last; ++update->ntimestep) {
-    evaluate();
-    for (const Langevin& bath : baths_) course.values.push_back(temperature_of(bath));
-    for (const BodyForce& body : body_forces_)
-      course.values.insert(course.values.end(), body.force, body.force + 3);
-  }
-  update->ntimestep = now;
+void DeckForces::add_to_course(std::vector<double>& values) {
   evaluate();
-  return course;
+  for (const Langevin& bath : baths_) values.push_back(temperature_of(bath));
+  for (const BodyForce& body : body_forces_)
+    values.insert(values.end(), body.force, body.force + 3);
 }
 
-// In the present step.
 double DeckForces::temperature_of(const Langevin& bath) const {
-  const auto done = static_cast<double>(update->ntimestep - update->beginstep);
-  const double share =
-      done != 0 ? done / static_cast<double>(update->endstep - update->beginstep) : 0;
-  const double temperature = bath.variable >= 0 ? variables_.value(bath.variable)
-                                                : bath.first + share * (bath.last - bath.first);
-  if (temperature < 0)
-    error->all(FLERR, "Fix {} langevin has the negative temperature {} in step {}", bath.fix->id,
-               temperature, update->ntimestep);
-  return temperature;
+  return variables_.temperature(bath.fix, bath.variable, bath.first, bath.last);
 }
 
 double DeckForces::friction_of(const Langevin& bath, int type, double mass) const {

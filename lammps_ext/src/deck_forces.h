@@ -34,11 +34,13 @@ class DeckForces : protected Pointers {
   // the engine's. The masses of the settings must be known.
   void describe(manymove::dpd::Settings& settings, const std::vector<int>& types);
   std::uint32_t flags_of(int mask) const;
+  // The flag of the particles of a group, a new one for a group that has none.
+  std::uint32_t flag_of(int groupbit);
 
   // Forces and temperatures that change from step to step: whether there are any, and those of the
-  // steps from first to last.
+  // present step.
   bool has_course() const;
-  manymove::dpd::Course course(bigint first, bigint last);
+  void add_to_course(std::vector<double>& values);
 
   // Lets the fixes of the host act on its forces, except for Langevin thermostats, whose forces the
   // engine has added.
@@ -98,7 +100,6 @@ class DeckForces : protected Pointers {
   bool acts_on(const BodyForce& body, int i) const;
   void check_integrated_once(std::vector<std::string>& refused) const;
   bool is_block(Region* region) const;
-  std::uint32_t flag_of(const Fix* fix);
 
   const DeckVariables variables_;
   std::vector<Fix*> integrators_;

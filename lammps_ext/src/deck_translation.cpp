@@ -80,7 +80,7 @@ std::string name_of(const Fix* fix) {
 }  // namespace
 
 DeckTranslation::DeckTranslation(LAMMPS* lmp)
-    : Pointers(lmp), styles_(lmp), forces_(lmp), classes_(lmp, true), topology_(lmp) {
+    : Pointers(lmp), styles_(lmp), forces_(lmp), velocities_(lmp), classes_(lmp, true), topology_(lmp) {
   if (comm->nprocs > 1 && comm->layout == Comm::LAYOUT_TILED)
     refuse("comm_style tiled (instead: comm_style brick)");
   check_pairs_and_bonds();
@@ -233,7 +233,18 @@ void DeckTranslation::check_fix(Fix* fix, int mask) {
     adapting_.push_back(fix);
   else if (!taken && ((mask & kWithinStep) || fix->box_change))
     refuse(name_of(fix));
-  if (mask & FixConst::END_OF_STEP) end_of_step_.push_back(fix);
+  if ((mask & FixConst::END_OF_STEP) && !engine_changes_velocities(fix))
+    end_of_step_.push_back(fix);
+}
+
+// At the end of a step fixes act in their order: after one of the host, the engine is late.
+bool DeckTranslation::engine_changes_velocities(Fix* fix) {
+  if (!end_of_step_.empty()) return false;
+  std::int64_t refused = !velocities_.can_take(fix);
+  on_all_ranks([&](MpiCommunicator& communicator) { communicator.maximum(&refused, 1); });
+  if (refused) return false;
+  velocities_.take(fix, forces_);
+  return true;
 }
 
 bool DeckTranslation::adapts_at(bigint step) const {
@@ -318,7 +329,20 @@ Settings DeckTranslation::settings() {
   settings.bonds = styles_.bonds();
   settings.angles = styles_.angles();
   forces_.describe(settings, classes_.types());
+  velocities_.describe(settings);
   return settings;
+}
+
+manymove::dpd::Course DeckTranslation::course(bigint first, bigint last) {
+  manymove::dpd::Course course{first, {}};
+  const bigint now = update->ntimestep;
+  for (update->ntimestep = first; update->ntimestep <= last; ++update->ntimestep) {
+    forces_.add_to_course(course.values);
+    velocities_.add_to_course(course.values);
+  }
+  update->ntimestep = now;
+  forces_.evaluate();
+  return course;
 }
 
 int DeckTranslation::atom_mask(int i) const { return atom->mask[i]; }

@@ -10,6 +10,7 @@
 #include "core/dpd/engine.h"
 #include "deck_forces.h"
 #include "deck_topology.h"
+#include "deck_velocities.h"
 #include "lmptype.h"
 #include "mpi_communicator.h"
 #include "particle_classes.h"
@@ -55,8 +56,8 @@ class DeckTranslation : protected Pointers {
   std::uint64_t draw();
 
   // Forces and temperatures that change from step to step; what fixes add on the host.
-  bool has_course() const { return forces_.has_course(); }
-  manymove::dpd::Course course(bigint first, bigint last) { return forces_.course(first, last); }
+  bool has_course() const { return forces_.has_course() || velocities_.has_course(); }
+  manymove::dpd::Course course(bigint first, bigint last);
   void add_on_host(int vflag) const { forces_.add_on_host(vflag); }
   void evaluate() { forces_.evaluate(); }
 
@@ -64,7 +65,10 @@ class DeckTranslation : protected Pointers {
   void body_force(int i, double sum[3]) const { forces_.body_force(i, sum); }
   bool has_body_forces() const { return forces_.has_body_forces(); }
 
-  // Fixes that act at the end of steps that are multiples of their nevery.
+  // Changes of velocities by the engine at the end of steps.
+  const DeckVelocities& velocities() const { return velocities_; }
+
+  // Other fixes that act at the end of steps that are multiples of their nevery.
   const std::vector<Fix*>& end_of_step() const { return end_of_step_; }
 
   // Fixes that change coefficients before the forces of some steps are computed (fix adapt):
@@ -96,6 +100,7 @@ class DeckTranslation : protected Pointers {
   void check_plane();
   void check_fixes();
   void check_fix(Fix* fix, int mask);
+  bool engine_changes_velocities(Fix* fix);
   void check_readers();
   int atom_mask(int i) const;
 
@@ -103,6 +108,7 @@ class DeckTranslation : protected Pointers {
   PairManymoveDPD* pair_ = nullptr;
   BondedStyles styles_;
   DeckForces forces_;
+  DeckVelocities velocities_;
   ParticleClasses classes_;
   DeckTopology topology_;
   std::vector<manymove::dpd::PairCoefficients> coefficients_;

@@ -4,8 +4,11 @@
 #include <cctype>
 #include <vector>
 
+#include "error.h"
+#include "fix.h"
 #include "input.h"
 #include "plugin_api.h"
+#include "update.h"
 #include "variable.h"
 
 using namespace LAMMPS_NS;
@@ -75,3 +78,14 @@ bool DeckVariables::depends_on_step(const std::string& name, std::set<std::strin
 }
 
 double DeckVariables::value(int index) const { return input->variable->compute_equal(index); }
+
+double DeckVariables::temperature(const Fix* fix, int variable, double first, double last) const {
+  const auto done = static_cast<double>(update->ntimestep - update->beginstep);
+  const double share =
+      done != 0 ? done / static_cast<double>(update->endstep - update->beginstep) : 0;
+  const double temperature = variable >= 0 ? value(variable) : first + share * (last - first);
+  if (temperature < 0)
+    error->all(FLERR, "Fix {} {} has the negative temperature {} in step {}", fix->id, fix->style,
+               temperature, update->ntimestep);
+  return temperature;
+}

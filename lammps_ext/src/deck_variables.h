@@ -18,6 +18,9 @@ class DeckVariables : protected Pointers {
   int find(const std::string& name) const;
   // The value in the present step, update->ntimestep.
   double value(int index) const;
+  // The temperature of a thermostat in the present step: that of a variable, or, for variable -1,
+  // on the way from `first` at the beginning of the run to `last` at its end.
+  double temperature(const class Fix* fix, int variable, double first, double last) const;
 
  private:
   bool depends_on_step(const std::string& name, std::set<std::string>& above) const;

@@ -64,6 +64,7 @@ void DeviceSession::make_engine() {
   engine_.reset();
   time_step_ = update->dt;
   guarded([&] { engine_ = engine_of(deck_.settings()); });
+  drops_.assign(engine_->temperature_drops().size(), 0.0);
 }
 
 HostArrays DeviceSession::arrays_with_images() {
@@ -126,7 +127,22 @@ bigint DeviceSession::advance(bigint stop) {
     timer->force_timeout();
   }
   warn_of_stretched_bonds();
+  count_drops();
   return engine_->step();
+}
+
+void DeviceSession::change_velocities(unsigned what) {
+  guarded([&] { engine_->change_velocities(); });
+  count_drops();
+  if (what & kVelocities) download(kVelocities);
+}
+
+// What the engine's thermostats did since the last time.
+void DeviceSession::count_drops() {
+  std::vector<double> more = engine_->temperature_drops();
+  for (std::size_t k = 0; k < more.size(); ++k) more[k] -= drops_[k];
+  drops_ = engine_->temperature_drops();
+  deck_.velocities().count_drops(more);
 }
 
 // LAMMPS' own style warns in each step.

@@ -29,6 +29,9 @@ class DeviceSession : private DevicePhase {
   void renew();
   // Returns the step that was reached; before `stop` if LAMMPS' timer has run out.
   bigint advance(bigint stop);
+  // Makes the engine's changes of velocities at the end of the present step, of which the host has
+  // the arrays `what`.
+  void change_velocities(unsigned what);
   // Some of ReadArrays; forces are those of pairs and bonds alone.
   void download(unsigned what);
 
@@ -48,6 +51,7 @@ class DeviceSession : private DevicePhase {
   std::uint64_t fingerprint_of_others() const;
   void make_engine();
   void warn_of_stretched_bonds();
+  void count_drops();
   manymove::dpd::HostArrays arrays_with_images();
 
   DeckTranslation& deck_;
@@ -58,6 +62,7 @@ class DeviceSession : private DevicePhase {
   std::vector<std::array<double, 3>> body_;    // body forces within atom->f
   std::uint64_t velocities_ = 0, others_ = 0;  // fingerprints
   bool only_velocities_ = false;               // may have changed
+  std::vector<double> drops_;                  // of the engine's temperatures, counted
   std::int64_t earlier_builds_ = 0;
 };
 

@@ -14,8 +14,11 @@
 #define protected public
 #include "fix_addforce.h"
 #include "fix_langevin.h"
+#include "fix_momentum.h"
 #include "fix_nve_limit.h"
 #include "fix_setforce.h"
+#include "fix_temp_berendsen.h"
+#include "fix_temp_rescale.h"
 #include "fix_wall_reflect.h"
 #include "irregular.h"
 #include "verlet.h"
@@ -89,6 +92,31 @@ MANYMOVE_SAME(Langevin, gfactor2, noise);
 MANYMOVE_SAME(Langevin, ratio, ratio);
 MANYMOVE_SAME(Langevin, tstr, temperature_variable);
 MANYMOVE_SAME(Langevin, seed, seed);
+
+MANYMOVE_SAME(TempBerendsen, t_start, first_temperature);
+MANYMOVE_SAME(TempBerendsen, t_stop, last_temperature);
+MANYMOVE_SAME(TempBerendsen, t_period, period);
+MANYMOVE_SAME(TempBerendsen, t_target, target);
+MANYMOVE_SAME(TempBerendsen, energy, energy);
+MANYMOVE_SAME(TempBerendsen, tstr, temperature_variable);
+MANYMOVE_SAME(TempBerendsen, id_temp, temperature_id);
+
+MANYMOVE_SAME(TempRescale, t_start, first_temperature);
+MANYMOVE_SAME(TempRescale, t_stop, last_temperature);
+MANYMOVE_SAME(TempRescale, t_window, window);
+MANYMOVE_SAME(TempRescale, t_target, target);
+MANYMOVE_SAME(TempRescale, fraction, fraction);
+MANYMOVE_SAME(TempRescale, energy, energy);
+MANYMOVE_SAME(TempRescale, tstr, temperature_variable);
+MANYMOVE_SAME(TempRescale, id_temp, temperature_id);
+
+MANYMOVE_SAME(Momentum, linear, linear);
+MANYMOVE_SAME(Momentum, angular, angular);
+MANYMOVE_SAME(Momentum, rescale, rescales);
+MANYMOVE_AT(Momentum, xflag, axis[0]);
+MANYMOVE_AT(Momentum, yflag, axis[1]);
+MANYMOVE_AT(Momentum, zflag, axis[2]);
+MANYMOVE_SAME(Momentum, masstotal, mass);
 
 MANYMOVE_SAME(NVELimit, dtv, step);
 MANYMOVE_SAME(NVELimit, dtf, half_kick);

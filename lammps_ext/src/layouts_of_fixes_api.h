@@ -69,6 +69,33 @@ class FixLangevinLayout : public Fix {
   int seed;
 };
 
+class FixTempBerendsenLayout : public Fix {
+ public:
+  int biased;
+  double first_temperature, last_temperature, period, target;
+  double energy;
+  int kind_of_temperature, variable;
+  char* temperature_variable;
+  char* temperature_id;
+};
+
+class FixTempRescaleLayout : public Fix {
+ public:
+  int biased;
+  double first_temperature, last_temperature, window, target;
+  double fraction, energy, energy_factor;
+  int kind_of_temperature, variable;
+  char* temperature_variable;
+  char* temperature_id;
+};
+
+class FixMomentumLayout : public Fix {
+ public:
+  int linear, angular, rescales;
+  int axis[3];
+  double mass;
+};
+
 class FixNVELimitLayout : public Fix {
  public:
   double step, half_kick;

@@ -299,6 +299,7 @@ void VerletManymove::run_on_device(DeckTranslation& deck, DeviceSession& session
     ev_set(update->ntimestep);
     what = stop == last || !in_time ? kEverything : what_is_read(deck);
     read(deck, session, what);
+    if (deck.velocities().act_at(update->ntimestep)) session.change_velocities(what);
     timer->stamp(Timer::COMM);
     if (in_time) let_others_act(deck, session, what);
   }
@@ -441,7 +442,8 @@ void VerletManymove::let_others_act(const DeckTranslation& deck, DeviceSession& 
   const auto& fixes = deck.end_of_step();
   if (std::any_of(fixes.begin(), fixes.end(), [&](const Fix* fix) { return is_due(fix, step); })) {
     session.remember(what);
-    modify->end_of_step();
+    for (Fix* fix : fixes)
+      if (is_due(fix, step)) fix->end_of_step();
     session.accept_changes();
     timer->stamp(Timer::MODIFY);
   }

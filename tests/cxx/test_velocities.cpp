@@ -23,11 +23,13 @@ class Share {
  public:
   static constexpr int kSide = 12;
 
-  Share(bool double_precision, Communicator& communicator) {
+  Share(bool double_precision, Communicator& communicator,
+        const std::vector<VelocityChange>& changes = {}) {
     const int ranks = communicator.ranks();
     const double edge = kSide / std::cbrt(3.0);
     coefficients_.assign(4, {25, 4.5, 3 / std::sqrt(0.02), 1, 1});
     settings_ = test::fluid_in_cube(edge, coefficients_);
+    settings_.velocity_changes = changes;
     settings_.pairs.double_precision = double_precision;
     settings_.seed = 20;
     for (auto& cut : settings_.grid.cut) cut = {0, 1};
@@ -209,4 +211,71 @@ TEST("velocities that are not finite are refused by the particle's tag and chang
     share.engine->download(share.arrays());
     CHECK(share.velocity == before);
   });
+}
+
+namespace {
+
+// m v^2 and m v of all ranks' particles with mass 1, by the arrays of the hosts.
+std::array<double, 4> sums_of(Share& share, Communicator& communicator) {
+  share.engine->download(share.arrays());
+  std::array<double, 4> sums{};
+  for (const auto& v : share.velocity) {
+    for (std::size_t a = 0; a < 3; ++a) {
+      sums[0] += v[a] * v[a];
+      sums[1 + a] += v[a];
+    }
+  }
+  communicator.sum(sums.data(), sums.size());
+  return sums;
+}
+
+}  // namespace
+
+TEST("velocities are scaled to a temperature and lose their momentum") {
+  constexpr double kParticles = Share::kSide * Share::kSide * Share::kSide;
+  VelocityChange stop{VelocityChange::kStop, 1, kIntegrated, kIntegrated};
+  stop.mass = kParticles;
+  stop.axes = 5;  // x and z
+  VelocityChange scale{VelocityChange::kRescale, 2, kIntegrated, kIntegrated};
+  scale.temperature_of_sum = 1 / (3 * kParticles);
+  scale.temperature = 1.5;
+  scale.rate = 1;
+  test::run_communicators(2, [&](Communicator& communicator) {
+    Share share(true, communicator, {stop, scale});
+    const auto before = sums_of(share, communicator);
+    share.engine->advance(3);
+    share.engine->change_velocities();
+    const auto after = sums_of(share, communicator);
+    CHECK(std::abs(before[1]) > 1);
+    CHECK(std::abs(after[1]) < 1e-9);
+    CHECK(std::abs(after[2]) > 1);
+    CHECK(std::abs(after[3]) < 1e-9);
+    share.engine->advance(1);
+    share.engine->change_velocities();
+    CHECK(std::abs(sums_of(share, communicator)[0] * scale.temperature_of_sum - 1.5) < 1e-11);
+  });
+}
+
+TEST("changes of velocities do not depend on where a run is divided") {
+  VelocityChange relax{VelocityChange::kRelax, 3, kIntegrated, kIntegrated};
+  relax.temperature_of_sum = 1 / (3.0 * Share::kSide * Share::kSide * Share::kSide);
+  relax.temperature = 0.5;
+  relax.rate = 0.2;
+  for (const bool double_precision : {false, true})
+    test::run_communicators(1, [&](Communicator& communicator) {
+      Share whole(double_precision, communicator, {relax}),
+          parts(double_precision, communicator, {relax});
+      whole.engine->advance(30);
+      whole.engine->change_velocities();
+      for (int k = 0; k < 15; ++k) {
+        parts.engine->advance(2);
+        parts.engine->change_velocities();
+      }
+      whole.engine->download(whole.arrays());
+      parts.engine->download(parts.arrays());
+      CHECK(whole.velocity == parts.velocity);
+      CHECK(whole.position == parts.position);
+      CHECK_EQUAL(whole.engine->temperature_drops()[0], parts.engine->temperature_drops()[0]);
+      CHECK(whole.engine->temperature_drops()[0] > 0.1);
+    });
 }

@@ -107,6 +107,51 @@ class FixLangevin : public Fix {
 };
 }
 """
+BERENDSEN = """#include "fix.h"
+namespace LAMMPS_NS {
+class FixTempBerendsen : public Fix {
+ public:
+  FixTempBerendsen(LAMMPS*, int, char**);
+  int setmask() override;
+ protected:
+  int which;
+  double t_start, t_stop, t_period, t_target;
+  double energy;
+  int tstyle, tvar;
+  char *tstr, *id_temp;
+  void* others[2];
+};
+}
+"""
+RESCALE = """#include "fix.h"
+namespace LAMMPS_NS {
+class FixTempRescale : public Fix {
+ public:
+  FixTempRescale(LAMMPS*, int, char**);
+  int setmask() override;
+ protected:
+  int which;
+  double t_start, t_stop, t_window, t_target;
+  double fraction, energy, efactor;
+  int tstyle, tvar;
+  char *tstr, *id_temp;
+  void* others[2];
+};
+}
+"""
+MOMENTUM = """#include "fix.h"
+namespace LAMMPS_NS {
+class FixMomentum : public Fix {
+ public:
+  FixMomentum(LAMMPS*, int, char**);
+  int setmask() override;
+ protected:
+  int linear, angular, rescale;
+  int xflag, yflag, zflag;
+  double masstotal;
+};
+}
+"""
 VERLET = """#include <vector>
 #include "pointers.h"
 namespace LAMMPS_NS {
@@ -151,6 +196,9 @@ HEADERS = {
     "fix_wall_reflect": WALL,
     "fix_nve_limit": LIMIT,
     "fix_langevin": LANGEVIN,
+    "fix_temp_berendsen": BERENDSEN,
+    "fix_temp_rescale": RESCALE,
+    "fix_momentum": MOMENTUM,
     "verlet": VERLET,
     "irregular": IRREGULAR,
 }
@@ -193,6 +241,9 @@ def test_headers_with_the_restated_layout_pass(tmp_path):
         ("fix_nve_limit", "xlimit, vlimitsq", "vlimitsq, xlimit", "FixNVELimit"),
         ("fix_langevin", "zeroflag, tbiasflag", "tbiasflag, zeroflag", "FixLangevin"),
         ("fix_langevin", "int levels;", "double more; int levels;", "FixLangevin"),
+        ("fix_temp_berendsen", "double energy;", "double more, energy;", "FixTempBerendsen"),
+        ("fix_temp_rescale", "fraction, energy", "energy, fraction", "FixTempRescale"),
+        ("fix_momentum", "linear, angular", "angular, linear", "FixMomentum"),
         ("verlet", "int virial_style;", "int virial_style; double x;", "Integrate"),
         ("verlet", "elist_atom, vlist_global", "vlist_global, elist_atom", "Integrate"),
         ("verlet", "int triclinic;", "", "triclinic"),

@@ -65,6 +65,22 @@ struct Bath {
   std::uint32_t flag;  // for particles with this bit in their flags
 };
 
+// Changes velocities at the end of those steps that are multiples of `every`, as LAMMPS' fixes
+// temp/berendsen (kRelax), temp/rescale (kRescale) and momentum linear (kStop) do. A thermostat
+// scales the velocities of a group by lambda, where T = temperature_of_sum times the sum of m v^2
+// over the measured group. kRelax: lambda^2 = 1 + rate (target / T - 1). kRescale: the temperature
+// becomes T - rate (T - target), if it is farther than `window` from the target. kStop: the velocity
+// of the center of mass is subtracted along `axes`.
+struct VelocityChange {
+  enum Kind { kRelax, kRescale, kStop } kind;
+  std::int64_t every;
+  std::uint32_t flag, measured;  // changes particles with this bit, measures those with that one
+  double temperature_of_sum = 0, temperature = 0, rate = 0, window = 0;  // of thermostats
+  double mass = 0;           // of the group, of kStop
+  unsigned axes = 0;         // bit a: along axis a
+  bool keeps_energy = false; // velocities are scaled so that the sum of m v^2 stays the same
+};
+
 // Bonds, as LAMMPS has them. Harmonic: E = stiffness (r - length)^2. FENE: E = -stiffness / 2
 // length^2 ln(1 - (r / length)^2), and within 2^(1/6) sigma also 4 epsilon [(sigma / r)^12 - (sigma
 // / r)^6] + epsilon.
@@ -115,6 +131,7 @@ struct Settings {
   std::vector<BodyForce> body_forces;
   std::vector<Bath> baths;
   SpeedLimit speed_limit;
+  std::vector<VelocityChange> velocity_changes;  // in the order in which they act
   // Between GPUs of several ranks: "peer" (straight into the memory of the other GPU), "shared"
   // (page-locked memory that the ranks of a host share), "nccl", "mpi" (the communicator, from GPU
   // to GPU), "host" (page-locked memory and the communicator), or "auto", the fastest that is
@@ -166,7 +183,8 @@ struct Clock {
 };
 
 // What changes from step to step, for the steps from `first` on: in each step the temperature of
-// each bath, then the three components of each body force.
+// each bath, then the three components of each body force, then the temperature of each change of
+// velocities.
 struct Course {
   std::int64_t first = 0;
   std::vector<double> values;
@@ -199,7 +217,7 @@ struct MANYMOVE_API BrokenBond : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };
 
-// On several ranks upload(), advance(), download(), set_particles(), set_origins() and
+// On several ranks upload(), advance(), change_velocities(), download(), set_particles(), set_origins() and
 // make_engine() are collective: all ranks call them in the same order, and destroy engines in the
 // same order, within collective() of communicator.h. Host arrays and topology are those of the
 // rank's own particles at upload, wherever these go later.
@@ -227,7 +245,7 @@ class MANYMOVE_API Engine {
   // finite and for particles outside a box that is not periodic there; std::bad_alloc.
   virtual void upload(const HostArrays& arrays, const Topology& topology, Clock clock) = 0;
 
-  // Replaces temperatures of baths and body forces in the steps that the course has; in all others
+  // Replaces temperatures and body forces in the steps that the course has; in all others
   // they are those of the settings. The body force of the present step still acts in the first half
   // of the next one. Local, the same on all ranks.
   virtual void set_course(Course course) = 0;
@@ -236,7 +254,14 @@ class MANYMOVE_API Engine {
   // step(). interrupted, asked now and then, ends the call early at a whole step, on all ranks when
   // one of them wants it. Throws LostParticle with the tag; BrokenBond with the tag, perhaps only
   // after the last step; std::runtime_error if a bond is longer than the reach of a rank.
+  // Velocities change at the end of all steps but the last, whose changes are left to
+  // change_velocities().
   virtual void advance(std::int64_t steps, bool (*interrupted)() = nullptr) = 0;
+  // Makes the changes of velocities that are due at step(). Collective. Throws std::invalid_argument
+  // if a temperature is 0 or a factor is not finite.
+  virtual void change_velocities() = 0;
+  // By how much each thermostat has lowered its temperature so far, summed over its steps. Local.
+  virtual const std::vector<double>& temperature_drops() const = 0;
   // The time step of the present state. Local, as are tally() and counters().
   virtual std::int64_t step() const = 0;
   virtual Tally tally() const = 0;

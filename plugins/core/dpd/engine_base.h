@@ -13,6 +13,7 @@
 #include "../runtime/text.h"
 #include "engine.h"
 #include "settings.h"
+#include "velocity_changes.h"
 
 namespace manymove::dpd {
 
@@ -39,7 +40,10 @@ inline void add_to(Tally& sum, const Tally& part) {
 
 class EngineBase : public Engine {
  public:
-  explicit EngineBase(const Settings& settings) : settings_(settings) {
+  explicit EngineBase(const Settings& settings)
+      : settings_(settings),
+        moment_units_(settings),
+        temperature_drops_(settings.velocity_changes.size()) {
     const auto size = static_cast<std::size_t>(settings.pairs.types + 1);
     coefficients_.assign(settings.pairs.coefficients, settings.pairs.coefficients + size * size);
     settings_.pairs.coefficients = coefficients_.data();
@@ -49,7 +53,40 @@ class EngineBase : public Engine {
   Tally tally() const override { return tally_; }
   void set_course(Course course) override { course_ = std::move(course); }
 
+  // Interrupted steps of which each has a change of velocities are asked about now and then.
+  void advance(std::int64_t steps, bool (*interrupted)()) final {
+    constexpr std::int64_t kNowAndThen = 64;
+    const std::int64_t end = step_ + std::max<std::int64_t>(steps, 0);
+    while (step_ < end) {
+      const std::int64_t stop = std::min(end, next_change());
+      take(stop - step_, interrupted);
+      if (step_ == end || step_ != stop) return;
+      if (step_ % kNowAndThen == 0 && wants_to_stop(interrupted)) return;
+      change_velocities();
+    }
+  }
+  void change_velocities() final {
+    for (std::size_t k = 0; k < settings_.velocity_changes.size(); ++k) {
+      const VelocityChange& change = settings_.velocity_changes[k];
+      if (step_ % change.every != 0) continue;
+      const double* values = course_values(step_);
+      const double target = values ? values[course_width() - settings_.velocity_changes.size() + k]
+                                   : change.temperature;
+      const Moments sums = moments(change.measured, moment_units_.by_type());
+      apply_map(map_of(change, moment_units_, sums, target, temperature_drops_[k]), change.flag);
+    }
+  }
+  const std::vector<double>& temperature_drops() const final { return temperature_drops_; }
+
  protected:
+  // The steps of advance(), without changes of velocities. Collective, as are the others.
+  virtual void take(std::int64_t steps, bool (*interrupted)()) = 0;
+  // Whether a rank is interrupted.
+  virtual bool wants_to_stop(bool (*interrupted)()) { return interrupted && interrupted(); }
+  // Sums over the particles of all ranks with this bit in their flags.
+  virtual Moments moments(std::uint32_t flag, const std::vector<double>& units) = 0;
+  virtual void apply_map(const VelocityMap& map, std::uint32_t flag) = 0;
+
   [[noreturn]] static void refuse_particle(std::uint32_t tag, const double r[3]) {
     throw std::invalid_argument(text_of("particle ", tag, " at (", r[0], ", ", r[1], ", ", r[2],
                                         ") is outside the box, or not at a finite place"));
@@ -91,12 +128,8 @@ class EngineBase : public Engine {
     const std::uint64_t draw = static_cast<std::uint64_t>(step) + draws_ahead_;
     motion.draw[0] = static_cast<std::uint32_t>(draw);
     motion.draw[1] = static_cast<std::uint32_t>(draw >> 32);
-    const std::size_t baths = settings_.baths.size(),
-                      wide = baths + 3 * settings_.body_forces.size();
-    const double* value = nullptr;
-    if (step >= course_.first &&
-        static_cast<std::size_t>(step - course_.first) * wide < course_.values.size())
-      value = course_.values.data() + static_cast<std::size_t>(step - course_.first) * wide;
+    const std::size_t baths = settings_.baths.size();
+    const double* value = course_values(step);
     for (std::size_t k = 0; k < baths; ++k)
       motion.bath[k].root =
           square_root(static_cast<Real>(value ? value[k] : settings_.baths[k].temperature));
@@ -145,6 +178,25 @@ class EngineBase : public Engine {
   EngineCounters counters_;
 
  private:
+  std::int64_t next_change() const {
+    std::int64_t next = kNever;
+    for (const VelocityChange& change : settings_.velocity_changes)
+      next = std::min(next, (step_ / change.every + 1) * change.every);
+    return next;
+  }
+  std::size_t course_width() const {
+    return settings_.baths.size() + 3 * settings_.body_forces.size() +
+           settings_.velocity_changes.size();
+  }
+  // What the course has for a step; null if it has nothing.
+  const double* course_values(std::int64_t step) const {
+    if (step < course_.first) return nullptr;
+    const std::size_t at = static_cast<std::size_t>(step - course_.first) * course_width();
+    return at < course_.values.size() ? course_.values.data() + at : nullptr;
+  }
+
+  const MomentUnits moment_units_;
+  std::vector<double> temperature_drops_;
   Course course_;
   std::uint64_t draws_ahead_ = 0;  // number of a draw minus its step, modulo 2^64
   std::vector<PairCoefficients> coefficients_;

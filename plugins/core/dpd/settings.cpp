@@ -90,6 +90,9 @@ void check_settings(const Settings& s) {
     if (!(bath.temperature >= 0) || !std::isfinite(bath.temperature))
       refuse("the temperature of a Langevin thermostat is ", bath.temperature);
   }
+  for (const VelocityChange& change : s.velocity_changes)
+    if (change.every < 1 || (change.kind == VelocityChange::kStop && !(change.mass > 0)))
+      refuse("a change of velocities is every ", change.every, " steps, or of no mass");
   for (const BodyForce& body : s.body_forces) {
     if (body.in_block && !upright) refuse("a body force in a block needs an upright box");
   }

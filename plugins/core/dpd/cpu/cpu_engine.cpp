@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <mutex>
 #include <new>
 #include <optional>
 
@@ -113,25 +114,6 @@ class CpuEngine final : public EngineBase {
     tally_ = {};
   }
 
-  void advance(std::int64_t steps, bool (*interrupted)()) override {
-    if (steps <= 0) return;
-    stretched_ = broken_ = 0;
-    move_from_rest();
-    for (bool last = false; !last; ++counters_.steps) {
-      ++step_;
-      last = --steps == 0 || (interrupted && interrupted());
-      if (ranks_) vote(last);
-      judge_bonds(stretched_, broken_);
-      if (lost_) lose_particle(lost_);
-      if (ranks_ && !expired_) refresh_ghosts();
-      build();
-      step(last);
-    }
-    std::int64_t of_all[2] = {stretched_, broken_};
-    if (ranks_ && has_bonded_terms(settings_)) ranks_->communicator().maximum(of_all, 2);
-    judge_bonds(static_cast<std::uint32_t>(of_all[0]), static_cast<std::uint32_t>(of_all[1]));
-  }
-
   void download(const HostArrays& arrays) override {
     const auto arrival_of = [&](int i) {
       Arrival arrival;
@@ -211,6 +193,49 @@ class CpuEngine final : public EngineBase {
   }
 
   // ---- steps ----
+
+  void take(std::int64_t steps, bool (*interrupted)()) override {
+    stretched_ = broken_ = 0;
+    move_from_rest();
+    for (bool last = false; !last; ++counters_.steps) {
+      ++step_;
+      last = --steps == 0 || (interrupted && interrupted());
+      if (ranks_) vote(last);
+      judge_bonds(stretched_, broken_);
+      if (lost_) lose_particle(lost_);
+      if (ranks_ && !expired_) refresh_ghosts();
+      build();
+      step(last);
+    }
+    std::int64_t of_all[2] = {stretched_, broken_};
+    if (ranks_ && has_bonded_terms(settings_)) ranks_->communicator().maximum(of_all, 2);
+    judge_bonds(static_cast<std::uint32_t>(of_all[0]), static_cast<std::uint32_t>(of_all[1]));
+  }
+
+  bool wants_to_stop(bool (*interrupted)()) override {
+    std::int64_t stop = interrupted && interrupted();
+    if (ranks_) ranks_->communicator().maximum(&stop, 1);
+    return stop != 0;
+  }
+
+  Moments moments(std::uint32_t flag, const std::vector<double>& units) override {
+    std::mutex lock;
+    Moments sums;
+    for_each_range(pool_, count_, [&](int first, int last) {
+      Moments part;
+      for (int i = first; i < last; ++i)
+        add_moments(part, flag, units.data(), position_[i], velocity_[i]);
+      const std::lock_guard<std::mutex> guard(lock);
+      for (int k = 0; k < 2 * Moments::kSums; ++k) sums.word[k] += part.word[k];
+    });
+    if (ranks_) ranks_->communicator().sum(sums.word, 2 * Moments::kSums);
+    return sums;
+  }
+  void apply_map(const VelocityMap& map, std::uint32_t flag) override {
+    for_each_range(pool_, count_, [&](int first, int last) {
+      for (int i = first; i < last; ++i) apply(map, flag, position_[i], velocity_[i]);
+    });
+  }
 
   // Calls work(chunk, number) for each chunk of the rank's particles, in threads.
   template <class Work>

@@ -12,6 +12,7 @@
 #include "bonded_kernels.cuh"
 #include "cell_sort.cuh"
 #include "transfer_kernels.cuh"
+#include "velocity_kernels.cuh"
 
 namespace manymove::dpd {
 
@@ -89,24 +90,6 @@ class CudaEngine final : OnDevice, public EngineBase {
       refuse_particle(topology.tag[first_bad], arrays.position[first_bad]);
     }
     lists_hold_ = false;
-  }
-
-  void advance(std::int64_t steps, bool (*interrupted)()) override {
-    const DeviceGuard here = use();
-    if (steps <= 0) return;
-    if (count_ == 0) {
-      step_ += steps;
-      return;
-    }
-    start_watching();
-    bonded_.forget(stream_);
-    if (!lists_hold_) set_expired(step_ + 1);
-    Step<P> first = step_arguments(step_);
-    first_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(first);
-    check_launch();
-    now_ ^= 1;
-    if (!lists_hold_) build(step_ + 1);
-    run_to(step_ + 1, step_ + steps, interrupted);
   }
 
   void download(const HostArrays& arrays) override {
@@ -316,6 +299,34 @@ class CudaEngine final : OnDevice, public EngineBase {
 
   // ---- steps ----
 
+  void take(std::int64_t steps, bool (*interrupted)()) override {
+    const DeviceGuard here = use();
+    if (count_ == 0) {
+      step_ += steps;
+      return;
+    }
+    start_watching();
+    bonded_.forget(stream_);
+    if (!lists_hold_) set_expired(step_ + 1);
+    Step<P> first = step_arguments(step_);
+    first_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(first);
+    check_launch();
+    now_ ^= 1;
+    if (!lists_hold_) build(step_ + 1);
+    run_to(step_ + 1, step_ + steps, interrupted);
+  }
+
+  Moments moments(std::uint32_t flag, const std::vector<double>& units) override {
+    const DeviceGuard here = use();
+    return velocity_sums_.of(count_, flag, units, position_[now_].data(), velocity_[now_].data(),
+                             stream_, [this] { finish("download"); });
+  }
+  void apply_map(const VelocityMap& map, std::uint32_t flag) override {
+    const DeviceGuard here = use();
+    velocity_sums_.apply(count_, map, flag, position_[now_].data(), velocity_[now_].data(),
+                         stream_);
+  }
+
   void start_watching() {
     report_->started = step_;
     report_->expired = handled_ = -1;
@@ -506,6 +517,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   const bool overlap_ = waits_for_former_kernel(step_kernel_of<P, AllParticles>(true, true, 1));
   const StepConstants<P> constants_;
   BondedSums<P> bonded_;
+  VelocitySums velocity_sums_;
   DeviceBuffer<Control> control_;
   DeviceBuffer<double> total_;
   MappedMemory<Report> report_;

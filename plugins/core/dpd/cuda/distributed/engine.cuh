@@ -17,6 +17,7 @@
 
 #include "../../engine_base.h"
 #include "../bonded_kernels.cuh"
+#include "../velocity_kernels.cuh"
 #include "ghosts.cuh"
 #include "host_transfer.cuh"
 #include "migration.cuh"
@@ -85,10 +86,6 @@ class DistributedEngine final : OnDevice, public EngineBase {
     });
   }
 
-  void advance(std::int64_t steps, bool (*interrupted)()) override {
-    if (steps > 0) guarded([&] { take_steps(steps, interrupted); });
-  }
-
   void download(const HostArrays& arrays) override {
     guarded([&] { transfer_.download(arrays, frame_); });
   }
@@ -142,6 +139,34 @@ class DistributedEngine final : OnDevice, public EngineBase {
   }
 
   // ---- steps ----
+
+  void take(std::int64_t steps, bool (*interrupted)()) override {
+    guarded([&] { take_steps(steps, interrupted); });
+  }
+  bool wants_to_stop(bool (*interrupted)()) override {
+    std::int64_t stop = interrupted && interrupted();
+    guarded([&] { c_.communicator().maximum(&stop, 1); });
+    return stop != 0;
+  }
+
+  Moments moments(std::uint32_t flag, const std::vector<double>& units) override {
+    Moments sums;
+    guarded([&] {
+      sums = velocity_sums_.of(s_.count, flag, units, s_.present().position.data(), s_.rest.data(),
+                               c_.streams.main, [this] { c_.streams.finish("download"); });
+      c_.communicator().sum(sums.word, 2 * Moments::kSums);
+    });
+    return sums;
+  }
+  // Lists are rebuilt, as after set_particles().
+  void apply_map(const VelocityMap& map, std::uint32_t flag) override {
+    guarded([&] {
+      lists_hold_ = false;
+      c_.report.forget();
+      velocity_sums_.apply(s_.count, map, flag, s_.present().position.data(), s_.rest.data(),
+                           c_.streams.main);
+    });
+  }
 
   void take_steps(std::int64_t steps, bool (*interrupted)()) {
     std::int64_t to = step_ + steps, next = step_ + 1;
@@ -473,6 +498,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
   const std::string name_;
   RankContext<P> c_;
   BondedSums<P> bonded_;
+  VelocitySums velocity_sums_;
   ParticleStore<P>& s_ = c_.store;
   Migration<P> migration_;
   GhostExchange<P> ghosts_;

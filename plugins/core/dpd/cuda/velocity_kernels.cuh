@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Changes of velocities on a GPU: sums over a group, and the velocities that follow from them.
+#pragma once
+
+#include <vector>
+
+#include "../velocity_changes.h"
+#include "step_constants.cuh"
+
+namespace manymove::dpd {
+
+// Any number of blocks. total: the words of Moments.
+template <class Position, class Velocity>
+__global__ void __launch_bounds__(kThreads)
+    moments_kernel(int count, std::uint32_t flag, const double* units, const Position* position,
+                   const Velocity* velocity, unsigned long long* total) {
+  Moments sums;
+  for (int i = static_cast<int>(blockIdx.x * kThreads + threadIdx.x); i < count;
+       i += static_cast<int>(gridDim.x) * kThreads)
+    add_moments(sums, flag, units, position[i], velocity[i]);
+  constexpr int kWords = 2 * Moments::kSums;
+  __shared__ std::int64_t of_warp[kThreads / 32][kWords];
+  const int thread = static_cast<int>(threadIdx.x);
+#pragma unroll
+  for (int k = 0; k < kWords; ++k) {
+    long long value = sums.word[k];
+    for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(kWarp, value, d);
+    if (thread % 32 == 0) of_warp[thread / 32][k] = value;
+  }
+  __syncthreads();
+  if (thread >= kWords) return;
+  std::int64_t sum = 0;
+  for (int w = 0; w < kThreads / 32; ++w) sum += of_warp[w][thread];
+  atomicAdd(&total[thread], static_cast<unsigned long long>(sum));
+}
+
+// One thread per particle.
+template <class Position, class Velocity>
+__global__ void map_kernel(int count, VelocityMap map, std::uint32_t flag, const Position* position,
+                           Velocity* velocity) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < count) apply(map, flag, position[i], velocity[i]);
+}
+
+class VelocitySums {
+ public:
+  // wait() waits for what is in the stream.
+  template <class Position, class Velocity, class Wait>
+  Moments of(int count, std::uint32_t flag, const std::vector<double>& units,
+             const Position* position, const Velocity* velocity, cudaStream_t stream,
+             const Wait& wait) {
+    if (units_.size() == 0) {
+      units_ = on_device(units, stream);
+      total_ = DeviceBuffer<unsigned long long>(2 * Moments::kSums);
+    }
+    Moments sums;
+    if (count == 0) return sums;
+    total_.clear(stream);
+    constexpr int kMostBlocks = 1024;
+    moments_kernel<<<std::min(blocks_for(count), kMostBlocks), kThreads, 0, stream>>>(
+        count, flag, units_.data(), position, velocity, total_.data());
+    check_launch();
+    copy_out(sums.word, total_.data(), sizeof sums.word, stream);
+    wait();
+    return sums;
+  }
+
+  template <class Position, class Velocity>
+  void apply(int count, const VelocityMap& map, std::uint32_t flag, const Position* position,
+             Velocity* velocity, cudaStream_t stream) const {
+    if (count == 0) return;
+    map_kernel<<<blocks_for(count), kThreads, 0, stream>>>(count, map, flag, position, velocity);
+    check_launch();
+  }
+
+ private:
+  DeviceBuffer<double> units_;
+  DeviceBuffer<unsigned long long> total_;
+};
+
+}  // namespace manymove::dpd

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Thermostats that scale velocities, and the removal of momentum: sums over a group that have no
+// order, and what they make of a velocity.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "../runtime/macros.h"
+#include "../runtime/text.h"
+#include "engine.h"
+#include "model.h"
+
+namespace manymove::dpd {
+
+// Sums of m v^2, m v_x, m v_y and m v_z over the particles of a group. Each addend is rounded to a
+// 64-bit integer, whose lower and upper 32 bits are added up separately: integers of any number of
+// threads, blocks and ranks have the same sum in any order.
+struct Moments {
+  static constexpr int kSums = 4;
+  std::int64_t word[2 * kSums] = {};  // all lower parts, then all upper ones
+
+  MM_HD void add(int k, double units) {
+    const double bound = 0x1p62;  // which also takes what is not a number
+    const std::int64_t value =
+        nearest_integer(units > -bound ? (units < bound ? units : bound) : -bound);
+    word[k] += value & 0xffffffffLL;
+    word[kSums + k] += value >> 32;
+  }
+  double units(int k) const {
+    return static_cast<double>(word[kSums + k]) * 0x1p32 + static_cast<double>(word[k]);
+  }
+};
+
+// Units per m v^2 and per m v of a particle of each type, [types + 1][2]. The largest mass at the
+// speed of one cutoff per step has 2^56 and 2^54 units: particles are several orders of magnitude
+// slower, and have at least ten digits.
+class MomentUnits {
+ public:
+  explicit MomentUnits(const Settings& s) {
+    double largest = 0;
+    for (std::size_t k = 1; k < s.mass.size(); ++k) largest = std::fmax(largest, s.mass[k]);
+    const double speed = s.cutoff / s.time_step;
+    square_ = 0x1p56 / (largest * speed * speed);
+    first_ = 0x1p54 / (largest * speed);
+    for (const double mass : s.mass) {
+      by_type_.push_back(mass * square_);
+      by_type_.push_back(mass * first_);
+    }
+  }
+  const std::vector<double>& by_type() const { return by_type_; }
+  double square(const Moments& sums) const { return sums.units(0) / square_; }
+  double momentum(const Moments& sums, int axis) const { return sums.units(1 + axis) / first_; }
+
+ private:
+  double square_, first_;
+  std::vector<double> by_type_;
+};
+
+// Adds a particle, if it is in the group, to the sums. units: those of all types.
+template <class Position, class Velocity>
+MM_HD void add_moments(Moments& sums, std::uint32_t flag, const double* units, const Position& r,
+                       const Velocity& v) {
+  if (!(r.kind >> 16 & flag)) return;
+  const double x = v.x, y = v.y, z = v.z;
+  const double* of_type = units + 2 * (r.kind & 0xffffu);
+  sums.add(0, fused(x, x, fused(y, y, z * z)) * of_type[0]);
+  sums.add(1, x * of_type[1]);
+  sums.add(2, y * of_type[1]);
+  sums.add(3, z * of_type[1]);
+}
+
+// v becomes scale v + shift.
+struct VelocityMap {
+  double scale = 1, shift[3] = {};
+};
+
+template <class Position, class Velocity>
+MM_HD void apply(const VelocityMap& map, std::uint32_t flag, const Position& r, Velocity& v) {
+  if (!(r.kind >> 16 & flag)) return;
+  using Real = decltype(v.x);
+  v.x = static_cast<Real>(fused(static_cast<double>(v.x), map.scale, map.shift[0]));
+  v.y = static_cast<Real>(fused(static_cast<double>(v.y), map.scale, map.shift[1]));
+  v.z = static_cast<Real>(fused(static_cast<double>(v.z), map.scale, map.shift[2]));
+}
+
+// What a change does to velocities with these sums; temperature: the target. `drop` is increased by
+// what the temperature loses.
+inline VelocityMap map_of(const VelocityChange& change, const MomentUnits& units,
+                          const Moments& sums, double target, double& drop) {
+  VelocityMap map;
+  if (change.kind == VelocityChange::kStop) {
+    const double before = units.square(sums);
+    double after = before;
+    for (int a = 0; a < 3; ++a) {
+      if (!(change.axes >> a & 1u)) continue;
+      const double momentum = units.momentum(sums, a);
+      map.shift[a] = -momentum / change.mass;
+      after += map.shift[a] * momentum;
+    }
+    if (change.keeps_energy && after > 0) map.scale = std::sqrt(before / after);
+    for (double& shift : map.shift) shift *= map.scale;
+  } else {
+    const double now = change.temperature_of_sum * units.square(sums);
+    if (now == 0)
+      throw std::invalid_argument("the temperature of a thermostat's particles is 0");
+    double square = 1;  // of the scale
+    if (change.kind == VelocityChange::kRelax)
+      square = 1.0 + change.rate * (target / now - 1.0);
+    else if (std::fabs(now - target) > change.window)
+      square = (now - change.rate * (now - target)) / now;
+    map.scale = std::sqrt(square);
+    drop += now * (1.0 - square);
+  }
+  if (!std::isfinite(map.scale + map.shift[0] + map.shift[1] + map.shift[2]))
+    throw std::invalid_argument(
+        text_of("a velocity change has the factor ", map.scale, ", which is not finite"));
+  return map;
+}
+
+}  // namespace manymove::dpd
