@@ -18,8 +18,8 @@ _SCREENED = 3.2  # alpha times the cutoff: erfc is 6e-6
 _NET = 1e-3  # e per unit cell: charges of files are rounded
 
 
-class _Empty(Framework):
-    """A box without atoms."""
+class Unchecked(Framework):
+    """A box without atoms, or with atoms that need no checks."""
 
     def __post_init__(self) -> None:
         pass
@@ -38,12 +38,12 @@ def empty_framework(box: Sequence[float] | None) -> Framework:
             f"tilts b_x, c_x, c_y, got {box}"
         )
     tilt = tuple(numbers[3:]) or (0.0, 0.0, 0.0)
-    return _Empty("empty", tuple(numbers[:3]), np.zeros((0, 3)), (), 0.0, tilt)
+    return Unchecked("empty", tuple(numbers[:3]), np.zeros((0, 3)), (), 0.0, tilt)
 
 
 def framework_of(*values: Any) -> Framework:
     """The framework of a checkpoint, from its attributes."""
-    return Framework(*values) if len(values[3]) else _Empty(*values)
+    return Framework(*values) if len(values[3]) else Unchecked(*values)
 
 
 def restored(rigid: dict[str, Any]) -> dict[str, Any]:
