@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from adsorption_model import agrees, cif
 from commands import COMMAND, summary_of
+from machine import on_gpu
 from processes import run
 
 from manymove import Adsorption, cli
@@ -256,6 +257,22 @@ def test_ranks_share_the_systems_and_any_rank_continues_them(mpiexec, tmp_path):
     assert cli.run([*map(str, words), "--steps", "410", "--output", str(tmp_path / "two"),
                     "--resume"]) == 0  # fmt: skip
     assert summary_of(tmp_path / "two")["steps"] == 410
+
+
+@on_gpu
+@pytest.mark.parametrize("method", ["plj", "mdp"])
+def test_a_gpu_makes_the_run_of_the_cpu_and_continues_it(method, tmp_path):
+    words = [*SMALL, *ZEO, "--method", method, "--steps", 200, "--henry", 100]
+    for name, device in (("cpu", "cpu"), ("gpu", "cuda")):
+        assert adsorption(*words, "--device", device, "--output", tmp_path / name) == 0
+    one, other = summary_of(tmp_path / "cpu"), summary_of(tmp_path / "gpu")
+    assert one["state_hash"] == other["state_hash"]
+    assert one["henry_mol_per_kg_Pa"] == other["henry_mol_per_kg_Pa"]
+    for name, device in (("cpu", "cuda"), ("gpu", "cpu")):
+        words = [*words, "--steps", 300, "--device", device, "--resume"]
+        assert adsorption(*words, "--output", tmp_path / name) == 0
+    one, other = summary_of(tmp_path / "cpu"), summary_of(tmp_path / "gpu")
+    assert one["state_hash"] == other["state_hash"] and one["steps"] == 300
 
 
 def test_isotherms_of_molecules(tmp_path):

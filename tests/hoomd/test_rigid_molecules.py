@@ -24,8 +24,9 @@ OFFSETS = np.array([[0, 0, 0.5], [0.1, 0, -0.4]])
 
 
 def dipole(unit=UNIT, energy=1.0):
-    return Molecule("dipole", (Site("P", tuple(OFFSETS[0]), 80.0 * energy, 2.6, 0.1 * unit),
-                               Site("M", tuple(OFFSETS[1]), 60.0 * energy, 2.4, -0.1 * unit)))  # fmt: skip
+    sites = (Site("P", tuple(OFFSETS[0]), 80.0 * energy, 2.6, 0.1 * unit),
+             Site("M", tuple(OFFSETS[1]), 60.0 * energy, 2.4, -0.1 * unit))  # fmt: skip
+    return Molecule("dipole", sites)
 
 
 SETTINGS = dict(adsorbate="A", molecule=dipole(), force_field=ForceField(LAWS), kT=300.0,
@@ -139,7 +140,8 @@ def test_bodies_stay_rigid_and_whole_and_the_framework_fixed():
     x = np.array([1.0, 0.0, 0.0])
     for k in range(6):
         one = rotated(start[k // 2] * [1, -1, -1, -1], rotated(_unit(local)[k], x))
-        other = rotated(turns[k // 2] * [1, -1, -1, -1], rotated(_unit(after.orientation)[8 + k], x))
+        own = rotated(_unit(after.orientation)[8 + k], x)
+        other = rotated(turns[k // 2] * [1, -1, -1, -1], own)
         assert np.allclose(one, other, atol=1e-4)
 
 

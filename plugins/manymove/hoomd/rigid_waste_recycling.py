@@ -178,9 +178,7 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         """Tags of the constituents of each molecule, (molecules, sites or 0)."""
         found = np.flatnonzero(np.isin(bodies, self._tags))
         found = found[~np.isin(found, self._tags)]
-        counts = np.bincount(
-            np.searchsorted(self._tags, bodies[found]), minlength=len(self._tags)
-        )
+        counts = np.bincount(np.searchsorted(self._tags, bodies[found]), minlength=len(self._tags))
         sites = len(self._offsets)
         if not found.size:
             return np.empty((len(self._tags), 0), dtype=np.int64)
@@ -282,4 +280,3 @@ def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     w = a[:, :1] * b[:, :1] - (a[:, 1:] * b[:, 1:]).sum(axis=1, keepdims=True)
     v = a[:, :1] * b[:, 1:] + b[:, :1] * a[:, 1:] + np.cross(a[:, 1:], b[:, 1:])
     return np.concatenate((w, v), axis=1)
-
